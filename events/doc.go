@@ -1,0 +1,2 @@
+// Package events holds the nouns.
+package events
