@@ -24,6 +24,20 @@ type Change struct {
 	Partition  int32
 	Op         Op
 	Table      byte
+
+	full []byte // room for the partition, the table, then Key
+}
+
+// keyRoom is what precedes a state key in the store: two bytes of partition and one of table.
+const keyRoom = 3
+
+// LogKey is the key of a state change in the changelog: the table, then the key.
+func (c *Change) LogKey() []byte { return c.full[2:] }
+
+// StoreKey is the key of a state change in the local store: the partition, the table, then the key.
+func (c *Change) StoreKey(partition int32) []byte {
+	c.full[0], c.full[1] = byte(partition>>8), byte(partition)
+	return c.full
 }
 
 // Changes collects what a core has to say at a commit: state by absolute values, and outputs. The bytes handed in are
@@ -59,19 +73,27 @@ func (c *Changes) dup(b []byte) []byte {
 	return d
 }
 
-// Put sets key in table to value.
+// state appends a change of one key, or of a range from key to value.
+func (c *Changes) state(op Op, table byte, key, value []byte) {
+	full := c.alloc(keyRoom + len(key))
+	full[2] = table
+	copy(full[keyRoom:], key)
+	c.List = append(c.List, Change{Op: op, Table: table, Key: full[keyRoom:], Value: value, full: full})
+}
+
+// Put sets key in table to value. An empty value is stored as an empty value.
 func (c *Changes) Put(table byte, key, value []byte) {
-	c.List = append(c.List, Change{Op: OpPut, Table: table, Key: c.dup(key), Value: c.dup(value)})
+	v := c.alloc(len(value))
+	copy(v, value)
+	c.state(OpPut, table, key, v)
 }
 
 // Delete removes key from table.
-func (c *Changes) Delete(table byte, key []byte) {
-	c.List = append(c.List, Change{Op: OpDelete, Table: table, Key: c.dup(key)})
-}
+func (c *Changes) Delete(table byte, key []byte) { c.state(OpDelete, table, key, nil) }
 
 // DeleteRange removes the keys from start up to, not including, end from a local table.
 func (c *Changes) DeleteRange(table byte, start, end []byte) {
-	c.List = append(c.List, Change{Op: OpDeleteRange, Table: table, Key: c.dup(start), Value: c.dup(end)})
+	c.state(OpDeleteRange, table, start, c.dup(end))
 }
 
 // Emit produces a record to output topic number output.
