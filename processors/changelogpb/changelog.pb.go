@@ -94,15 +94,13 @@ func (x *Position) GetLeaderEpoch() int32 {
 
 // Marker ends a task's part of a transaction in the changelog. The last one says what was committed with what.
 type Marker struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	Sequence    uint64                 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"` // of the task's transactions, from 1
-	OwnerEpoch  uint64                 `protobuf:"varint,2,opt,name=owner_epoch,json=ownerEpoch,proto3" json:"owner_epoch,omitempty"`
-	Inputs      []*Position            `protobuf:"bytes,3,rep,name=inputs,proto3" json:"inputs,omitempty"`
-	WatermarkMs int64                  `protobuf:"varint,4,opt,name=watermark_ms,json=watermarkMs,proto3" json:"watermark_ms,omitempty"`
-	// Where a new owner must begin to re-read the inputs to rebuild volatile state, per topic; next = first offset.
-	Warm          []*Position `protobuf:"bytes,5,rep,name=warm,proto3" json:"warm,omitempty"`
-	NextTimerMs   int64       `protobuf:"varint,6,opt,name=next_timer_ms,json=nextTimerMs,proto3" json:"next_timer_ms,omitempty"` // reserved for durable timers
-	WrittenAtMs   int64       `protobuf:"varint,7,opt,name=written_at_ms,json=writtenAtMs,proto3" json:"written_at_ms,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sequence      uint64                 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"` // of the task's transactions, from 1
+	OwnerEpoch    uint64                 `protobuf:"varint,2,opt,name=owner_epoch,json=ownerEpoch,proto3" json:"owner_epoch,omitempty"`
+	Inputs        []*Position            `protobuf:"bytes,3,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	WatermarkMs   int64                  `protobuf:"varint,4,opt,name=watermark_ms,json=watermarkMs,proto3" json:"watermark_ms,omitempty"`   // kept for event time
+	NextTimerMs   int64                  `protobuf:"varint,5,opt,name=next_timer_ms,json=nextTimerMs,proto3" json:"next_timer_ms,omitempty"` // kept for durable timers
+	WrittenAtMs   int64                  `protobuf:"varint,6,opt,name=written_at_ms,json=writtenAtMs,proto3" json:"written_at_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -163,13 +161,6 @@ func (x *Marker) GetWatermarkMs() int64 {
 		return x.WatermarkMs
 	}
 	return 0
-}
-
-func (x *Marker) GetWarm() []*Position {
-	if x != nil {
-		return x.Warm
-	}
-	return nil
 }
 
 func (x *Marker) GetNextTimerMs() int64 {
@@ -243,8 +234,10 @@ type TaskMeta struct {
 	Marker               *Marker                `protobuf:"bytes,7,opt,name=marker,proto3" json:"marker,omitempty"`                                 // the last one applied
 	AppliedAtMs          int64                  `protobuf:"varint,8,opt,name=applied_at_ms,json=appliedAtMs,proto3" json:"applied_at_ms,omitempty"` // wall time of the last apply
 	Tables               []*TableVersion        `protobuf:"bytes,9,rep,name=tables,proto3" json:"tables,omitempty"`
-	unknownFields        protoimpl.UnknownFields
-	sizeCache            protoimpl.SizeCache
+	// Input positions up to which the local tables are complete.
+	Local         []*Position `protobuf:"bytes,10,rep,name=local,proto3" json:"local,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskMeta) Reset() {
@@ -340,6 +333,13 @@ func (x *TaskMeta) GetTables() []*TableVersion {
 	return nil
 }
 
+func (x *TaskMeta) GetLocal() []*Position {
+	if x != nil {
+		return x.Local
+	}
+	return nil
+}
+
 // TableVersion is the schema version of one table.
 type TableVersion struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -402,18 +402,17 @@ const file_changelog_proto_rawDesc = "" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x19\n" +
 	"\btopic_id\x18\x02 \x01(\fR\atopicId\x12\x12\n" +
 	"\x04next\x18\x03 \x01(\x03R\x04next\x12!\n" +
-	"\fleader_epoch\x18\x04 \x01(\x05R\vleaderEpoch\"\x98\x02\n" +
+	"\fleader_epoch\x18\x04 \x01(\x05R\vleaderEpoch\"\xe6\x01\n" +
 	"\x06Marker\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x1f\n" +
 	"\vowner_epoch\x18\x02 \x01(\x04R\n" +
 	"ownerEpoch\x124\n" +
 	"\x06inputs\x18\x03 \x03(\v2\x1c.weir.processors.v1.PositionR\x06inputs\x12!\n" +
-	"\fwatermark_ms\x18\x04 \x01(\x03R\vwatermarkMs\x120\n" +
-	"\x04warm\x18\x05 \x03(\v2\x1c.weir.processors.v1.PositionR\x04warm\x12\"\n" +
-	"\rnext_timer_ms\x18\x06 \x01(\x03R\vnextTimerMs\x12\"\n" +
-	"\rwritten_at_ms\x18\a \x01(\x03R\vwrittenAtMs\"\x1f\n" +
+	"\fwatermark_ms\x18\x04 \x01(\x03R\vwatermarkMs\x12\"\n" +
+	"\rnext_timer_ms\x18\x05 \x01(\x03R\vnextTimerMs\x12\"\n" +
+	"\rwritten_at_ms\x18\x06 \x01(\x03R\vwrittenAtMs\"\x1f\n" +
 	"\aBarrier\x12\x14\n" +
-	"\x05token\x18\x01 \x01(\tR\x05token\"\xfa\x02\n" +
+	"\x05token\x18\x01 \x01(\tR\x05token\"\xae\x03\n" +
 	"\bTaskMeta\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x10\n" +
 	"\x03app\x18\x02 \x01(\tR\x03app\x12'\n" +
@@ -423,7 +422,9 @@ const file_changelog_proto_rawDesc = "" +
 	"\x16changelog_leader_epoch\x18\x06 \x01(\x05R\x14changelogLeaderEpoch\x122\n" +
 	"\x06marker\x18\a \x01(\v2\x1a.weir.processors.v1.MarkerR\x06marker\x12\"\n" +
 	"\rapplied_at_ms\x18\b \x01(\x03R\vappliedAtMs\x128\n" +
-	"\x06tables\x18\t \x03(\v2 .weir.processors.v1.TableVersionR\x06tables\">\n" +
+	"\x06tables\x18\t \x03(\v2 .weir.processors.v1.TableVersionR\x06tables\x122\n" +
+	"\x05local\x18\n" +
+	" \x03(\v2\x1c.weir.processors.v1.PositionR\x05local\">\n" +
 	"\fTableVersion\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\rR\x05table\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\rR\aversionB/Z-github.com/weirhq/weir/processors/changelogpbb\x06proto3"
@@ -450,9 +451,9 @@ var file_changelog_proto_goTypes = []any{
 }
 var file_changelog_proto_depIdxs = []int32{
 	0, // 0: weir.processors.v1.Marker.inputs:type_name -> weir.processors.v1.Position
-	0, // 1: weir.processors.v1.Marker.warm:type_name -> weir.processors.v1.Position
-	1, // 2: weir.processors.v1.TaskMeta.marker:type_name -> weir.processors.v1.Marker
-	4, // 3: weir.processors.v1.TaskMeta.tables:type_name -> weir.processors.v1.TableVersion
+	1, // 1: weir.processors.v1.TaskMeta.marker:type_name -> weir.processors.v1.Marker
+	4, // 2: weir.processors.v1.TaskMeta.tables:type_name -> weir.processors.v1.TableVersion
+	0, // 3: weir.processors.v1.TaskMeta.local:type_name -> weir.processors.v1.Position
 	4, // [4:4] is the sub-list for method output_type
 	4, // [4:4] is the sub-list for method input_type
 	4, // [4:4] is the sub-list for extension type_name

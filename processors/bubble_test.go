@@ -1,0 +1,756 @@
+//go:build synctests
+
+package processors
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weirhq/weir/internal/invariant"
+	"github.com/weirhq/weir/processors/changelogpb"
+)
+
+// The bubble runs the real client, a fake cluster of three brokers and Pebble on a crashable file system in virtual time,
+// and breaks what can break: processes die at every edge of the commit cycle, brokers answer with errors or not at all,
+// leaders and coordinators move. What is left is judged by invariant.
+const (
+	parts = 4
+	app   = "ledger"
+)
+
+// ledger is the core under test: a sum per key, and one output for each input. Value "bad" is refused, "poison" panics.
+type ledger struct {
+	get   func(table byte, key []byte) ([]byte, error)
+	sums  map[string]int64
+	dirty map[string]bool
+	outs  []string
+	p     int32
+	warm  map[int64]bool // offsets seen again, to check that warming is complete
+	next  int64
+}
+
+func newLedger(t Task) (Handler, error) {
+	return &ledger{get: t.Get, p: t.Partition, sums: map[string]int64{}, dirty: map[string]bool{}, warm: map[int64]bool{}, next: t.Next["in"]}, nil
+}
+
+func (l *ledger) WarmFrom() map[string]int64 { return map[string]int64{"in": max(0, l.next-10)} }
+
+func (l *ledger) Warm(b *Batch) error {
+	for _, r := range b.Records {
+		if r.Offset >= l.next {
+			return fmt.Errorf("warmed with offset %d, state is at %d", r.Offset, l.next)
+		}
+		l.warm[r.Offset] = true
+	}
+	return nil
+}
+
+func (l *ledger) Fold(b *Batch) error {
+	for i, r := range b.Records {
+		if string(r.Value) == "bad" {
+			b.Reject(i, "bad", "the value says so")
+			continue
+		}
+		key := string(r.Key)
+		if _, ok := l.sums[key]; !ok {
+			v, err := l.get(1, r.Key)
+			if err != nil {
+				return err
+			}
+			if v != nil {
+				l.sums[key] = int64(binary.BigEndian.Uint64(v))
+			}
+		}
+		if string(r.Value) == "poison" {
+			l.sums[key] += 1 << 40 // a half-done fold: it must not survive
+			panic("poison")
+		}
+		n, err := strconv.ParseInt(string(r.Value), 10, 64)
+		if err != nil {
+			return err
+		}
+		l.sums[key] += n
+		l.dirty[key] = true
+		l.outs = append(l.outs, fmt.Sprintf("%d/%d", l.p, r.Offset))
+	}
+	return nil
+}
+
+func (l *ledger) Flush(_ Commit, ch *Changes) error {
+	for k := range l.dirty {
+		ch.Put(1, []byte(k), binary.BigEndian.AppendUint64(nil, uint64(l.sums[k])))
+	}
+	for _, o := range l.outs {
+		ch.Emit(0, l.p, []byte(o), []byte(o))
+	}
+	clear(l.dirty)
+	l.outs = l.outs[:0]
+	return nil
+}
+
+// world is one run.
+type world struct {
+	t    *testing.T
+	rng  *rand.Rand
+	net  kfake.VirtualNetwork
+	c    *kfake.Cluster
+	log  zerolog.Logger
+	lose atomic.Int32 // so many EndTxn answers get lost
+	h    invariant.History
+	mu   sync.Mutex
+	hits map[string]int // what happened, to know that the run was not empty
+	mut  mutation
+	errs []error // what went wrong while it ran
+}
+
+// mutation spoils the runtime on purpose.
+type mutation struct {
+	opts []kgo.Opt
+	edge func(w *worker, at string) error
+	core func(Task) (Handler, error)
+}
+
+func (w *world) hit(what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hits[what]++
+}
+
+// cutConn loses the answer to an EndTxn: the broker did its work, the client never hears of it.
+type cutConn struct {
+	net.Conn
+	w    *world
+	lost atomic.Bool
+}
+
+func (c *cutConn) Write(b []byte) (int, error) {
+	if len(b) > 6 && binary.BigEndian.Uint16(b[4:]) == uint16(kmsg.EndTxn) && c.w.lose.Load() > 0 && c.w.lose.Add(-1) >= 0 {
+		c.lost.Store(true)
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *cutConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if c.lost.Load() && n > 0 {
+		c.w.hit("answer lost")
+		_ = c.Conn.Close()
+		return 0, io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+func (w *world) dial(ctx context.Context, network, host string) (net.Conn, error) {
+	conn, err := w.net.DialContext(ctx, network, host)
+	if err != nil {
+		return nil, err
+	}
+	return &cutConn{Conn: conn, w: w}, nil
+}
+
+func (w *world) kafka() Kafka {
+	return Kafka{Brokers: w.c.ListenAddrs(), Options: []kgo.Opt{kgo.Dialer(w.dial)}}
+}
+
+func (w *world) client(opts ...kgo.Opt) *kgo.Client {
+	cl, err := w.kafka().Client(opts...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return cl
+}
+
+// process is one life of a weir process.
+type process struct {
+	w      *world
+	name   string
+	fs     *vfs.MemFS
+	rt     *Runtime
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error // once done
+	mu     sync.Mutex
+	dieAt  string
+	killed bool
+	crash  *vfs.MemFS
+}
+
+var errKilled = errors.New("killed")
+
+func (w *world) start(name string, fs *vfs.MemFS) *process {
+	p := &process{w: w, name: name, fs: fs, done: make(chan struct{})}
+	k := w.kafka()
+	k.Options = append(k.Options, w.mut.opts...)
+	cfg := Config{Kafka: k, Dir: "/state", FS: fs, Instance: name, Workers: 2, StayOnStop: true, Log: &w.log, CommitMax: 300 * time.Millisecond, PollRecords: 40, CacheBytes: 1 << 20}
+	cfg.edge = p.edge
+	rt, err := New(cfg, Processor{App: app, Inputs: []string{"in"}, Changelog: "log", Outputs: []string{"out"}, New: w.mut.core})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p.rt, p.cancel = rt, cancel
+	go func() {
+		defer close(p.done)
+		p.err = rt.Run(ctx)
+	}()
+	return p
+}
+
+// edge dies where it was told to, and everywhere once it is dead.
+func (p *process) edge(wk *worker, at string) error {
+	if p.w.mut.edge != nil {
+		if err := p.w.mut.edge(wk, at); err != nil {
+			return err
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.killed && p.dieAt == at {
+		p.die(at)
+	}
+	if p.killed {
+		return errKilled
+	}
+	return nil
+}
+
+// die takes the picture that the disk would show after a crash now.
+func (p *process) die(at string) {
+	p.killed = true
+	p.crash = p.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: p.w.pick(101), RNG: rand.New(rand.NewPCG(uint64(p.w.pick(1<<30)), 1))})
+	p.w.hit("killed " + at)
+	p.cancel()
+}
+
+func (p *process) kill() {
+	p.mu.Lock()
+	if !p.killed {
+		p.die("anywhere")
+	}
+	p.mu.Unlock()
+	<-p.done
+}
+
+func (p *process) dead() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.killed
+}
+
+func (w *world) pick(n int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rng.IntN(n)
+}
+
+// runBubble runs one world and says what is wrong with what it left.
+func runBubble(t *testing.T, seed uint64, mut mutation) (verdict error, h *invariant.History, hits map[string]int) {
+	if mut.core == nil {
+		mut.core = newLedger
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 7)), hits: map[string]int{}, log: zerolog.Nop(), mut: mut}
+		if os.Getenv("BUBBLE_LOG") != "" {
+			w.log = zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, NoColor: true}).With().Timestamp().Logger()
+		}
+		w.run()
+		h, hits = &w.h, w.hits
+		verdict = errors.Join(append(w.errs, judge(h))...)
+	})
+	return verdict, h, hits
+}
+
+func (w *world) run() {
+	c, err := kfake.NewCluster(kfake.NumBrokers(3), kfake.Ports(9093, 9094, 9095), kfake.ListenFn(w.net.Listen),
+		kfake.SeedTopics(parts, "in", "log", "out", app+".dlq"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.c = c
+	defer c.Close()
+	fs := []*vfs.MemFS{vfs.NewCrashableMem(), vfs.NewCrashableMem()}
+	procs := []*process{w.start("a", fs[0])}
+	two := w.pick(2) == 0
+	if two {
+		procs = append(procs, w.start("b", fs[1]))
+	}
+	stop, sampled := make(chan struct{}), make(chan struct{})
+	go w.sample(&procs, stop, sampled)
+	produced := make(chan struct{})
+	go w.produce(produced)
+	for range 6 + w.pick(6) {
+		time.Sleep(time.Duration(w.pick(1500)) * time.Millisecond)
+		w.trouble(procs)
+		w.mu.Lock()
+		list := append([]*process(nil), procs...)
+		w.mu.Unlock()
+		for i, p := range list {
+			if p.dead() {
+				p.kill()
+				time.Sleep(time.Duration(w.pick(3000)) * time.Millisecond)
+				next := w.start(p.name, p.crash)
+				w.mu.Lock()
+				procs[i] = next
+				w.mu.Unlock()
+			}
+		}
+	}
+	<-produced
+	w.lose.Store(0)
+	w.settleDown(procs)
+	close(stop)
+	<-sampled
+	for _, p := range procs {
+		p.mu.Lock()
+		p.dieAt = ""
+		p.mu.Unlock()
+		p.cancel()
+		if <-p.done; p.err != nil && !p.dead() {
+			w.errs = append(w.errs, fmt.Errorf("process %s: %w", p.name, p.err))
+		}
+	}
+	w.collect(procs)
+}
+
+// trouble makes one thing go wrong.
+func (w *world) trouble(procs []*process) {
+	p := procs[w.pick(len(procs))]
+	switch w.pick(8) {
+	case 0, 1, 2:
+		edges := []string{"flushed", "produced", "ended", "applied"}
+		p.mu.Lock()
+		p.dieAt = edges[w.pick(len(edges))]
+		p.mu.Unlock()
+		time.Sleep(400 * time.Millisecond)
+	case 3:
+		p.kill()
+	case 4:
+		keys := []kmsg.Key{kmsg.Produce, kmsg.TxnOffsetCommit, kmsg.EndTxn, kmsg.Heartbeat, kmsg.AddPartitionsToTxn, kmsg.InitProducerID, kmsg.OffsetFetch, kmsg.JoinGroup, kmsg.SyncGroup}
+		errs := []*kerr.Error{kerr.UnknownServerError, kerr.NotCoordinator, kerr.CoordinatorNotAvailable, kerr.CoordinatorLoadInProgress, kerr.RequestTimedOut, kerr.ConcurrentTransactions, kerr.RebalanceInProgress, kerr.NotLeaderForPartition, kerr.UnknownMemberID, kerr.InvalidProducerEpoch, kerr.TransactionAbortable}
+		f := kfake.Fault{Keys: []kmsg.Key{keys[w.pick(len(keys))]}, Err: errs[w.pick(len(errs))], Count: 1 + w.pick(3), TopLevel: w.pick(2) == 0}
+		handle := w.c.Fault(f)
+		time.Sleep(time.Second)
+		if handle.Hits() > 0 {
+			w.hit("request failed")
+		}
+		handle.Remove()
+	case 5:
+		w.c.ShufflePartitionLeaders()
+		w.hit("leaders moved")
+	case 6:
+		w.c.RehashCoordinators()
+		w.hit("coordinators moved")
+	case 7:
+		w.lose.Store(int32(1 + w.pick(2)))
+		time.Sleep(500 * time.Millisecond)
+	}
+}
+
+// produce writes the inputs: some refused, some poison, some in transactions that abort.
+func (w *world) produce(done chan struct{}) {
+	defer close(done)
+	cl := w.client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0))
+	defer cl.Close()
+	txn := w.client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionalID("feeder"), kgo.ProducerLinger(0))
+	defer txn.Close()
+	ctx := context.Background()
+	rec := func(i int) *kgo.Record {
+		value := strconv.Itoa(1 + w.pick(100))
+		switch w.pick(60) {
+		case 0:
+			value = "bad"
+		case 1:
+			value = "poison"
+		}
+		return &kgo.Record{Topic: "in", Partition: int32(w.pick(parts)), Key: fmt.Appendf(nil, "k%d", w.pick(12)), Value: []byte(value)}
+	}
+	for i := range 60 {
+		if i%10 == 9 { // records that must never be seen, or a transaction of the mirror's kind
+			end := kgo.TransactionEndTry(w.pick(2) == 0)
+			if err := txn.BeginTransaction(); err == nil {
+				txn.ProduceSync(ctx, rec(i), rec(i))
+				_ = txn.EndTransaction(ctx, end)
+			}
+		}
+		var rs []*kgo.Record
+		for range 1 + w.pick(12) {
+			rs = append(rs, rec(i))
+		}
+		if err := cl.ProduceSync(ctx, rs...).FirstErr(); err != nil {
+			w.t.Logf("produce: %v", err)
+		}
+		time.Sleep(time.Duration(w.pick(300)) * time.Millisecond)
+	}
+}
+
+// settleDown waits until everything that was produced is folded and applied.
+func (w *world) settleDown(procs []*process) {
+	cl := w.client()
+	defer cl.Close()
+	adm := kadm.NewClient(cl)
+	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		for i, p := range procs {
+			if p.dead() {
+				p.kill()
+				w.mu.Lock()
+				procs[i] = w.start(p.name, p.crash)
+				w.mu.Unlock()
+			}
+		}
+		ends, err := adm.ListEndOffsets(context.Background(), "in")
+		if err != nil {
+			continue
+		}
+		stored := stored(procs)
+		caught := true
+		ends.Each(func(o kadm.ListedOffset) {
+			if stored[o.Partition] < o.Offset {
+				caught = false
+			}
+		})
+		if caught {
+			return
+		}
+	}
+	for _, p := range procs {
+		w.errs = append(w.errs, fmt.Errorf("three minutes of quiet were not enough: %s: %+v", p.name, p.rt.Status()))
+	}
+}
+
+// sample looks at running stores and then at the group.
+func (w *world) sample(procs *[]*process, stop, done chan struct{}) {
+	defer close(done)
+	cl := w.client()
+	defer cl.Close()
+	adm := kadm.NewClient(cl)
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(70 * time.Millisecond):
+		}
+		w.mu.Lock()
+		list := append([]*process(nil), *procs...)
+		w.mu.Unlock()
+		stored := stored(list)
+		got, err := adm.FetchOffsets(kadm.RequireStable(context.Background()), app)
+		if err != nil || got.Error() != nil {
+			continue
+		}
+		for q, s := range stored {
+			if o, ok := got.Lookup("in", q); ok {
+				w.h.Samples = append(w.h.Samples, invariant.Sample{Partition: q, Topic: "in", Stored: s, Committed: o.At})
+			}
+		}
+	}
+}
+
+// stored is how far the stores are with each partition.
+func stored(procs []*process) map[int32]int64 {
+	out := map[int32]int64{}
+	for _, p := range procs {
+		snap, err := p.rt.Snapshot()
+		if err != nil {
+			continue
+		}
+		for q := range int32(parts) {
+			if m, err := snap.Meta(q); err == nil {
+				out[q] = max(out[q], positions(m.GetMarker().GetInputs())["in"])
+			}
+		}
+		_ = snap.Close()
+	}
+	return out
+}
+
+// collect reads what the run left behind.
+func (w *world) collect(procs []*process) {
+	for _, r := range w.read("in") {
+		n, err := strconv.ParseInt(string(r.Value), 10, 64)
+		if err != nil {
+			n = 0
+		}
+		w.h.Inputs = append(w.h.Inputs, invariant.Input{At: at(r), Key: string(r.Key), Amount: n})
+	}
+	for _, r := range w.read("out") {
+		w.h.Outputs = append(w.h.Outputs, invariant.Output{At: at(r), Cause: origin(string(r.Value))})
+	}
+	for _, r := range w.read(app + ".dlq") {
+		parts := strings.Split(string(r.Key), "/")
+		w.h.Letters = append(w.h.Letters, origin(parts[1]+"/"+parts[2]))
+	}
+	for _, r := range w.read("log") {
+		c := invariant.Change{At: at(r)}
+		switch {
+		case !IsSystem(r.Key):
+			c.Key, c.Value, c.Delete = string(r.Key[1:]), string(r.Value), r.Value == nil
+		case string(r.Key[1:]) == markerKey:
+			m, err := decode(r.Value, &changelogpb.Marker{}, "marker")
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			c.Marker = &invariant.Marker{Sequence: m.Sequence, Epoch: m.OwnerEpoch, Next: positions(m.Inputs)}
+		default:
+			continue
+		}
+		w.h.Changelog = append(w.h.Changelog, c)
+	}
+	w.stores(procs)
+}
+
+// stores reads each partition from the process that got furthest with it.
+func (w *world) stores(procs []*process) {
+	cl := w.client()
+	defer cl.Close()
+	got, err := kadm.NewClient(cl).FetchOffsets(context.Background(), app)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.h.Stores, w.h.Committed = map[int32]invariant.Store{}, map[int32]map[string]int64{}
+	got.Each(func(o kadm.OffsetResponse) {
+		w.h.Committed[o.Partition] = map[string]int64{o.Topic: o.At}
+	})
+	for _, p := range procs {
+		cfg := Config{Kafka: w.kafka(), Dir: "/state", FS: p.fs, Log: &w.log}
+		cfg.setDefaults()
+		s, err := openStore(&cfg, app)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for q := range int32(parts) {
+			m, err := s.meta(s.db, q)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			if m.ChangelogNext <= w.h.Stores[q].ChangelogNext {
+				continue
+			}
+			st := invariant.Store{State: map[string]string{}, ChangelogNext: m.ChangelogNext, Next: positions(m.GetMarker().GetInputs())}
+			if err := scan(s.db, storeKey(q, 1, nil), func(k, v []byte) error {
+				st.State[string(k)] = string(v)
+				return nil
+			}); err != nil {
+				w.t.Fatal(err)
+			}
+			w.h.Stores[q] = st
+		}
+		if err := s.close(); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+func at(r *kgo.Record) invariant.Position {
+	return invariant.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}
+}
+
+func origin(s string) invariant.Position {
+	p, o, _ := strings.Cut(s, "/")
+	partition, _ := strconv.Atoi(p)
+	offset, _ := strconv.ParseInt(o, 10, 64)
+	return invariant.Position{Topic: "in", Partition: int32(partition), Offset: offset}
+}
+
+// read gives all committed records of a topic, partition by partition.
+func (w *world) read(topic string) (out []*kgo.Record) {
+	cl := w.client()
+	defer cl.Close()
+	ends, err := kadm.NewClient(cl).ListEndOffsets(context.Background(), topic)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for q := range int32(parts) {
+		end, _ := ends.Lookup(topic, q)
+		if end.Offset == 0 {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		err := readFrom(ctx, w.kafka(), place{topic, 0}, q, func(r *kgo.Record) error {
+			if !r.Attrs.IsControl() {
+				out = append(out, r)
+			}
+			if r.Offset+1 >= end.Offset {
+				return errBarrier
+			}
+			return nil
+		})
+		cancel()
+		if err != nil {
+			w.t.Logf("read %s[%d] to %d: %v", topic, q, end.Offset, err)
+		}
+	}
+	return out
+}
+
+func recount(in []invariant.Input) map[int32]map[string]string {
+	out := map[int32]map[string]string{}
+	sums := map[int32]map[string]int64{}
+	for _, r := range in {
+		if sums[r.At.Partition] == nil {
+			sums[r.At.Partition], out[r.At.Partition] = map[string]int64{}, map[string]string{}
+		}
+		sums[r.At.Partition][r.Key] += r.Amount
+		out[r.At.Partition][r.Key] = string(binary.BigEndian.AppendUint64(nil, uint64(sums[r.At.Partition][r.Key])))
+	}
+	return out
+}
+
+func total(v string) (int64, error) { return int64(binary.BigEndian.Uint64([]byte(v))), nil }
+
+func judge(h *invariant.History) error {
+	return errors.Join(invariant.Once(h), invariant.Fold(h, recount), invariant.Sum(h, total), invariant.Replay(h), invariant.Behind(h), invariant.Cause(h))
+}
+
+// TestCrashes runs BUBBLE_RUNS worlds (default 200) and judges each.
+func TestCrashes(t *testing.T) {
+	runs, from := 200, 0
+	if s := os.Getenv("BUBBLE_RUNS"); s != "" {
+		runs, _ = strconv.Atoi(s)
+	}
+	if s := os.Getenv("BUBBLE_SEED"); s != "" {
+		from, _ = strconv.Atoi(s)
+	}
+	all := map[string]int{}
+	var mu sync.Mutex
+	t.Run("worlds", func(t *testing.T) {
+		for i := range runs {
+			seed := uint64(from + i)
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				verdict, h, hits := runBubble(t, seed, mutation{})
+				if verdict != nil {
+					t.Errorf("seed %d (%v): %v", seed, hits, verdict)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				for k, n := range hits {
+					all[k] += n
+				}
+				all["inputs"] += len(h.Inputs)
+				all["letters"] += len(h.Letters)
+			})
+		}
+	})
+	t.Logf("%v", all)
+	if runs >= 100 {
+		for _, must := range []string{"killed flushed", "killed produced", "killed ended", "killed applied", "killed anywhere", "answer lost", "request failed", "leaders moved", "coordinators moved", "letters"} {
+			if all[must] == 0 {
+				t.Errorf("in %d runs never happened: %s", runs, must)
+			}
+		}
+	}
+}
+
+// TestMutants runs the runtime spoiled on purpose: worlds that let it pass would prove nothing.
+func TestMutants(t *testing.T) {
+	for name, mut := range map[string]mutation{
+		"reads uncommitted": {opts: []kgo.Opt{kgo.FetchIsolationLevel(kgo.ReadUncommitted())}},
+		"applies before the end": {edge: func(w *worker, at string) error {
+			if at == "produced" {
+				if err := w.sess.Client().Flush(context.Background()); err != nil {
+					return err
+				}
+				return w.apply(w.parts)
+			}
+			return nil
+		}},
+		"marker lies": {edge: func(w *worker, at string) error {
+			for _, p := range w.parts {
+				if at == "flushed" && p.marker.Inputs[0].Next > 3 {
+					p.marker.Inputs[0].Next--
+				}
+			}
+			return nil
+		}},
+		"sequence stands still": {edge: func(w *worker, at string) error {
+			for _, p := range w.parts {
+				if at == "flushed" {
+					p.marker.Sequence = 1
+				}
+			}
+			return nil
+		}},
+		"change forgotten": {edge: func(w *worker, at string) error {
+			for _, p := range w.parts {
+				if n := len(p.t.changes.List); at == "flushed" && n > 3 {
+					p.t.changes.List = p.t.changes.List[1:]
+				}
+			}
+			return nil
+		}},
+		"changelog forgotten": {edge: func(w *worker, at string) error {
+			for _, p := range w.parts {
+				for i := range p.t.changes.List {
+					if c := &p.t.changes.List[i]; at == "flushed" && c.Op == 1 && i == 2 {
+						c.Table = 200
+					}
+				}
+			}
+			return nil
+		}},
+		"poison leaves a trace": {core: func(t Task) (Handler, error) {
+			h, err := newLedger(t)
+			return sloppy{h.(*ledger)}, err
+		}},
+		"dies in silence": {edge: func(w *worker, at string) error {
+			if at == "ended" && w.id == 1 {
+				return errKilled
+			}
+			return nil
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(25) {
+				if verdict, _, _ := runBubble(t, seed, mut); verdict != nil {
+					t.Logf("caught in world %d: %.200s", seed, verdict)
+					return
+				}
+			}
+			t.Error("25 worlds did not notice")
+		})
+	}
+}
+
+// sloppy swallows a panic and keeps what the record had done by then.
+type sloppy struct{ *ledger }
+
+func (s sloppy) Fold(b *Batch) (err error) {
+	one := *b
+	for i := range b.Records {
+		one.Records, one.Rejects = b.Records[i:i+1], nil
+		func() {
+			defer func() {
+				if v := recover(); v != nil {
+					s.dirty[string(b.Records[i].Key)] = true
+					b.Reject(i, "panic", "swallowed")
+				}
+			}()
+			err = errors.Join(err, s.ledger.Fold(&one))
+		}()
+		if len(one.Rejects) > 0 {
+			b.Reject(i, "bad", "")
+		}
+	}
+	return err
+}

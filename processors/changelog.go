@@ -1,0 +1,48 @@
+package processors
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/processors/changelogpb"
+)
+
+// A changelog record's key is one byte of table, then the state key. Table 0 is the runtime's own: a marker ends each
+// transaction of the task, a barrier begins each ownership. Compaction keeps the last of each.
+const (
+	metaTable  byte = 0
+	markerKey       = "m"
+	barrierKey      = "b"
+)
+
+// metaFormat is the version of the store's layout. A store with a greater one is refused.
+const metaFormat = 1
+
+func systemKey(kind string) []byte { return append([]byte{metaTable}, kind...) }
+
+// IsSystem reports whether a changelog record is the runtime's own: a reader of the state skips it.
+func IsSystem(key []byte) bool { return len(key) > 0 && key[0] == metaTable }
+
+// StateKey splits a changelog key into its table and the state's key.
+func StateKey(key []byte) (table byte, state []byte, err error) {
+	if len(key) == 0 || key[0] == metaTable {
+		return 0, nil, fmt.Errorf("changelog key %x names no table", key)
+	}
+	return key[0], key[1:], nil
+}
+
+func decode[M proto.Message](b []byte, m M, what string) (M, error) {
+	if err := proto.Unmarshal(b, m); err != nil {
+		return m, fmt.Errorf("%s is not readable: %w", what, err)
+	}
+	return m, nil
+}
+
+func positions(ps []*changelogpb.Position) map[string]int64 {
+	m := make(map[string]int64, len(ps))
+	for _, p := range ps {
+		m[p.Topic] = p.Next
+	}
+	return m
+}

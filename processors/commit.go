@@ -1,0 +1,413 @@
+package processors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/processors/changelogpb"
+)
+
+// pending is one task's part of the transaction that is being ended.
+type pending struct {
+	t        *task
+	marker   *changelogpb.Marker
+	markerAt int64 // the marker's offset in the changelog, once acknowledged
+}
+
+// commit ends the open transaction: changes and markers out, End, and only then the store.
+//
+// The edges, in order, are where a crash can fall between two truths; the crash test kills at each.
+func (w *worker) commit(life context.Context) error {
+	parts, barriers, err := w.flushTasks()
+	if err != nil {
+		return w.abandon(err)
+	}
+	w.parts = parts
+	if len(parts) == 0 && len(barriers) == 0 {
+		return w.nothing()
+	}
+	if err := w.cfg.edge(w, "flushed"); err != nil {
+		return err
+	}
+	first := kgo.AbortingFirstErrPromise(w.sess.Client())
+	w.produce(parts, barriers, first)
+	if err := w.cfg.edge(w, "produced"); err != nil {
+		return err
+	}
+	began := time.Now()
+	want := kgo.TryCommit
+	// The promises are waited for inside End's flush; a failed one has aborted what is buffered by then.
+	ctx, cancel := w.bounded()
+	defer cancel()
+	ctx = kgo.PreTxnCommitFnContext(ctx, func(req *kmsg.TxnOffsetCommitRequest) error { return fence(req, parts) })
+	if err := w.sess.Client().Flush(ctx); err != nil || first.Err() != nil {
+		want = kgo.TryAbort
+	}
+	committed, err := w.sess.End(ctx, want)
+	w.open = false
+	w.phase("end", began)
+	if kill := w.cfg.edge(w, "ended"); kill != nil {
+		return kill
+	}
+	if err != nil {
+		return fmt.Errorf("%w: end of transaction: %w", errRebuild, errors.Join(err, first.Err()))
+	}
+	w.cfg.Metrics.Commits.WithLabelValues(w.proc.App, outcome(committed)).Inc()
+	if !committed {
+		w.log.Warn().AnErr("produce", first.Err()).Bool("revoked", w.revoked).Msg("transaction_aborted")
+		w.again(parts)
+		w.sess.AllowRebalance()
+		return nil
+	}
+	if err := w.apply(parts); err != nil {
+		return err
+	}
+	if err := w.cfg.edge(w, "applied"); err != nil {
+		return err
+	}
+	w.restore(life, barriers)
+	w.pace()
+	w.publish()
+	w.sess.AllowRebalance()
+	return nil
+}
+
+// bounded is the context of an End. It ends long after the broker gave the transaction up, so that a session whose
+// broker is away does not hang: what it leaves is settled by the next one.
+func (w *worker) bounded() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), 3*w.cfg.TransactionTimeout)
+}
+
+func outcome(committed bool) string {
+	if committed {
+		return "committed"
+	}
+	return "aborted"
+}
+
+func (w *worker) phase(name string, began time.Time) {
+	w.cfg.Metrics.Phase.WithLabelValues(w.proc.App, name).Observe(time.Since(began).Seconds())
+}
+
+// pace lets the interval grow while there is more to read than one transaction took.
+func (w *worker) pace() {
+	if w.full {
+		w.wait = min(2*w.wait, w.cfg.CommitMax)
+	} else {
+		w.wait = w.cfg.CommitInterval
+	}
+}
+
+// nothing is the end of a turn in which no task had anything to say.
+func (w *worker) nothing() error {
+	if w.count == 0 {
+		w.sess.AllowRebalance()
+		return nil
+	}
+	return fmt.Errorf("%w: %d records polled that no task took", errRebuild, w.count)
+}
+
+// flushTasks asks every task that has something, or whose tick is due, for its changes.
+func (w *worker) flushTasks() (parts []pending, barriers []*task, err error) {
+	now := time.Now()
+	for _, p := range w.owned() {
+		t := w.tasks[p]
+		switch t.state {
+		case taskBarrier:
+			barriers = append(barriers, t)
+			continue
+		case taskRunning:
+		default:
+			continue
+		}
+		if t.folded == 0 && !t.repair && now.Sub(t.flushed) < w.cfg.Tick && !t.moved() && len(t.rejects) == 0 {
+			continue
+		}
+		t.flushed = now
+		c := Commit{NowMs: now.UnixMilli(), OwnerEpoch: t.own, Sequence: t.seq + 1, Next: t.next}
+		if err := t.handler.Flush(c, &t.changes); err != nil {
+			return nil, nil, fmt.Errorf("flush partition %d: %w", t.p, err)
+		}
+		if !t.touched() && !t.repair {
+			continue
+		}
+		parts = append(parts, pending{t: t, marker: t.marker(c, w.proc.Inputs)})
+	}
+	w.phase("flush", now)
+	return parts, barriers, nil
+}
+
+// marker says what this transaction commits for the task.
+func (t *task) marker(c Commit, inputs []string) *changelogpb.Marker {
+	m := &changelogpb.Marker{Sequence: c.Sequence, OwnerEpoch: c.OwnerEpoch, WrittenAtMs: c.NowMs}
+	for _, topic := range inputs {
+		m.Inputs = append(m.Inputs, &changelogpb.Position{Topic: topic, TopicId: t.ids[topic], Next: t.next[topic]})
+	}
+	return m
+}
+
+// produce hands everything to the client. Order within a changelog partition: changes, then the marker.
+func (w *worker) produce(parts []pending, barriers []*task, first *kgo.FirstErrPromise) {
+	began, ctx, client := time.Now(), context.Background(), w.sess.Client()
+	n := len(barriers)
+	for i := range parts {
+		n += len(parts[i].t.changes.List) + 1
+	}
+	if cap(w.records) < n {
+		w.records = make([]kgo.Record, n+n/4)
+	}
+	recs := w.records[:0]
+	send := func(r kgo.Record, promise func(*kgo.Record, error)) {
+		recs = append(recs, r) // never grows: n is counted above
+		client.Produce(ctx, &recs[len(recs)-1], promise)
+	}
+	for i := range parts {
+		part := &parts[i]
+		t := part.t
+		logged := 0
+		for j := range t.changes.List {
+			c := &t.changes.List[j]
+			switch {
+			case c.Op == stream.OpEmit:
+				send(kgo.Record{Topic: w.proc.Outputs[c.Output], Partition: c.Partition, Key: c.Key, Value: c.Value}, first.Promise())
+			case c.Table >= stream.LocalTables:
+			case c.Op == stream.OpDelete:
+				send(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: c.LogKey()}, first.Promise())
+				logged++
+			case c.Op == stream.OpPut:
+				send(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: c.LogKey(), Value: c.Value}, first.Promise())
+				logged++
+			}
+		}
+		w.cfg.Metrics.Dirty.WithLabelValues(w.proc.App).Add(float64(logged))
+		for j := range t.rejects {
+			client.Produce(ctx, t.rejects[j].record(w.proc.App, w.proc.DLQ, t.p), first.Promise())
+		}
+		value, err := proto.Marshal(part.marker)
+		promise := first.Promise()
+		if err != nil { // cannot happen for a message of numbers and names; if it does, nothing may commit
+			promise(nil, err)
+			continue
+		}
+		send(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: systemKey(markerKey), Value: value}, func(r *kgo.Record, err error) {
+			if err == nil {
+				part.markerAt = r.Offset
+			}
+			promise(r, err)
+		})
+	}
+	for _, t := range barriers {
+		t.token = fmt.Sprintf("%s/%d/%d", w.txnID, t.p, time.Now().UnixNano())
+		value, err := proto.Marshal(&changelogpb.Barrier{Token: t.token})
+		promise := first.Promise()
+		if err != nil {
+			promise(nil, err)
+			continue
+		}
+		send(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: systemKey(barrierKey), Value: value}, promise)
+	}
+	w.phase("produce", began)
+}
+
+// fence makes every touched task part of the offset commit: its generation check is what keeps a zombie out, also of a
+// transaction in which a task read nothing.
+func fence(req *kmsg.TxnOffsetCommitRequest, parts []pending) error {
+	for i := range parts {
+		for _, in := range parts[i].marker.Inputs {
+			addOffset(req, in.Topic, parts[i].t.p, in.Next)
+		}
+	}
+	return nil
+}
+
+func addOffset(req *kmsg.TxnOffsetCommitRequest, topic string, p int32, next int64) {
+	part := kmsg.NewTxnOffsetCommitRequestTopicPartition()
+	part.Partition, part.Offset = p, next
+	for i := range req.Topics {
+		if req.Topics[i].Topic != topic {
+			continue
+		}
+		for j := range req.Topics[i].Partitions {
+			if req.Topics[i].Partitions[j].Partition == p {
+				return
+			}
+		}
+		req.Topics[i].Partitions = append(req.Topics[i].Partitions, part)
+		return
+	}
+	rt := kmsg.NewTxnOffsetCommitRequestTopic()
+	rt.Topic, rt.Partitions = topic, []kmsg.TxnOffsetCommitRequestTopicPartition{part}
+	req.Topics = append(req.Topics, rt)
+}
+
+// apply writes what Kafka has committed to the store: one batch for all tasks, state and offsets together.
+func (w *worker) apply(parts []pending) error {
+	began := time.Now()
+	b := w.store.db.NewBatch()
+	defer func() { _ = b.Close() }()
+	for i := range parts {
+		part := &parts[i]
+		t := part.t
+		if err := applyChanges(b, t.p, t.changes.List); err != nil {
+			return fmt.Errorf("batch of partition %d: %w", t.p, err)
+		}
+		meta := proto.CloneOf(t.meta)
+		meta.Marker, meta.ChangelogNext, meta.AppliedAtMs = part.marker, part.markerAt+1, began.UnixMilli()
+		meta.Local = part.marker.Inputs
+		if err := putMeta(b, t.p, meta); err != nil {
+			return err
+		}
+		t.meta = meta
+	}
+	if err := b.Commit(pebble.NoSync); err != nil {
+		return fmt.Errorf("write store: %w", err)
+	}
+	for i := range parts {
+		t := parts[i].t
+		w.cfg.Metrics.Records.WithLabelValues(w.proc.App).Add(float64(t.folded))
+		for j := range t.rejects {
+			w.cfg.Metrics.Rejected.WithLabelValues(w.proc.App, t.rejects[j].reason).Inc()
+		}
+		t.seq = parts[i].marker.Sequence
+		t.failed = 0
+		t.clean()
+		t.forget()
+	}
+	w.phase("apply", began)
+	if parts = repaired(parts); len(parts) > 0 {
+		return fmt.Errorf("%w: the group has its offsets back", errRebuild)
+	}
+	return nil
+}
+
+// repaired keeps the tasks whose offsets this transaction gave back to the group: the session must fetch them again.
+func repaired(parts []pending) (out []pending) {
+	for _, p := range parts {
+		if p.t.repair {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (t *task) clean() {
+	t.changes.Reset()
+	t.rejects, t.folded = t.rejects[:0], 0
+}
+
+func applyChanges(b *pebble.Batch, p int32, list []stream.Change) error {
+	for i := range list {
+		c := &list[i]
+		var err error
+		switch c.Op {
+		case stream.OpPut:
+			err = b.Set(c.StoreKey(p), c.Value, nil)
+		case stream.OpDelete:
+			err = b.Delete(c.StoreKey(p), nil)
+		case stream.OpDeleteRange:
+			err = b.DeleteRange(c.StoreKey(p), storeKey(p, c.Table, c.Value), nil)
+		case stream.OpEmit:
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// abandon aborts the open transaction because of cause, and sends what it touched through recovery.
+func (w *worker) abandon(cause error) error {
+	var stopped *StoppedError
+	switch {
+	case errors.As(cause, &stopped):
+		w.log.Error().Int32("partition", stopped.Partition).Err(stopped.Why).Msg("partition_stopped")
+	case errors.Is(cause, errPoison):
+		w.log.Warn().Err(cause).Msg("poison_record")
+	default:
+		w.log.Error().Err(cause).Msg("transaction_abandoned")
+	}
+	ctx, cancel := w.bounded()
+	defer cancel()
+	_, err := w.sess.End(ctx, kgo.TryAbort)
+	w.open = false
+	w.cfg.Metrics.Commits.WithLabelValues(w.proc.App, "aborted").Inc()
+	if err != nil {
+		return fmt.Errorf("%w: abort: %w", errRebuild, err)
+	}
+	var parts []pending
+	for _, t := range w.tasks {
+		if t.state == taskRunning && t.touched() {
+			if !errors.Is(cause, errPoison) && stopped == nil {
+				t.failed++
+			}
+			parts = append(parts, pending{t: t})
+		}
+		if t.state == taskStopped {
+			t.clean()
+			w.sess.Client().PauseFetchPartitions(w.topicsOf(t.p))
+		}
+	}
+	w.again(parts)
+	w.sess.AllowRebalance()
+	return nil
+}
+
+// again sends tasks through recovery: their memory is of a transaction that did not commit.
+func (w *worker) again(parts []pending) {
+	for _, part := range parts {
+		t := part.t
+		t.clean()
+		t.handler, t.state = nil, taskBarrier
+		if t.failed > maxFailed {
+			t.state, t.why = taskStopped, fmt.Errorf("%d tries in a row failed: see the log for the cause", t.failed)
+		}
+		w.sess.Client().PauseFetchPartitions(w.topicsOf(t.p))
+	}
+	w.publish()
+}
+
+// maxFailed is how often a task may fail in a row before it waits for a person.
+const maxFailed = 5
+
+func (w *worker) topicsOf(p int32) map[string][]int32 {
+	m := make(map[string][]int32, len(w.proc.Inputs))
+	for _, topic := range w.proc.Inputs {
+		m[topic] = []int32{p}
+	}
+	return m
+}
+
+// finish is a graceful stop: what is folded is committed.
+func (w *worker) finish(life context.Context) error {
+	if w.open && w.count > 0 {
+		return w.commit(life)
+	}
+	return nil
+}
+
+// leave gives the static membership back, so that others take over at once.
+func (w *worker) leave() error {
+	if w.cfg.StayOnStop {
+		return nil
+	}
+	plain, err := w.cfg.Kafka.Client(kgo.RetryTimeout(2 * time.Second))
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	defer plain.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	if _, err := kadm.NewClient(plain).LeaveGroup(ctx, kadm.LeaveGroup(w.proc.App).InstanceIDs(w.txnID)); err != nil {
+		w.log.Warn().Err(err).Msg("leave_failed") // the session timeout does the same, later
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package processors
+
+import (
+	"context"
+	"net"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Kafka says how to reach the brokers.
+type Kafka struct {
+	Brokers []string
+	// Options are added to every client: TLS, SASL, a dialer.
+	Options []kgo.Opt
+}
+
+// Config is how a Processor runs. The zero value of each field but Kafka and Dir works.
+type Config struct {
+	Kafka Kafka
+	// Dir holds the store. One process per directory.
+	Dir string
+	// FS is where Dir is. Defaults to the disk.
+	FS vfs.FS
+	// Instance is the stable name of this process among those of the application, part of its transactional ids and of
+	// its static group membership: a restart under the same name takes over at once. Defaults to the host's name.
+	Instance string
+	// Workers is the number of transactional sessions. While one waits in its commit another folds. Defaults to the
+	// greater of 2 and half the processors.
+	Workers int
+	// CommitInterval is the time between commits when caught up. Defaults to 100 ms.
+	CommitInterval time.Duration
+	// CommitMax is what the interval grows to when behind. Defaults to 1 s.
+	CommitMax time.Duration
+	// CommitRecords ends a transaction early. Defaults to 2,000,000 input records.
+	CommitRecords int
+	// PollRecords is the most that one poll returns. Defaults to 20,000.
+	PollRecords int
+	// Tick is how often Flush is called without input. Defaults to 1 s.
+	Tick time.Duration
+	// PoisonLimit is how many records in a row may panic before the partition stops. Defaults to 10.
+	PoisonLimit int
+	// SessionTimeout is how long the group waits for a silent member. Defaults to 6 s, the brokers' usual minimum.
+	SessionTimeout time.Duration
+	// TransactionTimeout is when the broker aborts a transaction by itself. Defaults to 10 s.
+	TransactionTimeout time.Duration
+	// CacheBytes is the block cache of the store. Defaults to 64 MiB.
+	CacheBytes int64
+	// FetchBytes bounds what one fetch of all partitions of a broker returns. Defaults to 32 MiB.
+	FetchBytes int32
+	// StayOnStop keeps the static membership when Run returns: for a restart within the session timeout.
+	StayOnStop bool
+	// AllowOldTransactions runs against brokers below transaction.version 2, where the protocol can tear a transaction.
+	AllowOldTransactions bool
+	// Log is where the runtime says what it does. Defaults to nothing.
+	Log *zerolog.Logger
+	// Metrics receives the runtime's figures. Defaults to nothing.
+	Metrics *Metrics
+
+	// edge is called at every edge of the commit cycle; an error kills the worker there as a crash would.
+	edge func(w *worker, at string) error
+}
+
+func (c *Config) setDefaults() {
+	def(&c.FS, vfs.Default)
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "weir"
+	}
+	def(&c.Instance, host)
+	def(&c.Workers, max(2, runtime.GOMAXPROCS(0)/2))
+	def(&c.CommitInterval, 100*time.Millisecond)
+	def(&c.CommitMax, time.Second)
+	def(&c.CommitRecords, 2_000_000)
+	def(&c.PollRecords, 20_000)
+	def(&c.Tick, time.Second)
+	def(&c.PoisonLimit, 10)
+	def(&c.SessionTimeout, 6*time.Second)
+	def(&c.TransactionTimeout, 10*time.Second)
+	def(&c.CacheBytes, 64<<20)
+	def(&c.FetchBytes, 32<<20)
+	if c.Log == nil {
+		nop := zerolog.Nop()
+		c.Log = &nop
+	}
+	if c.Metrics == nil {
+		c.Metrics = NewMetrics(nil)
+	}
+	if c.edge == nil {
+		c.edge = func(*worker, string) error { return nil }
+	}
+}
+
+func def[T comparable](p *T, v T) {
+	var zero T
+	if *p == zero {
+		*p = v
+	}
+}
+
+// Client makes a plain client: to produce, to look, to administer.
+func (k Kafka) Client(opts ...kgo.Opt) (*kgo.Client, error) {
+	base := append([]kgo.Opt{kgo.SeedBrokers(k.Brokers...), kgo.ClientID("weir"), kgo.MaxDecompressBatchBytes(64 << 20)}, k.Options...)
+	return kgo.NewClient(append(base, opts...)...)
+}
+
+// Dialer replaces the network, for tests.
+func Dialer(dial func(ctx context.Context, network, host string) (net.Conn, error)) kgo.Opt {
+	return kgo.Dialer(dial)
+}

@@ -1,0 +1,65 @@
+package processors
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Headers of a dead letter. Key and value of the refused record: the value as it was, the key in a header, because the
+// letter's own key is its origin, by which a tombstone resolves it.
+const (
+	HeaderTopic     = "weir-topic"
+	HeaderPartition = "weir-partition"
+	HeaderOffset    = "weir-offset"
+	HeaderTimeMs    = "weir-time-ms"
+	HeaderKey       = "weir-key"
+	HeaderReason    = "weir-reason"
+	HeaderDetail    = "weir-detail"
+	HeaderApp       = "weir-app"
+	// headerOriginal precedes the names of the refused record's own headers.
+	headerOriginal = "o."
+)
+
+// maxDetail bounds the reason's text, stack included.
+const maxDetail = 8 << 10
+
+type deadLetter struct {
+	topic  string
+	rec    Record
+	reason string
+	detail string
+}
+
+// letterKey names a refused record by where it came from.
+func letterKey(topic string, partition int32, offset int64) []byte {
+	return fmt.Appendf(nil, "%s/%d/%d", topic, partition, offset)
+}
+
+func (d *deadLetter) record(app, dlq string, p int32) *kgo.Record {
+	detail := d.detail
+	if len(detail) > maxDetail {
+		detail = detail[:maxDetail]
+	}
+	h := []kgo.RecordHeader{
+		{Key: HeaderApp, Value: []byte(app)},
+		{Key: HeaderTopic, Value: []byte(d.topic)},
+		{Key: HeaderPartition, Value: strconv.AppendInt(nil, int64(p), 10)},
+		{Key: HeaderOffset, Value: strconv.AppendInt(nil, d.rec.Offset, 10)},
+		{Key: HeaderTimeMs, Value: strconv.AppendInt(nil, d.rec.TimeMs, 10)},
+		{Key: HeaderReason, Value: []byte(d.reason)},
+		{Key: HeaderDetail, Value: []byte(detail)},
+		{Key: HeaderKey, Value: d.rec.Key},
+	}
+	for _, o := range d.rec.Headers {
+		h = append(h, kgo.RecordHeader{Key: headerOriginal + o.Key, Value: o.Value})
+	}
+	value := d.rec.Value
+	if value == nil { // a tombstone would resolve the letter
+		value = []byte{}
+		h = append(h, kgo.RecordHeader{Key: "weir-null-value", Value: binary.AppendUvarint(nil, 1)})
+	}
+	return &kgo.Record{Topic: dlq, Partition: p, Key: letterKey(d.topic, p, d.rec.Offset), Value: value, Headers: h}
+}

@@ -1,0 +1,46 @@
+package processors
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics are the runtime's figures. Label sets are closed: application, phase, outcome, reason.
+type Metrics struct {
+	Records   *prometheus.CounterVec   // folded input records, by app
+	Rejected  *prometheus.CounterVec   // records sent to the DLQ, by app and reason
+	Commits   *prometheus.CounterVec   // transactions, by app and outcome: committed, aborted, unknown
+	Phase     *prometheus.HistogramVec // seconds by app and phase: flush, produce, end, apply
+	Dirty     *prometheus.CounterVec   // changelog records, by app
+	Restores  *prometheus.CounterVec   // finished takeovers, by app
+	Replayed  *prometheus.CounterVec   // changelog records read in takeovers, by app
+	Lag       *prometheus.GaugeVec     // records behind the end of the inputs, by app and worker
+	Partition *prometheus.GaugeVec     // partitions by app, worker and state
+}
+
+// NewMetrics makes the figures and registers them with r, unless it is nil.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "weir", Subsystem: "processor", Name: name, Help: help}, append([]string{"app"}, labels...))
+	}
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "weir", Subsystem: "processor", Name: name, Help: help}, append([]string{"app"}, labels...))
+	}
+	m := &Metrics{
+		Records:  counter("records_total", "Input records folded."),
+		Rejected: counter("rejected_total", "Input records sent to the dead-letter queue.", "reason"),
+		Commits:  counter("transactions_total", "Transactions by outcome.", "outcome"),
+		Dirty:    counter("changelog_records_total", "State changes written to the changelog."),
+		Restores: counter("restores_total", "Partitions taken over."),
+		Replayed: counter("restore_records_total", "Changelog records read while taking over."),
+		Phase: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "weir", Subsystem: "processor", Name: "commit_seconds", Help: "Time of a commit by phase.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
+		}, []string{"app", "phase"}),
+		Lag:       gauge("lag_records", "Records between the next offset and the end of the inputs.", "worker"),
+		Partition: gauge("partitions", "Partitions by state.", "worker", "state"),
+	}
+	if r != nil {
+		r.MustRegister(m.Records, m.Rejected, m.Commits, m.Phase, m.Dirty, m.Restores, m.Replayed, m.Lag, m.Partition)
+	}
+	return m
+}

@@ -1,0 +1,89 @@
+package processors
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/weirhq/weir/internal/stream"
+)
+
+// The data that passes between the runtime and a core.
+type (
+	Record  = stream.Record
+	Header  = stream.Header
+	Batch   = stream.Batch
+	Task    = stream.Task
+	Commit  = stream.Commit
+	Changes = stream.Changes
+)
+
+// Handler is the core of one task. The runtime calls it from one goroutine at a time and throws it away whenever a
+// transaction did not commit, so it needs no undo.
+type Handler interface {
+	// Fold applies the records of b in order, in memory. A record it refuses goes to b.Reject and must leave no trace;
+	// a panic does the same to the one record that caused it. An error means that state could not be read: the
+	// transaction is abandoned and tried again.
+	Fold(b *Batch) error
+	// Flush hands over everything that changed since the last call: state by absolute values, and outputs. It is also
+	// called once a second without input. If it emits nothing and nothing was folded, no transaction is written.
+	Flush(c Commit, ch *Changes) error
+}
+
+// Warmer is a Handler with volatile state that its inputs can rebuild, such as a set of recent ids.
+type Warmer interface {
+	// WarmFrom gives, per topic, the first offset to read again. Topics at or past Task.Next are not read.
+	WarmFrom() map[string]int64
+	// Warm sees the records of [WarmFrom, Task.Next) of each topic before the first Fold.
+	Warm(b *Batch) error
+}
+
+// Processor describes what runs. Its names are stable: they are the names of the group, the transactional ids and the
+// directory on disk.
+type Processor struct {
+	App       string   // application id: consumer group, transactional ids <App>-<instance>-<worker>
+	Inputs    []string // co-partitioned topics; partition p of all of them is task p
+	Changelog string   // compacted topic with the same number of partitions
+	Outputs   []string // topics that Changes.Emit may name, by index
+	DLQ       string   // topic of refused records. Defaults to App + ".dlq"
+	Schema    map[byte]uint32
+	New       func(Task) (Handler, error)
+}
+
+var legalName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,200}$`)
+
+func (p *Processor) check() error {
+	if p.DLQ == "" {
+		p.DLQ = p.App + ".dlq"
+	}
+	names := append([]string{p.App, p.Changelog, p.DLQ}, p.Inputs...)
+	for _, n := range append(names, p.Outputs...) {
+		if !legalName.MatchString(n) {
+			return fmt.Errorf("processor %q: %q is not a legal name: use 1 to 200 letters, digits, '.', '_' or '-'", p.App, n)
+		}
+	}
+	switch {
+	case len(p.Inputs) == 0:
+		return fmt.Errorf("processor %q has no input topic", p.App)
+	case p.New == nil:
+		return fmt.Errorf("processor %q: New is nil: give the function that makes a task's handler", p.App)
+	case slices.Contains(p.Inputs, p.Changelog) || slices.Contains(p.Outputs, p.Changelog):
+		return fmt.Errorf("processor %q: changelog %q is also an input or an output", p.App, p.Changelog)
+	}
+	return nil
+}
+
+// Errors to branch on. What they wrap says what happened and what to do.
+var (
+	// ErrLocked: another process holds the state directory.
+	ErrLocked = errors.New("state directory is locked")
+	// ErrNewer: the store was written by a newer version.
+	ErrNewer = errors.New("state was written by a newer version")
+	// ErrTransactions: the brokers do not speak transactions v2.
+	ErrTransactions = errors.New("brokers without transactions v2")
+	// ErrTopics: a topic is missing or has the wrong number of partitions.
+	ErrTopics = errors.New("topics do not fit")
+	// ErrForeign: the state directory belongs to another application.
+	ErrForeign = errors.New("state directory of another application")
+)

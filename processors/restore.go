@@ -1,0 +1,435 @@
+package processors
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/processors/changelogpb"
+)
+
+// restored is what a takeover found out. The worker's loop turns it into a running task.
+type restored struct {
+	meta    *changelogpb.TaskMeta
+	ids     map[string][]byte
+	next    map[string]int64
+	own     uint64
+	handler Handler
+	repair  bool
+}
+
+// restorer takes over one partition, on a goroutine of its own while the worker's other partitions go on.
+type restorer struct {
+	w     *worker
+	p     int32
+	token string
+}
+
+// restore starts the takeover of tasks whose barrier is committed.
+func (w *worker) restore(life context.Context, tasks []*task) {
+	for _, t := range tasks {
+		ctx, cancel := context.WithCancel(life)
+		t.state, t.cancel = taskRestoring, cancel
+		r := &restorer{w: w, p: t.p, token: t.token}
+		held, tries := t.holds, t.failed
+		w.restores.Go(func() {
+			defer cancel()
+			if !held {
+				if held = w.store.own(t.p, ctx.Done()); !held {
+					return
+				}
+			}
+			began := time.Now()
+			res, err := r.run(ctx)
+			if err != nil && ctx.Err() == nil && tries > 0 { // not the first time: give the cause time to pass
+				pause(ctx, time.Duration(tries)*200*time.Millisecond)
+			}
+			w.news.post(func() { w.landed(t, res, err, time.Since(began)) })
+		})
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// landed is the end of a takeover, in the worker's loop.
+func (w *worker) landed(t *task, res *restored, err error, took time.Duration) {
+	if w.tasks[t.p] != t { // released meanwhile
+		w.store.disown(t.p)
+		return
+	}
+	t.holds = true
+	var stopped *StoppedError
+	switch {
+	case errors.As(err, &stopped):
+		t.state, t.why = taskStopped, stopped.Why
+		w.log.Error().Int32("partition", t.p).Err(stopped.Why).Msg("partition_stopped")
+	case err != nil:
+		t.failed++
+		t.state = taskBarrier
+		w.log.Warn().Int32("partition", t.p).Err(err).Int("tries", t.failed).Msg("takeover_failed")
+	default:
+		t.meta, t.ids, t.next, t.own, t.handler, t.repair = res.meta, res.ids, res.next, res.own, res.handler, res.repair
+		t.seq = t.meta.GetMarker().GetSequence()
+		t.flushed = time.Now()
+		t.state, t.why, t.failed = taskRunning, nil, 0
+		if !t.repair { // after a repair the session fetches its offsets anew
+			w.sess.Client().ResumeFetchPartitions(w.topicsOf(t.p))
+		}
+		w.cfg.Metrics.Restores.WithLabelValues(w.proc.App).Inc()
+		w.log.Info().Int32("partition", t.p).Uint64("owner_epoch", t.own).Dur("took", took).Msg("partition_running")
+	}
+	w.publish()
+}
+
+// run is the takeover: committed offsets, tail up to our barrier, comparison, handler, volatile state.
+func (r *restorer) run(ctx context.Context) (*restored, error) {
+	cl, err := r.w.cfg.Kafka.Client()
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	defer cl.Close()
+	adm := kadm.NewClient(cl)
+	group, err := r.committed(ctx, adm)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := r.w.store.meta(r.w.store.db, r.p)
+	if err != nil {
+		return nil, r.stop(err)
+	}
+	ids, changelogID, err := r.topicIDs(ctx, adm, meta)
+	if err != nil {
+		return nil, err
+	}
+	meta.ChangelogTopic, meta.ChangelogTopicId = r.w.proc.Changelog, changelogID
+	if meta, err = r.tail(ctx, adm, meta); err != nil {
+		return nil, err
+	}
+	res := &restored{meta: meta, ids: ids, own: meta.GetMarker().GetOwnerEpoch() + 1}
+	if err := r.compare(ctx, adm, group, res); err != nil {
+		return nil, err
+	}
+	if err := r.revive(ctx, res); err != nil {
+		return nil, err
+	}
+	return res, nil
+}
+
+func (r *restorer) stop(why error) error { return &StoppedError{Partition: r.p, Why: why} }
+
+// committed reads the group's offsets of the partition once no transaction holds them open; -1 where there is none.
+func (r *restorer) committed(ctx context.Context, adm *kadm.Client) (map[string]int64, error) {
+	for {
+		got, err := adm.FetchOffsets(kadm.RequireStable(ctx), r.w.proc.App)
+		if err == nil {
+			err = got.Error()
+		}
+		if errors.Is(err, kerr.UnstableOffsetCommit) {
+			pause(ctx, 20*time.Millisecond)
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("fetch committed offsets of %s: %w", r.w.proc.App, err)
+		}
+		out := map[string]int64{}
+		for _, topic := range r.w.proc.Inputs {
+			out[topic] = -1
+			if o, ok := got.Lookup(topic, r.p); ok && o.At >= 0 {
+				out[topic] = o.At
+			}
+		}
+		return out, nil
+	}
+}
+
+// topicIDs reads the ids of all topics and compares them with those that the store remembers.
+func (r *restorer) topicIDs(ctx context.Context, adm *kadm.Client, meta *changelogpb.TaskMeta) (map[string][]byte, []byte, error) {
+	list, err := adm.ListTopics(ctx, append([]string{r.w.proc.Changelog}, r.w.proc.Inputs...)...)
+	if err == nil {
+		err = list.Error()
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read topics: %w", err)
+	}
+	ids := map[string][]byte{}
+	for name, t := range list {
+		ids[name] = bytes.Clone(t.ID[:])
+	}
+	was := map[string][]byte{r.w.proc.Changelog: meta.ChangelogTopicId}
+	for _, in := range meta.GetMarker().GetInputs() {
+		was[in.Topic] = in.TopicId
+	}
+	for name, id := range was {
+		if now := ids[name]; len(id) > 0 && now != nil && !bytes.Equal(id, now) {
+			return nil, nil, r.stop(fmt.Errorf("topic %s was deleted and created again (id %x, was %x): its offsets mean something else now. Nothing was changed; to begin anew, stop the application, delete its group and changelog, and remove the state directory", name, now, id))
+		}
+	}
+	changelog := ids[r.w.proc.Changelog]
+	delete(ids, r.w.proc.Changelog)
+	return ids, changelog, nil
+}
+
+// tail replays the changelog from where the store is up to our own barrier. Every earlier transaction is decided by
+// then: read_committed gives out nothing behind an open one.
+func (r *restorer) tail(ctx context.Context, adm *kadm.Client, meta *changelogpb.TaskMeta) (*changelogpb.TaskMeta, error) {
+	starts, err := adm.ListStartOffsets(ctx, r.w.proc.Changelog)
+	if err == nil {
+		err = starts.Error()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read start of %s: %w", r.w.proc.Changelog, err)
+	}
+	start, _ := starts.Lookup(r.w.proc.Changelog, r.p)
+	if meta.ChangelogNext < start.Offset && meta.Marker != nil || r.tooOld(meta) {
+		r.w.log.Warn().Int32("partition", r.p).Int64("store", meta.ChangelogNext).Int64("log_start", start.Offset).Msg("store_rebuilt")
+		if err := r.w.store.clear(r.p); err != nil {
+			return nil, err
+		}
+		meta = &changelogpb.TaskMeta{Format: metaFormat, App: r.w.proc.App, ChangelogTopic: meta.ChangelogTopic, ChangelogTopicId: meta.ChangelogTopicId}
+	}
+	from := max(meta.ChangelogNext, start.Offset)
+	b := &replay{r: r, meta: meta, batch: r.w.store.db.NewBatch()}
+	defer func() { _ = b.batch.Close() }()
+	err = readFrom(ctx, r.w.cfg.Kafka, place{r.w.proc.Changelog, from}, r.p, b.take)
+	if errors.Is(err, kerr.OffsetOutOfRange) {
+		return nil, r.stop(fmt.Errorf("the store is at offset %d of %s[%d], which the log does not have: the log was cut or replaced. Remove the state directory to rebuild from the log, after you made sure that the log is the right one", from, r.w.proc.Changelog, r.p))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s[%d] from %d: %w", r.w.proc.Changelog, r.p, from, err)
+	}
+	return b.meta, b.write()
+}
+
+// maxAge is how old a store may be before its tail cannot be trusted: compaction drops tombstones after the changelog's
+// delete.retention.ms (7 days in the catalogue), and a deleted key would come back.
+const maxAge = 6 * 24 * time.Hour
+
+func (r *restorer) tooOld(meta *changelogpb.TaskMeta) bool {
+	return meta.Marker != nil && time.Since(time.UnixMilli(meta.AppliedAtMs)) > maxAge
+}
+
+// replay applies changelog records. It keeps only whole transactions: changes wait for their marker.
+type replay struct {
+	r     *restorer
+	meta  *changelogpb.TaskMeta
+	batch *pebble.Batch
+	count int
+}
+
+var errBarrier = errors.New("own barrier read")
+
+// take is given every record in order; errBarrier ends the reading.
+func (a *replay) take(rec *kgo.Record) error {
+	if rec.Attrs.IsControl() {
+		return nil
+	}
+	a.count++
+	if !IsSystem(rec.Key) {
+		key := append([]byte{byte(a.r.p >> 8), byte(a.r.p)}, rec.Key...)
+		if rec.Value == nil {
+			return a.batch.Delete(key, nil)
+		}
+		return a.batch.Set(key, rec.Value, nil)
+	}
+	switch string(rec.Key[1:]) {
+	case markerKey:
+		m, err := decode(rec.Value, &changelogpb.Marker{}, fmt.Sprintf("marker at %s[%d]@%d", rec.Topic, rec.Partition, rec.Offset))
+		if err != nil {
+			return a.r.stop(err)
+		}
+		a.meta.Marker, a.meta.ChangelogNext = m, rec.Offset+1
+		if a.batch.Len() > 16<<20 {
+			return a.flush()
+		}
+	case barrierKey:
+		b, err := decode(rec.Value, &changelogpb.Barrier{}, "barrier")
+		if err != nil {
+			return a.r.stop(err)
+		}
+		if b.Token == a.r.token {
+			return errBarrier
+		}
+	}
+	return nil
+}
+
+// flush writes what has been replayed so far, at a marker: the store is then exactly at that marker.
+func (a *replay) flush() error {
+	a.meta.AppliedAtMs = time.Now().UnixMilli()
+	if err := putMeta(a.batch, a.r.p, a.meta); err != nil {
+		return err
+	}
+	if err := a.batch.Commit(pebble.NoSync); err != nil {
+		return fmt.Errorf("write store: %w", err)
+	}
+	err := a.batch.Close()
+	a.batch = a.r.w.store.db.NewBatch()
+	return err
+}
+
+func (a *replay) write() error {
+	a.r.w.cfg.Metrics.Replayed.WithLabelValues(a.r.w.proc.App).Add(float64(a.count))
+	return a.flush()
+}
+
+// compare holds the changelog's last marker against the group's offsets: both were committed in one transaction.
+func (r *restorer) compare(ctx context.Context, adm *kadm.Client, group map[string]int64, res *restored) error {
+	marker := positions(res.meta.GetMarker().GetInputs())
+	starts, err := adm.ListStartOffsets(ctx, r.w.proc.Inputs...)
+	if err == nil {
+		err = starts.Error()
+	}
+	if err != nil {
+		return fmt.Errorf("read start of the inputs: %w", err)
+	}
+	res.next = map[string]int64{}
+	for _, topic := range r.w.proc.Inputs {
+		at, known := marker[topic]
+		switch {
+		case !known && group[topic] < 0: // a new input
+			start, _ := starts.Lookup(topic, r.p)
+			at = start.Offset
+		case !known:
+			return r.stop(fmt.Errorf("group %s has offset %d for %s[%d], but the changelog %s has no marker for it: the changelog was deleted or belongs to another life. Restore it, or delete the group's offsets to fold everything anew", r.w.proc.App, group[topic], topic, r.p, r.w.proc.Changelog))
+		case group[topic] < 0: // the brokers forget the offsets of a group that was away for long
+			res.repair = true
+		case group[topic] != at:
+			return r.stop(fmt.Errorf("group %s is at offset %d of %s[%d], the state is at %d: the group's offsets were changed from outside, by %+d records. Set them back to %d, or remove state and changelog to fold anew", r.w.proc.App, group[topic], topic, r.p, at, group[topic]-at, at))
+		}
+		res.next[topic] = at
+	}
+	return nil
+}
+
+// revive makes the handler and rebuilds what only its memory holds.
+func (r *restorer) revive(ctx context.Context, res *restored) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = r.stop(fmt.Errorf("the handler panicked while it took over: %v", v))
+		}
+	}()
+	db := r.w.store.db
+	task := Task{Partition: r.p, OwnerEpoch: res.own, Next: res.next}
+	if res.meta.Local != nil {
+		task.LocalNext = positions(res.meta.Local)
+	}
+	task.Get = func(table byte, key []byte) ([]byte, error) { return get(db, storeKey(r.p, table, key)) }
+	task.Scan = func(table byte, prefix []byte, fn func(k, v []byte) error) error {
+		return scan(db, storeKey(r.p, table, prefix), fn)
+	}
+	if res.handler, err = r.w.proc.New(task); err != nil {
+		return fmt.Errorf("take over partition %d: %w", r.p, err)
+	}
+	warm, ok := res.handler.(Warmer)
+	if !ok {
+		return nil
+	}
+	for topic, from := range warm.WarmFrom() {
+		if err := r.warm(ctx, warm, place{topic, from}, res.next[topic]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// warm reads an input again, up to where the state is.
+func (r *restorer) warm(ctx context.Context, h Warmer, from place, next int64) error {
+	if from.offset >= next {
+		return nil
+	}
+	t := &task{p: r.p, next: map[string]int64{from.topic: from.offset}}
+	var recs []*kgo.Record
+	give := func() error {
+		b := &Batch{Topic: from.topic, Partition: r.p, Records: t.take(from.topic, recs, nil), NowMs: time.Now().UnixMilli()}
+		recs = recs[:0]
+		if len(b.Records) == 0 {
+			return nil
+		}
+		return h.Warm(b)
+	}
+	err := readFrom(ctx, r.w.cfg.Kafka, from, r.p, func(rec *kgo.Record) error {
+		if rec.Offset >= next {
+			return errBarrier
+		}
+		if recs = append(recs, rec); len(recs) >= 4096 {
+			if err := give(); err != nil {
+				return err
+			}
+		}
+		if rec.Offset+1 >= next {
+			return errBarrier
+		}
+		return nil
+	})
+	if errors.Is(err, kerr.OffsetOutOfRange) {
+		// Retention has taken the beginning of the window: the duplicates it held cannot be told any more.
+		r.w.log.Warn().Int32("partition", r.p).Str("topic", from.topic).Int64("from", from.offset).Msg("warm_range_cut")
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read %s[%d] again from %d: %w", from.topic, r.p, from.offset, err)
+	}
+	return give()
+}
+
+// readFrom reads one partition, committed records and control records, until fn returns errBarrier or an error.
+func readFrom(ctx context.Context, k Kafka, from place, p int32, fn func(*kgo.Record) error) error {
+	cl, err := k.Client(
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{from.topic: {p: kgo.NewOffset().At(from.offset)}}),
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
+		kgo.FetchMaxPartitionBytes(4<<20), kgo.FetchMaxWait(500*time.Millisecond),
+	)
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	defer cl.Close()
+	for {
+		fetches := cl.PollRecords(ctx, 10_000)
+		for _, e := range fetches.Errors() {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if stopsPartition(e.Err) {
+				return errors.Join(kerr.OffsetOutOfRange, e.Err)
+			}
+		}
+		for it := fetches.RecordIter(); !it.Done(); {
+			if err := fn(it.Next()); errors.Is(err, errBarrier) {
+				return nil
+			} else if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// explain says what a fetch error means and what can be done.
+func (w *worker) explain(ctx context.Context, topic string, p int32, cause error) error {
+	t := w.tasks[p]
+	gap := ""
+	if plain, err := w.cfg.Kafka.Client(kgo.RetryTimeout(2 * time.Second)); err == nil {
+		defer plain.Close()
+		ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+		defer cancel()
+		if starts, err := kadm.NewClient(plain).ListStartOffsets(ctx, topic); err == nil {
+			if s, ok := starts.Lookup(topic, p); ok && s.Err == nil && s.Offset > t.next[topic] {
+				gap = fmt.Sprintf("; offsets %d to %d are gone: %d records", t.next[topic], s.Offset-1, s.Offset-t.next[topic])
+			}
+		}
+	}
+	return fmt.Errorf("%s[%d] cannot be read at offset %d%s: %w. Nothing was skipped; the other partitions go on", topic, p, t.next[topic], gap, cause)
+}

@@ -1,0 +1,187 @@
+package processors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weirhq/weir/processors/changelogpb"
+)
+
+// Runtime runs one Processor in this process.
+type Runtime struct {
+	cfg  Config
+	proc Processor
+
+	mu      sync.RWMutex
+	store   *store // nil before Run and after it
+	viewers []*viewer
+	parts   int32
+	up      chan struct{}
+}
+
+// New checks what can be checked without a broker. It starts nothing.
+func New(cfg Config, proc Processor) (*Runtime, error) {
+	if err := proc.check(); err != nil {
+		return nil, err
+	}
+	if len(cfg.Kafka.Brokers) == 0 {
+		return nil, errors.New("no Kafka brokers: set kafka.brokers")
+	}
+	if cfg.Dir == "" {
+		return nil, errors.New("no state directory: set data_dir")
+	}
+	cfg.setDefaults()
+	if !legalName.MatchString(cfg.Instance) {
+		return nil, fmt.Errorf("instance %q is not a legal name: use letters, digits, '.', '_' or '-'", cfg.Instance)
+	}
+	if cfg.CommitMax < cfg.CommitInterval {
+		cfg.CommitMax = cfg.CommitInterval
+	}
+	if cfg.CommitMax*2 > cfg.TransactionTimeout {
+		return nil, fmt.Errorf("commit_interval_max %s is more than half of transaction_timeout %s: a commit that is only slow would be aborted", cfg.CommitMax, cfg.TransactionTimeout)
+	}
+	r := &Runtime{cfg: cfg, proc: proc, up: make(chan struct{})}
+	for i := range cfg.Workers {
+		r.viewers = append(r.viewers, &viewer{app: proc.App, worker: strconv.Itoa(i), metrics: cfg.Metrics})
+	}
+	return r, nil
+}
+
+// Run works until ctx ends, then commits what is folded, leaves the group and closes the store. It returns nil after a
+// clean stop.
+func (r *Runtime) Run(ctx context.Context) (err error) {
+	parts, err := r.preflight(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := openStore(&r.cfg, r.proc.App)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.store, r.parts = s, parts
+	r.mu.Unlock()
+	close(r.up)
+	defer func() {
+		r.mu.Lock()
+		r.store = nil
+		r.mu.Unlock()
+		err = errors.Join(err, s.close())
+	}()
+	group, ctx := errgroup.WithContext(ctx)
+	for i := range r.cfg.Workers {
+		w := newWorker(i, &r.cfg, &r.proc, s)
+		w.view = r.viewers[i]
+		group.Go(func() error { return w.run(ctx) })
+	}
+	return group.Wait()
+}
+
+// preflight looks at the brokers before anything is touched.
+func (r *Runtime) preflight(ctx context.Context) (int32, error) {
+	cl, err := r.cfg.Kafka.Client()
+	if err != nil {
+		return 0, fmt.Errorf("make client: %w", err)
+	}
+	defer cl.Close()
+	version, err := TransactionVersion(ctx, cl)
+	if err != nil {
+		return 0, err
+	}
+	if version < 2 && !r.cfg.AllowOldTransactions {
+		return 0, fmt.Errorf("%w: the brokers finalised transaction.version %d: below 2 a late request of a dead transaction can land in the next one (KIP-890). Upgrade with kafka-features.sh upgrade --feature transaction.version=2, or set processor.allow_old_transactions", ErrTransactions, version)
+	}
+	return r.proc.partitions(ctx, kadm.NewClient(cl))
+}
+
+// partitions checks that all topics exist and are co-partitioned.
+func (p *Processor) partitions(ctx context.Context, adm *kadm.Client) (int32, error) {
+	names := append([]string{p.Changelog, p.DLQ}, p.Inputs...)
+	list, err := adm.ListTopics(ctx, append(names, p.Outputs...)...)
+	if err != nil {
+		return 0, fmt.Errorf("read topics: %w", err)
+	}
+	want := len(list[p.Inputs[0]].Partitions)
+	for _, t := range list.Sorted() {
+		if t.Err != nil {
+			return 0, fmt.Errorf("%w: topic %s: %w: create the topics with `weir topics apply`", ErrTopics, t.Topic, t.Err)
+		}
+		joined := t.Topic == p.Changelog || t.Topic == p.DLQ || slices.Contains(p.Inputs, t.Topic)
+		if joined && len(t.Partitions) != want {
+			return 0, fmt.Errorf("%w: %s has %d partitions, %s has %d: they must be equal, because partition p of each belongs to task p", ErrTopics, t.Topic, len(t.Partitions), p.Inputs[0], want)
+		}
+	}
+	return int32(want), nil
+}
+
+// TransactionVersion asks the brokers which transaction protocol they finalised; 0 if they do not say.
+func TransactionVersion(ctx context.Context, cl *kgo.Client) (int16, error) {
+	v, err := apiFeatures(ctx, cl)
+	if err != nil {
+		return 0, fmt.Errorf("ask the brokers for their features: %w", err)
+	}
+	return v["transaction.version"], nil
+}
+
+// Snapshot is committed state at one moment. Close it.
+type Snapshot struct {
+	snap  *pebble.Snapshot
+	store *store
+}
+
+// ErrNotRunning: the runtime has no store open.
+var ErrNotRunning = errors.New("the processor is not running")
+
+// Snapshot gives committed state as it is now.
+func (r *Runtime) Snapshot() (*Snapshot, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.store == nil {
+		return nil, ErrNotRunning
+	}
+	return &Snapshot{snap: r.store.db.NewSnapshot(), store: r.store}, nil
+}
+
+// Close releases the snapshot.
+func (s *Snapshot) Close() error { return s.snap.Close() }
+
+// Get reads a key of a table in a partition; nil if there is none.
+func (s *Snapshot) Get(partition int32, table byte, key []byte) ([]byte, error) {
+	return get(s.snap, storeKey(partition, table, key))
+}
+
+// Scan calls fn for each key of a table that begins with prefix, in order.
+func (s *Snapshot) Scan(partition int32, table byte, prefix []byte, fn func(key, value []byte) error) error {
+	return scan(s.snap, storeKey(partition, table, prefix), fn)
+}
+
+// Meta says as of what a partition's state is; its Marker is nil for one that never committed.
+func (s *Snapshot) Meta(partition int32) (*changelogpb.TaskMeta, error) {
+	return s.store.meta(s.snap, partition)
+}
+
+// Partitions is the number of tasks of the processor; 0 before Run.
+func (r *Runtime) Partitions() int32 {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.parts
+}
+
+// Status lists the tasks that this process owns, in order.
+func (r *Runtime) Status() []Status {
+	var all []Status
+	for _, v := range r.viewers {
+		all = append(all, v.get()...)
+	}
+	slices.SortFunc(all, func(a, b Status) int { return int(a.Partition - b.Partition) })
+	return all
+}

@@ -1,0 +1,51 @@
+package processors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// settle ends whatever transaction an earlier life of txnID left open: the coordinator aborts it, or finishes a commit
+// that was under way, before it answers. After it the committed offsets are stable.
+func settle(ctx context.Context, cl *kgo.Client, txnID string, timeout time.Duration) error {
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		req := kmsg.NewPtrInitProducerIDRequest()
+		req.TransactionalID = &txnID
+		req.TransactionTimeoutMillis = int32(timeout.Milliseconds())
+		resp, err := req.RequestWith(ctx, cl)
+		if err == nil {
+			err = kerr.ErrorForCode(resp.ErrorCode)
+		}
+		switch {
+		case err == nil:
+			return nil
+		case !retryable(err):
+			return fmt.Errorf("settle transactions of %s: %w", txnID, err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+// retryable is the one place that decides whether asking the broker again can help.
+func retryable(err error) bool {
+	var ke *kerr.Error
+	if errors.As(err, &ke) {
+		switch ke {
+		case kerr.TransactionalIDAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.GroupAuthorizationFailed,
+			kerr.TopicAuthorizationFailed, kerr.InvalidTransactionTimeout, kerr.UnsupportedVersion, kerr.SaslAuthenticationFailed:
+			return false
+		}
+		return true // the coordinator moves, loads, or ends a transaction
+	}
+	return !errors.Is(err, kgo.ErrClientClosed) && !errors.Is(err, context.Canceled)
+}

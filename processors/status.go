@@ -1,0 +1,61 @@
+package processors
+
+import (
+	"maps"
+	"sync"
+)
+
+// Status is what a task looks like from outside.
+type Status struct {
+	App           string
+	Partition     int32
+	State         string // barrier, restoring, running, stopped
+	Reason        string // why it stopped
+	OwnerEpoch    uint64
+	Sequence      uint64
+	Next          map[string]int64 // next input offsets as committed
+	ChangelogNext int64
+	Lag           int64 // records behind the end of the inputs, at the last poll
+}
+
+// viewer is the picture that a worker's loop publishes after each commit and each change of its tasks.
+type viewer struct {
+	app, worker string
+	metrics     *Metrics
+	mu          sync.Mutex
+	list        []Status
+}
+
+func (v *viewer) get() []Status {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.list
+}
+
+func (w *worker) publish() {
+	v := w.view
+	if v == nil {
+		return
+	}
+	list := make([]Status, 0, len(w.tasks))
+	states := map[string]int{taskBarrier.String(): 0, taskRestoring.String(): 0, taskRunning.String(): 0, taskStopped.String(): 0}
+	var lag int64
+	for _, p := range w.owned() {
+		t := w.tasks[p]
+		s := Status{App: w.proc.App, Partition: p, State: t.state.String(), OwnerEpoch: t.own, Sequence: t.seq, ChangelogNext: t.meta.GetChangelogNext(), Lag: t.lag}
+		s.Next = maps.Clone(positions(t.meta.GetMarker().GetInputs()))
+		if t.why != nil {
+			s.Reason = t.why.Error()
+		}
+		states[s.State]++
+		lag += t.lag
+		list = append(list, s)
+	}
+	v.mu.Lock()
+	v.list = list
+	v.mu.Unlock()
+	v.metrics.Lag.WithLabelValues(v.app, v.worker).Set(float64(lag))
+	for state, n := range states {
+		v.metrics.Partition.WithLabelValues(v.app, v.worker, state).Set(float64(n))
+	}
+}

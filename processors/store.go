@@ -1,0 +1,257 @@
+package processors
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/rs/zerolog"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/processors/changelogpb"
+)
+
+// store is the Pebble database of one processor in one process. Keys are [partition u16][table u8][key]; table 0 holds
+// the task's meta.
+type store struct {
+	db    *pebble.DB
+	cache *pebble.Cache
+	app   string
+	lock  io.Closer
+	log   zerolog.Logger
+
+	mu     sync.Mutex
+	owners map[int32]chan struct{} // closed when the holder lets go
+	stop   chan struct{}
+	done   chan struct{}
+}
+
+func openStore(cfg *Config, app string) (*store, error) {
+	fs, dir := cfg.FS, path.Join(cfg.Dir, app)
+	if err := fs.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make state directory %s: %w", dir, err)
+	}
+	lock, err := lockDir(fs, dir, cfg.Instance)
+	if err != nil {
+		return nil, err
+	}
+	s := &store{
+		app: app, lock: lock, log: *cfg.Log, cache: pebble.NewCache(cfg.CacheBytes),
+		owners: map[int32]chan struct{}{}, stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	if err := s.open(fs, path.Join(dir, "db")); err != nil {
+		s.cache.Unref()
+		return nil, errors.Join(err, lock.Close())
+	}
+	go s.flushRegularly()
+	return s, nil
+}
+
+// open opens the database. A new one is closed and opened once more: only then is the newest log format in force, and
+// with an older one a flipped byte in the log silently drops synced writes.
+func (s *store) open(fs vfs.FS, dir string) error {
+	_, err := fs.Stat(dir)
+	fresh := err != nil
+	opts := func() *pebble.Options {
+		o := &pebble.Options{
+			FS: fs, Cache: s.cache, Logger: pebbleLog{s.log}, FormatMajorVersion: pebble.FormatNewest,
+			MemTableSize: 64 << 20, MemTableStopWritesThreshold: 4, L0CompactionThreshold: 4, L0StopWritesThreshold: 24,
+			WALBytesPerSync: 1 << 20, BytesPerSync: 1 << 20,
+		}
+		for i := range o.Levels {
+			o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+		}
+		return o
+	}
+	if s.db, err = pebble.Open(dir, opts()); err == nil && fresh {
+		if err = s.db.Close(); err == nil {
+			s.db, err = pebble.Open(dir, opts())
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("open store %s: %w", dir, err)
+	}
+	return nil
+}
+
+// lockDir takes the directory for this process. The file beside the lock names the holder.
+func lockDir(fs vfs.FS, dir, instance string) (io.Closer, error) {
+	holder := path.Join(dir, "holder")
+	lock, err := fs.Lock(path.Join(dir, "LOCK"))
+	if err != nil {
+		who := "a process that left no name"
+		if f, err := fs.Open(holder); err == nil {
+			b, _ := io.ReadAll(io.LimitReader(f, 256))
+			_ = f.Close()
+			who = strings.TrimSpace(string(b))
+		}
+		return nil, fmt.Errorf("%w: %s is held by %s: stop it, or give this process another data_dir", ErrLocked, dir, who)
+	}
+	f, err := fs.Create(holder, vfs.WriteCategoryUnspecified)
+	if err == nil {
+		_, err = fmt.Fprintf(f, "instance %s, process %d, since %s\n", instance, os.Getpid(), time.Now().UTC().Format(time.RFC3339))
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("write %s: %w", holder, err), lock.Close())
+	}
+	return lock, nil
+}
+
+// flushRegularly keeps a quiet store fresh, so that a crash of the machine costs a short replay.
+func (s *store) flushRegularly() {
+	defer close(s.done)
+	t := time.NewTicker(time.Minute)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			if _, err := s.db.AsyncFlush(); err != nil {
+				s.log.Error().Err(err).Msg("store_flush_failed")
+			}
+		case <-s.stop:
+			return
+		}
+	}
+}
+
+func (s *store) close() error {
+	close(s.stop)
+	<-s.done
+	err := errors.Join(s.db.Flush(), s.db.Close(), s.lock.Close())
+	s.cache.Unref()
+	return err
+}
+
+// own waits until no other worker of this process holds partition p, then takes it.
+func (s *store) own(p int32, giveUp <-chan struct{}) bool {
+	for {
+		s.mu.Lock()
+		held, ok := s.owners[p]
+		if !ok {
+			s.owners[p] = make(chan struct{})
+			s.mu.Unlock()
+			return true
+		}
+		s.mu.Unlock()
+		select {
+		case <-held:
+		case <-giveUp:
+			return false
+		}
+	}
+}
+
+func (s *store) disown(p int32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ch, ok := s.owners[p]; ok {
+		close(ch)
+		delete(s.owners, p)
+	}
+}
+
+func storeKey(p int32, table byte, key []byte) []byte {
+	return append([]byte{byte(p >> 8), byte(p), table}, key...)
+}
+
+func metaKey(p int32) []byte { return storeKey(p, metaTable, []byte("task")) }
+
+func get(r pebble.Reader, key []byte) ([]byte, error) {
+	v, c, err := r.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read store: %w", err)
+	}
+	out := append(make([]byte, 0, len(v)), v...)
+	return out, c.Close()
+}
+
+// scan calls fn for each key of a table that begins with prefix; fn gets the key without partition and table.
+func scan(r pebble.Reader, prefix []byte, fn func(key, value []byte) error) (err error) {
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: prefixEnd(prefix)})
+	if err != nil {
+		return fmt.Errorf("scan store: %w", err)
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for it.First(); it.Valid(); it.Next() {
+		if err := fn(it.Key()[3:], it.Value()); err != nil {
+			return err
+		}
+	}
+	return it.Error()
+}
+
+// prefixEnd is the first key after all that begin with prefix; nil if there is none.
+func prefixEnd(prefix []byte) []byte {
+	end := append([]byte(nil), prefix...)
+	for i := len(end) - 1; i >= 0; i-- {
+		if end[i]++; end[i] != 0 {
+			return end[:i+1]
+		}
+	}
+	return nil
+}
+
+// meta reads what the store knows of a task; a zero meta if nothing.
+func (s *store) meta(r pebble.Reader, p int32) (*changelogpb.TaskMeta, error) {
+	b, err := get(r, metaKey(p))
+	if err != nil || b == nil {
+		return &changelogpb.TaskMeta{Format: metaFormat, App: s.app}, err
+	}
+	m, err := decode(b, &changelogpb.TaskMeta{}, fmt.Sprintf("meta of partition %d", p))
+	switch {
+	case err != nil:
+		return nil, err
+	case m.Format > metaFormat:
+		return nil, fmt.Errorf("%w: partition %d has format %d, this binary reads up to %d: run the newer binary, or remove the state directory to rebuild from the changelog", ErrNewer, p, m.Format, metaFormat)
+	case m.App != s.app:
+		return nil, fmt.Errorf("%w: partition %d belongs to %q, this is %q: give each application its own data_dir", ErrForeign, p, m.App, s.app)
+	}
+	return m, nil
+}
+
+func putMeta(b *pebble.Batch, p int32, m *changelogpb.TaskMeta) error {
+	v, err := proto.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("encode meta of partition %d: %w", p, err)
+	}
+	return b.Set(metaKey(p), v, nil)
+}
+
+// clear forgets a partition: its state is rebuilt from the changelog.
+func (s *store) clear(p int32) error {
+	prefix := []byte{byte(p >> 8), byte(p)}
+	if err := s.db.DeleteRange(prefix, prefixEnd(prefix), pebble.Sync); err != nil {
+		return fmt.Errorf("clear partition %d: %w", p, err)
+	}
+	return nil
+}
+
+// pebbleLog carries Pebble's own messages.
+type pebbleLog struct{ log zerolog.Logger }
+
+func (l pebbleLog) Infof(format string, args ...any) {
+	l.log.Trace().Str("text", fmt.Sprintf(format, args...)).Msg("store_info")
+}
+
+func (l pebbleLog) Errorf(format string, args ...any) {
+	l.log.Error().Str("text", fmt.Sprintf(format, args...)).Msg("store_error")
+}
+
+// Fatalf is Pebble's answer to a disk it cannot trust any more: it must not return.
+func (l pebbleLog) Fatalf(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	l.log.Error().Str("text", text).Msg("store_fatal")
+	panic("store: " + text)
+}

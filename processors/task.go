@@ -1,0 +1,201 @@
+package processors
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/processors/changelogpb"
+)
+
+type taskState uint8
+
+const (
+	taskBarrier   taskState = iota // wants a barrier in the worker's next transaction
+	taskRestoring                  // its barrier is committed: the changelog's tail is being read
+	taskRunning
+	taskStopped // owned, paused, and waiting for a person
+)
+
+func (s taskState) String() string {
+	return [...]string{"barrier", "restoring", "running", "stopped"}[s]
+}
+
+// task is one partition number of the processor, owned by one worker.
+type task struct {
+	p       int32
+	state   taskState
+	why     error // why it stopped
+	token   string
+	cancel  func() // ends its restore
+	holds   bool   // the store's partition is this task's
+	failed  int    // tries in a row that ended in an error
+	handler Handler
+
+	meta *changelogpb.TaskMeta // as of the last applied transaction
+	ids  map[string][]byte     // topic ids of the inputs
+	next map[string]int64      // next input offset per topic, folded or not
+	seq  uint64                // of the last committed transaction
+	own  uint64                // owner epoch
+
+	changes Changes
+	rejects []deadLetter     // of the open transaction
+	folded  int              // records of the open transaction
+	flushed time.Time        // last call of Flush
+	lag     int64            // records to the end of the inputs, at the last poll
+	poison  map[place]string // records that panicked: they go to the DLQ when met again
+	careful map[string]int64 // fold record by record below these offsets
+	inARow  int              // poison records without a good one between
+	repair  bool             // the group forgot its offsets: commit the marker's
+}
+
+type place struct {
+	topic  string
+	offset int64
+}
+
+// errPoison abandons the transaction: a record panicked and the handler's memory cannot be trusted any more.
+var errPoison = errors.New("a record panicked in the fold")
+
+// take turns fetched records into the runtime's, dropping those already applied and control records. Offsets move on
+// past all of them.
+func (t *task) take(topic string, in []*kgo.Record, out []Record) []Record {
+	next := t.next[topic]
+	for _, r := range in {
+		if r.Offset < next {
+			continue
+		}
+		next = r.Offset + 1
+		if r.Attrs.IsControl() {
+			continue
+		}
+		rec := Record{Key: r.Key, Value: r.Value, Offset: r.Offset, TimeMs: r.Timestamp.UnixMilli()}
+		if len(r.Headers) > 0 {
+			rec.Headers = make([]Header, len(r.Headers))
+			for i, h := range r.Headers {
+				rec.Headers[i] = Header{Key: h.Key, Value: h.Value}
+			}
+		}
+		out = append(out, rec)
+	}
+	t.next[topic] = next
+	return out
+}
+
+// fold gives a batch to the handler: at once, or one by one where a record of it is known or suspected to be poison.
+func (t *task) fold(b *Batch, limit int) error {
+	if len(t.poison) == 0 && t.careful[b.Topic] == 0 {
+		return t.foldAll(b)
+	}
+	one := *b
+	for i := range b.Records {
+		at := place{b.Topic, b.Records[i].Offset}
+		if text, bad := t.poison[at]; bad {
+			t.inARow++
+			if t.inARow > limit {
+				return t.stop(fmt.Errorf("%d records in a row panicked in the fold, the last at %s[%d]@%d: %s; the partition waits: deploy a fold that can read them, they are not lost",
+					t.inARow, b.Topic, t.p, at.offset, firstLine(text)))
+			}
+			t.rejects = append(t.rejects, deadLetter{topic: b.Topic, rec: b.Records[i], reason: "panic", detail: text})
+			continue
+		}
+		one.Records, one.Rejects = b.Records[i:i+1], nil
+		if err := t.foldAll(&one); err != nil {
+			return err
+		}
+		t.inARow = 0
+	}
+	if last := b.Records[len(b.Records)-1].Offset; last+1 >= t.careful[b.Topic] {
+		delete(t.careful, b.Topic)
+	}
+	return nil
+}
+
+func (t *task) foldAll(b *Batch) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = t.poisoned(b, v)
+		}
+	}()
+	if err := t.handler.Fold(b); err != nil {
+		return fmt.Errorf("fold %s[%d]@%d: %w", b.Topic, t.p, b.Records[0].Offset, err)
+	}
+	for _, r := range b.Rejects {
+		t.rejects = append(t.rejects, deadLetter{topic: b.Topic, rec: b.Records[r.Index], reason: r.Reason, detail: r.Detail})
+	}
+	t.folded += len(b.Records)
+	return nil
+}
+
+// poisoned remembers where the panic was: exactly, if the batch was one record, else as a range to walk with care.
+func (t *task) poisoned(b *Batch, v any) error {
+	if len(b.Records) == 1 {
+		t.poison[place{b.Topic, b.Records[0].Offset}] = fmt.Sprintf("%v\n%s", v, debug.Stack())
+	} else {
+		t.careful[b.Topic] = b.Records[len(b.Records)-1].Offset + 1
+	}
+	return fmt.Errorf("%w: %v", errPoison, v)
+}
+
+// stop holds the partition back until a person decides.
+func (t *task) stop(why error) error {
+	t.state, t.why = taskStopped, why
+	return &StoppedError{Partition: t.p, Why: why}
+}
+
+// committed is the next offset of topic as of the last committed transaction.
+func (t *task) committed(topic string) int64 {
+	for _, in := range t.meta.GetMarker().GetInputs() {
+		if in.Topic == topic {
+			return in.Next
+		}
+	}
+	return 0
+}
+
+// forget drops the poison marks that a committed transaction has passed.
+func (t *task) forget() {
+	for at := range t.poison {
+		if at.offset < t.committed(at.topic) {
+			delete(t.poison, at)
+		}
+	}
+}
+
+func (t *task) touched() bool {
+	return t.folded > 0 || len(t.rejects) > 0 || len(t.changes.List) > 0 || t.moved()
+}
+
+// moved reports whether an input offset is ahead of the committed one, be it by control records alone.
+func (t *task) moved() bool {
+	for topic, next := range t.next {
+		if next != t.committed(topic) {
+			return true
+		}
+	}
+	return false
+}
+
+// StoppedError says that a partition is held back, and why.
+type StoppedError struct {
+	Partition int32
+	Why       error
+}
+
+func (e *StoppedError) Error() string {
+	return fmt.Sprintf("partition %d stopped: %v", e.Partition, e.Why)
+}
+
+func (e *StoppedError) Unwrap() error { return e.Why }
+
+func firstLine(s string) string {
+	for i := range len(s) {
+		if s[i] == '\n' {
+			return s[:i]
+		}
+	}
+	return s
+}

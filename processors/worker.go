@@ -1,0 +1,351 @@
+package processors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// errRebuild ends a session whose state is not known: the next one settles it.
+var errRebuild = errors.New("session is rebuilt")
+
+// worker is one transactional session after another, and the tasks it owns.
+type worker struct {
+	id    int
+	cfg   *Config
+	proc  *Processor
+	store *store
+	txnID string
+	log   zerolog.Logger
+
+	sess  *kgo.GroupTransactSession
+	tasks map[int32]*task
+	open  bool // a transaction is open
+	began time.Time
+	count int // records folded in the open transaction
+	wait  time.Duration
+	full  bool // the last poll left records behind
+
+	news     news // from callbacks and restores, run in the loop
+	restores sync.WaitGroup
+	scratch  []Record
+	records  []kgo.Record // of the open transaction
+	parts    []pending    // of the transaction that is being ended
+	revoked  bool         // a revoke since the last End: it would abort the next one
+	blocked  chan struct{}
+
+	view *viewer
+}
+
+func newWorker(id int, cfg *Config, proc *Processor, s *store) *worker {
+	txn := fmt.Sprintf("%s-%s-%d", proc.App, cfg.Instance, id)
+	return &worker{
+		id: id, cfg: cfg, proc: proc, store: s, txnID: txn,
+		log:     cfg.Log.With().Str("app", proc.App).Int("worker", id).Logger(),
+		tasks:   map[int32]*task{},
+		blocked: make(chan struct{}, 1),
+		wait:    cfg.CommitInterval,
+	}
+}
+
+// run lives through sessions until ctx ends or something that no retry can mend.
+func (w *worker) run(ctx context.Context) error {
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+		began := time.Now()
+		err := w.session(ctx)
+		if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, errRebuild)) {
+			err = nil // whatever the stop cut short is settled by the next life
+		}
+		if ctx.Err() != nil || !errors.Is(err, errRebuild) {
+			return errors.Join(err, w.leave())
+		}
+		w.log.Warn().Err(err).Msg("session_rebuilt")
+		w.cfg.Metrics.Commits.WithLabelValues(w.proc.App, "unknown").Inc()
+		if time.Since(began) > 30*time.Second {
+			pause = 50 * time.Millisecond
+		}
+		select {
+		case <-ctx.Done():
+			return w.leave()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// session runs until ctx ends (nil), or the session's outcome is unknown (errRebuild), or a fatal error.
+func (w *worker) session(ctx context.Context) (err error) {
+	if err := w.connect(ctx); err != nil {
+		return err
+	}
+	life, kill := context.WithCancel(context.WithoutCancel(ctx)) // restores end with the session
+	defer func() {
+		kill()
+		w.sess.Client().CloseAllowingRebalance()
+		w.drop(w.owned())
+		w.restores.Wait()
+		w.drain()
+		w.publish()
+	}()
+	for {
+		if ctx.Err() != nil {
+			return w.finish(life)
+		}
+		if err := w.step(ctx, life); err != nil {
+			return err
+		}
+	}
+}
+
+// connect settles the transactional id and starts a session under it.
+func (w *worker) connect(ctx context.Context) error {
+	plain, err := w.cfg.Kafka.Client()
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	err = settle(ctx, plain, w.txnID, w.cfg.TransactionTimeout)
+	plain.Close()
+	if err != nil {
+		return err
+	}
+	opts := append([]kgo.Opt{
+		kgo.SeedBrokers(w.cfg.Kafka.Brokers...), kgo.ClientID("weir"),
+		kgo.ConsumerGroup(w.proc.App), kgo.InstanceID(w.txnID), kgo.ConsumeTopics(w.proc.Inputs...),
+		kgo.TransactionalID(w.txnID), kgo.TransactionTimeout(w.cfg.TransactionTimeout),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.BlockRebalanceOnPoll(),
+		kgo.SessionTimeout(w.cfg.SessionTimeout), kgo.HeartbeatInterval(w.cfg.SessionTimeout / 6), kgo.RebalanceTimeout(30 * time.Second),
+		kgo.FetchMaxBytes(w.cfg.FetchBytes), kgo.FetchMaxPartitionBytes(max(1<<20, w.cfg.FetchBytes/8)), kgo.MaxDecompressBatchBytes(64 << 20),
+		kgo.MaxBufferedRecords(1 << 21), kgo.MaxBufferedBytes(512 << 20), kgo.ProducerLinger(0), kgo.ProducerBatchMaxBytes(1 << 20),
+		kgo.ProducerBatchCompression(kgo.Lz4Compression(), kgo.NoCompression()),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.OnPartitionsAssigned(w.onAssigned), kgo.OnPartitionsRevoked(w.onRevoked), kgo.OnPartitionsLost(w.onRevoked),
+		kgo.OnPartitionsCallbackBlocked(func(context.Context, *kgo.Client) {
+			select {
+			case w.blocked <- struct{}{}:
+			default:
+			}
+		}),
+	}, w.cfg.Kafka.Options...)
+	w.open, w.count, w.revoked, w.wait = false, 0, false, w.cfg.CommitInterval
+	if w.sess, err = kgo.NewGroupTransactSession(opts...); err != nil {
+		return fmt.Errorf("start session: %w", err)
+	}
+	return nil
+}
+
+// onAssigned runs on the client's goroutine, before any fetch of the new partitions: they stay paused until restored.
+func (w *worker) onAssigned(_ context.Context, cl *kgo.Client, got map[string][]int32) {
+	ps := partitionsOf(got)
+	if len(ps) == 0 {
+		return
+	}
+	cl.PauseFetchPartitions(got)
+	w.news.post(func() { w.adopt(ps) })
+}
+
+// onRevoked only leaves word: with rebalances blocked while a transaction holds records, nothing of a revoked partition
+// is under way that could still commit.
+func (w *worker) onRevoked(_ context.Context, _ *kgo.Client, gone map[string][]int32) {
+	ps := partitionsOf(gone)
+	w.news.post(func() {
+		w.revoked = true
+		w.drop(ps)
+	})
+}
+
+func partitionsOf(m map[string][]int32) []int32 {
+	var ps []int32
+	for _, list := range m {
+		ps = append(ps, list...)
+	}
+	slices.Sort(ps)
+	return slices.Compact(ps)
+}
+
+func (w *worker) owned() []int32 {
+	var ps []int32
+	for p := range w.tasks {
+		ps = append(ps, p)
+	}
+	slices.Sort(ps)
+	return ps
+}
+
+func (w *worker) adopt(ps []int32) {
+	for _, p := range ps {
+		if w.tasks[p] == nil {
+			w.tasks[p] = &task{p: p, cancel: func() {}, poison: map[place]string{}, careful: map[string]int64{}}
+			w.log.Info().Int32("partition", p).Msg("partition_assigned")
+		}
+	}
+	w.publish()
+}
+
+// drop lets go of partitions. A restore that still holds one releases it when it ends.
+func (w *worker) drop(ps []int32) {
+	for _, p := range ps {
+		t := w.tasks[p]
+		if t == nil {
+			continue
+		}
+		delete(w.tasks, p)
+		t.cancel()
+		if t.holds && t.state != taskRestoring { // a restore lets go by itself
+			w.store.disown(p)
+		}
+		w.log.Info().Int32("partition", p).Msg("partition_released")
+	}
+	w.publish()
+}
+
+func (w *worker) drain() {
+	for _, f := range w.news.take() {
+		f()
+	}
+}
+
+// step is one turn of the loop: news, poll, fold, and a commit if one is due.
+func (w *worker) step(ctx, life context.Context) error {
+	if err := w.begin(); err != nil {
+		return err
+	}
+	fetches := w.poll(ctx)
+	w.drain()
+	if w.revoked && w.count == 0 {
+		// A revoke since the last End makes the client abort the next one. Nothing is in this transaction yet: it takes
+		// the abort, and what was just polled is polled again.
+		return w.clearRevoked()
+	}
+	err := w.foldAll(ctx, fetches)
+	switch {
+	case errors.Is(err, errRebuild):
+		return err
+	case err != nil:
+		return w.abandon(err)
+	case w.due():
+		return w.commit(life)
+	case w.count == 0:
+		w.sess.AllowRebalance()
+	}
+	return nil
+}
+
+func (w *worker) begin() error {
+	if w.open {
+		return nil
+	}
+	if err := w.sess.Begin(); err != nil {
+		return fmt.Errorf("%w: begin: %w", errRebuild, err)
+	}
+	w.open, w.began, w.count = true, time.Now(), 0
+	return nil
+}
+
+func (w *worker) clearRevoked() error {
+	ctx, cancel := w.bounded()
+	defer cancel()
+	_, err := w.sess.End(ctx, kgo.TryAbort)
+	w.open, w.revoked = false, false
+	w.sess.AllowRebalance()
+	if err != nil {
+		return fmt.Errorf("%w: end of an empty transaction: %w", errRebuild, err)
+	}
+	return nil
+}
+
+// poll waits for records until the next thing is due.
+func (w *worker) poll(ctx context.Context) kgo.Fetches {
+	until := w.began.Add(w.wait)
+	if w.count == 0 {
+		until = time.Now().Add(w.cfg.CommitInterval)
+	}
+	pctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	w.news.interrupt(cancel)
+	defer w.news.interrupt(nil)
+	return w.sess.PollRecords(pctx, w.cfg.PollRecords)
+}
+
+// foldAll gives each partition's records to its task.
+func (w *worker) foldAll(ctx context.Context, fetches kgo.Fetches) error {
+	if err := w.fetchErrors(ctx, fetches); err != nil {
+		return err
+	}
+	now, polled := time.Now().UnixMilli(), 0
+	var failed error
+	fetches.EachPartition(func(fp kgo.FetchTopicPartition) {
+		if failed != nil || len(fp.Records) == 0 {
+			return
+		}
+		t := w.tasks[fp.Partition]
+		if t == nil || t.state != taskRunning {
+			// Committing would skip these records. It cannot happen while paused partitions stay paused.
+			failed = fmt.Errorf("%w: records of %s[%d], which is not running", errRebuild, fp.Topic, fp.Partition)
+			return
+		}
+		polled += len(fp.Records)
+		w.scratch = t.take(fp.Topic, fp.Records, w.scratch[:0])
+		t.lag = max(0, fp.HighWatermark-t.next[fp.Topic])
+		w.count += len(fp.Records)
+		if len(w.scratch) == 0 {
+			return
+		}
+		failed = t.fold(&Batch{Topic: fp.Topic, Partition: fp.Partition, Records: w.scratch, NowMs: now}, w.cfg.PoisonLimit)
+	})
+	w.full = polled*2 >= w.cfg.PollRecords
+	return failed
+}
+
+// due says whether the open transaction should end now.
+func (w *worker) due() bool {
+	age := time.Since(w.began)
+	if w.count > 0 {
+		select {
+		case <-w.blocked: // a rebalance waits for us
+			return true
+		default:
+		}
+	}
+	if w.count >= w.cfg.CommitRecords || w.count > 0 && age >= w.wait {
+		return true
+	}
+	for _, t := range w.tasks {
+		if t.state == taskBarrier || t.repair || t.state == taskRunning && time.Since(t.flushed) >= w.cfg.Tick {
+			return true
+		}
+	}
+	return false
+}
+
+// fetchErrors stops the partitions whose input cannot be read, and ends the session for what concerns all.
+func (w *worker) fetchErrors(ctx context.Context, fetches kgo.Fetches) error {
+	var failed error
+	fetches.EachError(func(topic string, p int32, err error) {
+		switch {
+		case failed != nil, errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		case errors.Is(err, kgo.ErrClientClosed):
+			failed = fmt.Errorf("%w: %w", errRebuild, err)
+		case topic == "" || p < 0 || w.tasks[p] == nil:
+			w.log.Warn().Err(err).Str("topic", topic).Msg("fetch_failed")
+		case stopsPartition(err):
+			failed = w.tasks[p].stop(w.explain(ctx, topic, p, err))
+		default:
+			w.log.Warn().Err(err).Str("topic", topic).Int32("partition", p).Msg("fetch_failed")
+		}
+	})
+	return failed
+}
+
+func stopsPartition(err error) bool {
+	var loss *kgo.ErrDataLoss
+	return errors.As(err, &loss) || errors.Is(err, kerr.OffsetOutOfRange) || errors.Is(err, kerr.UnknownTopicID) ||
+		errors.Is(err, kerr.InconsistentTopicID) || errors.Is(err, kgo.ErrMaxDecompress) || errors.Is(err, kerr.CorruptMessage)
+}
