@@ -1,0 +1,92 @@
+package events
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Day is a calendar day as the number YYYYMMDD, of the years 1970 to 9999. Zero means no day. Days compare as numbers.
+type Day int32
+
+const (
+	msPerDay = 24 * 60 * 60 * 1000
+	// maxDayMs is the last millisecond of 9999-12-31 UTC.
+	maxDayMs = 253_402_300_799_999
+)
+
+// UTCDay is the day in UTC on which the Unix millisecond ms falls, zero outside the years 1970 to 9999. It is made for
+// one call per event: plain arithmetic, no allocation.
+func UTCDay(ms int64) Day {
+	if ms < 0 || ms > maxDayMs {
+		return 0
+	}
+	// Days from civil, backwards (Howard Hinnant, "chrono-compatible low-level date algorithms"): years begin in March,
+	// so that the leap day is a year's last and eras of 400 years are all alike.
+	z := uint32(ms/msPerDay) + 719_468 // days since 0000-03-01
+	era := z / 146_097
+	doe := z % 146_097 // day of era
+	yoe := (doe - doe/1_460 + doe/36_524 - doe/146_096) / 365
+	doy := doe - (365*yoe + yoe/4 - yoe/100) // day of the year that began in March
+	mp := (5*doy + 2) / 153                  // month, March = 0
+	d := doy - (153*mp+2)/5 + 1
+	y, m := yoe+400*era, mp+3
+	if m > 12 {
+		y, m = y+1, m-12
+	}
+	return Day(y*10_000 + m*100 + d)
+}
+
+// DayOf is the day on the calendar of loc in which the Unix millisecond ms falls, whether that day has 23, 24 or 25
+// hours; zero outside the years 1970 to 9999. loc must not be nil.
+func DayOf(ms int64, loc *time.Location) Day {
+	return dayOf(time.UnixMilli(ms).In(loc))
+}
+
+// ParseDay reads "2006-01-02".
+func ParseDay(s string) (Day, error) {
+	t, err := time.Parse(time.DateOnly, s)
+	if err == nil {
+		if d := dayOf(t); d != 0 {
+			return d, nil
+		}
+	}
+	return 0, fmt.Errorf("day %q: not a calendar day from 1970 to 9999: write it as 2006-01-02", s)
+}
+
+func dayOf(t time.Time) Day {
+	y, m, d := t.Date()
+	if y < 1970 || y > 9999 {
+		return 0
+	}
+	return Day(y*10_000 + int(m)*100 + d)
+}
+
+// Valid says whether d is a day of the calendar.
+func (d Day) Valid() bool {
+	y, m, dom := d/10_000, d/100%100, d%100
+	if y < 1970 || y > 9999 || dom < 1 {
+		return false
+	}
+	switch m {
+	case 1, 3, 5, 7, 8, 10, 12:
+		return dom <= 31
+	case 4, 6, 9, 11:
+		return dom <= 30
+	case 2:
+		leap := y%4 == 0 && (y%100 != 0 || y%400 == 0)
+		return dom <= 28 || leap && dom == 29
+	}
+	return false
+}
+
+// String is the day as "2006-01-02", "" for zero, and the bare number if it is no day of the calendar.
+func (d Day) String() string {
+	switch {
+	case d == 0:
+		return ""
+	case !d.Valid():
+		return strconv.Itoa(int(d))
+	}
+	return fmt.Sprintf("%04d-%02d-%02d", d/10_000, d/100%100, d%100)
+}

@@ -1,0 +1,122 @@
+package events
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/weirhq/weir/events/eventspb"
+)
+
+// Tags of AdEvent's fields as they stand on the wire: field number * 8 + wire type. All fit one byte.
+const (
+	tagEventID     = 1<<3 | uint64(protowire.BytesType)
+	tagType        = 2<<3 | uint64(protowire.VarintType)
+	tagAccount     = 3<<3 | uint64(protowire.BytesType)
+	tagCampaign    = 4<<3 | uint64(protowire.BytesType)
+	tagPriceMicros = 5<<3 | uint64(protowire.VarintType)
+	tagCurrency    = 6<<3 | uint64(protowire.BytesType)
+	tagBudgetDay   = 7<<3 | uint64(protowire.VarintType)
+	tagEventMs     = 8<<3 | uint64(protowire.VarintType)
+	tagIngestMs    = 9<<3 | uint64(protowire.VarintType)
+	tagServingDC   = 10<<3 | uint64(protowire.BytesType)
+	tagInsertionID = 11<<3 | uint64(protowire.BytesType)
+	tagLineItem    = 12<<3 | uint64(protowire.BytesType)
+	tagArm         = 13<<3 | uint64(protowire.BytesType)
+)
+
+// Decode sets v to the AdEvent in b, whose bytes v then points into. It accepts exactly what proto.Unmarshal accepts
+// and means the same by it: the last value of a repeated field wins, unknown fields and known ones of a wrong wire type
+// are skipped, all strings must be UTF-8. A currency that is no three capital letters is no error here: it becomes
+// CurrencyInvalid, so that the fold can name its reason. Decode allocates nothing. On a DecodeError v is zero.
+func (v *View) Decode(b []byte) error {
+	*v = View{}
+	for i := 0; i < len(b); {
+		tag := uint64(b[i])
+		i++
+		if tag >= 0x80 { // a field above 15, or a small tag written long, which is legal
+			if tag, i = uvarint(b, i-1); i < 0 {
+				return v.fail(i)
+			}
+		}
+		if !validNumber(tag) {
+			return v.fail(malformed)
+		}
+		switch protowire.Type(tag & 7) {
+		case protowire.BytesType:
+			var n uint64
+			if i < len(b) && b[i] < 0x80 {
+				n = uint64(b[i])
+				i++
+			} else if n, i = uvarint(b, i); i < 0 {
+				return v.fail(i)
+			}
+			if n > uint64(len(b)-i) {
+				return v.fail(cut)
+			}
+			end := i + int(n)
+			s := b[i:end:end]
+			i = end
+			switch tag {
+			case tagEventID:
+				v.EventID = s
+			case tagAccount:
+				v.Account = s
+			case tagCampaign:
+				v.Campaign = s
+			case tagCurrency:
+				if v.Currency = packCurrency(s); v.Currency != CurrencyInvalid {
+					continue // capitals are UTF-8
+				}
+			case tagServingDC:
+				v.ServingDC = s
+			case tagInsertionID, tagLineItem, tagArm:
+			default: // an unknown field may hold any bytes
+				continue
+			}
+			if !isASCII(s) && !utf8.Valid(s) {
+				return v.fail(notUTF8)
+			}
+		case protowire.VarintType:
+			var x uint64
+			if i+8 <= len(b) {
+				// Eight bytes at once: the lowest clear top bit ends the number, the rest is squeezed together.
+				w := binary.LittleEndian.Uint64(b[i:])
+				stop := ^w & highBits
+				if stop == 0 { // nine or ten bytes: negative or huge
+					if x, i = uvarint(b, i); i < 0 {
+						return v.fail(i)
+					}
+				} else {
+					i += bits.TrailingZeros64(stop)>>3 + 1
+					x = squeeze(w & (stop ^ (stop - 1)))
+				}
+			} else if x, i = uvarint(b, i); i < 0 {
+				return v.fail(i)
+			}
+			v.setNumber(tag, x)
+		default:
+			if i = skip(b, i, tag); i < 0 {
+				return v.fail(i)
+			}
+		}
+	}
+	return nil
+}
+
+func (v *View) setNumber(tag, x uint64) {
+	switch tag {
+	case tagType:
+		v.Type = eventspb.EventType(x)
+	case tagPriceMicros:
+		v.PriceMicros = int64(x)
+	case tagBudgetDay:
+		v.BudgetDay = int32(x)
+	case tagEventMs:
+		v.EventMs = int64(x)
+	case tagIngestMs:
+		v.IngestMs = int64(x)
+	}
+}
