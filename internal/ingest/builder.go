@@ -2,8 +2,10 @@ package ingest
 
 import (
 	"bytes"
-	"errors"
+	"math"
+	"strconv"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 )
 
@@ -53,7 +55,7 @@ func (b *builder) build(row *rawRow, d *draft) (list []*eventspb.AdEvent, derive
 	switch {
 	case d.kind == eventspb.EventType_EVENT_TYPE_HEARTBEAT:
 		return nil, false, reject(ReasonUnknownType, "a heartbeat is no event of a file: the ads callback makes them")
-	case eventspb.EventType_name[int32(d.kind)] == "" || d.kind == eventspb.EventType_EVENT_TYPE_UNSPECIFIED:
+	case !events.Known(d.kind):
 		return nil, false, reject(ReasonUnknownType, "type %d: use %s", d.kind, typeNames)
 	case d.price < 0:
 		return nil, false, reject(ReasonNegativePrice, "%d micros: money is given back by an adjustment, not by an event", d.price)
@@ -62,7 +64,7 @@ func (b *builder) build(row *rawRow, d *draft) (list []*eventspb.AdEvent, derive
 	}
 	e.Type, e.PriceMicros, e.EventMs, e.IngestMs, e.BudgetDay = d.kind, d.price, d.eventMs, d.ingestMs, d.day
 	if e.BudgetDay == 0 {
-		e.BudgetDay = dayOf(d.eventMs, b.set.day)
+		e.BudgetDay = int32(events.DayOf(d.eventMs, b.set.day))
 	}
 	if derived = len(d.eventID) == 0; derived {
 		e.EventId = b.ids.derive(row, suffixRow)
@@ -149,7 +151,7 @@ func (b *builder) currency(v []byte) (string, *Rejection) {
 		return b.set.Currency, nil
 	}
 	if _, known := b.currencies.known[string(v)]; !known {
-		if err := parseCurrency(string(v)); err != nil {
+		if _, err := events.ParseCurrency(string(v)); err != nil {
 			return "", reject(ReasonUnknownCurrency, "%q is not an ISO 4217 code in capitals, such as USD", clip(v))
 		}
 		b.currencies.put(string(v), true)
@@ -171,7 +173,7 @@ func (b *builder) price(v []byte) (int64, *Rejection) {
 	}
 	micros, err := b.set.unit.Micros(string(v))
 	switch {
-	case errors.Is(err, errOverflow):
+	case err != nil && b.huge(v):
 		return 0, reject(ReasonPriceOverflow, "%s in %s is more than int64 micros hold", clip(v), b.set.PriceUnit)
 	case err != nil:
 		return 0, reject(ReasonPrice, "%q is not a decimal number of whole micros in %s", clip(v), b.set.PriceUnit)
@@ -180,12 +182,27 @@ func (b *builder) price(v []byte) (int64, *Rejection) {
 	return micros, nil
 }
 
+// huge tells a price beyond int64 micros from one that is none. It names a refusal; no price is made of its float.
+func (b *builder) huge(v []byte) bool {
+	f, err := strconv.ParseFloat(string(v), 64)
+	return (err == nil || math.IsInf(f, 0)) && f*math.Pow10(int(b.set.unit)) >= math.MaxInt64
+}
+
 const typeNames = "impression, click, video_view, follow or conversion"
 
+// parseKind reads an event type by its lower-case name, its name in the schema or its number there.
 func parseKind(v []byte) (eventspb.EventType, *Rejection) {
-	kind, err := parseEventType(string(bytes.TrimSpace(v)))
-	if err != nil {
-		return 0, reject(ReasonUnknownType, "%q: use %s", clip(v), typeNames)
+	text := string(bytes.TrimSpace(v))
+	if kind, err := events.ParseEventType(text); err == nil {
+		return kind, nil
 	}
-	return kind, nil
+	n, ok := eventspb.EventType_value[text]
+	if !ok {
+		number, err := strconv.ParseUint(text, 10, 31)
+		if err != nil {
+			return 0, reject(ReasonUnknownType, "%q: use %s", clip(v), typeNames)
+		}
+		n = int32(number)
+	}
+	return eventspb.EventType(n), nil
 }

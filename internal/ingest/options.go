@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	_ "time/tzdata" // so that Asia/Shanghai is known on a machine without zone files
+
+	"github.com/weirhq/weir/events"
 )
 
 // Formats that NewReader knows.
@@ -39,8 +41,8 @@ type Options struct {
 	// TZ is the IANA zone of times that carry no zone, and of the budget day. Defaults to UTC, for ipinyou to
 	// Asia/Shanghai. The times of an iPinYou log are in Asia/Shanghai whatever TZ says.
 	TZ string
-	// PriceUnit is the unit of the price column, Price and ClickPrice. Defaults to micros; ipinyou has cpm-fen and no
-	// other.
+	// PriceUnit is the unit of the price column, Price and ClickPrice, as events.ParsePriceUnit reads it. Defaults to
+	// micros; ipinyou has cpm-fen and no other.
 	PriceUnit string
 	// Price is a decimal number in PriceUnit for csv without a price column and for openbandit. Defaults to 0.
 	Price string
@@ -63,7 +65,7 @@ type Options struct {
 type settings struct {
 	Options
 	loc, day          *time.Location // of times without a zone; of the budget day
-	unit              priceUnit
+	unit              events.PriceUnit
 	price, clickPrice int64 // micros
 }
 

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 )
 
@@ -126,7 +128,7 @@ func (p *pipeline) rows(ctx context.Context) error {
 func (p *pipeline) produce(ctx context.Context, e *eventspb.AdEvent, derived bool) error {
 	to, ok := p.keys.known[e.Account]
 	if !ok {
-		to = route{key: []byte(e.Account), partition: shard(e.Account)}
+		to = route{key: []byte(e.Account), partition: events.Shard(e.Account)}
 		p.keys.put(e.Account, to)
 	}
 	value, err := p.marshal(e)
@@ -145,7 +147,11 @@ func (p *pipeline) produce(ctx context.Context, e *eventspb.AdEvent, derived boo
 	case eventspb.EventType_EVENT_TYPE_CLICK:
 		p.sum.Clicks++
 	}
-	p.sum.Micros = addMicros(p.sum.Micros, e.PriceMicros)
+	if sum, ok := events.AddMicros(p.sum.Micros, e.PriceMicros); ok {
+		p.sum.Micros = sum
+	} else {
+		p.sum.Micros = math.MaxInt64
+	}
 	return nil
 }
 

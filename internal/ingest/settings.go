@@ -3,6 +3,8 @@ package ingest
 import (
 	"strings"
 	"time"
+
+	"github.com/weirhq/weir/events"
 )
 
 const shanghai = "Asia/Shanghai"
@@ -21,7 +23,7 @@ func (s *settings) zones() (err error) {
 }
 
 func (s *settings) prices() (err error) {
-	if s.unit, err = parsePriceUnit(s.PriceUnit); err != nil {
+	if s.unit, err = events.ParsePriceUnit(s.PriceUnit); err != nil {
 		return usage("%v", err)
 	}
 	if s.price, err = s.fixed("price", s.Price); err != nil {
@@ -36,11 +38,8 @@ func (s *settings) fixed(name, text string) (int64, error) {
 		return 0, nil
 	}
 	micros, err := s.unit.Micros(text)
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, usage("%s: %v", name, err)
-	case micros < 0:
-		return 0, usage("%s %s is negative: money is given back by an adjustment, not by an event", name, text)
 	}
 	return micros, nil
 }
@@ -48,7 +47,7 @@ func (s *settings) fixed(name, text string) (int64, error) {
 // names checks what is given for all rows, so that it fails once and not per row.
 func (s *settings) names() error {
 	if s.Currency != "" {
-		if err := parseCurrency(s.Currency); err != nil {
+		if _, err := events.ParseCurrency(s.Currency); err != nil {
 			return usage("%v", err)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math"
 	"time"
+
+	"github.com/weirhq/weir/events"
 )
 
 // Numbers are taken as Unix times by their magnitude. What lies between the ranges is either a date written as digits
@@ -201,5 +203,6 @@ func parseDay(b []byte) (int32, bool) {
 	default:
 		return 0, false
 	}
-	return int32(c.year*10000 + c.month*100 + c.day), true
+	day := events.Day(c.year*10000 + c.month*100 + c.day)
+	return int32(day), day.Valid()
 }
