@@ -1,0 +1,208 @@
+package ingest
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+)
+
+// draft is what a parser read from a row. A nil slice is a field that the row does not have, for which Options may
+// speak; an empty one was given as empty.
+type draft struct {
+	eventID, account, campaign, currency, lineItem, arm, dc, insertion []byte
+
+	kind       eventspb.EventType
+	price      int64 // micros
+	clickPrice int64 // of the derived click
+	eventMs    int64
+	ingestMs   int64 // only where the row itself is an AdEvent that has one
+	day        int32 // 0: the day of eventMs
+	click      bool  // the impression was clicked: a second event
+}
+
+// builder makes checked events of drafts. It reuses them: they live until the next row.
+type builder struct {
+	set        *settings
+	ids        *identity
+	strings    memo[string]
+	currencies memo[bool]
+	prices     memo[int64]
+	first      eventspb.AdEvent
+	second     eventspb.AdEvent
+	list       [2]*eventspb.AdEvent
+}
+
+func newBuilder(s *settings) *builder {
+	return &builder{
+		set:        s,
+		ids:        newIdentity(s.IDSpace, s.Format),
+		strings:    newMemo[string](maxInterned),
+		currencies: newMemo[bool](maxKnownPrice),
+		prices:     newMemo[int64](maxKnownPrice),
+	}
+}
+
+// build turns d into the row's events. derived says that the ids were made here and so are unique in this input.
+func (b *builder) build(row *rawRow, d *draft) (list []*eventspb.AdEvent, derived bool, err *Rejection) {
+	e := &b.first
+	e.Reset()
+	if err := b.names(e, d); err != nil {
+		return nil, false, err
+	}
+	switch {
+	case d.kind == eventspb.EventType_EVENT_TYPE_HEARTBEAT:
+		return nil, false, reject(ReasonUnknownType, "a heartbeat is no event of a file: the ads callback makes them")
+	case !events.Known(d.kind):
+		return nil, false, reject(ReasonUnknownType, "type %d: use %s", d.kind, typeNames)
+	case d.price < 0:
+		return nil, false, reject(ReasonNegativePrice, "%d micros: money is given back by an adjustment, not by an event", d.price)
+	case d.eventMs <= 0 || d.eventMs >= maxEventMs:
+		return nil, false, reject(ReasonTime, "event_ms %d is not a time between 1970 and 9998 in milliseconds", d.eventMs)
+	}
+	e.Type, e.PriceMicros, e.EventMs, e.IngestMs, e.BudgetDay = d.kind, d.price, d.eventMs, d.ingestMs, d.day
+	if e.BudgetDay == 0 {
+		e.BudgetDay = int32(events.DayOf(d.eventMs, b.set.day))
+	}
+	if derived = len(d.eventID) == 0; derived {
+		e.EventId = b.ids.derive(row, suffixRow)
+	} else {
+		if err := checkID("event_id", d.eventID); err != nil {
+			return nil, false, err
+		}
+		e.EventId = string(d.eventID)
+	}
+	b.list[0] = e
+	if !d.click {
+		return b.list[:1], derived, nil
+	}
+	return b.addClick(row, d, derived)
+}
+
+// addClick adds the click that a row reports together with its impression.
+func (b *builder) addClick(row *rawRow, d *draft, derived bool) ([]*eventspb.AdEvent, bool, *Rejection) {
+	from, e := &b.first, &b.second
+	e.Reset()
+	if derived {
+		e.EventId = b.ids.derive(row, suffixClick)
+	} else {
+		e.EventId = from.EventId + clickSuffix
+		if len(e.EventId) > maxIDBytes {
+			return nil, false, reject(ReasonID, "event_id has %d bytes, which leaves no room for %s", len(from.EventId), clickSuffix)
+		}
+	}
+	e.Type, e.PriceMicros = eventspb.EventType_EVENT_TYPE_CLICK, d.clickPrice
+	e.Account, e.Campaign, e.Currency = from.Account, from.Campaign, from.Currency
+	e.EventMs, e.IngestMs, e.BudgetDay = from.EventMs, from.IngestMs, from.BudgetDay
+	e.ServingDc, e.InsertionId, e.LineItem, e.Arm = from.ServingDc, from.InsertionId, from.LineItem, from.Arm
+	b.list[1] = e
+	return b.list[:2], derived, nil
+}
+
+// names fills the strings of e, save the event id.
+func (b *builder) names(e *eventspb.AdEvent, d *draft) (err *Rejection) {
+	if e.Account = b.set.Account; d.account != nil {
+		if e.Account, err = b.text("account", d.account); err != nil {
+			return err
+		}
+	}
+	if e.Account == "" {
+		return reject(ReasonEmptyAccount, "the row names no account to charge")
+	}
+	if e.Campaign, err = b.text("campaign", d.campaign); err != nil {
+		return err
+	}
+	if e.Campaign == "" {
+		return reject(ReasonEmptyCampaign, "the row names no campaign")
+	}
+	if e.Currency, err = b.currency(d.currency); err != nil {
+		return err
+	}
+	if e.LineItem, err = b.text("line_item", d.lineItem); err != nil {
+		return err
+	}
+	if e.Arm, err = b.text("arm", d.arm); err != nil {
+		return err
+	}
+	if e.InsertionId, err = b.passing("insertion_id", d.insertion); err != nil {
+		return err
+	}
+	if e.ServingDc, err = b.text("serving_dc", d.dc); err != nil {
+		return err
+	}
+	if e.ServingDc == "" { // unlike account and currency it decides nothing about money, so empty is absent
+		e.ServingDc = b.set.DC
+	}
+	return nil
+}
+
+// passing is text for values that rarely repeat.
+func (b *builder) passing(name string, v []byte) (string, *Rejection) {
+	if err := checkID(name, v); err != nil {
+		return "", err
+	}
+	return string(v), nil
+}
+
+func (b *builder) currency(v []byte) (string, *Rejection) {
+	if v == nil && b.set.Currency != "" {
+		return b.set.Currency, nil
+	}
+	if _, known := b.currencies.known[string(v)]; !known {
+		if _, err := events.ParseCurrency(string(v)); err != nil {
+			return "", reject(ReasonUnknownCurrency, "%q is not an ISO 4217 code in capitals, such as USD", clip(v))
+		}
+		b.currencies.put(string(v), true)
+	}
+	return b.text("currency", v)
+}
+
+// price reads a decimal number in the unit of Options.
+func (b *builder) price(v []byte) (int64, *Rejection) {
+	v = bytes.TrimSpace(v)
+	if micros, ok := b.prices.known[string(v)]; ok {
+		return micros, nil
+	}
+	if len(v) > 0 && v[0] == '-' {
+		return 0, reject(ReasonNegativePrice, "%s: money is given back by an adjustment, not by an event", clip(v))
+	}
+	if len(v) > maxIDBytes {
+		return 0, reject(ReasonPrice, "%q is not a price", clip(v))
+	}
+	micros, err := b.set.unit.Micros(string(v))
+	switch {
+	case err != nil && b.huge(v):
+		return 0, reject(ReasonPriceOverflow, "%s in %s is more than int64 micros hold", clip(v), b.set.PriceUnit)
+	case err != nil:
+		return 0, reject(ReasonPrice, "%q is not a decimal number of whole micros in %s", clip(v), b.set.PriceUnit)
+	}
+	b.prices.put(string(v), micros)
+	return micros, nil
+}
+
+// huge tells a price beyond int64 micros from one that is none. It names a refusal; no price is made of its float.
+func (b *builder) huge(v []byte) bool {
+	f, err := strconv.ParseFloat(string(v), 64)
+	return (err == nil || math.IsInf(f, 0)) && f*math.Pow10(int(b.set.unit)) >= math.MaxInt64
+}
+
+const typeNames = "impression, click, video_view, follow or conversion"
+
+// parseKind reads an event type by its lower-case name, its name in the schema or its number there.
+func parseKind(v []byte) (eventspb.EventType, *Rejection) {
+	text := string(bytes.TrimSpace(v))
+	if kind, err := events.ParseEventType(text); err == nil {
+		return kind, nil
+	}
+	n, ok := eventspb.EventType_value[text]
+	if !ok {
+		number, err := strconv.ParseUint(text, 10, 31)
+		if err != nil {
+			return 0, reject(ReasonUnknownType, "%q: use %s", clip(v), typeNames)
+		}
+		n = int32(number)
+	}
+	return eventspb.EventType(n), nil
+}

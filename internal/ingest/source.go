@@ -1,0 +1,124 @@
+package ingest
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync/atomic"
+)
+
+// Source is an opened input. Read gives its plain bytes; gzip, of several members too, is undone on the way.
+// BytesRead may be called from any goroutine.
+type Source struct {
+	name  string
+	size  int64
+	read  atomic.Int64
+	plain io.Reader
+	file  *os.File
+}
+
+// Open opens the file name, or stdin where name is "-". An input is taken as gzip if it begins with gzip's magic
+// bytes; a file named .gz that does not is refused, because its rows could only be noise.
+func Open(name string, stdin io.Reader) (*Source, error) {
+	s := &Source{name: name, size: -1}
+	var in io.Reader
+	if name == "-" {
+		if stdin == nil {
+			return nil, errors.New("open -: no standard input here: name a file")
+		}
+		in = stdin
+	} else {
+		f, size, err := openFile(name)
+		if err != nil {
+			return nil, err
+		}
+		s.file, s.size, in = f, size, f
+	}
+	if err := s.sniff(in); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func openFile(name string) (f *os.File, size int64, err error) {
+	f, err = os.Open(name)
+	if err != nil {
+		return nil, 0, fmt.Errorf("input: %w", err)
+	}
+	st, err := f.Stat()
+	if err == nil && st.IsDir() {
+		err = fmt.Errorf("input: %s is a directory: name one file", name)
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	if !st.Mode().IsRegular() { // a pipe: nobody knows how much will come
+		return f, -1, nil
+	}
+	return f, st.Size(), nil
+}
+
+// gzipMagic begins every gzip member (RFC 1952).
+const gzipMagic = "\x1f\x8b"
+
+func (s *Source) sniff(in io.Reader) error {
+	br := bufio.NewReaderSize(&countingReader{r: in, n: &s.read}, 256<<10)
+	s.plain = br
+	head, err := br.Peek(len(gzipMagic))
+	if err != nil && err != io.EOF {
+		return fmt.Errorf("input: read %s: %w", s.name, err)
+	}
+	if string(head) != gzipMagic {
+		if strings.HasSuffix(s.name, ".gz") {
+			return fmt.Errorf("input: %s is named .gz but is not gzip (it begins with %x, not 1f8b): rename it if it is plain text", s.name, head)
+		}
+		return nil
+	}
+	zr, err := gzip.NewReader(br)
+	if err != nil {
+		return fmt.Errorf("input: gunzip %s: %w", s.name, err)
+	}
+	s.plain = zr
+	return nil
+}
+
+// Read implements io.Reader. A gzip stream that ends early or is damaged gives an error, never a short end.
+func (s *Source) Read(p []byte) (int, error) {
+	n, err := s.plain.Read(p)
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("read %s: %w", s.name, err)
+	}
+	return n, err
+}
+
+// Close closes the file; standard input stays open.
+func (s *Source) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}
+
+// Name is the name given to Open.
+func (s *Source) Name() string { return s.name }
+
+// Size is the number of bytes of the file as it lies on disk (compressed, if it is), -1 where it is not known.
+func (s *Source) Size() int64 { return s.size }
+
+// BytesRead is the part of Size that has been read. It runs up to 256 KiB ahead of the rows.
+func (s *Source) BytesRead() int64 { return s.read.Load() }
+
+type countingReader struct {
+	r io.Reader
+	n *atomic.Int64
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
