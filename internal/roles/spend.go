@@ -1,0 +1,72 @@
+package roles
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/spendcounter"
+)
+
+// SpendApp is the application id of the spend counter: its group, its transactional ids, its directory.
+const SpendApp = "spendcounter"
+
+// Spend configures the spend counter's role.
+type Spend struct {
+	// DC is this datacentre. Defaults to "local".
+	DC string
+	// Peers are the datacentres whose events are copied here. Defaults to none.
+	Peers []string
+	// Events is the topic of the events. Defaults to events.EventsTopic; benchmarks read another.
+	Events string
+	// DuplicateWindow, MaxIDs: see spendcounter.Config.
+	DuplicateWindow time.Duration
+	MaxIDs          int
+}
+
+// Processor wires the spend counter: ads.events, ads.adjustments and the copied topics in, spend.by.<dc> as changelog,
+// spend.health out.
+func (s Spend) Processor() (processors.Processor, error) {
+	if s.DC == "" {
+		s.DC = "local"
+	}
+	cfg := spendcounter.Config{DC: s.DC, DuplicateWindow: s.DuplicateWindow, MaxIDs: s.MaxIDs}
+	if s.Events == "" {
+		s.Events = events.EventsTopic
+	}
+	cfg.Inputs.Events, cfg.Inputs.Copied = s.Events, map[string]string{}
+	inputs := []string{s.Events, events.AdjustmentsTopic}
+	for _, dc := range append([]string{s.DC}, s.Peers...) {
+		if err := events.ValidateDC(dc); err != nil {
+			return processors.Processor{}, err
+		}
+		if dc == s.DC {
+			continue
+		}
+		if topic := events.FromTopic(dc); !slices.Contains(inputs, topic) {
+			inputs = append(inputs, topic)
+			cfg.Inputs.Copied[topic] = dc
+		}
+	}
+	return processors.Processor{
+		App: SpendApp, Inputs: inputs, Changelog: events.SpendTopic(s.DC), Outputs: []string{events.HealthTopic}, DLQ: events.SpendDLQTopic,
+		New: func(t processors.Task) (processors.Handler, error) {
+			c, err := spendcounter.New(cfg, t)
+			if err != nil {
+				return nil, fmt.Errorf("spend counter: %w", err)
+			}
+			return c, nil
+		},
+	}, nil
+}
+
+// Topics are the topics of the spend counter's datacentre.
+func (s Spend) Topics() []events.Topic {
+	topics := events.Catalog(s.DC)
+	for _, dc := range s.Peers {
+		topics = append(topics, events.Copied(dc))
+	}
+	return topics
+}
