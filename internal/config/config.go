@@ -20,14 +20,14 @@ type Config struct {
 	Spend     Spend     `key:"spend"`
 	Topics    Topics    `key:"topics"`
 
-	Peers []string `key:"peers" default:"" unit:"names" check:"dcs" doc:"the other datacentres, whose events arrive as copies"`
+	Peers []string `key:"peers" default:"" unit:"names" check:"dc" doc:"the other datacentres, whose events arrive as copies"`
 
 	entries []Entry
 }
 
 // Kafka says how to reach the brokers.
 type Kafka struct {
-	Brokers []string `key:"brokers" default:"127.0.0.1:9092" unit:"host:port list" check:"hostports" doc:"brokers to ask first"`
+	Brokers []string `key:"brokers" default:"127.0.0.1:9092" unit:"host:port list" check:"hostport" doc:"brokers to ask first"`
 	TLS     TLS      `key:"tls"`
 	SASL    SASL     `key:"sasl"`
 }

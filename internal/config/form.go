@@ -18,12 +18,10 @@ func formOf(check string) form {
 	switch check {
 	case "dc":
 		return form{"1 to 32 of a-z, 0-9 and -", func(s string) bool { return spelled(s, 32, "-", false) }}
-	case "dcs":
-		return form{"a list of names, each 1 to 32 of a-z, 0-9 and -", func(s string) bool { return spelled(s, 32, "-", false) }}
 	case "instance":
 		return form{"at most 128 of a-z, A-Z, 0-9, -, _ and .", func(s string) bool { return s == "" || spelled(s, 128, "-_.", true) }}
-	case "hostports":
-		return form{"a list of host:port", func(s string) bool { h, p := hostPort(s); return h != "" && p > 0 }}
+	case "hostport":
+		return form{"host:port", func(s string) bool { h, p := hostPort(s); return h != "" && p > 0 }}
 	case "loopback":
 		return form{"host:port on the loopback interface", func(s string) bool { h, p := hostPort(s); return p >= 0 && loopback(h) }}
 	case "nonempty":
