@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/mattn/go-isatty"
-	"github.com/rs/zerolog"
 	"github.com/spf13/pflag"
 
 	"github.com/weirhq/weir/internal/config"
@@ -109,17 +108,4 @@ func (a *app) terminal() bool {
 // color tells whether talk may be coloured (see https://no-color.org).
 func (a *app) color() bool {
 	return a.terminal() && a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb"
-}
-
-// logger returns a logger to stderr as the configuration asks for.
-func (a *app) logger(c *config.Config) zerolog.Logger {
-	level, err := zerolog.ParseLevel(c.Log.Level)
-	if err != nil {
-		level = zerolog.InfoLevel
-	}
-	l := zerolog.New(a.stderr)
-	if c.Log.Format == "console" {
-		l = zerolog.New(zerolog.ConsoleWriter{Out: a.stderr, NoColor: !a.color(), TimeFormat: "15:04:05.000"})
-	}
-	return l.Level(level).Hook(zerolog.HookFunc(stampMillis))
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/weirhq/weir/internal/config"
 )
 
 // row has a field of each kind that commands print.
@@ -94,19 +92,5 @@ func TestOne(t *testing.T) {
 	}
 	if want := "name:             first\ncharged micros:   147125090\n"; !strings.HasPrefix(out.String(), want) {
 		t.Errorf("got\n%s", &out)
-	}
-}
-
-func TestLogger(t *testing.T) {
-	c := config.Default()
-	for format, want := range map[string]string{"json": `{"level":"warn","partition":3,"time":"2`, "console": "WRN lag partition=3"} {
-		var out bytes.Buffer
-		c.Log.Format, c.Log.Level = format, "warn"
-		l := newApp(process{stderr: &out}).logger(c)
-		l.Info().Msg("quiet")
-		l.Warn().Int("partition", 3).Msg("lag")
-		if !strings.Contains(out.String(), want) || strings.Contains(out.String(), "quiet") || strings.Contains(out.String(), "\x1b") {
-			t.Errorf("%s: %q", format, &out)
-		}
 	}
 }

@@ -57,7 +57,7 @@ type API struct {
 // Log says how the process talks.
 type Log struct {
 	Level  string `key:"level" default:"info" oneof:"debug,info,warn,error" doc:"least important message to write"`
-	Format string `key:"format" default:"console" oneof:"console,json" doc:"for a person or for a machine"`
+	Format string `key:"format" default:"auto" oneof:"auto,console,json" doc:"console is for a person, json for a machine; auto: console on a terminal"`
 }
 
 // Processor bounds the commit cycle of the runtime.
