@@ -1,0 +1,83 @@
+# Needs POSIX make, a shell and Go; everything else is pinned in tools/go.mod. Plain `make` lists the targets.
+.POSIX:
+.PHONY: help build test test-short test-race sim fuzz bench lint fmt vet vuln generate generate-check verify ci clean docker-note
+
+TOOL     = go tool -modfile=tools/go.mod
+# Packages, time limit of each, and further arguments of go test.
+PKGS     = ./...
+TIMEOUT  = 15m
+ARGS     =
+# Packages with goroutines of their own, and crash runs under the race detector, which is about ten times slower.
+RACE     = ./processors/... ./api/... ./cmd/weir/... ./internal/...
+RACERUNS = 20
+# Runs of the crash and abort model.
+RUNS     = 1000
+FUZZTIME = 10s
+# A file that each counted run appends "passed failed skipped" to.
+TOTALS   =
+TALLY    = go run ./internal/tally -totals "$(TOTALS)" --
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
+
+build: ## compile bin/weir
+	go build -trimpath -o bin/weir ./cmd/weir
+
+test: docker-note ## run every test, those on containers too where a Docker engine answers
+	@$(TALLY) -count=1 -timeout $(TIMEOUT) $(ARGS) $(PKGS)
+
+test-short: ## run the tests that take seconds
+	@$(TALLY) -count=1 -short -timeout 5m $(ARGS) $(PKGS)
+
+test-race: ## run the short tests of concurrent packages under the race detector
+	@BUBBLE_RUNS=$(RACERUNS) $(TALLY) -count=1 -short -race -timeout $(TIMEOUT) $(ARGS) $(RACE)
+
+sim: ## crash and abort the runtime RUNS times (make sim RUNS=5000)
+	@BUBBLE_RUNS=$(RUNS) $(TALLY) -count=1 -timeout 60m -run '^TestCrashes$$' $(ARGS) ./processors/...
+
+fuzz: ## fuzz every fuzz target for FUZZTIME
+	@find . -name '*_test.go' -exec grep -l '^func Fuzz' {} + | sort | while read -r file; do \
+		sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$$file" | while read -r target; do \
+			echo "$$target in $${file%/*}"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$${file%/*}" </dev/null || exit 1; \
+		done || exit 1; \
+	done
+
+bench: ## run every benchmark once, to see that it still runs
+	go test -short -run '^$$' -bench . -benchtime 1x -timeout $(TIMEOUT) $(ARGS) $(PKGS)
+
+lint: ## check the source with golangci-lint
+	$(TOOL) golangci-lint run
+
+fmt: ## format the source with gofumpt
+	$(TOOL) golangci-lint fmt
+
+vet: ## check the source with go vet
+	go vet ./...
+
+vuln: ## look for known vulnerabilities, if the database answers
+	@if out=$$($(TOOL) govulncheck ./... 2>&1); then echo "$$out"; \
+	elif echo "$$out" | grep -q 'fetching vulnerabilities'; then echo "vuln: the database does not answer: NOT checked"; \
+	else echo "$$out"; exit 1; fi
+
+generate: ## generate the code of the protobuf schemas
+	$(TOOL) buf lint
+	$(TOOL) buf generate
+
+# By checksums and not by git, so that it also works in the middle of a change.
+SUMS = find . \( -name '*.pb.go' -o -name '*.connect.go' \) -exec cksum {} + | sort
+
+generate-check: ## check that the generated code is what the schemas give
+	@before=$$($(SUMS)); $(MAKE) generate || exit 1; after=$$($(SUMS)); \
+	if [ "$$before" != "$$after" ]; then echo "generated code was not up to date; now it is: commit it"; exit 1; fi
+
+verify: vet lint generate-check vuln ## all checks that run no test
+
+ci: verify test test-race sim fuzz bench ## all that continuous integration runs
+
+clean: ## remove what was built
+	rm -rf bin dist
+
+docker-note:
+	@if docker info >/dev/null 2>&1; then echo "docker: an engine answers: tests on containers run"; \
+	else echo "docker: NO ENGINE ANSWERS: tests on containers are skipped, each is listed below"; fi

@@ -1,0 +1,87 @@
+package config
+
+import "time"
+
+// Config is the effective configuration. Get one from Load or Default; the zero value is not valid.
+//
+// The tags of a leaf: key (below its section), default, unit (for the reference), min and max (inclusive, in the
+// field's own notation), oneof (allowed values), check (a named form, see forms), source:"env" (not from file or flag),
+// doc.
+type Config struct {
+	DC       string `key:"dc" default:"local" check:"dc" doc:"name of this datacentre: part of topic names, so it stays"`
+	DataDir  string `key:"data_dir" default:"data" unit:"path" check:"nonempty" doc:"directory of the state; one process at a time"`
+	Instance string `key:"instance" default:"" check:"instance" doc:"stable name of this process: its transactions and state belong to it; empty: the host's name"`
+	Memory   Bytes  `key:"memory" default:"512MiB" unit:"bytes" min:"64MiB" max:"1TiB" doc:"budget for caches and buffers of the state"`
+
+	Kafka     Kafka     `key:"kafka"`
+	API       API       `key:"api"`
+	Log       Log       `key:"log"`
+	Processor Processor `key:"processor"`
+	Spend     Spend     `key:"spend"`
+	Topics    Topics    `key:"topics"`
+
+	Peers []string `key:"peers" default:"" unit:"names" check:"dc" doc:"the other datacentres, whose events arrive as copies"`
+
+	entries []Entry
+}
+
+// Kafka says how to reach the brokers.
+type Kafka struct {
+	Brokers []string `key:"brokers" default:"127.0.0.1:9092" unit:"host:port list" check:"hostport" doc:"brokers to ask first"`
+	TLS     TLS      `key:"tls"`
+	SASL    SASL     `key:"sasl"`
+}
+
+// TLS is the transport security of the connection to Kafka.
+type TLS struct {
+	Enabled  bool   `key:"enabled" default:"false" doc:"encrypt the connection and check the broker's certificate"`
+	CAFile   string `key:"ca_file" default:"" unit:"path" doc:"PEM file of the authorities to trust; empty: the system's"`
+	CertFile string `key:"cert_file" default:"" unit:"path" doc:"PEM file of our own certificate, if the brokers ask for one"`
+	KeyFile  string `key:"key_file" default:"" unit:"path" doc:"PEM file of its key"`
+}
+
+// SASL is who we are to Kafka. Use Credentials for the password.
+type SASL struct {
+	Mechanism    string `key:"mechanism" default:"" oneof:",PLAIN,SCRAM-SHA-256,SCRAM-SHA-512" doc:"how to sign in; empty: not at all"`
+	User         string `key:"user" default:"" doc:"user name"`
+	Password     Secret `key:"password" default:"" source:"env" doc:"password; only from the environment"`
+	PasswordFile string `key:"password_file" default:"" unit:"path" doc:"file that holds the password; read anew at every connection, so it can be replaced"`
+}
+
+// API says where this process listens.
+type API struct {
+	Listen    string `key:"listen" default:"127.0.0.1:8080" unit:"host:port" check:"loopback" doc:"address of the API; port 0 takes a free one"`
+	OpsListen string `key:"ops_listen" default:"127.0.0.1:8081" unit:"host:port" check:"loopback" doc:"address of health and metrics"`
+}
+
+// Log says how the process talks.
+type Log struct {
+	Level  string `key:"level" default:"info" oneof:"debug,info,warn,error" doc:"least important message to write"`
+	Format string `key:"format" default:"auto" oneof:"auto,console,json" doc:"console is for a person, json for a machine; auto: console on a terminal"`
+}
+
+// Processor bounds the commit cycle of the runtime.
+type Processor struct {
+	CommitInterval     time.Duration `key:"commit_interval" default:"100ms" unit:"duration" min:"5ms" max:"1m" doc:"time between commits when caught up: the age of what readers see"`
+	CommitIntervalMax  time.Duration `key:"commit_interval_max" default:"1s" unit:"duration" min:"5ms" max:"1m" doc:"the same when far behind: longer costs less per record"`
+	CommitRecords      int           `key:"commit_records" default:"2000000" unit:"records" min:"1" max:"100000000" doc:"commit at the latest after so many records"`
+	CommitBytes        Bytes         `key:"commit_bytes" default:"64MiB" unit:"bytes" min:"64KiB" max:"4GiB" doc:"commit at the latest with so much changed state in memory"`
+	PollRecords        int           `key:"poll_records" default:"10000" unit:"records" min:"1" max:"1000000" doc:"records taken from Kafka at a time"`
+	Workers            int           `key:"workers" default:"0" unit:"sessions" min:"0" max:"256" doc:"sessions with Kafka, each with its goroutine; 0: half the cores, at least 2"`
+	SessionTimeout     time.Duration `key:"session_timeout" default:"6s" unit:"duration" min:"1s" max:"30m" doc:"silence after which the group gives our partitions to others; brokers accept 6s to 30m unless told"`
+	TransactionTimeout time.Duration `key:"transaction_timeout" default:"10s" unit:"duration" min:"1s" max:"15m" doc:"age at which the broker aborts our transaction"`
+	PoisonLimit        int           `key:"poison_limit" default:"10" unit:"records" min:"1" max:"100000" doc:"records in a row that may panic in a fold before their partition stops"`
+	ShutdownTimeout    time.Duration `key:"shutdown_timeout" default:"20s" unit:"duration" min:"1s" max:"10m" doc:"how long a stop may drain, commit and leave the group"`
+}
+
+// Spend is about counting.
+type Spend struct {
+	DuplicateWindow time.Duration `key:"duplicate_window" default:"10m" unit:"duration" min:"0s" max:"24h" doc:"how long an event id is remembered; beyond it the same id counts again"`
+	MaxIDs          int           `key:"max_ids" default:"1000000" unit:"ids" min:"1000" max:"1000000000" doc:"event ids remembered per partition; more shorten the window"`
+}
+
+// Topics says how topics are created.
+type Topics struct {
+	ReplicationFactor int `key:"replication_factor" default:"3" unit:"copies" min:"1" max:"15" doc:"copies of each partition; 1 on a single broker"`
+	MinInSync         int `key:"min_insync" default:"2" unit:"copies" min:"1" max:"15" doc:"copies that must have a record before it counts as written"`
+}

@@ -1,0 +1,130 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxFile bounds a configuration file, so that a wrong path does not eat the memory.
+const maxFile = 1 << 20
+
+// setting is a raw value and where it stands.
+type setting struct {
+	value any // string or []string
+	where string
+}
+
+// readFile reads the YAML file at path into dotted keys. Problems are those of form; whether a key exists is not its
+// question.
+func readFile(path string) (map[string]setting, []Problem) {
+	info, err := os.Stat(path)
+	if err == nil && (info.IsDir() || info.Size() > maxFile) {
+		err = fmt.Errorf("not a configuration file: a directory, or larger than %s", Bytes(maxFile))
+	}
+	var raw []byte
+	if err == nil {
+		raw, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return nil, []Problem{{Where: path, What: "cannot read the configuration: " + rootCause(err), Fix: "check the path and its permissions"}}
+	}
+	return parseFile(path, raw)
+}
+
+// parseFile reads a YAML document. It goes by the nodes, not by a decoder: they know their lines, and they keep a
+// value's own spelling ("on" stays "on", 010 stays 010).
+func parseFile(path string, raw []byte) (map[string]setting, []Problem) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(raw, &doc); err != nil {
+		return nil, []Problem{{Where: path, What: "not YAML: " + withoutContent(err), Fix: "one `key: value` per line, sections indented with spaces"}}
+	}
+	f := &fileReader{path: path, found: map[string]setting{}}
+	if len(doc.Content) > 0 {
+		f.walk(doc.Content[0], "")
+	}
+	return f.found, f.problems
+}
+
+// withoutContent removes quoted pieces from a parser's error: they quote the file, and the file may hold a secret in
+// the wrong place.
+func withoutContent(err error) string {
+	s := strings.TrimPrefix(err.Error(), "yaml: ")
+	return regexp.MustCompile("'[^']*'|`[^`]*`|\"[^\"]*\"").ReplaceAllString(s, "(hidden)")
+}
+
+// rootCause drops the path that os errors repeat.
+func rootCause(err error) string {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err.Error()
+		}
+		err = inner
+	}
+}
+
+type fileReader struct {
+	path     string
+	found    map[string]setting
+	problems []Problem
+}
+
+func (f *fileReader) problem(n *yaml.Node, key, what, fix string) {
+	f.problems = append(f.problems, Problem{Where: f.at(n), Key: key, What: what, Fix: fix})
+}
+
+func (f *fileReader) at(n *yaml.Node) string { return fmt.Sprintf("%s:%d", f.path, n.Line) }
+
+// walk collects the settings below n, whose dotted name is name. Values are never quoted in a problem here: the key
+// may be a mistyped secret's.
+func (f *fileReader) walk(n *yaml.Node, name string) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := n.Content[i]
+			if key.Kind != yaml.ScalarNode || key.Value == "<<" {
+				f.problem(key, name, "a key must be a plain name", "write the setting out")
+				continue
+			}
+			full := key.Value
+			if name != "" {
+				full = name + "." + key.Value
+			}
+			f.walk(n.Content[i+1], full)
+		}
+	case yaml.SequenceNode:
+		list := make([]string, 0, len(n.Content))
+		for _, item := range n.Content {
+			if item.Kind != yaml.ScalarNode {
+				f.problem(item, name, fmt.Sprintf("%s: a list takes plain values", name), "write - value")
+				return
+			}
+			list = append(list, item.Value)
+		}
+		f.set(n, name, list)
+	case yaml.ScalarNode:
+		if n.Tag == "!!null" {
+			return // a section or key that is left empty: as if it were not there
+		}
+		f.set(n, name, n.Value)
+	default:
+		f.problem(n, name, "aliases are not supported", "write the value out")
+	}
+}
+
+func (f *fileReader) set(n *yaml.Node, name string, v any) {
+	if name == "" {
+		f.problem(n, name, "the file holds a value, not settings", "write key: value")
+		return
+	}
+	if first, dup := f.found[name]; dup {
+		f.problem(n, name, fmt.Sprintf("%q is set twice, first at %s", name, first.where), "remove one")
+		return
+	}
+	f.found[name] = setting{value: v, where: f.at(n)}
+}

@@ -1,0 +1,208 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/v2"
+)
+
+// Options says where settings come from. The zero value reads the process's environment and what it names.
+type Options struct {
+	// File is the path of a YAML file. Defaults to what WEIR_CONFIG names, and to no file.
+	File string
+	// Environ holds "NAME=value". Defaults to os.Environ().
+	Environ []string
+	// Flags are the settings given on the command line, by dotted key. Defaults to none.
+	Flags map[string]Flag
+	// Hostname names this machine where instance is not set. Defaults to os.Hostname.
+	Hostname func() (string, error)
+}
+
+// Flag is a setting from the command line.
+type Flag struct {
+	Name  string // as the user knows it, "--brokers"
+	Value string
+}
+
+// Origin is the kind of source that a value comes from.
+type Origin string
+
+const (
+	OriginDefault Origin = "default"
+	OriginFile    Origin = "file"
+	OriginEnv     Origin = "env"
+	OriginFlag    Origin = "flag"
+)
+
+// source is one layer: the later it loads, the more it counts.
+type source struct {
+	origin   Origin
+	settings map[string]setting
+}
+
+// Load reads every source, and returns the effective configuration or an *Error with all that is wrong.
+func Load(o Options) (*Config, error) {
+	if o.Environ == nil {
+		o.Environ = os.Environ()
+	}
+	if o.Hostname == nil {
+		o.Hostname = os.Hostname
+	}
+	if o.File == "" {
+		o.File = lookup(o.Environ, EnvFile)
+	}
+	fileLayer := source{origin: OriginFile}
+	var problems []Problem
+	if o.File != "" {
+		fileLayer.settings, problems = readFile(o.File)
+	}
+	envLayer := source{origin: OriginEnv}
+	envSettings, envProblems := readEnv(o.Environ)
+	envLayer.settings = envSettings
+	flagLayer := source{origin: OriginFlag, settings: map[string]setting{}}
+	for key, f := range o.Flags {
+		flagLayer.settings[key] = setting{value: f.Value, where: f.Name}
+	}
+	problems = append(problems, refused(fileLayer)...)
+	problems = append(problems, envProblems...)
+	problems = append(problems, refused(flagLayer)...)
+
+	c, more := merge([]source{defaults(), fileLayer, envLayer, flagLayer})
+	problems = append(problems, more...)
+	if c.Instance == "" {
+		problems = append(problems, c.nameInstance(o.Hostname)...)
+	}
+	if len(problems) == 0 {
+		problems = c.disagreements()
+	}
+	if len(problems) > 0 {
+		return nil, &Error{problems}
+	}
+	return c, nil
+}
+
+// Default returns the configuration that no file, environment or flag has changed.
+func Default() *Config {
+	c, _ := merge([]source{defaults()})
+	_ = c.nameInstance(os.Hostname)
+	return c
+}
+
+// defaults is the lowest layer, from the tags.
+func defaults() source {
+	s := source{origin: OriginDefault, settings: map[string]setting{}}
+	for _, k := range Keys() {
+		s.settings[k.Name] = setting{value: k.Default}
+	}
+	return s
+}
+
+// lookup returns the value of name in environ, the last one where it stands twice, as the system does.
+func lookup(environ []string, name string) string {
+	for _, kv := range slices.Backward(environ) {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// refused returns the problems of the names in s: unknown ones, sections given a value, secrets in the wrong place.
+func refused(s source) []Problem {
+	byName, known := keysByName(), names(Keys())
+	var problems []Problem
+	for name, set := range s.settings {
+		k, ok := byName[name]
+		switch {
+		case ok && k.EnvOnly:
+			problems = append(problems, Problem{
+				Where: set.where, Key: name, What: name + " is a secret and not read from here",
+				Fix: "put it into a file of its own named by " + name + "_file, or set " + k.Env(),
+			})
+		case ok:
+		case slices.ContainsFunc(known, func(n string) bool { return strings.HasPrefix(n, name+".") }):
+			problems = append(problems, Problem{
+				Where: set.where, Key: name, What: name + " is a section and takes no value", Fix: "set its keys below it",
+			})
+		default:
+			problems = append(problems, unknown(set.where, name, known))
+		}
+	}
+	sort.Slice(problems, func(i, j int) bool { return less(problems[i], problems[j]) })
+	return problems
+}
+
+// less orders by line where the places are lines of one file.
+func less(a, b Problem) bool {
+	if len(a.Where) != len(b.Where) {
+		return len(a.Where) < len(b.Where)
+	}
+	return a.Where+a.Key < b.Where+b.Key
+}
+
+// merge lays the sources over each other and fills a Config. A value that does not parse is a problem, and its field
+// stays zero.
+func merge(sources []source) (*Config, []Problem) {
+	c := &Config{}
+	var problems []Problem
+	all := koanf.New(".")
+	origin := map[string]Entry{}
+	byName := keysByName()
+	for _, s := range sources {
+		layer := map[string]any{}
+		for name, set := range s.settings {
+			if k, ok := byName[name]; ok && k.allows(s.origin) {
+				layer[name] = set.value
+				origin[name] = Entry{Origin: s.origin, Where: set.where}
+			}
+		}
+		if err := all.Load(confmap.Provider(layer, "."), nil); err != nil {
+			problems = append(problems, Problem{What: fmt.Sprintf("cannot merge settings: %s", s.origin), Fix: "report this as a bug"})
+		}
+	}
+	dst := reflect.ValueOf(c).Elem()
+	for _, k := range Keys() {
+		e := origin[k.Name]
+		v, err := k.parse(all.Get(k.Name))
+		if err != nil {
+			problems = append(problems, Problem{Where: e.Where, Key: k.Name, What: k.Name + ": " + err.Error(), Fix: k.help()})
+			v = reflect.Zero(dst.FieldByIndex(k.index).Type()).Interface()
+		}
+		dst.FieldByIndex(k.index).Set(reflect.ValueOf(v))
+		c.entries = append(c.entries, k.entry(e, dst.FieldByIndex(k.index)))
+	}
+	return c, problems
+}
+
+// help says what the key is for and what it would be by default.
+func (k Key) help() string {
+	if k.Default == "" {
+		return k.Doc
+	}
+	return k.Doc + " (default " + k.Default + ")"
+}
+
+// nameInstance takes the host's name where none is set: a restarted process must find its own transactions again, and
+// a host's name is the most stable name there is without asking.
+func (c *Config) nameInstance(hostname func() (string, error)) []Problem {
+	host, err := hostname()
+	if f := formOf("instance"); err != nil || host == "" || !f.ok(host) {
+		return []Problem{{
+			Key: "instance", What: fmt.Sprintf("instance: the host's name %q cannot serve as the name of this process", host),
+			Fix: "set instance to a stable name: " + f.want,
+		}}
+	}
+	c.Instance = host
+	for i := range c.entries {
+		if c.entries[i].Key == "instance" {
+			c.entries[i].Value, c.entries[i].Where = host, "the host's name"
+		}
+	}
+	return nil
+}

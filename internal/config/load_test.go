@@ -1,0 +1,214 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// host is the machine's name in tests.
+func host() (string, error) { return "box-1", nil }
+
+// write puts text into a file weir.yaml and returns its path.
+func write(t testing.TB, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "weir.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// load loads text as the file, with environ and flags.
+func load(t testing.TB, text string, environ []string, flags map[string]Flag) (*Config, error) {
+	t.Helper()
+	o := Options{Environ: append([]string{}, environ...), Flags: flags, Hostname: host}
+	if text != "" {
+		o.File = write(t, text)
+	}
+	return Load(o)
+}
+
+func TestDefaultsAreValid(t *testing.T) {
+	c, err := load(t, "", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Instance != "box-1" || c.Memory != 512<<20 || c.Processor.CommitInterval != 100*time.Millisecond ||
+		len(c.Kafka.Brokers) != 1 || c.Peers != nil {
+		t.Errorf("defaults: %+v", c)
+	}
+	if w := c.Warnings(); len(w) != 0 {
+		t.Errorf("the defaults warn: %v", w)
+	}
+}
+
+func TestEachSourceOverridesTheOneBelow(t *testing.T) {
+	const key = "kafka.brokers"
+	flag := map[string]Flag{key: {Name: "--brokers", Value: "flag:1"}}
+	file := "kafka:\n  brokers: [file:1, file:2]\n"
+	environ := []string{"WEIR_KAFKA_BROKERS=env:1,env:2"}
+	for _, tc := range []struct {
+		name, file string
+		environ    []string
+		flags      map[string]Flag
+		want       string
+		origin     Origin
+		where      string
+	}{
+		{"default", "", nil, nil, "127.0.0.1:9092", OriginDefault, ""},
+		{"file", file, nil, nil, "file:1,file:2", OriginFile, "weir.yaml:2"},
+		{"file with a dotted key", "kafka.brokers: file:3", nil, nil, "file:3", OriginFile, "weir.yaml:1"},
+		{"env", file, environ, nil, "env:1,env:2", OriginEnv, "WEIR_KAFKA_BROKERS"},
+		{"flag", file, environ, flag, "flag:1", OriginFlag, "--brokers"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c, err := load(t, tc.file, tc.environ, tc.flags)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(c.Kafka.Brokers, ","); got != tc.want {
+				t.Errorf("brokers %q, want %q", got, tc.want)
+			}
+			for _, e := range c.Entries() {
+				if e.Key != key {
+					continue
+				}
+				if e.Value != tc.want || e.Origin != tc.origin || !strings.HasSuffix(e.Where, tc.where) {
+					t.Errorf("entry %+v, want %s from %s at %s", e, tc.want, tc.origin, tc.where)
+				}
+			}
+		})
+	}
+}
+
+func TestFileNamedByTheEnvironment(t *testing.T) {
+	c, err := Load(Options{Environ: []string{EnvFile + "=" + write(t, "dc: eu-1")}, Hostname: host})
+	if err != nil || c.DC != "eu-1" {
+		t.Fatalf("dc %v, error %v", c, err)
+	}
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	for _, tc := range []struct {
+		name, file string
+		environ    []string
+		flags      map[string]Flag
+		want       []string // each in the error
+	}{
+		{"typo", "dc: a\nkafka:\n  brokerz: [b:1]", nil, nil, []string{"weir.yaml:3", `unknown key "kafka.brokerz"`, `did you mean "kafka.brokers"?`}},
+		{"typo in a section", "procesor: {workers: 2}", nil, nil, []string{`did you mean "processor.workers"?`}},
+		{"key without its section", "brokers: b:1", nil, nil, []string{`did you mean "kafka.brokers"?`}},
+		{"key unlike any", "zzzzzzzzzzzz: 1", nil, nil, []string{"unknown key", "weir config print"}},
+		{"section with a value", "kafka: b:1", nil, nil, []string{"kafka is a section"}},
+		{"typo in the environment", "", []string{"WEIR_KAFKA_BROKER=b:1"}, nil, []string{"WEIR_KAFKA_BROKER:", `did you mean "WEIR_KAFKA_BROKERS"?`}},
+		{"twice", "dc: a\nlog: {level: info}\ndc: b", nil, nil, []string{"weir.yaml:3", `"dc" is set twice`, "weir.yaml:1"}},
+		{"twice in two spellings", "kafka: {brokers: a:1}\nkafka.brokers: b:1", nil, nil, []string{"weir.yaml:2", "set twice"}},
+		{"no YAML", "dc: [", nil, nil, []string{"not YAML", "line 1"}},
+		{"only a word", "hello", nil, nil, []string{"a value, not settings"}},
+		{"alias", "dc: &x a\ninstance: *x", nil, nil, []string{"weir.yaml:2", "aliases"}},
+		{"list of maps", "peers: [{a: b}]", nil, nil, []string{"peers", "plain values"}},
+		{"list for one value", "dc: [a, b]", nil, nil, []string{"dc: takes one value"}},
+		{"duration without unit", "processor: {commit_interval: 100}", nil, nil, []string{"weir.yaml:1", "processor.commit_interval", `"100" has no unit`, "100ms"}},
+		{"no duration", "processor: {commit_interval: soon}", nil, nil, []string{`"soon" is not a duration`}},
+		{"below the range", "processor: {commit_interval: 1ms}", nil, nil, []string{`"1ms" is out of range: 5ms to 1m`, "default 100ms"}},
+		{"above the range", "", []string{"WEIR_PROCESSOR_WORKERS=1000"}, nil, []string{"WEIR_PROCESSOR_WORKERS", `"1000" is out of range: 0 to 256`}},
+		{"no number", "", nil, map[string]Flag{"processor.workers": {"--workers", "many"}}, []string{"--workers", `"many" is not a whole number`}},
+		{"no size", "memory: 5 bananas", nil, nil, []string{`"5 bananas" is not a size`, "512MiB"}},
+		{"no bool", "kafka: {tls: {enabled: maybe}}", nil, nil, []string{`"maybe" is neither true nor false`}},
+		{"not one of", "log: {level: inof}", nil, nil, []string{`"inof" is not allowed`, `did you mean "info"?`}},
+		{"no port", "kafka: {brokers: [a]}", nil, nil, []string{`"a" is not allowed`, "host:port"}},
+		{"same broker twice", "kafka: {brokers: [a:1, a:1]}", nil, nil, []string{`"a:1" stands twice`}},
+		{"bad datacentre", "dc: EU_1", nil, nil, []string{`"EU_1" is not allowed`, "a-z, 0-9"}},
+		{"every interface", "api: {listen: ':8080'}", nil, nil, []string{"api.listen", "loopback"}},
+		{"public address", "api: {ops_listen: '0.0.0.0:8081'}", nil, nil, []string{"api.ops_listen", "loopback"}},
+		{"one address for both", "api: {ops_listen: '127.0.0.1:8080'}", nil, nil, []string{"is the address of api.listen"}},
+		{"intervals crossed", "processor: {commit_interval: 2s}", nil, nil, []string{"processor.commit_interval = 2s is above processor.commit_interval_max = 1s"}},
+		{"interval near the time-out", "processor: {commit_interval_max: 6s}", nil, nil, []string{"half of processor.transaction_timeout = 10s"}},
+		{"commit larger than memory", "memory: 100MiB", nil, nil, []string{"processor.commit_bytes = 64MiB is above half of memory = 100MiB"}},
+		{"in-sync above copies", "topics: {replication_factor: 1}", nil, nil, []string{"nothing could be written"}},
+		{"own name among the peers", "dc: a\npeers: [b, a]", nil, nil, []string{"peers names this datacentre"}},
+		{"certificate without key", "kafka: {tls: {enabled: true, cert_file: c}}", nil, nil, []string{"go together"}},
+		{"certificates without TLS", "kafka: {tls: {ca_file: c}}", nil, nil, []string{"in the clear"}},
+		{"user without mechanism", "kafka: {sasl: {user: u}}", nil, nil, []string{"nobody would be signed in"}},
+		{"mechanism without password", "kafka: {sasl: {mechanism: PLAIN, user: u}}", nil, nil, []string{"needs a user and a password"}},
+		{"two passwords", "kafka: {sasl: {mechanism: PLAIN, user: u, password_file: f}}", []string{"WEIR_KAFKA_SASL_PASSWORD=x"}, nil, []string{"both set"}},
+		{"password in the file", "kafka: {sasl: {password: x}}", nil, nil, []string{"weir.yaml:1", "is a secret", "kafka.sasl.password_file", "WEIR_KAFKA_SASL_PASSWORD"}},
+		{"several at once", "dcc: a\nmemory: x\npeerz: b", nil, nil, []string{`"dcc"`, "memory", `"peerz"`}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c, err := load(t, tc.file, tc.environ, tc.flags)
+			var ce *Error
+			if !errors.As(err, &ce) {
+				t.Fatalf("got %+v, error %v; want a *config.Error", c, err)
+			}
+			for _, w := range tc.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("error %q does not say %q", err, w)
+				}
+			}
+			for _, p := range ce.Problems {
+				if p.Fix == "" {
+					t.Errorf("problem %q does not say what to do", p)
+				}
+			}
+		})
+	}
+}
+
+func TestAFileThatCannotBeRead(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range []string{dir, filepath.Join(dir, "none.yaml")} {
+		_, err := Load(Options{File: path, Environ: []string{}, Hostname: host})
+		if err == nil || !strings.Contains(err.Error(), path+": cannot read the configuration") {
+			t.Errorf("%s: error %v", path, err)
+		}
+	}
+}
+
+// A service called weir makes Kubernetes put such variables into every pod.
+func TestVariablesThatAreNotOurs(t *testing.T) {
+	_, err := load(t, "", []string{
+		"WEIR_SERVICE_HOST=10.0.0.1", "WEIR_SERVICE_PORT=8080", "WEIR_SERVICE_PORT_HTTP=8080", "WEIR_PORT=tcp://10.0.0.1:8080",
+		"WEIR_PORT_8080_TCP=tcp://10.0.0.1:8080", "WEIR_PORT_8080_TCP_ADDR=10.0.0.1", "WEIR_SERVER=127.0.0.1:1",
+		"WEIR_TEST_RUNS=3", "PATH=/bin", "WEIRD=1",
+	}, nil)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestInstanceNeedsAName(t *testing.T) {
+	for _, h := range []func() (string, error){
+		func() (string, error) { return "", nil },
+		func() (string, error) { return "a b", nil },
+		func() (string, error) { return "box", errors.New("no name") },
+	} {
+		if _, err := Load(Options{Environ: []string{}, Hostname: h}); err == nil || !strings.Contains(err.Error(), "set instance") {
+			t.Errorf("error %v, want one that asks for instance", err)
+		}
+		c, err := Load(Options{Environ: []string{"WEIR_INSTANCE=slot-0"}, Hostname: h})
+		if err != nil || c.Instance != "slot-0" {
+			t.Errorf("instance set: %v", err)
+		}
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	c, err := load(t, "topics: {replication_factor: 1, min_insync: 1}\nspend: {duplicate_window: 0s}\nprocessor: {session_timeout: 2s}\n"+
+		"kafka: {sasl: {mechanism: PLAIN, user: u}}", []string{"WEIR_KAFKA_SASL_PASSWORD=x"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for _, p := range c.Warnings() {
+		keys = append(keys, p.Key)
+	}
+	want := "kafka.sasl.mechanism topics.replication_factor spend.duplicate_window processor.session_timeout"
+	if got := strings.Join(keys, " "); got != want {
+		t.Errorf("warnings for %s, want %s", got, want)
+	}
+}
