@@ -24,6 +24,8 @@ const (
 	headerTimeout  = 5 * time.Second // from the first byte, or from the connection's begin
 	readTimeout    = 30 * time.Second
 	idleTimeout    = 2 * time.Minute
+	pingAfter      = 30 * time.Second // of silence on HTTP/2; no answer within pingTimeout: closed
+	pingTimeout    = 15 * time.Second
 	opsWriteLimit  = 2 * time.Minute // a CPU profile takes 30 s unless told otherwise
 	maxStreams     = 128             // per HTTP/2 connection
 	maxOpsRequests = 32
@@ -172,7 +174,7 @@ func (s *Server) httpServer(base context.Context, h http.Handler, write time.Dur
 	srv := &http.Server{
 		Handler:           h,
 		Protocols:         protocols,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 		MaxHeaderBytes:    maxHeaderBytes,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,

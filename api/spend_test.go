@@ -94,7 +94,9 @@ func TestGetSpendErrors(t *testing.T) {
 		"nothing readable": {&fakeSpend{noAsOf: true}, `{"campaign":"c1"}`, "unavailable", []string{"no partition is readable", "/readyz"}},
 		"wait too long": {&fakeSpend{wait: func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }},
 			`{"campaign":"c1","wait":true}`, "deadline_exceeded", []string{"not folded yet", "weir lag"}},
-		"wait, restoring": {&fakeSpend{wait: func(context.Context, string) error { return &PartitionsError{Gaps: []PartitionGap{{Partition: 3, State: "restoring"}}} }},
+		"wait, restoring": {&fakeSpend{wait: func(context.Context, string) error {
+			return &PartitionsError{Gaps: []PartitionGap{{Partition: 3, State: "restoring"}}}
+		}},
 			`{"campaign":"c1","wait":true}`, "unavailable", []string{"partition 3 is restoring"}},
 		"slow source":  {&fakeSpend{err: context.DeadlineExceeded}, `{"campaign":"c1"}`, "deadline_exceeded", []string{"ask again"}},
 		"caller left":  {&fakeSpend{err: context.Canceled}, `{"campaign":"c1"}`, "canceled", []string{"ask again"}},
