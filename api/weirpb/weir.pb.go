@@ -857,7 +857,7 @@ type Partition struct {
 	OwnerEpoch    uint64                 `protobuf:"varint,5,opt,name=owner_epoch,json=ownerEpoch,proto3" json:"owner_epoch,omitempty"`
 	Sequence      uint64                 `protobuf:"varint,6,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	NextOffsets   map[string]int64       `protobuf:"bytes,7,rep,name=next_offsets,json=nextOffsets,proto3" json:"next_offsets,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	Lag           int64                  `protobuf:"varint,8,opt,name=lag,proto3" json:"lag,omitempty"` // records between the next offset and the end of the inputs
+	Lag           *int64                 `protobuf:"varint,8,opt,name=lag,proto3,oneof" json:"lag,omitempty"` // records between the next offset and the end of the inputs; absent: the end is not known
 	ChangelogNext int64                  `protobuf:"varint,9,opt,name=changelog_next,json=changelogNext,proto3" json:"changelog_next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -943,8 +943,8 @@ func (x *Partition) GetNextOffsets() map[string]int64 {
 }
 
 func (x *Partition) GetLag() int64 {
-	if x != nil {
-		return x.Lag
+	if x != nil && x.Lag != nil {
+		return *x.Lag
 	}
 	return 0
 }
@@ -1039,7 +1039,7 @@ const file_weir_proto_rawDesc = "" +
 	"\x16ListPartitionsResponse\x122\n" +
 	"\n" +
 	"partitions\x18\x01 \x03(\v2\x12.weir.v1.PartitionR\n" +
-	"partitions\"\xe7\x02\n" +
+	"partitions\"\xf4\x02\n" +
 	"\tPartition\x12\x10\n" +
 	"\x03app\x18\x01 \x01(\tR\x03app\x12\x1c\n" +
 	"\tpartition\x18\x02 \x01(\x05R\tpartition\x12\x14\n" +
@@ -1048,12 +1048,13 @@ const file_weir_proto_rawDesc = "" +
 	"\vowner_epoch\x18\x05 \x01(\x04R\n" +
 	"ownerEpoch\x12\x1a\n" +
 	"\bsequence\x18\x06 \x01(\x04R\bsequence\x12F\n" +
-	"\fnext_offsets\x18\a \x03(\v2#.weir.v1.Partition.NextOffsetsEntryR\vnextOffsets\x12\x10\n" +
-	"\x03lag\x18\b \x01(\x03R\x03lag\x12%\n" +
+	"\fnext_offsets\x18\a \x03(\v2#.weir.v1.Partition.NextOffsetsEntryR\vnextOffsets\x12\x15\n" +
+	"\x03lag\x18\b \x01(\x03H\x00R\x03lag\x88\x01\x01\x12%\n" +
 	"\x0echangelog_next\x18\t \x01(\x03R\rchangelogNext\x1a>\n" +
 	"\x10NextOffsetsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x012\xa0\x01\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01B\x06\n" +
+	"\x04_lag2\xa0\x01\n" +
 	"\fSpendService\x12D\n" +
 	"\bGetSpend\x12\x18.weir.v1.GetSpendRequest\x1a\x19.weir.v1.GetSpendResponse\"\x03\x90\x02\x01\x12J\n" +
 	"\n" +
@@ -1123,6 +1124,7 @@ func file_weir_proto_init() {
 	if File_weir_proto != nil {
 		return
 	}
+	file_weir_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

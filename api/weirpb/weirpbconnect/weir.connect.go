@@ -52,7 +52,8 @@ const (
 // SpendServiceClient is a client for the weir.v1.SpendService service.
 type SpendServiceClient interface {
 	// GetSpend gives one campaign's spend. NotFound for a campaign that was never charged; FailedPrecondition where the
-	// question is ambiguous (several accounts or currencies), with the choices in the message.
+	// question is ambiguous (several accounts or currencies), with the choices in the message; Unavailable where a
+	// partition that could change the answer is not readable here. Errors carry the AsOf of what was read as details.
 	GetSpend(context.Context, *connect.Request[weirpb.GetSpendRequest]) (*connect.Response[weirpb.GetSpendResponse], error)
 	// ListHealth gives the newest SpendHistogram of each shard that this process owns.
 	ListHealth(context.Context, *connect.Request[weirpb.ListHealthRequest]) (*connect.Response[weirpb.ListHealthResponse], error)
@@ -105,7 +106,8 @@ func (c *spendServiceClient) ListHealth(ctx context.Context, req *connect.Reques
 // SpendServiceHandler is an implementation of the weir.v1.SpendService service.
 type SpendServiceHandler interface {
 	// GetSpend gives one campaign's spend. NotFound for a campaign that was never charged; FailedPrecondition where the
-	// question is ambiguous (several accounts or currencies), with the choices in the message.
+	// question is ambiguous (several accounts or currencies), with the choices in the message; Unavailable where a
+	// partition that could change the answer is not readable here. Errors carry the AsOf of what was read as details.
 	GetSpend(context.Context, *connect.Request[weirpb.GetSpendRequest]) (*connect.Response[weirpb.GetSpendResponse], error)
 	// ListHealth gives the newest SpendHistogram of each shard that this process owns.
 	ListHealth(context.Context, *connect.Request[weirpb.ListHealthRequest]) (*connect.Response[weirpb.ListHealthResponse], error)

@@ -1,0 +1,149 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/rs/zerolog"
+)
+
+// access logs and counts every request of the data listener, and survives its panics. It is the outermost handler, so
+// that what the guard or a decoder refuses is seen too; the outcome of a call comes up to it from the interceptor,
+// because in gRPC it does not show in the HTTP status.
+type access struct {
+	log     zerolog.Logger
+	metrics *metrics
+	next    http.Handler
+}
+
+// outcome is what the interceptor knows of a call.
+type outcome struct {
+	reached bool // a handler was called
+	err     error
+}
+
+type outcomeKey struct{}
+
+func (a *access) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	begin := time.Now()
+	proc := procedureLabel(r.URL.Path)
+	o := &outcome{}
+	sw := &statusWriter{ResponseWriter: w}
+	a.metrics.inFlight.Inc()
+	defer func() {
+		a.metrics.inFlight.Dec()
+		v := recover()
+		if v != nil && v != http.ErrAbortHandler { //nolint:errorlint // net/http compares with == too
+			a.panicked(proc, v)
+			if sw.status == 0 {
+				http.Error(sw, "internal error: this is a defect of weir: see api.panic in its log", http.StatusInternalServerError)
+				v = nil
+			}
+		}
+		a.done(proc, r, sw, o, time.Since(begin))
+		if v != nil { // the answer is half written: only cutting the connection tells the caller
+			panic(http.ErrAbortHandler)
+		}
+	}()
+	a.next.ServeHTTP(sw, r.WithContext(context.WithValue(r.Context(), outcomeKey{}, o)))
+}
+
+func (a *access) done(proc string, r *http.Request, sw *statusWriter, o *outcome, took time.Duration) {
+	code := codeRejected
+	switch {
+	case o.err != nil:
+		code = connect.CodeOf(o.err).String()
+	case o.reached || (proc == "index" && sw.status == http.StatusOK):
+		code = codeOK
+	case sw.status >= http.StatusInternalServerError:
+		code = connect.CodeInternal.String()
+	}
+	a.metrics.requests.WithLabelValues(proc, code).Inc()
+	a.metrics.seconds.WithLabelValues(proc).Observe(took.Seconds())
+	e := a.log.WithLevel(accessLevel(code))
+	e.Str("procedure", proc).Str("code", code).Int("status", sw.status).Int64("bytes", sw.bytes).
+		Str("proto", r.Proto).Str("remote", r.RemoteAddr).Dur("took_ms", took)
+	if o.err != nil {
+		e.Str("error", o.err.Error())
+	}
+	e.Msg("api.request")
+}
+
+// accessLevel keeps the log quiet at its usual level where all is well, and loud where a person should look.
+func accessLevel(code string) zerolog.Level {
+	switch code {
+	case codeOK:
+		return zerolog.DebugLevel
+	case connect.CodeInternal.String(), connect.CodeUnknown.String(), connect.CodeDataLoss.String():
+		return zerolog.ErrorLevel
+	}
+	return zerolog.InfoLevel
+}
+
+func (a *access) panicked(proc string, v any) {
+	a.metrics.panics.WithLabelValues(proc).Inc()
+	a.log.Error().Str("procedure", proc).Interface("panic", v).Bytes("stack", debug.Stack()).Msg("api.panic")
+}
+
+// handlerOptions are those of every Connect handler.
+func (a *access) handlerOptions() []connect.HandlerOption {
+	note := connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
+		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+			res, err := next(ctx, req)
+			if o, ok := ctx.Value(outcomeKey{}).(*outcome); ok {
+				o.reached, o.err = true, err
+			}
+			return res, err
+		}
+	})
+	rescue := func(_ context.Context, spec connect.Spec, _ http.Header, v any) error {
+		a.panicked(procedureLabel(spec.Procedure), v)
+		return connect.NewError(connect.CodeInternal,
+			errors.New("internal error: this is a defect of weir: see api.panic in its log"))
+	}
+	return []connect.HandlerOption{
+		connect.WithInterceptors(note), // outside of rescue, to see its error
+		connect.WithRecover(rescue),
+		connect.WithReadMaxBytes(maxBodyBytes),
+		connect.WithCompressMinBytes(1024),
+	}
+}
+
+// statusWriter remembers what was answered.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+// WriteHeader remembers the status.
+func (w *statusWriter) WriteHeader(status int) {
+	if w.status == 0 && status >= 200 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *statusWriter) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(p)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// Flush is what gRPC asks of a writer.
+func (w *statusWriter) Flush() {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	_ = http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// Unwrap is for http.ResponseController.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

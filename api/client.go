@@ -1,0 +1,186 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/api/weirpb/weirpbconnect"
+)
+
+// Client asks one weir process. Its errors are for the person at the terminal: what, why, what to do; connect.CodeOf
+// gives their code. It is safe for concurrent use.
+type Client struct {
+	server  string // host:port, for texts
+	http    *http.Client
+	spend   weirpbconnect.SpendServiceClient
+	cluster weirpbconnect.ClusterServiceClient
+	bad     error // what is wrong with the address; the answer to every call
+}
+
+// ClientConfig is for callers that need more than NewClient. Only Server has no default.
+type ClientConfig struct {
+	Server string // host:port, or a URL beginning with http:// or https://
+	Token  string // sent as a bearer token; over https only, or to this machine. Defaults to none.
+	// Transport carries the calls. Defaults to one of its own, with the system's certificates and proxy settings.
+	Transport http.RoundTripper
+}
+
+const (
+	askLimit  = 15 * time.Second // a call, connecting included
+	waitLimit = 75 * time.Second // one with wait: above the server's own limit, whose error says more
+	dialLimit = 5 * time.Second
+
+	maxAnswerBytes = 64 << 20
+)
+
+// NewClient makes a client of the process at server: host:port such as 127.0.0.1:8080, or a URL. It does not connect;
+// an address that is none is the error of the first call.
+func NewClient(server string) *Client {
+	return NewClientWith(ClientConfig{Server: server})
+}
+
+// NewClientWith makes a client with a token or a transport of its own.
+func NewClientWith(cfg ClientConfig) *Client {
+	base, err := baseURL(cfg.Server)
+	if err != nil {
+		return &Client{bad: err, http: &http.Client{}}
+	}
+	if cfg.Token != "" && base.Scheme != "https" && !isLoopback(base.Hostname()) {
+		return &Client{bad: clientErrorf(connect.CodeInvalidArgument,
+			"a token is not sent over plain HTTP to %s, where others could read it: use https://%s", base.Host, base.Host), http: &http.Client{}}
+	}
+	if cfg.Transport == nil {
+		cfg.Transport = &http.Transport{
+			Proxy:                  http.ProxyFromEnvironment, // never for loopback
+			DialContext:            (&net.Dialer{Timeout: dialLimit}).DialContext,
+			TLSHandshakeTimeout:    dialLimit,
+			IdleConnTimeout:        time.Minute,
+			ForceAttemptHTTP2:      true,
+			MaxResponseHeaderBytes: 256 << 10,
+		}
+	}
+	c := &Client{
+		server: base.Host,
+		http: &http.Client{
+			Transport: cfg.Transport,
+			// A weir does not redirect: following would send the question, and a token, elsewhere.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+	auth := connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
+		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+			if cfg.Token != "" {
+				req.Header().Set("Authorization", "Bearer "+cfg.Token)
+			}
+			return next(ctx, req)
+		}
+	})
+	opts := []connect.ClientOption{connect.WithInterceptors(auth), connect.WithReadMaxBytes(maxAnswerBytes)}
+	c.spend = weirpbconnect.NewSpendServiceClient(c.http, base.String(), opts...)
+	c.cluster = weirpbconnect.NewClusterServiceClient(c.http, base.String(), opts...)
+	return c
+}
+
+// baseURL reads host:port, :port, a bare host or a URL without a path.
+func baseURL(server string) (*url.URL, error) {
+	text := server
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", strings.Trim(u.Path, "/") != "", u.RawQuery != "", u.Fragment != "":
+		return nil, clientErrorf(connect.CodeInvalidArgument, "server %q is not an address: use host:port such as 127.0.0.1:8080, or a URL without a path", server)
+	case u.User != nil:
+		return nil, clientErrorf(connect.CodeInvalidArgument, "the server address holds a user name, which would show in process lists: use a token file")
+	}
+	host, port := u.Hostname(), u.Port()
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	if port == "" {
+		port = map[string]string{"http": "8080", "https": "443"}[u.Scheme]
+	}
+	return &url.URL{Scheme: u.Scheme, Host: net.JoinHostPort(host, port)}, nil
+}
+
+// Server is the host:port that the client asks.
+func (c *Client) Server() string { return c.server }
+
+// Close drops idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// GetSpend asks for one campaign's spend. With Wait it may take as long as the server's wait limit.
+func (c *Client) GetSpend(ctx context.Context, req *weirpb.GetSpendRequest) (*weirpb.GetSpendResponse, error) {
+	limit := askLimit
+	if req.GetWait() {
+		limit = waitLimit
+	}
+	if c.bad != nil {
+		return nil, c.bad
+	}
+	return call(ctx, c, limit, c.spend.GetSpend, req)
+}
+
+// ListHealth asks for the newest histogram of each shard of the process.
+func (c *Client) ListHealth(ctx context.Context) (*weirpb.ListHealthResponse, error) {
+	if c.bad != nil {
+		return nil, c.bad
+	}
+	return call(ctx, c, askLimit, c.spend.ListHealth, &weirpb.ListHealthRequest{})
+}
+
+// GetCluster asks for the brokers and the names that a producer needs.
+func (c *Client) GetCluster(ctx context.Context) (*weirpb.GetClusterResponse, error) {
+	if c.bad != nil {
+		return nil, c.bad
+	}
+	return call(ctx, c, askLimit, c.cluster.GetCluster, &weirpb.GetClusterRequest{})
+}
+
+// ListPartitions asks for the tasks of the process.
+func (c *Client) ListPartitions(ctx context.Context) (*weirpb.ListPartitionsResponse, error) {
+	if c.bad != nil {
+		return nil, c.bad
+	}
+	return call(ctx, c, askLimit, c.cluster.ListPartitions, &weirpb.ListPartitionsRequest{})
+}
+
+type unary[Req, Res any] func(context.Context, *connect.Request[Req]) (*connect.Response[Res], error)
+
+func call[Req, Res any](ctx context.Context, c *Client, limit time.Duration, do unary[Req, Res], req *Req) (*Res, error) {
+	bounded, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	begin := time.Now()
+	res, err := do(bounded, connect.NewRequest(req))
+	if err == nil {
+		return res.Msg, nil
+	}
+	if ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled) {
+		return nil, &clientError{text: "interrupted before an answer came", err: err}
+	}
+	return nil, c.explain(err, time.Since(begin))
+}
+
+// clientError shows its own text and leads to the cause for errors.Is and connect.CodeOf.
+type clientError struct {
+	text string
+	err  error
+}
+
+func (e *clientError) Error() string { return e.text }
+func (e *clientError) Unwrap() error { return e.err }
+
+func clientErrorf(code connect.Code, format string, args ...any) error {
+	text := fmt.Sprintf(format, args...)
+	return &clientError{text: text, err: connect.NewError(code, errors.New(text))}
+}

@@ -1,0 +1,162 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/weirhq/weir/api/weirpb"
+)
+
+func TestClientAnswers(t *testing.T) {
+	s := mustNew(t, config())
+	run(t, s)
+	for _, server := range []string{s.Addr(), "http://" + s.Addr(), "http://" + s.Addr() + "/"} {
+		cl := NewClient(server)
+		defer cl.Close()
+		if cl.Server() != s.Addr() {
+			t.Errorf("Server() = %s, want %s", cl.Server(), s.Addr())
+		}
+		if res, err := cl.GetSpend(t.Context(), &weirpb.GetSpendRequest{Campaign: "c1", Wait: true}); err != nil || res.GetChargedMicros() != 42000 {
+			t.Errorf("GetSpend: %v, %v", res, err)
+		}
+		if res, err := cl.GetCluster(t.Context()); err != nil || res.GetDc() != "local" {
+			t.Errorf("GetCluster: %v, %v", res, err)
+		}
+		res, err := cl.ListPartitions(t.Context())
+		if err != nil || len(res.GetPartitions()) != 2 || res.GetPartitions()[0].GetPartition() != 5 || res.GetPartitions()[0].GetLag() != 3 {
+			t.Fatalf("ListPartitions: %v, %v", res, err)
+		}
+		if res.GetPartitions()[1].Lag != nil {
+			t.Error("a lag that is not known became a number on the way")
+		}
+		health, err := cl.ListHealth(t.Context())
+		if err != nil || len(health.GetShards()) != 2 || health.GetShards()[0].GetShard() != 3 {
+			t.Fatalf("ListHealth: %v, %v", health, err)
+		}
+		if sh := health.GetShards()[1]; sh.GetCumulativeCount() != 12 || sh.GetCumulativeMicros() != 120 || sh.GetLost() != 1 || sh.GetApproxCount() != 60 {
+			t.Errorf("shard 7: %v", sh)
+		}
+	}
+}
+
+// TestClientErrors goes over what can be at an address instead of a weir. Each text says what to do.
+func TestClientErrors(t *testing.T) {
+	web := httptest.NewServer(http.NotFoundHandler())
+	defer web.Close()
+	redirect := httptest.NewServer(http.RedirectHandler("http://evil.example/", http.StatusTemporaryRedirect))
+	defer redirect.Close()
+	hangUp := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	defer hangUp.Close()
+	weir := mustNew(t, config())
+	run(t, weir)
+	closed, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := closed.Addr().String()
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		cfg   ClientConfig
+		code  connect.Code
+		texts []string
+	}{
+		"nobody": {ClientConfig{Server: nobody}, connect.CodeUnavailable,
+			[]string{"no weir answers at " + nobody, "`weir dev`", "--server"}},
+		"another program": {ClientConfig{Server: web.URL}, connect.CodeUnimplemented, []string{"not as a weir does", "--server"}},
+		"redirect":        {ClientConfig{Server: redirect.URL}, connect.CodeUnknown, []string{"not as a weir does"}},
+		"hangs up":        {ClientConfig{Server: hangUp.URL}, connect.CodeUnavailable, []string{"--server"}},
+		"TLS to plain":    {ClientConfig{Server: "https://" + weir.Addr()}, connect.CodeUnavailable, []string{"speaks plain HTTP", "http://" + weir.Addr()}},
+		"not an address":  {ClientConfig{Server: "127.0.0.1:http:x"}, connect.CodeInvalidArgument, []string{"not an address", "host:port"}},
+		"empty":           {ClientConfig{}, connect.CodeInvalidArgument, []string{"not an address"}},
+		"a path":          {ClientConfig{Server: "http://127.0.0.1/api"}, connect.CodeInvalidArgument, []string{"without a path"}},
+		"other scheme":    {ClientConfig{Server: "ftp://127.0.0.1"}, connect.CodeInvalidArgument, []string{"not an address"}},
+		"user in URL":     {ClientConfig{Server: "http://me:secret@127.0.0.1"}, connect.CodeInvalidArgument, []string{"user name"}},
+		"token in clear":  {ClientConfig{Server: "weir.example:8080", Token: token}, connect.CodeInvalidArgument, []string{"https://"}},
+		"unknown name": {ClientConfig{Server: "weir.example", Transport: failing{&net.DNSError{Err: "no such host", Name: "weir.example", IsNotFound: true}}},
+			connect.CodeUnavailable, []string{"cannot be resolved (no such host)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cl := NewClientWith(c.cfg)
+			defer cl.Close()
+			_, err := cl.GetCluster(t.Context())
+			if connect.CodeOf(err) != c.code {
+				t.Errorf("code %v, want %v: %v", connect.CodeOf(err), c.code, err)
+			}
+			for _, want := range c.texts {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("error %v lacks %q", err, want)
+				}
+			}
+			if err != nil && strings.Contains(err.Error(), "secret") {
+				t.Errorf("the password shows: %v", err)
+			}
+		})
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) RoundTrip(*http.Request) (*http.Response, error) { return nil, f.err }
+
+// TestClientKeepsServerText passes on what the server said, without Connect's code before it.
+func TestClientKeepsServerText(t *testing.T) {
+	s := mustNew(t, config())
+	run(t, s)
+	cl := NewClient(s.Addr())
+	defer cl.Close()
+	_, err := cl.GetSpend(t.Context(), &weirpb.GetSpendRequest{Campaign: "c9"})
+	if connect.CodeOf(err) != connect.CodeNotFound || !strings.HasPrefix(err.Error(), `campaign "c9" in any account has no spend in datacentre local, as of partition 5`) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestClientTimeouts asks a server that accepts and says nothing, in virtual time.
+func TestClientTimeouts(t *testing.T) {
+	for wait, limit := range map[bool]time.Duration{false: askLimit, true: waitLimit} {
+		synctest.Test(t, func(t *testing.T) {
+			var far []net.Conn
+			tr := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+				near, f := net.Pipe()
+				far = append(far, f)
+				return near, nil
+			}}
+			cl := NewClientWith(ClientConfig{Server: "127.0.0.1:8080", Transport: tr})
+			begin := time.Now()
+			_, err := cl.GetSpend(t.Context(), &weirpb.GetSpendRequest{Campaign: "c1", Wait: wait})
+			if took := time.Since(begin); took != limit {
+				t.Errorf("gave up after %s, want %s", took, limit)
+			}
+			if connect.CodeOf(err) != connect.CodeDeadlineExceeded || !strings.Contains(err.Error(), fmt.Sprintf("no answer within %s", limit)) {
+				t.Errorf("%v", err)
+			}
+			cl.Close()
+			for _, f := range far {
+				f.Close()
+			}
+		})
+	}
+}
+
+func TestClientInterrupted(t *testing.T) {
+	s := mustNew(t, config())
+	run(t, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	cl := NewClient(s.Addr())
+	defer cl.Close()
+	if _, err := cl.GetCluster(ctx); !errors.Is(err, context.Canceled) || err.Error() != "interrupted before an answer came" {
+		t.Errorf("%v", err)
+	}
+}

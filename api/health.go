@@ -1,0 +1,61 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"connectrpc.com/connect"
+
+	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/events/eventspb"
+)
+
+// ListHealth gives one entry per shard, ordered by writer and shard; the figures of its origins are summed.
+func (s *spendService) ListHealth(ctx context.Context, _ *connect.Request[weirpb.ListHealthRequest]) (*connect.Response[weirpb.ListHealthResponse], error) {
+	shards, err := s.health(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&weirpb.ListHealthResponse{Shards: shards}), nil
+}
+
+func (s *spendService) health(ctx context.Context) ([]*weirpb.ShardHealth, error) {
+	var shards []*weirpb.ShardHealth
+	err := s.spend.Health(ctx, func(h *eventspb.SpendHistogram) error {
+		sh, err := shardHealth(h)
+		shards = append(shards, sh)
+		return err
+	})
+	if err != nil {
+		return nil, sourceError(err, "the health of the shards")
+	}
+	slices.SortFunc(shards, func(a, b *weirpb.ShardHealth) int {
+		return cmp.Or(cmp.Compare(a.GetWriterDc(), b.GetWriterDc()), cmp.Compare(a.GetShard(), b.GetShard()))
+	})
+	return shards, nil
+}
+
+func shardHealth(h *eventspb.SpendHistogram) (*weirpb.ShardHealth, error) {
+	out := &weirpb.ShardHealth{
+		WriterDc:    h.GetWriterDc(),
+		Shard:       h.GetShard(),
+		OwnerEpoch:  h.GetOwnerEpoch(),
+		Sequence:    h.GetSequence(),
+		TimestampMs: h.GetTimestampMs(),
+		ApproxCount: h.GetApproxCount(),
+		IngestCount: h.GetIngestCount(),
+		WrittenAtMs: h.GetWrittenAtMs(),
+	}
+	var f figures
+	for _, o := range h.GetOrigins() {
+		f.count("cumulative_count", &out.CumulativeCount, o.GetCumulativeCount())
+		f.micros("cumulative_micros", &out.CumulativeMicros, o.GetCumulativeMicros())
+		f.count("lost", &out.Lost, o.GetLost())
+	}
+	if f.overflow != "" {
+		return nil, errorf(connect.CodeOutOfRange, "the sum of %s over the origins of shard %d does not fit 64 bits: read topic spend.health for its parts",
+			f.overflow, h.GetShard())
+	}
+	return out, nil
+}

@@ -1,0 +1,238 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirhq/weir/internal/obs"
+)
+
+// pipeListener is a network inside a synctest bubble, where time-outs pass in no time.
+type pipeListener struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newPipeListener() *pipeListener {
+	return &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error   { l.once.Do(func() { close(l.done) }); return nil }
+func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080} }
+
+func (l *pipeListener) dial() net.Conn {
+	ours, theirs := net.Pipe()
+	l.conns <- theirs
+	return ours
+}
+
+// bubble runs test with a served listener in virtual time.
+func bubble(t *testing.T, cfg func() Config, test func(t *testing.T, l *pipeListener, reg *obs.Registry)) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cfg()
+		s := mustNew(t, c)
+		data, ops := newPipeListener(), newPipeListener()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.serve(ctx, data, ops) }()
+		<-s.Ready()
+		test(t, data, c.Registry)
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+}
+
+const askHead = "POST /weir.v1.SpendService/GetSpend HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nContent-Type: application/json\r\n"
+
+// TestSlowCallers is slowloris in its forms: each connection is closed at its limit, in virtual time.
+func TestSlowCallers(t *testing.T) {
+	for name, c := range map[string]struct {
+		send  string
+		drip  string // then this, again and again, one a second
+		limit time.Duration
+	}{
+		"says nothing":                {"", "", headerTimeout},
+		"half a header":               {askHead + "X-A: ", "a", headerTimeout},
+		"header lines one by one":     {askHead, "X-A: b\r\n", headerTimeout},
+		"half an HTTP/2 preface":      {"PRI * HTTP/2.0\r\n", "", headerTimeout},
+		"a body that never ends":      {askHead + "Content-Length: 1000\r\n\r\n", " ", readTimeout},
+		"a body that never begins":    {askHead + "Content-Length: 1000\r\n\r\n", "", readTimeout},
+		"a chunked one that crawls":   {askHead + "Transfer-Encoding: chunked\r\n\r\n", "1\r\n \r\n", readTimeout},
+		"idle after one question":     {askHead + "Content-Length: 17\r\n\r\n" + `{"campaign":"c1"}`, "", idleTimeout},
+		"HTTP/2 that answers no ping": {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00", "", pingAfter + pingTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, config, func(t *testing.T, l *pipeListener, _ *obs.Registry) {
+				begin := time.Now()
+				conn := l.dial()
+				written := make(chan struct{})
+				go func() {
+					defer close(written)
+					_, err := io.WriteString(conn, c.send)
+					for err == nil && c.drip != "" {
+						<-time.After(time.Second) // virtual
+						_, err = io.WriteString(conn, c.drip)
+					}
+				}()
+				if _, err := io.Copy(io.Discard, conn); err != nil && !errors.Is(err, io.ErrClosedPipe) {
+					t.Errorf("read: %v", err)
+				}
+				conn.Close()
+				took := time.Since(begin)
+				<-written
+				if took < c.limit || took > c.limit+5*time.Second {
+					t.Errorf("closed after %s, want %s", took, c.limit)
+				}
+			})
+		})
+	}
+}
+
+// TestConnectionLimit opens one connection more than allowed: it is closed at once and counted, the others work, and
+// a place that was given back is free again.
+func TestConnectionLimit(t *testing.T) {
+	limited := func() Config {
+		cfg := config()
+		cfg.MaxConns = 2
+		return cfg
+	}
+	bubble(t, limited, func(t *testing.T, l *pipeListener, reg *obs.Registry) {
+		a, b, c := l.dial(), l.dial(), l.dial()
+		if n, err := c.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+			t.Errorf("third connection: %d, %v, want its end", n, err)
+		}
+		if got := metric(t, reg, "weir_api_connections_refused_total", "data"); got != 1 {
+			t.Errorf("refused = %v, want 1", got)
+		}
+		a.Close()
+		synctest.Wait()
+		if got := metric(t, reg, "weir_api_connections", "data"); got != 1 {
+			t.Errorf("open = %v, want 1", got)
+		}
+		d := l.dial()
+		for _, conn := range []net.Conn{b, d} {
+			go func() { _, _ = io.WriteString(conn, askHead+"Content-Length: 17\r\n\r\n"+`{"campaign":"c1"}`) }()
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil || res.StatusCode != http.StatusOK {
+				t.Fatalf("a connection within the limit: %v, %v", res, err)
+			}
+			res.Body.Close()
+			conn.Close()
+		}
+		c.Close()
+	})
+}
+
+func TestHeaderLimit(t *testing.T) {
+	bubble(t, config, func(t *testing.T, l *pipeListener, _ *obs.Registry) {
+		conn := l.dial()
+		defer conn.Close()
+		go func() {
+			_, _ = io.WriteString(conn, askHead+"X-A: "+strings.Repeat("a", maxHeaderBytes+8192)+"\r\n\r\n")
+		}()
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || res.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+			t.Fatalf("%v, %v, want 431", res, err)
+		}
+		res.Body.Close()
+	})
+}
+
+// TestBodyLimit sends 8 KiB that become 8 MiB: what counts is the size after decompression.
+func TestBodyLimit(t *testing.T) {
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	if _, err := io.Copy(z, io.LimitReader(zeros{}, 8<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+getSpend, &bomb)
+	r.Header.Set("Content-Type", "application/proto")
+	r.Header.Set("Content-Encoding", "gzip")
+	cfg := config()
+	status, body := serve(mustNew(t, cfg).dataHandler(), r)
+	if status != http.StatusTooManyRequests || !strings.Contains(body, "resource_exhausted") {
+		t.Errorf("%d %s", status, body)
+	}
+	if got := metric(t, cfg.Registry, "weir_api_requests_total", codeRejected, getSpend); got != 1 {
+		t.Errorf("rejected = %v, want 1", got)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// TestRequestLimit has one question wait, so that a second one is one too many; a third goes through after it.
+func TestRequestLimit(t *testing.T) {
+	cfg := config()
+	cfg.MaxRequests = 1
+	inside, release := make(chan struct{}), make(chan struct{})
+	cfg.Spend.(*fakeSpend).wait = func(context.Context, string) error { close(inside); <-release; return nil }
+	h := mustNew(t, cfg).dataHandler()
+	first := make(chan string)
+	go func() {
+		status, body := post(t, h, getSpend, `{"campaign":"c1","wait":true}`)
+		first <- fmt.Sprint(status, body[:1])
+	}()
+	<-inside
+	if status, body := post(t, h, getSpend, `{"campaign":"c1"}`); status != http.StatusTooManyRequests || !strings.Contains(body, "try again in a moment") {
+		t.Errorf("%d %s", status, body)
+	}
+	close(release)
+	if got := <-first; got != "200{" {
+		t.Errorf("the first one: %s", got)
+	}
+	if status, body := post(t, h, getSpend, `{"campaign":"c1"}`); status != http.StatusOK {
+		t.Errorf("%d %s", status, body)
+	}
+}
+
+func TestGate(t *testing.T) {
+	g := newGate(2)
+	for i, want := range []bool{true, true, false} {
+		if ok, stopping := g.enter(); ok != want || stopping {
+			t.Errorf("enter %d: %v, stopping %v", i, ok, stopping)
+		}
+	}
+	g.leave()
+	idle := g.close()
+	if ok, stopping := g.enter(); ok || !stopping {
+		t.Error("a closed gate let a request in, or did not say why not")
+	}
+	select {
+	case <-idle:
+		t.Error("idle with a request inside")
+	default:
+	}
+	g.leave()
+	<-idle
+	<-g.close() // again: still idle, and no panic
+}

@@ -1,0 +1,77 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weirhq/weir/api/weirpb/weirpbconnect"
+	"github.com/weirhq/weir/internal/obs"
+)
+
+// metrics of one server.
+type metrics struct {
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	panics   *prometheus.CounterVec
+	inFlight prometheus.Gauge
+	conns    *prometheus.GaugeVec
+	refused  *prometheus.CounterVec
+}
+
+// Values of label code beside the codes of Connect.
+const (
+	codeOK       = "ok"
+	codeRejected = "rejected" // refused before a handler: malformed, too large, unknown path, wrong method, no token
+)
+
+func newMetrics(r *obs.Registry) (*metrics, error) {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "weir_api_requests_total",
+			Help: "Requests answered on the data listener, by procedure and Connect code; code rejected did not reach a handler.",
+		}, []string{"procedure", "code"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "weir_api_request_seconds",
+			Help:    "Time from a request's headers to the end of its answer, by procedure. Questions with wait are in it.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10), // 0.1 ms to 26 s
+		}, []string{"procedure"}),
+		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "weir_api_panics_total",
+			Help: "Panics of a handler, by procedure. Each is a defect; the log has its stack (api.panic).",
+		}, []string{"procedure"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "weir_api_requests_in_flight",
+			Help: "Requests on the data listener that are worked on now.",
+		}),
+		conns: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "weir_api_connections",
+			Help: "Open connections, by listener.",
+		}, []string{"listener"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "weir_api_connections_refused_total",
+			Help: "Connections closed at once because the listener had as many as it may, by listener.",
+		}, []string{"listener"}),
+	}
+	var errs []error
+	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.panics, m.inFlight, m.conns, m.refused} {
+		errs = append(errs, r.Register(c))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("api: register metrics (one registry serves one Server): %w", err)
+	}
+	return m, nil
+}
+
+// procedureLabel maps a request's path to a closed set: what a caller types must not make a new series.
+func procedureLabel(path string) string {
+	switch path {
+	case weirpbconnect.SpendServiceGetSpendProcedure, weirpbconnect.SpendServiceListHealthProcedure,
+		weirpbconnect.ClusterServiceGetClusterProcedure, weirpbconnect.ClusterServiceListPartitionsProcedure:
+		return path
+	case "/":
+		return "index"
+	}
+	return "other"
+}

@@ -1,0 +1,86 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/weirhq/weir/internal/obs"
+)
+
+// readyLimit bounds a readiness check, below the time-out of usual probes.
+const readyLimit = 2 * time.Second
+
+// readiness is the body of /readyz.
+type readiness struct {
+	Ready   bool     `json:"ready"`
+	Reasons []string `json:"reasons"` // why not; for a person
+}
+
+// opsMux serves what operators and their tools ask for; nothing of it is on the data listener.
+func (s *Server) opsMux() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, http.StatusOK, map[string]bool{"live": true})
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		st := s.readiness(r.Context())
+		status := http.StatusOK
+		if !st.Ready {
+			status = http.StatusServiceUnavailable
+		}
+		writeJSON(w, status, st)
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.cfg.Registry, promhttp.HandlerOpts{
+		ErrorLog:            obs.StdLogger(s.log, "api.metrics_failed"),
+		ErrorHandling:       promhttp.HTTPErrorOnError, // a part of the truth would look like all of it
+		MaxRequestsInFlight: 4,
+		Timeout:             10 * time.Second,
+	}))
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		status := http.StatusNotFound
+		if r.URL.Path == "/" {
+			status = http.StatusOK
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.WriteHeader(status)
+		_, _ = fmt.Fprint(w, "the ops listener of weir has: /livez /readyz /metrics /debug/pprof/\n")
+	})
+	return mux
+}
+
+// readiness asks Config.Ready, unless the server itself knows better.
+func (s *Server) readiness(ctx context.Context) readiness {
+	if s.stopping.Load() {
+		return readiness{Reasons: []string{"the process is stopping"}}
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	ok, reasons := s.cfg.Ready(ctx)
+	if reasons == nil {
+		reasons = []string{} // [] in JSON, not null
+	}
+	return readiness{Ready: ok, Reasons: reasons}
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		http.Error(w, "the answer could not be encoded: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n')) // the caller may be gone
+}

@@ -1,0 +1,76 @@
+package api
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weirhq/weir/api/weirpb"
+)
+
+// maxIDBytes bounds the identifiers in a question. No record can have a longer one: Kafka keys are far below it.
+const maxIDBytes = 4096
+
+const dayLayout = "2006-01-02"
+
+// question is a GetSpendRequest that was checked.
+type question struct {
+	campaign, account, currency string
+	day                         int32 // YYYYMMDD; 0 = all
+	wait                        bool
+}
+
+// subject names what was asked for, in an error's text.
+func (q question) subject() string {
+	if q.account == "" {
+		return fmt.Sprintf("campaign %q in any account", q.campaign)
+	}
+	return fmt.Sprintf("campaign %q of account %q", q.campaign, q.account)
+}
+
+func newQuestion(m *weirpb.GetSpendRequest) (question, error) {
+	q := question{campaign: m.GetCampaign(), account: m.GetAccount(), currency: m.GetCurrency(), wait: m.GetWait()}
+	if q.campaign == "" {
+		return q, invalid("the question names no campaign: set campaign, such as {\"campaign\":\"c1\"}")
+	}
+	for _, f := range []struct{ name, value string }{{"campaign", q.campaign}, {"account", q.account}} {
+		if len(f.value) > maxIDBytes {
+			return q, invalid("%s is %d bytes long and no id is longer than %d: check what was sent", f.name, len(f.value), maxIDBytes)
+		}
+	}
+	if q.currency != "" && !isCurrency(q.currency) {
+		return q, invalid("currency %.16q is not an ISO 4217 code: use three capital letters, such as USD", q.currency)
+	}
+	if m.GetDay() != "" {
+		day, err := parseDay(m.GetDay())
+		if err != nil {
+			return q, err
+		}
+		q.day = day
+	}
+	return q, nil
+}
+
+func isCurrency(s string) bool {
+	if len(s) != 3 {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] < 'A' || s[i] > 'Z' {
+			return false
+		}
+	}
+	return true
+}
+
+func parseDay(s string) (int32, error) {
+	t, err := time.Parse(dayLayout, s)
+	if err != nil {
+		return 0, invalid("day %.32q is not a date: use YYYY-MM-DD, such as 2013-10-19, or leave it out for all days", s)
+	}
+	return int32(t.Year()*10000 + int(t.Month())*100 + t.Day()), nil
+}
+
+// dayText writes a budget day (YYYYMMDD) as YYYY-MM-DD.
+func dayText(day int32) string {
+	return fmt.Sprintf("%04d-%02d-%02d", day/10000, day/100%100, day%100)
+}

@@ -1,0 +1,58 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/weirhq/weir/api/weirpb"
+)
+
+type partition struct {
+	App           string           `json:"app"`
+	Partition     int32            `json:"partition"`
+	State         string           `json:"state"`
+	Reason        string           `json:"reason"`
+	OwnerEpoch    uint64           `json:"owner_epoch"`
+	Sequence      uint64           `json:"sequence"`
+	NextOffsets   map[string]int64 `json:"next_offsets"`
+	Lag           *int64           `json:"lag"`
+	ChangelogNext int64            `json:"changelog_next"`
+}
+
+// PartitionsJSON writes res as one JSON object, {"partitions":[...]}, without a newline at its end. A lag that is not
+// known is null.
+func PartitionsJSON(res *weirpb.ListPartitionsResponse) ([]byte, error) {
+	out := struct {
+		Partitions []partition `json:"partitions"`
+	}{Partitions: []partition{}}
+	for _, p := range res.GetPartitions() {
+		out.Partitions = append(out.Partitions, partition{
+			p.GetApp(), p.GetPartition(), p.GetState(), p.GetReason(), p.GetOwnerEpoch(), p.GetSequence(),
+			orEmpty(p.GetNextOffsets()), p.Lag, p.GetChangelogNext(),
+		})
+	}
+	b, err := json.Marshal(out)
+	if err != nil {
+		return nil, fmt.Errorf("write partitions as JSON: %w", err)
+	}
+	return b, nil
+}
+
+// PartitionsTable writes one line per task for a terminal, with the reason of those that stopped. It ends with a
+// newline.
+func PartitionsTable(res *weirpb.ListPartitionsResponse) string {
+	if len(res.GetPartitions()) == 0 {
+		return "this process owns no partition\n"
+	}
+	t := newTable()
+	t.AppendHeader(table.Row{"app", "partition", "state", "lag", "next offsets", "reason"})
+	right(t, 2, 4)
+	for _, p := range res.GetPartitions() {
+		t.AppendRow(table.Row{
+			plain(p.GetApp()), p.GetPartition(), plain(p.GetState()), Lag(p), offsetsText(p.GetNextOffsets()), plain(p.GetReason()),
+		})
+	}
+	return t.Render() + "\n"
+}

@@ -1,0 +1,165 @@
+package render
+
+import (
+	"encoding/json"
+	"math"
+	"math/big"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/weirhq/weir/api/weirpb"
+)
+
+func TestMoney(t *testing.T) {
+	for micros, want := range map[int64]string{
+		0: "0.000000", 1: "0.000001", -1: "-0.000001", 999_999: "0.999999", 1_000_000: "1.000000", 147_125_090: "147.125090",
+		-1_500_000: "-1.500000", math.MaxInt64: "9223372036854.775807", math.MinInt64: "-9223372036854.775808",
+	} {
+		if got := Money(micros); got != want {
+			t.Errorf("Money(%d) = %s, want %s", micros, got, want)
+		}
+	}
+}
+
+// TestMoneyExact compares with exact fractions.
+func TestMoneyExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		micros := rapid.Int64().Draw(t, "micros")
+		if got, want := Money(micros), big.NewRat(micros, 1e6).FloatString(6); got != want {
+			t.Fatalf("Money(%d) = %s, want %s", micros, got, want)
+		}
+	})
+}
+
+func answer() *weirpb.GetSpendResponse {
+	return &weirpb.GetSpendResponse{
+		Campaign: "1458", Account: "ipinyou", Day: "all", Currency: "CNY", ChargedMicros: 147_125_090, RefundedMicros: 0,
+		Impressions: 220_000, Clicks: 156, Events: 220_156, Duplicates: 3,
+		AsOf: &weirpb.AsOf{Partition: 5, NextOffsets: map[string]int64{"ads.events": 220_156, "ads.adjustments": 2}, EventMs: 1382198400123, AppliedMs: 1700000000500},
+		Days: []*weirpb.DaySpend{{Day: "2013-10-19", ChargedMicros: 100_000_000, Events: 150_000},
+			{Day: "2013-10-20", ChargedMicros: 47_125_090, RefundedMicros: 5, Events: 70_156}},
+		ByDc:         []*weirpb.DcSpend{{ServingDc: "local", ChargedMicros: 147_125_090, Events: 220_156}},
+		EventsByType: map[string]uint64{"impression": 220_000, "click": 156},
+	}
+}
+
+func TestSpendJSON(t *testing.T) {
+	got, err := SpendJSON(answer())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"campaign":"1458","account":"ipinyou","day":"all","currency":"CNY","charged_micros":147125090,"refunded_micros":0,` +
+		`"impressions":220000,"clicks":156,"events":220156,"duplicates":3,` +
+		`"as_of":{"partition":5,"next_offsets":{"ads.adjustments":2,"ads.events":220156},"event_ms":1382198400123,"applied_ms":1700000000500},` +
+		`"days":[{"day":"2013-10-19","charged_micros":100000000,"refunded_micros":0,"events":150000},` +
+		`{"day":"2013-10-20","charged_micros":47125090,"refunded_micros":5,"events":70156}],` +
+		`"by_dc":[{"serving_dc":"local","charged_micros":147125090,"refunded_micros":0,"events":220156}],` +
+		`"events_by_type":{"click":156,"impression":220000}}`
+	if d := cmp.Diff(want, string(got)); d != "" {
+		t.Error(d)
+	}
+	// The least and the greatest figures survive, and an answer without parts has lists, not null.
+	got, err = SpendJSON(&weirpb.GetSpendResponse{ChargedMicros: math.MinInt64, Events: math.MaxUint64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{`"charged_micros":-9223372036854775808`, `"events":18446744073709551615`, `"days":[]`, `"by_dc":[]`, `"events_by_type":{}`, `"as_of":null`} {
+		if !strings.Contains(string(got), part) {
+			t.Errorf("%s lacks %s", got, part)
+		}
+	}
+}
+
+func TestSpendTable(t *testing.T) {
+	want := `campaign      1458
+account       ipinyou
+day           all
+charged       147.125090 CNY
+refunded      0.000000 CNY
+events        220156
+  click       156
+  impression  220000
+duplicates    3 (not charged)
+as of         partition 5 ads.adjustments@2 ads.events@220156, events up to 2013-10-19T16:00:00.123Z, applied 2023-11-14T22:13:20.500Z
+
+day            charged  refunded  events
+2013-10-19  100.000000  0.000000  150000
+2013-10-20   47.125090  0.000005   70156
+`
+	if d := cmp.Diff(want, SpendTable(answer())); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestHealthAndPartitions(t *testing.T) {
+	health := &weirpb.ListHealthResponse{Shards: []*weirpb.ShardHealth{
+		{WriterDc: "local", Shard: 7, OwnerEpoch: 2, Sequence: 9, TimestampMs: 1700000000000, ApproxCount: 60, IngestCount: 61, WrittenAtMs: 1700000000100,
+			CumulativeCount: 12, CumulativeMicros: 120, Lost: 1},
+		{WriterDc: "local", Shard: 11},
+	}}
+	lag := int64(3)
+	parts := &weirpb.ListPartitionsResponse{Partitions: []*weirpb.Partition{
+		{App: "spendcounter", Partition: 5, State: "running", OwnerEpoch: 2, Sequence: 42, NextOffsets: map[string]int64{"ads.events": 1234}, Lag: &lag, ChangelogNext: 77},
+		{App: "spendcounter", Partition: 12, State: "stopped", Reason: "offset out of range: run weir doctor"},
+	}}
+	for name, c := range map[string]struct{ got, want string }{
+		"health": {HealthTable(health), `writer  shard  last 60 s  all time  lost  newest event              written
+local       7         60        12     1  2023-11-14T22:13:20.000Z  2023-11-14T22:13:20.100Z
+local      11          0         0     0  unknown                   unknown
+`},
+		"no health": {HealthTable(nil), "no shard of this process has written its health yet\n"},
+		"partitions": {PartitionsTable(parts), `app           partition  state        lag  next offsets     reason
+spendcounter          5  running        3  ads.events@1234
+spendcounter         12  stopped  unknown                   offset out of range: run weir doctor
+`},
+		"no partitions": {PartitionsTable(nil), "this process owns no partition\n"},
+		"health JSON": {must(HealthJSON(&weirpb.ListHealthResponse{Shards: health.Shards[:1]})),
+			`{"shards":[{"writer_dc":"local","shard":7,"owner_epoch":2,"sequence":9,"timestamp_ms":1700000000000,"approx_count":60,` +
+				`"ingest_count":61,"written_at_ms":1700000000100,"cumulative_count":12,"cumulative_micros":120,"lost":1}]}`},
+		"no health JSON": {must(HealthJSON(nil)), `{"shards":[]}`},
+		"partitions JSON": {must(PartitionsJSON(parts)),
+			`{"partitions":[{"app":"spendcounter","partition":5,"state":"running","reason":"","owner_epoch":2,"sequence":42,` +
+				`"next_offsets":{"ads.events":1234},"lag":3,"changelog_next":77},` +
+				`{"app":"spendcounter","partition":12,"state":"stopped","reason":"offset out of range: run weir doctor","owner_epoch":0,"sequence":0,` +
+				`"next_offsets":{},"lag":null,"changelog_next":0}]}`},
+	} {
+		if d := cmp.Diff(c.want, c.got); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
+func must(b []byte, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// FuzzRender puts any text where data can have it: tables show nothing that steers a terminal, JSON stays one object.
+func FuzzRender(f *testing.F) {
+	for _, s := range []string{"c1", "\x1b[2J\x1b[31mPAID", "\u009b31m", "a\nb\tc", "\u202egnp", "\xff\xfe", "日本", `"quoted" \ back`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		res := answer()
+		res.Campaign, res.Account, res.Currency, res.Days[0].Day, res.EventsByType[s] = s, s, s, s, 1
+		parts := &weirpb.ListPartitionsResponse{Partitions: []*weirpb.Partition{{App: s, State: s, Reason: s, NextOffsets: map[string]int64{s: 1}}}}
+		health := &weirpb.ListHealthResponse{Shards: []*weirpb.ShardHealth{{WriterDc: s}}}
+		for _, out := range []string{SpendTable(res), PartitionsTable(parts), HealthTable(health)} {
+			for _, r := range out {
+				if r != '\n' && r != unicode.ReplacementChar && !unicode.IsPrint(r) {
+					t.Fatalf("%q shows %U in %q", s, r, out)
+				}
+			}
+		}
+		b, err := SpendJSON(res)
+		if err != nil || !json.Valid(b) {
+			t.Fatalf("%q: %s, %v", s, b, err)
+		}
+	})
+}

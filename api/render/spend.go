@@ -1,0 +1,152 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/weirhq/weir/api/weirpb"
+)
+
+// spend is the JSON form of a GetSpendResponse.
+type spend struct {
+	Campaign       string            `json:"campaign"`
+	Account        string            `json:"account"`
+	Day            string            `json:"day"`
+	Currency       string            `json:"currency"`
+	ChargedMicros  int64             `json:"charged_micros"`
+	RefundedMicros int64             `json:"refunded_micros"`
+	Impressions    uint64            `json:"impressions"`
+	Clicks         uint64            `json:"clicks"`
+	Events         uint64            `json:"events"`
+	Duplicates     uint64            `json:"duplicates"`
+	AsOf           *asOf             `json:"as_of"`
+	Days           []spendPart       `json:"days"`
+	ByDC           []spendPart       `json:"by_dc"`
+	EventsByType   map[string]uint64 `json:"events_by_type"`
+}
+
+type asOf struct {
+	Partition   int32            `json:"partition"`
+	NextOffsets map[string]int64 `json:"next_offsets"`
+	EventMs     int64            `json:"event_ms"`
+	AppliedMs   int64            `json:"applied_ms"`
+}
+
+// spendPart is one budget day or one serving datacentre.
+type spendPart struct {
+	Day            string `json:"day,omitempty"`
+	ServingDC      string `json:"serving_dc,omitempty"`
+	ChargedMicros  int64  `json:"charged_micros"`
+	RefundedMicros int64  `json:"refunded_micros"`
+	Events         uint64 `json:"events"`
+}
+
+// SpendJSON writes res as one JSON object without a newline at its end. as_of is null if the answer has none.
+func SpendJSON(res *weirpb.GetSpendResponse) ([]byte, error) {
+	out := spend{
+		Campaign:       res.GetCampaign(),
+		Account:        res.GetAccount(),
+		Day:            res.GetDay(),
+		Currency:       res.GetCurrency(),
+		ChargedMicros:  res.GetChargedMicros(),
+		RefundedMicros: res.GetRefundedMicros(),
+		Impressions:    res.GetImpressions(),
+		Clicks:         res.GetClicks(),
+		Events:         res.GetEvents(),
+		Duplicates:     res.GetDuplicates(),
+		Days:           []spendPart{},
+		ByDC:           []spendPart{},
+		EventsByType:   orEmpty(res.GetEventsByType()),
+	}
+	if at := res.GetAsOf(); at != nil {
+		out.AsOf = &asOf{at.GetPartition(), orEmpty(at.GetNextOffsets()), at.GetEventMs(), at.GetAppliedMs()}
+	}
+	for _, d := range res.GetDays() {
+		out.Days = append(out.Days, spendPart{Day: d.GetDay(), ChargedMicros: d.GetChargedMicros(),
+			RefundedMicros: d.GetRefundedMicros(), Events: d.GetEvents()})
+	}
+	for _, d := range res.GetByDc() {
+		out.ByDC = append(out.ByDC, spendPart{ServingDC: d.GetServingDc(), ChargedMicros: d.GetChargedMicros(),
+			RefundedMicros: d.GetRefundedMicros(), Events: d.GetEvents()})
+	}
+	b, err := json.Marshal(out)
+	if err != nil {
+		return nil, fmt.Errorf("write spend of campaign %q as JSON: %w", out.Campaign, err)
+	}
+	return b, nil
+}
+
+// orEmpty makes {} of a missing map in JSON, not null: it is known to be empty.
+func orEmpty[V any](m map[string]V) map[string]V {
+	if m == nil {
+		return map[string]V{}
+	}
+	return m
+}
+
+// SpendTable writes res for a terminal: the totals, a line per day and, if there are several, per datacentre, and what
+// it is as of. It ends with a newline.
+func SpendTable(res *weirpb.GetSpendResponse) string {
+	head := newTable()
+	head.AppendRow(table.Row{"campaign", plain(res.GetCampaign())})
+	head.AppendRow(table.Row{"account", plain(res.GetAccount())})
+	head.AppendRow(table.Row{"day", plain(res.GetDay())})
+	head.AppendRow(table.Row{"charged", Money(res.GetChargedMicros()) + " " + plain(res.GetCurrency())})
+	head.AppendRow(table.Row{"refunded", Money(res.GetRefundedMicros()) + " " + plain(res.GetCurrency())})
+	head.AppendRow(table.Row{"events", res.GetEvents()})
+	for _, name := range slices.Sorted(maps.Keys(res.GetEventsByType())) {
+		head.AppendRow(table.Row{"  " + plain(name), res.GetEventsByType()[name]})
+	}
+	head.AppendRow(table.Row{"duplicates", fmt.Sprintf("%d (not charged)", res.GetDuplicates())})
+	head.AppendRow(table.Row{"as of", asOfText(res.GetAsOf())})
+	out := head.Render() + "\n"
+
+	if len(res.GetDays()) > 1 {
+		t := moneyTable("day")
+		for _, d := range res.GetDays() {
+			t.AppendRow(table.Row{plain(d.GetDay()), Money(d.GetChargedMicros()), Money(d.GetRefundedMicros()), d.GetEvents()})
+		}
+		out += "\n" + t.Render() + "\n"
+	}
+	if len(res.GetByDc()) > 1 {
+		t := moneyTable("datacentre")
+		for _, d := range res.GetByDc() {
+			t.AppendRow(table.Row{plain(d.GetServingDc()), Money(d.GetChargedMicros()), Money(d.GetRefundedMicros()), d.GetEvents()})
+		}
+		out += "\n" + t.Render() + "\n"
+	}
+	return out
+}
+
+func moneyTable(first string) table.Writer {
+	t := newTable()
+	t.AppendHeader(table.Row{first, "charged", "refunded", "events"})
+	right(t, 2, 3, 4)
+	return t
+}
+
+// newTable gives a table without frames: it copies cleanly and is read by awk.
+func newTable() table.Writer {
+	t := table.NewWriter()
+	st := table.StyleDefault
+	st.Options = table.OptionsNoBordersAndSeparators
+	st.Box.PaddingLeft, st.Box.PaddingRight = "", "  "
+	st.Format.Header = text.FormatDefault
+	t.SetStyle(st)
+	t.SuppressTrailingSpaces()
+	return t
+}
+
+// right aligns columns, counted from 1.
+func right(t table.Writer, columns ...int) {
+	var cfg []table.ColumnConfig
+	for _, n := range columns {
+		cfg = append(cfg, table.ColumnConfig{Number: n, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	t.SetColumnConfigs(cfg)
+}

@@ -1,0 +1,56 @@
+package render
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/weirhq/weir/api/weirpb"
+)
+
+// plain makes a text of foreign origin safe for a terminal: what is not printable is written as an escape.
+func plain(s string) string {
+	clean := func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }
+	if strings.IndexFunc(s, clean) < 0 {
+		return s
+	}
+	q := strconv.Quote(s)
+	return q[1 : len(q)-1]
+}
+
+// Time writes Unix milliseconds as RFC 3339 in UTC with milliseconds. 0 is "unknown": nothing was counted at that time.
+func Time(ms int64) string {
+	if ms == 0 {
+		return "unknown"
+	}
+	return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+func asOfText(at *weirpb.AsOf) string {
+	if at == nil {
+		return "unknown"
+	}
+	return fmt.Sprintf("partition %d %s, events up to %s, applied %s", at.GetPartition(), offsetsText(at.GetNextOffsets()),
+		Time(at.GetEventMs()), Time(at.GetAppliedMs()))
+}
+
+// offsetsText writes next offsets as topic@offset, ordered by topic.
+func offsetsText(next map[string]int64) string {
+	parts := make([]string, 0, len(next))
+	for _, topic := range slices.Sorted(maps.Keys(next)) {
+		parts = append(parts, fmt.Sprintf("%s@%d", plain(topic), next[topic]))
+	}
+	return strings.Join(parts, " ")
+}
+
+// Lag writes a partition's lag in records, "unknown" where the end of the input is not known.
+func Lag(p *weirpb.Partition) string {
+	if p.Lag == nil {
+		return "unknown"
+	}
+	return strconv.FormatInt(p.GetLag(), 10)
+}

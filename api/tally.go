@@ -1,0 +1,107 @@
+package api
+
+import (
+	"maps"
+	"slices"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/events/eventspb"
+)
+
+// tally collects the records that a source gives and makes one answer of them.
+type tally struct {
+	q        question
+	accounts map[string]*accountSpend
+}
+
+// accountSpend is what one account has: per currency, per day.
+type accountSpend struct {
+	asOf       *weirpb.AsOf
+	currencies map[string]map[int32]*eventspb.Spend
+}
+
+func newTally(q question) *tally {
+	return &tally{q: q, accounts: map[string]*accountSpend{}}
+}
+
+// add takes one record. A record that was not asked for, or one given twice, is a fault of the source: counting it
+// would make a wrong sum, and leaving it out a silent one.
+func (t *tally) add(s *eventspb.Spend, at *weirpb.AsOf) error {
+	switch {
+	case at == nil:
+		return broken("a record of campaign %q came without its as-of", t.q.campaign)
+	case s.GetCampaign() != t.q.campaign:
+		return broken("asked for campaign %q, the store gave one of %q", t.q.campaign, s.GetCampaign())
+	case t.q.account != "" && s.GetAccount() != t.q.account:
+		return broken("asked for account %q, the store gave one of %q", t.q.account, s.GetAccount())
+	}
+	a := t.accounts[s.GetAccount()]
+	if a == nil {
+		a = &accountSpend{asOf: at, currencies: map[string]map[int32]*eventspb.Spend{}}
+		t.accounts[s.GetAccount()] = a
+	}
+	days := a.currencies[s.GetCurrency()]
+	if days == nil {
+		days = map[int32]*eventspb.Spend{}
+		a.currencies[s.GetCurrency()] = days
+	}
+	if days[s.GetBudgetDay()] != nil {
+		return broken("the store gave campaign %q, account %q, %s, %s twice", t.q.campaign, s.GetAccount(),
+			dayText(s.GetBudgetDay()), s.GetCurrency())
+	}
+	days[s.GetBudgetDay()] = s
+	return nil
+}
+
+// pick chooses the one account and currency of the question. Both are judged over all days, so that the same question
+// is ambiguous on each of them, and not only on the days on which two currencies met.
+func (t *tally) pick() (account, currency string, err error) {
+	accounts := slices.Sorted(maps.Keys(t.accounts))
+	if len(accounts) > 1 {
+		return "", "", ambiguous("campaign %q exists in %d accounts (%s) and their spend is never summed: name one with account (--account)",
+			t.q.campaign, len(accounts), listed(accounts))
+	}
+	a := t.accounts[accounts[0]]
+	currencies := slices.Sorted(maps.Keys(a.currencies))
+	if t.q.currency != "" {
+		if a.currencies[t.q.currency] == nil {
+			return "", "", errorf(connect.CodeNotFound, "campaign %q of account %q has no spend in %s, it has %s: ask for that currency",
+				t.q.campaign, accounts[0], t.q.currency, listed(currencies))
+		}
+		return accounts[0], t.q.currency, nil
+	}
+	if len(currencies) > 1 {
+		return "", "", ambiguous("campaign %q of account %q has spend in %d currencies (%s) and they are never summed: name one with currency (--currency)",
+			t.q.campaign, accounts[0], len(currencies), listed(currencies))
+	}
+	return accounts[0], currencies[0], nil
+}
+
+// answer makes the response. At least one record was added.
+func (t *tally) answer() (*weirpb.GetSpendResponse, error) {
+	account, currency, err := t.pick()
+	if err != nil {
+		return nil, err
+	}
+	a := t.accounts[account]
+	byDay := a.currencies[currency]
+	days := slices.Sorted(maps.Keys(byDay))
+	if t.q.day != 0 {
+		if byDay[t.q.day] == nil {
+			return nil, errorf(connect.CodeNotFound, "campaign %q of account %q has no %s spend on %s, it has from %s to %s (%d days): "+
+				"ask for one of these, or use wait (--wait) if it was just produced",
+				t.q.campaign, account, currency, dayText(t.q.day), dayText(days[0]), dayText(days[len(days)-1]), len(days))
+		}
+		days = []int32{t.q.day}
+	}
+	sum := newSum(t.q.campaign, account, currency)
+	for _, d := range days {
+		sum.addDay(byDay[d])
+	}
+	sum.out.AsOf = proto.Clone(a.asOf).(*weirpb.AsOf)
+	sum.out.AsOf.EventMs = sum.eventMs
+	return sum.done()
+}
