@@ -1,0 +1,130 @@
+package ring
+
+import "math"
+
+// Window is the length of a ring in milliseconds.
+const Window = 60_000
+
+// Ring is a rolling histogram of 60 s with one counter per millisecond: 240 KB. Its zero value is not ready: use New.
+type Ring struct {
+	slots []uint32 // the counter of millisecond ms is slots[ms mod Window]
+	head  int64    // newest millisecond; 0 = nothing yet
+	sum   uint64   // of all slots
+}
+
+// New returns an empty ring.
+func New() *Ring { return &Ring{slots: make([]uint32, Window)} }
+
+// Head is the newest millisecond, 0 before the first Add or Advance.
+func (r *Ring) Head() int64 { return r.head }
+
+// Sum is the number of events in the window that ends at Head.
+func (r *Ring) Sum() uint64 { return r.sum }
+
+// Add counts n events at millisecond ms (Unix, > 0). It is false, and counts nothing, if ms is not in the window. A
+// counter that is full stays at its greatest value.
+func (r *Ring) Add(ms int64, n uint32) bool {
+	if ms > r.head {
+		r.Advance(ms)
+	} else if ms <= r.head-Window || ms <= 0 {
+		return false
+	}
+	s := &r.slots[ms%Window]
+	n = min(n, math.MaxUint32-*s)
+	*s += n
+	r.sum += uint64(n)
+	return true
+}
+
+// Advance moves the head to ms, which empties what leaves the window. It does nothing if the head is there already.
+func (r *Ring) Advance(ms int64) {
+	d := ms - r.head
+	if d <= 0 {
+		return
+	}
+	if r.head == 0 || d >= Window {
+		r.clear()
+	} else {
+		from, to := (r.head+1)%Window, ms%Window+1
+		if from < to {
+			r.drop(from, to)
+		} else {
+			r.drop(from, Window)
+			r.drop(0, to)
+		}
+	}
+	r.head = ms
+}
+
+// Reset empties the ring and sets its head, which may go back.
+func (r *Ring) Reset(head int64) {
+	r.clear()
+	r.head = head
+}
+
+func (r *Ring) clear() {
+	if r.sum != 0 {
+		clear(r.slots)
+		r.sum = 0
+	}
+}
+
+func (r *Ring) drop(from, to int64) {
+	for _, n := range r.slots[from:to] {
+		r.sum -= uint64(n)
+	}
+	clear(r.slots[from:to])
+}
+
+// SumAfter is the number of events in the window that are younger than ms. It changes nothing: it is for reading a ring
+// as if its head were further on.
+func (r *Ring) SumAfter(ms int64) uint64 {
+	switch {
+	case ms >= r.head:
+		return 0
+	case ms <= r.head-Window:
+		return r.sum
+	}
+	var n uint64
+	for t := ms + 1; t <= r.head; t++ {
+		if t > 0 {
+			n += uint64(r.slots[t%Window])
+		}
+	}
+	return n
+}
+
+// Seconds appends the sums of whole seconds of Unix time to dst, the head's second first. They add up to Sum; trailing
+// zeros are left out.
+func (r *Ring) Seconds(dst []uint64) []uint64 {
+	base := len(dst)
+	var left = r.sum
+	for sec := r.head / 1000; left > 0 && sec >= 0; sec-- {
+		var n uint64
+		for ms := max(sec*1000, r.head-Window+1); ms <= min(sec*1000+999, r.head); ms++ {
+			n += uint64(r.slots[ms%Window])
+		}
+		left -= n
+		dst = append(dst, n)
+		if len(dst)-base > Window/1000 {
+			break
+		}
+	}
+	return dst
+}
+
+// Restore fills the ring from what Seconds gave at head. Within a second the events are taken to be at its end: they
+// leave the window up to a second late, never early.
+func (r *Ring) Restore(head int64, seconds []uint64) {
+	r.Reset(head)
+	for i, n := range seconds {
+		sec := head/1000 - int64(i)
+		at := min(sec*1000+999, head)
+		for n > 0 && at > head-Window && at >= sec*1000 {
+			c := min(n, math.MaxUint32)
+			r.Add(at, uint32(c))
+			n -= c
+			at--
+		}
+	}
+}

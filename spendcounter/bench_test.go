@@ -1,0 +1,134 @@
+package spendcounter
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/stream"
+)
+
+// zipf draws campaign ranks with exponent s over n campaigns.
+func draw(dist string, n int, rng *rand.Rand) func() int {
+	if dist == "even" {
+		return func() int { return rng.IntN(n) }
+	}
+	z := rand.NewZipf(rng, 1.1, 1, uint64(n-1))
+	return func() int { return int(z.Uint64()) }
+}
+
+// benchLog is batches of events in memory. Between rounds renumber gives them new event ids and offsets.
+type benchLog struct {
+	batches []*stream.Batch
+	ids     [][]byte // where each event id's last eight digits lie
+	round   uint64
+	next    int64
+}
+
+const benchBatch = 4096
+
+func newBenchLog(tb testing.TB, dist string, campaigns, events int) *benchLog {
+	rng := rand.New(rand.NewPCG(1, 2))
+	pick, l := draw(dist, campaigns, rng), &benchLog{}
+	const base = int64(1_700_000_000_000)
+	for i := range events {
+		if i%benchBatch == 0 {
+			l.batches = append(l.batches, &stream.Batch{Topic: "ads.events", Partition: 3, NowMs: base + int64(i/1000)})
+		}
+		k, now := pick(), base+int64(i/1000)
+		typ := eventspb.EventType_EVENT_TYPE_IMPRESSION
+		if rng.IntN(100) == 0 {
+			typ = eventspb.EventType_EVENT_TYPE_CLICK
+		}
+		v := marshal(tb, &eventspb.AdEvent{EventId: fmt.Sprintf("%016x", i), Type: typ,
+			Account: fmt.Sprintf("acct-%05d", k/10), Campaign: fmt.Sprintf("cmp-%07d", k), PriceMicros: rng.Int64N(5000),
+			Currency: "USD", BudgetDay: 20231114, EventMs: now - 20, IngestMs: now})
+		b := l.batches[len(l.batches)-1]
+		b.Records = append(b.Records, stream.Record{Value: v, TimeMs: now})
+		l.ids = append(l.ids, v[2:18])
+	}
+	return l
+}
+
+// renumber makes the next round's events of this round's: not one is a duplicate.
+func (l *benchLog) renumber() {
+	l.round++
+	i := 0
+	for _, b := range l.batches {
+		for j := range b.Records {
+			b.Records[j].Offset = l.next
+			l.next++
+			binary.BigEndian.PutUint64(l.ids[i][:8], 0x6161616161616161+l.round&0xf+l.round>>4&0xf<<8+l.round>>8&0xf<<16+l.round>>12&0xf<<24)
+			i++
+		}
+	}
+}
+
+func BenchmarkFold(b *testing.B) {
+	for _, dist := range []string{"even", "zipf1.1"} {
+		b.Run(dist, func(b *testing.B) {
+			l := newBenchLog(b, dist, 100_000, 400_000)
+			s := newStore()
+			c := mustNew(b, Config{Shard: anyShard}, s)
+			var ch stream.Changes
+			round := func() {
+				for _, batch := range l.batches {
+					if err := c.Fold(batch); err != nil || len(batch.Rejects) > 0 {
+						b.Fatal(err, batch.Rejects[:min(1, len(batch.Rejects))])
+					}
+				}
+			}
+			flush := func() {
+				ch.Reset()
+				if err := c.Flush(s.commit(1_700_000_000_000), &ch); err != nil {
+					b.Fatal(err)
+				}
+			}
+			l.renumber()
+			round()
+			flush()
+			n := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				l.renumber()
+				flush()
+				b.StartTimer()
+				round()
+				n += len(l.ids)
+			}
+			if d := c.Stats().Duplicates; d != 0 {
+				b.Fatalf("%d duplicates in a log without any", d)
+			}
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "events/s")
+			b.ReportMetric(float64(c.Stats().EntryBytes)/float64(c.Stats().Entries), "B/campaign")
+		})
+	}
+}
+
+// BenchmarkFlush is the cost of a commit in which every one of 100,000 campaigns changed.
+func BenchmarkFlush(b *testing.B) {
+	l := newBenchLog(b, "even", 100_000, 400_000)
+	s := newStore()
+	c := mustNew(b, Config{Shard: anyShard}, s)
+	var ch stream.Changes
+	dirty := 0
+	for b.Loop() {
+		b.StopTimer()
+		l.renumber()
+		for _, batch := range l.batches {
+			if err := c.Fold(batch); err != nil {
+				b.Fatal(err)
+			}
+		}
+		dirty += len(c.cache.dirty)
+		ch.Reset()
+		b.StartTimer()
+		if err := c.Flush(s.commit(1_700_000_000_000), &ch); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(dirty)/b.Elapsed().Seconds(), "records/s")
+}

@@ -1,0 +1,94 @@
+package spendcounter
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/bits"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/dense"
+)
+
+// keyAlign is the alignment of keys in the arena: 32 bits then reach 32 GiB.
+const keyAlign = 8
+
+var errKeysFull = errors.New("spend counter: keys of one transaction take 32 GiB: commit more often")
+
+// cache holds campaign days in memory: an index from key hash to entry, the entries in one slab, their keys in another.
+type cache struct {
+	index  dense.Table
+	list   []entry
+	keys   []byte
+	spills [][]part
+	dirty  []uint32 // numbers of the entries with epoch == epoch
+	epoch  uint32   // of the changes since the last flush; from 1
+	sink   uint64   // keeps the compiler from dropping the touching loads
+
+	evictions uint64
+}
+
+// hashKey is the hash of a spend key's parts. It is used in memory only.
+func hashKey(campaign, account []byte, day events.Day, currency events.Currency) uint64 {
+	h := xxhash.Sum64(campaign)*0x9e3779b97f4a7c15 + bits.RotateLeft64(xxhash.Sum64(account), 32)
+	h ^= (uint64(uint32(day))<<24 | uint64(currency)) * 0xd6e8feb86659fd93
+	h = (h ^ h>>32) * 0xd6e8feb86659fd93
+	return h ^ h>>32
+}
+
+// find is the number of the entry with this key, dense.None if it is not in memory.
+func (c *cache) find(hash uint64, campaign, account []byte, tail uint64) uint32 {
+	for n, cur := c.index.First(hash); n != dense.None; n, cur = c.index.Next(cur) {
+		e := &c.list[n]
+		at := int(e.keyAt) * keyAlign
+		key := c.keys[at : at+int(e.keyLen)]
+		lc, la := len(campaign), len(account)
+		if len(key) == lc+la+2+keyTail && string(key[:lc]) == string(campaign) && key[lc] == 0 &&
+			string(key[lc+1:lc+1+la]) == string(account) && key[lc+1+la] == 0 && readTail(key) == tail {
+			return n
+		}
+	}
+	return dense.None
+}
+
+// tailOf is day and currency as readTail finds them at the end of a key.
+func tailOf(day events.Day, currency events.Currency) uint64 {
+	return uint64(uint32(day))<<24 | uint64(currency)
+}
+
+// readTail reads the last seven bytes of a key; the byte before them is the NUL after the account.
+func readTail(key []byte) uint64 { return binary.BigEndian.Uint64(key[len(key)-8:]) }
+
+// add makes an empty entry for key, whose hash is given.
+func (c *cache) add(hash uint64, key []byte) (uint32, error) {
+	at := (len(c.keys) + keyAlign - 1) &^ (keyAlign - 1)
+	if at/keyAlign > math.MaxUint32 {
+		return 0, errKeysFull
+	}
+	for len(c.keys) < at {
+		c.keys = append(c.keys, 0)
+	}
+	c.keys = append(c.keys, key...)
+	c.list = append(c.list, entry{keyAt: uint32(at / keyAlign), keyLen: uint16(len(key)), dc: noDC})
+	return c.index.Insert(hash), nil
+}
+
+func (c *cache) key(e *entry) []byte {
+	at := int(e.keyAt) * keyAlign
+	return c.keys[at : at+int(e.keyLen)]
+}
+
+// touch marks e, entry number n, as changed.
+func (c *cache) touch(e *entry, n uint32) {
+	if e.epoch != c.epoch {
+		e.epoch = c.epoch
+		c.dirty = append(c.dirty, n)
+	}
+}
+
+// bytes is about the memory held.
+func (c *cache) bytes() int {
+	return c.index.Bytes() + 64*cap(c.list) + cap(c.keys) + 24*cap(c.spills) + 4*cap(c.dirty)
+}

@@ -1,0 +1,119 @@
+package spendcounter
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/weirhq/weir/events"
+)
+
+// The tables and outputs that the runtime must wire up.
+const (
+	TableSpend   byte = 1   // spend key -> eventspb.Spend; its changelog is spend.by.<dc>
+	TableTask    byte = 2   // "task" -> spendpb.TaskState
+	TableIDs     byte = 128 // generation, sequence -> packed 8-byte hashes; local
+	TableRings   byte = 129 // "rings" -> spendpb.LocalState; local
+	OutputHealth int  = 0   // spend.health
+)
+
+// Limits of a record. They bound what one record can cost; none is a setting, because producers rely on them.
+const (
+	MaxValueBytes  = 64 << 10 // of an event or adjustment
+	MaxIDBytes     = 256      // of an account, campaign, event id, reference id or serving datacentre
+	MaxServingDCs  = 256      // names of serving datacentres that one task knows
+	MaxAheadMs     = 300_000  // of an event's or ingest time before the record's own time
+	MaxTimestampMs = 2_000    // of an applied ingest time before the record's own time
+)
+
+// Config says what a Counter counts. Its zero value works.
+type Config struct {
+	// DC is the datacentre that counts. Defaults to "local".
+	DC string
+	// Inputs are the topics read. Defaults to ads.events and ads.adjustments, nothing copied.
+	Inputs Inputs
+	// DuplicateWindow is how long an event id is remembered at least, by ingest time. Up to twice as long happens.
+	// Defaults to 10 min.
+	DuplicateWindow time.Duration
+	// MaxIDs bounds the event ids that a task remembers, at 11 to 21 bytes each. When a generation holds half of it, the
+	// older one is dropped early: the window is then shorter, and Stats says so. Defaults to 1,572,864: 16 MiB a task,
+	// or 1,300 events/s a task over the whole window.
+	MaxIDs int
+	// CacheEntries is how many campaign days a task keeps in memory between commits, at about 150 bytes each. Those
+	// changed since the last commit or by it are kept in any case. Defaults to 131,072.
+	CacheEntries int
+	// MaxPriceMicros is the greatest price of one event. One absurd price could otherwise fill the sums of its shard,
+	// which from then on refuses every event. Defaults to no bound but int64's.
+	MaxPriceMicros int64
+	// Shard is the partition of an account. Defaults to events.ShardBytes.
+	Shard func(account []byte) int32
+}
+
+// Inputs names the input topics.
+type Inputs struct {
+	// Events are the datacentre's own events. Defaults to "ads.events".
+	Events string
+	// Adjustments are refunds and credits. Defaults to "ads.adjustments".
+	Adjustments string
+	// Copied maps a topic of copied events to the datacentre it was copied from. Defaults to none.
+	Copied map[string]string
+}
+
+func (cfg Config) withDefaults() (Config, error) {
+	def := func(s *string, to string) {
+		if *s == "" {
+			*s = to
+		}
+	}
+	def(&cfg.DC, "local")
+	def(&cfg.Inputs.Events, "ads.events")
+	def(&cfg.Inputs.Adjustments, "ads.adjustments")
+	if cfg.DuplicateWindow == 0 {
+		cfg.DuplicateWindow = 10 * time.Minute
+	}
+	if cfg.MaxIDs == 0 {
+		cfg.MaxIDs = 3 << 19 // two generations of 2^20 slots filled to 3/4
+	}
+	if cfg.CacheEntries == 0 {
+		cfg.CacheEntries = 1 << 17
+	}
+	if cfg.MaxPriceMicros == 0 {
+		cfg.MaxPriceMicros = math.MaxInt64
+	}
+	if cfg.Shard == nil {
+		cfg.Shard = events.ShardBytes
+	}
+	return cfg, cfg.check()
+}
+
+func (cfg Config) check() error {
+	switch {
+	case cfg.DuplicateWindow < time.Millisecond:
+		return fmt.Errorf("spend counter: duplicate window %v: must be at least 1ms", cfg.DuplicateWindow)
+	case cfg.MaxIDs < 2:
+		return fmt.Errorf("spend counter: max ids %d: must be at least 2, one for each generation", cfg.MaxIDs)
+	case cfg.CacheEntries < 1:
+		return fmt.Errorf("spend counter: cache entries %d: must be at least 1", cfg.CacheEntries)
+	case cfg.MaxPriceMicros < 1:
+		return fmt.Errorf("spend counter: max price %d micros: must be positive", cfg.MaxPriceMicros)
+	case badID([]byte(cfg.DC)):
+		return fmt.Errorf("spend counter: datacentre %q: must be at most %d bytes without NUL", cfg.DC, MaxIDBytes)
+	case cfg.Inputs.Events == cfg.Inputs.Adjustments:
+		return errors.New("spend counter: events and adjustments are the same topic: they hold different records")
+	}
+	origins := map[string]string{cfg.DC: cfg.Inputs.Events}
+	for topic, dc := range cfg.Inputs.Copied {
+		switch other, twice := origins[dc]; {
+		case dc == "" || badID([]byte(dc)):
+			return fmt.Errorf("spend counter: topic %s: origin %q: must be 1 to %d bytes without NUL", topic, dc, MaxIDBytes)
+		case topic == cfg.Inputs.Events || topic == cfg.Inputs.Adjustments:
+			return fmt.Errorf("spend counter: topic %s is both copied and the datacentre's own", topic)
+		case twice:
+			return fmt.Errorf("spend counter: topics %s and %s both hold the events of %s: they would be counted twice",
+				other, topic, dc)
+		}
+		origins[dc] = topic
+	}
+	return nil
+}

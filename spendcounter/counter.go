@@ -1,0 +1,159 @@
+package spendcounter
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/ring"
+	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/spendcounter/spendpb"
+)
+
+// Counter is the spend of one task. It is not safe for concurrent use. After an error it is of no more use: the state
+// that was committed is the truth, and New begins from it.
+type Counter struct {
+	cfg    Config
+	task   stream.Task
+	broken error // the first error; every later call returns it
+
+	inputs  []input  // ordered by topic
+	origins []origin // ordered by datacentre
+	dcs     dcNames
+	cache   cache
+	window  window
+	ringAt  spans // where the ring by ingest time must be rebuilt from
+
+	timestampMs    int64 // greatest ingest time applied
+	micros         int64 // charged, ever: the sum over origins; >= the charged micros of any campaign day
+	refundedMicros int64 // ever; >= the refunded micros of any campaign day
+	refunds        uint64
+	duplicates     uint64
+	changed        bool // the task record is not as committed
+
+	health  health
+	loaded  bool // the duplicate set holds what the local table does
+	check   checker
+	rows    rows
+	scratch scratch
+}
+
+// scratch is memory that is used again.
+type scratch struct {
+	key, value, sub []byte
+	parts           []part
+	adjustment      eventspb.Adjustment
+}
+
+// input is one topic that the task reads.
+type input struct {
+	topic       string
+	adjustments bool
+	copied      bool
+	origin      int    // index of its origin; the datacentre's own for adjustments
+	dcName      []byte // its origin's name: who served what does not say so
+	next        int64  // next offset to fold
+	applied     []applied
+	warm        warmPlan
+}
+
+// origin is one datacentre whose events are counted.
+type origin struct {
+	dc                  string
+	watermarkMs         int64 // greatest ingest time applied
+	count               uint64
+	micros              int64
+	lost                uint64
+	transportDuplicates uint64
+	late                uint64     // events too old for the ring; since New
+	ring                *ring.Ring // by ingest time
+}
+
+// New returns a counter that stands where t's committed state does. It reads the task record; the rest is read when it
+// is needed.
+func New(cfg Config, t stream.Task) (*Counter, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	c := &Counter{cfg: cfg, task: t, cache: cache{epoch: 1}, health: health{processing: ring.New()}}
+	c.addInputs()
+	state := &spendpb.TaskState{}
+	value, err := t.Get(TableTask, []byte(taskKey))
+	if err != nil {
+		return nil, fmt.Errorf("spend counter, partition %d: read task record: %w", t.Partition, err)
+	}
+	if err := proto.Unmarshal(value, state); err != nil {
+		return nil, fmt.Errorf("spend counter, partition %d: task record is corrupt: %w: rebuild the store from its changelog",
+			t.Partition, err)
+	}
+	if err := c.restore(state); err != nil {
+		return nil, err
+	}
+	if err := c.planWarm(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Counter) addInputs() {
+	in := c.cfg.Inputs
+	c.inputs = []input{{topic: in.Events, dcName: []byte(c.cfg.DC)},
+		{topic: in.Adjustments, dcName: []byte(c.cfg.DC), adjustments: true}}
+	for topic, dc := range in.Copied {
+		c.inputs = append(c.inputs, input{topic: topic, dcName: []byte(dc), copied: true})
+	}
+	slices.SortFunc(c.inputs, func(a, b input) int { return cmp.Compare(a.topic, b.topic) })
+	for i := range c.inputs {
+		in := &c.inputs[i]
+		in.next = c.task.Next[in.topic]
+		c.addOrigin(string(in.dcName))
+	}
+	for i := range c.inputs {
+		c.inputs[i].origin = c.addOrigin(string(c.inputs[i].dcName))
+	}
+}
+
+// addOrigin is the index of the origin dc, which it adds in its place if there is none.
+func (c *Counter) addOrigin(dc string) int {
+	i, found := slices.BinarySearchFunc(c.origins, dc, func(o origin, dc string) int { return cmp.Compare(o.dc, dc) })
+	if !found {
+		c.origins = slices.Insert(c.origins, i, origin{dc: dc, ring: ring.New()})
+	}
+	return i
+}
+
+func (c *Counter) input(topic string) (*input, error) {
+	for i := range c.inputs {
+		if c.inputs[i].topic == topic {
+			return &c.inputs[i], nil
+		}
+	}
+	return nil, fmt.Errorf("spend counter, partition %d: topic %s is none of its inputs", c.task.Partition, topic)
+}
+
+// begin checks that b is for this counter and finds its input.
+func (c *Counter) begin(b *stream.Batch) (*input, error) {
+	if c.broken != nil {
+		return nil, c.broken
+	}
+	if b.Partition != c.task.Partition {
+		return nil, c.fail(fmt.Errorf("spend counter, partition %d: got records of partition %d", c.task.Partition, b.Partition))
+	}
+	in, err := c.input(b.Topic)
+	if err != nil {
+		return nil, c.fail(err)
+	}
+	return in, c.load()
+}
+
+// fail makes c useless.
+func (c *Counter) fail(err error) error {
+	if c.broken == nil {
+		c.broken = err
+	}
+	return c.broken
+}

@@ -1,0 +1,95 @@
+package spendcounter
+
+import "github.com/weirhq/weir/events/eventspb"
+
+// numTypes bounds the event types that are charged: every one that events.Known knows, the heartbeat apart, is below.
+const numTypes = int(eventspb.EventType_EVENT_TYPE_CONVERSION) + 1
+
+// entry is the spend of one campaign day in memory: one cache line, no pointer. What nearly all have, impressions and
+// clicks served by one datacentre, is in line; the rest lies in a spill.
+type entry struct {
+	charged, refunded   int64 // of dc
+	impressions, clicks uint64
+	duplicates          uint64
+	asOfMs              int64
+	keyAt               uint32 // in the key arena, in units of keyAlign
+	keyLen              uint16
+	dc                  uint16 // noDC before the first event
+	epoch               uint32 // of the last change; equal to the cache's: dirty
+	spill               uint32 // number + 1 of the spill; 0 = none
+}
+
+// part is what one serving datacentre has of an entry.
+type part struct {
+	dc                uint16
+	charged, refunded int64
+	counts            [numTypes]uint64 // by type
+}
+
+func (p *part) add(q *part) {
+	p.charged += q.charged
+	p.refunded += q.refunded
+	for t, n := range q.counts {
+		p.counts[t] += n
+	}
+}
+
+func (p *part) empty() bool { return *p == part{dc: p.dc} }
+
+// charge adds an event to e.
+func (c *cache) charge(e *entry, dc uint16, typ uint8, micros int64) {
+	if e.dc == noDC {
+		e.dc = dc
+	}
+	if e.dc == dc {
+		e.charged += micros
+		switch eventspb.EventType(typ) {
+		case eventspb.EventType_EVENT_TYPE_IMPRESSION:
+			e.impressions++
+		case eventspb.EventType_EVENT_TYPE_CLICK:
+			e.clicks++
+		default:
+			c.part(e, dc).counts[typ]++
+		}
+		return
+	}
+	p := c.part(e, dc)
+	p.charged += micros
+	p.counts[typ]++
+}
+
+// refund gives back micros.
+func (c *cache) refund(e *entry, dc uint16, micros int64) {
+	if e.dc == noDC {
+		e.dc = dc
+	}
+	if e.dc == dc {
+		e.refunded += micros
+	} else {
+		c.part(e, dc).refunded += micros
+	}
+}
+
+// part is dc's part in the spill of e, made if need be.
+func (c *cache) part(e *entry, dc uint16) *part {
+	if e.spill == 0 {
+		c.spills = append(c.spills, nil)
+		e.spill = uint32(len(c.spills))
+	}
+	list := &c.spills[e.spill-1]
+	for i := range *list {
+		if (*list)[i].dc == dc {
+			return &(*list)[i]
+		}
+	}
+	*list = append(*list, part{dc: dc})
+	return &(*list)[len(*list)-1]
+}
+
+// inline is the part of e that lies in line.
+func (e *entry) inline() part {
+	p := part{dc: e.dc, charged: e.charged, refunded: e.refunded}
+	p.counts[eventspb.EventType_EVENT_TYPE_IMPRESSION] = e.impressions
+	p.counts[eventspb.EventType_EVENT_TYPE_CLICK] = e.clicks
+	return p
+}

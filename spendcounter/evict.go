@@ -1,0 +1,70 @@
+package spendcounter
+
+// maxAge is the age in flushes from which on entries are told apart no longer.
+const maxAge = 4096
+
+// next closes the epoch: nothing is dirty any more. Where more than limit entries are held it keeps the younger ones,
+// half of limit, and those of the epoch that just closed, which the store may not answer for yet.
+func (c *cache) next(limit int) {
+	if len(c.list) > limit {
+		c.evict(limit / 2)
+	}
+	c.dirty = c.dirty[:0]
+	c.epoch++
+}
+
+func (c *cache) evict(keep int) {
+	cut, room := c.cut(keep)
+	old := *c
+	c.list, c.keys, c.spills = nil, nil, nil
+	n := len(old.dirty)
+	if n < keep {
+		n = keep
+	}
+	c.index.Reset(n)
+	c.list = make([]entry, 0, n)
+	for i := range old.list {
+		e := &old.list[i]
+		age := old.age(e)
+		if age > cut || age == cut && age > 0 && room == 0 {
+			c.evictions++
+			continue
+		}
+		if age == cut && age > 0 {
+			room--
+		}
+		c.copy(&old, e, uint32(i))
+	}
+}
+
+// copy takes over entry number i of old.
+func (c *cache) copy(old *cache, e *entry, i uint32) {
+	// The hashes were copied with old, so they are still there; the arena is smaller than old's, which was not full.
+	n, err := c.add(old.index.Hash(i), old.key(e))
+	if err != nil {
+		panic("spendcounter: the keys kept take more room than all did")
+	}
+	kept := *e
+	kept.keyAt = c.list[n].keyAt
+	if e.spill != 0 {
+		c.spills = append(c.spills, old.spills[e.spill-1])
+		kept.spill = uint32(len(c.spills))
+	}
+	c.list[n] = kept
+}
+
+// age is the number of flushes since e changed.
+func (c *cache) age(e *entry) uint32 { return min(c.epoch-e.epoch, maxAge) }
+
+// cut is the age up to which entries stay, and how many of exactly that age. Age 0 stays whole.
+func (c *cache) cut(keep int) (age uint32, room int) {
+	var count [maxAge + 1]int
+	for i := range c.list {
+		count[c.age(&c.list[i])]++
+	}
+	room = max(0, keep-count[0])
+	for age = 1; age < maxAge && count[age] <= room; age++ {
+		room -= count[age]
+	}
+	return age, room
+}

@@ -1,0 +1,77 @@
+package spendcounter
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/internal/stream"
+)
+
+// maxBlobIDs is how many ids go into one value of TableIDs: 1 MiB.
+const maxBlobIDs = 1 << 20 / 8
+
+// Flush says what changed since the last Flush: spend and task record, ids for the local table, and once a second of
+// cm.NowMs a SpendHistogram, whether anything changed or not.
+func (c *Counter) Flush(cm stream.Commit, ch *stream.Changes) error {
+	if c.broken != nil {
+		return c.broken
+	}
+	c.flushSpend(&cm, ch)
+	if c.changed {
+		value, err := proto.MarshalOptions{Deterministic: true}.Marshal(c.state())
+		if err != nil {
+			return c.fail(fmt.Errorf("spend counter, partition %d: task record: %w", c.task.Partition, err))
+		}
+		ch.Put(TableTask, []byte(taskKey), value)
+		c.changed = false
+	}
+	c.flushIDs(cm.Sequence, ch)
+	if err := c.emitHealth(&cm, ch); err != nil {
+		return c.fail(fmt.Errorf("spend counter, partition %d: health: %w", c.task.Partition, err))
+	}
+	c.cache.next(c.cfg.CacheEntries)
+	return nil
+}
+
+func (c *Counter) flushSpend(cm *stream.Commit, ch *stream.Changes) {
+	at := c.asOf(cm)
+	for _, n := range c.cache.dirty {
+		e := &c.cache.list[n]
+		c.scratch.value = c.appendSpend(c.scratch.value[:0], e, at)
+		ch.Put(TableSpend, c.cache.key(e), c.scratch.value)
+	}
+}
+
+// flushIDs keeps the ids that the local table does not have, so that a restart need not read them from the log again.
+func (c *Counter) flushIDs(sequence uint64, ch *stream.Changes) {
+	w := &c.window
+	switch {
+	case w.wipe:
+		ch.DeleteRange(TableIDs, blobKey(0, 0), blobKey(math.MaxUint64, math.MaxUint64))
+	case w.turned:
+		ch.DeleteRange(TableIDs, blobKey(0, 0), blobKey(w.number-1, 0))
+	}
+	w.wipe, w.turned = false, false
+	for i, ids := range w.pending {
+		generation := w.number - 1 + uint64(i)
+		for blob := uint64(0); len(ids) > 0; blob++ {
+			n := min(len(ids), maxBlobIDs)
+			c.scratch.value = c.scratch.value[:0]
+			for _, id := range ids[:n] {
+				c.scratch.value = binary.BigEndian.AppendUint64(c.scratch.value, id)
+			}
+			// 2^16 blobs are 64 GiB of ids in one transaction.
+			ch.Put(TableIDs, blobKey(generation, sequence<<16|blob), c.scratch.value)
+			ids = ids[n:]
+		}
+		w.pending[i] = w.pending[i][:0]
+	}
+}
+
+// blobKey is a key of TableIDs.
+func blobKey(generation, sequence uint64) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, generation), sequence)
+}

@@ -1,0 +1,192 @@
+package spendcounter
+
+import (
+	"math"
+	"slices"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/stream"
+)
+
+// ringSpanMs is the length of the spans from which the ring by ingest time is rebuilt: with two of them the last 60 s
+// are always covered.
+const ringSpanMs = 60_000
+
+// Fold folds the records of b. Those that it refuses go to b.Reject; an error means that state could not be read.
+func (c *Counter) Fold(b *stream.Batch) error {
+	in, err := c.begin(b)
+	if err != nil || len(b.Records) == 0 {
+		return err
+	}
+	c.changed = true
+	c.health.lastInputMs = max(c.health.lastInputMs, b.NowMs)
+	rejects := len(b.Rejects)
+	if in.adjustments {
+		err = c.foldAdjustments(in, b)
+	} else {
+		err = c.foldEvents(in, b)
+	}
+	if err != nil {
+		return c.fail(err)
+	}
+	in.next = b.Records[len(b.Records)-1].Offset + 1
+	slices.SortFunc(b.Rejects[rejects:], func(x, y stream.Reject) int { return x.Index - y.Index })
+	return nil
+}
+
+func (c *Counter) foldEvents(in *input, b *stream.Batch) error {
+	defer c.rows.release()
+	var folded uint64
+	for from := 0; from < len(b.Records); from += chunk {
+		to := min(from+chunk, len(b.Records))
+		c.readChunk(in, b, from, to)
+		careful := c.mayOverflow()
+		for i := 0; i < c.rows.n; {
+			limit := c.rows.n
+			if careful {
+				limit = i + 1
+			}
+			live, next := c.admit(in, b, i, limit)
+			if err := c.apply(in, i, live); err != nil {
+				return err
+			}
+			folded += uint64(live - i)
+			i = next
+		}
+	}
+	c.health.processed(b.NowMs, folded)
+	return nil
+}
+
+// readChunk is the first pass: it makes rows of the valid ones of records [from, to).
+func (c *Counter) readChunk(in *input, b *stream.Batch, from, to int) {
+	n := 0
+	for i := from; i < to; i++ {
+		if bad := c.read(in, b, i, n); bad.reason != "" {
+			b.Reject(i, bad.reason, bad.detail)
+			continue
+		}
+		n++
+	}
+	c.rows.n = n
+}
+
+// mayOverflow says whether the prices of all rows together could take the sum out of int64. Without that, none of them
+// can, whichever are duplicates; and no campaign's sum can, being part of the task's. With it, rows go one by one.
+func (c *Counter) mayOverflow() bool {
+	left := uint64(math.MaxInt64 - c.micros)
+	for _, p := range c.rows.price[:c.rows.n] {
+		if uint64(p) > left {
+			return true
+		}
+		left -= uint64(p)
+	}
+	return false
+}
+
+// admit is the second pass: in the order of the log it takes rows from i on, up to limit or up to the next one with
+// which a generation of ids begins. Those to be folded then are [i, live); next is the first row not looked at. From
+// here on a row that was not refused is folded, so it is here that the clock moves.
+func (c *Counter) admit(in *input, b *stream.Batch, i, limit int) (live, next int) {
+	r, live, room := &c.rows, i, c.window.room()
+	careful := limit == i+1
+	for j := i; j < limit; j++ {
+		if in.copied && c.again(in, j) {
+			continue
+		}
+		clock := max(c.timestampMs, r.ingest[j])
+		offset := b.Records[r.rec[j]].Offset
+		if r.typ[j] == heartbeat {
+			c.note(in, j, offset)
+			continue
+		}
+		turn := c.window.expired(clock) || live-i >= room
+		if turn && live > i {
+			return live, j
+		}
+		if bad := c.refuse(j, turn, careful); bad.reason != "" {
+			b.Reject(int(r.rec[j]), bad.reason, bad.detail)
+			continue
+		}
+		if turn {
+			c.window.rotate(c.mark(in, offset, clock))
+			room = c.window.room()
+		}
+		c.note(in, j, offset)
+		r.move(live, j)
+		live++
+	}
+	return live, limit
+}
+
+// again says whether row j is a copied record that came before.
+func (c *Counter) again(in *input, j int) bool {
+	p := position(in.applied, c.rows.originOf[j])
+	if p == nil || c.rows.originAt[j] >= p.next {
+		return false
+	}
+	c.origins[in.origin].transportDuplicates++
+	return true
+}
+
+// refuse makes the checks that need the state as it is when row j's turn comes: does its price fit, is its serving
+// datacentre known. turn: a new generation of ids begins with it.
+func (c *Counter) refuse(j int, turn, careful bool) refusal {
+	r := &c.rows
+	if careful {
+		if _, ok := events.AddMicros(c.micros, r.price[j]); !ok && !c.window.set.Has(r.id[j], turn) {
+			return refusal{ReasonOverflow, "the sum of the shard would leave int64"}
+		}
+	}
+	if r.dc[j] == noDC {
+		if r.dc[j] = c.dcs.add(r.serving[j]); r.dc[j] == noDC {
+			return refusal{ReasonBadID, "serving_dc " + quote(r.serving[j]) + ": there are 256 others already"}
+		}
+	}
+	return refusal{}
+}
+
+// apply is the other passes over rows [i, live): are the ids known, which entries do they go to, add.
+func (c *Counter) apply(in *input, i, live int) error {
+	if i == live {
+		return nil
+	}
+	r := &c.rows
+	c.window.insert(r.id[i:live], r.seen[i:live])
+	if err := c.findEntries(i, live); err != nil {
+		return err
+	}
+	o := &c.origins[in.origin]
+	for j := i; j < live; j++ {
+		n := r.entry[j]
+		e := &c.cache.list[n]
+		c.cache.touch(e, n)
+		e.asOfMs = max(e.asOfMs, r.ingest[j])
+		if r.seen[j] {
+			e.duplicates++
+			c.duplicates++
+			continue
+		}
+		c.cache.charge(e, r.dc[j], r.typ[j], r.price[j])
+		o.count++
+		o.micros += r.price[j]
+		c.micros += r.price[j]
+	}
+	return nil
+}
+
+// findEntries finds the entries of rows [i, live), reading those that are not in memory.
+func (c *Counter) findEntries(i, live int) error {
+	r, x := &c.rows, uint64(0)
+	for _, h := range r.key[i:live] {
+		x ^= c.cache.index.Touch(h)
+	}
+	c.cache.sink ^= x
+	for j := i; j < live; j++ {
+		var err error
+		if r.entry[j], err = c.entry(r.key[j], r.campaign[j], r.account[j], r.day[j], r.currency[j]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

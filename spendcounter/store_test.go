@@ -1,0 +1,161 @@
+package spendcounter
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/spendcounter/spendpb"
+)
+
+// store is the runtime's side of a task in memory: tables, outputs, committed offsets.
+type store struct {
+	tables     map[byte]map[string][]byte
+	emitted    []stream.Change
+	next       map[string]int64
+	sequence   uint64
+	partition  int32
+	gets       int
+	localsGone bool
+	localNext  map[string]int64 // nil: as next
+}
+
+func newStore() *store {
+	return &store{tables: map[byte]map[string][]byte{}, next: map[string]int64{}, partition: 3}
+}
+
+func (s *store) task() stream.Task {
+	t := stream.Task{Partition: s.partition, OwnerEpoch: 7, Next: maps.Clone(s.next)}
+	if !s.localsGone {
+		t.LocalNext = maps.Clone(s.next)
+		if s.localNext != nil {
+			t.LocalNext = maps.Clone(s.localNext)
+		}
+	}
+	t.Get = func(table byte, key []byte) ([]byte, error) {
+		s.gets++
+		return bytes.Clone(s.tables[table][string(key)]), nil
+	}
+	t.Scan = func(table byte, prefix []byte, fn func(key, value []byte) error) error {
+		for _, k := range slices.Sorted(maps.Keys(s.tables[table])) {
+			if bytes.HasPrefix([]byte(k), prefix) {
+				if err := fn([]byte(k), s.tables[table][k]); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	return t
+}
+
+// commit is what the next Flush gets.
+func (s *store) commit(now int64) stream.Commit {
+	return stream.Commit{NowMs: now, OwnerEpoch: 7, Sequence: s.sequence + 1, Next: maps.Clone(s.next)}
+}
+
+func (s *store) apply(ch *stream.Changes) {
+	s.sequence++
+	for _, c := range ch.List {
+		table := s.tables[c.Table]
+		if table == nil && c.Op != stream.OpEmit {
+			table = map[string][]byte{}
+			s.tables[c.Table] = table
+		}
+		switch c.Op {
+		case stream.OpPut:
+			table[string(c.Key)] = bytes.Clone(c.Value)
+		case stream.OpDelete:
+			delete(table, string(c.Key))
+		case stream.OpDeleteRange:
+			for k := range table {
+				if k >= string(c.Key) && k < string(c.Value) {
+					delete(table, k)
+				}
+			}
+		case stream.OpEmit:
+			c.Value = bytes.Clone(c.Value)
+			s.emitted = append(s.emitted, c)
+		}
+	}
+}
+
+// flush commits what c has to say.
+func (s *store) flush(t fataler, c *Counter, now int64) {
+	t.Helper()
+	var ch stream.Changes
+	if err := c.Flush(s.commit(now), &ch); err != nil {
+		t.Fatalf("flush: %v", err)
+	}
+	s.apply(&ch)
+}
+
+type fataler interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// spend is the record of a campaign, nil if there is none.
+func (s *store) spends(t fataler) map[string]*eventspb.Spend {
+	t.Helper()
+	m := map[string]*eventspb.Spend{}
+	for k, v := range s.tables[TableSpend] {
+		p := &eventspb.Spend{}
+		if err := proto.Unmarshal(v, p); err != nil {
+			t.Fatalf("spend %q: %v", k, err)
+		}
+		m[k] = p
+	}
+	return m
+}
+
+func (s *store) taskState(t fataler) *spendpb.TaskState {
+	t.Helper()
+	p := &spendpb.TaskState{}
+	if err := proto.Unmarshal(s.tables[TableTask][taskKey], p); err != nil {
+		t.Fatalf("task record: %v", err)
+	}
+	return p
+}
+
+// health is the SpendHistogram emitted last.
+func (s *store) health(t fataler) *eventspb.SpendHistogram {
+	t.Helper()
+	p := &eventspb.SpendHistogram{}
+	if len(s.emitted) == 0 {
+		t.Fatalf("no SpendHistogram was emitted")
+	}
+	if err := proto.Unmarshal(s.emitted[len(s.emitted)-1].Value, p); err != nil {
+		t.Fatalf("spend.health: %v", err)
+	}
+	return p
+}
+
+// anyShard makes every account this store's.
+func anyShard([]byte) int32 { return 3 }
+
+func mustNew(t fataler, cfg Config, s *store) *Counter {
+	t.Helper()
+	if cfg.Shard == nil {
+		cfg.Shard = anyShard
+	}
+	c, err := New(cfg, s.task())
+	if err != nil {
+		t.Fatalf("new counter: %v", err)
+	}
+	return c
+}
+
+func marshal(t testing.TB, m proto.Message) []byte {
+	t.Helper()
+	b, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}

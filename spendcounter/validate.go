@@ -1,0 +1,139 @@
+package spendcounter
+
+import (
+	"fmt"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/stream"
+)
+
+// maxTimeMs is the end of the year 9999: a record's own time beyond it is taken for that.
+const maxTimeMs = 253_402_300_799_999
+
+const dayMs = 86_400_000
+
+// refusal is why a record is not folded; its zero value says that it is.
+type refusal struct{ reason, detail string }
+
+// checker holds what the checks of one record leave for the next: most currencies and days are as before.
+type checker struct {
+	view     events.View
+	currency events.Currency // known
+	given    events.Day      // valid
+	dayFrom  int64           // start of day utc, Unix ms
+	utc      events.Day
+}
+
+// read decodes and checks record i of b and puts it into row n. It changes nothing that outlives the row.
+func (c *Counter) read(in *input, b *stream.Batch, i, n int) refusal {
+	rec, r, v := &b.Records[i], &c.rows, &c.check.view
+	if len(rec.Value) > MaxValueBytes {
+		return refusal{ReasonOversized, fmt.Sprintf("%d bytes, at most %d", len(rec.Value), MaxValueBytes)}
+	}
+	if in.copied {
+		var ok bool
+		if r.originOf[n], r.originAt[n], ok = originOf(rec.Headers); !ok {
+			return refusal{ReasonBadOrigin, "want one header " + OriginHeader + " of 4 bytes partition and 8 bytes offset"}
+		}
+	}
+	if err := v.Decode(rec.Value); err != nil {
+		return refusal{ReasonUndecodable, err.Error()}
+	}
+	if !events.Known(v.Type) || int(v.Type) >= numTypes && uint8(v.Type) != heartbeat {
+		return refusal{ReasonUnknownType, fmt.Sprintf("type %d", v.Type)}
+	}
+	now := min(max(rec.TimeMs, 0), maxTimeMs)
+	ingest := v.IngestMs
+	if ingest <= 0 {
+		ingest = now
+	}
+	if late := now + MaxAheadMs; v.EventMs > late || ingest > late {
+		return refusal{ReasonFuture, fmt.Sprintf("event at %d, ingest at %d, record at %d: is a clock wrong?", v.EventMs, ingest, now)}
+	}
+	r.rec[n], r.typ[n] = int32(i), uint8(v.Type)
+	r.ingest[n] = min(ingest, now+MaxTimestampMs)
+	if uint8(v.Type) == heartbeat {
+		r.price[n] = 0
+		return refusal{}
+	}
+	if v.PriceMicros < 0 {
+		return refusal{ReasonNegativePrice, fmt.Sprintf("%d micros", v.PriceMicros)}
+	}
+	if v.PriceMicros > c.cfg.MaxPriceMicros {
+		return refusal{ReasonOverflow, fmt.Sprintf("%d micros, at most %d an event", v.PriceMicros, c.cfg.MaxPriceMicros)}
+	}
+	if len(v.EventID) == 0 {
+		return refusal{ReasonNoEventID, ""}
+	}
+	if badID(v.EventID) {
+		return refusal{ReasonBadID, "event_id " + quote(v.EventID)}
+	}
+	day, bad := c.check.dayOf(v)
+	if bad.reason != "" {
+		return bad
+	}
+	if bad := c.check.place(v.Account, v.Campaign, v.ServingDC, v.Currency); bad.reason != "" {
+		return bad
+	}
+	if p := c.cfg.Shard(v.Account); p != c.task.Partition {
+		return refusal{ReasonWrongPartition, fmt.Sprintf("account %s belongs to partition %d", quote(v.Account), p)}
+	}
+	serving := v.ServingDC
+	if len(serving) == 0 {
+		serving = in.dcName
+	}
+	r.price[n], r.day[n], r.currency[n] = v.PriceMicros, day, v.Currency
+	r.account[n], r.campaign[n], r.serving[n] = v.Account, v.Campaign, serving
+	r.dc[n] = c.dcs.find(serving)
+	r.id[n] = events.Hash(v.Account, v.EventID)
+	r.key[n] = hashKey(v.Campaign, v.Account, day, v.Currency)
+	return refusal{}
+}
+
+// place checks what says where the money goes.
+func (k *checker) place(account, campaign, serving []byte, currency events.Currency) refusal {
+	switch {
+	case currency != k.currency && !currency.Known():
+		return refusal{ReasonUnknownCurrency, fmt.Sprintf("%q", currency.String())}
+	case len(account) == 0:
+		return refusal{ReasonNoAccount, ""}
+	case len(campaign) == 0:
+		return refusal{ReasonNoCampaign, ""}
+	case badID(account):
+		return refusal{ReasonBadID, "account " + quote(account)}
+	case badID(campaign):
+		return refusal{ReasonBadID, "campaign " + quote(campaign)}
+	case badID(serving):
+		return refusal{ReasonBadID, "serving_dc " + quote(serving)}
+	}
+	k.currency = currency
+	return refusal{}
+}
+
+// dayOf is the budget day of an event: the one given, else the UTC day on which it happened.
+func (k *checker) dayOf(v *events.View) (events.Day, refusal) {
+	if day := events.Day(v.BudgetDay); day != 0 {
+		if day != k.given && !day.Valid() {
+			return 0, refusal{ReasonBadDay, fmt.Sprintf("budget_day %d is no date", day)}
+		}
+		k.given = day
+		return day, refusal{}
+	}
+	if since := v.EventMs - k.dayFrom; since >= 0 && since < dayMs && k.utc != 0 {
+		return k.utc, refusal{}
+	}
+	if v.EventMs <= 0 || v.EventMs > maxTimeMs {
+		return 0, refusal{ReasonBadDay, fmt.Sprintf("no budget_day, and event_ms is %d", v.EventMs)}
+	}
+	k.dayFrom, k.utc = v.EventMs-v.EventMs%dayMs, events.UTCDay(v.EventMs)
+	return k.utc, refusal{}
+}
+
+// quote shows the beginning of an id to a person.
+func quote(id []byte) string {
+	const most = 64
+	if len(id) > most {
+		return fmt.Sprintf("%q... (%d bytes)", id[:most], len(id))
+	}
+	return fmt.Sprintf("%q", id)
+}

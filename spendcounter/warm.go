@@ -1,0 +1,157 @@
+package spendcounter
+
+import (
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/spendcounter/spendpb"
+)
+
+// warmPlan says what of an input must be read again.
+type warmPlan struct {
+	from            int64 // first offset
+	ids, ring       int64 // first offset from which ids, and ring counts, are missing
+	previous, newer int64 // first offset of the previous and of the current generation of ids
+	applied         []applied
+}
+
+// WarmFrom is the first offset of each input topic that must be read again, up to Task.Next, to know the ids and the
+// ring as they were. The runtime passes those records to Warm, topic by topic, before the first Fold.
+func (c *Counter) WarmFrom() map[string]int64 {
+	from := make(map[string]int64, len(c.inputs))
+	for i := range c.inputs {
+		from[c.inputs[i].topic] = c.inputs[i].warm.from
+	}
+	return from
+}
+
+// planWarm finds out what the local tables lack.
+func (c *Counter) planWarm() error {
+	saved, err := c.restoreRings()
+	if err != nil {
+		return err
+	}
+	w := &c.window
+	ids, ringSpan := oldest(&w.spans), oldest(&c.ringAt)
+	for i := range c.inputs {
+		in := &c.inputs[i]
+		p := &in.warm
+		p.newer, p.previous = start(w.current, in.topic), start(ids, in.topic)
+		p.ids, p.ring = p.previous, start(ringSpan, in.topic)
+		if next, ok := c.task.LocalNext[in.topic]; ok {
+			p.ids = max(p.ids, next)
+		}
+		if saved != nil {
+			p.ring = max(p.ring, start(saved, in.topic))
+		}
+		p.from = min(p.ids, p.ring, in.next)
+		if in.adjustments {
+			p.from = min(p.ids, in.next)
+		}
+		p.applied = appliedBefore(in.topic, p.from, ids, w.current, ringSpan, c.ringAt.current, saved)
+	}
+	return nil
+}
+
+// oldest is the older of two spans, the only one at first.
+func oldest(s *spans) *spendpb.Mark {
+	if s.previous != nil {
+		return s.previous
+	}
+	return s.current
+}
+
+// appliedBefore is how far the origin of topic was applied at the last of the marks that lie at offset or before it.
+func appliedBefore(topic string, offset int64, marks ...*spendpb.Mark) []applied {
+	best, at := []*spendpb.Applied(nil), int64(-1)
+	for _, m := range marks {
+		for _, t := range m.GetTopics() {
+			if t.Topic == topic && t.Next <= offset && t.Next > at {
+				best, at = t.Applied, t.Next
+			}
+		}
+	}
+	return appliedFrom(best)
+}
+
+// Warm notes what the records of b, which were folded before, left in the duplicate set and in the ring by ingest time.
+// It changes no spend and refuses nothing: what Fold refused it skips.
+func (c *Counter) Warm(b *stream.Batch) error {
+	in, err := c.begin(b)
+	if err != nil {
+		return err
+	}
+	c.health.unsaved = true
+	if in.adjustments {
+		c.warmAdjustments(in, b)
+		return nil
+	}
+	defer c.rows.release()
+	for i := range b.Records {
+		if c.read(in, b, i, 0).reason == "" {
+			c.warmEvent(in, b.Records[i].Offset)
+		}
+	}
+	return nil
+}
+
+// warmEvent takes up row 0, the record at offset.
+func (c *Counter) warmEvent(in *input, offset int64) {
+	r, p, o := &c.rows, &in.warm, &c.origins[in.origin]
+	if in.copied {
+		if at := position(p.applied, r.originOf[0]); at != nil && r.originAt[0] < at.next {
+			return
+		}
+	}
+	beat := r.typ[0] == heartbeat
+	if !beat && (!c.couldCharge(r.price[0]) || r.dc[0] == noDC && len(c.dcs.names) >= MaxServingDCs) {
+		return
+	}
+	if in.copied {
+		p.applied, _ = advance(p.applied, r.originOf[0], r.originAt[0])
+	}
+	if offset >= p.ring {
+		if beat {
+			o.ring.Advance(r.ingest[0])
+		} else if !o.ring.Add(r.ingest[0], 1) {
+			o.late++
+		}
+	}
+	if !beat {
+		c.remember(p, offset, r.id[0])
+	}
+}
+
+// couldCharge says whether a price still fits into the task's sum. Sums only grow, so an event that was refused as
+// overflow does not fit now either, and must not be remembered. One that was charged and does not fit now is forgotten:
+// should it come again it is refused as overflow instead of being a duplicate, and again not charged.
+func (c *Counter) couldCharge(micros int64) bool {
+	_, ok := events.AddMicros(c.micros, micros)
+	return ok
+}
+
+// remember puts an id back into the generation that the record at offset belongs to.
+func (c *Counter) remember(p *warmPlan, offset int64, id uint64) {
+	if offset < p.ids {
+		return
+	}
+	w, previous := &c.window, offset < p.newer
+	if w.set.Restore(id, previous) {
+		generation := 1
+		if previous {
+			generation = 0
+		}
+		w.pending[generation] = append(w.pending[generation], id)
+	}
+}
+
+func (c *Counter) warmAdjustments(in *input, b *stream.Batch) {
+	for i := range b.Records {
+		a, bad := c.readAdjustment(&b.Records[i])
+		if bad.reason != "" || c.dcs.find(a.serving) == noDC && len(c.dcs.names) >= MaxServingDCs {
+			continue
+		}
+		if _, fits := events.AddMicros(c.refundedMicros, a.micros); fits {
+			c.remember(&in.warm, b.Records[i].Offset, a.id)
+		}
+	}
+}
