@@ -12,7 +12,7 @@ import (
 )
 
 func TestBenchLog(t *testing.T) {
-	const n = 200_000
+	const n = 50_000
 	for _, cfg := range []BenchConfig{
 		{}, {Zipf: 1.1}, {Campaigns: 1}, {Campaigns: 99_991, Seed: 1<<30 - 1}, {Campaigns: 1_000_000, PerMs: 7},
 	} {

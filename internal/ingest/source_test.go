@@ -1,0 +1,144 @@
+package ingest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func gz(t testing.TB, members ...string) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	for _, m := range members {
+		w := gzip.NewWriter(&buf)
+		if _, err := io.WriteString(w, m); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return buf.Bytes()
+}
+
+func TestOpen(t *testing.T) {
+	whole := gz(t, "one\n", "two\n")
+	for _, c := range []struct {
+		name, file string
+		content    []byte
+		want       string
+		openErr    string // part of Open's error
+		readErr    error
+	}{
+		{name: "plain", file: "a.csv", content: []byte("x,y\n"), want: "x,y\n"},
+		{name: "empty", file: "a.csv"},
+		{name: "one byte", file: "a.csv", content: []byte("x"), want: "x"},
+		{name: "gzip by name, two members", file: "a.csv.gz", content: whole, want: "one\ntwo\n"},
+		{name: "gzip by magic", file: "a.csv", content: whole, want: "one\ntwo\n"},
+		{name: "named gz but plain", file: "a.gz", content: []byte("x,y\n"), openErr: "not gzip"},
+		{name: "named gz but empty", file: "a.gz", openErr: "not gzip"},
+		{name: "bad gzip header", file: "a", content: []byte("\x1f\x8bxxxxxxxxxxxx"), openErr: "gunzip"},
+		{name: "cut gzip", file: "a.gz", content: whole[:len(whole)-4], want: "one\ntwo\n", readErr: io.ErrUnexpectedEOF},
+		{name: "damaged gzip", file: "a.gz", content: append(whole[:len(whole)-8:len(whole)-8], "12345678"...), want: "one\ntwo\n", readErr: gzip.ErrChecksum},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), c.file)
+			if err := os.WriteFile(path, c.content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s, err := Open(path, nil)
+			if c.openErr != "" {
+				if err == nil || !strings.Contains(err.Error(), c.openErr) || !strings.Contains(err.Error(), path) {
+					t.Fatalf("Open: %v, want an error with %q and the name", err, c.openErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(s)
+			if string(got) != c.want || !errors.Is(err, c.readErr) {
+				t.Errorf("read %q, %v; want %q, %v", got, err, c.want, c.readErr)
+			}
+			if s.Size() != int64(len(c.content)) || s.BytesRead() != s.Size() || s.Name() != path {
+				t.Errorf("%s: %d of %d bytes, want %d", s.Name(), s.BytesRead(), s.Size(), len(c.content))
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestOpenStdin(t *testing.T) {
+	packed := gz(t, "one\n")
+	for _, in := range [][]byte{[]byte("one\n"), packed} {
+		s, err := Open("-", bytes.NewReader(in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(s); err != nil || string(got) != "one\n" {
+			t.Errorf("read %q, %v", got, err)
+		}
+		if s.Size() != -1 || s.BytesRead() != int64(len(in)) || s.Close() != nil {
+			t.Errorf("size %d, %d bytes read of %d", s.Size(), s.BytesRead(), len(in))
+		}
+	}
+	if _, err := Open("-", nil); err == nil {
+		t.Error("no standard input, no error")
+	}
+	if _, err := Open(t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "directory") {
+		t.Errorf("a directory: %v", err)
+	}
+	if _, err := Open(filepath.Join(t.TempDir(), "none"), nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing file: %v", err)
+	}
+}
+
+// A bomb: little input, one line without end. It must cost the row, not the memory.
+func TestBombIsSkipped(t *testing.T) {
+	const bomb = 64 << 20
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	head := `{"event_id":"`
+	for _, part := range []io.Reader{
+		strings.NewReader(head), io.LimitReader(zeros{}, bomb), strings.NewReader("\n" + goodJSON + "\n"),
+	} {
+		if _, err := io.Copy(w, part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open("-", &packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewReader(s, Options{Format: FormatJSONL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := r.Next()
+	if err != nil || row.Err == nil || row.Err.Reason != ReasonTooLong || row.Line != 1 || len(row.Raw) != keptOfLongRow || row.Size != bomb+int64(len(head)) {
+		t.Fatalf("row %d of %d bytes, %d kept: %v, %v", row.Line, row.Size, len(row.Raw), row.Err, err)
+	}
+	if row, err = r.Next(); err != nil || row.Err != nil || row.Line != 2 || row.Events[0].EventId != "e1" {
+		t.Fatalf("the row behind the bomb: %+v, %v", row, err)
+	}
+	if most := DefaultMaxRowBytes + 64; cap(r.rows.in.buf) > most {
+		t.Errorf("the buffer grew to %d bytes, over %d", cap(r.rows.in.buf), most)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
