@@ -15,6 +15,7 @@ const (
 	TableTask    byte = 2   // "task" -> spendpb.TaskState
 	TableIDs     byte = 128 // generation, sequence -> packed 8-byte hashes; local
 	TableRings   byte = 129 // "rings" -> spendpb.LocalState; local
+	TableHealth  byte = 130 // the newest SpendHistogram by its key in spend.health; local
 	OutputHealth int  = 0   // spend.health
 )
 

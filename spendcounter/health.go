@@ -94,7 +94,9 @@ func (c *Counter) emitHealth(cm *stream.Commit, ch *stream.Changes) error {
 	if err != nil {
 		return err
 	}
-	ch.Emit(OutputHealth, c.task.Partition, HealthKey(c.cfg.DC, c.task.Partition), value)
+	key := HealthKey(c.cfg.DC, c.task.Partition)
+	ch.Emit(OutputHealth, c.task.Partition, key, value)
+	ch.Put(TableHealth, key, value)
 	c.health.writtenMs = cm.NowMs
 	if !c.health.unsaved {
 		return nil
