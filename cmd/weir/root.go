@@ -15,6 +15,8 @@ import (
 // commands returns every command below the root, in the order of the help. Each lives in the file of its name.
 func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
+		newRunCmd(a),
+		newSpendCmd(a),
 		newConfigCmd(a),
 		newVersionCmd(a),
 	}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weirhq/weir/api"
+	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/internal/obs"
+	"github.com/weirhq/weir/internal/roles"
+	"github.com/weirhq/weir/processors"
+)
+
+// node is one weir process at work: the spend counter's runtime and the API over its state.
+type node struct {
+	runtime *processors.Runtime
+	server  *api.Server
+	view    *roles.View
+}
+
+func newNode(c *config.Config, k processors.Kafka, log zerolog.Logger) (*node, error) {
+	role := roles.Spend{DC: c.DC, Peers: c.Peers, DuplicateWindow: c.Spend.DuplicateWindow, MaxIDs: c.Spend.MaxIDs}
+	proc, err := role.Processor()
+	if err != nil {
+		return nil, fail(exitConfig, "cannot set up the spend counter", err, "correct dc and peers")
+	}
+	reg := obs.NewRegistry(buildVersion().Version)
+	budget := int64(c.Memory)
+	rt, err := processors.New(processors.Config{
+		Kafka: k, Dir: c.DataDir, Instance: c.Instance, Log: &log, Metrics: processors.NewMetrics(reg),
+		Workers: c.Processor.Workers, CommitInterval: c.Processor.CommitInterval, CommitMax: c.Processor.CommitIntervalMax,
+		CommitRecords: c.Processor.CommitRecords, PollRecords: c.Processor.PollRecords, PoisonLimit: c.Processor.PoisonLimit,
+		SessionTimeout: c.Processor.SessionTimeout, TransactionTimeout: c.Processor.TransactionTimeout,
+		CacheBytes: budget / 8, FetchBytes: int32(min(64<<20, budget/16)),
+	}, proc)
+	if err != nil {
+		return nil, fail(exitConfig, "cannot set up the processor", err, "correct the configuration; `weir config print` shows it")
+	}
+	v := &roles.View{Runtime: rt, Kafka: k, Inputs: proc.Inputs, DC: c.DC, Version: buildVersion().Version}
+	server, err := api.New(api.Config{
+		Listen: c.API.Listen, OpsListen: c.API.OpsListen, Spend: v, Cluster: v, Ready: v.Ready, Registry: reg, Logger: log,
+	})
+	if err != nil {
+		return nil, fail(exitConfig, "cannot set up the API", err, "")
+	}
+	return &node{runtime: rt, server: server, view: v}, nil
+}
+
+// run works until ctx ends. ready is called once the API serves and every partition assigned here is being folded.
+func (n *node) run(ctx context.Context, ready func()) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return explainRun(n.runtime.Run(ctx)) })
+	g.Go(func() error { return n.server.Run(ctx) })
+	g.Go(func() error {
+		if n.wait(ctx) {
+			ready()
+		}
+		return nil
+	})
+	return g.Wait()
+}
+
+// wait returns true once the node is ready, false if ctx ended before.
+func (n *node) wait(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-n.server.Ready():
+	}
+	for ctx.Err() == nil {
+		if ok, _ := n.view.Ready(ctx); ok {
+			return true
+		}
+		if !pause(ctx) {
+			return false
+		}
+	}
+	return false
+}
+
+// explainRun gives the runtime's errors their exit codes.
+func explainRun(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, processors.ErrLocked):
+		return fail(exitLocked, "cannot use the state directory", err, "stop the other process, or set another data_dir")
+	case errors.Is(err, processors.ErrNewer), errors.Is(err, processors.ErrForeign):
+		return fail(exitConfig, "cannot use the state directory", err, "see above: nothing was changed")
+	case errors.Is(err, processors.ErrTopics):
+		return fail(exitUnavailable, "the topics are not as they must be", err, "`weir topics plan` shows the difference, `weir topics apply` makes it good")
+	case errors.Is(err, processors.ErrTransactions):
+		return fail(exitUnavailable, "the brokers cannot do this", err, "see above")
+	}
+	return fail(0, "the processor stopped", fmt.Errorf("%w", err), "")
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/weirhq/weir/api"
+	"github.com/weirhq/weir/api/render"
+	"github.com/weirhq/weir/api/weirpb"
+)
+
+func newSpendCmd(a *app) *cobra.Command {
+	c := &cobra.Command{Use: "spend", Short: "Shows what campaigns have spent, and how healthy the counting is"}
+	c.AddCommand(newSpendShowCmd(a), newSpendHealthCmd(a))
+	return c
+}
+
+func newSpendShowCmd(a *app) *cobra.Command {
+	req := &weirpb.GetSpendRequest{}
+	c := &cobra.Command{
+		Use:     "show --campaign ID",
+		Short:   "Shows a campaign's spend, as of committed offsets",
+		Example: "  weir spend show --campaign 1458 --day 2013-06-06 --wait -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			res, err := client.GetSpend(cmd.Context(), req)
+			if err != nil {
+				return err
+			}
+			return a.show(func() ([]byte, error) { return render.SpendJSON(res) }, func() string { return render.SpendTable(res) })
+		},
+	}
+	c.Flags().StringVar(&req.Campaign, "campaign", "", "campaign id")
+	c.Flags().StringVar(&req.Account, "account", "", "account id (default: the only one that has the campaign)")
+	c.Flags().StringVar(&req.Day, "day", "", "budget day, YYYY-MM-DD (default: all days)")
+	c.Flags().StringVar(&req.Currency, "currency", "", "currency (default: the only one)")
+	c.Flags().BoolVar(&req.Wait, "wait", false, "answer once everything produced before this call is folded")
+	must(c.MarkFlagRequired("campaign"))
+	return c
+}
+
+func newSpendHealthCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "health",
+		Short: "Shows the newest SpendHistogram of each shard that the server counts",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			res, err := client.ListHealth(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.show(func() ([]byte, error) { return render.HealthJSON(res) }, func() string { return render.HealthTable(res) })
+		},
+	}
+}
+
+// client is how to ask the server.
+func (a *app) client() (*api.Client, error) {
+	url, err := a.serverURL()
+	if err != nil {
+		return nil, err
+	}
+	return api.NewClient(url), nil
+}
+
+// show prints what package render made, in the format of -o.
+func (a *app) show(doc func() ([]byte, error), table func() string) error {
+	return a.print(func(w io.Writer) error {
+		if !a.structured() {
+			_, err := fmt.Fprintln(w, strings.TrimRight(table(), "\n"))
+			return err
+		}
+		b, err := doc()
+		if err != nil {
+			return err
+		}
+		if a.format != formatYAML {
+			_, err = fmt.Fprintf(w, "%s\n", strings.TrimSpace(string(b)))
+			return err
+		}
+		var node yaml.Node
+		if err := yaml.Unmarshal(b, &node); err != nil {
+			return err
+		}
+		restyle(&node)
+		return yaml.NewEncoder(w).Encode(&node)
+	})
+}
+
+// must is for errors that only a mistake in this package can cause.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
