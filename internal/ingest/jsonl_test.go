@@ -128,6 +128,18 @@ func TestJSONLRejects(t *testing.T) {
 	}
 }
 
+// A field that the schema gains must be readable, or be refused on purpose.
+func TestJSONLReadsEveryField(t *testing.T) {
+	fields := (&eventspb.AdEvent{}).ProtoReflect().Descriptor().Fields()
+	for i := range fields.Len() {
+		name := string(fields.Get(i).Name())
+		var d draft
+		if d.textField([]byte(name)) == nil && d.numberField([]byte(name)) == nil && name != "type" && name != "budget_day" {
+			t.Errorf("format jsonl does not read field %s", name)
+		}
+	}
+}
+
 func TestJSONLDefaultsAndBlankLines(t *testing.T) {
 	text := "\n \t\r\n" + `{"campaign":"c1","type":"click","event_ms":1384000000000}` + "\n\n" + `{"campaign":"c1","type":"click","event_ms":1384000000000}`
 	r, err := NewReader(strings.NewReader(text), Options{Format: FormatJSONL, Account: "a", Currency: "EUR", DC: "dc1", TZ: "Pacific/Auckland"})
