@@ -12,7 +12,7 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// typicalEvent is what an ad server sends: 89 bytes on the wire.
+// typicalEvent is what an ad server sends: 88 bytes on the wire.
 func typicalEvent() *eventspb.AdEvent {
 	return &eventspb.AdEvent{
 		EventId: "0193f2a4c8e17b3d5f60", Type: eventspb.EventType_EVENT_TYPE_IMPRESSION,

@@ -155,6 +155,30 @@ func TestDecodeDamaged(t *testing.T) {
 	}
 }
 
+// One byte that is not UTF-8 must be seen at every place of every length in every string field, and so must good text
+// around and after it.
+func TestDecodeUTF8Everywhere(t *testing.T) {
+	for _, num := range []protowire.Number{1, 3, 4, 6, 10, 11, 12, 13} {
+		for n := range 34 {
+			text := bytes.Repeat([]byte("x"), n)
+			for at := range text {
+				for _, c := range []byte{0x7f, 0x80, 0xff} {
+					text[at] = c
+					var want error
+					if c >= 0x80 {
+						want = ErrUTF8
+					}
+					in := protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), text)
+					if err := sameAsGenerated(t, in); !errors.Is(err, want) {
+						t.Fatalf("field %d, byte %#x at %d of %d: %v", num, c, at, n, err)
+					}
+				}
+				text[at] = 'x'
+			}
+		}
+	}
+}
+
 func TestDecodeRandom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawEvent(t)
