@@ -55,6 +55,8 @@ func (b *builder) build(row *rawRow, d *draft) (list []*eventspb.AdEvent, derive
 		return nil, false, reject(ReasonUnknownType, "type %d: use %s", d.kind, typeNames)
 	case d.price < 0:
 		return nil, false, reject(ReasonNegativePrice, "%d micros: money is given back by an adjustment, not by an event", d.price)
+	case d.ingestMs < 0 || d.ingestMs >= maxEventMs:
+		return nil, false, reject(ReasonTime, "ingest_ms %d is not a time in milliseconds: leave it away and the record's own time stands", d.ingestMs)
 	case d.eventMs <= 0 || d.eventMs >= maxEventMs:
 		return nil, false, reject(ReasonTime, "event_ms %d is not a time between 1970 and 9998 in milliseconds", d.eventMs)
 	}

@@ -115,6 +115,7 @@ func TestJSONLRejects(t *testing.T) {
 		{`1384000000000`, `0`, ReasonTime, ""},
 		{`1384000000000`, `9223372036854775807`, ReasonTime, ""},
 		{`,"event_ms":1384000000000`, ``, ReasonTime, ""},
+		{`{`, `{"ingest_ms":-1,`, ReasonTime, "ingest_ms"},
 		{`{`, `{"budget_day":20130230,`, ReasonDay, "20130230"},
 	} {
 		text := strings.Replace(goodJSON, c.old, c.new, 1)

@@ -6,8 +6,6 @@ import (
 	"io"
 	"math"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 )
@@ -66,11 +64,7 @@ func (p *pipeline) produce(ctx context.Context, e *eventspb.AdEvent, derived boo
 		to = route{key: []byte(e.Account), partition: events.Shard(e.Account)}
 		p.keys.put(e.Account, to)
 	}
-	value, err := p.marshal(e)
-	if err != nil {
-		return err
-	}
-	if err := p.sink.Produce(ctx, to.partition, to.key, value); err != nil {
+	if err := p.sink.Produce(ctx, to.partition, to.key, p.encode(e)); err != nil {
 		return fmt.Errorf("produce: %w", err)
 	}
 	if !derived && p.seen.before(e.Account, e.EventId) {
@@ -90,20 +84,14 @@ func (p *pipeline) produce(ctx context.Context, e *eventspb.AdEvent, derived boo
 	return nil
 }
 
-// marshal encodes into blocks that are never written twice, since the sink keeps the bytes.
-func (p *pipeline) marshal(e *eventspb.AdEvent) ([]byte, error) {
-	opt := proto.MarshalOptions{UseCachedSize: true}
-	n := proto.Size(e)
-	if cap(p.arena)-len(p.arena) < n {
-		p.arena = make([]byte, 0, max(arenaBlock, n))
+// encode appends to blocks that are never written twice, since the sink keeps the bytes.
+func (p *pipeline) encode(e *eventspb.AdEvent) []byte {
+	if cap(p.arena)-len(p.arena) < maxEventBytes {
+		p.arena = make([]byte, 0, arenaBlock)
 	}
 	from := len(p.arena)
-	out, err := opt.MarshalAppend(p.arena, e)
-	if err != nil {
-		return nil, fmt.Errorf("encode event: %w", err)
-	}
-	p.arena = out
-	return out[from:len(out):len(out)], nil
+	p.arena = events.AppendEvent(p.arena, e)
+	return p.arena[from:len(p.arena):len(p.arena)]
 }
 
 func (p *pipeline) report() {

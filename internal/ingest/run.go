@@ -45,6 +45,7 @@ const (
 	rowsPerProgress = 256
 	flushTimeout    = 10 * time.Second
 	arenaBlock      = 256 << 10
+	maxEventBytes   = 8*(maxIDBytes+3) + 64 // seven ids, a currency, and the numbers
 )
 
 // Run drives r into sink until the input ends or ctx does. It owns no goroutine. Rejected rows go to rejects before the
