@@ -115,6 +115,7 @@ func TestJSONLRejects(t *testing.T) {
 		{`1384000000000`, `0`, ReasonTime, ""},
 		{`1384000000000`, `9223372036854775807`, ReasonTime, ""},
 		{`,"event_ms":1384000000000`, ``, ReasonTime, ""},
+		{`{`, `{"ingest_ms":-1,`, ReasonTime, "ingest_ms"},
 		{`{`, `{"budget_day":20130230,`, ReasonDay, "20130230"},
 	} {
 		text := strings.Replace(goodJSON, c.old, c.new, 1)
@@ -124,6 +125,18 @@ func TestJSONLRejects(t *testing.T) {
 		}
 		if string(row.Raw) != text || row.Line != 1 {
 			t.Errorf("line %d, raw %q", row.Line, row.Raw)
+		}
+	}
+}
+
+// A field that the schema gains must be readable, or be refused on purpose.
+func TestJSONLReadsEveryField(t *testing.T) {
+	fields := (&eventspb.AdEvent{}).ProtoReflect().Descriptor().Fields()
+	for i := range fields.Len() {
+		name := string(fields.Get(i).Name())
+		var d draft
+		if d.textField([]byte(name)) == nil && d.numberField([]byte(name)) == nil && name != "type" && name != "budget_day" {
+			t.Errorf("format jsonl does not read field %s", name)
 		}
 	}
 }

@@ -56,6 +56,15 @@ func (l *lines) peek(off int) (int, error) {
 // bytes returns the n first bytes that are not consumed. They are valid until the next peek or discard.
 func (l *lines) bytes(n int) []byte { return l.buf[l.start : l.start+n] }
 
+// skip consumes prefix if the bytes that were peeked at begin with it.
+func (l *lines) skip(prefix string) bool {
+	if !bytes.HasPrefix(l.buf[l.start:l.end], []byte(prefix)) {
+		return false
+	}
+	l.start += len(prefix)
+	return true
+}
+
 func (l *lines) consume(n int) { l.start += n }
 
 // discard consumes up to and including the next line end, without keeping any of it, and returns how many bytes it

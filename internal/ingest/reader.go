@@ -58,7 +58,7 @@ func NewReader(r io.Reader, opt Options) (*Reader, error) {
 		x.parse, err = newTable(x.rows, x.build)
 	case FormatJSONL:
 		x.rows.blank = isSpace
-		x.parse = &jsonl{}
+		x.parse = newJSONL()
 	}
 	if err != nil {
 		return nil, err

@@ -26,6 +26,7 @@ type rows struct {
 	row   rawRow
 	line  int // physical lines consumed
 	count uint64
+	begun bool // behind the byte order mark
 	long  []byte
 }
 
@@ -33,17 +34,16 @@ type rows struct {
 func (s *rows) next() (*rawRow, error) {
 	for {
 		n, err := s.in.peek(0)
+		if !s.begun && s.in.skip(byteOrderMark) {
+			s.begun = true
+			continue
+		}
+		s.begun = true
 		if err == errTooLong {
 			return s.tooLong()
 		}
 		if err != nil {
 			return nil, err
-		}
-		if s.line == 0 && bytes.HasPrefix(s.in.bytes(n), []byte(byteOrderMark)) {
-			s.in.consume(len(byteOrderMark))
-			if n -= len(byteOrderMark); n == 0 {
-				continue
-			}
 		}
 		if !s.blank(trimEnd(s.in.bytes(n))) {
 			return s.cut(n)

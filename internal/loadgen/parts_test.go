@@ -47,7 +47,7 @@ func TestAliasPick(t *testing.T) {
 }
 
 func TestZipfAndEven(t *testing.T) {
-	const n, campaigns = 300_000, 1000
+	const n, campaigns = 100_000, 1000
 	for _, c := range []struct {
 		name string
 		s    float64
