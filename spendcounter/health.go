@@ -44,7 +44,9 @@ func (h *health) advance(now int64) {
 }
 
 // due says whether a SpendHistogram is to be written at now.
-func (h *health) due(now int64) bool { return now >= h.writtenMs+healthMs || now < h.writtenMs }
+func (h *health) due(now int64) bool {
+	return h.writtenMs == 0 || now >= h.writtenMs+healthMs || now < h.writtenMs
+}
 
 // histogram is the SpendHistogram of this commit.
 func (c *Counter) histogram(cm *stream.Commit) *eventspb.SpendHistogram {

@@ -23,6 +23,7 @@ func (c *Counter) localState() *spendpb.LocalState {
 // restoreRings reads the local table's rings, if it has any, and says as of where they are: nil = there are none.
 func (c *Counter) restoreRings() (*spendpb.Mark, error) {
 	if c.task.LocalNext == nil {
+		c.window.wipe = true
 		return nil, nil
 	}
 	value, err := c.task.Get(TableRings, []byte(ringsKey))
@@ -54,7 +55,6 @@ func (c *Counter) load() error {
 	}
 	c.loaded = true
 	if c.task.LocalNext == nil {
-		c.window.wipe = true
 		return nil
 	}
 	for i, generation := range []uint64{c.window.number - 1, c.window.number} {
