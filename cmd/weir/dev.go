@@ -228,4 +228,3 @@ func (d *dev) watch(ctx context.Context) error {
 		}
 	}
 }
-

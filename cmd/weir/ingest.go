@@ -132,4 +132,3 @@ func (a *app) progress(total int64) (report ingest.Progress, done func()) {
 		_ = bar.Set64(s.BytesRead)
 	}, func() { _ = bar.Finish() }
 }
-

@@ -60,8 +60,10 @@ func (p *ipinyou) columns(n int) (ipinyouColumns, bool) {
 		return raw, true
 	case n == longColumns:
 		const more = longColumns - rawColumns
-		return ipinyouColumns{count: n, bid: raw.bid + more, time: raw.time + more, logType: raw.logType + more,
-			price: raw.price + more, advertiser: raw.advertiser + more, click: 0}, true
+		return ipinyouColumns{
+			count: n, bid: raw.bid + more, time: raw.time + more, logType: raw.logType + more,
+			price: raw.price + more, advertiser: raw.advertiser + more, click: 0,
+		}, true
 	}
 	return raw, false
 }

@@ -15,8 +15,10 @@ import (
 const goodJSON = `{"event_id":"e1","account":"a1","campaign":"c1","type":"impression","price_micros":1234,"currency":"USD","event_ms":1384000000000}`
 
 func goodEvent() *eventspb.AdEvent {
-	return &eventspb.AdEvent{EventId: "e1", Account: "a1", Campaign: "c1", Type: eventspb.EventType_EVENT_TYPE_IMPRESSION,
-		PriceMicros: 1234, Currency: "USD", EventMs: 1384000000000, BudgetDay: 20131109}
+	return &eventspb.AdEvent{
+		EventId: "e1", Account: "a1", Campaign: "c1", Type: eventspb.EventType_EVENT_TYPE_IMPRESSION,
+		PriceMicros: 1234, Currency: "USD", EventMs: 1384000000000, BudgetDay: 20131109,
+	}
 }
 
 func readOne(t testing.TB, opt Options, text string) Row {
@@ -53,10 +55,12 @@ func TestJSONLAccepts(t *testing.T) {
 		{"no price", replace(`"price_micros":1234,`, ``), with(func(e *eventspb.AdEvent) { e.PriceMicros = 0 })},
 		{"the greatest price", replace(`1234`, `9223372036854775807`), with(func(e *eventspb.AdEvent) { e.PriceMicros = 9223372036854775807 })},
 		{"escapes", replace(`"e1"`, `"\u0065\u00e9\ud83d\ude00\"\/"`), with(func(e *eventspb.AdEvent) { e.EventId = "eé😀\"/" })},
-		{"all fields", replace(`{`, `{"line_item":"l","arm":"x","insertion_id":"i","serving_dc":"d","budget_day":20131110,"ingest_ms":"7",`),
+		{
+			"all fields", replace(`{`, `{"line_item":"l","arm":"x","insertion_id":"i","serving_dc":"d","budget_day":20131110,"ingest_ms":"7",`),
 			with(func(e *eventspb.AdEvent) {
 				e.LineItem, e.Arm, e.InsertionId, e.ServingDc, e.BudgetDay, e.IngestMs = "l", "x", "i", "d", 20131110, 7
-			})},
+			}),
+		},
 	} {
 		row := readOne(t, Options{Format: FormatJSONL}, c.text)
 		if row.Err != nil {

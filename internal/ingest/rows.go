@@ -111,8 +111,10 @@ func (s *rows) tooLong() (*rawRow, error) {
 	}
 	s.count++
 	s.line++
-	s.row = rawRow{line: s.line, number: s.count, raw: s.long, size: size,
-		err: reject(ReasonTooLong, "the row has %d bytes and %d are allowed: is this the right file and format?", size, s.in.max)}
+	s.row = rawRow{
+		line: s.line, number: s.count, raw: s.long, size: size,
+		err: reject(ReasonTooLong, "the row has %d bytes and %d are allowed: is this the right file and format?", size, s.in.max),
+	}
 	return &s.row, nil
 }
 

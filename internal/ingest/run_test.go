@@ -295,8 +295,10 @@ func TestSeenForgetsTheOldest(t *testing.T) {
 // The greatest event fits the room that encode makes for it.
 func TestGreatestEventFits(t *testing.T) {
 	id := strings.Repeat("x", maxIDBytes)
-	e := &eventspb.AdEvent{EventId: id, Account: id, Campaign: id, ServingDc: id, InsertionId: id, LineItem: id, Arm: id, Currency: "USD",
-		Type: eventspb.EventType_EVENT_TYPE_CONVERSION, PriceMicros: 1<<63 - 1, BudgetDay: 99991231, EventMs: maxEventMs, IngestMs: -1}
+	e := &eventspb.AdEvent{
+		EventId: id, Account: id, Campaign: id, ServingDc: id, InsertionId: id, LineItem: id, Arm: id, Currency: "USD",
+		Type: eventspb.EventType_EVENT_TYPE_CONVERSION, PriceMicros: 1<<63 - 1, BudgetDay: 99991231, EventMs: maxEventMs, IngestMs: -1,
+	}
 	if n := proto.Size(e); n > maxEventBytes {
 		t.Errorf("%d bytes, room for %d", n, maxEventBytes)
 	}

@@ -122,8 +122,12 @@ func TestIDsAreUniqueAcrossRestarts(t *testing.T) {
 	ids := map[string]bool{}
 	total := 0
 	for _, cfg := range []Config{
-		{Seed: 0, StartMs: noon}, {Seed: 0, StartMs: noon + 1}, {Seed: 1, StartMs: noon}, {Seed: 11, StartMs: noon},
-		{Seed: math.MaxUint64, StartMs: noon}, {Seed: 1, StartMs: 0},
+		{Seed: 0, StartMs: noon},
+		{Seed: 0, StartMs: noon + 1},
+		{Seed: 1, StartMs: noon},
+		{Seed: 11, StartMs: noon},
+		{Seed: math.MaxUint64, StartMs: noon},
+		{Seed: 1, StartMs: 0},
 	} {
 		cfg.DuplicateRate, cfg.ClickRate = -1, 0.2
 		for _, m := range run(t, mustNew(t, cfg), 20_000, 3) {

@@ -98,7 +98,7 @@ func (r *Ring) SumAfter(ms int64) uint64 {
 // zeros are left out.
 func (r *Ring) Seconds(dst []uint64) []uint64 {
 	base := len(dst)
-	var left = r.sum
+	left := r.sum
 	for sec := r.head / 1000; left > 0 && sec >= 0; sec-- {
 		var n uint64
 		for ms := max(sec*1000, r.head-Window+1); ms <= min(sec*1000+999, r.head); ms++ {

@@ -37,8 +37,10 @@ func TestRingAgainstMap(t *testing.T) {
 		r, d := New(), &dumb{at: map[int64]uint64{}}
 		now := rapid.Int64Range(1, 200_000).Draw(t, "start")
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			step := rapid.SampledFrom([]int64{0, 1, 2, 999, 1000, 1001, 30_000, 59_999, 60_000, 60_001, 200_000,
-				-1, -1000, -59_999, -60_000, -70_000}).Draw(t, "step")
+			step := rapid.SampledFrom([]int64{
+				0, 1, 2, 999, 1000, 1001, 30_000, 59_999, 60_000, 60_001, 200_000,
+				-1, -1000, -59_999, -60_000, -70_000,
+			}).Draw(t, "step")
 			ms := max(1, now+step)
 			if rapid.Bool().Draw(t, "add") {
 				n := rapid.Uint32Range(0, 1000).Draw(t, "n")

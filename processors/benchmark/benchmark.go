@@ -193,4 +193,3 @@ func forget(ctx context.Context, k processors.Kafka, topics ...string) error {
 	_, err = kadm.NewClient(cl).DeleteTopics(ctx, topics...)
 	return err
 }
-
