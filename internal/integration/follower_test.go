@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/roles"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/spendcounter"
@@ -38,16 +40,17 @@ type follower struct {
 
 // chain is what is known of a partition of the changelog.
 type chain struct {
-	owner  string // instance of the last barrier
-	marker *changelogpb.Marker
-	open   int // index into took of a takeover that has applied nothing yet, plus one
+	owner   string    // instance of the last barrier
+	claimed time.Time // of that barrier, by its writer
+	marker  *changelogpb.Marker
+	open    int // index into took of a takeover that has applied nothing yet, plus one
 }
 
 // takeover is a partition that changed its owner, be it to the same instance again.
 type takeover struct {
 	partition int32
 	instance  string
-	epoch     uint64
+	claimed   time.Time // when its barrier was made
 	appliedAt time.Time // when its first progress in ads.events was read; zero: none yet
 }
 
@@ -131,10 +134,7 @@ func (f *follower) takeSystem(r *kgo.Record, now time.Time) error {
 		if err := proto.Unmarshal(r.Value, b); err != nil {
 			return err
 		}
-		// spendcounter-<instance>-<worker>/<partition>/<time>
-		txn, _, _ := strings.Cut(strings.TrimPrefix(b.Token, "spendcounter-"), "/")
-		c.owner = txn[:max(0, strings.LastIndexByte(txn, '-'))]
-		return nil
+		return c.claim(b.Token)
 	case "m":
 	default:
 		return fmt.Errorf("system record %q is not known", kind)
@@ -158,7 +158,7 @@ func (f *follower) takeSystem(r *kgo.Record, now time.Time) error {
 		}
 	}
 	if m.OwnerEpoch > last.GetOwnerEpoch() {
-		f.took = append(f.took, takeover{partition: r.Partition, instance: c.owner, epoch: m.OwnerEpoch})
+		f.took = append(f.took, takeover{partition: r.Partition, instance: c.owner, claimed: c.claimed})
 		c.open = len(f.took)
 	}
 	if c.open > 0 && inputs(m)[events.EventsTopic] > was[events.EventsTopic] {
@@ -166,6 +166,18 @@ func (f *follower) takeSystem(r *kgo.Record, now time.Time) error {
 		c.open = 0
 	}
 	return nil
+}
+
+// claim notes who wrote a barrier: spendcounter-<instance>-<worker>/<partition>/<Unix nanoseconds>.
+func (c *chain) claim(token string) error {
+	parts := strings.Split(strings.TrimPrefix(token, roles.SpendApp+"-"), "/")
+	worker := strings.LastIndexByte(parts[0], '-')
+	if len(parts) != 3 || worker < 0 {
+		return fmt.Errorf("barrier %q is of an unknown form", token)
+	}
+	nanos, err := strconv.ParseInt(parts[2], 10, 64)
+	c.owner, c.claimed = parts[0][:worker], time.Unix(0, nanos)
+	return err
 }
 
 func inputs(m *changelogpb.Marker) map[string]int64 {
@@ -267,16 +279,18 @@ func (f *follower) judge(c *cluster, l *ledger, letters int) {
 	}
 }
 
-// takeovers are those by instance (by any, if it is empty) whose first progress was read after since.
+// takeovers are those by instance (by any, if it is empty) that began after since and have made progress, in the order
+// of that.
 func (f *follower) takeovers(instance string, since time.Time) []takeover {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var list []takeover
 	for _, k := range f.took {
-		if k.appliedAt.After(since) && (instance == "" || k.instance == instance) {
+		if k.claimed.After(since) && !k.appliedAt.IsZero() && (instance == "" || k.instance == instance) {
 			list = append(list, k)
 		}
 	}
+	slices.SortFunc(list, func(a, b takeover) int { return a.appliedAt.Compare(b.appliedAt) })
 	return list
 }
 
