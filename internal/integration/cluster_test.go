@@ -37,7 +37,7 @@ func shared(t *testing.T) *cluster {
 func newCluster(t *testing.T, brokers ...*broker) *cluster {
 	t.Helper()
 	c := &cluster{t: t, brokers: brokers}
-	c.adm = kadm.NewClient(c.client())
+	c.adm = kadm.NewClient(c.client(kgo.MetadataMinAge(20 * time.Millisecond))) // what it says of topics is to be new
 	return c
 }
 

@@ -54,6 +54,7 @@ func TestKills(t *testing.T) {
 		case n >= kills/3 && b.processes == 0:
 			lives = append(lives, b.start())
 		case n >= kills*2/3 && len(lives) == 2:
+			lives[1].ready(30 * time.Second) // before it can take a signal, one ends it
 			lives[1].signal(syscall.SIGTERM)
 			if code := lives[1].exit(20 * time.Second); code != 0 {
 				t.Fatalf("%s: exit code %d\n%s", b.name, code, lives[1].said())
