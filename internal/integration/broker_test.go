@@ -23,6 +23,10 @@ import (
 
 const image = "apache/kafka:4.3.1"
 
+// again runs the image's start script so that the container can be started more than once: a storage that is formatted
+// already is no reason to give up.
+const again = `sed 's/^set -e$/set +e/' /etc/kafka/docker/run >/tmp/run && exec /bin/bash /tmp/run`
+
 // broker is one container that runs a broker and a controller. Its port on the host is chosen before it starts: the
 // address that it advertises, and that clients keep, stays the same over restarts.
 type broker struct {
@@ -61,7 +65,7 @@ func launch(ctx context.Context, env map[string]string, internal string, more ..
 		maps.Copy(settings, env)
 		settings["KAFKA_ADVERTISED_LISTENERS"] = "PLAINTEXT://" + b.addr + ",INTERNAL://" + internal
 		opts := append([]testcontainers.ContainerCustomizer{
-			testcontainers.WithEnv(settings), testcontainers.WithExposedPorts("9092/tcp"),
+			testcontainers.WithEnv(settings), testcontainers.WithExposedPorts("9092/tcp"), testcontainers.WithCmd("/bin/bash", "-c", again),
 			testcontainers.WithHostConfigModifier(func(h *container.HostConfig) {
 				h.PortBindings = network.PortMap{network.MustParsePort("9092/tcp"): {{HostPort: strconv.Itoa(port)}}}
 			}),

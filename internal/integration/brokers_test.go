@@ -18,7 +18,7 @@ func TestBrokerRestart(t *testing.T) {
 		name  string
 		steps [][]string
 	}{
-		{"stopped and started", [][]string{{"restart", "--time", "30"}}},
+		{"stopped and started", [][]string{{"restart", "-t", "30"}}},
 		{"killed and started", [][]string{{"kill", "--signal", "KILL"}, {"start"}}},
 	} {
 		pass(t, 2*time.Second)
@@ -50,7 +50,7 @@ func TestThreeBrokers(t *testing.T) {
 	for i, broker := range c.brokers {
 		pass(t, time.Second)
 		began := time.Now()
-		broker.docker(t, "restart", "--time", "30")
+		broker.docker(t, "restart", "-t", "30")
 		within(t, 2*time.Minute, "all copies in sync again", func(ctx context.Context) error {
 			if err := serves(ctx, c.addrs(), 3); err != nil {
 				return err

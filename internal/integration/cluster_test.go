@@ -53,7 +53,7 @@ func (c *cluster) addrs() []string {
 // client is a client that ends with the test.
 func (c *cluster) client(opts ...kgo.Opt) *kgo.Client {
 	c.t.Helper()
-	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(c.addrs()...), kgo.ClientID("integration")}, opts...)...)
+	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(c.addrs()...), kgo.ClientID("integration"), kgo.AlwaysRetryEOF()}, opts...)...)
 	if err != nil {
 		c.t.Fatal(err)
 	}
