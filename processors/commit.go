@@ -252,7 +252,11 @@ func addOffset(req *kmsg.TxnOffsetCommitRequest, topic string, p int32, next int
 // apply writes what Kafka has committed to the store: one batch for all tasks, state and offsets together.
 func (w *worker) apply(parts []pending) error {
 	began := time.Now()
-	b := w.store.db.NewBatch()
+	size := 4096
+	for i := range parts {
+		size += parts[i].t.changes.Bytes() + 12*len(parts[i].t.changes.List) + 512
+	}
+	b := w.store.db.NewBatchWithSize(size)
 	defer func() { _ = b.Close() }()
 	for i := range parts {
 		part := &parts[i]

@@ -11,11 +11,17 @@ import (
 
 // The data that passes between the runtime and a core.
 type (
-	Record  = stream.Record
-	Header  = stream.Header
-	Batch   = stream.Batch
-	Task    = stream.Task
-	Commit  = stream.Commit
+	// Record is one input record.
+	Record = stream.Record
+	// Header is a record header.
+	Header = stream.Header
+	// Batch is a run of records of one topic and partition.
+	Batch = stream.Batch
+	// Task is what a core gets when it takes over a partition.
+	Task = stream.Task
+	// Commit is what a core learns when the runtime is about to commit.
+	Commit = stream.Commit
+	// Changes is what a core says at a commit.
 	Changes = stream.Changes
 )
 

@@ -138,7 +138,7 @@ type Snapshot struct {
 	store *store
 }
 
-// ErrNotRunning: the runtime has no store open.
+// ErrNotRunning says that the runtime has no store open.
 var ErrNotRunning = errors.New("the processor is not running")
 
 // Snapshot gives committed state as it is now.

@@ -63,7 +63,7 @@ func (s *store) open(fs vfs.FS, dir string) error {
 	opts := func() *pebble.Options {
 		o := &pebble.Options{
 			FS: fs, Cache: s.cache, Logger: pebbleLog{s.log}, FormatMajorVersion: pebble.FormatNewest,
-			MemTableSize: 64 << 20, MemTableStopWritesThreshold: 4, L0CompactionThreshold: 4, L0StopWritesThreshold: 24,
+			MemTableSize: 64 << 20, MemTableStopWritesThreshold: 4, L0CompactionThreshold: 8, L0StopWritesThreshold: 32,
 			WALBytesPerSync: 1 << 20, BytesPerSync: 1 << 20,
 		}
 		for i := range o.Levels {
@@ -253,5 +253,5 @@ func (l pebbleLog) Errorf(format string, args ...any) {
 func (l pebbleLog) Fatalf(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	l.log.Error().Str("text", text).Msg("store_fatal")
-	panic("store: " + text)
+	panic("store: " + text) //nolint:forbidigo // Pebble demands that Fatalf does not return; what it found must not be written on
 }

@@ -19,6 +19,7 @@ func commands(a *app) []*cobra.Command {
 		newRunCmd(a),
 		newIngestCmd(a),
 		newSpendCmd(a),
+		newBenchCmd(a),
 		newConfigCmd(a),
 		newVersionCmd(a),
 	}
