@@ -18,10 +18,10 @@ const (
 
 // health is what depends on the wall clock. None of it is state: it decides figures that are shown, never spend.
 type health struct {
-	processing  *ring.Ring // events by the time at which they were folded
-	lastInputMs int64      // of the last batch
-	writtenMs   int64      // of the last SpendHistogram
-	unsaved     bool       // the local table does not have the rings as they stand
+	processing  ring.Ring // events by the time at which they were folded
+	lastInputMs int64     // of the last batch
+	writtenMs   int64     // of the last SpendHistogram
+	unsaved     bool      // the local table does not have the rings as they stand
 }
 
 // processed counts n events folded at now.
