@@ -162,8 +162,8 @@ func (w *worker) produce(parts []pending, barriers []*task, first *kgo.FirstErrP
 	for i := range parts {
 		n += len(parts[i].t.changes.List) + 1
 	}
-	if cap(w.records) < n {
-		w.records = make([]kgo.Record, n+n/4)
+	if cap(w.records) < n || cap(w.records) > 1<<16 && cap(w.records) > 4*n {
+		w.records = make([]kgo.Record, n+n/8)
 	}
 	recs := w.records[:0]
 	send := func(r kgo.Record, promise func(*kgo.Record, error)) {

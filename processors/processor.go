@@ -45,6 +45,10 @@ type Warmer interface {
 	Warm(b *Batch) error
 }
 
+// Sizer is a Handler that knows about how many bytes its next Flush will hand over. The runtime then commits before they
+// exceed Config.CommitBytes.
+type Sizer interface{ Dirty() int }
+
 // Processor describes what runs. Its names are stable: they are the names of the group, the transactional ids and the
 // directory on disk.
 type Processor struct {

@@ -19,6 +19,9 @@ import (
 	"github.com/weirhq/weir/processors/changelogpb"
 )
 
+// WriteBuffers is what the store's memtables take at most, in bytes, beside its cache.
+const WriteBuffers = 96 << 20
+
 // store is the Pebble database of one processor in one process. Keys are [partition u16][table u8][key]; table 0 holds
 // the task's meta.
 type store struct {
@@ -63,7 +66,7 @@ func (s *store) open(fs vfs.FS, dir string) error {
 	opts := func() *pebble.Options {
 		o := &pebble.Options{
 			FS: fs, Cache: s.cache, Logger: pebbleLog{s.log}, FormatMajorVersion: pebble.FormatNewest,
-			MemTableSize: 64 << 20, MemTableStopWritesThreshold: 4, L0CompactionThreshold: 8, L0StopWritesThreshold: 32,
+			MemTableSize: WriteBuffers / 3, MemTableStopWritesThreshold: 3, L0CompactionThreshold: 8, L0StopWritesThreshold: 32,
 			WALBytesPerSync: 1 << 20, BytesPerSync: 1 << 20,
 		}
 		for i := range o.Levels {

@@ -314,7 +314,7 @@ func (w *worker) due() bool {
 		default:
 		}
 	}
-	if w.count >= w.cfg.CommitRecords || w.count > 0 && age >= w.wait {
+	if w.count >= w.cfg.CommitRecords || w.count > 0 && (age >= w.wait || w.dirty() >= w.cfg.CommitBytes/w.cfg.Workers) {
 		return true
 	}
 	for _, t := range w.tasks {
@@ -323,6 +323,16 @@ func (w *worker) due() bool {
 		}
 	}
 	return false
+}
+
+// dirty is about how many bytes the open transaction will write.
+func (w *worker) dirty() (n int) {
+	for _, t := range w.tasks {
+		if s, ok := t.handler.(Sizer); ok {
+			n += s.Dirty()
+		}
+	}
+	return n
 }
 
 // fetchErrors stops the partitions whose input cannot be read, and ends the session for what concerns all.

@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"os"
+	"runtime/debug"
+	"runtime/pprof"
 	"slices"
 	"time"
 
@@ -30,6 +34,8 @@ type benchSpend struct {
 	interval  time.Duration
 	behind    time.Duration
 	workers   int
+	memory    int64
+	profile   string
 }
 
 // benchRow is one line of its answer: medians over the rounds.
@@ -59,6 +65,8 @@ func newBenchSpendCmd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			b.memory = int64(cfg.Memory)
+			debug.SetMemoryLimit(goShare(b.memory))
 			k, err := kafka(cfg)
 			if err != nil {
 				return err
@@ -81,6 +89,7 @@ func newBenchSpendCmd(a *app) *cobra.Command {
 	f.Float64Var(&b.zipf, "zipf", 0, "Zipf exponent of the campaigns; -1 is evenly (default: both evenly and 1.1)")
 	f.DurationVar(&b.interval, "commit-interval", 100*time.Millisecond, "time between commits when caught up")
 	f.DurationVar(&b.behind, "commit-interval-max", time.Second, "time between commits when behind")
+	f.StringVar(&b.profile, "cpu-profile", "", "file for a CPU profile of the counting, for go tool pprof; the last round's stays")
 	f.IntVar(&b.workers, "workers", 0, "sessions (default: half the cores, at least 2)")
 	return c
 }
@@ -113,7 +122,7 @@ func (b *benchSpend) run(ctx context.Context, a *app, k processors.Kafka, zipf f
 	if err != nil {
 		return row, err
 	}
-	proc, err := roles.Spend{Events: topic}.Processor()
+	proc, err := roles.Spend{Events: topic, Memory: b.memory}.Processor()
 	if err != nil {
 		return row, err
 	}
@@ -124,8 +133,12 @@ func (b *benchSpend) run(ctx context.Context, a *app, k processors.Kafka, zipf f
 		if err != nil {
 			return row, err
 		}
-		fold, err := benchmark.Fold(ctx, processors.Config{Kafka: k, Workers: b.workers, CommitInterval: b.interval, CommitMax: b.behind}, proc, b.events)
+		stop, err := b.startProfile()
 		if err != nil {
+			return row, err
+		}
+		fold, err := benchmark.Fold(ctx, processors.Config{Kafka: k, Workers: b.workers, CacheBytes: b.memory / 8, CommitInterval: b.interval, CommitMax: b.behind}, proc, b.events)
+		if err = errors.Join(err, stop()); err != nil {
 			return row, err
 		}
 		a.say("%s round %d: bare %.2f M/s, exactly once %.2f M/s, ratio %.2f", keys, round+1, bare.PerSec/1e6, fold.PerSec/1e6, fold.PerSec/bare.PerSec)
@@ -134,6 +147,24 @@ func (b *benchSpend) run(ctx context.Context, a *app, k processors.Kafka, zipf f
 	row.Bare, row.ExactlyOnce, row.Ratio = int64(median(bares)), int64(median(folds)), hundredths(median(ratios))
 	row.RatioMin, row.RatioMax = hundredths(slices.Min(ratios)), hundredths(slices.Max(ratios))
 	return row, nil
+}
+
+// startProfile begins the CPU profile, if one is wanted, and returns what ends it.
+func (b *benchSpend) startProfile() (stop func() error, err error) {
+	if b.profile == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.Create(b.profile)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return f.Close()
+	}, nil
 }
 
 func hundredths(x float64) float64 { return math.Round(100*x) / 100 }

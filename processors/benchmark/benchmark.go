@@ -161,7 +161,7 @@ func watch(done chan error, rt *processors.Runtime, n int64) (Result, error) {
 		select {
 		case err := <-done:
 			done <- nil
-			return Result{}, fmt.Errorf("the processor ended early: %w", err)
+			return Result{}, errors.Join(errors.New("the processor ended before the log did"), err)
 		case <-tick.C:
 		}
 		seen := applied(rt)
