@@ -65,8 +65,10 @@ func TestTallyAgainstRecount(t *testing.T) {
 		days := rapid.SliceOfNDistinct(rapid.Int32Range(20130101, 20130131), 1, 6, rapid.ID[int32]).Draw(t, "days")
 		var records []*eventspb.Spend
 		for _, d := range days {
-			r := &eventspb.Spend{Account: "a1", Campaign: "c1", BudgetDay: d, Currency: "CNY",
-				Duplicates: counts.Draw(t, "duplicates"), AsOfMs: rapid.Int64Range(1, 1e13).Draw(t, "ms")}
+			r := &eventspb.Spend{
+				Account: "a1", Campaign: "c1", BudgetDay: d, Currency: "CNY",
+				Duplicates: counts.Draw(t, "duplicates"), AsOfMs: rapid.Int64Range(1, 1e13).Draw(t, "ms"),
+			}
 			for _, dc := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"east", "local", "west"}), rapid.ID[string]).Draw(t, "dcs") {
 				by := &eventspb.SpendByDC{ServingDc: dc, ChargedMicros: micros.Draw(t, "charged"), RefundedMicros: micros.Draw(t, "refunded")}
 				for _, ty := range rapid.SliceOfNDistinct(rapid.Int32Range(1, 20), 0, 3, rapid.ID[int32]).Draw(t, "types") {

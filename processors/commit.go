@@ -23,13 +23,19 @@ type pending struct {
 	markerAt int64 // the marker's offset in the changelog, once acknowledged
 }
 
+// transaction is what one writes: changes of tasks, and barriers of those that are being taken over.
+type transaction struct {
+	parts    []pending
+	barriers []*task
+}
+
 // commit ends the open transaction: changes and markers out, End, and only then the store.
 //
 // The edges, in order, are where a crash can fall between two truths; the crash test kills at each.
 func (w *worker) commit(life context.Context) error {
 	parts, barriers, err := w.flushTasks()
 	if err != nil {
-		return w.abandon(err)
+		return w.abandon(life, err)
 	}
 	w.parts = parts
 	if len(parts) == 0 && len(barriers) == 0 {
@@ -39,14 +45,14 @@ func (w *worker) commit(life context.Context) error {
 		return err
 	}
 	first := kgo.AbortingFirstErrPromise(w.sess.Client())
-	w.produce(parts, barriers, first)
+	w.produce(life, transaction{parts, barriers}, first)
 	if err := w.cfg.edge(w, "produced"); err != nil {
 		return err
 	}
 	began := time.Now()
 	want := kgo.TryCommit
 	// The promises are waited for inside End's flush; a failed one has aborted what is buffered by then.
-	ctx, cancel := w.bounded()
+	ctx, cancel := w.bounded(life)
 	defer cancel()
 	ctx = kgo.PreTxnCommitFnContext(ctx, func(req *kmsg.TxnOffsetCommitRequest) error { return fence(req, parts) })
 	if err := w.sess.Client().Flush(ctx); err != nil || first.Err() != nil {
@@ -83,8 +89,8 @@ func (w *worker) commit(life context.Context) error {
 
 // bounded is the context of an End. It ends long after the broker gave the transaction up, so that a session whose
 // broker is away does not hang: what it leaves is settled by the next one.
-func (w *worker) bounded() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), 3*w.cfg.TransactionTimeout)
+func (w *worker) bounded(life context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(life), 3*w.cfg.TransactionTimeout)
 }
 
 func outcome(committed bool) string {
@@ -156,8 +162,8 @@ func (t *task) marker(c Commit, inputs []string) *changelogpb.Marker {
 }
 
 // produce hands everything to the client. Order within a changelog partition: changes, then the marker.
-func (w *worker) produce(parts []pending, barriers []*task, first *kgo.FirstErrPromise) {
-	began, ctx, client := time.Now(), context.Background(), w.sess.Client()
+func (w *worker) produce(ctx context.Context, c transaction, first *kgo.FirstErrPromise) {
+	began, client, parts, barriers := time.Now(), w.sess.Client(), c.parts, c.barriers
 	n := len(barriers)
 	for i := range parts {
 		n += len(parts[i].t.changes.List) + 1
@@ -329,7 +335,7 @@ func applyChanges(b *pebble.Batch, p int32, list []stream.Change) error {
 }
 
 // abandon aborts the open transaction because of cause, and sends what it touched through recovery.
-func (w *worker) abandon(cause error) error {
+func (w *worker) abandon(life context.Context, cause error) error {
 	var stopped *StoppedError
 	switch {
 	case errors.As(cause, &stopped):
@@ -339,7 +345,7 @@ func (w *worker) abandon(cause error) error {
 	default:
 		w.log.Error().Err(cause).Msg("transaction_abandoned")
 	}
-	ctx, cancel := w.bounded()
+	ctx, cancel := w.bounded(life)
 	defer cancel()
 	_, err := w.sess.End(ctx, kgo.TryAbort)
 	w.open = false
@@ -399,7 +405,7 @@ func (w *worker) finish(life context.Context) error {
 }
 
 // leave gives the static membership back, so that others take over at once.
-func (w *worker) leave() error {
+func (w *worker) leave(ctx context.Context) error {
 	if w.cfg.StayOnStop {
 		return nil
 	}
@@ -408,7 +414,7 @@ func (w *worker) leave() error {
 		return fmt.Errorf("make client: %w", err)
 	}
 	defer plain.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()
 	if _, err := kadm.NewClient(plain).LeaveGroup(ctx, kadm.LeaveGroup(w.proc.App).InstanceIDs(w.txnID)); err != nil {
 		w.log.Warn().Err(err).Msg("leave_failed") // the session timeout does the same, later

@@ -64,7 +64,7 @@ func (w *worker) run(ctx context.Context) error {
 			err = nil // whatever the stop cut short is settled by the next life
 		}
 		if ctx.Err() != nil || !errors.Is(err, errRebuild) {
-			return errors.Join(err, w.leave())
+			return errors.Join(err, w.leave(ctx))
 		}
 		w.log.Warn().Err(err).Msg("session_rebuilt")
 		w.cfg.Metrics.Commits.WithLabelValues(w.proc.App, "unknown").Inc()
@@ -73,7 +73,7 @@ func (w *worker) run(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return w.leave()
+			return w.leave(ctx)
 		case <-time.After(pause):
 		}
 	}
@@ -222,14 +222,14 @@ func (w *worker) step(ctx, life context.Context) error {
 	if w.revoked && w.count == 0 {
 		// A revoke since the last End makes the client abort the next one. Nothing is in this transaction yet: it takes
 		// the abort, and what was just polled is polled again.
-		return w.clearRevoked()
+		return w.clearRevoked(life)
 	}
 	err := w.foldAll(ctx, fetches)
 	switch {
 	case errors.Is(err, errRebuild):
 		return err
 	case err != nil:
-		return w.abandon(err)
+		return w.abandon(life, err)
 	case w.due():
 		return w.commit(life)
 	case w.count == 0:
@@ -249,8 +249,8 @@ func (w *worker) begin() error {
 	return nil
 }
 
-func (w *worker) clearRevoked() error {
-	ctx, cancel := w.bounded()
+func (w *worker) clearRevoked(life context.Context) error {
+	ctx, cancel := w.bounded(life)
 	defer cancel()
 	_, err := w.sess.End(ctx, kgo.TryAbort)
 	w.open, w.revoked = false, false

@@ -101,8 +101,10 @@ func New(cfg Config, t stream.Task) (*Counter, error) {
 
 func (c *Counter) addInputs() {
 	in := c.cfg.Inputs
-	c.inputs = []input{{topic: in.Events, dcName: []byte(c.cfg.DC)},
-		{topic: in.Adjustments, dcName: []byte(c.cfg.DC), adjustments: true}}
+	c.inputs = []input{
+		{topic: in.Events, dcName: []byte(c.cfg.DC)},
+		{topic: in.Adjustments, dcName: []byte(c.cfg.DC), adjustments: true},
+	}
 	for topic, dc := range in.Copied {
 		c.inputs = append(c.inputs, input{topic: topic, dcName: []byte(dc), copied: true})
 	}

@@ -60,8 +60,10 @@ func (c *Counter) histogram(cm *stream.Commit) *eventspb.SpendHistogram {
 	now := c.timestampMs + max(0, cm.NowMs-c.health.lastInputMs-idleMs)
 	for i := range c.origins {
 		o := &c.origins[i]
-		h := &eventspb.OriginHealth{Dc: o.dc, WatermarkMs: o.watermarkMs, Count_60S: o.ring.SumAfter(now - ring.Window),
-			CumulativeCount: o.count, CumulativeMicros: o.micros, Lost: o.lost, OffsetSum: c.offsetSum(i, cm)}
+		h := &eventspb.OriginHealth{
+			Dc: o.dc, WatermarkMs: o.watermarkMs, Count_60S: o.ring.SumAfter(now - ring.Window),
+			CumulativeCount: o.count, CumulativeMicros: o.micros, Lost: o.lost, OffsetSum: c.offsetSum(i, cm),
+		}
 		m.IngestCount += h.Count_60S
 		m.Origins = append(m.Origins, h)
 	}

@@ -40,9 +40,11 @@ type recountSpend struct {
 }
 
 func newRecount(cfg Config) *recount {
-	return &recount{cfg: cfg, spend: map[string]*recountSpend{}, current: map[string]bool{}, old: map[string]bool{},
+	return &recount{
+		cfg: cfg, spend: map[string]*recountSpend{}, current: map[string]bool{}, old: map[string]bool{},
 		applied: map[string]int64{}, count: map[string]uint64{}, micros: map[string]*big.Int{}, lost: map[string]uint64{},
-		transportDuplicates: map[string]uint64{}, total: new(big.Int), refunded: new(big.Int)}
+		transportDuplicates: map[string]uint64{}, total: new(big.Int), refunded: new(big.Int),
+	}
 }
 
 func (m *recount) at(campaign, account string, day int32, currency string) *recountSpend {
@@ -52,8 +54,10 @@ func (m *recount) at(campaign, account string, day int32, currency string) *reco
 	}
 	key := string(AppendKey(nil, []byte(campaign), []byte(account), events.Day(day), c))
 	if m.spend[key] == nil {
-		m.spend[key] = &recountSpend{charged: map[string]*big.Int{}, refunded: map[string]*big.Int{},
-			count: map[string]map[eventspb.EventType]uint64{}}
+		m.spend[key] = &recountSpend{
+			charged: map[string]*big.Int{}, refunded: map[string]*big.Int{},
+			count: map[string]map[eventspb.EventType]uint64{},
+		}
 	}
 	return m.spend[key]
 }

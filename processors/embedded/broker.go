@@ -84,5 +84,6 @@ func (l logger) Logf(level kfake.LogLevel, format string, args ...any) {
 	switch level {
 	case kfake.LogLevelError, kfake.LogLevelWarn:
 		l.log.Warn().Str("text", fmt.Sprintf(format, args...)).Msg("embedded_kafka")
+	default: // the rest is of interest to the cluster's authors
 	}
 }
