@@ -48,13 +48,7 @@ func newDevCmd(a *app) *cobra.Command {
 			"Nothing needs to be installed. It keeps its data with --data-dir, else it forgets them. Ctrl-C stops it.",
 		Example: "  weir dev --data-dir ~/weir --rate 5000",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if d.rate < 0 || d.rate > 1_000_000 {
-				return usage(fmt.Sprintf("--rate %d is out of range", d.rate), "use 0 to 1000000 events a second")
-			}
-			d.keep = cmd.Flags().Changed("data-dir")
-			return d.run(cmd.Context())
-		},
+		RunE:    d.command,
 	}
 	f := c.Flags()
 	f.BoolVar(&d.noLoad, "no-load", false, "produce no events; heartbeats go on")
@@ -67,6 +61,14 @@ func newDevCmd(a *app) *cobra.Command {
 	a.bind(f, "listen", "api.listen")
 	a.bind(f, "ops-listen", "api.ops_listen")
 	return c
+}
+
+func (d *dev) command(cmd *cobra.Command, _ []string) error {
+	if d.rate < 0 || d.rate > 1_000_000 {
+		return usage(fmt.Sprintf("--rate %d is out of range", d.rate), "use 0 to 1000000 events a second")
+	}
+	d.keep = cmd.Flags().Changed("data-dir")
+	return d.run(cmd.Context())
 }
 
 func (d *dev) run(ctx context.Context) (err error) {
