@@ -94,6 +94,8 @@ var (
 	ErrTransactions = errors.New("brokers without transactions v2")
 	// ErrTopics: a topic is missing or has the wrong number of partitions.
 	ErrTopics = errors.New("topics do not fit")
+	// ErrInstance: another process runs under the same instance name.
+	ErrInstance = errors.New("instance name is taken")
 	// ErrForeign: the state directory belongs to another application.
 	ErrForeign = errors.New("state directory of another application")
 )

@@ -33,6 +33,8 @@ type store struct {
 
 	mu     sync.Mutex
 	owners map[int32]chan struct{} // closed when the holder lets go
+	slots  chan struct{}           // takeovers that may read at a time
+	reads  sync.WaitGroup          // snapshots that are open
 	stop   chan struct{}
 	done   chan struct{}
 }
@@ -48,7 +50,7 @@ func openStore(cfg *Config, app string) (*store, error) {
 	}
 	s := &store{
 		app: app, lock: lock, log: *cfg.Log, cache: pebble.NewCache(cfg.CacheBytes),
-		owners: map[int32]chan struct{}{}, stop: make(chan struct{}), done: make(chan struct{}),
+		owners: map[int32]chan struct{}{}, slots: make(chan struct{}, 8), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := s.open(fs, path.Join(dir, "db")); err != nil {
 		s.cache.Unref()
@@ -129,6 +131,7 @@ func (s *store) flushRegularly() {
 func (s *store) close() error {
 	close(s.stop)
 	<-s.done
+	s.reads.Wait()
 	err := errors.Join(s.db.Flush(), s.db.Close(), s.lock.Close())
 	s.cache.Unref()
 	return err
@@ -188,7 +191,7 @@ func scan(r pebble.Reader, prefix []byte, fn func(key, value []byte) error) (err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
 	for it.First(); it.Valid(); it.Next() {
-		if err := fn(it.Key()[3:], it.Value()); err != nil {
+		if err := fn(it.Key()[min(3, len(it.Key())):], it.Value()); err != nil {
 			return err
 		}
 	}
@@ -235,6 +238,14 @@ func putMeta(b *pebble.Batch, p int32, m *changelogpb.TaskMeta) error {
 // clear forgets a partition: its state is rebuilt from the changelog.
 func (s *store) clear(p int32) error {
 	prefix := []byte{byte(p >> 8), byte(p)}
+	empty := true
+	found := errors.New("not empty")
+	if err := scan(s.db, prefix, func(_, _ []byte) error { empty = false; return found }); err != nil && !errors.Is(err, found) {
+		return err
+	}
+	if empty {
+		return nil
+	}
 	if err := s.db.DeleteRange(prefix, prefixEnd(prefix), pebble.Sync); err != nil {
 		return fmt.Errorf("clear partition %d: %w", p, err)
 	}
