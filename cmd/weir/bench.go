@@ -66,7 +66,7 @@ func newBenchSpendCmd(a *app) *cobra.Command {
 				return err
 			}
 			b.memory = int64(cfg.Memory)
-			debug.SetMemoryLimit(goShare(b.memory))
+			debug.SetGCPercent(gcPercent)
 			k, err := kafka(cfg)
 			if err != nil {
 				return err

@@ -25,7 +25,7 @@ type node struct {
 
 func newNode(c *config.Config, k processors.Kafka, log zerolog.Logger) (*node, error) {
 	reg, budget := obs.NewRegistry(buildVersion().Version), int64(c.Memory)
-	debug.SetMemoryLimit(goShare(budget)) // the collector works harder before the heap grows beyond
+	debug.SetGCPercent(gcPercent)
 	role := roles.Spend{
 		DC: c.DC, Peers: c.Peers, DuplicateWindow: c.Spend.DuplicateWindow, MaxIDs: c.Spend.MaxIDs, Memory: budget, Metrics: roles.NewSpendMetrics(reg),
 	}
@@ -53,8 +53,9 @@ func newNode(c *config.Config, k processors.Kafka, log zerolog.Logger) (*node, e
 	return &node{runtime: rt, server: server, view: v}, nil
 }
 
-// goShare is what of a memory budget is left to the Go heap: the store's cache (an eighth) and write buffers are outside.
-func goShare(budget int64) int64 { return budget - budget/8 - processors.WriteBuffers }
+// gcPercent trades a little of the processor for memory: most of the heap is tables without pointers, which cost the
+// collector nothing to pass over.
+const gcPercent = 50
 
 // run works until ctx ends. ready is called once the API serves and every partition assigned here is being folded.
 func (n *node) run(ctx context.Context, ready func()) error {

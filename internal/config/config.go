@@ -11,7 +11,7 @@ type Config struct {
 	DC       string `key:"dc" default:"local" check:"dc" doc:"name of this datacentre: part of topic names, so it stays"`
 	DataDir  string `key:"data_dir" default:"data" unit:"path" check:"nonempty" doc:"directory of the state; one process at a time"`
 	Instance string `key:"instance" default:"" check:"instance" doc:"stable name of this process: its transactions and state belong to it; empty: the host's name"`
-	Memory   Bytes  `key:"memory" default:"768MiB" unit:"bytes" min:"128MiB" max:"1TiB" doc:"budget of the process: caches of the state, ids, campaigns, buffers; fewer campaigns in memory cost reads"`
+	Memory   Bytes  `key:"memory" default:"768MiB" unit:"bytes" min:"128MiB" max:"1TiB" doc:"budget for campaigns in memory, caches and buffers; campaigns that do not fit cost reads"`
 
 	Kafka     Kafka     `key:"kafka"`
 	API       API       `key:"api"`
@@ -77,7 +77,7 @@ type Processor struct {
 // Spend is about counting.
 type Spend struct {
 	DuplicateWindow time.Duration `key:"duplicate_window" default:"10m" unit:"duration" min:"0s" max:"24h" doc:"how long an event id is remembered; beyond it the same id counts again"`
-	MaxIDs          int           `key:"max_ids" default:"0" unit:"ids" min:"0" max:"1000000000" doc:"event ids remembered per partition, more shorten the window; 0: what a quarter of memory holds"`
+	MaxIDs          int           `key:"max_ids" default:"4000000" unit:"ids" min:"1000" max:"1000000000" doc:"event ids remembered per partition, 11 to 21 bytes each; more shorten the window; the same in all replicas"`
 }
 
 // Topics says how topics are created.
