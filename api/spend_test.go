@@ -87,7 +87,7 @@ func TestGetSpendErrors(t *testing.T) {
 		"not JSON":         {nil, `{"campaign":`, "invalid_argument", nil},
 		"unknown campaign": {
 			nil, `{"campaign":"c9"}`, "not_found",
-			[]string{`campaign "c9"`, "in datacentre local", "partition 5 (ads.events@1234)", "check the id", "--wait"},
+			[]string{`campaign "c9"`, "in datacentre local", "as of partition 5 (ads.events up to offset 1234):", "check the id", "--wait"},
 		},
 		"unknown in account": {nil, `{"campaign":"c1","account":"a9"}`, "not_found", []string{`campaign "c1" of account "a9"`}},
 		"no such day":        {nil, `{"campaign":"c1","day":"2013-10-22"}`, "not_found", []string{"2013-10-22", "from 2013-10-19 to 2013-10-21 (3 days)"}},
@@ -210,5 +210,30 @@ func TestWaitAsksForTheAccount(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{"", "a1"}, asked); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestAsOfText keeps it short however many partitions and topics were read.
+func TestAsOfText(t *testing.T) {
+	at := func(partition int32, next map[string]int64) *weirpb.AsOf {
+		return &weirpb.AsOf{Partition: partition, NextOffsets: next}
+	}
+	var all []*weirpb.AsOf
+	for i := range int32(24) {
+		all = append(all, at(i, map[string]int64{
+			"ads.events": int64(660_471 - (i-4)*(i-4)), "ads.events.from.dc-b": math.MaxInt64, "ads.adjustments": 7,
+		}))
+	}
+	for want, read := range map[string][]*weirpb.AsOf{
+		"24 partitions (ads.events furthest in partition 4, up to offset 660471)": all,
+		"partition 7 (ads.events up to offset 660462)":                            all[7:8],
+		"partition 3 (ads.events up to offset 0)":                                 {at(3, map[string]int64{"ads.events": 0})},
+		"2 partitions (ads.events furthest in partition 9, up to offset 0)":       {at(3, nil), at(9, map[string]int64{"ads.events": 0})},
+		"partition 3":  {at(3, map[string]int64{"ads.adjustments": 7})}, // unknown is not 0
+		"2 partitions": {at(3, nil), at(4, nil)},
+	} {
+		if got := asOfText(read); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

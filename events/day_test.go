@@ -49,8 +49,9 @@ func TestUTCDayRandom(t *testing.T) {
 			t.Fatalf("UTCDay(%d) = %v, time.Time says %v", ms, got, want)
 		}
 	})
-	if n := testing.AllocsPerRun(100, func() { UTCDay(1384000000000) }); n != 0 {
-		t.Errorf("%v allocations", n)
+	var day Day
+	if n := testing.AllocsPerRun(100, func() { day = UTCDay(1384000000000) }); n != 0 || day != 20131109 {
+		t.Errorf("%v allocations for %v", n, day)
 	}
 }
 

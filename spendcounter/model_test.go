@@ -1,6 +1,7 @@
 package spendcounter
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 
@@ -99,10 +100,12 @@ func (m *recount) event(dc string, copied bool, rec *stream.Record) string {
 	if err := proto.Unmarshal(rec.Value, e); err != nil {
 		panic(err)
 	}
-	partition, offset := int32(0), int64(0)
+	from, offset := "", int64(0)
 	if copied {
+		var partition int32
 		partition, offset, _ = originOf(rec.Headers)
-		if next, ok := m.applied[dc+string(rune(partition))]; ok && offset < next {
+		from = fmt.Sprint(dc, "/", partition)
+		if next, ok := m.applied[from]; ok && offset < next {
 			m.transportDuplicates[dc]++
 			return ""
 		}
@@ -128,11 +131,10 @@ func (m *recount) event(dc string, copied bool, rec *stream.Record) string {
 		}
 	}
 	if copied {
-		key := dc + string(rune(partition))
-		if next, ok := m.applied[key]; ok {
+		if next, ok := m.applied[from]; ok {
 			m.lost[dc] += uint64(offset - next)
 		}
-		m.applied[key] = offset + 1
+		m.applied[from] = offset + 1
 	}
 	m.clock = clock
 	if beat {
