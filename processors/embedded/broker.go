@@ -77,13 +77,15 @@ func (b *Broker) Close() error {
 	return nil
 }
 
-// logger passes the cluster's warnings and errors on.
+// logger passes the cluster's errors on as warnings, and its warnings for those who debug.
 type logger struct{ log zerolog.Logger }
 
 func (l logger) Logf(level kfake.LogLevel, format string, args ...any) {
 	switch level {
-	case kfake.LogLevelError, kfake.LogLevelWarn:
+	case kfake.LogLevelError:
 		l.log.Warn().Str("text", fmt.Sprintf(format, args...)).Msg("embedded_kafka")
+	case kfake.LogLevelWarn: // such as a commit that took five milliseconds
+		l.log.Debug().Str("text", fmt.Sprintf(format, args...)).Msg("embedded_kafka")
 	default: // the rest is of interest to the cluster's authors
 	}
 }
