@@ -23,7 +23,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
 build: ## compile bin/weir
-	go build -trimpath -o bin/weir ./cmd/weir
+	go build -o bin/weir ./cmd/weir
 
 test: docker-note ## run every test, those on containers too where a Docker engine answers
 	@$(TALLY) $(TAGS) -count=1 -timeout $(TIMEOUT) $(ARGS) $(PKGS)

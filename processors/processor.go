@@ -11,11 +11,17 @@ import (
 
 // The data that passes between the runtime and a core.
 type (
-	Record  = stream.Record
-	Header  = stream.Header
-	Batch   = stream.Batch
-	Task    = stream.Task
-	Commit  = stream.Commit
+	// Record is one input record.
+	Record = stream.Record
+	// Header is a record header.
+	Header = stream.Header
+	// Batch is a run of records of one topic and partition.
+	Batch = stream.Batch
+	// Task is what a core gets when it takes over a partition.
+	Task = stream.Task
+	// Commit is what a core learns when the runtime is about to commit.
+	Commit = stream.Commit
+	// Changes is what a core says at a commit.
 	Changes = stream.Changes
 )
 
@@ -39,16 +45,23 @@ type Warmer interface {
 	Warm(b *Batch) error
 }
 
+// Sizer is a Handler that knows about how many bytes its next Flush will hand over. The runtime then commits before they
+// exceed Config.CommitBytes.
+type Sizer interface{ Dirty() int }
+
 // Processor describes what runs. Its names are stable: they are the names of the group, the transactional ids and the
 // directory on disk.
 type Processor struct {
 	App       string   // application id: consumer group, transactional ids <App>-<instance>-<worker>
 	Inputs    []string // co-partitioned topics; partition p of all of them is task p
 	Changelog string   // compacted topic with the same number of partitions
-	Outputs   []string // topics that Changes.Emit may name, by index
-	DLQ       string   // topic of refused records. Defaults to App + ".dlq"
-	Schema    map[byte]uint32
-	New       func(Task) (Handler, error)
+	// Partitions is how many the topics must have. Defaults to what the first input has. Where keys are spread by a number
+	// of their own, such as events.Shards, give it: more partitions would be a silent change of what a task is.
+	Partitions int32
+	Outputs    []string // topics that Changes.Emit may name, by index
+	DLQ        string   // topic of refused records. Defaults to App + ".dlq"
+	Schema     map[byte]uint32
+	New        func(Task) (Handler, error)
 }
 
 var legalName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,200}$`)
@@ -84,6 +97,8 @@ var (
 	ErrTransactions = errors.New("brokers without transactions v2")
 	// ErrTopics: a topic is missing or has the wrong number of partitions.
 	ErrTopics = errors.New("topics do not fit")
+	// ErrInstance: another process runs under the same instance name.
+	ErrInstance = errors.New("instance name is taken")
 	// ErrForeign: the state directory belongs to another application.
 	ErrForeign = errors.New("state directory of another application")
 )

@@ -82,7 +82,7 @@ func (p *Producer) err() error {
 // copies copies key and value into one block of memory for many records: two allocations less for each.
 func (p *Producer) copies(key, value []byte) (k, v []byte) {
 	n := len(key) + len(value)
-	if n > producerBlock/4 {
+	if n == 0 || n > producerBlock/4 {
 		return clone(key), clone(value)
 	}
 	p.mu.Lock()

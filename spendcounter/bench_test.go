@@ -44,9 +44,11 @@ func newBenchLog(tb testing.TB, dist string, campaigns, events int) *benchLog {
 		if rng.IntN(100) == 0 {
 			typ = eventspb.EventType_EVENT_TYPE_CLICK
 		}
-		v := marshal(tb, &eventspb.AdEvent{EventId: fmt.Sprintf("%016x", i), Type: typ,
+		v := marshal(tb, &eventspb.AdEvent{
+			EventId: fmt.Sprintf("%016x", i), Type: typ,
 			Account: fmt.Sprintf("acct-%05d", k/10), Campaign: fmt.Sprintf("cmp-%07d", k), PriceMicros: rng.Int64N(5000),
-			Currency: "USD", BudgetDay: 20231114, EventMs: now - 20, IngestMs: now})
+			Currency: "USD", BudgetDay: 20231114, EventMs: now - 20, IngestMs: now,
+		})
 		b := l.batches[len(l.batches)-1]
 		b.Records = append(b.Records, stream.Record{Value: v, TimeMs: now})
 		l.ids = append(l.ids, v[2:18])

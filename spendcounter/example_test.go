@@ -23,8 +23,10 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	value, err := proto.Marshal(&eventspb.AdEvent{EventId: "e1", Type: eventspb.EventType_EVENT_TYPE_IMPRESSION,
-		Account: "acme", Campaign: "spring", PriceMicros: 1200, Currency: "EUR", EventMs: 1_700_000_000_000})
+	value, err := proto.Marshal(&eventspb.AdEvent{
+		EventId: "e1", Type: eventspb.EventType_EVENT_TYPE_IMPRESSION,
+		Account: "acme", Campaign: "spring", PriceMicros: 1200, Currency: "EUR", EventMs: 1_700_000_000_000,
+	})
 	if err != nil {
 		log.Fatal(err)
 	}

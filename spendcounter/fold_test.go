@@ -171,8 +171,10 @@ func TestTopicsCommute(t *testing.T) {
 
 // TestReadErrorsStop: state that cannot be read stops the counter for good, whatever comes after.
 func TestReadErrorsStop(t *testing.T) {
-	good := &eventspb.AdEvent{EventId: "e", Type: 1, Account: "a", Campaign: "c", PriceMicros: 5, Currency: "USD",
-		BudgetDay: 20240101, IngestMs: epochMs}
+	good := &eventspb.AdEvent{
+		EventId: "e", Type: 1, Account: "a", Campaign: "c", PriceMicros: 5, Currency: "USD",
+		BudgetDay: 20240101, IngestMs: epochMs,
+	}
 	key := AppendKey(nil, []byte("c"), []byte("a"), 20240101, 'U'<<16|'S'<<8|'D')
 	spend := func(change func(*eventspb.Spend)) []byte {
 		p := &eventspb.Spend{Account: "a", Campaign: "c", BudgetDay: 20240101, Currency: "USD"}

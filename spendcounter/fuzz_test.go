@@ -30,8 +30,10 @@ func FuzzFold(f *testing.F) {
 		c := mustNew(t, testConfig(), s)
 		b := &stream.Batch{Topic: topics[int(topic)%len(topics)], Partition: 3, NowMs: timeMs}
 		for i := range int64(3) {
-			b.Records = append(b.Records, stream.Record{Value: value, Offset: i, TimeMs: timeMs + i,
-				Headers: []stream.Header{{Key: OriginHeader, Value: origin}}})
+			b.Records = append(b.Records, stream.Record{
+				Value: value, Offset: i, TimeMs: timeMs + i,
+				Headers: []stream.Header{{Key: OriginHeader, Value: origin}},
+			})
 		}
 		if err := c.Fold(b); err != nil {
 			t.Fatal(err)

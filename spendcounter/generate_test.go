@@ -161,9 +161,11 @@ func (g *generator) event() *eventspb.AdEvent {
 }
 
 func (g *generator) adjustment() *eventspb.Adjustment {
-	a := &eventspb.Adjustment{ReferenceId: g.id(), Account: fmt.Sprintf("a%d", g.oneOf("account", 2)),
+	a := &eventspb.Adjustment{
+		ReferenceId: g.id(), Account: fmt.Sprintf("a%d", g.oneOf("account", 2)),
 		Campaign: fmt.Sprintf("c%d", g.oneOf("campaign", 6)), Micros: 1 + int64(g.oneOf("amount", 500)), Currency: "USD",
-		BudgetDay: 20231115, IngestMs: g.now, ServingDc: rapid.SampledFrom([]string{"", otherDC}).Draw(g.t, "serving")}
+		BudgetDay: 20231115, IngestMs: g.now, ServingDc: rapid.SampledFrom([]string{"", otherDC}).Draw(g.t, "serving"),
+	}
 	if g.sh.huge && g.oneOf("huge", 4) == 0 {
 		a.Micros = math.MaxInt64 / 2
 	}

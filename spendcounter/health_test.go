@@ -12,8 +12,10 @@ import (
 // feed folds one record whose own time is ms at wall time now.
 func feed(t *testing.T, c *Counter, s *store, topic string, ms, now int64, e *eventspb.AdEvent) {
 	t.Helper()
-	b := &stream.Batch{Topic: topic, Partition: 3, NowMs: now, Records: []stream.Record{{Value: marshal(t, e),
-		Offset: s.next[topic], TimeMs: ms, Headers: []stream.Header{{Key: OriginHeader, Value: AppendOrigin(nil, 3, s.next[topic])}}}}}
+	b := &stream.Batch{Topic: topic, Partition: 3, NowMs: now, Records: []stream.Record{{
+		Value:  marshal(t, e),
+		Offset: s.next[topic], TimeMs: ms, Headers: []stream.Header{{Key: OriginHeader, Value: AppendOrigin(nil, 3, s.next[topic])}},
+	}}}
 	if err := c.Fold(b); err != nil || len(b.Rejects) > 0 {
 		t.Fatal(err, b.Rejects)
 	}

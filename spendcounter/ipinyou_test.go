@@ -83,8 +83,10 @@ func TestRealFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := &eventspb.AdEvent{EventId: f[0] + "/i", Type: eventspb.EventType_EVENT_TYPE_IMPRESSION, Account: "ipinyou",
-			Campaign: f[1], PriceMicros: price * 10, Currency: "CNY", BudgetDay: int32(day), IngestMs: now}
+		e := &eventspb.AdEvent{
+			EventId: f[0] + "/i", Type: eventspb.EventType_EVENT_TYPE_IMPRESSION, Account: "ipinyou",
+			Campaign: f[1], PriceMicros: price * 10, Currency: "CNY", BudgetDay: int32(day), IngestMs: now,
+		}
 		add(e)
 		if f[4] == "1" {
 			e.EventId, e.Type, e.PriceMicros = f[0]+"/c", eventspb.EventType_EVENT_TYPE_CLICK, 0

@@ -11,7 +11,7 @@ import (
 
 // localState is the rings as they stand.
 func (c *Counter) localState() *spendpb.LocalState {
-	p := c.health.processing
+	p := &c.health.processing
 	s := &spendpb.LocalState{Processing: &spendpb.Ring{HeadMs: p.Head(), Seconds: p.Seconds(nil)}, AsOf: c.here()}
 	for i := range c.origins {
 		o := &c.origins[i]

@@ -1,6 +1,7 @@
 package spendcounter
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 
@@ -40,9 +41,11 @@ type recountSpend struct {
 }
 
 func newRecount(cfg Config) *recount {
-	return &recount{cfg: cfg, spend: map[string]*recountSpend{}, current: map[string]bool{}, old: map[string]bool{},
+	return &recount{
+		cfg: cfg, spend: map[string]*recountSpend{}, current: map[string]bool{}, old: map[string]bool{},
 		applied: map[string]int64{}, count: map[string]uint64{}, micros: map[string]*big.Int{}, lost: map[string]uint64{},
-		transportDuplicates: map[string]uint64{}, total: new(big.Int), refunded: new(big.Int)}
+		transportDuplicates: map[string]uint64{}, total: new(big.Int), refunded: new(big.Int),
+	}
 }
 
 func (m *recount) at(campaign, account string, day int32, currency string) *recountSpend {
@@ -52,8 +55,10 @@ func (m *recount) at(campaign, account string, day int32, currency string) *reco
 	}
 	key := string(AppendKey(nil, []byte(campaign), []byte(account), events.Day(day), c))
 	if m.spend[key] == nil {
-		m.spend[key] = &recountSpend{charged: map[string]*big.Int{}, refunded: map[string]*big.Int{},
-			count: map[string]map[eventspb.EventType]uint64{}}
+		m.spend[key] = &recountSpend{
+			charged: map[string]*big.Int{}, refunded: map[string]*big.Int{},
+			count: map[string]map[eventspb.EventType]uint64{},
+		}
 	}
 	return m.spend[key]
 }
@@ -95,10 +100,12 @@ func (m *recount) event(dc string, copied bool, rec *stream.Record) string {
 	if err := proto.Unmarshal(rec.Value, e); err != nil {
 		panic(err)
 	}
-	partition, offset := int32(0), int64(0)
+	from, offset := "", int64(0)
 	if copied {
+		var partition int32
 		partition, offset, _ = originOf(rec.Headers)
-		if next, ok := m.applied[dc+string(rune(partition))]; ok && offset < next {
+		from = fmt.Sprint(dc, "/", partition)
+		if next, ok := m.applied[from]; ok && offset < next {
 			m.transportDuplicates[dc]++
 			return ""
 		}
@@ -124,11 +131,10 @@ func (m *recount) event(dc string, copied bool, rec *stream.Record) string {
 		}
 	}
 	if copied {
-		key := dc + string(rune(partition))
-		if next, ok := m.applied[key]; ok {
+		if next, ok := m.applied[from]; ok {
 			m.lost[dc] += uint64(offset - next)
 		}
-		m.applied[key] = offset + 1
+		m.applied[from] = offset + 1
 	}
 	m.clock = clock
 	if beat {

@@ -14,13 +14,17 @@ import (
 )
 
 func goodEvent() *eventspb.AdEvent {
-	return &eventspb.AdEvent{EventId: "e1", Type: eventspb.EventType_EVENT_TYPE_IMPRESSION, Account: "a1", Campaign: "c1",
-		PriceMicros: 5, Currency: "USD", BudgetDay: 20231115, EventMs: epochMs, IngestMs: epochMs}
+	return &eventspb.AdEvent{
+		EventId: "e1", Type: eventspb.EventType_EVENT_TYPE_IMPRESSION, Account: "a1", Campaign: "c1",
+		PriceMicros: 5, Currency: "USD", BudgetDay: 20231115, EventMs: epochMs, IngestMs: epochMs,
+	}
 }
 
 func goodAdjustment() *eventspb.Adjustment {
-	return &eventspb.Adjustment{ReferenceId: "r1", Account: "a1", Campaign: "c1", Micros: 5, Currency: "USD",
-		BudgetDay: 20231115, IngestMs: epochMs}
+	return &eventspb.Adjustment{
+		ReferenceId: "r1", Account: "a1", Campaign: "c1", Micros: 5, Currency: "USD",
+		BudgetDay: 20231115, IngestMs: epochMs,
+	}
 }
 
 // reject is one bad record.
@@ -97,10 +101,14 @@ func rejects() []reject {
 		adj("NUL in serving dc", ReasonBadID, func(a *eventspb.Adjustment) { a.ServingDc = "\x00" }),
 		adj("future", ReasonFuture, func(a *eventspb.Adjustment) { a.IngestMs = epochMs + MaxAheadMs + 1 }),
 		adj("another shard's", ReasonWrongPartition, func(a *eventspb.Adjustment) { a.Account = "elsewhere" }),
-		{name: "garbage adjustment", reason: ReasonUndecodable, adjustment: func(*eventspb.Adjustment) {},
-			record: func(r *stream.Record) { r.Value = []byte{0xff} }},
-		{name: "large adjustment", reason: ReasonOversized, adjustment: func(*eventspb.Adjustment) {},
-			record: func(r *stream.Record) { r.Value = make([]byte, MaxValueBytes+1) }},
+		{
+			name: "garbage adjustment", reason: ReasonUndecodable, adjustment: func(*eventspb.Adjustment) {},
+			record: func(r *stream.Record) { r.Value = []byte{0xff} },
+		},
+		{
+			name: "large adjustment", reason: ReasonOversized, adjustment: func(*eventspb.Adjustment) {},
+			record: func(r *stream.Record) { r.Value = make([]byte, MaxValueBytes+1) },
+		},
 	}
 }
 
@@ -116,8 +124,10 @@ func TestEveryReason(t *testing.T) {
 				}
 				return 3
 			}
-			rec := stream.Record{Offset: 10, TimeMs: epochMs,
-				Headers: []stream.Header{{Key: OriginHeader, Value: AppendOrigin(nil, 3, 10)}}}
+			rec := stream.Record{
+				Offset: 10, TimeMs: epochMs,
+				Headers: []stream.Header{{Key: OriginHeader, Value: AppendOrigin(nil, 3, 10)}},
+			}
 			b := &stream.Batch{Topic: events.EventsTopic, Partition: 3, NowMs: epochMs}
 			if x.copied {
 				b.Topic = events.FromTopic(otherDC)

@@ -47,14 +47,20 @@ type snapshot struct {
 }
 
 func testConfig() Config {
-	return Config{DC: ownDC, Shard: anyShard, DuplicateWindow: 90 * time.Second, MaxIDs: 1 << 10, CacheEntries: 1 << 10,
-		Inputs: Inputs{Events: events.EventsTopic, Adjustments: events.AdjustmentsTopic,
-			Copied: map[string]string{events.FromTopic(otherDC): otherDC, events.FromTopic(thirdDC): thirdDC}}}
+	return Config{
+		DC: ownDC, Shard: anyShard, DuplicateWindow: 90 * time.Second, MaxIDs: 1 << 10, CacheEntries: 1 << 10,
+		Inputs: Inputs{
+			Events: events.EventsTopic, Adjustments: events.AdjustmentsTopic,
+			Copied: map[string]string{events.FromTopic(otherDC): otherDC, events.FromTopic(thirdDC): thirdDC},
+		},
+	}
 }
 
 func newRun(t *rapid.T, cfg Config, logs []*topicLog) *run {
-	r := &run{t: t, cfg: cfg, logs: logs, store: newStore(), now: epochMs, exact: true,
-		refused: map[*topicLog]map[int64]string{}}
+	r := &run{
+		t: t, cfg: cfg, logs: logs, store: newStore(), now: epochMs, exact: true,
+		refused: map[*topicLog]map[int64]string{},
+	}
 	r.c = mustNew(t, cfg, r.store)
 	for _, l := range logs {
 		r.refused[l] = map[int64]string{}

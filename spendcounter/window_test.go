@@ -71,8 +71,10 @@ func TestIDsOfAccountsAndAdjustmentsAreApart(t *testing.T) {
 	feed(t, c, s, events.EventsTopic, epochMs, epochMs, e)
 	a := goodAdjustment()
 	a.ReferenceId = e.EventId
-	b := &stream.Batch{Topic: events.AdjustmentsTopic, Partition: 3, Records: []stream.Record{{Value: marshal(t, a), TimeMs: epochMs},
-		{Value: marshal(t, a), Offset: 1, TimeMs: epochMs}}}
+	b := &stream.Batch{Topic: events.AdjustmentsTopic, Partition: 3, Records: []stream.Record{
+		{Value: marshal(t, a), TimeMs: epochMs},
+		{Value: marshal(t, a), Offset: 1, TimeMs: epochMs},
+	}}
 	if err := c.Fold(b); err != nil || len(b.Rejects) > 0 {
 		t.Fatal(err, b.Rejects)
 	}
@@ -138,12 +140,14 @@ func TestLargeBatches(t *testing.T) {
 		if rnd(10) == 0 {
 			e = beatAt(now)
 		}
-		l.recs = append(l.recs, stream.Record{Value: marshal(t, e), Offset: int64(i), TimeMs: now,
-			Headers: []stream.Header{{Key: OriginHeader, Value: AppendOrigin(nil, 3, origin)}}})
+		l.recs = append(l.recs, stream.Record{
+			Value: marshal(t, e), Offset: int64(i), TimeMs: now,
+			Headers: []stream.Header{{Key: OriginHeader, Value: AppendOrigin(nil, 3, origin)}},
+		})
 	}
 	m := newRecount(cfg)
 	for i := range l.recs {
-		m.event(l.dc, true, &l.recs[i])
+		m.event(l.dc, l.copied, &l.recs[i])
 	}
 	for _, size := range []int{1, 7, 511, 512, 513, 1024, 4000} {
 		s := newStore()

@@ -31,6 +31,7 @@ type dev struct {
 	cfg     *config.Config
 	noLoad  bool
 	rate    int64
+	port    int  // of the embedded Kafka; 0: choose
 	keep    bool // the data directory is the user's
 	broker  *embedded.Broker
 	node    *node
@@ -40,7 +41,6 @@ type dev struct {
 
 func newDevCmd(a *app) *cobra.Command {
 	d := &dev{a: a, started: time.Now()}
-	var port int
 	c := &cobra.Command{
 		Use:   "dev",
 		Short: "Runs everything in this process: an embedded Kafka, the spend counter, the API and a load generator",
@@ -48,18 +48,12 @@ func newDevCmd(a *app) *cobra.Command {
 			"Nothing needs to be installed. It keeps its data with --data-dir, else it forgets them. Ctrl-C stops it.",
 		Example: "  weir dev --data-dir ~/weir --rate 5000",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if d.rate < 0 || d.rate > 1_000_000 {
-				return usage(fmt.Sprintf("--rate %d is out of range", d.rate), "use 0 to 1000000 events a second")
-			}
-			d.keep = cmd.Flags().Changed("data-dir")
-			return d.run(cmd.Context(), port)
-		},
+		RunE:    d.command,
 	}
 	f := c.Flags()
 	f.BoolVar(&d.noLoad, "no-load", false, "produce no events; heartbeats go on")
 	f.Int64Var(&d.rate, "rate", 1000, "events a second of the load generator")
-	f.IntVar(&port, "kafka-port", 0, "port of the embedded Kafka (default: 9092 if it is free, else any)")
+	f.IntVar(&d.port, "kafka-port", 0, "port of the embedded Kafka (default: 9092 if it is free, else any)")
 	f.String("data-dir", "", "directory that keeps the data (default: a temporary one, removed at the end)")
 	f.String("listen", "", "address of the API (default: api.listen)")
 	f.String("ops-listen", "", "address of health and metrics (default: api.ops_listen)")
@@ -69,7 +63,15 @@ func newDevCmd(a *app) *cobra.Command {
 	return c
 }
 
-func (d *dev) run(ctx context.Context, port int) (err error) {
+func (d *dev) command(cmd *cobra.Command, _ []string) error {
+	if d.rate < 0 || d.rate > 1_000_000 {
+		return usage(fmt.Sprintf("--rate %d is out of range", d.rate), "use 0 to 1000000 events a second")
+	}
+	d.keep = cmd.Flags().Changed("data-dir")
+	return d.run(cmd.Context())
+}
+
+func (d *dev) run(ctx context.Context) (err error) {
 	if d.cfg, err = d.a.loadConfig(); err != nil {
 		return err
 	}
@@ -86,14 +88,15 @@ func (d *dev) run(ctx context.Context, port int) (err error) {
 	if d.log, err = obs.NewLogger(d.a.stderr, level, d.cfg.Log.Format); err != nil {
 		return fail(exitConfig, "cannot set up the log", err, "correct log.level and log.format")
 	}
-	if port == 0 && free(9092) {
-		port = 9092
+	if d.port == 0 && free(ctx, 9092) {
+		d.port = 9092
 	}
 	kafkaDir := ""
 	if d.keep {
 		kafkaDir = filepath.Join(d.cfg.DataDir, "kafka")
 	}
-	d.broker, err = embedded.Start(embedded.Config{DataDir: kafkaDir, Port: port, Topics: roles.Spend{DC: d.cfg.DC, Peers: d.cfg.Peers}.Topics(), Log: d.log})
+	//nolint:contextcheck // it lives until Close, which comes after everything that uses it has ended
+	d.broker, err = embedded.Start(embedded.Config{DataDir: kafkaDir, Port: d.port, Topics: roles.Spend{DC: d.cfg.DC, Peers: d.cfg.Peers}.Topics(), Log: d.log})
 	if err != nil {
 		return fail(0, "cannot start the embedded Kafka", err, "choose another --kafka-port, or another --data-dir")
 	}
@@ -114,8 +117,9 @@ func (d *dev) run(ctx context.Context, port int) (err error) {
 	return g.Wait()
 }
 
-func free(port int) bool {
-	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+func free(ctx context.Context, port int) bool {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	return err == nil && l.Close() == nil
 }
 

@@ -31,6 +31,9 @@ func newIngestCmd(a *app) *cobra.Command {
 			"  weir ingest - --format jsonl < events.jsonl",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if columns == "" {
+				return a.ingest(cmd, args[0], rejects, opt)
+			}
 			var err error
 			if opt.Map, err = ingest.ParseMap(columns); err != nil {
 				return usage(err.Error(), "write --map field=column,field=column; the fields are: "+strings.Join(ingest.Fields(), ", "))

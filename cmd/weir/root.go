@@ -19,6 +19,11 @@ func commands(a *app) []*cobra.Command {
 		newRunCmd(a),
 		newIngestCmd(a),
 		newSpendCmd(a),
+		newTopicsCmd(a),
+		newLagCmd(a),
+		newDLQCmd(a),
+		newDoctorCmd(a),
+		newBenchCmd(a),
 		newConfigCmd(a),
 		newVersionCmd(a),
 	}

@@ -40,7 +40,7 @@ func TestJSONLAccepts(t *testing.T) {
 		change(e)
 		return e
 	}
-	replace := func(old, new string) string { return strings.Replace(goodJSON, old, new, 1) }
+	replace := func(old, by string) string { return strings.Replace(goodJSON, old, by, 1) }
 	for _, c := range []struct {
 		name, text string
 		want       *eventspb.AdEvent
@@ -195,7 +195,6 @@ func FuzzJSONL(f *testing.F) {
 		}
 		e := row.Events[0]
 		for name, value := range want {
-			got := e.ProtoReflect().Get(e.ProtoReflect().Descriptor().Fields().ByName("event_id")).String()
 			fd := e.ProtoReflect().Descriptor().Fields().ByTextName(name)
 			if fd == nil {
 				t.Fatalf("accepted unknown field %q of %q", name, text)
@@ -203,7 +202,7 @@ func FuzzJSONL(f *testing.F) {
 			if value == nil || name == "type" || name == "budget_day" || value == "" {
 				continue
 			}
-			if got = e.ProtoReflect().Get(fd).String(); got != plain(value) {
+			if got := e.ProtoReflect().Get(fd).String(); got != plain(value) {
 				t.Fatalf("%s of %q is %q, want %q", name, text, got, plain(value))
 			}
 		}

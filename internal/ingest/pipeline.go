@@ -3,7 +3,6 @@ package ingest
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/weirhq/weir/events"
@@ -36,7 +35,7 @@ func (p *pipeline) rows(ctx context.Context) error {
 			p.report()
 		}
 		row, err := p.reader.Next()
-		if err == io.EOF {
+		if isEnd(err) {
 			return nil
 		}
 		if err != nil {
@@ -75,6 +74,7 @@ func (p *pipeline) produce(ctx context.Context, e *eventspb.AdEvent, derived boo
 		p.sum.Impressions++
 	case eventspb.EventType_EVENT_TYPE_CLICK:
 		p.sum.Clicks++
+	default: // the summary has no figure of its own for the other types
 	}
 	if sum, ok := events.AddMicros(p.sum.Micros, e.PriceMicros); ok {
 		p.sum.Micros = sum

@@ -2,7 +2,7 @@ package ingest
 
 import (
 	"bytes"
-	"io"
+	"errors"
 )
 
 // keptOfLongRow is how much of a row that is too long goes to the rejects, to recognise it by.
@@ -39,10 +39,10 @@ func (s *rows) next() (*rawRow, error) {
 			continue
 		}
 		s.begun = true
-		if err == errTooLong {
-			return s.tooLong()
-		}
 		if err != nil {
+			if errors.Is(err, errTooLong) {
+				return s.tooLong()
+			}
 			return nil, err
 		}
 		if !s.blank(trimEnd(s.in.bytes(n))) {
@@ -71,7 +71,7 @@ func (s *rows) cut(n int) (*rawRow, error) {
 	size, physical := n, 1
 	for odd := false; !odd; physical++ {
 		more, readErr := s.in.peek(size)
-		if readErr == io.EOF || readErr == errTooLong {
+		if isEnd(readErr) || errors.Is(readErr, errTooLong) {
 			return s.take(n, 1, errOpenQuote), nil
 		}
 		if readErr != nil {

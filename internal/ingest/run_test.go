@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"google.golang.org/protobuf/proto"
 
@@ -20,7 +22,6 @@ import (
 // memorySink keeps what it gets; nothing is safe before Flush.
 type memorySink struct {
 	values   [][]byte
-	micros   int64
 	acked    int64
 	failAt   int // Produce call that fails, from 1
 	flushErr error
@@ -213,6 +214,17 @@ func TestRunOnErrors(t *testing.T) {
 		}
 		sum, err := Run(t.Context(), r, &memorySink{}, noRejects(t), nil)
 		if err == nil || !strings.Contains(err.Error(), "behind line 2") || sum.Produced != 2 {
+			t.Errorf("%+v, %v", sum, err)
+		}
+	})
+	t.Run("input that wraps the end", func(t *testing.T) {
+		lost := iotest.ErrReader(fmt.Errorf("connection lost: %w", io.EOF))
+		r, err := NewReader(io.MultiReader(strings.NewReader(goodJSON+"\n"+goodJSON), lost), Options{Format: FormatJSONL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, err := Run(t.Context(), r, &memorySink{}, noRejects(t), nil)
+		if err == nil || !strings.Contains(err.Error(), "behind line 1: connection lost") || sum.Produced != 1 {
 			t.Errorf("%+v, %v", sum, err)
 		}
 	})

@@ -8,8 +8,8 @@ import (
 
 func TestParseTime(t *testing.T) {
 	china := shanghaiZone(t)
-	ms := func(y int, m time.Month, d, h, min, s, milli int, loc *time.Location) int64 {
-		return time.Date(y, m, d, h, min, s, milli*1e6, loc).UnixMilli()
+	ms := func(y int, m time.Month, d, h, minute, s, milli int, loc *time.Location) int64 {
+		return time.Date(y, m, d, h, minute, s, milli*1e6, loc).UnixMilli()
 	}
 	for _, c := range []struct {
 		text string

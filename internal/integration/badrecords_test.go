@@ -57,8 +57,10 @@ func TestBadRecords(t *testing.T) {
 	}
 	cl := c.client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	for i := range bad {
-		bad[i].record = &kgo.Record{Topic: events.EventsTopic, Partition: events.Shard("acct-000000"), Key: []byte("acct-000000"), Value: bad[i].value,
-			Headers: []kgo.RecordHeader{{Key: "trace", Value: []byte(strconv.Itoa(i))}}}
+		bad[i].record = &kgo.Record{
+			Topic: events.EventsTopic, Partition: events.Shard("acct-000000"), Key: []byte("acct-000000"), Value: bad[i].value,
+			Headers: []kgo.RecordHeader{{Key: "trace", Value: []byte(strconv.Itoa(i))}},
+		}
 		if err := cl.ProduceSync(t.Context(), bad[i].record).FirstErr(); err != nil {
 			t.Fatal(err)
 		}

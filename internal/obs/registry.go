@@ -63,7 +63,7 @@ func (r *Registry) Register(c prometheus.Collector) error {
 func (r *Registry) MustRegister(cs ...prometheus.Collector) {
 	for _, c := range cs {
 		if err := r.Register(c); err != nil {
-			panic(err)
+			panic(err) //nolint:forbidigo // the names are literals: the first start of a program shows it
 		}
 	}
 }
