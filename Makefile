@@ -2,6 +2,8 @@
 .POSIX:
 .PHONY: help build test test-short test-race sim fuzz bench lint fmt vet vuln generate generate-check verify ci clean docker-note
 
+# The client's mutexes must be visible to testing/synctest in the crash model, hence the tag in every test run.
+TAGS     = -tags synctests
 TOOL     = go tool -modfile=tools/go.mod
 # Packages, time limit of each, and further arguments of go test.
 PKGS     = ./...
@@ -21,19 +23,19 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
 build: ## compile bin/weir
-	go build -trimpath -o bin/weir ./cmd/weir
+	go build -o bin/weir ./cmd/weir
 
 test: docker-note ## run every test, those on containers too where a Docker engine answers
-	@$(TALLY) -count=1 -timeout $(TIMEOUT) $(ARGS) $(PKGS)
+	@$(TALLY) $(TAGS) -count=1 -timeout $(TIMEOUT) $(ARGS) $(PKGS)
 
 test-short: ## run the tests that take seconds
-	@$(TALLY) -count=1 -short -timeout 5m $(ARGS) $(PKGS)
+	@$(TALLY) $(TAGS) -count=1 -short -timeout 5m $(ARGS) $(PKGS)
 
 test-race: ## run the short tests of concurrent packages under the race detector
-	@BUBBLE_RUNS=$(RACERUNS) $(TALLY) -count=1 -short -race -timeout $(TIMEOUT) $(ARGS) $(RACE)
+	@BUBBLE_RUNS=$(RACERUNS) $(TALLY) $(TAGS) -count=1 -short -race -timeout $(TIMEOUT) $(ARGS) $(RACE)
 
 sim: ## crash and abort the runtime RUNS times (make sim RUNS=5000)
-	@BUBBLE_RUNS=$(RUNS) $(TALLY) -count=1 -timeout 60m -run '^TestCrashes$$' $(ARGS) ./processors/...
+	@BUBBLE_RUNS=$(RUNS) $(TALLY) $(TAGS) -count=1 -timeout 60m -run '^TestCrashes$$' $(ARGS) ./processors/...
 
 fuzz: ## fuzz every fuzz target for FUZZTIME
 	@find . -name '*_test.go' -exec grep -l '^func Fuzz' {} + | sort | while read -r file; do \

@@ -46,7 +46,7 @@ func (a *access) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		a.done(proc, r, sw, o, time.Since(begin))
 		if v != nil { // the answer is half written: only cutting the connection tells the caller
-			panic(http.ErrAbortHandler)
+			panic(http.ErrAbortHandler) //nolint:forbidigo // net/http has no other way to cut it
 		}
 	}()
 	a.next.ServeHTTP(sw, r.WithContext(context.WithValue(r.Context(), outcomeKey{}, o)))

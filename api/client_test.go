@@ -72,8 +72,11 @@ func TestClientErrors(t *testing.T) {
 		code  connect.Code
 		texts []string
 	}{
-		"nobody": {ClientConfig{Server: nobody}, connect.CodeUnavailable,
-			[]string{"no weir answers at " + nobody, "`weir dev`", "--server"}},
+		"nobody": {
+			ClientConfig{Server: nobody},
+			connect.CodeUnavailable,
+			[]string{"no weir answers at " + nobody, "`weir dev`", "--server"},
+		},
 		"another program": {ClientConfig{Server: web.URL}, connect.CodeUnimplemented, []string{"not as a weir does", "--server"}},
 		"redirect":        {ClientConfig{Server: redirect.URL}, connect.CodeUnknown, []string{"not as a weir does"}},
 		"hangs up":        {ClientConfig{Server: hangUp.URL}, connect.CodeUnavailable, []string{"--server"}},
@@ -84,8 +87,11 @@ func TestClientErrors(t *testing.T) {
 		"other scheme":    {ClientConfig{Server: "ftp://127.0.0.1"}, connect.CodeInvalidArgument, []string{"not an address"}},
 		"user in URL":     {ClientConfig{Server: "http://me:secret@127.0.0.1"}, connect.CodeInvalidArgument, []string{"user name"}},
 		"token in clear":  {ClientConfig{Server: "weir.example:8080", Token: token}, connect.CodeInvalidArgument, []string{"https://"}},
-		"unknown name": {ClientConfig{Server: "weir.example", Transport: failing{&net.DNSError{Err: "no such host", Name: "weir.example", IsNotFound: true}}},
-			connect.CodeUnavailable, []string{"cannot be resolved (no such host)"}},
+		"unknown name": {
+			ClientConfig{Server: "weir.example", Transport: failing{&net.DNSError{Err: "no such host", Name: "weir.example", IsNotFound: true}}},
+			connect.CodeUnavailable,
+			[]string{"cannot be resolved (no such host)"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cl := NewClientWith(c.cfg)

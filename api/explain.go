@@ -54,6 +54,7 @@ func (c *Client) unreached(err error, took time.Duration) string {
 	case connect.CodeUnimplemented, connect.CodeUnknown, connect.CodeInternal:
 		return fmt.Sprintf("%s answers, but not as a weir does (%v): check that --server is the data listener of one, and http:// or https:// as it needs",
 			c.server, err)
+	default: // a code that says by itself what went wrong
+		return fmt.Sprintf("the call to %s failed (%v): check --server and try again", c.server, err)
 	}
-	return fmt.Sprintf("the call to %s failed (%v): check --server and try again", c.server, err)
 }

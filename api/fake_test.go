@@ -120,8 +120,10 @@ func config() Config {
 			partition: 5,
 			records:   []*eventspb.Spend{record(20131020, "local", 10, 1), record(20131019, "local", 30, 2), record(20131021, "east", 2, 0)},
 			shards: []*eventspb.SpendHistogram{
-				{WriterDc: "local", Shard: 7, Sequence: 9, TimestampMs: 1700000000000, ApproxCount: 60, WrittenAtMs: 1700000000100,
-					Origins: []*eventspb.OriginHealth{{Dc: "east", CumulativeCount: 5, CumulativeMicros: 50, Lost: 1}, {Dc: "local", CumulativeCount: 7, CumulativeMicros: 70}}},
+				{
+					WriterDc: "local", Shard: 7, Sequence: 9, TimestampMs: 1700000000000, ApproxCount: 60, WrittenAtMs: 1700000000100,
+					Origins: []*eventspb.OriginHealth{{Dc: "east", CumulativeCount: 5, CumulativeMicros: 50, Lost: 1}, {Dc: "local", CumulativeCount: 7, CumulativeMicros: 70}},
+				},
 				{WriterDc: "local", Shard: 3, WrittenAtMs: 1700000000100},
 			},
 		},

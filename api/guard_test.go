@@ -147,7 +147,7 @@ func TestAbortedAnswer(t *testing.T) {
 		panic("boom")
 	})}
 	defer func() {
-		if v := recover(); v != http.ErrAbortHandler { //nolint:errorlint // net/http compares with == too
+		if v := recover(); v != http.ErrAbortHandler { // net/http compares with == too
 			t.Errorf("panicked with %v, want http.ErrAbortHandler", v)
 		}
 	}()

@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/internal/obs"
 )
 
@@ -94,7 +95,11 @@ func TestSlowCallers(t *testing.T) {
 				go func() {
 					defer close(written)
 					_, err := io.WriteString(conn, c.send)
-					for err == nil && c.drip != "" {
+					for i := 0; err == nil && c.drip != ""; i++ {
+						if i == 600 { // the limit failed: end the test and not the patience of its reader
+							conn.Close()
+							return
+						}
 						<-time.After(time.Second) // virtual
 						_, err = io.WriteString(conn, c.drip)
 					}
@@ -111,6 +116,67 @@ func TestSlowCallers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestLongWait waits longer than a body may take to arrive: that limit must not end a question that was read.
+func TestLongWait(t *testing.T) {
+	waiting := func() Config {
+		cfg := config()
+		cfg.Spend.(*fakeSpend).wait = func(ctx context.Context, _ string) error {
+			select {
+			case <-time.After(readTimeout + 20*time.Second):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return cfg
+	}
+	bubble(t, waiting, func(t *testing.T, l *pipeListener, _ *obs.Registry) {
+		for _, protocol := range []func(*http.Protocols){
+			func(p *http.Protocols) { p.SetHTTP1(true) },
+			func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) },
+		} {
+			p := new(http.Protocols)
+			protocol(p)
+			tr := &http.Transport{Protocols: p, DialContext: func(context.Context, string, string) (net.Conn, error) { return l.dial(), nil }}
+			cl := NewClientWith(ClientConfig{Server: "127.0.0.1:8080", Transport: tr})
+			begin := time.Now()
+			res, err := cl.GetSpend(t.Context(), &weirpb.GetSpendRequest{Campaign: "c1", Wait: true})
+			if err != nil || res.GetChargedMicros() != 42000 {
+				t.Errorf("%s: %v, %v after %s", p, res, err, time.Since(begin))
+			}
+			cl.Close()
+		}
+	})
+}
+
+// TestStuckRequest stops with a request that does not heed the end of its context: Run names it and returns all the
+// same, within its limits.
+func TestStuckRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := config()
+		inside, release := make(chan struct{}), make(chan struct{})
+		cfg.Spend.(*fakeSpend).during = func(context.Context) { close(inside); <-release }
+		s := mustNew(t, cfg)
+		data, ops := newPipeListener(), newPipeListener()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.serve(ctx, data, ops) }()
+		conn := data.dial()
+		go func() { _, _ = io.WriteString(conn, askHead+"Content-Length: 17\r\n\r\n"+`{"campaign":"c1"}`) }()
+		<-inside
+		begin := time.Now()
+		cancel()
+		if err := <-done; err == nil || !strings.Contains(err.Error(), "1 requests on the data listener did not end") {
+			t.Errorf("serve: %v", err)
+		}
+		if took := time.Since(begin); took > s.cfg.ShutdownLimit+cutGrace {
+			t.Errorf("the stop took %s", took)
+		}
+		close(release)
+		conn.Close()
+	})
 }
 
 // TestConnectionLimit opens one connection more than allowed: it is closed at once and counted, the others work, and

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"connectrpc.com/connect"
 
 	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/events"
 )
 
 // spendService answers weir.v1.SpendService from a SpendSource.
@@ -78,25 +76,26 @@ func (s *spendService) notFound(ctx context.Context, q question, read []*weirpb.
 	return withAsOf(err, read)
 }
 
-// asOfText names the place up to which each partition was read: "partition 5 (ads.events@1234)".
+// asOfText says in a few words how far was read: "24 partitions (ads.events furthest in partition 4, up to offset
+// 1234)". The offset is the next one, so not included. All topics of each partition are in the error's details.
 func asOfText(read []*weirpb.AsOf) string {
-	var b strings.Builder
-	for i, at := range read {
-		if i == maxListed {
-			fmt.Fprintf(&b, " and %d more partitions", len(read)-i)
-			break
+	var most *weirpb.AsOf // nil: no partition says how far it is
+	for _, at := range read {
+		next, ok := at.GetNextOffsets()[events.EventsTopic]
+		if ok && (most == nil || next > most.GetNextOffsets()[events.EventsTopic]) {
+			most = at
 		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "partition %d (", at.GetPartition())
-		for j, topic := range slices.Sorted(maps.Keys(at.GetNextOffsets())) {
-			if j > 0 {
-				b.WriteByte(' ')
-			}
-			fmt.Fprintf(&b, "%s@%d", topic, at.GetNextOffsets()[topic])
-		}
-		b.WriteByte(')')
 	}
-	return b.String()
+	partitions := fmt.Sprintf("%d partitions", len(read))
+	if len(read) == 1 {
+		partitions = fmt.Sprintf("partition %d", read[0].GetPartition())
+	}
+	if most == nil {
+		return partitions
+	}
+	furthest := ""
+	if len(read) > 1 {
+		furthest = fmt.Sprintf(" furthest in partition %d,", most.GetPartition())
+	}
+	return fmt.Sprintf("%s (%s%s up to offset %d)", partitions, events.EventsTopic, furthest, most.GetNextOffsets()[events.EventsTopic])
 }

@@ -34,11 +34,16 @@ func TestGetSpend(t *testing.T) {
 		"all days": {`{"campaign":"c1"}`, &weirpb.GetSpendResponse{
 			Campaign: "c1", Account: "a1", Day: "all", Currency: "CNY", ChargedMicros: 42000, RefundedMicros: 21,
 			Impressions: 42, Clicks: 3, Events: 45, Duplicates: 6, AsOf: asOf(201310210),
-			Days: []*weirpb.DaySpend{day19, {Day: "2013-10-20", ChargedMicros: 10000, RefundedMicros: 7, Events: 11},
-				{Day: "2013-10-21", ChargedMicros: 2000, RefundedMicros: 7, Events: 2}},
+			Days: []*weirpb.DaySpend{
+				day19,
+				{Day: "2013-10-20", ChargedMicros: 10000, RefundedMicros: 7, Events: 11},
+				{Day: "2013-10-21", ChargedMicros: 2000, RefundedMicros: 7, Events: 2},
+			},
 			EventsByType: map[string]uint64{"impression": 42, "click": 3},
-			ByDc: []*weirpb.DcSpend{{ServingDc: "east", ChargedMicros: 2000, RefundedMicros: 7, Events: 2},
-				{ServingDc: "local", ChargedMicros: 40000, RefundedMicros: 14, Events: 43}},
+			ByDc: []*weirpb.DcSpend{
+				{ServingDc: "east", ChargedMicros: 2000, RefundedMicros: 7, Events: 2},
+				{ServingDc: "local", ChargedMicros: 40000, RefundedMicros: 14, Events: 43},
+			},
 		}},
 		"one day, everything named": {`{"campaign":"c1","account":"a1","currency":"CNY","day":"2013-10-19","wait":true}`, &weirpb.GetSpendResponse{
 			Campaign: "c1", Account: "a1", Day: "2013-10-19", Currency: "CNY", ChargedMicros: 30000, RefundedMicros: 7,
@@ -80,39 +85,70 @@ func TestGetSpendErrors(t *testing.T) {
 		"currency":         {nil, `{"campaign":"c1","currency":"yen"}`, "invalid_argument", []string{`currency "yen"`, "USD"}},
 		"id too long":      {nil, `{"campaign":"` + strings.Repeat("c", maxIDBytes+1) + `"}`, "invalid_argument", []string{"4097 bytes"}},
 		"not JSON":         {nil, `{"campaign":`, "invalid_argument", nil},
-		"unknown campaign": {nil, `{"campaign":"c9"}`, "not_found",
-			[]string{`campaign "c9"`, "in datacentre local", "partition 5 (ads.events@1234)", "check the id", "--wait"}},
+		"unknown campaign": {
+			nil, `{"campaign":"c9"}`, "not_found",
+			[]string{`campaign "c9"`, "in datacentre local", "as of partition 5 (ads.events up to offset 1234):", "check the id", "--wait"},
+		},
 		"unknown in account": {nil, `{"campaign":"c1","account":"a9"}`, "not_found", []string{`campaign "c1" of account "a9"`}},
 		"no such day":        {nil, `{"campaign":"c1","day":"2013-10-22"}`, "not_found", []string{"2013-10-22", "from 2013-10-19 to 2013-10-21 (3 days)"}},
 		"no such currency":   {nil, `{"campaign":"c1","currency":"USD"}`, "not_found", []string{"no spend in USD", `"CNY"`}},
-		"two accounts": {&fakeSpend{records: other(func(s *eventspb.Spend) { s.Account = "a2" })}, `{"campaign":"c1","day":"2013-10-19"}`,
-			"failed_precondition", []string{`2 accounts ("a1", "a2")`, "--account"}},
-		"two currencies": {&fakeSpend{records: other(func(s *eventspb.Spend) { s.Currency = "USD" })}, `{"campaign":"c1","day":"2013-10-19"}`,
-			"failed_precondition", []string{`2 currencies ("CNY", "USD")`, "--currency"}},
-		"restoring": {&fakeSpend{err: fmt.Errorf("look up: %w", &PartitionsError{Gaps: []PartitionGap{{3, "restoring", "42 % done"}, {4, "elsewhere", ""}}})},
-			`{"campaign":"c1"}`, "unavailable", []string{"partition 3 is restoring (42 % done), partition 4 is elsewhere", "try again"}},
+		"two accounts": {
+			&fakeSpend{records: other(func(s *eventspb.Spend) { s.Account = "a2" })}, `{"campaign":"c1","day":"2013-10-19"}`,
+			"failed_precondition",
+			[]string{`2 accounts ("a1", "a2")`, "--account"},
+		},
+		"two currencies": {
+			&fakeSpend{records: other(func(s *eventspb.Spend) { s.Currency = "USD" })}, `{"campaign":"c1","day":"2013-10-19"}`,
+			"failed_precondition",
+			[]string{`2 currencies ("CNY", "USD")`, "--currency"},
+		},
+		"restoring": {
+			&fakeSpend{err: fmt.Errorf("look up: %w", &PartitionsError{Gaps: []PartitionGap{{3, "restoring", "42 % done"}, {4, "elsewhere", ""}}})},
+			`{"campaign":"c1"}`, "unavailable",
+			[]string{"partition 3 is restoring (42 % done), partition 4 is elsewhere", "try again"},
+		},
 		"nothing readable": {&fakeSpend{noAsOf: true}, `{"campaign":"c1"}`, "unavailable", []string{"no partition is readable", "/readyz"}},
-		"wait too long": {&fakeSpend{wait: func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }},
-			`{"campaign":"c1","wait":true}`, "deadline_exceeded", []string{"not folded yet", "weir lag"}},
-		"wait, restoring": {&fakeSpend{wait: func(context.Context, string) error {
-			return &PartitionsError{Gaps: []PartitionGap{{Partition: 3, State: "restoring"}}}
-		}},
-			`{"campaign":"c1","wait":true}`, "unavailable", []string{"partition 3 is restoring"}},
+		"wait too long": {
+			&fakeSpend{wait: func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }},
+			`{"campaign":"c1","wait":true}`, "deadline_exceeded",
+			[]string{"not folded yet", "weir lag"},
+		},
+		"wait, restoring": {
+			&fakeSpend{wait: func(context.Context, string) error {
+				return &PartitionsError{Gaps: []PartitionGap{{Partition: 3, State: "restoring"}}}
+			}},
+			`{"campaign":"c1","wait":true}`, "unavailable",
+			[]string{"partition 3 is restoring"},
+		},
 		"slow source":  {&fakeSpend{err: context.DeadlineExceeded}, `{"campaign":"c1"}`, "deadline_exceeded", []string{"ask again"}},
 		"caller left":  {&fakeSpend{err: context.Canceled}, `{"campaign":"c1"}`, "canceled", []string{"ask again"}},
 		"broken store": {&fakeSpend{err: errors.New("block 7 is corrupt")}, `{"campaign":"c1"}`, "internal", []string{"block 7 is corrupt", "logs"}},
-		"wrong campaign": {&fakeSpend{everyone: true, records: []*eventspb.Spend{record(20131019, "local", 1, 0)}}, `{"campaign":"c2"}`,
-			"internal", []string{`asked for campaign "c2"`, "report"}},
-		"wrong account": {&fakeSpend{everyone: true, records: []*eventspb.Spend{record(20131019, "local", 1, 0)}}, `{"campaign":"c1","account":"a2"}`,
-			"internal", []string{`asked for account "a2"`}},
-		"one record twice": {&fakeSpend{records: []*eventspb.Spend{record(20131019, "local", 1, 0), record(20131019, "local", 1, 0)}}, `{"campaign":"c1"}`,
-			"internal", []string{"2013-10-19, CNY twice"}},
+		"wrong campaign": {
+			&fakeSpend{everyone: true, records: []*eventspb.Spend{record(20131019, "local", 1, 0)}}, `{"campaign":"c2"}`,
+			"internal",
+			[]string{`asked for campaign "c2"`, "report"},
+		},
+		"wrong account": {
+			&fakeSpend{everyone: true, records: []*eventspb.Spend{record(20131019, "local", 1, 0)}}, `{"campaign":"c1","account":"a2"}`,
+			"internal",
+			[]string{`asked for account "a2"`},
+		},
+		"one record twice": {
+			&fakeSpend{records: []*eventspb.Spend{record(20131019, "local", 1, 0), record(20131019, "local", 1, 0)}}, `{"campaign":"c1"}`,
+			"internal",
+			[]string{"2013-10-19, CNY twice"},
+		},
 		"no as-of": {&fakeSpend{noAsOf: true, records: []*eventspb.Spend{record(20131019, "local", 1, 0)}}, `{"campaign":"c1"}`, "internal", []string{"as-of"}},
 		"panic":    {&fakeSpend{during: func(context.Context) { panic("boom") }}, `{"campaign":"c1"}`, "internal", []string{"api.panic"}},
-		"micros overflow": {&fakeSpend{records: other(huge)}, `{"campaign":"c1"}`, "out_of_range",
-			[]string{"charged_micros", "day by day"}},
-		"count overflow": {&fakeSpend{records: other(func(s *eventspb.Spend) { s.ByDc[0].Events[0].Count = math.MaxUint64 })}, `{"campaign":"c1"}`,
-			"out_of_range", []string{"events"}},
+		"micros overflow": {
+			&fakeSpend{records: other(huge)}, `{"campaign":"c1"}`, "out_of_range",
+			[]string{"charged_micros", "day by day"},
+		},
+		"count overflow": {
+			&fakeSpend{records: other(func(s *eventspb.Spend) { s.ByDc[0].Events[0].Count = math.MaxUint64 })}, `{"campaign":"c1"}`,
+			"out_of_range",
+			[]string{"events"},
+		},
 		"body too large": {nil, `{"campaign":"` + strings.Repeat("c", maxBodyBytes) + `"}`, "resource_exhausted", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,8 +185,10 @@ func TestGetSpendErrors(t *testing.T) {
 // TestOverflowDayByDay shows that what does not fit as a sum is still answered in parts, as the error says.
 func TestOverflowDayByDay(t *testing.T) {
 	cfg := config()
-	cfg.Spend = &fakeSpend{records: []*eventspb.Spend{record(20131019, "local", 1, 0),
-		with(record(20131020, "local", 1, 0), func(s *eventspb.Spend) { s.ByDc[0].ChargedMicros = math.MaxInt64 })}}
+	cfg.Spend = &fakeSpend{records: []*eventspb.Spend{
+		record(20131019, "local", 1, 0),
+		with(record(20131020, "local", 1, 0), func(s *eventspb.Spend) { s.ByDc[0].ChargedMicros = math.MaxInt64 }),
+	}}
 	status, body := post(t, mustNew(t, cfg).dataHandler(), getSpend, `{"campaign":"c1","day":"2013-10-20"}`)
 	if status != http.StatusOK || !strings.Contains(body, `"9223372036854775807"`) {
 		t.Errorf("%d %s", status, body)
@@ -172,5 +210,30 @@ func TestWaitAsksForTheAccount(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{"", "a1"}, asked); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestAsOfText keeps it short however many partitions and topics were read.
+func TestAsOfText(t *testing.T) {
+	at := func(partition int32, next map[string]int64) *weirpb.AsOf {
+		return &weirpb.AsOf{Partition: partition, NextOffsets: next}
+	}
+	var all []*weirpb.AsOf
+	for i := range int32(24) {
+		all = append(all, at(i, map[string]int64{
+			"ads.events": int64(660_471 - (i-4)*(i-4)), "ads.events.from.dc-b": math.MaxInt64, "ads.adjustments": 7,
+		}))
+	}
+	for want, read := range map[string][]*weirpb.AsOf{
+		"24 partitions (ads.events furthest in partition 4, up to offset 660471)": all,
+		"partition 7 (ads.events up to offset 660462)":                            all[7:8],
+		"partition 3 (ads.events up to offset 0)":                                 {at(3, map[string]int64{"ads.events": 0})},
+		"2 partitions (ads.events furthest in partition 9, up to offset 0)":       {at(3, nil), at(9, map[string]int64{"ads.events": 0})},
+		"partition 3":  {at(3, map[string]int64{"ads.adjustments": 7})}, // unknown is not 0
+		"2 partitions": {at(3, nil), at(4, nil)},
+	} {
+		if got := asOfText(read); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

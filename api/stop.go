@@ -22,14 +22,19 @@ const cutGrace = 2 * time.Second
 // stop closes the listener, waits for its requests until limit ends, then cuts them. Shutdown alone would not do: when
 // its time is over it leaves handlers running.
 func (s *Server) stop(limit context.Context, t stopped) error {
-	if err := t.srv.Shutdown(limit); err == nil {
-		<-t.gate.close() // no connection is left, so this is at once
-		return nil
-	}
+	err := t.srv.Shutdown(limit)
 	idle := t.gate.close()
+	if err == nil {
+		// No connection is left, but over HTTP/2 a request outlives the connection of a caller who went away.
+		select {
+		case <-idle:
+			return nil
+		case <-limit.Done():
+		}
+	}
 	s.log.Warn().Str("listener", t.name).Int("requests", t.gate.len()).Msg("api.cut")
-	t.cut()
-	err := t.srv.Close()
+	t.cut() // Close alone ends the contexts only of requests whose body was read to its end
+	err = t.srv.Close()
 	grace := time.NewTimer(cutGrace)
 	defer grace.Stop()
 	select {

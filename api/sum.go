@@ -24,8 +24,10 @@ type sum struct {
 
 func newSum(campaign, account, currency string) *sum {
 	return &sum{
-		out: &weirpb.GetSpendResponse{Campaign: campaign, Account: account, Currency: currency,
-			EventsByType: map[string]uint64{}},
+		out: &weirpb.GetSpendResponse{
+			Campaign: campaign, Account: account, Currency: currency,
+			EventsByType: map[string]uint64{},
+		},
 		byDC: map[string]*weirpb.DcSpend{},
 	}
 }

@@ -101,7 +101,7 @@ func (t *tally) answer() (*weirpb.GetSpendResponse, error) {
 	for _, d := range days {
 		sum.addDay(byDay[d])
 	}
-	sum.out.AsOf = proto.Clone(a.asOf).(*weirpb.AsOf)
+	sum.out.AsOf = proto.CloneOf(a.asOf)
 	sum.out.AsOf.EventMs = sum.eventMs
 	return sum.done()
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -65,8 +66,10 @@ func TestTallyAgainstRecount(t *testing.T) {
 		days := rapid.SliceOfNDistinct(rapid.Int32Range(20130101, 20130131), 1, 6, rapid.ID[int32]).Draw(t, "days")
 		var records []*eventspb.Spend
 		for _, d := range days {
-			r := &eventspb.Spend{Account: "a1", Campaign: "c1", BudgetDay: d, Currency: "CNY",
-				Duplicates: counts.Draw(t, "duplicates"), AsOfMs: rapid.Int64Range(1, 1e13).Draw(t, "ms")}
+			r := &eventspb.Spend{
+				Account: "a1", Campaign: "c1", BudgetDay: d, Currency: "CNY",
+				Duplicates: counts.Draw(t, "duplicates"), AsOfMs: rapid.Int64Range(1, 1e13).Draw(t, "ms"),
+			}
 			for _, dc := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"east", "local", "west"}), rapid.ID[string]).Draw(t, "dcs") {
 				by := &eventspb.SpendByDC{ServingDc: dc, ChargedMicros: micros.Draw(t, "charged"), RefundedMicros: micros.Draw(t, "refunded")}
 				for _, ty := range rapid.SliceOfNDistinct(rapid.Int32Range(1, 20), 0, 3, rapid.ID[int32]).Draw(t, "types") {
@@ -152,8 +155,8 @@ func TestErrorListsAreBounded(t *testing.T) {
 		names = append(names, "campaign")
 		read = append(read, &weirpb.AsOf{Partition: int32(i)})
 	}
-	for _, text := range []string{e.Error(), listed(names), asOfText(read)} {
-		if len(text) > 500 || !slices.Contains([]string{text[len(text)-4:], text[len(text)-10:]}, "more") && text[len(text)-10:] != "partitions" {
+	for _, text := range []string{e.Error(), listed(names)} {
+		if len(text) > 500 || !strings.HasSuffix(text, " more") {
 			t.Errorf("%d bytes: %.600s", len(text), text)
 		}
 	}

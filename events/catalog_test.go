@@ -31,8 +31,10 @@ func TestCatalogNames(t *testing.T) {
 			t.Errorf("%s: key %q, doc %q", topic.Name, topic.Key, topic.Doc)
 		}
 	}
-	for _, name := range []string{"ads.events", "ads.adjustments", "spend.by.eu-west-1", "spend.health", "spendcounter.dlq",
-		"ads.events.from.us-east-1", "ads.events.from.ap-south-1"} {
+	for _, name := range []string{
+		"ads.events", "ads.adjustments", "spend.by.eu-west-1", "spend.health", "spendcounter.dlq",
+		"ads.events.from.us-east-1", "ads.events.from.ap-south-1",
+	} {
 		if !seen[name] {
 			t.Errorf("%s is missing", name)
 		}
@@ -113,9 +115,11 @@ func TestValidateDC(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for dc, why := range map[string]string{"": "empty", "EU": "other characters", "eu_west": "other characters", "eu.west": "other characters",
+	for dc, why := range map[string]string{
+		"": "empty", "EU": "other characters", "eu_west": "other characters", "eu.west": "other characters",
 		"eu west": "other characters", "zürich": "other characters", "a\xff": "other characters", "1a": "begin", "-a": "begin", "a-": "dash",
-		strings.Repeat("x", 33): "longer"} {
+		strings.Repeat("x", 33): "longer",
+	} {
 		if err := ValidateDC(dc); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%q: %v, want an error with %q", dc, err, why)
 		}

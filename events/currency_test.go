@@ -32,8 +32,10 @@ func TestCurrencyList(t *testing.T) {
 }
 
 func TestCurrencyExponent(t *testing.T) {
-	for code, want := range map[string]int{"CNY": 2, "USD": 2, "EUR": 2, "JPY": 0, "KRW": 0, "ISK": 0, "KWD": 3, "TND": 3, "CLF": 4, "UYW": 4,
-		"AED": 2, "ZWG": 2, "XCG": 2, "XAD": 2} {
+	for code, want := range map[string]int{
+		"CNY": 2, "USD": 2, "EUR": 2, "JPY": 0, "KRW": 0, "ISK": 0, "KWD": 3, "TND": 3, "CLF": 4, "UYW": 4,
+		"AED": 2, "ZWG": 2, "XCG": 2, "XAD": 2,
+	} {
 		c, err := ParseCurrency(code)
 		if err != nil {
 			t.Errorf("%s: %v", code, err)
@@ -64,8 +66,10 @@ func TestParseCurrencyRefuses(t *testing.T) {
 }
 
 func TestCurrencyString(t *testing.T) {
-	for c, want := range map[Currency]string{0: "", CurrencyInvalid: "invalid", 'C'<<16 | 'N'<<8 | 'Y': "CNY", 1: "invalid",
-		1<<24 | 'C'<<16 | 'N'<<8 | 'Y': "invalid", 'A'<<16 | 'B'<<8 | 'C': "ABC", 'a'<<16 | 'b'<<8 | 'c': "invalid"} {
+	for c, want := range map[Currency]string{
+		0: "", CurrencyInvalid: "invalid", 'C'<<16 | 'N'<<8 | 'Y': "CNY", 1: "invalid",
+		1<<24 | 'C'<<16 | 'N'<<8 | 'Y': "invalid", 'A'<<16 | 'B'<<8 | 'C': "ABC", 'a'<<16 | 'b'<<8 | 'c': "invalid",
+	} {
 		if c.String() != want {
 			t.Errorf("%#x: %q, want %q", uint32(c), c, want)
 		}

@@ -130,6 +130,7 @@ func protowireDecode(v *View, b []byte) error {
 	}
 	return nil
 }
+
 func (v *View) setString(tag uint64, s []byte) {
 	switch tag {
 	case tagEventID:

@@ -18,7 +18,8 @@ import (
 func sameAsGenerated(t interface {
 	Helper()
 	Fatalf(string, ...any)
-}, b []byte) error {
+}, b []byte,
+) error {
 	t.Helper()
 	var m eventspb.AdEvent
 	wantErr := proto.Unmarshal(b, &m)

@@ -25,8 +25,13 @@ func TestAddMicrosEdges(t *testing.T) {
 		a, b, sum int64
 		ok        bool
 	}{
-		{0, 0, 0, true}, {math.MaxInt64, 0, math.MaxInt64, true}, {math.MaxInt64, 1, 0, false}, {math.MinInt64, -1, 0, false},
-		{math.MinInt64, math.MaxInt64, -1, true}, {math.MinInt64, math.MinInt64, 0, false}, {math.MaxInt64 - 5, 5, math.MaxInt64, true},
+		{0, 0, 0, true},
+		{math.MaxInt64, 0, math.MaxInt64, true},
+		{math.MaxInt64, 1, 0, false},
+		{math.MinInt64, -1, 0, false},
+		{math.MinInt64, math.MaxInt64, -1, true},
+		{math.MinInt64, math.MinInt64, 0, false},
+		{math.MaxInt64 - 5, 5, math.MaxInt64, true},
 	} {
 		if sum, ok := AddMicros(c.a, c.b); sum != c.sum || ok != c.ok {
 			t.Errorf("%d + %d = %d %v, want %d %v", c.a, c.b, sum, ok, c.sum, c.ok)

@@ -39,6 +39,8 @@ const (
 	app   = "ledger"
 )
 
+func inputs() []string { return []string{"in", "in2"} }
+
 // ledger is the core under test: a sum per key, and one output for each input. Value "bad" is refused, "poison" panics.
 type ledger struct {
 	get   func(table byte, key []byte) ([]byte, error)
@@ -46,22 +48,22 @@ type ledger struct {
 	dirty map[string]bool
 	outs  []string
 	p     int32
-	warm  map[int64]bool // offsets seen again, to check that warming is complete
-	next  int64
+	next  map[string]int64
 }
 
 func newLedger(t Task) (Handler, error) {
-	return &ledger{get: t.Get, p: t.Partition, sums: map[string]int64{}, dirty: map[string]bool{}, warm: map[int64]bool{}, next: t.Next["in"]}, nil
+	return &ledger{get: t.Get, p: t.Partition, sums: map[string]int64{}, dirty: map[string]bool{}, next: t.Next}, nil
 }
 
-func (l *ledger) WarmFrom() map[string]int64 { return map[string]int64{"in": max(0, l.next-10)} }
+func (l *ledger) WarmFrom() map[string]int64 {
+	return map[string]int64{"in": max(0, l.next["in"]-10), "in2": max(0, l.next["in2"]-5)}
+}
 
 func (l *ledger) Warm(b *Batch) error {
 	for _, r := range b.Records {
-		if r.Offset >= l.next {
-			return fmt.Errorf("warmed with offset %d, state is at %d", r.Offset, l.next)
+		if r.Offset >= l.next[b.Topic] {
+			return fmt.Errorf("warmed with %s@%d, state is at %d", b.Topic, r.Offset, l.next[b.Topic])
 		}
-		l.warm[r.Offset] = true
 	}
 	return nil
 }
@@ -92,7 +94,7 @@ func (l *ledger) Fold(b *Batch) error {
 		}
 		l.sums[key] += n
 		l.dirty[key] = true
-		l.outs = append(l.outs, fmt.Sprintf("%d/%d", l.p, r.Offset))
+		l.outs = append(l.outs, fmt.Sprintf("%s/%d/%d", b.Topic, l.p, r.Offset))
 	}
 	return nil
 }
@@ -122,6 +124,9 @@ type world struct {
 	hits map[string]int // what happened, to know that the run was not empty
 	mut  mutation
 	errs []error // what went wrong while it ran
+
+	workers int
+	ends    []func() // of runtimes begun
 }
 
 // mutation spoils the runtime on purpose.
@@ -202,9 +207,9 @@ func (w *world) start(name string, fs *vfs.MemFS) *process {
 	p := &process{w: w, name: name, fs: fs, done: make(chan struct{})}
 	k := w.kafka()
 	k.Options = append(k.Options, w.mut.opts...)
-	cfg := Config{Kafka: k, Dir: "/state", FS: fs, Instance: name, Workers: 2, StayOnStop: true, Log: &w.log, CommitMax: 300 * time.Millisecond, PollRecords: 40, CacheBytes: 1 << 20}
+	cfg := Config{Kafka: k, Dir: "/state", FS: fs, Instance: name, Workers: w.workers, StayOnStop: true, Log: &w.log, CommitMax: 300 * time.Millisecond, PollRecords: 40, CacheBytes: 1 << 20}
 	cfg.edge = p.edge
-	rt, err := New(cfg, Processor{App: app, Inputs: []string{"in"}, Changelog: "log", Outputs: []string{"out"}, New: w.mut.core})
+	rt, err := New(cfg, Processor{App: app, Inputs: inputs(), Changelog: "log", Outputs: []string{"out"}, New: w.mut.core})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -283,12 +288,13 @@ func runBubble(t *testing.T, seed uint64, mut mutation) (verdict error, h *invar
 
 func (w *world) run() {
 	c, err := kfake.NewCluster(kfake.NumBrokers(3), kfake.Ports(9093, 9094, 9095), kfake.ListenFn(w.net.Listen),
-		kfake.SeedTopics(parts, "in", "log", "out", app+".dlq"))
+		kfake.SeedTopics(parts, "in", "in2", "log", "out", app+".dlq"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	w.c = c
 	defer c.Close()
+	w.workers = 1 + w.pick(3)
 	fs := []*vfs.MemFS{vfs.NewCrashableMem(), vfs.NewCrashableMem()}
 	procs := []*process{w.start("a", fs[0])}
 	two := w.pick(2) == 0
@@ -383,7 +389,7 @@ func (w *world) produce(done chan struct{}) {
 		case 1:
 			value = "poison"
 		}
-		return &kgo.Record{Topic: "in", Partition: int32(w.pick(parts)), Key: fmt.Appendf(nil, "k%d", w.pick(12)), Value: []byte(value)}
+		return &kgo.Record{Topic: inputs()[w.pick(2)], Partition: int32(w.pick(parts)), Key: fmt.Appendf(nil, "k%d", w.pick(12)), Value: []byte(value)}
 	}
 	for i := range 60 {
 		if i%10 == 9 { // records that must never be seen, or a transaction of the mirror's kind
@@ -418,14 +424,14 @@ func (w *world) settleDown(procs []*process) {
 				w.mu.Unlock()
 			}
 		}
-		ends, err := adm.ListEndOffsets(context.Background(), "in")
+		ends, err := adm.ListEndOffsets(context.Background(), inputs()...)
 		if err != nil {
 			continue
 		}
 		stored := stored(procs)
 		caught := true
 		ends.Each(func(o kadm.ListedOffset) {
-			if stored[o.Partition] < o.Offset {
+			if stored[place{o.Topic, int64(o.Partition)}] < o.Offset {
 				caught = false
 			}
 		})
@@ -459,16 +465,16 @@ func (w *world) sample(procs *[]*process, stop, done chan struct{}) {
 			continue
 		}
 		for q, s := range stored {
-			if o, ok := got.Lookup("in", q); ok {
-				w.h.Samples = append(w.h.Samples, invariant.Sample{Partition: q, Topic: "in", Stored: s, Committed: o.At})
+			if o, ok := got.Lookup(q.topic, int32(q.offset)); ok {
+				w.h.Samples = append(w.h.Samples, invariant.Sample{Partition: int32(q.offset), Topic: q.topic, Stored: s, Committed: o.At})
 			}
 		}
 	}
 }
 
-// stored is how far the stores are with each partition.
-func stored(procs []*process) map[int32]int64 {
-	out := map[int32]int64{}
+// stored is how far the stores are with each partition of each input.
+func stored(procs []*process) map[place]int64 {
+	out := map[place]int64{}
 	for _, p := range procs {
 		snap, err := p.rt.Snapshot()
 		if err != nil {
@@ -476,7 +482,10 @@ func stored(procs []*process) map[int32]int64 {
 		}
 		for q := range int32(parts) {
 			if m, err := snap.Meta(q); err == nil {
-				out[q] = max(out[q], positions(m.GetMarker().GetInputs())["in"])
+				for topic, next := range positions(m.GetMarker().GetInputs()) {
+					at := place{topic, int64(q)}
+					out[at] = max(out[at], next)
+				}
 			}
 		}
 		_ = snap.Close()
@@ -486,7 +495,7 @@ func stored(procs []*process) map[int32]int64 {
 
 // collect reads what the run left behind.
 func (w *world) collect(procs []*process) {
-	for _, r := range w.read("in") {
+	for _, r := range append(w.read("in"), w.read("in2")...) {
 		n, err := strconv.ParseInt(string(r.Value), 10, 64)
 		if err != nil {
 			n = 0
@@ -497,8 +506,7 @@ func (w *world) collect(procs []*process) {
 		w.h.Outputs = append(w.h.Outputs, invariant.Output{At: at(r), Cause: origin(string(r.Value))})
 	}
 	for _, r := range w.read(app + ".dlq") {
-		parts := strings.Split(string(r.Key), "/")
-		w.h.Letters = append(w.h.Letters, origin(parts[1]+"/"+parts[2]))
+		w.h.Letters = append(w.h.Letters, origin(string(r.Key)))
 	}
 	for _, r := range w.read("log") {
 		c := invariant.Change{At: at(r)}
@@ -529,7 +537,10 @@ func (w *world) stores(procs []*process) {
 	}
 	w.h.Stores, w.h.Committed = map[int32]invariant.Store{}, map[int32]map[string]int64{}
 	got.Each(func(o kadm.OffsetResponse) {
-		w.h.Committed[o.Partition] = map[string]int64{o.Topic: o.At}
+		if w.h.Committed[o.Partition] == nil {
+			w.h.Committed[o.Partition] = map[string]int64{}
+		}
+		w.h.Committed[o.Partition][o.Topic] = o.At
 	})
 	for _, p := range procs {
 		cfg := Config{Kafka: w.kafka(), Dir: "/state", FS: p.fs, Log: &w.log}
@@ -566,10 +577,10 @@ func at(r *kgo.Record) invariant.Position {
 }
 
 func origin(s string) invariant.Position {
-	p, o, _ := strings.Cut(s, "/")
-	partition, _ := strconv.Atoi(p)
-	offset, _ := strconv.ParseInt(o, 10, 64)
-	return invariant.Position{Topic: "in", Partition: int32(partition), Offset: offset}
+	f := strings.Split(s, "/")
+	partition, _ := strconv.Atoi(f[1])
+	offset, _ := strconv.ParseInt(f[2], 10, 64)
+	return invariant.Position{Topic: f[0], Partition: int32(partition), Offset: offset}
 }
 
 // read gives all committed records of a topic, partition by partition.

@@ -21,6 +21,13 @@ type pending struct {
 	t        *task
 	marker   *changelogpb.Marker
 	markerAt int64 // the marker's offset in the changelog, once acknowledged
+	err      error // a record of it that no broker will ever take
+}
+
+// transaction is what one writes: changes of tasks, and barriers of those that are being taken over.
+type transaction struct {
+	parts    []*pending
+	barriers []*task
 }
 
 // commit ends the open transaction: changes and markers out, End, and only then the store.
@@ -29,7 +36,7 @@ type pending struct {
 func (w *worker) commit(life context.Context) error {
 	parts, barriers, err := w.flushTasks()
 	if err != nil {
-		return w.abandon(err)
+		return w.abandon(life, err)
 	}
 	w.parts = parts
 	if len(parts) == 0 && len(barriers) == 0 {
@@ -38,32 +45,35 @@ func (w *worker) commit(life context.Context) error {
 	if err := w.cfg.edge(w, "flushed"); err != nil {
 		return err
 	}
-	first := kgo.AbortingFirstErrPromise(w.sess.Client())
-	w.produce(parts, barriers, first)
+	ctx, cancel := w.bounded(life)
+	defer cancel()
+	acked := &acks{client: w.sess.Client()}
+	w.produce(ctx, transaction{parts, barriers}, acked)
 	if err := w.cfg.edge(w, "produced"); err != nil {
 		return err
 	}
 	began := time.Now()
 	want := kgo.TryCommit
-	// The promises are waited for inside End's flush; a failed one has aborted what is buffered by then.
-	ctx, cancel := w.bounded()
-	defer cancel()
 	ctx = kgo.PreTxnCommitFnContext(ctx, func(req *kmsg.TxnOffsetCommitRequest) error { return fence(req, parts) })
-	if err := w.sess.Client().Flush(ctx); err != nil || first.Err() != nil {
+	if err := w.sess.Client().Flush(ctx); err != nil || acked.wait() != nil {
 		want = kgo.TryAbort
 	}
+	// A heartbeat that fails while rebalances are blocked cannot end the session by itself, and End waits for the next
+	// one. A revoke inside End aborts it, so rebalances may go on after a while.
+	unblock := time.AfterFunc(w.cfg.SessionTimeout/3, w.sess.AllowRebalance)
 	committed, err := w.sess.End(ctx, want)
+	unblock.Stop()
 	w.open = false
 	w.phase("end", began)
 	if kill := w.cfg.edge(w, "ended"); kill != nil {
 		return kill
 	}
 	if err != nil {
-		return fmt.Errorf("%w: end of transaction: %w", errRebuild, errors.Join(err, first.Err()))
+		return fmt.Errorf("%w: end of transaction: %w", errRebuild, errors.Join(err, acked.wait()))
 	}
 	w.cfg.Metrics.Commits.WithLabelValues(w.proc.App, outcome(committed)).Inc()
 	if !committed {
-		w.log.Warn().AnErr("produce", first.Err()).Bool("revoked", w.revoked).Msg("transaction_aborted")
+		w.log.Warn().AnErr("produce", acked.wait()).Bool("revoked", w.revoked).Msg("transaction_aborted")
 		w.again(parts)
 		w.sess.AllowRebalance()
 		return nil
@@ -83,8 +93,8 @@ func (w *worker) commit(life context.Context) error {
 
 // bounded is the context of an End. It ends long after the broker gave the transaction up, so that a session whose
 // broker is away does not hang: what it leaves is settled by the next one.
-func (w *worker) bounded() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), 3*w.cfg.TransactionTimeout)
+func (w *worker) bounded(life context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(life), 3*w.cfg.TransactionTimeout)
 }
 
 func outcome(committed bool) string {
@@ -117,7 +127,7 @@ func (w *worker) nothing() error {
 }
 
 // flushTasks asks every task that has something, or whose tick is due, for its changes.
-func (w *worker) flushTasks() (parts []pending, barriers []*task, err error) {
+func (w *worker) flushTasks() (parts []*pending, barriers []*task, err error) {
 	now := time.Now()
 	for _, p := range w.owned() {
 		t := w.tasks[p]
@@ -134,13 +144,13 @@ func (w *worker) flushTasks() (parts []pending, barriers []*task, err error) {
 		}
 		t.flushed = now
 		c := Commit{NowMs: now.UnixMilli(), OwnerEpoch: t.own, Sequence: t.seq + 1, Next: t.next}
-		if err := t.handler.Flush(c, &t.changes); err != nil {
-			return nil, nil, fmt.Errorf("flush partition %d: %w", t.p, err)
+		if err := t.flush(c); err != nil {
+			return nil, nil, err
 		}
 		if !t.touched() && !t.repair {
 			continue
 		}
-		parts = append(parts, pending{t: t, marker: t.marker(c, w.proc.Inputs)})
+		parts = append(parts, &pending{t: t, marker: t.marker(c, w.proc.Inputs)})
 	}
 	w.phase("flush", now)
 	return parts, barriers, nil
@@ -156,74 +166,89 @@ func (t *task) marker(c Commit, inputs []string) *changelogpb.Marker {
 }
 
 // produce hands everything to the client. Order within a changelog partition: changes, then the marker.
-func (w *worker) produce(parts []pending, barriers []*task, first *kgo.FirstErrPromise) {
-	began, ctx, client := time.Now(), context.Background(), w.sess.Client()
-	n := len(barriers)
-	for i := range parts {
-		n += len(parts[i].t.changes.List) + 1
+func (w *worker) produce(ctx context.Context, tx transaction, acked *acks) {
+	began := time.Now()
+	n := len(tx.barriers)
+	for _, part := range tx.parts {
+		n += len(part.t.changes.List) + 1
 	}
-	if cap(w.records) < n {
-		w.records = make([]kgo.Record, n+n/4)
+	if cap(w.records) < n || cap(w.records) > 1<<16 && cap(w.records) > 4*n {
+		w.records = make([]kgo.Record, 0, n+n/8)
 	}
-	recs := w.records[:0]
-	send := func(r kgo.Record, promise func(*kgo.Record, error)) {
-		recs = append(recs, r) // never grows: n is counted above
-		client.Produce(ctx, &recs[len(recs)-1], promise)
+	out := &sender{ctx: ctx, client: w.sess.Client(), acked: acked, slab: w.records[:0]}
+	for _, part := range tx.parts {
+		w.produceTask(out, part)
 	}
-	for i := range parts {
-		part := &parts[i]
-		t := part.t
-		logged := 0
-		for j := range t.changes.List {
-			c := &t.changes.List[j]
-			switch {
-			case c.Op == stream.OpEmit:
-				send(kgo.Record{Topic: w.proc.Outputs[c.Output], Partition: c.Partition, Key: c.Key, Value: c.Value}, first.Promise())
-			case c.Table >= stream.LocalTables:
-			case c.Op == stream.OpDelete:
-				send(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: c.LogKey()}, first.Promise())
-				logged++
-			case c.Op == stream.OpPut:
-				send(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: c.LogKey(), Value: c.Value}, first.Promise())
-				logged++
-			}
-		}
-		w.cfg.Metrics.Dirty.WithLabelValues(w.proc.App).Add(float64(logged))
-		for j := range t.rejects {
-			client.Produce(ctx, t.rejects[j].record(w.proc.App, w.proc.DLQ, t.p), first.Promise())
-		}
-		value, err := proto.Marshal(part.marker)
-		promise := first.Promise()
-		if err != nil { // cannot happen for a message of numbers and names; if it does, nothing may commit
-			promise(nil, err)
-			continue
-		}
-		send(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: systemKey(markerKey), Value: value}, func(r *kgo.Record, err error) {
-			if err == nil {
-				part.markerAt = r.Offset
-			}
-			promise(r, err)
-		})
-	}
-	for _, t := range barriers {
+	for _, t := range tx.barriers {
 		t.token = fmt.Sprintf("%s/%d/%d", w.txnID, t.p, time.Now().UnixNano())
-		value, err := proto.Marshal(&changelogpb.Barrier{Token: t.token})
-		promise := first.Promise()
-		if err != nil {
-			promise(nil, err)
-			continue
-		}
-		send(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: systemKey(barrierKey), Value: value}, promise)
+		out.system(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: systemKey(barrierKey)}, &changelogpb.Barrier{Token: t.token}, func(_ *kgo.Record, err error) {
+			acked.done(ctx, nil, err)
+		})
 	}
 	w.phase("produce", began)
 }
 
+func (w *worker) produceTask(out *sender, part *pending) {
+	t, logged := part.t, 0
+	done := func(_ *kgo.Record, err error) { out.acked.done(out.ctx, part, err) }
+	for j := range t.changes.List {
+		c := &t.changes.List[j]
+		switch {
+		case c.Op == stream.OpEmit:
+			out.send(kgo.Record{Topic: w.proc.Outputs[c.Output], Partition: c.Partition, Key: c.Key, Value: c.Value}, done)
+		case c.Table >= stream.LocalTables:
+		case c.Op == stream.OpDelete:
+			out.send(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: c.LogKey()}, done)
+			logged++
+		case c.Op == stream.OpPut:
+			out.send(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: c.LogKey(), Value: c.Value}, done)
+			logged++
+		}
+	}
+	w.cfg.Metrics.Dirty.WithLabelValues(w.proc.App).Add(float64(logged))
+	for j := range t.rejects {
+		out.acked.wg.Add(1)
+		out.client.Produce(out.ctx, t.rejects[j].record(w.proc.App, w.proc.DLQ, t.p), done)
+	}
+	out.system(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: systemKey(markerKey)}, part.marker, func(r *kgo.Record, err error) {
+		if err == nil {
+			part.markerAt = r.Offset
+		}
+		out.acked.done(out.ctx, part, err)
+	})
+}
+
+// sender produces from one slab of records that lives until the transaction has ended.
+type sender struct {
+	ctx    context.Context // of this transaction
+	client *kgo.Client
+	acked  *acks
+	slab   []kgo.Record
+}
+
+func (s *sender) send(r kgo.Record, done func(*kgo.Record, error)) {
+	s.slab = append(s.slab, r) // never grows: the transaction's records were counted
+	s.acked.wg.Add(1)
+	s.client.Produce(s.ctx, &s.slab[len(s.slab)-1], done)
+}
+
+func (s *sender) system(r kgo.Record, m proto.Message, done func(*kgo.Record, error)) {
+	value, err := proto.Marshal(m)
+	if err != nil { // cannot happen for a message of numbers and names; if it does, nothing may commit
+		s.acked.wg.Add(1)
+		done(nil, err)
+		return
+	}
+	r.Value = value
+	s.send(r, done)
+}
+
 // fence makes every touched task part of the offset commit: its generation check is what keeps a zombie out, also of a
 // transaction in which a task read nothing.
-func fence(req *kmsg.TxnOffsetCommitRequest, parts []pending) error {
-	for i := range parts {
-		for _, in := range parts[i].marker.Inputs {
-			addOffset(req, in.Topic, parts[i].t.p, in.Next)
+func fence(req *kmsg.TxnOffsetCommitRequest, parts []*pending) error {
+	for _, part := range parts {
+		for _, in := range part.marker.Inputs {
+			addOffset(req, in.Topic, part.t.p, in.Next)
 		}
 	}
 	return nil
@@ -238,6 +263,7 @@ func addOffset(req *kmsg.TxnOffsetCommitRequest, topic string, p int32, next int
 		}
 		for j := range req.Topics[i].Partitions {
 			if req.Topics[i].Partitions[j].Partition == p {
+				req.Topics[i].Partitions[j].Offset = next // the marker's word, whatever the client believes
 				return
 			}
 		}
@@ -250,12 +276,15 @@ func addOffset(req *kmsg.TxnOffsetCommitRequest, topic string, p int32, next int
 }
 
 // apply writes what Kafka has committed to the store: one batch for all tasks, state and offsets together.
-func (w *worker) apply(parts []pending) error {
+func (w *worker) apply(parts []*pending) error {
 	began := time.Now()
-	b := w.store.db.NewBatch()
-	defer func() { _ = b.Close() }()
+	size := 4096
 	for i := range parts {
-		part := &parts[i]
+		size += parts[i].t.changes.Bytes() + 12*len(parts[i].t.changes.List) + 512
+	}
+	b := w.store.db.NewBatchWithSize(size)
+	defer func() { _ = b.Close() }()
+	for _, part := range parts {
 		t := part.t
 		if err := applyChanges(b, t.p, t.changes.List); err != nil {
 			return fmt.Errorf("batch of partition %d: %w", t.p, err)
@@ -278,7 +307,7 @@ func (w *worker) apply(parts []pending) error {
 			w.cfg.Metrics.Rejected.WithLabelValues(w.proc.App, t.rejects[j].reason).Inc()
 		}
 		t.seq = parts[i].marker.Sequence
-		t.failed = 0
+		t.failed, t.why = 0, nil
 		t.clean()
 		t.forget()
 	}
@@ -290,7 +319,7 @@ func (w *worker) apply(parts []pending) error {
 }
 
 // repaired keeps the tasks whose offsets this transaction gave back to the group: the session must fetch them again.
-func repaired(parts []pending) (out []pending) {
+func repaired(parts []*pending) (out []*pending) {
 	for _, p := range parts {
 		if p.t.repair {
 			out = append(out, p)
@@ -325,7 +354,7 @@ func applyChanges(b *pebble.Batch, p int32, list []stream.Change) error {
 }
 
 // abandon aborts the open transaction because of cause, and sends what it touched through recovery.
-func (w *worker) abandon(cause error) error {
+func (w *worker) abandon(life context.Context, cause error) error {
 	var stopped *StoppedError
 	switch {
 	case errors.As(cause, &stopped):
@@ -335,7 +364,7 @@ func (w *worker) abandon(cause error) error {
 	default:
 		w.log.Error().Err(cause).Msg("transaction_abandoned")
 	}
-	ctx, cancel := w.bounded()
+	ctx, cancel := w.bounded(life)
 	defer cancel()
 	_, err := w.sess.End(ctx, kgo.TryAbort)
 	w.open = false
@@ -343,13 +372,16 @@ func (w *worker) abandon(cause error) error {
 	if err != nil {
 		return fmt.Errorf("%w: abort: %w", errRebuild, err)
 	}
-	var parts []pending
+	var blamed *taskError
+	errors.As(cause, &blamed)
+	var parts []*pending
 	for _, t := range w.tasks {
 		if t.state == taskRunning && t.touched() {
-			if !errors.Is(cause, errPoison) && stopped == nil {
-				t.failed++
+			part := &pending{t: t}
+			if blamed != nil && blamed.p == t.p {
+				part.err = cause
 			}
-			parts = append(parts, pending{t: t})
+			parts = append(parts, part)
 		}
 		if t.state == taskStopped {
 			t.clean()
@@ -362,21 +394,20 @@ func (w *worker) abandon(cause error) error {
 }
 
 // again sends tasks through recovery: their memory is of a transaction that did not commit.
-func (w *worker) again(parts []pending) {
+func (w *worker) again(parts []*pending) {
 	for _, part := range parts {
 		t := part.t
 		t.clean()
-		t.handler, t.state = nil, taskBarrier
-		if t.failed > maxFailed {
-			t.state, t.why = taskStopped, fmt.Errorf("%d tries in a row failed: see the log for the cause", t.failed)
+		t.handler, t.state, t.inARow = nil, taskBarrier, 0
+		if part.err != nil {
+			if t.blame(part.err); t.state == taskStopped {
+				w.log.Error().Int32("partition", t.p).Err(t.why).Msg("partition_stopped")
+			}
 		}
 		w.sess.Client().PauseFetchPartitions(w.topicsOf(t.p))
 	}
 	w.publish()
 }
-
-// maxFailed is how often a task may fail in a row before it waits for a person.
-const maxFailed = 5
 
 func (w *worker) topicsOf(p int32) map[string][]int32 {
 	m := make(map[string][]int32, len(w.proc.Inputs))
@@ -395,7 +426,7 @@ func (w *worker) finish(life context.Context) error {
 }
 
 // leave gives the static membership back, so that others take over at once.
-func (w *worker) leave() error {
+func (w *worker) leave(ctx context.Context) error {
 	if w.cfg.StayOnStop {
 		return nil
 	}
@@ -404,7 +435,7 @@ func (w *worker) leave() error {
 		return fmt.Errorf("make client: %w", err)
 	}
 	defer plain.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()
 	if _, err := kadm.NewClient(plain).LeaveGroup(ctx, kadm.LeaveGroup(w.proc.App).InstanceIDs(w.txnID)); err != nil {
 		w.log.Warn().Err(err).Msg("leave_failed") // the session timeout does the same, later

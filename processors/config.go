@@ -38,6 +38,8 @@ type Config struct {
 	CommitMax time.Duration
 	// CommitRecords ends a transaction early. Defaults to 2,000,000 input records.
 	CommitRecords int
+	// CommitBytes ends a transaction before its changes take more, over all workers. Defaults to 32 MiB.
+	CommitBytes int
 	// PollRecords is the most that one poll returns. Defaults to 20,000.
 	PollRecords int
 	// Tick is how often Flush is called without input. Defaults to 1 s.
@@ -48,7 +50,7 @@ type Config struct {
 	SessionTimeout time.Duration
 	// TransactionTimeout is when the broker aborts a transaction by itself. Defaults to 10 s.
 	TransactionTimeout time.Duration
-	// CacheBytes is the block cache of the store. Defaults to 64 MiB.
+	// CacheBytes is the block cache of the store; its write buffers take up to as much again. Defaults to 64 MiB.
 	CacheBytes int64
 	// FetchBytes bounds what one fetch of all partitions of a broker returns. Defaults to 32 MiB.
 	FetchBytes int32
@@ -76,6 +78,7 @@ func (c *Config) setDefaults() {
 	def(&c.CommitInterval, 100*time.Millisecond)
 	def(&c.CommitMax, time.Second)
 	def(&c.CommitRecords, 2_000_000)
+	def(&c.CommitBytes, 32<<20)
 	def(&c.PollRecords, 20_000)
 	def(&c.Tick, time.Second)
 	def(&c.PoisonLimit, 10)

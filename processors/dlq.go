@@ -23,6 +23,13 @@ const (
 	headerOriginal = "o."
 )
 
+// maxLetter bounds the value of a letter. A longer one, which only a batch that was compressed hard can bring, is cut; the
+// record itself is in the input topic for as long as that keeps it.
+const maxLetter = 1 << 20
+
+// HeaderCut gives the full length of a value that was cut.
+const HeaderCut = "weir-cut"
+
 // maxDetail bounds the reason's text, stack included.
 const maxDetail = 8 << 10
 
@@ -57,6 +64,10 @@ func (d *deadLetter) record(app, dlq string, p int32) *kgo.Record {
 		h = append(h, kgo.RecordHeader{Key: headerOriginal + o.Key, Value: o.Value})
 	}
 	value := d.rec.Value
+	if len(value) > maxLetter {
+		h = append(h, kgo.RecordHeader{Key: HeaderCut, Value: strconv.AppendInt(nil, int64(len(value)), 10)})
+		value = value[:maxLetter]
+	}
 	if value == nil { // a tombstone would resolve the letter
 		value = []byte{}
 		h = append(h, kgo.RecordHeader{Key: "weir-null-value", Value: binary.AppendUvarint(nil, 1)})

@@ -11,11 +11,17 @@ import (
 
 // The data that passes between the runtime and a core.
 type (
-	Record  = stream.Record
-	Header  = stream.Header
-	Batch   = stream.Batch
-	Task    = stream.Task
-	Commit  = stream.Commit
+	// Record is one input record.
+	Record = stream.Record
+	// Header is a record header.
+	Header = stream.Header
+	// Batch is a run of records of one topic and partition.
+	Batch = stream.Batch
+	// Task is what a core gets when it takes over a partition.
+	Task = stream.Task
+	// Commit is what a core learns when the runtime is about to commit.
+	Commit = stream.Commit
+	// Changes is what a core says at a commit.
 	Changes = stream.Changes
 )
 
@@ -38,6 +44,10 @@ type Warmer interface {
 	// Warm sees the records of [WarmFrom, Task.Next) of each topic before the first Fold.
 	Warm(b *Batch) error
 }
+
+// Sizer is a Handler that knows about how many bytes its next Flush will hand over. The runtime then commits before they
+// exceed Config.CommitBytes.
+type Sizer interface{ Dirty() int }
 
 // Processor describes what runs. Its names are stable: they are the names of the group, the transactional ids and the
 // directory on disk.
@@ -84,6 +94,8 @@ var (
 	ErrTransactions = errors.New("brokers without transactions v2")
 	// ErrTopics: a topic is missing or has the wrong number of partitions.
 	ErrTopics = errors.New("topics do not fit")
+	// ErrInstance: another process runs under the same instance name.
+	ErrInstance = errors.New("instance name is taken")
 	// ErrForeign: the state directory belongs to another application.
 	ErrForeign = errors.New("state directory of another application")
 )

@@ -20,6 +20,7 @@ type restored struct {
 	meta    *changelogpb.TaskMeta
 	ids     map[string][]byte
 	next    map[string]int64
+	start   map[string]int64 // first offset that an input still has
 	own     uint64
 	handler Handler
 	repair  bool
@@ -38,7 +39,7 @@ func (w *worker) restore(life context.Context, tasks []*task) {
 		ctx, cancel := context.WithCancel(life)
 		t.state, t.cancel = taskRestoring, cancel
 		r := &restorer{w: w, p: t.p, token: t.token}
-		held, tries := t.holds, t.failed
+		held, tries := t.holds, t.tries
 		w.restores.Go(func() {
 			defer cancel()
 			if !held {
@@ -48,8 +49,8 @@ func (w *worker) restore(life context.Context, tasks []*task) {
 			}
 			began := time.Now()
 			res, err := r.run(ctx)
-			if err != nil && ctx.Err() == nil && tries > 0 { // not the first time: give the cause time to pass
-				pause(ctx, time.Duration(tries)*200*time.Millisecond)
+			if err != nil { // give the cause time to pass
+				pause(ctx, min(5*time.Second, time.Duration(1+tries)*100*time.Millisecond))
 			}
 			w.news.post(func() { w.landed(t, res, err, time.Since(began)) })
 		})
@@ -78,15 +79,20 @@ func (w *worker) landed(t *task, res *restored, err error, took time.Duration) {
 		t.state, t.why = taskStopped, stopped.Why
 		w.log.Error().Int32("partition", t.p).Err(stopped.Why).Msg("partition_stopped")
 	case err != nil:
-		t.failed++
-		t.state = taskBarrier
-		w.log.Warn().Int32("partition", t.p).Err(err).Int("tries", t.failed).Msg("takeover_failed")
+		t.tries++
+		t.state, t.why = taskBarrier, err
+		w.log.Warn().Int32("partition", t.p).Err(err).Int("tries", t.tries).Msg("takeover_failed")
+		var own *taskError
+		if errors.As(err, &own) {
+			t.blame(err)
+		}
 	default:
 		t.meta, t.ids, t.next, t.own, t.handler, t.repair = res.meta, res.ids, res.next, res.own, res.handler, res.repair
 		t.seq = t.meta.GetMarker().GetSequence()
 		t.flushed = time.Now()
-		t.state, t.why, t.failed = taskRunning, nil, 0
+		t.state, t.tries = taskRunning, 0
 		if !t.repair { // after a repair the session fetches its offsets anew
+			w.seek(t)
 			w.sess.Client().ResumeFetchPartitions(w.topicsOf(t.p))
 		}
 		w.cfg.Metrics.Restores.WithLabelValues(w.proc.App).Inc()
@@ -95,14 +101,27 @@ func (w *worker) landed(t *task, res *restored, err error, took time.Duration) {
 	w.publish()
 }
 
+// seek puts the client where the task is. After an abort the client goes back to what it believes to be committed: to 0
+// where it never committed anything, and too far if a commit went through whose answer was an error.
+func (w *worker) seek(t *task) {
+	at, cached := map[string]map[int32]kgo.EpochOffset{}, w.sess.Client().CommittedOffsets()
+	for topic, next := range t.next {
+		if c, ok := cached[topic][t.p]; ok && c.Offset != next {
+			at[topic] = map[int32]kgo.EpochOffset{t.p: {Epoch: -1, Offset: next}}
+		}
+	}
+	w.sess.Client().SetOffsets(at)
+}
+
 // run is the takeover: committed offsets, tail up to our barrier, comparison, handler, volatile state.
 func (r *restorer) run(ctx context.Context) (*restored, error) {
-	cl, err := r.w.cfg.Kafka.Client()
-	if err != nil {
-		return nil, fmt.Errorf("make client: %w", err)
+	select { // a process that takes over many partitions reads a few at a time
+	case r.w.store.slots <- struct{}{}:
+		defer func() { <-r.w.store.slots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	defer cl.Close()
-	adm := kadm.NewClient(cl)
+	adm := kadm.NewClient(r.w.plain)
 	group, err := r.committed(ctx, adm)
 	if err != nil {
 		return nil, err
@@ -135,22 +154,23 @@ func (r *restorer) stop(why error) error { return &StoppedError{Partition: r.p, 
 func (r *restorer) committed(ctx context.Context, adm *kadm.Client) (map[string]int64, error) {
 	for {
 		got, err := adm.FetchOffsets(kadm.RequireStable(ctx), r.w.proc.App)
-		if err == nil {
-			err = got.Error()
+		out := map[string]int64{}
+		for _, topic := range r.w.proc.Inputs {
+			out[topic] = -1
+			o, ok := got.Lookup(topic, r.p)
+			switch {
+			case ok && o.Err != nil: // another partition's error is no concern of ours
+				err = errors.Join(err, o.Err)
+			case ok && o.At >= 0:
+				out[topic] = o.At
+			}
 		}
-		if errors.Is(err, kerr.UnstableOffsetCommit) {
+		if errors.Is(err, kerr.UnstableOffsetCommit) && ctx.Err() == nil {
 			pause(ctx, 20*time.Millisecond)
 			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("fetch committed offsets of %s: %w", r.w.proc.App, err)
-		}
-		out := map[string]int64{}
-		for _, topic := range r.w.proc.Inputs {
-			out[topic] = -1
-			if o, ok := got.Lookup(topic, r.p); ok && o.At >= 0 {
-				out[topic] = o.At
-			}
 		}
 		return out, nil
 	}
@@ -194,7 +214,11 @@ func (r *restorer) tail(ctx context.Context, adm *kadm.Client, meta *changelogpb
 		return nil, fmt.Errorf("read start of %s: %w", r.w.proc.Changelog, err)
 	}
 	start, _ := starts.Lookup(r.w.proc.Changelog, r.p)
-	if meta.ChangelogNext < start.Offset && meta.Marker != nil || r.tooOld(meta) {
+	if meta.Marker == nil { // nothing, or a rebuild that was cut short
+		if err := r.w.store.clear(r.p); err != nil {
+			return nil, err
+		}
+	} else if meta.ChangelogNext < start.Offset || r.tooOld(meta) {
 		r.w.log.Warn().Int32("partition", r.p).Int64("store", meta.ChangelogNext).Int64("log_start", start.Offset).Msg("store_rebuilt")
 		if err := r.w.store.clear(r.p); err != nil {
 			return nil, err
@@ -241,9 +265,11 @@ func (a *replay) take(rec *kgo.Record) error {
 	if !IsSystem(rec.Key) {
 		key := append([]byte{byte(a.r.p >> 8), byte(a.r.p)}, rec.Key...)
 		if rec.Value == nil {
-			return a.batch.Delete(key, nil)
+			err := a.batch.Delete(key, nil)
+			return errors.Join(err, a.spill())
 		}
-		return a.batch.Set(key, rec.Value, nil)
+		err := a.batch.Set(key, rec.Value, nil)
+		return errors.Join(err, a.spill())
 	}
 	switch string(rec.Key[1:]) {
 	case markerKey:
@@ -252,7 +278,7 @@ func (a *replay) take(rec *kgo.Record) error {
 			return a.r.stop(err)
 		}
 		a.meta.Marker, a.meta.ChangelogNext = m, rec.Offset+1
-		if a.batch.Len() > 16<<20 {
+		if a.batch.Len() > maxReplay {
 			return a.flush()
 		}
 	case barrierKey:
@@ -267,18 +293,34 @@ func (a *replay) take(rec *kgo.Record) error {
 	return nil
 }
 
+// maxReplay bounds a batch of the replay.
+const maxReplay = 16 << 20
+
+// spill writes a batch of a rebuild before its first marker, which compaction may leave only at the end. Without meta the
+// store counts as empty, so a rebuild that is cut short begins anew.
+func (a *replay) spill() error {
+	if a.meta.Marker != nil || a.batch.Len() < maxReplay {
+		return nil
+	}
+	return a.renew(a.batch.Commit(pebble.NoSync))
+}
+
+func (a *replay) renew(err error) error {
+	if err != nil {
+		return fmt.Errorf("write store: %w", err)
+	}
+	err = a.batch.Close()
+	a.batch = a.r.w.store.db.NewBatch()
+	return err
+}
+
 // flush writes what has been replayed so far, at a marker: the store is then exactly at that marker.
 func (a *replay) flush() error {
 	a.meta.AppliedAtMs = time.Now().UnixMilli()
 	if err := putMeta(a.batch, a.r.p, a.meta); err != nil {
 		return err
 	}
-	if err := a.batch.Commit(pebble.NoSync); err != nil {
-		return fmt.Errorf("write store: %w", err)
-	}
-	err := a.batch.Close()
-	a.batch = a.r.w.store.db.NewBatch()
-	return err
+	return a.renew(a.batch.Commit(pebble.NoSync))
 }
 
 func (a *replay) write() error {
@@ -296,12 +338,13 @@ func (r *restorer) compare(ctx context.Context, adm *kadm.Client, group map[stri
 	if err != nil {
 		return fmt.Errorf("read start of the inputs: %w", err)
 	}
-	res.next = map[string]int64{}
+	res.next, res.start = map[string]int64{}, map[string]int64{}
 	for _, topic := range r.w.proc.Inputs {
 		at, known := marker[topic]
+		start, _ := starts.Lookup(topic, r.p)
+		res.start[topic] = start.Offset
 		switch {
 		case !known && group[topic] < 0: // a new input
-			start, _ := starts.Lookup(topic, r.p)
 			at = start.Offset
 		case !known:
 			return r.stop(fmt.Errorf("group %s has offset %d for %s[%d], but the changelog %s has no marker for it: the changelog was deleted or belongs to another life. Restore it, or delete the group's offsets to fold everything anew", r.w.proc.App, group[topic], topic, r.p, r.w.proc.Changelog))
@@ -332,13 +375,18 @@ func (r *restorer) revive(ctx context.Context, res *restored) (err error) {
 		return scan(db, storeKey(r.p, table, prefix), fn)
 	}
 	if res.handler, err = r.w.proc.New(task); err != nil {
-		return fmt.Errorf("take over partition %d: %w", r.p, err)
+		return &taskError{r.p, fmt.Errorf("make its handler: %w", err)}
 	}
 	warm, ok := res.handler.(Warmer)
 	if !ok {
 		return nil
 	}
 	for topic, from := range warm.WarmFrom() {
+		if start := res.start[topic]; from < start && from < res.next[topic] {
+			// Retention has taken the beginning: what only it held is not known any more.
+			r.w.log.Warn().Int32("partition", r.p).Str("topic", topic).Int64("from", from).Int64("log_start", start).Msg("warm_range_cut")
+			from = start
+		}
 		if err := r.warm(ctx, warm, place{topic, from}, res.next[topic]); err != nil {
 			return err
 		}
@@ -359,7 +407,10 @@ func (r *restorer) warm(ctx context.Context, h Warmer, from place, next int64) e
 		if len(b.Records) == 0 {
 			return nil
 		}
-		return h.Warm(b)
+		if err := h.Warm(b); err != nil {
+			return &taskError{r.p, fmt.Errorf("warm its handler: %w", err)}
+		}
+		return nil
 	}
 	err := readFrom(ctx, r.w.cfg.Kafka, from, r.p, func(rec *kgo.Record) error {
 		if rec.Offset >= next {
@@ -375,11 +426,6 @@ func (r *restorer) warm(ctx context.Context, h Warmer, from place, next int64) e
 		}
 		return nil
 	})
-	if errors.Is(err, kerr.OffsetOutOfRange) {
-		// Retention has taken the beginning of the window: the duplicates it held cannot be told any more.
-		r.w.log.Warn().Int32("partition", r.p).Str("topic", from.topic).Int64("from", from.offset).Msg("warm_range_cut")
-		return nil
-	}
 	if err != nil {
 		return fmt.Errorf("read %s[%d] again from %d: %w", from.topic, r.p, from.offset, err)
 	}
@@ -404,7 +450,7 @@ func readFrom(ctx context.Context, k Kafka, from place, p int32, fn func(*kgo.Re
 				return ctx.Err()
 			}
 			if stopsPartition(e.Err) {
-				return errors.Join(kerr.OffsetOutOfRange, e.Err)
+				return e.Err
 			}
 		}
 		for it := fetches.RecordIter(); !it.Done(); {

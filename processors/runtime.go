@@ -138,7 +138,7 @@ type Snapshot struct {
 	store *store
 }
 
-// ErrNotRunning: the runtime has no store open.
+// ErrNotRunning says that the runtime has no store open.
 var ErrNotRunning = errors.New("the processor is not running")
 
 // Snapshot gives committed state as it is now.
@@ -148,11 +148,15 @@ func (r *Runtime) Snapshot() (*Snapshot, error) {
 	if r.store == nil {
 		return nil, ErrNotRunning
 	}
+	r.store.reads.Add(1)
 	return &Snapshot{snap: r.store.db.NewSnapshot(), store: r.store}, nil
 }
 
 // Close releases the snapshot.
-func (s *Snapshot) Close() error { return s.snap.Close() }
+func (s *Snapshot) Close() error {
+	defer s.store.reads.Done()
+	return s.snap.Close()
+}
 
 // Get reads a key of a table in a partition; nil if there is none.
 func (s *Snapshot) Get(partition int32, table byte, key []byte) ([]byte, error) {

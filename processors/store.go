@@ -19,6 +19,9 @@ import (
 	"github.com/weirhq/weir/processors/changelogpb"
 )
 
+// WriteBuffers is what the store's memtables take at most, in bytes, beside its cache.
+const WriteBuffers = 96 << 20
+
 // store is the Pebble database of one processor in one process. Keys are [partition u16][table u8][key]; table 0 holds
 // the task's meta.
 type store struct {
@@ -30,6 +33,8 @@ type store struct {
 
 	mu     sync.Mutex
 	owners map[int32]chan struct{} // closed when the holder lets go
+	slots  chan struct{}           // takeovers that may read at a time
+	reads  sync.WaitGroup          // snapshots that are open
 	stop   chan struct{}
 	done   chan struct{}
 }
@@ -45,7 +50,7 @@ func openStore(cfg *Config, app string) (*store, error) {
 	}
 	s := &store{
 		app: app, lock: lock, log: *cfg.Log, cache: pebble.NewCache(cfg.CacheBytes),
-		owners: map[int32]chan struct{}{}, stop: make(chan struct{}), done: make(chan struct{}),
+		owners: map[int32]chan struct{}{}, slots: make(chan struct{}, 8), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := s.open(fs, path.Join(dir, "db")); err != nil {
 		s.cache.Unref()
@@ -63,7 +68,7 @@ func (s *store) open(fs vfs.FS, dir string) error {
 	opts := func() *pebble.Options {
 		o := &pebble.Options{
 			FS: fs, Cache: s.cache, Logger: pebbleLog{s.log}, FormatMajorVersion: pebble.FormatNewest,
-			MemTableSize: 64 << 20, MemTableStopWritesThreshold: 4, L0CompactionThreshold: 4, L0StopWritesThreshold: 24,
+			MemTableSize: WriteBuffers / 3, MemTableStopWritesThreshold: 3, L0CompactionThreshold: 8, L0StopWritesThreshold: 32,
 			WALBytesPerSync: 1 << 20, BytesPerSync: 1 << 20,
 		}
 		for i := range o.Levels {
@@ -126,6 +131,7 @@ func (s *store) flushRegularly() {
 func (s *store) close() error {
 	close(s.stop)
 	<-s.done
+	s.reads.Wait()
 	err := errors.Join(s.db.Flush(), s.db.Close(), s.lock.Close())
 	s.cache.Unref()
 	return err
@@ -185,7 +191,7 @@ func scan(r pebble.Reader, prefix []byte, fn func(key, value []byte) error) (err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
 	for it.First(); it.Valid(); it.Next() {
-		if err := fn(it.Key()[3:], it.Value()); err != nil {
+		if err := fn(it.Key()[min(3, len(it.Key())):], it.Value()); err != nil {
 			return err
 		}
 	}
@@ -232,6 +238,14 @@ func putMeta(b *pebble.Batch, p int32, m *changelogpb.TaskMeta) error {
 // clear forgets a partition: its state is rebuilt from the changelog.
 func (s *store) clear(p int32) error {
 	prefix := []byte{byte(p >> 8), byte(p)}
+	empty := true
+	found := errors.New("not empty")
+	if err := scan(s.db, prefix, func(_, _ []byte) error { empty = false; return found }); err != nil && !errors.Is(err, found) {
+		return err
+	}
+	if empty {
+		return nil
+	}
 	if err := s.db.DeleteRange(prefix, prefixEnd(prefix), pebble.Sync); err != nil {
 		return fmt.Errorf("clear partition %d: %w", p, err)
 	}
@@ -253,5 +267,5 @@ func (l pebbleLog) Errorf(format string, args ...any) {
 func (l pebbleLog) Fatalf(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	l.log.Error().Str("text", text).Msg("store_fatal")
-	panic("store: " + text)
+	panic("store: " + text) //nolint:forbidigo // Pebble demands that Fatalf does not return; what it found must not be written on
 }

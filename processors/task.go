@@ -32,7 +32,8 @@ type task struct {
 	token   string
 	cancel  func() // ends its restore
 	holds   bool   // the store's partition is this task's
-	failed  int    // tries in a row that ended in an error
+	failed  int    // failures in a row that were its own fault
+	tries   int    // takeovers in a row that failed
 	handler Handler
 
 	meta *changelogpb.TaskMeta // as of the last applied transaction
@@ -56,6 +57,15 @@ type place struct {
 	topic  string
 	offset int64
 }
+
+// taskError is a failure that one task brought about: the others of its transaction are innocent.
+type taskError struct {
+	p   int32
+	err error
+}
+
+func (e *taskError) Error() string { return fmt.Sprintf("partition %d: %v", e.p, e.err) }
+func (e *taskError) Unwrap() error { return e.err }
 
 // errPoison abandons the transaction: a record panicked and the handler's memory cannot be trusted any more.
 var errPoison = errors.New("a record panicked in the fold")
@@ -121,13 +131,37 @@ func (t *task) foldAll(b *Batch) (err error) {
 		}
 	}()
 	if err := t.handler.Fold(b); err != nil {
-		return fmt.Errorf("fold %s[%d]@%d: %w", b.Topic, t.p, b.Records[0].Offset, err)
+		return &taskError{t.p, fmt.Errorf("fold from %s@%d: %w", b.Topic, b.Records[0].Offset, err)}
 	}
 	for _, r := range b.Rejects {
 		t.rejects = append(t.rejects, deadLetter{topic: b.Topic, rec: b.Records[r.Index], reason: r.Reason, detail: r.Detail})
 	}
 	t.folded += len(b.Records)
 	return nil
+}
+
+// flush asks the handler for its changes.
+func (t *task) flush(c Commit) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &taskError{t.p, fmt.Errorf("flush panicked: %v\n%s", v, debug.Stack())}
+		}
+	}()
+	if err := t.handler.Flush(c, &t.changes); err != nil {
+		return &taskError{t.p, fmt.Errorf("flush: %w", err)}
+	}
+	return nil
+}
+
+// maxFailed is how often a task may fail in a row by its own fault before it waits for a person.
+const maxFailed = 5
+
+// blame counts a failure that is the task's own, and stops it after too many.
+func (t *task) blame(err error) {
+	t.why = err
+	if t.failed++; t.failed > maxFailed {
+		t.state, t.why = taskStopped, fmt.Errorf("%d tries in a row failed: %w", t.failed, err)
+	}
 }
 
 // poisoned remembers where the panic was: exactly, if the batch was one record, else as a range to walk with care.

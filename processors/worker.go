@@ -25,6 +25,7 @@ type worker struct {
 	txnID string
 	log   zerolog.Logger
 
+	plain *kgo.Client // to ask: settle, offsets, topics
 	sess  *kgo.GroupTransactSession
 	tasks map[int32]*task
 	open  bool // a transaction is open
@@ -33,13 +34,14 @@ type worker struct {
 	wait  time.Duration
 	full  bool // the last poll left records behind
 
+	plan     plan // what the group gave this worker at last
 	news     news // from callbacks and restores, run in the loop
 	restores sync.WaitGroup
 	scratch  []Record
-	records  []kgo.Record // of the open transaction
-	parts    []pending    // of the transaction that is being ended
-	revoked  bool         // a revoke since the last End: it would abort the next one
-	blocked  chan struct{}
+	records  []kgo.Record  // of the open transaction
+	parts    []*pending    // of the transaction that is being ended
+	revoked  bool          // a revoke since the last End: it would abort the next one
+	blocked  chan struct{} // a rebalance waits for the open transaction
 
 	view *viewer
 }
@@ -64,7 +66,7 @@ func (w *worker) run(ctx context.Context) error {
 			err = nil // whatever the stop cut short is settled by the next life
 		}
 		if ctx.Err() != nil || !errors.Is(err, errRebuild) {
-			return errors.Join(err, w.leave())
+			return errors.Join(err, w.leave(ctx))
 		}
 		w.log.Warn().Err(err).Msg("session_rebuilt")
 		w.cfg.Metrics.Commits.WithLabelValues(w.proc.App, "unknown").Inc()
@@ -73,7 +75,7 @@ func (w *worker) run(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return w.leave()
+			return w.leave(ctx)
 		case <-time.After(pause):
 		}
 	}
@@ -88,10 +90,12 @@ func (w *worker) session(ctx context.Context) (err error) {
 	defer func() {
 		kill()
 		w.sess.Client().CloseAllowingRebalance()
+		w.drain()
 		w.drop(w.owned())
 		w.restores.Wait()
 		w.drain()
-		w.publish()
+		w.drop(w.owned()) // what a late callback brought
+		w.plain.Close()
 	}()
 	for {
 		if ctx.Err() != nil {
@@ -104,14 +108,16 @@ func (w *worker) session(ctx context.Context) (err error) {
 }
 
 // connect settles the transactional id and starts a session under it.
-func (w *worker) connect(ctx context.Context) error {
-	plain, err := w.cfg.Kafka.Client()
-	if err != nil {
+func (w *worker) connect(ctx context.Context) (err error) {
+	if w.plain, err = w.cfg.Kafka.Client(); err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
-	err = settle(ctx, plain, w.txnID, w.cfg.TransactionTimeout)
-	plain.Close()
-	if err != nil {
+	defer func() {
+		if err != nil {
+			w.plain.Close()
+		}
+	}()
+	if err := settle(ctx, w.plain, w.txnID, w.cfg.TransactionTimeout); err != nil {
 		return err
 	}
 	opts := append([]kgo.Opt{
@@ -120,10 +126,11 @@ func (w *worker) connect(ctx context.Context) error {
 		kgo.TransactionalID(w.txnID), kgo.TransactionTimeout(w.cfg.TransactionTimeout),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
-		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.BlockRebalanceOnPoll(),
+		kgo.Balancers(copartition{kgo.CooperativeStickyBalancer(), w.proc.Inputs, w.plan.set}), kgo.BlockRebalanceOnPoll(),
 		kgo.SessionTimeout(w.cfg.SessionTimeout), kgo.HeartbeatInterval(w.cfg.SessionTimeout / 6), kgo.RebalanceTimeout(30 * time.Second),
-		kgo.FetchMaxBytes(w.cfg.FetchBytes), kgo.FetchMaxPartitionBytes(max(1<<20, w.cfg.FetchBytes/8)), kgo.MaxDecompressBatchBytes(64 << 20),
-		kgo.MaxBufferedRecords(1 << 21), kgo.MaxBufferedBytes(512 << 20), kgo.ProducerLinger(0), kgo.ProducerBatchMaxBytes(1 << 20),
+		// A partition that is resumed waits for the fetch under way: its longest wait bounds a takeover.
+		kgo.FetchMaxWait(250 * time.Millisecond), kgo.FetchMaxBytes(w.cfg.FetchBytes), kgo.FetchMaxPartitionBytes(max(1<<20, w.cfg.FetchBytes/8)), kgo.MaxDecompressBatchBytes(64 << 20),
+		kgo.MaxBufferedRecords(1 << 21), kgo.MaxBufferedBytes(512 << 20), kgo.ProducerLinger(0), kgo.ProducerBatchMaxBytesFn(w.batchMax),
 		kgo.ProducerBatchCompression(kgo.Lz4Compression(), kgo.NoCompression()),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.OnPartitionsAssigned(w.onAssigned), kgo.OnPartitionsRevoked(w.onRevoked), kgo.OnPartitionsLost(w.onRevoked),
@@ -134,27 +141,45 @@ func (w *worker) connect(ctx context.Context) error {
 			}
 		}),
 	}, w.cfg.Kafka.Options...)
-	w.open, w.count, w.revoked, w.wait = false, 0, false, w.cfg.CommitInterval
+	w.open, w.count, w.revoked, w.wait, w.records = false, 0, false, w.cfg.CommitInterval, nil
 	if w.sess, err = kgo.NewGroupTransactSession(opts...); err != nil {
 		return fmt.Errorf("start session: %w", err)
 	}
 	return nil
 }
 
-// onAssigned runs on the client's goroutine, before any fetch of the new partitions: they stay paused until restored.
-func (w *worker) onAssigned(_ context.Context, cl *kgo.Client, got map[string][]int32) {
-	ps := partitionsOf(got)
-	if len(ps) == 0 {
-		return
+// batchMax is the greatest batch that a topic takes: a dead letter holds a whole input record and more.
+func (w *worker) batchMax(topic string) int32 {
+	if topic == w.proc.DLQ {
+		return 2*maxLetter - 4096
 	}
+	return 1 << 20
+}
+
+// onAssigned runs on the client's goroutine, before any fetch of the new partitions: they stay paused until restored.
+// It is called at every end of a rebalance, also when it brought nothing new.
+func (w *worker) onAssigned(_ context.Context, cl *kgo.Client, got map[string][]int32) {
+	ps, all := partitionsOf(got), w.plan.get()
 	cl.PauseFetchPartitions(got)
-	w.news.post(func() { w.adopt(ps) })
+	w.news.post(func() {
+		var gone []int32
+		for p := range w.tasks {
+			if !slices.Contains(all, p) || slices.Contains(ps, p) {
+				gone = append(gone, p)
+			}
+		}
+		w.drop(gone)
+		w.adopt(ps)
+	})
 }
 
 // onRevoked only leaves word: with rebalances blocked while a transaction holds records, nothing of a revoked partition
 // is under way that could still commit.
 func (w *worker) onRevoked(_ context.Context, _ *kgo.Client, gone map[string][]int32) {
 	ps := partitionsOf(gone)
+	if len(ps) == 0 {
+		return
+	}
 	w.news.post(func() {
 		w.revoked = true
 		w.drop(ps)
@@ -181,10 +206,8 @@ func (w *worker) owned() []int32 {
 
 func (w *worker) adopt(ps []int32) {
 	for _, p := range ps {
-		if w.tasks[p] == nil {
-			w.tasks[p] = &task{p: p, cancel: func() {}, poison: map[place]string{}, careful: map[string]int64{}}
-			w.log.Info().Int32("partition", p).Msg("partition_assigned")
-		}
+		w.tasks[p] = &task{p: p, cancel: func() {}, poison: map[place]string{}, careful: map[string]int64{}}
+		w.log.Info().Int32("partition", p).Msg("partition_assigned")
 	}
 	w.publish()
 }
@@ -219,17 +242,21 @@ func (w *worker) step(ctx, life context.Context) error {
 	}
 	fetches := w.poll(ctx)
 	w.drain()
-	if w.revoked && w.count == 0 {
+	failed := w.fetchErrors(ctx, fetches)
+	if w.revoked && w.count == 0 && failed == nil {
 		// A revoke since the last End makes the client abort the next one. Nothing is in this transaction yet: it takes
 		// the abort, and what was just polled is polled again.
-		return w.clearRevoked()
+		return w.clearRevoked(life)
 	}
-	err := w.foldAll(ctx, fetches)
+	err := failed
+	if err == nil {
+		err = w.foldAll(fetches)
+	}
 	switch {
-	case errors.Is(err, errRebuild):
+	case errors.Is(err, errRebuild), errors.Is(err, ErrInstance):
 		return err
 	case err != nil:
-		return w.abandon(err)
+		return w.abandon(life, err)
 	case w.due():
 		return w.commit(life)
 	case w.count == 0:
@@ -249,8 +276,8 @@ func (w *worker) begin() error {
 	return nil
 }
 
-func (w *worker) clearRevoked() error {
-	ctx, cancel := w.bounded()
+func (w *worker) clearRevoked(life context.Context) error {
+	ctx, cancel := w.bounded(life)
 	defer cancel()
 	_, err := w.sess.End(ctx, kgo.TryAbort)
 	w.open, w.revoked = false, false
@@ -275,10 +302,7 @@ func (w *worker) poll(ctx context.Context) kgo.Fetches {
 }
 
 // foldAll gives each partition's records to its task.
-func (w *worker) foldAll(ctx context.Context, fetches kgo.Fetches) error {
-	if err := w.fetchErrors(ctx, fetches); err != nil {
-		return err
-	}
+func (w *worker) foldAll(fetches kgo.Fetches) error {
 	now, polled := time.Now().UnixMilli(), 0
 	var failed error
 	fetches.EachPartition(func(fp kgo.FetchTopicPartition) {
@@ -314,7 +338,7 @@ func (w *worker) due() bool {
 		default:
 		}
 	}
-	if w.count >= w.cfg.CommitRecords || w.count > 0 && age >= w.wait {
+	if w.count >= w.cfg.CommitRecords || w.count > 0 && (age >= w.wait || w.dirty() >= w.cfg.CommitBytes/w.cfg.Workers) {
 		return true
 	}
 	for _, t := range w.tasks {
@@ -325,6 +349,16 @@ func (w *worker) due() bool {
 	return false
 }
 
+// dirty is about how many bytes the open transaction will write.
+func (w *worker) dirty() (n int) {
+	for _, t := range w.tasks {
+		if s, ok := t.handler.(Sizer); ok {
+			n += s.Dirty()
+		}
+	}
+	return n
+}
+
 // fetchErrors stops the partitions whose input cannot be read, and ends the session for what concerns all.
 func (w *worker) fetchErrors(ctx context.Context, fetches kgo.Fetches) error {
 	var failed error
@@ -333,6 +367,8 @@ func (w *worker) fetchErrors(ctx context.Context, fetches kgo.Fetches) error {
 		case failed != nil, errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		case errors.Is(err, kgo.ErrClientClosed):
 			failed = fmt.Errorf("%w: %w", errRebuild, err)
+		case errors.Is(err, kerr.FencedInstanceID):
+			failed = fmt.Errorf("%w: another process joined group %s as %s: give each process its own instance", ErrInstance, w.proc.App, w.txnID)
 		case topic == "" || p < 0 || w.tasks[p] == nil:
 			w.log.Warn().Err(err).Str("topic", topic).Msg("fetch_failed")
 		case stopsPartition(err):
@@ -344,8 +380,11 @@ func (w *worker) fetchErrors(ctx context.Context, fetches kgo.Fetches) error {
 	return failed
 }
 
+// stopsPartition says whether reading on is not possible without a decision. The client retries by itself what can be
+// retried, and reports the rest once.
 func stopsPartition(err error) bool {
 	var loss *kgo.ErrDataLoss
-	return errors.As(err, &loss) || errors.Is(err, kerr.OffsetOutOfRange) || errors.Is(err, kerr.UnknownTopicID) ||
-		errors.Is(err, kerr.InconsistentTopicID) || errors.Is(err, kgo.ErrMaxDecompress) || errors.Is(err, kerr.CorruptMessage)
+	var ke *kerr.Error
+	return errors.As(err, &loss) || errors.Is(err, kgo.ErrMaxDecompress) || errors.Is(err, kerr.CorruptMessage) ||
+		errors.Is(err, kerr.UnknownTopicID) || errors.As(err, &ke) && !ke.Retriable
 }

@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/stream"
@@ -42,9 +44,11 @@ func newBenchLog(tb testing.TB, dist string, campaigns, events int) *benchLog {
 		if rng.IntN(100) == 0 {
 			typ = eventspb.EventType_EVENT_TYPE_CLICK
 		}
-		v := marshal(tb, &eventspb.AdEvent{EventId: fmt.Sprintf("%016x", i), Type: typ,
+		v := marshal(tb, &eventspb.AdEvent{
+			EventId: fmt.Sprintf("%016x", i), Type: typ,
 			Account: fmt.Sprintf("acct-%05d", k/10), Campaign: fmt.Sprintf("cmp-%07d", k), PriceMicros: rng.Int64N(5000),
-			Currency: "USD", BudgetDay: 20231114, EventMs: now - 20, IngestMs: now})
+			Currency: "USD", BudgetDay: 20231114, EventMs: now - 20, IngestMs: now,
+		})
 		b := l.batches[len(l.batches)-1]
 		b.Records = append(b.Records, stream.Record{Value: v, TimeMs: now})
 		l.ids = append(l.ids, v[2:18])
@@ -89,20 +93,25 @@ func BenchmarkFold(b *testing.B) {
 			l.renumber()
 			round()
 			flush()
-			n := 0
+			n, cpu := 0, time.Duration(0)
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
 			b.ReportAllocs()
 			for b.Loop() {
 				b.StopTimer()
 				l.renumber()
 				flush()
+				from := threadTime(b)
 				b.StartTimer()
 				round()
+				cpu += threadTime(b) - from
 				n += len(l.ids)
 			}
 			if d := c.Stats().Duplicates; d != 0 {
 				b.Fatalf("%d duplicates in a log without any", d)
 			}
 			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "events/s")
+			b.ReportMetric(float64(n)/cpu.Seconds(), "events/core-s")
 			b.ReportMetric(float64(c.Stats().EntryBytes)/float64(c.Stats().Entries), "B/campaign")
 		})
 	}

@@ -41,16 +41,19 @@ func hashKey(campaign, account []byte, day events.Day, currency events.Currency)
 // find is the number of the entry with this key, dense.None if it is not in memory.
 func (c *cache) find(hash uint64, campaign, account []byte, tail uint64) uint32 {
 	for n, cur := c.index.First(hash); n != dense.None; n, cur = c.index.Next(cur) {
-		e := &c.list[n]
-		at := int(e.keyAt) * keyAlign
-		key := c.keys[at : at+int(e.keyLen)]
-		lc, la := len(campaign), len(account)
-		if len(key) == lc+la+2+keyTail && string(key[:lc]) == string(campaign) && key[lc] == 0 &&
-			string(key[lc+1:lc+1+la]) == string(account) && key[lc+1+la] == 0 && readTail(key) == tail {
+		if c.is(n, campaign, account, tail) {
 			return n
 		}
 	}
 	return dense.None
+}
+
+// is says whether entry number n has this key.
+func (c *cache) is(n uint32, campaign, account []byte, tail uint64) bool {
+	key := c.key(&c.list[n])
+	lc, la := len(campaign), len(account)
+	return len(key) == lc+la+2+keyTail && string(key[:lc]) == string(campaign) && key[lc] == 0 &&
+		string(key[lc+1:lc+1+la]) == string(account) && readTail(key) == tail
 }
 
 // tailOf is day and currency as readTail finds them at the end of a key.

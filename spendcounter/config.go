@@ -68,8 +68,8 @@ func (cfg Config) withDefaults() (Config, error) {
 		}
 	}
 	def(&cfg.DC, "local")
-	def(&cfg.Inputs.Events, "ads.events")
-	def(&cfg.Inputs.Adjustments, "ads.adjustments")
+	def(&cfg.Inputs.Events, events.EventsTopic)
+	def(&cfg.Inputs.Adjustments, events.AdjustmentsTopic)
 	if cfg.DuplicateWindow == 0 {
 		cfg.DuplicateWindow = 10 * time.Minute
 	}
@@ -89,6 +89,9 @@ func (cfg Config) withDefaults() (Config, error) {
 }
 
 func (cfg Config) check() error {
+	if err := events.ValidateDC(cfg.DC); err != nil {
+		return fmt.Errorf("spend counter: %w", err)
+	}
 	switch {
 	case cfg.DuplicateWindow < time.Millisecond:
 		return fmt.Errorf("spend counter: duplicate window %v: must be at least 1ms", cfg.DuplicateWindow)
@@ -98,16 +101,15 @@ func (cfg Config) check() error {
 		return fmt.Errorf("spend counter: cache entries %d: must be at least 1", cfg.CacheEntries)
 	case cfg.MaxPriceMicros < 1:
 		return fmt.Errorf("spend counter: max price %d micros: must be positive", cfg.MaxPriceMicros)
-	case badID([]byte(cfg.DC)):
-		return fmt.Errorf("spend counter: datacentre %q: must be at most %d bytes without NUL", cfg.DC, MaxIDBytes)
 	case cfg.Inputs.Events == cfg.Inputs.Adjustments:
 		return errors.New("spend counter: events and adjustments are the same topic: they hold different records")
 	}
 	origins := map[string]string{cfg.DC: cfg.Inputs.Events}
 	for topic, dc := range cfg.Inputs.Copied {
+		if err := events.ValidateDC(dc); err != nil {
+			return fmt.Errorf("spend counter: origin of topic %s: %w", topic, err)
+		}
 		switch other, twice := origins[dc]; {
-		case dc == "" || badID([]byte(dc)):
-			return fmt.Errorf("spend counter: topic %s: origin %q: must be 1 to %d bytes without NUL", topic, dc, MaxIDBytes)
 		case topic == cfg.Inputs.Events || topic == cfg.Inputs.Adjustments:
 			return fmt.Errorf("spend counter: topic %s is both copied and the datacentre's own", topic)
 		case twice:

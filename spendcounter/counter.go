@@ -68,8 +68,8 @@ type origin struct {
 	micros              int64
 	lost                uint64
 	transportDuplicates uint64
-	late                uint64     // events too old for the ring; since New
-	ring                *ring.Ring // by ingest time
+	late                uint64    // events too old for the ring; since New
+	ring                ring.Ring // by ingest time
 }
 
 // New returns a counter that stands where t's committed state does. It reads the task record; the rest is read when it
@@ -79,7 +79,7 @@ func New(cfg Config, t stream.Task) (*Counter, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Counter{cfg: cfg, task: t, cache: cache{epoch: 1}, health: health{processing: ring.New()}}
+	c := &Counter{cfg: cfg, task: t, cache: cache{epoch: 1}}
 	c.addInputs()
 	state := &spendpb.TaskState{}
 	value, err := t.Get(TableTask, []byte(taskKey))
@@ -101,8 +101,10 @@ func New(cfg Config, t stream.Task) (*Counter, error) {
 
 func (c *Counter) addInputs() {
 	in := c.cfg.Inputs
-	c.inputs = []input{{topic: in.Events, dcName: []byte(c.cfg.DC)},
-		{topic: in.Adjustments, dcName: []byte(c.cfg.DC), adjustments: true}}
+	c.inputs = []input{
+		{topic: in.Events, dcName: []byte(c.cfg.DC)},
+		{topic: in.Adjustments, dcName: []byte(c.cfg.DC), adjustments: true},
+	}
 	for topic, dc := range in.Copied {
 		c.inputs = append(c.inputs, input{topic: topic, dcName: []byte(dc), copied: true})
 	}
@@ -121,7 +123,7 @@ func (c *Counter) addInputs() {
 func (c *Counter) addOrigin(dc string) int {
 	i, found := slices.BinarySearchFunc(c.origins, dc, func(o origin, dc string) int { return cmp.Compare(o.dc, dc) })
 	if !found {
-		c.origins = slices.Insert(c.origins, i, origin{dc: dc, ring: ring.New()})
+		c.origins = slices.Insert(c.origins, i, origin{dc: dc})
 	}
 	return i
 }

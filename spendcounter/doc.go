@@ -19,7 +19,7 @@
 // # The caller's part
 //
 //  1. New, then WarmFrom, then Warm for every record in [WarmFrom, Task.Next) of each topic, then Fold and Flush in turn.
-//  2. Get and Scan answer for what the last Flush gave at the latest when the Flush after it has returned.
+//  2. What one Flush gave is there for Get at the latest when the next Flush has returned.
 //  3. After an aborted transaction, or an error, throw the Counter away and make a New one. There is no undo.
 //
 // # Invariants

@@ -51,6 +51,7 @@ func (c *Counter) flushIDs(sequence uint64, ch *stream.Changes) {
 	switch {
 	case w.wipe:
 		ch.DeleteRange(TableIDs, blobKey(0, 0), blobKey(math.MaxUint64, math.MaxUint64))
+		ch.Delete(TableRings, []byte(ringsKey))
 	case w.turned:
 		ch.DeleteRange(TableIDs, blobKey(0, 0), blobKey(w.number-1, 0))
 	}

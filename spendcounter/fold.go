@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/dense"
 	"github.com/weirhq/weir/internal/stream"
 )
 
@@ -175,14 +176,32 @@ func (c *Counter) apply(in *input, i, live int) error {
 	return nil
 }
 
-// findEntries finds the entries of rows [i, live), reading those that are not in memory.
+// findEntries finds the entries of rows [i, live), reading those that are not in memory. Slots, entries and keys are
+// each touched for all rows before any is compared, so that their cache misses overlap.
 func (c *Counter) findEntries(i, live int) error {
 	r, x := &c.rows, uint64(0)
 	for _, h := range r.key[i:live] {
 		x ^= c.cache.index.Touch(h)
 	}
+	for j, h := range r.key[i:live] {
+		r.entry[i+j], _ = c.cache.index.First(h)
+	}
+	for _, n := range r.entry[i:live] {
+		if n != dense.None {
+			x ^= uint64(c.cache.list[n].epoch)
+		}
+	}
+	for _, n := range r.entry[i:live] {
+		if n != dense.None {
+			x ^= uint64(c.cache.keys[int(c.cache.list[n].keyAt)*keyAlign])
+		}
+	}
 	c.cache.sink ^= x
 	for j := i; j < live; j++ {
+		n := r.entry[j]
+		if n != dense.None && c.cache.is(n, r.campaign[j], r.account[j], tailOf(r.day[j], r.currency[j])) {
+			continue
+		}
 		var err error
 		if r.entry[j], err = c.entry(r.key[j], r.campaign[j], r.account[j], r.day[j], r.currency[j]); err != nil {
 			return err

@@ -18,10 +18,10 @@ const (
 
 // health is what depends on the wall clock. None of it is state: it decides figures that are shown, never spend.
 type health struct {
-	processing  *ring.Ring // events by the time at which they were folded
-	lastInputMs int64      // of the last batch
-	writtenMs   int64      // of the last SpendHistogram
-	unsaved     bool       // the local table does not have the rings as they stand
+	processing  ring.Ring // events by the time at which they were folded
+	lastInputMs int64     // of the last batch
+	writtenMs   int64     // of the last SpendHistogram
+	unsaved     bool      // the local table does not have the rings as they stand
 }
 
 // processed counts n events folded at now.
@@ -44,7 +44,9 @@ func (h *health) advance(now int64) {
 }
 
 // due says whether a SpendHistogram is to be written at now.
-func (h *health) due(now int64) bool { return now >= h.writtenMs+healthMs || now < h.writtenMs }
+func (h *health) due(now int64) bool {
+	return h.writtenMs == 0 || now >= h.writtenMs+healthMs || now < h.writtenMs
+}
 
 // histogram is the SpendHistogram of this commit.
 func (c *Counter) histogram(cm *stream.Commit) *eventspb.SpendHistogram {
@@ -58,8 +60,10 @@ func (c *Counter) histogram(cm *stream.Commit) *eventspb.SpendHistogram {
 	now := c.timestampMs + max(0, cm.NowMs-c.health.lastInputMs-idleMs)
 	for i := range c.origins {
 		o := &c.origins[i]
-		h := &eventspb.OriginHealth{Dc: o.dc, WatermarkMs: o.watermarkMs, Count_60S: o.ring.SumAfter(now - ring.Window),
-			CumulativeCount: o.count, CumulativeMicros: o.micros, Lost: o.lost, OffsetSum: c.offsetSum(i, cm)}
+		h := &eventspb.OriginHealth{
+			Dc: o.dc, WatermarkMs: o.watermarkMs, Count_60S: o.ring.SumAfter(now - ring.Window),
+			CumulativeCount: o.count, CumulativeMicros: o.micros, Lost: o.lost, OffsetSum: c.offsetSum(i, cm),
+		}
 		m.IngestCount += h.Count_60S
 		m.Origins = append(m.Origins, h)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/stream"
 )
@@ -46,10 +47,10 @@ func TestRealFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const now = 1_700_000_000_000
+	now := int64(1_700_000_000_000)
 	s := newStore()
 	c := mustNew(t, Config{CacheEntries: 8}, s)
-	b := &stream.Batch{Topic: "ads.events", Partition: 3, NowMs: now}
+	b := &stream.Batch{Topic: events.EventsTopic, Partition: 3, NowMs: now}
 	fold := func() {
 		if err := c.Fold(b); err != nil {
 			t.Fatal(err)
@@ -58,6 +59,7 @@ func TestRealFile(t *testing.T) {
 			t.Fatalf("refused: %+v of %q", b.Rejects[0], b.Records[b.Rejects[0].Index].Value)
 		}
 		b.Records = b.Records[:0]
+		now += healthMs
 		s.flush(t, c, now)
 	}
 	add := func(e *eventspb.AdEvent) {
@@ -81,8 +83,10 @@ func TestRealFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := &eventspb.AdEvent{EventId: f[0] + "/i", Type: eventspb.EventType_EVENT_TYPE_IMPRESSION, Account: "ipinyou",
-			Campaign: f[1], PriceMicros: price * 10, Currency: "CNY", BudgetDay: int32(day), IngestMs: now}
+		e := &eventspb.AdEvent{
+			EventId: f[0] + "/i", Type: eventspb.EventType_EVENT_TYPE_IMPRESSION, Account: "ipinyou",
+			Campaign: f[1], PriceMicros: price * 10, Currency: "CNY", BudgetDay: int32(day), IngestMs: now,
+		}
 		add(e)
 		if f[4] == "1" {
 			e.EventId, e.Type, e.PriceMicros = f[0]+"/c", eventspb.EventType_EVENT_TYPE_CLICK, 0

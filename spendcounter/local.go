@@ -11,7 +11,7 @@ import (
 
 // localState is the rings as they stand.
 func (c *Counter) localState() *spendpb.LocalState {
-	p := c.health.processing
+	p := &c.health.processing
 	s := &spendpb.LocalState{Processing: &spendpb.Ring{HeadMs: p.Head(), Seconds: p.Seconds(nil)}, AsOf: c.here()}
 	for i := range c.origins {
 		o := &c.origins[i]
@@ -23,6 +23,7 @@ func (c *Counter) localState() *spendpb.LocalState {
 // restoreRings reads the local table's rings, if it has any, and says as of where they are: nil = there are none.
 func (c *Counter) restoreRings() (*spendpb.Mark, error) {
 	if c.task.LocalNext == nil {
+		c.window.wipe = true
 		return nil, nil
 	}
 	value, err := c.task.Get(TableRings, []byte(ringsKey))
@@ -54,7 +55,6 @@ func (c *Counter) load() error {
 	}
 	c.loaded = true
 	if c.task.LocalNext == nil {
-		c.window.wipe = true
 		return nil
 	}
 	for i, generation := range []uint64{c.window.number - 1, c.window.number} {

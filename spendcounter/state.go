@@ -21,8 +21,10 @@ func (c *Counter) state() *spendpb.TaskState {
 	}
 	for i := range c.origins {
 		o := &c.origins[i]
-		p := &spendpb.Origin{Dc: o.dc, WatermarkMs: o.watermarkMs, Count: o.count, Micros: o.micros, Lost: o.lost,
-			TransportDuplicates: o.transportDuplicates}
+		p := &spendpb.Origin{
+			Dc: o.dc, WatermarkMs: o.watermarkMs, Count: o.count, Micros: o.micros, Lost: o.lost,
+			TransportDuplicates: o.transportDuplicates,
+		}
 		for j := range c.inputs {
 			if c.inputs[j].origin == i {
 				p.Applied = append(p.Applied, appliedState(c.inputs[j].applied)...)

@@ -15,28 +15,21 @@ import (
 
 // store is the runtime's side of a task in memory: tables, outputs, committed offsets.
 type store struct {
-	tables     map[byte]map[string][]byte
-	emitted    []stream.Change
-	next       map[string]int64
-	sequence   uint64
-	partition  int32
-	gets       int
-	localsGone bool
-	localNext  map[string]int64 // nil: as next
+	tables    map[byte]map[string][]byte
+	emitted   []stream.Change
+	next      map[string]int64
+	sequence  uint64
+	partition int32
+	gets      int
+	localNext map[string]int64 // what the local tables hold; nil: they are gone
 }
 
 func newStore() *store {
-	return &store{tables: map[byte]map[string][]byte{}, next: map[string]int64{}, partition: 3}
+	return &store{tables: map[byte]map[string][]byte{}, next: map[string]int64{}, partition: 3, localNext: map[string]int64{}}
 }
 
 func (s *store) task() stream.Task {
-	t := stream.Task{Partition: s.partition, OwnerEpoch: 7, Next: maps.Clone(s.next)}
-	if !s.localsGone {
-		t.LocalNext = maps.Clone(s.next)
-		if s.localNext != nil {
-			t.LocalNext = maps.Clone(s.localNext)
-		}
-	}
+	t := stream.Task{Partition: s.partition, OwnerEpoch: 7, Next: maps.Clone(s.next), LocalNext: maps.Clone(s.localNext)}
 	t.Get = func(table byte, key []byte) ([]byte, error) {
 		s.gets++
 		return bytes.Clone(s.tables[table][string(key)]), nil
@@ -93,6 +86,7 @@ func (s *store) flush(t fataler, c *Counter, now int64) {
 		t.Fatalf("flush: %v", err)
 	}
 	s.apply(&ch)
+	s.localNext = maps.Clone(s.next)
 }
 
 type fataler interface {
@@ -100,7 +94,7 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-// spend is the record of a campaign, nil if there is none.
+// spends is the records of table 1 by key.
 func (s *store) spends(t fataler) map[string]*eventspb.Spend {
 	t.Helper()
 	m := map[string]*eventspb.Spend{}

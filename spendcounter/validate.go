@@ -18,8 +18,8 @@ type refusal struct{ reason, detail string }
 // checker holds what the checks of one record leave for the next: most currencies and days are as before.
 type checker struct {
 	view     events.View
-	currency events.Currency // known
-	given    events.Day      // valid
+	currency events.Currency // known; 0 = none yet
+	given    events.Day      // valid; 0 = none yet
 	dayFrom  int64           // start of day utc, Unix ms
 	utc      events.Day
 }
@@ -93,7 +93,7 @@ func (c *Counter) read(in *input, b *stream.Batch, i, n int) refusal {
 // place checks what says where the money goes.
 func (k *checker) place(account, campaign, serving []byte, currency events.Currency) refusal {
 	switch {
-	case currency != k.currency && !currency.Known():
+	case (currency != k.currency || currency == 0) && !currency.Known():
 		return refusal{ReasonUnknownCurrency, fmt.Sprintf("%q", currency.String())}
 	case len(account) == 0:
 		return refusal{ReasonNoAccount, ""}

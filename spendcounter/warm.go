@@ -1,7 +1,6 @@
 package spendcounter
 
 import (
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/stream"
 	"github.com/weirhq/weir/spendcounter/spendpb"
 )
@@ -74,7 +73,9 @@ func appliedBefore(topic string, offset int64, marks ...*spendpb.Mark) []applied
 }
 
 // Warm notes what the records of b, which were folded before, left in the duplicate set and in the ring by ingest time.
-// It changes no spend and refuses nothing: what Fold refused it skips.
+// It changes no spend and refuses nothing: what Fold refused it skips. Only a refusal because of an overflow cannot be
+// told from the record alone: such an id counts as seen, because to charge an event twice would be worse than to show a
+// corrected one as a duplicate.
 func (c *Counter) Warm(b *stream.Batch) error {
 	in, err := c.begin(b)
 	if err != nil {
@@ -103,7 +104,7 @@ func (c *Counter) warmEvent(in *input, offset int64) {
 		}
 	}
 	beat := r.typ[0] == heartbeat
-	if !beat && (!c.couldCharge(r.price[0]) || r.dc[0] == noDC && len(c.dcs.names) >= MaxServingDCs) {
+	if !beat && r.dc[0] == noDC && len(c.dcs.names) >= MaxServingDCs {
 		return
 	}
 	if in.copied {
@@ -119,14 +120,6 @@ func (c *Counter) warmEvent(in *input, offset int64) {
 	if !beat {
 		c.remember(p, offset, r.id[0])
 	}
-}
-
-// couldCharge says whether a price still fits into the task's sum. Sums only grow, so an event that was refused as
-// overflow does not fit now either, and must not be remembered. One that was charged and does not fit now is forgotten:
-// should it come again it is refused as overflow instead of being a duplicate, and again not charged.
-func (c *Counter) couldCharge(micros int64) bool {
-	_, ok := events.AddMicros(c.micros, micros)
-	return ok
 }
 
 // remember puts an id back into the generation that the record at offset belongs to.
@@ -150,8 +143,6 @@ func (c *Counter) warmAdjustments(in *input, b *stream.Batch) {
 		if bad.reason != "" || c.dcs.find(a.serving) == noDC && len(c.dcs.names) >= MaxServingDCs {
 			continue
 		}
-		if _, fits := events.AddMicros(c.refundedMicros, a.micros); fits {
-			c.remember(&in.warm, b.Records[i].Offset, a.id)
-		}
+		c.remember(&in.warm, b.Records[i].Offset, a.id)
 	}
 }

@@ -40,8 +40,10 @@ func answer() *weirpb.GetSpendResponse {
 		Campaign: "1458", Account: "ipinyou", Day: "all", Currency: "CNY", ChargedMicros: 147_125_090, RefundedMicros: 0,
 		Impressions: 220_000, Clicks: 156, Events: 220_156, Duplicates: 3,
 		AsOf: &weirpb.AsOf{Partition: 5, NextOffsets: map[string]int64{"ads.events": 220_156, "ads.adjustments": 2}, EventMs: 1382198400123, AppliedMs: 1700000000500},
-		Days: []*weirpb.DaySpend{{Day: "2013-10-19", ChargedMicros: 100_000_000, Events: 150_000},
-			{Day: "2013-10-20", ChargedMicros: 47_125_090, RefundedMicros: 5, Events: 70_156}},
+		Days: []*weirpb.DaySpend{
+			{Day: "2013-10-19", ChargedMicros: 100_000_000, Events: 150_000},
+			{Day: "2013-10-20", ChargedMicros: 47_125_090, RefundedMicros: 5, Events: 70_156},
+		},
 		ByDc:         []*weirpb.DcSpend{{ServingDc: "local", ChargedMicros: 147_125_090, Events: 220_156}},
 		EventsByType: map[string]uint64{"impression": 220_000, "click": 156},
 	}
@@ -97,8 +99,10 @@ day            charged  refunded  events
 
 func TestHealthAndPartitions(t *testing.T) {
 	health := &weirpb.ListHealthResponse{Shards: []*weirpb.ShardHealth{
-		{WriterDc: "local", Shard: 7, OwnerEpoch: 2, Sequence: 9, TimestampMs: 1700000000000, ApproxCount: 60, IngestCount: 61, WrittenAtMs: 1700000000100,
-			CumulativeCount: 12, CumulativeMicros: 120, Lost: 1},
+		{
+			WriterDc: "local", Shard: 7, OwnerEpoch: 2, Sequence: 9, TimestampMs: 1700000000000, ApproxCount: 60, IngestCount: 61, WrittenAtMs: 1700000000100,
+			CumulativeCount: 12, CumulativeMicros: 120, Lost: 1,
+		},
 		{WriterDc: "local", Shard: 11},
 	}}
 	lag := int64(3)
@@ -117,15 +121,19 @@ spendcounter          5  running        3  ads.events@1234
 spendcounter         12  stopped  unknown                   offset out of range: run weir doctor
 `},
 		"no partitions": {PartitionsTable(nil), "this process owns no partition\n"},
-		"health JSON": {must(HealthJSON(&weirpb.ListHealthResponse{Shards: health.Shards[:1]})),
+		"health JSON": {
+			must(HealthJSON(&weirpb.ListHealthResponse{Shards: health.Shards[:1]})),
 			`{"shards":[{"writer_dc":"local","shard":7,"owner_epoch":2,"sequence":9,"timestamp_ms":1700000000000,"approx_count":60,` +
-				`"ingest_count":61,"written_at_ms":1700000000100,"cumulative_count":12,"cumulative_micros":120,"lost":1}]}`},
+				`"ingest_count":61,"written_at_ms":1700000000100,"cumulative_count":12,"cumulative_micros":120,"lost":1}]}`,
+		},
 		"no health JSON": {must(HealthJSON(nil)), `{"shards":[]}`},
-		"partitions JSON": {must(PartitionsJSON(parts)),
+		"partitions JSON": {
+			must(PartitionsJSON(parts)),
 			`{"partitions":[{"app":"spendcounter","partition":5,"state":"running","reason":"","owner_epoch":2,"sequence":42,` +
 				`"next_offsets":{"ads.events":1234},"lag":3,"changelog_next":77},` +
 				`{"app":"spendcounter","partition":12,"state":"stopped","reason":"offset out of range: run weir doctor","owner_epoch":0,"sequence":0,` +
-				`"next_offsets":{},"lag":null,"changelog_next":0}]}`},
+				`"next_offsets":{},"lag":null,"changelog_next":0}]}`,
+		},
 	} {
 		if d := cmp.Diff(c.want, c.got); d != "" {
 			t.Errorf("%s: %s", name, d)

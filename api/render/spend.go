@@ -67,12 +67,16 @@ func SpendJSON(res *weirpb.GetSpendResponse) ([]byte, error) {
 		out.AsOf = &asOf{at.GetPartition(), orEmpty(at.GetNextOffsets()), at.GetEventMs(), at.GetAppliedMs()}
 	}
 	for _, d := range res.GetDays() {
-		out.Days = append(out.Days, spendPart{Day: d.GetDay(), ChargedMicros: d.GetChargedMicros(),
-			RefundedMicros: d.GetRefundedMicros(), Events: d.GetEvents()})
+		out.Days = append(out.Days, spendPart{
+			Day: d.GetDay(), ChargedMicros: d.GetChargedMicros(),
+			RefundedMicros: d.GetRefundedMicros(), Events: d.GetEvents(),
+		})
 	}
 	for _, d := range res.GetByDc() {
-		out.ByDC = append(out.ByDC, spendPart{ServingDC: d.GetServingDc(), ChargedMicros: d.GetChargedMicros(),
-			RefundedMicros: d.GetRefundedMicros(), Events: d.GetEvents()})
+		out.ByDC = append(out.ByDC, spendPart{
+			ServingDC: d.GetServingDc(), ChargedMicros: d.GetChargedMicros(),
+			RefundedMicros: d.GetRefundedMicros(), Events: d.GetEvents(),
+		})
 	}
 	b, err := json.Marshal(out)
 	if err != nil {

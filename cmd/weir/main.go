@@ -30,5 +30,5 @@ type process struct {
 // run runs one command to its end and returns the exit code.
 func run(ctx context.Context, p process) int {
 	a := newApp(p)
-	return a.execute(ctx, newRoot(a))
+	return a.execute(ctx, newRoot(a)) //nolint:contextcheck // execute gives ctx to cobra, the commands take it from there
 }

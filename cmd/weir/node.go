@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
@@ -23,17 +24,19 @@ type node struct {
 }
 
 func newNode(c *config.Config, k processors.Kafka, log zerolog.Logger) (*node, error) {
-	role := roles.Spend{DC: c.DC, Peers: c.Peers, DuplicateWindow: c.Spend.DuplicateWindow, MaxIDs: c.Spend.MaxIDs}
+	reg, budget := obs.NewRegistry(buildVersion().Version), int64(c.Memory)
+	debug.SetGCPercent(gcPercent)
+	role := roles.Spend{
+		DC: c.DC, Peers: c.Peers, DuplicateWindow: c.Spend.DuplicateWindow, MaxIDs: c.Spend.MaxIDs, Memory: budget, Metrics: roles.NewSpendMetrics(reg),
+	}
 	proc, err := role.Processor()
 	if err != nil {
 		return nil, fail(exitConfig, "cannot set up the spend counter", err, "correct dc and peers")
 	}
-	reg := obs.NewRegistry(buildVersion().Version)
-	budget := int64(c.Memory)
 	rt, err := processors.New(processors.Config{
 		Kafka: k, Dir: c.DataDir, Instance: c.Instance, Log: &log, Metrics: processors.NewMetrics(reg),
 		Workers: c.Processor.Workers, CommitInterval: c.Processor.CommitInterval, CommitMax: c.Processor.CommitIntervalMax,
-		CommitRecords: c.Processor.CommitRecords, PollRecords: c.Processor.PollRecords, PoisonLimit: c.Processor.PoisonLimit,
+		CommitRecords: c.Processor.CommitRecords, CommitBytes: int(c.Processor.CommitBytes), PollRecords: c.Processor.PollRecords, PoisonLimit: c.Processor.PoisonLimit,
 		SessionTimeout: c.Processor.SessionTimeout, TransactionTimeout: c.Processor.TransactionTimeout,
 		CacheBytes: budget / 8, FetchBytes: int32(min(64<<20, budget/16)),
 	}, proc)
@@ -49,6 +52,10 @@ func newNode(c *config.Config, k processors.Kafka, log zerolog.Logger) (*node, e
 	}
 	return &node{runtime: rt, server: server, view: v}, nil
 }
+
+// gcPercent trades a little of the processor for memory: most of the heap is tables without pointers, which cost the
+// collector nothing to pass over.
+const gcPercent = 50
 
 // run works until ctx ends. ready is called once the API serves and every partition assigned here is being folded.
 func (n *node) run(ctx context.Context, ready func()) error {

@@ -15,8 +15,15 @@ import (
 // commands returns every command below the root, in the order of the help. Each lives in the file of its name.
 func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
+		newDevCmd(a),
 		newRunCmd(a),
+		newIngestCmd(a),
 		newSpendCmd(a),
+		newTopicsCmd(a),
+		newLagCmd(a),
+		newDLQCmd(a),
+		newDoctorCmd(a),
+		newBenchCmd(a),
 		newConfigCmd(a),
 		newVersionCmd(a),
 	}

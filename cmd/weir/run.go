@@ -21,36 +21,7 @@ func newRunCmd(a *app) *cobra.Command {
 		Long: "Runs roles against your Kafka. More processes share the partitions: give each its own data_dir and\n" +
 			"instance. SIGTERM commits what is folded, leaves the group and ends; a second one ends at once.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, r := range roleList {
-				if r != "spendcounter" {
-					do := "the roles are: " + strings.Join(roleNames(), ", ")
-					if n, ok := config.Nearest(r, roleNames()); ok {
-						do = "did you mean " + n + "?"
-					}
-					return usage(fmt.Sprintf("no role is called %q", r), do)
-				}
-			}
-			cfg, err := a.loadConfig()
-			if err != nil {
-				return err
-			}
-			k, err := kafka(cfg)
-			if err != nil {
-				return err
-			}
-			log, err := obs.NewLogger(a.stderr, cfg.Log.Level, cfg.Log.Format)
-			if err != nil {
-				return fail(exitConfig, "cannot set up the log", err, "correct log.level and log.format")
-			}
-			n, err := newNode(cfg, k, log)
-			if err != nil {
-				return err
-			}
-			return n.run(cmd.Context(), func() {
-				a.say("ready: API http://%s, metrics http://%s/metrics, %d partitions", n.server.Addr(), n.server.OpsAddr(), len(n.runtime.Status()))
-			})
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.run(cmd, roleList) },
 	}
 	c.Flags().StringSliceVar(&roleList, "roles", roleNames(), "roles to run")
 	c.Flags().String("data-dir", "", "directory of the state (default: data_dir)")
@@ -62,4 +33,35 @@ func newRunCmd(a *app) *cobra.Command {
 	a.bind(c.Flags(), "listen", "api.listen")
 	a.bind(c.Flags(), "ops-listen", "api.ops_listen")
 	return c
+}
+
+func (a *app) run(cmd *cobra.Command, roleList []string) error {
+	for _, r := range roleList {
+		if r != "spendcounter" {
+			do := "the roles are: " + strings.Join(roleNames(), ", ")
+			if n, ok := config.Nearest(r, roleNames()); ok {
+				do = "did you mean " + n + "?"
+			}
+			return usage(fmt.Sprintf("no role is called %q", r), do)
+		}
+	}
+	cfg, err := a.loadConfig()
+	if err != nil {
+		return err
+	}
+	k, err := kafka(cfg)
+	if err != nil {
+		return err
+	}
+	log, err := obs.NewLogger(a.stderr, cfg.Log.Level, cfg.Log.Format)
+	if err != nil {
+		return fail(exitConfig, "cannot set up the log", err, "correct log.level and log.format")
+	}
+	n, err := newNode(cfg, k, log)
+	if err != nil {
+		return err
+	}
+	return n.run(cmd.Context(), func() {
+		a.say("ready: API http://%s, metrics http://%s/metrics, %d partitions", n.server.Addr(), n.server.OpsAddr(), len(n.runtime.Status()))
+	})
 }

@@ -11,7 +11,7 @@ type Config struct {
 	DC       string `key:"dc" default:"local" check:"dc" doc:"name of this datacentre: part of topic names, so it stays"`
 	DataDir  string `key:"data_dir" default:"data" unit:"path" check:"nonempty" doc:"directory of the state; one process at a time"`
 	Instance string `key:"instance" default:"" check:"instance" doc:"stable name of this process: its transactions and state belong to it; empty: the host's name"`
-	Memory   Bytes  `key:"memory" default:"512MiB" unit:"bytes" min:"64MiB" max:"1TiB" doc:"budget for caches and buffers of the state"`
+	Memory   Bytes  `key:"memory" default:"768MiB" unit:"bytes" min:"128MiB" max:"1TiB" doc:"budget for campaigns in memory, caches and buffers; campaigns that do not fit cost reads"`
 
 	Kafka     Kafka     `key:"kafka"`
 	API       API       `key:"api"`
@@ -65,7 +65,7 @@ type Processor struct {
 	CommitInterval     time.Duration `key:"commit_interval" default:"100ms" unit:"duration" min:"5ms" max:"1m" doc:"time between commits when caught up: the age of what readers see"`
 	CommitIntervalMax  time.Duration `key:"commit_interval_max" default:"1s" unit:"duration" min:"5ms" max:"1m" doc:"the same when far behind: longer costs less per record"`
 	CommitRecords      int           `key:"commit_records" default:"2000000" unit:"records" min:"1" max:"100000000" doc:"commit at the latest after so many records"`
-	CommitBytes        Bytes         `key:"commit_bytes" default:"64MiB" unit:"bytes" min:"64KiB" max:"4GiB" doc:"commit at the latest with so much changed state in memory"`
+	CommitBytes        Bytes         `key:"commit_bytes" default:"32MiB" unit:"bytes" min:"64KiB" max:"4GiB" doc:"commit at the latest with so much changed state in memory"`
 	PollRecords        int           `key:"poll_records" default:"10000" unit:"records" min:"1" max:"1000000" doc:"records taken from Kafka at a time"`
 	Workers            int           `key:"workers" default:"0" unit:"sessions" min:"0" max:"256" doc:"sessions with Kafka, each with its goroutine; 0: half the cores, at least 2"`
 	SessionTimeout     time.Duration `key:"session_timeout" default:"6s" unit:"duration" min:"1s" max:"30m" doc:"silence after which the group gives our partitions to others; brokers accept 6s to 30m unless told"`
@@ -77,7 +77,7 @@ type Processor struct {
 // Spend is about counting.
 type Spend struct {
 	DuplicateWindow time.Duration `key:"duplicate_window" default:"10m" unit:"duration" min:"0s" max:"24h" doc:"how long an event id is remembered; beyond it the same id counts again"`
-	MaxIDs          int           `key:"max_ids" default:"1000000" unit:"ids" min:"1000" max:"1000000000" doc:"event ids remembered per partition; more shorten the window"`
+	MaxIDs          int           `key:"max_ids" default:"4000000" unit:"ids" min:"1000" max:"1000000000" doc:"event ids remembered per partition, 11 to 21 bytes each; more shorten the window; the same in all replicas"`
 }
 
 // Topics says how topics are created.

@@ -37,7 +37,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Instance != "box-1" || c.Memory != 512<<20 || c.Processor.CommitInterval != 100*time.Millisecond ||
+	if c.Instance != "box-1" || c.Memory != 768<<20 || c.Processor.CommitInterval != 100*time.Millisecond ||
 		len(c.Kafka.Brokers) != 1 || c.Peers != nil {
 		t.Errorf("defaults: %+v", c)
 	}
@@ -117,7 +117,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"below the range", "processor: {commit_interval: 1ms}", nil, nil, []string{`"1ms" is out of range: 5ms to 1m`, "default 100ms"}},
 		{"above the range", "", []string{"WEIR_PROCESSOR_WORKERS=1000"}, nil, []string{"WEIR_PROCESSOR_WORKERS", `"1000" is out of range: 0 to 256`}},
 		{"no number", "", nil, map[string]Flag{"processor.workers": {"--workers", "many"}}, []string{"--workers", `"many" is not a whole number`}},
-		{"no size", "memory: 5 bananas", nil, nil, []string{`"5 bananas" is not a size`, "512MiB"}},
+		{"no size", "memory: 5 bananas", nil, nil, []string{`"5 bananas" is not a size`, "768MiB"}},
 		{"no bool", "kafka: {tls: {enabled: maybe}}", nil, nil, []string{`"maybe" is neither true nor false`}},
 		{"not one of", "log: {level: inof}", nil, nil, []string{`"inof" is not allowed`, `did you mean "info"?`}},
 		{"no port", "kafka: {brokers: [a]}", nil, nil, []string{`"a" is not allowed`, "host:port"}},
@@ -128,7 +128,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"one address for both", "api: {ops_listen: '127.0.0.1:8080'}", nil, nil, []string{"is the address of api.listen"}},
 		{"intervals crossed", "processor: {commit_interval: 2s}", nil, nil, []string{"processor.commit_interval = 2s is above processor.commit_interval_max = 1s"}},
 		{"interval near the time-out", "processor: {commit_interval_max: 6s}", nil, nil, []string{"half of processor.transaction_timeout = 10s"}},
-		{"commit larger than memory", "memory: 100MiB", nil, nil, []string{"processor.commit_bytes = 64MiB is above half of memory = 100MiB"}},
+		{"commit larger than memory", "processor: {commit_bytes: 400MiB}", nil, nil, []string{"processor.commit_bytes = 400MiB is above half of memory = 768MiB"}},
 		{"in-sync above copies", "topics: {replication_factor: 1}", nil, nil, []string{"nothing could be written"}},
 		{"own name among the peers", "dc: a\npeers: [b, a]", nil, nil, []string{"peers names this datacentre"}},
 		{"certificate without key", "kafka: {tls: {enabled: true, cert_file: c}}", nil, nil, []string{"go together"}},

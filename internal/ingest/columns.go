@@ -38,8 +38,10 @@ const (
 //	budget_day    YYYYMMDD or YYYY-MM-DD; empty or not mapped: the day of time in Options.TZ
 //	line_item, arm, serving_dc, insertion_id
 func Fields() []string {
-	return []string{"event_id", "account", "campaign", "time", "price", "click", "type", "currency", "line_item", "arm",
-		"serving_dc", "insertion_id", "budget_day"}
+	return []string{
+		"event_id", "account", "campaign", "time", "price", "click", "type", "currency", "line_item", "arm",
+		"serving_dc", "insertion_id", "budget_day",
+	}
 }
 
 // columns holds the column of each field, -1 where there is none, and the number of columns of the header.

@@ -30,12 +30,7 @@ type ipinyouColumns struct {
 // newIPinYou looks at the first line: a header has the names of columns, and is no row.
 func newIPinYou(in *rows, b *builder) (*ipinyou, error) {
 	p := &ipinyou{build: b}
-	n, err := in.in.peek(0)
-	if err != nil { // an empty input, or one that next will report
-		return p, nil
-	}
-	first := bytes.TrimPrefix(in.in.bytes(n), []byte(byteOrderMark))
-	names := strings.Split(strings.ToLower(string(trimEnd(first))), "\t")
+	names := firstNames(in)
 	if !slices.Contains(names, "bidid") {
 		return p, nil
 	}
@@ -46,8 +41,19 @@ func newIPinYou(in *rows, b *builder) (*ipinyou, error) {
 		}
 	}
 	p.header = c
-	_, err = in.header()
+	_, err := in.header()
 	return p, err
+}
+
+// firstNames splits the first line without consuming it. It has none where there is no such line: the input is empty,
+// or cannot be read, which next will report.
+func firstNames(in *rows) []string {
+	n, err := in.in.peek(0)
+	if err != nil {
+		return nil
+	}
+	first := bytes.TrimPrefix(in.in.bytes(n), []byte(byteOrderMark))
+	return strings.Split(strings.ToLower(string(trimEnd(first))), "\t")
 }
 
 // positions of the columns in the log as it was published, and behind the three that were put before them.
@@ -60,8 +66,10 @@ func (p *ipinyou) columns(n int) (ipinyouColumns, bool) {
 		return raw, true
 	case n == longColumns:
 		const more = longColumns - rawColumns
-		return ipinyouColumns{count: n, bid: raw.bid + more, time: raw.time + more, logType: raw.logType + more,
-			price: raw.price + more, advertiser: raw.advertiser + more, click: 0}, true
+		return ipinyouColumns{
+			count: n, bid: raw.bid + more, time: raw.time + more, logType: raw.logType + more,
+			price: raw.price + more, advertiser: raw.advertiser + more, click: 0,
+		}, true
 	}
 	return raw, false
 }

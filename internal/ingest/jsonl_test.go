@@ -15,8 +15,10 @@ import (
 const goodJSON = `{"event_id":"e1","account":"a1","campaign":"c1","type":"impression","price_micros":1234,"currency":"USD","event_ms":1384000000000}`
 
 func goodEvent() *eventspb.AdEvent {
-	return &eventspb.AdEvent{EventId: "e1", Account: "a1", Campaign: "c1", Type: eventspb.EventType_EVENT_TYPE_IMPRESSION,
-		PriceMicros: 1234, Currency: "USD", EventMs: 1384000000000, BudgetDay: 20131109}
+	return &eventspb.AdEvent{
+		EventId: "e1", Account: "a1", Campaign: "c1", Type: eventspb.EventType_EVENT_TYPE_IMPRESSION,
+		PriceMicros: 1234, Currency: "USD", EventMs: 1384000000000, BudgetDay: 20131109,
+	}
 }
 
 func readOne(t testing.TB, opt Options, text string) Row {
@@ -38,7 +40,7 @@ func TestJSONLAccepts(t *testing.T) {
 		change(e)
 		return e
 	}
-	replace := func(old, new string) string { return strings.Replace(goodJSON, old, new, 1) }
+	replace := func(old, by string) string { return strings.Replace(goodJSON, old, by, 1) }
 	for _, c := range []struct {
 		name, text string
 		want       *eventspb.AdEvent
@@ -53,10 +55,12 @@ func TestJSONLAccepts(t *testing.T) {
 		{"no price", replace(`"price_micros":1234,`, ``), with(func(e *eventspb.AdEvent) { e.PriceMicros = 0 })},
 		{"the greatest price", replace(`1234`, `9223372036854775807`), with(func(e *eventspb.AdEvent) { e.PriceMicros = 9223372036854775807 })},
 		{"escapes", replace(`"e1"`, `"\u0065\u00e9\ud83d\ude00\"\/"`), with(func(e *eventspb.AdEvent) { e.EventId = "eé😀\"/" })},
-		{"all fields", replace(`{`, `{"line_item":"l","arm":"x","insertion_id":"i","serving_dc":"d","budget_day":20131110,"ingest_ms":"7",`),
+		{
+			"all fields", replace(`{`, `{"line_item":"l","arm":"x","insertion_id":"i","serving_dc":"d","budget_day":20131110,"ingest_ms":"7",`),
 			with(func(e *eventspb.AdEvent) {
 				e.LineItem, e.Arm, e.InsertionId, e.ServingDc, e.BudgetDay, e.IngestMs = "l", "x", "i", "d", 20131110, 7
-			})},
+			}),
+		},
 	} {
 		row := readOne(t, Options{Format: FormatJSONL}, c.text)
 		if row.Err != nil {
@@ -115,6 +119,7 @@ func TestJSONLRejects(t *testing.T) {
 		{`1384000000000`, `0`, ReasonTime, ""},
 		{`1384000000000`, `9223372036854775807`, ReasonTime, ""},
 		{`,"event_ms":1384000000000`, ``, ReasonTime, ""},
+		{`{`, `{"ingest_ms":-1,`, ReasonTime, "ingest_ms"},
 		{`{`, `{"budget_day":20130230,`, ReasonDay, "20130230"},
 	} {
 		text := strings.Replace(goodJSON, c.old, c.new, 1)
@@ -124,6 +129,18 @@ func TestJSONLRejects(t *testing.T) {
 		}
 		if string(row.Raw) != text || row.Line != 1 {
 			t.Errorf("line %d, raw %q", row.Line, row.Raw)
+		}
+	}
+}
+
+// A field that the schema gains must be readable, or be refused on purpose.
+func TestJSONLReadsEveryField(t *testing.T) {
+	fields := (&eventspb.AdEvent{}).ProtoReflect().Descriptor().Fields()
+	for i := range fields.Len() {
+		name := string(fields.Get(i).Name())
+		var d draft
+		if d.textField([]byte(name)) == nil && d.numberField([]byte(name)) == nil && name != "type" && name != "budget_day" {
+			t.Errorf("format jsonl does not read field %s", name)
 		}
 	}
 }
@@ -178,7 +195,6 @@ func FuzzJSONL(f *testing.F) {
 		}
 		e := row.Events[0]
 		for name, value := range want {
-			got := e.ProtoReflect().Get(e.ProtoReflect().Descriptor().Fields().ByName("event_id")).String()
 			fd := e.ProtoReflect().Descriptor().Fields().ByTextName(name)
 			if fd == nil {
 				t.Fatalf("accepted unknown field %q of %q", name, text)
@@ -186,7 +202,7 @@ func FuzzJSONL(f *testing.F) {
 			if value == nil || name == "type" || name == "budget_day" || value == "" {
 				continue
 			}
-			if got = e.ProtoReflect().Get(fd).String(); got != plain(value) {
+			if got := e.ProtoReflect().Get(fd).String(); got != plain(value) {
 				t.Fatalf("%s of %q is %q, want %q", name, text, got, plain(value))
 			}
 		}

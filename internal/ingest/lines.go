@@ -13,6 +13,12 @@ const (
 
 var errTooLong = errors.New("line too long")
 
+// isEnd says that err is the end of the input. A reader ends with io.EOF itself: an error that wraps it, of a
+// connection that was lost, say, is a failure, and to take it for the end would lose the rest without a word.
+func isEnd(err error) bool {
+	return err == io.EOF //nolint:errorlint // what wraps io.EOF is no end
+}
+
 // lines looks at an input line by line, ahead of what is consumed, in a buffer that never holds more than max bytes
 // and one read. A line that does not fit is skipped by discard.
 type lines struct {
@@ -44,7 +50,7 @@ func (l *lines) peek(off int) (int, error) {
 		}
 		from = len(have)
 		if l.err != nil {
-			if l.err == io.EOF && from > off {
+			if isEnd(l.err) && from > off {
 				return from - off, nil
 			}
 			return 0, l.err
@@ -55,6 +61,15 @@ func (l *lines) peek(off int) (int, error) {
 
 // bytes returns the n first bytes that are not consumed. They are valid until the next peek or discard.
 func (l *lines) bytes(n int) []byte { return l.buf[l.start : l.start+n] }
+
+// skip consumes prefix if the bytes that were peeked at begin with it.
+func (l *lines) skip(prefix string) bool {
+	if !bytes.HasPrefix(l.buf[l.start:l.end], []byte(prefix)) {
+		return false
+	}
+	l.start += len(prefix)
+	return true
+}
 
 func (l *lines) consume(n int) { l.start += n }
 
@@ -69,7 +84,7 @@ func (l *lines) discard() (n int64, ended bool, err error) {
 		}
 		n += int64(len(have))
 		l.start, l.end = 0, 0
-		if l.err == io.EOF {
+		if isEnd(l.err) {
 			return n, false, nil
 		}
 		if l.err != nil {

@@ -58,7 +58,7 @@ func NewReader(r io.Reader, opt Options) (*Reader, error) {
 		x.parse, err = newTable(x.rows, x.build)
 	case FormatJSONL:
 		x.rows.blank = isSpace
-		x.parse = &jsonl{}
+		x.parse = newJSONL()
 	}
 	if err != nil {
 		return nil, err
@@ -74,20 +74,19 @@ func (r *Reader) Next() (Row, error) {
 	}
 	raw, err := r.rows.next()
 	if err != nil {
-		if r.err = err; err != io.EOF {
+		if r.err = err; !isEnd(err) {
 			r.err = fmt.Errorf("ingest: behind line %d: %w", r.rows.line, err)
 		}
 		return Row{}, r.err
 	}
 	row := Row{Line: raw.line, Raw: raw.raw, Size: raw.size, Err: raw.err}
-	if row.Err != nil {
-		return row, nil
+	if row.Err == nil {
+		r.draft = draft{}
+		row.Err = r.parse.parse(raw, &r.draft)
 	}
-	r.draft = draft{}
-	if row.Err = r.parse.parse(raw, &r.draft); row.Err != nil {
-		return row, nil
+	if row.Err == nil {
+		row.Events, row.Derived, row.Err = r.build.build(raw, &r.draft)
 	}
-	row.Events, row.Derived, row.Err = r.build.build(raw, &r.draft)
 	return row, nil
 }
 
@@ -95,7 +94,7 @@ func (r *Reader) Next() (Row, error) {
 func (s *rows) header() ([]string, error) {
 	row, err := s.next()
 	switch {
-	case err == io.EOF:
+	case isEnd(err):
 		return nil, errors.New("ingest: the input is empty and should begin with a header row")
 	case err != nil:
 		return nil, fmt.Errorf("ingest: header row: %w", err)

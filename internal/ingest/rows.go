@@ -2,7 +2,7 @@ package ingest
 
 import (
 	"bytes"
-	"io"
+	"errors"
 )
 
 // keptOfLongRow is how much of a row that is too long goes to the rejects, to recognise it by.
@@ -26,6 +26,7 @@ type rows struct {
 	row   rawRow
 	line  int // physical lines consumed
 	count uint64
+	begun bool // behind the byte order mark
 	long  []byte
 }
 
@@ -33,17 +34,16 @@ type rows struct {
 func (s *rows) next() (*rawRow, error) {
 	for {
 		n, err := s.in.peek(0)
-		if err == errTooLong {
-			return s.tooLong()
+		if !s.begun && s.in.skip(byteOrderMark) {
+			s.begun = true
+			continue
 		}
+		s.begun = true
 		if err != nil {
-			return nil, err
-		}
-		if s.line == 0 && bytes.HasPrefix(s.in.bytes(n), []byte(byteOrderMark)) {
-			s.in.consume(len(byteOrderMark))
-			if n -= len(byteOrderMark); n == 0 {
-				continue
+			if errors.Is(err, errTooLong) {
+				return s.tooLong()
 			}
+			return nil, err
 		}
 		if !s.blank(trimEnd(s.in.bytes(n))) {
 			return s.cut(n)
@@ -71,7 +71,7 @@ func (s *rows) cut(n int) (*rawRow, error) {
 	size, physical := n, 1
 	for odd := false; !odd; physical++ {
 		more, readErr := s.in.peek(size)
-		if readErr == io.EOF || readErr == errTooLong {
+		if isEnd(readErr) || errors.Is(readErr, errTooLong) {
 			return s.take(n, 1, errOpenQuote), nil
 		}
 		if readErr != nil {
@@ -111,8 +111,10 @@ func (s *rows) tooLong() (*rawRow, error) {
 	}
 	s.count++
 	s.line++
-	s.row = rawRow{line: s.line, number: s.count, raw: s.long, size: size,
-		err: reject(ReasonTooLong, "the row has %d bytes and %d are allowed: is this the right file and format?", size, s.in.max)}
+	s.row = rawRow{
+		line: s.line, number: s.count, raw: s.long, size: size,
+		err: reject(ReasonTooLong, "the row has %d bytes and %d are allowed: is this the right file and format?", size, s.in.max),
+	}
 	return &s.row, nil
 }
 

@@ -60,21 +60,34 @@ func TestRows(t *testing.T) {
 		{"byte order mark", "\ufeffa\n", []cutRow{{line: 1, raw: "a", fields: []string{"a"}}}},
 		{"blank lines and \\r\\n", "\r\n\na\r\n\n,\n", []cutRow{{line: 3, raw: "a", fields: []string{"a"}}, {line: 5, raw: ",", fields: []string{"", ""}}}},
 		{"quoted comma, quote and line end", "\"a,\"\"b\"\"\",\"c\r\nd\"\ne\n", []cutRow{
-			{line: 1, raw: "\"a,\"\"b\"\"\",\"c\r\nd\"", fields: []string{`a,"b"`, "c\nd"}}, {line: 3, raw: "e", fields: []string{"e"}}}},
+			{line: 1, raw: "\"a,\"\"b\"\"\",\"c\r\nd\"", fields: []string{`a,"b"`, "c\nd"}}, {line: 3, raw: "e", fields: []string{"e"}},
+		}},
 		{"a quote that never closes costs its own line", "a\n\"b\nc\nd\n", []cutRow{
-			{line: 1, raw: "a", fields: []string{"a"}}, {line: 2, raw: `"b`, reason: ReasonQuote},
-			{line: 3, raw: "c", fields: []string{"c"}}, {line: 4, raw: "d", fields: []string{"d"}}}},
+			{line: 1, raw: "a", fields: []string{"a"}},
+			{line: 2, raw: `"b`, reason: ReasonQuote},
+			{line: 3, raw: "c", fields: []string{"c"}},
+			{line: 4, raw: "d", fields: []string{"d"}},
+		}},
 		{"a quote that closes wrongly costs its own lines", "\"b\nc\nd\"x\ne\n", []cutRow{
-			{line: 1, raw: `"b`, reason: ReasonQuote}, {line: 2, raw: "c", fields: []string{"c"}},
-			{line: 3, raw: `d"x`, reason: ReasonQuote}, {line: 4, raw: "e", fields: []string{"e"}}}},
+			{line: 1, raw: `"b`, reason: ReasonQuote},
+			{line: 2, raw: "c", fields: []string{"c"}},
+			{line: 3, raw: `d"x`, reason: ReasonQuote},
+			{line: 4, raw: "e", fields: []string{"e"}},
+		}},
 		{"a quote inside", "a\"b,c\nd\n", []cutRow{{line: 1, raw: `a"b,c`, reason: ReasonQuote}, {line: 2, raw: "d", fields: []string{"d"}}}},
-		{"too long", "a\n123456789012345678901\nb\n", []cutRow{{line: 1, raw: "a", fields: []string{"a"}},
-			{line: 2, raw: "12345678901234567890", size: 21, reason: ReasonTooLong}, {line: 3, raw: "b", fields: []string{"b"}}}},
+		{"too long", "a\n123456789012345678901\nb\n", []cutRow{
+			{line: 1, raw: "a", fields: []string{"a"}},
+			{line: 2, raw: "12345678901234567890", size: 21, reason: ReasonTooLong},
+			{line: 3, raw: "b", fields: []string{"b"}},
+		}},
 		{"as long as allowed", "12345678901234567890\n", []cutRow{{line: 1, raw: "12345678901234567890", fields: []string{"12345678901234567890"}}}},
 		{"too long without an end", "123456789012345678901", []cutRow{{line: 1, raw: "12345678901234567890", size: 21, reason: ReasonTooLong}}},
-		{"a quote open over too much", "\"a\n1234567890\n1234567890\n1\"\n", []cutRow{{line: 1, raw: `"a`, reason: ReasonQuote},
-			{line: 2, raw: "1234567890", fields: []string{"1234567890"}}, {line: 3, raw: "1234567890", fields: []string{"1234567890"}},
-			{line: 4, raw: `1"`, reason: ReasonQuote}}},
+		{"a quote open over too much", "\"a\n1234567890\n1234567890\n1\"\n", []cutRow{
+			{line: 1, raw: `"a`, reason: ReasonQuote},
+			{line: 2, raw: "1234567890", fields: []string{"1234567890"}},
+			{line: 3, raw: "1234567890", fields: []string{"1234567890"}},
+			{line: 4, raw: `1"`, reason: ReasonQuote},
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for i := range c.want {

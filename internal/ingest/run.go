@@ -4,14 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"time"
-
-	"google.golang.org/protobuf/proto"
-
-	"github.com/weirhq/weir/events"
-	"github.com/weirhq/weir/events/eventspb"
 )
 
 // Sink takes the events.
@@ -52,6 +45,7 @@ const (
 	rowsPerProgress = 256
 	flushTimeout    = 10 * time.Second
 	arenaBlock      = 256 << 10
+	maxEventBytes   = 8*(maxIDBytes+3) + 64 // seven ids, a currency, and the numbers
 )
 
 // Run drives r into sink until the input ends or ctx does. It owns no goroutine. Rejected rows go to rejects before the
@@ -75,109 +69,4 @@ func Run(ctx context.Context, r *Reader, sink Sink, rejects RejectWriter, progre
 	p.sum.Seconds = time.Since(start).Seconds()
 	p.report()
 	return p.sum, err
-}
-
-type pipeline struct {
-	reader   *Reader
-	sink     Sink
-	rejects  RejectWriter
-	progress Progress
-	keys     memo[route]
-	seen     seen
-	arena    []byte
-	sum      Summary
-}
-
-// route is where the records of an account go.
-type route struct {
-	key       []byte
-	partition int32
-}
-
-func (p *pipeline) rows(ctx context.Context) error {
-	for {
-		if p.sum.Read%rowsPerProgress == 0 {
-			if ctx.Err() != nil {
-				return fmt.Errorf("ingest: stopped behind %d rows: %w", p.sum.Read, context.Cause(ctx))
-			}
-			p.report()
-		}
-		row, err := p.reader.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		p.sum.Read++
-		if row.Err != nil {
-			p.sum.Rejected++
-			if err := p.rejects.WriteReject(&row); err != nil {
-				return fmt.Errorf("ingest: line %d was rejected (%w) and could not be kept: %w", row.Line, row.Err, err)
-			}
-			continue
-		}
-		for _, e := range row.Events {
-			if err := p.produce(ctx, e, row.Derived); err != nil {
-				return fmt.Errorf("ingest: line %d: %w", row.Line, err)
-			}
-		}
-	}
-}
-
-func (p *pipeline) produce(ctx context.Context, e *eventspb.AdEvent, derived bool) error {
-	to, ok := p.keys.known[e.Account]
-	if !ok {
-		to = route{key: []byte(e.Account), partition: events.Shard(e.Account)}
-		p.keys.put(e.Account, to)
-	}
-	value, err := p.marshal(e)
-	if err != nil {
-		return err
-	}
-	if err := p.sink.Produce(ctx, to.partition, to.key, value); err != nil {
-		return fmt.Errorf("produce: %w", err)
-	}
-	if !derived && p.seen.before(e.Account, e.EventId) {
-		p.sum.Duplicates++
-	}
-	switch e.Type {
-	case eventspb.EventType_EVENT_TYPE_IMPRESSION:
-		p.sum.Impressions++
-	case eventspb.EventType_EVENT_TYPE_CLICK:
-		p.sum.Clicks++
-	}
-	if sum, ok := events.AddMicros(p.sum.Micros, e.PriceMicros); ok {
-		p.sum.Micros = sum
-	} else {
-		p.sum.Micros = math.MaxInt64
-	}
-	return nil
-}
-
-// marshal encodes into blocks that are never written twice, since the sink keeps the bytes.
-func (p *pipeline) marshal(e *eventspb.AdEvent) ([]byte, error) {
-	opt := proto.MarshalOptions{UseCachedSize: true}
-	n := proto.Size(e)
-	if cap(p.arena)-len(p.arena) < n {
-		p.arena = make([]byte, 0, max(arenaBlock, n))
-	}
-	from := len(p.arena)
-	out, err := opt.MarshalAppend(p.arena, e)
-	if err != nil {
-		return nil, fmt.Errorf("encode event: %w", err)
-	}
-	p.arena = out
-	return out[from:len(out):len(out)], nil
-}
-
-func (p *pipeline) report() {
-	if p.progress == nil {
-		return
-	}
-	s := Status{BytesTotal: -1, Read: p.sum.Read, Rejected: p.sum.Rejected, Produced: p.sink.Acked()}
-	if in, ok := p.reader.in.(*Source); ok {
-		s.BytesRead, s.BytesTotal = in.BytesRead(), in.Size()
-	}
-	p.progress(s)
 }

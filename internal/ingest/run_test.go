@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"google.golang.org/protobuf/proto"
 
@@ -20,7 +22,6 @@ import (
 // memorySink keeps what it gets; nothing is safe before Flush.
 type memorySink struct {
 	values   [][]byte
-	micros   int64
 	acked    int64
 	failAt   int // Produce call that fails, from 1
 	flushErr error
@@ -216,6 +217,17 @@ func TestRunOnErrors(t *testing.T) {
 			t.Errorf("%+v, %v", sum, err)
 		}
 	})
+	t.Run("input that wraps the end", func(t *testing.T) {
+		lost := iotest.ErrReader(fmt.Errorf("connection lost: %w", io.EOF))
+		r, err := NewReader(io.MultiReader(strings.NewReader(goodJSON+"\n"+goodJSON), lost), Options{Format: FormatJSONL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, err := Run(t.Context(), r, &memorySink{}, noRejects(t), nil)
+		if err == nil || !strings.Contains(err.Error(), "behind line 1: connection lost") || sum.Produced != 1 {
+			t.Errorf("%+v, %v", sum, err)
+		}
+	})
 	t.Run("rejects", func(t *testing.T) {
 		missing := NewRejectFile(filepath.Join(t.TempDir(), "no", "such", strings.Repeat("x", 300)))
 		sum, err := Run(t.Context(), jsonReader(t, goodJSON, "{", goodJSON), &memorySink{}, missing, nil)
@@ -289,6 +301,18 @@ func TestSeenForgetsTheOldest(t *testing.T) {
 	}
 	if s.before("a", id(0)) {
 		t.Error("0 should be forgotten")
+	}
+}
+
+// The greatest event fits the room that encode makes for it.
+func TestGreatestEventFits(t *testing.T) {
+	id := strings.Repeat("x", maxIDBytes)
+	e := &eventspb.AdEvent{
+		EventId: id, Account: id, Campaign: id, ServingDc: id, InsertionId: id, LineItem: id, Arm: id, Currency: "USD",
+		Type: eventspb.EventType_EVENT_TYPE_CONVERSION, PriceMicros: 1<<63 - 1, BudgetDay: 99991231, EventMs: maxEventMs, IngestMs: -1,
+	}
+	if n := proto.Size(e); n > maxEventBytes {
+		t.Errorf("%d bytes, room for %d", n, maxEventBytes)
 	}
 }
 

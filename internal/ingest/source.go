@@ -69,7 +69,7 @@ func (s *Source) sniff(in io.Reader) error {
 	br := bufio.NewReaderSize(&countingReader{r: in, n: &s.read}, 256<<10)
 	s.plain = br
 	head, err := br.Peek(len(gzipMagic))
-	if err != nil && err != io.EOF {
+	if err != nil && !isEnd(err) {
 		return fmt.Errorf("input: read %s: %w", s.name, err)
 	}
 	if string(head) != gzipMagic {
@@ -89,7 +89,7 @@ func (s *Source) sniff(in io.Reader) error {
 // Read implements io.Reader. A gzip stream that ends early or is damaged gives an error, never a short end.
 func (s *Source) Read(p []byte) (int, error) {
 	n, err := s.plain.Read(p)
-	if err != nil && err != io.EOF {
+	if err != nil && !isEnd(err) {
 		err = fmt.Errorf("read %s: %w", s.name, err)
 	}
 	return n, err

@@ -84,9 +84,12 @@ func TestTable(t *testing.T) {
 	const header = "id;account;campaign;time;price;type;currency;line;arm;dc;ins;day\n"
 	opt := Options{Format: FormatCSV, Delimiter: ';', PriceUnit: "cent", TZ: "America/New_York", Account: "default", Currency: "JPY", Map: map[string]string{
 		"event_id": "id", "account": "account", "campaign": "campaign", "time": "time", "price": "price", "type": "type", "currency": "currency",
-		"line_item": "line", "arm": "arm", "serving_dc": "dc", "insertion_id": "ins", "budget_day": "day"}}
-	full := &eventspb.AdEvent{EventId: "e1", Account: "a", Campaign: "c;1", Type: eventspb.EventType_EVENT_TYPE_CLICK, PriceMicros: 12_500,
-		Currency: "USD", BudgetDay: 20250310, EventMs: 1741500000000, ServingDc: "d", InsertionId: "i", LineItem: "l", Arm: "x"}
+		"line_item": "line", "arm": "arm", "serving_dc": "dc", "insertion_id": "ins", "budget_day": "day",
+	}}
+	full := &eventspb.AdEvent{
+		EventId: "e1", Account: "a", Campaign: "c;1", Type: eventspb.EventType_EVENT_TYPE_CLICK, PriceMicros: 12_500,
+		Currency: "USD", BudgetDay: 20250310, EventMs: 1741500000000, ServingDc: "d", InsertionId: "i", LineItem: "l", Arm: "x",
+	}
 	row := readOne(t, opt, header+`e1;a;"c;1";2025-03-09 02:00:00-04:00;1.25;click;USD;l;x;d;i;2025-03-10`)
 	if row.Err != nil || len(row.Events) != 1 || !proto.Equal(row.Events[0], full) {
 		t.Errorf("%v, %v; want %v", row.Events, row.Err, full)
@@ -119,8 +122,10 @@ func TestTable(t *testing.T) {
 }
 
 func TestClickColumn(t *testing.T) {
-	opt := Options{Format: FormatCSV, Account: "a", Currency: "USD", PriceUnit: "unit", ClickPrice: "0.5", TZ: "Asia/Shanghai",
-		Map: map[string]string{"event_id": "id", "campaign": "c", "time": "t", "price": "p", "click": "k"}}
+	opt := Options{
+		Format: FormatCSV, Account: "a", Currency: "USD", PriceUnit: "unit", ClickPrice: "0.5", TZ: "Asia/Shanghai",
+		Map: map[string]string{"event_id": "id", "campaign": "c", "time": "t", "price": "p", "click": "k"},
+	}
 	for value, clicks := range map[string]int{"": 0, "0": 0, "false": 0, "1": 1, "TRUE": 1, " 1 ": 1, "2": -1, "yes": -1} {
 		row := readOne(t, opt, "id,c,t,p,k\ne1,c1,2013-06-06 00:30:00,2,"+value)
 		if clicks < 0 {
@@ -133,8 +138,10 @@ func TestClickColumn(t *testing.T) {
 			t.Errorf("%q: %d events, %v", value, len(row.Events), row.Err)
 			continue
 		}
-		imp := &eventspb.AdEvent{EventId: "e1", Account: "a", Campaign: "c1", Type: eventspb.EventType_EVENT_TYPE_IMPRESSION,
-			PriceMicros: 2_000_000, Currency: "USD", BudgetDay: 20130606, EventMs: 1370449800000}
+		imp := &eventspb.AdEvent{
+			EventId: "e1", Account: "a", Campaign: "c1", Type: eventspb.EventType_EVENT_TYPE_IMPRESSION,
+			PriceMicros: 2_000_000, Currency: "USD", BudgetDay: 20130606, EventMs: 1370449800000,
+		}
 		click := proto.CloneOf(imp)
 		click.EventId, click.Type, click.PriceMicros = "e1:click", eventspb.EventType_EVENT_TYPE_CLICK, 500_000
 		for i, want := range []*eventspb.AdEvent{imp, click}[:1+clicks] {
@@ -152,8 +159,10 @@ func TestClickColumn(t *testing.T) {
 // Columns that are named like fields need no map.
 func TestNoMap(t *testing.T) {
 	row := readOne(t, Options{Format: FormatCSV, Currency: "EUR"}, "seq, campaign ,account,time,price\n0,c,a,1370449800,17\n")
-	want := &eventspb.AdEvent{Account: "a", Campaign: "c", Type: eventspb.EventType_EVENT_TYPE_IMPRESSION, PriceMicros: 17, Currency: "EUR",
-		BudgetDay: 20130605, EventMs: 1370449800000}
+	want := &eventspb.AdEvent{
+		Account: "a", Campaign: "c", Type: eventspb.EventType_EVENT_TYPE_IMPRESSION, PriceMicros: 17, Currency: "EUR",
+		BudgetDay: 20130605, EventMs: 1370449800000,
+	}
 	if row.Err != nil || !row.Derived {
 		t.Fatal(row.Err)
 	}

@@ -48,7 +48,7 @@ func pureRules() []pure {
 func reservedRules() []reserved {
 	return []reserved{
 		{
-			deps: []string{"github.com/twmb/franz-go", "github.com/cockroachdb/pebble"}, users: []string{"processors", "test"},
+			deps: []string{"github.com/twmb/franz-go", "github.com/cockroachdb/pebble"}, users: []string{"processors", "internal/integration", "test"},
 			use: "a function of processors, which alone knows Kafka and Pebble",
 		},
 		{

@@ -97,3 +97,6 @@ func newPrices() []int64 {
 	}
 	return table
 }
+
+// Example is the campaign with the most traffic, for texts that say what to try.
+func Example() string { return fmt.Sprintf("camp-%07d", 0) }

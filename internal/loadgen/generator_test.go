@@ -122,8 +122,12 @@ func TestIDsAreUniqueAcrossRestarts(t *testing.T) {
 	ids := map[string]bool{}
 	total := 0
 	for _, cfg := range []Config{
-		{Seed: 0, StartMs: noon}, {Seed: 0, StartMs: noon + 1}, {Seed: 1, StartMs: noon}, {Seed: 11, StartMs: noon},
-		{Seed: math.MaxUint64, StartMs: noon}, {Seed: 1, StartMs: 0},
+		{Seed: 0, StartMs: noon},
+		{Seed: 0, StartMs: noon + 1},
+		{Seed: 1, StartMs: noon},
+		{Seed: 11, StartMs: noon},
+		{Seed: math.MaxUint64, StartMs: noon},
+		{Seed: 1, StartMs: 0},
 	} {
 		cfg.DuplicateRate, cfg.ClickRate = -1, 0.2
 		for _, m := range run(t, mustNew(t, cfg), 20_000, 3) {
@@ -138,11 +142,11 @@ func TestIDsAreUniqueAcrossRestarts(t *testing.T) {
 
 // The shares hold within five standard deviations of chance, and Stats agrees with a recount by maps.
 func TestRates(t *testing.T) {
-	const n = 200_000
+	const n = 100_000
 	g := mustNew(t, Config{Seed: 5, StartMs: noon, ClickRate: 0.02, DuplicateRate: 0.01})
 	var want Stats
 	seen := map[string]bool{}
-	for _, m := range run(t, g, n, 2) { // 100 s: nearly all clicks have come
+	for _, m := range run(t, g, n, 2) { // 50 s: most all clicks have come
 		if seen[m.EventId] {
 			want.Duplicates++
 			continue
@@ -161,7 +165,7 @@ func TestRates(t *testing.T) {
 	near(t, "duplicates", float64(want.Duplicates), n, 0.01)
 	asked := want.Clicks + int64(len(g.pending))
 	near(t, "clicks", float64(asked), float64(want.Impressions), 0.02)
-	if len(g.pending) > int(want.Clicks)/4 {
+	if len(g.pending) > int(want.Clicks)/2 {
 		t.Errorf("%d clicks still wait and only %d came", len(g.pending), want.Clicks)
 	}
 }
@@ -238,7 +242,7 @@ func TestCampaignsHaveTheirHours(t *testing.T) {
 	}
 	const day0 = noon - dayMs/2
 	count := func(atMs int64) (n [profiles]float64) {
-		for range 20_000 {
+		for range 5_000 {
 			n[profileOf[g.Next(atMs).Campaign]]++
 		}
 		return n

@@ -37,8 +37,13 @@ func TestAliasPick(t *testing.T) {
 		high, low uint32
 		want      int
 	}{
-		{0, math.MaxUint32, 0}, {1 << 30, 100, 1}, {1 << 30, 101, 2}, {1<<31 - 1, 0, 1},
-		{1 << 31, 1 << 31, 2}, {1 << 31, 1<<31 + 1, 0}, {math.MaxUint32, math.MaxUint32, 3},
+		{0, math.MaxUint32, 0},
+		{1 << 30, 100, 1},
+		{1 << 30, 101, 2},
+		{1<<31 - 1, 0, 1},
+		{1 << 31, 1 << 31, 2},
+		{1 << 31, 1<<31 + 1, 0},
+		{math.MaxUint32, math.MaxUint32, 3},
 	} {
 		if got := a.pick(uint64(c.high)<<32 | uint64(c.low)); got != c.want {
 			t.Errorf("pick(%d, %d) = %d, want %d", c.high, c.low, got, c.want)
@@ -47,7 +52,7 @@ func TestAliasPick(t *testing.T) {
 }
 
 func TestZipfAndEven(t *testing.T) {
-	const n, campaigns = 300_000, 1000
+	const n, campaigns = 100_000, 1000
 	for _, c := range []struct {
 		name string
 		s    float64
@@ -143,8 +148,12 @@ func TestPacerAtTheEdges(t *testing.T) {
 		at   time.Duration
 		want int
 	}{
-		{"the first call", 0, 0}, {"10 ms", 10 * time.Millisecond, 10}, {"the same time", 10 * time.Millisecond, 0},
-		{"after a minute's pause", time.Minute, 1000}, {"the clock went back", 0, 0}, {"and goes on", time.Millisecond, 1},
+		{"the first call", 0, 0},
+		{"10 ms", 10 * time.Millisecond, 10},
+		{"the same time", 10 * time.Millisecond, 0},
+		{"after a minute's pause", time.Minute, 1000},
+		{"the clock went back", 0, 0},
+		{"and goes on", time.Millisecond, 1},
 	} {
 		if got := p.Take(start.Add(c.at)); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)

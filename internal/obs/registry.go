@@ -63,7 +63,7 @@ func (r *Registry) Register(c prometheus.Collector) error {
 func (r *Registry) MustRegister(cs ...prometheus.Collector) {
 	for _, c := range cs {
 		if err := r.Register(c); err != nil {
-			panic(err)
+			panic(err) //nolint:forbidigo // the names are literals: the first start of a program shows it
 		}
 	}
 }
@@ -103,6 +103,7 @@ func AllowedLabel(name string) bool {
 		"go_version", // of the build
 		"kind",       // a closed set named in the metric's help
 		"listener",   // data, ops
+		"outcome",    // of a transaction
 		"partition",  // as many as the topic has
 		"phase",      // of a commit
 		"procedure",  // RPC
@@ -111,7 +112,8 @@ func AllowedLabel(name string) bool {
 		"state",      // of a task
 		"topic",      // of the catalogue
 		"type",       // event type
-		"version":    // of the build
+		"version",    // of the build
+		"worker":     // as many as the process runs
 		return true
 	}
 	return false

@@ -86,8 +86,10 @@ func TestNewRegistry(t *testing.T) {
 }
 
 func TestParseDescUnknownForm(t *testing.T) {
-	for _, s := range []string{"", "Desc{}", `Desc{fqName: "a", help: "b", constLabels: {}, variableLabels: {}}`,
-		`Desc{fqName: "a", help: "b", unit: "", constLabels: {x}, variableLabels: {}}`} {
+	for _, s := range []string{
+		"", "Desc{}", `Desc{fqName: "a", help: "b", constLabels: {}, variableLabels: {}}`,
+		`Desc{fqName: "a", help: "b", unit: "", constLabels: {x}, variableLabels: {}}`,
+	} {
 		if d, err := parseDesc(s); err == nil {
 			t.Errorf("parseDesc(%q) = %+v, want an error", s, d)
 		}

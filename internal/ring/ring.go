@@ -5,15 +5,13 @@ import "math"
 // Window is the length of a ring in milliseconds.
 const Window = 60_000
 
-// Ring is a rolling histogram of 60 s with one counter per millisecond: 240 KB. Its zero value is not ready: use New.
+// Ring is a rolling histogram of 60 s with one counter per millisecond: 240 KB from the first event on. Its zero value is
+// empty and ready.
 type Ring struct {
 	slots []uint32 // the counter of millisecond ms is slots[ms mod Window]
 	head  int64    // newest millisecond; 0 = nothing yet
 	sum   uint64   // of all slots
 }
-
-// New returns an empty ring.
-func New() *Ring { return &Ring{slots: make([]uint32, Window)} }
 
 // Head is the newest millisecond, 0 before the first Add or Advance.
 func (r *Ring) Head() int64 { return r.head }
@@ -28,6 +26,9 @@ func (r *Ring) Add(ms int64, n uint32) bool {
 		r.Advance(ms)
 	} else if ms <= r.head-Window || ms <= 0 {
 		return false
+	}
+	if r.slots == nil {
+		r.slots = make([]uint32, Window)
 	}
 	s := &r.slots[ms%Window]
 	n = min(n, math.MaxUint32-*s)
@@ -70,6 +71,9 @@ func (r *Ring) clear() {
 }
 
 func (r *Ring) drop(from, to int64) {
+	if r.sum == 0 {
+		return // every counter is 0
+	}
 	for _, n := range r.slots[from:to] {
 		r.sum -= uint64(n)
 	}
@@ -80,7 +84,7 @@ func (r *Ring) drop(from, to int64) {
 // as if its head were further on.
 func (r *Ring) SumAfter(ms int64) uint64 {
 	switch {
-	case ms >= r.head:
+	case ms >= r.head || r.sum == 0:
 		return 0
 	case ms <= r.head-Window:
 		return r.sum
@@ -98,7 +102,7 @@ func (r *Ring) SumAfter(ms int64) uint64 {
 // zeros are left out.
 func (r *Ring) Seconds(dst []uint64) []uint64 {
 	base := len(dst)
-	var left = r.sum
+	left := r.sum
 	for sec := r.head / 1000; left > 0 && sec >= 0; sec-- {
 		var n uint64
 		for ms := max(sec*1000, r.head-Window+1); ms <= min(sec*1000+999, r.head); ms++ {

@@ -34,11 +34,13 @@ func (d *dumb) add(ms int64, n uint32) bool {
 
 func TestRingAgainstMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r, d := New(), &dumb{at: map[int64]uint64{}}
+		r, d := new(Ring), &dumb{at: map[int64]uint64{}}
 		now := rapid.Int64Range(1, 200_000).Draw(t, "start")
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			step := rapid.SampledFrom([]int64{0, 1, 2, 999, 1000, 1001, 30_000, 59_999, 60_000, 60_001, 200_000,
-				-1, -1000, -59_999, -60_000, -70_000}).Draw(t, "step")
+			step := rapid.SampledFrom([]int64{
+				0, 1, 2, 999, 1000, 1001, 30_000, 59_999, 60_000, 60_001, 200_000,
+				-1, -1000, -59_999, -60_000, -70_000,
+			}).Draw(t, "step")
 			ms := max(1, now+step)
 			if rapid.Bool().Draw(t, "add") {
 				n := rapid.Uint32Range(0, 1000).Draw(t, "n")
@@ -81,7 +83,7 @@ func checkSeconds(t *rapid.T, r *Ring, d *dumb) {
 	if total != r.Sum() {
 		t.Fatalf("the seconds add up to %d, the ring to %d", total, r.Sum())
 	}
-	back := New()
+	back := new(Ring)
 	back.Restore(r.Head(), secs)
 	if back.Sum() != r.Sum() || back.Head() != r.Head() {
 		t.Fatalf("restored %d at %d, want %d at %d", back.Sum(), back.Head(), r.Sum(), r.Head())
@@ -95,7 +97,7 @@ func checkSeconds(t *rapid.T, r *Ring, d *dumb) {
 }
 
 func TestFullCounterStays(t *testing.T) {
-	r := New()
+	r := new(Ring)
 	r.Add(5, math.MaxUint32)
 	if !r.Add(5, 7) || r.Sum() != math.MaxUint32 {
 		t.Fatalf("sum %d, want %d", r.Sum(), uint64(math.MaxUint32))
@@ -107,7 +109,7 @@ func TestFullCounterStays(t *testing.T) {
 }
 
 func BenchmarkAdd(b *testing.B) {
-	r := New()
+	r := new(Ring)
 	ms := int64(1)
 	for b.Loop() {
 		r.Add(ms, 1)

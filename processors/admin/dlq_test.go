@@ -329,8 +329,12 @@ func TestListAndShow(t *testing.T) {
 		f    Filter
 		n    int
 	}{
-		{"all", Filter{}, 9}, {"reason", Filter{Reason: "other"}, 1}, {"partition", Filter{Partitions: []int32{2}}, 3},
-		{"none", Filter{Partitions: []int32{}}, 0}, {"limit", Filter{Limit: 5}, 5}, {"both", Filter{Reason: "negative_price", Partitions: []int32{2}, Limit: 1}, 1},
+		{"all", Filter{}, 9},
+		{"reason", Filter{Reason: "other"}, 1},
+		{"partition", Filter{Partitions: []int32{2}}, 3},
+		{"none", Filter{Partitions: []int32{}}, 0},
+		{"limit", Filter{Limit: 5}, 5},
+		{"both", Filter{Reason: "negative_price", Partitions: []int32{2}, Limit: 1}, 1},
 	} {
 		got, err := List(t.Context(), k, queue, c.f)
 		if err != nil || len(got) != c.n {

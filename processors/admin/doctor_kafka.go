@@ -31,16 +31,20 @@ func (d *doctor) versions(ctx context.Context) {
 				seen = append(seen, v.VersionGuess())
 			}
 		}
-		d.judge(len(seen) == 1, Check{Name: "kafka version", Severity: Warning, Detail: "speaks like Kafka " + strings.Join(seen, " and "),
-			Do: "brokers of different versions are for the time of an upgrade: finish it"})
+		d.judge(len(seen) == 1, Check{
+			Name: "kafka version", Severity: Warning, Detail: "speaks like Kafka " + strings.Join(seen, " and "),
+			Do: "brokers of different versions are for the time of an upgrade: finish it",
+		})
 	}
 	v, err := processors.TransactionVersion(ctx, d.cl)
 	if err != nil {
 		d.bad("transaction.version", Error, err.Error(), "see the brokers' logs")
 		return
 	}
-	d.judge(v >= 2, Check{Name: "transaction.version", Severity: Error, Detail: fmt.Sprintf("finalised at %d, needed are 2", v),
-		Do: "kafka-features.sh --bootstrap-server ... upgrade --feature transaction.version=2 (Kafka 4.0 or newer): below 2 a late request of a dead transaction can land in the next one (KIP-890)"})
+	d.judge(v >= 2, Check{
+		Name: "transaction.version", Severity: Error, Detail: fmt.Sprintf("finalised at %d, needed are 2", v),
+		Do: "kafka-features.sh --bootstrap-server ... upgrade --feature transaction.version=2 (Kafka 4.0 or newer): below 2 a late request of a dead transaction can land in the next one (KIP-890)",
+	})
 }
 
 // settings are those of the brokers that bound what we may ask for.
@@ -162,8 +166,10 @@ func (d *doctor) promises(ctx context.Context) {
 	}
 	d.judge(len(headless) == 0, Check{Name: "leaders", Severity: Error, Detail: summary(headless, "every partition has a leader", "without a leader"), Do: "start the brokers that hold them"})
 	d.judge(len(behind) == 0, Check{Name: "in-sync copies", Severity: Warning, Detail: summary(behind, "every copy is in sync", "with copies that are behind"), Do: "start the brokers that hold them, or wait until they caught up"})
-	d.judge(len(few) == 0, Check{Name: "replication factor", Severity: Warning, Detail: summary(few, "3 or more copies everywhere", "with less than 3 copies"),
-		Do: "exactly-once survives the loss of a broker only with 3 copies: create topics with topics.replication_factor 3, and set offsets.topic and transaction.state.log.replication.factor"})
+	d.judge(len(few) == 0, Check{
+		Name: "replication factor", Severity: Warning, Detail: summary(few, "3 or more copies everywhere", "with less than 3 copies"),
+		Do: "exactly-once survives the loss of a broker only with 3 copies: create topics with topics.replication_factor 3, and set offsets.topic and transaction.state.log.replication.factor",
+	})
 	configs, err := describe(ctx, d.adm, there)
 	if err != nil {
 		d.bad("min.insync.replicas", Warning, "cannot be read: "+err.Error(), "allow DescribeConfigs on the topics")
@@ -178,10 +184,14 @@ func (d *doctor) promises(ctx context.Context) {
 			unclean = append(unclean, topic)
 		}
 	}
-	d.judge(len(low) == 0, Check{Name: "min.insync.replicas", Severity: Warning, Detail: summary(low, "2 or more everywhere", "below 2"),
-		Do: "with 1, what is acknowledged can be lost with one disk: set topics.min_insync 2 and run `weir topics apply`"})
-	d.judge(len(unclean) == 0, Check{Name: "unclean leader election", Severity: Warning, Detail: summary(unclean, "off", "where it is on"),
-		Do: "set unclean.leader.election.enable=false: a leader that is behind cuts acknowledged records off"})
+	d.judge(len(low) == 0, Check{
+		Name: "min.insync.replicas", Severity: Warning, Detail: summary(low, "2 or more everywhere", "below 2"),
+		Do: "with 1, what is acknowledged can be lost with one disk: set topics.min_insync 2 and run `weir topics apply`",
+	})
+	d.judge(len(unclean) == 0, Check{
+		Name: "unclean leader election", Severity: Warning, Detail: summary(unclean, "off", "where it is on"),
+		Do: "set unclean.leader.election.enable=false: a leader that is behind cuts acknowledged records off",
+	})
 }
 
 // summary names the first few of what is wrong.

@@ -99,6 +99,8 @@ func parseLetter(r *kgo.Record) Letter {
 			l.Key = h.Value
 		case h.Key == headerNull:
 			l.Value = nil
+		case h.Key == processors.HeaderCut:
+			l.Damaged = fmt.Errorf("its value was cut, it had %s bytes: produce the record again from %s, if that topic still has it", h.Value, r.Key)
 		}
 	}
 	ms, err := strconv.ParseInt(timeMs, 10, 64)

@@ -16,12 +16,10 @@ import (
 
 // Result is one timed run.
 type Result struct {
-	Name    string        `json:"name"`
-	Events  int64         `json:"events"` // timed
-	Took    time.Duration `json:"took_ns"`
-	PerSec  float64       `json:"events_per_second"`
-	Dirty   int64         `json:"-"`
-	Commits int64         `json:"-"`
+	Name   string        `json:"name"`
+	Events int64         `json:"events"` // timed
+	Took   time.Duration `json:"took_ns"`
+	PerSec float64       `json:"events_per_second"`
 }
 
 func result(name string, events int64, took time.Duration) Result {
@@ -140,7 +138,6 @@ func Fold(ctx context.Context, cfg processors.Config, proc processors.Processor,
 	if err != nil {
 		return Result{}, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
 	cfg.Dir = dir
 	rt, err := processors.New(cfg, proc)
 	if err != nil {
@@ -149,11 +146,13 @@ func Fold(ctx context.Context, cfg processors.Config, proc processors.Processor,
 	run, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- rt.Run(run) }()
-	defer func() {
-		stop()
-		<-done
-		err = errors.Join(err, forget(context.WithoutCancel(ctx), cfg.Kafka, proc.Changelog, proc.DLQ))
-	}()
+	res, err := watch(done, rt, n)
+	stop()
+	return res, errors.Join(err, <-done, os.RemoveAll(dir), forget(context.WithoutCancel(ctx), cfg.Kafka, proc.Changelog, proc.DLQ))
+}
+
+// watch times the runtime from a quarter of n records to all of them.
+func watch(done chan error, rt *processors.Runtime, n int64) (Result, error) {
 	var began time.Time
 	var base int64
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -161,8 +160,8 @@ func Fold(ctx context.Context, cfg processors.Config, proc processors.Processor,
 	for {
 		select {
 		case err := <-done:
-			done <- err
-			return Result{}, fmt.Errorf("the processor ended early: %w", err)
+			done <- nil
+			return Result{}, errors.Join(errors.New("the processor ended before the log did"), err)
 		case <-tick.C:
 		}
 		seen := applied(rt)
@@ -193,4 +192,3 @@ func forget(ctx context.Context, k processors.Kafka, topics ...string) error {
 	_, err = kadm.NewClient(cl).DeleteTopics(ctx, topics...)
 	return err
 }
-

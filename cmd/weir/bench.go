@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime/debug"
+	"runtime/pprof"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/internal/loadgen"
+	"github.com/weirhq/weir/internal/roles"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/benchmark"
+)
+
+func newBenchCmd(a *app) *cobra.Command {
+	c := &cobra.Command{Use: "bench", Short: "Measures weir on your brokers"}
+	c.AddCommand(newBenchSpendCmd(a))
+	return c
+}
+
+// benchSpend is what `weir bench spend` is asked for.
+type benchSpend struct {
+	events    int64
+	campaigns int
+	rounds    int
+	zipf      float64
+	interval  time.Duration
+	behind    time.Duration
+	workers   int
+	memory    int64
+	profile   string
+}
+
+// benchRow is one line of its answer: medians over the rounds.
+type benchRow struct {
+	Keys        string  `json:"keys"`
+	Commit      string  `json:"commit"`
+	Rounds      int     `json:"rounds"`
+	Bare        int64   `json:"bare_per_second"`
+	ExactlyOnce int64   `json:"exactly_once_per_second"`
+	Ratio       float64 `json:"ratio"`
+	RatioMin    float64 `json:"ratio_min"`
+	RatioMax    float64 `json:"ratio_max"`
+}
+
+func newBenchSpendCmd(a *app) *cobra.Command {
+	var b benchSpend
+	c := &cobra.Command{
+		Use:   "spend",
+		Short: "Counts a log of events exactly once, and reads the same log with a bare consumer, in turn",
+		Long: "Fills a topic (kept for the next run), then in turns reads it with a bare read_committed group consumer and counts\n" +
+			"it exactly once into a fresh store. The first quarter of each run is not timed. Prints medians; the ratio is taken\n" +
+			"round by round. The topics begin with weir.bench.",
+		Example: "  weir bench spend --brokers 127.0.0.1:9092 --rounds 3",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := a.loadConfig()
+			if err != nil {
+				return err
+			}
+			b.memory = int64(cfg.Memory)
+			debug.SetGCPercent(gcPercent)
+			k, err := kafka(cfg)
+			if err != nil {
+				return err
+			}
+			var rows []benchRow
+			for _, zipf := range b.spread() {
+				row, err := b.run(cmd.Context(), a, k, zipf)
+				if err != nil {
+					return fail(0, "the benchmark did not end", err, "it needs brokers with transactions, see `weir doctor`")
+				}
+				rows = append(rows, row)
+			}
+			return printRows(a, rows)
+		},
+	}
+	f := c.Flags()
+	f.Int64Var(&b.events, "events", 20_000_000, "events in the log")
+	f.IntVar(&b.campaigns, "campaigns", 100_000, "campaigns")
+	f.IntVar(&b.rounds, "rounds", 3, "rounds of both readers")
+	f.Float64Var(&b.zipf, "zipf", 0, "Zipf exponent of the campaigns; -1 is evenly (default: both evenly and 1.1)")
+	f.DurationVar(&b.interval, "commit-interval", 100*time.Millisecond, "time between commits when caught up")
+	f.DurationVar(&b.behind, "commit-interval-max", time.Second, "time between commits when behind")
+	f.StringVar(&b.profile, "cpu-profile", "", "file for a CPU profile of the counting, for go tool pprof; the last round's stays")
+	f.IntVar(&b.workers, "workers", 0, "sessions (default: half the cores, at least 2)")
+	return c
+}
+
+func (b *benchSpend) spread() []float64 {
+	if b.zipf == 0 {
+		return []float64{loadgen.Even, 1.1}
+	}
+	return []float64{b.zipf}
+}
+
+func (b *benchSpend) run(ctx context.Context, a *app, k processors.Kafka, zipf float64) (benchRow, error) {
+	keys := fmt.Sprintf("zipf-%g", zipf)
+	if zipf == loadgen.Even {
+		keys = "even"
+	}
+	row := benchRow{Keys: fmt.Sprintf("%d %s", b.campaigns, keys), Commit: fmt.Sprintf("%s..%s", b.interval, b.behind), Rounds: b.rounds}
+	gen, err := loadgen.NewBench(loadgen.BenchConfig{Campaigns: b.campaigns, Zipf: zipf})
+	if err != nil {
+		return row, err
+	}
+	topic := fmt.Sprintf("weir.bench.%d.%d.%s", b.events, b.campaigns, keys)
+	a.say("log: %s", topic)
+	var buf []byte
+	err = benchmark.Load(ctx, k, topic, b.events, func() (int32, []byte, []byte) {
+		var r loadgen.Record
+		buf, r = gen.Append(buf[:0])
+		return r.Partition, r.Key, r.Value
+	})
+	if err != nil {
+		return row, err
+	}
+	proc, err := roles.Spend{Events: topic, Memory: b.memory}.Processor()
+	if err != nil {
+		return row, err
+	}
+	proc.Inputs, proc.Outputs = []string{topic}, []string{"weir.bench.health"}
+	var bares, folds, ratios []float64
+	for round := range b.rounds {
+		bare, err := benchmark.Bare(ctx, k, topic, b.events)
+		if err != nil {
+			return row, err
+		}
+		stop, err := b.startProfile()
+		if err != nil {
+			return row, err
+		}
+		fold, err := benchmark.Fold(ctx, processors.Config{Kafka: k, Workers: b.workers, CacheBytes: b.memory / 8, CommitInterval: b.interval, CommitMax: b.behind}, proc, b.events)
+		if err = errors.Join(err, stop()); err != nil {
+			return row, err
+		}
+		a.say("%s round %d: bare %.2f M/s, exactly once %.2f M/s, ratio %.2f", keys, round+1, bare.PerSec/1e6, fold.PerSec/1e6, fold.PerSec/bare.PerSec)
+		bares, folds, ratios = append(bares, bare.PerSec), append(folds, fold.PerSec), append(ratios, fold.PerSec/bare.PerSec)
+	}
+	row.Bare, row.ExactlyOnce, row.Ratio = int64(median(bares)), int64(median(folds)), hundredths(median(ratios))
+	row.RatioMin, row.RatioMax = hundredths(slices.Min(ratios)), hundredths(slices.Max(ratios))
+	return row, nil
+}
+
+// startProfile begins the CPU profile, if one is wanted, and returns what ends it.
+func (b *benchSpend) startProfile() (stop func() error, err error) {
+	if b.profile == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.Create(b.profile)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return f.Close()
+	}, nil
+}
+
+func hundredths(x float64) float64 { return math.Round(100*x) / 100 }
+
+func median(v []float64) float64 {
+	s := slices.Sorted(slices.Values(v))
+	return s[len(s)/2]
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weirhq/weir/api/render"
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/internal/loadgen"
+	"github.com/weirhq/weir/internal/obs"
+	"github.com/weirhq/weir/internal/roles"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/embedded"
+)
+
+// dev is `weir dev`: everything in one process, with nothing installed.
+type dev struct {
+	a       *app
+	cfg     *config.Config
+	noLoad  bool
+	rate    int64
+	port    int  // of the embedded Kafka; 0: choose
+	keep    bool // the data directory is the user's
+	broker  *embedded.Broker
+	node    *node
+	log     zerolog.Logger
+	started time.Time
+}
+
+func newDevCmd(a *app) *cobra.Command {
+	d := &dev{a: a, started: time.Now()}
+	c := &cobra.Command{
+		Use:   "dev",
+		Short: "Runs everything in this process: an embedded Kafka, the spend counter, the API and a load generator",
+		Long: "Runs everything in this process: an embedded Kafka, the spend counter, the API and a load generator.\n" +
+			"Nothing needs to be installed. It keeps its data with --data-dir, else it forgets them. Ctrl-C stops it.",
+		Example: "  weir dev --data-dir ~/weir --rate 5000",
+		Args:    cobra.NoArgs,
+		RunE:    d.command,
+	}
+	f := c.Flags()
+	f.BoolVar(&d.noLoad, "no-load", false, "produce no events; heartbeats go on")
+	f.Int64Var(&d.rate, "rate", 1000, "events a second of the load generator")
+	f.IntVar(&d.port, "kafka-port", 0, "port of the embedded Kafka (default: 9092 if it is free, else any)")
+	f.String("data-dir", "", "directory that keeps the data (default: a temporary one, removed at the end)")
+	f.String("listen", "", "address of the API (default: api.listen)")
+	f.String("ops-listen", "", "address of health and metrics (default: api.ops_listen)")
+	a.bind(f, "data-dir", "data_dir")
+	a.bind(f, "listen", "api.listen")
+	a.bind(f, "ops-listen", "api.ops_listen")
+	return c
+}
+
+func (d *dev) command(cmd *cobra.Command, _ []string) error {
+	if d.rate < 0 || d.rate > 1_000_000 {
+		return usage(fmt.Sprintf("--rate %d is out of range", d.rate), "use 0 to 1000000 events a second")
+	}
+	d.keep = cmd.Flags().Changed("data-dir")
+	return d.run(cmd.Context())
+}
+
+func (d *dev) run(ctx context.Context) (err error) {
+	if d.cfg, err = d.a.loadConfig(); err != nil {
+		return err
+	}
+	if !d.keep {
+		if d.cfg.DataDir, err = os.MkdirTemp("", "weir-dev-"); err != nil {
+			return fail(exitIO, "cannot make a temporary directory", err, "give one with --data-dir")
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(d.cfg.DataDir)) }()
+	}
+	level := d.cfg.Log.Level
+	if level == "info" {
+		level = "warn" // the terminal shows what happens in its own words
+	}
+	if d.log, err = obs.NewLogger(d.a.stderr, level, d.cfg.Log.Format); err != nil {
+		return fail(exitConfig, "cannot set up the log", err, "correct log.level and log.format")
+	}
+	if d.port == 0 && free(ctx, 9092) {
+		d.port = 9092
+	}
+	kafkaDir := ""
+	if d.keep {
+		kafkaDir = filepath.Join(d.cfg.DataDir, "kafka")
+	}
+	d.broker, err = embedded.Start(embedded.Config{DataDir: kafkaDir, Port: d.port, Topics: roles.Spend{DC: d.cfg.DC, Peers: d.cfg.Peers}.Topics(), Log: d.log})
+	if err != nil {
+		return fail(0, "cannot start the embedded Kafka", err, "choose another --kafka-port, or another --data-dir")
+	}
+	defer func() { err = errors.Join(err, d.broker.Close()) }()
+	d.cfg.Processor.Workers = 1
+	k := processors.Kafka{Brokers: d.broker.Addrs()}
+	if d.node, err = newNode(d.cfg, k, d.log); err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		return d.node.run(ctx, func() {
+			d.ready()
+			g.Go(func() error { return d.load(ctx, k) })
+			g.Go(func() error { return d.watch(ctx) })
+		})
+	})
+	return g.Wait()
+}
+
+func free(ctx context.Context, port int) bool {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	return err == nil && l.Close() == nil
+}
+
+// ready says where to look and what to try.
+func (d *dev) ready() {
+	addr := d.node.server.Addr()
+	out := func(format string, args ...any) { fmt.Fprintf(d.a.stdout, format+"\n", args...) }
+	out("ready in %d ms: API http://%s, Kafka %s, metrics http://%s/metrics", time.Since(d.started).Milliseconds(), addr, d.broker.Addrs()[0], d.node.server.OpsAddr())
+	server := ""
+	if addr != "127.0.0.1:8080" {
+		server = " --server " + addr
+	}
+	if d.keep {
+		out("  data   %s", d.cfg.DataDir)
+	} else {
+		out("  data   in memory and a temporary directory: gone at the end; --data-dir DIR keeps them")
+	}
+	out("  try    weir spend show --campaign %s%s", d.example(), server)
+	out("         weir ingest FILE --format csv|jsonl|ipinyou|openbandit%s", server)
+	out("         curl -s http://%s/weir.v1.SpendService/GetSpend -H 'Content-Type: application/json' -d '{\"campaign\":\"%s\"}'", addr, d.example())
+}
+
+// example is a campaign that the load generator charges most.
+func (d *dev) example() string {
+	if d.noLoad {
+		return "ID"
+	}
+	return loadgen.Example()
+}
+
+// load produces events at the rate, and heartbeats.
+func (d *dev) load(ctx context.Context, k processors.Kafka) error {
+	sink, err := processors.NewProducer(k, events.EventsTopic)
+	if err != nil {
+		return fail(0, "cannot produce", err, "")
+	}
+	defer sink.Close()
+	gen, err := loadgen.New(loadgen.Config{StartMs: time.Now().UnixMilli()})
+	if err != nil {
+		return err
+	}
+	rate := d.rate
+	if d.noLoad {
+		rate = 0
+	}
+	pacer, err := loadgen.NewPacer(rate)
+	if err != nil {
+		return err
+	}
+	for pause(ctx) {
+		now := time.Now()
+		for _, r := range gen.Heartbeats(now.UnixMilli()) {
+			if err := sink.Produce(ctx, r.Partition, r.Key, r.Value); err != nil && ctx.Err() == nil {
+				return fail(0, "cannot produce heartbeats", err, "")
+			}
+		}
+		var buf []byte
+		for range pacer.Take(now) {
+			var r loadgen.Record
+			buf, r = gen.Append(buf[:0], now.UnixMilli())
+			if err := sink.Produce(ctx, r.Partition, r.Key, r.Value); err != nil && ctx.Err() == nil {
+				return fail(0, "cannot produce events", err, "")
+			}
+		}
+	}
+	return nil
+}
+
+// watch tells once in a while what is going on: every second on a terminal, in place; else every ten.
+func (d *dev) watch(ctx context.Context) error {
+	every, before, after := 10*time.Second, "", "\n"
+	if d.a.terminal() {
+		every, before, after = time.Second, "\r\x1b[K", ""
+	}
+	t := time.NewTicker(every)
+	defer t.Stop()
+	var last int64
+	lastAt := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			if after == "" {
+				fmt.Fprintln(d.a.stderr)
+			}
+			return nil
+		case now := <-t.C:
+			var count, micros, lag int64
+			err := d.node.view.Health(ctx, func(h *eventspb.SpendHistogram) error {
+				for _, o := range h.Origins {
+					count += int64(o.CumulativeCount)
+					micros += o.CumulativeMicros
+				}
+				return nil
+			})
+			if err != nil {
+				continue
+			}
+			parts, _ := d.node.view.Partitions(ctx)
+			running := 0
+			for _, p := range parts {
+				lag += p.GetLag()
+				if p.State == "running" {
+					running++
+				}
+			}
+			perSec := float64(count-last) / now.Sub(lastAt).Seconds()
+			fmt.Fprintf(d.a.stderr, "%s%s  %d events  %.0f/s  charged %s  behind %d  partitions %d/%d running%s",
+				before, now.Format(time.TimeOnly), count, perSec, render.Money(micros), lag, running, len(parts), after)
+			last, lastAt = count, now
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"os/user"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/admin"
+)
+
+// letterRow is a dead letter as it is shown.
+type letterRow struct {
+	Origin  string            `json:"origin"` // topic/partition/offset: how replay and drop name it
+	Reason  string            `json:"reason"`
+	Detail  string            `json:"detail"`
+	Refused string            `json:"refused"`
+	Bytes   int               `json:"bytes"`
+	Key     string            `json:"key" table:"wide"`
+	Value   string            `json:"value" table:"-"`
+	Base64  bool              `json:"value_is_base64" table:"-"`
+	Headers map[string]string `json:"headers,omitempty" table:"-"`
+}
+
+func rowOf(l *admin.Letter) letterRow {
+	detail, _, _ := strings.Cut(l.Detail, "\n")
+	if l.Damaged != nil {
+		detail = "damaged: " + l.Damaged.Error()
+	}
+	r := letterRow{Origin: l.Name(), Reason: l.Reason, Detail: detail, Refused: l.Refused.UTC().Format("2006-01-02T15:04:05.000Z"), Bytes: len(l.Value), Key: string(l.Key)}
+	if r.Value = string(l.Value); !utf8.ValidString(r.Value) {
+		r.Value, r.Base64 = base64.StdEncoding.EncodeToString(l.Value), true
+	}
+	for _, h := range l.Headers {
+		if r.Headers == nil {
+			r.Headers = map[string]string{}
+		}
+		r.Headers[h.Key] = string(h.Value)
+	}
+	return r
+}
+
+// dlq is what the sub-commands share.
+type dlq struct {
+	a      *app
+	filter admin.Filter
+	all    bool
+	yes    bool
+	why    string
+}
+
+func newDLQCmd(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "dlq",
+		Short: "Shows, replays and drops the records that the spend counter refused",
+	}
+	c.AddCommand(newDLQListCmd(a), newDLQShowCmd(a), newDLQResolveCmd(a, "replay"), newDLQResolveCmd(a, "drop"))
+	return c
+}
+
+func newDLQListCmd(a *app) *cobra.Command {
+	d := &dlq{a: a}
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "Lists what is not resolved",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, letters, err := d.list(cmd.Context())
+			if err != nil {
+				return err
+			}
+			rows := make([]letterRow, len(letters))
+			for i := range letters {
+				rows[i] = rowOf(&letters[i])
+			}
+			return printRows(a, rows)
+		},
+	}
+	c.Flags().StringVar(&d.filter.Reason, "reason", "", "only those refused for this reason")
+	c.Flags().IntVar(&d.filter.Limit, "limit", 1000, "at most so many; 0 is all")
+	return c
+}
+
+func newDLQShowCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show ORIGIN",
+		Short: "Shows one refused record whole: ORIGIN is topic/partition/offset, as list gives it",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			origin, err := admin.ParseOrigin(args[0])
+			if err != nil {
+				return usage(err.Error(), "take it from `weir dlq list`")
+			}
+			_, k, err := a.cluster()
+			if err != nil {
+				return err
+			}
+			l, err := admin.Show(cmd.Context(), k, events.SpendDLQTopic, origin)
+			if err != nil {
+				return fail(0, "cannot show the letter", err, "`weir dlq list` shows what there is")
+			}
+			if a.structured() {
+				return printOne(a, rowOf(&l))
+			}
+			r := rowOf(&l) // a person sees the stack and the bytes too
+			return printOne(a, struct {
+				Origin  string            `json:"origin"`
+				Reason  string            `json:"reason"`
+				Refused string            `json:"refused"`
+				Key     string            `json:"key"`
+				Headers map[string]string `json:"headers"`
+				Detail  string            `json:"detail"`
+				Value   string            `json:"value"`
+			}{r.Origin, r.Reason, r.Refused, r.Key, r.Headers, l.Detail, r.Value})
+		},
+	}
+}
+
+func newDLQResolveCmd(a *app, how string) *cobra.Command {
+	d := &dlq{a: a}
+	short := "Puts refused records back where they came from, each once; shows which, unless --yes is given"
+	if how == "drop" {
+		short = "Gives refused records up for good; shows which, unless --yes is given"
+	}
+	c := &cobra.Command{
+		Use:   how + " ORIGIN...|--all",
+		Short: short,
+		RunE:  func(cmd *cobra.Command, args []string) error { return d.resolve(cmd.Context(), how, args) },
+	}
+	c.Flags().BoolVar(&d.all, "all", false, "all that are not resolved, or all of --reason")
+	c.Flags().StringVar(&d.filter.Reason, "reason", "", "with --all: only those refused for this reason")
+	c.Flags().BoolVar(&d.yes, "yes", false, "do it")
+	c.Flags().StringVar(&d.why, "why", "", "kept with the record's tombstone; drop needs it")
+	return c
+}
+
+func (d *dlq) list(ctx context.Context) (processors.Kafka, []admin.Letter, error) {
+	_, k, err := d.a.cluster()
+	if err != nil {
+		return k, nil, err
+	}
+	letters, err := admin.List(ctx, k, events.SpendDLQTopic, d.filter)
+	if err != nil {
+		return k, nil, fail(0, "cannot read the dead-letter queue", err, "check --brokers; `weir doctor` looks closer")
+	}
+	return k, letters, nil
+}
+
+func (d *dlq) resolve(ctx context.Context, how string, origins []string) error {
+	if d.all == (len(origins) > 0) {
+		return usage("name the records by their origin, or give --all, not both", "`weir dlq list` shows the origins")
+	}
+	if how == "drop" && d.yes && d.why == "" {
+		return usage("a record is dropped for good and --why is missing", "say why, for those who ask later")
+	}
+	k, letters, err := d.list(ctx)
+	if err != nil {
+		return err
+	}
+	if !d.all {
+		if letters, err = pick(letters, origins); err != nil {
+			return err
+		}
+	}
+	if !d.yes {
+		d.a.say("%d records would be %s; --yes does it", len(letters), map[string]string{"replay": "replayed", "drop": "dropped"}[how])
+		rows := make([]letterRow, len(letters))
+		for i := range letters {
+			rows[i] = rowOf(&letters[i])
+		}
+		return printRows(d.a, rows)
+	}
+	order := admin.Order{Topic: events.SpendDLQTopic, By: who(), Why: d.why}
+	do := admin.Replay
+	if how == "drop" {
+		do = admin.Drop
+	}
+	out, err := do(ctx, k, letters, order)
+	if err != nil {
+		d.a.say("done %d, resolved before %d, left %d", out.Done, out.Gone, out.Left)
+		return fail(0, "not all is done", err, "the same command again does the rest, each record once")
+	}
+	return printOne(d.a, out)
+}
+
+// pick keeps the letters of the origins, all of which must be there.
+func pick(letters []admin.Letter, origins []string) ([]admin.Letter, error) {
+	var out []admin.Letter
+	for _, o := range origins {
+		i := slices.IndexFunc(letters, func(l admin.Letter) bool { return l.Name() == o })
+		if i < 0 {
+			return nil, fail(exitFailed, "no unresolved record of origin "+o, errors.New("it was resolved before, or never refused"), "`weir dlq list` shows what there is")
+		}
+		out = append(out, letters[i])
+	}
+	return out, nil
+}
+
+// who is the person at the keyboard, as far as the system knows.
+func who() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return "unknown"
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/internal/roles"
+	"github.com/weirhq/weir/processors/admin"
+)
+
+func newDoctorCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Checks brokers, topics, clocks and disk against what weir needs",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, k, err := a.cluster()
+			if err != nil {
+				return err
+			}
+			topics, defaults := wantedTopics(cfg)
+			proc, err := roles.Spend{DC: cfg.DC, Peers: cfg.Peers}.Processor()
+			if err != nil {
+				return err
+			}
+			checks := admin.Doctor(cmd.Context(), k, admin.Options{
+				Topics: topics, Defaults: defaults, Processor: proc, StateDir: cfg.DataDir,
+				SessionTimeout: cfg.Processor.SessionTimeout, TransactionTimeout: cfg.Processor.TransactionTimeout,
+			})
+			if err := a.showChecks(checks); err != nil {
+				return err
+			}
+			for _, c := range checks {
+				if !c.OK && c.Severity == admin.Error {
+					return fail(exitFailed, "not everything is there that weir needs", errors.New(c.Name+": "+c.Detail), c.Do)
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// showChecks prints one line a check, what to do below it.
+func (a *app) showChecks(checks []admin.Check) error {
+	if a.structured() {
+		return printRows(a, checks)
+	}
+	return a.print(func(w io.Writer) error {
+		for _, c := range checks {
+			mark := "ok"
+			if !c.OK {
+				mark = string(c.Severity)
+			}
+			indent := "\n" + strings.Repeat(" ", 10)
+			if _, err := fmt.Fprintf(w, "%-8s  %s: %s\n", mark, c.Name, strings.ReplaceAll(c.Detail, "\n", indent)); err != nil {
+				return err
+			}
+			if c.Do != "" && !c.OK {
+				if _, err := fmt.Fprintf(w, "%10sdo: %s\n", "", c.Do); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/ingest"
+	"github.com/weirhq/weir/processors"
+)
+
+func newIngestCmd(a *app) *cobra.Command {
+	var opt ingest.Options
+	var columns, rejects string
+	c := &cobra.Command{
+		Use:   "ingest FILE|- --format " + strings.Join(ingest.Formats(), "|"),
+		Short: "Produces a file of ad events into ads.events",
+		Long: "Produces a file of ad events into ads.events, idempotently and with all replicas' word. Event ids that the file\n" +
+			"does not give are made of a row's content and position: the same file again is counted as duplicates within\n" +
+			"spend.duplicate_window (10m) of ingest time. Beyond it, it counts again: replay into a new application instead.\n" +
+			"Rows that cannot be taken are named, and kept in FILE.rejects.jsonl.",
+		Example: "  weir ingest log.csv.gz --format csv --map campaign=cid,time=ts,price=cpm --price-unit cpm --currency USD --account acme\n" +
+			"  weir ingest - --format jsonl < events.jsonl",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if columns == "" {
+				return a.ingest(cmd, args[0], rejects, opt)
+			}
+			var err error
+			if opt.Map, err = ingest.ParseMap(columns); err != nil {
+				return usage(err.Error(), "write --map field=column,field=column; the fields are: "+strings.Join(ingest.Fields(), ", "))
+			}
+			return a.ingest(cmd, args[0], rejects, opt)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&opt.Format, "format", "", "format of the input: "+strings.Join(ingest.Formats(), ", "))
+	f.StringVar(&columns, "map", "", "csv: field=column,... (fields: "+strings.Join(ingest.Fields(), ", ")+")")
+	f.StringVar(&opt.Account, "account", "", "account of rows that name none")
+	f.StringVar(&opt.Currency, "currency", "", "currency of rows that name none, such as USD")
+	f.StringVar(&opt.TZ, "tz", "", "time zone of times without one and of the budget day, such as Asia/Shanghai (default: UTC)")
+	f.StringVar(&opt.PriceUnit, "price-unit", "", "unit of prices: micros, unit, cent, fen, cpm, cpm-cent, cpm-fen, cpm-micros (default: micros)")
+	f.StringVar(&opt.Price, "price", "", "price of an impression where the input has none")
+	f.StringVar(&opt.ClickPrice, "click-price", "", "price of a click that a row implies")
+	f.StringVar(&opt.DC, "dc", "", "serving datacentre of rows that name none")
+	f.StringVar(&opt.IDSpace, "id-space", "", "text mixed into made-up event ids, to tell apart files with equal rows")
+	f.StringVar(&rejects, "rejects", "", "file for rejected rows (default: FILE.rejects.jsonl)")
+	must(c.MarkFlagRequired("format"))
+	return c
+}
+
+func (a *app) ingest(cmd *cobra.Command, name, rejects string, opt ingest.Options) error {
+	src, err := ingest.Open(name, a.stdin)
+	if err != nil {
+		return fail(0, "cannot open the input", err, "check the path; - reads standard input")
+	}
+	defer func() { _ = src.Close() }()
+	reader, err := ingest.NewReader(src, opt)
+	if errors.Is(err, ingest.ErrUsage) {
+		return usage(err.Error(), "`weir ingest --help` shows the flags")
+	}
+	if err != nil {
+		return fail(exitData, "cannot read "+src.Name(), err, "check --format")
+	}
+	k, topic, err := a.target(cmd.Context(), cmd.Flags().Changed("brokers"))
+	if err != nil {
+		return err
+	}
+	sink, err := processors.NewProducer(k, topic)
+	if err != nil {
+		return fail(0, "cannot produce", err, "")
+	}
+	defer sink.Close()
+	if rejects == "" {
+		rejects = ingest.RejectsName(filepath.Base(name))
+	}
+	file := ingest.NewRejectFile(rejects)
+	bar, done := a.progress(src.Size())
+	sum, err := ingest.Run(cmd.Context(), reader, sink, file, bar)
+	done()
+	if err = errors.Join(err, file.Close()); err != nil {
+		a.say("so far: %d rows read, %d events safe, %d rows rejected; the same command again continues without counting twice", sum.Read, sum.Produced, sum.Rejected)
+		return fail(0, "the import did not end", err, "run the same command again: events that arrived are recognised as duplicates within the duplicate window")
+	}
+	if sum.Rejected > 0 {
+		a.say("%d of %d rows were rejected: %s names each with its line and reason", sum.Rejected, sum.Read, sum.RejectsFile)
+	}
+	if a.format == formatJSON { // one line: scripts read the last one
+		return a.print(func(w io.Writer) error { return json.NewEncoder(w).Encode(sum) })
+	}
+	return printOne(a, sum)
+}
+
+// target is where events go: the brokers that are named, or those that the server knows.
+func (a *app) target(ctx context.Context, named bool) (processors.Kafka, string, error) {
+	cfg, err := a.loadConfig()
+	if err != nil {
+		return processors.Kafka{}, "", err
+	}
+	k, err := kafka(cfg)
+	if err != nil || named {
+		return k, events.EventsTopic, err
+	}
+	client, err := a.client()
+	if err != nil {
+		return k, "", err
+	}
+	defer client.Close()
+	cluster, err := client.GetCluster(ctx)
+	if err != nil {
+		return k, "", err
+	}
+	k.Brokers = cluster.Brokers
+	return k, cluster.EventsTopic, nil
+}
+
+// progress shows how far an import is, on a terminal only.
+func (a *app) progress(total int64) (report ingest.Progress, done func()) {
+	if !a.terminal() {
+		return nil, func() {}
+	}
+	bar := progressbar.NewOptions64(total, progressbar.OptionSetWriter(a.stderr), progressbar.OptionShowBytes(true),
+		progressbar.OptionSetDescription("ingest"), progressbar.OptionThrottle(100_000_000), progressbar.OptionClearOnFinish(),
+		progressbar.OptionEnableColorCodes(a.color()))
+	return func(s ingest.Status) {
+		bar.Describe(fmt.Sprintf("ingest %d events", s.Produced))
+		_ = bar.Set64(s.BytesRead)
+	}, func() { _ = bar.Finish() }
+}

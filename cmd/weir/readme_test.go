@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestReadme runs the commands of the README that are marked as tested, as they stand, against `go run ./cmd/weir dev`.
+func TestReadme(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and starts the binary")
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), "\ngo run ./cmd/weir dev ") || !strings.Contains(string(text), "\nmake test ") {
+		t.Error("the README does not give the two commands")
+	}
+	_, block, ok := strings.Cut(string(text), "<!-- tested -->\n```sh\n")
+	block, _, closed := strings.Cut(block, "```")
+	if !ok || !closed {
+		t.Fatal("the README has no block that is marked <!-- tested -->")
+	}
+	api, ops := freeAddr(t), freeAddr(t)
+	env := append(os.Environ(), "WEIR_API_LISTEN="+api, "WEIR_API_OPS_LISTEN="+ops, "WEIR_SERVER="+api)
+	startDev(t, root, env)
+	out := runScript(t, root, env, "set -ex\n"+block)
+	for _, want := range []string{
+		`"charged_micros":1234`, `"duplicates":1`, `"impressions":1`, `"day":"2013-11-09"`, "produced", "0.001234 USD",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the README's commands do not print %s; they print:\n%s", want, out)
+		}
+	}
+}
+
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	var lc net.ListenConfig
+	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+// startDev starts the first of the two commands and waits for its line "ready".
+func startDev(t *testing.T, root string, env []string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 3*time.Minute)
+	dev := exec.CommandContext(ctx, "go", "run", "./cmd/weir", "dev")
+	dev.Dir, dev.Env, dev.Stderr = root, env, os.Stderr
+	dev.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go run and what it runs, as a terminal has them
+	dev.Cancel = func() error { return syscall.Kill(-dev.Process.Pid, syscall.SIGINT) }
+	dev.WaitDelay = 10 * time.Second
+	stdout, err := dev.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dev.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		_ = dev.Wait()
+	})
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "ready") {
+			go func() { // what follows must not fill the pipe
+				for lines.Scan() {
+				}
+			}()
+			return
+		}
+	}
+	t.Fatalf("dev ended without a line that begins with ready: %v", lines.Err())
+}
+
+func runScript(t *testing.T, root string, env []string, script string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	sh := exec.CommandContext(ctx, "sh", "-c", script)
+	sh.Dir, sh.Env = root, env
+	out, err := sh.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	return string(out)
+}

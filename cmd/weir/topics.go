@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/internal/roles"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/admin"
+)
+
+// wantedTopics are the topics that this configuration needs.
+func wantedTopics(c *config.Config) ([]events.Topic, admin.Defaults) {
+	return roles.Spend{DC: c.DC, Peers: c.Peers}.Topics(),
+		admin.Defaults{ReplicationFactor: int16(c.Topics.ReplicationFactor), MinInsync: int16(c.Topics.MinInSync)}
+}
+
+func newTopicsCmd(a *app) *cobra.Command {
+	c := &cobra.Command{Use: "topics", Short: "Compares the topics with those that weir needs, and makes the difference good"}
+	plan := &cobra.Command{
+		Use:   "plan",
+		Short: "Says what apply would do",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, steps, err := a.topicPlan(cmd)
+			if err != nil {
+				return err
+			}
+			return a.showSteps(steps)
+		},
+	}
+	apply := &cobra.Command{
+		Use:   "apply",
+		Short: "Creates missing topics and corrects settings; never removes a topic or changes its partitions",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			k, steps, err := a.topicPlan(cmd)
+			if err != nil {
+				return err
+			}
+			if err := a.showSteps(steps); err != nil {
+				return err
+			}
+			if err := admin.Apply(cmd.Context(), k, steps); err != nil {
+				return fail(0, "the topics are not as they must be", err, "correct what it names, then apply again")
+			}
+			return nil
+		},
+	}
+	for _, sub := range []*cobra.Command{plan, apply} {
+		sub.Flags().Int("replication-factor", 0, "copies of each partition (default: topics.replication_factor)")
+		sub.Flags().Int("min-insync", 0, "copies that must have a record (default: topics.min_insync)")
+		a.bind(sub.Flags(), "replication-factor", "topics.replication_factor")
+		a.bind(sub.Flags(), "min-insync", "topics.min_insync")
+	}
+	c.AddCommand(plan, apply)
+	return c
+}
+
+func (a *app) topicPlan(cmd *cobra.Command) (processors.Kafka, []admin.Step, error) {
+	cfg, k, err := a.cluster()
+	if err != nil {
+		return k, nil, err
+	}
+	topics, defaults := wantedTopics(cfg)
+	steps, err := admin.Plan(cmd.Context(), k, topics, defaults)
+	if err != nil {
+		return k, nil, fail(exitUnavailable, "cannot compare the topics", err, "check --brokers; `weir doctor` looks closer")
+	}
+	return k, steps, nil
+}
+
+// cluster is the configuration and how it reaches the brokers.
+func (a *app) cluster() (*config.Config, processors.Kafka, error) {
+	cfg, err := a.loadConfig()
+	if err != nil {
+		return nil, processors.Kafka{}, err
+	}
+	k, err := kafka(cfg)
+	return cfg, k, err
+}
+
+func (a *app) showSteps(steps []admin.Step) error {
+	if a.structured() {
+		return printRows(a, steps)
+	}
+	if len(steps) == 0 {
+		a.say("the topics are as they must be")
+	}
+	for _, s := range steps {
+		if _, err := fmt.Fprintln(a.stdout, s); err != nil {
+			return fail(exitIO, "cannot write the output", err, "")
+		}
+	}
+	return nil
+}

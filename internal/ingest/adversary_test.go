@@ -1,0 +1,47 @@
+package ingest
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+)
+
+// A stray quote makes the reader look ahead for its end, split what it found and come back. The bytes it splits must stay
+// in proportion to the input, however the quotes are laid.
+func TestLookAheadIsLinear(t *testing.T) {
+	const size, limit = 1 << 20, 64 << 10
+	for name, unit := range map[string]string{
+		"every line opens":       "\"x\n",
+		"opens, then long quiet": "\"x\n" + strings.Repeat("y\n", limit),
+		"pairs inside":           "\"x\n" + strings.Repeat("\"\"\n", 1000),
+		"closes wrongly":         "\"x\n" + strings.Repeat("y\n", 1000) + "\"z\n",
+		"bare quotes":            "x\"\n",
+		"lone quotes":            "\"\n",
+	} {
+		text := []byte(strings.Repeat(unit, size/len(unit)+1))
+		counted := &countingSplitter{quoted: quoted{comma: ','}}
+		s := csvRows(bytes.NewReader(text), limit)
+		s.split = counted
+		for {
+			if _, err := s.next(); err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if most := 4 * len(text); counted.bytes > most {
+			t.Errorf("%s: split %d bytes of an input of %d", name, counted.bytes, len(text))
+		}
+	}
+}
+
+type countingSplitter struct {
+	quoted
+	bytes int
+}
+
+func (c *countingSplitter) split(row []byte) *Rejection {
+	c.bytes += len(row)
+	return c.quoted.split(row)
+}

@@ -1,0 +1,68 @@
+package integration
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// TestBrokerRestart takes the only broker away under load, gently and then by force. The process stays, waits, and
+// catches up by itself.
+func TestBrokerRestart(t *testing.T) {
+	c := shared(t)
+	f := follow(c)
+	a := newInstance(c, "a").start()
+	addr, _ := a.ready(30 * time.Second)
+	l := startLoad(c, 1, 20_000, 300_000)
+	for _, fault := range []struct {
+		name  string
+		steps [][]string
+	}{
+		{"stopped and started", [][]string{{"restart", "--time", "30"}}},
+		{"killed and started", [][]string{{"kill", "--signal", "KILL"}, {"start"}}},
+	} {
+		pass(t, 2*time.Second)
+		began := time.Now()
+		for _, step := range fault.steps {
+			c.brokers[0].docker(t, step...)
+		}
+		within(t, time.Minute, "the broker serves again", func(ctx context.Context) error { return serves(ctx, c.addrs(), 1) })
+		took := f.caughtUp(c, 90*time.Second)
+		a.alive()
+		t.Logf("broker %s: away for %s, everything until then folded %s later", fault.name, time.Since(began)-took, took)
+	}
+	ledger := l.finish(2 * time.Minute)
+	f.judge(c, ledger, 0)
+	a.alive()
+	a.folds(addr, 24, 30*time.Second)
+}
+
+// TestThreeBrokers restarts all brokers of a cluster of three under load, one after another.
+func TestThreeBrokers(t *testing.T) {
+	need(t)
+	c := newCluster(t, threeBrokers(t)...)
+	c.createTopics(3)
+	f := follow(c)
+	a, b := newInstance(c, "a").start(), newInstance(c, "b").start()
+	a.ready(60 * time.Second)
+	b.ready(60 * time.Second)
+	l := startLoad(c, 3, 5_000, 100_000)
+	for i, broker := range c.brokers {
+		pass(t, time.Second)
+		began := time.Now()
+		broker.docker(t, "restart", "--time", "30")
+		within(t, 2*time.Minute, "all copies in sync again", func(ctx context.Context) error {
+			if err := serves(ctx, c.addrs(), 3); err != nil {
+				return err
+			}
+			return c.inSync(ctx, 3)
+		})
+		took := f.caughtUp(c, time.Minute)
+		a.alive()
+		b.alive()
+		t.Logf("broker %d restarted and in sync after %s, everything until then folded %s later", i+1, time.Since(began)-took, took)
+	}
+	f.judge(c, l.finish(2*time.Minute), 0)
+	a.alive()
+	b.alive()
+}

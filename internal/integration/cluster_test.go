@@ -1,0 +1,146 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/roles"
+)
+
+// cluster is the brokers as a test sees them, with the catalogue's topics.
+type cluster struct {
+	t       *testing.T
+	brokers []*broker
+	adm     *kadm.Client
+}
+
+// shared is the single node that TestMain started, with fresh topics and without the group of earlier tests.
+func shared(t *testing.T) *cluster {
+	t.Helper()
+	need(t)
+	c := newCluster(t, &broker{addr: os.Getenv(envBroker), id: os.Getenv(envContainer)})
+	c.clear()
+	c.createTopics(1)
+	return c
+}
+
+func newCluster(t *testing.T, brokers ...*broker) *cluster {
+	t.Helper()
+	c := &cluster{t: t, brokers: brokers}
+	c.adm = kadm.NewClient(c.client(kgo.MetadataMinAge(20 * time.Millisecond))) // what it says of topics is to be new
+	return c
+}
+
+// addrs are the addresses of the brokers.
+func (c *cluster) addrs() []string {
+	var list []string
+	for _, b := range c.brokers {
+		list = append(list, b.addr)
+	}
+	return list
+}
+
+// client is a client that ends with the test.
+func (c *cluster) client(opts ...kgo.Opt) *kgo.Client {
+	c.t.Helper()
+	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(c.addrs()...), kgo.ClientID("integration")}, opts...)...)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(cl.Close)
+	return cl
+}
+
+// createTopics makes the topics of the catalogue, as it says, with so many copies.
+func (c *cluster) createTopics(copies int16) {
+	c.t.Helper()
+	for _, topic := range (roles.Spend{DC: "local"}).Topics() {
+		settings := map[string]*string{}
+		for k, v := range topic.Settings() {
+			settings[k] = &v
+		}
+		within(c.t, 30*time.Second, "create "+topic.Name, func(ctx context.Context) error {
+			_, err := c.adm.CreateTopic(ctx, topic.Partitions, copies, settings, topic.Name)
+			return err
+		})
+	}
+	within(c.t, 30*time.Second, "leaders", func(ctx context.Context) error { return c.inSync(ctx, int(copies)) })
+}
+
+// inSync complains unless the catalogue's topics are there and every partition has n copies in sync.
+func (c *cluster) inSync(ctx context.Context, n int) error {
+	list, err := c.adm.ListTopicsWithInternal(ctx)
+	if err != nil {
+		return err
+	}
+	for _, topic := range (roles.Spend{DC: "local"}).Topics() {
+		if !list.Has(topic.Name) {
+			return fmt.Errorf("%s is not known to the broker yet", topic.Name)
+		}
+	}
+	for _, t := range list.Sorted() {
+		for _, p := range t.Partitions.Sorted() {
+			if t.Err != nil || p.Err != nil || len(p.ISR) < n {
+				return fmt.Errorf("%s[%d]: %d copies in sync of %d: %w", t.Topic, p.Partition, len(p.ISR), n, errors.Join(t.Err, p.Err))
+			}
+		}
+	}
+	return nil
+}
+
+// clear takes away the group, also of processes that were killed, and all topics.
+func (c *cluster) clear() {
+	c.t.Helper()
+	within(c.t, 30*time.Second, "delete the group", func(ctx context.Context) error {
+		groups, err := c.adm.DescribeGroups(ctx, roles.SpendApp)
+		if err != nil {
+			return err
+		}
+		for _, m := range groups[roles.SpendApp].Members {
+			if m.InstanceID != nil {
+				if _, err := c.adm.LeaveGroup(ctx, kadm.LeaveGroup(roles.SpendApp).InstanceIDs(*m.InstanceID)); err != nil {
+					return err
+				}
+			}
+		}
+		got, err := c.adm.DeleteGroup(ctx, roles.SpendApp)
+		if err = errors.Join(err, got.Err); errors.Is(err, kerr.GroupIDNotFound) {
+			return nil
+		}
+		return err
+	})
+	within(c.t, 30*time.Second, "delete the topics", func(ctx context.Context) error {
+		list, err := c.adm.ListTopics(ctx)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		if _, err := c.adm.DeleteTopics(ctx, list.Names()...); err != nil {
+			return err
+		}
+		return fmt.Errorf("still there: %s", strings.Join(list.Names(), " "))
+	})
+}
+
+// ends gives the next offset of each partition of ads.events.
+func (c *cluster) ends(ctx context.Context) (map[int32]int64, error) {
+	list, err := c.adm.ListEndOffsets(ctx, events.EventsTopic)
+	if err == nil {
+		err = list.Error()
+	}
+	if err != nil {
+		return nil, err
+	}
+	ends := map[int32]int64{}
+	list.Each(func(o kadm.ListedOffset) { ends[o.Partition] = o.Offset })
+	return ends, nil
+}

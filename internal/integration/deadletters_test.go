@@ -1,0 +1,63 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/events"
+)
+
+// deadLetters reads the whole dead-letter queue, read_committed.
+func deadLetters(c *cluster) []*kgo.Record {
+	c.t.Helper()
+	var ends kadm.ListedOffsets
+	within(c.t, 10*time.Second, "the end of the dead-letter queue", func(ctx context.Context) (err error) {
+		if ends, err = c.adm.ListCommittedOffsets(ctx, events.SpendDLQTopic); err == nil {
+			err = ends.Error()
+		}
+		return err
+	})
+	left, from := map[int32]int64{}, map[int32]kgo.Offset{}
+	ends.Each(func(o kadm.ListedOffset) {
+		if o.Offset > 0 {
+			left[o.Partition], from[o.Partition] = o.Offset, kgo.NewOffset().AtStart()
+		}
+	})
+	if len(left) == 0 {
+		return nil
+	}
+	cl := c.client(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{events.SpendDLQTopic: from}),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.FetchMaxWait(200*time.Millisecond))
+	var letters []*kgo.Record
+	within(c.t, 30*time.Second, "read the dead-letter queue", func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		cl.PollFetches(ctx).EachRecord(func(r *kgo.Record) {
+			if !r.Attrs.IsControl() {
+				letters = append(letters, r)
+			}
+			if r.Offset+1 >= left[r.Partition] {
+				delete(left, r.Partition)
+			}
+		})
+		if len(left) > 0 {
+			return fmt.Errorf("not read up to %v", left)
+		}
+		return nil
+	})
+	return letters
+}
+
+// header is the value of a record's header, "" if it has none.
+func header(r *kgo.Record, key string) string {
+	for _, h := range r.Headers {
+		if h.Key == key {
+			return string(h.Value)
+		}
+	}
+	return ""
+}

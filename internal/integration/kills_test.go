@@ -1,0 +1,181 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/weirhq/weir/events/eventspb"
+)
+
+// seeded is chance that can be had again: WEIR_TEST_SEED=n.
+func seeded(t *testing.T) (*rand.Rand, uint64) {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano()) % 1_000_000
+	if text := os.Getenv("WEIR_TEST_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("WEIR_TEST_SEED: %v", err)
+		}
+	}
+	t.Logf("WEIR_TEST_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0)), seed
+}
+
+// death is one kill -9.
+type death struct {
+	instance string
+	at       time.Time
+	owned    map[int32]bool // partitions that were its own then
+}
+
+const kills = 20
+
+// TestKills kills a process at twenty random moments while two million events flow, and restarts it at once. For a
+// third of the time two processes share the group; then either dies, or both at one moment.
+func TestKills(t *testing.T) {
+	c := shared(t)
+	rng, seed := seeded(t)
+	f := follow(c)
+	a, b := newInstance(c, "a"), newInstance(c, "b")
+	lives := []*process{a.start()}
+	lives[0].ready(30 * time.Second)
+	l := startLoad(c, seed, 45_000, 2_000_000)
+	var deaths []death
+	for n := 0; n < kills; {
+		switch {
+		case n >= kills/3 && b.processes == 0:
+			lives = append(lives, b.start())
+		case n >= kills*2/3 && len(lives) == 2:
+			lives[1].ready(30 * time.Second) // before it can take a signal, one ends it
+			lives[1].signal(syscall.SIGTERM)
+			if code := lives[1].exit(20 * time.Second); code != 0 {
+				t.Fatalf("%s: exit code %d\n%s", b.name, code, lives[1].said())
+			}
+			lives = lives[:1]
+		}
+		gap := time.Duration(50+rng.IntN(450)) * time.Millisecond // often before the last restart is through
+		if rng.IntN(10) < 7 {
+			gap = time.Duration(500+rng.IntN(3500)) * time.Millisecond
+		}
+		pass(t, gap)
+		victims := []int{rng.IntN(len(lives))}
+		if len(lives) == 2 && rng.IntN(4) == 0 {
+			victims = []int{0, 1}
+		}
+		for _, v := range victims {
+			deaths = append(deaths, death{lives[v].name, time.Now(), f.owned(lives[v].name)})
+			lives[v].kill()
+			n++
+			t.Logf("kill %d after %s: %s with %d partitions", n, gap, lives[v].name, len(deaths[len(deaths)-1].owned))
+		}
+		for _, v := range victims {
+			lives[v] = lives[v].instance.start()
+		}
+	}
+	ledger := l.finish(3 * time.Minute)
+	t.Logf("caught up %s after the end of the load", f.caughtUp(c, 2*time.Minute))
+	f.judge(c, ledger, 0)
+	judgeRecovery(t, f, deaths)
+
+	addr, _ := lives[0].ready(30 * time.Second)
+	lives[0].folds(addr, 24, 30*time.Second)
+	places := ledger.places()
+	for range 10 {
+		at := places[rng.IntN(len(places))]
+		want := ledger.campaign(at.campaign, at.account)
+		var s spend
+		answer(t, &s, "spend", "show", "--campaign", at.campaign, "--account", at.account, "--server", addr)
+		got := account{micros: s.Charged, duplicates: s.Duplicates, byType: map[eventspb.EventType]uint64{}}
+		if s.Impressions > 0 {
+			got.byType[eventspb.EventType_EVENT_TYPE_IMPRESSION] = s.Impressions
+		}
+		if s.Clicks > 0 {
+			got.byType[eventspb.EventType_EVENT_TYPE_CLICK] = s.Clicks
+		}
+		if got.String() != want.String() || s.Events != s.Impressions+s.Clicks || s.Refunded != 0 {
+			t.Errorf("weir spend show says of %v: %+v, want %v", at, s, &want)
+		}
+	}
+}
+
+// judgeRecovery says how long it took from kill -9 until the restarted process had folded and published something new.
+// It is read from the changelog by the follower, so it holds the way through the broker, too. With a static membership
+// no time-out of the group lies in between.
+func judgeRecovery(t *testing.T, f *follower, deaths []death) {
+	t.Helper()
+	var first, whole []time.Duration
+	var text []string
+	for i, d := range deaths {
+		if again := slices.IndexFunc(deaths[i+1:], func(e death) bool { return e.instance == d.instance }); again >= 0 {
+			if list := f.takeovers(d.instance, d.at); len(list) == 0 || list[0].appliedAt.After(deaths[i+1+again].at) {
+				text = append(text, "killed again")
+				continue
+			}
+		}
+		list := f.takeovers(d.instance, d.at)
+		if len(list) == 0 {
+			t.Errorf("%s folded nothing new after it was killed at %s", d.instance, d.at.Format(time.StampMilli))
+			continue
+		}
+		first = append(first, list[0].appliedAt.Sub(d.at))
+		text = append(text, first[len(first)-1].Round(time.Millisecond).String())
+		if all, ok := f.recovered(d); ok {
+			whole = append(whole, all)
+		}
+	}
+	slices.Sort(first)
+	slices.Sort(whole)
+	if len(first) == 0 || len(whole) == 0 {
+		t.Fatal("no recovery was measured")
+	}
+	t.Logf("kill -9 to the first new record: median %s, max %s; to new records of all its partitions: median %s, max %s\n%s",
+		first[len(first)/2], first[len(first)-1], whole[len(whole)/2], whole[len(whole)-1], strings.Join(text, ", "))
+	if median := first[len(first)/2]; median > 3*time.Second {
+		t.Errorf("median %s: a restart is to wait for nobody; the session time-out is 6 s", median)
+	}
+}
+
+// recovered says how long it took until every partition that d owned had something new, whoever folded it.
+func (f *follower) recovered(d death) (time.Duration, bool) {
+	missing := map[int32]bool{}
+	for p := range d.owned {
+		missing[p] = true
+	}
+	for _, k := range f.takeovers("", d.at) {
+		if delete(missing, k.partition); len(missing) == 0 {
+			return k.appliedAt.Sub(d.at), true
+		}
+	}
+	return 0, false
+}
+
+// servedBy waits until instance, and nobody else, has folded something new in each of the partitions since then. It
+// returns when the last of them was there.
+func (f *follower) servedBy(instance string, partitions map[int32]bool, since time.Time, limit time.Duration) (last time.Time) {
+	f.t.Helper()
+	within(f.t, limit, instance+" takes over", func(context.Context) error {
+		missing := map[int32]bool{}
+		for p := range partitions {
+			missing[p] = true
+		}
+		last = since
+		for _, k := range f.takeovers(instance, since) {
+			if delete(missing, k.partition); partitions[k.partition] && k.appliedAt.After(last) {
+				last = k.appliedAt
+			}
+		}
+		if len(missing) > 0 {
+			return fmt.Errorf("it has folded nothing new in %d of %d partitions", len(missing), len(partitions))
+		}
+		return nil
+	})
+	return last
+}

@@ -1,0 +1,123 @@
+package integration
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weirhq/weir/events/eventspb"
+)
+
+// account is what a campaign's events of one budget day and currency come to.
+type account struct {
+	micros     int64
+	byType     map[eventspb.EventType]uint64
+	duplicates uint64
+}
+
+func (a *account) String() string {
+	return fmt.Sprintf("%d micros, events %v, %d duplicates", a.micros, a.byType, a.duplicates)
+}
+
+// place is where an event is charged to.
+type place struct {
+	campaign, account, day, currency string
+}
+
+// ledger is a recount of what was produced, as dumb as can be: it remembers every id for ever.
+type ledger struct {
+	seen   map[string]bool
+	totals map[place]*account
+}
+
+func newLedger() *ledger { return &ledger{seen: map[string]bool{}, totals: map[place]*account{}} }
+
+// add takes down an event that was produced.
+func (l *ledger) add(e *eventspb.AdEvent) {
+	day := fmt.Sprintf("%08d", e.BudgetDay)
+	if e.BudgetDay == 0 {
+		day = time.UnixMilli(e.EventMs).UTC().Format("20060102")
+	}
+	at := place{e.Campaign, e.Account, day, e.Currency}
+	a := l.totals[at]
+	if a == nil {
+		a = &account{byType: map[eventspb.EventType]uint64{}}
+		l.totals[at] = a
+	}
+	if id := e.Account + "\x00" + e.EventId; l.seen[id] {
+		a.duplicates++
+	} else {
+		l.seen[id] = true
+		a.micros += e.PriceMicros
+		a.byType[e.Type]++
+	}
+}
+
+// campaign sums a campaign's account over days and currencies.
+func (l *ledger) campaign(name, acct string) account {
+	sum := account{byType: map[eventspb.EventType]uint64{}}
+	for at, a := range l.totals {
+		if at.campaign != name || at.account != acct {
+			continue
+		}
+		sum.micros += a.micros
+		sum.duplicates += a.duplicates
+		for typ, n := range a.byType {
+			sum.byType[typ] += n
+		}
+	}
+	return sum
+}
+
+// sum is everything: events that were charged, duplicates, micros.
+func (l *ledger) sum() (count, duplicates uint64, micros int64) {
+	for _, a := range l.totals {
+		for _, n := range a.byType {
+			count += n
+		}
+		duplicates += a.duplicates
+		micros += a.micros
+	}
+	return count, duplicates, micros
+}
+
+// compare complains about each row that is not as recounted.
+func (l *ledger) compare(t *testing.T, got map[place]*account) {
+	t.Helper()
+	const most = 10
+	bad := 0
+	complain := func(format string, args ...any) {
+		if bad++; bad <= most {
+			t.Errorf(format, args...)
+		}
+	}
+	for at, want := range l.totals {
+		have := got[at]
+		switch {
+		case have == nil:
+			complain("%v: missing, want %v", at, want)
+		case have.micros != want.micros || have.duplicates != want.duplicates || !maps.Equal(have.byType, want.byType):
+			complain("%v: %v, want %v", at, have, want)
+		}
+	}
+	for at, have := range got {
+		if l.totals[at] == nil {
+			complain("%v: %v, but nothing was produced for it", at, have)
+		}
+	}
+	count, duplicates, micros := l.sum()
+	if bad > 0 {
+		t.Errorf("%d of %d rows are wrong", bad, len(l.totals))
+		return
+	}
+	t.Logf("exact: %d events, %d duplicates, %d micros in %d rows", count, duplicates, micros, len(l.totals))
+}
+
+// places lists the rows in order.
+func (l *ledger) places() []place {
+	return slices.SortedFunc(maps.Keys(l.totals), func(a, b place) int {
+		return slices.Compare([]string{a.campaign, a.account, a.day, a.currency}, []string{b.campaign, b.account, b.day, b.currency})
+	})
+}

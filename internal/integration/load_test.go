@@ -1,0 +1,101 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/loadgen"
+)
+
+// load produces plausible events at a rate, idempotently, and takes each down in a ledger before it is sent.
+type load struct {
+	t      *testing.T
+	ledger *ledger
+	client *kgo.Client
+	gen    *loadgen.Generator
+	pacer  *loadgen.Pacer
+
+	enough func() // no more than the least is wanted
+	least  int64
+	ended  chan struct{}
+	err    error // once ended is closed
+}
+
+// startLoad produces at least least events at rate a second, then goes on until finish is called.
+func startLoad(c *cluster, seed uint64, rate, least int64) *load {
+	c.t.Helper()
+	gen, err := loadgen.New(loadgen.Config{Seed: seed, StartMs: time.Now().UnixMilli(), DuplicateRate: 0.01, Flat: true})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	pacer, err := loadgen.NewPacer(rate)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	l := &load{
+		t: c.t, ledger: newLedger(), gen: gen, pacer: pacer, least: least,
+		enough: sync.OnceFunc(func() { close(stop) }), ended: make(chan struct{}),
+		client: c.client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.Lz4Compression()), kgo.ProducerLinger(5*time.Millisecond)),
+	}
+	ctx := c.t.Context()
+	go func() {
+		defer close(l.ended)
+		l.err = l.run(ctx, stop)
+	}()
+	c.t.Cleanup(func() { <-l.ended }) // its context has ended by then
+	return l
+}
+
+func (l *load) run(ctx context.Context, stop <-chan struct{}) error {
+	first := kgo.AbortingFirstErrPromise(l.client)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	made, stopped := int64(0), false
+	for made < l.least || !stopped {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-stop:
+			stop, stopped = nil, true
+		case now := <-tick.C:
+			for _, r := range l.gen.Heartbeats(now.UnixMilli()) {
+				l.produce(ctx, first, r.Partition, nil, r.Value)
+			}
+			for range l.pacer.Take(now) {
+				e := l.gen.Next(now.UnixMilli())
+				l.ledger.add(e)
+				l.produce(ctx, first, events.Shard(e.Account), []byte(e.Account), events.AppendEvent(nil, e))
+				made++
+			}
+		}
+	}
+	return errors.Join(l.client.Flush(ctx), first.Err())
+}
+
+func (l *load) produce(ctx context.Context, first *kgo.FirstErrPromise, p int32, key, value []byte) {
+	l.client.Produce(ctx, &kgo.Record{Topic: events.EventsTopic, Partition: p, Key: key, Value: value}, first.Promise())
+}
+
+// finish waits until the least is produced and everything is safe in Kafka.
+func (l *load) finish(limit time.Duration) *ledger {
+	l.t.Helper()
+	l.enough()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-l.ended:
+	case <-timer.C:
+		l.t.Fatalf("the load did not end within %s", limit)
+	}
+	if l.err != nil {
+		l.t.Fatalf("the load failed, its ledger says nothing: %v", l.err)
+	}
+	return l.ledger
+}

@@ -1,0 +1,90 @@
+package integration
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// What TestMain tells the tests, by environment: a package has no variables that change.
+const (
+	envBinary    = "WEIR_TEST_BINARY"
+	envBroker    = "WEIR_TEST_BROKER"
+	envContainer = "WEIR_TEST_CONTAINER"
+	envSkip      = "WEIR_TEST_SKIP" // why the tests cannot run
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(withEngine(m))
+}
+
+// withEngine builds the binary and starts the broker that the tests share, once, and takes both away after the tests.
+func withEngine(m *testing.M) int {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	if why := cannotRun(ctx); why != "" {
+		return with(m, map[string]string{envSkip: why})
+	}
+	if _, ok := os.LookupEnv("TESTCONTAINERS_RYUK_DISABLED"); !ok { // one more image to pull, to do what is done below
+		if err := os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true"); err != nil {
+			return broken(err)
+		}
+	}
+	dir, err := os.MkdirTemp("", "weir-integration-")
+	if err != nil {
+		return broken(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	binary := filepath.Join(dir, "weir")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "../../cmd/weir").CombinedOutput(); err != nil {
+		return broken(fmt.Errorf("build the binary: %w\n%s", err, out))
+	}
+	b, err := startBroker(ctx)
+	if err != nil {
+		return broken(err)
+	}
+	defer b.terminate()
+	return with(m, map[string]string{envBinary: binary, envBroker: b.addr, envContainer: b.id})
+}
+
+// cannotRun says why the tests must be skipped, "" if they can run.
+func cannotRun(ctx context.Context) string {
+	if testing.Short() {
+		return "needs containers, which -short leaves out"
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	if err := exec.CommandContext(ctx, "docker", "info").Run(); err != nil {
+		return fmt.Sprintf("no Docker engine answers `docker info` (%v): start one to run the tests on containers", err)
+	}
+	return ""
+}
+
+// with runs the tests in an environment that also holds env.
+func with(m *testing.M, env map[string]string) int {
+	for k, v := range env {
+		if err := os.Setenv(k, v); err != nil {
+			return broken(err)
+		}
+	}
+	return m.Run()
+}
+
+func broken(err error) int {
+	fmt.Fprintln(os.Stderr, "the tests on containers cannot begin:", err)
+	return 1
+}
+
+// need skips the test where it cannot run.
+func need(t *testing.T) {
+	t.Helper()
+	if why := os.Getenv(envSkip); why != "" {
+		t.Skip(why)
+	}
+}

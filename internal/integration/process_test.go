@@ -1,0 +1,288 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/weirhq/weir/api"
+)
+
+// instance is a place to run `weir run` in: a name, a data directory, a configuration, a log. One process at a time.
+type instance struct {
+	t         *testing.T
+	name      string
+	config    string
+	log       string
+	processes int
+}
+
+// newInstance sets one up; settings are lines of YAML beside those that every instance here has.
+func newInstance(c *cluster, name string, settings ...string) *instance {
+	c.t.Helper()
+	dir := c.t.TempDir()
+	name = strings.ToLower(c.t.Name()) + "-" + name // the brokers remember transactional ids from test to test
+	i := &instance{t: c.t, name: name, config: filepath.Join(dir, "weir.yaml"), log: filepath.Join(dir, "log")}
+	lines := append([]string{
+		"data_dir: " + filepath.Join(dir, "data"), "instance: " + name,
+		"kafka: {brokers: [" + strings.Join(c.addrs(), ", ") + "]}",
+		`api: {listen: "127.0.0.1:0", ops_listen: "127.0.0.1:0"}`,
+		"log: {format: json}",
+	}, settings...)
+	if err := os.WriteFile(i.config, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() {
+		if c.t.Failed() {
+			c.t.Logf("log of %s:\n%s", name, tail(i.log, 150))
+		}
+	})
+	return i
+}
+
+// process is one life of an instance.
+type process struct {
+	*instance
+	cmd   *exec.Cmd
+	from  int64 // where its log begins
+	ended chan struct{}
+}
+
+// start runs `weir run`.
+func (i *instance) start() *process {
+	i.t.Helper()
+	log, err := os.OpenFile(i.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	defer func() { _ = log.Close() }()
+	info, err := log.Stat()
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	p := &process{instance: i, from: info.Size(), ended: make(chan struct{})}
+	p.cmd = exec.Command(os.Getenv(envBinary), "run", "-f", i.config)
+	p.cmd.Env = environ()
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	if err := p.cmd.Start(); err != nil {
+		i.t.Fatal(err)
+	}
+	i.processes++
+	go func() {
+		_ = p.cmd.Wait() // the state says it
+		close(p.ended)
+	}()
+	i.t.Cleanup(func() {
+		_ = p.cmd.Process.Kill() // also one that is stopped; an error says that it is gone
+		<-p.ended
+	})
+	return p
+}
+
+// environ is the environment without settings of weir.
+func environ() []string {
+	var env []string
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, "WEIR_") {
+			env = append(env, kv)
+		}
+	}
+	return env
+}
+
+func (p *process) signal(s syscall.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatalf("%s to %s: %v\n%s", s, p.name, err, p.said())
+	}
+}
+
+// kill is kill -9, and returns when the process is gone.
+func (p *process) kill() {
+	p.t.Helper()
+	p.signal(syscall.SIGKILL)
+	<-p.ended
+	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
+		p.t.Fatalf("%s was not killed, it ended by itself: %s\n%s", p.name, p.cmd.ProcessState, p.said())
+	}
+}
+
+// alive fails the test if the process has ended.
+func (p *process) alive() {
+	p.t.Helper()
+	select {
+	case <-p.ended:
+		p.t.Fatalf("%s ended: %s\n%s", p.name, p.cmd.ProcessState, p.said())
+	default:
+	}
+}
+
+// exit waits for the end and returns the exit code.
+func (p *process) exit(limit time.Duration) int {
+	p.t.Helper()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-p.ended:
+	case <-timer.C:
+		p.t.Fatalf("%s still runs after %s\n%s", p.name, limit, p.said())
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// said is what this process has written.
+func (p *process) said() string {
+	b, err := os.ReadFile(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b[min(p.from, int64(len(b))):])
+}
+
+// ready waits until every partition assigned to the process is being folded. It returns the addresses of API and metrics.
+func (p *process) ready(limit time.Duration) (addr, ops string) {
+	p.t.Helper()
+	line := regexp.MustCompile(`(?m)^ready: API http://(\S+), metrics http://(\S+)/metrics`)
+	within(p.t, limit, p.name+" ready", func(context.Context) error {
+		p.alive()
+		found := line.FindStringSubmatch(p.said())
+		if found == nil {
+			return errors.New("it does not say ready")
+		}
+		addr, ops = found[1], found[2]
+		return nil
+	})
+	return addr, ops
+}
+
+// running counts the partitions that the process folds. addr is its API's.
+func (p *process) running(ctx context.Context, addr string) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	client := api.NewClient("http://" + addr)
+	defer client.Close()
+	res, err := client.ListPartitions(ctx)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, part := range res.Partitions {
+		if part.State == "running" {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// folds waits until the process folds exactly n partitions.
+func (p *process) folds(addr string, n int, limit time.Duration) time.Duration {
+	p.t.Helper()
+	return within(p.t, limit, fmt.Sprintf("%s folds %d partitions", p.name, n), func(ctx context.Context) error {
+		p.alive()
+		got, err := p.running(ctx, addr)
+		if err == nil && got != n {
+			err = fmt.Errorf("it folds %d", got)
+		}
+		return err
+	})
+}
+
+// metric reads a counter of the process, summed over its labels.
+func (p *process) metric(ops, name string) float64 {
+	p.t.Helper()
+	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, "http://"+ops+"/metrics", nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	var page bytes.Buffer
+	if _, err := page.ReadFrom(res.Body); err != nil {
+		p.t.Fatal(err)
+	}
+	sum, found := 0.0, false
+	for line := range strings.Lines(page.String()) {
+		var v float64
+		if rest, ok := strings.CutPrefix(line, name); ok && (rest[0] == '{' || rest[0] == ' ') {
+			if _, err := fmt.Sscan(rest[strings.LastIndexByte(rest, ' '):], &v); err != nil {
+				p.t.Fatalf("%q: %v", line, err)
+			}
+			sum, found = sum+v, true
+		}
+	}
+	if !found {
+		p.t.Fatalf("no metric %s in\n%s", name, page.String())
+	}
+	return sum
+}
+
+// result is what a command left behind.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// weir runs a command to its end, in a directory of its own.
+func weir(t *testing.T, args ...string) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, os.Getenv(envBinary), args...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = t.TempDir(), environ(), &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("weir %s: %v", strings.Join(args, " "), err)
+	}
+	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// answer runs a command that must succeed and prints JSON, into v.
+func answer(t *testing.T, v any, args ...string) {
+	t.Helper()
+	r := weir(t, append(args, "-o", "json")...)
+	if r.code != 0 {
+		t.Fatalf("weir %s: code %d\n%s", strings.Join(args, " "), r.code, r.stderr)
+	}
+	if err := json.Unmarshal([]byte(r.stdout), v); err != nil {
+		t.Fatalf("weir %s: %v in\n%s", strings.Join(args, " "), err, r.stdout)
+	}
+}
+
+// spend is what `weir spend show` says.
+type spend struct {
+	Campaign    string `json:"campaign"`
+	Account     string `json:"account"`
+	Currency    string `json:"currency"`
+	Charged     int64  `json:"charged_micros"`
+	Refunded    int64  `json:"refunded_micros"`
+	Impressions uint64 `json:"impressions"`
+	Clicks      uint64 `json:"clicks"`
+	Events      uint64 `json:"events"`
+	Duplicates  uint64 `json:"duplicates"`
+}
+
+// tail is the end of a file, for a failed test.
+func tail(path string, lines int) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	all := strings.Split(strings.TrimRight(string(b), "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}

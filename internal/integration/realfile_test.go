@@ -1,0 +1,78 @@
+package integration
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/weirhq/weir/events/eventspb"
+)
+
+// realFile is a file of real events beside the repository; the test is skipped where it is missing.
+func realFile(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("..", "..", "..", "shared", "data", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); os.IsNotExist(err) {
+		t.Skipf("the real data is not here: %v", err)
+	}
+	return path
+}
+
+// TestRealFile ingests a real campaign's log, twice. Its totals are known from the data set's own description.
+func TestRealFile(t *testing.T) {
+	need(t)
+	file := realFile(t, "ads/ipinyou_1458_220k.csv.gz")
+	c := shared(t)
+	f := follow(c)
+	addr, _ := newInstance(c, "a").start().ready(30 * time.Second)
+
+	var sum struct {
+		Read, Produced, Rejected, Duplicates int64
+	}
+	for round := range 2 {
+		began := time.Now()
+		answer(t, &sum, "ingest", file, "--format", "csv", "--map", "campaign=campaign,time=hour_start_cst,price=payprice_cpm_fen,click=click",
+			"--price-unit", "cpm-fen", "--currency", "CNY", "--tz", "Asia/Shanghai", "--account", "ipinyou", "--server", addr)
+		if sum.Read != 220_000 || sum.Produced != 220_156 || sum.Rejected != 0 || sum.Duplicates != 0 {
+			t.Errorf("round %d: ingest says %+v", round, sum)
+		}
+		var s spend
+		answer(t, &s, "spend", "show", "--campaign", "1458", "--wait", "--server", addr)
+		want := spend{
+			Campaign: "1458", Account: "ipinyou", Currency: "CNY", Charged: 147_125_090,
+			Impressions: 220_000, Clicks: 156, Events: 220_156, Duplicates: uint64(round) * 220_156,
+		}
+		if s != want {
+			t.Errorf("round %d: %+v, want %+v", round, s, want)
+		}
+		t.Logf("round %d: ingested, folded and shown in %s", round, time.Since(began))
+	}
+
+	f.caughtUp(c, 30*time.Second)
+	rows, bad := f.totals()
+	all := account{byType: map[eventspb.EventType]uint64{}}
+	for at, a := range rows {
+		if at.campaign != "1458" || at.account != "ipinyou" || at.currency != "CNY" {
+			t.Errorf("a row of %v", at)
+		}
+		all.micros += a.micros
+		all.duplicates += a.duplicates
+		for typ, n := range a.byType {
+			all.byType[typ] += n
+		}
+	}
+	if all.micros != 147_125_090 || all.duplicates != 220_156 || len(all.byType) != 2 ||
+		all.byType[eventspb.EventType_EVENT_TYPE_IMPRESSION] != 220_000 || all.byType[eventspb.EventType_EVENT_TYPE_CLICK] != 156 {
+		t.Errorf("spend.by.local sums to %v", &all)
+	}
+	for _, text := range bad {
+		t.Error(text)
+	}
+	if dead := deadLetters(c); len(dead) != 0 {
+		t.Errorf("%d dead letters; the first: %s", len(dead), firstLetter(dead))
+	}
+}

@@ -1,0 +1,57 @@
+package processors
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// acks waits for the records of one transaction. The first that fails drops what is still buffered: any failed record
+// means abort.
+type acks struct {
+	client *kgo.Client
+	wg     sync.WaitGroup
+	mu     sync.Mutex
+	err    error
+}
+
+// done takes the outcome of one record of part; nil for a barrier.
+func (a *acks) done(ctx context.Context, part *pending, err error) {
+	defer a.wg.Done()
+	if err == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if part != nil && part.err == nil && ownFault(err) {
+		part.err = err
+	}
+	if a.err == nil {
+		a.err = err
+		a.wg.Go(func() { _ = a.client.AbortBufferedRecords(ctx) })
+	}
+}
+
+// wait returns the first error once every record has its outcome.
+func (a *acks) wait() error {
+	a.wg.Wait()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err
+}
+
+// ownFault says whether a record would be refused again, however healthy the brokers are.
+func ownFault(err error) bool {
+	for _, e := range []error{
+		kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidRecord, kerr.InvalidTimestamp, kerr.InvalidTopicException,
+		kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.TopicAuthorizationFailed, kerr.PolicyViolation,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,110 @@
+package spendcounter
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/dense"
+)
+
+const usd = events.Currency('U'<<16 | 'S'<<8 | 'D')
+
+// TestEqualHashesAreTwoCampaigns gives different keys one hash, as an attacker or a birthday might.
+func TestEqualHashesAreTwoCampaigns(t *testing.T) {
+	c := cache{epoch: 1}
+	const hash = 0x1234567890abcdef
+	keys := [][4]string{{"c", "a"}, {"ca", "a"}, {"c", "aa"}, {"a", "c"}, {"c1", "a1"}}
+	for _, day := range []events.Day{20240101, 20240102} {
+		for _, cur := range []events.Currency{usd, 'E'<<16 | 'U'<<8 | 'R'} {
+			for _, k := range keys {
+				campaign, account := []byte(k[0]), []byte(k[1])
+				if n := c.find(hash, campaign, account, tailOf(day, cur)); n != dense.None {
+					t.Fatalf("%q is taken for entry %d, %q", k, n, c.key(&c.list[n]))
+				}
+				n, err := c.add(hash, AppendKey(nil, campaign, account, day, cur))
+				if err != nil || c.find(hash, campaign, account, tailOf(day, cur)) != n {
+					t.Fatalf("%q is not found after it was added: %v", k, err)
+				}
+			}
+		}
+	}
+}
+
+// TestEviction: the changed ones stay whatever the limit, of the others the younger ones, and what stays is whole.
+func TestEviction(t *testing.T) {
+	c := cache{epoch: 1}
+	touch := func(i int) {
+		campaign := []byte(fmt.Sprint("c", i))
+		h := hashKey(campaign, []byte("a"), 20240101, usd)
+		n := c.find(h, campaign, []byte("a"), tailOf(20240101, usd))
+		if n == dense.None {
+			n, _ = c.add(h, AppendKey(nil, campaign, []byte("a"), 20240101, usd))
+		}
+		e := &c.list[n]
+		c.touch(e, n)
+		c.charge(e, 0, 1, int64(i))
+		c.charge(e, uint16(i%2), 3, 7)
+	}
+	held := func(i int) bool {
+		campaign := []byte(fmt.Sprint("c", i))
+		n := c.find(hashKey(campaign, []byte("a"), 20240101, usd), campaign, []byte("a"), tailOf(20240101, usd))
+		if n == dense.None {
+			return false
+		}
+		e := c.list[n]
+		if p := c.part(&e, uint16(i%2)); p.counts[3] != 1 || e.charged+p.charged != int64(i)+7 && i%2 == 1 {
+			t.Fatalf("campaign %d came through as %+v %+v", i, e, p)
+		}
+		return true
+	}
+	for i := range 20 { // one an epoch
+		touch(i)
+		c.next(100)
+	}
+	for i := 20; i < 24; i++ {
+		touch(i)
+	}
+	c.next(12) // 24 are too many: 6 stay
+	for i := range 24 {
+		if held(i) != (i >= 18) {
+			t.Errorf("campaign %d held: %v", i, held(i))
+		}
+	}
+	if c.evictions != 18 || len(c.dirty) != 0 {
+		t.Errorf("%d evictions, %d dirty", c.evictions, len(c.dirty))
+	}
+	for i := 100; i < 150; i++ {
+		touch(i)
+	}
+	c.next(12) // all 50 changed in this epoch
+	for i := 100; i < 150; i++ {
+		if !held(i) {
+			t.Fatalf("campaign %d was dropped in the epoch in which it changed", i)
+		}
+	}
+	if len(c.list) != 50 {
+		t.Errorf("%d entries", len(c.list))
+	}
+	c.next(12)
+	if len(c.list) != 6 {
+		t.Errorf("%d entries after a quiet epoch, want half of the limit", len(c.list))
+	}
+}
+
+// TestMemoryPerCampaign holds an entry to the size that Config promises.
+func TestMemoryPerCampaign(t *testing.T) {
+	c := cache{epoch: 1}
+	const n = 100_000
+	for i := range n {
+		campaign, account := fmt.Appendf(nil, "campaign-%07d", i), fmt.Appendf(nil, "account-%05d", i/10)
+		k, err := c.add(hashKey(campaign, account, 20240101, usd), AppendKey(nil, campaign, account, 20240101, usd))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.touch(&c.list[k], k)
+	}
+	if per := c.bytes() / n; per > 200 {
+		t.Errorf("%d bytes a campaign", per)
+	}
+}

@@ -1,0 +1,61 @@
+package spendcounter
+
+import (
+	"testing"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/stream"
+)
+
+// FuzzFold gives every topic arbitrary bytes. Whatever they are, the fold neither fails nor panics, and what it took is
+// written in records that read back.
+func FuzzFold(f *testing.F) {
+	f.Add([]byte{}, []byte{}, int64(0), uint8(0))
+	e, a := goodEvent(), goodAdjustment()
+	f.Add(marshal(f, e), AppendOrigin(nil, 3, 9), epochMs, uint8(0))
+	f.Add(marshal(f, e), AppendOrigin(nil, 3, 9), epochMs, uint8(1))
+	f.Add(marshal(f, a), []byte{}, epochMs, uint8(2))
+	for _, x := range rejects() {
+		if x.event != nil {
+			e := goodEvent()
+			x.event(e)
+			f.Add(marshal(f, e), AppendOrigin(nil, 3, 9), epochMs, uint8(0))
+		}
+	}
+	f.Add(marshal(f, e), []byte("short"), int64(-1), uint8(1))
+	f.Add(marshal(f, e), []byte{}, int64(1)<<62, uint8(0))
+	topics := []string{events.EventsTopic, events.FromTopic(otherDC), events.AdjustmentsTopic}
+	f.Fuzz(func(t *testing.T, value, origin []byte, timeMs int64, topic uint8) {
+		s := newStore()
+		c := mustNew(t, testConfig(), s)
+		b := &stream.Batch{Topic: topics[int(topic)%len(topics)], Partition: 3, NowMs: timeMs}
+		for i := range int64(3) {
+			b.Records = append(b.Records, stream.Record{
+				Value: value, Offset: i, TimeMs: timeMs + i,
+				Headers: []stream.Header{{Key: OriginHeader, Value: origin}},
+			})
+		}
+		if err := c.Fold(b); err != nil {
+			t.Fatal(err)
+		}
+		s.next[b.Topic] = 3
+		s.flush(t, c, timeMs)
+		taken := 0
+		for key := range s.spends(t) {
+			if _, _, _, _, err := ParseKey([]byte(key)); err != nil {
+				t.Fatal(err)
+			}
+			taken++
+		}
+		if len(b.Rejects) == 3 && taken > 0 {
+			t.Fatalf("all refused, but %d campaigns have spend", taken)
+		}
+		s.health(t)
+		// A restart that has lost the local tables takes up the same records.
+		s.localNext = nil
+		c = mustNew(t, testConfig(), s)
+		if err := c.Warm(&stream.Batch{Topic: b.Topic, Partition: 3, Records: b.Records}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
