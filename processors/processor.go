@@ -55,10 +55,13 @@ type Processor struct {
 	App       string   // application id: consumer group, transactional ids <App>-<instance>-<worker>
 	Inputs    []string // co-partitioned topics; partition p of all of them is task p
 	Changelog string   // compacted topic with the same number of partitions
-	Outputs   []string // topics that Changes.Emit may name, by index
-	DLQ       string   // topic of refused records. Defaults to App + ".dlq"
-	Schema    map[byte]uint32
-	New       func(Task) (Handler, error)
+	// Partitions is how many the topics must have. Defaults to what the first input has. Where keys are spread by a number
+	// of their own, such as events.Shards, give it: more partitions would be a silent change of what a task is.
+	Partitions int32
+	Outputs    []string // topics that Changes.Emit may name, by index
+	DLQ        string   // topic of refused records. Defaults to App + ".dlq"
+	Schema     map[byte]uint32
+	New        func(Task) (Handler, error)
 }
 
 var legalName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,200}$`)

@@ -110,14 +110,19 @@ func (p *Processor) partitions(ctx context.Context, adm *kadm.Client) (int32, er
 	if err != nil {
 		return 0, fmt.Errorf("read topics: %w", err)
 	}
-	want := len(list[p.Inputs[0]].Partitions)
 	for _, t := range list.Sorted() {
 		if t.Err != nil {
 			return 0, fmt.Errorf("%w: topic %s: %w: create the topics with `weir topics apply`", ErrTopics, t.Topic, t.Err)
 		}
+	}
+	want, as := len(list[p.Inputs[0]].Partitions), p.Inputs[0]+" has"
+	if p.Partitions > 0 {
+		want, as = int(p.Partitions), p.App+" needs"
+	}
+	for _, t := range list.Sorted() {
 		joined := t.Topic == p.Changelog || t.Topic == p.DLQ || slices.Contains(p.Inputs, t.Topic)
 		if joined && len(t.Partitions) != want {
-			return 0, fmt.Errorf("%w: %s has %d partitions, %s has %d: they must be equal, because partition p of each belongs to task p", ErrTopics, t.Topic, len(t.Partitions), p.Inputs[0], want)
+			return 0, fmt.Errorf("%w: %s has %d partitions, %s %d: they must be equal, because partition p of each belongs to task p. Nothing was changed; a topic with too many must be created anew and filled again", ErrTopics, t.Topic, len(t.Partitions), as, want)
 		}
 	}
 	return int32(want), nil

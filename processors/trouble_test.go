@@ -512,3 +512,29 @@ func TestStateDirectoryRefused(t *testing.T) {
 		}
 	})
 }
+
+// Topics that are missing, or that somebody gave more partitions, are refused before anything is touched.
+func TestTopicsRefused(t *testing.T) {
+	bubble(t, 4, func(t *testing.T, w *world) {
+		proc := ledgers("in")
+		proc.Partitions = 3
+		_, end := w.begin("a", Config{Workers: 1}, proc)
+		time.Sleep(time.Second)
+		if err := end(); !errors.Is(err, ErrTopics) || !strings.Contains(err.Error(), "needs 3") {
+			t.Errorf("topics with 4 partitions of 3: %v", err)
+		}
+		_, end = w.begin("a", Config{Workers: 1}, ledgers("nowhere"))
+		time.Sleep(time.Second)
+		if err := end(); !errors.Is(err, ErrTopics) || !strings.Contains(err.Error(), "weir topics apply") {
+			t.Errorf("missing topic: %v", err)
+		}
+		if err := w.c.CreateTopic("wide", 8, nil); err != nil {
+			t.Fatal(err)
+		}
+		_, end = w.begin("a", Config{Workers: 1}, ledgers("in", "wide"))
+		time.Sleep(time.Second)
+		if err := end(); !errors.Is(err, ErrTopics) {
+			t.Errorf("inputs of 4 and 8 partitions: %v", err)
+		}
+	})
+}

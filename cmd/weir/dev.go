@@ -95,6 +95,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 	if d.keep {
 		kafkaDir = filepath.Join(d.cfg.DataDir, "kafka")
 	}
+	//nolint:contextcheck // it lives until Close, which comes after everything that uses it has ended
 	d.broker, err = embedded.Start(embedded.Config{DataDir: kafkaDir, Port: d.port, Topics: roles.Spend{DC: d.cfg.DC, Peers: d.cfg.Peers}.Topics(), Log: d.log})
 	if err != nil {
 		return fail(0, "cannot start the embedded Kafka", err, "choose another --kafka-port, or another --data-dir")

@@ -75,7 +75,7 @@ func (s Spend) Processor() (processors.Processor, error) {
 		}
 	}
 	return processors.Processor{
-		App: SpendApp, Inputs: inputs, Changelog: events.SpendTopic(s.DC), Outputs: []string{events.HealthTopic}, DLQ: events.SpendDLQTopic,
+		App: SpendApp, Partitions: events.Shards, Inputs: inputs, Changelog: events.SpendTopic(s.DC), Outputs: []string{events.HealthTopic}, DLQ: events.SpendDLQTopic,
 		New: func(t processors.Task) (processors.Handler, error) {
 			c, err := spendcounter.New(cfg, t)
 			if err != nil {

@@ -216,6 +216,6 @@ func TestHoldLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = lock.Close() }()
-	fmt.Print("!")
+	_, _ = os.Stdout.WriteString("!")
 	_, _ = os.Stdin.Read(make([]byte, 1))
 }

@@ -146,5 +146,5 @@ func (l *Letter) size() int {
 	return n
 }
 
-// ErrNoLetter: the queue has no unresolved letter of that origin.
+// ErrNoLetter says that the queue has no unresolved letter of that origin.
 var ErrNoLetter = errors.New("no such letter")

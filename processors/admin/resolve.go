@@ -205,7 +205,7 @@ func (s *session) transact(ctx context.Context, letters []Letter) error {
 		records = append(records, letters[i].tombstone(s.Topic, s.how, s.Order))
 	}
 	if err := s.cl.ProduceSync(ctx, records...).FirstErr(); err != nil {
-		return s.abort(err)
+		return s.abort(ctx, err)
 	}
 	if err := s.edge("produced", s.cl); err != nil {
 		return err
@@ -241,11 +241,11 @@ func (s *session) begin(ctx context.Context) error {
 	return nil
 }
 
-func (s *session) abort(cause error) error {
+func (s *session) abort(ctx context.Context, cause error) error {
 	if fenced(cause) {
 		return s.takenOver(cause)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), resolveTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveTimeout)
 	defer cancel()
 	cause = fmt.Errorf("letters of %s were not resolved: %w", s.Topic, cause)
 	if err := errors.Join(s.cl.AbortBufferedRecords(ctx), s.cl.EndTransaction(ctx, kgo.TryAbort)); err != nil {

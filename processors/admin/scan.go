@@ -94,7 +94,10 @@ func (s *scanner) fetch(ctx context.Context, p int32, at int64) (kgo.FetchPartit
 	if err != nil {
 		return kgo.FetchPartition{}, at, err
 	}
-	resp := kresp.(*kmsg.FetchResponse)
+	resp, ok := kresp.(*kmsg.FetchResponse)
+	if !ok {
+		return kgo.FetchPartition{}, at, fmt.Errorf("the answer to a fetch is a %T", kresp)
+	}
 	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
 		return kgo.FetchPartition{}, at, err
 	}

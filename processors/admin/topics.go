@@ -15,7 +15,7 @@ import (
 	"github.com/weirhq/weir/processors"
 )
 
-// ErrConflict: a topic differs in a way that no step may change.
+// ErrConflict says that a topic differs in a way that no step may change.
 var ErrConflict = errors.New("topics differ in what cannot be changed in place")
 
 // StepKind is what a Step does.

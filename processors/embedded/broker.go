@@ -43,7 +43,7 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// ErrInUse: the port or the data directory is taken.
+// ErrInUse says that the port or the data directory is taken.
 var ErrInUse = errors.New("in use")
 
 // Broker is a running Kafka broker in this process.

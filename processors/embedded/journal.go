@@ -92,11 +92,15 @@ func (j *journal) end() error {
 // watch sees the requests that make up a commit just before the broker handles them.
 func (j *journal) watch(c *kfake.Cluster) {
 	c.ControlKey(int16(kmsg.TxnOffsetCommit), func(req kmsg.Request) (kmsg.Response, error, bool) {
-		j.stage(c, req.(*kmsg.TxnOffsetCommitRequest))
+		if r, ok := req.(*kmsg.TxnOffsetCommitRequest); ok {
+			j.stage(c, r)
+		}
 		return nil, nil, false
 	})
 	c.ControlKey(int16(kmsg.EndTxn), func(req kmsg.Request) (kmsg.Response, error, bool) {
-		j.ending(req.(*kmsg.EndTxnRequest))
+		if r, ok := req.(*kmsg.EndTxnRequest); ok {
+			j.ending(r)
+		}
 		return nil, nil, false
 	})
 }

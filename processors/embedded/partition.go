@@ -153,20 +153,20 @@ func (p *partition) open() (map[producer]bool, error) {
 
 // refresh gives a partition whose newest batch is stale, or that has none left, a batch without records.
 func (p *partition) refresh(now time.Time) error {
-	newest, any := int64(0), false
+	newest, found := int64(0), false
 	for _, base := range p.segments {
 		raw, err := os.ReadFile(p.file(base, ".dat"))
 		if err != nil {
 			return err
 		}
 		batches(raw, func(b []byte) {
-			newest, any = max(newest, int64(binary.BigEndian.Uint64(b[batchMaxTime:]))), true
+			newest, found = max(newest, int64(binary.BigEndian.Uint64(b[batchMaxTime:]))), true
 		})
 	}
-	if any && now.Sub(time.UnixMilli(newest)) < stale {
+	if found && now.Sub(time.UnixMilli(newest)) < stale {
 		return nil
 	}
-	if !any {
+	if !found {
 		end, err := p.snapshotEnd()
 		if err != nil || end == 0 {
 			return err
