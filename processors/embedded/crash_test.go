@@ -277,7 +277,7 @@ func TestBatchWithoutIndex(t *testing.T) {
 func TestKilledBroker(t *testing.T) {
 	dir := t.TempDir()
 	moved, finished := 0, 0
-	for round := range 12 {
+	for round := range 6 {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestBrokerToKill$")
 		cmd.Env = append(os.Environ(), "BROKER_DIR="+dir)
 		out, err := cmd.StdoutPipe()

@@ -7,15 +7,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// kafkaLog passes on what the broker says that matters: its debug and info lines are one per request.
+// kafkaLog passes the broker's errors on as warnings, and its warnings, such as a commit that took five milliseconds, for
+// those who debug. The rest is of interest to its authors.
 type kafkaLog struct{ log zerolog.Logger }
 
 func (l kafkaLog) Logf(level kfake.LogLevel, format string, args ...any) {
 	switch level {
 	case kfake.LogLevelError:
-		l.log.Error().Str("said", fmt.Sprintf(format, args...)).Msg("broker")
+		l.log.Warn().Str("text", fmt.Sprintf(format, args...)).Msg("embedded_kafka")
 	case kfake.LogLevelWarn:
-		l.log.Warn().Str("said", fmt.Sprintf(format, args...)).Msg("broker")
+		l.log.Debug().Str("text", fmt.Sprintf(format, args...)).Msg("embedded_kafka")
 	case kfake.LogLevelInfo, kfake.LogLevelDebug, kfake.LogLevelNone:
 	}
 }
