@@ -138,6 +138,17 @@ func (r *restorer) run(ctx context.Context) (*restored, error) {
 	if meta, err = r.tail(ctx, adm, meta); err != nil {
 		return nil, err
 	}
+	if ahead(meta, group) {
+		// The store has what the brokers acknowledged and then lost. The log is the truth.
+		r.w.log.Warn().Int32("partition", r.p).Uint64("sequence", meta.GetMarker().GetSequence()).Any("group", group).
+			Msg("store_ahead_of_log")
+		if err := r.w.store.clear(r.p); err != nil {
+			return nil, err
+		}
+		if meta, err = r.tail(ctx, adm, r.blank(meta)); err != nil {
+			return nil, err
+		}
+	}
 	res := &restored{meta: meta, ids: ids, own: meta.GetMarker().GetOwnerEpoch() + 1}
 	if err := r.compare(ctx, adm, group, res); err != nil {
 		return nil, err
@@ -223,7 +234,7 @@ func (r *restorer) tail(ctx context.Context, adm *kadm.Client, meta *changelogpb
 		if err := r.w.store.clear(r.p); err != nil {
 			return nil, err
 		}
-		meta = &changelogpb.TaskMeta{Format: metaFormat, App: r.w.proc.App, ChangelogTopic: meta.ChangelogTopic, ChangelogTopicId: meta.ChangelogTopicId}
+		meta = r.blank(meta)
 	}
 	from := max(meta.ChangelogNext, start.Offset)
 	b := &replay{r: r, meta: meta, batch: r.w.store.db.NewBatch()}
@@ -236,6 +247,27 @@ func (r *restorer) tail(ctx context.Context, adm *kadm.Client, meta *changelogpb
 		return nil, fmt.Errorf("read %s[%d] from %d: %w", r.w.proc.Changelog, r.p, from, err)
 	}
 	return b.meta, b.write()
+}
+
+// blank is the meta of a store that is rebuilt from the log.
+func (r *restorer) blank(old *changelogpb.TaskMeta) *changelogpb.TaskMeta {
+	return &changelogpb.TaskMeta{Format: metaFormat, App: r.w.proc.App, ChangelogTopic: old.ChangelogTopic, ChangelogTopicId: old.ChangelogTopicId}
+}
+
+// ahead says whether the state is further than the group, in some input and behind in none. A commit that the brokers
+// acknowledged cannot be undone, but theirs can be lost: a broker that loses its last replica in a restart takes
+// partitions without a leader for deleted ones and leaves out their transaction markers.
+func ahead(meta *changelogpb.TaskMeta, group map[string]int64) bool {
+	further := false
+	for _, in := range meta.GetMarker().GetInputs() {
+		switch at := group[in.Topic]; {
+		case at < 0 || at > in.Next:
+			return false
+		case at < in.Next:
+			further = true
+		}
+	}
+	return further
 }
 
 // maxAge is how old a store may be before its tail cannot be trusted: compaction drops tombstones after the changelog's

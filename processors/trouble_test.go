@@ -538,3 +538,49 @@ func TestTopicsRefused(t *testing.T) {
 		}
 	})
 }
+
+// A store that is ahead of the log, because the brokers lost what they had acknowledged, is rebuilt from the log.
+func TestStoreAheadOfLog(t *testing.T) {
+	bubble(t, 4, func(t *testing.T, w *world) {
+		fs := vfs.NewCrashableMem()
+		w.put("in", 0, "1", "2", "3")
+		rt, end := w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
+		w.until("it is folded", time.Minute, func() bool { return w.status(rt, 0).Next["in"] == 3 })
+		if err := end(); err != nil {
+			t.Fatal(err)
+		}
+		cfg := Config{Kafka: w.kafka(), Dir: "/state", FS: fs, Log: &w.log}
+		cfg.setDefaults()
+		s, err := openStore(&cfg, app)
+		if err != nil {
+			t.Fatal(err)
+		}
+		meta, err := s.meta(s.db, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := s.db.NewBatch()
+		meta.Marker.Inputs[0].Next, meta.Marker.Sequence = 5, meta.Marker.Sequence+1
+		err = errors.Join(b.Set(storeKey(0, 1, []byte("k")), []byte("12345678"), nil), putMeta(b, 0, meta), b.Commit(nil), s.close())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.put("in", 0, "4", "5", "6")
+		rt, end = w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
+		w.until("the rest is folded", time.Minute, func() bool { return w.status(rt, 0).Next["in"] == 6 })
+		snap, err := rt.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, err := snap.Get(0, 1, []byte("k"))
+		if err != nil || len(sum) != 8 || sum[7] != 21 {
+			t.Errorf("the sum of 1 to 6 is %x, %v", sum, err)
+		}
+		if err := errors.Join(snap.Close(), end()); err != nil {
+			t.Error(err)
+		}
+		if n := len(w.read("out")); n != 6 {
+			t.Errorf("%d outputs of 6 inputs", n)
+		}
+	})
+}
