@@ -7,20 +7,18 @@ import (
 	"time"
 )
 
-// known skips what is known to fail now and then, unless WEIR_TEST_BROKERS is set: after a restart of the broker some
-// partitions stop, because the group's offsets are one or two transactions behind the state whose transaction the
-// broker had acknowledged. They stop rather than guess, nothing is counted twice, but they stop. The cause is not found.
-func known(t *testing.T) {
+// onDemand skips a test unless WEIR_TEST_BROKERS is set.
+func onDemand(t *testing.T, why string) {
 	t.Helper()
 	if os.Getenv("WEIR_TEST_BROKERS") == "" {
-		t.Skip("OPEN PROBLEM, see CHANGELOG: partitions can stop after a restart of the broker; WEIR_TEST_BROKERS=1 runs it")
+		t.Skip(why + "; WEIR_TEST_BROKERS=1 runs it")
 	}
 }
 
 // TestBrokerRestart takes the only broker away under load, gently and then by force. The process stays, waits, and
 // catches up by itself.
 func TestBrokerRestart(t *testing.T) {
-	known(t)
+	onDemand(t, "OPEN PROBLEM, see CHANGELOG: one broker without replicas can tear a transaction when it restarts, and partitions stop")
 	c := shared(t)
 	f := follow(c)
 	a := newInstance(c, "a").start()
@@ -51,7 +49,7 @@ func TestBrokerRestart(t *testing.T) {
 
 // TestThreeBrokers restarts all brokers of a cluster of three under load, one after another.
 func TestThreeBrokers(t *testing.T) {
-	known(t)
+	onDemand(t, "takes four minutes")
 	need(t)
 	c := newCluster(t, threeBrokers(t)...)
 	c.createTopics(3)

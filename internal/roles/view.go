@@ -3,6 +3,7 @@ package roles
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -106,7 +107,7 @@ func (v *View) readable(account string) ([]int32, error) {
 
 // WaitProduced implements api.SpendSource.
 func (v *View) WaitProduced(ctx context.Context, account string) error {
-	shards, err := v.readable(account)
+	shards, err := v.settled(ctx, account)
 	if err != nil {
 		return err
 	}
@@ -126,6 +127,26 @@ func (v *View) WaitProduced(ctx context.Context, account string) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// settled waits for partitions that are on their way, between two workers or from another process, and gives up after a
+// while on those that are not.
+func (v *View) settled(ctx context.Context, account string) ([]int32, error) {
+	const patience = 10 * time.Second
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(patience); ; {
+		shards, err := v.readable(account)
+		var gaps *api.PartitionsError
+		if err == nil || !errors.As(err, &gaps) && !errors.Is(err, processors.ErrNotRunning) || time.Now().After(end) {
+			return shards, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		case <-tick.C:
 		}
 	}
