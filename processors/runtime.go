@@ -63,6 +63,9 @@ func (r *Runtime) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	// The connection is set up right, preflight used it. From now on an end of file in its first answer is a broker or a
+	// proxy that restarts, not TLS missing: without the option a group's heartbeat gives up on it.
+	r.cfg.Kafka.Options = append(slices.Clip(r.cfg.Kafka.Options), kgo.AlwaysRetryEOF())
 	s, err := openStore(&r.cfg, r.proc.App)
 	if err != nil {
 		return err
