@@ -254,16 +254,17 @@ func (r *restorer) blank(old *changelogpb.TaskMeta) *changelogpb.TaskMeta {
 	return &changelogpb.TaskMeta{Format: metaFormat, App: r.w.proc.App, ChangelogTopic: old.ChangelogTopic, ChangelogTopicId: old.ChangelogTopicId}
 }
 
-// ahead says whether the state is further than the group, in some input and behind in none. A commit that the brokers
+// ahead says whether the state may be further than the log: it is further than the group in some input and behind in none,
+// or the group has no offset to hold it against. A commit that the brokers
 // acknowledged cannot be undone, but theirs can be lost: a broker that loses its last replica in a restart takes
 // partitions without a leader for deleted ones and leaves out their transaction markers.
 func ahead(meta *changelogpb.TaskMeta, group map[string]int64) bool {
 	further := false
 	for _, in := range meta.GetMarker().GetInputs() {
 		switch at := group[in.Topic]; {
-		case at < 0 || at > in.Next:
+		case at > in.Next:
 			return false
-		case at < in.Next:
+		case at < in.Next: // also -1
 			further = true
 		}
 	}

@@ -541,6 +541,12 @@ func TestTopicsRefused(t *testing.T) {
 
 // A store that is ahead of the log, because the brokers lost what they had acknowledged, is rebuilt from the log.
 func TestStoreAheadOfLog(t *testing.T) {
+	for _, forgotten := range []bool{false, true} { // the group's offsets besides
+		t.Run(fmt.Sprint(forgotten), func(t *testing.T) { storeAheadOfLog(t, forgotten) })
+	}
+}
+
+func storeAheadOfLog(t *testing.T, forgotten bool) {
 	bubble(t, 4, func(t *testing.T, w *world) {
 		fs := vfs.NewCrashableMem()
 		w.put("in", 0, "1", "2", "3")
@@ -564,6 +570,13 @@ func TestStoreAheadOfLog(t *testing.T) {
 		err = errors.Join(b.Set(storeKey(0, 1, []byte("k")), []byte("12345678"), nil), putMeta(b, 0, meta), b.Commit(nil), s.close())
 		if err != nil {
 			t.Fatal(err)
+		}
+		if forgotten {
+			cl := w.client()
+			defer cl.Close()
+			if _, err := kadm.NewClient(cl).DeleteGroup(context.Background(), app); err != nil {
+				t.Fatal(err)
+			}
 		}
 		w.put("in", 0, "4", "5", "6")
 		rt, end = w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/roles"
@@ -21,6 +22,7 @@ import (
 type cluster struct {
 	t       *testing.T
 	brokers []*broker
+	asker   *kgo.Client
 	adm     *kadm.Client
 }
 
@@ -37,7 +39,8 @@ func shared(t *testing.T) *cluster {
 func newCluster(t *testing.T, brokers ...*broker) *cluster {
 	t.Helper()
 	c := &cluster{t: t, brokers: brokers}
-	c.adm = kadm.NewClient(c.client(kgo.MetadataMinAge(20 * time.Millisecond))) // what it says of topics is to be new
+	c.asker = c.client(kgo.MetadataMinAge(20 * time.Millisecond)) // what it says of topics is to be new
+	c.adm = kadm.NewClient(c.asker)
 	return c
 }
 
@@ -77,21 +80,33 @@ func (c *cluster) createTopics(copies int16) {
 	within(c.t, 30*time.Second, "leaders", func(ctx context.Context) error { return c.inSync(ctx, int(copies)) })
 }
 
-// inSync complains unless the catalogue's topics are there and every partition has n copies in sync.
+// inSync complains unless every broker knows the catalogue's topics, and n copies in sync of every partition.
 func (c *cluster) inSync(ctx context.Context, n int) error {
-	list, err := c.adm.ListTopicsWithInternal(ctx)
+	brokers, err := c.adm.ListBrokers(ctx)
 	if err != nil {
 		return err
 	}
-	for _, topic := range (roles.Spend{DC: "local"}).Topics() {
-		if !list.Has(topic.Name) {
-			return fmt.Errorf("%s is not known to the broker yet", topic.Name)
+	for _, b := range brokers {
+		answer, err := c.asker.Broker(int(b.NodeID)).Request(ctx, kmsg.NewPtrMetadataRequest()) // of all topics
+		if err != nil {
+			return err
 		}
-	}
-	for _, t := range list.Sorted() {
-		for _, p := range t.Partitions.Sorted() {
-			if t.Err != nil || p.Err != nil || len(p.ISR) < n {
-				return fmt.Errorf("%s[%d]: %d copies in sync of %d: %w", t.Topic, p.Partition, len(p.ISR), n, errors.Join(t.Err, p.Err))
+		res, ok := answer.(*kmsg.MetadataResponse)
+		if !ok {
+			return fmt.Errorf("broker %d answers with %T", b.NodeID, answer)
+		}
+		known := map[string]bool{}
+		for _, t := range res.Topics {
+			known[*t.Topic] = t.ErrorCode == 0
+			for _, p := range t.Partitions {
+				if len(p.ISR) < n || p.ErrorCode != 0 {
+					return fmt.Errorf("%s[%d]: %d copies in sync of %d: %w", *t.Topic, p.Partition, len(p.ISR), n, kerr.ErrorForCode(p.ErrorCode))
+				}
+			}
+		}
+		for _, topic := range (roles.Spend{DC: "local"}).Topics() {
+			if !known[topic.Name] {
+				return fmt.Errorf("%s is not known to broker %d yet", topic.Name, b.NodeID)
 			}
 		}
 	}
