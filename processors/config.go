@@ -1,8 +1,6 @@
 package processors
 
 import (
-	"context"
-	"net"
 	"os"
 	"runtime"
 	"time"
@@ -109,9 +107,4 @@ func def[T comparable](p *T, v T) {
 func (k Kafka) Client(opts ...kgo.Opt) (*kgo.Client, error) {
 	base := append([]kgo.Opt{kgo.SeedBrokers(k.Brokers...), kgo.ClientID("weir"), kgo.MaxDecompressBatchBytes(64 << 20)}, k.Options...)
 	return kgo.NewClient(append(base, opts...)...)
-}
-
-// Dialer replaces the network, for tests.
-func Dialer(dial func(ctx context.Context, network, host string) (net.Conn, error)) kgo.Opt {
-	return kgo.Dialer(dial)
 }

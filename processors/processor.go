@@ -60,7 +60,6 @@ type Processor struct {
 	Partitions int32
 	Outputs    []string // topics that Changes.Emit may name, by index
 	DLQ        string   // topic of refused records. Defaults to App + ".dlq"
-	Schema     map[byte]uint32
 	New        func(Task) (Handler, error)
 }
 

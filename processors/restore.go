@@ -142,9 +142,6 @@ func (r *restorer) run(ctx context.Context) (*restored, error) {
 		// The store has what the brokers acknowledged and then lost. The log is the truth.
 		r.w.log.Warn().Int32("partition", r.p).Uint64("sequence", meta.GetMarker().GetSequence()).Any("group", group).
 			Msg("store_ahead_of_log")
-		if err := r.w.store.clear(r.p); err != nil {
-			return nil, err
-		}
 		if meta, err = r.tail(ctx, adm, r.blank(meta)); err != nil {
 			return nil, err
 		}
@@ -225,16 +222,14 @@ func (r *restorer) tail(ctx context.Context, adm *kadm.Client, meta *changelogpb
 		return nil, fmt.Errorf("read start of %s: %w", r.w.proc.Changelog, err)
 	}
 	start, _ := starts.Lookup(r.w.proc.Changelog, r.p)
-	if meta.Marker == nil { // nothing, or a rebuild that was cut short
-		if err := r.w.store.clear(r.p); err != nil {
-			return nil, err
-		}
-	} else if meta.ChangelogNext < start.Offset || r.tooOld(meta) {
+	if meta.Marker != nil && (meta.ChangelogNext < start.Offset || tooOld(meta)) {
 		r.w.log.Warn().Int32("partition", r.p).Int64("store", meta.ChangelogNext).Int64("log_start", start.Offset).Msg("store_rebuilt")
+		meta = r.blank(meta)
+	}
+	if meta.Marker == nil { // a new store, one that is to be rebuilt, or a rebuild that was cut short
 		if err := r.w.store.clear(r.p); err != nil {
 			return nil, err
 		}
-		meta = r.blank(meta)
 	}
 	from := max(meta.ChangelogNext, start.Offset)
 	b := &replay{r: r, meta: meta, batch: r.w.store.db.NewBatch()}
@@ -249,15 +244,14 @@ func (r *restorer) tail(ctx context.Context, adm *kadm.Client, meta *changelogpb
 	return b.meta, b.write()
 }
 
-// blank is the meta of a store that is rebuilt from the log.
+// blank is the meta of a store that is to be rebuilt from the log: tail clears what is there.
 func (r *restorer) blank(old *changelogpb.TaskMeta) *changelogpb.TaskMeta {
 	return &changelogpb.TaskMeta{Format: metaFormat, App: r.w.proc.App, ChangelogTopic: old.ChangelogTopic, ChangelogTopicId: old.ChangelogTopicId}
 }
 
 // ahead says whether the state may be further than the log: it is further than the group in some input and behind in none,
-// or the group has no offset to hold it against. A commit that the brokers
-// acknowledged cannot be undone, but theirs can be lost: a broker that loses its last replica in a restart takes
-// partitions without a leader for deleted ones and leaves out their transaction markers.
+// or the group has no offset to hold it against. Brokers can lose what they acknowledged: one that restarts without other
+// replicas takes partitions without a leader for deleted ones and leaves out their transaction markers (KAFKA-20734).
 func ahead(meta *changelogpb.TaskMeta, group map[string]int64) bool {
 	further := false
 	for _, in := range meta.GetMarker().GetInputs() {
@@ -275,8 +269,8 @@ func ahead(meta *changelogpb.TaskMeta, group map[string]int64) bool {
 // delete.retention.ms (7 days in the catalogue), and a deleted key would come back.
 const maxAge = 6 * 24 * time.Hour
 
-func (r *restorer) tooOld(meta *changelogpb.TaskMeta) bool {
-	return meta.Marker != nil && time.Since(time.UnixMilli(meta.AppliedAtMs)) > maxAge
+func tooOld(meta *changelogpb.TaskMeta) bool {
+	return time.Since(time.UnixMilli(meta.AppliedAtMs)) > maxAge
 }
 
 // replay applies changelog records. It keeps only whole transactions: changes wait for their marker.

@@ -25,7 +25,6 @@ type Runtime struct {
 	store   *store // nil before Run and after it
 	viewers []*viewer
 	parts   int32
-	up      chan struct{}
 }
 
 // New checks what can be checked without a broker. It starts nothing.
@@ -49,7 +48,7 @@ func New(cfg Config, proc Processor) (*Runtime, error) {
 	if cfg.CommitMax*2 > cfg.TransactionTimeout {
 		return nil, fmt.Errorf("commit_interval_max %s is more than half of transaction_timeout %s: a commit that is only slow would be aborted", cfg.CommitMax, cfg.TransactionTimeout)
 	}
-	r := &Runtime{cfg: cfg, proc: proc, up: make(chan struct{})}
+	r := &Runtime{cfg: cfg, proc: proc}
 	for i := range cfg.Workers {
 		r.viewers = append(r.viewers, &viewer{app: proc.App, worker: strconv.Itoa(i), metrics: cfg.Metrics})
 	}
@@ -73,7 +72,6 @@ func (r *Runtime) Run(ctx context.Context) (err error) {
 	r.mu.Lock()
 	r.store, r.parts = s, parts
 	r.mu.Unlock()
-	close(r.up)
 	defer func() {
 		r.mu.Lock()
 		r.store = nil

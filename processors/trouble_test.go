@@ -70,6 +70,17 @@ func (w *world) begin(name string, cfg Config, proc Processor) (rt *Runtime, end
 	return rt, end
 }
 
+// foldThree puts 1, 2 and 3 into in[0], folds them into the store on fs, and stops.
+func (w *world) foldThree(fs *vfs.MemFS) {
+	w.t.Helper()
+	w.put("in", 0, "1", "2", "3")
+	rt, end := w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
+	w.until("it is folded", time.Minute, func() bool { return w.status(rt, 0).Next["in"] == 3 })
+	if err := end(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func ledgers(topics ...string) Processor {
 	return Processor{App: app, Inputs: topics, Changelog: "log", Outputs: []string{"out"}, New: newLedger}
 }
@@ -397,19 +408,14 @@ func TestPoisonLimit(t *testing.T) {
 func TestOffsetsForgotten(t *testing.T) {
 	bubble(t, 4, func(t *testing.T, w *world) {
 		fs := vfs.NewCrashableMem()
-		w.put("in", 0, "1", "2", "3")
-		rt, end := w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
-		w.until("it is folded", time.Minute, func() bool { return w.status(rt, 0).Next["in"] == 3 })
-		if err := end(); err != nil {
-			t.Fatal(err)
-		}
+		w.foldThree(fs)
 		cl := w.client()
 		defer cl.Close()
 		if _, err := kadm.NewClient(cl).DeleteGroup(context.Background(), app); err != nil {
 			t.Fatal(err)
 		}
 		w.put("in", 0, "4")
-		rt, end = w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
+		rt, end := w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
 		w.until("the rest is folded", time.Minute, func() bool { return w.status(rt, 0).Next["in"] == 4 })
 		if err := end(); err != nil {
 			t.Error(err)
@@ -425,12 +431,7 @@ func TestStopsRatherThanGuess(t *testing.T) {
 	t.Run("group offset moved", func(t *testing.T) {
 		bubble(t, 4, func(t *testing.T, w *world) {
 			fs := vfs.NewCrashableMem()
-			w.put("in", 0, "1", "2", "3")
-			rt, end := w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
-			w.until("it is folded", time.Minute, func() bool { return w.status(rt, 0).Next["in"] == 3 })
-			if err := end(); err != nil {
-				t.Fatal(err)
-			}
+			w.foldThree(fs)
 			cl := w.client()
 			defer cl.Close()
 			var moved kadm.Offsets
@@ -438,7 +439,7 @@ func TestStopsRatherThanGuess(t *testing.T) {
 			if err := kadm.NewClient(cl).CommitAllOffsets(context.Background(), app, moved); err != nil {
 				t.Fatal(err)
 			}
-			rt, end = w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
+			rt, end := w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
 			w.until("it stops", time.Minute, func() bool { return w.status(rt, 0).State == "stopped" })
 			if s := w.status(rt, 0); !strings.Contains(s.Reason, "offset 1") || !strings.Contains(s.Reason, "the state is at 3") {
 				t.Errorf("reason %q", s.Reason)
@@ -451,17 +452,12 @@ func TestStopsRatherThanGuess(t *testing.T) {
 	t.Run("retention passed us", func(t *testing.T) {
 		bubble(t, 4, func(t *testing.T, w *world) {
 			fs := vfs.NewCrashableMem()
-			w.put("in", 0, "1", "2", "3")
-			rt, end := w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
-			w.until("it is folded", time.Minute, func() bool { return w.status(rt, 0).Next["in"] == 3 })
-			if err := end(); err != nil {
-				t.Fatal(err)
-			}
+			w.foldThree(fs)
 			w.put("in", 0, "4", "5", "6")
 			if err := w.c.DeleteRecords("in", 0, 5); err != nil {
 				t.Fatal(err)
 			}
-			rt, end = w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
+			rt, end := w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
 			w.until("it stops", time.Minute, func() bool { return w.status(rt, 0).State == "stopped" })
 			if s := w.status(rt, 0); !strings.Contains(s.Reason, "offsets 3 to 4 are gone: 2 records") {
 				t.Errorf("reason %q", s.Reason)
@@ -474,17 +470,12 @@ func TestStopsRatherThanGuess(t *testing.T) {
 	t.Run("topic made anew", func(t *testing.T) {
 		bubble(t, 4, func(t *testing.T, w *world) {
 			fs := vfs.NewCrashableMem()
-			w.put("in", 0, "1", "2", "3")
-			rt, end := w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
-			w.until("it is folded", time.Minute, func() bool { return w.status(rt, 0).Next["in"] == 3 })
-			if err := end(); err != nil {
-				t.Fatal(err)
-			}
+			w.foldThree(fs)
 			if err := errors.Join(w.c.DeleteTopic("in"), w.c.CreateTopic("in", 4, nil)); err != nil {
 				t.Fatal(err)
 			}
 			w.put("in", 0, "7", "8", "9", "10")
-			rt, end = w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
+			rt, end := w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
 			w.until("it stops", time.Minute, func() bool { return w.status(rt, 0).State == "stopped" })
 			if s := w.status(rt, 0); !strings.Contains(s.Reason, "created again") {
 				t.Errorf("reason %q", s.Reason)
@@ -549,12 +540,7 @@ func TestStoreAheadOfLog(t *testing.T) {
 func storeAheadOfLog(t *testing.T, forgotten bool) {
 	bubble(t, 4, func(t *testing.T, w *world) {
 		fs := vfs.NewCrashableMem()
-		w.put("in", 0, "1", "2", "3")
-		rt, end := w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
-		w.until("it is folded", time.Minute, func() bool { return w.status(rt, 0).Next["in"] == 3 })
-		if err := end(); err != nil {
-			t.Fatal(err)
-		}
+		w.foldThree(fs)
 		cfg := Config{Kafka: w.kafka(), Dir: "/state", FS: fs, Log: &w.log}
 		cfg.setDefaults()
 		s, err := openStore(&cfg, app)
@@ -579,7 +565,7 @@ func storeAheadOfLog(t *testing.T, forgotten bool) {
 			}
 		}
 		w.put("in", 0, "4", "5", "6")
-		rt, end = w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
+		rt, end := w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
 		w.until("the rest is folded", time.Minute, func() bool { return w.status(rt, 0).Next["in"] == 6 })
 		snap, err := rt.Snapshot()
 		if err != nil {

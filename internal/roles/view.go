@@ -111,11 +111,9 @@ func (v *View) WaitProduced(ctx context.Context, account string) error {
 	if err != nil {
 		return err
 	}
-	ends := map[string]map[int32]int64{}
-	for _, topic := range v.Inputs {
-		if ends[topic], err = processors.EndOffsets(ctx, v.Kafka, topic); err != nil {
-			return err
-		}
+	ends, err := processors.EndOffsets(ctx, v.Kafka, v.Inputs...)
+	if err != nil {
+		return err
 	}
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
