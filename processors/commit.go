@@ -181,7 +181,10 @@ func (w *worker) produce(ctx context.Context, tx transaction, acked *acks) {
 	}
 	for _, t := range tx.barriers {
 		t.token = fmt.Sprintf("%s/%d/%d", w.txnID, t.p, time.Now().UnixNano())
-		out.system(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: systemKey(barrierKey)}, &changelogpb.Barrier{Token: t.token}, func(_ *kgo.Record, err error) {
+		out.system(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: systemKey(barrierKey)}, &changelogpb.Barrier{Token: t.token}, func(r *kgo.Record, err error) {
+			if err == nil {
+				t.barrier = r.Offset
+			}
 			acked.done(ctx, nil, err)
 		})
 	}
@@ -248,22 +251,22 @@ func (s *sender) system(r kgo.Record, m proto.Message, done func(*kgo.Record, er
 func fence(req *kmsg.TxnOffsetCommitRequest, parts []*pending) error {
 	for _, part := range parts {
 		for _, in := range part.marker.Inputs {
-			addOffset(req, in.Topic, part.t.p, in.Next)
+			addOffset(req, in.Topic, part.t.p, in.Next, identity(part.marker))
 		}
 	}
 	return nil
 }
 
-func addOffset(req *kmsg.TxnOffsetCommitRequest, topic string, p int32, next int64) {
+func addOffset(req *kmsg.TxnOffsetCommitRequest, topic string, p int32, next int64, by string) {
 	part := kmsg.NewTxnOffsetCommitRequestTopicPartition()
-	part.Partition, part.Offset = p, next
+	part.Partition, part.Offset, part.Metadata = p, next, &by
 	for i := range req.Topics {
 		if req.Topics[i].Topic != topic {
 			continue
 		}
 		for j := range req.Topics[i].Partitions {
 			if req.Topics[i].Partitions[j].Partition == p {
-				req.Topics[i].Partitions[j].Offset = next // the marker's word, whatever the client believes
+				req.Topics[i].Partitions[j] = part // the marker's word, whatever the client believes
 				return
 			}
 		}
@@ -274,6 +277,14 @@ func addOffset(req *kmsg.TxnOffsetCommitRequest, topic string, p int32, next int
 	rt.Topic, rt.Partitions = topic, []kmsg.TxnOffsetCommitRequestTopicPartition{part}
 	req.Topics = append(req.Topics, rt)
 }
+
+// identity names a transaction in the metadata of the offsets it commits, so that a takeover tells what brokers kept half of
+// from what somebody set by hand.
+func identity(m *changelogpb.Marker) string {
+	return fmt.Sprintf("%s%d/%d/%d", identityPrefix, m.GetOwnerEpoch(), m.GetSequence(), m.GetWrittenAtMs())
+}
+
+const identityPrefix = "weir transaction "
 
 // apply writes what Kafka has committed to the store: one batch for all tasks, state and offsets together.
 func (w *worker) apply(parts []*pending) error {

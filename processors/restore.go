@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -28,9 +29,10 @@ type restored struct {
 
 // restorer takes over one partition, on a goroutine of its own while the worker's other partitions go on.
 type restorer struct {
-	w     *worker
-	p     int32
-	token string
+	w       *worker
+	p       int32
+	token   string
+	barrier int64
 }
 
 // restore starts the takeover of tasks whose barrier is committed.
@@ -38,7 +40,7 @@ func (w *worker) restore(life context.Context, tasks []*task) {
 	for _, t := range tasks {
 		ctx, cancel := context.WithCancel(life)
 		t.state, t.cancel = taskRestoring, cancel
-		r := &restorer{w: w, p: t.p, token: t.token}
+		r := &restorer{w: w, p: t.p, token: t.token, barrier: t.barrier}
 		held, tries := t.holds, t.tries
 		w.restores.Go(func() {
 			defer cancel()
@@ -138,14 +140,6 @@ func (r *restorer) run(ctx context.Context) (*restored, error) {
 	if meta, err = r.tail(ctx, adm, meta); err != nil {
 		return nil, err
 	}
-	if ahead(meta, group) {
-		// The store has what the brokers acknowledged and then lost. The log is the truth.
-		r.w.log.Warn().Int32("partition", r.p).Uint64("sequence", meta.GetMarker().GetSequence()).Any("group", group).
-			Msg("store_ahead_of_log")
-		if meta, err = r.tail(ctx, adm, r.blank(meta)); err != nil {
-			return nil, err
-		}
-	}
 	res := &restored{meta: meta, ids: ids, own: meta.GetMarker().GetOwnerEpoch() + 1}
 	if err := r.compare(ctx, adm, group, res); err != nil {
 		return nil, err
@@ -158,19 +152,25 @@ func (r *restorer) run(ctx context.Context) (*restored, error) {
 
 func (r *restorer) stop(why error) error { return &StoppedError{Partition: r.p, Why: why} }
 
-// committed reads the group's offsets of the partition once no transaction holds them open; -1 where there is none.
-func (r *restorer) committed(ctx context.Context, adm *kadm.Client) (map[string]int64, error) {
+// groupOffset is what the group committed for one input of a partition.
+type groupOffset struct {
+	at int64  // -1 if nothing
+	by string // the transaction that committed it, see identity
+}
+
+// committed reads the group's offsets of the partition once no transaction holds them open.
+func (r *restorer) committed(ctx context.Context, adm *kadm.Client) (map[string]groupOffset, error) {
 	for {
 		got, err := adm.FetchOffsets(kadm.RequireStable(ctx), r.w.proc.App)
-		out := map[string]int64{}
+		out := map[string]groupOffset{}
 		for _, topic := range r.w.proc.Inputs {
-			out[topic] = -1
+			out[topic] = groupOffset{at: -1}
 			o, ok := got.Lookup(topic, r.p)
 			switch {
 			case ok && o.Err != nil: // another partition's error is no concern of ours
 				err = errors.Join(err, o.Err)
 			case ok && o.At >= 0:
-				out[topic] = o.At
+				out[topic] = groupOffset{o.At, o.Metadata}
 			}
 		}
 		if errors.Is(err, kerr.UnstableOffsetCommit) && ctx.Err() == nil {
@@ -222,7 +222,7 @@ func (r *restorer) tail(ctx context.Context, adm *kadm.Client, meta *changelogpb
 		return nil, fmt.Errorf("read start of %s: %w", r.w.proc.Changelog, err)
 	}
 	start, _ := starts.Lookup(r.w.proc.Changelog, r.p)
-	if meta.Marker != nil && (meta.ChangelogNext < start.Offset || tooOld(meta)) {
+	if meta.Marker != nil && (meta.ChangelogNext <= start.Offset || tooOld(meta)) {
 		r.w.log.Warn().Int32("partition", r.p).Int64("store", meta.ChangelogNext).Int64("log_start", start.Offset).Msg("store_rebuilt")
 		meta = r.blank(meta)
 	}
@@ -231,12 +231,17 @@ func (r *restorer) tail(ctx context.Context, adm *kadm.Client, meta *changelogpb
 			return nil, err
 		}
 	}
-	from := max(meta.ChangelogNext, start.Offset)
-	b := &replay{r: r, meta: meta, batch: r.w.store.db.NewBatch()}
+	// The store's own marker is read again: a log that does not have it lost a transaction that the store has.
+	from := max(meta.ChangelogNext-1, start.Offset)
+	if from > r.barrier {
+		return nil, r.stop(fmt.Errorf("the store is at offset %d of %s[%d], which ends at %d: the log was cut or replaced. Remove the state directory to rebuild from the log, after you made sure that the log is the right one", meta.ChangelogNext, r.w.proc.Changelog, r.p, r.barrier))
+	}
+	b := &replay{r: r, meta: meta, batch: r.w.store.db.NewBatch(), own: meta.Marker}
 	defer func() { _ = b.batch.Close() }()
 	err = readFrom(ctx, r.w.cfg.Kafka, place{r.w.proc.Changelog, from}, r.p, b.take)
-	if errors.Is(err, kerr.OffsetOutOfRange) {
-		return nil, r.stop(fmt.Errorf("the store is at offset %d of %s[%d], which the log does not have: the log was cut or replaced. Remove the state directory to rebuild from the log, after you made sure that the log is the right one", from, r.w.proc.Changelog, r.p))
+	if errors.Is(err, errForeign) {
+		r.w.log.Warn().Int32("partition", r.p).Str("store", identity(b.own)).Int64("at", from).Msg("store_not_of_log")
+		return r.tail(ctx, adm, r.blank(meta))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s[%d] from %d: %w", r.w.proc.Changelog, r.p, from, err)
@@ -247,22 +252,6 @@ func (r *restorer) tail(ctx context.Context, adm *kadm.Client, meta *changelogpb
 // blank is the meta of a store that is to be rebuilt from the log: tail clears what is there.
 func (r *restorer) blank(old *changelogpb.TaskMeta) *changelogpb.TaskMeta {
 	return &changelogpb.TaskMeta{Format: metaFormat, App: r.w.proc.App, ChangelogTopic: old.ChangelogTopic, ChangelogTopicId: old.ChangelogTopicId}
-}
-
-// ahead says whether the state may be further than the log: it is further than the group in some input and behind in none,
-// or the group has no offset to hold it against. Brokers can lose what they acknowledged: one that restarts without other
-// replicas takes partitions without a leader for deleted ones and leaves out their transaction markers (KAFKA-20734).
-func ahead(meta *changelogpb.TaskMeta, group map[string]int64) bool {
-	further := false
-	for _, in := range meta.GetMarker().GetInputs() {
-		switch at := group[in.Topic]; {
-		case at > in.Next:
-			return false
-		case at < in.Next: // also -1
-			further = true
-		}
-	}
-	return further
 }
 
 // maxAge is how old a store may be before its tail cannot be trusted: compaction drops tombstones after the changelog's
@@ -279,14 +268,24 @@ type replay struct {
 	meta  *changelogpb.TaskMeta
 	batch *pebble.Batch
 	count int
+	own   *changelogpb.Marker // the store's, until it is met in the log: it must come first
 }
 
-var errBarrier = errors.New("own barrier read")
+var (
+	errBarrier = errors.New("own barrier read")
+	// errForeign: the log does not have the store's last transaction. Brokers can lose what they acknowledged: one that
+	// restarts without other replicas takes partitions without a leader for deleted ones and leaves out their transaction
+	// markers (KAFKA-20734). Or compaction has taken it, and nothing proves that the store is no branch of its own.
+	errForeign = errors.New("the log does not have the store's last transaction")
+)
 
 // take is given every record in order; errBarrier ends the reading.
 func (a *replay) take(rec *kgo.Record) error {
 	if rec.Attrs.IsControl() {
 		return nil
+	}
+	if a.own != nil {
+		return a.meet(rec)
 	}
 	a.count++
 	if !IsSystem(rec.Key) {
@@ -317,6 +316,22 @@ func (a *replay) take(rec *kgo.Record) error {
 			return errBarrier
 		}
 	}
+	return nil
+}
+
+// meet expects the store's own marker.
+func (a *replay) meet(rec *kgo.Record) error {
+	if rec.Offset != a.meta.ChangelogNext-1 || string(rec.Key) != string(systemKey(markerKey)) {
+		return errForeign
+	}
+	m, err := decode(rec.Value, &changelogpb.Marker{}, fmt.Sprintf("marker at %s[%d]@%d", rec.Topic, rec.Partition, rec.Offset))
+	if err != nil {
+		return a.r.stop(err)
+	}
+	if identity(m) != identity(a.own) {
+		return errForeign
+	}
+	a.own = nil
 	return nil
 }
 
@@ -355,8 +370,10 @@ func (a *replay) write() error {
 	return a.flush()
 }
 
-// compare holds the changelog's last marker against the group's offsets: both were committed in one transaction.
-func (r *restorer) compare(ctx context.Context, adm *kadm.Client, group map[string]int64, res *restored) error {
+// compare holds the changelog's last marker against the group's offsets: both were committed in one transaction. Where the
+// brokers kept a part of it only, or have forgotten the offsets, the marker wins: its state is whole, and the next
+// transaction gives its offsets back to the group.
+func (r *restorer) compare(ctx context.Context, adm *kadm.Client, group map[string]groupOffset, res *restored) error {
 	marker := positions(res.meta.GetMarker().GetInputs())
 	starts, err := adm.ListStartOffsets(ctx, r.w.proc.Inputs...)
 	if err == nil {
@@ -368,21 +385,32 @@ func (r *restorer) compare(ctx context.Context, adm *kadm.Client, group map[stri
 	res.next, res.start = map[string]int64{}, map[string]int64{}
 	for _, topic := range r.w.proc.Inputs {
 		at, known := marker[topic]
+		was := group[topic]
 		start, _ := starts.Lookup(topic, r.p)
 		res.start[topic] = start.Offset
 		switch {
-		case !known && group[topic] < 0: // a new input
+		case !known && was.at < 0: // a new input
 			at = start.Offset
 		case !known:
-			return r.stop(fmt.Errorf("group %s has offset %d for %s[%d], but the changelog %s has no marker for it: the changelog was deleted or belongs to another life. Restore it, or delete the group's offsets to fold everything anew", r.w.proc.App, group[topic], topic, r.p, r.w.proc.Changelog))
-		case group[topic] < 0: // the brokers forget the offsets of a group that was away for long
+			return r.stop(fmt.Errorf("group %s has offset %d for %s[%d], but the changelog %s has no marker for it: the changelog was deleted or belongs to another life. Restore it, or delete the group's offsets to fold everything anew", r.w.proc.App, was.at, topic, r.p, r.w.proc.Changelog))
+		case was.at < 0: // the brokers forget the offsets of a group that was away for long
 			res.repair = true
-		case group[topic] != at:
-			return r.stop(fmt.Errorf("group %s is at offset %d of %s[%d], the state is at %d: the group's offsets were changed from outside, by %+d records. Set them back to %d, or remove state and changelog to fold anew", r.w.proc.App, group[topic], topic, r.p, at, group[topic]-at, at))
+		case was.at != at && torn(was.by, res.meta.Marker):
+			r.w.log.Error().Int32("partition", r.p).Str("topic", topic).Int64("group", was.at).Str("by", was.by).
+				Int64("state", at).Str("state_by", identity(res.meta.Marker)).Msg("transaction_torn_by_brokers")
+			res.repair = true
+		case was.at != at:
+			return r.stop(fmt.Errorf("group %s is at offset %d of %s[%d], the state is at %d: the group's offsets were changed from outside, by %+d records. Set them back to %d, or remove state and changelog to fold anew", r.w.proc.App, was.at, topic, r.p, at, was.at-at, at))
 		}
 		res.next[topic] = at
 	}
 	return nil
+}
+
+// torn says whether an offset was committed by another of our transactions than the marker's. The same one with another
+// offset is a fault of ours.
+func torn(by string, m *changelogpb.Marker) bool {
+	return strings.HasPrefix(by, identityPrefix) && by != identity(m)
 }
 
 // revive makes the handler and rebuilds what only its memory holds.

@@ -28,8 +28,9 @@ func (s taskState) String() string {
 type task struct {
 	p       int32
 	state   taskState
-	why     error // why it stopped
-	token   string
+	why     error  // why it stopped
+	token   string // of its barrier
+	barrier int64  // the barrier's offset in the changelog, once acknowledged
 	cancel  func() // ends its restore
 	holds   bool   // the store's partition is this task's
 	failed  int    // failures in a row that were its own fault

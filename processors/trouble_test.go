@@ -467,6 +467,21 @@ func TestStopsRatherThanGuess(t *testing.T) {
 			}
 		})
 	})
+	t.Run("log cut", func(t *testing.T) {
+		bubble(t, 4, func(t *testing.T, w *world) {
+			fs := vfs.NewCrashableMem()
+			w.foldThree(fs)
+			tear{store: 3, shift: 100}.spoil(t, w, fs)
+			rt, end := w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
+			w.until("it stops", time.Minute, func() bool { return w.status(rt, 0).State == "stopped" })
+			if s := w.status(rt, 0); !strings.Contains(s.Reason, "the log was cut or replaced") {
+				t.Errorf("reason %q", s.Reason)
+			}
+			if err := end(); err != nil {
+				t.Error(err)
+			}
+		})
+	})
 	t.Run("topic made anew", func(t *testing.T) {
 		bubble(t, 4, func(t *testing.T, w *world) {
 			fs := vfs.NewCrashableMem()
@@ -530,37 +545,55 @@ func TestTopicsRefused(t *testing.T) {
 	})
 }
 
-// A store that is ahead of the log, because the brokers lost what they had acknowledged, is rebuilt from the log.
-func TestStoreAheadOfLog(t *testing.T) {
-	for _, forgotten := range []bool{false, true} { // the group's offsets besides
-		t.Run(fmt.Sprint(forgotten), func(t *testing.T) { storeAheadOfLog(t, forgotten) })
+// TestTorn is about brokers that lose a part of a transaction they acknowledged, as one without replicas does when it
+// restarts: store, changelog and group then know different things. The changelog wins.
+func TestTorn(t *testing.T) {
+	const ours = identityPrefix + "7/7/7"
+	for name, k := range map[string]tear{
+		"log and group lost it":             {store: 5, shift: 1},
+		"log lost it, group forgot":         {store: 5, shift: 1, forget: true},
+		"log lost it":                       {store: 5, shift: 1, group: 5, by: ours},
+		"log lost it, another is there":     {store: 5, group: 5, by: ours},
+		"log lost it before the store had":  {group: 5, by: ours},
+		"group lost it":                     {group: 2, by: ours},
+		"group lost it, store did not have": {group: 2, by: ours, wipe: true},
+	} {
+		t.Run(name, func(t *testing.T) { k.run(t) })
 	}
 }
 
-func storeAheadOfLog(t *testing.T, forgotten bool) {
+// tear is what is left of three folded records.
+type tear struct {
+	store  int64 // the store claims to have folded up to here; 0: the truth
+	shift  int64 // and to have that from so far behind the log's last marker
+	wipe   bool  // the store is gone
+	group  int64 // the group's offset; 0: the truth
+	by     string
+	forget bool // the group is gone
+}
+
+func (k tear) run(t *testing.T) {
 	bubble(t, 4, func(t *testing.T, w *world) {
 		fs := vfs.NewCrashableMem()
 		w.foldThree(fs)
-		cfg := Config{Kafka: w.kafka(), Dir: "/state", FS: fs, Log: &w.log}
-		cfg.setDefaults()
-		s, err := openStore(&cfg, app)
-		if err != nil {
-			t.Fatal(err)
+		if k.store > 0 {
+			k.spoil(t, w, fs)
 		}
-		meta, err := s.meta(s.db, 0)
-		if err != nil {
-			t.Fatal(err)
+		if k.wipe {
+			fs = vfs.NewCrashableMem()
 		}
-		b := s.db.NewBatch()
-		meta.Marker.Inputs[0].Next, meta.Marker.Sequence = 5, meta.Marker.Sequence+1
-		err = errors.Join(b.Set(storeKey(0, 1, []byte("k")), []byte("12345678"), nil), putMeta(b, 0, meta), b.Commit(nil), s.close())
-		if err != nil {
-			t.Fatal(err)
+		cl := w.client()
+		defer cl.Close()
+		adm := kadm.NewClient(cl)
+		if k.group > 0 {
+			var at kadm.Offsets
+			at.Add(kadm.Offset{Topic: "in", At: k.group, LeaderEpoch: -1, Metadata: k.by})
+			if err := adm.CommitAllOffsets(context.Background(), app, at); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if forgotten {
-			cl := w.client()
-			defer cl.Close()
-			if _, err := kadm.NewClient(cl).DeleteGroup(context.Background(), app); err != nil {
+		if k.forget {
+			if _, err := adm.DeleteGroup(context.Background(), app); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -581,5 +614,30 @@ func storeAheadOfLog(t *testing.T, forgotten bool) {
 		if n := len(w.read("out")); n != 6 {
 			t.Errorf("%d outputs of 6 inputs", n)
 		}
+		got, err := adm.FetchOffsets(context.Background(), app)
+		if o, _ := got.Lookup("in", 0); err != nil || o.At != 6 {
+			t.Errorf("the group is at %d, %v", o.At, err)
+		}
 	})
+}
+
+// spoil gives the store a transaction that the log does not have.
+func (k tear) spoil(t *testing.T, w *world, fs *vfs.MemFS) {
+	cfg := Config{Kafka: w.kafka(), Dir: "/state", FS: fs, Log: &w.log}
+	cfg.setDefaults()
+	s, err := openStore(&cfg, app)
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta, err := s.meta(s.db, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := s.db.NewBatch()
+	meta.Marker.Inputs[0].Next, meta.Marker.Sequence = k.store, meta.Marker.Sequence+1
+	meta.ChangelogNext += k.shift
+	err = errors.Join(b.Set(storeKey(0, 1, []byte("k")), []byte("12345678"), nil), putMeta(b, 0, meta), b.Commit(nil), s.close())
+	if err != nil {
+		t.Fatal(err)
+	}
 }
