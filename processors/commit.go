@@ -317,26 +317,13 @@ func (w *worker) apply(parts []*pending) error {
 		for j := range t.rejects {
 			w.cfg.Metrics.Rejected.WithLabelValues(w.proc.App, t.rejects[j].reason).Inc()
 		}
-		t.seq = parts[i].marker.Sequence
+		t.seq, t.repair = parts[i].marker.Sequence, false
 		t.failed, t.why = 0, nil
 		t.clean()
 		t.forget()
 	}
 	w.phase("apply", began)
-	if parts = repaired(parts); len(parts) > 0 {
-		return fmt.Errorf("%w: the group has its offsets back", errRebuild)
-	}
 	return nil
-}
-
-// repaired keeps the tasks whose offsets this transaction gave back to the group: the session must fetch them again.
-func repaired(parts []*pending) (out []*pending) {
-	for _, p := range parts {
-		if p.t.repair {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 func (t *task) clean() {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -24,7 +25,8 @@ type restored struct {
 	start   map[string]int64 // first offset that an input still has
 	own     uint64
 	handler Handler
-	repair  bool
+	repair  bool // the group's offsets are not the marker's: the next transaction sets them
+	forgot  bool // the group has no offsets at all, and so the client has none
 }
 
 // restorer takes over one partition, on a goroutine of its own while the worker's other partitions go on.
@@ -33,7 +35,10 @@ type restorer struct {
 	p       int32
 	token   string
 	barrier int64
+	waits   atomic.Pointer[string] // what for, for people
 }
+
+func (r *restorer) waitsFor(what string) { r.waits.Store(&what) }
 
 // restore starts the takeover of tasks whose barrier is committed.
 func (w *worker) restore(life context.Context, tasks []*task) {
@@ -89,12 +94,16 @@ func (w *worker) landed(t *task, res *restored, err error, took time.Duration) {
 			t.blame(err)
 		}
 	default:
-		t.meta, t.ids, t.next, t.own, t.handler, t.repair = res.meta, res.ids, res.next, res.own, res.handler, res.repair
+		if t.next = res.next; !w.seek(t) && res.repair && !res.forgot {
+			// The client has yet to ask the group, and then it goes where the group is, not where the marker is.
+			t.state = taskBarrier
+			break
+		}
+		t.meta, t.ids, t.own, t.handler, t.repair, t.forgot = res.meta, res.ids, res.own, res.handler, res.repair, res.forgot
 		t.seq = t.meta.GetMarker().GetSequence()
 		t.flushed = time.Now()
 		t.state, t.tries = taskRunning, 0
-		if !t.repair { // after a repair the session fetches its offsets anew
-			w.seek(t)
+		if !t.forgot { // else the session begins anew, with offsets
 			w.sess.Client().ResumeFetchPartitions(w.topicsOf(t.p))
 		}
 		w.cfg.Metrics.Restores.WithLabelValues(w.proc.App).Inc()
@@ -103,16 +112,19 @@ func (w *worker) landed(t *task, res *restored, err error, took time.Duration) {
 	w.publish()
 }
 
-// seek puts the client where the task is. After an abort the client goes back to what it believes to be committed: to 0
-// where it never committed anything, and too far if a commit went through whose answer was an error.
-func (w *worker) seek(t *task) {
-	at, cached := map[string]map[int32]kgo.EpochOffset{}, w.sess.Client().CommittedOffsets()
+// seek puts the client where the task is, and says whether the client knows all of the task's inputs. After an abort the
+// client goes back to what it believes to be committed: to 0 where it never committed anything, and too far if a commit went
+// through whose answer was an error.
+func (w *worker) seek(t *task) bool {
+	at, cached, all := map[string]map[int32]kgo.EpochOffset{}, w.sess.Client().CommittedOffsets(), true
 	for topic, next := range t.next {
-		if c, ok := cached[topic][t.p]; ok && c.Offset != next {
+		c, ok := cached[topic][t.p]
+		if all = all && ok; ok && c.Offset != next {
 			at[topic] = map[int32]kgo.EpochOffset{t.p: {Epoch: -1, Offset: next}}
 		}
 	}
 	w.sess.Client().SetOffsets(at)
+	return all
 }
 
 // run is the takeover: committed offsets, tail up to our barrier, comparison, handler, volatile state.
@@ -123,6 +135,10 @@ func (r *restorer) run(ctx context.Context) (*restored, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	r.waitsFor("the committed offsets of the group")
+	watch, enough := context.WithCancel(ctx)
+	defer enough()
+	r.w.restores.Go(func() { r.watch(watch) })
 	adm := kadm.NewClient(r.w.plain)
 	group, err := r.committed(ctx, adm)
 	if err != nil {
@@ -137,13 +153,16 @@ func (r *restorer) run(ctx context.Context) (*restored, error) {
 		return nil, err
 	}
 	meta.ChangelogTopic, meta.ChangelogTopicId = r.w.proc.Changelog, changelogID
+	r.waitsFor("its barrier in the changelog")
 	if meta, err = r.tail(ctx, adm, meta); err != nil {
 		return nil, err
 	}
+	r.waitsFor("the start of its inputs")
 	res := &restored{meta: meta, ids: ids, own: meta.GetMarker().GetOwnerEpoch() + 1}
 	if err := r.compare(ctx, adm, group, res); err != nil {
 		return nil, err
 	}
+	enough() // what follows reads stable records, and takes its time
 	if err := r.revive(ctx, res); err != nil {
 		return nil, err
 	}
@@ -394,7 +413,7 @@ func (r *restorer) compare(ctx context.Context, adm *kadm.Client, group map[stri
 		case !known:
 			return r.stop(fmt.Errorf("group %s has offset %d for %s[%d], but the changelog %s has no marker for it: the changelog was deleted or belongs to another life. Restore it, or delete the group's offsets to fold everything anew", r.w.proc.App, was.at, topic, r.p, r.w.proc.Changelog))
 		case was.at < 0: // the brokers forget the offsets of a group that was away for long
-			res.repair = true
+			res.repair, res.forgot = true, true
 		case was.at != at && torn(was.by, res.meta.Marker):
 			r.w.log.Error().Int32("partition", r.p).Str("topic", topic).Int64("group", was.at).Str("by", was.by).
 				Int64("state", at).Str("state_by", identity(res.meta.Marker)).Msg("transaction_torn_by_brokers")

@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
@@ -64,7 +66,7 @@ func (r *Runtime) Run(ctx context.Context) (err error) {
 	}
 	// The connection is set up right, preflight used it. From now on an end of file in its first answer is a broker or a
 	// proxy that restarts, not TLS missing: without the option a group's heartbeat gives up on it.
-	r.cfg.Kafka.Options = append(slices.Clip(r.cfg.Kafka.Options), kgo.AlwaysRetryEOF())
+	r.cfg.Kafka.Options = append(slices.Clip(r.cfg.Kafka.Options), kgo.AlwaysRetryEOF(), kgo.WithLogger(clientLog{*r.cfg.Log}))
 	s, err := openStore(&r.cfg, r.proc.App)
 	if err != nil {
 		return err
@@ -101,7 +103,24 @@ func (r *Runtime) preflight(ctx context.Context) (int32, error) {
 	if version < 2 && !r.cfg.AllowOldTransactions {
 		return 0, fmt.Errorf("%w: the brokers finalised transaction.version %d: below 2 a late request of a dead transaction can land in the next one (KIP-890). Upgrade with kafka-features.sh upgrade --feature transaction.version=2, or set processor.allow_old_transactions", ErrTransactions, version)
 	}
-	return r.proc.partitions(ctx, kadm.NewClient(cl))
+	return r.proc.awaitTopics(ctx, kadm.NewClient(cl))
+}
+
+// topicsWait is how long a start waits for topics: those made a moment ago are not known to every broker yet.
+const topicsWait = 5 * time.Second
+
+// awaitTopics is partitions, with patience for topics that are missing.
+func (p *Processor) awaitTopics(ctx context.Context, adm *kadm.Client) (n int32, err error) {
+	until := time.Now().Add(topicsWait)
+	for {
+		n, err = p.partitions(ctx, adm)
+		if !errors.Is(err, kerr.UnknownTopicOrPartition) && !errors.Is(err, kerr.LeaderNotAvailable) || time.Now().After(until) {
+			return n, err
+		}
+		if pause(ctx, 200*time.Millisecond); ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+	}
 }
 
 // partitions checks that all topics exist and are co-partitioned.

@@ -14,6 +14,12 @@ import (
 // settle ends whatever transaction an earlier life of txnID left open: the coordinator aborts it, or finishes a commit
 // that was under way, before it answers. After it the committed offsets are stable.
 func settle(ctx context.Context, cl *kgo.Client, txnID string, timeout time.Duration) error {
+	_, err := initProducer(ctx, cl, txnID, timeout)
+	return err
+}
+
+// initProducer takes the transactional id: every other holder is fenced.
+func initProducer(ctx context.Context, cl *kgo.Client, txnID string, timeout time.Duration) (*kmsg.InitProducerIDResponse, error) {
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		req := kmsg.NewPtrInitProducerIDRequest()
 		req.TransactionalID = &txnID
@@ -24,14 +30,12 @@ func settle(ctx context.Context, cl *kgo.Client, txnID string, timeout time.Dura
 		}
 		switch {
 		case err == nil:
-			return nil
+			return resp, nil
 		case !retryable(err):
-			return fmt.Errorf("settle transactions of %s: %w", txnID, err)
+			return nil, fmt.Errorf("settle transactions of %s: %w", txnID, err)
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(wait):
+		if pause(ctx, wait); ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
 	}
 }

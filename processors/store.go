@@ -35,6 +35,7 @@ type store struct {
 	owners map[int32]chan struct{} // closed when the holder lets go
 	slots  chan struct{}           // takeovers that may read at a time
 	reads  sync.WaitGroup          // snapshots that are open
+	unhang sync.Mutex              // one worker at a time looks for hanging transactions
 	stop   chan struct{}
 	done   chan struct{}
 }

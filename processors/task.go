@@ -51,7 +51,8 @@ type task struct {
 	poison  map[place]string // records that panicked: they go to the DLQ when met again
 	careful map[string]int64 // fold record by record below these offsets
 	inARow  int              // poison records without a good one between
-	repair  bool             // the group forgot its offsets: commit the marker's
+	repair  bool             // the group's offsets are not the marker's: commit them
+	forgot  bool             // the session must begin anew after that, see restored
 }
 
 type place struct {

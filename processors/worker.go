@@ -237,6 +237,9 @@ func (w *worker) drain() {
 
 // step is one turn of the loop: news, poll, fold, and a commit if one is due.
 func (w *worker) step(ctx, life context.Context) error {
+	if (!w.open || w.count == 0) && w.renewed() {
+		return fmt.Errorf("%w: the group has its offsets back", errRebuild)
+	}
 	if err := w.begin(); err != nil {
 		return err
 	}
@@ -263,6 +266,19 @@ func (w *worker) step(ctx, life context.Context) error {
 		w.sess.AllowRebalance()
 	}
 	return nil
+}
+
+// renewed says whether the session should begin anew to fetch offsets that the group had forgotten and has again: not while
+// other tasks are on their way, which may be in the same case.
+func (w *worker) renewed() bool {
+	forgot := false
+	for _, t := range w.tasks {
+		if t.repair || t.state == taskBarrier || t.state == taskRestoring {
+			return false
+		}
+		forgot = forgot || t.forgot
+	}
+	return forgot
 }
 
 func (w *worker) begin() error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
@@ -18,9 +19,10 @@ import (
 
 // node is one weir process at work: the spend counter's runtime and the API over its state.
 type node struct {
-	runtime *processors.Runtime
-	server  *api.Server
-	view    *roles.View
+	runtime  *processors.Runtime
+	server   *api.Server
+	view     *roles.View
+	patience time.Duration // of a stop
 }
 
 func newNode(c *config.Config, k processors.Kafka, log zerolog.Logger) (*node, error) {
@@ -50,15 +52,35 @@ func newNode(c *config.Config, k processors.Kafka, log zerolog.Logger) (*node, e
 	if err != nil {
 		return nil, fail(exitConfig, "cannot set up the API", err, "")
 	}
-	return &node{runtime: rt, server: server, view: v}, nil
+	return &node{runtime: rt, server: server, view: v, patience: c.Processor.ShutdownTimeout}, nil
 }
 
 // gcPercent trades a little of the processor for memory: most of the heap is tables without pointers, which cost the
 // collector nothing to pass over.
 const gcPercent = 50
 
-// run works until ctx ends. ready is called once the API serves and every partition assigned here is being folded.
+// run works until ctx ends, and then as long as a stop may take. ready is called once the API serves and every partition
+// assigned here is being folded.
 func (n *node) run(ctx context.Context, ready func()) error {
+	ended := make(chan error, 1)
+	go func() { ended <- n.work(ctx, ready) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(n.patience)
+	defer timer.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-timer.C:
+		return fail(exitFailed, "the stop took too long", fmt.Errorf("after %s it still commits or leaves the group", n.patience),
+			"nothing is lost: what was not committed is folded at the next start; processor.shutdown_timeout is how long it waits")
+	}
+}
+
+func (n *node) work(ctx context.Context, ready func()) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return explainRun(n.runtime.Run(ctx)) })
 	g.Go(func() error { return n.server.Run(ctx) })

@@ -41,7 +41,40 @@ func newCluster(t *testing.T, brokers ...*broker) *cluster {
 	c := &cluster{t: t, brokers: brokers}
 	c.asker = c.client(kgo.MetadataMinAge(20 * time.Millisecond)) // what it says of topics is to be new
 	c.adm = kadm.NewClient(c.asker)
+	t.Cleanup(func() {
+		if t.Failed() {
+			c.openTransactions()
+		}
+	})
 	return c
+}
+
+// openTransactions logs which transactions hold readers of committed records back, for a test that failed.
+func (c *cluster) openTransactions() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	list, err := c.adm.ListTransactions(ctx, nil, nil)
+	c.t.Logf("transactions: %+v, %v", list.Sorted(), err)
+	topics := kadm.TopicsSet{}
+	for _, t := range (roles.Spend{DC: "local"}).Topics() {
+		for p := range t.Partitions {
+			topics.Add(t.Name, p)
+		}
+	}
+	for p := range int32(50) {
+		topics.Add("__consumer_offsets", p)
+	}
+	got, err := c.adm.DescribeProducers(ctx, topics)
+	if err != nil {
+		c.t.Logf("ask for producers: %v", err)
+	}
+	got.EachPartition(func(p kadm.DescribedProducersPartition) {
+		p.ActiveProducers.Each(func(d kadm.DescribedProducer) {
+			if d.CurrentTxnStartOffset >= 0 {
+				c.t.Logf("open transaction: %+v", d)
+			}
+		})
+	})
 }
 
 // addrs are the addresses of the brokers.

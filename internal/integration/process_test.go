@@ -84,10 +84,34 @@ func (i *instance) start() *process {
 		close(p.ended)
 	}()
 	i.t.Cleanup(func() {
+		if i.t.Failed() {
+			p.dump()
+		}
 		_ = p.cmd.Process.Kill() // also one that is stopped; an error says that it is gone
 		<-p.ended
 	})
 	return p
+}
+
+// dump ends the process with its goroutines' stacks, for a test that failed.
+func (p *process) dump() {
+	from, err := os.Stat(p.log)
+	if err != nil || p.cmd.Process.Signal(syscall.SIGQUIT) != nil {
+		return
+	}
+	timer := time.NewTimer(5 * time.Second)
+	defer timer.Stop()
+	select {
+	case <-p.ended:
+	case <-timer.C:
+		return
+	}
+	b, err := os.ReadFile(p.log)
+	if err != nil {
+		return
+	}
+	p.t.Logf("goroutines of %s:\n%s", p.name, b[from.Size():])
+	_ = os.Truncate(p.log, from.Size()) // what follows shows the log before it
 }
 
 // environ is the environment without settings of weir.

@@ -1,0 +1,148 @@
+package integration
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+)
+
+// TestHangingTransactions leaves transactions open that no coordinator knows of any more, as brokers do that lose markers:
+// in the changelog, in the group's offsets, and in an output. The process that takes the partitions over ends them.
+func TestHangingTransactions(t *testing.T) {
+	c := shared(t)
+	f := follow(c)
+	a := newInstance(c, "a")
+	first := a.start()
+	addr, _ := first.ready(30 * time.Second)
+	l := startLoad(c, 3, 5_000, 20_000)
+	first.folds(addr, 24, 30*time.Second)
+	first.kill()
+
+	h := c.lostProducer("spendcounter-gone-0")
+	h.produce("spend.by.local", 3)
+	h.produce("spend.health", 5)
+	h.commit("spendcounter", "ads.events", 7, 1)
+	h.close()
+
+	began := time.Now()
+	again := a.start()
+	addr, _ = again.ready(30 * time.Second)
+	again.folds(addr, 24, 30*time.Second)
+	t.Logf("all partitions run %s after the start", time.Since(began))
+	f.judge(c, l.finish(time.Minute), 0)
+	within(t, 10*time.Second, "no transaction is open", func(ctx context.Context) error { return h.none(ctx, "spend.health", 5) })
+	again.alive()
+}
+
+// lostProducer is a transactional producer that writes past its coordinator.
+type lostProducer struct {
+	c     *cluster
+	cl    *kgo.Client
+	txn   string
+	id    int64
+	epoch int16
+}
+
+// lostProducer has the brokers take transactional writes without asking the coordinator, until it is closed.
+func (c *cluster) lostProducer(txn string) *lostProducer {
+	c.t.Helper()
+	c.verifyPartitions("false")
+	v := kversion.Stable() // later versions add what they write to to the transaction
+	v.SetMaxKeyVersion(int16(kmsg.Produce), 11)
+	v.SetMaxKeyVersion(int16(kmsg.TxnOffsetCommit), 4)
+	p := &lostProducer{c: c, cl: c.client(kgo.MaxVersions(v)), txn: txn}
+	within(c.t, 30*time.Second, "a producer id", func(ctx context.Context) error {
+		req := kmsg.NewPtrInitProducerIDRequest()
+		req.TransactionalID, req.TransactionTimeoutMillis = &txn, 10_000
+		resp, err := req.RequestWith(ctx, p.cl)
+		if err != nil {
+			return err
+		}
+		p.id, p.epoch = resp.ProducerID, resp.ProducerEpoch
+		return kerr.ErrorForCode(resp.ErrorCode)
+	})
+	return p
+}
+
+func (p *lostProducer) close() { p.c.verifyPartitions("true") }
+
+func (c *cluster) verifyPartitions(on string) {
+	c.t.Helper()
+	within(c.t, 10*time.Second, "partition verification "+on, func(ctx context.Context) error {
+		res, err := c.adm.AlterBrokerConfigs(ctx, []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "transaction.partition.verification.enable", Value: &on}})
+		for _, r := range res {
+			err = errors.Join(err, r.Err)
+		}
+		return err
+	})
+}
+
+// produce leaves a record in a transaction that never ends.
+func (p *lostProducer) produce(topic string, partition int32) {
+	p.c.t.Helper()
+	rec := kmsg.Record{Key: []byte("\x01nobody reads this"), Value: []byte("nor this")}
+	body := rec.AppendTo(nil)[1:] // without the length, 0 still
+	rec.Length = int32(len(body))
+	batch := kmsg.RecordBatch{
+		PartitionLeaderEpoch: -1, Magic: 2, Attributes: 1 << 4, ProducerID: p.id, ProducerEpoch: p.epoch,
+		FirstTimestamp: time.Now().UnixMilli(), MaxTimestamp: time.Now().UnixMilli(), NumRecords: 1, Records: rec.AppendTo(nil),
+	}
+	raw := batch.AppendTo(nil)
+	binary.BigEndian.PutUint32(raw[8:], uint32(len(raw)-12))
+	binary.BigEndian.PutUint32(raw[17:], crc32.Checksum(raw[21:], crc32.MakeTable(crc32.Castagnoli)))
+	within(p.c.t, 10*time.Second, "produce past the coordinator", func(ctx context.Context) error {
+		part := kmsg.NewProduceRequestTopicPartition()
+		part.Partition, part.Records = partition, raw
+		rt := kmsg.NewProduceRequestTopic()
+		rt.Topic, rt.Partitions = topic, []kmsg.ProduceRequestTopicPartition{part}
+		req := kmsg.NewPtrProduceRequest()
+		req.TransactionID, req.Acks, req.TimeoutMillis, req.Topics = &p.txn, -1, 5000, []kmsg.ProduceRequestTopic{rt}
+		resp, err := req.RequestWith(ctx, p.cl)
+		if err != nil {
+			return err
+		}
+		return kerr.ErrorForCode(resp.Topics[0].Partitions[0].ErrorCode)
+	})
+}
+
+// commit leaves an offset of the group pending.
+func (p *lostProducer) commit(group, topic string, partition int32, at int64) {
+	p.c.t.Helper()
+	within(p.c.t, 10*time.Second, "commit past the coordinator", func(ctx context.Context) error {
+		part := kmsg.NewTxnOffsetCommitRequestTopicPartition()
+		part.Partition, part.Offset = partition, at
+		rt := kmsg.NewTxnOffsetCommitRequestTopic()
+		rt.Topic, rt.Partitions = topic, []kmsg.TxnOffsetCommitRequestTopicPartition{part}
+		req := kmsg.NewPtrTxnOffsetCommitRequest()
+		req.TransactionalID, req.Group, req.ProducerID, req.ProducerEpoch = p.txn, group, p.id, p.epoch
+		req.Generation, req.Topics = -1, []kmsg.TxnOffsetCommitRequestTopic{rt}
+		resp, err := req.RequestWith(ctx, p.cl)
+		if err != nil {
+			return err
+		}
+		return kerr.ErrorForCode(resp.Topics[0].Partitions[0].ErrorCode)
+	})
+}
+
+// none complains if the producer's transaction is open in a partition.
+func (p *lostProducer) none(ctx context.Context, topic string, partition int32) error {
+	var open error
+	topics := kadm.TopicsSet{}
+	topics.Add(topic, partition)
+	got, err := p.c.adm.DescribeProducers(ctx, topics)
+	got.EachProducer(func(d kadm.DescribedProducer) {
+		if d.ProducerID == p.id && d.CurrentTxnStartOffset >= 0 {
+			open = errors.New("open since offset " + time.UnixMilli(d.LastTimestamp).String())
+		}
+	})
+	return errors.Join(err, open)
+}
