@@ -50,7 +50,8 @@ type Config struct {
 	TransactionTimeout time.Duration
 	// CacheBytes is the block cache of the store; its write buffers take up to as much again. Defaults to 64 MiB.
 	CacheBytes int64
-	// FetchBytes bounds what one fetch of all partitions of a broker returns. Defaults to 32 MiB.
+	// FetchBytes bounds what one fetch of all partitions of a broker returns. In memory that becomes about ten times as
+	// much, for each worker. Defaults to 8 MiB.
 	FetchBytes int32
 	// StayOnStop keeps the static membership when Run returns: for a restart within the session timeout.
 	StayOnStop bool
@@ -83,7 +84,7 @@ func (c *Config) setDefaults() {
 	def(&c.SessionTimeout, 6*time.Second)
 	def(&c.TransactionTimeout, 10*time.Second)
 	def(&c.CacheBytes, 64<<20)
-	def(&c.FetchBytes, 32<<20)
+	def(&c.FetchBytes, 8<<20)
 	if c.Log == nil {
 		nop := zerolog.Nop()
 		c.Log = &nop

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -60,6 +62,9 @@ func (a *app) run(cmd *cobra.Command, roleList []string) error {
 	n, err := newNode(cfg, k, log)
 	if err != nil {
 		return err
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(int64(cfg.Memory)) // garbage too: the collector works harder before it exceeds the budget
 	}
 	return n.run(cmd.Context(), func() {
 		a.say("ready: API http://%s, metrics http://%s/metrics, %d partitions", n.server.Addr(), n.server.OpsAddr(), len(n.runtime.Status()))

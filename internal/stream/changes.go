@@ -47,9 +47,10 @@ type Changes struct {
 	arena [][]byte
 	cur   []byte
 	bytes int
+	light int // rounds in a row that needed much less room than there is
 }
 
-const arenaBlock = 1 << 20
+const arenaBlock = 256 << 10
 
 func (c *Changes) alloc(n int) []byte {
 	if cap(c.cur)-len(c.cur) < n {
@@ -104,8 +105,14 @@ func (c *Changes) Emit(output int, partition int32, key, value []byte) {
 // Bytes is the size of all keys and values held.
 func (c *Changes) Bytes() int { return c.bytes }
 
-// Reset forgets all changes. It keeps one block of memory for the next round.
+// Reset forgets all changes. It keeps room for the next round: one block of memory, and a list as long as was needed of late.
 func (c *Changes) Reset() {
+	if c.light++; len(c.List) >= cap(c.List)/4 {
+		c.light = 0
+	}
+	if c.light > 16 {
+		c.List, c.light = nil, 0
+	}
 	clear(c.List)
 	c.List, c.arena, c.bytes = c.List[:0], nil, 0
 	if cap(c.cur) > arenaBlock {
