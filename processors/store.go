@@ -138,23 +138,33 @@ func (s *store) close() error {
 	return err
 }
 
+// ownNow takes partition p if no worker of this process holds it.
+func (s *store) ownNow(p int32) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, held := s.owners[p]; held {
+		return false
+	}
+	s.owners[p] = make(chan struct{})
+	return true
+}
+
 // own waits until no other worker of this process holds partition p, then takes it.
 func (s *store) own(p int32, giveUp <-chan struct{}) bool {
-	for {
+	for !s.ownNow(p) {
 		s.mu.Lock()
 		held, ok := s.owners[p]
-		if !ok {
-			s.owners[p] = make(chan struct{})
-			s.mu.Unlock()
-			return true
-		}
 		s.mu.Unlock()
+		if !ok {
+			continue
+		}
 		select {
 		case <-held:
 		case <-giveUp:
 			return false
 		}
 	}
+	return true
 }
 
 func (s *store) disown(p int32) {

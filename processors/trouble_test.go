@@ -530,9 +530,18 @@ func TestTopicsRefused(t *testing.T) {
 			t.Errorf("topics with 4 partitions of 3: %v", err)
 		}
 		_, end = w.begin("a", Config{Workers: 1}, ledgers("nowhere"))
-		time.Sleep(time.Second)
+		time.Sleep(topicsWait + time.Second)
 		if err := end(); !errors.Is(err, ErrTopics) || !strings.Contains(err.Error(), "weir topics apply") {
 			t.Errorf("missing topic: %v", err)
+		}
+		rt, end := w.begin("a", Config{Workers: 1}, ledgers("late"))
+		time.Sleep(2 * time.Second)
+		if err := w.c.CreateTopic("late", 4, nil); err != nil {
+			t.Fatal(err)
+		}
+		w.until("it runs once the topic is there", time.Minute, func() bool { return w.status(rt, 3).State == "running" })
+		if err := end(); err != nil {
+			t.Error(err)
 		}
 		if err := w.c.CreateTopic("wide", 8, nil); err != nil {
 			t.Fatal(err)

@@ -57,7 +57,7 @@ func (a *app) addGlobalFlags(flags *pflag.FlagSet) {
 	flags.VarP(&a.format, "output", "o", "format of what is printed: "+outputFormats())
 	flags.StringVar(&a.server, "server", "", "server to ask, host:port or URL (default: "+config.EnvServer+", then api.listen)")
 	flags.StringSlice("brokers", nil, "Kafka brokers, host:port,... (default: kafka.brokers)")
-	flags.String("log-level", "", "debug, info, warn or error (default: log.level)")
+	flags.String("log-level", "", "trace, debug, info, warn or error (default: log.level)")
 	a.bind(flags, "brokers", "kafka.brokers")
 	a.bind(flags, "log-level", "log.level")
 }

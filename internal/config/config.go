@@ -56,7 +56,7 @@ type API struct {
 
 // Log says how the process talks.
 type Log struct {
-	Level  string `key:"level" default:"info" oneof:"debug,info,warn,error" doc:"least important message to write"`
+	Level  string `key:"level" default:"info" oneof:"trace,debug,info,warn,error" doc:"least important message to write"`
 	Format string `key:"format" default:"auto" oneof:"auto,console,json" doc:"console is for a person, json for a machine; auto: console on a terminal"`
 }
 

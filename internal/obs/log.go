@@ -16,7 +16,7 @@ const timeLayout = "2006-01-02T15:04:05.000Z07:00"
 
 // NewLogger gives a logger that writes to w, safe for concurrent use.
 //
-// Level is debug, info, warn or error; lines below it are not written. Empty: info. Format is json (one object a line),
+// Level is trace (the Kafka client's requests, too), debug, info, warn or error; lines below it are not written. Empty: info. Format is json (one object a line),
 // console (for people) or auto (console if w is a terminal, else json). Empty: auto. Console output is coloured on a
 // terminal only, and never when NO_COLOR is set.
 func NewLogger(w io.Writer, level, format string) (zerolog.Logger, error) {
@@ -42,6 +42,8 @@ func NewLogger(w io.Writer, level, format string) (zerolog.Logger, error) {
 
 func parseLevel(level string) (zerolog.Level, error) {
 	switch level {
+	case "trace":
+		return zerolog.TraceLevel, nil
 	case "debug":
 		return zerolog.DebugLevel, nil
 	case "", "info":
@@ -51,7 +53,7 @@ func parseLevel(level string) (zerolog.Level, error) {
 	case "error":
 		return zerolog.ErrorLevel, nil
 	}
-	return zerolog.NoLevel, fmt.Errorf("log level %q is unknown: use debug, info, warn or error", level)
+	return zerolog.NoLevel, fmt.Errorf("log level %q is unknown: use trace, debug, info, warn or error", level)
 }
 
 func console(w io.Writer, tty bool) io.Writer {

@@ -70,7 +70,7 @@ func TestNewLoggerConsole(t *testing.T) {
 
 func TestNewLoggerRefuses(t *testing.T) {
 	for _, c := range []struct{ level, format, want string }{
-		{"loud", "json", `log level "loud" is unknown: use debug, info, warn or error`},
+		{"loud", "json", `log level "loud" is unknown: use trace, debug, info, warn or error`},
 		{"info", "xml", `log format "xml" is unknown: use auto, console or json`},
 	} {
 		if _, err := NewLogger(&bytes.Buffer{}, c.level, c.format); err == nil || err.Error() != c.want {

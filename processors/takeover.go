@@ -1,0 +1,142 @@
+package processors
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/weirhq/weir/processors/changelogpb"
+)
+
+// takeOver brings partitions whose barrier is committed to where they can run:
+//
+//	facts, once for all ─▶ begin ─▶ readTails, one client for all ─▶ tailEnded: compare, revive ─▶ land
+//
+// It is given those that this worker holds in the store.
+func (w *worker) takeOver(life context.Context, list []*restorer) {
+	for _, r := range list {
+		r.waitsFor("the brokers' word on topics and offsets")
+	}
+	f, err := w.ask(life)
+	from, tails := map[int32]int64{}, map[int32]*restorer{}
+	var later []*restorer
+	for _, r := range list {
+		at, err := int64(0), err
+		if err == nil {
+			err = f.stable(r.p)
+		}
+		if errors.Is(err, kerr.UnstableOffsetCommit) && r.ctx.Err() == nil {
+			r.waitsFor("the committed offsets of the group")
+			later = append(later, r)
+			continue
+		}
+		if err == nil {
+			at, err = r.begin(f)
+		}
+		if err != nil {
+			r.land(nil, err)
+			continue
+		}
+		from[r.p], tails[r.p] = at, r
+	}
+	if len(later) > 0 {
+		w.restores.Go(func() {
+			pause(life, 20*time.Millisecond)
+			w.takeOver(life, later)
+		})
+	}
+	w.readTails(life, f, from, tails)
+}
+
+// facts are what the brokers say of the processor's topics and group, after the barriers were committed.
+type facts struct {
+	proc    *Processor
+	ids     map[string][]byte // of the changelog and the inputs
+	offsets kadm.OffsetResponses
+	logs    kadm.ListedOffsets // where the changelog begins
+	inputs  kadm.ListedOffsets // where the inputs begin
+}
+
+// ask gathers the facts. What the brokers cannot say of one partition is no concern of the others.
+func (w *worker) ask(ctx context.Context) (*facts, error) {
+	adm, f := kadm.NewClient(w.plain), &facts{proc: w.proc, ids: map[string][]byte{}}
+	list, err := adm.ListTopics(ctx, append([]string{w.proc.Changelog}, w.proc.Inputs...)...)
+	if err == nil {
+		err = list.Error()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read topics: %w", err)
+	}
+	for name, t := range list {
+		f.ids[name] = bytes.Clone(t.ID[:])
+	}
+	if f.offsets, err = adm.FetchOffsets(kadm.RequireStable(ctx), w.proc.App); err != nil {
+		return nil, fmt.Errorf("fetch committed offsets of %s: %w", w.proc.App, err)
+	}
+	if f.logs, err = adm.ListStartOffsets(ctx, w.proc.Changelog); all(err) {
+		return nil, fmt.Errorf("read start of %s: %w", w.proc.Changelog, err)
+	}
+	if f.inputs, err = adm.ListStartOffsets(ctx, w.proc.Inputs...); all(err) {
+		return nil, fmt.Errorf("read start of the inputs: %w", err)
+	}
+	return f, nil
+}
+
+// all says whether an error is about all brokers; what others answered is there.
+func all(err error) bool {
+	var some *kadm.ShardErrors
+	return err != nil && (!errors.As(err, &some) || some.AllFailed)
+}
+
+// stable says whether the group's offsets of a partition are known, and no transaction holds them open.
+func (f *facts) stable(p int32) (err error) {
+	for _, topic := range f.proc.Inputs {
+		if o, ok := f.offsets.Lookup(topic, p); ok && o.Err != nil {
+			err = errors.Join(err, fmt.Errorf("fetch committed offset of %s[%d]: %w", topic, p, o.Err))
+		}
+	}
+	return err
+}
+
+// groupOffset is what the group committed for one input of a partition.
+type groupOffset struct {
+	at int64  // -1 if nothing
+	by string // the transaction that committed it, see identity
+}
+
+func (f *facts) committed(topic string, p int32) groupOffset {
+	if o, ok := f.offsets.Lookup(topic, p); ok && o.At >= 0 {
+		return groupOffset{o.At, o.Metadata}
+	}
+	return groupOffset{at: -1}
+}
+
+func startOf(list kadm.ListedOffsets, topic string, p int32) (int64, error) {
+	o, ok := list.Lookup(topic, p)
+	if !ok {
+		return 0, fmt.Errorf("read start of %s[%d]: its broker does not answer", topic, p)
+	}
+	if o.Err != nil {
+		return 0, fmt.Errorf("read start of %s[%d]: %w", topic, p, o.Err)
+	}
+	return o.Offset, nil
+}
+
+// sameTopics compares the ids of the topics with those that the store remembers.
+func (r *restorer) sameTopics(f *facts, meta *changelogpb.TaskMeta) error {
+	was := map[string][]byte{r.w.proc.Changelog: meta.ChangelogTopicId}
+	for _, in := range meta.GetMarker().GetInputs() {
+		was[in.Topic] = in.TopicId
+	}
+	for name, id := range was {
+		if now := f.ids[name]; len(id) > 0 && now != nil && !bytes.Equal(id, now) {
+			return r.stop(fmt.Errorf("topic %s was deleted and created again (id %x, was %x): its offsets mean something else now. Nothing was changed; to begin anew, stop the application, delete its group and changelog, and remove the state directory", name, now, id))
+		}
+	}
+	return nil
+}
