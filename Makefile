@@ -11,7 +11,7 @@ TIMEOUT  = 15m
 ARGS     =
 # Packages with goroutines of their own, and crash runs under the race detector, which is about ten times slower.
 RACE     = ./processors/... ./api/... ./cmd/weir/... ./internal/...
-RACERUNS = 20
+RACERUNS = 12
 # Runs of the crash and abort model.
 RUNS     = 1000
 FUZZTIME = 10s

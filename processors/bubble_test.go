@@ -28,6 +28,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weirhq/weir/internal/invariant"
+	"github.com/weirhq/weir/internal/stream"
 	"github.com/weirhq/weir/processors/changelogpb"
 )
 
@@ -126,6 +127,7 @@ type world struct {
 	errs []error // what went wrong while it ran
 
 	workers int
+	quiet   bool     // the core under test sets no timers
 	ends    []func() // of runtimes begun
 }
 
@@ -212,7 +214,7 @@ func (w *world) start(name string, fs *vfs.MemFS) *process {
 	k.Options = append(k.Options, w.mut.opts...)
 	cfg := Config{Kafka: k, Dir: "/state", FS: fs, Instance: name, Workers: w.workers, StayOnStop: true, Log: &w.log, CommitMax: 300 * time.Millisecond, PollRecords: 40, CacheBytes: 1 << 20}
 	cfg.edge = p.edge
-	rt, err := New(cfg, Processor{App: app, Inputs: inputs(), Changelog: "log", Outputs: []string{"out"}, New: w.mut.core})
+	rt, err := New(cfg, Processor{App: app, Inputs: inputs(), Changelog: "log", Outputs: []string{"out", "fired"}, New: w.mut.core})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -274,11 +276,12 @@ func (w *world) pick(n int) int {
 
 // runBubble runs one world and says what is wrong with what it left.
 func runBubble(t *testing.T, seed uint64, mut mutation) (verdict error, h *invariant.History, hits map[string]int) {
+	quiet := mut.core != nil
 	if mut.core == nil {
-		mut.core = newLedger
+		mut.core = newTimedLedger
 	}
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 7)), hits: map[string]int{}, log: zerolog.Nop(), mut: mut}
+		w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 7)), hits: map[string]int{}, log: zerolog.Nop(), mut: mut, quiet: quiet}
 		if os.Getenv("BUBBLE_LOG") != "" {
 			w.log = zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, NoColor: true}).With().Timestamp().Logger()
 		}
@@ -291,7 +294,7 @@ func runBubble(t *testing.T, seed uint64, mut mutation) (verdict error, h *invar
 
 func (w *world) run() {
 	c, err := kfake.NewCluster(kfake.NumBrokers(3), kfake.Ports(9093, 9094, 9095), kfake.ListenFn(w.net.Listen),
-		kfake.SeedTopics(parts, "in", "in2", "log", "out", app+".dlq"))
+		kfake.SeedTopics(parts, "in", "in2", "log", "out", "fired", app+".dlq"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -328,6 +331,9 @@ func (w *world) run() {
 	<-produced
 	w.lose.Store(0)
 	w.settleDown(procs)
+	if !w.quiet {
+		time.Sleep(4 * time.Second) // the last wall timers
+	}
 	close(stop)
 	<-sampled
 	for _, p := range procs {
@@ -340,6 +346,7 @@ func (w *world) run() {
 		}
 	}
 	w.collect(procs)
+	w.errs = append(w.errs, w.judgeTimers(procs))
 }
 
 // trouble makes one thing go wrong.
@@ -514,6 +521,8 @@ func (w *world) collect(procs []*process) {
 	for _, r := range w.read("log") {
 		c := invariant.Change{At: at(r)}
 		switch {
+		case r.Key[0] == stream.TimerTable: // judgeTimers looks at them
+			continue
 		case !IsSystem(r.Key):
 			c.Key, c.Value, c.Delete = string(r.Key[1:]), string(r.Value), r.Value == nil
 		case string(r.Key[1:]) == markerKey:
@@ -726,6 +735,18 @@ func TestMutants(t *testing.T) {
 		"poison leaves a trace": {core: func(t Task) (Handler, error) {
 			h, err := newLedger(t)
 			return sloppy{h.(*ledger)}, err
+		}},
+		"timer set and forgotten": {edge: func(w *worker, at string) error {
+			if at == "flushed" {
+				spoilTimers(w.parts, stream.OpPut)
+			}
+			return nil
+		}},
+		"timer fired and kept": {edge: func(w *worker, at string) error {
+			if at == "flushed" {
+				spoilTimers(w.parts, stream.OpDelete)
+			}
+			return nil
 		}},
 		"dies in silence": {edge: func(w *worker, at string) error {
 			if at == "ended" && w.id == 1 {

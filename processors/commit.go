@@ -139,10 +139,13 @@ func (w *worker) flushTasks() (parts []*pending, barriers []*task, err error) {
 		default:
 			continue
 		}
-		if t.folded == 0 && !t.repair && now.Sub(t.flushed) < w.cfg.Tick && !t.moved() && len(t.rejects) == 0 {
+		if t.folded == 0 && !t.repair && now.Sub(t.flushed) < w.cfg.Tick && !t.moved() && len(t.rejects) == 0 && !t.timers.ready(WallTime, now.UnixMilli()) {
 			continue
 		}
 		t.flushed = now
+		if err := t.fireDue(now); err != nil {
+			return nil, nil, err
+		}
 		c := Commit{NowMs: now.UnixMilli(), OwnerEpoch: t.own, Sequence: t.seq + 1, Next: t.next}
 		if err := t.flush(c); err != nil {
 			return nil, nil, err
@@ -159,6 +162,7 @@ func (w *worker) flushTasks() (parts []*pending, barriers []*task, err error) {
 // marker says what this transaction commits for the task.
 func (t *task) marker(c Commit, inputs []string) *changelogpb.Marker {
 	m := &changelogpb.Marker{Sequence: c.Sequence, OwnerEpoch: c.OwnerEpoch, WrittenAtMs: c.NowMs}
+	m.WatermarkMs, m.NextTimerMs = t.mark.nowMs, t.timers.nextMs()
 	for _, topic := range inputs {
 		m.Inputs = append(m.Inputs, &changelogpb.Position{Topic: topic, TopicId: t.ids[topic], Next: t.next[topic]})
 	}
@@ -314,11 +318,17 @@ func (w *worker) apply(parts []*pending) error {
 	for i := range parts {
 		t := parts[i].t
 		w.cfg.Metrics.Records.WithLabelValues(w.proc.App).Add(float64(t.folded))
+		for clock, name := range []string{"event", "wall"} {
+			if n := t.fired[clock]; n > 0 {
+				w.cfg.Metrics.Timers.WithLabelValues(w.proc.App, name).Add(float64(n))
+			}
+		}
 		for j := range t.rejects {
 			w.cfg.Metrics.Rejected.WithLabelValues(w.proc.App, t.rejects[j].reason).Inc()
 		}
 		t.seq, t.repair = parts[i].marker.Sequence, false
 		t.failed, t.why = 0, nil
+		t.timers.committed()
 		t.clean()
 		t.forget()
 	}
@@ -328,7 +338,7 @@ func (w *worker) apply(parts []*pending) error {
 
 func (t *task) clean() {
 	t.changes.Reset()
-	t.rejects, t.folded = t.rejects[:0], 0
+	t.rejects, t.folded, t.fired = t.rejects[:0], 0, [2]int{}
 }
 
 func applyChanges(b *pebble.Batch, p int32, list []stream.Change) error {
@@ -396,7 +406,7 @@ func (w *worker) again(parts []*pending) {
 	for _, part := range parts {
 		t := part.t
 		t.clean()
-		t.handler, t.state, t.inARow = nil, taskBarrier, 0
+		t.handler, t.timers, t.state, t.inARow = nil, nil, taskBarrier, 0
 		if part.err != nil {
 			if t.blame(part.err); t.state == taskStopped {
 				w.log.Error().Int32("partition", t.p).Err(t.why).Msg("partition_stopped")

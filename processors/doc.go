@@ -25,6 +25,9 @@
 // touched tasks through the same path as taking over a partition: barrier, tail of the changelog, comparison with the
 // committed offsets, a new Handler from committed state.
 //
-// What it does not do: timers, standbys, savepoints and replay are not built yet (their place in keys and records is kept:
-// see DESIGN.md); it runs no user code on Kafka's callbacks; it resets no offset by itself.
+// A Handler with Fire has durable timers, in event time or by the time of day. They are a table of the state, so they are
+// committed, restored and moved with it; a timer fires in one committed transaction, once.
+//
+// What it does not do: standbys, savepoints and replay are not built yet (their place in keys and records is kept: see
+// DESIGN.md); it runs no user code on Kafka's callbacks; it resets no offset by itself.
 package processors

@@ -13,6 +13,7 @@ type Metrics struct {
 	Dirty     *prometheus.CounterVec   // changelog records, by app
 	Restores  *prometheus.CounterVec   // finished takeovers, by app
 	Replayed  *prometheus.CounterVec   // changelog records read in takeovers, by app
+	Timers    *prometheus.CounterVec   // timers fired, by app and clock: event, wall
 	Lag       *prometheus.GaugeVec     // records behind the end of the inputs, by app and worker
 	Partition *prometheus.GaugeVec     // partitions by app, worker and state
 }
@@ -32,6 +33,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Dirty:    counter("changelog_records_total", "State changes written to the changelog."),
 		Restores: counter("restores_total", "Partitions taken over."),
 		Replayed: counter("restore_records_total", "Changelog records read while taking over."),
+		Timers:   counter("timers_fired_total", "Timers fired, by clock.", "clock"),
 		Phase: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "weir", Subsystem: "processor", Name: "commit_seconds", Help: "Time of a commit by phase.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
@@ -40,7 +42,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Partition: gauge("partitions", "Partitions by state.", "worker", "state"),
 	}
 	if r != nil {
-		r.MustRegister(m.Records, m.Rejected, m.Commits, m.Phase, m.Dirty, m.Restores, m.Replayed, m.Lag, m.Partition)
+		r.MustRegister(m.Records, m.Rejected, m.Commits, m.Phase, m.Dirty, m.Restores, m.Replayed, m.Timers, m.Lag, m.Partition)
 	}
 	return m
 }

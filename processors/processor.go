@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"time"
 
 	"github.com/weirhq/weir/internal/stream"
 )
@@ -23,6 +24,16 @@ type (
 	Commit = stream.Commit
 	// Changes is what a core says at a commit.
 	Changes = stream.Changes
+	// Timer is one deadline.
+	Timer = stream.Timer
+	// Timers is how a core sets and cancels timers.
+	Timers = stream.Timers
+)
+
+// What a timer goes by.
+const (
+	EventTime = stream.EventTime
+	WallTime  = stream.WallTime
 )
 
 // Handler is the core of one task. The runtime calls it from one goroutine at a time and throws it away whenever a
@@ -49,6 +60,27 @@ type Warmer interface {
 // exceed Config.CommitBytes.
 type Sizer interface{ Dirty() int }
 
+// Timed is a Handler with timers. It gets Task.Timers.
+type Timed interface {
+	// Fire is called with timers of one clock that are due, in order of time and key. nowMs is what they are due by: the
+	// watermark, or the time of day. Each fires once: it is forgotten by the transaction that fired it. Those that Fire sets and
+	// that are due at once come in the next call.
+	Fire(nowMs int64, due []Timer) error
+}
+
+// EventTimes says how the event time of a task advances: to the least of its inputs' latest times, minus Lateness.
+type EventTimes struct {
+	// Of is the time of a record in Unix ms. Defaults to the record's timestamp.
+	Of func(topic string, r *Record) int64
+	// Grain is the step in which event time advances. Timers of a grain fire before the first record of a later one.
+	// Defaults to 1 s.
+	Grain time.Duration
+	// Lateness is how much older than the newest record a record may be and still come before its timers. Defaults to 0.
+	Lateness time.Duration
+	// Idle is how long an input may be silent before the others' time goes on without it. Defaults to 5 s.
+	Idle time.Duration
+}
+
 // Processor describes what runs. Its names are stable: they are the names of the group, the transactional ids and the
 // directory on disk.
 type Processor struct {
@@ -61,6 +93,7 @@ type Processor struct {
 	Outputs    []string // topics that Changes.Emit may name, by index
 	DLQ        string   // topic of refused records. Defaults to App + ".dlq"
 	New        func(Task) (Handler, error)
+	Time       EventTimes // for handlers with timers
 }
 
 var legalName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,200}$`)
@@ -69,6 +102,11 @@ func (p *Processor) check() error {
 	if p.DLQ == "" {
 		p.DLQ = p.App + ".dlq"
 	}
+	if p.Time.Of == nil {
+		p.Time.Of = func(_ string, r *Record) int64 { return r.TimeMs }
+	}
+	def(&p.Time.Grain, time.Second)
+	def(&p.Time.Idle, 5*time.Second)
 	names := append([]string{p.App, p.Changelog, p.DLQ}, p.Inputs...)
 	for _, n := range append(names, p.Outputs...) {
 		if !legalName.MatchString(n) {
@@ -78,6 +116,8 @@ func (p *Processor) check() error {
 	switch {
 	case len(p.Inputs) == 0:
 		return fmt.Errorf("processor %q has no input topic", p.App)
+	case p.Time.Grain < time.Millisecond || p.Time.Lateness < 0 || p.Time.Idle < 0:
+		return fmt.Errorf("processor %q: a grain of %s, lateness of %s, idle after %s: the grain is 1ms at least, the others are not negative", p.App, p.Time.Grain, p.Time.Lateness, p.Time.Idle)
 	case p.New == nil:
 		return fmt.Errorf("processor %q: New is nil: give the function that makes a task's handler", p.App)
 	case slices.Contains(p.Inputs, p.Changelog) || slices.Contains(p.Outputs, p.Changelog):

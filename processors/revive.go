@@ -42,8 +42,13 @@ func (r *restorer) revive(res *restored) (err error) {
 	task.Scan = func(table byte, prefix []byte, fn func(k, v []byte) error) error {
 		return scan(db, storeKey(r.p, table, prefix), fn)
 	}
+	res.timers = newTimers(r.p, db)
+	task.Timers = res.timers
 	if res.handler, err = r.w.proc.New(task); err != nil {
 		return &taskError{r.p, fmt.Errorf("make its handler: %w", err)}
+	}
+	if _, timed := res.handler.(Timed); !timed {
+		res.timers.off()
 	}
 	warm, ok := res.handler.(Warmer)
 	if !ok {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/weirhq/weir/internal/stream"
 	"github.com/weirhq/weir/processors/changelogpb"
 )
 
@@ -43,9 +44,12 @@ type task struct {
 	seq  uint64                // of the last committed transaction
 	own  uint64                // owner epoch
 
+	timers  *timers
+	mark    *watermark
 	changes Changes
 	rejects []deadLetter     // of the open transaction
 	folded  int              // records of the open transaction
+	fired   [2]int           // timers of it, by clock
 	flushed time.Time        // last call of Flush
 	lag     int64            // records to the end of the inputs, at the last poll
 	poison  map[place]string // records that panicked: they go to the DLQ when met again
@@ -152,7 +156,77 @@ func (t *task) flush(c Commit) (err error) {
 	if err := t.handler.Flush(c, &t.changes); err != nil {
 		return &taskError{t.p, fmt.Errorf("flush: %w", err)}
 	}
+	if _, timed := t.handler.(Timed); !timed && t.timers.changed() {
+		return &taskError{t.p, errors.New("the handler sets timers and has no Fire")}
+	}
+	t.timers.flush(&t.changes)
 	return nil
+}
+
+// foldTimed gives a batch to the handler in runs of one grain of event time, and fires what is due in between.
+func (t *task) foldTimed(b *Batch, limit int) error {
+	if _, timed := t.handler.(Timed); !timed {
+		return t.fold(b, limit)
+	}
+	now, run, from := time.Now(), *b, 0
+	t.mark.heard[b.Topic] = now
+	for i := range b.Records {
+		if !t.mark.see(b.Topic, t.mark.times.Of(b.Topic, &b.Records[i])) || !t.mark.advance(now) {
+			continue
+		}
+		if i > from {
+			run.Records, run.Rejects, from = b.Records[from:i], nil, i
+			if err := t.fold(&run, limit); err != nil {
+				return err
+			}
+		}
+		if err := t.fire(EventTime, t.mark.nowMs); err != nil {
+			return err
+		}
+	}
+	run.Records, run.Rejects = b.Records[from:], nil
+	return t.fold(&run, limit)
+}
+
+const (
+	fireBatch = 4096       // timers of one call
+	fireLimit = 10_000_000 // timers in a row that others set
+)
+
+// fire calls the handler with what is due, until nothing is.
+func (t *task) fire(clock stream.Clock, nowMs int64) (err error) {
+	timed, ok := t.handler.(Timed)
+	if !ok {
+		return nil
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = &taskError{t.p, fmt.Errorf("fire panicked: %v\n%s", v, debug.Stack())}
+		}
+	}()
+	for n := 0; ; {
+		due, err := t.timers.due(clock, nowMs, fireBatch)
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		t.fired[clock] += len(due)
+		if n += len(due); n > fireLimit {
+			return &taskError{t.p, fmt.Errorf("%d timers fired at one time, the last for %d: Fire keeps setting timers in the past", n, due[0].AtMs)}
+		}
+		if err := timed.Fire(nowMs, due); err != nil {
+			return &taskError{t.p, fmt.Errorf("fire: %w", err)}
+		}
+	}
+}
+
+// fireDue fires what time alone brings about, at the end of a transaction.
+func (t *task) fireDue(now time.Time) error {
+	if t.mark.advance(now) { // an input may have become idle
+		if err := t.fire(EventTime, t.mark.nowMs); err != nil {
+			return err
+		}
+	}
+	return t.fire(WallTime, now.UnixMilli())
 }
 
 // maxFailed is how often a task may fail in a row by its own fault before it waits for a person.
@@ -202,7 +276,7 @@ func (t *task) forget() {
 }
 
 func (t *task) touched() bool {
-	return t.folded > 0 || len(t.rejects) > 0 || len(t.changes.List) > 0 || t.moved()
+	return t.folded > 0 || len(t.rejects) > 0 || len(t.changes.List) > 0 || t.timers != nil && t.timers.changed() || t.moved()
 }
 
 // moved reports whether an input offset is ahead of the committed one, be it by control records alone.

@@ -338,7 +338,7 @@ func (w *worker) foldAll(fetches kgo.Fetches) error {
 		if len(w.scratch) == 0 {
 			return
 		}
-		failed = t.fold(&Batch{Topic: fp.Topic, Partition: fp.Partition, Records: w.scratch, NowMs: now}, w.cfg.PoisonLimit)
+		failed = t.foldTimed(&Batch{Topic: fp.Topic, Partition: fp.Partition, Records: w.scratch, NowMs: now}, w.cfg.PoisonLimit)
 	})
 	w.full = polled*2 >= w.cfg.PollRecords
 	return failed
@@ -357,7 +357,11 @@ func (w *worker) due() bool {
 	if w.count >= w.cfg.CommitRecords || w.count > 0 && (age >= w.wait || w.dirty() >= w.cfg.CommitBytes/w.cfg.Workers) {
 		return true
 	}
+	now := time.Now().UnixMilli()
 	for _, t := range w.tasks {
+		if t.state == taskRunning && t.timers.ready(WallTime, now) {
+			return true
+		}
 		if t.state == taskBarrier || t.repair || t.state == taskRunning && time.Since(t.flushed) >= w.cfg.Tick {
 			return true
 		}
@@ -370,6 +374,9 @@ func (w *worker) dirty() (n int) {
 	for _, t := range w.tasks {
 		if s, ok := t.handler.(Sizer); ok {
 			n += s.Dirty()
+		}
+		if t.timers != nil {
+			n += t.timers.bytes
 		}
 	}
 	return n

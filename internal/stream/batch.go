@@ -51,6 +51,7 @@ type Task struct {
 	LocalNext  map[string]int64 // local tables hold what came before these offsets; nil: they are gone
 	Get        Get
 	Scan       Scan
+	Timers     Timers // for a core that has Fire; nil for others
 }
 
 // Commit is what a core learns when the runtime is about to commit.

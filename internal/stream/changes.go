@@ -1,7 +1,7 @@
 package stream
 
 // Tables below LocalTables are logged to the changelog; the others live in the local store alone and must be
-// reconstructible from the inputs.
+// reconstructible from the inputs. TimerTable is the runtime's own.
 const (
 	FirstTable  byte = 1
 	LocalTables byte = 128
@@ -53,7 +53,7 @@ type Changes struct {
 const arenaBlock = 256 << 10
 
 func (c *Changes) alloc(n int) []byte {
-	if cap(c.cur)-len(c.cur) < n {
+	if c.cur == nil || cap(c.cur)-len(c.cur) < n {
 		if c.cur != nil {
 			c.arena = append(c.arena, c.cur)
 		}

@@ -1,0 +1,185 @@
+package processors_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/embedded"
+)
+
+// words counts words. Its state is table 1: a word and its count.
+type words struct {
+	processors.Task
+	counts map[string]uint64 // of this handler's life
+	dirty  map[string]bool
+}
+
+func (h *words) Fold(b *processors.Batch) error {
+	for _, r := range b.Records {
+		for _, word := range strings.Fields(string(r.Value)) {
+			if _, known := h.counts[word]; !known {
+				v, err := h.Get(1, []byte(word))
+				if err != nil {
+					return err
+				}
+				if v != nil {
+					h.counts[word] = binary.BigEndian.Uint64(v)
+				}
+			}
+			h.counts[word]++
+			h.dirty[word] = true
+		}
+	}
+	return nil
+}
+
+func (h *words) Flush(_ processors.Commit, ch *processors.Changes) error {
+	for word := range h.dirty {
+		ch.Put(1, []byte(word), binary.BigEndian.AppendUint64(nil, h.counts[word]))
+		ch.Emit(0, h.Partition, []byte(word), fmt.Append(nil, h.counts[word]))
+	}
+	clear(h.dirty)
+	return nil
+}
+
+// A word count: state in a table, outputs, both exactly once.
+func ExampleHandler() {
+	demo("wordcount", func(t processors.Task) (processors.Handler, error) {
+		return &words{Task: t, counts: map[string]uint64{}, dirty: map[string]bool{}}, nil
+	}, []kgo.Record{{Value: []byte("to be or")}, {Value: []byte("not to be")}}, map[string]string{"to": "2", "be": "2", "or": "1", "not": "1"})
+	// Output: all there
+}
+
+// sessions counts a user's events until 30 s pass without one. A session is the count and the time of its last event.
+type sessions struct {
+	processors.Task
+	open   map[string][2]int64
+	closed []string // user=count, for outputs
+}
+
+const silence = 30_000 // ms
+
+func (h *sessions) Fold(b *processors.Batch) error {
+	for _, r := range b.Records {
+		s, err := h.load(string(r.Key))
+		if err != nil {
+			return err
+		}
+		if s[0] == 0 { // one timer for each session: when it fires, it looks whether it is time
+			h.Timers.Set(processors.Timer{AtMs: r.TimeMs + silence, Key: r.Key})
+		}
+		h.open[string(r.Key)] = [2]int64{s[0] + 1, max(s[1], r.TimeMs)}
+	}
+	return nil
+}
+
+func (h *sessions) Fire(nowMs int64, due []processors.Timer) error {
+	for _, t := range due {
+		user := string(t.Key)
+		switch s, err := h.load(user); {
+		case err != nil:
+			return err
+		case s[1]+silence > nowMs: // there was another event meanwhile
+			h.Timers.Set(processors.Timer{AtMs: s[1] + silence, Key: t.Key})
+		default:
+			h.closed = append(h.closed, fmt.Sprintf("%s=%d", user, s[0]))
+			h.open[user] = [2]int64{}
+		}
+	}
+	return nil
+}
+
+func (h *sessions) load(user string) (s [2]int64, err error) {
+	if s, known := h.open[user]; known {
+		return s, nil
+	}
+	v, err := h.Get(1, []byte(user))
+	if v != nil {
+		s = [2]int64{int64(binary.BigEndian.Uint64(v)), int64(binary.BigEndian.Uint64(v[8:]))}
+	}
+	return s, err
+}
+
+func (h *sessions) Flush(_ processors.Commit, ch *processors.Changes) error {
+	for user, s := range h.open {
+		if s[0] == 0 {
+			ch.Delete(1, []byte(user))
+		} else {
+			ch.Put(1, []byte(user), binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(s[0])), uint64(s[1])))
+		}
+	}
+	for _, s := range h.closed {
+		user, n, _ := strings.Cut(s, "=")
+		ch.Emit(0, h.Partition, []byte(user), []byte(n))
+	}
+	clear(h.open) // the store has them
+	h.closed = h.closed[:0]
+	return nil
+}
+
+// Sessions by durable timers in event time: a session ends when 30 s of its partition's time pass without an event.
+func ExampleTimed() {
+	at := func(user string, second int64) kgo.Record {
+		return kgo.Record{Key: []byte(user), Timestamp: time.Unix(1_800_000_000+second, 0)}
+	}
+	demo("sessions", func(t processors.Task) (processors.Handler, error) {
+		return &sessions{Task: t, open: map[string][2]int64{}}, nil
+	}, []kgo.Record{at("ann", 0), at("bob", 10), at("ann", 25), at("ann", 50), at("eve", 100)}, map[string]string{"ann": "3", "bob": "1"})
+	// Output: all there
+}
+
+// demo runs a processor on a broker in this process until its output has what is wanted as the last values of its keys.
+func demo(app string, handler func(processors.Task) (processors.Handler, error), in []kgo.Record, want map[string]string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var topics []events.Topic
+	for _, name := range []string{"in", "out", app + ".changelog", app + ".dlq"} {
+		topics = append(topics, events.Topic{Name: name, Partitions: 1})
+	}
+	broker, err := embedded.Start(embedded.Config{Topics: topics})
+	must(err)
+	defer func() { must(broker.Close()) }()
+	dir, err := os.MkdirTemp("", app)
+	must(err)
+	defer func() { must(os.RemoveAll(dir)) }()
+	rt, err := processors.New(processors.Config{Kafka: broker.Kafka(), Dir: dir, Instance: "one"}, processors.Processor{
+		App: app, Inputs: []string{"in"}, Changelog: app + ".changelog", Outputs: []string{"out"}, New: handler,
+	})
+	must(err)
+	life, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- rt.Run(life) }()
+
+	cl, err := broker.Kafka().Client(kgo.ConsumeTopics("out"), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.DefaultProduceTopic("in"))
+	must(err)
+	defer cl.Close()
+	for i := range in {
+		must(cl.ProduceSync(ctx, &in[i]).FirstErr())
+	}
+	for len(want) > 0 {
+		fetches := cl.PollFetches(ctx)
+		must(ctx.Err())
+		fetches.EachRecord(func(r *kgo.Record) {
+			if want[string(r.Key)] == string(r.Value) {
+				delete(want, string(r.Key))
+			}
+		})
+	}
+	stop()
+	must(<-ended)
+	fmt.Println("all there")
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

@@ -1,0 +1,246 @@
+package processors
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/weirhq/weir/internal/stream"
+)
+
+// timers are the timers of one task: what the store has, and over it what the open transaction set, cancelled and fired. A
+// timer is the key [clock][time, 8 bytes][key] of table 127, so that the store has them in the order in which they fire, and
+// a task with ten million of them reads those that are due.
+type timers struct {
+	p      int32
+	db     pebble.Reader
+	clocks [2]clock
+	bytes  int
+}
+
+// clock is the timers of one clock.
+type clock struct {
+	open  map[string]bool // of the open transaction: true is set, false is cancelled or fired
+	heap  keys            // of open, what is or was set
+	next  int64           // in the store nothing is due before this
+	fired int64           // in the store nothing is left before this
+}
+
+const never = math.MaxInt64
+
+func newTimers(p int32, db pebble.Reader) *timers {
+	t := &timers{p: p, db: db}
+	for i := range t.clocks {
+		t.clocks[i].open = map[string]bool{}
+	}
+	return t
+}
+
+// off says that nothing of the store is of interest: for handlers without Fire.
+func (t *timers) off() { t.clocks[0].next, t.clocks[1].next = never, never }
+
+// timerKey is the identity of a timer within its clock.
+func timerKey(atMs int64, key []byte) []byte {
+	return append(binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(key)), uint64(max(0, atMs))), key...)
+}
+
+func timerTime(k string) int64 { return int64(binary.BigEndian.Uint64([]byte(k[:8]))) }
+
+// Set implements stream.Timers.
+func (t *timers) Set(timer stream.Timer) {
+	c, k := &t.clocks[timer.Clock], string(timerKey(timer.AtMs, timer.Key))
+	if set, known := c.open[k]; !set {
+		if !known {
+			t.bytes += len(k) + 16
+		}
+		c.open[k] = true
+		c.heap.push(k)
+	}
+}
+
+// Cancel implements stream.Timers.
+func (t *timers) Cancel(timer stream.Timer) {
+	c, k := &t.clocks[timer.Clock], string(timerKey(timer.AtMs, timer.Key))
+	if _, known := c.open[k]; !known {
+		t.bytes += len(k) + 16
+	}
+	c.open[k] = false
+}
+
+// ready says whether something may be due.
+func (t *timers) ready(of stream.Clock, upTo int64) bool {
+	c := &t.clocks[of]
+	c.settle()
+	return c.next <= upTo || len(c.heap) > 0 && timerTime(c.heap[0]) <= upTo
+}
+
+// settle drops from the top of the heap what is not set any more.
+func (c *clock) settle() {
+	for len(c.heap) > 0 && !c.open[c.heap[0]] {
+		c.heap.pop()
+	}
+}
+
+// due takes up to limit timers that are due, in order of time and key. They count as fired.
+func (t *timers) due(of stream.Clock, upTo int64, limit int) ([]stream.Timer, error) {
+	if !t.ready(of, upTo) {
+		return nil, nil
+	}
+	c := &t.clocks[of]
+	stored, err := t.stored(of, upTo, limit)
+	if err != nil {
+		return nil, err
+	}
+	var out []stream.Timer
+	last := ""
+	for len(out) < limit {
+		c.settle()
+		k := ""
+		switch fresh := len(c.heap) > 0 && timerTime(c.heap[0]) <= upTo; {
+		case fresh && (len(stored) == 0 || c.heap[0] <= stored[0]):
+			k = c.heap.pop()
+		case len(stored) > 0:
+			k, stored = stored[0], stored[1:]
+		}
+		if k == "" {
+			break
+		}
+		if k == last { // set twice, or set again over what is in the store
+			continue
+		}
+		last = k
+		if _, known := c.open[k]; !known {
+			t.bytes += len(k) + 16
+		}
+		c.open[k] = false
+		out = append(out, stream.Timer{Clock: of, AtMs: timerTime(k), Key: []byte(k[8:])})
+	}
+	if len(stored) > 0 { // what is left is read again
+		c.next = timerTime(stored[0])
+		c.fired = min(c.fired, c.next)
+	}
+	return out, nil
+}
+
+// stored reads from the store what is due and was not cancelled or fired in the open transaction.
+func (t *timers) stored(of stream.Clock, upTo int64, limit int) (list []string, err error) {
+	c := &t.clocks[of]
+	if c.next > upTo {
+		return nil, nil
+	}
+	prefix := storeKey(t.p, stream.TimerTable, []byte{byte(of)})
+	it, err := t.db.NewIter(&pebble.IterOptions{
+		LowerBound: binary.BigEndian.AppendUint64(prefix[:len(prefix):len(prefix)], uint64(c.fired)), UpperBound: prefixEnd(prefix),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("scan timers: %w", err)
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	c.next = never
+	all := true
+	for it.First(); it.Valid(); it.Next() {
+		k := string(it.Key()[len(prefix):])
+		if len(k) < 8 {
+			return nil, fmt.Errorf("scan timers: key %x is too short", it.Key())
+		}
+		if set, known := c.open[k]; known && !set {
+			continue
+		}
+		if at := timerTime(k); at > upTo || len(list) == limit {
+			c.next = at
+			all = at > upTo
+			break
+		}
+		list = append(list, k)
+	}
+	if all {
+		c.fired = upTo
+	}
+	return list, it.Error()
+}
+
+// changed says whether the open transaction did anything to timers.
+func (t *timers) changed() bool { return len(t.clocks[0].open)+len(t.clocks[1].open) > 0 }
+
+// flush hands over what the open transaction did, in the store's order: it writes that twice as fast.
+func (t *timers) flush(ch *Changes) {
+	var key []byte
+	for i := range t.clocks {
+		open := t.clocks[i].open
+		for _, k := range slices.Sorted(maps.Keys(open)) {
+			if key = append(append(key[:0], byte(i)), k...); open[k] {
+				ch.Put(stream.TimerTable, key, nil)
+			} else {
+				ch.Delete(stream.TimerTable, key)
+			}
+		}
+	}
+}
+
+// committed makes what the transaction did a part of the store.
+func (t *timers) committed() {
+	for i := range t.clocks {
+		c := &t.clocks[i]
+		for k, set := range c.open {
+			if set {
+				c.next, c.fired = min(c.next, timerTime(k)), min(c.fired, timerTime(k))
+			}
+		}
+		clear(c.open)
+		c.heap = c.heap[:0]
+	}
+	t.bytes = 0
+}
+
+// nextMs is when the next timer may be due, of both clocks; 0 if there is none.
+func (t *timers) nextMs() int64 {
+	next := int64(never)
+	for i := range t.clocks {
+		c := &t.clocks[i]
+		c.settle()
+		next = min(next, c.next)
+		if len(c.heap) > 0 {
+			next = min(next, timerTime(c.heap[0]))
+		}
+	}
+	if next == never {
+		return 0
+	}
+	return next
+}
+
+// keys is a heap of timer keys: the least is the first.
+type keys []string
+
+func (h *keys) push(k string) {
+	*h = append(*h, k)
+	a := *h
+	for i := len(a) - 1; i > 0 && a[i] < a[(i-1)/2]; i = (i - 1) / 2 {
+		a[i], a[(i-1)/2] = a[(i-1)/2], a[i]
+	}
+}
+
+func (h *keys) pop() string {
+	a := *h
+	least, last := a[0], len(a)-1
+	a[0], a[last] = a[last], ""
+	a = a[:last]
+	for i := 0; ; {
+		child := 2*i + 1
+		if child+1 < last && a[child+1] < a[child] {
+			child++
+		}
+		if child >= last || a[i] <= a[child] {
+			break
+		}
+		a[i], a[child] = a[child], a[i]
+		i = child
+	}
+	*h = a
+	return least
+}

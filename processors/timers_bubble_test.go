@@ -1,0 +1,170 @@
+//go:build synctests
+
+package processors
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/processors/changelogpb"
+)
+
+// timedLedger is a ledger that sets two timers for each record it takes, one of each clock, and says when they fired.
+type timedLedger struct {
+	*ledger
+	timers Timers
+	fires  []string
+}
+
+const (
+	eventDelay = 1500 // ms after the record
+	wallDelay  = 700
+)
+
+func newTimedLedger(t Task) (Handler, error) {
+	h, err := newLedger(t)
+	if err != nil {
+		return nil, err
+	}
+	return &timedLedger{ledger: h.(*ledger), timers: t.Timers}, nil
+}
+
+func (l *timedLedger) Fold(b *Batch) error {
+	if err := l.ledger.Fold(b); err != nil {
+		return err
+	}
+	refused := map[int]bool{}
+	for _, r := range b.Rejects {
+		refused[r.Index] = true
+	}
+	for i, r := range b.Records {
+		if !refused[i] {
+			key := fmt.Appendf(nil, "%s/%d/%d", b.Topic, l.p, r.Offset)
+			l.timers.Set(Timer{Clock: EventTime, AtMs: r.TimeMs + eventDelay, Key: key})
+			l.timers.Set(Timer{Clock: WallTime, AtMs: r.TimeMs + wallDelay, Key: key})
+		}
+	}
+	return nil
+}
+
+func (l *timedLedger) Fire(nowMs int64, due []Timer) error {
+	for _, t := range due {
+		if t.AtMs > nowMs {
+			return fmt.Errorf("timer %s is due at %d, it is %d", t.Key, t.AtMs, nowMs)
+		}
+		l.fires = append(l.fires, fmt.Sprintf("%d %s", t.Clock, t.Key))
+	}
+	return nil
+}
+
+func (l *timedLedger) Flush(c Commit, ch *Changes) error {
+	for _, f := range l.fires {
+		ch.Emit(1, l.p, []byte(f), []byte(f))
+	}
+	l.fires = l.fires[:0]
+	return l.ledger.Flush(c, ch)
+}
+
+// judgeTimers holds what fired against what was set: every timer once, not before its time, and nothing that was due is left.
+func (w *world) judgeTimers(procs []*process) error {
+	if w.quiet {
+		return nil
+	}
+	var errs []error
+	accepted, times := map[string]bool{}, map[string]int64{}
+	for _, r := range w.read("out") {
+		accepted[string(r.Value)] = true
+	}
+	for _, r := range append(w.read("in"), w.read("in2")...) {
+		times[fmt.Sprintf("%s/%d/%d", r.Topic, r.Partition, r.Offset)] = r.Timestamp.UnixMilli()
+	}
+	marks, left := map[int32]int64{}, map[int32]map[string]bool{}
+	for _, r := range w.read("log") {
+		if left[r.Partition] == nil {
+			left[r.Partition] = map[string]bool{}
+		}
+		switch {
+		case r.Key[0] == stream.TimerTable && r.Value == nil:
+			delete(left[r.Partition], string(r.Key[1:]))
+		case r.Key[0] == stream.TimerTable:
+			left[r.Partition][string(r.Key[1:])] = true
+		case IsSystem(r.Key) && string(r.Key[1:]) == markerKey:
+			m, err := decode(r.Value, &changelogpb.Marker{}, "marker")
+			if err != nil {
+				return err
+			}
+			if m.WatermarkMs < marks[r.Partition] {
+				errs = append(errs, fmt.Errorf("partition %d: the watermark goes back from %d to %d", r.Partition, marks[r.Partition], m.WatermarkMs))
+			}
+			marks[r.Partition] = m.WatermarkMs
+		}
+	}
+	fired := map[string]int{}
+	for _, r := range w.read("fired") {
+		clock, cause, _ := strings.Cut(string(r.Value), " ")
+		if fired[clock+cause]++; fired[clock+cause] > 1 {
+			errs = append(errs, fmt.Errorf("timer %s fired %d times", r.Value, fired[clock+cause]))
+		}
+		if !accepted[cause] {
+			errs = append(errs, fmt.Errorf("timer %s fired, and its record was refused", r.Value))
+		}
+		if clock == "1" && r.Timestamp.UnixMilli() < times[cause]+wallDelay {
+			errs = append(errs, fmt.Errorf("timer %s fired %d ms after its record", r.Value, r.Timestamp.UnixMilli()-times[cause]))
+		}
+	}
+	for cause := range accepted {
+		at := origin(cause)
+		if fired["1"+cause] == 0 {
+			errs = append(errs, fmt.Errorf("the wall timer of %s did not fire", cause))
+		}
+		if due := times[cause]+eventDelay <= marks[at.Partition]; due != (fired["0"+cause] > 0) {
+			errs = append(errs, fmt.Errorf("the event timer of %s is due %t at watermark %d, and fired %d times", cause, due, marks[at.Partition], fired["0"+cause]))
+		}
+	}
+	return errors.Join(append(errs, w.sameTimers(procs, left))...)
+}
+
+// sameTimers compares the timers of the stores that got furthest with those of the changelog.
+func (w *world) sameTimers(procs []*process, left map[int32]map[string]bool) error {
+	best := map[int32]int64{}
+	var errs []error
+	found := map[int32]map[string]bool{}
+	for _, p := range procs {
+		cfg := Config{Kafka: w.kafka(), Dir: "/state", FS: p.fs, Log: &w.log}
+		cfg.setDefaults()
+		s, err := openStore(&cfg, app)
+		if err != nil {
+			return err
+		}
+		for q := range int32(parts) {
+			m, err := s.meta(s.db, q)
+			if err != nil || m.ChangelogNext <= best[q] {
+				errs = append(errs, err)
+				continue
+			}
+			best[q], found[q] = m.ChangelogNext, map[string]bool{}
+			errs = append(errs, scan(s.db, storeKey(q, stream.TimerTable, nil), func(k, _ []byte) error {
+				found[q][string(k)] = true
+				return nil
+			}))
+		}
+		errs = append(errs, s.close())
+	}
+	for q, want := range left {
+		if !maps.Equal(want, found[q]) {
+			errs = append(errs, fmt.Errorf("partition %d: the store has %d timers, its changelog %d", q, len(found[q]), len(want)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// spoilTimers drops the changes of timers that are of one kind.
+func spoilTimers(list []*pending, op stream.Op) {
+	for _, p := range list {
+		p.t.changes.List = slices.DeleteFunc(p.t.changes.List, func(c stream.Change) bool { return c.Table == stream.TimerTable && c.Op == op })
+	}
+}

@@ -1,0 +1,221 @@
+package processors
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"pgregory.net/rapid"
+
+	"github.com/weirhq/weir/internal/stream"
+)
+
+func memoryStore(t testing.TB) *store {
+	t.Helper()
+	cfg := Config{Dir: "/state", FS: vfs.NewMem()}
+	cfg.setDefaults()
+	s, err := openStore(&cfg, "timers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// commitTimers writes what the open transaction did to the store, as a commit does.
+func commitTimers(t interface{ Fatal(args ...any) }, s *store, list *timers) int {
+	var ch Changes
+	list.flush(&ch)
+	b := s.db.NewBatch()
+	if err := applyChanges(b, list.p, ch.List); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Commit(pebble.NoSync); err != nil {
+		t.Fatal(err)
+	}
+	list.committed()
+	return len(ch.List)
+}
+
+// TestTimersAgainstMap compares the timers of a task with a map, over transactions, aborts and takeovers.
+func TestTimersAgainstMap(t *testing.T) {
+	s := memoryStore(t)
+	rapid.Check(t, func(t *rapid.T) {
+		if err := s.clear(3); err != nil {
+			t.Fatal(err)
+		}
+		durable, open := map[string]Timer{}, map[string]Timer{}
+		list := newTimers(3, s.db)
+		name := func(x Timer) string { return fmt.Sprintf("%d %s", x.Clock, timerKey(x.AtMs, x.Key)) }
+		copied := func(m map[string]Timer) map[string]Timer {
+			out := map[string]Timer{}
+			for k, v := range m {
+				out[k] = v
+			}
+			return out
+		}
+		timer := rapid.Custom(func(t *rapid.T) Timer {
+			return Timer{
+				Clock: stream.Clock(rapid.IntRange(0, 1).Draw(t, "clock")), AtMs: rapid.Int64Range(0, 40).Draw(t, "at"),
+				Key: []byte(rapid.SampledFrom([]string{"", "a", "b", "\x00", "\xff\xff"}).Draw(t, "key")),
+			}
+		})
+		t.Repeat(map[string]func(*rapid.T){
+			"set":    func(t *rapid.T) { x := timer.Draw(t, "timer"); list.Set(x); open[name(x)] = x },
+			"cancel": func(t *rapid.T) { x := timer.Draw(t, "timer"); list.Cancel(x); delete(open, name(x)) },
+			"fire": func(t *rapid.T) {
+				clock, upTo, limit := stream.Clock(rapid.IntRange(0, 1).Draw(t, "clock")), rapid.Int64Range(0, 45).Draw(t, "up to"), rapid.IntRange(1, 5).Draw(t, "limit")
+				var want []string
+				for k, x := range open {
+					if x.Clock == clock && x.AtMs <= upTo {
+						want = append(want, k)
+						delete(open, k)
+					}
+				}
+				slices.Sort(want)
+				var got []string
+				for {
+					due, err := list.due(clock, upTo, limit)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if len(due) > limit {
+						t.Fatalf("%d timers, want %d at most", len(due), limit)
+					}
+					if len(due) == 0 {
+						break
+					}
+					for _, x := range due {
+						got = append(got, name(x))
+					}
+				}
+				if !slices.Equal(got, want) {
+					t.Fatalf("fired %q, want %q", got, want)
+				}
+			},
+			"commit":   func(*rapid.T) { commitTimers(t, s, list); durable = copied(open) },
+			"takeover": func(*rapid.T) { list = newTimers(3, s.db); open = copied(durable) },
+			"": func(t *rapid.T) {
+				least := int64(never)
+				for _, x := range open {
+					least = min(least, x.AtMs)
+				}
+				if next := list.nextMs(); least != never && next > least {
+					t.Fatalf("the next timer is at %d, they say %d", least, next)
+				}
+			},
+		})
+	})
+}
+
+// stepper notes the order in which records and timers come: a timer of 1.5 s for each record.
+type stepper struct {
+	timers Timers
+	order  []string
+}
+
+func (h *stepper) Fold(b *Batch) error {
+	for _, r := range b.Records {
+		h.order = append(h.order, fmt.Sprintf("record %d", r.Offset))
+		h.timers.Set(Timer{Clock: EventTime, AtMs: r.TimeMs + 1500, Key: binary.BigEndian.AppendUint64(nil, uint64(r.Offset))})
+	}
+	return nil
+}
+
+func (h *stepper) Fire(nowMs int64, due []Timer) error {
+	for _, x := range due {
+		h.order = append(h.order, fmt.Sprintf("timer %d at %d", binary.BigEndian.Uint64(x.Key), nowMs))
+	}
+	return nil
+}
+
+func (h *stepper) Flush(Commit, *Changes) error { return nil }
+
+// TestEventTimeIsOfTheRecords: how records are fetched and when transactions end does not show in what fires when.
+func TestEventTimeIsOfTheRecords(t *testing.T) {
+	s := memoryStore(t)
+	proc := Processor{App: "steps", Inputs: []string{"in"}, Changelog: "log", New: func(Task) (Handler, error) { return nil, nil }}
+	if err := proc.check(); err != nil {
+		t.Fatal(err)
+	}
+	run := func(t interface{ Fatal(args ...any) }, times []int64, cuts map[int]bool) []string {
+		if err := s.clear(1); err != nil {
+			t.Fatal(err)
+		}
+		h := &stepper{timers: newTimers(1, s.db)}
+		list := newTimers(1, s.db)
+		h.timers = list
+		k := &task{p: 1, handler: h, timers: list, mark: newWatermark(proc.Time, proc.Inputs, 0, time.Now())}
+		var recs []Record
+		flush := func() {
+			if len(recs) > 0 {
+				if err := k.foldTimed(&Batch{Topic: "in", Partition: 1, Records: recs}, 10); err != nil {
+					t.Fatal(err)
+				}
+			}
+			recs = nil
+		}
+		for i, ms := range times {
+			recs = append(recs, Record{Offset: int64(i), TimeMs: ms})
+			if cuts[i] {
+				flush()
+			}
+			if cuts[-i] {
+				flush()
+				commitTimers(t, s, list)
+			}
+		}
+		flush()
+		return h.order
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		steps := rapid.SliceOfN(rapid.Int64Range(-300, 1200), 1, 40).Draw(t, "steps")
+		now, times := int64(1_000_000), []int64{}
+		for _, d := range steps {
+			now += d
+			times = append(times, now)
+		}
+		cuts := map[int]bool{}
+		for _, c := range rapid.SliceOf(rapid.IntRange(-len(steps), len(steps))).Draw(t, "cuts") {
+			cuts[c] = true
+		}
+		whole, cut := run(t, times, nil), run(t, times, cuts)
+		if !slices.Equal(whole, cut) {
+			t.Fatalf("in one batch: %q\nin several: %q", whole, cut)
+		}
+	})
+}
+
+// BenchmarkTimers sets and fires timers in transactions of 10,000, each due in a later one, over a store on memory.
+func BenchmarkTimers(b *testing.B) {
+	const each = 10_000
+	s := memoryStore(b)
+	list := newTimers(0, s.db)
+	b.ReportAllocs()
+	fired := 0
+	for n := 0; n < b.N; n += each {
+		for i := range each {
+			list.Set(Timer{AtMs: int64(n + i + each), Key: binary.BigEndian.AppendUint64(nil, uint64(i)*0x9e3779b97f4a7c15)})
+		}
+		for {
+			due, err := list.due(EventTime, int64(n), fireBatch)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if len(due) == 0 {
+				break
+			}
+			fired += len(due)
+		}
+		commitTimers(b, s, list)
+	}
+	b.ReportMetric(float64(fired)/b.Elapsed().Seconds(), "fired/s")
+}
