@@ -106,6 +106,7 @@ func AllowedLabel(name string) bool {
 		"outcome",    // of a transaction
 		"partition",  // as many as the topic has
 		"phase",      // of a commit
+		"clock",      // of a timer: event, wall
 		"procedure",  // RPC
 		"reason",     // a closed set, such as reject reasons
 		"role",       // of a process
