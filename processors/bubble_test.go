@@ -283,7 +283,7 @@ func runBubble(t *testing.T, seed uint64, mut mutation) (verdict error, h *invar
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 7)), hits: map[string]int{}, log: zerolog.Nop(), mut: mut, quiet: quiet}
 		if os.Getenv("BUBBLE_LOG") != "" {
-			w.log = zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, NoColor: true}).With().Timestamp().Logger()
+			w.log = zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, NoColor: true}).Level(zerolog.InfoLevel).With().Timestamp().Logger()
 		}
 		w.run()
 		h, hits = &w.h, w.hits

@@ -67,6 +67,18 @@ func (r *Runtime) Run(ctx context.Context) (err error) {
 	// The connection is set up right, preflight used it. From now on an end of file in its first answer is a broker or a
 	// proxy that restarts, not TLS missing: without the option a group's heartbeat gives up on it.
 	r.cfg.Kafka.Options = append(slices.Clip(r.cfg.Kafka.Options), kgo.AlwaysRetryEOF(), kgo.WithLogger(clientLog{*r.cfg.Log}))
+	for n := 1; ; n++ {
+		if err = r.live(ctx, parts); !isDamage(err) {
+			return err
+		}
+		if n == maxDamages {
+			return fmt.Errorf("%d times: %w: check the disk", n, err)
+		}
+	}
+}
+
+// live works on one store, until ctx ends or it turns out to be damaged.
+func (r *Runtime) live(ctx context.Context, parts int32) (err error) {
 	s, err := openStore(&r.cfg, r.proc.App)
 	if err != nil {
 		return err
@@ -78,9 +90,17 @@ func (r *Runtime) Run(ctx context.Context) (err error) {
 		r.mu.Lock()
 		r.store = nil
 		r.mu.Unlock()
-		err = errors.Join(err, s.close())
+		err = s.end(&r.cfg, err)
 	}()
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		select {
+		case <-s.damage.found:
+			return s.damage.err()
+		case <-ctx.Done():
+			return nil
+		}
+	})
 	for i := range r.cfg.Workers {
 		w := newWorker(i, &r.cfg, &r.proc, s)
 		w.view = r.viewers[i]

@@ -36,6 +36,8 @@ type store struct {
 	slots  chan struct{}           // takeovers that may read at a time
 	reads  sync.WaitGroup          // snapshots that are open
 	unhang sync.Mutex              // one worker at a time looks for hanging transactions
+	damage damage
+	aside  string // where a damaged database was moved to at the start
 	stop   chan struct{}
 	done   chan struct{}
 }
@@ -52,8 +54,18 @@ func openStore(cfg *Config, app string) (*store, error) {
 	s := &store{
 		app: app, lock: lock, log: *cfg.Log, cache: pebble.NewCache(cfg.CacheBytes),
 		owners: map[int32]chan struct{}{}, slots: make(chan struct{}, 8), stop: make(chan struct{}), done: make(chan struct{}),
+		damage: damage{found: make(chan struct{})},
 	}
-	if err := s.open(fs, path.Join(dir, "db")); err != nil {
+	err = s.open(fs, path.Join(dir, "db"))
+	if isDamage(err) {
+		why := err
+		if s.aside, err = setAside(fs, dir); err == nil {
+			s.log.Error().AnErr("why", why).Str("moved_to", s.aside).Msg("store_damaged")
+			s.damage = damage{found: make(chan struct{})}
+			err = s.open(fs, path.Join(dir, "db"))
+		}
+	}
+	if err != nil {
 		s.cache.Unref()
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -71,11 +83,17 @@ func (s *store) open(fs vfs.FS, dir string) error {
 			FS: fs, Cache: s.cache, Logger: pebbleLog{s.log}, FormatMajorVersion: pebble.FormatNewest,
 			MemTableSize: WriteBuffers / 3, MemTableStopWritesThreshold: 3, L0CompactionThreshold: 8, L0StopWritesThreshold: 32,
 			WALBytesPerSync: 1 << 20, BytesPerSync: 1 << 20,
+			EventListener: &pebble.EventListener{DataCorruption: s.corrupted},
 		}
 		for i := range o.Levels {
 			o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 		}
 		return o
+	}
+	if !fresh {
+		if err := checkManifest(fs, dir); err != nil {
+			return fmt.Errorf("open store %s: %w", dir, err)
+		}
 	}
 	if s.db, err = pebble.Open(dir, opts()); err == nil && fresh {
 		if err = s.db.Close(); err == nil {
@@ -86,6 +104,13 @@ func (s *store) open(fs vfs.FS, dir string) error {
 		return fmt.Errorf("open store %s: %w", dir, err)
 	}
 	return nil
+}
+
+// corrupted is told of each damaged block that somebody met. A compaction that meets one tries again at once, and again, until
+// the store is closed: it is to leave the processor to others meanwhile.
+func (s *store) corrupted(info pebble.DataCorruptionInfo) {
+	s.damage.report(info.Details)
+	<-time.After(50 * time.Millisecond)
 }
 
 // lockDir takes the directory for this process. The file beside the lock names the holder.
@@ -127,6 +152,25 @@ func (s *store) flushRegularly() {
 			return
 		}
 	}
+}
+
+// end closes the store after a life that ended with err, and sets it aside if it is damaged: then that is what ended it.
+func (s *store) end(cfg *Config, err error) error {
+	damaged := s.damage.err()
+	if damaged == nil && isDamage(err) {
+		damaged = err
+	}
+	if damaged == nil {
+		return errors.Join(err, s.close())
+	}
+	dir := path.Join(cfg.Dir, s.app)
+	closed := s.close() // it may not be able to write any more
+	to, err := setAside(cfg.FS, dir)
+	s.log.Error().AnErr("why", damaged).AnErr("close", closed).Str("moved_to", to).Msg("store_damaged")
+	if err != nil {
+		return err
+	}
+	return damaged
 }
 
 func (s *store) close() error {

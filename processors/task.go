@@ -221,7 +221,8 @@ func (t *task) fire(clock stream.Clock, nowMs int64) (err error) {
 
 // fireDue fires what time alone brings about, at the end of a transaction.
 func (t *task) fireDue(now time.Time) error {
-	if t.mark.advance(now) { // an input may have become idle
+	// An input may have become idle. And what a late record set in the past waits for time to advance, or for a quiet moment.
+	if t.mark.advance(now) || t.folded == 0 {
 		if err := t.fire(EventTime, t.mark.nowMs); err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ func bubble(t *testing.T, n int32, f func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, rng: rand.New(rand.NewPCG(1, 7)), hits: map[string]int{}, log: zerolog.Nop()}
 		if os.Getenv("BUBBLE_LOG") != "" {
-			w.log = zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, NoColor: true})
+			w.log = zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, NoColor: true}).Level(zerolog.InfoLevel)
 		}
 		c, err := kfake.NewCluster(kfake.NumBrokers(3), kfake.Ports(9093, 9094, 9095), kfake.ListenFn(w.net.Listen),
 			kfake.SeedTopics(n, "in", "in2", "log", "out", app+".dlq"))

@@ -21,8 +21,9 @@ type Timer struct {
 	Key   []byte
 }
 
-// Timers is how a core sets timers, from Fold, Fire and Flush. They are committed with the core's changes and survive it. A
-// timer in the past fires at the next occasion. A state with a time to live needs one timer, that looks when it fires whether
+// Timers is how a core sets timers, from Fold, Fire and Flush. They are committed with the core's changes and survive it. In
+// the past, a timer of the time of day fires at the end of the transaction, one of event time when that next advances or no
+// record comes for a second. A state with a time to live needs one timer, that looks when it fires whether
 // the state was touched since, and then is set anew.
 type Timers interface {
 	// Set makes t fire once. Key is copied. AtMs before 1970 is taken for 1970.

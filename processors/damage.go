@@ -1,0 +1,88 @@
+package processors
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/record"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// errDamaged: the store's files are not what was written. They are set aside and the state is rebuilt from the changelog.
+var errDamaged = errors.New("the store is damaged")
+
+func isDamage(err error) bool {
+	// The comparer and the merger have never been others than Pebble's own: another name in the options' file is a flipped bit.
+	return errors.Is(err, errDamaged) || pebble.IsCorruptionError(err) ||
+		err != nil && strings.Contains(err.Error(), "name from file") && strings.Contains(err.Error(), "name from options")
+}
+
+// maxDamages is how many damaged stores a process sets aside before it says that the disk is to blame.
+const maxDamages = 3
+
+// damage is what a store finds out about itself, be it while somebody reads or in its own background.
+type damage struct {
+	once  sync.Once
+	found chan struct{}
+	why   error // once found is closed
+}
+
+func (d *damage) report(why error) {
+	d.once.Do(func() {
+		d.why = fmt.Errorf("%w: %w", errDamaged, why)
+		close(d.found)
+	})
+}
+
+// err is the damage found so far.
+func (d *damage) err() error {
+	select {
+	case <-d.found:
+		return d.why
+	default:
+		return nil
+	}
+}
+
+// checkManifest reads the list of the database's files, which the database itself reads up to the first flipped bit as if it
+// ended there: tables would be missing, and nobody would say so.
+func checkManifest(fs vfs.FS, dir string) (err error) {
+	desc, err := pebble.Peek(dir, fs)
+	if err != nil || !desc.Exists {
+		return err
+	}
+	f, err := fs.Open(desc.ManifestFilename)
+	if err != nil {
+		return fmt.Errorf("open the store's manifest: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	for r := record.NewReader(f, 0); ; {
+		one, err := r.Next()
+		if err == nil {
+			_, err = io.Copy(io.Discard, one)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("%w: %s: %w", errDamaged, desc.ManifestFilename, err)
+		}
+	}
+}
+
+// setAside moves the database out of the way, for a person to look at. An earlier one goes.
+func setAside(fs vfs.FS, dir string) (to string, err error) {
+	to = path.Join(dir, "db.damaged")
+	if err := fs.RemoveAll(to); err != nil {
+		return to, fmt.Errorf("remove an earlier damaged store: %w", err)
+	}
+	if err := fs.Rename(path.Join(dir, "db"), to); err != nil {
+		return to, fmt.Errorf("set the damaged store aside: %w", err)
+	}
+	return to, nil
+}
