@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/weirhq/weir/internal/stream"
 	"github.com/weirhq/weir/processors/changelogpb"
 )
@@ -82,17 +84,9 @@ func (w *world) judgeTimers(procs []*process) error {
 	for _, r := range append(w.read("in"), w.read("in2")...) {
 		times[fmt.Sprintf("%s/%d/%d", r.Topic, r.Partition, r.Offset)] = r.Timestamp.UnixMilli()
 	}
-	marks, left := map[int32]int64{}, map[int32]map[string]bool{}
-	for _, r := range w.read("log") {
-		if left[r.Partition] == nil {
-			left[r.Partition] = map[string]bool{}
-		}
-		switch {
-		case r.Key[0] == stream.TimerTable && r.Value == nil:
-			delete(left[r.Partition], string(r.Key[1:]))
-		case r.Key[0] == stream.TimerTable:
-			left[r.Partition][string(r.Key[1:])] = true
-		case IsSystem(r.Key) && string(r.Key[1:]) == markerKey:
+	marks, changelog := map[int32]int64{}, w.read("log")
+	for _, r := range changelog {
+		if IsSystem(r.Key) && string(r.Key[1:]) == markerKey {
 			m, err := decode(r.Value, &changelogpb.Marker{}, "marker")
 			if err != nil {
 				return err
@@ -125,11 +119,11 @@ func (w *world) judgeTimers(procs []*process) error {
 			errs = append(errs, fmt.Errorf("the event timer of %s is due %t at watermark %d, and fired %d times", cause, due, marks[at.Partition], fired["0"+cause]))
 		}
 	}
-	return errors.Join(append(errs, w.sameTimers(procs, left))...)
+	return errors.Join(append(errs, w.sameTimers(procs, changelog))...)
 }
 
-// sameTimers compares the timers of the stores that got furthest with those of the changelog.
-func (w *world) sameTimers(procs []*process, left map[int32]map[string]bool) error {
+// sameTimers compares the timers of the stores that got furthest with those of the changelog up to there.
+func (w *world) sameTimers(procs []*process, changelog []*kgo.Record) error {
 	best := map[int32]int64{}
 	var errs []error
 	found := map[int32]map[string]bool{}
@@ -154,9 +148,22 @@ func (w *world) sameTimers(procs []*process, left map[int32]map[string]bool) err
 		}
 		errs = append(errs, s.close())
 	}
+	left := map[int32]map[string]bool{}
+	for _, r := range changelog {
+		if left[r.Partition] == nil {
+			left[r.Partition] = map[string]bool{}
+		}
+		switch {
+		case r.Key[0] != stream.TimerTable || r.Offset >= best[r.Partition]:
+		case r.Value == nil:
+			delete(left[r.Partition], string(r.Key[1:]))
+		default:
+			left[r.Partition][string(r.Key[1:])] = true
+		}
+	}
 	for q, want := range left {
 		if !maps.Equal(want, found[q]) {
-			errs = append(errs, fmt.Errorf("partition %d: the store has %d timers, its changelog %d", q, len(found[q]), len(want)))
+			errs = append(errs, fmt.Errorf("partition %d: the store has %d timers, its changelog %d at offset %d", q, len(found[q]), len(want), best[q]))
 		}
 	}
 	return errors.Join(errs...)
