@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -126,6 +127,8 @@ type world struct {
 	mut  mutation
 	errs []error // what went wrong while it ran
 
+	left    map[string][]*kgo.Record  // topics as the run left them
+	timers  map[int32]map[string]bool // of the stores in h.Stores
 	workers int
 	quiet   bool     // the core under test sets no timers
 	ends    []func() // of runtimes begun
@@ -346,7 +349,7 @@ func (w *world) run() {
 		}
 	}
 	w.collect(procs)
-	w.errs = append(w.errs, w.judgeTimers(procs))
+	w.errs = append(w.errs, w.judgeTimers())
 }
 
 // trouble makes one thing go wrong.
@@ -505,20 +508,24 @@ func stored(procs []*process) map[place]int64 {
 
 // collect reads what the run left behind.
 func (w *world) collect(procs []*process) {
-	for _, r := range append(w.read("in"), w.read("in2")...) {
+	w.left = map[string][]*kgo.Record{}
+	for _, topic := range []string{"in", "in2", "out", "fired", "log", app + ".dlq"} {
+		w.left[topic] = w.read(topic)
+	}
+	for _, r := range slices.Concat(w.left["in"], w.left["in2"]) {
 		n, err := strconv.ParseInt(string(r.Value), 10, 64)
 		if err != nil {
 			n = 0
 		}
 		w.h.Inputs = append(w.h.Inputs, invariant.Input{At: at(r), Key: string(r.Key), Amount: n})
 	}
-	for _, r := range w.read("out") {
+	for _, r := range w.left["out"] {
 		w.h.Outputs = append(w.h.Outputs, invariant.Output{At: at(r), Cause: origin(string(r.Value))})
 	}
-	for _, r := range w.read(app + ".dlq") {
+	for _, r := range w.left[app+".dlq"] {
 		w.h.Letters = append(w.h.Letters, origin(string(r.Key)))
 	}
-	for _, r := range w.read("log") {
+	for _, r := range w.left["log"] {
 		c := invariant.Change{At: at(r)}
 		switch {
 		case r.Key[0] == stream.TimerTable: // judgeTimers looks at them
@@ -547,6 +554,7 @@ func (w *world) stores(procs []*process) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.timers = map[int32]map[string]bool{}
 	w.h.Stores, w.h.Committed = map[int32]invariant.Store{}, map[int32]map[string]int64{}
 	got.Each(func(o kadm.OffsetResponse) {
 		if w.h.Committed[o.Partition] == nil {
@@ -576,7 +584,13 @@ func (w *world) stores(procs []*process) {
 			}); err != nil {
 				w.t.Fatal(err)
 			}
-			w.h.Stores[q] = st
+			w.h.Stores[q], w.timers[q] = st, map[string]bool{}
+			if err := scan(s.db, storeKey(q, stream.TimerTable, nil), func(k, _ []byte) error {
+				w.timers[q][string(k)] = true
+				return nil
+			}); err != nil {
+				w.t.Fatal(err)
+			}
 		}
 		if err := s.close(); err != nil {
 			w.t.Fatal(err)

@@ -139,7 +139,7 @@ func (w *worker) flushTasks() (parts []*pending, barriers []*task, err error) {
 		default:
 			continue
 		}
-		if t.folded == 0 && !t.repair && now.Sub(t.flushed) < w.cfg.Tick && !t.moved() && len(t.rejects) == 0 && !t.timers.ready(WallTime, now.UnixMilli()) {
+		if t.folded == 0 && len(t.rejects) == 0 && !t.moved() && !t.due(now, w.cfg.Tick) {
 			continue
 		}
 		t.flushed = now

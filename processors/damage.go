@@ -76,13 +76,14 @@ func checkManifest(fs vfs.FS, dir string) (err error) {
 }
 
 // setAside moves the database out of the way, for a person to look at. An earlier one goes.
-func setAside(fs vfs.FS, dir string) (to string, err error) {
-	to = path.Join(dir, "db.damaged")
-	if err := fs.RemoveAll(to); err != nil {
-		return to, fmt.Errorf("remove an earlier damaged store: %w", err)
+func (s *store) setAside(fs vfs.FS, dir string, why error) error {
+	s.aside = path.Join(dir, "db.damaged")
+	s.log.Error().AnErr("why", why).Str("moved_to", s.aside).Msg("store_damaged")
+	if err := fs.RemoveAll(s.aside); err != nil {
+		return fmt.Errorf("remove an earlier damaged store: %w", err)
 	}
-	if err := fs.Rename(path.Join(dir, "db"), to); err != nil {
-		return to, fmt.Errorf("set the damaged store aside: %w", err)
+	if err := fs.Rename(path.Join(dir, "db"), s.aside); err != nil {
+		return fmt.Errorf("set the damaged store aside: %w", err)
 	}
-	return to, nil
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,10 +58,10 @@ func (w *worker) unhang(ctx context.Context) error {
 // hanging finds them. One that is open before and after its coordinator said that it was done is not just about to end.
 func (w *worker) hanging(ctx context.Context, adm *kadm.Client) ([]hanging, error) {
 	before, err := w.openTransactions(ctx, adm)
-	if err != nil {
+	if err != nil || len(before) == 0 {
 		return nil, err
 	}
-	ids, err := adm.ListTransactions(ctx, nil, []string{"CompleteCommit", "CompleteAbort", "Empty"})
+	ids, err := adm.ListTransactions(ctx, nil, over())
 	if err != nil {
 		return nil, fmt.Errorf("list transactions: %w", err)
 	}
@@ -70,7 +71,7 @@ func (w *worker) hanging(ctx context.Context, adm *kadm.Client) ([]hanging, erro
 			ours = append(ours, id)
 		}
 	}
-	if len(before) == 0 || len(ours) == 0 {
+	if len(ours) == 0 {
 		return nil, nil
 	}
 	done, err := adm.DescribeTransactions(ctx, ours...)
@@ -84,35 +85,28 @@ func (w *worker) hanging(ctx context.Context, adm *kadm.Client) ([]hanging, erro
 	var list []hanging
 	for _, tx := range done.Sorted() {
 		h := hanging{txnID: tx.TxnID, parts: kadm.TopicsSet{}, commit: tx.State == "CompleteCommit"}
-		for at, is := range after {
-			if was, ok := before[at]; ok && was == is && is.ProducerID == tx.ProducerID {
-				h.parts.Add(is.Topic, is.Partition)
+		for open := range after {
+			if before[open] && open.ProducerID == tx.ProducerID {
+				h.parts.Add(open.Topic, open.Partition)
 				// The coordinator may have gone on since; then nobody knows any more how this one ended.
-				h.commit = h.commit && tx.ProducerEpoch-is.ProducerEpoch <= 1
+				h.commit = h.commit && tx.ProducerEpoch-open.ProducerEpoch <= 1
 			}
 		}
-		if over(tx.State) && len(h.parts) > 0 {
+		if slices.Contains(over(), tx.State) && len(h.parts) > 0 {
 			list = append(list, h)
 		}
 	}
 	return list, nil
 }
 
-func over(state string) bool {
-	return state == "CompleteCommit" || state == "CompleteAbort" || state == "Empty"
-}
-
-type opened struct {
-	place
-	p   int32
-	pid int64
-}
+// over are the states in which a coordinator is done with a transaction.
+func over() []string { return []string{"CompleteCommit", "CompleteAbort", "Empty"} }
 
 // offsetsTopic is where the brokers keep the offsets of groups.
 const offsetsTopic = "__consumer_offsets"
 
 // openTransactions are those that hold back readers of the application's topics, or of a group's offsets.
-func (w *worker) openTransactions(ctx context.Context, adm *kadm.Client) (map[opened]kadm.DescribedProducer, error) {
+func (w *worker) openTransactions(ctx context.Context, adm *kadm.Client) (map[kadm.DescribedProducer]bool, error) {
 	list, err := adm.ListTopics(ctx, append([]string{w.proc.Changelog, w.proc.DLQ, offsetsTopic}, w.proc.Outputs...)...)
 	if err != nil {
 		return nil, fmt.Errorf("read topics: %w", err)
@@ -122,10 +116,10 @@ func (w *worker) openTransactions(ctx context.Context, adm *kadm.Client) (map[op
 	if err != nil {
 		return nil, fmt.Errorf("describe producers: %w", err)
 	}
-	open := map[opened]kadm.DescribedProducer{}
+	open := map[kadm.DescribedProducer]bool{}
 	got.EachProducer(func(d kadm.DescribedProducer) {
 		if d.CurrentTxnStartOffset >= 0 {
-			open[opened{place{d.Topic, d.CurrentTxnStartOffset}, d.Partition, d.ProducerID}] = d
+			open[d] = true
 		}
 	})
 	return open, nil

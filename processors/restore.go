@@ -32,7 +32,6 @@ type restorer struct {
 	token   string // of its barrier
 	barrier int64  // where that is in the changelog
 	tries   int
-	held    bool            // the store's partition is the task's
 	ctx     context.Context // ends when the partition is released
 	enough  func()          // ends the watch over it
 	began   time.Time
@@ -50,12 +49,12 @@ func (w *worker) restore(life context.Context, tasks []*task) {
 	var list []*restorer
 	for _, t := range tasks {
 		r := w.restorer(life, t)
-		if r.held = r.held || w.store.ownNow(t.p); r.held {
+		if t.holds || w.store.ownNow(t.p) {
 			list = append(list, r)
 			continue
 		}
 		w.restores.Go(func() {
-			if r.held = w.store.own(r.p, r.ctx.Done()); r.held {
+			if w.store.own(r.p, r.ctx.Done()) {
 				w.takeOver(life, []*restorer{r})
 			}
 		})
@@ -66,7 +65,7 @@ func (w *worker) restore(life context.Context, tasks []*task) {
 }
 
 func (w *worker) restorer(life context.Context, t *task) *restorer {
-	r := &restorer{w: w, t: t, p: t.p, token: t.token, barrier: t.barrier, tries: t.tries, held: t.holds, began: time.Now()}
+	r := &restorer{w: w, t: t, p: t.p, token: t.token, barrier: t.barrier, tries: t.tries, began: time.Now()}
 	r.waitsFor("another worker to let the partition go")
 	ctx, cancel := context.WithCancel(life)
 	watch, enough := context.WithCancel(ctx)

@@ -105,15 +105,24 @@ func (r *restorer) warm(ctx context.Context, h Warmer, from place, next int64) e
 	return give()
 }
 
+// logReader is a client that reads partitions of a topic from where it is told: committed records and control records.
+func logReader(k Kafka, topic string, at map[int32]kgo.Offset, opts ...kgo.Opt) (*kgo.Client, error) {
+	cl, err := k.Client(append([]kgo.Opt{
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: at}), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
+	}, opts...)...)
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	return cl, nil
+}
+
 // readFrom reads one partition, committed records and control records, until fn returns errBarrier or an error.
 func readFrom(ctx context.Context, k Kafka, from place, p int32, fn func(*kgo.Record) error) error {
-	cl, err := k.Client(
-		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{from.topic: {p: kgo.NewOffset().At(from.offset)}}),
-		kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
-		kgo.FetchMaxPartitionBytes(4<<20), kgo.FetchMaxWait(500*time.Millisecond),
-	)
+	cl, err := logReader(k, from.topic, map[int32]kgo.Offset{p: kgo.NewOffset().At(from.offset)},
+		kgo.FetchMaxPartitionBytes(4<<20), kgo.FetchMaxWait(500*time.Millisecond))
 	if err != nil {
-		return fmt.Errorf("make client: %w", err)
+		return err
 	}
 	defer cl.Close()
 	for {

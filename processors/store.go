@@ -37,7 +37,7 @@ type store struct {
 	reads  sync.WaitGroup          // snapshots that are open
 	unhang sync.Mutex              // one worker at a time looks for hanging transactions
 	damage damage
-	aside  string // where a damaged database was moved to at the start
+	aside  string // where a damaged database was moved to
 	stop   chan struct{}
 	done   chan struct{}
 }
@@ -58,9 +58,7 @@ func openStore(cfg *Config, app string) (*store, error) {
 	}
 	err = s.open(fs, path.Join(dir, "db"))
 	if isDamage(err) {
-		why := err
-		if s.aside, err = setAside(fs, dir); err == nil {
-			s.log.Error().AnErr("why", why).Str("moved_to", s.aside).Msg("store_damaged")
+		if err = s.setAside(fs, dir, err); err == nil {
 			s.damage = damage{found: make(chan struct{})}
 			err = s.open(fs, path.Join(dir, "db"))
 		}
@@ -163,11 +161,10 @@ func (s *store) end(cfg *Config, err error) error {
 	if damaged == nil {
 		return errors.Join(err, s.close())
 	}
-	dir := path.Join(cfg.Dir, s.app)
-	closed := s.close() // it may not be able to write any more
-	to, err := setAside(cfg.FS, dir)
-	s.log.Error().AnErr("why", damaged).AnErr("close", closed).Str("moved_to", to).Msg("store_damaged")
-	if err != nil {
+	if err := s.close(); err != nil { // it may not be able to write any more
+		s.log.Warn().Err(err).Msg("store_close_failed")
+	}
+	if err := s.setAside(cfg.FS, path.Join(cfg.Dir, s.app), damaged); err != nil {
 		return err
 	}
 	return damaged

@@ -58,14 +58,11 @@ func (w *worker) readTails(life context.Context, f *facts, from map[int32]int64,
 		at[p] = kgo.NewOffset().At(offset)
 		list[p].waitsFor("its barrier in the changelog")
 	}
-	cl, err := w.cfg.Kafka.Client(
-		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{w.proc.Changelog: at}), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.FetchMaxBytes(w.cfg.FetchBytes),
-		kgo.FetchMaxPartitionBytes(min(4<<20, w.cfg.FetchBytes)), kgo.FetchMaxWait(250*time.Millisecond),
-	)
+	cl, err := logReader(w.cfg.Kafka, w.proc.Changelog, at, kgo.FetchMaxBytes(w.cfg.FetchBytes),
+		kgo.FetchMaxPartitionBytes(min(4<<20, w.cfg.FetchBytes)), kgo.FetchMaxWait(250*time.Millisecond))
 	if err != nil {
 		for _, r := range list {
-			r.land(nil, fmt.Errorf("make client: %w", err))
+			r.land(nil, err)
 		}
 		return
 	}
@@ -177,18 +174,19 @@ func (a *replay) take(rec *kgo.Record) error {
 	a.count++
 	if !IsSystem(rec.Key) {
 		key := append([]byte{byte(a.r.p >> 8), byte(a.r.p)}, rec.Key...)
+		var err error
 		if rec.Value == nil {
-			err := a.batch.Delete(key, nil)
-			return errors.Join(err, a.spill())
+			err = a.batch.Delete(key, nil)
+		} else {
+			err = a.batch.Set(key, rec.Value, nil)
 		}
-		err := a.batch.Set(key, rec.Value, nil)
 		return errors.Join(err, a.spill())
 	}
 	switch string(rec.Key[1:]) {
 	case markerKey:
-		m, err := decode(rec.Value, &changelogpb.Marker{}, fmt.Sprintf("marker at %s[%d]@%d", rec.Topic, rec.Partition, rec.Offset))
+		m, err := a.marker(rec)
 		if err != nil {
-			return a.r.stop(err)
+			return err
 		}
 		a.meta.Marker, a.meta.ChangelogNext = m, rec.Offset+1
 		if a.batch.Len() > maxReplay {
@@ -211,15 +209,23 @@ func (a *replay) meet(rec *kgo.Record) error {
 	if rec.Offset != a.meta.ChangelogNext-1 || string(rec.Key) != string(systemKey(markerKey)) {
 		return errForeign
 	}
-	m, err := decode(rec.Value, &changelogpb.Marker{}, fmt.Sprintf("marker at %s[%d]@%d", rec.Topic, rec.Partition, rec.Offset))
+	m, err := a.marker(rec)
 	if err != nil {
-		return a.r.stop(err)
+		return err
 	}
 	if identity(m) != identity(a.own) {
 		return errForeign
 	}
 	a.own = nil
 	return nil
+}
+
+func (a *replay) marker(rec *kgo.Record) (*changelogpb.Marker, error) {
+	m, err := decode(rec.Value, &changelogpb.Marker{}, fmt.Sprintf("marker at %s[%d]@%d", rec.Topic, rec.Partition, rec.Offset))
+	if err != nil {
+		return nil, a.r.stop(err)
+	}
+	return m, nil
 }
 
 // maxReplay bounds a batch of the replay. Each partition that is taken over has one.

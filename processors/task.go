@@ -146,13 +146,16 @@ func (t *task) foldAll(b *Batch) (err error) {
 	return nil
 }
 
+// caught is deferred around a call of the handler: its panic is an error of the task.
+func (t *task) caught(what string, err *error) {
+	if v := recover(); v != nil {
+		*err = &taskError{t.p, fmt.Errorf("%s panicked: %v\n%s", what, v, debug.Stack())}
+	}
+}
+
 // flush asks the handler for its changes.
 func (t *task) flush(c Commit) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &taskError{t.p, fmt.Errorf("flush panicked: %v\n%s", v, debug.Stack())}
-		}
-	}()
+	defer t.caught("flush", &err)
 	if err := t.handler.Flush(c, &t.changes); err != nil {
 		return &taskError{t.p, fmt.Errorf("flush: %w", err)}
 	}
@@ -199,11 +202,7 @@ func (t *task) fire(clock stream.Clock, nowMs int64) (err error) {
 	if !ok {
 		return nil
 	}
-	defer func() {
-		if v := recover(); v != nil {
-			err = &taskError{t.p, fmt.Errorf("fire panicked: %v\n%s", v, debug.Stack())}
-		}
-	}()
+	defer t.caught("fire", &err)
 	for n := 0; ; {
 		due, err := t.timers.due(clock, nowMs, fireBatch)
 		if err != nil || len(due) == 0 {
@@ -276,8 +275,13 @@ func (t *task) forget() {
 	}
 }
 
+// due says whether a task that runs wants a commit though it read nothing.
+func (t *task) due(now time.Time, tick time.Duration) bool {
+	return t.repair || now.Sub(t.flushed) >= tick || t.timers.ready(WallTime, now.UnixMilli())
+}
+
 func (t *task) touched() bool {
-	return t.folded > 0 || len(t.rejects) > 0 || len(t.changes.List) > 0 || t.timers != nil && t.timers.changed() || t.moved()
+	return t.folded > 0 || len(t.rejects) > 0 || len(t.changes.List) > 0 || t.timers.changed() || t.moved()
 }
 
 // moved reports whether an input offset is ahead of the committed one, be it by control records alone.

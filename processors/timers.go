@@ -54,22 +54,23 @@ func timerTime(k string) int64 { return int64(binary.BigEndian.Uint64([]byte(k[:
 // Set implements stream.Timers.
 func (t *timers) Set(timer stream.Timer) {
 	c, k := &t.clocks[timer.Clock], string(timerKey(timer.AtMs, timer.Key))
-	if set, known := c.open[k]; !set {
-		if !known {
-			t.bytes += len(k) + 16
-		}
-		c.open[k] = true
+	if !c.open[k] {
+		t.note(c, k, true)
 		c.heap.push(k)
 	}
 }
 
 // Cancel implements stream.Timers.
 func (t *timers) Cancel(timer stream.Timer) {
-	c, k := &t.clocks[timer.Clock], string(timerKey(timer.AtMs, timer.Key))
+	t.note(&t.clocks[timer.Clock], string(timerKey(timer.AtMs, timer.Key)), false)
+}
+
+// note makes what happened to a timer a part of the open transaction.
+func (t *timers) note(c *clock, k string, set bool) {
 	if _, known := c.open[k]; !known {
 		t.bytes += len(k) + 16
 	}
-	c.open[k] = false
+	c.open[k] = set
 }
 
 // ready says whether something may be due.
@@ -114,10 +115,7 @@ func (t *timers) due(of stream.Clock, upTo int64, limit int) ([]stream.Timer, er
 			continue
 		}
 		last = k
-		if _, known := c.open[k]; !known {
-			t.bytes += len(k) + 16
-		}
-		c.open[k] = false
+		t.note(c, k, false)
 		out = append(out, stream.Timer{Clock: of, AtMs: timerTime(k), Key: []byte(k[8:])})
 	}
 	if len(stored) > 0 { // what is left is read again

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/weirhq/weir/internal/stream"
 	"github.com/weirhq/weir/processors/changelogpb"
 )
@@ -72,20 +70,20 @@ func (l *timedLedger) Flush(c Commit, ch *Changes) error {
 }
 
 // judgeTimers holds what fired against what was set: every timer once, not before its time, and nothing that was due is left.
-func (w *world) judgeTimers(procs []*process) error {
+func (w *world) judgeTimers() error {
 	if w.quiet {
 		return nil
 	}
 	var errs []error
 	accepted, times := map[string]bool{}, map[string]int64{}
-	for _, r := range w.read("out") {
+	for _, r := range w.left["out"] {
 		accepted[string(r.Value)] = true
 	}
-	for _, r := range append(w.read("in"), w.read("in2")...) {
+	for _, r := range slices.Concat(w.left["in"], w.left["in2"]) {
 		times[fmt.Sprintf("%s/%d/%d", r.Topic, r.Partition, r.Offset)] = r.Timestamp.UnixMilli()
 	}
-	marks, changelog := map[int32]int64{}, w.read("log")
-	for _, r := range changelog {
+	marks := map[int32]int64{}
+	for _, r := range w.left["log"] {
 		if IsSystem(r.Key) && string(r.Key[1:]) == markerKey {
 			m, err := decode(r.Value, &changelogpb.Marker{}, "marker")
 			if err != nil {
@@ -98,7 +96,7 @@ func (w *world) judgeTimers(procs []*process) error {
 		}
 	}
 	fired := map[string]int{}
-	for _, r := range w.read("fired") {
+	for _, r := range w.left["fired"] {
 		clock, cause, _ := strings.Cut(string(r.Value), " ")
 		if fired[clock+cause]++; fired[clock+cause] > 1 {
 			errs = append(errs, fmt.Errorf("timer %s fired %d times", r.Value, fired[clock+cause]))
@@ -119,42 +117,19 @@ func (w *world) judgeTimers(procs []*process) error {
 			errs = append(errs, fmt.Errorf("the event timer of %s is due %t at watermark %d, and fired %d times", cause, due, marks[at.Partition], fired["0"+cause]))
 		}
 	}
-	return errors.Join(append(errs, w.sameTimers(procs, changelog))...)
+	return errors.Join(append(errs, w.sameTimers())...)
 }
 
-// sameTimers compares the timers of the stores that got furthest with those of the changelog up to there.
-func (w *world) sameTimers(procs []*process, changelog []*kgo.Record) error {
-	best := map[int32]int64{}
+// sameTimers compares the timers of the stores with those of the changelog up to there.
+func (w *world) sameTimers() error {
 	var errs []error
-	found := map[int32]map[string]bool{}
-	for _, p := range procs {
-		cfg := Config{Kafka: w.kafka(), Dir: "/state", FS: p.fs, Log: &w.log}
-		cfg.setDefaults()
-		s, err := openStore(&cfg, app)
-		if err != nil {
-			return err
-		}
-		for q := range int32(parts) {
-			m, err := s.meta(s.db, q)
-			if err != nil || m.ChangelogNext <= best[q] {
-				errs = append(errs, err)
-				continue
-			}
-			best[q], found[q] = m.ChangelogNext, map[string]bool{}
-			errs = append(errs, scan(s.db, storeKey(q, stream.TimerTable, nil), func(k, _ []byte) error {
-				found[q][string(k)] = true
-				return nil
-			}))
-		}
-		errs = append(errs, s.close())
-	}
 	left := map[int32]map[string]bool{}
-	for _, r := range changelog {
+	for _, r := range w.left["log"] {
 		if left[r.Partition] == nil {
 			left[r.Partition] = map[string]bool{}
 		}
 		switch {
-		case r.Key[0] != stream.TimerTable || r.Offset >= best[r.Partition]:
+		case r.Key[0] != stream.TimerTable || r.Offset >= w.h.Stores[r.Partition].ChangelogNext:
 		case r.Value == nil:
 			delete(left[r.Partition], string(r.Key[1:]))
 		default:
@@ -162,8 +137,8 @@ func (w *world) sameTimers(procs []*process, changelog []*kgo.Record) error {
 		}
 	}
 	for q, want := range left {
-		if !maps.Equal(want, found[q]) {
-			errs = append(errs, fmt.Errorf("partition %d: the store has %d timers, its changelog %d at offset %d", q, len(found[q]), len(want), best[q]))
+		if !maps.Equal(want, w.timers[q]) {
+			errs = append(errs, fmt.Errorf("partition %d: the store has %d timers, its changelog %d at offset %d", q, len(w.timers[q]), len(want), w.h.Stores[q].ChangelogNext))
 		}
 	}
 	return errors.Join(errs...)

@@ -357,12 +357,9 @@ func (w *worker) due() bool {
 	if w.count >= w.cfg.CommitRecords || w.count > 0 && (age >= w.wait || w.dirty() >= w.cfg.CommitBytes/w.cfg.Workers) {
 		return true
 	}
-	now := time.Now().UnixMilli()
+	now := time.Now()
 	for _, t := range w.tasks {
-		if t.state == taskRunning && t.timers.ready(WallTime, now) {
-			return true
-		}
-		if t.state == taskBarrier || t.repair || t.state == taskRunning && time.Since(t.flushed) >= w.cfg.Tick {
+		if t.state == taskBarrier || t.state == taskRunning && t.due(now, w.cfg.Tick) {
 			return true
 		}
 	}

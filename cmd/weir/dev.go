@@ -20,7 +20,6 @@ import (
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/loadgen"
 	"github.com/weirhq/weir/internal/obs"
-	"github.com/weirhq/weir/internal/roles"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/embedded"
 )
@@ -96,7 +95,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 		kafkaDir = filepath.Join(d.cfg.DataDir, "kafka")
 	}
 	//nolint:contextcheck // it lives until Close, which comes after everything that uses it has ended
-	d.broker, err = embedded.Start(embedded.Config{DataDir: kafkaDir, Port: d.port, Topics: roles.Spend{DC: d.cfg.DC, Peers: d.cfg.Peers}.Topics(), Log: d.log})
+	d.broker, err = embedded.Start(embedded.Config{DataDir: kafkaDir, Port: d.port, Topics: spendRole(d.cfg).Topics(), Log: d.log})
 	if err != nil {
 		return fail(0, "cannot start the embedded Kafka", err, "choose another --kafka-port, or another --data-dir")
 	}

@@ -47,6 +47,14 @@ func rowOf(l *admin.Letter) letterRow {
 	return r
 }
 
+func rowsOf(letters []admin.Letter) []letterRow {
+	rows := make([]letterRow, len(letters))
+	for i := range letters {
+		rows[i] = rowOf(&letters[i])
+	}
+	return rows
+}
+
 // dlq is what the sub-commands share.
 type dlq struct {
 	a      *app
@@ -76,11 +84,7 @@ func newDLQListCmd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			rows := make([]letterRow, len(letters))
-			for i := range letters {
-				rows[i] = rowOf(&letters[i])
-			}
-			return printRows(a, rows)
+			return printRows(a, rowsOf(letters))
 		},
 	}
 	c.Flags().StringVar(&d.filter.Reason, "reason", "", "only those refused for this reason")
@@ -106,10 +110,11 @@ func newDLQShowCmd(a *app) *cobra.Command {
 			if err != nil {
 				return fail(0, "cannot show the letter", err, "`weir dlq list` shows what there is")
 			}
+			r := rowOf(&l)
 			if a.structured() {
-				return printOne(a, rowOf(&l))
+				return printOne(a, r)
 			}
-			r := rowOf(&l) // a person sees the stack and the bytes too
+			// A person sees the stack and the bytes, too.
 			return printOne(a, struct {
 				Origin  string            `json:"origin"`
 				Reason  string            `json:"reason"`
@@ -171,11 +176,7 @@ func (d *dlq) resolve(ctx context.Context, how string, origins []string) error {
 	}
 	if !d.yes {
 		d.a.say("%d records would be %s; --yes does it", len(letters), map[string]string{"replay": "replayed", "drop": "dropped"}[how])
-		rows := make([]letterRow, len(letters))
-		for i := range letters {
-			rows[i] = rowOf(&letters[i])
-		}
-		return printRows(d.a, rows)
+		return printRows(d.a, rowsOf(letters))
 	}
 	order := admin.Order{Topic: events.SpendDLQTopic, By: who(), Why: d.why}
 	do := admin.Replay

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weirhq/weir/internal/roles"
 	"github.com/weirhq/weir/processors/admin"
 )
 
@@ -23,7 +22,7 @@ func newDoctorCmd(a *app) *cobra.Command {
 				return err
 			}
 			topics, defaults := wantedTopics(cfg)
-			proc, err := roles.Spend{DC: cfg.DC, Peers: cfg.Peers}.Processor()
+			proc, err := spendRole(cfg).Processor()
 			if err != nil {
 				return err
 			}

@@ -3,7 +3,6 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/weirhq/weir/internal/roles"
 	"github.com/weirhq/weir/processors/admin"
 )
 
@@ -17,7 +16,7 @@ func newLagCmd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			proc, err := roles.Spend{DC: cfg.DC, Peers: cfg.Peers}.Processor()
+			proc, err := spendRole(cfg).Processor()
 			if err != nil {
 				return err
 			}

@@ -28,9 +28,8 @@ type node struct {
 func newNode(c *config.Config, k processors.Kafka, log zerolog.Logger) (*node, error) {
 	reg, budget := obs.NewRegistry(buildVersion().Version), int64(c.Memory)
 	debug.SetGCPercent(gcPercent)
-	role := roles.Spend{
-		DC: c.DC, Peers: c.Peers, DuplicateWindow: c.Spend.DuplicateWindow, MaxIDs: c.Spend.MaxIDs, Memory: budget, Metrics: roles.NewSpendMetrics(reg),
-	}
+	role := spendRole(c)
+	role.DuplicateWindow, role.MaxIDs, role.Memory, role.Metrics = c.Spend.DuplicateWindow, c.Spend.MaxIDs, budget, roles.NewSpendMetrics(reg)
 	proc, err := role.Processor()
 	if err != nil {
 		return nil, fail(exitConfig, "cannot set up the spend counter", err, "correct dc and peers")

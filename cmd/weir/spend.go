@@ -27,16 +27,8 @@ func newSpendShowCmd(a *app) *cobra.Command {
 		Example: "  weir spend show --campaign 1458 --day 2013-06-06 --wait -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			res, err := client.GetSpend(cmd.Context(), req)
-			if err != nil {
-				return err
-			}
-			return a.show(func() ([]byte, error) { return render.SpendJSON(res) }, func() string { return render.SpendTable(res) })
+			ask := func(c *api.Client) (*weirpb.GetSpendResponse, error) { return c.GetSpend(cmd.Context(), req) }
+			return answer(a, ask, render.SpendJSON, render.SpendTable)
 		},
 	}
 	c.Flags().StringVar(&req.Campaign, "campaign", "", "campaign id")
@@ -54,16 +46,8 @@ func newSpendHealthCmd(a *app) *cobra.Command {
 		Short: "Shows the newest SpendHistogram of each shard that the server counts",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			res, err := client.ListHealth(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return a.show(func() ([]byte, error) { return render.HealthJSON(res) }, func() string { return render.HealthTable(res) })
+			ask := func(c *api.Client) (*weirpb.ListHealthResponse, error) { return c.ListHealth(cmd.Context()) }
+			return answer(a, ask, render.HealthJSON, render.HealthTable)
 		},
 	}
 }
@@ -77,14 +61,23 @@ func (a *app) client() (*api.Client, error) {
 	return api.NewClient(url), nil
 }
 
-// show prints what package render made, in the format of -o.
-func (a *app) show(doc func() ([]byte, error), table func() string) error {
+// answer asks the server and prints what package render makes of it, in the format of -o.
+func answer[R any](a *app, ask func(*api.Client) (R, error), doc func(R) ([]byte, error), table func(R) string) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	res, err := ask(client)
+	if err != nil {
+		return err
+	}
 	return a.print(func(w io.Writer) error {
 		if !a.structured() {
-			_, err := fmt.Fprintln(w, strings.TrimRight(table(), "\n"))
+			_, err := fmt.Fprintln(w, strings.TrimRight(table(res), "\n"))
 			return err
 		}
-		b, err := doc()
+		b, err := doc(res)
 		if err != nil {
 			return err
 		}

@@ -12,9 +12,12 @@ import (
 	"github.com/weirhq/weir/processors/admin"
 )
 
+// spendRole is the spend counter of this configuration, as far as brokers know it.
+func spendRole(c *config.Config) roles.Spend { return roles.Spend{DC: c.DC, Peers: c.Peers} }
+
 // wantedTopics are the topics that this configuration needs.
 func wantedTopics(c *config.Config) ([]events.Topic, admin.Defaults) {
-	return roles.Spend{DC: c.DC, Peers: c.Peers}.Topics(),
+	return spendRole(c).Topics(),
 		admin.Defaults{ReplicationFactor: int16(c.Topics.ReplicationFactor), MinInsync: int16(c.Topics.MinInSync)}
 }
 
