@@ -27,6 +27,11 @@ type Config struct {
 	// Instance is the stable name of this process among those of the application, part of its transactional ids and of
 	// its static group membership: a restart under the same name takes over at once. Defaults to the host's name.
 	Instance string
+	// Endpoint is where other processes reach this one's API, host:port: Members tells. Defaults to nowhere.
+	Endpoint string
+	// Standbys is how many other processes keep the state of each partition warm: a partition whose process dies goes on at one
+	// that has it. The group's leader decides by its own setting. Defaults to 0.
+	Standbys int
 	// Workers is the number of transactional sessions. While one waits in its commit another folds. Defaults to the
 	// greater of 2 and half the processors.
 	Workers int

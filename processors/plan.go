@@ -3,6 +3,8 @@ package processors
 import (
 	"slices"
 	"sync"
+
+	"github.com/weirhq/weir/processors/changelogpb"
 )
 
 // plan is the whole assignment of a worker as of the last synchronisation of the group.
@@ -21,4 +23,20 @@ func (p *plan) get() []int32 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.partitions)
+}
+
+// says is what the worker tells the group: who it is, and up to where its process's store has each partition.
+func (w *worker) says() *changelogpb.Member {
+	m := &changelogpb.Member{Instance: w.cfg.Instance, Endpoint: w.cfg.Endpoint, Next: map[int32]int64{}}
+	for p := range w.total {
+		if meta, err := w.store.meta(w.store.db, p); err == nil && meta.Marker != nil && !tooOld(meta) {
+			m.Next[p] = meta.ChangelogNext
+		}
+	}
+	return m
+}
+
+// given is told what the group gave.
+func (w *worker) given(partitions []int32, _ *changelogpb.Duty) {
+	w.plan.set(partitions)
 }

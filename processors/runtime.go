@@ -103,7 +103,7 @@ func (r *Runtime) live(ctx context.Context, parts int32) (err error) {
 	})
 	for i := range r.cfg.Workers {
 		w := newWorker(i, &r.cfg, &r.proc, s)
-		w.view = r.viewers[i]
+		w.view, w.total = r.viewers[i], parts
 		group.Go(func() error { return w.run(ctx) })
 	}
 	return group.Wait()

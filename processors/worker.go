@@ -23,6 +23,7 @@ type worker struct {
 	proc  *Processor
 	store *store
 	txnID string
+	total int32 // partitions of the processor
 	log   zerolog.Logger
 
 	plain *kgo.Client // to ask: settle, offsets, topics
@@ -126,7 +127,7 @@ func (w *worker) connect(ctx context.Context) (err error) {
 		kgo.TransactionalID(w.txnID), kgo.TransactionTimeout(w.cfg.TransactionTimeout),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
-		kgo.Balancers(copartition{kgo.CooperativeStickyBalancer(), w.proc.Inputs, w.plan.set}), kgo.BlockRebalanceOnPoll(),
+		kgo.Balancers(seating{w.proc.Inputs, w.cfg.Standbys, w.says, w.given}), kgo.BlockRebalanceOnPoll(),
 		kgo.SessionTimeout(w.cfg.SessionTimeout), kgo.HeartbeatInterval(w.cfg.SessionTimeout / 6), kgo.RebalanceTimeout(30 * time.Second),
 		// A partition that is resumed waits for the fetch under way: its longest wait bounds a takeover.
 		kgo.FetchMaxWait(250 * time.Millisecond), kgo.FetchMaxBytes(w.cfg.FetchBytes), kgo.FetchMaxPartitionBytes(max(1<<20, w.cfg.FetchBytes/8)), kgo.MaxDecompressBatchBytes(64 << 20),

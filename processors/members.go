@@ -1,0 +1,66 @@
+package processors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/weirhq/weir/processors/changelogpb"
+)
+
+// Member is one session of an application's group, as the group has it since its last rebalance.
+type Member struct {
+	ID         string
+	Instance   string  // of the process
+	Endpoint   string  // where the process's API is, host:port; empty if it has none
+	Partitions []int32 // that it folds, in order
+	Standbys   []int32 // that its process keeps warm, in order; the first member of a process has them
+}
+
+// Members asks the brokers who shares the partitions of app; none if nobody runs.
+func Members(ctx context.Context, k Kafka, app string) ([]Member, error) {
+	cl, err := k.Client()
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	defer cl.Close()
+	groups, err := kadm.NewClient(cl).DescribeGroups(ctx, app)
+	if err == nil {
+		err = groups[app].Err
+	}
+	if errors.Is(err, kerr.GroupIDNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("describe group %s: %w", app, err)
+	}
+	var out []Member
+	for _, g := range groups[app].Members {
+		m := Member{ID: g.MemberID}
+		if join, ok := g.Join.AsConsumer(); ok {
+			says, err := decode(join.UserData, &changelogpb.Member{}, "what member "+g.MemberID+" says")
+			if err != nil {
+				return nil, err
+			}
+			m.Instance, m.Endpoint = says.Instance, says.Endpoint
+		}
+		if has, ok := g.Assigned.AsConsumer(); ok {
+			d, err := decode(has.UserData, &changelogpb.Duty{}, "the duty of member "+g.MemberID)
+			if err != nil {
+				return nil, err
+			}
+			m.Standbys = d.Standbys
+			for _, t := range has.Topics {
+				m.Partitions = append(m.Partitions, t.Partitions...)
+			}
+			slices.Sort(m.Partitions)
+			m.Partitions = slices.Compact(m.Partitions)
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
