@@ -17,9 +17,12 @@ import (
 var errDamaged = errors.New("the store is damaged")
 
 func isDamage(err error) bool {
-	// The comparer and the merger have never been others than Pebble's own: another name in the options' file is a flipped bit.
-	return errors.Is(err, errDamaged) || pebble.IsCorruptionError(err) ||
-		err != nil && strings.Contains(err.Error(), "name from file") && strings.Contains(err.Error(), "name from options")
+	if err == nil || errors.Is(err, errDamaged) || pebble.IsCorruptionError(err) {
+		return err != nil
+	}
+	// The comparer, the merger and the place of the log have never been others: another name in the options' file is a flipped bit.
+	text := err.Error()
+	return strings.Contains(text, "name from file") && strings.Contains(text, "name from options") || strings.Contains(text, "WALDir changed")
 }
 
 // maxDamages is how many damaged stores a process sets aside before it says that the disk is to blame.

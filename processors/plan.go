@@ -37,6 +37,7 @@ func (w *worker) says() *changelogpb.Member {
 }
 
 // given is told what the group gave.
-func (w *worker) given(partitions []int32, _ *changelogpb.Duty) {
+func (w *worker) given(partitions []int32, d *changelogpb.Duty) {
 	w.plan.set(partitions)
+	w.standby.given(w.id, partitions, d)
 }

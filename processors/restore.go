@@ -42,7 +42,9 @@ type restorer struct {
 
 func (r *restorer) waitsFor(what string) { r.waits.Store(&what) }
 
-func (r *restorer) stop(why error) error { return &StoppedError{Partition: r.p, Why: why} }
+func (r *restorer) stop(why error) error { return stopped(r.p, why) }
+
+func stopped(p int32, why error) error { return &StoppedError{Partition: p, Why: why} }
 
 // restore starts the takeover of tasks whose barrier is committed.
 func (w *worker) restore(life context.Context, tasks []*task) {
@@ -79,7 +81,7 @@ func (w *worker) restorer(life context.Context, t *task) *restorer {
 func (r *restorer) land(res *restored, err error) {
 	r.enough()
 	if r.replay != nil {
-		err = errors.Join(err, r.replay.batch.Close())
+		err = errors.Join(err, r.replay.close())
 	}
 	took := time.Since(r.began)
 	r.w.restores.Go(func() {

@@ -54,6 +54,7 @@ func New(cfg Config, proc Processor) (*Runtime, error) {
 	for i := range cfg.Workers {
 		r.viewers = append(r.viewers, &viewer{app: proc.App, worker: strconv.Itoa(i), metrics: cfg.Metrics})
 	}
+	r.viewers = append(r.viewers, &viewer{app: proc.App, worker: standbyState, metrics: cfg.Metrics})
 	return r, nil
 }
 
@@ -101,9 +102,14 @@ func (r *Runtime) live(ctx context.Context, parts int32) (err error) {
 			return nil
 		}
 	})
+	follower := newStandby(&r.cfg, &r.proc, s, r.viewers[r.cfg.Workers])
+	group.Go(func() error { return follower.run(ctx) })
 	for i := range r.cfg.Workers {
 		w := newWorker(i, &r.cfg, &r.proc, s)
-		w.view, w.total = r.viewers[i], parts
+		w.view, w.total, w.standby = r.viewers[i], parts, follower
+		if i == 0 {
+			follower.rebalance = func() { w.news.post(func() { w.sess.Client().ForceRebalance() }) }
+		}
 		group.Go(func() error { return w.run(ctx) })
 	}
 	return group.Wait()
@@ -225,7 +231,7 @@ func (r *Runtime) Partitions() int32 {
 	return r.parts
 }
 
-// Status lists the tasks that this process owns, in order.
+// Status lists the tasks that this process owns or keeps warm, in order.
 func (r *Runtime) Status() []Status {
 	var all []Status
 	for _, v := range r.viewers {

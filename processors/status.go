@@ -9,13 +9,13 @@ import (
 type Status struct {
 	App           string
 	Partition     int32
-	State         string // barrier, restoring, running, stopped
+	State         string // barrier, restoring, running, stopped; or standby: another process folds it
 	Reason        string // why it stopped
 	OwnerEpoch    uint64
 	Sequence      uint64
 	Next          map[string]int64 // next input offsets as committed
 	ChangelogNext int64
-	Lag           int64 // records behind the end of the inputs, at the last poll
+	Lag           int64 // records behind the end of the inputs, at the last poll; a standby's: behind the end of the changelog
 }
 
 // viewer is the picture that a worker's loop publishes after each commit and each change of its tasks.

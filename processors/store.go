@@ -34,6 +34,7 @@ type store struct {
 	mu     sync.Mutex
 	owners map[int32]chan struct{} // closed when the holder lets go
 	slots  chan struct{}           // takeovers that may read at a time
+	freed  func()                  // is called when a holder has let go
 	reads  sync.WaitGroup          // snapshots that are open
 	unhang sync.Mutex              // one worker at a time looks for hanging transactions
 	damage damage
@@ -53,7 +54,7 @@ func openStore(cfg *Config, app string) (*store, error) {
 	}
 	s := &store{
 		app: app, lock: lock, log: *cfg.Log, cache: pebble.NewCache(cfg.CacheBytes),
-		owners: map[int32]chan struct{}{}, slots: make(chan struct{}, 8), stop: make(chan struct{}), done: make(chan struct{}),
+		owners: map[int32]chan struct{}{}, freed: func() {}, slots: make(chan struct{}, 8), stop: make(chan struct{}), done: make(chan struct{}),
 		damage: damage{found: make(chan struct{})},
 	}
 	err = s.open(fs, path.Join(dir, "db"))
@@ -210,11 +211,12 @@ func (s *store) own(p int32, giveUp <-chan struct{}) bool {
 
 func (s *store) disown(p int32) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if ch, ok := s.owners[p]; ok {
 		close(ch)
 		delete(s.owners, p)
 	}
+	s.mu.Unlock()
+	s.freed()
 }
 
 func storeKey(p int32, table byte, key []byte) []byte {

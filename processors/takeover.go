@@ -64,8 +64,24 @@ type facts struct {
 
 // ask gathers the facts. What the brokers cannot say of one partition is no concern of the others.
 func (w *worker) ask(ctx context.Context) (*facts, error) {
-	adm, f := kadm.NewClient(w.plain), &facts{proc: w.proc, ids: map[string][]byte{}}
-	list, err := adm.ListTopics(ctx, append([]string{w.proc.Changelog}, w.proc.Inputs...)...)
+	adm := kadm.NewClient(w.plain)
+	f, err := askTopics(ctx, adm, w.proc)
+	if err != nil {
+		return nil, err
+	}
+	if f.offsets, err = adm.FetchOffsets(kadm.RequireStable(ctx), w.proc.App); err != nil {
+		return nil, fmt.Errorf("fetch committed offsets of %s: %w", w.proc.App, err)
+	}
+	if f.inputs, err = adm.ListStartOffsets(ctx, w.proc.Inputs...); all(err) {
+		return nil, fmt.Errorf("read start of the inputs: %w", err)
+	}
+	return f, nil
+}
+
+// askTopics asks what a replay of the changelog has to know.
+func askTopics(ctx context.Context, adm *kadm.Client, proc *Processor) (*facts, error) {
+	f := &facts{proc: proc, ids: map[string][]byte{}}
+	list, err := adm.ListTopics(ctx, append([]string{proc.Changelog}, proc.Inputs...)...)
 	if err == nil {
 		err = list.Error()
 	}
@@ -75,14 +91,8 @@ func (w *worker) ask(ctx context.Context) (*facts, error) {
 	for name, t := range list {
 		f.ids[name] = bytes.Clone(t.ID[:])
 	}
-	if f.offsets, err = adm.FetchOffsets(kadm.RequireStable(ctx), w.proc.App); err != nil {
-		return nil, fmt.Errorf("fetch committed offsets of %s: %w", w.proc.App, err)
-	}
-	if f.logs, err = adm.ListStartOffsets(ctx, w.proc.Changelog); all(err) {
-		return nil, fmt.Errorf("read start of %s: %w", w.proc.Changelog, err)
-	}
-	if f.inputs, err = adm.ListStartOffsets(ctx, w.proc.Inputs...); all(err) {
-		return nil, fmt.Errorf("read start of the inputs: %w", err)
+	if f.logs, err = adm.ListStartOffsets(ctx, proc.Changelog); all(err) {
+		return nil, fmt.Errorf("read start of %s: %w", proc.Changelog, err)
 	}
 	return f, nil
 }
@@ -128,14 +138,14 @@ func startOf(list kadm.ListedOffsets, topic string, p int32) (int64, error) {
 }
 
 // sameTopics compares the ids of the topics with those that the store remembers.
-func (r *restorer) sameTopics(f *facts, meta *changelogpb.TaskMeta) error {
-	was := map[string][]byte{r.w.proc.Changelog: meta.ChangelogTopicId}
+func (f *facts) sameTopics(p int32, meta *changelogpb.TaskMeta) error {
+	was := map[string][]byte{f.proc.Changelog: meta.ChangelogTopicId}
 	for _, in := range meta.GetMarker().GetInputs() {
 		was[in.Topic] = in.TopicId
 	}
 	for name, id := range was {
 		if now := f.ids[name]; len(id) > 0 && now != nil && !bytes.Equal(id, now) {
-			return r.stop(fmt.Errorf("topic %s was deleted and created again (id %x, was %x): its offsets mean something else now. Nothing was changed; to begin anew, stop the application, delete its group and changelog, and remove the state directory", name, now, id))
+			return stopped(p, fmt.Errorf("topic %s was deleted and created again (id %x, was %x): its offsets mean something else now. Nothing was changed; to begin anew, stop the application, delete its group and changelog, and remove the state directory", name, now, id))
 		}
 	}
 	return nil

@@ -18,13 +18,14 @@ var errRebuild = errors.New("session is rebuilt")
 
 // worker is one transactional session after another, and the tasks it owns.
 type worker struct {
-	id    int
-	cfg   *Config
-	proc  *Processor
-	store *store
-	txnID string
-	total int32 // partitions of the processor
-	log   zerolog.Logger
+	id      int
+	cfg     *Config
+	proc    *Processor
+	store   *store
+	standby *standby
+	txnID   string
+	total   int32 // partitions of the processor
+	log     zerolog.Logger
 
 	plain *kgo.Client // to ask: settle, offsets, topics
 	sess  *kgo.GroupTransactSession

@@ -93,7 +93,7 @@ func (v *View) readable(account string) ([]int32, error) {
 	for _, p := range want {
 		s, mine := status[p]
 		switch {
-		case !mine:
+		case !mine || s.State == "standby":
 			gaps.Gaps = append(gaps.Gaps, api.PartitionGap{Partition: p, State: "elsewhere"})
 		case s.OwnerEpoch == 0 || s.State == "restoring":
 			gaps.Gaps = append(gaps.Gaps, api.PartitionGap{Partition: p, State: "restoring", Reason: s.Reason})
@@ -192,6 +192,9 @@ func (v *View) Health(ctx context.Context, fn func(*eventspb.SpendHistogram) err
 	}
 	defer func() { _ = snap.Close() }()
 	for _, s := range v.Runtime.Status() {
+		if s.State == "standby" {
+			continue
+		}
 		value, err := snap.Get(s.Partition, spendcounter.TableHealth, spendcounter.HealthKey(v.DC, s.Partition))
 		if err != nil {
 			return err
@@ -236,7 +239,7 @@ func (v *View) Ready(context.Context) (ok bool, reasons []string) {
 		return false, []string{"no partition assigned yet"}
 	}
 	for _, s := range status {
-		if s.State != "running" {
+		if s.State != "running" && s.State != "standby" {
 			reasons = append(reasons, fmt.Sprintf("%s partition %d is %s %s", s.App, s.Partition, s.State, s.Reason))
 		}
 	}

@@ -1,0 +1,283 @@
+package processors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/processors/changelogpb"
+)
+
+// standby keeps partitions warm that other processes fold: it replays their changelogs into this process's store. The group
+// says which, see seating. A worker of this process that is given one of them gets it at once.
+//
+//	seating ─▶ given: duties, by worker ─▶ wanted ─▶ hold: store.ownNow, openReplay ─▶ read ─▶ replay
+//	                                                  ▲ wakes: a new plan, a partition that a worker let go
+type standby struct {
+	cfg   *Config
+	proc  *Processor
+	store *store
+	log   zerolog.Logger
+	view  *viewer
+	// rebalance asks the group for a new plan.
+	rebalance func()
+
+	news news // only wakes
+
+	mu     sync.Mutex
+	duties map[int]duty // by worker
+
+	held    map[int32]*replay
+	ends    map[int32]int64     // of the changelogs, as of the last fetch
+	resting map[int32]time.Time // partitions that failed, until when
+	rebuild map[int32]bool      // the store is not of this log
+	asked   time.Time           // when rebalance was called last
+}
+
+// duty is what the group gave one worker.
+type duty struct{ active, standbys, warming []int32 }
+
+func newStandby(cfg *Config, proc *Processor, s *store, view *viewer) *standby {
+	f := &standby{
+		cfg: cfg, proc: proc, store: s, view: view, log: cfg.Log.With().Str("app", proc.App).Logger(),
+		duties: map[int]duty{}, held: map[int32]*replay{}, ends: map[int32]int64{}, resting: map[int32]time.Time{}, rebuild: map[int32]bool{},
+	}
+	s.freed = f.wake
+	return f
+}
+
+func (f *standby) wake() { f.news.post(func() {}) }
+
+// given is told what the group gave a worker.
+func (f *standby) given(worker int, active []int32, d *changelogpb.Duty) {
+	f.mu.Lock()
+	f.duties[worker] = duty{active, d.GetStandbys(), d.GetWarming()}
+	f.mu.Unlock()
+	f.wake()
+}
+
+// wanted is what is to be kept warm, and which of it is to become active here.
+func (f *standby) wanted() (all, warming map[int32]bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all, warming = map[int32]bool{}, map[int32]bool{}
+	for _, d := range f.duties {
+		for _, p := range d.standbys {
+			all[p] = true
+		}
+		for _, p := range d.warming {
+			warming[p] = true
+		}
+	}
+	for _, d := range f.duties {
+		for _, p := range d.active {
+			delete(all, p)
+		}
+	}
+	return all, warming
+}
+
+// run follows until ctx ends. What fails is tried again: a standby that is behind costs a longer takeover, nothing else.
+func (f *standby) run(ctx context.Context) error {
+	defer func() { f.release(func(int32) bool { return true }) }()
+	for ctx.Err() == nil {
+		if err := f.follow(ctx); isDamage(err) {
+			return err
+		} else if err != nil && ctx.Err() == nil {
+			f.log.Warn().Err(err).Msg("standby_failed")
+			pause(ctx, time.Second)
+		}
+	}
+	return nil
+}
+
+// follow reads with one client until the set of partitions changes.
+func (f *standby) follow(ctx context.Context) error {
+	if err := f.hold(ctx); err != nil {
+		return err
+	}
+	at := map[int32]kgo.Offset{}
+	for p, r := range f.held {
+		at[p] = kgo.NewOffset().At(r.at)
+	}
+	var cl *kgo.Client
+	if len(at) > 0 {
+		var err error
+		cl, err = logReader(f.cfg.Kafka, f.proc.Changelog, at, kgo.FetchMaxBytes(f.cfg.FetchBytes), kgo.FetchMaxPartitionBytes(min(4<<20, f.cfg.FetchBytes)))
+		if err != nil {
+			return err
+		}
+		defer cl.Close()
+	}
+	for {
+		pctx, cancel := context.WithTimeout(ctx, time.Second)
+		f.news.interrupt(cancel)
+		var fetches kgo.Fetches
+		if cl != nil {
+			fetches = cl.PollRecords(pctx, 10_000)
+		} else {
+			<-pctx.Done()
+		}
+		f.news.interrupt(nil)
+		cancel()
+		if ctx.Err() != nil {
+			return nil
+		}
+		f.take(fetches)
+		f.publish()
+		f.promote()
+		if len(f.news.take()) > 0 || len(f.held) != len(at) || f.rested() {
+			return nil
+		}
+	}
+}
+
+// hold makes what is held what is wanted, as far as workers have let go of it.
+func (f *standby) hold(ctx context.Context) error {
+	wanted, _ := f.wanted()
+	f.release(func(p int32) bool { return !wanted[p] })
+	var fresh []int32
+	for p := range wanted {
+		if f.held[p] == nil && time.Now().After(f.resting[p]) && f.store.ownNow(p) {
+			fresh = append(fresh, p)
+		}
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	facts, err := f.ask(ctx)
+	for _, p := range fresh {
+		var r *replay
+		if err == nil {
+			if r, err = openReplay(f.store, facts, p, f.rebuild[p]); err == nil {
+				f.held[p] = r
+				delete(f.rebuild, p)
+				f.log.Info().Int32("partition", p).Int64("from", r.at).Msg("standby_begun")
+				continue
+			}
+		}
+		f.store.disown(p)
+		f.rest(p, err)
+	}
+	return nil
+}
+
+func (f *standby) ask(ctx context.Context) (*facts, error) {
+	cl, err := f.cfg.Kafka.Client()
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	defer cl.Close()
+	return askTopics(ctx, kadm.NewClient(cl), f.proc)
+}
+
+// take replays what was fetched. Whole transactions go to the store at once, the beginning of one waits for its end.
+func (f *standby) take(fetches kgo.Fetches) {
+	fetches.EachError(func(_ string, p int32, err error) {
+		if f.held[p] != nil && stopsPartition(err) {
+			f.rebuild[p] = true // its place in the log is gone
+			f.fail(p, err)
+		}
+	})
+	fetches.EachPartition(func(fp kgo.FetchTopicPartition) {
+		r := f.held[fp.Partition]
+		if r == nil {
+			return
+		}
+		f.ends[fp.Partition] = max(fp.HighWatermark, fp.LastStableOffset)
+		before := r.count
+		err := r.takeAll(fp.Records)
+		f.cfg.Metrics.Replayed.WithLabelValues(f.proc.App).Add(float64(r.count - before))
+		if err == nil && !r.open && r.meta.Marker != nil && r.count > before {
+			err = r.flush()
+		}
+		if errors.Is(err, errForeign) {
+			f.rebuild[fp.Partition] = true
+		}
+		if err != nil {
+			f.fail(fp.Partition, err)
+		}
+	})
+}
+
+func (f *standby) fail(p int32, err error) {
+	f.release(func(q int32) bool { return q == p })
+	f.rest(p, err)
+}
+
+// rest leaves a partition alone for a while.
+func (f *standby) rest(p int32, err error) {
+	if f.resting[p] = time.Now().Add(2 * time.Second); f.rebuild[p] {
+		f.resting[p] = time.Time{}
+	}
+	f.log.Warn().Int32("partition", p).Err(err).Bool("rebuild", f.rebuild[p]).Msg("standby_interrupted")
+}
+
+// rested says whether a partition has rested long enough.
+func (f *standby) rested() bool {
+	for p, until := range f.resting {
+		if f.held[p] == nil && time.Now().After(until) {
+			delete(f.resting, p)
+			return true
+		}
+	}
+	return false
+}
+
+// release lets go of the partitions that are meant.
+func (f *standby) release(meant func(int32) bool) {
+	for _, p := range slices.Collect(maps.Keys(f.held)) {
+		if !meant(p) {
+			continue
+		}
+		if err := f.held[p].close(); err != nil {
+			f.log.Warn().Int32("partition", p).Err(err).Msg("standby_close_failed")
+		}
+		delete(f.held, p)
+		delete(f.ends, p)
+		f.store.disown(p)
+		f.log.Info().Int32("partition", p).Msg("standby_released")
+	}
+	f.publish()
+}
+
+// promote asks for a rebalance once a partition is warm that is to become active here. The leader may see it otherwise, so it
+// asks again after a while.
+func (f *standby) promote() {
+	_, warming := f.wanted()
+	for p := range warming {
+		r := f.held[p]
+		if r == nil || r.own != nil || r.meta.Marker == nil || f.ends[p]-r.meta.ChangelogNext > catchUp/2 || time.Since(f.asked) < 5*time.Second {
+			continue
+		}
+		f.asked = time.Now()
+		f.log.Info().Int32("partition", p).Msg("standby_warm")
+		f.rebalance()
+		return
+	}
+}
+
+// publish shows what is held.
+func (f *standby) publish() {
+	list := make([]Status, 0, len(f.held))
+	for _, p := range slices.Sorted(maps.Keys(f.held)) {
+		r := f.held[p]
+		s := Status{App: f.proc.App, Partition: p, State: standbyState, ChangelogNext: r.meta.ChangelogNext, Lag: max(0, f.ends[p]-r.at)}
+		s.OwnerEpoch, s.Sequence, s.Next = r.meta.GetMarker().GetOwnerEpoch(), r.meta.GetMarker().GetSequence(), positions(r.meta.GetMarker().GetInputs())
+		list = append(list, s)
+	}
+	f.view.mu.Lock()
+	f.view.list = list
+	f.view.mu.Unlock()
+	f.cfg.Metrics.Partition.WithLabelValues(f.proc.App, f.view.worker, standbyState).Set(float64(len(list)))
+}
+
+const standbyState = "standby"
