@@ -23,7 +23,13 @@ const slow = 2 * time.Second
 // it and a partition is not: a broker that restarts without other replicas leaves out markers (KAFKA-20734). Until the same
 // producer writes to the partition again, nobody reads past it, and a group's offsets stay unstable.
 func (r *restorer) watch(ctx context.Context) {
+	if pause(ctx, slow/8); ctx.Err() != nil {
+		return
+	}
 	for {
+		if err := r.w.adoptOrphans(ctx); err != nil && ctx.Err() == nil {
+			r.w.log.Warn().Err(err).Msg("look_for_orphaned_transactions_failed")
+		}
 		if pause(ctx, slow); ctx.Err() != nil {
 			return
 		}

@@ -129,7 +129,7 @@ func (w *worker) connect(ctx context.Context) (err error) {
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.Balancers(seating{w.proc.Inputs, w.cfg.Standbys, w.says, w.given}), kgo.BlockRebalanceOnPoll(),
-		kgo.SessionTimeout(w.cfg.SessionTimeout), kgo.HeartbeatInterval(w.cfg.SessionTimeout / 6), kgo.RebalanceTimeout(30 * time.Second),
+		kgo.SessionTimeout(w.cfg.SessionTimeout), kgo.HeartbeatInterval(w.cfg.SessionTimeout / 12), kgo.RebalanceTimeout(30 * time.Second),
 		// A partition that is resumed waits for the fetch under way: its longest wait bounds a takeover.
 		kgo.FetchMaxWait(250 * time.Millisecond), kgo.FetchMaxBytes(w.cfg.FetchBytes), kgo.FetchMaxPartitionBytes(max(1<<20, w.cfg.FetchBytes/8)), kgo.MaxDecompressBatchBytes(64 << 20),
 		kgo.MaxBufferedRecords(1 << 21), kgo.MaxBufferedBytes(512 << 20), kgo.ProducerLinger(0), kgo.ProducerBatchMaxBytesFn(w.batchMax),

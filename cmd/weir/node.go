@@ -38,7 +38,7 @@ func newNode(c *config.Config, k processors.Kafka, log zerolog.Logger) (*node, e
 		Kafka: k, Dir: c.DataDir, Instance: c.Instance, Log: &log, Metrics: processors.NewMetrics(reg),
 		Workers: c.Processor.Workers, CommitInterval: c.Processor.CommitInterval, CommitMax: c.Processor.CommitIntervalMax,
 		CommitRecords: c.Processor.CommitRecords, CommitBytes: int(c.Processor.CommitBytes), PollRecords: c.Processor.PollRecords, PoisonLimit: c.Processor.PoisonLimit,
-		SessionTimeout: c.Processor.SessionTimeout, TransactionTimeout: c.Processor.TransactionTimeout,
+		Standbys: c.Processor.Standbys, SessionTimeout: c.Processor.SessionTimeout, TransactionTimeout: c.Processor.TransactionTimeout,
 		CacheBytes: budget / 8, FetchBytes: int32(min(64<<20, budget/64)),
 	}, proc)
 	if err != nil {

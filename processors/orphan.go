@@ -1,0 +1,65 @@
+package processors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+)
+
+// adoptOrphans ends transactions that a process left open when it died: nobody reads past them until the coordinator gives them up,
+// which takes the transaction's time-out and up to 10 s more. Whoever is not in the group any more has lost its partitions,
+// so to take its transactional id loses nothing that could still commit.
+func (w *worker) adoptOrphans(ctx context.Context) error {
+	if !w.store.unhang.TryLock() {
+		return nil
+	}
+	defer w.store.unhang.Unlock()
+	ids, err := w.orphans(ctx, kadm.NewClient(w.plain))
+	for _, id := range ids {
+		w.log.Warn().Str("transactional_id", id).Msg("orphaned_transaction_ended")
+		err = errors.Join(err, settle(ctx, w.plain, id, w.cfg.TransactionTimeout))
+	}
+	return err
+}
+
+// orphans are the transactional ids with a transaction open in our changelog whose member is gone.
+func (w *worker) orphans(ctx context.Context, adm *kadm.Client) ([]string, error) {
+	open, err := adm.ListTransactions(ctx, nil, []string{"Ongoing"})
+	if err != nil {
+		return nil, fmt.Errorf("list transactions: %w", err)
+	}
+	groups, err := adm.DescribeGroups(ctx, w.proc.App)
+	if err == nil {
+		err = groups[w.proc.App].Err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("describe group %s: %w", w.proc.App, err)
+	}
+	members := map[string]bool{w.txnID: true}
+	for _, m := range groups[w.proc.App].Members {
+		if m.InstanceID != nil { // which is the transactional id, see connect
+			members[*m.InstanceID] = true
+		}
+	}
+	var gone []string
+	for _, id := range open.TransactionalIDs() {
+		if strings.HasPrefix(id, w.proc.App+"-") && !members[id] {
+			gone = append(gone, id)
+		}
+	}
+	if len(gone) == 0 {
+		return nil, nil
+	}
+	txns, err := adm.DescribeTransactions(ctx, gone...)
+	if err != nil {
+		return nil, fmt.Errorf("describe transactions: %w", err)
+	}
+	return slices.DeleteFunc(gone, func(id string) bool {
+		tx := txns[id]
+		return tx.Err != nil || len(tx.Topics[w.proc.Changelog]) == 0 // of an application whose name begins as ours
+	}), nil
+}
