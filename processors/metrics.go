@@ -12,6 +12,7 @@ type Metrics struct {
 	Phase     *prometheus.HistogramVec // seconds by app and phase: flush, produce, end, apply
 	Dirty     *prometheus.CounterVec   // changelog records, by app
 	Restores  *prometheus.CounterVec   // finished takeovers, by app
+	Left      *prometheus.GaugeVec     // changelog records that takeovers have to read yet, by app and worker
 	Replayed  *prometheus.CounterVec   // changelog records read in takeovers, by app
 	Timers    *prometheus.CounterVec   // timers fired, by app and clock: event, wall
 	Lag       *prometheus.GaugeVec     // records behind the end of the inputs, by app and worker
@@ -33,6 +34,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Dirty:    counter("changelog_records_total", "State changes written to the changelog."),
 		Restores: counter("restores_total", "Partitions taken over."),
 		Replayed: counter("restore_records_total", "Changelog records read while taking over."),
+		Left:     gauge("restore_left_records", "Changelog records that takeovers have to read yet.", "worker"),
 		Timers:   counter("timers_fired_total", "Timers fired, by clock.", "clock"),
 		Phase: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "weir", Subsystem: "processor", Name: "commit_seconds", Help: "Time of a commit by phase.",
@@ -42,7 +44,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Partition: gauge("partitions", "Partitions by state.", "worker", "state"),
 	}
 	if r != nil {
-		r.MustRegister(m.Records, m.Rejected, m.Commits, m.Phase, m.Dirty, m.Restores, m.Replayed, m.Timers, m.Lag, m.Partition)
+		r.MustRegister(m.Records, m.Rejected, m.Commits, m.Phase, m.Dirty, m.Restores, m.Replayed, m.Left, m.Timers, m.Lag, m.Partition)
 	}
 	return m
 }

@@ -22,8 +22,11 @@ type replay struct {
 	own   *changelogpb.Marker // the store's, until it is met in the log: it must come first
 	at    int64               // next offset to read
 	batch *pebble.Batch       // changes that are not in the store yet
+	bulk  *bulk               // instead of batch, until an empty store has caught up
+	until int64               // offset at which it has
 	open  bool                // batch has changes after its last marker
 	count int
+	way   progress
 }
 
 var (
@@ -44,7 +47,7 @@ func openReplay(s *store, f *facts, p int32, rebuild bool) (*replay, error) {
 		return nil, err
 	}
 	log := f.proc.Changelog
-	start, err := startOf(f.logs, log, p)
+	start, err := offsetIn(f.logs, log, p)
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +63,17 @@ func openReplay(s *store, f *facts, p int32, rebuild bool) (*replay, error) {
 	}
 	// The store's own marker is read again: a log that does not have it lost a transaction that the store has.
 	at := max(meta.ChangelogNext-1, start)
-	return &replay{store: s, p: p, log: log, meta: meta, own: meta.Marker, at: at, batch: s.db.NewBatch()}, nil
+	a := &replay{store: s, p: p, log: log, meta: meta, own: meta.Marker, at: at, batch: s.db.NewBatch()}
+	if a.until, err = offsetIn(f.ends, log, p); err == nil && meta.Marker == nil && a.until-at > bulkLeast {
+		a.bulk = newBulk(s, p)
+	}
+	a.way.from, a.way.to, a.way.began = at, a.until, time.Now()
+	a.way.at.Store(at)
+	return a, err
 }
+
+// bulkLeast is how many records make it worth while to sort them.
+const bulkLeast = 10_000
 
 // maxAge is how old a store may be before its tail cannot be trusted: compaction drops tombstones after the changelog's
 // delete.retention.ms (7 days in the catalogue), and a deleted key would come back.
@@ -71,7 +83,12 @@ func tooOld(meta *changelogpb.TaskMeta) bool {
 	return time.Since(time.UnixMilli(meta.AppliedAtMs)) > maxAge
 }
 
-func (a *replay) close() error { return a.batch.Close() }
+func (a *replay) close() (err error) {
+	if a.bulk != nil {
+		err = a.bulk.wait()
+	}
+	return errors.Join(err, a.batch.Close())
+}
 
 func (a *replay) takeAll(recs []*kgo.Record) error {
 	for _, rec := range recs {
@@ -79,7 +96,9 @@ func (a *replay) takeAll(recs []*kgo.Record) error {
 			return err
 		}
 		a.at = rec.Offset + 1
+		a.way.bytes.Add(int64(len(rec.Key) + len(rec.Value)))
 	}
+	a.way.at.Store(a.at)
 	return nil
 }
 
@@ -93,7 +112,9 @@ func (a *replay) take(rec *kgo.Record) error {
 	}
 	a.count++
 	if !IsSystem(rec.Key) {
-		a.open = true
+		if a.open = true; a.bulk != nil {
+			return a.bulk.put(rec.Key, rec.Value)
+		}
 		key := append([]byte{byte(a.p >> 8), byte(a.p)}, rec.Key...)
 		var err error
 		if rec.Value == nil {
@@ -110,7 +131,7 @@ func (a *replay) take(rec *kgo.Record) error {
 			return err
 		}
 		a.meta.Marker, a.meta.ChangelogNext, a.open = m, rec.Offset+1, false
-		if a.batch.Len() > maxReplay {
+		if a.batch.Len() > maxReplay || a.bulk != nil && rec.Offset+1 >= a.until {
 			return a.flush()
 		}
 	case barrierKey:
@@ -152,7 +173,7 @@ func (a *replay) marker(rec *kgo.Record) (*changelogpb.Marker, error) {
 // maxReplay bounds a batch of the replay. Each partition that is taken over has one.
 const maxReplay = 4 << 20
 
-// spill writes a batch of a rebuild before its first marker, which compaction may leave only at the end. Without meta the
+// spill writes a batch of a small rebuild before its first marker, which compaction may leave only at the end. Without meta the
 // store counts as empty, so a rebuild that is cut short begins anew.
 func (a *replay) spill() error {
 	if a.meta.Marker != nil || a.batch.Len() < maxReplay {
@@ -172,6 +193,12 @@ func (a *replay) renew(err error) error {
 
 // flush writes what has been replayed so far, at a marker: the store is then exactly at that marker.
 func (a *replay) flush() error {
+	if a.bulk != nil {
+		if err := a.bulk.finish(); err != nil {
+			return err
+		}
+		a.bulk = nil
+	}
 	a.meta.AppliedAtMs = time.Now().UnixMilli()
 	if err := putMeta(a.batch, a.p, a.meta); err != nil {
 		return err

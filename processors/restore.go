@@ -38,6 +38,7 @@ type restorer struct {
 	rebuild bool // the store is not of this log
 	replay  *replay
 	waits   atomic.Pointer[string] // what for, for people
+	way     atomic.Pointer[progress]
 }
 
 func (r *restorer) waitsFor(what string) { r.waits.Store(&what) }
@@ -71,7 +72,7 @@ func (w *worker) restorer(life context.Context, t *task) *restorer {
 	r.waitsFor("another worker to let the partition go")
 	ctx, cancel := context.WithCancel(life)
 	watch, enough := context.WithCancel(ctx)
-	r.ctx, t.cancel, r.enough = ctx, cancel, enough
+	r.ctx, t.cancel, r.enough, t.restorer = ctx, cancel, enough, r
 	t.state = taskRestoring
 	w.restores.Go(func() { r.watch(watch) })
 	return r

@@ -2,7 +2,9 @@ package processors
 
 import (
 	"maps"
+	"slices"
 	"sync"
+	"time"
 )
 
 // Status is what a task looks like from outside.
@@ -15,7 +17,10 @@ type Status struct {
 	Sequence      uint64
 	Next          map[string]int64 // next input offsets as committed
 	ChangelogNext int64
-	Lag           int64 // records behind the end of the inputs, at the last poll; a standby's: behind the end of the changelog
+	Restore       *Restore // of one that is restoring
+	Lag           int64    // records behind the end of the inputs, at the last poll; a standby's: behind the end of the changelog
+
+	restorer *restorer
 }
 
 // viewer is the picture that a worker's loop publishes after each commit and each change of its tasks.
@@ -28,8 +33,14 @@ type viewer struct {
 
 func (v *viewer) get() []Status {
 	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.list
+	list := slices.Clone(v.list)
+	v.mu.Unlock()
+	for i := range list {
+		if r := list[i].restorer; r != nil {
+			list[i].Restore = r.way.Load().left(time.Now())
+		}
+	}
+	return list
 }
 
 func (w *worker) publish() {
@@ -46,6 +57,9 @@ func (w *worker) publish() {
 		s.Next = maps.Clone(positions(t.meta.GetMarker().GetInputs()))
 		if t.why != nil {
 			s.Reason = t.why.Error()
+		}
+		if t.state == taskRestoring {
+			s.restorer = t.restorer
 		}
 		states[s.State]++
 		lag += t.lag

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/rs/zerolog"
 	"google.golang.org/protobuf/proto"
@@ -25,11 +26,14 @@ const WriteBuffers = 96 << 20
 // store is the Pebble database of one processor in one process. Keys are [partition u16][table u8][key]; table 0 holds
 // the task's meta.
 type store struct {
-	db    *pebble.DB
-	cache *pebble.Cache
-	app   string
-	lock  io.Closer
-	log   zerolog.Logger
+	db     *pebble.DB
+	cache  *pebble.Cache
+	app    string
+	lock   io.Closer
+	fs     vfs.FS
+	dir    string                // of this application
+	tables sstable.WriterOptions // for tables that are written outside
+	log    zerolog.Logger
 
 	mu     sync.Mutex
 	owners map[int32]chan struct{} // closed when the holder lets go
@@ -53,7 +57,7 @@ func openStore(cfg *Config, app string) (*store, error) {
 		return nil, err
 	}
 	s := &store{
-		app: app, lock: lock, log: *cfg.Log, cache: pebble.NewCache(cfg.CacheBytes),
+		app: app, lock: lock, fs: fs, dir: dir, log: *cfg.Log, cache: pebble.NewCache(cfg.CacheBytes),
 		owners: map[int32]chan struct{}{}, freed: func() {}, slots: make(chan struct{}, 8), stop: make(chan struct{}), done: make(chan struct{}),
 		damage: damage{found: make(chan struct{})},
 	}
@@ -102,7 +106,24 @@ func (s *store) open(fs vfs.FS, dir string) error {
 	if err != nil {
 		return fmt.Errorf("open store %s: %w", dir, err)
 	}
-	return nil
+	o := opts()
+	o.EnsureDefaults()
+	s.tables = o.MakeWriterOptions(0, s.db.TableFormat())
+	return s.removeTables()
+}
+
+// removeTables removes what an earlier process wrote and the database did not take.
+func (s *store) removeTables() error {
+	names, err := s.fs.List(s.dir)
+	if err != nil {
+		return fmt.Errorf("list %s: %w", s.dir, err)
+	}
+	for _, n := range names {
+		if strings.HasPrefix(n, bulkPrefix) {
+			err = errors.Join(err, s.fs.Remove(path.Join(s.dir, n)))
+		}
+	}
+	return err
 }
 
 // corrupted is told of each damaged block that somebody met. A compaction that meets one tries again at once, and again, until

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -23,6 +24,7 @@ func (r *restorer) begin(f *facts) (from int64, err error) {
 	if r.replay.token = r.token; r.replay.at > r.barrier {
 		return 0, r.stop(fmt.Errorf("the store is at offset %d of %s[%d], which ends at %d: the log was cut or replaced. Remove the state directory to rebuild from the log, after you made sure that the log is the right one", r.replay.at+1, r.w.proc.Changelog, r.p, r.barrier))
 	}
+	r.way.Store(&r.replay.way)
 	return r.replay.at, nil
 }
 
@@ -49,6 +51,8 @@ func (w *worker) readTails(life context.Context, f *facts, from map[int32]int64,
 		delete(list, r.p)
 		cl.PauseFetchPartitions(map[string][]int32{w.proc.Changelog: {r.p}})
 	}
+	left := w.cfg.Metrics.Left.WithLabelValues(w.proc.App, strconv.Itoa(w.id))
+	defer left.Set(0)
 	for len(list) > 0 {
 		ctx, cancel := context.WithCancel(life)
 		stops := make([]func() bool, 0, len(list))
@@ -66,6 +70,11 @@ func (w *worker) readTails(life context.Context, f *facts, from map[int32]int64,
 				r.land(nil, err)
 			}
 		}
+		var records int64
+		for _, r := range list {
+			records += r.replay.way.left(time.Now()).Records
+		}
+		left.Set(float64(records))
 		fetches.EachError(func(_ string, p int32, err error) {
 			if r := list[p]; r != nil && stopsPartition(err) {
 				done(r)

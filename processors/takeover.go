@@ -59,6 +59,7 @@ type facts struct {
 	ids     map[string][]byte // of the changelog and the inputs
 	offsets kadm.OffsetResponses
 	logs    kadm.ListedOffsets // where the changelog begins
+	ends    kadm.ListedOffsets // where it ends, committed or not
 	inputs  kadm.ListedOffsets // where the inputs begin
 }
 
@@ -94,6 +95,9 @@ func askTopics(ctx context.Context, adm *kadm.Client, proc *Processor) (*facts, 
 	if f.logs, err = adm.ListStartOffsets(ctx, proc.Changelog); all(err) {
 		return nil, fmt.Errorf("read start of %s: %w", proc.Changelog, err)
 	}
+	if f.ends, err = adm.ListEndOffsets(ctx, proc.Changelog); all(err) {
+		return nil, fmt.Errorf("read end of %s: %w", proc.Changelog, err)
+	}
 	return f, nil
 }
 
@@ -126,13 +130,13 @@ func (f *facts) committed(topic string, p int32) groupOffset {
 	return groupOffset{at: -1}
 }
 
-func startOf(list kadm.ListedOffsets, topic string, p int32) (int64, error) {
+func offsetIn(list kadm.ListedOffsets, topic string, p int32) (int64, error) {
 	o, ok := list.Lookup(topic, p)
 	if !ok {
-		return 0, fmt.Errorf("read start of %s[%d]: its broker does not answer", topic, p)
+		return 0, fmt.Errorf("read the bounds of %s[%d]: its broker does not answer", topic, p)
 	}
 	if o.Err != nil {
-		return 0, fmt.Errorf("read start of %s[%d]: %w", topic, p, o.Err)
+		return 0, fmt.Errorf("read the bounds of %s[%d]: %w", topic, p, o.Err)
 	}
 	return o.Offset, nil
 }

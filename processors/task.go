@@ -27,16 +27,17 @@ func (s taskState) String() string {
 
 // task is one partition number of the processor, owned by one worker.
 type task struct {
-	p       int32
-	state   taskState
-	why     error  // why it stopped
-	token   string // of its barrier
-	barrier int64  // the barrier's offset in the changelog, once acknowledged
-	cancel  func() // ends its restore
-	holds   bool   // the store's partition is this task's
-	failed  int    // failures in a row that were its own fault
-	tries   int    // takeovers in a row that failed
-	handler Handler
+	p        int32
+	state    taskState
+	why      error     // why it stopped
+	token    string    // of its barrier
+	barrier  int64     // the barrier's offset in the changelog, once acknowledged
+	cancel   func()    // ends its restore
+	restorer *restorer // of its last restore
+	holds    bool      // the store's partition is this task's
+	failed   int       // failures in a row that were its own fault
+	tries    int       // takeovers in a row that failed
+	handler  Handler
 
 	meta *changelogpb.TaskMeta // as of the last applied transaction
 	ids  map[string][]byte     // topic ids of the inputs

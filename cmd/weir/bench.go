@@ -21,7 +21,7 @@ import (
 
 func newBenchCmd(a *app) *cobra.Command {
 	c := &cobra.Command{Use: "bench", Short: "Measures weir on your brokers"}
-	c.AddCommand(newBenchSpendCmd(a))
+	c.AddCommand(newBenchSpendCmd(a), newBenchRestoreCmd(a))
 	return c
 }
 
@@ -133,7 +133,7 @@ func (b *benchSpend) run(ctx context.Context, a *app, k processors.Kafka, zipf f
 		if err != nil {
 			return row, err
 		}
-		stop, err := b.startProfile()
+		stop, err := startProfile(b.profile)
 		if err != nil {
 			return row, err
 		}
@@ -150,11 +150,11 @@ func (b *benchSpend) run(ctx context.Context, a *app, k processors.Kafka, zipf f
 }
 
 // startProfile begins the CPU profile, if one is wanted, and returns what ends it.
-func (b *benchSpend) startProfile() (stop func() error, err error) {
-	if b.profile == "" {
+func startProfile(file string) (stop func() error, err error) {
+	if file == "" {
 		return func() error { return nil }, nil
 	}
-	f, err := os.Create(b.profile)
+	f, err := os.Create(file)
 	if err != nil {
 		return nil, err
 	}

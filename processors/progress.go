@@ -1,0 +1,35 @@
+package processors
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// progress is how far a replay of a changelog has come. It is written by who reads and read by who asks.
+type progress struct {
+	from, to int64 // offsets
+	began    time.Time
+	at       atomic.Int64
+	bytes    atomic.Int64 // keys and values read
+}
+
+// Restore is what is left of a partition's way to where it can run.
+type Restore struct {
+	Records int64         // to read from the changelog; compaction may leave fewer
+	Bytes   int64         // an estimate, by the size of those that were read
+	ETA     time.Duration // an estimate, by the speed so far; 0 while nothing was read
+}
+
+// left is what is to be read; nil of nil.
+func (p *progress) left(now time.Time) *Restore {
+	if p == nil {
+		return nil
+	}
+	at := p.at.Load()
+	r, done := &Restore{Records: max(0, p.to-at)}, at-p.from
+	if done > 0 {
+		r.Bytes = int64(float64(p.bytes.Load()) / float64(done) * float64(r.Records))
+		r.ETA = time.Duration(float64(now.Sub(p.began)) / float64(done) * float64(r.Records))
+	}
+	return r
+}
