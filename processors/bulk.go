@@ -3,7 +3,6 @@ package processors
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -128,7 +127,7 @@ func (f bulkSpace) write(s *store, name string) error {
 		}
 	}
 	if err = errors.Join(err, w.Close()); err == nil {
-		err = s.db.Ingest(context.Background(), []string{name})
+		err = s.ingest(name)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("write a table: %w", err), s.fs.Remove(name))

@@ -1,6 +1,7 @@
 package processors
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -31,8 +32,9 @@ type store struct {
 	app    string
 	lock   io.Closer
 	fs     vfs.FS
-	dir    string                // of this application
-	tables sstable.WriterOptions // for tables that are written outside
+	dir    string                   // of this application
+	tables sstable.WriterOptions    // for tables that are written outside
+	ingest func(table string) error // takes one; the file goes
 	log    zerolog.Logger
 
 	mu     sync.Mutex
@@ -109,6 +111,7 @@ func (s *store) open(fs vfs.FS, dir string) error {
 	o := opts()
 	o.EnsureDefaults()
 	s.tables = o.MakeWriterOptions(0, s.db.TableFormat())
+	s.ingest = func(table string) error { return s.db.Ingest(context.Background(), []string{table}) }
 	return s.removeTables()
 }
 
