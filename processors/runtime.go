@@ -80,7 +80,7 @@ func (r *Runtime) Run(ctx context.Context) (err error) {
 
 // live works on one store, until ctx ends or it turns out to be damaged.
 func (r *Runtime) live(ctx context.Context, parts int32) (err error) {
-	s, err := openStore(&r.cfg, r.proc.App)
+	s, err := openStore(&r.cfg, r.proc.App) //nolint:contextcheck // the database wants one for files that are not local; there are none
 	if err != nil {
 		return err
 	}
