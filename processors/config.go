@@ -67,6 +67,8 @@ type Config struct {
 	// Metrics receives the runtime's figures. Defaults to nothing.
 	Metrics *Metrics
 
+	// refreshBehind is how many input records the local tables of a standby may lack. Defaults to refreshBehind.
+	refreshBehind int64
 	// edge is called at every edge of the commit cycle; an error kills the worker there as a crash would.
 	edge func(w *worker, at string) error
 }
@@ -90,6 +92,7 @@ func (c *Config) setDefaults() {
 	def(&c.TransactionTimeout, 10*time.Second)
 	def(&c.CacheBytes, 64<<20)
 	def(&c.FetchBytes, 8<<20)
+	def(&c.refreshBehind, refreshBehind)
 	if c.Log == nil {
 		nop := zerolog.Nop()
 		c.Log = &nop

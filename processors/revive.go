@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -28,64 +30,84 @@ func (r *restorer) finish(f *facts) (*restored, error) {
 
 // revive makes the handler and rebuilds what only its memory holds.
 func (r *restorer) revive(res *restored) (err error) {
+	v := revival{
+		ctx: r.ctx, kafka: r.w.cfg.Kafka, proc: r.w.proc, log: r.w.log, db: r.w.store.db, start: res.start,
+		task: Task{Partition: r.p, OwnerEpoch: res.own, Next: res.next},
+	}
+	if res.meta.Local != nil {
+		v.task.LocalNext = positions(res.meta.Local)
+	}
+	res.handler, res.timers, err = v.handler()
+	return err
+}
+
+// revival makes a handler from committed state.
+type revival struct {
+	ctx   context.Context
+	kafka Kafka
+	proc  *Processor
+	log   zerolog.Logger
+	db    pebble.Reader
+	task  Task
+	start map[string]int64 // first offset that an input still has
+}
+
+func (v *revival) handler() (h Handler, timers *timers, err error) {
+	p := v.task.Partition
 	defer func() {
-		if v := recover(); v != nil {
-			err = r.stop(fmt.Errorf("the handler panicked while it took over: %v", v))
+		if e := recover(); e != nil {
+			err = stopped(p, fmt.Errorf("the handler panicked while it took over: %v", e))
 		}
 	}()
-	db := r.w.store.db
-	task := Task{Partition: r.p, OwnerEpoch: res.own, Next: res.next}
-	if res.meta.Local != nil {
-		task.LocalNext = positions(res.meta.Local)
+	v.task.Get = func(table byte, key []byte) ([]byte, error) { return get(v.db, storeKey(p, table, key)) }
+	v.task.Scan = func(table byte, prefix []byte, fn func(k, v []byte) error) error {
+		return scan(v.db, storeKey(p, table, prefix), fn)
 	}
-	task.Get = func(table byte, key []byte) ([]byte, error) { return get(db, storeKey(r.p, table, key)) }
-	task.Scan = func(table byte, prefix []byte, fn func(k, v []byte) error) error {
-		return scan(db, storeKey(r.p, table, prefix), fn)
+	timers = newTimers(p, v.db)
+	v.task.Timers = timers
+	if h, err = v.proc.New(v.task); err != nil {
+		return nil, nil, &taskError{p, fmt.Errorf("make its handler: %w", err)}
 	}
-	res.timers = newTimers(r.p, db)
-	task.Timers = res.timers
-	if res.handler, err = r.w.proc.New(task); err != nil {
-		return &taskError{r.p, fmt.Errorf("make its handler: %w", err)}
+	if _, timed := h.(Timed); !timed {
+		timers.off()
 	}
-	if _, timed := res.handler.(Timed); !timed {
-		res.timers.off()
-	}
-	warm, ok := res.handler.(Warmer)
+	warm, ok := h.(Warmer)
 	if !ok {
-		return nil
+		return h, timers, nil
 	}
 	for topic, from := range warm.WarmFrom() {
-		if start := res.start[topic]; from < start && from < res.next[topic] {
+		if start := v.start[topic]; from < start && from < v.task.Next[topic] {
 			// Retention has taken the beginning: what only it held is not known any more.
-			r.w.log.Warn().Int32("partition", r.p).Str("topic", topic).Int64("from", from).Int64("log_start", start).Msg("warm_range_cut")
+			v.log.Warn().Int32("partition", p).Str("topic", topic).Int64("from", from).Int64("log_start", start).Msg("warm_range_cut")
 			from = start
 		}
-		if err := r.warm(r.ctx, warm, place{topic, from}, res.next[topic]); err != nil {
-			return err
+		if err := v.warm(warm, place{topic, from}); err != nil {
+			return nil, nil, err
 		}
 	}
-	return nil
+	return h, timers, nil
 }
 
 // warm reads an input again, up to where the state is.
-func (r *restorer) warm(ctx context.Context, h Warmer, from place, next int64) error {
+func (v *revival) warm(h Warmer, from place) error {
+	p, next := v.task.Partition, v.task.Next[from.topic]
 	if from.offset >= next {
 		return nil
 	}
-	t := &task{p: r.p, next: map[string]int64{from.topic: from.offset}}
+	t := &task{p: p, next: map[string]int64{from.topic: from.offset}}
 	var recs []*kgo.Record
 	give := func() error {
-		b := &Batch{Topic: from.topic, Partition: r.p, Records: t.take(from.topic, recs, nil), NowMs: time.Now().UnixMilli()}
+		b := &Batch{Topic: from.topic, Partition: p, Records: t.take(from.topic, recs, nil), NowMs: time.Now().UnixMilli()}
 		recs = recs[:0]
 		if len(b.Records) == 0 {
 			return nil
 		}
 		if err := h.Warm(b); err != nil {
-			return &taskError{r.p, fmt.Errorf("warm its handler: %w", err)}
+			return &taskError{p, fmt.Errorf("warm its handler: %w", err)}
 		}
 		return nil
 	}
-	err := readFrom(ctx, r.w.cfg.Kafka, from, r.p, func(rec *kgo.Record) error {
+	err := readFrom(v.ctx, v.kafka, from, p, func(rec *kgo.Record) error {
 		if rec.Offset >= next {
 			return errBarrier
 		}
@@ -100,7 +122,7 @@ func (r *restorer) warm(ctx context.Context, h Warmer, from place, next int64) e
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("read %s[%d] again from %d: %w", from.topic, r.p, from.offset, err)
+		return fmt.Errorf("read %s[%d] again from %d: %w", from.topic, p, from.offset, err)
 	}
 	return give()
 }

@@ -40,6 +40,9 @@ type standby struct {
 	resting map[int32]time.Time // partitions that failed, until when
 	rebuild map[int32]bool      // the store is not of this log
 	asked   time.Time           // when rebalance was called last
+
+	fresh     chan refreshed // of the refresh under way
+	refreshed time.Time      // when the last began
 }
 
 // duty is what the group gave one worker.
@@ -87,7 +90,11 @@ func (f *standby) wanted() (all, warming map[int32]bool) {
 
 // run follows until ctx ends. What fails is tried again: a standby that is behind costs a longer takeover, nothing else.
 func (f *standby) run(ctx context.Context) error {
-	defer func() { f.release(func(int32) bool { return true }) }()
+	defer func() {
+		if f.release(func(int32) bool { return true }); f.fresh != nil {
+			<-f.fresh
+		}
+	}()
 	for ctx.Err() == nil {
 		if err := f.follow(ctx); isDamage(err) {
 			return err
@@ -134,6 +141,8 @@ func (f *standby) follow(ctx context.Context) error {
 		f.take(fetches)
 		f.publish()
 		f.promote()
+		f.takeRefreshed()
+		f.refresh(ctx)
 		if len(f.news.take()) > 0 || len(f.held) != len(at) || f.rested() {
 			return nil
 		}

@@ -3,9 +3,11 @@
 package processors
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -211,5 +213,133 @@ func TestNewProcessWarmsFirst(t *testing.T) {
 		}
 		c.stop("a")
 		c.stop("b")
+	})
+}
+
+// book is a core with memory that only a local table holds: which keys it has seen. A key that comes again counts as a
+// duplicate.
+type book struct {
+	task   Task
+	seen   map[string]bool
+	fresh  []string
+	counts [2]uint64 // new, again
+	dirty  bool
+	warmed *atomic.Int64
+}
+
+func (b *book) WarmFrom() map[string]int64 { return map[string]int64{"in": b.task.LocalNext["in"]} }
+
+func (b *book) Warm(batch *Batch) error {
+	b.warmed.Add(int64(len(batch.Records)))
+	for _, r := range batch.Records {
+		b.see(string(r.Key))
+	}
+	return nil
+}
+
+func (b *book) see(key string) bool {
+	if b.seen[key] {
+		return true
+	}
+	b.seen[key] = true
+	b.fresh = append(b.fresh, key)
+	return false
+}
+
+func (b *book) Fold(batch *Batch) error {
+	for _, r := range batch.Records {
+		if b.see(string(r.Key)) {
+			b.counts[1]++
+		} else {
+			b.counts[0]++
+		}
+	}
+	b.dirty = true
+	return nil
+}
+
+func (b *book) Flush(_ Commit, ch *Changes) error {
+	for _, k := range b.fresh {
+		ch.Put(128, []byte(k), nil)
+	}
+	if b.fresh = nil; b.dirty {
+		ch.Put(1, []byte("n"), fmt.Appendf(nil, "%d/%d", b.counts[0], b.counts[1]))
+		ch.Emit(0, b.task.Partition, nil, []byte("once"))
+	}
+	b.dirty = false
+	return nil
+}
+
+// TestStandbyKnowsLocalTables: what only a local table holds goes with a partition to its standby, which has read most of it
+// ahead of time.
+func TestStandbyKnowsLocalTables(t *testing.T) {
+	bubble(t, 1, func(t *testing.T, w *world) {
+		var warmed [2]atomic.Int64
+		begin := func(i int) (*Runtime, func() error) {
+			proc := ledgers("in")
+			proc.New = func(task Task) (Handler, error) {
+				b := &book{task: task, seen: map[string]bool{}, warmed: &warmed[i]}
+				v, err := task.Get(1, []byte("n"))
+				if err == nil && v != nil {
+					_, err = fmt.Sscanf(string(v), "%d/%d", &b.counts[0], &b.counts[1])
+				}
+				return b, errors.Join(err, task.Scan(128, nil, func(k, _ []byte) error {
+					b.seen[string(k)] = true
+					return nil
+				}))
+			}
+			return w.begin(string(rune('a'+i)), Config{Workers: 1, Standbys: 1, refreshBehind: 5}, proc)
+		}
+		a, endA := begin(0)
+		w.until("a runs", time.Minute, func() bool { return w.status(a, 0).State == "running" })
+		b, endB := begin(1)
+		put := func(from, to int) {
+			cl := w.client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
+			defer cl.Close()
+			for i := from; i < to; i++ {
+				if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: "in", Key: fmt.Appendf(nil, "id%d", i)}).FirstErr(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		put(0, 100)
+		w.until("b follows", time.Minute, func() bool { return w.status(b, 0).Next["in"] == 100 })
+		local := func() int64 {
+			snap, err := b.Snapshot()
+			if err != nil {
+				return 0
+			}
+			defer func() { _ = snap.Close() }()
+			meta, err := snap.Meta(0)
+			if err != nil {
+				return 0
+			}
+			return positions(meta.Local)["in"]
+		}
+		w.until("its local table is nearly complete", time.Minute, func() bool { return local() >= 95 })
+		before := warmed[1].Load()
+		if err := endA(); err != nil {
+			t.Error(err)
+		}
+		w.until("b runs", time.Minute, func() bool { return w.status(b, 0).State == "running" })
+		if n := warmed[1].Load() - before; n > 5 {
+			t.Errorf("%d records were read again in the takeover, want 5 at most", n)
+		}
+		put(50, 120) // 50 again, 20 new
+		w.until("b folds", time.Minute, func() bool { return w.status(b, 0).Next["in"] == 170 })
+		snap, err := b.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := snap.Get(0, 1, []byte("n"))
+		if _ = snap.Close(); err != nil || string(v) != "120/50" {
+			t.Errorf("new and again: %s, %v; want 120/50", v, err)
+		}
+		if n := len(w.read("out")); n == 0 {
+			t.Error("nothing was put out")
+		}
+		if err := endB(); err != nil {
+			t.Error(err)
+		}
 	})
 }

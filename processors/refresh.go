@@ -1,0 +1,151 @@
+package processors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/processors/changelogpb"
+)
+
+// Local tables are not in the changelog: a takeover reads inputs again to complete them, which takes the longer the busier the
+// inputs are. A standby does it ahead of time, partition by partition: it makes a handler of the state as it is, lets it warm
+// up as in a takeover, and keeps what its Flush says of local tables. Everything else that the handler says is dropped, and so
+// is the handler.
+const (
+	refreshEvery  = 2 * time.Second // between two partitions
+	refreshBehind = 50_000          // input records that the local tables lack
+)
+
+// refreshed is what came of it.
+type refreshed struct {
+	of      *replay
+	local   []*changelogpb.Position
+	changes []stream.Change
+	err     error
+}
+
+// refresh begins to complete the local tables of the partition that lacks most, if one lacks enough.
+func (f *standby) refresh(ctx context.Context) {
+	if f.fresh != nil || time.Since(f.refreshed) < refreshEvery {
+		return
+	}
+	var most *replay
+	behind := f.cfg.refreshBehind
+	for _, r := range f.held {
+		if r.own != nil || r.bulk != nil || r.open || !r.batch.Empty() || r.meta.Marker == nil { // the store is not as meta says
+			continue
+		}
+		have, lacks := positions(r.meta.Local), int64(0)
+		for _, in := range r.meta.Marker.Inputs {
+			lacks += in.Next - have[in.Topic]
+		}
+		if lacks > behind {
+			most, behind = r, lacks
+		}
+	}
+	if f.refreshed = time.Now(); most == nil {
+		return
+	}
+	snap, meta := f.store.db.NewSnapshot(), proto.CloneOf(most.meta)
+	done := make(chan refreshed, 1)
+	f.fresh = done
+	go func() {
+		r := f.warmed(ctx, snap, meta, most.p)
+		r.of, r.err = most, errors.Join(r.err, snap.Close())
+		done <- r
+		f.wake()
+	}()
+}
+
+// warmed makes a handler as of meta and asks it for its local tables.
+func (f *standby) warmed(ctx context.Context, snap *pebble.Snapshot, meta *changelogpb.TaskMeta, p int32) (r refreshed) {
+	v := revival{ctx: ctx, kafka: f.cfg.Kafka, proc: f.proc, log: f.log, db: snap, start: map[string]int64{}}
+	v.task = Task{Partition: p, OwnerEpoch: meta.Marker.OwnerEpoch, Next: positions(meta.Marker.Inputs)}
+	if meta.Local != nil {
+		v.task.LocalNext = positions(meta.Local)
+	}
+	if r.err = f.starts(ctx, v.start, p); r.err != nil {
+		return r
+	}
+	h, _, err := v.handler()
+	if r.err = err; err != nil {
+		return r
+	}
+	if _, ok := h.(Warmer); !ok {
+		r.local = meta.Marker.Inputs // it has no memory to rebuild
+		return r
+	}
+	t := &task{p: p, handler: h, timers: newTimers(p, snap)}
+	t.timers.off()
+	m := meta.Marker
+	if r.err = t.flush(Commit{NowMs: time.Now().UnixMilli(), OwnerEpoch: m.OwnerEpoch, Sequence: m.Sequence, Next: v.task.Next}); r.err != nil {
+		return r
+	}
+	for _, c := range t.changes.List {
+		if c.Op != stream.OpEmit && c.Table >= stream.LocalTables {
+			r.changes = append(r.changes, c)
+		}
+	}
+	r.local = m.Inputs
+	return r
+}
+
+// starts asks where the inputs begin.
+func (f *standby) starts(ctx context.Context, into map[string]int64, p int32) error {
+	cl, err := f.cfg.Kafka.Client()
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	defer cl.Close()
+	list, err := kadm.NewClient(cl).ListStartOffsets(ctx, f.proc.Inputs...)
+	if all(err) {
+		return fmt.Errorf("read start of the inputs: %w", err)
+	}
+	for _, topic := range f.proc.Inputs {
+		if into[topic], err = offsetIn(list, topic, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeRefreshed takes over what a refresh brought, unless the partition was released meanwhile.
+func (f *standby) takeRefreshed() {
+	var r refreshed
+	select {
+	case r = <-f.fresh:
+		f.fresh = nil
+	default:
+		return
+	}
+	if f.held[r.of.p] != r.of {
+		return
+	}
+	if r.err == nil {
+		r.err = r.of.keepLocal(r.local, r.changes)
+	}
+	if r.err != nil {
+		f.log.Warn().Int32("partition", r.of.p).Err(r.err).Msg("standby_refresh_failed")
+		return
+	}
+	f.log.Debug().Int32("partition", r.of.p).Int("changes", len(r.changes)).Msg("standby_refreshed")
+}
+
+// keepLocal takes changes of local tables that are complete up to local. They are written with the next whole transaction:
+// the state may have gone on meanwhile, as it has in a takeover.
+func (a *replay) keepLocal(local []*changelogpb.Position, changes []stream.Change) error {
+	if err := applyChanges(a.batch, a.p, changes); err != nil {
+		return fmt.Errorf("write store: %w", err)
+	}
+	if a.meta.Local = local; a.open {
+		return nil
+	}
+	return a.flush()
+}
