@@ -14,14 +14,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weirhq/weir/internal/loadgen"
-	"github.com/weirhq/weir/internal/roles"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/benchmark"
 )
 
 func newBenchCmd(a *app) *cobra.Command {
 	c := &cobra.Command{Use: "bench", Short: "Measures weir on your brokers"}
-	c.AddCommand(newBenchSpendCmd(a), newBenchRestoreCmd(a))
+	c.AddCommand(newBenchSpendCmd(a), newBenchRestoreCmd(a), newBenchGrowthCmd(a), newBenchScaleCmd(a), newBenchRestartCmd(a), newBenchLatencyCmd(a), newBenchProcessCmd(a))
 	return c
 }
 
@@ -40,6 +39,7 @@ type benchSpend struct {
 
 // benchRow is one line of its answer: medians over the rounds.
 type benchRow struct {
+	Log         string  `json:"log" table:"wide"` // the topic
 	Keys        string  `json:"keys"`
 	Commit      string  `json:"commit"`
 	Rounds      int     `json:"rounds"`
@@ -102,34 +102,20 @@ func (b *benchSpend) spread() []float64 {
 }
 
 func (b *benchSpend) run(ctx context.Context, a *app, k processors.Kafka, zipf float64) (benchRow, error) {
-	keys := fmt.Sprintf("zipf-%g", zipf)
-	if zipf == loadgen.Even {
-		keys = "even"
+	log := benchLog{b.events, b.campaigns, zipf}
+	row := benchRow{Log: log.topic(), Keys: log.keys(), Commit: fmt.Sprintf("%s..%s", b.interval, b.behind), Rounds: b.rounds}
+	if err := log.fill(ctx, a, k); err != nil {
+		return row, err
 	}
-	row := benchRow{Keys: fmt.Sprintf("%d %s", b.campaigns, keys), Commit: fmt.Sprintf("%s..%s", b.interval, b.behind), Rounds: b.rounds}
-	gen, err := loadgen.NewBench(loadgen.BenchConfig{Campaigns: b.campaigns, Zipf: zipf})
+	proc, err := benchCounter(log.topic(), b.memory)
 	if err != nil {
 		return row, err
 	}
-	topic := fmt.Sprintf("weir.bench.%d.%d.%s", b.events, b.campaigns, keys)
-	a.say("log: %s", topic)
-	var buf []byte
-	err = benchmark.Load(ctx, k, topic, b.events, func() (int32, []byte, []byte) {
-		var r loadgen.Record
-		buf, r = gen.Append(buf[:0])
-		return r.Partition, r.Key, r.Value
-	})
-	if err != nil {
-		return row, err
-	}
-	proc, err := roles.Spend{Events: topic, Memory: b.memory}.Processor()
-	if err != nil {
-		return row, err
-	}
-	proc.Inputs, proc.Outputs = []string{topic}, []string{"weir.bench.health"}
+	cfg := benchConfig(k, b.memory)
+	cfg.Workers, cfg.CommitInterval, cfg.CommitMax = b.workers, b.interval, b.behind
 	var bares, folds, ratios []float64
 	for round := range b.rounds {
-		bare, err := benchmark.Bare(ctx, k, topic, b.events)
+		bare, err := benchmark.Bare(ctx, k, log.topic(), b.events)
 		if err != nil {
 			return row, err
 		}
@@ -137,11 +123,11 @@ func (b *benchSpend) run(ctx context.Context, a *app, k processors.Kafka, zipf f
 		if err != nil {
 			return row, err
 		}
-		fold, err := benchmark.Fold(ctx, processors.Config{Kafka: k, Workers: b.workers, CacheBytes: b.memory / 8, CommitInterval: b.interval, CommitMax: b.behind}, proc, b.events)
+		fold, err := benchmark.Fold(ctx, cfg, proc, b.events/4, b.events)
 		if err = errors.Join(err, stop()); err != nil {
 			return row, err
 		}
-		a.say("%s round %d: bare %.2f M/s, exactly once %.2f M/s, ratio %.2f", keys, round+1, bare.PerSec/1e6, fold.PerSec/1e6, fold.PerSec/bare.PerSec)
+		a.say("%s round %d: bare %.2f M/s, exactly once %.2f M/s, ratio %.2f", row.Keys, round+1, bare.PerSec/1e6, fold.PerSec/1e6, fold.PerSec/bare.PerSec)
 		bares, folds, ratios = append(bares, bare.PerSec), append(folds, fold.PerSec), append(ratios, fold.PerSec/bare.PerSec)
 	}
 	row.Bare, row.ExactlyOnce, row.Ratio = int64(median(bares)), int64(median(folds)), hundredths(median(ratios))

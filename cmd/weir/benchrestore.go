@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/benchmark"
 )
 
@@ -49,7 +48,7 @@ func newBenchRestoreCmd(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				r, err := benchmark.Restore(cmd.Context(), processors.Config{Kafka: k, CacheBytes: int64(cfg.Memory) / 8, FetchBytes: int32(min(64<<20, int64(cfg.Memory)/64))}, topic, keys)
+				r, err := benchmark.Restore(cmd.Context(), benchConfig(k, int64(cfg.Memory)), topic, keys)
 				if err = errors.Join(err, stop()); err != nil {
 					return fail(0, "the benchmark did not end", err, "see `weir doctor`")
 				}

@@ -30,7 +30,7 @@ func result(name string, events int64, took time.Duration) Result {
 // next call.
 type Source func() (partition int32, key, value []byte)
 
-// Load fills a topic with n records, unless it holds exactly n already.
+// Load fills a topic with n records, unless it holds so many already: some benchmarks add to their log.
 func Load(ctx context.Context, k processors.Kafka, topic string, n int64, src Source) error {
 	cl, err := k.Client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(5*time.Millisecond), kgo.ProducerBatchMaxBytes(1<<20),
 		kgo.MaxBufferedRecords(1<<18), kgo.ProducerBatchCompression(kgo.NoCompression()))
@@ -42,7 +42,7 @@ func Load(ctx context.Context, k processors.Kafka, topic string, n int64, src So
 	if ends, err := adm.ListEndOffsets(ctx, topic); err == nil && ends.Error() == nil {
 		var have int64
 		ends.Each(func(o kadm.ListedOffset) { have += o.Offset })
-		if have == n {
+		if have >= n {
 			return nil
 		}
 		return fmt.Errorf("topic %s holds %d records, not %d: delete it or choose another name", topic, have, n)
@@ -112,9 +112,8 @@ func Bare(ctx context.Context, k processors.Kafka, topic string, n int64) (Resul
 	return result("bare consumer", seen-base, time.Since(began)), nil
 }
 
-// Fold runs the processor over the topic from the start into a fresh store, until n records are committed and applied.
-// The processor's only input must be the topic; its names get a suffix, so that runs do not meet.
-func Fold(ctx context.Context, cfg processors.Config, proc processors.Processor, n int64) (Result, error) {
+// Fresh gives the processor names of its own, so that runs do not meet, and makes its topics. The returned function removes them.
+func Fresh(ctx context.Context, k processors.Kafka, proc *processors.Processor) (done func() error, err error) {
 	suffix := fmt.Sprintf("-%d", time.Now().UnixNano())
 	compact := "compact"
 	for _, t := range []struct {
@@ -125,14 +124,24 @@ func Fold(ctx context.Context, cfg processors.Config, proc processors.Processor,
 		if t.name == &proc.App {
 			continue
 		}
-		if err := Create(ctx, cfg.Kafka, *t.name, 24, t.config); err != nil {
-			return Result{}, err
+		if err := Create(ctx, k, *t.name, 24, t.config); err != nil {
+			return nil, err
 		}
 	}
 	for i := range proc.Outputs {
-		if err := Create(ctx, cfg.Kafka, proc.Outputs[i], 24, nil); err != nil {
-			return Result{}, err
+		if err := Create(ctx, k, proc.Outputs[i], 24, nil); err != nil {
+			return nil, err
 		}
+	}
+	return func() error { return forget(context.WithoutCancel(ctx), k, proc.Changelog, proc.DLQ) }, nil
+}
+
+// Fold runs the processor over the topic from the start into a fresh store, until n records are committed and applied. The
+// part of them before from is not timed. The processor's only input must be the topic; its names get a suffix.
+func Fold(ctx context.Context, cfg processors.Config, proc processors.Processor, from, n int64) (Result, error) {
+	forget, err := Fresh(ctx, cfg.Kafka, &proc)
+	if err != nil {
+		return Result{}, err
 	}
 	dir, err := os.MkdirTemp("", "weir-bench")
 	if err != nil {
@@ -146,13 +155,13 @@ func Fold(ctx context.Context, cfg processors.Config, proc processors.Processor,
 	run, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- rt.Run(run) }()
-	res, err := watch(done, rt, n)
+	res, err := watch(done, rt, from, n)
 	stop()
-	return res, errors.Join(err, <-done, os.RemoveAll(dir), forget(context.WithoutCancel(ctx), cfg.Kafka, proc.Changelog, proc.DLQ))
+	return res, errors.Join(err, <-done, os.RemoveAll(dir), forget())
 }
 
-// watch times the runtime from a quarter of n records to all of them.
-func watch(done chan error, rt *processors.Runtime, n int64) (Result, error) {
+// watch times the runtime from so many records to all of them.
+func watch(done chan error, rt *processors.Runtime, from, n int64) (Result, error) {
 	var began time.Time
 	var base int64
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -164,8 +173,8 @@ func watch(done chan error, rt *processors.Runtime, n int64) (Result, error) {
 			return Result{}, errors.Join(errors.New("the processor ended before the log did"), err)
 		case <-tick.C:
 		}
-		seen := applied(rt)
-		if began.IsZero() && seen >= n/4 {
+		seen := Applied(rt)
+		if began.IsZero() && seen >= from {
 			began, base = time.Now(), seen
 		}
 		if seen >= n {
@@ -174,7 +183,8 @@ func watch(done chan error, rt *processors.Runtime, n int64) (Result, error) {
 	}
 }
 
-func applied(rt *processors.Runtime) (n int64) {
+// Applied is how many records of its inputs the processor has folded and written.
+func Applied(rt *processors.Runtime) (n int64) {
 	for _, s := range rt.Status() {
 		for _, next := range s.Next {
 			n += next

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/loadgen"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/benchmark"
+	"github.com/weirhq/weir/spendcounter"
+)
+
+// benchLatency measures from the moment an event is produced until a query sees it.
+type benchLatency struct {
+	load, times time.Duration
+	share       float64
+}
+
+func newBenchLatencyCmd(a *app) *cobra.Command {
+	b := &benchLatency{}
+	s := &several{log: benchLog{campaigns: 100_000, zipf: 1.1}}
+	c := s.command(a, "latency", "Times events from their production until a query sees them, under load", func(ctx context.Context, k processors.Kafka, memory int64) ([]figure, error) {
+		var p50, p99 []float64
+		for range s.rounds {
+			took, err := b.run(ctx, a, k, memory)
+			if err != nil {
+				return nil, err
+			}
+			p50, p99 = append(p50, seconds(took[len(took)/2])), append(p99, seconds(took[len(took)*99/100]))
+		}
+		what := fmt.Sprintf("produced to visible at %.0f %% of what this machine sustains", b.share*100)
+		return []figure{newFigure(what+", p50", "s", p50), newFigure(what+", p99", "s", p99)}, nil
+	})
+	c.Flags().DurationVar(&b.load, "capacity", 8*time.Second, "how long producer and counter run flat out, to know what they sustain")
+	c.Flags().DurationVar(&b.times, "measure", 15*time.Second, "how long to measure")
+	c.Flags().Float64Var(&b.share, "share", 0.7, "of that, the load under which to measure")
+	_ = c.Flags().MarkHidden("events")
+	return c
+}
+
+// run gives the times of the probes, in order.
+func (b *benchLatency) run(ctx context.Context, a *app, k processors.Kafka, memory int64) (took []time.Duration, err error) {
+	topic := fmt.Sprintf("weir.bench.latency-%d", time.Now().UnixNano())
+	if err := benchmark.Create(ctx, k, topic, events.Shards, nil); err != nil {
+		return nil, err
+	}
+	proc, err := benchCounter(topic, memory)
+	if err != nil {
+		return nil, err
+	}
+	forget, err := benchmark.Fresh(ctx, k, &proc)
+	if err != nil {
+		return nil, err
+	}
+	cfg := benchConfig(k, memory)
+	if cfg.Dir, err = os.MkdirTemp("", "weir-bench"); err != nil {
+		return nil, err
+	}
+	rt, err := processors.New(cfg, proc)
+	if err != nil {
+		return nil, err
+	}
+	lctx, stop := context.WithCancel(ctx)
+	g, lctx := errgroup.WithContext(lctx)
+	var rate, sent atomic.Int64 // events a second; 0: as fast as it goes
+	g.Go(func() error { return rt.Run(lctx) })
+	g.Go(func() error { return produceAt(lctx, k, topic, &rate, &sent) })
+	g.Go(func() error {
+		defer stop()
+		sustained, err := b.capacity(lctx, rt)
+		if err != nil {
+			return err
+		}
+		rate.Store(max(1, int64(b.share*sustained)))
+		a.say("sustained %.2f M/s, measured at %.2f M/s", sustained/1e6, b.share*sustained/1e6)
+		if err := caughtUp(lctx, rt, &sent); err != nil {
+			return err
+		}
+		took, err = b.probe(lctx, k, topic, rt)
+		return err
+	})
+	err = g.Wait()
+	if len(took) > 0 && errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	slices.Sort(took)
+	return took, errors.Join(err, os.RemoveAll(cfg.Dir), forget())
+}
+
+// capacity is how many events a second are counted while they are produced as fast as it goes.
+func (b *benchLatency) capacity(ctx context.Context, rt *processors.Runtime) (float64, error) {
+	for benchmark.Applied(rt) == 0 {
+		if !pause(ctx) {
+			return 0, ctx.Err()
+		}
+	}
+	half := b.load / 2
+	if err := pass(ctx, half); err != nil {
+		return 0, err
+	}
+	from, began := benchmark.Applied(rt), time.Now()
+	err := pass(ctx, half)
+	return float64(benchmark.Applied(rt)-from) / time.Since(began).Seconds(), err
+}
+
+func pass(ctx context.Context, d time.Duration) error {
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		if !pause(ctx) {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// caughtUp waits until the counter is less than half a second behind.
+func caughtUp(ctx context.Context, rt *processors.Runtime, sent *atomic.Int64) error {
+	for {
+		goal := sent.Load()
+		if err := pass(ctx, 500*time.Millisecond); err != nil {
+			return err
+		}
+		if benchmark.Applied(rt) >= goal {
+			return nil
+		}
+	}
+}
+
+// produceAt produces events at the rate, which may change.
+func produceAt(ctx context.Context, k processors.Kafka, topic string, rate, sent *atomic.Int64) error {
+	sink, err := processors.NewProducer(k, topic)
+	if err != nil {
+		return err
+	}
+	defer sink.Close()
+	gen, err := loadgen.NewBench(loadgen.BenchConfig{Zipf: 1.1})
+	if err != nil {
+		return err
+	}
+	var buf []byte
+	last := time.Now()
+	for due := 0.0; ctx.Err() == nil; {
+		n := 1000
+		if r := rate.Load(); r > 0 {
+			now := time.Now()
+			due += float64(r) * now.Sub(last).Seconds()
+			last = now
+			if n = int(due); n == 0 {
+				pause(ctx)
+				continue
+			}
+			due -= float64(n)
+		} else {
+			last = time.Now()
+		}
+		for range n {
+			var r loadgen.Record
+			buf, r = gen.Append(buf[:0])
+			if err := sink.Produce(ctx, r.Partition, r.Key, r.Value); err != nil {
+				return err
+			}
+		}
+		sent.Add(int64(n))
+	}
+	return nil
+}
+
+// probe produces an event of a campaign of its own every 50 ms and looks for it every millisecond.
+func (b *benchLatency) probe(ctx context.Context, k processors.Kafka, topic string, rt *processors.Runtime) (took []time.Duration, err error) {
+	sink, err := processors.NewProducer(k, topic)
+	if err != nil {
+		return nil, err
+	}
+	defer sink.Close()
+	for end := time.Now().Add(b.times); time.Now().Before(end); {
+		began := time.Now()
+		name := fmt.Sprintf("probe-%d", began.UnixNano())
+		value, err := proto.Marshal(&eventspb.AdEvent{
+			EventId: name, Account: name, Campaign: name, Type: eventspb.EventType_EVENT_TYPE_IMPRESSION, PriceMicros: 1, Currency: "USD",
+			EventMs: began.UnixMilli(),
+		})
+		if err != nil {
+			return nil, err
+		}
+		p := events.Shard(name)
+		if err := sink.Produce(ctx, p, []byte(name), value); err != nil {
+			return nil, err
+		}
+		if err := visible(ctx, rt, p, spendcounter.CampaignPrefix(name)); err != nil {
+			return nil, err
+		}
+		took = append(took, time.Since(began))
+		pause(ctx)
+	}
+	return took, nil
+}
+
+// visible waits until the partition's committed state has a key that begins so.
+func visible(ctx context.Context, rt *processors.Runtime, p int32, prefix []byte) error {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		snap, err := rt.Snapshot()
+		if err != nil {
+			return err
+		}
+		found := false
+		err = snap.Scan(p, spendcounter.TableSpend, prefix, func(_, _ []byte) error { found = true; return nil })
+		if err = errors.Join(err, snap.Close()); err != nil || found {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}

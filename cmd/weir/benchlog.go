@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/weirhq/weir/internal/loadgen"
+	"github.com/weirhq/weir/internal/roles"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/benchmark"
+)
+
+// benchLog is a log of ad events for benchmarks. It is kept for the next run.
+type benchLog struct {
+	events    int64
+	campaigns int
+	zipf      float64
+}
+
+func (l benchLog) keys() string {
+	if l.zipf == loadgen.Even {
+		return fmt.Sprintf("%d even", l.campaigns)
+	}
+	return fmt.Sprintf("%d zipf-%g", l.campaigns, l.zipf)
+}
+
+func (l benchLog) topic() string {
+	spread := "even"
+	if l.zipf != loadgen.Even {
+		spread = fmt.Sprintf("zipf-%g", l.zipf)
+	}
+	return fmt.Sprintf("weir.bench.%d.%d.%s", l.events, l.campaigns, spread)
+}
+
+// fill makes the log, unless it is there.
+func (l benchLog) fill(ctx context.Context, a *app, k processors.Kafka) error {
+	gen, err := loadgen.NewBench(loadgen.BenchConfig{Campaigns: l.campaigns, Zipf: l.zipf})
+	if err != nil {
+		return err
+	}
+	a.say("log: %s", l.topic())
+	var buf []byte
+	return benchmark.Load(ctx, k, l.topic(), l.events, func() (int32, []byte, []byte) {
+		var r loadgen.Record
+		buf, r = gen.Append(buf[:0])
+		return r.Partition, r.Key, r.Value
+	})
+}
+
+// benchCounter is the spend counter over a benchmark's log alone.
+func benchCounter(topic string, memory int64) (processors.Processor, error) {
+	proc, err := roles.Spend{Events: topic, Memory: memory}.Processor()
+	proc.Inputs, proc.Outputs = []string{topic}, []string{"weir.bench.health"}
+	return proc, err
+}
+
+// benchConfig is how a benchmark runs a processor.
+func benchConfig(k processors.Kafka, memory int64) processors.Config {
+	return processors.Config{Kafka: k, CacheBytes: memory / 8, FetchBytes: int32(min(64<<20, memory/64))}
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weirhq/weir/internal/loadgen"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/benchmark"
+)
+
+// newBenchRestartCmd: how long is a partition away?
+func newBenchRestartCmd(a *app) *cobra.Command {
+	s := &several{log: benchLog{zipf: loadgen.Even}}
+	var keys int64
+	c := s.command(a, "restart", "Kills processes with kill -9 under load and times how long their partitions are away", func(ctx context.Context, k processors.Kafka, memory int64) ([]figure, error) {
+		big, err := s.restart(ctx, a, k, memory, keys)
+		if err != nil {
+			return nil, err
+		}
+		warm, err := s.takeover(ctx, a, k, memory, 1)
+		if err != nil {
+			return nil, err
+		}
+		cold, err := s.takeover(ctx, a, k, memory, 0)
+		return []figure{big, warm, cold}, err
+	})
+	c.Flags().Int64Var(&keys, "keys", 10_000_000, "keys on the disk of the process that is restarted")
+	_ = c.Flags().MarkHidden("events")
+	return c
+}
+
+// fillKeys makes a log of which the count has so many keys.
+func fillKeys(ctx context.Context, a *app, k processors.Kafka, keys int64) (benchLog, error) {
+	// Of c campaigns n random events touch c(1-e^(-n/c)): with n = 2 keys and c = 1.25 keys that is 0.998 keys.
+	log := benchLog{events: 2 * keys, campaigns: int(keys * 5 / 4), zipf: loadgen.Even}
+	return log, log.fill(ctx, a, k)
+}
+
+// restart is the time from kill -9 to the first new record that the restarted process has committed.
+func (s *several) restart(ctx context.Context, a *app, k processors.Kafka, memory, keys int64) (f figure, err error) {
+	c, done, err := s.counted(ctx, a, k, memory, load{keys, 0})
+	if err != nil {
+		return f, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	var took []float64
+	for range s.rounds {
+		before, err := c.group.Next(ctx)
+		if err != nil {
+			return f, err
+		}
+		if _, err := c.group.Until(ctx, benchmark.Past(before)); err != nil { // it is at work
+			return f, err
+		}
+		killed := time.Now()
+		if err := c.kill(0); err != nil {
+			return f, err
+		}
+		if before, err = c.group.Next(ctx); err != nil {
+			return f, err
+		}
+		if err := c.start(0, 0); err != nil {
+			return f, err
+		}
+		back, err := c.group.Until(ctx, benchmark.Total(benchmark.Sum(before)+1))
+		if err != nil {
+			return f, err
+		}
+		took = append(took, seconds(back.Sub(killed)))
+		a.say("kill -9 with %d keys: first new record after %.2f s", keys, took[len(took)-1])
+	}
+	return newFigure(fmt.Sprintf("kill -9, restarted at once, %d keys: to the first new record", keys), "s", took), nil
+}
+
+// takeover is the time from kill -9 until every partition of the dead process is folded by the other one.
+func (s *several) takeover(ctx context.Context, a *app, k processors.Kafka, memory int64, standbys int) (f figure, err error) {
+	what := fmt.Sprintf("kill -9, not restarted, %d keys, %d standbys: to new records of all its partitions", takeoverKeys, standbys)
+	var took []float64
+	for range s.rounds {
+		d, err := s.death(ctx, a, k, memory, standbys)
+		if err != nil {
+			return f, err
+		}
+		a.say("%s: %.2f s", what, d.Seconds())
+		took = append(took, seconds(d))
+	}
+	return newFigure(what, "s", took), nil
+}
+
+func (s *several) death(ctx context.Context, a *app, k processors.Kafka, memory int64, standbys int) (d time.Duration, err error) {
+	c, done, err := s.counted(ctx, a, k, memory, load{takeoverKeys, standbys})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	if err := c.start(1, standbys); err != nil {
+		return 0, err
+	}
+	if err := c.settled(ctx, standbys); err != nil {
+		return 0, err
+	}
+	killed := time.Now()
+	if err := c.kill(1); err != nil {
+		return 0, err
+	}
+	before, err := c.group.Next(ctx)
+	if err != nil {
+		return 0, err
+	}
+	back, err := c.group.Until(ctx, benchmark.Past(before))
+	return back.Sub(killed), err
+}
+
+// settled waits until two processes share the partitions, with standbys or without, for some seconds.
+func (c *crew) settled(ctx context.Context, standbys int) error {
+	for since := time.Now(); time.Since(since) < 5*time.Second; {
+		members, err := processors.Members(ctx, c.k, c.proc.App)
+		owns, warm := map[string]int{}, 0
+		for _, m := range members {
+			owns[m.Instance] += len(m.Partitions)
+			warm += len(m.Standbys)
+		}
+		if err != nil || owns["0"] != 12 || owns["1"] != 12 || warm != 24*standbys {
+			since = time.Now()
+		}
+		if !pause(ctx) {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// takeoverKeys is what the two processes of a takeover share.
+const takeoverKeys = 1_000_000
+
+// load is what a process has counted, and its setting.
+type load struct {
+	keys     int64
+	standbys int
+}
+
+// counted is a process that has counted a log with so many keys, and goes on with a trickle of events.
+func (s *several) counted(ctx context.Context, a *app, k processors.Kafka, memory int64, l load) (c *crew, done func() error, err error) {
+	log, err := fillKeys(ctx, a, k, l.keys)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c, err = newCrew(ctx, a, k, log.topic(), memory); err != nil {
+		return nil, nil, err
+	}
+	tctx, cancel := context.WithCancel(ctx)
+	g, tctx := errgroup.WithContext(tctx)
+	done = func() error {
+		cancel()
+		return errors.Join(g.Wait(), c.stop())
+	}
+	if err = c.start(0, l.standbys); err == nil {
+		_, err = c.group.Until(ctx, benchmark.Total(log.events))
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, done())
+	}
+	g.Go(func() error { return trickle(tctx, k, log.topic()) })
+	return c, done, nil
+}
+
+// trickle produces some 4,000 events a second, evenly, until ctx ends.
+func trickle(ctx context.Context, k processors.Kafka, topic string) error {
+	sink, err := processors.NewProducer(k, topic)
+	if err != nil {
+		return err
+	}
+	defer sink.Close()
+	gen, err := loadgen.New(loadgen.Config{StartMs: time.Now().UnixMilli(), Zipf: loadgen.Even})
+	if err != nil {
+		return err
+	}
+	for pause(ctx) {
+		var buf []byte
+		for range 96 {
+			var r loadgen.Record
+			buf, r = gen.Append(buf[:0], time.Now().UnixMilli())
+			if err := sink.Produce(ctx, r.Partition, r.Key, r.Value); err != nil && ctx.Err() == nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

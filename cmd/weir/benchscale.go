@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/internal/loadgen"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/benchmark"
+)
+
+// figure is one line of an answer: the median of some rounds.
+type figure struct {
+	What   string  `json:"what"`
+	Unit   string  `json:"unit"`
+	Median float64 `json:"median"`
+	Min    float64 `json:"min"`
+	Max    float64 `json:"max"`
+	Ratio  float64 `json:"ratio"` // to the first line
+	Goal   string  `json:"goal" table:"wide"`
+}
+
+func newFigure(what, unit string, values []float64) figure {
+	least, most := values[0], values[0]
+	for _, v := range values {
+		least, most = min(least, v), max(most, v)
+	}
+	return figure{What: what, Unit: unit, Median: hundredths(median(values)), Min: hundredths(least), Max: hundredths(most), Ratio: 1}
+}
+
+// ratios compares each line with the first.
+func ratios(list []figure) []figure {
+	for i := range list {
+		list[i].Ratio = hundredths(list[i].Median / list[0].Median)
+	}
+	return list
+}
+
+// several are the flags that the benchmarks below share.
+type several struct {
+	log    benchLog
+	rounds int
+}
+
+func (s *several) command(a *app, use, short string, run func(context.Context, processors.Kafka, int64) ([]figure, error)) *cobra.Command {
+	c := &cobra.Command{
+		Use: use, Short: short, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, k, err := a.cluster()
+			if err != nil {
+				return err
+			}
+			rows, err := run(cmd.Context(), k, int64(cfg.Memory))
+			if err != nil {
+				return fail(0, "the benchmark did not end", err, "it needs brokers with transactions, see `weir doctor`")
+			}
+			return printRows(a, rows)
+		},
+	}
+	c.Flags().Int64Var(&s.log.events, "events", s.log.events, "events in the log")
+	c.Flags().Float64Var(&s.log.zipf, "zipf", s.log.zipf, "Zipf exponent of the campaigns; -1 is evenly")
+	c.Flags().IntVar(&s.rounds, "rounds", 3, "rounds")
+	return c
+}
+
+// newBenchGrowthCmd: what does state cost?
+func newBenchGrowthCmd(a *app) *cobra.Command {
+	s := &several{log: benchLog{events: 20_000_000, zipf: 1.1}}
+	return s.command(a, "growth", "Counts the same number of events over 10 thousand, 1 and 10 million campaigns", func(ctx context.Context, k processors.Kafka, memory int64) ([]figure, error) {
+		return s.growth(ctx, a, k, memory)
+	})
+}
+
+// growth times the second half of each log: the first has made the state.
+func (s *several) growth(ctx context.Context, a *app, k processors.Kafka, memory int64) ([]figure, error) {
+	counts := []int{10_000, 1_000_000, 10_000_000}
+	rates := make([][]float64, len(counts))
+	for round := range s.rounds {
+		for i, n := range counts {
+			log := s.log
+			log.campaigns = n
+			if err := log.fill(ctx, a, k); err != nil {
+				return nil, err
+			}
+			proc, err := benchCounter(log.topic(), memory)
+			if err != nil {
+				return nil, err
+			}
+			r, err := benchmark.Fold(ctx, benchConfig(k, memory), proc, log.events/2, log.events)
+			if err != nil {
+				return nil, err
+			}
+			a.say("round %d: %s: %.2f M/s", round+1, log.keys(), r.PerSec/1e6)
+			rates[i] = append(rates[i], r.PerSec)
+		}
+	}
+	var rows []figure
+	for i, n := range counts {
+		log := s.log
+		log.campaigns = n
+		rows = append(rows, newFigure(log.keys()+" campaigns", "events/s", rates[i]))
+	}
+	return ratios(rows), nil
+}
+
+// newBenchScaleCmd: what do more processes cost?
+func newBenchScaleCmd(a *app) *cobra.Command {
+	s := &several{log: benchLog{events: 20_000_000, campaigns: 100_000, zipf: loadgen.Even}}
+	return s.command(a, "scale", "Counts one log with 1, 2 and 4 processes on this machine", func(ctx context.Context, k processors.Kafka, memory int64) ([]figure, error) {
+		return s.scale(ctx, a, k, memory)
+	})
+}
+
+func (s *several) scale(ctx context.Context, a *app, k processors.Kafka, memory int64) ([]figure, error) {
+	if err := s.log.fill(ctx, a, k); err != nil {
+		return nil, err
+	}
+	names := []string{"1 process", "2 processes", "4 processes"}
+	rates := make([][]float64, len(names))
+	for round := range s.rounds {
+		for i, name := range names {
+			rate, err := s.shared(ctx, a, k, memory/int64(1<<i), 1<<i)
+			if err != nil {
+				return nil, err
+			}
+			a.say("round %d: %s: %.2f M/s", round+1, name, rate/1e6)
+			rates[i] = append(rates[i], rate)
+		}
+	}
+	var rows []figure
+	for i, name := range names {
+		rows = append(rows, newFigure(name, "events/s", rates[i]))
+	}
+	return ratios(rows), nil
+}
+
+// shared counts the log with n processes and times all but the first quarter.
+func (s *several) shared(ctx context.Context, a *app, k processors.Kafka, memory int64, n int) (rate float64, err error) {
+	c, err := newCrew(ctx, a, k, s.log.topic(), memory)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, c.stop()) }()
+	for i := range n {
+		if err := c.start(i, 0); err != nil {
+			return 0, err
+		}
+	}
+	var from int64
+	began, err := c.group.Until(ctx, func(next map[int32]int64) bool {
+		from = benchmark.Sum(next)
+		return from >= s.log.events/4
+	})
+	if err != nil {
+		return 0, err
+	}
+	ended, err := c.group.Until(ctx, benchmark.Total(s.log.events))
+	return float64(s.log.events-from) / ended.Sub(began).Seconds(), err
+}
+
+// seconds is a duration as a figure.
+func seconds(d time.Duration) float64 { return d.Seconds() }
