@@ -40,6 +40,7 @@ type benchSpend struct {
 
 // benchRow is one line of its answer: medians over the rounds.
 type benchRow struct {
+	Log         string  `json:"log" table:"wide"` // the topic
 	Keys        string  `json:"keys"`
 	Commit      string  `json:"commit"`
 	Rounds      int     `json:"rounds"`
@@ -112,6 +113,7 @@ func (b *benchSpend) run(ctx context.Context, a *app, k processors.Kafka, zipf f
 		return row, err
 	}
 	topic := fmt.Sprintf("weir.bench.%d.%d.%s", b.events, b.campaigns, keys)
+	row.Log = topic
 	a.say("log: %s", topic)
 	var buf []byte
 	err = benchmark.Load(ctx, k, topic, b.events, func() (int32, []byte, []byte) {
