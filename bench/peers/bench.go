@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weirhq/weir/bench/peers/totals"
@@ -17,32 +18,64 @@ type bench struct {
 	campaigns int
 	rounds    int
 
-	noStreams, noGoka error // why a peer cannot be measured
-	samples           []sample
+	peers   []peer
+	samples []sample
+	missing []missing
 }
 
-// run measures all systems and reports what it has, with an error if that is not all it should have.
+// peer is a system that weir is compared with.
+type peer struct {
+	system  string
+	build   func(context.Context) error
+	run     func(context.Context, job) (answer, error)
+	commits []time.Duration // at which it runs
+}
+
+// job is one run: which log, and how often to commit.
+type job struct {
+	log    string
+	commit time.Duration
+}
+
+const often, seldom = 100 * time.Millisecond, time.Second
+
+// all returns the peers. goka, whose offsets follow its writes at leisure, runs at the longer interval.
+func (p *programs) all() []peer {
+	return []peer{
+		{streams, p.buildStreams, p.streams, []time.Duration{often, seldom}},
+		{goka, p.buildGoka, p.goka, []time.Duration{seldom}},
+	}
+}
+
+// run measures all systems and reports what it has, with an error if that is not all it should have: a peer that cannot
+// be built here is none, as long as there is another.
 func (b *bench) run(ctx context.Context) (*report, error) {
-	r := &report{Events: b.events, Missing: []missing{}}
 	if err := b.buildWeir(ctx); err != nil {
-		return r, fmt.Errorf("weir's build failed: %w", err)
+		return &report{}, fmt.Errorf("weir's build failed: %w", err)
 	}
-	b.noStreams, b.noGoka = b.buildStreams(ctx), b.buildGoka(ctx)
-	for _, m := range []struct {
-		system string
-		why    error
-	}{{streams, b.noStreams}, {goka, b.noGoka}} {
-		if m.why != nil {
-			r.Missing = append(r.Missing, missing{m.system, m.why.Error()})
-			fmt.Fprintf(b.talk, "%s: %v: not measured\n", m.system, m.why)
+	b.missing = []missing{} // none, in JSON, is an empty list
+	for _, p := range b.all() {
+		if err := p.build(ctx); err != nil {
+			b.miss(p.system, err)
+			continue
 		}
+		b.peers = append(b.peers, p)
 	}
-	if b.noStreams != nil && b.noGoka != nil {
-		return r, errors.New("there is no peer to compare weir with")
+	if len(b.peers) == 0 {
+		return &report{}, errors.New("there is no peer to compare weir with")
 	}
+	unbuilt := len(b.missing)
 	err := b.measure(ctx)
-	r.Rows = tabulate(b.samples)
-	return r, err
+	if n := len(b.missing) - unbuilt; n > 0 {
+		err = errors.Join(err, fmt.Errorf("%d runs of peers have no figure", n))
+	}
+	return &report{Events: b.events, Rows: tabulate(b.samples), Missing: b.missing}, err
+}
+
+// miss notes what has no figure.
+func (b *bench) miss(what string, why error) {
+	b.missing = append(b.missing, missing{what, why.Error()})
+	fmt.Fprintf(b.talk, "%s: %v: not measured\n", what, why)
 }
 
 // measure runs the systems in turns, on campaigns that get the same traffic and on a Zipf distribution.
@@ -53,46 +86,48 @@ func (b *bench) measure(ctx context.Context) error {
 			return err
 		}
 		for round := range b.rounds {
-			if err := b.round(ctx, round, zipf, want); err != nil {
-				return err
+			for _, commit := range []time.Duration{often, seldom} {
+				if err := b.turn(ctx, sample{round: round, commit: commit}, zipf, want); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	return nil
 }
 
-// round runs each system once at each interval. goka, whose offsets follow its writes at leisure, runs at the longer one.
-func (b *bench) round(ctx context.Context, round int, zipf float64, want totals.Totals) error {
-	for _, commit := range []time.Duration{100 * time.Millisecond, time.Second} {
-		own, err := b.weir(ctx, commit, "--events", fmt.Sprint(b.events), "--campaigns", fmt.Sprint(b.campaigns), "--zipf", fmt.Sprint(zipf))
+// turn runs each system once, at the round and interval of s. A peer's run that fails, or counts anything but want, has no
+// figure; the others go on.
+func (b *bench) turn(ctx context.Context, s sample, zipf float64, want totals.Totals) error {
+	own, err := b.weir(ctx, s.commit, "--events", fmt.Sprint(b.events), "--campaigns", fmt.Sprint(b.campaigns), "--zipf", fmt.Sprint(zipf))
+	if err != nil {
+		return err
+	}
+	s.keys = own.Keys
+	b.note(s, weir, own.PerSecond)
+	b.note(s, bare, own.Bare)
+	for _, p := range b.peers {
+		if !slices.Contains(p.commits, s.commit) {
+			continue
+		}
+		a, err := p.run(ctx, job{own.Log, s.commit})
+		if err == nil && a.Totals != want {
+			err = fmt.Errorf("counted %+v of topic %s, which should hold %+v (delete the topic if another version of weir filled it)", a.Totals, own.Log, want)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if err != nil {
-			return err
+			b.miss(fmt.Sprintf("%s, %s, %s, round %d", p.system, s.keys, s.commit, s.round+1), err)
+			continue
 		}
-		note := func(system string, perSecond float64) {
-			b.samples = append(b.samples, sample{keys: own.Keys, commit: commit, round: round, system: system, perSecond: perSecond})
-			fmt.Fprintf(b.talk, "%s, %s, round %d: %s %.3f M/s\n", own.Keys, commit, round+1, system, perSecond/1e6)
-		}
-		note(weir, own.PerSecond)
-		note(bare, own.Bare)
-		j := job{log: own.Log, commit: commit}
-		for _, peer := range []struct {
-			system string
-			run    func(context.Context, job) (answer, error)
-			skip   bool
-		}{{streams, b.streams, b.noStreams != nil}, {goka, b.goka, b.noGoka != nil || commit < time.Second}} {
-			if peer.skip {
-				continue
-			}
-			a, err := peer.run(ctx, j)
-			if err != nil {
-				return err
-			}
-			if a.Totals != want {
-				return fmt.Errorf("%s counted %+v of topic %s, which should hold %+v: its figure does not stand; if another version of weir filled the topic, delete it",
-					peer.system, a.Totals, j.log, want)
-			}
-			note(peer.system, a.PerSecond)
-		}
+		b.note(s, p.system, a.PerSecond)
 	}
 	return nil
+}
+
+func (b *bench) note(s sample, system string, perSecond float64) {
+	s.system, s.perSecond = system, perSecond
+	b.samples = append(b.samples, s)
+	fmt.Fprintf(b.talk, "%s, %s, round %d: %s %.3f M/s\n", s.keys, s.commit, s.round+1, system, perSecond/1e6)
 }

@@ -3,12 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weirhq/weir/bench/peers/totals"
 	"github.com/weirhq/weir/internal/loadgen"
@@ -60,18 +60,31 @@ func program(t *testing.T, b *bench, name string, answer any) (args func() strin
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	return &bench{
+	b := &bench{
 		programs: programs{scratch: t.TempDir(), brokers: "b:1", threads: 3, talk: &bytes.Buffer{}},
-		events:   4000, campaigns: 10, rounds: 2, noStreams: errors.New("no Java here"),
+		events:   4000, campaigns: 10, rounds: 2,
 	}
+	b.peers = b.all()[1:] // without Java
+	return b
 }
 
-func TestRound(t *testing.T) {
+// turns makes b's second round.
+func turns(t *testing.T, b *bench, want totals.Totals) error {
+	t.Helper()
+	for _, commit := range []time.Duration{often, seldom} {
+		if err := b.turn(t.Context(), sample{round: 1, commit: commit}, loadgen.Even, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestTurns(t *testing.T) {
 	b := newBench(t)
 	want := totals.Totals{Keys: 10, Micros: 5, Events: 4000, Digest: 1}
 	weirArgs := program(t, b, "weir", []spend{{Log: "the.log", Keys: "10 even", Bare: 300, PerSecond: 200}})
 	gokaArgs := program(t, b, "goka", answer{PerSecond: 10, Totals: want})
-	if err := b.round(t.Context(), 1, loadgen.Even, want); err != nil {
+	if err := turns(t, b, want); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -101,8 +114,11 @@ func TestAPeerThatMiscountsHasNoFigure(t *testing.T) {
 		b := newBench(t)
 		program(t, b, "weir", []spend{{Log: "the.log", Keys: "10 even", Bare: 300, PerSecond: 200}})
 		program(t, b, "goka", answer{PerSecond: 10, Totals: wrong})
-		if err := b.round(t.Context(), 0, loadgen.Even, want); err == nil || !strings.Contains(err.Error(), "its figure does not stand") {
-			t.Errorf("%s: error %v", name, err)
+		if err := turns(t, b, want); err != nil {
+			t.Errorf("%s: error %v: the others should go on", name, err)
+		}
+		if len(b.missing) != 1 || b.missing[0].What != "goka, 10 even, 1s, round 2" || !strings.Contains(b.missing[0].Why, "counted") {
+			t.Errorf("%s: missing %v, want the run that miscounted", name, b.missing)
 		}
 		for _, s := range b.samples {
 			if s.system == goka {
@@ -112,16 +128,29 @@ func TestAPeerThatMiscountsHasNoFigure(t *testing.T) {
 	}
 }
 
-func TestAProgramThatFailsIsAnError(t *testing.T) {
-	b := newBench(t)
-	if err := os.WriteFile(filepath.Join(b.scratch, "weir"), []byte("#!/bin/sh\necho broken >&2\nexit 3\n"), 0o700); err != nil {
+// broken puts a program into b's scratch directory that fails.
+func broken(t *testing.T, b *bench, name string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(b.scratch, name), []byte("#!/bin/sh\necho its last words >&2\nexit 3\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	err := b.round(t.Context(), 0, loadgen.Even, totals.Totals{})
-	if err == nil || !strings.Contains(err.Error(), "exit status 3") {
-		t.Errorf("error %v, want the exit status", err)
+}
+
+func TestAProgramThatFails(t *testing.T) {
+	b := newBench(t)
+	broken(t, b, "weir")
+	if err := turns(t, b, totals.Totals{}); err == nil || !strings.Contains(err.Error(), "exit status 3") {
+		t.Errorf("weir failed; error %v, want its exit status", err)
 	}
-	if said := b.talk.(*bytes.Buffer).String(); !strings.Contains(said, "broken") {
-		t.Errorf("the program's own words are lost: %q", said)
+	program(t, b, "weir", []spend{{Log: "the.log", Keys: "10 even", Bare: 300, PerSecond: 200}})
+	broken(t, b, "goka")
+	if err := turns(t, b, totals.Totals{}); err != nil {
+		t.Errorf("goka failed; error %v: the others should go on", err)
+	}
+	if len(b.missing) != 1 || !strings.Contains(b.missing[0].Why, "exit status 3") {
+		t.Errorf("missing %v, want goka's run with its exit status", b.missing)
+	}
+	if said := b.talk.(*bytes.Buffer).String(); strings.Count(said, "its last words") != 2 {
+		t.Errorf("the programs' own words are lost: %q", said)
 	}
 }

@@ -10,7 +10,7 @@
 //
 //  1. A figure of a peer enters the table only if its totals are those of the log, key by key.
 //  2. A ratio is taken between runs of the same round, then the median of the rounds.
-//  3. What could not be measured is named with the reason; it is never left out quietly.
+//  3. What could not be measured is named with the reason; it is never left out quietly. The others go on.
 //
 // It speaks no Kafka itself. What is unequal, and in whose favour, is in README.md.
 package main

@@ -33,12 +33,6 @@ type programs struct {
 	java    []string  // further arguments of the Kafka Streams program
 }
 
-// job is one run: which log, and how often to commit.
-type job struct {
-	log    string
-	commit time.Duration
-}
-
 // answer is what a peer prints: how fast it was, and what it counted.
 type answer struct {
 	PerSecond float64 `json:"events_per_second"`
@@ -65,22 +59,24 @@ func (p *programs) buildStreams(ctx context.Context) error {
 			return fmt.Errorf("%s is not installed: it needs Java 17 and Maven", tool)
 		}
 	}
-	if err := p.make(ctx, p.streamsDir(), "mvn", "-q", "-B", "package"); err != nil {
+	if err := p.make(ctx, p.streamsDir(), "mvn", "-q", "-B", "-Dstyle.color=never", "package"); err != nil {
 		return fmt.Errorf("its build failed: %w", err)
 	}
 	return nil
 }
 
-// buildGoka compiles the goka program with a copy of its go.mod: what the go command adds to it, sums among that, stays
-// out of the repository. The error says why that cannot be.
+// buildGoka compiles the goka program. It has a module of its own, whose go.mod and go.sum the go command may complete, since
+// weir's requirements move on without it: in a copy. The error says why it cannot be built.
 func (p *programs) buildGoka(ctx context.Context) error {
 	dir, mod := filepath.Join(p.root, "bench", "peers", "goka"), filepath.Join(p.scratch, "go.mod")
-	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(mod, text, 0o600); err != nil {
-		return err
+	for _, name := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(p.scratch, name), text, 0o600); err != nil {
+			return err
+		}
 	}
 	if err := p.make(ctx, dir, "go", "mod", "download", "-modfile="+mod, "github.com/lovoo/goka"); err != nil {
 		return fmt.Errorf("its module could not be fetched: %w", err)
@@ -132,7 +128,7 @@ func (p *programs) ask(ctx context.Context, into any, name string, args ...strin
 	cmd := p.command(ctx, name, args...)
 	cmd.Stdout = &out
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s %s: %w", filepath.Base(name), args[0], err)
+		return fmt.Errorf("%s failed, its own words are above: %w", filepath.Base(name), err)
 	}
 	if err := json.Unmarshal(out.Bytes(), into); err != nil {
 		return fmt.Errorf("%s answered %q: %w", filepath.Base(name), out.Bytes(), err)

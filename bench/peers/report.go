@@ -14,10 +14,10 @@ type report struct {
 	Missing []missing `json:"not_measured"`
 }
 
-// missing is a system that could not be measured.
+// missing is a system, or a run of one, that has no figure.
 type missing struct {
-	System string `json:"system"`
-	Why    string `json:"why"`
+	What string `json:"what"`
+	Why  string `json:"why"`
 }
 
 // writeJSON writes one document.
@@ -36,7 +36,7 @@ func (r *report) writeText(w io.Writer) error {
 			float64(row.PerSecond)/1e6, float64(row.Min)/1e6, float64(row.Max)/1e6, row.Ratio, row.RatioMin, row.RatioMax)
 	}
 	for _, m := range r.Missing {
-		fmt.Fprintf(t, "%s: %s: not measured\n", m.System, m.Why)
+		fmt.Fprintf(t, "%s: %s: not measured\n", m.What, m.Why)
 	}
 	return t.Flush()
 }

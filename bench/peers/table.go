@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -68,12 +69,14 @@ func tabulate(samples []sample) []row {
 			PerSecond: int64(median(speeds)), Min: int64(slices.Min(speeds)), Max: int64(slices.Max(speeds)),
 		}
 		if len(ratios) > 0 {
-			r.Ratio, r.RatioMin, r.RatioMax = median(ratios), slices.Min(ratios), slices.Max(ratios)
+			r.Ratio, r.RatioMin, r.RatioMax = hundredths(median(ratios)), hundredths(slices.Min(ratios)), hundredths(slices.Max(ratios))
 		}
 		rows = append(rows, r)
 	}
 	return rows
 }
+
+func hundredths(x float64) float64 { return math.Round(100*x) / 100 }
 
 // median of at least one value; of an even number of them, the middle between the two in the middle.
 func median(v []float64) float64 {

@@ -67,6 +67,9 @@ func run(ctx context.Context, brokers []string, topic string, commit time.Durati
 	if err != nil {
 		return a, errors.Join(err, os.RemoveAll(dir), admin.Close())
 	}
+	if err := served(ctx, client, string(goka.GroupTable(goka.Group(group))), watch.parts); err != nil {
+		return a, errors.Join(err, os.RemoveAll(dir), forget(admin, group), admin.Close())
+	}
 	work, stop := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	var failed error
@@ -104,6 +107,27 @@ func processor(brokers []string, group, topic string, commit time.Duration, stor
 		goka.WithConsumerSaramaBuilder(goka.SaramaConsumerBuilderWithConfig(config(commit))),
 		goka.WithProducerBuilder(goka.ProducerBuilderWithConfig(config(commit))),
 		goka.WithTopicManagerBuilder(goka.TopicManagerBuilderWithConfig(config(commit), tables)))
+}
+
+// served waits until the table, which goka has just created, has leaders: goka's processor gives up on one that has not.
+func served(ctx context.Context, client sarama.Client, table string, parts []int32) error {
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		err := client.RefreshMetadata(table)
+		for _, p := range parts {
+			if err == nil {
+				_, err = client.GetOffset(table, p, sarama.OffsetOldest)
+			}
+		}
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // config is goka's own with what the comparison fixes: read from the start and what is committed, acks of all replicas.

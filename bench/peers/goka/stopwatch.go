@@ -47,7 +47,7 @@ func newStopwatch(client sarama.Client, admin sarama.ClusterAdmin, group, topic 
 func (w *stopwatch) run(ctx context.Context, dead <-chan struct{}) (perSecond float64, err error) {
 	var done, base int64
 	began, moved := time.Now(), time.Now()
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for done < w.events {
 		select {

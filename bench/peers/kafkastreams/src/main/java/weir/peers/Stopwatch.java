@@ -16,7 +16,7 @@ import org.apache.kafka.common.TopicPartition;
 /** Times a group from outside, by the offsets that the broker holds as committed: what is not committed is not done. */
 final class Stopwatch {
     private static final Duration STALL = Duration.ofMinutes(2);
-    private static final long POLL_MS = 20;
+    private static final long POLL_MS = 50;
 
     private final Admin admin;
     private final String group;
