@@ -1,6 +1,6 @@
 # Needs POSIX make, a shell and Go; everything else is pinned in tools/go.mod. Plain `make` lists the targets.
 .POSIX:
-.PHONY: help build test test-short test-race sim fuzz bench lint fmt vet vuln generate generate-check verify ci clean docker-note
+.PHONY: help build test test-short test-race sim fuzz bench bench-peers lint fmt vet vuln generate generate-check verify ci clean docker-note
 
 # The client's mutexes must be visible to testing/synctest in the crash model, hence the tag in every test run.
 TAGS     = -tags synctests
@@ -15,6 +15,10 @@ RACERUNS = 12
 # Runs of the crash and abort model.
 RUNS     = 1000
 FUZZTIME = 10s
+# What bench-peers measures on.
+BROKERS  = 127.0.0.1:9092
+EVENTS   = 20000000
+ROUNDS   = 3
 # A file that each counted run appends "passed failed skipped" to.
 TOTALS   =
 TALLY    = go run ./internal/tally -totals "$(TOTALS)" --
@@ -47,6 +51,9 @@ fuzz: ## fuzz every fuzz target for FUZZTIME
 
 bench: ## run every benchmark once, to see that it still runs
 	go test -short -run '^$$' -bench . -benchtime 1x -timeout $(TIMEOUT) $(ARGS) $(PKGS)
+
+bench-peers: ## measure weir beside Kafka Streams and goka (BROKERS=host:port EVENTS=20000000 ROUNDS=3 ARGS="-o json")
+	go run ./bench/peers -brokers $(BROKERS) -events $(EVENTS) -rounds $(ROUNDS) $(ARGS)
 
 lint: ## check the source with golangci-lint
 	$(TOOL) golangci-lint run

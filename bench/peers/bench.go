@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/weirhq/weir/bench/peers/totals"
+	"github.com/weirhq/weir/internal/loadgen"
+)
+
+// bench is one comparison.
+type bench struct {
+	programs
+	events    int64
+	campaigns int
+	rounds    int
+
+	peers   []peer
+	samples []sample
+	missing []missing
+}
+
+// peer is a system that weir is compared with.
+type peer struct {
+	system  string
+	build   func(context.Context) error
+	run     func(context.Context, job) (answer, error)
+	commits []time.Duration // at which it runs
+}
+
+// job is one run: which log, and how often to commit.
+type job struct {
+	log    string
+	commit time.Duration
+}
+
+const often, seldom = 100 * time.Millisecond, time.Second
+
+// all returns the peers. goka, whose offsets follow its writes at leisure, runs at the longer interval.
+func (p *programs) all() []peer {
+	return []peer{
+		{streams, p.buildStreams, p.streams, []time.Duration{often, seldom}},
+		{goka, p.buildGoka, p.goka, []time.Duration{seldom}},
+	}
+}
+
+// run measures all systems and reports what it has, with an error if that is not all it should have: a peer that cannot
+// be built here is none, as long as there is another.
+func (b *bench) run(ctx context.Context) (*report, error) {
+	if err := b.buildWeir(ctx); err != nil {
+		return &report{}, fmt.Errorf("weir's build failed: %w", err)
+	}
+	b.missing = []missing{} // none, in JSON, is an empty list
+	for _, p := range b.all() {
+		if err := p.build(ctx); err != nil {
+			b.miss(p.system, err)
+			continue
+		}
+		b.peers = append(b.peers, p)
+	}
+	if len(b.peers) == 0 {
+		return &report{}, errors.New("there is no peer to compare weir with")
+	}
+	unbuilt := len(b.missing)
+	err := b.measure(ctx)
+	if n := len(b.missing) - unbuilt; n > 0 {
+		err = errors.Join(err, fmt.Errorf("%d runs of peers have no figure", n))
+	}
+	return &report{Events: b.events, Rows: tabulate(b.samples), Missing: b.missing}, err
+}
+
+// miss notes what has no figure.
+func (b *bench) miss(what string, why error) {
+	b.missing = append(b.missing, missing{what, why.Error()})
+	fmt.Fprintf(b.talk, "%s: %v: not measured\n", what, why)
+}
+
+// measure runs the systems in turns, on campaigns that get the same traffic and on a Zipf distribution.
+func (b *bench) measure(ctx context.Context) error {
+	for _, zipf := range []float64{loadgen.Even, 1.1} {
+		want, err := holds(ctx, loadgen.BenchConfig{Campaigns: b.campaigns, Zipf: zipf}, b.events)
+		if err != nil {
+			return err
+		}
+		for round := range b.rounds {
+			for _, commit := range []time.Duration{often, seldom} {
+				if err := b.turn(ctx, sample{round: round, commit: commit}, zipf, want); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// turn runs each system once, at the round and interval of s. A peer's run that fails, or counts anything but want, has no
+// figure; the others go on.
+func (b *bench) turn(ctx context.Context, s sample, zipf float64, want totals.Totals) error {
+	own, err := b.weir(ctx, s.commit, "--events", fmt.Sprint(b.events), "--campaigns", fmt.Sprint(b.campaigns), "--zipf", fmt.Sprint(zipf))
+	if err != nil {
+		return err
+	}
+	s.keys = own.Keys
+	b.note(s, weir, own.PerSecond)
+	b.note(s, bare, own.Bare)
+	for _, p := range b.peers {
+		if !slices.Contains(p.commits, s.commit) {
+			continue
+		}
+		a, err := p.run(ctx, job{own.Log, s.commit})
+		if err == nil && a.Totals != want {
+			err = fmt.Errorf("counted %+v of topic %s, which should hold %+v (delete the topic if another version of weir filled it)", a.Totals, own.Log, want)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			b.miss(fmt.Sprintf("%s, %s, %s, round %d", p.system, s.keys, s.commit, s.round+1), err)
+			continue
+		}
+		b.note(s, p.system, a.PerSecond)
+	}
+	return nil
+}
+
+func (b *bench) note(s sample, system string, perSecond float64) {
+	s.system, s.perSecond = system, perSecond
+	b.samples = append(b.samples, s)
+	fmt.Fprintf(b.talk, "%s, %s, round %d: %s %.3f M/s\n", s.keys, s.commit, s.round+1, system, perSecond/1e6)
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/weirhq/weir/bench/peers/totals"
+)
+
+// Names of the systems, as the table has them.
+const (
+	weir    = "weir"
+	bare    = "bare consumer"
+	streams = "kafka streams"
+	goka    = "goka"
+)
+
+// programs builds and runs the programs that are compared.
+type programs struct {
+	root    string // of the repository
+	scratch string // directory for what is built; goes with the run
+	brokers string
+	threads int
+	talk    io.Writer // what the programs say beside their answer
+	java    []string  // further arguments of the Kafka Streams program
+}
+
+// answer is what a peer prints: how fast it was, and what it counted.
+type answer struct {
+	PerSecond float64 `json:"events_per_second"`
+	totals.Totals
+}
+
+// spend is a row of `weir bench spend -o json`.
+type spend struct {
+	Log       string  `json:"log"`
+	Keys      string  `json:"keys"`
+	Bare      float64 `json:"bare_per_second"`
+	PerSecond float64 `json:"exactly_once_per_second"`
+}
+
+// buildWeir compiles weir.
+func (p *programs) buildWeir(ctx context.Context) error {
+	return p.make(ctx, p.root, "go", "build", "-o", filepath.Join(p.scratch, "weir"), "./cmd/weir")
+}
+
+// buildStreams compiles and tests the Kafka Streams program. The error says why that cannot be.
+func (p *programs) buildStreams(ctx context.Context) error {
+	for _, tool := range []string{"java", "mvn"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return fmt.Errorf("%s is not installed: it needs Java 17 and Maven", tool)
+		}
+	}
+	if err := p.make(ctx, p.streamsDir(), "mvn", "-q", "-B", "-Dstyle.color=never", "package"); err != nil {
+		return fmt.Errorf("its build failed: %w", err)
+	}
+	return nil
+}
+
+// buildGoka compiles the goka program. It has a module of its own, whose go.mod and go.sum the go command may complete, since
+// weir's requirements move on without it: in a copy. The error says why it cannot be built.
+func (p *programs) buildGoka(ctx context.Context) error {
+	dir, mod := filepath.Join(p.root, "bench", "peers", "goka"), filepath.Join(p.scratch, "go.mod")
+	for _, name := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(p.scratch, name), text, 0o600); err != nil {
+			return err
+		}
+	}
+	if err := p.make(ctx, dir, "go", "mod", "download", "-modfile="+mod, "github.com/lovoo/goka"); err != nil {
+		return fmt.Errorf("its module could not be fetched: %w", err)
+	}
+	if err := p.make(ctx, dir, "go", "build", "-mod=mod", "-modfile="+mod, "-o", filepath.Join(p.scratch, "goka"), "."); err != nil {
+		return fmt.Errorf("its build failed: %w", err)
+	}
+	return nil
+}
+
+func (p *programs) streamsDir() string {
+	return filepath.Join(p.root, "bench", "peers", "kafkastreams")
+}
+
+// weir runs `weir bench spend` for one round.
+func (p *programs) weir(ctx context.Context, commit time.Duration, args ...string) (spend, error) {
+	var rows []spend
+	args = append([]string{
+		"bench", "spend", "--brokers", p.brokers, "--rounds", "1", "--workers", fmt.Sprint(p.threads),
+		"--commit-interval", commit.String(), "--commit-interval-max", commit.String(), "-o", "json",
+	}, args...)
+	if err := p.ask(ctx, &rows, filepath.Join(p.scratch, "weir"), args...); err != nil {
+		return spend{}, err
+	}
+	if len(rows) != 1 {
+		return spend{}, fmt.Errorf("weir bench spend answered %d rows, want one", len(rows))
+	}
+	return rows[0], nil
+}
+
+// streams runs the Kafka Streams program once.
+func (p *programs) streams(ctx context.Context, j job) (a answer, err error) {
+	target := filepath.Join(p.streamsDir(), "target")
+	args := append([]string{
+		"-cp", filepath.Join(target, "peer.jar") + string(os.PathListSeparator) + filepath.Join(target, "lib", "*"), "weir.peers.Main",
+		"--brokers", p.brokers, "--topic", j.log, "--commit-ms", fmt.Sprint(j.commit.Milliseconds()), "--threads", fmt.Sprint(p.threads),
+	}, p.java...)
+	return a, p.ask(ctx, &a, "java", args...)
+}
+
+// goka runs the goka program once.
+func (p *programs) goka(ctx context.Context, j job) (a answer, err error) {
+	return a, p.ask(ctx, &a, filepath.Join(p.scratch, "goka"), "-brokers", p.brokers, "-topic", j.log, "-commit", j.commit.String())
+}
+
+// ask runs a program to its end and reads its answer, JSON on stdout.
+func (p *programs) ask(ctx context.Context, into any, name string, args ...string) error {
+	var out bytes.Buffer
+	cmd := p.command(ctx, name, args...)
+	cmd.Stdout = &out
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s failed, its own words are above: %w", filepath.Base(name), err)
+	}
+	if err := json.Unmarshal(out.Bytes(), into); err != nil {
+		return fmt.Errorf("%s answered %q: %w", filepath.Base(name), out.Bytes(), err)
+	}
+	return nil
+}
+
+// make runs a build tool in dir.
+func (p *programs) make(ctx context.Context, dir, name string, args ...string) error {
+	cmd := p.command(ctx, name, args...)
+	cmd.Dir, cmd.Stdout = dir, p.talk
+	return cmd.Run()
+}
+
+// command is stopped by a signal, and given the time to leave nothing behind on the broker.
+func (p *programs) command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Stderr = p.talk
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 90 * time.Second
+	return cmd
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// sample is one run of one system.
+type sample struct {
+	keys      string
+	commit    time.Duration
+	round     int
+	system    string
+	perSecond float64
+}
+
+// row is a line of the table: one system at one interval on one log, medians over the rounds.
+type row struct {
+	Keys      string  `json:"keys"`
+	Commit    string  `json:"commit"`
+	System    string  `json:"system"`
+	Rounds    int     `json:"rounds"`
+	PerSecond int64   `json:"events_per_second"`
+	Min       int64   `json:"min"`
+	Max       int64   `json:"max"`
+	Ratio     float64 `json:"weir_ratio"` // weir's events/s by this system's, round by round; 2: weir is twice as fast
+	RatioMin  float64 `json:"weir_ratio_min"`
+	RatioMax  float64 `json:"weir_ratio_max"`
+}
+
+// tabulate makes the rows of samples, in the order in which their kinds first came. A row without a round in which weir
+// was measured too has no ratio, which is 0.
+func tabulate(samples []sample) []row {
+	type kind struct {
+		keys   string
+		commit time.Duration
+		system string
+	}
+	type place struct {
+		keys   string
+		commit time.Duration
+		round  int
+	}
+	ours := map[place]float64{}
+	groups := map[kind][]sample{}
+	var order []kind
+	for _, s := range samples {
+		if s.system == weir {
+			ours[place{s.keys, s.commit, s.round}] = s.perSecond
+		}
+		k := kind{s.keys, s.commit, s.system}
+		if groups[k] == nil {
+			order = append(order, k)
+		}
+		groups[k] = append(groups[k], s)
+	}
+	var rows []row
+	for _, k := range order {
+		var speeds, ratios []float64
+		for _, s := range groups[k] {
+			speeds = append(speeds, s.perSecond)
+			if own, ok := ours[place{s.keys, s.commit, s.round}]; ok {
+				ratios = append(ratios, own/s.perSecond)
+			}
+		}
+		r := row{
+			Keys: k.keys, Commit: k.commit.String(), System: k.system, Rounds: len(speeds),
+			PerSecond: int64(median(speeds)), Min: int64(slices.Min(speeds)), Max: int64(slices.Max(speeds)),
+		}
+		if len(ratios) > 0 {
+			r.Ratio, r.RatioMin, r.RatioMax = hundredths(median(ratios)), hundredths(slices.Min(ratios)), hundredths(slices.Max(ratios))
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+func hundredths(x float64) float64 { return math.Round(100*x) / 100 }
+
+// median of at least one value; of an even number of them, the middle between the two in the middle.
+func median(v []float64) float64 {
+	s := slices.Sorted(slices.Values(v))
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}

@@ -1,0 +1,87 @@
+package totals
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+
+	"github.com/weirhq/weir/events"
+)
+
+// Totals is what a log holds or a peer has counted, over all keys.
+type Totals struct {
+	Keys   int64 `json:"keys"`
+	Micros int64 `json:"micros"`
+	Events int64 `json:"events"`
+	// Digest is the sum, modulo 2^64, of the mixed FNV-1a hashes of each key and its value: two counts with the same digest
+	// agree in every key, in whatever order they are read. 16 hexadecimal digits.
+	Digest Digest `json:"digest"`
+}
+
+// Digest is a number that prints, in JSON too, as 16 hexadecimal digits.
+type Digest uint64
+
+// Key appends what an event's spend is summed under: account, zero, campaign, zero, and the budget day as four bytes,
+// big endian; an event without a budget day has the UTC day on which it happened.
+func Key(dst []byte, e *events.View) []byte {
+	day := e.BudgetDay
+	if day == 0 {
+		day = int32(events.UTCDay(e.EventMs))
+	}
+	dst = append(append(dst, e.Account...), 0)
+	dst = append(append(dst, e.Campaign...), 0)
+	return binary.BigEndian.AppendUint32(dst, uint32(day))
+}
+
+// Value appends the sums of a key: micros and number of events, eight bytes each, big endian.
+func Value(dst []byte, micros, count int64) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(dst, uint64(micros)), uint64(count))
+}
+
+// Sums reads a Value back. A value of another length is an error.
+func Sums(value []byte) (micros, count int64, err error) {
+	if len(value) != 16 {
+		return 0, 0, fmt.Errorf("a value has %d bytes, want 16: micros and count", len(value))
+	}
+	return int64(binary.BigEndian.Uint64(value)), int64(binary.BigEndian.Uint64(value[8:])), nil
+}
+
+// Add adds one key and its value. Each key is to be added once.
+func (t *Totals) Add(key, value []byte) error {
+	micros, count, err := Sums(value)
+	if err != nil {
+		return err
+	}
+	t.Keys++
+	t.Micros += micros
+	t.Events += count
+	const offsetBasis = 0xcbf29ce484222325
+	t.Digest += Digest(mix(fnv1a(fnv1a(offsetBasis, key), value)))
+	return nil
+}
+
+func fnv1a(h uint64, b []byte) uint64 {
+	const prime = 0x100000001b3
+	for _, c := range b {
+		h = (h ^ uint64(c)) * prime
+	}
+	return h
+}
+
+// mix is the finalizer of MurmurHash3. Without it the sum would not see two values in each other's place: the last bytes
+// of an FNV-1a hash enter it almost linearly.
+func mix(h uint64) uint64 {
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}
+
+// MarshalText writes the digits.
+func (d Digest) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%016x", uint64(d)), nil }
+
+// UnmarshalText reads them back.
+func (d *Digest) UnmarshalText(b []byte) error {
+	n, err := strconv.ParseUint(string(b), 16, 64)
+	*d = Digest(n)
+	return err
+}
