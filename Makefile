@@ -1,6 +1,6 @@
 # Needs POSIX make, a shell and Go; everything else is pinned in tools/go.mod. Plain `make` lists the targets.
 .POSIX:
-.PHONY: help build test test-short test-race sim fuzz bench bench-peers lint fmt vet vuln generate generate-check verify ci clean docker-note
+.PHONY: help build test test-short test-race sim fuzz bench bench-once bench-peers lint fmt vet vuln generate generate-check verify ci clean docker-note
 
 # The client's mutexes must be visible to testing/synctest in the crash model, hence the tag in every test run.
 TAGS     = -tags synctests
@@ -15,7 +15,7 @@ RACERUNS = 12
 # Runs of the crash and abort model.
 RUNS     = 1000
 FUZZTIME = 10s
-# What bench-peers measures on.
+# What bench and bench-peers measure on.
 BROKERS  = 127.0.0.1:9092
 EVENTS   = 20000000
 ROUNDS   = 3
@@ -49,7 +49,11 @@ fuzz: ## fuzz every fuzz target for FUZZTIME
 		done || exit 1; \
 	done
 
-bench: ## run every benchmark once, to see that it still runs
+bench: ## measure on the broker BROKERS, and print one table (half an hour; BROKERS=host:port EVENTS=20000000 ROUNDS=3)
+	go run ./cmd/weir bench all --brokers $(BROKERS) --events $(EVENTS) --rounds $(ROUNDS) $(ARGS)
+	go test -run '^$$' -bench 'Timers' ./processors
+
+bench-once: ## run every benchmark once, to see that it still runs
 	go test -short -run '^$$' -bench . -benchtime 1x -timeout $(TIMEOUT) $(ARGS) $(PKGS)
 
 bench-peers: ## measure weir beside Kafka Streams and goka (BROKERS=host:port EVENTS=20000000 ROUNDS=3 ARGS="-o json")
@@ -82,7 +86,7 @@ generate-check: ## check that the generated code is what the schemas give
 
 verify: vet lint generate-check vuln ## all checks that run no test
 
-ci: verify test test-race sim fuzz bench ## all that continuous integration runs
+ci: verify test test-race sim fuzz bench-once ## all that continuous integration runs
 
 clean: ## remove what was built
 	rm -rf bin dist

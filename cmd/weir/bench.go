@@ -20,7 +20,7 @@ import (
 
 func newBenchCmd(a *app) *cobra.Command {
 	c := &cobra.Command{Use: "bench", Short: "Measures weir on your brokers"}
-	c.AddCommand(newBenchSpendCmd(a), newBenchRestoreCmd(a), newBenchGrowthCmd(a), newBenchScaleCmd(a), newBenchRestartCmd(a), newBenchLatencyCmd(a), newBenchProcessCmd(a))
+	c.AddCommand(newBenchSpendCmd(a), newBenchRestoreCmd(a), newBenchGrowthCmd(a), newBenchScaleCmd(a), newBenchRestartCmd(a), newBenchLatencyCmd(a), newBenchAllCmd(a), newBenchProcessCmd(a))
 	return c
 }
 
@@ -45,6 +45,8 @@ type benchRow struct {
 	Rounds      int     `json:"rounds"`
 	Bare        int64   `json:"bare_per_second"`
 	ExactlyOnce int64   `json:"exactly_once_per_second"`
+	Min         int64   `json:"exactly_once_min"  table:"wide"`
+	Max         int64   `json:"exactly_once_max"  table:"wide"`
 	Ratio       float64 `json:"ratio"`
 	RatioMin    float64 `json:"ratio_min"`
 	RatioMax    float64 `json:"ratio_max"`
@@ -131,6 +133,7 @@ func (b *benchSpend) run(ctx context.Context, a *app, k processors.Kafka, zipf f
 		bares, folds, ratios = append(bares, bare.PerSec), append(folds, fold.PerSec), append(ratios, fold.PerSec/bare.PerSec)
 	}
 	row.Bare, row.ExactlyOnce, row.Ratio = int64(median(bares)), int64(median(folds)), hundredths(median(ratios))
+	row.Min, row.Max = int64(slices.Min(folds)), int64(slices.Max(folds))
 	row.RatioMin, row.RatioMax = hundredths(slices.Min(ratios)), hundredths(slices.Max(ratios))
 	return row, nil
 }

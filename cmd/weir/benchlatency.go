@@ -31,22 +31,26 @@ func newBenchLatencyCmd(a *app) *cobra.Command {
 	b := &benchLatency{}
 	s := &several{log: benchLog{campaigns: 100_000, zipf: 1.1}}
 	c := s.command(a, "latency", "Times events from their production until a query sees them, under load", func(ctx context.Context, k processors.Kafka, memory int64) ([]figure, error) {
-		var p50, p99 []float64
-		for range s.rounds {
-			took, err := b.run(ctx, a, k, memory)
-			if err != nil {
-				return nil, err
-			}
-			p50, p99 = append(p50, seconds(took[len(took)/2])), append(p99, seconds(took[len(took)*99/100]))
-		}
-		what := fmt.Sprintf("produced to visible at %.0f %% of what this machine sustains", b.share*100)
-		return []figure{newFigure(what+", p50", "s", p50), newFigure(what+", p99", "s", p99)}, nil
+		return b.rows(ctx, a, k, memory, s.rounds)
 	})
 	c.Flags().DurationVar(&b.load, "capacity", 8*time.Second, "how long producer and counter run flat out, to know what they sustain")
 	c.Flags().DurationVar(&b.times, "measure", 15*time.Second, "how long to measure")
 	c.Flags().Float64Var(&b.share, "share", 0.7, "of that, the load under which to measure")
 	_ = c.Flags().MarkHidden("events")
 	return c
+}
+
+func (b *benchLatency) rows(ctx context.Context, a *app, k processors.Kafka, memory int64, rounds int) ([]figure, error) {
+	var p50, p99 []float64
+	for range rounds {
+		took, err := b.run(ctx, a, k, memory)
+		if err != nil {
+			return nil, err
+		}
+		p50, p99 = append(p50, took[len(took)/2].Seconds()), append(p99, took[len(took)*99/100].Seconds())
+	}
+	what := fmt.Sprintf("produced to visible at %.0f %% of what this machine sustains", b.share*100)
+	return []figure{newFigure(what+", p50", "s", p50), newFigure(what+", p99", "s", p99)}, nil
 }
 
 // run gives the times of the probes, in order.

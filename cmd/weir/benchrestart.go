@@ -19,16 +19,7 @@ func newBenchRestartCmd(a *app) *cobra.Command {
 	s := &several{log: benchLog{zipf: loadgen.Even}}
 	var keys int64
 	c := s.command(a, "restart", "Kills processes with kill -9 under load and times how long their partitions are away", func(ctx context.Context, k processors.Kafka, memory int64) ([]figure, error) {
-		big, err := s.restart(ctx, a, k, memory, keys)
-		if err != nil {
-			return nil, err
-		}
-		warm, err := s.takeover(ctx, a, k, memory, 1)
-		if err != nil {
-			return nil, err
-		}
-		cold, err := s.takeover(ctx, a, k, memory, 0)
-		return []figure{big, warm, cold}, err
+		return s.away(ctx, a, k, memory, keys)
 	})
 	c.Flags().Int64Var(&keys, "keys", 10_000_000, "keys on the disk of the process that is restarted")
 	_ = c.Flags().MarkHidden("events")
@@ -72,7 +63,7 @@ func (s *several) restart(ctx context.Context, a *app, k processors.Kafka, memor
 		if err != nil {
 			return f, err
 		}
-		took = append(took, seconds(back.Sub(killed)))
+		took = append(took, back.Sub(killed).Seconds())
 		a.say("kill -9 with %d keys: first new record after %.2f s", keys, took[len(took)-1])
 	}
 	return newFigure(fmt.Sprintf("kill -9, restarted at once, %d keys: to the first new record", keys), "s", took), nil
@@ -88,7 +79,7 @@ func (s *several) takeover(ctx context.Context, a *app, k processors.Kafka, memo
 			return f, err
 		}
 		a.say("%s: %.2f s", what, d.Seconds())
-		took = append(took, seconds(d))
+		took = append(took, d.Seconds())
 	}
 	return newFigure(what, "s", took), nil
 }

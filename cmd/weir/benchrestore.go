@@ -1,66 +1,57 @@
 package main
 
 import (
+	"context"
 	"errors"
-	"runtime/debug"
-	"slices"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/benchmark"
 )
 
-// restoreRow is the answer of `weir bench restore`: medians over the rounds.
-type restoreRow struct {
-	Keys    int64   `json:"keys"`
-	Rounds  int     `json:"rounds"`
-	PerSec  int64   `json:"keys_per_second"`
-	Min     int64   `json:"keys_per_second_min"`
-	Max     int64   `json:"keys_per_second_max"`
-	Seconds float64 `json:"seconds"`
+// benchRestore rebuilds state from an empty disk.
+type benchRestore struct {
+	keys    int64
+	rounds  int
+	profile string
 }
 
 func newBenchRestoreCmd(a *app) *cobra.Command {
-	var keys int64
-	var rounds int
-	var profile string
-	c := &cobra.Command{
-		Use:   "restore",
-		Short: "Rebuilds state from a changelog on an empty disk",
-		Long: "Fills a changelog (kept for the next run) with keys of 16 bytes and values of 100, then rebuilds it into a fresh store.\n" +
-			"Timed from the start of the processor until its last partition could fold. The topics begin with weir.bench.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, k, err := a.cluster()
-			if err != nil {
-				return err
-			}
-			debug.SetGCPercent(gcPercent)
-			a.say("changelog of %d keys", keys)
-			topic, err := benchmark.LoadChangelog(cmd.Context(), k, keys)
-			if err != nil {
-				return fail(0, "the changelog was not filled", err, "see `weir doctor`")
-			}
-			row := restoreRow{Keys: keys, Rounds: rounds}
-			var rates, seconds []float64
-			for i := range rounds {
-				stop, err := startProfile(profile)
-				if err != nil {
-					return err
-				}
-				r, err := benchmark.Restore(cmd.Context(), benchConfig(k, int64(cfg.Memory)), topic, keys)
-				if err = errors.Join(err, stop()); err != nil {
-					return fail(0, "the benchmark did not end", err, "see `weir doctor`")
-				}
-				a.say("round %d: %.2f s, %.2f M keys/s", i+1, r.Took.Seconds(), r.PerSec/1e6)
-				rates, seconds = append(rates, r.PerSec), append(seconds, r.Took.Seconds())
-			}
-			row.PerSec, row.Min, row.Max, row.Seconds = int64(median(rates)), int64(slices.Min(rates)), int64(slices.Max(rates)), hundredths(median(seconds))
-			return printRows(a, []restoreRow{row})
-		},
-	}
-	c.Flags().Int64Var(&keys, "keys", 1_000_000, "keys in the changelog")
-	c.Flags().IntVar(&rounds, "rounds", 3, "rounds")
-	c.Flags().StringVar(&profile, "cpu-profile", "", "file for a CPU profile, for go tool pprof; the last round's stays")
+	b, s := &benchRestore{}, &several{}
+	c := s.command(a, "restore", "Rebuilds state from a changelog on an empty disk", func(ctx context.Context, k processors.Kafka, memory int64) ([]figure, error) {
+		b.rounds = s.rounds
+		return b.rows(ctx, a, k, memory)
+	})
+	c.Long = "Fills a changelog (kept for the next run) with keys of 16 bytes and values of 100, then rebuilds it into a fresh store.\n" +
+		"Timed from the start of the processor until its last partition could fold. The topics begin with weir.bench."
+	c.Flags().Int64Var(&b.keys, "keys", 1_000_000, "keys in the changelog")
+	c.Flags().StringVar(&b.profile, "cpu-profile", "", "file for a CPU profile, for go tool pprof; the last round's stays")
+	_, _ = c.Flags().MarkHidden("events"), c.Flags().MarkHidden("zipf")
 	return c
+}
+
+func (b *benchRestore) rows(ctx context.Context, a *app, k processors.Kafka, memory int64) ([]figure, error) {
+	a.say("changelog of %d keys", b.keys)
+	topic, err := benchmark.LoadChangelog(ctx, k, b.keys)
+	if err != nil {
+		return nil, err
+	}
+	var rates []float64
+	for i := range b.rounds {
+		stop, err := startProfile(b.profile)
+		if err != nil {
+			return nil, err
+		}
+		r, err := benchmark.Restore(ctx, benchConfig(k, memory), topic, b.keys)
+		if err = errors.Join(err, stop()); err != nil {
+			return nil, err
+		}
+		a.say("round %d: %.2f s, %.2f M keys/s", i+1, r.Took.Seconds(), r.PerSec/1e6)
+		rates = append(rates, r.PerSec)
+	}
+	f := newFigure(fmt.Sprintf("restore of %d keys from an empty disk", b.keys), "keys/s", rates)
+	f.Goal = ">= 500,000"
+	return []figure{f}, nil
 }

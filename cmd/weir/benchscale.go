@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"time"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +20,7 @@ type figure struct {
 	Min    float64 `json:"min"`
 	Max    float64 `json:"max"`
 	Ratio  float64 `json:"ratio"` // to the first line
-	Goal   string  `json:"goal" table:"wide"`
+	Goal   string  `json:"goal"`
 }
 
 func newFigure(what, unit string, values []float64) figure {
@@ -53,6 +53,7 @@ func (s *several) command(a *app, use, short string, run func(context.Context, p
 			if err != nil {
 				return err
 			}
+			debug.SetGCPercent(gcPercent)
 			rows, err := run(cmd.Context(), k, int64(cfg.Memory))
 			if err != nil {
 				return fail(0, "the benchmark did not end", err, "it needs brokers with transactions, see `weir doctor`")
@@ -160,6 +161,3 @@ func (s *several) shared(ctx context.Context, a *app, k processors.Kafka, memory
 	ended, err := c.group.Until(ctx, benchmark.Total(s.log.events))
 	return float64(s.log.events-from) / ended.Sub(began).Seconds(), err
 }
-
-// seconds is a duration as a figure.
-func seconds(d time.Duration) float64 { return d.Seconds() }

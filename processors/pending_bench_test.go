@@ -1,0 +1,73 @@
+package processors
+
+import (
+	"encoding/binary"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weirhq/weir/internal/stream"
+)
+
+// BenchmarkPendingTimers has ten million timers pending (100,000 with -short) and takes their partition over: what they take on
+// disk, what a takeover takes to know the next ones, and what it keeps in memory.
+func BenchmarkPendingTimers(b *testing.B) {
+	n := 10_000_000
+	if testing.Short() {
+		n = 100_000
+	}
+	cfg := Config{Dir: b.TempDir(), FS: vfs.Default}
+	cfg.setDefaults()
+	s, err := openStore(&cfg, "timers")
+	if err != nil {
+		b.Fatal(err)
+	}
+	bulk := newBulk(s, 0)
+	for i := range n {
+		key := binary.BigEndian.AppendUint64(nil, uint64(i)*0x9e3779b97f4a7c15)
+		k := append([]byte{stream.TimerTable, byte(EventTime)}, timerKey(int64(1+i%1_000_000_007), key)...)
+		if err := bulk.put(k, []byte{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := bulk.finish(); err != nil {
+		b.Fatal(err)
+	}
+	if err := s.close(); err != nil {
+		b.Fatal(err)
+	}
+	b.ResetTimer()
+	var heap int64
+	for b.Loop() {
+		if s, err = openStore(&cfg, "timers"); err != nil {
+			b.Fatal(err)
+		}
+		before := inUse()
+		began := time.Now()
+		list := newTimers(0, s.db)
+		due, err := list.due(EventTime, 1, fireBatch)
+		if err != nil || len(due) != 1 {
+			b.Fatalf("%d timers are due, %v; want 1", len(due), err)
+		}
+		b.ReportMetric(float64(time.Since(began).Microseconds()), "µs/takeover")
+		heap = inUse() - before
+		disk := s.db.Metrics().DiskSpaceUsage()
+		runtime.KeepAlive(list)
+		if err := s.close(); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(disk)/(1<<20), "MiB-disk")
+	}
+	b.ReportMetric(float64(max(0, heap))/(1<<20), "MiB-memory")
+	b.ReportMetric(float64(n), "pending")
+}
+
+// inUse is what lives on the heap.
+func inUse() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
