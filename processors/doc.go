@@ -28,6 +28,8 @@
 // A Handler with Fire has durable timers, in event time or by the time of day. They are a table of the state, so they are
 // committed, restored and moved with it; a timer fires in one committed transaction, once.
 //
-// What it does not do: standbys, savepoints and replay are not built yet (their place in keys and records is kept: see
-// DESIGN.md); it runs no user code on Kafka's callbacks; it resets no offset by itself.
+// With Config.Standbys other processes keep each partition warm, and the group gives a partition to where it is warm.
+//
+// What it does not do: it runs no user code on Kafka's callbacks; it resets no offset by itself; it joins by handlers, there is
+// no query language.
 package processors

@@ -1,10 +1,12 @@
 package processors_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -141,7 +143,13 @@ func demo(app string, handler func(processors.Task) (processors.Handler, error),
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var topics []events.Topic
-	for _, name := range []string{"in", "out", app + ".changelog", app + ".dlq"} {
+	inputs := []string{"in"}
+	for i := range in {
+		if topic := cmp.Or(in[i].Topic, "in"); !slices.Contains(inputs, topic) {
+			inputs = append(inputs, topic)
+		}
+	}
+	for _, name := range append([]string{"out", app + ".changelog", app + ".dlq"}, inputs...) {
 		topics = append(topics, events.Topic{Name: name, Partitions: 1})
 	}
 	broker, err := embedded.Start(embedded.Config{Topics: topics})
@@ -151,7 +159,7 @@ func demo(app string, handler func(processors.Task) (processors.Handler, error),
 	must(err)
 	defer func() { must(os.RemoveAll(dir)) }()
 	rt, err := processors.New(processors.Config{Kafka: broker.Kafka(), Dir: dir, Instance: "one"}, processors.Processor{
-		App: app, Inputs: []string{"in"}, Changelog: app + ".changelog", Outputs: []string{"out"}, New: handler,
+		App: app, Inputs: inputs, Changelog: app + ".changelog", Outputs: []string{"out"}, New: handler,
 	})
 	must(err)
 	life, stop := context.WithCancel(ctx)

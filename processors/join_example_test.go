@@ -1,0 +1,94 @@
+package processors_test
+
+import (
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/processors"
+)
+
+// clicked joins two topics by key: an impression with the click that comes within ten minutes of it, before it or after. What
+// waits for its other half is in table 1: "i/" or "c/" and the key, with the value of the record. A key comes once in each topic.
+type clicked struct {
+	processors.Task
+	changed map[string]string // "" is gone
+	out     [][2]string
+}
+
+const horizon = 600_000 // ms
+
+func (h *clicked) Fold(b *processors.Batch) error {
+	mine, other := "i/", "c/"
+	if b.Topic == "clicks" {
+		mine, other = other, mine
+	}
+	for _, r := range b.Records {
+		half, err := h.load(other + string(r.Key))
+		switch {
+		case err != nil:
+			return err
+		case half != "":
+			h.out = append(h.out, [2]string{string(r.Key), "clicked"})
+			h.changed[other+string(r.Key)] = ""
+		default: // it waits, until no record of the other topic can come any more
+			h.changed[mine+string(r.Key)] = string(r.Value)
+			h.Timers.Set(processors.Timer{AtMs: r.TimeMs + horizon, Key: []byte(mine + string(r.Key))})
+		}
+	}
+	return nil
+}
+
+func (h *clicked) Fire(_ int64, due []processors.Timer) error {
+	for _, t := range due {
+		half, err := h.load(string(t.Key))
+		if err != nil {
+			return err
+		}
+		if key, impression := strings.CutPrefix(string(t.Key), "i/"); half != "" && impression {
+			h.out = append(h.out, [2]string{key, "not clicked"})
+		}
+		h.changed[string(t.Key)] = ""
+	}
+	return nil
+}
+
+func (h *clicked) load(key string) (string, error) {
+	if v, known := h.changed[key]; known {
+		return v, nil
+	}
+	v, err := h.Get(1, []byte(key))
+	return string(v), err
+}
+
+func (h *clicked) Flush(_ processors.Commit, ch *processors.Changes) error {
+	for key, v := range h.changed {
+		if v == "" {
+			ch.Delete(1, []byte(key))
+		} else {
+			ch.Put(1, []byte(key), []byte(v))
+		}
+	}
+	for _, o := range h.out {
+		ch.Emit(0, h.Partition, []byte(o[0]), []byte(o[1]))
+	}
+	clear(h.changed)
+	h.out = h.out[:0]
+	return nil
+}
+
+// A join of two topics. Partition p of both is one task. Its event time is that of the topic that is behind, so what waits is
+// not given up because the other topic is read faster; a topic that is silent for EventTimes.Idle does not hold time back.
+func ExampleTimed_join() {
+	at := func(topic, key string, second int64) kgo.Record {
+		return kgo.Record{Topic: topic, Key: []byte(key), Value: []byte("x"), Timestamp: time.Unix(1_800_000_000+second, 0)}
+	}
+	demo("clicked", func(t processors.Task) (processors.Handler, error) {
+		return &clicked{Task: t, changed: map[string]string{}}, nil
+	}, []kgo.Record{
+		at("in", "ad1", 0), at("in", "ad2", 10), at("clicks", "ad1", 60), at("clicks", "ad3", 70), at("in", "ad3", 80),
+		at("in", "later", 1000), at("clicks", "much later", 1000),
+	}, map[string]string{"ad1": "clicked", "ad2": "not clicked", "ad3": "clicked"})
+	// Output: all there
+}
