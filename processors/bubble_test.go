@@ -215,7 +215,7 @@ func (w *world) start(name string, fs *vfs.MemFS) *process {
 	p := &process{w: w, name: name, fs: fs, done: make(chan struct{})}
 	k := w.kafka()
 	k.Options = append(k.Options, w.mut.opts...)
-	cfg := Config{Kafka: k, Dir: "/state", FS: fs, Instance: name, Workers: w.workers, Standbys: w.workers % 2, refreshBehind: 10, StayOnStop: true, Log: &w.log, CommitMax: 300 * time.Millisecond, PollRecords: 40, CacheBytes: 1 << 20}
+	cfg := Config{Kafka: k, Dir: "/state", FS: fs, Instance: name, Workers: w.workers, Standbys: w.workers % 2, refreshBehind: 10, StayOnStop: true, Log: &w.log, CommitMax: 300 * time.Millisecond, PollRecords: 10, CacheBytes: 1 << 20}
 	cfg.edge = p.edge
 	rt, err := New(cfg, Processor{App: app, Inputs: inputs(), Changelog: "log", Outputs: []string{"out", "fired"}, New: w.mut.core})
 	if err != nil {

@@ -297,20 +297,30 @@ func (w *worker) apply(parts []*pending) error {
 	for i := range parts {
 		size += parts[i].t.changes.Bytes() + 12*len(parts[i].t.changes.List) + 512
 	}
+	defers := w.defers()
+	if defers {
+		size = 0
+	}
 	b := w.store.db.NewBatchWithSize(size)
 	defer func() { _ = b.Close() }()
 	for _, part := range parts {
 		t := part.t
-		if err := applyChanges(b, t.p, t.changes.List); err != nil {
-			return fmt.Errorf("batch of partition %d: %w", t.p, err)
-		}
 		meta := proto.CloneOf(t.meta)
 		meta.Marker, meta.ChangelogNext, meta.AppliedAtMs = part.marker, part.markerAt+1, began.UnixMilli()
 		meta.Local = part.marker.Inputs
+		if t.meta = meta; defers && t.keeps() {
+			t.later.add(t.p, t.changes.List)
+			continue
+		}
+		if err := t.later.into(b); err != nil {
+			return fmt.Errorf("batch of partition %d: %w", t.p, err)
+		}
+		if err := applyChanges(b, t.p, t.changes.List); err != nil {
+			return fmt.Errorf("batch of partition %d: %w", t.p, err)
+		}
 		if err := putMeta(b, t.p, meta); err != nil {
 			return err
 		}
-		t.meta = meta
 	}
 	if err := b.Commit(pebble.NoSync); err != nil {
 		return fmt.Errorf("write store: %w", err)
@@ -406,7 +416,7 @@ func (w *worker) again(parts []*pending) {
 	for _, part := range parts {
 		t := part.t
 		t.clean()
-		t.handler, t.timers, t.state, t.inARow = nil, nil, taskBarrier, 0
+		t.handler, t.timers, t.later, t.state, t.inARow = nil, nil, nil, taskBarrier, 0
 		if part.err != nil {
 			if t.blame(part.err); t.state == taskStopped {
 				w.log.Error().Int32("partition", t.p).Err(t.why).Msg("partition_stopped")
@@ -427,10 +437,13 @@ func (w *worker) topicsOf(p int32) map[string][]int32 {
 
 // finish is a graceful stop: what is folded is committed.
 func (w *worker) finish(life context.Context) error {
+	w.full = false // nothing waits any more
 	if w.open && w.count > 0 {
-		return w.commit(life)
+		if err := w.commit(life); err != nil {
+			return err
+		}
 	}
-	return nil
+	return w.settleLater()
 }
 
 // leave gives the static membership back, so that others take over at once.

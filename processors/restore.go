@@ -20,6 +20,7 @@ type restored struct {
 	own     uint64
 	handler Handler
 	timers  *timers
+	later   *later
 	repair  bool // the group's offsets are not the marker's: the next transaction sets them
 	forgot  bool // the group has no offsets at all, and so the client has none
 }
@@ -130,6 +131,7 @@ func (w *worker) landed(t *task, res *restored, err error, took time.Duration) {
 			break
 		}
 		t.meta, t.ids, t.own, t.handler, t.repair, t.forgot = res.meta, res.ids, res.own, res.handler, res.repair, res.forgot
+		t.later = res.later
 		t.timers, t.mark = res.timers, newWatermark(w.proc.Time, w.proc.Inputs, t.meta.GetMarker().GetWatermarkMs(), time.Now())
 		t.seq = t.meta.GetMarker().GetSequence()
 		t.flushed = time.Now()

@@ -37,6 +37,7 @@ func (r *restorer) revive(res *restored) (err error) {
 	if res.meta.Local != nil {
 		v.task.LocalNext = positions(res.meta.Local)
 	}
+	res.later = &v.later
 	res.handler, res.timers, err = v.handler()
 	return err
 }
@@ -50,6 +51,7 @@ type revival struct {
 	db    pebble.Reader
 	task  Task
 	start map[string]int64 // first offset that an input still has
+	later later
 }
 
 func (v *revival) handler() (h Handler, timers *timers, err error) {
@@ -59,9 +61,15 @@ func (v *revival) handler() (h Handler, timers *timers, err error) {
 			err = stopped(p, fmt.Errorf("the handler panicked while it took over: %v", e))
 		}
 	}()
-	v.task.Get = func(table byte, key []byte) ([]byte, error) { return get(v.db, storeKey(p, table, key)) }
+	v.task.Get = func(table byte, key []byte) ([]byte, error) {
+		k := storeKey(p, table, key)
+		if value, known := v.later.get(k); known {
+			return value, nil
+		}
+		return get(v.db, k)
+	}
 	v.task.Scan = func(table byte, prefix []byte, fn func(k, v []byte) error) error {
-		return scan(v.db, storeKey(p, table, prefix), fn)
+		return v.later.scan(v.db, storeKey(p, table, prefix), fn)
 	}
 	timers = newTimers(p, v.db)
 	v.task.Timers = timers

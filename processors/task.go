@@ -46,6 +46,7 @@ type task struct {
 	own  uint64                // owner epoch
 
 	timers  *timers
+	later   *later
 	mark    *watermark
 	changes Changes
 	rejects []deadLetter     // of the open transaction

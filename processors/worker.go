@@ -267,7 +267,7 @@ func (w *worker) step(ctx, life context.Context) error {
 	case w.count == 0:
 		w.sess.AllowRebalance()
 	}
-	return nil
+	return w.settleLater()
 }
 
 // renewed says whether the session should begin anew to fetch offsets that the group had forgotten and has again: not while
