@@ -4,44 +4,59 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// SpendSource reads committed state. Its methods are called concurrently.
+// SpendSource reads committed state, of whichever process has it. Its methods are called concurrently.
 type SpendSource interface {
-	// Spend calls fn with every committed Spend record of the campaign (all days and currencies; of one account, or of
-	// all if account is empty), each with the AsOf of the snapshot of its partition. The record is fn's to keep; fn does
-	// not change the AsOf. An error of fn ends the call and is returned.
+	// Spend calls fn with every committed Spend record of the campaign (all days and currencies), each with the AsOf of
+	// its partition as of one moment; one call of fn at a time. The record is fn's to keep; fn does not change the AsOf.
+	// An error of fn ends the call and is returned.
 	//
 	// It returns the AsOf of every partition that it read, also of those without a record: they are what makes "not
-	// found" a statement about an offset. If a partition that could hold such a record is not readable here, it returns
+	// found" a statement about an offset. If a partition that could hold such a record is not readable, it returns
 	// a *PartitionsError: with an account that is the account's partition, without one it is any.
-	Spend(ctx context.Context, campaign, account string, fn func(*eventspb.Spend, *weirpb.AsOf) error) ([]*weirpb.AsOf, error)
+	Spend(ctx context.Context, q SpendQuery, fn func(*eventspb.Spend, *weirpb.AsOf) error) ([]*weirpb.AsOf, error)
 
 	// WaitProduced returns once everything produced before the call, to the account's partition or to all of them if
-	// account is empty, is folded, committed and visible to Spend. Partitions that are not here: *PartitionsError.
+	// account is empty, is folded, committed and visible to Spend. Partitions that are not readable: *PartitionsError.
 	WaitProduced(ctx context.Context, account string) error
 
-	// Health calls fn with the newest committed SpendHistogram of each shard that this process owns.
+	// Health calls fn with the newest committed SpendHistogram of each shard that can be read, and then returns a
+	// *PartitionsError with the others, if there are any.
 	Health(ctx context.Context, fn func(*eventspb.SpendHistogram) error) error
+}
+
+// SpendQuery is what to look for.
+type SpendQuery struct {
+	Campaign     string
+	Account      string        // empty: any
+	MaxStaleness time.Duration // of a standby; 0: only owners
 }
 
 // ClusterSource says where things are and how the tasks of this process stand. Its methods are called concurrently.
 type ClusterSource interface {
 	// Cluster gives broker addresses, datacentre and topic. It does not need the brokers to answer.
 	Cluster(ctx context.Context) (*weirpb.GetClusterResponse, error)
-	// Partitions gives one entry per task of this process, stopped ones included.
+	// Partitions gives one entry per task of this process, stopped ones and standbys included.
 	Partitions(ctx context.Context) ([]*weirpb.Partition, error)
 }
 
 // PartitionGap is one partition that a source cannot read.
 type PartitionGap struct {
 	Partition int32
-	State     string // restoring, stopped, elsewhere (another process owns it)
+	State     string // barrier, restoring, stopped, standby, elsewhere (another process owns it)
 	Reason    string // for a person; may be empty
 }
+
+// States of a partition that the answers depend on.
+const (
+	StateStandby   = "standby"   // another process owns it, this one follows
+	StateElsewhere = "elsewhere" // this process does not have it
+)
 
 // PartitionsError says which partitions a source cannot read now. The API answers it with Unavailable.
 type PartitionsError struct {
