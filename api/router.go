@@ -210,12 +210,16 @@ func (a asking[R]) ask(ctx context.Context, r *Router, p Peer) (res R, no string
 	if p.Endpoint == "" {
 		return res, p.Instance + " does not say where its API is", nil
 	}
+	end, ends := ctx.Deadline()
+	callers := ends && time.Until(end) < a.limit // time is up for the caller before it is for p
 	bounded, cancel := context.WithTimeout(ctx, a.limit)
 	defer cancel()
 	res, err = a.there(bounded, r.client(p))
 	switch {
 	case err == nil:
 		return res, "", nil
+	case callers && connect.CodeOf(err) == connect.CodeDeadlineExceeded:
+		return res, "", fmt.Errorf("%s at %s: %w", p.Instance, p.Endpoint, context.DeadlineExceeded)
 	case absent(ctx, err):
 		return res, fmt.Sprintf("%s at %s does not answer for it: %s", p.Instance, p.Endpoint, message(err)), nil
 	}
