@@ -45,6 +45,15 @@ func TestQueries(t *testing.T) {
 		t.Errorf("a has %d rows and hashes, b %d, which are not the same, or not %d", len(before), len(other), len(ledger.totals)+24)
 	}
 
+	// A restart takes another port, and the group is told though nothing moves.
+	b.kill()
+	b = b.instance.start()
+	addrB, _ = b.ready(30 * time.Second)
+	b.folds(addrB, 12, 30*time.Second)
+	if after := stateOf(t, addrA); !maps.Equal(before, after) {
+		t.Errorf("%d rows and hashes before a restart, %d after, which are not the same", len(before), len(after))
+	}
+
 	killed := time.Now()
 	b.kill()
 	moved := 0
