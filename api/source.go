@@ -63,22 +63,42 @@ type PartitionsError struct {
 	Gaps []PartitionGap // at least one
 }
 
-// maxListed bounds the lists inside an error's text.
-const maxListed = 12
+// What an error's text lists at most.
+const (
+	maxListed = 12 // names, partitions
+	maxKinds  = 4  // of partitions that cannot be read, each with its reason
+)
 
+// Error lists the partitions, those of one state and reason together.
 func (e *PartitionsError) Error() string {
+	var order []PartitionGap // one of each kind
+	numbers := map[PartitionGap][]string{}
+	for _, g := range e.Gaps {
+		kind := PartitionGap{State: g.State, Reason: g.Reason}
+		if numbers[kind] == nil {
+			order = append(order, kind)
+		}
+		numbers[kind] = append(numbers[kind], fmt.Sprint(g.Partition))
+	}
 	var b strings.Builder
-	for i, g := range e.Gaps {
-		if i == maxListed {
-			fmt.Fprintf(&b, " and %d more", len(e.Gaps)-i)
+	for i, kind := range order {
+		if i == maxKinds {
+			fmt.Fprintf(&b, ", and others for %d more reasons", len(order)-i)
 			break
 		}
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, "partition %d is %s", g.Partition, g.State)
-		if g.Reason != "" {
-			fmt.Fprintf(&b, " (%s)", g.Reason)
+		switch list := numbers[kind]; {
+		case len(list) == 1:
+			fmt.Fprintf(&b, "partition %s is %s", list[0], kind.State)
+		case len(list) <= maxListed:
+			fmt.Fprintf(&b, "partitions %s are %s", strings.Join(list, ", "), kind.State)
+		default:
+			fmt.Fprintf(&b, "partitions %s and %d more are %s", strings.Join(list[:maxListed], ", "), len(list)-maxListed, kind.State)
+		}
+		if kind.Reason != "" {
+			fmt.Fprintf(&b, " (%s)", kind.Reason)
 		}
 	}
 	return b.String()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,7 +19,8 @@ import (
 func TestQueries(t *testing.T) {
 	c := shared(t)
 	l := startLoad(c, 11, 20_000, 100_000)
-	a, b := newInstance(c, "a").start(), newInstance(c, "b").start()
+	setting := "processor: {standbys: 1}"
+	a, b := newInstance(c, "a", setting).start(), newInstance(c, "b", setting).start()
 	addrA, _ := a.ready(30 * time.Second)
 	addrB, _ := b.ready(30 * time.Second)
 	for addr, p := range map[string]*process{addrA: a, addrB: b} {
@@ -53,6 +55,29 @@ func TestQueries(t *testing.T) {
 	if after := stateOf(t, addrA); !maps.Equal(before, after) {
 		t.Errorf("%d rows and hashes before a restart, %d after, which are not the same", len(before), len(after))
 	}
+
+	standby := 0 // answers
+	// A process that neither answers nor has left: what it owns is read where it is warm, by those who allow it.
+	b.signal(syscall.SIGSTOP)
+	frozen := time.Now()
+	for i := 0; i < len(places); i += len(places)/10 + 1 {
+		r := weir(t, "spend", "show", "--campaign", places[i].campaign, "--account", places[i].account, "--max-staleness", "1h", "-o", "json", "--server", addrA)
+		if r.code != 0 {
+			t.Errorf("%v of a process that stands still: %s", places[i], r.stderr)
+		} else if err := sameSpend(r.stdout, ledger, places[i]); err != nil {
+			t.Errorf("%v of a process that stands still: %v", places[i], err)
+		}
+		if strings.Contains(r.stdout, `"role":"standby"`) {
+			standby++
+		}
+		if time.Since(frozen) > 4*time.Second { // before the session ends
+			break
+		}
+	}
+	if b.signal(syscall.SIGCONT); standby == 0 {
+		t.Error("no campaign was read at a standby")
+	}
+	b.folds(addrB, 12, 60*time.Second)
 
 	killed := time.Now()
 	b.kill()

@@ -29,9 +29,6 @@ type Figures struct {
 	DC     string
 }
 
-// atOnce is how many partitions are asked at a time: most are in other processes.
-const atOnce = 8
-
 // Spend implements api.SpendSource.
 func (f *Figures) Spend(ctx context.Context, q api.SpendQuery, fn func(*eventspb.Spend, *weirpb.AsOf) error) ([]*weirpb.AsOf, error) {
 	prefix := spendcounter.CampaignPrefix(q.Campaign)
@@ -108,12 +105,11 @@ func shards(account string) []int32 {
 	return all
 }
 
-// each calls fn for each partition, some at a time. Partitions that cannot be read end nothing: they are the error at the end.
+// each calls fn for all partitions at once, so that a process that is silent costs its time only once. Partitions that cannot be read end nothing: they are the error at the end.
 func each(ctx context.Context, partitions []int32, fn func(ctx context.Context, p int32) error) error {
 	var mu sync.Mutex
 	gaps := &api.PartitionsError{}
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(atOnce)
 	for _, p := range partitions {
 		g.Go(func() error {
 			err := fn(ctx, p)

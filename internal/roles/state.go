@@ -132,8 +132,8 @@ func (s *State) readable(p int32, maxStaleness time.Duration) (processors.Status
 	for _, st := range s.runtime.Status() {
 		switch {
 		case st.Partition != p:
-		case st.State == api.StateStandby && maxStaleness == 0:
-			return st, gap(p, st.State, "")
+		case st.State == api.StateStandby && (maxStaleness == 0 || st.Reason != ""):
+			return st, gap(p, st.State, st.Reason)
 		case st.State != api.StateStandby && (st.OwnerEpoch == 0 || st.State == "restoring"):
 			return st, gap(p, st.State, st.Reason)
 		default:

@@ -26,6 +26,7 @@ type peer struct {
 	name   string
 	view   *View
 	client *api.Client
+	mute   func() // ends its API and nothing else
 	stop   func()
 }
 
@@ -51,7 +52,7 @@ func startPeer(t *testing.T, k processors.Kafka, name string) *peer {
 		t.Fatal(err)
 	}
 	rt, err := processors.New(processors.Config{
-		Kafka: k, Dir: t.TempDir(), Instance: name, Workers: 1, CommitInterval: 10 * time.Millisecond, SessionTimeout: 6 * time.Second,
+		Kafka: k, Dir: t.TempDir(), Instance: name, Workers: 1, Standbys: 1, CommitInterval: 10 * time.Millisecond, SessionTimeout: 6 * time.Second,
 	}, proc)
 	if err != nil {
 		t.Fatal(err)
@@ -72,14 +73,16 @@ func startPeer(t *testing.T, k processors.Kafka, name string) *peer {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 2)
 	go func() { ended <- rt.Run(ctx) }()
-	go func() { ended <- server.Run(ctx) }()
-	p := &peer{name: name, view: view, client: api.NewClient(server.Addr())}
+	serving, mute := context.WithCancel(ctx)
+	go func() { ended <- server.Run(serving) }()
+	p := &peer{name: name, view: view, client: api.NewClient(server.Addr()), mute: mute}
 	stopped := false
 	p.stop = func() {
 		if stopped {
 			return
 		}
 		stopped = true
+		mute()
 		cancel()
 		if err := errors.Join(<-ended, <-ended); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -207,13 +210,15 @@ func TestTwoProcesses(t *testing.T) {
 	testState(t, a, b)
 	testCluster(t, a, b)
 
+	testStandby(t, a, b, k)
+
 	// b leaves: what it had is asked of nobody else than a, which has it soon.
 	b.stop()
 	running(t, map[*peer]int{a: 24})
-	charge(t, k, "second", 5)
+	charge(t, k, "third", 5)
 	for c := range 60 {
 		res, err := a.client.GetSpend(t.Context(), &weirpb.GetSpendRequest{Campaign: fmt.Sprint("c", c), Wait: true})
-		if err != nil || res.ChargedMicros != int64(15*(c+1)) || res.AsOf.ServedBy.Instance != "a" {
+		if err != nil || res.ChargedMicros != int64(22*(c+1)) || res.AsOf.ServedBy.Instance != "a" {
 			t.Errorf("after b left: %v, %v", res, err)
 		}
 	}
@@ -282,19 +287,58 @@ func testCluster(t *testing.T, a, b *peer) {
 				return err
 			}
 			by := map[string]int{}
-			for i, x := range parts.Partitions {
-				if by[x.Instance]++; x.Partition != int32(i) || x.State != "running" {
-					return fmt.Errorf("entry %d is %v", i, x)
-				}
+			for _, x := range parts.Partitions {
+				by[x.Instance+" "+x.State]++
 			}
 			health, err := p.client.ListHealth(ctx)
 			if err != nil {
 				return err
 			}
-			if by["a"] != 12 || by["b"] != 12 || len(health.Shards) != 24 || len(health.Gaps) != 0 {
+			if by["a running"] != 12 || by["b running"] != 12 || by["a standby"] != 12 || by["b standby"] != 12 || len(health.Shards) != 24 || len(health.Gaps) != 0 {
 				return fmt.Errorf("partitions %v, health %v", by, health)
 			}
 			return nil
 		})
+	}
+}
+
+// testStandby takes b's API away, not its folding: what b owns is read at a, which keeps it warm, by those who allow it.
+func testStandby(t *testing.T, a, b *peer, k processors.Kafka) {
+	t.Helper()
+	b.mute()
+	charge(t, k, "second", 7)
+	byStandby := 0
+	for c := range 60 {
+		req := &weirpb.GetSpendRequest{Campaign: fmt.Sprint("c", c), Account: fmt.Sprint("account-", c)}
+		_, err := a.client.GetSpend(t.Context(), req)
+		mine := err == nil
+		if !mine && (connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "its owner b at ")) {
+			t.Errorf("c%d: %v", c, err)
+		}
+		req.MaxStalenessMs = 20_000
+		eventually(t, "the standby follows", func(ctx context.Context) error {
+			res, err := a.client.GetSpend(ctx, req)
+			if err != nil {
+				return err
+			}
+			by := res.AsOf.ServedBy
+			if want := map[bool]string{true: "owner", false: "standby"}[mine]; by.Role != want || by.Instance != "a" || mine && by.StalenessMs != 0 || by.StalenessMs > req.MaxStalenessMs {
+				t.Errorf("c%d: served by %v, want the %s", c, by, want)
+			}
+			if res.ChargedMicros != int64(17*(c+1)) {
+				return fmt.Errorf("c%d: charged %d", c, res.ChargedMicros)
+			}
+			return nil
+		})
+		if !mine {
+			byStandby++
+		}
+	}
+	if byStandby < 10 || byStandby > 50 {
+		t.Errorf("%d of 60 campaigns are b's", byStandby)
+	}
+	_, err := a.client.GetSpend(t.Context(), &weirpb.GetSpendRequest{Campaign: "c1", MaxStalenessMs: 1, Wait: true})
+	if connect.CodeOf(err) != connect.CodeInvalidArgument {
+		t.Errorf("both wait and staleness: %v", err)
 	}
 }
