@@ -160,7 +160,12 @@ func FuzzRender(f *testing.F) {
 		res.Campaign, res.Account, res.Currency, res.Days[0].Day, res.EventsByType[s] = s, s, s, s, 1
 		parts := &weirpb.ListPartitionsResponse{Partitions: []*weirpb.Partition{{App: s, State: s, Reason: s, NextOffsets: map[string]int64{s: 1}}}}
 		health := &weirpb.ListHealthResponse{Shards: []*weirpb.ShardHealth{{WriterDc: s}}}
-		for _, out := range []string{SpendTable(res), PartitionsTable(parts), HealthTable(health)} {
+		health.Gaps = []*weirpb.Gap{{State: s, Reason: s}}
+		by := &weirpb.AsOf{ServedBy: &weirpb.ServedBy{Instance: s, Role: "standby", Stopped: s}}
+		scan := &weirpb.ScanStateResponse{Entries: []*weirpb.StateEntry{{Key: []byte(s), Json: s}, {Value: []byte(s), JsonError: s}}}
+		get := &weirpb.GetStateResponse{Entry: scan.Entries[0], AsOf: by}
+		hash := &weirpb.HashStateResponse{Partitions: []*weirpb.PartitionHash{{AsOf: by, Tables: []*weirpb.TableHash{{Name: s}}}}}
+		for _, out := range []string{SpendTable(res), PartitionsTable(parts), HealthTable(health), ScanTable(scan), StateTable(get), HashTable(hash)} {
 			for _, r := range out {
 				if r != '\n' && r != unicode.ReplacementChar && !unicode.IsPrint(r) {
 					t.Fatalf("%q shows %U in %q", s, r, out)
