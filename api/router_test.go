@@ -359,18 +359,16 @@ func TestPeersAreAskedOnce(t *testing.T) {
 		p := &peers{source: source}
 		var all sync.WaitGroup
 		hasty, cancel := context.WithCancel(t.Context())
-		for i := range 50 {
+		all.Go(func() {
+			if _, err := p.get(hasty, false); !errors.Is(err, context.Canceled) {
+				t.Errorf("who gave up got %v", err)
+			}
+		})
+		synctest.Wait()
+		for range 50 {
 			all.Go(func() {
-				ctx := t.Context()
-				if i == 0 {
-					ctx = hasty
-				}
-				list, err := p.get(ctx, false)
-				if i == 0 {
-					if !errors.Is(err, context.Canceled) {
-						t.Errorf("who gave up got %v", err)
-					}
-				} else if o, ok := owner(list, 0); err != nil || !ok || o.Instance != "weir-a" {
+				list, err := p.get(t.Context(), false)
+				if o, ok := owner(list, 0); err != nil || !ok || o.Instance != "weir-a" {
 					t.Errorf("%v, %v", list, err)
 				}
 			})

@@ -52,7 +52,7 @@ func startPeer(t *testing.T, k processors.Kafka, name string) *peer {
 		t.Fatal(err)
 	}
 	rt, err := processors.New(processors.Config{
-		Kafka: k, Dir: t.TempDir(), Instance: name, Workers: 1, Standbys: 1, CommitInterval: 10 * time.Millisecond, SessionTimeout: 6 * time.Second,
+		Kafka: k, Dir: t.TempDir(), Instance: name, Workers: 1, Standbys: 1, CommitInterval: 50 * time.Millisecond, SessionTimeout: 6 * time.Second,
 	}, proc)
 	if err != nil {
 		t.Fatal(err)
@@ -117,12 +117,12 @@ func eventually(t *testing.T, what string, try func(context.Context) error) {
 // running waits until the peers run so many partitions each.
 func running(t *testing.T, want map[*peer]int) {
 	t.Helper()
-	eventually(t, "the partitions are shared", func(context.Context) error {
+	eventually(t, "the partitions are shared", func(ctx context.Context) error {
 		for p, n := range want {
 			if got := p.view.Owned(); got != n {
 				return fmt.Errorf("%s has %d partitions, want %d", p.name, got, n)
 			}
-			if ok, why := p.view.Ready(t.Context()); !ok {
+			if ok, why := p.view.Ready(ctx); !ok {
 				return fmt.Errorf("%s: %v", p.name, why)
 			}
 		}
