@@ -23,6 +23,7 @@ type Client struct {
 	http    *http.Client
 	spend   weirpbconnect.SpendServiceClient
 	cluster weirpbconnect.ClusterServiceClient
+	state   weirpbconnect.StateServiceClient
 	bad     error // what is wrong with the address; the answer to every call
 }
 
@@ -87,6 +88,7 @@ func NewClientWith(cfg ClientConfig) *Client {
 	opts := []connect.ClientOption{connect.WithInterceptors(auth), connect.WithReadMaxBytes(maxAnswerBytes)}
 	c.spend = weirpbconnect.NewSpendServiceClient(c.http, base.String(), opts...)
 	c.cluster = weirpbconnect.NewClusterServiceClient(c.http, base.String(), opts...)
+	c.state = weirpbconnect.NewStateServiceClient(c.http, base.String(), opts...)
 	return c
 }
 
@@ -147,12 +149,36 @@ func (c *Client) GetCluster(ctx context.Context) (*weirpb.GetClusterResponse, er
 	return call(ctx, c, askLimit, c.cluster.GetCluster, &weirpb.GetClusterRequest{})
 }
 
-// ListPartitions asks for the tasks of the process.
+// ListPartitions asks for the tasks of all processes.
 func (c *Client) ListPartitions(ctx context.Context) (*weirpb.ListPartitionsResponse, error) {
 	if c.bad != nil {
 		return nil, c.bad
 	}
 	return call(ctx, c, askLimit, c.cluster.ListPartitions, &weirpb.ListPartitionsRequest{})
+}
+
+// GetState asks for the value of one key.
+func (c *Client) GetState(ctx context.Context, req *weirpb.GetStateRequest) (*weirpb.GetStateResponse, error) {
+	if c.bad != nil {
+		return nil, c.bad
+	}
+	return call(ctx, c, askLimit, c.state.GetState, req)
+}
+
+// ScanState asks for a page of the keys of a table.
+func (c *Client) ScanState(ctx context.Context, req *weirpb.ScanStateRequest) (*weirpb.ScanStateResponse, error) {
+	if c.bad != nil {
+		return nil, c.bad
+	}
+	return call(ctx, c, askLimit, c.state.ScanState, req)
+}
+
+// HashState asks for sums over what partitions hold. It may take as long as the server's limit.
+func (c *Client) HashState(ctx context.Context, req *weirpb.HashStateRequest) (*weirpb.HashStateResponse, error) {
+	if c.bad != nil {
+		return nil, c.bad
+	}
+	return call(ctx, c, waitLimit, c.state.HashState, req)
 }
 
 type unary[Req, Res any] func(context.Context, *connect.Request[Req]) (*connect.Response[Res], error)

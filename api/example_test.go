@@ -13,10 +13,10 @@ import (
 // store stands for the runtime's committed state.
 type store struct{}
 
-func (store) Spend(_ context.Context, campaign, _ string, fn func(*eventspb.Spend, *weirpb.AsOf) error) ([]*weirpb.AsOf, error) {
+func (store) Spend(_ context.Context, q api.SpendQuery, fn func(*eventspb.Spend, *weirpb.AsOf) error) ([]*weirpb.AsOf, error) {
 	at := &weirpb.AsOf{Partition: 5, NextOffsets: map[string]int64{"ads.events": 220156}, AppliedMs: 1700000000500}
 	read := []*weirpb.AsOf{at}
-	if campaign != "1458" {
+	if q.Campaign != "1458" {
 		return read, nil
 	}
 	return read, fn(&eventspb.Spend{

@@ -34,7 +34,7 @@ func (f *fakeSpend) asOf() *weirpb.AsOf {
 	return &weirpb.AsOf{Partition: f.partition, NextOffsets: map[string]int64{"ads.events": 1234}, AppliedMs: 1700000000500}
 }
 
-func (f *fakeSpend) Spend(ctx context.Context, campaign, account string, fn func(*eventspb.Spend, *weirpb.AsOf) error) ([]*weirpb.AsOf, error) {
+func (f *fakeSpend) Spend(ctx context.Context, q SpendQuery, fn func(*eventspb.Spend, *weirpb.AsOf) error) ([]*weirpb.AsOf, error) {
 	if f.during != nil {
 		f.during(ctx)
 	}
@@ -42,7 +42,7 @@ func (f *fakeSpend) Spend(ctx context.Context, campaign, account string, fn func
 		return nil, f.err
 	}
 	for _, r := range f.records {
-		if !f.everyone && (r.GetCampaign() != campaign || (account != "" && r.GetAccount() != account)) {
+		if !f.everyone && (r.GetCampaign() != q.Campaign || (q.Account != "" && r.GetAccount() != q.Account)) {
 			continue
 		}
 		at := f.asOf()

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"connectrpc.com/connect"
@@ -11,29 +12,36 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// ListHealth gives one entry per shard, ordered by writer and shard; the figures of its origins are summed.
+// ListHealth gives one entry per shard that can be read, ordered by writer and shard; the figures of its origins are summed.
 func (s *spendService) ListHealth(ctx context.Context, _ *connect.Request[weirpb.ListHealthRequest]) (*connect.Response[weirpb.ListHealthResponse], error) {
-	shards, err := s.health(ctx)
+	res, err := s.health(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return connect.NewResponse(&weirpb.ListHealthResponse{Shards: shards}), nil
+	return connect.NewResponse(res), nil
 }
 
-func (s *spendService) health(ctx context.Context) ([]*weirpb.ShardHealth, error) {
+func (s *spendService) health(ctx context.Context) (*weirpb.ListHealthResponse, error) {
 	var shards []*weirpb.ShardHealth
 	err := s.spend.Health(ctx, func(h *eventspb.SpendHistogram) error {
 		sh, err := shardHealth(h)
 		shards = append(shards, sh)
 		return err
 	})
-	if err != nil {
+	var gaps *PartitionsError
+	if err != nil && !errors.As(err, &gaps) {
 		return nil, sourceError(err, "the health of the shards")
 	}
 	slices.SortFunc(shards, func(a, b *weirpb.ShardHealth) int {
 		return cmp.Or(cmp.Compare(a.GetWriterDc(), b.GetWriterDc()), cmp.Compare(a.GetShard(), b.GetShard()))
 	})
-	return shards, nil
+	res := &weirpb.ListHealthResponse{Shards: shards}
+	if gaps != nil {
+		for _, g := range gaps.Gaps {
+			res.Gaps = append(res.Gaps, &weirpb.Gap{Partition: g.Partition, State: g.State, Reason: g.Reason})
+		}
+	}
+	return res, nil
 }
 
 func shardHealth(h *eventspb.SpendHistogram) (*weirpb.ShardHealth, error) {

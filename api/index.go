@@ -28,6 +28,7 @@ type indexPage struct {
 	PartErr     string
 	Health      []healthRow
 	HealthErr   string
+	Gaps        []*weirpb.Gap
 	TokenNeeded bool
 }
 
@@ -47,7 +48,7 @@ func (s *Server) addIndex(mux *http.ServeMux) {
 	page := template.Must(template.ParseFS(static, "static/index.html"))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		var buf bytes.Buffer
-		if err := page.Execute(&buf, s.indexPage(r.Context(), r.Host)); err != nil {
+		if err := page.Execute(&buf, s.indexPage(withAsked(r.Context(), r.Header), r.Host)); err != nil {
 			s.log.Error().Err(err).Msg("api.index_failed")
 			http.Error(w, "the page could not be made: see api.index_failed in the log", http.StatusInternalServerError)
 			return
@@ -93,11 +94,12 @@ func (s *Server) indexPage(ctx context.Context, host string) indexPage {
 	for _, part := range parts {
 		p.Partitions = append(p.Partitions, partitionRow{Partition: part, LagText: render.Lag(part)})
 	}
-	shards, err := s.spend.health(ctx)
+	health, err := s.spend.health(ctx)
 	if err != nil {
 		p.HealthErr = err.Error()
 	}
-	for _, sh := range shards {
+	p.Gaps = health.GetGaps()
+	for _, sh := range health.GetShards() {
 		p.Health = append(p.Health, healthRow{ShardHealth: sh, Written: render.Time(sh.GetWrittenAtMs())})
 	}
 	return p

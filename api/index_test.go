@@ -83,7 +83,7 @@ func TestIndexUnknown(t *testing.T) {
 	}
 	cfg = config()
 	cfg.Cluster = &fakeCluster{parts: []*weirpb.Partition{}}
-	if _, body := index(t, cfg, "/"); !strings.Contains(body, "owns no partition") {
+	if _, body := index(t, cfg, "/"); !strings.Contains(body, "No process has a partition") {
 		t.Error("no partitions: the page does not say so")
 	}
 }

@@ -58,7 +58,8 @@ func bubble(t *testing.T, cfg func() Config, test func(t *testing.T, l *pipeList
 		data, ops := newPipeListener(), newPipeListener()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- s.serve(ctx, data, ops) }()
+		s.data, s.ops = data, ops
+		go func() { done <- s.serve(ctx) }()
 		<-s.Ready()
 		test(t, data, c.Registry)
 		cancel()
@@ -162,7 +163,8 @@ func TestStuckRequest(t *testing.T) {
 		data, ops := newPipeListener(), newPipeListener()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- s.serve(ctx, data, ops) }()
+		s.data, s.ops = data, ops
+		go func() { done <- s.serve(ctx) }()
 		conn := data.dial()
 		go func() { _, _ = io.WriteString(conn, askHead+"Content-Length: 17\r\n\r\n"+`{"campaign":"c1"}`) }()
 		<-inside

@@ -68,7 +68,8 @@ func newMetrics(r *obs.Registry) (*metrics, error) {
 func procedureLabel(path string) string {
 	switch path {
 	case weirpbconnect.SpendServiceGetSpendProcedure, weirpbconnect.SpendServiceListHealthProcedure,
-		weirpbconnect.ClusterServiceGetClusterProcedure, weirpbconnect.ClusterServiceListPartitionsProcedure:
+		weirpbconnect.ClusterServiceGetClusterProcedure, weirpbconnect.ClusterServiceListPartitionsProcedure,
+		weirpbconnect.StateServiceGetStateProcedure, weirpbconnect.StateServiceScanStateProcedure, weirpbconnect.StateServiceHashStateProcedure:
 		return path
 	case "/":
 		return "index"

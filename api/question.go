@@ -17,6 +17,7 @@ type question struct {
 	campaign, account, currency string
 	day                         int32 // YYYYMMDD; 0 = all
 	wait                        bool
+	maxStaleness                time.Duration
 }
 
 // subject names what was asked for, in an error's text.
@@ -29,6 +30,13 @@ func (q question) subject() string {
 
 func newQuestion(m *weirpb.GetSpendRequest) (question, error) {
 	q := question{campaign: m.GetCampaign(), account: m.GetAccount(), currency: m.GetCurrency(), wait: m.GetWait()}
+	var err error
+	if q.maxStaleness, err = staleness(m.GetMaxStalenessMs()); err != nil {
+		return q, err
+	}
+	if q.wait && q.maxStaleness > 0 {
+		return q, invalid("the question asks for what was produced just now and for a state that may be old: leave out wait or max_staleness_ms")
+	}
 	if q.campaign == "" {
 		return q, invalid("the question names no campaign: set campaign, such as {\"campaign\":\"c1\"}")
 	}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"connectrpc.com/connect"
 	"github.com/rs/zerolog"
 
 	"github.com/weirhq/weir/api/weirpb/weirpbconnect"
@@ -45,6 +46,7 @@ type Server struct {
 	started  atomic.Bool
 
 	mu            sync.Mutex
+	data, ops     net.Listener // open, from Listen to Run
 	addr, opsAddr string
 }
 
@@ -63,7 +65,7 @@ func New(cfg Config) (*Server, error) {
 		log:      cfg.Logger,
 		metrics:  m,
 		spend:    &spendService{spend: cfg.Spend, cluster: cfg.Cluster, waitLimit: cfg.WaitLimit},
-		cluster:  &clusterService{source: cfg.Cluster},
+		cluster:  &clusterService{source: cfg.Cluster, router: cfg.State},
 		dataGate: newGate(cfg.MaxRequests),
 		opsGate:  newGate(maxOpsRequests),
 		ready:    make(chan struct{}),
@@ -73,26 +75,22 @@ func New(cfg Config) (*Server, error) {
 // Ready is closed once both listeners accept. It stays open if Run fails before that: wait for Run's error too.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
-// Addr is host:port of the data listener, with the port that ":0" became. Empty before Ready.
+// Addr is host:port of the data listener, with the port that ":0" became. Empty before Listen.
 func (s *Server) Addr() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.addr
 }
 
-// OpsAddr is host:port of the ops listener. Empty before Ready.
+// OpsAddr is host:port of the ops listener. Empty before Listen.
 func (s *Server) OpsAddr() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.opsAddr
 }
 
-// Run serves until ctx ends, then lets the requests that are under way finish for Config.ShutdownLimit, cuts the rest,
-// and returns nil after its goroutines; an error if a listener could not be had or failed. It runs once.
-func (s *Server) Run(ctx context.Context) error {
-	if s.started.Swap(true) {
-		return errors.New("api: Run was called twice: make a new Server")
-	}
+// Listen takes the addresses, for those who need to know them before Run. Callers wait until Run serves them.
+func (s *Server) Listen(ctx context.Context) error {
 	data, err := listen(ctx, KeyListen, s.cfg.Listen)
 	if err != nil {
 		return err
@@ -101,15 +99,29 @@ func (s *Server) Run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, data.Close())
 	}
-	return s.serve(ctx, data, ops)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.data, s.ops, s.addr, s.opsAddr = data, ops, data.Addr().String(), ops.Addr().String()
+	return nil
+}
+
+// Run listens, unless Listen did, and serves until ctx ends. Then it lets the requests that are under way finish for
+// Config.ShutdownLimit, cuts the rest, and returns nil after its goroutines; an error if a listener could not be had or
+// failed. It runs once.
+func (s *Server) Run(ctx context.Context) error {
+	if s.started.Swap(true) {
+		return errors.New("api: Run was called twice: make a new Server")
+	}
+	if s.Addr() == "" {
+		if err := s.Listen(ctx); err != nil {
+			return err
+		}
+	}
+	return s.serve(ctx)
 }
 
 // serve is Run with listeners that are open already.
-func (s *Server) serve(ctx context.Context, data, ops net.Listener) error {
-	s.mu.Lock()
-	s.addr, s.opsAddr = data.Addr().String(), ops.Addr().String()
-	s.mu.Unlock()
-
+func (s *Server) serve(ctx context.Context) error {
 	// Requests outlive ctx: they get the grace period. These two cut them.
 	background := context.WithoutCancel(ctx)
 	dataCtx, cutData := context.WithCancel(background)
@@ -120,8 +132,8 @@ func (s *Server) serve(ctx context.Context, data, ops net.Listener) error {
 	dataSrv := s.httpServer(dataCtx, s.dataHandler(), s.cfg.WaitLimit+readTimeout)
 	opsSrv := s.httpServer(opsCtx, s.opsHandler(), opsWriteLimit)
 	failed := make(chan error, 2)
-	go func() { failed <- s.serveOn(dataSrv, data, "data") }()
-	go func() { failed <- s.serveOn(opsSrv, ops, "ops") }()
+	go func() { failed <- s.serveOn(dataSrv, s.data, "data") }()
+	go func() { failed <- s.serveOn(opsSrv, s.ops, "ops") }()
 	close(s.ready)
 	s.log.Info().Str("data", s.Addr()).Str("ops", s.OpsAddr()).Bool("tls", s.cfg.TLS != nil).Msg("api.serving")
 
@@ -192,8 +204,13 @@ func (s *Server) httpServer(base context.Context, h http.Handler, write time.Dur
 func (s *Server) dataHandler() http.Handler {
 	mux := http.NewServeMux()
 	a := &access{log: s.log, metrics: s.metrics}
-	mux.Handle(weirpbconnect.NewSpendServiceHandler(s.spend, a.handlerOptions()...))
-	mux.Handle(weirpbconnect.NewClusterServiceHandler(s.cluster, a.handlerOptions()...))
+	opts := a.handlerOptions()
+	if r := s.cfg.State; r != nil {
+		opts = append(opts, connect.WithInterceptors(receive(r.info.Instance)))
+		mux.Handle(weirpbconnect.NewStateServiceHandler(&stateService{router: r}, opts...))
+	}
+	mux.Handle(weirpbconnect.NewSpendServiceHandler(s.spend, opts...))
+	mux.Handle(weirpbconnect.NewClusterServiceHandler(s.cluster, opts...))
 	s.addIndex(mux)
 	a.next = s.guarded(s.dataGate, nil, sameOrigin(mux))
 	return a

@@ -31,7 +31,7 @@ func (s *spendService) GetSpend(ctx context.Context, req *connect.Request[weirpb
 		}
 	}
 	t := newTally(q)
-	read, err := s.spend.Spend(ctx, q.campaign, q.account, t.add)
+	read, err := s.spend.Spend(ctx, SpendQuery{q.campaign, q.account, q.maxStaleness}, t.add)
 	if err != nil {
 		return nil, sourceError(err, "spend of "+q.subject())
 	}

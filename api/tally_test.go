@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"slices"
@@ -154,8 +155,15 @@ func TestErrorListsAreBounded(t *testing.T) {
 		names = append(names, "campaign")
 		read = append(read, &weirpb.AsOf{Partition: int32(i)})
 	}
-	for _, text := range []string{e.Error(), listed(names)} {
-		if len(text) > 500 || !strings.HasSuffix(text, " more") {
+	each := &PartitionsError{}
+	for _, g := range e.Gaps {
+		g.Reason = fmt.Sprint("because ", g.Partition)
+		each.Gaps = append(each.Gaps, g)
+	}
+	for text, want := range map[string]string{
+		e.Error(): "10, 11 and 9988 more are restoring", each.Error(): "partition 3 is restoring (because 3), and others for 9996 more reasons", listed(names): " more",
+	} {
+		if len(text) > 500 || !strings.HasSuffix(text, want) {
 			t.Errorf("%d bytes: %.600s", len(text), text)
 		}
 	}

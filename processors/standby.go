@@ -37,6 +37,7 @@ type standby struct {
 
 	held    map[int32]*replay
 	ends    map[int32]int64     // of the changelogs, as of the last fetch
+	exact   map[int32]*exact    // of what is held
 	resting map[int32]time.Time // partitions that failed, until when
 	rebuild map[int32]bool      // the store is not of this log
 	asked   time.Time           // when rebalance was called last
@@ -51,7 +52,7 @@ type duty struct{ active, standbys, warming []int32 }
 func newStandby(cfg *Config, proc *Processor, s *store, view *viewer) *standby {
 	f := &standby{
 		cfg: cfg, proc: proc, store: s, view: view, log: cfg.Log.With().Str("app", proc.App).Logger(),
-		duties: map[int]duty{}, held: map[int32]*replay{}, ends: map[int32]int64{}, resting: map[int32]time.Time{}, rebuild: map[int32]bool{},
+		duties: map[int]duty{}, held: map[int32]*replay{}, ends: map[int32]int64{}, exact: map[int32]*exact{}, resting: map[int32]time.Time{}, rebuild: map[int32]bool{},
 	}
 	s.freed = f.wake
 	return f
@@ -167,7 +168,7 @@ func (f *standby) hold(ctx context.Context) error {
 		var r *replay
 		if err == nil {
 			if r, err = openReplay(f.store, facts, p, f.rebuild[p]); err == nil {
-				f.held[p] = r
+				f.held[p], f.exact[p] = r, &exact{}
 				delete(f.rebuild, p)
 				f.log.Info().Int32("partition", p).Int64("from", r.at).Msg("standby_begun")
 				continue
@@ -252,6 +253,7 @@ func (f *standby) release(meant func(int32) bool) {
 		}
 		delete(f.held, p)
 		delete(f.ends, p)
+		delete(f.exact, p)
 		f.store.disown(p)
 		f.log.Info().Int32("partition", p).Msg("standby_released")
 	}
@@ -281,6 +283,9 @@ func (f *standby) publish() {
 		r := f.held[p]
 		s := Status{App: f.proc.App, Partition: p, State: standbyState, ChangelogNext: r.meta.ChangelogNext, Lag: max(0, f.ends[p]-r.at)}
 		s.OwnerEpoch, s.Sequence, s.Next = r.meta.GetMarker().GetOwnerEpoch(), r.meta.GetMarker().GetSequence(), positions(r.meta.GetMarker().GetInputs())
+		if !f.exact[p].see(r, f.ends[p]) {
+			s.Reason = "it is catching up"
+		}
 		list = append(list, s)
 	}
 	f.view.mu.Lock()

@@ -12,7 +12,7 @@ type Status struct {
 	App           string
 	Partition     int32
 	State         string // barrier, restoring, running, stopped; or standby: another process folds it
-	Reason        string // why it stopped
+	Reason        string // why it stopped; of a standby: why its state cannot be read yet
 	OwnerEpoch    uint64
 	Sequence      uint64
 	Next          map[string]int64 // next input offsets as committed

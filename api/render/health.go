@@ -1,7 +1,6 @@
 package render
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -23,29 +22,40 @@ type shard struct {
 	Lost             uint64 `json:"lost"`
 }
 
-// HealthJSON writes res as one JSON object, {"shards":[...]}, without a newline at its end.
+// gap is a partition that could not be read.
+type gap struct {
+	Partition int32  `json:"partition"`
+	State     string `json:"state"`
+	Reason    string `json:"reason"`
+}
+
+// HealthJSON writes res as one JSON object, {"shards":[...],"gaps":[...]}, without a newline at its end.
 func HealthJSON(res *weirpb.ListHealthResponse) ([]byte, error) {
 	out := struct {
 		Shards []shard `json:"shards"`
-	}{Shards: []shard{}}
+		Gaps   []gap   `json:"gaps"`
+	}{Shards: []shard{}, Gaps: []gap{}}
 	for _, s := range res.GetShards() {
 		out.Shards = append(out.Shards, shard{
 			s.GetWriterDc(), s.GetShard(), s.GetOwnerEpoch(), s.GetSequence(), s.GetTimestampMs(), s.GetApproxCount(),
 			s.GetIngestCount(), s.GetWrittenAtMs(), s.GetCumulativeCount(), s.GetCumulativeMicros(), s.GetLost(),
 		})
 	}
-	b, err := json.Marshal(out)
-	if err != nil {
-		return nil, fmt.Errorf("write health as JSON: %w", err)
+	for _, g := range res.GetGaps() {
+		out.Gaps = append(out.Gaps, gap{g.GetPartition(), g.GetState(), g.GetReason()})
 	}
-	return b, nil
+	return marshal("health", out)
 }
 
-// HealthTable writes one line per shard for a terminal. It ends with a newline. The micros of a shard are a sum over
+// HealthTable writes one line per shard for a terminal, and one for each that cannot be read. It ends with a newline. The micros of a shard are a sum over
 // currencies, which only compares datasets, so people do not get to see it.
 func HealthTable(res *weirpb.ListHealthResponse) string {
+	gaps := ""
+	for _, g := range res.GetGaps() {
+		gaps += fmt.Sprintf("shard %d cannot be read now: it is %s: %s\n", g.GetPartition(), plain(g.GetState()), plain(g.GetReason()))
+	}
 	if len(res.GetShards()) == 0 {
-		return "no shard of this process has written its health yet\n"
+		return "no shard has written its health yet\n" + gaps
 	}
 	t := newTable()
 	t.AppendHeader(table.Row{"writer", "shard", "last 60 s", "all time", "lost", "newest event", "written"})
@@ -56,5 +66,5 @@ func HealthTable(res *weirpb.ListHealthResponse) string {
 			Time(s.GetTimestampMs()), Time(s.GetWrittenAtMs()),
 		})
 	}
-	return t.Render() + "\n"
+	return t.Render() + "\n" + gaps
 }

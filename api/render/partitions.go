@@ -19,6 +19,7 @@ type partition struct {
 	NextOffsets   map[string]int64 `json:"next_offsets"`
 	Lag           *int64           `json:"lag"`
 	ChangelogNext int64            `json:"changelog_next"`
+	Instance      string           `json:"instance"`
 }
 
 // PartitionsJSON writes res as one JSON object, {"partitions":[...]}, without a newline at its end. A lag that is not
@@ -30,7 +31,7 @@ func PartitionsJSON(res *weirpb.ListPartitionsResponse) ([]byte, error) {
 	for _, p := range res.GetPartitions() {
 		out.Partitions = append(out.Partitions, partition{
 			p.GetApp(), p.GetPartition(), p.GetState(), p.GetReason(), p.GetOwnerEpoch(), p.GetSequence(),
-			orEmpty(p.GetNextOffsets()), p.Lag, p.GetChangelogNext(),
+			orEmpty(p.GetNextOffsets()), p.Lag, p.GetChangelogNext(), p.GetInstance(),
 		})
 	}
 	b, err := json.Marshal(out)
@@ -44,14 +45,14 @@ func PartitionsJSON(res *weirpb.ListPartitionsResponse) ([]byte, error) {
 // newline.
 func PartitionsTable(res *weirpb.ListPartitionsResponse) string {
 	if len(res.GetPartitions()) == 0 {
-		return "this process owns no partition\n"
+		return "no process has a partition\n"
 	}
 	t := newTable()
-	t.AppendHeader(table.Row{"app", "partition", "state", "lag", "next offsets", "reason"})
-	right(t, 2, 4)
+	t.AppendHeader(table.Row{"app", "partition", "process", "state", "lag", "next offsets", "reason"})
+	right(t, 2, 5)
 	for _, p := range res.GetPartitions() {
 		t.AppendRow(table.Row{
-			plain(p.GetApp()), p.GetPartition(), plain(p.GetState()), Lag(p), offsetsText(p.GetNextOffsets()), plain(p.GetReason()),
+			plain(p.GetApp()), p.GetPartition(), plain(p.GetInstance()), plain(p.GetState()), Lag(p), offsetsText(p.GetNextOffsets()), plain(p.GetReason()),
 		})
 	}
 	return t.Render() + "\n"

@@ -39,7 +39,7 @@ func answer() *weirpb.GetSpendResponse {
 	return &weirpb.GetSpendResponse{
 		Campaign: "1458", Account: "ipinyou", Day: "all", Currency: "CNY", ChargedMicros: 147_125_090, RefundedMicros: 0,
 		Impressions: 220_000, Clicks: 156, Events: 220_156, Duplicates: 3,
-		AsOf: &weirpb.AsOf{Partition: 5, NextOffsets: map[string]int64{"ads.events": 220_156, "ads.adjustments": 2}, EventMs: 1382198400123, AppliedMs: 1700000000500},
+		AsOf: &weirpb.AsOf{Partition: 5, NextOffsets: map[string]int64{"ads.events": 220_156, "ads.adjustments": 2}, EventMs: 1382198400123, AppliedMs: 1700000000500, ChangelogNext: 77, OwnerEpoch: 3, ServedBy: &weirpb.ServedBy{Instance: "weir-1", Role: "standby", StalenessMs: 1200}},
 		Days: []*weirpb.DaySpend{
 			{Day: "2013-10-19", ChargedMicros: 100_000_000, Events: 150_000},
 			{Day: "2013-10-20", ChargedMicros: 47_125_090, RefundedMicros: 5, Events: 70_156},
@@ -56,7 +56,8 @@ func TestSpendJSON(t *testing.T) {
 	}
 	want := `{"campaign":"1458","account":"ipinyou","day":"all","currency":"CNY","charged_micros":147125090,"refunded_micros":0,` +
 		`"impressions":220000,"clicks":156,"events":220156,"duplicates":3,` +
-		`"as_of":{"partition":5,"next_offsets":{"ads.adjustments":2,"ads.events":220156},"event_ms":1382198400123,"applied_ms":1700000000500},` +
+		`"as_of":{"partition":5,"next_offsets":{"ads.adjustments":2,"ads.events":220156},"event_ms":1382198400123,"applied_ms":1700000000500,` +
+		`"changelog_next":77,"owner_epoch":3,"served_by":{"instance":"weir-1","role":"standby","staleness_ms":1200,"stopped":""}},` +
 		`"days":[{"day":"2013-10-19","charged_micros":100000000,"refunded_micros":0,"events":150000},` +
 		`{"day":"2013-10-20","charged_micros":47125090,"refunded_micros":5,"events":70156}],` +
 		`"by_dc":[{"serving_dc":"local","charged_micros":147125090,"refunded_micros":0,"events":220156}],` +
@@ -86,7 +87,7 @@ events        220156
   click       156
   impression  220000
 duplicates    3 (not charged)
-as of         partition 5 ads.adjustments@2 ads.events@220156, events up to 2013-10-19T16:00:00.123Z, applied 2023-11-14T22:13:20.500Z
+as of         partition 5 ads.adjustments@2 ads.events@220156, events up to 2013-10-19T16:00:00.123Z, applied 2023-11-14T22:13:20.500Z, served by standby weir-1, at most 1200 ms old
 
 day            charged  refunded  events
 2013-10-19  100.000000  0.000000  150000
@@ -104,35 +105,36 @@ func TestHealthAndPartitions(t *testing.T) {
 			CumulativeCount: 12, CumulativeMicros: 120, Lost: 1,
 		},
 		{WriterDc: "local", Shard: 11},
-	}}
+	}, Gaps: []*weirpb.Gap{{Partition: 9, State: "elsewhere", Reason: "weir-2 is away"}}}
 	lag := int64(3)
 	parts := &weirpb.ListPartitionsResponse{Partitions: []*weirpb.Partition{
-		{App: "spendcounter", Partition: 5, State: "running", OwnerEpoch: 2, Sequence: 42, NextOffsets: map[string]int64{"ads.events": 1234}, Lag: &lag, ChangelogNext: 77},
+		{App: "spendcounter", Partition: 5, State: "running", OwnerEpoch: 2, Sequence: 42, NextOffsets: map[string]int64{"ads.events": 1234}, Lag: &lag, ChangelogNext: 77, Instance: "weir-1"},
 		{App: "spendcounter", Partition: 12, State: "stopped", Reason: "offset out of range: run weir doctor"},
 	}}
 	for name, c := range map[string]struct{ got, want string }{
 		"health": {HealthTable(health), `writer  shard  last 60 s  all time  lost  newest event              written
 local       7         60        12     1  2023-11-14T22:13:20.000Z  2023-11-14T22:13:20.100Z
 local      11          0         0     0  unknown                   unknown
+shard 9 cannot be read now: it is elsewhere: weir-2 is away
 `},
-		"no health": {HealthTable(nil), "no shard of this process has written its health yet\n"},
-		"partitions": {PartitionsTable(parts), `app           partition  state        lag  next offsets     reason
-spendcounter          5  running        3  ads.events@1234
-spendcounter         12  stopped  unknown                   offset out of range: run weir doctor
+		"no health": {HealthTable(nil), "no shard has written its health yet\n"},
+		"partitions": {PartitionsTable(parts), `app           partition  process  state        lag  next offsets     reason
+spendcounter          5  weir-1   running        3  ads.events@1234
+spendcounter         12           stopped  unknown                   offset out of range: run weir doctor
 `},
-		"no partitions": {PartitionsTable(nil), "this process owns no partition\n"},
+		"no partitions": {PartitionsTable(nil), "no process has a partition\n"},
 		"health JSON": {
-			must(HealthJSON(&weirpb.ListHealthResponse{Shards: health.Shards[:1]})),
+			must(HealthJSON(&weirpb.ListHealthResponse{Shards: health.Shards[:1], Gaps: health.Gaps})),
 			`{"shards":[{"writer_dc":"local","shard":7,"owner_epoch":2,"sequence":9,"timestamp_ms":1700000000000,"approx_count":60,` +
-				`"ingest_count":61,"written_at_ms":1700000000100,"cumulative_count":12,"cumulative_micros":120,"lost":1}]}`,
+				`"ingest_count":61,"written_at_ms":1700000000100,"cumulative_count":12,"cumulative_micros":120,"lost":1}],"gaps":[{"partition":9,"state":"elsewhere","reason":"weir-2 is away"}]}`,
 		},
-		"no health JSON": {must(HealthJSON(nil)), `{"shards":[]}`},
+		"no health JSON": {must(HealthJSON(nil)), `{"shards":[],"gaps":[]}`},
 		"partitions JSON": {
 			must(PartitionsJSON(parts)),
 			`{"partitions":[{"app":"spendcounter","partition":5,"state":"running","reason":"","owner_epoch":2,"sequence":42,` +
-				`"next_offsets":{"ads.events":1234},"lag":3,"changelog_next":77},` +
+				`"next_offsets":{"ads.events":1234},"lag":3,"changelog_next":77,"instance":"weir-1"},` +
 				`{"app":"spendcounter","partition":12,"state":"stopped","reason":"offset out of range: run weir doctor","owner_epoch":0,"sequence":0,` +
-				`"next_offsets":{},"lag":null,"changelog_next":0}]}`,
+				`"next_offsets":{},"lag":null,"changelog_next":0,"instance":""}]}`,
 		},
 	} {
 		if d := cmp.Diff(c.want, c.got); d != "" {
@@ -158,7 +160,12 @@ func FuzzRender(f *testing.F) {
 		res.Campaign, res.Account, res.Currency, res.Days[0].Day, res.EventsByType[s] = s, s, s, s, 1
 		parts := &weirpb.ListPartitionsResponse{Partitions: []*weirpb.Partition{{App: s, State: s, Reason: s, NextOffsets: map[string]int64{s: 1}}}}
 		health := &weirpb.ListHealthResponse{Shards: []*weirpb.ShardHealth{{WriterDc: s}}}
-		for _, out := range []string{SpendTable(res), PartitionsTable(parts), HealthTable(health)} {
+		health.Gaps = []*weirpb.Gap{{State: s, Reason: s}}
+		by := &weirpb.AsOf{ServedBy: &weirpb.ServedBy{Instance: s, Role: "standby", Stopped: s}}
+		scan := &weirpb.ScanStateResponse{Entries: []*weirpb.StateEntry{{Key: []byte(s), Json: s}, {Value: []byte(s), JsonError: s}}}
+		get := &weirpb.GetStateResponse{Entry: scan.Entries[0], AsOf: by}
+		hash := &weirpb.HashStateResponse{Partitions: []*weirpb.PartitionHash{{AsOf: by, Tables: []*weirpb.TableHash{{Name: s}}}}}
+		for _, out := range []string{SpendTable(res), PartitionsTable(parts), HealthTable(health), ScanTable(scan), StateTable(get), HashTable(hash)} {
 			for _, r := range out {
 				if r != '\n' && r != unicode.ReplacementChar && !unicode.IsPrint(r) {
 					t.Fatalf("%q shows %U in %q", s, r, out)

@@ -30,13 +30,6 @@ type spend struct {
 	EventsByType   map[string]uint64 `json:"events_by_type"`
 }
 
-type asOf struct {
-	Partition   int32            `json:"partition"`
-	NextOffsets map[string]int64 `json:"next_offsets"`
-	EventMs     int64            `json:"event_ms"`
-	AppliedMs   int64            `json:"applied_ms"`
-}
-
 // spendPart is one budget day or one serving datacentre.
 type spendPart struct {
 	Day            string `json:"day,omitempty"`
@@ -63,9 +56,7 @@ func SpendJSON(res *weirpb.GetSpendResponse) ([]byte, error) {
 		ByDC:           []spendPart{},
 		EventsByType:   orEmpty(res.GetEventsByType()),
 	}
-	if at := res.GetAsOf(); at != nil {
-		out.AsOf = &asOf{at.GetPartition(), orEmpty(at.GetNextOffsets()), at.GetEventMs(), at.GetAppliedMs()}
-	}
+	out.AsOf = asOfOf(res.GetAsOf())
 	for _, d := range res.GetDays() {
 		out.Days = append(out.Days, spendPart{
 			Day: d.GetDay(), ChargedMicros: d.GetChargedMicros(),

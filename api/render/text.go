@@ -1,6 +1,7 @@
 package render
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,14 +31,6 @@ func Time(ms int64) string {
 	return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-func asOfText(at *weirpb.AsOf) string {
-	if at == nil {
-		return "unknown"
-	}
-	return fmt.Sprintf("partition %d %s, events up to %s, applied %s", at.GetPartition(), offsetsText(at.GetNextOffsets()),
-		Time(at.GetEventMs()), Time(at.GetAppliedMs()))
-}
-
 // offsetsText writes next offsets as topic@offset, ordered by topic.
 func offsetsText(next map[string]int64) string {
 	parts := make([]string, 0, len(next))
@@ -53,4 +46,12 @@ func Lag(p *weirpb.Partition) string {
 		return "unknown"
 	}
 	return strconv.FormatInt(p.GetLag(), 10)
+}
+
+func marshal(what string, v any) ([]byte, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("write %s as JSON: %w", what, err)
+	}
+	return b, nil
 }

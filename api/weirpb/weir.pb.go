@@ -24,14 +24,15 @@ const (
 )
 
 type GetSpendRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Campaign      string                 `protobuf:"bytes,1,opt,name=campaign,proto3" json:"campaign,omitempty"`
-	Account       string                 `protobuf:"bytes,2,opt,name=account,proto3" json:"account,omitempty"`   // empty: any, if only one has the campaign
-	Day           string                 `protobuf:"bytes,3,opt,name=day,proto3" json:"day,omitempty"`           // YYYY-MM-DD; empty: all days
-	Currency      string                 `protobuf:"bytes,4,opt,name=currency,proto3" json:"currency,omitempty"` // empty: any, if there is only one
-	Wait          bool                   `protobuf:"varint,5,opt,name=wait,proto3" json:"wait,omitempty"`        // answer once everything produced before the call is folded
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Campaign       string                 `protobuf:"bytes,1,opt,name=campaign,proto3" json:"campaign,omitempty"`
+	Account        string                 `protobuf:"bytes,2,opt,name=account,proto3" json:"account,omitempty"`                                        // empty: any, if only one has the campaign
+	Day            string                 `protobuf:"bytes,3,opt,name=day,proto3" json:"day,omitempty"`                                                // YYYY-MM-DD; empty: all days
+	Currency       string                 `protobuf:"bytes,4,opt,name=currency,proto3" json:"currency,omitempty"`                                      // empty: any, if there is only one
+	Wait           bool                   `protobuf:"varint,5,opt,name=wait,proto3" json:"wait,omitempty"`                                             // answer once everything produced before the call is folded
+	MaxStalenessMs int64                  `protobuf:"varint,6,opt,name=max_staleness_ms,json=maxStalenessMs,proto3" json:"max_staleness_ms,omitempty"` // of a standby that may answer if the owner does not; 0: only the owner
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *GetSpendRequest) Reset() {
@@ -97,6 +98,13 @@ func (x *GetSpendRequest) GetWait() bool {
 		return x.Wait
 	}
 	return false
+}
+
+func (x *GetSpendRequest) GetMaxStalenessMs() int64 {
+	if x != nil {
+		return x.MaxStalenessMs
+	}
+	return 0
 }
 
 type GetSpendResponse struct {
@@ -390,6 +398,9 @@ type AsOf struct {
 	NextOffsets   map[string]int64       `protobuf:"bytes,2,rep,name=next_offsets,json=nextOffsets,proto3" json:"next_offsets,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // per input topic
 	EventMs       int64                  `protobuf:"varint,3,opt,name=event_ms,json=eventMs,proto3" json:"event_ms,omitempty"`                                                                                       // greatest ingest time folded into the answer
 	AppliedMs     int64                  `protobuf:"varint,4,opt,name=applied_ms,json=appliedMs,proto3" json:"applied_ms,omitempty"`                                                                                 // when the state was applied
+	ChangelogNext int64                  `protobuf:"varint,5,opt,name=changelog_next,json=changelogNext,proto3" json:"changelog_next,omitempty"`                                                                     // next offset of the changelog
+	OwnerEpoch    uint64                 `protobuf:"varint,6,opt,name=owner_epoch,json=ownerEpoch,proto3" json:"owner_epoch,omitempty"`                                                                              // of the owner that committed the state
+	ServedBy      *ServedBy              `protobuf:"bytes,7,opt,name=served_by,json=servedBy,proto3" json:"served_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -452,6 +463,97 @@ func (x *AsOf) GetAppliedMs() int64 {
 	return 0
 }
 
+func (x *AsOf) GetChangelogNext() int64 {
+	if x != nil {
+		return x.ChangelogNext
+	}
+	return 0
+}
+
+func (x *AsOf) GetOwnerEpoch() uint64 {
+	if x != nil {
+		return x.OwnerEpoch
+	}
+	return 0
+}
+
+func (x *AsOf) GetServedBy() *ServedBy {
+	if x != nil {
+		return x.ServedBy
+	}
+	return nil
+}
+
+// ServedBy says who answered.
+type ServedBy struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Instance string                 `protobuf:"bytes,1,opt,name=instance,proto3" json:"instance,omitempty"` // name of the process
+	Role     string                 `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`         // owner, standby
+	// How old the state is at most: a standby's has all that was committed up to so long ago. 0 for an owner.
+	StalenessMs   int64  `protobuf:"varint,3,opt,name=staleness_ms,json=stalenessMs,proto3" json:"staleness_ms,omitempty"`
+	Stopped       string `protobuf:"bytes,4,opt,name=stopped,proto3" json:"stopped,omitempty"` // why the owner folds no more, and what to do; empty: it goes on
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ServedBy) Reset() {
+	*x = ServedBy{}
+	mi := &file_weir_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ServedBy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ServedBy) ProtoMessage() {}
+
+func (x *ServedBy) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ServedBy.ProtoReflect.Descriptor instead.
+func (*ServedBy) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ServedBy) GetInstance() string {
+	if x != nil {
+		return x.Instance
+	}
+	return ""
+}
+
+func (x *ServedBy) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *ServedBy) GetStalenessMs() int64 {
+	if x != nil {
+		return x.StalenessMs
+	}
+	return 0
+}
+
+func (x *ServedBy) GetStopped() string {
+	if x != nil {
+		return x.Stopped
+	}
+	return ""
+}
+
 type ListHealthRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -460,7 +562,7 @@ type ListHealthRequest struct {
 
 func (x *ListHealthRequest) Reset() {
 	*x = ListHealthRequest{}
-	mi := &file_weir_proto_msgTypes[5]
+	mi := &file_weir_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -472,7 +574,7 @@ func (x *ListHealthRequest) String() string {
 func (*ListHealthRequest) ProtoMessage() {}
 
 func (x *ListHealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[5]
+	mi := &file_weir_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -485,19 +587,20 @@ func (x *ListHealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHealthRequest.ProtoReflect.Descriptor instead.
 func (*ListHealthRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{5}
+	return file_weir_proto_rawDescGZIP(), []int{6}
 }
 
 type ListHealthResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Shards        []*ShardHealth         `protobuf:"bytes,1,rep,name=shards,proto3" json:"shards,omitempty"`
+	Gaps          []*Gap                 `protobuf:"bytes,2,rep,name=gaps,proto3" json:"gaps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListHealthResponse) Reset() {
 	*x = ListHealthResponse{}
-	mi := &file_weir_proto_msgTypes[6]
+	mi := &file_weir_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -509,7 +612,7 @@ func (x *ListHealthResponse) String() string {
 func (*ListHealthResponse) ProtoMessage() {}
 
 func (x *ListHealthResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[6]
+	mi := &file_weir_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -522,7 +625,7 @@ func (x *ListHealthResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHealthResponse.ProtoReflect.Descriptor instead.
 func (*ListHealthResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{6}
+	return file_weir_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListHealthResponse) GetShards() []*ShardHealth {
@@ -530,6 +633,74 @@ func (x *ListHealthResponse) GetShards() []*ShardHealth {
 		return x.Shards
 	}
 	return nil
+}
+
+func (x *ListHealthResponse) GetGaps() []*Gap {
+	if x != nil {
+		return x.Gaps
+	}
+	return nil
+}
+
+// Gap is a partition that could not be read.
+type Gap struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Partition     int32                  `protobuf:"varint,1,opt,name=partition,proto3" json:"partition,omitempty"`
+	State         string                 `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`   // restoring, standby, elsewhere
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"` // for a person
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Gap) Reset() {
+	*x = Gap{}
+	mi := &file_weir_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Gap) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Gap) ProtoMessage() {}
+
+func (x *Gap) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Gap.ProtoReflect.Descriptor instead.
+func (*Gap) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Gap) GetPartition() int32 {
+	if x != nil {
+		return x.Partition
+	}
+	return 0
+}
+
+func (x *Gap) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *Gap) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 type ShardHealth struct {
@@ -551,7 +722,7 @@ type ShardHealth struct {
 
 func (x *ShardHealth) Reset() {
 	*x = ShardHealth{}
-	mi := &file_weir_proto_msgTypes[7]
+	mi := &file_weir_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -563,7 +734,7 @@ func (x *ShardHealth) String() string {
 func (*ShardHealth) ProtoMessage() {}
 
 func (x *ShardHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[7]
+	mi := &file_weir_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -576,7 +747,7 @@ func (x *ShardHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardHealth.ProtoReflect.Descriptor instead.
 func (*ShardHealth) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{7}
+	return file_weir_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ShardHealth) GetWriterDc() string {
@@ -664,7 +835,7 @@ type GetClusterRequest struct {
 
 func (x *GetClusterRequest) Reset() {
 	*x = GetClusterRequest{}
-	mi := &file_weir_proto_msgTypes[8]
+	mi := &file_weir_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -676,7 +847,7 @@ func (x *GetClusterRequest) String() string {
 func (*GetClusterRequest) ProtoMessage() {}
 
 func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[8]
+	mi := &file_weir_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -689,7 +860,7 @@ func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterRequest.ProtoReflect.Descriptor instead.
 func (*GetClusterRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{8}
+	return file_weir_proto_rawDescGZIP(), []int{10}
 }
 
 type GetClusterResponse struct {
@@ -705,7 +876,7 @@ type GetClusterResponse struct {
 
 func (x *GetClusterResponse) Reset() {
 	*x = GetClusterResponse{}
-	mi := &file_weir_proto_msgTypes[9]
+	mi := &file_weir_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -717,7 +888,7 @@ func (x *GetClusterResponse) String() string {
 func (*GetClusterResponse) ProtoMessage() {}
 
 func (x *GetClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[9]
+	mi := &file_weir_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -730,7 +901,7 @@ func (x *GetClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterResponse.ProtoReflect.Descriptor instead.
 func (*GetClusterResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{9}
+	return file_weir_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GetClusterResponse) GetBrokers() []string {
@@ -776,7 +947,7 @@ type ListPartitionsRequest struct {
 
 func (x *ListPartitionsRequest) Reset() {
 	*x = ListPartitionsRequest{}
-	mi := &file_weir_proto_msgTypes[10]
+	mi := &file_weir_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -788,7 +959,7 @@ func (x *ListPartitionsRequest) String() string {
 func (*ListPartitionsRequest) ProtoMessage() {}
 
 func (x *ListPartitionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[10]
+	mi := &file_weir_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -801,7 +972,7 @@ func (x *ListPartitionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPartitionsRequest.ProtoReflect.Descriptor instead.
 func (*ListPartitionsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{10}
+	return file_weir_proto_rawDescGZIP(), []int{12}
 }
 
 type ListPartitionsResponse struct {
@@ -813,7 +984,7 @@ type ListPartitionsResponse struct {
 
 func (x *ListPartitionsResponse) Reset() {
 	*x = ListPartitionsResponse{}
-	mi := &file_weir_proto_msgTypes[11]
+	mi := &file_weir_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -825,7 +996,7 @@ func (x *ListPartitionsResponse) String() string {
 func (*ListPartitionsResponse) ProtoMessage() {}
 
 func (x *ListPartitionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[11]
+	mi := &file_weir_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -838,7 +1009,7 @@ func (x *ListPartitionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPartitionsResponse.ProtoReflect.Descriptor instead.
 func (*ListPartitionsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{11}
+	return file_weir_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListPartitionsResponse) GetPartitions() []*Partition {
@@ -849,23 +1020,26 @@ func (x *ListPartitionsResponse) GetPartitions() []*Partition {
 }
 
 type Partition struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	App           string                 `protobuf:"bytes,1,opt,name=app,proto3" json:"app,omitempty"`
-	Partition     int32                  `protobuf:"varint,2,opt,name=partition,proto3" json:"partition,omitempty"`
-	State         string                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`   // restoring, running, stopped
-	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"` // why it stopped, and what to do
-	OwnerEpoch    uint64                 `protobuf:"varint,5,opt,name=owner_epoch,json=ownerEpoch,proto3" json:"owner_epoch,omitempty"`
-	Sequence      uint64                 `protobuf:"varint,6,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	NextOffsets   map[string]int64       `protobuf:"bytes,7,rep,name=next_offsets,json=nextOffsets,proto3" json:"next_offsets,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	Lag           *int64                 `protobuf:"varint,8,opt,name=lag,proto3,oneof" json:"lag,omitempty"` // records between the next offset and the end of the inputs; absent: the end is not known
-	ChangelogNext int64                  `protobuf:"varint,9,opt,name=changelog_next,json=changelogNext,proto3" json:"changelog_next,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	App       string                 `protobuf:"bytes,1,opt,name=app,proto3" json:"app,omitempty"`
+	Partition int32                  `protobuf:"varint,2,opt,name=partition,proto3" json:"partition,omitempty"`
+	// barrier, restoring, running, stopped; standby: another process owns it, this one follows; elsewhere: no process
+	// that answers has it, reason says more
+	State         string           `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	Reason        string           `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"` // why it stopped, and what to do
+	OwnerEpoch    uint64           `protobuf:"varint,5,opt,name=owner_epoch,json=ownerEpoch,proto3" json:"owner_epoch,omitempty"`
+	Sequence      uint64           `protobuf:"varint,6,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	NextOffsets   map[string]int64 `protobuf:"bytes,7,rep,name=next_offsets,json=nextOffsets,proto3" json:"next_offsets,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Lag           *int64           `protobuf:"varint,8,opt,name=lag,proto3,oneof" json:"lag,omitempty"` // records between the next offset and the end of the inputs; absent: the end is not known
+	ChangelogNext int64            `protobuf:"varint,9,opt,name=changelog_next,json=changelogNext,proto3" json:"changelog_next,omitempty"`
+	Instance      string           `protobuf:"bytes,10,opt,name=instance,proto3" json:"instance,omitempty"` // of the process that has it; empty: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Partition) Reset() {
 	*x = Partition{}
-	mi := &file_weir_proto_msgTypes[12]
+	mi := &file_weir_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -877,7 +1051,7 @@ func (x *Partition) String() string {
 func (*Partition) ProtoMessage() {}
 
 func (x *Partition) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[12]
+	mi := &file_weir_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -890,7 +1064,7 @@ func (x *Partition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Partition.ProtoReflect.Descriptor instead.
 func (*Partition) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{12}
+	return file_weir_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Partition) GetApp() string {
@@ -956,18 +1130,630 @@ func (x *Partition) GetChangelogNext() int64 {
 	return 0
 }
 
+func (x *Partition) GetInstance() string {
+	if x != nil {
+		return x.Instance
+	}
+	return ""
+}
+
+type GetStateRequest struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	App            string                 `protobuf:"bytes,1,opt,name=app,proto3" json:"app,omitempty"`     // empty: the one that the process runs
+	Table          string                 `protobuf:"bytes,2,opt,name=table,proto3" json:"table,omitempty"` // name or number
+	Key            []byte                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	Partition      *int32                 `protobuf:"varint,4,opt,name=partition,proto3,oneof" json:"partition,omitempty"`                             // absent: where the table keeps the key, if that can be told
+	MaxStalenessMs int64                  `protobuf:"varint,5,opt,name=max_staleness_ms,json=maxStalenessMs,proto3" json:"max_staleness_ms,omitempty"` // of a standby that may answer if the owner does not; 0: only the owner
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *GetStateRequest) Reset() {
+	*x = GetStateRequest{}
+	mi := &file_weir_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetStateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetStateRequest) ProtoMessage() {}
+
+func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetStateRequest.ProtoReflect.Descriptor instead.
+func (*GetStateRequest) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *GetStateRequest) GetApp() string {
+	if x != nil {
+		return x.App
+	}
+	return ""
+}
+
+func (x *GetStateRequest) GetTable() string {
+	if x != nil {
+		return x.Table
+	}
+	return ""
+}
+
+func (x *GetStateRequest) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *GetStateRequest) GetPartition() int32 {
+	if x != nil && x.Partition != nil {
+		return *x.Partition
+	}
+	return 0
+}
+
+func (x *GetStateRequest) GetMaxStalenessMs() int64 {
+	if x != nil {
+		return x.MaxStalenessMs
+	}
+	return 0
+}
+
+type GetStateResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Entry         *StateEntry            `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
+	AsOf          *AsOf                  `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetStateResponse) Reset() {
+	*x = GetStateResponse{}
+	mi := &file_weir_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetStateResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetStateResponse) ProtoMessage() {}
+
+func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetStateResponse.ProtoReflect.Descriptor instead.
+func (*GetStateResponse) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *GetStateResponse) GetEntry() *StateEntry {
+	if x != nil {
+		return x.Entry
+	}
+	return nil
+}
+
+func (x *GetStateResponse) GetAsOf() *AsOf {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
+type StateEntry struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Partition     int32                  `protobuf:"varint,1,opt,name=partition,proto3" json:"partition,omitempty"`
+	Key           []byte                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	Value         []byte                 `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
+	Json          string                 `protobuf:"bytes,4,opt,name=json,proto3" json:"json,omitempty"`                            // the value, where its schema is known; empty otherwise
+	JsonError     string                 `protobuf:"bytes,5,opt,name=json_error,json=jsonError,proto3" json:"json_error,omitempty"` // why a value is not of its table's schema
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StateEntry) Reset() {
+	*x = StateEntry{}
+	mi := &file_weir_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StateEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StateEntry) ProtoMessage() {}
+
+func (x *StateEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StateEntry.ProtoReflect.Descriptor instead.
+func (*StateEntry) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *StateEntry) GetPartition() int32 {
+	if x != nil {
+		return x.Partition
+	}
+	return 0
+}
+
+func (x *StateEntry) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *StateEntry) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *StateEntry) GetJson() string {
+	if x != nil {
+		return x.Json
+	}
+	return ""
+}
+
+func (x *StateEntry) GetJsonError() string {
+	if x != nil {
+		return x.JsonError
+	}
+	return ""
+}
+
+type ScanStateRequest struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	App            string                 `protobuf:"bytes,1,opt,name=app,proto3" json:"app,omitempty"`                                                // empty: the one that the process runs
+	Table          string                 `protobuf:"bytes,2,opt,name=table,proto3" json:"table,omitempty"`                                            // name or number
+	Prefix         []byte                 `protobuf:"bytes,3,opt,name=prefix,proto3" json:"prefix,omitempty"`                                          // of the keys; either this or start and end
+	Start          []byte                 `protobuf:"bytes,4,opt,name=start,proto3" json:"start,omitempty"`                                            // first key
+	End            []byte                 `protobuf:"bytes,5,opt,name=end,proto3" json:"end,omitempty"`                                                // first key after the range; empty: no bound
+	Partition      *int32                 `protobuf:"varint,6,opt,name=partition,proto3,oneof" json:"partition,omitempty"`                             // absent: all
+	Limit          int32                  `protobuf:"varint,7,opt,name=limit,proto3" json:"limit,omitempty"`                                           // entries of a page: 1 to 10000, 0 for 100; a page of many bytes ends early
+	PageToken      string                 `protobuf:"bytes,8,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`                   // next_page_token of the page before; the rest of the request is to be the same
+	MaxStalenessMs int64                  `protobuf:"varint,9,opt,name=max_staleness_ms,json=maxStalenessMs,proto3" json:"max_staleness_ms,omitempty"` // of a standby that may answer if the owner does not; 0: only the owner
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *ScanStateRequest) Reset() {
+	*x = ScanStateRequest{}
+	mi := &file_weir_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScanStateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScanStateRequest) ProtoMessage() {}
+
+func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScanStateRequest.ProtoReflect.Descriptor instead.
+func (*ScanStateRequest) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ScanStateRequest) GetApp() string {
+	if x != nil {
+		return x.App
+	}
+	return ""
+}
+
+func (x *ScanStateRequest) GetTable() string {
+	if x != nil {
+		return x.Table
+	}
+	return ""
+}
+
+func (x *ScanStateRequest) GetPrefix() []byte {
+	if x != nil {
+		return x.Prefix
+	}
+	return nil
+}
+
+func (x *ScanStateRequest) GetStart() []byte {
+	if x != nil {
+		return x.Start
+	}
+	return nil
+}
+
+func (x *ScanStateRequest) GetEnd() []byte {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
+func (x *ScanStateRequest) GetPartition() int32 {
+	if x != nil && x.Partition != nil {
+		return *x.Partition
+	}
+	return 0
+}
+
+func (x *ScanStateRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ScanStateRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ScanStateRequest) GetMaxStalenessMs() int64 {
+	if x != nil {
+		return x.MaxStalenessMs
+	}
+	return 0
+}
+
+type ScanStateResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Entries       []*StateEntry          `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	AsOf          []*AsOf                `protobuf:"bytes,2,rep,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`                              // of each partition that was read for this page
+	NextPageToken string                 `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"` // empty: this was the last page
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScanStateResponse) Reset() {
+	*x = ScanStateResponse{}
+	mi := &file_weir_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScanStateResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScanStateResponse) ProtoMessage() {}
+
+func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScanStateResponse.ProtoReflect.Descriptor instead.
+func (*ScanStateResponse) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ScanStateResponse) GetEntries() []*StateEntry {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+func (x *ScanStateResponse) GetAsOf() []*AsOf {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
+func (x *ScanStateResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+type HashStateRequest struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	App            string                 `protobuf:"bytes,1,opt,name=app,proto3" json:"app,omitempty"`                                                // empty: the one that the process runs
+	Partition      *int32                 `protobuf:"varint,2,opt,name=partition,proto3,oneof" json:"partition,omitempty"`                             // absent: all
+	MaxStalenessMs int64                  `protobuf:"varint,3,opt,name=max_staleness_ms,json=maxStalenessMs,proto3" json:"max_staleness_ms,omitempty"` // of a standby that may answer if the owner does not; 0: only the owner
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *HashStateRequest) Reset() {
+	*x = HashStateRequest{}
+	mi := &file_weir_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HashStateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HashStateRequest) ProtoMessage() {}
+
+func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HashStateRequest.ProtoReflect.Descriptor instead.
+func (*HashStateRequest) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *HashStateRequest) GetApp() string {
+	if x != nil {
+		return x.App
+	}
+	return ""
+}
+
+func (x *HashStateRequest) GetPartition() int32 {
+	if x != nil && x.Partition != nil {
+		return *x.Partition
+	}
+	return 0
+}
+
+func (x *HashStateRequest) GetMaxStalenessMs() int64 {
+	if x != nil {
+		return x.MaxStalenessMs
+	}
+	return 0
+}
+
+type HashStateResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Partitions    []*PartitionHash       `protobuf:"bytes,1,rep,name=partitions,proto3" json:"partitions,omitempty"` // in order
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HashStateResponse) Reset() {
+	*x = HashStateResponse{}
+	mi := &file_weir_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HashStateResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HashStateResponse) ProtoMessage() {}
+
+func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HashStateResponse.ProtoReflect.Descriptor instead.
+func (*HashStateResponse) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *HashStateResponse) GetPartitions() []*PartitionHash {
+	if x != nil {
+		return x.Partitions
+	}
+	return nil
+}
+
+type PartitionHash struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	AsOf          *AsOf                  `protobuf:"bytes,1,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	Tables        []*TableHash           `protobuf:"bytes,2,rep,name=tables,proto3" json:"tables,omitempty"` // that have keys, in order
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PartitionHash) Reset() {
+	*x = PartitionHash{}
+	mi := &file_weir_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PartitionHash) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PartitionHash) ProtoMessage() {}
+
+func (x *PartitionHash) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PartitionHash.ProtoReflect.Descriptor instead.
+func (*PartitionHash) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *PartitionHash) GetAsOf() *AsOf {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
+func (x *PartitionHash) GetTables() []*TableHash {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
+type TableHash struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Table         uint32                 `protobuf:"varint,1,opt,name=table,proto3" json:"table,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"` // empty: not known
+	Keys          int64                  `protobuf:"varint,3,opt,name=keys,proto3" json:"keys,omitempty"`
+	Bytes         int64                  `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"` // of keys and values
+	Hash          []byte                 `protobuf:"bytes,5,opt,name=hash,proto3" json:"hash,omitempty"`    // SHA-256 over lengths, keys and values, in the order of the keys
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TableHash) Reset() {
+	*x = TableHash{}
+	mi := &file_weir_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TableHash) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TableHash) ProtoMessage() {}
+
+func (x *TableHash) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TableHash.ProtoReflect.Descriptor instead.
+func (*TableHash) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *TableHash) GetTable() uint32 {
+	if x != nil {
+		return x.Table
+	}
+	return 0
+}
+
+func (x *TableHash) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TableHash) GetKeys() int64 {
+	if x != nil {
+		return x.Keys
+	}
+	return 0
+}
+
+func (x *TableHash) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *TableHash) GetHash() []byte {
+	if x != nil {
+		return x.Hash
+	}
+	return nil
+}
+
 var File_weir_proto protoreflect.FileDescriptor
 
 const file_weir_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"weir.proto\x12\aweir.v1\"\x89\x01\n" +
+	"weir.proto\x12\aweir.v1\"\xb3\x01\n" +
 	"\x0fGetSpendRequest\x12\x1a\n" +
 	"\bcampaign\x18\x01 \x01(\tR\bcampaign\x12\x18\n" +
 	"\aaccount\x18\x02 \x01(\tR\aaccount\x12\x10\n" +
 	"\x03day\x18\x03 \x01(\tR\x03day\x12\x1a\n" +
 	"\bcurrency\x18\x04 \x01(\tR\bcurrency\x12\x12\n" +
-	"\x04wait\x18\x05 \x01(\bR\x04wait\"\xbe\x04\n" +
+	"\x04wait\x18\x05 \x01(\bR\x04wait\x12(\n" +
+	"\x10max_staleness_ms\x18\x06 \x01(\x03R\x0emaxStalenessMs\"\xbe\x04\n" +
 	"\x10GetSpendResponse\x12\x1a\n" +
 	"\bcampaign\x18\x01 \x01(\tR\bcampaign\x12\x18\n" +
 	"\aaccount\x18\x02 \x01(\tR\aaccount\x12\x10\n" +
@@ -999,19 +1785,33 @@ const file_weir_proto_rawDesc = "" +
 	"serving_dc\x18\x01 \x01(\tR\tservingDc\x12%\n" +
 	"\x0echarged_micros\x18\x02 \x01(\x03R\rchargedMicros\x12'\n" +
 	"\x0frefunded_micros\x18\x03 \x01(\x03R\x0erefundedMicros\x12\x16\n" +
-	"\x06events\x18\x04 \x01(\x04R\x06events\"\xe1\x01\n" +
+	"\x06events\x18\x04 \x01(\x04R\x06events\"\xd9\x02\n" +
 	"\x04AsOf\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12A\n" +
 	"\fnext_offsets\x18\x02 \x03(\v2\x1e.weir.v1.AsOf.NextOffsetsEntryR\vnextOffsets\x12\x19\n" +
 	"\bevent_ms\x18\x03 \x01(\x03R\aeventMs\x12\x1d\n" +
 	"\n" +
-	"applied_ms\x18\x04 \x01(\x03R\tappliedMs\x1a>\n" +
+	"applied_ms\x18\x04 \x01(\x03R\tappliedMs\x12%\n" +
+	"\x0echangelog_next\x18\x05 \x01(\x03R\rchangelogNext\x12\x1f\n" +
+	"\vowner_epoch\x18\x06 \x01(\x04R\n" +
+	"ownerEpoch\x12.\n" +
+	"\tserved_by\x18\a \x01(\v2\x11.weir.v1.ServedByR\bservedBy\x1a>\n" +
 	"\x10NextOffsetsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x13\n" +
-	"\x11ListHealthRequest\"B\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"w\n" +
+	"\bServedBy\x12\x1a\n" +
+	"\binstance\x18\x01 \x01(\tR\binstance\x12\x12\n" +
+	"\x04role\x18\x02 \x01(\tR\x04role\x12!\n" +
+	"\fstaleness_ms\x18\x03 \x01(\x03R\vstalenessMs\x12\x18\n" +
+	"\astopped\x18\x04 \x01(\tR\astopped\"\x13\n" +
+	"\x11ListHealthRequest\"d\n" +
 	"\x12ListHealthResponse\x12,\n" +
-	"\x06shards\x18\x01 \x03(\v2\x14.weir.v1.ShardHealthR\x06shards\"\xf6\x02\n" +
+	"\x06shards\x18\x01 \x03(\v2\x14.weir.v1.ShardHealthR\x06shards\x12 \n" +
+	"\x04gaps\x18\x02 \x03(\v2\f.weir.v1.GapR\x04gaps\"Q\n" +
+	"\x03Gap\x12\x1c\n" +
+	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xf6\x02\n" +
 	"\vShardHealth\x12\x1b\n" +
 	"\twriter_dc\x18\x01 \x01(\tR\bwriterDc\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\x05R\x05shard\x12\x1f\n" +
@@ -1039,7 +1839,7 @@ const file_weir_proto_rawDesc = "" +
 	"\x16ListPartitionsResponse\x122\n" +
 	"\n" +
 	"partitions\x18\x01 \x03(\v2\x12.weir.v1.PartitionR\n" +
-	"partitions\"\xf4\x02\n" +
+	"partitions\"\x90\x03\n" +
 	"\tPartition\x12\x10\n" +
 	"\x03app\x18\x01 \x01(\tR\x03app\x12\x1c\n" +
 	"\tpartition\x18\x02 \x01(\x05R\tpartition\x12\x14\n" +
@@ -1050,11 +1850,68 @@ const file_weir_proto_rawDesc = "" +
 	"\bsequence\x18\x06 \x01(\x04R\bsequence\x12F\n" +
 	"\fnext_offsets\x18\a \x03(\v2#.weir.v1.Partition.NextOffsetsEntryR\vnextOffsets\x12\x15\n" +
 	"\x03lag\x18\b \x01(\x03H\x00R\x03lag\x88\x01\x01\x12%\n" +
-	"\x0echangelog_next\x18\t \x01(\x03R\rchangelogNext\x1a>\n" +
+	"\x0echangelog_next\x18\t \x01(\x03R\rchangelogNext\x12\x1a\n" +
+	"\binstance\x18\n" +
+	" \x01(\tR\binstance\x1a>\n" +
 	"\x10NextOffsetsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01B\x06\n" +
-	"\x04_lag2\xa0\x01\n" +
+	"\x04_lag\"\xa6\x01\n" +
+	"\x0fGetStateRequest\x12\x10\n" +
+	"\x03app\x18\x01 \x01(\tR\x03app\x12\x14\n" +
+	"\x05table\x18\x02 \x01(\tR\x05table\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\x12!\n" +
+	"\tpartition\x18\x04 \x01(\x05H\x00R\tpartition\x88\x01\x01\x12(\n" +
+	"\x10max_staleness_ms\x18\x05 \x01(\x03R\x0emaxStalenessMsB\f\n" +
+	"\n" +
+	"_partition\"a\n" +
+	"\x10GetStateResponse\x12)\n" +
+	"\x05entry\x18\x01 \x01(\v2\x13.weir.v1.StateEntryR\x05entry\x12\"\n" +
+	"\x05as_of\x18\x02 \x01(\v2\r.weir.v1.AsOfR\x04asOf\"\x85\x01\n" +
+	"\n" +
+	"StateEntry\x12\x1c\n" +
+	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
+	"\x05value\x18\x03 \x01(\fR\x05value\x12\x12\n" +
+	"\x04json\x18\x04 \x01(\tR\x04json\x12\x1d\n" +
+	"\n" +
+	"json_error\x18\x05 \x01(\tR\tjsonError\"\x8a\x02\n" +
+	"\x10ScanStateRequest\x12\x10\n" +
+	"\x03app\x18\x01 \x01(\tR\x03app\x12\x14\n" +
+	"\x05table\x18\x02 \x01(\tR\x05table\x12\x16\n" +
+	"\x06prefix\x18\x03 \x01(\fR\x06prefix\x12\x14\n" +
+	"\x05start\x18\x04 \x01(\fR\x05start\x12\x10\n" +
+	"\x03end\x18\x05 \x01(\fR\x03end\x12!\n" +
+	"\tpartition\x18\x06 \x01(\x05H\x00R\tpartition\x88\x01\x01\x12\x14\n" +
+	"\x05limit\x18\a \x01(\x05R\x05limit\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\b \x01(\tR\tpageToken\x12(\n" +
+	"\x10max_staleness_ms\x18\t \x01(\x03R\x0emaxStalenessMsB\f\n" +
+	"\n" +
+	"_partition\"\x8e\x01\n" +
+	"\x11ScanStateResponse\x12-\n" +
+	"\aentries\x18\x01 \x03(\v2\x13.weir.v1.StateEntryR\aentries\x12\"\n" +
+	"\x05as_of\x18\x02 \x03(\v2\r.weir.v1.AsOfR\x04asOf\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x7f\n" +
+	"\x10HashStateRequest\x12\x10\n" +
+	"\x03app\x18\x01 \x01(\tR\x03app\x12!\n" +
+	"\tpartition\x18\x02 \x01(\x05H\x00R\tpartition\x88\x01\x01\x12(\n" +
+	"\x10max_staleness_ms\x18\x03 \x01(\x03R\x0emaxStalenessMsB\f\n" +
+	"\n" +
+	"_partition\"K\n" +
+	"\x11HashStateResponse\x126\n" +
+	"\n" +
+	"partitions\x18\x01 \x03(\v2\x16.weir.v1.PartitionHashR\n" +
+	"partitions\"_\n" +
+	"\rPartitionHash\x12\"\n" +
+	"\x05as_of\x18\x01 \x01(\v2\r.weir.v1.AsOfR\x04asOf\x12*\n" +
+	"\x06tables\x18\x02 \x03(\v2\x12.weir.v1.TableHashR\x06tables\"s\n" +
+	"\tTableHash\x12\x14\n" +
+	"\x05table\x18\x01 \x01(\rR\x05table\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04keys\x18\x03 \x01(\x03R\x04keys\x12\x14\n" +
+	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12\x12\n" +
+	"\x04hash\x18\x05 \x01(\fR\x04hash2\xa0\x01\n" +
 	"\fSpendService\x12D\n" +
 	"\bGetSpend\x12\x18.weir.v1.GetSpendRequest\x1a\x19.weir.v1.GetSpendResponse\"\x03\x90\x02\x01\x12J\n" +
 	"\n" +
@@ -1062,7 +1919,11 @@ const file_weir_proto_rawDesc = "" +
 	"\x0eClusterService\x12J\n" +
 	"\n" +
 	"GetCluster\x12\x1a.weir.v1.GetClusterRequest\x1a\x1b.weir.v1.GetClusterResponse\"\x03\x90\x02\x01\x12V\n" +
-	"\x0eListPartitions\x12\x1e.weir.v1.ListPartitionsRequest\x1a\x1f.weir.v1.ListPartitionsResponse\"\x03\x90\x02\x01B#Z!github.com/weirhq/weir/api/weirpbb\x06proto3"
+	"\x0eListPartitions\x12\x1e.weir.v1.ListPartitionsRequest\x1a\x1f.weir.v1.ListPartitionsResponse\"\x03\x90\x02\x012\xe6\x01\n" +
+	"\fStateService\x12D\n" +
+	"\bGetState\x12\x18.weir.v1.GetStateRequest\x1a\x19.weir.v1.GetStateResponse\"\x03\x90\x02\x01\x12G\n" +
+	"\tScanState\x12\x19.weir.v1.ScanStateRequest\x1a\x1a.weir.v1.ScanStateResponse\"\x03\x90\x02\x01\x12G\n" +
+	"\tHashState\x12\x19.weir.v1.HashStateRequest\x1a\x1a.weir.v1.HashStateResponse\"\x03\x90\x02\x01B#Z!github.com/weirhq/weir/api/weirpbb\x06proto3"
 
 var (
 	file_weir_proto_rawDescOnce sync.Once
@@ -1076,47 +1937,73 @@ func file_weir_proto_rawDescGZIP() []byte {
 	return file_weir_proto_rawDescData
 }
 
-var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_weir_proto_goTypes = []any{
 	(*GetSpendRequest)(nil),        // 0: weir.v1.GetSpendRequest
 	(*GetSpendResponse)(nil),       // 1: weir.v1.GetSpendResponse
 	(*DaySpend)(nil),               // 2: weir.v1.DaySpend
 	(*DcSpend)(nil),                // 3: weir.v1.DcSpend
 	(*AsOf)(nil),                   // 4: weir.v1.AsOf
-	(*ListHealthRequest)(nil),      // 5: weir.v1.ListHealthRequest
-	(*ListHealthResponse)(nil),     // 6: weir.v1.ListHealthResponse
-	(*ShardHealth)(nil),            // 7: weir.v1.ShardHealth
-	(*GetClusterRequest)(nil),      // 8: weir.v1.GetClusterRequest
-	(*GetClusterResponse)(nil),     // 9: weir.v1.GetClusterResponse
-	(*ListPartitionsRequest)(nil),  // 10: weir.v1.ListPartitionsRequest
-	(*ListPartitionsResponse)(nil), // 11: weir.v1.ListPartitionsResponse
-	(*Partition)(nil),              // 12: weir.v1.Partition
-	nil,                            // 13: weir.v1.GetSpendResponse.EventsByTypeEntry
-	nil,                            // 14: weir.v1.AsOf.NextOffsetsEntry
-	nil,                            // 15: weir.v1.Partition.NextOffsetsEntry
+	(*ServedBy)(nil),               // 5: weir.v1.ServedBy
+	(*ListHealthRequest)(nil),      // 6: weir.v1.ListHealthRequest
+	(*ListHealthResponse)(nil),     // 7: weir.v1.ListHealthResponse
+	(*Gap)(nil),                    // 8: weir.v1.Gap
+	(*ShardHealth)(nil),            // 9: weir.v1.ShardHealth
+	(*GetClusterRequest)(nil),      // 10: weir.v1.GetClusterRequest
+	(*GetClusterResponse)(nil),     // 11: weir.v1.GetClusterResponse
+	(*ListPartitionsRequest)(nil),  // 12: weir.v1.ListPartitionsRequest
+	(*ListPartitionsResponse)(nil), // 13: weir.v1.ListPartitionsResponse
+	(*Partition)(nil),              // 14: weir.v1.Partition
+	(*GetStateRequest)(nil),        // 15: weir.v1.GetStateRequest
+	(*GetStateResponse)(nil),       // 16: weir.v1.GetStateResponse
+	(*StateEntry)(nil),             // 17: weir.v1.StateEntry
+	(*ScanStateRequest)(nil),       // 18: weir.v1.ScanStateRequest
+	(*ScanStateResponse)(nil),      // 19: weir.v1.ScanStateResponse
+	(*HashStateRequest)(nil),       // 20: weir.v1.HashStateRequest
+	(*HashStateResponse)(nil),      // 21: weir.v1.HashStateResponse
+	(*PartitionHash)(nil),          // 22: weir.v1.PartitionHash
+	(*TableHash)(nil),              // 23: weir.v1.TableHash
+	nil,                            // 24: weir.v1.GetSpendResponse.EventsByTypeEntry
+	nil,                            // 25: weir.v1.AsOf.NextOffsetsEntry
+	nil,                            // 26: weir.v1.Partition.NextOffsetsEntry
 }
 var file_weir_proto_depIdxs = []int32{
 	4,  // 0: weir.v1.GetSpendResponse.as_of:type_name -> weir.v1.AsOf
 	2,  // 1: weir.v1.GetSpendResponse.days:type_name -> weir.v1.DaySpend
-	13, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
+	24, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
 	3,  // 3: weir.v1.GetSpendResponse.by_dc:type_name -> weir.v1.DcSpend
-	14, // 4: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
-	7,  // 5: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
-	12, // 6: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
-	15, // 7: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
-	0,  // 8: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
-	5,  // 9: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
-	8,  // 10: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
-	10, // 11: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
-	1,  // 12: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
-	6,  // 13: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
-	9,  // 14: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
-	11, // 15: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
-	12, // [12:16] is the sub-list for method output_type
-	8,  // [8:12] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	25, // 4: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
+	5,  // 5: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
+	9,  // 6: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
+	8,  // 7: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
+	14, // 8: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
+	26, // 9: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
+	17, // 10: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
+	4,  // 11: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
+	17, // 12: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
+	4,  // 13: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
+	22, // 14: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
+	4,  // 15: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
+	23, // 16: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
+	0,  // 17: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
+	6,  // 18: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
+	10, // 19: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
+	12, // 20: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
+	15, // 21: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
+	18, // 22: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
+	20, // 23: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
+	1,  // 24: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
+	7,  // 25: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
+	11, // 26: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
+	13, // 27: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
+	16, // 28: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
+	19, // 29: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
+	21, // 30: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
+	24, // [24:31] is the sub-list for method output_type
+	17, // [17:24] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_weir_proto_init() }
@@ -1124,16 +2011,19 @@ func file_weir_proto_init() {
 	if File_weir_proto != nil {
 		return
 	}
-	file_weir_proto_msgTypes[12].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[14].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[15].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[18].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[20].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_proto_rawDesc), len(file_weir_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   27,
 			NumExtensions: 0,
-			NumServices:   2,
+			NumServices:   3,
 		},
 		GoTypes:           file_weir_proto_goTypes,
 		DependencyIndexes: file_weir_proto_depIdxs,

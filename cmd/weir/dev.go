@@ -206,7 +206,7 @@ func (d *dev) watch(ctx context.Context) error {
 			return nil
 		case now := <-t.C:
 			var count, micros, lag int64
-			err := d.node.view.Health(ctx, func(h *eventspb.SpendHistogram) error {
+			err := d.node.figures.Health(ctx, func(h *eventspb.SpendHistogram) error {
 				for _, o := range h.Origins {
 					count += int64(o.CumulativeCount)
 					micros += o.CumulativeMicros

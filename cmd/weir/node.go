@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"runtime/debug"
 	"time"
 
@@ -21,7 +22,10 @@ import (
 type node struct {
 	runtime  *processors.Runtime
 	server   *api.Server
+	router   *api.Router
 	view     *roles.View
+	figures  *roles.Figures
+	endpoint string        // where others reach the API; empty: where it listens
 	patience time.Duration // of a stop
 }
 
@@ -44,14 +48,22 @@ func newNode(c *config.Config, k processors.Kafka, log zerolog.Logger) (*node, e
 	if err != nil {
 		return nil, fail(exitConfig, "cannot set up the processor", err, "correct the configuration; `weir config print` shows it")
 	}
-	v := &roles.View{Runtime: rt, Kafka: k, Inputs: proc.Inputs, DC: c.DC, Version: buildVersion().Version}
-	server, err := api.New(api.Config{
-		Listen: c.API.Listen, OpsListen: c.API.OpsListen, Spend: v, Cluster: v, Ready: v.Ready, Registry: reg, Logger: log,
-	})
+	v := &roles.View{Runtime: rt, Kafka: k, DC: c.DC, Version: buildVersion().Version}
+	router := api.NewRouter(api.RouterConfig{State: roles.NewState(rt), Peers: roles.Peers{Kafka: k, App: proc.App}})
+	f := &roles.Figures{State: router, Kafka: k, Inputs: proc.Inputs, DC: c.DC}
+	serve := api.Config{
+		Listen: c.API.Listen, OpsListen: c.API.OpsListen, Spend: f, Cluster: v, State: router, Ready: v.Ready, Registry: reg, Logger: log,
+	}
+	if host, _, err := net.SplitHostPort(c.API.Advertise); err == nil {
+		serve.AllowedHosts = []string{host} // by which the others ask
+	}
+	server, err := api.New(serve)
 	if err != nil {
 		return nil, fail(exitConfig, "cannot set up the API", err, "")
 	}
-	return &node{runtime: rt, server: server, view: v, patience: c.Processor.ShutdownTimeout}, nil
+	return &node{
+		runtime: rt, server: server, router: router, view: v, figures: f, endpoint: c.API.Advertise, patience: c.Processor.ShutdownTimeout,
+	}, nil
 }
 
 // gcPercent trades a little of the processor for memory: most of the heap is tables without pointers, which cost the
@@ -80,6 +92,15 @@ func (n *node) run(ctx context.Context, ready func()) error {
 }
 
 func (n *node) work(ctx context.Context, ready func()) error {
+	defer n.router.Close()
+	// The others learn the address when the runtime joins them, so it comes first.
+	if err := n.server.Listen(ctx); err != nil {
+		return err
+	}
+	if n.endpoint == "" {
+		n.endpoint = n.server.Addr()
+	}
+	n.runtime.Advertise(n.endpoint)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return explainRun(n.runtime.Run(ctx)) })
 	g.Go(func() error { return n.server.Run(ctx) })

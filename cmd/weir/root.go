@@ -19,6 +19,7 @@ func commands(a *app) []*cobra.Command {
 		newRunCmd(a),
 		newIngestCmd(a),
 		newSpendCmd(a),
+		newStateCmd(a),
 		newTopicsCmd(a),
 		newLagCmd(a),
 		newDLQCmd(a),

@@ -67,6 +67,6 @@ func (a *app) run(cmd *cobra.Command, roleList []string) error {
 		debug.SetMemoryLimit(int64(cfg.Memory)) // garbage too: the collector works harder before it exceeds the budget
 	}
 	return n.run(cmd.Context(), func() {
-		a.say("ready: API http://%s, metrics http://%s/metrics, %d partitions", n.server.Addr(), n.server.OpsAddr(), len(n.runtime.Status()))
+		a.say("ready: API http://%s, metrics http://%s/metrics, %d partitions", n.server.Addr(), n.server.OpsAddr(), n.view.Owned())
 	})
 }

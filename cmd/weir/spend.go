@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
@@ -21,12 +22,14 @@ func newSpendCmd(a *app) *cobra.Command {
 
 func newSpendShowCmd(a *app) *cobra.Command {
 	req := &weirpb.GetSpendRequest{}
+	var stale time.Duration
 	c := &cobra.Command{
 		Use:     "show --campaign ID",
 		Short:   "Shows a campaign's spend, as of committed offsets",
 		Example: "  weir spend show --campaign 1458 --day 2013-06-06 --wait -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			req.MaxStalenessMs = stale.Milliseconds()
 			ask := func(c *api.Client) (*weirpb.GetSpendResponse, error) { return c.GetSpend(cmd.Context(), req) }
 			return answer(a, ask, render.SpendJSON, render.SpendTable)
 		},
@@ -36,6 +39,7 @@ func newSpendShowCmd(a *app) *cobra.Command {
 	c.Flags().StringVar(&req.Day, "day", "", "budget day, YYYY-MM-DD (default: all days)")
 	c.Flags().StringVar(&req.Currency, "currency", "", "currency (default: the only one)")
 	c.Flags().BoolVar(&req.Wait, "wait", false, "answer once everything produced before this call is folded")
+	c.Flags().DurationVar(&stale, "max-staleness", 0, "how old the state of a standby may be that answers if the owner does not (default: only owners)")
 	must(c.MarkFlagRequired("campaign"))
 	return c
 }
@@ -43,7 +47,7 @@ func newSpendShowCmd(a *app) *cobra.Command {
 func newSpendHealthCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "health",
-		Short: "Shows the newest SpendHistogram of each shard that the server counts",
+		Short: "Shows the newest SpendHistogram of each shard",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ask := func(c *api.Client) (*weirpb.ListHealthResponse, error) { return c.ListHealth(cmd.Context()) }

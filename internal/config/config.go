@@ -51,6 +51,7 @@ type SASL struct {
 // API says where this process listens.
 type API struct {
 	Listen    string `key:"listen" default:"127.0.0.1:8080" unit:"host:port" check:"loopback" doc:"address of the API; port 0 takes a free one"`
+	Advertise string `key:"advertise" default:"" unit:"host:port" check:"advertise" doc:"address by which the other processes reach the API, such as that of a proxy before it; empty: where it listens"`
 	OpsListen string `key:"ops_listen" default:"127.0.0.1:8081" unit:"host:port" check:"loopback" doc:"address of health and metrics"`
 }
 

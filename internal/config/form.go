@@ -22,6 +22,8 @@ func formOf(check string) form {
 		return form{"at most 128 of a-z, A-Z, 0-9, -, _ and .", func(s string) bool { return s == "" || spelled(s, 128, "-_.", true) }}
 	case "hostport":
 		return form{"host:port", func(s string) bool { h, p := hostPort(s); return h != "" && p > 0 }}
+	case "advertise":
+		return form{"host:port that others can reach", func(s string) bool { h, p := hostPort(s); return s == "" || p > 0 && reachable(h) }}
 	case "loopback":
 		return form{"host:port on the loopback interface", func(s string) bool { h, p := hostPort(s); return p >= 0 && loopback(h) }}
 	case "nonempty":
@@ -59,6 +61,12 @@ func hostPort(s string) (host string, port int) {
 		return "", -1
 	}
 	return host, int(n)
+}
+
+// reachable tells whether host can be asked at all: the address of every interface is where to listen, not where to go.
+func reachable(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host != "" && (err != nil || !a.IsUnspecified())
 }
 
 // loopback tells whether only this machine can reach host. An empty host is every interface, so it is not.

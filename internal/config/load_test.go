@@ -125,6 +125,8 @@ func TestWhatIsRefused(t *testing.T) {
 		{"bad datacentre", "dc: EU_1", nil, nil, []string{`"EU_1" is not allowed`, "a-z, 0-9"}},
 		{"every interface", "api: {listen: ':8080'}", nil, nil, []string{"api.listen", "loopback"}},
 		{"public address", "api: {ops_listen: '0.0.0.0:8081'}", nil, nil, []string{"api.ops_listen", "loopback"}},
+		{"advertised without a port", "api: {advertise: weir-0}", nil, nil, []string{`"weir-0" is not allowed`, "host:port that others can reach"}},
+		{"every interface advertised", "api: {advertise: '0.0.0.0:8080'}", nil, nil, []string{"api.advertise", "others can reach"}},
 		{"one address for both", "api: {ops_listen: '127.0.0.1:8080'}", nil, nil, []string{"is the address of api.listen"}},
 		{"intervals crossed", "processor: {commit_interval: 2s}", nil, nil, []string{"processor.commit_interval = 2s is above processor.commit_interval_max = 1s"}},
 		{"interval near the time-out", "processor: {commit_interval_max: 6s}", nil, nil, []string{"half of processor.transaction_timeout = 10s"}},

@@ -202,7 +202,7 @@ func (p *process) running(ctx context.Context, addr string) (int, error) {
 	}
 	n := 0
 	for _, part := range res.Partitions {
-		if part.State == "running" {
+		if part.State == "running" && part.Instance == p.name { // every process tells of all of them
 			n++
 		}
 	}

@@ -27,6 +27,8 @@ const (
 	SpendServiceName = "weir.v1.SpendService"
 	// ClusterServiceName is the fully-qualified name of the ClusterService service.
 	ClusterServiceName = "weir.v1.ClusterService"
+	// StateServiceName is the fully-qualified name of the StateService service.
+	StateServiceName = "weir.v1.StateService"
 )
 
 // These constants are the fully-qualified names of the RPCs defined in this package. They're
@@ -47,6 +49,12 @@ const (
 	// ClusterServiceListPartitionsProcedure is the fully-qualified name of the ClusterService's
 	// ListPartitions RPC.
 	ClusterServiceListPartitionsProcedure = "/weir.v1.ClusterService/ListPartitions"
+	// StateServiceGetStateProcedure is the fully-qualified name of the StateService's GetState RPC.
+	StateServiceGetStateProcedure = "/weir.v1.StateService/GetState"
+	// StateServiceScanStateProcedure is the fully-qualified name of the StateService's ScanState RPC.
+	StateServiceScanStateProcedure = "/weir.v1.StateService/ScanState"
+	// StateServiceHashStateProcedure is the fully-qualified name of the StateService's HashState RPC.
+	StateServiceHashStateProcedure = "/weir.v1.StateService/HashState"
 )
 
 // SpendServiceClient is a client for the weir.v1.SpendService service.
@@ -55,7 +63,8 @@ type SpendServiceClient interface {
 	// question is ambiguous (several accounts or currencies), with the choices in the message; Unavailable where a
 	// partition that could change the answer is not readable here. Errors carry the AsOf of what was read as details.
 	GetSpend(context.Context, *connect.Request[weirpb.GetSpendRequest]) (*connect.Response[weirpb.GetSpendResponse], error)
-	// ListHealth gives the newest SpendHistogram of each shard that this process owns.
+	// ListHealth gives the newest SpendHistogram of each shard, whichever process has it. Shards that cannot be read now
+	// are in gaps.
 	ListHealth(context.Context, *connect.Request[weirpb.ListHealthRequest]) (*connect.Response[weirpb.ListHealthResponse], error)
 }
 
@@ -109,7 +118,8 @@ type SpendServiceHandler interface {
 	// question is ambiguous (several accounts or currencies), with the choices in the message; Unavailable where a
 	// partition that could change the answer is not readable here. Errors carry the AsOf of what was read as details.
 	GetSpend(context.Context, *connect.Request[weirpb.GetSpendRequest]) (*connect.Response[weirpb.GetSpendResponse], error)
-	// ListHealth gives the newest SpendHistogram of each shard that this process owns.
+	// ListHealth gives the newest SpendHistogram of each shard, whichever process has it. Shards that cannot be read now
+	// are in gaps.
 	ListHealth(context.Context, *connect.Request[weirpb.ListHealthRequest]) (*connect.Response[weirpb.ListHealthResponse], error)
 }
 
@@ -161,7 +171,7 @@ func (UnimplementedSpendServiceHandler) ListHealth(context.Context, *connect.Req
 type ClusterServiceClient interface {
 	// GetCluster gives the broker addresses and the names that a producer needs.
 	GetCluster(context.Context, *connect.Request[weirpb.GetClusterRequest]) (*connect.Response[weirpb.GetClusterResponse], error)
-	// ListPartitions gives the tasks of this process: owner, state, offsets, lag, and why one stopped.
+	// ListPartitions gives the tasks of all processes: owner, state, offsets, lag, and why one stopped; standbys too.
 	ListPartitions(context.Context, *connect.Request[weirpb.ListPartitionsRequest]) (*connect.Response[weirpb.ListPartitionsResponse], error)
 }
 
@@ -213,7 +223,7 @@ func (c *clusterServiceClient) ListPartitions(ctx context.Context, req *connect.
 type ClusterServiceHandler interface {
 	// GetCluster gives the broker addresses and the names that a producer needs.
 	GetCluster(context.Context, *connect.Request[weirpb.GetClusterRequest]) (*connect.Response[weirpb.GetClusterResponse], error)
-	// ListPartitions gives the tasks of this process: owner, state, offsets, lag, and why one stopped.
+	// ListPartitions gives the tasks of all processes: owner, state, offsets, lag, and why one stopped; standbys too.
 	ListPartitions(context.Context, *connect.Request[weirpb.ListPartitionsRequest]) (*connect.Response[weirpb.ListPartitionsResponse], error)
 }
 
@@ -259,4 +269,138 @@ func (UnimplementedClusterServiceHandler) GetCluster(context.Context, *connect.R
 
 func (UnimplementedClusterServiceHandler) ListPartitions(context.Context, *connect.Request[weirpb.ListPartitionsRequest]) (*connect.Response[weirpb.ListPartitionsResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.ClusterService.ListPartitions is not implemented"))
+}
+
+// StateServiceClient is a client for the weir.v1.StateService service.
+type StateServiceClient interface {
+	// GetState gives the value of one key. NotFound carries the AsOf as a detail.
+	GetState(context.Context, *connect.Request[weirpb.GetStateRequest]) (*connect.Response[weirpb.GetStateResponse], error)
+	// ScanState gives a page of the keys of a range, in order of partition, then of key.
+	ScanState(context.Context, *connect.Request[weirpb.ScanStateRequest]) (*connect.Response[weirpb.ScanStateResponse], error)
+	// HashState sums up what partitions hold in the tables that the changelog has: two that are equal hold the same.
+	HashState(context.Context, *connect.Request[weirpb.HashStateRequest]) (*connect.Response[weirpb.HashStateResponse], error)
+}
+
+// NewStateServiceClient constructs a client for the weir.v1.StateService service. By default, it
+// uses the Connect protocol with the binary Protobuf Codec, asks for gzipped responses, and sends
+// uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the connect.WithGRPC() or
+// connect.WithGRPCWeb() options.
+//
+// The URL supplied here should be the base URL for the Connect or gRPC server (for example,
+// http://api.acme.com or https://acme.com/grpc).
+func NewStateServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) StateServiceClient {
+	baseURL = strings.TrimRight(baseURL, "/")
+	stateServiceMethods := weirpb.File_weir_proto.Services().ByName("StateService").Methods()
+	return &stateServiceClient{
+		getState: connect.NewClient[weirpb.GetStateRequest, weirpb.GetStateResponse](
+			httpClient,
+			baseURL+StateServiceGetStateProcedure,
+			connect.WithSchema(stateServiceMethods.ByName("GetState")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		scanState: connect.NewClient[weirpb.ScanStateRequest, weirpb.ScanStateResponse](
+			httpClient,
+			baseURL+StateServiceScanStateProcedure,
+			connect.WithSchema(stateServiceMethods.ByName("ScanState")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		hashState: connect.NewClient[weirpb.HashStateRequest, weirpb.HashStateResponse](
+			httpClient,
+			baseURL+StateServiceHashStateProcedure,
+			connect.WithSchema(stateServiceMethods.ByName("HashState")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+	}
+}
+
+// stateServiceClient implements StateServiceClient.
+type stateServiceClient struct {
+	getState  *connect.Client[weirpb.GetStateRequest, weirpb.GetStateResponse]
+	scanState *connect.Client[weirpb.ScanStateRequest, weirpb.ScanStateResponse]
+	hashState *connect.Client[weirpb.HashStateRequest, weirpb.HashStateResponse]
+}
+
+// GetState calls weir.v1.StateService.GetState.
+func (c *stateServiceClient) GetState(ctx context.Context, req *connect.Request[weirpb.GetStateRequest]) (*connect.Response[weirpb.GetStateResponse], error) {
+	return c.getState.CallUnary(ctx, req)
+}
+
+// ScanState calls weir.v1.StateService.ScanState.
+func (c *stateServiceClient) ScanState(ctx context.Context, req *connect.Request[weirpb.ScanStateRequest]) (*connect.Response[weirpb.ScanStateResponse], error) {
+	return c.scanState.CallUnary(ctx, req)
+}
+
+// HashState calls weir.v1.StateService.HashState.
+func (c *stateServiceClient) HashState(ctx context.Context, req *connect.Request[weirpb.HashStateRequest]) (*connect.Response[weirpb.HashStateResponse], error) {
+	return c.hashState.CallUnary(ctx, req)
+}
+
+// StateServiceHandler is an implementation of the weir.v1.StateService service.
+type StateServiceHandler interface {
+	// GetState gives the value of one key. NotFound carries the AsOf as a detail.
+	GetState(context.Context, *connect.Request[weirpb.GetStateRequest]) (*connect.Response[weirpb.GetStateResponse], error)
+	// ScanState gives a page of the keys of a range, in order of partition, then of key.
+	ScanState(context.Context, *connect.Request[weirpb.ScanStateRequest]) (*connect.Response[weirpb.ScanStateResponse], error)
+	// HashState sums up what partitions hold in the tables that the changelog has: two that are equal hold the same.
+	HashState(context.Context, *connect.Request[weirpb.HashStateRequest]) (*connect.Response[weirpb.HashStateResponse], error)
+}
+
+// NewStateServiceHandler builds an HTTP handler from the service implementation. It returns the
+// path on which to mount the handler and the handler itself.
+//
+// By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
+// and JSON codecs. They also support gzip compression.
+func NewStateServiceHandler(svc StateServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
+	stateServiceMethods := weirpb.File_weir_proto.Services().ByName("StateService").Methods()
+	stateServiceGetStateHandler := connect.NewUnaryHandler(
+		StateServiceGetStateProcedure,
+		svc.GetState,
+		connect.WithSchema(stateServiceMethods.ByName("GetState")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	stateServiceScanStateHandler := connect.NewUnaryHandler(
+		StateServiceScanStateProcedure,
+		svc.ScanState,
+		connect.WithSchema(stateServiceMethods.ByName("ScanState")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	stateServiceHashStateHandler := connect.NewUnaryHandler(
+		StateServiceHashStateProcedure,
+		svc.HashState,
+		connect.WithSchema(stateServiceMethods.ByName("HashState")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	return "/weir.v1.StateService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case StateServiceGetStateProcedure:
+			stateServiceGetStateHandler.ServeHTTP(w, r)
+		case StateServiceScanStateProcedure:
+			stateServiceScanStateHandler.ServeHTTP(w, r)
+		case StateServiceHashStateProcedure:
+			stateServiceHashStateHandler.ServeHTTP(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
+
+// UnimplementedStateServiceHandler returns CodeUnimplemented from all methods.
+type UnimplementedStateServiceHandler struct{}
+
+func (UnimplementedStateServiceHandler) GetState(context.Context, *connect.Request[weirpb.GetStateRequest]) (*connect.Response[weirpb.GetStateResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.StateService.GetState is not implemented"))
+}
+
+func (UnimplementedStateServiceHandler) ScanState(context.Context, *connect.Request[weirpb.ScanStateRequest]) (*connect.Response[weirpb.ScanStateResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.StateService.ScanState is not implemented"))
+}
+
+func (UnimplementedStateServiceHandler) HashState(context.Context, *connect.Request[weirpb.HashStateRequest]) (*connect.Response[weirpb.HashStateResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.StateService.HashState is not implemented"))
 }

@@ -1,0 +1,224 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/obs"
+)
+
+// fakePart is a partition as a process has it.
+type fakePart struct {
+	state   string // owner, standby, or what it is instead
+	staleMs int64
+	keys    map[string][]byte // of table 1
+}
+
+// fakeState is a StateSource in memory.
+type fakeState struct {
+	instance string
+	mu       sync.Mutex
+	parts    map[int32]*fakePart
+	asked    int
+	during   func(ctx context.Context) error // before an answer
+}
+
+const fakePartitions = 4
+
+func (f *fakeState) Info() StateInfo {
+	return StateInfo{App: "counter", Instance: f.instance, Partitions: fakePartitions, Tables: []Table{
+		{
+			Number: 1, Name: "spend", Message: func() proto.Message { return &eventspb.Spend{} },
+			Partition: func(key []byte) (int32, bool) { return int32(key[0]) % fakePartitions, key[0] < 0x80 },
+		},
+		{Number: 9, Name: "opaque"},
+	}}
+}
+
+// look gives the partition's keys if it can be read.
+func (f *fakeState) look(ctx context.Context, p int32, maxStaleness time.Duration) (*fakePart, *weirpb.AsOf, error) {
+	if f.during != nil {
+		if err := f.during(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked++
+	part := f.parts[p]
+	no := func(state, reason string) error {
+		return &PartitionsError{Gaps: []PartitionGap{{Partition: p, State: state, Reason: reason}}}
+	}
+	by := &weirpb.ServedBy{Instance: f.instance, Role: "owner"}
+	switch {
+	case part == nil:
+		return nil, nil, no(StateElsewhere, "")
+	case part.state == "owner":
+	case part.state == StateStandby && maxStaleness == 0:
+		return nil, nil, no(StateStandby, "")
+	case part.state == StateStandby && part.staleMs > maxStaleness.Milliseconds():
+		return nil, nil, no(StateStandby, fmt.Sprintf("%d ms old", part.staleMs))
+	case part.state == StateStandby:
+		by.Role, by.StalenessMs = StateStandby, part.staleMs
+	default:
+		return nil, nil, no(part.state, "42 % done")
+	}
+	return part, &weirpb.AsOf{Partition: p, NextOffsets: map[string]int64{"ads.events": 100 + int64(p)}, ChangelogNext: 7, OwnerEpoch: 3, ServedBy: by}, nil
+}
+
+func (f *fakeState) Page(ctx context.Context, q PageQuery) (*Page, error) {
+	part, asOf, err := f.look(ctx, q.Partition, q.MaxStaleness)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	page := &Page{AsOf: asOf}
+	size := 0
+	for _, k := range slices.Sorted(maps.Keys(part.keys)) {
+		switch {
+		case q.Table != 1 || k < string(q.From) || q.To != nil && k >= string(q.To):
+		case len(page.Entries) >= q.Limit || size >= MaxPageBytes:
+			page.More = true
+			return page, nil
+		default:
+			size += len(k) + len(part.keys[k])
+			page.Entries = append(page.Entries, Entry{[]byte(k), part.keys[k]})
+		}
+	}
+	return page, nil
+}
+
+func (f *fakeState) Hash(ctx context.Context, p int32, maxStaleness time.Duration) (*weirpb.PartitionHash, error) {
+	part, asOf, err := f.look(ctx, p, maxStaleness)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(fmt.Append(nil, slices.Sorted(maps.Keys(part.keys))))
+	return &weirpb.PartitionHash{AsOf: asOf, Tables: []*weirpb.TableHash{{Table: 1, Keys: int64(len(part.keys)), Hash: sum[:]}}}, nil
+}
+
+func (f *fakeState) put(p int32, key, value string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.parts == nil {
+		f.parts = map[int32]*fakePart{}
+	}
+	if f.parts[p] == nil {
+		f.parts[p] = &fakePart{state: "owner", keys: map[string][]byte{}}
+	}
+	f.parts[p].keys[key] = []byte(value)
+}
+
+func (f *fakeState) remove(p int32, key string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.parts[p].keys, key)
+}
+
+// is sets what the partition is here.
+func (f *fakeState) is(p int32, state string, staleMs int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.parts[p].state, f.parts[p].staleMs = state, staleMs
+}
+
+func (f *fakeState) times() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asked
+}
+
+// fakePeers is what the brokers say.
+type fakePeers struct {
+	mu    sync.Mutex
+	list  []Peer
+	err   error
+	asked int
+	block chan struct{} // nil: answers at once
+}
+
+func (f *fakePeers) Peers(ctx context.Context) ([]Peer, error) {
+	f.mu.Lock()
+	f.asked++
+	list, err, block := slices.Clone(f.list), f.err, f.block
+	f.mu.Unlock()
+	if block != nil {
+		select {
+		case <-block:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return list, err
+}
+
+func (f *fakePeers) set(err error, list ...Peer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.list, f.err = list, err
+}
+
+func (f *fakePeers) times() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asked
+}
+
+var errNoBroker = errors.New("no broker answers")
+
+// member is a process that serves what a fakeState has.
+type member struct {
+	*fakeState
+	addr   string
+	client *Client
+	router *Router
+}
+
+// start serves f with what peers say.
+func start(t *testing.T, f *fakeState, peers PeerSource, change func(*Config)) *member {
+	t.Helper()
+	m := &member{fakeState: f, router: NewRouter(RouterConfig{State: f, Peers: peers})}
+	t.Cleanup(m.router.Close)
+	cfg := config()
+	cfg.State, cfg.Registry = m.router, obs.NewRegistry("test")
+	cfg.Cluster = &fakeCluster{}
+	if change != nil {
+		change(&cfg)
+	}
+	s := mustNew(t, cfg)
+	run(t, s)
+	m.addr = s.Addr()
+	m.client = NewClientWith(ClientConfig{Server: s.Addr(), Token: cfg.Token})
+	t.Cleanup(m.client.Close)
+	return m
+}
+
+func (m *member) peer(partitions ...int32) Peer {
+	return Peer{Instance: m.instance, Endpoint: m.addr, Partitions: partitions}
+}
+
+// age lets what m knows of its peers be so old that it asks again when it is told to.
+func (m *member) age() {
+	m.router.peers.mu.Lock()
+	defer m.router.peers.mu.Unlock()
+	m.router.peers.at = m.router.peers.at.Add(-peersAge)
+}
+
+// forget lets m know nothing of its peers.
+func (m *member) forget() {
+	m.router.peers.mu.Lock()
+	defer m.router.peers.mu.Unlock()
+	m.router.peers.at, m.router.peers.list = time.Time{}, nil
+}

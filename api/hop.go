@@ -1,0 +1,116 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/weirhq/weir/api/weirpb/weirpbconnect"
+)
+
+// HopHeader marks a question that one process passes on to another, with the name of the one that is meant. It is answered
+// from what is there and never passed on again, so that no question runs in circles.
+const HopHeader = "Weir-Hop"
+
+const (
+	hopDial  = time.Second
+	hopLimit = 5 * time.Second // of a question that is passed on
+	// hopLimitStale is the same where somebody else may answer.
+	hopLimitStale = time.Second
+)
+
+// asked is what the handlers need of a request's headers.
+type asked struct {
+	hop           bool
+	authorization string // the caller's
+}
+
+type askedKey struct{}
+
+func askedOf(ctx context.Context) asked {
+	c, _ := ctx.Value(askedKey{}).(asked)
+	return c
+}
+
+func withAsked(ctx context.Context, h http.Header) context.Context {
+	return context.WithValue(ctx, askedKey{}, asked{hop: h.Get(HopHeader) != "", authorization: h.Get("Authorization")})
+}
+
+// receive reads the headers of a request to the process called self.
+func receive(self string) connect.UnaryInterceptorFunc {
+	return func(next connect.UnaryFunc) connect.UnaryFunc {
+		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+			meant := req.Header().Get(HopHeader)
+			if meant != "" && meant != self {
+				return nil, errorf(connect.CodeUnavailable, "this is %s and %.100q was meant: two processes say that they are at one address: "+
+					"give each an api.listen, or api.advertise, by which the others reach it", self, meant)
+			}
+			return next(withAsked(ctx, req.Header()), req)
+		}
+	}
+}
+
+// peerClient asks one other process.
+type peerClient struct {
+	state   weirpbconnect.StateServiceClient
+	cluster weirpbconnect.ClusterServiceClient
+}
+
+// client makes one of p. It passes on who asks, but not in the clear over a line that others can read.
+func (r *Router) client(p Peer) peerClient {
+	scheme, secret := "http", false
+	if host, _, err := net.SplitHostPort(p.Endpoint); err == nil && isLoopback(host) {
+		secret = true
+	}
+	if r.tls {
+		scheme, secret = "https", true
+	}
+	send := connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
+		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+			req.Header().Set(HopHeader, p.Instance)
+			if auth := askedOf(ctx).authorization; auth != "" && secret {
+				req.Header().Set("Authorization", auth)
+			}
+			return next(ctx, req)
+		}
+	})
+	base, opts := scheme+"://"+p.Endpoint, []connect.ClientOption{connect.WithInterceptors(send), connect.WithReadMaxBytes(maxAnswerBytes)}
+	return peerClient{weirpbconnect.NewStateServiceClient(r.http, base, opts...), weirpbconnect.NewClusterServiceClient(r.http, base, opts...)}
+}
+
+func hopTransport() http.RoundTripper {
+	return &http.Transport{
+		DialContext:            (&net.Dialer{Timeout: hopDial}).DialContext,
+		TLSHandshakeTimeout:    hopDial,
+		IdleConnTimeout:        time.Minute,
+		MaxIdleConnsPerHost:    32,
+		ForceAttemptHTTP2:      true,
+		MaxResponseHeaderBytes: 256 << 10,
+	}
+}
+
+// absent tells whether err, of a question to another process, says that it cannot answer now, or is none that can.
+func absent(ctx context.Context, err error) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	switch connect.CodeOf(err) {
+	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeCanceled, connect.CodeUnimplemented, connect.CodeUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// message is what err says, without its code.
+func message(err error) string {
+	var coded *connect.Error
+	if errors.As(err, &coded) && coded.Message() != "" {
+		return coded.Message()
+	}
+	return err.Error()
+}

@@ -1,0 +1,166 @@
+package api
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weirhq/weir/api/weirpb"
+)
+
+const (
+	defaultPageKeys = 100
+	maxKeyBytes     = 64 << 10 // of a key in a question
+)
+
+// keyQuestion is a GetStateRequest that was checked.
+type keyQuestion struct {
+	table        byte
+	key          []byte
+	partition    int32
+	maxStaleness time.Duration
+}
+
+// scanQuestion is a ScanStateRequest that was checked.
+type scanQuestion struct {
+	table        byte
+	from, to     []byte // to is the first key after the range; nil: none is
+	first, last  int32  // partitions
+	limit        int
+	maxStaleness time.Duration
+}
+
+// holds tells whether key is in the range.
+func (q scanQuestion) holds(key []byte) bool {
+	return bytes.Compare(key, q.from) >= 0 && (q.to == nil || bytes.Compare(key, q.to) < 0)
+}
+
+func (i StateInfo) keyQuestion(m *weirpb.GetStateRequest) (q keyQuestion, err error) {
+	if err = i.checkApp(m.GetApp()); err != nil {
+		return q, err
+	}
+	t, err := i.table(m.GetTable())
+	if err != nil {
+		return q, err
+	}
+	if q.maxStaleness, err = staleness(m.GetMaxStalenessMs()); err != nil {
+		return q, err
+	}
+	q.table, q.key = t.Number, m.GetKey()
+	switch {
+	case len(q.key) == 0:
+		return q, invalid("the question names no key: set key, or scan the table")
+	case len(q.key) > maxKeyBytes:
+		return q, invalid("key is %d bytes long and none is longer than %d: check what was sent", len(q.key), maxKeyBytes)
+	case m.Partition != nil:
+		q.partition = m.GetPartition()
+		return q, i.checkPartition(q.partition)
+	}
+	known := false
+	if t.Partition != nil {
+		q.partition, known = t.Partition(q.key)
+	}
+	if !known {
+		return q, invalid("the key does not tell in which of the %d partitions of table %s it is: set partition (--partition), or scan them all", i.Partitions, t.Name)
+	}
+	return q, nil
+}
+
+func (i StateInfo) scanQuestion(m *weirpb.ScanStateRequest) (q scanQuestion, err error) {
+	if err = i.checkApp(m.GetApp()); err != nil {
+		return q, err
+	}
+	t, err := i.table(m.GetTable())
+	if err != nil {
+		return q, err
+	}
+	if q.maxStaleness, err = staleness(m.GetMaxStalenessMs()); err != nil {
+		return q, err
+	}
+	for _, f := range []struct {
+		name string
+		key  []byte
+	}{{"prefix", m.GetPrefix()}, {"start", m.GetStart()}, {"end", m.GetEnd()}} {
+		if len(f.key) > maxKeyBytes {
+			return q, invalid("%s is %d bytes long and no key is longer than %d: check what was sent", f.name, len(f.key), maxKeyBytes)
+		}
+	}
+	q.table, q.from, q.last, q.limit = t.Number, m.GetStart(), i.Partitions-1, int(m.GetLimit())
+	if len(m.GetEnd()) > 0 {
+		q.to = m.GetEnd()
+	}
+	if len(m.GetPrefix()) > 0 {
+		if len(q.from) > 0 || q.to != nil {
+			return q, invalid("the question has a prefix and a range: set prefix, or start and end")
+		}
+		q.from, q.to = m.GetPrefix(), after(m.GetPrefix())
+	}
+	if q.to != nil && bytes.Compare(q.from, q.to) >= 0 {
+		return q, invalid("no key is at or after start and before end: end is the first key that is not wanted")
+	}
+	if q.limit == 0 {
+		q.limit = defaultPageKeys
+	}
+	if q.limit < 1 || q.limit > MaxPageKeys {
+		return q, invalid("limit %d is out of range: use 1 to %d, and page_token for more", q.limit, MaxPageKeys)
+	}
+	if m.Partition != nil {
+		q.first, q.last = m.GetPartition(), m.GetPartition()
+		err = i.checkPartition(q.first)
+	}
+	return q, err
+}
+
+// after is the first key after all that begin with prefix; nil if there is none.
+func after(prefix []byte) []byte {
+	end := slices.Clone(prefix)
+	for n := len(end); n > 0; n-- {
+		if end[n-1]++; end[n-1] != 0 {
+			return end[:n]
+		}
+	}
+	return nil
+}
+
+func (i StateInfo) checkApp(name string) error {
+	if name != "" && name != i.App {
+		return invalid("app %.64q does not run here, %s does: ask for that, or leave app out", name, i.App)
+	}
+	return nil
+}
+
+func (i StateInfo) checkPartition(p int32) error {
+	if p < 0 || p >= i.Partitions {
+		return invalid("partition %d does not exist: %s has 0 to %d", p, i.App, i.Partitions-1)
+	}
+	return nil
+}
+
+// table finds a table by name or number. Table 0 is the runtime's own and is not shown.
+func (i StateInfo) table(name string) (Table, error) {
+	number, err := strconv.ParseUint(name, 10, 8)
+	for _, t := range i.Tables {
+		if t.Name == name || err == nil && t.Number == byte(number) {
+			return t, nil
+		}
+	}
+	if err == nil && number > 0 {
+		return Table{Number: byte(number), Name: name}, nil
+	}
+	var known []string
+	for _, t := range i.Tables {
+		known = append(known, fmt.Sprintf("%s (%d)", t.Name, t.Number))
+	}
+	return Table{}, invalid("%s has no table %.64q: use one of %s, or a number from 1 to 255", i.App, name, strings.Join(known, ", "))
+}
+
+func staleness(ms int64) (time.Duration, error) {
+	if ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) {
+		return 0, invalid("max_staleness_ms %d is out of range: use a time in milliseconds, or 0 to ask owners only", ms)
+	}
+	return time.Duration(ms) * time.Millisecond, nil
+}

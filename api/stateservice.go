@@ -1,0 +1,172 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/api/weirpb"
+)
+
+// hashLimit bounds the sum over a partition: it reads all of it.
+const hashLimit = time.Minute
+
+// stateService answers weir.v1.StateService.
+type stateService struct {
+	router *Router
+}
+
+// GetState gives the value of one key.
+func (s *stateService) GetState(ctx context.Context, req *connect.Request[weirpb.GetStateRequest]) (*connect.Response[weirpb.GetStateResponse], error) {
+	q, err := s.router.info.keyQuestion(req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	what := fmt.Sprintf("key %q of table %s in partition %d", q.key, req.Msg.GetTable(), q.partition)
+	page, err := s.router.Page(ctx, PageQuery{
+		Partition: q.partition, Table: q.table, From: q.key, To: append(bytes.Clone(q.key), 0), Limit: 1, MaxStaleness: q.maxStaleness,
+	})
+	if err != nil {
+		return nil, sourceError(err, what)
+	}
+	if len(page.Entries) == 0 {
+		read := []*weirpb.AsOf{page.AsOf}
+		return nil, withAsOf(errorf(connect.CodeNotFound, "%s does not exist, as of %s: scan the table for the keys that it has", what, asOfText(read)), read)
+	}
+	e := s.entry(q.table, q.partition, page.Entries[0])
+	return connect.NewResponse(&weirpb.GetStateResponse{Entry: e, AsOf: page.AsOf}), nil
+}
+
+// ScanState gives a page of a range.
+func (s *stateService) ScanState(ctx context.Context, req *connect.Request[weirpb.ScanStateRequest]) (*connect.Response[weirpb.ScanStateResponse], error) {
+	q, err := s.router.info.scanQuestion(req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	at := position{q.first, q.from}
+	if t := req.Msg.GetPageToken(); t != "" {
+		if at, err = q.resume(t); err != nil {
+			return nil, err
+		}
+	}
+	out := &weirpb.ScanStateResponse{}
+	size := 0
+	for p := at.partition; p <= q.last; p++ {
+		if len(out.Entries) >= q.limit || size >= MaxPageBytes {
+			out.NextPageToken = position{p, at.from}.token(q)
+			break
+		}
+		page, err := s.router.Page(ctx, PageQuery{
+			Partition: p, Table: q.table, From: at.from, To: q.to, Limit: q.limit - len(out.Entries), MaxStaleness: q.maxStaleness,
+		})
+		if err != nil {
+			return nil, sourceError(err, "table "+req.Msg.GetTable())
+		}
+		out.AsOf = append(out.AsOf, page.AsOf)
+		for _, e := range page.Entries {
+			size += len(e.Key) + len(e.Value)
+			if askedOf(ctx).hop { // whoever passed it on knows the schema too
+				out.Entries = append(out.Entries, &weirpb.StateEntry{Partition: p, Key: e.Key, Value: e.Value})
+				continue
+			}
+			out.Entries = append(out.Entries, s.entry(q.table, p, e))
+		}
+		if page.More {
+			if len(page.Entries) == 0 {
+				return nil, broken("a page of partition %d is empty and says that there is more", p)
+			}
+			last := page.Entries[len(page.Entries)-1].Key
+			out.NextPageToken = position{p, append(bytes.Clone(last), 0)}.token(q)
+			break
+		}
+		at.from = q.from
+	}
+	return connect.NewResponse(out), nil
+}
+
+// HashState sums up partitions, a few at a time.
+func (s *stateService) HashState(ctx context.Context, req *connect.Request[weirpb.HashStateRequest]) (*connect.Response[weirpb.HashStateResponse], error) {
+	info := s.router.info
+	if err := info.checkApp(req.Msg.GetApp()); err != nil {
+		return nil, err
+	}
+	stale, err := staleness(req.Msg.GetMaxStalenessMs())
+	if err != nil {
+		return nil, err
+	}
+	first, last := int32(0), info.Partitions-1
+	if req.Msg.Partition != nil {
+		first, last = req.Msg.GetPartition(), req.Msg.GetPartition()
+		if err := info.checkPartition(first); err != nil {
+			return nil, err
+		}
+	}
+	out := &weirpb.HashStateResponse{Partitions: make([]*weirpb.PartitionHash, last-first+1)}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(4)
+	for p := first; p <= last; p++ {
+		g.Go(func() error {
+			h, err := s.router.hash(ctx, p, stale)
+			if err != nil {
+				return sourceError(err, fmt.Sprintf("the hash of partition %d", p))
+			}
+			for _, t := range h.GetTables() {
+				t.Name = info.name(byte(t.GetTable()))
+			}
+			out.Partitions[p-first] = h
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(out), nil
+}
+
+// name is the name of a table, empty if it has none.
+func (i StateInfo) name(table byte) string {
+	for _, t := range i.Tables {
+		if t.Number == table {
+			return t.Name
+		}
+	}
+	return ""
+}
+
+// entry shows a value in its schema, if its table has one.
+func (s *stateService) entry(table byte, partition int32, e Entry) *weirpb.StateEntry {
+	out := &weirpb.StateEntry{Partition: partition, Key: e.Key, Value: e.Value}
+	for _, t := range s.router.info.Tables {
+		if t.Number != table || t.Message == nil {
+			continue
+		}
+		text, err := jsonOf(t.Message(), e.Value)
+		if err != nil {
+			out.JsonError = fmt.Sprintf("it is not what table %s holds in this version of weir: %v", t.Name, err)
+		}
+		out.Json = text
+	}
+	return out
+}
+
+func jsonOf(m proto.Message, value []byte) (string, error) {
+	if err := proto.Unmarshal(value, m); err != nil {
+		return "", err
+	}
+	b, err := protojson.MarshalOptions{UseProtoNames: true, EmitUnpopulated: true}.Marshal(m)
+	if err != nil {
+		return "", err
+	}
+	var out bytes.Buffer // protojson puts in spaces at random, so that nobody relies on its bytes
+	if err := json.Compact(&out, b); err != nil {
+		return "", err
+	}
+	return out.String(), nil
+}

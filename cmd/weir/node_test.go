@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/processors"
+)
+
+// TestAdvertised asks the API by the name that the others are told, as a proxy passes it on, and by one that nobody was.
+func TestAdvertised(t *testing.T) {
+	cfg, err := config.Load(config.Options{Environ: []string{
+		"WEIR_API_LISTEN=127.0.0.1:0", "WEIR_API_OPS_LISTEN=127.0.0.1:0", "WEIR_API_ADVERTISE=weir-0.example:443", "WEIR_DATA_DIR=" + t.TempDir(),
+	}, Hostname: func() (string, error) { return "host", nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := newNode(cfg, processors.Kafka{Brokers: []string{"127.0.0.1:1"}}, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ended := make(chan error, 1)
+	go func() { ended <- n.server.Run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	<-n.server.Ready()
+	for host, want := range map[string]int{"weir-0.example:443": http.StatusOK, "weir-1.example:443": http.StatusForbidden} {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.server.Addr()+"/style.css", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = host
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = res.Body.Close(); res.StatusCode != want {
+			t.Errorf("host %s: %d, want %d", host, res.StatusCode, want)
+		}
+	}
+	if n.endpoint != "weir-0.example:443" {
+		t.Errorf("the others are told %q", n.endpoint)
+	}
+}

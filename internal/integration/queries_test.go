@@ -1,0 +1,168 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/weirhq/weir/events/eventspb"
+)
+
+// TestQueries asks two processes that share the partitions for what either has, by the commands, and compares it with a
+// recount. Then it kills one with kill -9 and asks the other until it has all of it.
+func TestQueries(t *testing.T) {
+	c := shared(t)
+	l := startLoad(c, 11, 20_000, 100_000)
+	setting := "processor: {standbys: 1}"
+	a, b := newInstance(c, "a", setting).start(), newInstance(c, "b", setting).start()
+	addrA, _ := a.ready(30 * time.Second)
+	addrB, _ := b.ready(30 * time.Second)
+	for addr, p := range map[string]*process{addrA: a, addrB: b} {
+		p.folds(addr, 12, 60*time.Second)
+	}
+	ledger := l.finish(time.Minute)
+	places := ledger.places()
+	ask := func(at place, addr string) error {
+		r := weir(t, "spend", "show", "--campaign", at.campaign, "--wait", "-o", "json", "--server", addr)
+		if r.code != 0 {
+			return errors.New(r.stderr)
+		}
+		return sameSpend(r.stdout, ledger, at)
+	}
+	for i := 0; i < len(places); i += len(places)/20 + 1 {
+		for _, addr := range []string{addrA, addrB} {
+			if err := ask(places[i], addr); err != nil {
+				t.Errorf("%v at %s: %v", places[i], addr, err)
+			}
+		}
+	}
+	before := stateOf(t, addrA)
+	if other := stateOf(t, addrB); len(before) != len(ledger.totals)+24 || !maps.Equal(before, other) {
+		t.Errorf("a has %d rows and hashes, b %d, which are not the same, or not %d", len(before), len(other), len(ledger.totals)+24)
+	}
+
+	// A restart takes another port, and the group is told though nothing moves.
+	b.kill()
+	b = b.instance.start()
+	addrB, _ = b.ready(30 * time.Second)
+	b.folds(addrB, 12, 30*time.Second)
+	if after := stateOf(t, addrA); !maps.Equal(before, after) {
+		t.Errorf("%d rows and hashes before a restart, %d after, which are not the same", len(before), len(after))
+	}
+
+	standby := 0 // answers
+	// A process that neither answers nor has left: what it owns is read where it is warm, by those who allow it.
+	b.signal(syscall.SIGSTOP)
+	frozen := time.Now()
+	for i := 0; i < len(places); i += len(places)/10 + 1 {
+		r := weir(t, "spend", "show", "--campaign", places[i].campaign, "--account", places[i].account, "--max-staleness", "1h", "-o", "json", "--server", addrA)
+		if r.code != 0 {
+			t.Errorf("%v of a process that stands still: %s", places[i], r.stderr)
+		} else if err := sameSpend(r.stdout, ledger, places[i]); err != nil {
+			t.Errorf("%v of a process that stands still: %v", places[i], err)
+		}
+		if strings.Contains(r.stdout, `"role":"standby"`) {
+			standby++
+		}
+		if time.Since(frozen) > 4*time.Second { // before the session ends
+			break
+		}
+	}
+	if b.signal(syscall.SIGCONT); standby == 0 {
+		t.Error("no campaign was read at a standby")
+	}
+	b.folds(addrB, 12, 60*time.Second)
+
+	killed := time.Now()
+	b.kill()
+	moved := 0
+	for _, at := range places { // those of b are away until the group has noticed, and whoever asks is told so
+		r := weir(t, "spend", "show", "--campaign", at.campaign, "-o", "json", "--server", addrA)
+		if r.code == 69 {
+			moved++
+			if !strings.Contains(r.stderr, b.name) || !strings.Contains(r.stderr, "does not answer") {
+				t.Errorf("%v: the error does not name the owner:\n%s", at, r.stderr)
+			}
+		}
+		if moved > 0 || time.Since(killed) > 3*time.Second {
+			break
+		}
+	}
+	if moved == 0 {
+		t.Error("no question was refused although half of the partitions had lost their process")
+	}
+	within(t, 60*time.Second, "the other process has all", func(context.Context) error {
+		a.alive()
+		return ask(places[len(places)/2], addrA)
+	})
+	t.Logf("after kill -9 of its owner a campaign without an account was answered again within %s", time.Since(killed))
+	for i := 0; i < len(places); i += len(places)/20 + 1 {
+		if err := ask(places[i], addrA); err != nil {
+			t.Errorf("%v after the kill: %v", places[i], err)
+		}
+	}
+	if after := stateOf(t, addrA); !maps.Equal(before, after) {
+		t.Errorf("%d rows and hashes before the kill, %d after, which are not the same", len(before), len(after))
+	}
+}
+
+// sameSpend compares an answer of `weir spend show` with the recount.
+func sameSpend(answer string, l *ledger, at place) error {
+	var s spend
+	if err := json.Unmarshal([]byte(answer), &s); err != nil {
+		return err
+	}
+	want := l.campaign(at.campaign, s.Account)
+	got := account{micros: s.Charged, duplicates: s.Duplicates, byType: map[eventspb.EventType]uint64{}}
+	if s.Impressions > 0 {
+		got.byType[eventspb.EventType_EVENT_TYPE_IMPRESSION] = s.Impressions
+	}
+	if s.Clicks > 0 {
+		got.byType[eventspb.EventType_EVENT_TYPE_CLICK] = s.Clicks
+	}
+	if got.String() != want.String() {
+		return fmt.Errorf("%v, want %v", &got, &want)
+	}
+	return nil
+}
+
+// stateOf is table spend of all partitions: the rows as `weir state scan` shows them, and a hash of each partition.
+func stateOf(t *testing.T, addr string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	var rows struct {
+		Entries []struct {
+			Partition int32           `json:"partition"`
+			Key       string          `json:"key"`
+			Value     json.RawMessage `json:"value"`
+		} `json:"entries"`
+	}
+	answer(t, &rows, "state", "scan", "--table", "spend", "--limit", "1000000", "--server", addr)
+	for _, r := range rows.Entries {
+		out[fmt.Sprint(r.Partition, " ", r.Key)] = string(r.Value)
+	}
+	var hashes struct {
+		Partitions []struct {
+			Partition int32 `json:"partition"`
+			Tables    []struct {
+				Name string `json:"name"`
+				Hash string `json:"sha256"`
+			} `json:"tables"`
+		} `json:"partitions"`
+	}
+	answer(t, &hashes, "state", "hash", "--server", addr)
+	for _, p := range hashes.Partitions {
+		for _, x := range p.Tables {
+			if x.Name == "spend" {
+				out[fmt.Sprint("hash of ", p.Partition)] = x.Hash
+			}
+		}
+	}
+	return out
+}

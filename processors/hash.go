@@ -1,0 +1,80 @@
+package processors
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/weirhq/weir/internal/stream"
+)
+
+// Sum says what one table of one partition holds: two that are equal hold the same keys with the same values.
+type Sum struct {
+	Keys  int64
+	Bytes int64             // of keys and values
+	Hash  [sha256.Size]byte // over length and bytes of each key and value, in the order of the keys
+}
+
+// String is the hash in hexadecimal.
+func (s Sum) String() string { return hex.EncodeToString(s.Hash[:]) }
+
+// Hash sums up the logged tables of a partition, the timers among them. A table without keys is not in the answer. It reads
+// them in one pass and keeps none of it in memory.
+func (s *Snapshot) Hash(partition int32) (map[byte]Sum, error) { return sums(s.snap, partition) }
+
+func sums(r pebble.Reader, p int32) (out map[byte]Sum, err error) {
+	it, err := logged(r, p)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	out = map[byte]Sum{}
+	var h summer
+	for it.First(); it.Valid(); it.Next() {
+		if table := it.Key()[2]; table != h.table {
+			h.end(out)
+			h = summer{table: table, hash: sha256.New()}
+		}
+		h.add(it.Key()[3:], it.Value())
+	}
+	h.end(out)
+	return out, it.Error()
+}
+
+// logged iterates over what the changelog has of a partition. Its keys are those of the store.
+func logged(r pebble.Reader, p int32) (*pebble.Iterator, error) {
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: storeKey(p, stream.FirstTable, nil), UpperBound: storeKey(p, stream.LocalTables, nil)})
+	if err != nil {
+		return nil, fmt.Errorf("scan store: %w", err)
+	}
+	return it, nil
+}
+
+// summer is the sum of one table while it grows.
+type summer struct {
+	table byte
+	sum   Sum
+	hash  hash.Hash
+	room  [16]byte
+}
+
+func (h *summer) add(key, value []byte) {
+	h.sum.Keys++
+	h.sum.Bytes += int64(len(key) + len(value))
+	lengths := binary.BigEndian.AppendUint64(h.room[:0], uint64(len(key)))
+	h.hash.Write(binary.BigEndian.AppendUint64(lengths, uint64(len(value))))
+	h.hash.Write(key)
+	h.hash.Write(value)
+}
+
+func (h *summer) end(out map[byte]Sum) {
+	if h.hash != nil {
+		h.hash.Sum(h.sum.Hash[:0])
+		out[h.table] = h.sum
+	}
+}
