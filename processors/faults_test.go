@@ -307,6 +307,21 @@ func TestBrokersAway(t *testing.T) {
 	})
 }
 
+// A stop is in order from the first moment.
+func TestStopWhileStarting(t *testing.T) {
+	for _, after := range []time.Duration{0, time.Millisecond, 3 * time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond} {
+		processorstest.Run(t, summing(), func(t *testing.T, w *processorstest.World) {
+			a := w.Start("a")
+			time.Sleep(after)
+			began := time.Now()
+			a.Stop()
+			if took := time.Since(began); took > 5*time.Second {
+				t.Errorf("stopped %s after its start, it took %s", after, took)
+			}
+		})
+	}
+}
+
 func resources() (goroutines int, heap uint64) {
 	runtime.GC()
 	var m runtime.MemStats

@@ -66,6 +66,9 @@ func (r *Runtime) Run(ctx context.Context) (err error) {
 		r.cfg.edge = func(_ *worker, at string) error { return hook(edge.Edge(at)) }
 	}
 	parts, err := r.preflight(ctx)
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		return nil // it was stopped before it had begun
+	}
 	if err != nil {
 		return err
 	}

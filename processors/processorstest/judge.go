@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirhq/weir/internal/invariant"
@@ -82,6 +83,9 @@ func (w *World) committed(ctx context.Context) (map[int32]map[string]int64, erro
 	got, err := kadm.NewClient(w.client).FetchOffsets(kadm.RequireStable(ctx), w.o.Processor.App)
 	if err == nil {
 		err = got.Error()
+	}
+	if errors.Is(err, kerr.GroupIDNotFound) { // nobody has joined yet
+		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("fetch the committed offsets: %w", err)
