@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// patience is how long CaughtUp waits, in virtual time.
+// patience is how long anything is waited for, in virtual time.
 const patience = 10 * time.Minute
 
 // CaughtUp waits until every partition has one owner, which has folded and committed all that is committed in its inputs.

@@ -3,6 +3,7 @@ package processorstest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -113,7 +114,7 @@ func (p *Process) Runtime() *processors.Runtime { return p.rt }
 // edge freezes and dies where it was told to, holds a frozen process up, and lets a dead one do nothing more.
 func (p *Process) edge(at Edge) error {
 	p.mu.Lock()
-	if p.freezeAt == at {
+	if p.freezeAt == at && !p.killed {
 		p.freezeAt, p.frozen = "", true
 		p.link.Freeze()
 		close(p.froze)
@@ -176,8 +177,8 @@ func (p *Process) Await() error {
 		return ErrFrozen
 	case <-p.died:
 	case <-p.done:
-	case <-time.After(10 * time.Minute):
-		p.w.t.Fatalf("process %s still runs after ten minutes: %+v", p.name, p.rt.Status())
+	case <-time.After(patience):
+		p.w.t.Fatalf("process %s still runs after %s: %+v", p.name, patience, p.rt.Status())
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,7 +188,7 @@ func (p *Process) Await() error {
 	return p.err
 }
 
-// Stop stops the process in order. An error fails the test.
+// Stop stops the process in order. An error fails the test, and so does one that has not ended after ten minutes.
 func (p *Process) Stop() {
 	p.w.t.Helper()
 	if err := p.stop(); err != nil {
@@ -197,13 +198,24 @@ func (p *Process) Stop() {
 
 func (p *Process) stop() error {
 	p.cancel()
-	<-p.done
-	return p.err
+	select {
+	case <-p.done:
+		return p.err
+	case <-time.After(patience):
+		return fmt.Errorf("it has not ended %s after it was told to: %+v", patience, p.rt.Status())
+	}
 }
 
 // Freeze stops the process as SIGSTOP does: it commits nothing and nothing reaches it or leaves it, until Thaw. What it
 // wanted to write is written then, however late.
-func (p *Process) Freeze() { p.freeze(true); p.link.Freeze() }
+func (p *Process) Freeze() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.killed {
+		p.frozen = true
+		p.link.Freeze()
+	}
+}
 
 // FreezeAt freezes the process when it next comes to an edge; see Await. At Written it holds a transaction open.
 func (p *Process) FreezeAt(at Edge) {
@@ -212,13 +224,12 @@ func (p *Process) FreezeAt(at Edge) {
 	p.freezeAt = at
 }
 
-// Thaw ends a Freeze.
-func (p *Process) Thaw() { p.freeze(false); p.link.Thaw() }
-
-func (p *Process) freeze(is bool) {
+// Thaw ends a Freeze, and forgets a FreezeAt that has not come.
+func (p *Process) Thaw() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.frozen = is
+	p.frozen, p.freezeAt = false, ""
+	p.link.Thaw()
 }
 
 // Cut parts the process from all brokers: its connections break and no other comes about, until Mend.
@@ -233,8 +244,8 @@ func (p *Process) Mend() {
 	}
 }
 
-// gone says whether the process was killed or has ended.
-func (p *Process) gone() bool {
+// Gone says whether the process was killed or has ended.
+func (p *Process) Gone() bool {
 	select {
 	case <-p.died:
 		return true

@@ -96,7 +96,7 @@ func newWorld(t *testing.T, o Options) (*World, error) {
 		t: t, o: o, parts: cmp.Or(o.Partitions, o.Processor.Partitions, 4),
 		rng: rand.New(rand.NewPCG(o.Seed, 1)), disks: map[string]*vfs.MemFS{}, ended: make(chan struct{}),
 	}
-	w.log = zerolog.New(zerolog.ConsoleWriter{Out: &w.lines, NoColor: true}).Level(zerolog.InfoLevel).With().Timestamp().Logger()
+	w.log = zerolog.New(zerolog.ConsoleWriter{Out: &w.lines, NoColor: true, TimeFormat: "15:04:05.000"}).Level(zerolog.InfoLevel).With().Timestamp().Logger()
 	if o.Config.Log != nil {
 		w.log = *o.Config.Log
 	}
@@ -108,6 +108,7 @@ func newWorld(t *testing.T, o Options) (*World, error) {
 		return nil, err
 	}
 	w.Cluster = w.sim.Cluster
+	w.sim.Unstick(o.Processor.App)
 	if w.client, err = w.Kafka().Client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0)); err != nil {
 		w.sim.Close()
 		return nil, fmt.Errorf("make client: %w", err)
@@ -144,5 +145,5 @@ func (w *World) Kafka() processors.Kafka {
 func (w *World) living() []*Process {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(w.procs), func(p *Process) bool { return p.gone() })
+	return slices.DeleteFunc(slices.Clone(w.procs), func(p *Process) bool { return p.Gone() })
 }

@@ -15,7 +15,9 @@ import (
 // Cluster is three brokers. Close it.
 type Cluster struct {
 	*kfake.Cluster
-	net kfake.VirtualNetwork
+	net     kfake.VirtualNetwork
+	unstick sync.WaitGroup
+	closed  chan struct{}
 
 	mu   sync.Mutex
 	lose map[kmsg.Key]int // so many answers to requests of a kind get lost
@@ -24,7 +26,7 @@ type Cluster struct {
 
 // New starts a cluster with topics of some partitions.
 func New(partitions int32, topics ...string) (*Cluster, error) {
-	c := &Cluster{lose: map[kmsg.Key]int{}}
+	c := &Cluster{lose: map[kmsg.Key]int{}, closed: make(chan struct{})}
 	var err error
 	c.Cluster, err = kfake.NewCluster(kfake.NumBrokers(3), kfake.Ports(9093, 9094, 9095), kfake.ListenFn(c.net.Listen), kfake.SeedTopics(partitions, topics...))
 	if err != nil {
