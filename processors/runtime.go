@@ -66,10 +66,10 @@ func (r *Runtime) Run(ctx context.Context) (err error) {
 		r.cfg.edge = func(_ *worker, at string) error { return hook(edge.Edge(at)) }
 	}
 	parts, err := r.preflight(ctx)
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		return nil // it was stopped before it had begun
-	}
 	if err != nil {
+		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+			err = nil // it was stopped before it had begun
+		}
 		return err
 	}
 	// The connection is set up right, preflight used it. From now on an end of file in its first answer is a broker or a
