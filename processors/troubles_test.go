@@ -28,7 +28,7 @@ func TestTroubles(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
 			o := summing()
-			o.Seed, o.Config.Workers = uint64(i), 1+i%3
+			o.Seed, o.Config.Workers, o.Config.Standbys = uint64(i), 1+i%3, i%2
 			processorstest.Run(t, o, func(t *testing.T, w *processorstest.World) {
 				troubles(w, rand.New(rand.NewPCG(uint64(i), 3))).exact(t)
 			})

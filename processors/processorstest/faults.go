@@ -27,7 +27,8 @@ func (w *World) Send(rs ...*kgo.Record) {
 	}
 }
 
-// FailRequests fails the next n requests of a kind, of whomever, with err. hits says how many it has failed so far.
+// FailRequests fails the next n requests of a kind, of whomever, with err. hits says how many it has failed so far. What it cannot
+// select, such as one topic or the requests of one transactional id, Cluster.Fault can.
 func (w *World) FailRequests(kind kmsg.Key, err *kerr.Error, n int) (hits func() int) {
 	return w.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kind}, Err: err, Count: n}).Hits
 }

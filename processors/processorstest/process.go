@@ -262,7 +262,7 @@ func (p *Process) at(partition int32) (processors.Status, bool) {
 	frozen := p.frozen
 	p.mu.Unlock()
 	for _, s := range p.rt.Status() {
-		if s.Partition == partition && !frozen {
+		if s.Partition == partition && s.State != "standby" && !frozen {
 			return s, true
 		}
 	}
