@@ -39,7 +39,7 @@ test-race: ## run the short tests of concurrent packages under the race detector
 	@BUBBLE_RUNS=$(RACERUNS) $(TALLY) $(TAGS) -count=1 -short -race -timeout $(TIMEOUT) $(ARGS) $(RACE)
 
 sim: ## crash and abort the runtime RUNS times (make sim RUNS=5000)
-	@BUBBLE_RUNS=$(RUNS) $(TALLY) $(TAGS) -count=1 -timeout 60m -run '^TestCrashes$$' $(ARGS) ./processors/...
+	@BUBBLE_RUNS=$(RUNS) $(TALLY) $(TAGS) -count=1 -timeout 60m -run '^Test(Crashes|Troubles)$$' $(ARGS) ./processors/...
 
 fuzz: ## fuzz every fuzz target for FUZZTIME
 	@find . -name '*_test.go' -exec grep -l '^func Fuzz' {} + | sort | while read -r file; do \

@@ -7,15 +7,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,7 +27,7 @@ import (
 
 	"github.com/weirhq/weir/internal/invariant"
 	"github.com/weirhq/weir/internal/stream"
-	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/processors/internal/simkafka"
 )
 
 // The bubble runs the real client, a fake cluster of three brokers and Pebble on a crashable file system in virtual time,
@@ -122,10 +119,8 @@ func (l *ledger) Flush(_ Commit, ch *Changes) error {
 type world struct {
 	t    *testing.T
 	rng  *rand.Rand
-	net  kfake.VirtualNetwork
-	c    *kfake.Cluster
+	c    *simkafka.Cluster
 	log  zerolog.Logger
-	lose atomic.Int32 // so many EndTxn answers get lost
 	h    invariant.History
 	mu   sync.Mutex
 	hits map[string]int // what happened, to know that the run was not empty
@@ -152,43 +147,8 @@ func (w *world) hit(what string) {
 	w.hits[what]++
 }
 
-// cutConn loses the answer to an EndTxn: the broker did its work, the client never hears of it.
-type cutConn struct {
-	net.Conn
-	w    *world
-	lost atomic.Bool
-}
-
-func (c *cutConn) Write(b []byte) (int, error) {
-	// A request takes time. Otherwise a client that repeats one at once, such as a fetch of a partition whose leader moved,
-	// stops the clock for all others.
-	time.Sleep(100 * time.Microsecond)
-	if len(b) > 6 && binary.BigEndian.Uint16(b[4:]) == uint16(kmsg.EndTxn) && c.w.lose.Load() > 0 && c.w.lose.Add(-1) >= 0 {
-		c.lost.Store(true)
-	}
-	return c.Conn.Write(b)
-}
-
-func (c *cutConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	if c.lost.Load() && n > 0 {
-		c.w.hit("answer lost")
-		_ = c.Conn.Close()
-		return 0, io.ErrUnexpectedEOF
-	}
-	return n, err
-}
-
-func (w *world) dial(ctx context.Context, network, host string) (net.Conn, error) {
-	conn, err := w.net.DialContext(ctx, network, host)
-	if err != nil {
-		return nil, err
-	}
-	return &cutConn{Conn: conn, w: w}, nil
-}
-
 func (w *world) kafka() Kafka {
-	return Kafka{Brokers: w.c.ListenAddrs(), Options: []kgo.Opt{kgo.Dialer(w.dial)}}
+	return Kafka{Brokers: w.c.ListenAddrs(), Options: w.c.Link().Options()}
 }
 
 func (w *world) client(opts ...kgo.Opt) *kgo.Client {
@@ -301,8 +261,7 @@ func runBubble(t *testing.T, seed uint64, mut mutation) (verdict error, h *invar
 }
 
 func (w *world) run() {
-	c, err := kfake.NewCluster(kfake.NumBrokers(3), kfake.Ports(9093, 9094, 9095), kfake.ListenFn(w.net.Listen),
-		kfake.SeedTopics(parts, "in", "in2", "log", "out", "fired", app+".dlq"))
+	c, err := simkafka.New(parts, "in", "in2", "log", "out", "fired", app+".dlq")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -337,7 +296,8 @@ func (w *world) run() {
 		}
 	}
 	<-produced
-	w.lose.Store(0)
+	w.c.LoseAnswers(kmsg.EndTxn, 0)
+	w.hits["answer lost"] += w.c.Lost()
 	w.settleDown(procs)
 	if !w.quiet {
 		time.Sleep(4 * time.Second) // the last wall timers
@@ -362,7 +322,7 @@ func (w *world) trouble(procs []*process) {
 	p := procs[w.pick(len(procs))]
 	switch w.pick(8) {
 	case 0, 1, 2:
-		edges := []string{"flushed", "produced", "ended", "applied"}
+		edges := []string{"flushed", "produced", "written", "ended", "applied"}
 		p.mu.Lock()
 		p.dieAt = edges[w.pick(len(edges))]
 		p.mu.Unlock()
@@ -386,7 +346,7 @@ func (w *world) trouble(procs []*process) {
 		w.c.RehashCoordinators()
 		w.hit("coordinators moved")
 	case 7:
-		w.lose.Store(int32(1 + w.pick(2)))
+		w.c.LoseAnswers(kmsg.EndTxn, 1+w.pick(2))
 		time.Sleep(500 * time.Millisecond)
 	}
 }
@@ -532,19 +492,16 @@ func (w *world) collect(procs []*process) {
 	}
 	for _, r := range w.left["log"] {
 		c := invariant.Change{At: at(r)}
+		m, err := DecodeMarker(r.Key, r.Value)
 		switch {
-		case r.Key[0] == stream.TimerTable: // judgeTimers looks at them
-			continue
-		case !IsSystem(r.Key):
-			c.Key, c.Value, c.Delete = string(r.Key[1:]), string(r.Value), r.Value == nil
-		case string(r.Key[1:]) == markerKey:
-			m, err := decode(r.Value, &changelogpb.Marker{}, "marker")
-			if err != nil {
-				w.t.Fatal(err)
-			}
+		case err != nil:
+			w.t.Fatal(err)
+		case m != nil:
 			c.Marker = &invariant.Marker{Sequence: m.Sequence, Epoch: m.OwnerEpoch, Next: positions(m.Inputs)}
-		default:
+		case IsSystem(r.Key), r.Key[0] == stream.TimerTable: // judgeTimers looks at those
 			continue
+		default:
+			c.Key, c.Value, c.Delete = string(r.Key[1:]), string(r.Value), r.Value == nil
 		}
 		w.h.Changelog = append(w.h.Changelog, c)
 	}
@@ -615,34 +572,13 @@ func origin(s string) invariant.Position {
 }
 
 // read gives all committed records of a topic, partition by partition.
-func (w *world) read(topic string) (out []*kgo.Record) {
-	cl := w.client()
-	defer cl.Close()
-	ends, err := kadm.NewClient(cl).ListEndOffsets(context.Background(), topic)
+func (w *world) read(topic string) []*kgo.Record {
+	w.t.Helper()
+	list, err := w.c.Read(context.Background(), topic)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	for q := range int32(parts) {
-		end, _ := ends.Lookup(topic, q)
-		if end.Offset == 0 {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		err := readFrom(ctx, w.kafka(), place{topic, 0}, q, func(r *kgo.Record) error {
-			if !r.Attrs.IsControl() {
-				out = append(out, r)
-			}
-			if r.Offset+1 >= end.Offset {
-				return errBarrier
-			}
-			return nil
-		})
-		cancel()
-		if err != nil {
-			w.t.Logf("read %s[%d] to %d: %v", topic, q, end.Offset, err)
-		}
-	}
-	return out
+	return list
 }
 
 func recount(in []invariant.Input) map[int32]map[string]string {
@@ -700,7 +636,7 @@ func TestCrashes(t *testing.T) {
 	})
 	t.Logf("%v", all)
 	if runs >= 100 {
-		for _, must := range []string{"killed flushed", "killed produced", "killed ended", "killed applied", "killed anywhere", "answer lost", "request failed", "leaders moved", "coordinators moved", "letters"} {
+		for _, must := range []string{"killed flushed", "killed produced", "killed written", "killed ended", "killed applied", "killed anywhere", "answer lost", "request failed", "leaders moved", "coordinators moved", "letters"} {
 			if all[must] == 0 {
 				t.Errorf("in %d runs never happened: %s", runs, must)
 			}

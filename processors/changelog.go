@@ -32,6 +32,14 @@ func StateKey(key []byte) (table byte, state []byte, err error) {
 	return key[0], key[1:], nil
 }
 
+// DecodeMarker reads a changelog record that is a marker: the end of a task's part of a transaction. It is nil for others.
+func DecodeMarker(key, value []byte) (*changelogpb.Marker, error) {
+	if !IsSystem(key) || string(key[1:]) != markerKey {
+		return nil, nil
+	}
+	return decode(value, &changelogpb.Marker{}, "marker")
+}
+
 func decode[M proto.Message](b []byte, m M, what string) (M, error) {
 	if err := proto.Unmarshal(b, m); err != nil {
 		return m, fmt.Errorf("%s is not readable: %w", what, err)

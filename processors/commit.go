@@ -58,6 +58,9 @@ func (w *worker) commit(life context.Context) error {
 	if err := w.sess.Client().Flush(ctx); err != nil || acked.wait() != nil {
 		want = kgo.TryAbort
 	}
+	if err := w.cfg.edge(w, "written"); err != nil {
+		return err
+	}
 	// A heartbeat that fails while rebalances are blocked cannot end the session by itself, and End waits for the next
 	// one. A revoke inside End aborts it, so rebalances may go on after a while.
 	unblock := time.AfterFunc(w.cfg.SessionTimeout/3, w.sess.AllowRebalance)

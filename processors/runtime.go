@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/processors/internal/edge"
 )
 
 // Runtime runs one Processor in this process.
@@ -61,8 +62,14 @@ func New(cfg Config, proc Processor) (*Runtime, error) {
 // Run works until ctx ends, then commits what is folded, leaves the group and closes the store. It returns nil after a
 // clean stop.
 func (r *Runtime) Run(ctx context.Context) (err error) {
+	if hook := edge.From(ctx); hook != nil { // a test decides how far it gets
+		r.cfg.edge = func(_ *worker, at string) error { return hook(edge.Edge(at)) }
+	}
 	parts, err := r.preflight(ctx)
 	if err != nil {
+		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+			err = nil // it was stopped before it had begun
+		}
 		return err
 	}
 	// The connection is set up right, preflight used it. From now on an end of file in its first answer is a broker or a

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/weirhq/weir/internal/stream"
-	"github.com/weirhq/weir/processors/changelogpb"
 )
 
 // timedLedger is a ledger that sets two timers for each record it takes, one of each clock, and says when they fired.
@@ -84,11 +83,11 @@ func (w *world) judgeTimers() error {
 	}
 	marks := map[int32]int64{}
 	for _, r := range w.left["log"] {
-		if IsSystem(r.Key) && string(r.Key[1:]) == markerKey {
-			m, err := decode(r.Value, &changelogpb.Marker{}, "marker")
-			if err != nil {
-				return err
-			}
+		m, err := DecodeMarker(r.Key, r.Value)
+		if err != nil {
+			return err
+		}
+		if m != nil {
 			if m.WatermarkMs < marks[r.Partition] {
 				errs = append(errs, fmt.Errorf("partition %d: the watermark goes back from %d to %d", r.Partition, marks[r.Partition], m.WatermarkMs))
 			}

@@ -20,6 +20,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weirhq/weir/processors/internal/simkafka"
 )
 
 // Each test here is a way in which the runtime once went wrong.
@@ -31,8 +33,7 @@ func bubble(t *testing.T, n int32, f func(t *testing.T, w *world)) {
 		if os.Getenv("BUBBLE_LOG") != "" {
 			w.log = zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, NoColor: true}).Level(zerolog.InfoLevel)
 		}
-		c, err := kfake.NewCluster(kfake.NumBrokers(3), kfake.Ports(9093, 9094, 9095), kfake.ListenFn(w.net.Listen),
-			kfake.SeedTopics(n, "in", "in2", "log", "out", app+".dlq"))
+		c, err := simkafka.New(n, "in", "in2", "log", "out", app+".dlq")
 		if err != nil {
 			t.Fatal(err)
 		}

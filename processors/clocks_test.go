@@ -1,0 +1,163 @@
+//go:build synctests
+
+package processors_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/processorstest"
+)
+
+// delay is how long after its record each timer of alarms is due.
+const delay = 500 * time.Millisecond
+
+// alarms sets two timers for each record, one of each clock, and says when they fire: the clock and the record.
+type alarms struct {
+	processors.Task
+	fired []string
+}
+
+func (h *alarms) Fold(b *processors.Batch) error {
+	for _, r := range b.Records {
+		for _, clock := range []stream.Clock{processors.EventTime, processors.WallTime} {
+			h.Timers.Set(processors.Timer{Clock: clock, AtMs: r.TimeMs + delay.Milliseconds(), Key: strconv.AppendInt(nil, r.Offset, 10)})
+		}
+	}
+	return nil
+}
+
+func (h *alarms) Fire(nowMs int64, due []processors.Timer) error {
+	for _, t := range due {
+		if t.AtMs > nowMs {
+			return fmt.Errorf("timer of record %s is due at %d, it is %d", t.Key, t.AtMs, nowMs)
+		}
+		h.fired = append(h.fired, fmt.Sprintf("%d %s", t.Clock, t.Key))
+	}
+	return nil
+}
+
+func (h *alarms) Flush(_ processors.Commit, ch *processors.Changes) error {
+	for _, f := range h.fired {
+		ch.Emit(0, h.Partition, []byte(f), nil)
+	}
+	h.fired = h.fired[:0]
+	return nil
+}
+
+func alarming() processorstest.Options {
+	return processorstest.Options{Partitions: 1, Processor: processors.Processor{
+		App: "alarms", Inputs: []string{"in"}, Changelog: "log", Outputs: []string{"out"},
+		New: func(t processors.Task) (processors.Handler, error) { return &alarms{Task: t}, nil },
+	}}
+}
+
+// fired counts how often each timer has fired: by clock, then by record.
+func fired(w *processorstest.World) map[string]int {
+	n := map[string]int{}
+	for _, r := range w.Records("out") {
+		n[string(r.Key)]++
+	}
+	return n
+}
+
+// The clocks of those who produce jump by an hour, forward and back, while the process is killed at every edge. Each timer fires
+// once: in event time when the newest record passes it, by the time of day when that comes, and not before. The watermark
+// never goes back.
+func TestClockOfProducerJumps(t *testing.T) {
+	processorstest.Run(t, alarming(), func(t *testing.T, w *processorstest.World) {
+		base := time.Now().Truncate(time.Second)
+		jumps := []time.Duration{0, time.Hour, 0, time.Hour + time.Second, -time.Hour, time.Second, 2 * time.Hour, -time.Hour, time.Hour}
+		newest, p := time.Duration(0), w.Start("a")
+		for i, jump := range jumps {
+			w.CaughtUp()
+			if i%2 == 1 {
+				p.KillAt(processorstest.Edges()[i/2])
+			}
+			w.Send(&kgo.Record{Topic: "in", Key: []byte("k"), Timestamp: base.Add(jump)})
+			if newest = max(newest, jump); i%2 == 1 {
+				if err := p.Await(); err != processorstest.ErrKilled {
+					t.Fatal(err)
+				}
+				p = w.Start("a")
+			}
+		}
+		w.CaughtUp()
+		time.Sleep(5 * time.Second)
+		got := fired(w)
+		for i, jump := range jumps {
+			event, wall := 0, 0
+			if jump < newest { // the newest waits for one that passes it
+				event = 1
+			}
+			if jump < time.Minute { // the time of day is still near base
+				wall = 1
+			}
+			if n := got[fmt.Sprintf("%d %d", processors.EventTime, i)]; n != event {
+				t.Errorf("record %d, %s from the first: its timer of event time fired %d times, want %d", i, jump, n, event)
+			}
+			if n := got[fmt.Sprintf("%d %d", processors.WallTime, i)]; n != wall {
+				t.Errorf("record %d, %s from the first: its timer of the time of day fired %d times, want %d", i, jump, n, wall)
+			}
+		}
+		watermarks(t, w)
+	})
+}
+
+func watermarks(t *testing.T, w *processorstest.World) {
+	t.Helper()
+	last := int64(-1)
+	for _, r := range w.Records("log") {
+		m, err := processors.DecodeMarker(r.Key, r.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m != nil && m.WatermarkMs < last {
+			t.Errorf("the watermark goes back from %d to %d", last, m.WatermarkMs)
+		}
+		if m != nil {
+			last = m.WatermarkMs
+		}
+	}
+	if last <= 0 {
+		t.Error("no marker has a watermark")
+	}
+}
+
+// A process sleeps for an hour, as on a machine that is suspended: for it the time of day jumps between two instructions. What was
+// due meanwhile fires once, late, and nothing else.
+func TestClockOfProcessJumps(t *testing.T) {
+	processorstest.Run(t, alarming(), func(t *testing.T, w *processorstest.World) {
+		a := w.Start("a")
+		w.CaughtUp()
+		base := time.Now()
+		for _, after := range []time.Duration{0, 30 * time.Minute, 3 * time.Hour} {
+			w.Send(&kgo.Record{Topic: "in", Key: []byte("k"), Timestamp: base.Add(after)})
+		}
+		w.CaughtUp()
+		time.Sleep(2 * time.Second)
+		a.Freeze()
+		time.Sleep(time.Hour)
+		a.Thaw()
+		w.CaughtUp()
+		time.Sleep(2 * time.Second)
+		w.Send(&kgo.Record{Topic: "in", Key: []byte("k"), Timestamp: base.Add(4 * time.Hour)})
+		w.CaughtUp()
+		time.Sleep(2 * time.Second)
+		var got []string
+		for _, r := range w.Records("out") {
+			got = append(got, string(r.Key))
+		}
+		want := "0 0, 0 1, 1 0, 1 1, 0 2"
+		if s := strings.Join(got, ", "); s != want {
+			t.Errorf("fired: %s, want %s", s, want)
+		}
+	})
+}

@@ -1,0 +1,124 @@
+package simkafka
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Cluster is three brokers. Close it.
+type Cluster struct {
+	*kfake.Cluster
+	net     kfake.VirtualNetwork
+	unstick sync.WaitGroup
+	closed  chan struct{}
+
+	mu   sync.Mutex
+	lose map[kmsg.Key]int // so many answers to requests of a kind get lost
+	lost int
+}
+
+// New starts a cluster with topics of some partitions.
+func New(partitions int32, topics ...string) (*Cluster, error) {
+	c := &Cluster{lose: map[kmsg.Key]int{}, closed: make(chan struct{})}
+	var err error
+	c.Cluster, err = kfake.NewCluster(kfake.NumBrokers(3), kfake.Ports(9093, 9094, 9095), kfake.ListenFn(c.net.Listen), kfake.SeedTopics(partitions, topics...))
+	if err != nil {
+		return nil, fmt.Errorf("start the fake cluster: %w", err)
+	}
+	return c, nil
+}
+
+// LoseAnswers loses the answers to the next n requests of a kind: the broker does its work, the client never hears of it.
+// 0 loses no more.
+func (c *Cluster) LoseAnswers(key kmsg.Key, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lose[key] = n
+}
+
+// Lost is how many answers were lost so far.
+func (c *Cluster) Lost() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lost
+}
+
+func (c *Cluster) loses(key kmsg.Key) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lose[key] <= 0 {
+		return false
+	}
+	c.lose[key]--
+	return true
+}
+
+// Read gives all committed records of a topic that are still there, partition by partition.
+func (c *Cluster) Read(ctx context.Context, topic string) ([]*kgo.Record, error) {
+	l := c.Link()
+	ask, err := kgo.NewClient(l.Options()...)
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	defer ask.Close()
+	adm := kadm.NewClient(ask)
+	starts, err := adm.ListStartOffsets(ctx, topic)
+	if err != nil {
+		return nil, fmt.Errorf("read the start of %s: %w", topic, err)
+	}
+	ends, err := adm.ListCommittedOffsets(ctx, topic)
+	if err != nil {
+		return nil, fmt.Errorf("read the end of %s: %w", topic, err)
+	}
+	from, left := map[int32]kgo.Offset{}, map[int32]int64{}
+	ends.Each(func(end kadm.ListedOffset) {
+		if start, ok := starts.Lookup(topic, end.Partition); ok && start.Offset < end.Offset {
+			from[end.Partition], left[end.Partition] = kgo.NewOffset().At(start.Offset), end.Offset
+		}
+	})
+	if len(from) == 0 {
+		return nil, nil
+	}
+	cl, err := kgo.NewClient(append(l.Options(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.ConsumeResetOffset(kgo.NoResetOffset()))...)
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	defer cl.Close()
+	return drain(ctx, cl, topic, left)
+}
+
+// drain polls until every partition of left has been read to its end.
+func drain(ctx context.Context, cl *kgo.Client, topic string, left map[int32]int64) ([]*kgo.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	parts := map[int32][]*kgo.Record{}
+	last := int32(0)
+	for len(left) > 0 {
+		fetches := cl.PollFetches(ctx)
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("read %s: partitions %v were not read to the end: %w", topic, left, ctx.Err())
+		}
+		fetches.EachRecord(func(r *kgo.Record) {
+			end, open := left[r.Partition]
+			if open && r.Offset < end && !r.Attrs.IsControl() {
+				parts[r.Partition] = append(parts[r.Partition], r)
+			}
+			if last = max(last, r.Partition); open && r.Offset+1 >= end {
+				delete(left, r.Partition)
+			}
+		})
+	}
+	var out []*kgo.Record
+	for p := range last + 1 {
+		out = append(out, parts[p]...)
+	}
+	return out, nil
+}

@@ -1,0 +1,170 @@
+package simkafka
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// latency is what each request takes on its way.
+const latency = 100 * time.Microsecond
+
+// errCut is what a client sees of a link that is cut.
+var errCut = errors.New("the link to the brokers is cut")
+
+// Link is the way of one process to the brokers.
+type Link struct {
+	c     *Cluster
+	mu    sync.Mutex
+	conns map[*conn]bool
+	cut   bool
+	thaw  chan struct{} // closed at the thaw; nil if the link is not frozen
+}
+
+// Link makes a link, up.
+func (c *Cluster) Link() *Link { return &Link{c: c, conns: map[*conn]bool{}} }
+
+// Options are what a client needs to use the link.
+func (l *Link) Options() []kgo.Opt {
+	return []kgo.Opt{kgo.SeedBrokers(l.c.ListenAddrs()...), kgo.Dialer(l.Dial)}
+}
+
+// Dial opens a connection.
+func (l *Link) Dial(ctx context.Context, network, host string) (net.Conn, error) {
+	if err := l.pass(ctx.Done()); err != nil {
+		return nil, err
+	}
+	raw, err := l.c.net.DialContext(ctx, network, host)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the client looks at what kind it is
+	}
+	c := &conn{Conn: raw, link: l, closed: make(chan struct{})}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cut {
+		_ = raw.Close()
+		return nil, errCut
+	}
+	l.conns[c] = true
+	return c, nil
+}
+
+// Cut closes the connections and refuses others, until Mend.
+func (l *Link) Cut() {
+	l.mu.Lock()
+	l.cut = true
+	conns := l.conns
+	l.conns = map[*conn]bool{}
+	l.mu.Unlock()
+	for c := range conns {
+		_ = c.Close()
+	}
+}
+
+// Mend ends a Cut.
+func (l *Link) Mend() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = false
+}
+
+// Freeze stops all bytes where they are, until Thaw.
+func (l *Link) Freeze() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.thaw == nil {
+		l.thaw = make(chan struct{})
+	}
+}
+
+// Thaw ends a Freeze: what waited is delivered.
+func (l *Link) Thaw() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.thaw != nil {
+		close(l.thaw)
+		l.thaw = nil
+	}
+}
+
+// Pass waits until the link is not frozen.
+func (l *Link) Pass() { _ = l.pass(nil) }
+
+// pass is Pass, unless giveUp comes first or the link is cut.
+func (l *Link) pass(giveUp <-chan struct{}) error {
+	for {
+		l.mu.Lock()
+		thaw, cut := l.thaw, l.cut
+		l.mu.Unlock()
+		switch {
+		case cut:
+			return errCut
+		case thaw == nil:
+			return nil
+		}
+		select {
+		case <-thaw:
+		case <-giveUp:
+			return net.ErrClosed
+		}
+	}
+}
+
+type conn struct {
+	net.Conn
+	link   *Link
+	once   sync.Once
+	closed chan struct{}
+	lost   atomic.Bool // the next answer is
+}
+
+// Write sends a request.
+func (c *conn) Write(b []byte) (int, error) {
+	select {
+	case <-time.After(latency):
+	case <-c.closed:
+		return 0, net.ErrClosed
+	}
+	if err := c.link.pass(c.closed); err != nil {
+		return 0, err
+	}
+	if len(b) > 6 && c.link.c.loses(kmsg.Key(binary.BigEndian.Uint16(b[4:]))) { // a size, then the kind of request
+		c.lost.Store(true)
+	}
+	return c.Conn.Write(b)
+}
+
+// Read receives an answer.
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err := c.link.pass(c.closed); err != nil {
+		return 0, err
+	}
+	if c.lost.Load() && n > 0 {
+		c.link.c.mu.Lock()
+		c.link.c.lost++
+		c.link.c.mu.Unlock()
+		_ = c.Close()
+		return 0, io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// Close implements net.Conn.
+func (c *conn) Close() error {
+	c.once.Do(func() {
+		close(c.closed)
+		c.link.mu.Lock()
+		delete(c.link.conns, c)
+		c.link.mu.Unlock()
+	})
+	return c.Conn.Close()
+}

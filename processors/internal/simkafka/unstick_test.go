@@ -1,0 +1,107 @@
+//go:build synctests
+
+package simkafka
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// member is a static member that speaks the protocol by hand.
+type member struct {
+	t    *testing.T
+	c    *Cluster
+	name string
+	id   string
+	gen  int32
+}
+
+// ask sends a request on a connection of its own, and waits for the answer for a while; nil if there is none.
+func (m *member) ask(req kmsg.Request, wait time.Duration) kmsg.Response {
+	cl, err := kgo.NewClient(m.c.Link().Options()...)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer cl.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	resp, err := cl.Request(ctx, req)
+	if err != nil {
+		return nil
+	}
+	return resp
+}
+
+// join joins and says whether the member is in a generation now. A member without an id takes the place of its former self.
+func (m *member) join(wait time.Duration) bool {
+	req := kmsg.NewPtrJoinGroupRequest()
+	req.Group, req.InstanceID, req.MemberID, req.ProtocolType = "g", &m.name, m.id, "consumer"
+	req.SessionTimeoutMillis, req.RebalanceTimeoutMillis = 45_000, 30_000
+	req.Protocols = []kmsg.JoinGroupRequestProtocol{{Name: "range"}}
+	resp, _ := m.ask(req, wait).(*kmsg.JoinGroupResponse)
+	if resp == nil {
+		return false
+	}
+	if resp.ErrorCode != 0 {
+		if kerr.ErrorForCode(resp.ErrorCode) == kerr.UnknownMemberID {
+			m.id = ""
+		}
+		return false
+	}
+	m.id, m.gen = resp.MemberID, resp.Generation
+	return true
+}
+
+// sync waits for the leader's plan, which does not come.
+func (m *member) sync() {
+	req := kmsg.NewPtrSyncGroupRequest()
+	req.Group, req.InstanceID, req.MemberID, req.Generation = "g", &m.name, m.id, m.gen
+	if resp, _ := m.ask(req, time.Second).(*kmsg.SyncGroupResponse); resp != nil {
+		m.t.Errorf("the follower's sync ended with %v", kerr.ErrorForCode(resp.ErrorCode))
+	}
+}
+
+// A static member comes back while its former self waits in a sync. Without Unstick the group never gets on; when this fails, kfake
+// counts right, and Unstick can go.
+func TestUnstick(t *testing.T) {
+	for _, with := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c, err := New(1, "in")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if with {
+				c.Unstick("g")
+			}
+			a, b := &member{t: t, c: c, name: "a"}, &member{t: t, c: c, name: "b"}
+			if !a.join(time.Second) {
+				t.Fatal("a did not join")
+			}
+			joined := make(chan bool)
+			go func() { joined <- b.join(10 * time.Second) }()
+			time.Sleep(time.Second)
+			if !a.join(time.Second) || !<-joined {
+				t.Fatal("a and b did not join")
+			}
+			b.sync()
+			b.id = ""
+			got := false
+			for end := time.Now().Add(10 * time.Minute); !got && time.Now().Before(end); {
+				go func() { joined <- b.join(10 * time.Second) }()
+				inA := a.join(10 * time.Second)
+				got = <-joined && inA
+				time.Sleep(time.Second)
+			}
+			if got != with {
+				t.Errorf("with Unstick: %t; the group got on: %t", with, got)
+			}
+		})
+	}
+}

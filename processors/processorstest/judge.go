@@ -1,0 +1,202 @@
+package processorstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/internal/invariant"
+	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/changelogpb"
+)
+
+// held is what the store of one process holds.
+type held struct {
+	process string
+	stores  map[int32]invariant.Store
+}
+
+// look reads the stores of the processes that run: partition by partition, with read.
+func (w *World) look(read func(*processors.Snapshot, int32) (invariant.Store, error)) ([]held, error) {
+	var list []held
+	for _, p := range w.living() {
+		snap, err := p.rt.Snapshot()
+		if errors.Is(err, processors.ErrNotRunning) { // it has just begun
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		h := held{p.name, map[int32]invariant.Store{}}
+		for q := range w.parts {
+			s, e := read(snap, q)
+			err = errors.Join(err, e)
+			h.stores[q] = s
+		}
+		if err := errors.Join(err, snap.Close()); err != nil {
+			return nil, fmt.Errorf("read the store of process %s: %w", p.name, err)
+		}
+		list = append(list, h)
+	}
+	return list, nil
+}
+
+// readNext reads how far a partition is.
+func readNext(snap *processors.Snapshot, partition int32) (s invariant.Store, err error) {
+	m, err := snap.Meta(partition)
+	s.ChangelogNext, s.Next = m.GetChangelogNext(), positions(m.GetMarker())
+	return s, err
+}
+
+// readStore reads all of a partition that is logged, by the keys that it has in the changelog.
+func readStore(snap *processors.Snapshot, partition int32) (invariant.Store, error) {
+	s, err := readNext(snap, partition)
+	s.State = map[string]string{}
+	for table := stream.FirstTable; table < stream.LocalTables && err == nil; table++ {
+		err = snap.Scan(partition, table, nil, func(k, v []byte) error {
+			s.State[name(table, k)] = string(v)
+			return nil
+		})
+	}
+	return s, err
+}
+
+// name is a key of the state as the changelog has it.
+func name(table byte, key []byte) string { return string([]byte{table}) + string(key) }
+
+func positions(m *changelogpb.Marker) map[string]int64 {
+	next := map[string]int64{}
+	for _, in := range m.GetInputs() {
+		next[in.GetTopic()] = in.GetNext()
+	}
+	return next
+}
+
+// committed are the group's offsets, by partition and topic.
+func (w *World) committed(ctx context.Context) (map[int32]map[string]int64, error) {
+	got, err := kadm.NewClient(w.client).FetchOffsets(kadm.RequireStable(ctx), w.o.Processor.App)
+	if err == nil {
+		err = got.Error()
+	}
+	if errors.Is(err, kerr.GroupIDNotFound) { // nobody has joined yet
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fetch the committed offsets: %w", err)
+	}
+	out := map[int32]map[string]int64{}
+	got.Each(func(o kadm.OffsetResponse) {
+		if out[o.Partition] == nil {
+			out[o.Partition] = map[string]int64{}
+		}
+		out[o.Partition][o.Topic] = o.At
+	})
+	return out, nil
+}
+
+// watch compares stores with the group while the world runs: the stores are read first.
+func (w *World) watch(ctx context.Context) {
+	defer close(w.ended)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+		list, err := w.look(readNext)
+		if err != nil { // a store that cannot be read is the runtime's to notice
+			continue
+		}
+		committed, err := w.committed(ctx)
+		if err != nil { // brokers that fail are a part of the test
+			continue
+		}
+		w.mu.Lock()
+		w.seen++
+		if len(w.ahead) == 0 {
+			w.ahead = behind(list, committed)
+		}
+		w.mu.Unlock()
+	}
+}
+
+func behind(list []held, committed map[int32]map[string]int64) (errs []error) {
+	for _, h := range list {
+		if err := invariant.Behind(&invariant.History{Stores: h.stores, Committed: committed}); err != nil {
+			errs = append(errs, fmt.Errorf("process %s: %w", h.process, err))
+		}
+	}
+	return errs
+}
+
+// end stops everything in order, and judges what is left.
+func (w *World) end() error {
+	list, err := w.look(readStore)
+	for _, p := range w.living() {
+		p.Thaw()
+		p.Mend()
+		if e := p.stop(); e != nil {
+			err = errors.Join(err, fmt.Errorf("process %s: %w", p.name, e))
+		}
+	}
+	w.kill()
+	<-w.ended
+	if err != nil {
+		return err
+	}
+	return w.judge(list)
+}
+
+func (w *World) judge(list []held) error {
+	ctx := context.Background()
+	committed, err := w.committed(ctx)
+	if err != nil {
+		return err
+	}
+	records, err := w.sim.Read(ctx, w.o.Processor.Changelog)
+	if err != nil {
+		return err
+	}
+	changes, err := changelog(records)
+	if err != nil {
+		return err
+	}
+	errs := append(behind(list, committed), w.ahead...)
+	for _, h := range list {
+		if err := invariant.Replay(&invariant.History{Changelog: changes, Stores: h.stores}); err != nil {
+			errs = append(errs, fmt.Errorf("process %s: %w", h.process, err))
+		}
+	}
+	errs = append(errs, invariant.Cause(&invariant.History{Changelog: changes}))
+	if !w.o.NoRefold {
+		errs = append(errs, w.refold(ctx, records))
+	}
+	return errors.Join(errs...)
+}
+
+// changelog turns the records of a changelog into what the judges know.
+func changelog(records []*kgo.Record) ([]invariant.Change, error) {
+	var list []invariant.Change
+	for _, r := range records {
+		c := invariant.Change{At: invariant.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}}
+		m, err := processors.DecodeMarker(r.Key, r.Value)
+		switch {
+		case err != nil:
+			return nil, err
+		case m != nil:
+			c.Marker = &invariant.Marker{Sequence: m.GetSequence(), Epoch: m.GetOwnerEpoch(), Next: positions(m)}
+		case processors.IsSystem(r.Key):
+			continue
+		default:
+			c.Key, c.Value, c.Delete = string(r.Key), string(r.Value), r.Value == nil
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}

@@ -1,0 +1,240 @@
+package processorstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/changelogpb"
+)
+
+// refold gives all records of each partition to one handler that nobody disturbs, cut into transactions as the markers say,
+// and compares what it has to say with what is in the topics.
+func (w *World) refold(ctx context.Context, log []*kgo.Record) error {
+	proc := &w.o.Processor
+	inputs, err := w.inputs(ctx)
+	if err != nil {
+		return err
+	}
+	outputs := map[string]int{} // how often more than the topics have it
+	for p := range w.parts {
+		f := &refolder{proc: proc, p: p, state: map[string]string{}, from: map[string]int64{}, inputs: inputs[p], outputs: outputs}
+		timed, err := f.run(log)
+		if timed || err != nil {
+			return err
+		}
+	}
+	for _, topic := range proc.Outputs {
+		records, err := w.sim.Read(ctx, topic)
+		if err != nil {
+			return err
+		}
+		for _, r := range records {
+			outputs[output(topic, r.Partition, r.Key, r.Value)]--
+		}
+	}
+	var errs []error
+	for _, o := range slices.Sorted(maps.Keys(outputs)) {
+		switch n := outputs[o]; {
+		case n > 0:
+			errs = append(errs, fmt.Errorf("I1: output %s is missing %d times", o, n))
+		case n < 0:
+			errs = append(errs, fmt.Errorf("I6: output %s is there %d times more than a run without faults writes it", o, -n))
+		}
+	}
+	return few(errs)
+}
+
+// inputs are the records to fold, by partition and topic: without the dead letters.
+func (w *World) inputs(ctx context.Context) (map[int32]map[string][]processors.Record, error) {
+	letters := map[string]bool{}
+	list, err := w.sim.Read(ctx, w.o.Processor.DLQ)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, r := range list {
+		if letters[string(r.Key)] {
+			errs = append(errs, fmt.Errorf("I1: %s is a dead letter twice", r.Key))
+		}
+		letters[string(r.Key)] = true
+	}
+	out := map[int32]map[string][]processors.Record{}
+	for p := range w.parts {
+		out[p] = map[string][]processors.Record{}
+	}
+	for _, topic := range w.o.Processor.Inputs {
+		list, err := w.sim.Read(ctx, topic)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range list {
+			rec := processors.Record{Key: r.Key, Value: r.Value, Offset: r.Offset, TimeMs: r.Timestamp.UnixMilli()}
+			for _, h := range r.Headers {
+				rec.Headers = append(rec.Headers, processors.Header{Key: h.Key, Value: h.Value})
+			}
+			if name := fmt.Sprintf("%s/%d/%d", topic, r.Partition, r.Offset); !letters[name] {
+				out[r.Partition][topic] = append(out[r.Partition][topic], rec)
+			} else {
+				delete(letters, name)
+			}
+		}
+	}
+	return out, few(errs)
+}
+
+// refolder is one partition.
+type refolder struct {
+	proc    *processors.Processor
+	p       int32
+	state   map[string]string // table and key, local tables too
+	from    map[string]int64
+	inputs  map[string][]processors.Record
+	outputs map[string]int
+}
+
+// run folds everything; timed says that the handler has timers, and nothing was done.
+func (f *refolder) run(log []*kgo.Record) (timed bool, err error) {
+	task := processors.Task{Partition: f.p, OwnerEpoch: 1, Next: map[string]int64{}, Get: f.get, Scan: f.scan, Timers: noTimers{}}
+	h, err := f.proc.New(task)
+	if err != nil {
+		return false, fmt.Errorf("partition %d: make a handler to compare with: %w", f.p, err)
+	}
+	if _, timed := h.(processors.Timed); timed {
+		return true, nil
+	}
+	logged := map[string]string{}
+	for _, r := range log {
+		if r.Partition != f.p {
+			continue
+		}
+		m, err := processors.DecodeMarker(r.Key, r.Value)
+		switch {
+		case err != nil:
+			return false, err
+		case m != nil:
+			if err := f.transaction(h, m); err != nil {
+				return false, fmt.Errorf("partition %d, transaction %d: %w", f.p, m.GetSequence(), err)
+			}
+		case processors.IsSystem(r.Key):
+		case r.Value == nil:
+			delete(logged, string(r.Key))
+		default:
+			logged[string(r.Key)] = string(r.Value)
+		}
+	}
+	maps.DeleteFunc(f.state, func(k, _ string) bool { return k[0] >= stream.LocalTables })
+	return false, f.compare(logged)
+}
+
+// transaction folds what one transaction took, and applies what the handler makes of it.
+func (f *refolder) transaction(h processors.Handler, m *changelogpb.Marker) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("I1: the handler panics, and the dead-letter queue has no such record: %v\n%s", v, debug.Stack())
+		}
+	}()
+	next := positions(m)
+	for _, topic := range f.proc.Inputs {
+		for _, r := range f.inputs[topic] {
+			if r.Offset < f.from[topic] || r.Offset >= next[topic] {
+				continue
+			}
+			// One by one: what comes of a record must not depend on its neighbours in a batch.
+			b := &processors.Batch{Topic: topic, Partition: f.p, NowMs: m.GetWrittenAtMs(), Records: []processors.Record{r}}
+			if err := h.Fold(b); err != nil {
+				return fmt.Errorf("fold: %w", err)
+			}
+			if len(b.Rejects) > 0 {
+				return fmt.Errorf("I1: the handler refuses %s[%d]@%d (%s), and the dead-letter queue does not have it", topic, f.p, r.Offset, b.Rejects[0].Reason)
+			}
+		}
+		f.from[topic] = next[topic]
+	}
+	var ch processors.Changes
+	if err := h.Flush(processors.Commit{NowMs: m.GetWrittenAtMs(), OwnerEpoch: m.GetOwnerEpoch(), Sequence: m.GetSequence(), Next: next}, &ch); err != nil {
+		return fmt.Errorf("flush: %w", err)
+	}
+	f.apply(&ch)
+	return nil
+}
+
+func (f *refolder) apply(ch *processors.Changes) {
+	for i := range ch.List {
+		c := &ch.List[i]
+		key := name(c.Table, c.Key)
+		switch c.Op {
+		case stream.OpPut:
+			f.state[key] = string(c.Value)
+		case stream.OpDelete:
+			delete(f.state, key)
+		case stream.OpDeleteRange:
+			end := name(c.Table, c.Value)
+			maps.DeleteFunc(f.state, func(k, _ string) bool { return k >= key && k < end })
+		case stream.OpEmit:
+			f.outputs[output(f.proc.Outputs[c.Output], c.Partition, c.Key, c.Value)]++
+		}
+	}
+}
+
+func (f *refolder) compare(logged map[string]string) error {
+	var errs []error
+	for _, k := range slices.Sorted(maps.Keys(f.state)) {
+		if got, ok := logged[k]; !ok || got != f.state[k] {
+			errs = append(errs, fmt.Errorf("I2: partition %d, table %d, key %q is %q, and a run without faults ends with %q", f.p, k[0], k[1:], got, f.state[k]))
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(logged)) {
+		if _, ok := f.state[k]; !ok {
+			errs = append(errs, fmt.Errorf("I2: partition %d, table %d, key %q is %q, and a run without faults ends without it", f.p, k[0], k[1:], logged[k]))
+		}
+	}
+	return few(errs)
+}
+
+func (f *refolder) get(table byte, key []byte) ([]byte, error) {
+	if v, ok := f.state[name(table, key)]; ok {
+		return append([]byte{}, v...), nil
+	}
+	return nil, nil
+}
+
+func (f *refolder) scan(table byte, prefix []byte, fn func(key, value []byte) error) error {
+	from := name(table, prefix)
+	for _, k := range slices.Sorted(maps.Keys(f.state)) {
+		if strings.HasPrefix(k, from) {
+			if err := fn([]byte(k[1:]), []byte(f.state[k])); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// noTimers is for handlers without Fire, which set none.
+type noTimers struct{}
+
+func (noTimers) Set(processors.Timer)    {}
+func (noTimers) Cancel(processors.Timer) {}
+
+// output names an output record.
+func output(topic string, p int32, key, value []byte) string {
+	return topic + "[" + strconv.Itoa(int(p)) + "] " + strconv.Quote(string(key)) + "=" + strconv.Quote(string(value))
+}
+
+// few keeps the first errors: a broken run breaks in thousands of places.
+func few(errs []error) error {
+	if len(errs) > 8 {
+		errs = append(errs[:8:8], fmt.Errorf("and %d more", len(errs)-8))
+	}
+	return errors.Join(errs...)
+}

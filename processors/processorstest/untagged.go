@@ -1,0 +1,5 @@
+//go:build !synctests
+
+package processorstest
+
+const tagged = false

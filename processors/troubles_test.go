@@ -1,0 +1,84 @@
+//go:build synctests
+
+package processors_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weirhq/weir/processors/processorstest"
+)
+
+// TestTroubles runs a tenth of BUBBLE_RUNS worlds (default 200) in which what processorstest can break is broken at random.
+// TestCrashes, inside package processors, has other inputs and mutations; here dead processes are cut off, and others freeze.
+func TestTroubles(t *testing.T) {
+	runs := 200
+	if s := os.Getenv("BUBBLE_RUNS"); s != "" {
+		runs, _ = strconv.Atoi(s)
+	}
+	runs = max(1, runs/10)
+	for i := range runs {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			o := summing()
+			o.Seed, o.Config.Workers, o.Config.Standbys = uint64(i), 1+i%3, i%2
+			processorstest.Run(t, o, func(t *testing.T, w *processorstest.World) {
+				troubles(w, rand.New(rand.NewPCG(uint64(i), 3))).exact(t)
+			})
+		})
+	}
+}
+
+// troubles makes a dozen things go wrong with two processes, while records flow.
+func troubles(w *processorstest.World, rng *rand.Rand) *feed {
+	f := &feed{w: w}
+	procs := map[string]*processorstest.Process{"a": w.Start("a"), "b": w.Start("b")}
+	for range 12 {
+		name := []string{"a", "b"}[rng.IntN(2)]
+		p, edge := procs[name], processorstest.Edges()[rng.IntN(len(processorstest.Edges()))]
+		f.give(1 + rng.IntN(5))
+		long := time.Duration(rng.IntN(20_000)) * time.Millisecond
+		switch rng.IntN(9) {
+		case 0, 1:
+			p.KillAt(edge)
+			time.Sleep(300 * time.Millisecond)
+			p.Kill()
+		case 2:
+			p.FreezeAt(edge)
+			time.Sleep(long)
+			p.Thaw()
+		case 3:
+			p.Freeze()
+			time.Sleep(long)
+			p.Thaw()
+		case 4:
+			p.Cut()
+			f.give(2)
+			time.Sleep(long)
+			p.Mend()
+		case 5:
+			w.LoseAnswers([]kmsg.Key{kmsg.EndTxn, kmsg.TxnOffsetCommit, kmsg.Produce, kmsg.JoinGroup, kmsg.InitProducerID}[rng.IntN(5)], 1+rng.IntN(3))
+		case 6:
+			w.MoveLeaders()
+			w.MoveCoordinators()
+		case 7:
+			w.FailRequests([]kmsg.Key{kmsg.TxnOffsetCommit, kmsg.EndTxn, kmsg.Heartbeat, kmsg.InitProducerID, kmsg.OffsetFetch, kmsg.SyncGroup}[rng.IntN(6)],
+				[]*kerr.Error{kerr.UnknownServerError, kerr.NotCoordinator, kerr.RequestTimedOut, kerr.RebalanceInProgress, kerr.UnknownMemberID}[rng.IntN(5)], 1+rng.IntN(3))
+		case 8:
+			p.Stop()
+		}
+		f.give(rng.IntN(3))
+		time.Sleep(time.Duration(rng.IntN(2000)) * time.Millisecond)
+		if p.Gone() {
+			procs[name] = w.Start(name)
+		}
+	}
+	return f
+}
