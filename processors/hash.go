@@ -13,21 +13,49 @@ import (
 	"github.com/weirhq/weir/internal/stream"
 )
 
-// Sum says what one table of one partition holds: two that are equal hold the same keys with the same values.
+// Sum says what one table of one partition holds: two that are equal hold the same keys with values of the same essence,
+// see Processor.Essence.
 type Sum struct {
-	Keys  int64
-	Bytes int64             // of keys and values
-	Hash  [sha256.Size]byte // over length and bytes of each key and value, in the order of the keys
+	Keys  int64  `json:"keys"`
+	Bytes int64  `json:"bytes"` // of keys and essences
+	Hash  Digest `json:"hash"`  // over length and bytes of each key and essence, in the order of the keys
 }
 
-// String is the hash in hexadecimal.
-func (s Sum) String() string { return hex.EncodeToString(s.Hash[:]) }
+// Digest is a SHA-256. As text it is hexadecimal.
+type Digest [sha256.Size]byte
+
+// String is the digest in hexadecimal.
+func (d Digest) String() string { return hex.EncodeToString(d[:]) }
+
+// MarshalText is String.
+func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (d *Digest) UnmarshalText(text []byte) error {
+	if len(text) != hex.EncodedLen(len(d)) {
+		return fmt.Errorf("digest of %d characters: %d are needed", len(text), hex.EncodedLen(len(d)))
+	}
+	_, err := hex.Decode(d[:], text)
+	return err
+}
 
 // Hash sums up the logged tables of a partition, the timers among them. A table without keys is not in the answer. It reads
 // them in one pass and keeps none of it in memory.
-func (s *Snapshot) Hash(partition int32) (map[byte]Sum, error) { return sums(s.snap, partition) }
+func (s *Snapshot) Hash(partition int32) (map[byte]Sum, error) {
+	return sums(s.snap, partition, s.essence)
+}
 
-func sums(r pebble.Reader, p int32) (out map[byte]Sum, err error) {
+// essence is Processor.Essence.
+type essence func(table byte, key, value []byte) []byte
+
+func (e essence) of(table byte, key, value []byte) []byte {
+	if e == nil || table == stream.TimerTable {
+		return value
+	}
+	return e(table, key, value)
+}
+
+func sums(r pebble.Reader, p int32, of essence) (out map[byte]Sum, err error) {
 	it, err := logged(r, p)
 	if err != nil {
 		return nil, err
@@ -36,11 +64,12 @@ func sums(r pebble.Reader, p int32) (out map[byte]Sum, err error) {
 	out = map[byte]Sum{}
 	var h summer
 	for it.First(); it.Valid(); it.Next() {
-		if table := it.Key()[2]; table != h.table {
+		table, key := it.Key()[2], it.Key()[3:]
+		if table != h.table {
 			h.end(out)
 			h = summer{table: table, hash: sha256.New()}
 		}
-		h.add(it.Key()[3:], it.Value())
+		h.add(key, of.of(table, key, it.Value()))
 	}
 	h.end(out)
 	return out, it.Error()

@@ -44,7 +44,7 @@ func TestHashIsOfTheContent(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got, err := sums(s.db, 1)
+		got, err := sums(s.db, 1, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -94,6 +94,10 @@ type Processor struct {
 	DLQ        string   // topic of refused records. Defaults to App + ".dlq"
 	New        func(Task) (Handler, error)
 	Time       EventTimes // for handlers with timers
+	// Essence is what of a value the inputs alone decide. It leaves out what depends on how they were cut into transactions
+	// and on who ran them: epochs, sequences, offsets as of a commit. By it a replay is compared with the live processor, and
+	// what is the same by it is not promoted. value is not to be kept or changed. Defaults to the whole value.
+	Essence func(table byte, key, value []byte) []byte
 }
 
 var legalName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,200}$`)

@@ -192,8 +192,9 @@ func TransactionVersion(ctx context.Context, cl *kgo.Client) (int16, error) {
 
 // Snapshot is committed state at one moment. Close it.
 type Snapshot struct {
-	snap  *pebble.Snapshot
-	store *store
+	snap    *pebble.Snapshot
+	store   *store
+	essence essence
 }
 
 // ErrNotRunning says that the runtime has no store open.
@@ -207,7 +208,7 @@ func (r *Runtime) Snapshot() (*Snapshot, error) {
 		return nil, ErrNotRunning
 	}
 	r.store.reads.Add(1)
-	return &Snapshot{snap: r.store.db.NewSnapshot(), store: r.store}, nil
+	return &Snapshot{snap: r.store.db.NewSnapshot(), store: r.store, essence: r.proc.Essence}, nil
 }
 
 // Close releases the snapshot.
