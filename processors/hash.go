@@ -48,7 +48,11 @@ func (s *Snapshot) Hash(partition int32) (map[byte]Sum, error) {
 // essence is Processor.Essence.
 type essence func(table byte, key, value []byte) []byte
 
+// of is nil where the inputs decide nothing of a value.
 func (e essence) of(table byte, key, value []byte) []byte {
+	if value == nil { // an empty one is a value
+		value = []byte{}
+	}
 	if e == nil || table == stream.TimerTable {
 		return value
 	}
@@ -69,7 +73,9 @@ func sums(r pebble.Reader, p int32, of essence) (out map[byte]Sum, err error) {
 			h.end(out)
 			h = summer{table: table, hash: sha256.New()}
 		}
-		h.add(key, of.of(table, key, it.Value()))
+		if value := of.of(table, key, it.Value()); value != nil {
+			h.add(key, value)
+		}
 	}
 	h.end(out)
 	return out, it.Error()
@@ -102,7 +108,7 @@ func (h *summer) add(key, value []byte) {
 }
 
 func (h *summer) end(out map[byte]Sum) {
-	if h.hash != nil {
+	if h.sum.Keys > 0 {
 		h.hash.Sum(h.sum.Hash[:0])
 		out[h.table] = h.sum
 	}

@@ -96,8 +96,12 @@ type Processor struct {
 	Time       EventTimes // for handlers with timers
 	// Essence is what of a value the inputs alone decide. It leaves out what depends on how they were cut into transactions
 	// and on who ran them: epochs, sequences, offsets as of a commit. By it a replay is compared with the live processor, and
-	// what is the same by it is not promoted. value is not to be kept or changed. Defaults to the whole value.
+	// what is the same by it is not promoted. Keys whose essence is nil, such as figures by the time of day, are left out of
+	// both. value is not to be kept or changed. Defaults to the whole value.
 	Essence func(table byte, key, value []byte) []byte
+	// Restamp makes a value that another application wrote one of commit c: its epoch, sequence and offsets. Defaults to the
+	// value as it is.
+	Restamp func(table byte, key, value []byte, c Commit) ([]byte, error)
 }
 
 var legalName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,200}$`)

@@ -26,6 +26,7 @@ const (
 // refreshed is what came of it.
 type refreshed struct {
 	of      *replay
+	as      uint64 // transaction that it is as of
 	local   []*changelogpb.Position
 	changes []stream.Change
 	err     error
@@ -58,7 +59,7 @@ func (f *standby) refresh(ctx context.Context) {
 	f.fresh = done
 	go func() {
 		r := f.warmed(ctx, snap, meta, most.p)
-		r.of, r.err = most, errors.Join(r.err, snap.Close())
+		r.of, r.as, r.err = most, meta.Marker.Sequence, errors.Join(r.err, snap.Close())
 		done <- r
 		f.wake()
 	}()
@@ -125,7 +126,7 @@ func (f *standby) takeRefreshed() {
 	default:
 		return
 	}
-	if f.held[r.of.p] != r.of {
+	if f.held[r.of.p] != r.of || r.of.rewritten > r.as { // or the state has become another one
 		return
 	}
 	if r.err == nil {

@@ -137,7 +137,7 @@ func (w *worker) landed(t *task, res *restored, err error, took time.Duration) {
 		t.flushed = time.Now()
 		t.state, t.tries = taskRunning, 0
 		if !t.forgot { // else the session begins anew, with offsets
-			w.sess.Client().ResumeFetchPartitions(w.topicsOf(t.p))
+			w.sess.Client().ResumeFetchPartitions(w.unread(t))
 		}
 		w.cfg.Metrics.Restores.WithLabelValues(w.proc.App).Inc()
 		w.log.Info().Int32("partition", t.p).Uint64("owner_epoch", t.own).Dur("took", took).Msg("partition_running")

@@ -105,7 +105,7 @@ func (v *revival) warm(h Warmer, from place) error {
 	t := &task{p: p, next: map[string]int64{from.topic: from.offset}}
 	var recs []*kgo.Record
 	give := func() error {
-		b := &Batch{Topic: from.topic, Partition: p, Records: t.take(from.topic, recs, nil), NowMs: time.Now().UnixMilli()}
+		b := &Batch{Topic: from.topic, Partition: p, Records: t.take(from.topic, recs, never, nil), NowMs: time.Now().UnixMilli()}
 		recs = recs[:0]
 		if len(b.Records) == 0 {
 			return nil

@@ -78,13 +78,17 @@ func (e *taskError) Unwrap() error { return e.err }
 // errPoison abandons the transaction: a record panicked and the handler's memory cannot be trusted any more.
 var errPoison = errors.New("a record panicked in the fold")
 
-// take turns fetched records into the runtime's, dropping those already applied and control records. Offsets move on
-// past all of them.
-func (t *task) take(topic string, in []*kgo.Record, out []Record) []Record {
+// take turns fetched records into the runtime's, dropping those already applied, control records, and what comes at end or
+// after it. Offsets move on past all of them, to end at most.
+func (t *task) take(topic string, in []*kgo.Record, end int64, out []Record) []Record {
 	next := t.next[topic]
 	for _, r := range in {
 		if r.Offset < next {
 			continue
+		}
+		if r.Offset >= end {
+			next = max(next, end)
+			break
 		}
 		next = r.Offset + 1
 		if r.Attrs.IsControl() {

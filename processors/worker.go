@@ -334,7 +334,11 @@ func (w *worker) foldAll(fetches kgo.Fetches) error {
 			return
 		}
 		polled += len(fp.Records)
-		w.scratch = t.take(fp.Topic, fp.Records, w.scratch[:0])
+		end := w.cfg.span.end(fp.Topic, fp.Partition)
+		w.scratch = t.take(fp.Topic, fp.Records, end, w.scratch[:0])
+		if t.next[fp.Topic] >= end {
+			w.sess.Client().PauseFetchPartitions(map[string][]int32{fp.Topic: {fp.Partition}})
+		}
 		t.lag = max(0, fp.HighWatermark-t.next[fp.Topic])
 		w.count += len(fp.Records)
 		if len(w.scratch) == 0 {

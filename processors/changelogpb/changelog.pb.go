@@ -94,13 +94,15 @@ func (x *Position) GetLeaderEpoch() int32 {
 
 // Marker ends a task's part of a transaction in the changelog. The last one says what was committed with what.
 type Marker struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Sequence      uint64                 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"` // of the task's transactions, from 1
-	OwnerEpoch    uint64                 `protobuf:"varint,2,opt,name=owner_epoch,json=ownerEpoch,proto3" json:"owner_epoch,omitempty"`
-	Inputs        []*Position            `protobuf:"bytes,3,rep,name=inputs,proto3" json:"inputs,omitempty"`
-	WatermarkMs   int64                  `protobuf:"varint,4,opt,name=watermark_ms,json=watermarkMs,proto3" json:"watermark_ms,omitempty"`   // kept for event time
-	NextTimerMs   int64                  `protobuf:"varint,5,opt,name=next_timer_ms,json=nextTimerMs,proto3" json:"next_timer_ms,omitempty"` // kept for durable timers
-	WrittenAtMs   int64                  `protobuf:"varint,6,opt,name=written_at_ms,json=writtenAtMs,proto3" json:"written_at_ms,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Sequence    uint64                 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"` // of the task's transactions, from 1
+	OwnerEpoch  uint64                 `protobuf:"varint,2,opt,name=owner_epoch,json=ownerEpoch,proto3" json:"owner_epoch,omitempty"`
+	Inputs      []*Position            `protobuf:"bytes,3,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	WatermarkMs int64                  `protobuf:"varint,4,opt,name=watermark_ms,json=watermarkMs,proto3" json:"watermark_ms,omitempty"`   // kept for event time
+	NextTimerMs int64                  `protobuf:"varint,5,opt,name=next_timer_ms,json=nextTimerMs,proto3" json:"next_timer_ms,omitempty"` // kept for durable timers
+	WrittenAtMs int64                  `protobuf:"varint,6,opt,name=written_at_ms,json=writtenAtMs,proto3" json:"written_at_ms,omitempty"`
+	// The transaction is not of an owner's fold: state was put in from outside. Local tables may not fit it.
+	Rewritten     bool `protobuf:"varint,7,opt,name=rewritten,proto3" json:"rewritten,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -175,6 +177,13 @@ func (x *Marker) GetWrittenAtMs() int64 {
 		return x.WrittenAtMs
 	}
 	return 0
+}
+
+func (x *Marker) GetRewritten() bool {
+	if x != nil {
+		return x.Rewritten
+	}
+	return false
 }
 
 // Barrier is written by a new owner: when it reads its own, every earlier transaction is decided.
@@ -402,7 +411,7 @@ const file_changelog_proto_rawDesc = "" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x19\n" +
 	"\btopic_id\x18\x02 \x01(\fR\atopicId\x12\x12\n" +
 	"\x04next\x18\x03 \x01(\x03R\x04next\x12!\n" +
-	"\fleader_epoch\x18\x04 \x01(\x05R\vleaderEpoch\"\xe6\x01\n" +
+	"\fleader_epoch\x18\x04 \x01(\x05R\vleaderEpoch\"\x84\x02\n" +
 	"\x06Marker\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x1f\n" +
 	"\vowner_epoch\x18\x02 \x01(\x04R\n" +
@@ -410,7 +419,8 @@ const file_changelog_proto_rawDesc = "" +
 	"\x06inputs\x18\x03 \x03(\v2\x1c.weir.processors.v1.PositionR\x06inputs\x12!\n" +
 	"\fwatermark_ms\x18\x04 \x01(\x03R\vwatermarkMs\x12\"\n" +
 	"\rnext_timer_ms\x18\x05 \x01(\x03R\vnextTimerMs\x12\"\n" +
-	"\rwritten_at_ms\x18\x06 \x01(\x03R\vwrittenAtMs\"\x1f\n" +
+	"\rwritten_at_ms\x18\x06 \x01(\x03R\vwrittenAtMs\x12\x1c\n" +
+	"\trewritten\x18\a \x01(\bR\trewritten\"\x1f\n" +
 	"\aBarrier\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\tR\x05token\"\xae\x03\n" +
 	"\bTaskMeta\x12\x16\n" +

@@ -1,0 +1,246 @@
+package processors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/processors/changelogpb"
+)
+
+// ErrInUse: the group of an application has members. Its state is changed from outside only while nobody runs it.
+var ErrInUse = errors.New("the application runs")
+
+// holder is the only member of an application's group. While it is there no process can run: those that come cannot join,
+// and wait. It writes to the changelog in the place of the owners, and is fenced as they are: a transaction of a holder that
+// is in the group no more cannot commit.
+type holder struct {
+	cfg  *Config
+	proc *Processor
+	sess *kgo.GroupTransactSession
+	adm  *kadm.Client
+	n    int32             // partitions
+	ids  map[string][]byte // topic ids
+
+	mu   sync.Mutex
+	have []int32
+	news chan struct{}
+}
+
+// holding is a way of sharing partitions that no process of an application knows: they and the holder cannot be in one group.
+type holding struct{ kgo.GroupBalancer }
+
+// ProtocolName implements kgo.GroupBalancer.
+func (holding) ProtocolName() string { return "weir-offline" }
+
+// hold joins the group of proc. It returns ErrInUse if somebody else is in it.
+func hold(ctx context.Context, cfg *Config, proc *Processor) (h *holder, err error) {
+	h = &holder{cfg: cfg, proc: proc, ids: map[string][]byte{}, news: make(chan struct{}, 1)}
+	txn, timeout := proc.App+"-offline", max(cfg.TransactionTimeout, time.Minute)
+	plain, err := cfg.Kafka.Client()
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	defer plain.Close()
+	if h.n, err = proc.awaitTopics(ctx, kadm.NewClient(plain)); err != nil {
+		return nil, err
+	}
+	list, err := kadm.NewClient(plain).ListTopics(ctx, append([]string{proc.Changelog}, proc.Inputs...)...)
+	if err == nil {
+		err = list.Error()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read topics: %w", err)
+	}
+	for name, t := range list {
+		h.ids[name] = slices.Clone(t.ID[:])
+	}
+	if err := nobody(ctx, kadm.NewClient(plain), proc.App); err != nil {
+		return nil, err
+	}
+	if err := settle(ctx, plain, txn, timeout); err != nil {
+		return nil, err
+	}
+	h.sess, err = kgo.NewGroupTransactSession(append([]kgo.Opt{
+		kgo.SeedBrokers(cfg.Kafka.Brokers...), kgo.ClientID("weir"), kgo.ConsumerGroup(proc.App), kgo.ConsumeTopics(proc.Inputs...),
+		kgo.TransactionalID(txn), kgo.TransactionTimeout(timeout), kgo.Balancers(holding{kgo.RangeBalancer()}),
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
+		kgo.SessionTimeout(cfg.SessionTimeout), kgo.HeartbeatInterval(cfg.SessionTimeout / 6),
+		kgo.ProducerBatchMaxBytes(1 << 20), kgo.MaxBufferedBytes(64 << 20), kgo.MaxBufferedRecords(1 << 18),
+		kgo.ProducerBatchCompression(kgo.Lz4Compression(), kgo.NoCompression()), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, got map[string][]int32) { h.change(partitionsOf(got)) }),
+		kgo.OnPartitionsRevoked(func(context.Context, *kgo.Client, map[string][]int32) { h.change(nil) }),
+		kgo.OnPartitionsLost(func(context.Context, *kgo.Client, map[string][]int32) { h.change(nil) }),
+	}, cfg.Kafka.Options...)...)
+	if err != nil {
+		return nil, fmt.Errorf("start session: %w", err)
+	}
+	h.sess.Client().PauseFetchTopics(proc.Inputs...)
+	h.adm = kadm.NewClient(h.sess.Client())
+	if err := h.await(ctx); err != nil {
+		h.release()
+		return nil, err
+	}
+	return h, nil
+}
+
+// nobody says who is in a group: ErrInUse.
+func nobody(ctx context.Context, adm *kadm.Client, group string) error {
+	got, err := adm.DescribeGroups(ctx, group)
+	if err == nil {
+		err = got.Error()
+	}
+	if errors.Is(err, kerr.GroupIDNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look at group %s: %w", group, err)
+	}
+	var who []string
+	for _, m := range got[group].Members {
+		id := m.MemberID
+		if m.InstanceID != nil {
+			id = *m.InstanceID
+		}
+		who = append(who, id)
+	}
+	if len(who) > 0 {
+		return fmt.Errorf("%w: group %s has members %v: stop every process of it. One that was killed counts for as long as the session timeout", ErrInUse, group, who)
+	}
+	return nil
+}
+
+func (h *holder) change(have []int32) {
+	h.mu.Lock()
+	h.have = have
+	h.mu.Unlock()
+	select {
+	case h.news <- struct{}{}:
+	default:
+	}
+}
+
+// joinLimit is how long a holder waits for the group.
+const joinLimit = 30 * time.Second
+
+// await waits until every partition is the holder's.
+func (h *holder) await(ctx context.Context) error {
+	limit := time.NewTimer(joinLimit)
+	defer limit.Stop()
+	for {
+		h.mu.Lock()
+		have := len(h.have)
+		h.mu.Unlock()
+		if have == int(h.n) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-limit.C:
+			return fmt.Errorf("%w: group %s gave %d of %d partitions within %s: did a process of it start? Stop it and try again", ErrInUse, h.proc.App, have, h.n, joinLimit)
+		case <-h.news:
+		}
+	}
+}
+
+// release leaves the group.
+func (h *holder) release() { h.sess.Client().Close() }
+
+// fill hands records of a changelog to send, by key and value as they are in the log; a nil value is a deletion.
+type fill func(send func(key, value []byte) error) error
+
+// write puts changes and a marker into the changelog of partition p and the marker's positions into the group, in one
+// transaction. If it fails nothing or all of it is done; whoever does it again finds out.
+func (h *holder) write(ctx context.Context, p int32, m *changelogpb.Marker, changes fill) error {
+	value, err := proto.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("encode marker: %w", err)
+	}
+	fence := func(req *kmsg.TxnOffsetCommitRequest) error {
+		req.Topics = nil
+		for _, in := range m.Inputs {
+			addOffset(req, in.Topic, p, in.Next, identity(m))
+		}
+		return nil
+	}
+	return h.transact(kgo.PreTxnCommitFnContext(ctx, fence), func(send func(int32, []byte, []byte) error) error {
+		if err := changes(func(k, v []byte) error { return send(p, k, v) }); err != nil {
+			return err
+		}
+		return send(p, systemKey(markerKey), value)
+	})
+}
+
+// barriers writes one to each partition, and gives what it wrote: whoever reads it has read all that was committed before.
+func (h *holder) barriers(ctx context.Context) (token string, err error) {
+	token = fmt.Sprintf("%s-offline/%d", h.proc.App, time.Now().UnixNano())
+	value, err := proto.Marshal(&changelogpb.Barrier{Token: token})
+	if err != nil {
+		return "", fmt.Errorf("encode barrier: %w", err)
+	}
+	none := func(req *kmsg.TxnOffsetCommitRequest) error { req.Topics = nil; return nil }
+	return token, h.transact(kgo.PreTxnCommitFnContext(ctx, none), func(send func(int32, []byte, []byte) error) error {
+		for p := range h.n {
+			if err := send(p, systemKey(barrierKey), value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// transact runs one transaction on the changelog.
+func (h *holder) transact(ctx context.Context, body func(send func(p int32, key, value []byte) error) error) error {
+	if err := h.sess.Begin(); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	began, count := time.Now(), 0
+	promise := kgo.AbortingFirstErrPromise(h.sess.Client())
+	err := body(func(p int32, key, value []byte) error {
+		count++
+		h.sess.Client().Produce(ctx, &kgo.Record{Topic: h.proc.Changelog, Partition: p, Key: slices.Clone(key), Value: clone(value)}, promise.Promise())
+		return ctx.Err()
+	})
+	err = errors.Join(err, promise.Err())
+	if err == nil {
+		err = h.cfg.step("produced")
+	}
+	want := kgo.TryCommit
+	if err != nil {
+		want = kgo.TryAbort
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	committed, ended := h.sess.End(end, want)
+	switch {
+	case err != nil:
+		return fmt.Errorf("write to %s: %w: nothing of it was committed", h.proc.Changelog, errors.Join(err, ended))
+	case ended != nil:
+		return fmt.Errorf("write to %s: the end of the transaction is not known: %w: do it again, what was committed is not done twice", h.proc.Changelog, ended)
+	case !committed:
+		return fmt.Errorf("write to %s: the brokers aborted the transaction of %d records after %s: did a process of %s start? Nothing of it was committed; if it took longer than processor.transaction_timeout and a minute, raise that", h.proc.Changelog, count, time.Since(began).Round(time.Millisecond), h.proc.App)
+	}
+	return h.cfg.step("committed")
+}
+
+// marker is one of a transaction that no owner folded, after the marker last, which is nil for a new changelog.
+func (h *holder) marker(last *changelogpb.Marker, next map[string]int64) *changelogpb.Marker {
+	m := &changelogpb.Marker{
+		Sequence: last.GetSequence() + 1, OwnerEpoch: last.GetOwnerEpoch() + 1, WrittenAtMs: time.Now().UnixMilli(), Rewritten: true,
+		WatermarkMs: last.GetWatermarkMs(),
+	}
+	for _, topic := range h.proc.Inputs {
+		m.Inputs = append(m.Inputs, &changelogpb.Position{Topic: topic, TopicId: h.ids[topic], Next: next[topic]})
+	}
+	return m
+}

@@ -1,0 +1,254 @@
+package processors
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/processors/changelogpb"
+)
+
+// Promotion says what of a shadow becomes live.
+type Promotion struct {
+	// Commit does it. Without it Promote only says what it would do.
+	Commit bool
+	// Select chooses among the differences of a partition. Defaults to all of them.
+	Select func(partition int32) Selector
+	// Report is called with the progress of the shadow on its way to where the live processor stopped.
+	Report func(Progress)
+}
+
+// Selector chooses what of one partition is promoted.
+type Selector interface {
+	// Take says whether the difference of one key is promoted. live and shadow are nil where there is none; none of the slices
+	// is to be kept.
+	Take(table byte, key, live, shadow []byte) (bool, error)
+	// Rest is called after the last Take, and puts what must change with what was taken, such as sums over it. live reads the
+	// live state.
+	Rest(live Get, ch *Changes) error
+}
+
+// Get reads a key of a table; nil if there is none.
+type Get = stream.Get
+
+// Correction is what a promotion changes in one table of one partition.
+type Correction struct {
+	Partition int32
+	Table     byte
+	Put       int64 // keys that are new or have another value
+	Deleted   int64
+}
+
+// Promote makes the shadow's state the live one. The live processor must be stopped, in all processes: ErrInUse. The shadow
+// first folds up to where the live one stopped. Then the difference of each partition is written to the live changelog in one
+// transaction, as if an owner had committed it: readers of that topic see ordinary updates, and the live processes tail it
+// when they start again. The inputs' offsets stay as they are, so nothing is counted twice. Outputs that were emitted before
+// are not emitted again.
+//
+// What is equal by Processor.Essence stays as it is. A second Promote changes nothing. One that was cut short has done some
+// partitions in full and the others not at all; another does the rest.
+func (s *Shadow) Promote(ctx context.Context, how Promotion) (out []Correction, err error) {
+	if err := s.ready(); err != nil {
+		return nil, err
+	}
+	h, err := hold(ctx, &s.cfg, &s.live)
+	if err != nil {
+		return nil, err
+	}
+	defer h.release()
+	dir := path.Join(s.dir(), "live")
+	live, err := h.copyLog(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, live.close(), s.cfg.FS.RemoveAll(dir)) }()
+	metas, err := live.metas(ctx)
+	if err != nil {
+		return nil, err
+	}
+	until := Positions{}
+	for p, meta := range metas {
+		for topic, next := range positions(meta.Marker.Inputs) {
+			until.set(topic, p, next)
+		}
+	}
+	if err := s.Run(ctx, until, how.Report); err != nil {
+		return nil, err
+	}
+	shadow, err := openPicture(&s.cfg, s.proc.App, path.Join(s.dir(), "db"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, shadow.close()) }()
+	for p := range h.n {
+		if metas[p] == nil {
+			continue
+		}
+		part := &promotion{how: how, h: h, p: p, live: live, shadow: shadow, last: metas[p].Marker, counts: map[byte]*Correction{}}
+		if err := part.run(ctx); err != nil {
+			return out, fmt.Errorf("promote partition %d: %w", p, err)
+		}
+		for table := range byte(stream.LocalTables) {
+			if c := part.counts[table]; c != nil {
+				out = append(out, *c)
+			}
+		}
+	}
+	return out, nil
+}
+
+// promotion is that of one partition.
+type promotion struct {
+	how          Promotion
+	h            *holder
+	p            int32
+	live, shadow *picture
+	last         *changelogpb.Marker // of the live changelog
+	counts       map[byte]*Correction
+	selector     Selector
+	commit       Commit
+}
+
+func (a *promotion) run(ctx context.Context) error {
+	meta, err := a.shadow.meta(a.shadow.db, a.p)
+	if err != nil {
+		return err
+	}
+	next := positions(a.last.Inputs)
+	if meta.Marker != nil && !maps.Equal(positions(meta.Marker.Inputs), next) {
+		return fmt.Errorf("%w: it is at %v, the live processor at %v", ErrShadow, positions(meta.Marker.Inputs), next)
+	}
+	m := a.h.marker(a.last, next)
+	m.WatermarkMs = max(m.WatermarkMs, meta.GetMarker().GetWatermarkMs())
+	m.NextTimerMs = meta.GetMarker().GetNextTimerMs()
+	a.commit = Commit{NowMs: m.WrittenAtMs, OwnerEpoch: m.OwnerEpoch, Sequence: m.Sequence, Next: next}
+	// Once to see whether there is anything to write: a marker alone would be a change, too.
+	if err := a.differences(func(_, _ []byte) error { return ctx.Err() }); err != nil || len(a.counts) == 0 || !a.how.Commit {
+		return err
+	}
+	clear(a.counts)
+	return a.h.write(ctx, a.p, m, a.differences)
+}
+
+// differences hands over what is to be written.
+func (a *promotion) differences(send func(key, value []byte) error) (err error) {
+	if a.selector = nil; a.how.Select != nil {
+		a.selector = a.how.Select(a.p)
+	}
+	was, err := logged(a.live.db, a.p)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, was.Close()) }()
+	is, err := logged(a.shadow.db, a.p)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, is.Close()) }()
+	was.First()
+	is.First()
+	for was.Valid() || is.Valid() {
+		order := 0
+		switch {
+		case !is.Valid():
+			order = -1
+		case !was.Valid():
+			order = 1
+		default:
+			order = bytes.Compare(was.Key(), is.Key())
+		}
+		if err := a.one(was, is, order, send); err != nil {
+			return err
+		}
+		if order <= 0 {
+			was.Next()
+		}
+		if order >= 0 {
+			is.Next()
+		}
+	}
+	if err := errors.Join(was.Error(), is.Error()); err != nil || a.selector == nil {
+		return err
+	}
+	return a.rest(send)
+}
+
+// one looks at one key: order says whether only the live state has it (-1), only the shadow (1), or both.
+func (a *promotion) one(was, is *pebble.Iterator, order int, send func(key, value []byte) error) error {
+	var key, before, after, x, y []byte
+	of := essence(a.h.proc.Essence)
+	if order <= 0 {
+		key, before = was.Key()[2:], notNil(was.Value())
+		x = of.of(key[0], key[1:], before)
+	}
+	if order >= 0 {
+		key, after = is.Key()[2:], notNil(is.Value())
+		y = of.of(key[0], key[1:], after)
+	}
+	table, state := key[0], key[1:]
+	if x == nil && y == nil || order == 0 && bytes.Equal(x, y) {
+		return nil
+	}
+	if a.selector != nil {
+		if take, err := a.selector.Take(table, state, before, after); err != nil || !take {
+			return err
+		}
+	}
+	if after != nil && a.h.proc.Restamp != nil && table != stream.TimerTable {
+		var err error
+		if after, err = a.h.proc.Restamp(table, state, after, a.commit); err != nil {
+			return fmt.Errorf("table %d, key %x: %w", table, state, err)
+		}
+	}
+	return a.send(table, key, after, send)
+}
+
+func (a *promotion) send(table byte, key, value []byte, send func(key, value []byte) error) error {
+	c := a.counts[table]
+	if c == nil {
+		c = &Correction{Partition: a.p, Table: table}
+		a.counts[table] = c
+	}
+	if value == nil {
+		c.Deleted++
+	} else {
+		c.Put++
+	}
+	return send(key, value)
+}
+
+// rest asks the selector for what else must change. Where nothing was taken there is nothing.
+func (a *promotion) rest(send func(key, value []byte) error) error {
+	if len(a.counts) == 0 {
+		return nil
+	}
+	var ch Changes
+	live := func(table byte, key []byte) ([]byte, error) { return get(a.live.db, storeKey(a.p, table, key)) }
+	if err := a.selector.Rest(live, &ch); err != nil {
+		return err
+	}
+	for i := range ch.List {
+		c := &ch.List[i]
+		if c.Op != stream.OpPut && c.Op != stream.OpDelete || c.Table >= stream.LocalTables {
+			return fmt.Errorf("a selector may put and delete logged keys, nothing else: table %d, operation %d", c.Table, c.Op)
+		}
+		if err := a.send(c.Table, c.LogKey(), c.Value, send); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// notNil is b; an empty value is one.
+func notNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}

@@ -1,0 +1,236 @@
+package processors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/weirhq/weir/processors/changelogpb"
+)
+
+// Start is where a replay begins. The zero value is the beginning of the inputs, with an empty state.
+type Start struct {
+	// Savepoint of the live processor: its state and its offsets. The others begin with an empty state.
+	Savepoint string
+	// Offset of the first input, in each partition; the other inputs are read from their beginning.
+	Offset int64
+	// Time of the first records, by their timestamps.
+	Time time.Time
+	// Trimmed goes on although retention has taken the beginning of an input.
+	Trimmed bool
+}
+
+// String says it in a word: also what a later Prepare must agree with.
+func (s Start) String() string {
+	switch {
+	case s.Savepoint != "":
+		return "savepoint " + s.Savepoint
+	case !s.Time.IsZero():
+		return "time " + s.Time.UTC().Format(time.RFC3339Nano)
+	case s.Offset > 0:
+		return fmt.Sprint("offset ", s.Offset)
+	}
+	return "beginning"
+}
+
+// Prepare makes the shadow's topics, and its state where it begins with one. Done once, it only checks that from is the same.
+// One that was cut short begins anew.
+func (s *Shadow) Prepare(ctx context.Context, from Start) error {
+	there, err := s.load()
+	switch {
+	case err != nil:
+		return err
+	case there && s.state.Ready && s.state.From == from.String():
+		return nil
+	case there && s.state.Ready:
+		return fmt.Errorf("%w %s began from %s and cannot begin from %s: choose another name, or drop it", ErrShadow, s.proc.App, s.state.From, from)
+	case there:
+		if err := s.Drop(ctx); err != nil {
+			return err
+		}
+	}
+	cl, err := s.cfg.Kafka.Client()
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	defer cl.Close()
+	if err := s.unknown(ctx, kadm.NewClient(cl)); err != nil {
+		return err
+	}
+	s.state = shadowState{Format: shadowFormat, App: s.proc.App, Live: s.live.App, From: from.String(), Created: time.Now().UTC()}
+	if err := s.begin(ctx, kadm.NewClient(cl), from); err != nil {
+		return err
+	}
+	s.state.Ready = true
+	return s.save()
+}
+
+// begin makes what the shadow needs. From the first thing on the shadow's file says whose it is.
+func (s *Shadow) begin(ctx context.Context, adm *kadm.Client, from Start) (err error) {
+	pic, err := s.source(from)
+	if err != nil {
+		return err
+	}
+	if pic != nil {
+		defer func() { err = errors.Join(err, pic.close()) }()
+	}
+	metas, err := pic.metas(ctx)
+	if err != nil {
+		return err
+	}
+	if s.state.Start, err = s.live.resolve(ctx, adm, from, metas); err != nil {
+		return err
+	}
+	if err := s.save(); err != nil {
+		return err
+	}
+	if err := errors.Join(s.createTopics(ctx, adm), s.cfg.step("topics")); err != nil || pic == nil {
+		return err
+	}
+	return s.seed(ctx, pic, metas)
+}
+
+// source is the state to begin with, nil for an empty one.
+func (s *Shadow) source(from Start) (*picture, error) {
+	if from.Savepoint == "" {
+		return nil, nil //nolint:nilnil // no state is a state
+	}
+	all := &Savepoints{cfg: s.cfg, proc: s.live}
+	if _, err := all.Get(from.Savepoint); err != nil {
+		return nil, err
+	}
+	return openPicture(&s.cfg, s.live.App, path.Join(all.path(from.Savepoint), "db"))
+}
+
+// unknown refuses names under which something runs, or ran, that is no shadow of ours.
+func (s *Shadow) unknown(ctx context.Context, adm *kadm.Client) error {
+	if err := nobody(ctx, adm, s.proc.App); err != nil {
+		return err
+	}
+	if _, err := s.cfg.FS.Stat(path.Join(s.dir(), "db")); err == nil {
+		return fmt.Errorf("%w: %s holds the state of an application: choose another name", ErrShadow, s.dir())
+	}
+	list, err := adm.ListTopics(ctx, s.proc.written()...)
+	if err != nil {
+		return fmt.Errorf("read topics: %w", err)
+	}
+	for _, t := range list.Sorted() {
+		if t.Err == nil {
+			return fmt.Errorf("%w: topic %s is there, and %s knows of no replay called %s: choose another name, or delete the topic if nobody needs it", ErrShadow, t.Topic, s.cfg.Dir, s.proc.App)
+		}
+	}
+	return nil
+}
+
+// resolve gives the offsets at which a replay begins: of all partitions, or of those in metas.
+func (p *Processor) resolve(ctx context.Context, adm *kadm.Client, from Start, metas map[int32]*changelogpb.TaskMeta) (Positions, error) {
+	starts, err := adm.ListStartOffsets(ctx, p.Inputs...)
+	if err == nil {
+		err = starts.Error()
+	}
+	ends, err2 := adm.ListEndOffsets(ctx, p.Inputs...)
+	if err = errors.Join(err, err2); err == nil {
+		err = ends.Error()
+	}
+	times := starts
+	if err == nil && !from.Time.IsZero() && metas == nil {
+		if times, err = adm.ListOffsetsAfterMilli(ctx, from.Time.UnixMilli(), p.Inputs...); err == nil {
+			err = times.Error()
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read where the inputs begin and end: %w", err)
+	}
+	out := Positions{}
+	for _, topic := range p.Inputs {
+		for n, o := range times[topic] {
+			at, begin, end := o.Offset, starts[topic][n].Offset, ends[topic][n].Offset
+			whole := from.Time.IsZero() // it must have everything since the beginning, or since the savepoint
+			if topic == p.Inputs[0] && from.Offset > 0 && metas == nil {
+				at, whole = max(begin, min(from.Offset, end)), false
+			}
+			was := int64(0)
+			if metas != nil {
+				meta := metas[n]
+				if meta == nil {
+					continue
+				}
+				known := false
+				if was, known = positions(meta.GetMarker().GetInputs())[topic]; known {
+					at = was
+				}
+			}
+			if was > end {
+				return nil, fmt.Errorf("%w: it is at offset %d of %s[%d], which ends at %d: is it of another cluster?", ErrSavepoint, was, topic, n, end)
+			}
+			if whole && begin > was {
+				if !from.Trimmed {
+					return nil, fmt.Errorf("%w: %s[%d] begins at offset %d, and the replay at %d: %d records are gone, so that it cannot give what the live processor has. Begin from a savepoint, or say that it does not matter", ErrTrimmed, topic, n, begin, was, begin-was)
+				}
+				at = max(at, begin)
+			}
+			out.set(topic, n, at)
+		}
+	}
+	return out, nil
+}
+
+// metas are what a picture knows of its partitions; nil for none.
+func (p *picture) metas(ctx context.Context) (map[int32]*changelogpb.TaskMeta, error) {
+	if p == nil {
+		return nil, nil
+	}
+	out := map[int32]*changelogpb.TaskMeta{}
+	err := p.each(ctx, func(n int32) error {
+		m, err := p.meta(p.db, n)
+		if err == nil && m.Marker != nil {
+			out[n] = m
+		}
+		return err
+	})
+	return out, err
+}
+
+// seed writes the state of a savepoint to the shadow's changelog, as if an owner had committed it: partition by partition.
+func (s *Shadow) seed(ctx context.Context, pic *picture, metas map[int32]*changelogpb.TaskMeta) error {
+	h, err := hold(ctx, &s.cfg, &s.proc)
+	if err != nil {
+		return err
+	}
+	defer h.release()
+	for p := range h.n {
+		meta := metas[p]
+		if meta == nil {
+			continue
+		}
+		next := map[string]int64{}
+		for topic, at := range s.state.Start {
+			next[topic] = at[p]
+		}
+		if err := h.write(ctx, p, h.marker(meta.Marker, next), pic.state(p)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// state hands over what the picture has of a partition.
+func (p *picture) state(n int32) fill {
+	return func(send func(key, value []byte) error) (err error) {
+		it, err := logged(p.db, n)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, it.Close()) }()
+		for it.First(); it.Valid(); it.Next() {
+			if err := send(it.Key()[2:], it.Value()); err != nil {
+				return err
+			}
+		}
+		return it.Error()
+	}
+}
