@@ -181,16 +181,17 @@ func (h *holder) write(ctx context.Context, p int32, m *changelogpb.Marker, chan
 	})
 }
 
-// barriers writes one to each partition, and gives what it wrote: whoever reads it has read all that was committed before.
-func (h *holder) barriers(ctx context.Context) (token string, err error) {
-	token = fmt.Sprintf("%s-offline/%d", h.proc.App, time.Now().UnixNano())
-	value, err := proto.Marshal(&changelogpb.Barrier{Token: token})
-	if err != nil {
-		return "", fmt.Errorf("encode barrier: %w", err)
-	}
+// barriers writes one to each partition, and gives their tokens: whoever reads one has read all that was committed before.
+func (h *holder) barriers(ctx context.Context) (tokens map[int32]string, err error) {
+	tokens = map[int32]string{}
 	none := func(req *kmsg.TxnOffsetCommitRequest) error { req.Topics = nil; return nil }
-	return token, h.transact(kgo.PreTxnCommitFnContext(ctx, none), func(send func(int32, []byte, []byte) error) error {
+	return tokens, h.transact(kgo.PreTxnCommitFnContext(ctx, none), func(send func(int32, []byte, []byte) error) error {
 		for p := range h.n {
+			tokens[p] = fmt.Sprintf("%s-offline-0/%d/%d", h.proc.App, p, time.Now().UnixNano()) // of the form that owners use
+			value, err := proto.Marshal(&changelogpb.Barrier{Token: tokens[p]})
+			if err != nil {
+				return fmt.Errorf("encode barrier: %w", err)
+			}
 			if err := send(p, systemKey(barrierKey), value); err != nil {
 				return err
 			}

@@ -15,14 +15,14 @@ import (
 // copyLog reads the changelog of every partition into a new database at dir, up to a barrier of the holder's: everything
 // that was ever committed. The group being held, nothing more comes.
 func (h *holder) copyLog(ctx context.Context, dir string) (pic *picture, err error) {
-	token, err := h.barriers(ctx)
+	tokens, err := h.barriers(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if pic, err = newPicture(h.cfg, h.proc.App, dir); err != nil {
 		return nil, err
 	}
-	c := &logCopy{h: h, pic: pic, token: token, batch: pic.db.NewBatch(), metas: map[int32]*changelogpb.TaskMeta{}}
+	c := &logCopy{h: h, pic: pic, tokens: tokens, batch: pic.db.NewBatch(), metas: map[int32]*changelogpb.TaskMeta{}}
 	err = errors.Join(c.read(ctx), c.batch.Close())
 	if err != nil {
 		return nil, errors.Join(err, pic.close())
@@ -32,11 +32,11 @@ func (h *holder) copyLog(ctx context.Context, dir string) (pic *picture, err err
 
 // logCopy is a copy in the making. It is of no use before it is complete, so it needs no whole transactions on its way.
 type logCopy struct {
-	h     *holder
-	pic   *picture
-	token string
-	batch *pebble.Batch
-	metas map[int32]*changelogpb.TaskMeta // of partitions that are not read to their end
+	h      *holder
+	pic    *picture
+	tokens map[int32]string
+	batch  *pebble.Batch
+	metas  map[int32]*changelogpb.TaskMeta // of partitions that are not read to their end
 }
 
 func (c *logCopy) read(ctx context.Context) error {
@@ -99,7 +99,7 @@ func (c *logCopy) take(rec *kgo.Record) error {
 		return err
 	case barrierKey:
 		b, err := decode(rec.Value, &changelogpb.Barrier{}, "barrier "+where)
-		if err != nil || b.Token != c.token {
+		if err != nil || b.Token != c.tokens[rec.Partition] {
 			return err
 		}
 		delete(c.metas, rec.Partition)
