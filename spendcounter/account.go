@@ -1,0 +1,139 @@
+package spendcounter
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/spendcounter/spendpb"
+)
+
+// Account takes over the spend of one account from a counter that counted it anew, and nothing else: its campaign days as they
+// are there, and in the task record, which sums up all accounts, the difference. So whatever an account was charged before is
+// replaced and not added to.
+//
+// The task record has its sums by origin, the campaign days by serving datacentre. The difference goes to the origin of the
+// same name, or to the counter's own. How many adjustments there were is not known by account and stays as it is.
+type Account struct {
+	account, dc string
+	changed     bool
+	duplicates  uint64            // differences wrap around: they are added the same way
+	refunded    int64             // ever
+	origins     map[string]change // by serving datacentre
+}
+
+type change struct {
+	count  uint64
+	micros int64
+}
+
+// NewAccount is for one task of the counter of datacentre dc. Defaults to "local".
+func NewAccount(dc, account string) *Account {
+	if dc == "" {
+		dc = "local"
+	}
+	return &Account{account: account, dc: dc, origins: map[string]change{}}
+}
+
+// Take says whether a key is one of the account's campaign days, and notes what the difference is.
+func (a *Account) Take(table byte, key, was, is []byte) (bool, error) {
+	if table != TableSpend {
+		return false, nil
+	}
+	_, account, _, _, err := ParseKey(key)
+	if err != nil || string(account) != a.account {
+		return false, err
+	}
+	a.changed = true
+	return true, errors.Join(a.note(key, was, -1), a.note(key, is, 1))
+}
+
+func (a *Account) note(key, value []byte, sign int64) error {
+	m := &eventspb.Spend{}
+	if err := proto.Unmarshal(value, m); err != nil {
+		return fmt.Errorf("spend %q: %w", key, err)
+	}
+	a.duplicates += uint64(sign) * m.Duplicates
+	for _, by := range m.ByDc {
+		c := a.origins[by.ServingDc]
+		c.micros += sign * by.ChargedMicros
+		a.refunded += sign * by.RefundedMicros
+		for _, t := range by.Events {
+			c.count += uint64(sign) * t.Count
+		}
+		a.origins[by.ServingDc] = c
+	}
+	return nil
+}
+
+// Rest puts the task record with the differences of what was taken.
+func (a *Account) Rest(live stream.Get, ch *stream.Changes) error {
+	if !a.changed {
+		return nil
+	}
+	value, err := live(TableTask, []byte(taskKey))
+	if err != nil {
+		return err
+	}
+	s := &spendpb.TaskState{}
+	if err := proto.Unmarshal(value, s); err != nil {
+		return fmt.Errorf("task record: %w", err)
+	}
+	s.Duplicates += a.duplicates
+	s.RefundedMicros += a.refunded
+	for dc, c := range a.origins {
+		o := origins(s.Origins).of(dc)
+		if o == nil {
+			o = origins(s.Origins).of(a.dc)
+		}
+		if o == nil {
+			return fmt.Errorf("task record: no origin %s or %s to book %d micros of account %s to", dc, a.dc, c.micros, a.account)
+		}
+		o.Count, o.Micros = o.Count+c.count, o.Micros+c.micros
+		if !slices.Contains(s.ServingDcs, dc) {
+			s.ServingDcs = append(s.ServingDcs, dc)
+		}
+	}
+	slices.Sort(s.ServingDcs)
+	if err := origins(s.Origins).settle(); err != nil || s.RefundedMicros < 0 || len(s.ServingDcs) > MaxServingDCs {
+		return errors.Join(err, fmt.Errorf("task record: %d micros refunded and %d serving datacentres after the correction of account %s: the live state does not add up; promote the whole partition", s.RefundedMicros, len(s.ServingDcs), a.account))
+	}
+	if value, err = (proto.MarshalOptions{Deterministic: true}).Marshal(s); err != nil {
+		return err
+	}
+	ch.Put(TableTask, []byte(taskKey), value)
+	return nil
+}
+
+type origins []*spendpb.Origin
+
+func (list origins) of(dc string) *spendpb.Origin {
+	for _, o := range list {
+		if o.Dc == dc {
+			return o
+		}
+	}
+	return nil
+}
+
+// settle moves what one origin has too little of to those that have it: what another datacentre served came from one of them.
+func (list origins) settle() error {
+	for _, o := range list {
+		for _, other := range list {
+			if o.Micros >= 0 {
+				break
+			}
+			if n := min(-o.Micros, other.Micros); n > 0 {
+				o.Micros, other.Micros = o.Micros+n, other.Micros-n
+			}
+		}
+		if o.Micros < 0 {
+			return fmt.Errorf("task record: origin %s would have charged %d micros", o.Dc, o.Micros)
+		}
+	}
+	return nil
+}

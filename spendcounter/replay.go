@@ -1,0 +1,54 @@
+package spendcounter
+
+import (
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/weirhq/weir/internal/stream"
+)
+
+// Numbers of fields that a commit, not the inputs, decides.
+const (
+	spendEpoch, spendSequence, spendOffset = 7, 8, 9
+	taskIDs, taskRing                      = 8, 9
+)
+
+// Essence is what of a value of TableSpend or TableTask the inputs alone decide. Spend leaves out which commit wrote it. The
+// task record leaves out where the generations of ids and rings began in each topic: with more than one topic that depends on
+// which was read first. A malformed value is its own essence.
+func Essence(table byte, _, value []byte) []byte {
+	switch table {
+	case TableSpend:
+		return without(value, spendEpoch, spendOffset)
+	case TableTask:
+		return without(value, taskIDs, taskRing)
+	}
+	return value
+}
+
+// Restamp makes a Spend that another counter wrote one of commit cm; events names the topic of the events.
+func Restamp(events string, table byte, value []byte, cm stream.Commit) ([]byte, error) {
+	if table != TableSpend {
+		return value, nil
+	}
+	head, tail := without(value, spendEpoch, protowire.MaxValidNumber), without(value, 1, spendOffset)
+	head = appendVarint(head, spendEpoch, cm.OwnerEpoch)
+	head = appendVarint(head, spendSequence, cm.Sequence)
+	head = appendVarint(head, spendOffset, uint64(cm.Next[events]))
+	return append(head, tail...), nil
+}
+
+// without copies a message without its fields from to last.
+func without(message []byte, from, last protowire.Number) []byte {
+	out := make([]byte, 0, len(message))
+	for rest := message; len(rest) > 0; {
+		n, _, size := protowire.ConsumeField(rest)
+		if size < 0 {
+			return message
+		}
+		if n < from || n > last {
+			out = append(out, rest[:size]...)
+		}
+		rest = rest[size:]
+	}
+	return out
+}

@@ -1,0 +1,166 @@
+package spendcounter
+
+import (
+	"bytes"
+	"maps"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/stream"
+)
+
+// essences is what the logged tables of a store hold, as a replay is compared by.
+func essences(s *store) map[string]string {
+	out := map[string]string{}
+	for _, table := range []byte{TableSpend, TableTask} {
+		for k, v := range s.tables[table] {
+			out[string(table)+k] = string(Essence(table, []byte(k), v))
+		}
+	}
+	return out
+}
+
+// TestEssenceIsOfTheInputs: two counters that fold the same records in other batches, transactions and orders of topics have
+// the same essence, although their records differ.
+func TestEssenceIsOfTheInputs(t *testing.T) {
+	differed := false
+	rapid.Check(t, func(t *rapid.T) {
+		logs := drawLogs(t, shape{disjoint: true, steady: true})
+		cfg := testConfig()
+		cfg.DuplicateWindow = 1000 * time.Hour // no generation ends: which ids are forgotten depends on the order of topics
+		one, other := newRun(t, cfg, logs), newRun(t, cfg, logs)
+		one.all()
+		other.store.sequence = 100
+		other.restarts = true
+		other.all()
+		if a, b := essences(one.store), essences(other.store); !maps.Equal(a, b) {
+			t.Fatalf("essences differ:\n%q\n%q", a, b)
+		}
+		for k, v := range one.store.tables[TableSpend] {
+			differed = differed || !bytes.Equal(v, other.store.tables[TableSpend][k])
+		}
+	})
+	if !differed {
+		t.Error("the records themselves never differed")
+	}
+}
+
+// TestRestampIsWhatTheCounterWrites: a record with another commit's stamp is byte for byte what the counter would write.
+func TestRestampIsWhatTheCounterWrites(t *testing.T) {
+	seen := 0
+	rapid.Check(t, func(t *rapid.T) {
+		r := newRun(t, testConfig(), drawLogs(t, shape{}))
+		r.all()
+		cm := stream.Commit{OwnerEpoch: rapid.Uint64().Draw(t, "epoch"), Sequence: rapid.Uint64().Draw(t, "sequence"), Next: map[string]int64{events.EventsTopic: rapid.Int64Min(0).Draw(t, "offset")}}
+		for k, v := range r.store.tables[TableSpend] {
+			got, err := Restamp(events.EventsTopic, TableSpend, v, cm)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := &eventspb.Spend{}
+			if err := proto.Unmarshal(v, want); err != nil {
+				t.Fatal(err)
+			}
+			want.OwnerEpoch, want.Sequence, want.AsOfOffset = cm.OwnerEpoch, cm.Sequence, cm.Next[events.EventsTopic]
+			if again := must(proto.Marshal(want)); !bytes.Equal(got, again) {
+				t.Fatalf("%q: %x, want %x", k, got, again)
+			}
+			if !bytes.Equal(Essence(TableSpend, []byte(k), got), Essence(TableSpend, []byte(k), v)) {
+				t.Fatalf("%q: the stamp changes the essence", k)
+			}
+			seen++
+		}
+	})
+	if seen == 0 {
+		t.Error("no record was ever written")
+	}
+}
+
+// TestAccountIsReplaced: the spend of one account, counted anew by another counter, takes the place of what it was. The other
+// accounts are as they were, the task's sums are those of its campaign days, and the counter goes on from there.
+func TestAccountIsReplaced(t *testing.T) {
+	replaced := 0
+	rapid.Check(t, func(t *rapid.T) {
+		logs := drawLogs(t, shape{disjoint: true, steady: true})
+		wrongly := testConfig()
+		wrongly.DuplicateWindow = time.Millisecond // ids are forgotten at once: what was sent twice is counted twice
+		wrong, right := newRun(t, wrongly, logs), newRun(t, testConfig(), logs)
+		wrong.all()
+		right.all()
+		was, is := wrong.store.spends(t), right.store.spends(t)
+		account := ""
+		for k := range was {
+			if !proto.Equal(was[k], is[k]) {
+				account = was[k].Account
+			}
+		}
+		if account == "" {
+			return
+		}
+		replaced++
+		a := NewAccount(ownDC, account)
+		var ch stream.Changes
+		for key, after := range right.store.tables[TableSpend] {
+			take, err := a.Take(TableSpend, []byte(key), wrong.store.tables[TableSpend][key], after)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if take != (is[key].Account == account) {
+				t.Fatalf("%q is of account %s: taken %t", key, is[key].Account, take)
+			}
+			if take {
+				ch.Put(TableSpend, []byte(key), after)
+			}
+		}
+		if take, err := a.Take(TableTask, []byte(taskKey), nil, nil); take || err != nil {
+			t.Fatalf("the task record: taken %t, %v", take, err)
+		}
+		if err := a.Rest(wrong.store.task().Get, &ch); err != nil {
+			t.Fatal(err)
+		}
+		wrong.store.apply(&ch)
+		var micros, refunded, duplicates int64
+		for key, s := range wrong.store.spends(t) {
+			want := was[key]
+			if s.Account == account {
+				want = is[key]
+			}
+			if !proto.Equal(s, want) {
+				t.Fatalf("%q: %v, want %v", key, s, want)
+			}
+			duplicates += int64(s.Duplicates)
+			for _, by := range s.ByDc {
+				micros, refunded = micros+by.ChargedMicros, refunded+by.RefundedMicros
+			}
+		}
+		state, sum := wrong.store.taskState(t), int64(0)
+		for _, o := range state.Origins {
+			if o.Micros < 0 {
+				t.Fatalf("origin %s has %d micros", o.Dc, o.Micros)
+			}
+			sum += o.Micros
+		}
+		if sum != micros || state.RefundedMicros != refunded || int64(state.Duplicates) != duplicates {
+			t.Fatalf("task: %d micros, %d refunded, %d duplicates; its campaign days: %d, %d, %d", sum, state.RefundedMicros, state.Duplicates, micros, refunded, duplicates)
+		}
+		wrong.store.localNext = nil // as after every change from outside
+		c := mustNew(t, wrongly, wrong.store)
+		for key := range wrong.store.tables[TableSpend] { // every record passes the check against its task's sums
+			campaign, acct, day, currency, err := ParseKey([]byte(key))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.entry(hashKey(campaign, acct, day, currency), campaign, acct, day, currency); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	if replaced == 0 {
+		t.Error("the counters never differed")
+	}
+}
