@@ -149,6 +149,14 @@ func (c *Client) GetCluster(ctx context.Context) (*weirpb.GetClusterResponse, er
 	return call(ctx, c, askLimit, c.cluster.GetCluster, &weirpb.GetClusterRequest{})
 }
 
+// CreateSavepoint has the process take a savepoint of its state. It reads the whole state: it may take a minute.
+func (c *Client) CreateSavepoint(ctx context.Context, name string) (*weirpb.CreateSavepointResponse, error) {
+	if c.bad != nil {
+		return nil, c.bad
+	}
+	return call(ctx, c, waitLimit, c.cluster.CreateSavepoint, &weirpb.CreateSavepointRequest{Name: name})
+}
+
 // ListPartitions asks for the tasks of all processes.
 func (c *Client) ListPartitions(ctx context.Context) (*weirpb.ListPartitionsResponse, error) {
 	if c.bad != nil {

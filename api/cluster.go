@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"connectrpc.com/connect"
+	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weirhq/weir/api/weirpb"
@@ -17,6 +18,9 @@ import (
 type clusterService struct {
 	source ClusterSource
 	router *Router // nil: nobody else is asked
+	// savepoints is nil where none are taken.
+	savepoints SavepointSource
+	log        zerolog.Logger
 }
 
 // GetCluster gives the broker addresses and the names that a producer needs.

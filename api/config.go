@@ -48,6 +48,8 @@ type Config struct {
 	// State is what StateService answers from, and how ClusterService reaches other processes. Defaults to none: there is
 	// no StateService, and the others are not asked.
 	State *Router
+	// Savepoints takes them for ClusterService. Defaults to none: it is answered with Unimplemented.
+	Savepoints SavepointSource
 	// Ready tells /readyz whether the process can serve, and if not why. It may take up to 2 s.
 	// Defaults to ready from Run until shutdown.
 	Ready func(ctx context.Context) (ok bool, reasons []string)

@@ -6,7 +6,7 @@
 //	                           │                                  ├─ /livez /readyz ── Config.Ready
 //	                           ├─ /            index page         ├─ /metrics ──────── Config.Registry
 //	                           ├─ SpendService ───▶ SpendSource   └─ /debug/pprof/
-//	                           ├─ ClusterService ─▶ ClusterSource
+//	                           ├─ ClusterService ─▶ ClusterSource, SavepointSource
 //	                           └─ StateService ─┐       │
 //	Client (the CLI) ────────▶ data listener    ▼       ▼
 //	                                          Router ─▶ StateSource: what this process has
@@ -34,7 +34,7 @@
 //  11. A page token is a place between keys: what is in the table during all of a scan comes exactly once, whatever is
 //     written meanwhile. A page is as of one moment for each partition, a scan of many pages is not.
 //
-// It does not read Kafka or Pebble, remembers nothing but who has which partition, changes nothing (there is no mutating call yet), knows no users or
+// It does not read Kafka or Pebble, remembers nothing but who has which partition, changes nothing (the one mutating call takes a savepoint), knows no users or
 // roles beyond one token, has no rate limit per caller (the number of requests at a time is limited instead), and
 // allows no call from another origin's web page.
 package api

@@ -41,6 +41,8 @@ func sourceError(err error, what string) error {
 	switch {
 	case errors.As(err, &parts):
 		return errorf(connect.CodeUnavailable, "%s is not readable now: %w: try again in a moment, or look at the partitions (weir lag)", what, err)
+	case errors.Is(err, ErrRefused):
+		return errorf(connect.CodeFailedPrecondition, "%s: %w", what, err)
 	case errors.Is(err, context.Canceled):
 		return errorf(connect.CodeCanceled, "%s: the caller gave up or the server stops: ask again: %w", what, err)
 	case errors.Is(err, context.DeadlineExceeded):

@@ -69,6 +69,7 @@ func procedureLabel(path string) string {
 	switch path {
 	case weirpbconnect.SpendServiceGetSpendProcedure, weirpbconnect.SpendServiceListHealthProcedure,
 		weirpbconnect.ClusterServiceGetClusterProcedure, weirpbconnect.ClusterServiceListPartitionsProcedure,
+		weirpbconnect.ClusterServiceCreateSavepointProcedure,
 		weirpbconnect.StateServiceGetStateProcedure, weirpbconnect.StateServiceScanStateProcedure, weirpbconnect.StateServiceHashStateProcedure:
 		return path
 	case "/":

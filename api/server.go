@@ -65,7 +65,7 @@ func New(cfg Config) (*Server, error) {
 		log:      cfg.Logger,
 		metrics:  m,
 		spend:    &spendService{spend: cfg.Spend, cluster: cfg.Cluster, waitLimit: cfg.WaitLimit},
-		cluster:  &clusterService{source: cfg.Cluster, router: cfg.State},
+		cluster:  &clusterService{source: cfg.Cluster, router: cfg.State, savepoints: cfg.Savepoints, log: cfg.Logger},
 		dataGate: newGate(cfg.MaxRequests),
 		opsGate:  newGate(maxOpsRequests),
 		ready:    make(chan struct{}),

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -44,6 +45,16 @@ type ClusterSource interface {
 	// Partitions gives one entry per task of this process, stopped ones and standbys included.
 	Partitions(ctx context.Context) ([]*weirpb.Partition, error)
 }
+
+// SavepointSource takes savepoints. Its methods are called concurrently.
+type SavepointSource interface {
+	// Savepoint takes one of what this process has committed. ErrRefused for a name that is taken or not legal.
+	Savepoint(ctx context.Context, name string) (*weirpb.CreateSavepointResponse, error)
+}
+
+// ErrRefused says that what was asked for cannot be done as things are; what wraps it says why, and what to do. The API
+// answers it with FailedPrecondition.
+var ErrRefused = errors.New("refused")
 
 // PartitionGap is one partition that a source cannot read.
 type PartitionGap struct {

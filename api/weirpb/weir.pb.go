@@ -939,6 +939,110 @@ func (x *GetClusterResponse) GetVersion() string {
 	return ""
 }
 
+type CreateSavepointRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // letters, digits, '.', '_' and '-'
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateSavepointRequest) Reset() {
+	*x = CreateSavepointRequest{}
+	mi := &file_weir_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateSavepointRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateSavepointRequest) ProtoMessage() {}
+
+func (x *CreateSavepointRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateSavepointRequest.ProtoReflect.Descriptor instead.
+func (*CreateSavepointRequest) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *CreateSavepointRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type CreateSavepointResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	App           string                 `protobuf:"bytes,1,opt,name=app,proto3" json:"app,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Partitions    int32                  `protobuf:"varint,3,opt,name=partitions,proto3" json:"partitions,omitempty"` // that it holds
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateSavepointResponse) Reset() {
+	*x = CreateSavepointResponse{}
+	mi := &file_weir_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateSavepointResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateSavepointResponse) ProtoMessage() {}
+
+func (x *CreateSavepointResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateSavepointResponse.ProtoReflect.Descriptor instead.
+func (*CreateSavepointResponse) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *CreateSavepointResponse) GetApp() string {
+	if x != nil {
+		return x.App
+	}
+	return ""
+}
+
+func (x *CreateSavepointResponse) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CreateSavepointResponse) GetPartitions() int32 {
+	if x != nil {
+		return x.Partitions
+	}
+	return 0
+}
+
 type ListPartitionsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -947,7 +1051,7 @@ type ListPartitionsRequest struct {
 
 func (x *ListPartitionsRequest) Reset() {
 	*x = ListPartitionsRequest{}
-	mi := &file_weir_proto_msgTypes[12]
+	mi := &file_weir_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -959,7 +1063,7 @@ func (x *ListPartitionsRequest) String() string {
 func (*ListPartitionsRequest) ProtoMessage() {}
 
 func (x *ListPartitionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[12]
+	mi := &file_weir_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -972,7 +1076,7 @@ func (x *ListPartitionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPartitionsRequest.ProtoReflect.Descriptor instead.
 func (*ListPartitionsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{12}
+	return file_weir_proto_rawDescGZIP(), []int{14}
 }
 
 type ListPartitionsResponse struct {
@@ -984,7 +1088,7 @@ type ListPartitionsResponse struct {
 
 func (x *ListPartitionsResponse) Reset() {
 	*x = ListPartitionsResponse{}
-	mi := &file_weir_proto_msgTypes[13]
+	mi := &file_weir_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -996,7 +1100,7 @@ func (x *ListPartitionsResponse) String() string {
 func (*ListPartitionsResponse) ProtoMessage() {}
 
 func (x *ListPartitionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[13]
+	mi := &file_weir_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1009,7 +1113,7 @@ func (x *ListPartitionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPartitionsResponse.ProtoReflect.Descriptor instead.
 func (*ListPartitionsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{13}
+	return file_weir_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListPartitionsResponse) GetPartitions() []*Partition {
@@ -1039,7 +1143,7 @@ type Partition struct {
 
 func (x *Partition) Reset() {
 	*x = Partition{}
-	mi := &file_weir_proto_msgTypes[14]
+	mi := &file_weir_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1051,7 +1155,7 @@ func (x *Partition) String() string {
 func (*Partition) ProtoMessage() {}
 
 func (x *Partition) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[14]
+	mi := &file_weir_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1064,7 +1168,7 @@ func (x *Partition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Partition.ProtoReflect.Descriptor instead.
 func (*Partition) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{14}
+	return file_weir_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Partition) GetApp() string {
@@ -1150,7 +1254,7 @@ type GetStateRequest struct {
 
 func (x *GetStateRequest) Reset() {
 	*x = GetStateRequest{}
-	mi := &file_weir_proto_msgTypes[15]
+	mi := &file_weir_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1162,7 +1266,7 @@ func (x *GetStateRequest) String() string {
 func (*GetStateRequest) ProtoMessage() {}
 
 func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[15]
+	mi := &file_weir_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1175,7 +1279,7 @@ func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateRequest.ProtoReflect.Descriptor instead.
 func (*GetStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{15}
+	return file_weir_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GetStateRequest) GetApp() string {
@@ -1223,7 +1327,7 @@ type GetStateResponse struct {
 
 func (x *GetStateResponse) Reset() {
 	*x = GetStateResponse{}
-	mi := &file_weir_proto_msgTypes[16]
+	mi := &file_weir_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1235,7 +1339,7 @@ func (x *GetStateResponse) String() string {
 func (*GetStateResponse) ProtoMessage() {}
 
 func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[16]
+	mi := &file_weir_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1248,7 +1352,7 @@ func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateResponse.ProtoReflect.Descriptor instead.
 func (*GetStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{16}
+	return file_weir_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetStateResponse) GetEntry() *StateEntry {
@@ -1278,7 +1382,7 @@ type StateEntry struct {
 
 func (x *StateEntry) Reset() {
 	*x = StateEntry{}
-	mi := &file_weir_proto_msgTypes[17]
+	mi := &file_weir_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1290,7 +1394,7 @@ func (x *StateEntry) String() string {
 func (*StateEntry) ProtoMessage() {}
 
 func (x *StateEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[17]
+	mi := &file_weir_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1303,7 +1407,7 @@ func (x *StateEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateEntry.ProtoReflect.Descriptor instead.
 func (*StateEntry) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{17}
+	return file_weir_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StateEntry) GetPartition() int32 {
@@ -1358,7 +1462,7 @@ type ScanStateRequest struct {
 
 func (x *ScanStateRequest) Reset() {
 	*x = ScanStateRequest{}
-	mi := &file_weir_proto_msgTypes[18]
+	mi := &file_weir_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1370,7 +1474,7 @@ func (x *ScanStateRequest) String() string {
 func (*ScanStateRequest) ProtoMessage() {}
 
 func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[18]
+	mi := &file_weir_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1383,7 +1487,7 @@ func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateRequest.ProtoReflect.Descriptor instead.
 func (*ScanStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{18}
+	return file_weir_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ScanStateRequest) GetApp() string {
@@ -1460,7 +1564,7 @@ type ScanStateResponse struct {
 
 func (x *ScanStateResponse) Reset() {
 	*x = ScanStateResponse{}
-	mi := &file_weir_proto_msgTypes[19]
+	mi := &file_weir_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1472,7 +1576,7 @@ func (x *ScanStateResponse) String() string {
 func (*ScanStateResponse) ProtoMessage() {}
 
 func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[19]
+	mi := &file_weir_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1485,7 +1589,7 @@ func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateResponse.ProtoReflect.Descriptor instead.
 func (*ScanStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{19}
+	return file_weir_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ScanStateResponse) GetEntries() []*StateEntry {
@@ -1520,7 +1624,7 @@ type HashStateRequest struct {
 
 func (x *HashStateRequest) Reset() {
 	*x = HashStateRequest{}
-	mi := &file_weir_proto_msgTypes[20]
+	mi := &file_weir_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1532,7 +1636,7 @@ func (x *HashStateRequest) String() string {
 func (*HashStateRequest) ProtoMessage() {}
 
 func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[20]
+	mi := &file_weir_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1545,7 +1649,7 @@ func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateRequest.ProtoReflect.Descriptor instead.
 func (*HashStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{20}
+	return file_weir_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *HashStateRequest) GetApp() string {
@@ -1578,7 +1682,7 @@ type HashStateResponse struct {
 
 func (x *HashStateResponse) Reset() {
 	*x = HashStateResponse{}
-	mi := &file_weir_proto_msgTypes[21]
+	mi := &file_weir_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1590,7 +1694,7 @@ func (x *HashStateResponse) String() string {
 func (*HashStateResponse) ProtoMessage() {}
 
 func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[21]
+	mi := &file_weir_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1603,7 +1707,7 @@ func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateResponse.ProtoReflect.Descriptor instead.
 func (*HashStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{21}
+	return file_weir_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *HashStateResponse) GetPartitions() []*PartitionHash {
@@ -1623,7 +1727,7 @@ type PartitionHash struct {
 
 func (x *PartitionHash) Reset() {
 	*x = PartitionHash{}
-	mi := &file_weir_proto_msgTypes[22]
+	mi := &file_weir_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1635,7 +1739,7 @@ func (x *PartitionHash) String() string {
 func (*PartitionHash) ProtoMessage() {}
 
 func (x *PartitionHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[22]
+	mi := &file_weir_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1648,7 +1752,7 @@ func (x *PartitionHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionHash.ProtoReflect.Descriptor instead.
 func (*PartitionHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{22}
+	return file_weir_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PartitionHash) GetAsOf() *AsOf {
@@ -1678,7 +1782,7 @@ type TableHash struct {
 
 func (x *TableHash) Reset() {
 	*x = TableHash{}
-	mi := &file_weir_proto_msgTypes[23]
+	mi := &file_weir_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1690,7 +1794,7 @@ func (x *TableHash) String() string {
 func (*TableHash) ProtoMessage() {}
 
 func (x *TableHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[23]
+	mi := &file_weir_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1703,7 +1807,7 @@ func (x *TableHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableHash.ProtoReflect.Descriptor instead.
 func (*TableHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{23}
+	return file_weir_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TableHash) GetTable() uint32 {
@@ -1834,7 +1938,15 @@ const file_weir_proto_rawDesc = "" +
 	"\n" +
 	"partitions\x18\x04 \x01(\x05R\n" +
 	"partitions\x12\x18\n" +
-	"\aversion\x18\x05 \x01(\tR\aversion\"\x17\n" +
+	"\aversion\x18\x05 \x01(\tR\aversion\",\n" +
+	"\x16CreateSavepointRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"_\n" +
+	"\x17CreateSavepointResponse\x12\x10\n" +
+	"\x03app\x18\x01 \x01(\tR\x03app\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\x03 \x01(\x05R\n" +
+	"partitions\"\x17\n" +
 	"\x15ListPartitionsRequest\"L\n" +
 	"\x16ListPartitionsResponse\x122\n" +
 	"\n" +
@@ -1915,10 +2027,11 @@ const file_weir_proto_rawDesc = "" +
 	"\fSpendService\x12D\n" +
 	"\bGetSpend\x12\x18.weir.v1.GetSpendRequest\x1a\x19.weir.v1.GetSpendResponse\"\x03\x90\x02\x01\x12J\n" +
 	"\n" +
-	"ListHealth\x12\x1a.weir.v1.ListHealthRequest\x1a\x1b.weir.v1.ListHealthResponse\"\x03\x90\x02\x012\xb4\x01\n" +
+	"ListHealth\x12\x1a.weir.v1.ListHealthRequest\x1a\x1b.weir.v1.ListHealthResponse\"\x03\x90\x02\x012\x8a\x02\n" +
 	"\x0eClusterService\x12J\n" +
 	"\n" +
-	"GetCluster\x12\x1a.weir.v1.GetClusterRequest\x1a\x1b.weir.v1.GetClusterResponse\"\x03\x90\x02\x01\x12V\n" +
+	"GetCluster\x12\x1a.weir.v1.GetClusterRequest\x1a\x1b.weir.v1.GetClusterResponse\"\x03\x90\x02\x01\x12T\n" +
+	"\x0fCreateSavepoint\x12\x1f.weir.v1.CreateSavepointRequest\x1a .weir.v1.CreateSavepointResponse\x12V\n" +
 	"\x0eListPartitions\x12\x1e.weir.v1.ListPartitionsRequest\x1a\x1f.weir.v1.ListPartitionsResponse\"\x03\x90\x02\x012\xe6\x01\n" +
 	"\fStateService\x12D\n" +
 	"\bGetState\x12\x18.weir.v1.GetStateRequest\x1a\x19.weir.v1.GetStateResponse\"\x03\x90\x02\x01\x12G\n" +
@@ -1937,70 +2050,74 @@ func file_weir_proto_rawDescGZIP() []byte {
 	return file_weir_proto_rawDescData
 }
 
-var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_weir_proto_goTypes = []any{
-	(*GetSpendRequest)(nil),        // 0: weir.v1.GetSpendRequest
-	(*GetSpendResponse)(nil),       // 1: weir.v1.GetSpendResponse
-	(*DaySpend)(nil),               // 2: weir.v1.DaySpend
-	(*DcSpend)(nil),                // 3: weir.v1.DcSpend
-	(*AsOf)(nil),                   // 4: weir.v1.AsOf
-	(*ServedBy)(nil),               // 5: weir.v1.ServedBy
-	(*ListHealthRequest)(nil),      // 6: weir.v1.ListHealthRequest
-	(*ListHealthResponse)(nil),     // 7: weir.v1.ListHealthResponse
-	(*Gap)(nil),                    // 8: weir.v1.Gap
-	(*ShardHealth)(nil),            // 9: weir.v1.ShardHealth
-	(*GetClusterRequest)(nil),      // 10: weir.v1.GetClusterRequest
-	(*GetClusterResponse)(nil),     // 11: weir.v1.GetClusterResponse
-	(*ListPartitionsRequest)(nil),  // 12: weir.v1.ListPartitionsRequest
-	(*ListPartitionsResponse)(nil), // 13: weir.v1.ListPartitionsResponse
-	(*Partition)(nil),              // 14: weir.v1.Partition
-	(*GetStateRequest)(nil),        // 15: weir.v1.GetStateRequest
-	(*GetStateResponse)(nil),       // 16: weir.v1.GetStateResponse
-	(*StateEntry)(nil),             // 17: weir.v1.StateEntry
-	(*ScanStateRequest)(nil),       // 18: weir.v1.ScanStateRequest
-	(*ScanStateResponse)(nil),      // 19: weir.v1.ScanStateResponse
-	(*HashStateRequest)(nil),       // 20: weir.v1.HashStateRequest
-	(*HashStateResponse)(nil),      // 21: weir.v1.HashStateResponse
-	(*PartitionHash)(nil),          // 22: weir.v1.PartitionHash
-	(*TableHash)(nil),              // 23: weir.v1.TableHash
-	nil,                            // 24: weir.v1.GetSpendResponse.EventsByTypeEntry
-	nil,                            // 25: weir.v1.AsOf.NextOffsetsEntry
-	nil,                            // 26: weir.v1.Partition.NextOffsetsEntry
+	(*GetSpendRequest)(nil),         // 0: weir.v1.GetSpendRequest
+	(*GetSpendResponse)(nil),        // 1: weir.v1.GetSpendResponse
+	(*DaySpend)(nil),                // 2: weir.v1.DaySpend
+	(*DcSpend)(nil),                 // 3: weir.v1.DcSpend
+	(*AsOf)(nil),                    // 4: weir.v1.AsOf
+	(*ServedBy)(nil),                // 5: weir.v1.ServedBy
+	(*ListHealthRequest)(nil),       // 6: weir.v1.ListHealthRequest
+	(*ListHealthResponse)(nil),      // 7: weir.v1.ListHealthResponse
+	(*Gap)(nil),                     // 8: weir.v1.Gap
+	(*ShardHealth)(nil),             // 9: weir.v1.ShardHealth
+	(*GetClusterRequest)(nil),       // 10: weir.v1.GetClusterRequest
+	(*GetClusterResponse)(nil),      // 11: weir.v1.GetClusterResponse
+	(*CreateSavepointRequest)(nil),  // 12: weir.v1.CreateSavepointRequest
+	(*CreateSavepointResponse)(nil), // 13: weir.v1.CreateSavepointResponse
+	(*ListPartitionsRequest)(nil),   // 14: weir.v1.ListPartitionsRequest
+	(*ListPartitionsResponse)(nil),  // 15: weir.v1.ListPartitionsResponse
+	(*Partition)(nil),               // 16: weir.v1.Partition
+	(*GetStateRequest)(nil),         // 17: weir.v1.GetStateRequest
+	(*GetStateResponse)(nil),        // 18: weir.v1.GetStateResponse
+	(*StateEntry)(nil),              // 19: weir.v1.StateEntry
+	(*ScanStateRequest)(nil),        // 20: weir.v1.ScanStateRequest
+	(*ScanStateResponse)(nil),       // 21: weir.v1.ScanStateResponse
+	(*HashStateRequest)(nil),        // 22: weir.v1.HashStateRequest
+	(*HashStateResponse)(nil),       // 23: weir.v1.HashStateResponse
+	(*PartitionHash)(nil),           // 24: weir.v1.PartitionHash
+	(*TableHash)(nil),               // 25: weir.v1.TableHash
+	nil,                             // 26: weir.v1.GetSpendResponse.EventsByTypeEntry
+	nil,                             // 27: weir.v1.AsOf.NextOffsetsEntry
+	nil,                             // 28: weir.v1.Partition.NextOffsetsEntry
 }
 var file_weir_proto_depIdxs = []int32{
 	4,  // 0: weir.v1.GetSpendResponse.as_of:type_name -> weir.v1.AsOf
 	2,  // 1: weir.v1.GetSpendResponse.days:type_name -> weir.v1.DaySpend
-	24, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
+	26, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
 	3,  // 3: weir.v1.GetSpendResponse.by_dc:type_name -> weir.v1.DcSpend
-	25, // 4: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
+	27, // 4: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
 	5,  // 5: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
 	9,  // 6: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
 	8,  // 7: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
-	14, // 8: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
-	26, // 9: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
-	17, // 10: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
+	16, // 8: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
+	28, // 9: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
+	19, // 10: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
 	4,  // 11: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
-	17, // 12: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
+	19, // 12: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
 	4,  // 13: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
-	22, // 14: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
+	24, // 14: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
 	4,  // 15: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
-	23, // 16: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
+	25, // 16: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
 	0,  // 17: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
 	6,  // 18: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
 	10, // 19: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
-	12, // 20: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
-	15, // 21: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
-	18, // 22: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
-	20, // 23: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
-	1,  // 24: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
-	7,  // 25: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
-	11, // 26: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
-	13, // 27: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
-	16, // 28: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
-	19, // 29: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
-	21, // 30: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
-	24, // [24:31] is the sub-list for method output_type
-	17, // [17:24] is the sub-list for method input_type
+	12, // 20: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
+	14, // 21: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
+	17, // 22: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
+	20, // 23: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
+	22, // 24: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
+	1,  // 25: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
+	7,  // 26: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
+	11, // 27: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
+	13, // 28: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
+	15, // 29: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
+	18, // 30: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
+	21, // 31: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
+	23, // 32: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
+	25, // [25:33] is the sub-list for method output_type
+	17, // [17:25] is the sub-list for method input_type
 	17, // [17:17] is the sub-list for extension type_name
 	17, // [17:17] is the sub-list for extension extendee
 	0,  // [0:17] is the sub-list for field type_name
@@ -2011,17 +2128,17 @@ func file_weir_proto_init() {
 	if File_weir_proto != nil {
 		return
 	}
-	file_weir_proto_msgTypes[14].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[15].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[18].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[16].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[17].OneofWrappers = []any{}
 	file_weir_proto_msgTypes[20].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[22].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_proto_rawDesc), len(file_weir_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   27,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

@@ -83,7 +83,16 @@ func (s Spend) Processor() (processors.Processor, error) {
 			}
 			return s.Metrics.observe(c, t.Partition), nil
 		},
+		Essence: spendcounter.Essence,
+		Restamp: func(table byte, _, value []byte, c processors.Commit) ([]byte, error) {
+			return spendcounter.Restamp(s.Events, table, value, c)
+		},
 	}, nil
+}
+
+// OnlyAccount promotes the spend of one account.
+func (s Spend) OnlyAccount(account string) func(partition int32) processors.Selector {
+	return func(int32) processors.Selector { return spendcounter.NewAccount(s.DC, account) }
 }
 
 // Topics are the topics of the spend counter's datacentre.

@@ -2,6 +2,7 @@ package roles
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -62,4 +63,19 @@ func (v *View) Ready(context.Context) (ok bool, reasons []string) {
 	return len(reasons) == 0, reasons
 }
 
-var _ api.ClusterSource = (*View)(nil)
+// Savepoint implements api.SavepointSource.
+func (v *View) Savepoint(ctx context.Context, name string) (*weirpb.CreateSavepointResponse, error) {
+	sp, err := v.Runtime.Savepoint(ctx, name)
+	if errors.Is(err, processors.ErrSavepoint) {
+		return nil, fmt.Errorf("%w: %w", api.ErrRefused, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &weirpb.CreateSavepointResponse{App: sp.App, Name: sp.Name, Partitions: int32(len(sp.Partitions))}, nil
+}
+
+var (
+	_ api.ClusterSource   = (*View)(nil)
+	_ api.SavepointSource = (*View)(nil)
+)

@@ -46,6 +46,9 @@ const (
 	// ClusterServiceGetClusterProcedure is the fully-qualified name of the ClusterService's GetCluster
 	// RPC.
 	ClusterServiceGetClusterProcedure = "/weir.v1.ClusterService/GetCluster"
+	// ClusterServiceCreateSavepointProcedure is the fully-qualified name of the ClusterService's
+	// CreateSavepoint RPC.
+	ClusterServiceCreateSavepointProcedure = "/weir.v1.ClusterService/CreateSavepoint"
 	// ClusterServiceListPartitionsProcedure is the fully-qualified name of the ClusterService's
 	// ListPartitions RPC.
 	ClusterServiceListPartitionsProcedure = "/weir.v1.ClusterService/ListPartitions"
@@ -171,6 +174,9 @@ func (UnimplementedSpendServiceHandler) ListHealth(context.Context, *connect.Req
 type ClusterServiceClient interface {
 	// GetCluster gives the broker addresses and the names that a producer needs.
 	GetCluster(context.Context, *connect.Request[weirpb.GetClusterRequest]) (*connect.Response[weirpb.GetClusterResponse], error)
+	// CreateSavepoint takes a savepoint of the state that this process has committed. It is in the process's data directory,
+	// where `weir savepoint list` finds it. FailedPrecondition for a name that is taken.
+	CreateSavepoint(context.Context, *connect.Request[weirpb.CreateSavepointRequest]) (*connect.Response[weirpb.CreateSavepointResponse], error)
 	// ListPartitions gives the tasks of all processes: owner, state, offsets, lag, and why one stopped; standbys too.
 	ListPartitions(context.Context, *connect.Request[weirpb.ListPartitionsRequest]) (*connect.Response[weirpb.ListPartitionsResponse], error)
 }
@@ -193,6 +199,12 @@ func NewClusterServiceClient(httpClient connect.HTTPClient, baseURL string, opts
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		createSavepoint: connect.NewClient[weirpb.CreateSavepointRequest, weirpb.CreateSavepointResponse](
+			httpClient,
+			baseURL+ClusterServiceCreateSavepointProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("CreateSavepoint")),
+			connect.WithClientOptions(opts...),
+		),
 		listPartitions: connect.NewClient[weirpb.ListPartitionsRequest, weirpb.ListPartitionsResponse](
 			httpClient,
 			baseURL+ClusterServiceListPartitionsProcedure,
@@ -205,13 +217,19 @@ func NewClusterServiceClient(httpClient connect.HTTPClient, baseURL string, opts
 
 // clusterServiceClient implements ClusterServiceClient.
 type clusterServiceClient struct {
-	getCluster     *connect.Client[weirpb.GetClusterRequest, weirpb.GetClusterResponse]
-	listPartitions *connect.Client[weirpb.ListPartitionsRequest, weirpb.ListPartitionsResponse]
+	getCluster      *connect.Client[weirpb.GetClusterRequest, weirpb.GetClusterResponse]
+	createSavepoint *connect.Client[weirpb.CreateSavepointRequest, weirpb.CreateSavepointResponse]
+	listPartitions  *connect.Client[weirpb.ListPartitionsRequest, weirpb.ListPartitionsResponse]
 }
 
 // GetCluster calls weir.v1.ClusterService.GetCluster.
 func (c *clusterServiceClient) GetCluster(ctx context.Context, req *connect.Request[weirpb.GetClusterRequest]) (*connect.Response[weirpb.GetClusterResponse], error) {
 	return c.getCluster.CallUnary(ctx, req)
+}
+
+// CreateSavepoint calls weir.v1.ClusterService.CreateSavepoint.
+func (c *clusterServiceClient) CreateSavepoint(ctx context.Context, req *connect.Request[weirpb.CreateSavepointRequest]) (*connect.Response[weirpb.CreateSavepointResponse], error) {
+	return c.createSavepoint.CallUnary(ctx, req)
 }
 
 // ListPartitions calls weir.v1.ClusterService.ListPartitions.
@@ -223,6 +241,9 @@ func (c *clusterServiceClient) ListPartitions(ctx context.Context, req *connect.
 type ClusterServiceHandler interface {
 	// GetCluster gives the broker addresses and the names that a producer needs.
 	GetCluster(context.Context, *connect.Request[weirpb.GetClusterRequest]) (*connect.Response[weirpb.GetClusterResponse], error)
+	// CreateSavepoint takes a savepoint of the state that this process has committed. It is in the process's data directory,
+	// where `weir savepoint list` finds it. FailedPrecondition for a name that is taken.
+	CreateSavepoint(context.Context, *connect.Request[weirpb.CreateSavepointRequest]) (*connect.Response[weirpb.CreateSavepointResponse], error)
 	// ListPartitions gives the tasks of all processes: owner, state, offsets, lag, and why one stopped; standbys too.
 	ListPartitions(context.Context, *connect.Request[weirpb.ListPartitionsRequest]) (*connect.Response[weirpb.ListPartitionsResponse], error)
 }
@@ -241,6 +262,12 @@ func NewClusterServiceHandler(svc ClusterServiceHandler, opts ...connect.Handler
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	clusterServiceCreateSavepointHandler := connect.NewUnaryHandler(
+		ClusterServiceCreateSavepointProcedure,
+		svc.CreateSavepoint,
+		connect.WithSchema(clusterServiceMethods.ByName("CreateSavepoint")),
+		connect.WithHandlerOptions(opts...),
+	)
 	clusterServiceListPartitionsHandler := connect.NewUnaryHandler(
 		ClusterServiceListPartitionsProcedure,
 		svc.ListPartitions,
@@ -252,6 +279,8 @@ func NewClusterServiceHandler(svc ClusterServiceHandler, opts ...connect.Handler
 		switch r.URL.Path {
 		case ClusterServiceGetClusterProcedure:
 			clusterServiceGetClusterHandler.ServeHTTP(w, r)
+		case ClusterServiceCreateSavepointProcedure:
+			clusterServiceCreateSavepointHandler.ServeHTTP(w, r)
 		case ClusterServiceListPartitionsProcedure:
 			clusterServiceListPartitionsHandler.ServeHTTP(w, r)
 		default:
@@ -265,6 +294,10 @@ type UnimplementedClusterServiceHandler struct{}
 
 func (UnimplementedClusterServiceHandler) GetCluster(context.Context, *connect.Request[weirpb.GetClusterRequest]) (*connect.Response[weirpb.GetClusterResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.ClusterService.GetCluster is not implemented"))
+}
+
+func (UnimplementedClusterServiceHandler) CreateSavepoint(context.Context, *connect.Request[weirpb.CreateSavepointRequest]) (*connect.Response[weirpb.CreateSavepointResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.ClusterService.CreateSavepoint is not implemented"))
 }
 
 func (UnimplementedClusterServiceHandler) ListPartitions(context.Context, *connect.Request[weirpb.ListPartitionsRequest]) (*connect.Response[weirpb.ListPartitionsResponse], error) {

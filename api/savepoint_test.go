@@ -1,0 +1,64 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	"github.com/rs/zerolog"
+
+	"github.com/weirhq/weir/api/weirpb"
+)
+
+// fakeSavepoints takes each name once.
+type fakeSavepoints map[string]bool
+
+func (f fakeSavepoints) Savepoint(_ context.Context, name string) (*weirpb.CreateSavepointResponse, error) {
+	switch {
+	case f[name]:
+		return nil, fmt.Errorf("%w: savepoint %s exists: drop it", ErrRefused, name)
+	case name == "disk":
+		return nil, errors.New("no space")
+	}
+	f[name] = true
+	return &weirpb.CreateSavepointResponse{App: "spendcounter", Name: name, Partitions: 24}, nil
+}
+
+// TestSavepointCall: it is taken once, what refuses it is said, and the log tells who asked.
+func TestSavepointCall(t *testing.T) {
+	var log bytes.Buffer
+	cfg := config()
+	cfg.Savepoints, cfg.Logger = fakeSavepoints{}, zerolog.New(zerolog.SyncWriter(&log)).Level(zerolog.InfoLevel)
+	s := mustNew(t, cfg)
+	stop := run(t, s)
+	cl := NewClient(s.Addr())
+	defer cl.Close()
+	if res, err := cl.CreateSavepoint(t.Context(), "monday"); err != nil || res.GetPartitions() != 24 || res.GetName() != "monday" {
+		t.Errorf("first: %v, %v", res, err)
+	}
+	if _, err := cl.CreateSavepoint(t.Context(), "monday"); connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "drop it") {
+		t.Errorf("of a name that is taken: %v", err)
+	}
+	if _, err := cl.CreateSavepoint(t.Context(), "disk"); connect.CodeOf(err) != connect.CodeInternal {
+		t.Errorf("on a full disk: %v", err)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"monday", "disk"} {
+		if text := log.String(); !strings.Contains(text, `"name":"`+name+`","remote":"127.0.0.1:`) {
+			t.Errorf("the log does not tell who asked for %s:\n%s", name, text)
+		}
+	}
+	none := mustNew(t, config())
+	run(t, none)
+	other := NewClient(none.Addr())
+	defer other.Close()
+	if _, err := other.CreateSavepoint(t.Context(), "x"); connect.CodeOf(err) != connect.CodeUnimplemented {
+		t.Errorf("of a process without state: %v", err)
+	}
+}
