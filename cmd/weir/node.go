@@ -29,22 +29,37 @@ type node struct {
 	patience time.Duration // of a stop
 }
 
-func newNode(c *config.Config, k processors.Kafka, log zerolog.Logger) (*node, error) {
-	reg, budget := obs.NewRegistry(buildVersion().Version), int64(c.Memory)
-	debug.SetGCPercent(gcPercent)
+// countingRole is the role with everything that decides what it counts.
+func countingRole(c *config.Config) roles.Spend {
 	role := spendRole(c)
-	role.DuplicateWindow, role.MaxIDs, role.Memory, role.Metrics = c.Spend.DuplicateWindow, c.Spend.MaxIDs, budget, roles.NewSpendMetrics(reg)
-	proc, err := role.Processor()
-	if err != nil {
-		return nil, fail(exitConfig, "cannot set up the spend counter", err, "correct dc and peers")
-	}
-	rt, err := processors.New(processors.Config{
-		Kafka: k, Dir: c.DataDir, Instance: c.Instance, Log: &log, Metrics: processors.NewMetrics(reg),
+	role.DuplicateWindow, role.MaxIDs, role.Memory = c.Spend.DuplicateWindow, c.Spend.MaxIDs, int64(c.Memory)
+	return role
+}
+
+// processorConfig is how a processor runs here.
+func processorConfig(c *config.Config, k processors.Kafka, log *zerolog.Logger) processors.Config {
+	budget := int64(c.Memory)
+	return processors.Config{
+		Kafka: k, Dir: c.DataDir, Instance: c.Instance, Log: log,
 		Workers: c.Processor.Workers, CommitInterval: c.Processor.CommitInterval, CommitMax: c.Processor.CommitIntervalMax,
 		CommitRecords: c.Processor.CommitRecords, CommitBytes: int(c.Processor.CommitBytes), PollRecords: c.Processor.PollRecords, PoisonLimit: c.Processor.PoisonLimit,
 		Standbys: c.Processor.Standbys, SessionTimeout: c.Processor.SessionTimeout, TransactionTimeout: c.Processor.TransactionTimeout,
 		CacheBytes: budget / 8, FetchBytes: int32(min(64<<20, budget/64)),
-	}, proc)
+	}
+}
+
+func newNode(c *config.Config, k processors.Kafka, log zerolog.Logger) (*node, error) {
+	reg := obs.NewRegistry(buildVersion().Version)
+	debug.SetGCPercent(gcPercent)
+	role := countingRole(c)
+	role.Metrics = roles.NewSpendMetrics(reg)
+	proc, err := role.Processor()
+	if err != nil {
+		return nil, fail(exitConfig, "cannot set up the spend counter", err, "correct dc and peers")
+	}
+	pc := processorConfig(c, k, &log)
+	pc.Metrics = processors.NewMetrics(reg)
+	rt, err := processors.New(pc, proc)
 	if err != nil {
 		return nil, fail(exitConfig, "cannot set up the processor", err, "correct the configuration; `weir config print` shows it")
 	}
@@ -52,7 +67,7 @@ func newNode(c *config.Config, k processors.Kafka, log zerolog.Logger) (*node, e
 	router := api.NewRouter(api.RouterConfig{State: roles.NewState(rt), Peers: roles.Peers{Kafka: k, App: proc.App}})
 	f := &roles.Figures{State: router, Kafka: k, Inputs: proc.Inputs, DC: c.DC}
 	serve := api.Config{
-		Listen: c.API.Listen, OpsListen: c.API.OpsListen, Spend: f, Cluster: v, State: router, Ready: v.Ready, Registry: reg, Logger: log,
+		Listen: c.API.Listen, OpsListen: c.API.OpsListen, Spend: f, Cluster: v, Savepoints: v, State: router, Ready: v.Ready, Registry: reg, Logger: log,
 	}
 	if host, _, err := net.SplitHostPort(c.API.Advertise); err == nil {
 		serve.AllowedHosts = []string{host} // by which the others ask

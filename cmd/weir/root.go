@@ -23,6 +23,8 @@ func commands(a *app) []*cobra.Command {
 		newTopicsCmd(a),
 		newLagCmd(a),
 		newDLQCmd(a),
+		newSavepointCmd(a),
+		newReplayCmd(a),
 		newDoctorCmd(a),
 		newBenchCmd(a),
 		newConfigCmd(a),
