@@ -54,10 +54,7 @@ func (w *worker) commit(life context.Context) error {
 	}
 	began := time.Now()
 	want := kgo.TryCommit
-	ctx = kgo.PreTxnCommitFnContext(ctx, func(req *kmsg.TxnOffsetCommitRequest) error {
-		w.cfg.span.clamp(req)
-		return fence(req, parts)
-	})
+	ctx = kgo.PreTxnCommitFnContext(ctx, func(req *kmsg.TxnOffsetCommitRequest) error { return fence(req, parts) })
 	if err := w.sess.Client().Flush(ctx); err != nil || acked.wait() != nil {
 		want = kgo.TryAbort
 	}

@@ -3,6 +3,7 @@
 package processors
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -10,12 +11,16 @@ import (
 	"maps"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/processors/changelogpb"
 )
 
 // alive is all that others could notice of the live processor in Kafka: the ends of its topics and its group's offsets.
@@ -39,7 +44,7 @@ func (w *world) alive() map[string]int64 {
 
 func (w *world) shadow(fs vfs.FS, proc Processor, name string, step func(string) error) *Shadow {
 	w.t.Helper()
-	s, err := NewShadow(Config{Kafka: w.kafka(), Dir: "/state", FS: fs, Instance: "s", Log: &w.log, CacheBytes: 1 << 20, Workers: 2, PollRecords: 11, step: step}, proc, name)
+	s, err := NewShadow(Config{Kafka: w.kafka(), Dir: "/state", FS: fs, Instance: "s", Log: &w.log, CacheBytes: 1 << 20, Workers: 2, PollRecords: 11, CommitRecords: 20, step: step}, proc, name)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -114,7 +119,7 @@ func (l eventOnly) Fold(b *Batch) error {
 		return err
 	}
 	for _, r := range b.Records {
-		l.timers.Set(Timer{Clock: EventTime, AtMs: r.TimeMs + 300, Key: fmt.Appendf(nil, "%s/%d", b.Topic, r.Offset)})
+		l.timers.Set(Timer{Clock: EventTime, AtMs: r.TimeMs + 300, Key: fmt.Appendf(nil, "%s/%d/%d", b.Topic, b.Partition, r.Offset)})
 	}
 	return nil
 }
@@ -150,6 +155,7 @@ func TestReplayEqualsLive(t *testing.T) {
 					if err := s.Run(ctx, flowing.Positions(), func(p Progress) { last = p }); err != nil {
 						t.Fatal(err)
 					}
+					w.inside(s, flowing.Positions())
 					if last.Offsets != last.Of || last.Of == 0 {
 						t.Errorf("progress ends at %+v", last)
 					}
@@ -204,6 +210,38 @@ func (w *world) dropAll(fs vfs.FS, proc Processor) {
 	if err != nil || len(list) != 1 {
 		w.t.Errorf("directories: %v, %v", list, err)
 	}
+}
+
+// TestReplayEndsEachPartition: partitions of one worker end at very different offsets. Those that are at their end rest, while
+// the others go on: nothing of them is read, no session is lost over them, and the group stays where they are.
+func TestReplayEndsEachPartition(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, w *world) {
+		fs, ctx, proc := vfs.NewCrashableMem(), context.Background(), ledgers("in")
+		w.fill(3, 3000)
+		s := w.shadow(fs, proc, "again", nil)
+		s.cfg.Workers = 1
+		var log bytes.Buffer
+		logger := zerolog.New(zerolog.SyncWriter(&log))
+		s.cfg.Log = &logger
+		if err := s.Prepare(ctx, Start{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, until := range []Positions{{"in": {0: 3, 1: 900, 2: 0}}, {"in": {0: 500, 1: 901, 2: 1}}} {
+			if err := s.Run(ctx, until, nil); err != nil {
+				t.Fatal(err)
+			}
+			for p, end := range until["in"] {
+				if end > 0 {
+					w.inside(s, Positions{"in": {p: end}})
+				}
+			}
+		}
+		for _, event := range []string{"session_rebuilt", "transaction_abandoned", "fetch_failed"} {
+			if n := strings.Count(log.String(), event); n > 0 {
+				t.Errorf("%s: %d times\n%s", event, n, log.String())
+			}
+		}
+	})
 }
 
 // TestReplayRefuses what would touch others or could not be right.
@@ -332,7 +370,7 @@ func (l wrong) Fold(b *Batch) error {
 func (w *world) logTotals() map[string]int64 {
 	sums := map[string]string{}
 	for _, r := range w.readN("log", 3) {
-		if IsSystem(r.Key) {
+		if r.Key[0] != 1 {
 			continue
 		}
 		if key := fmt.Sprint(r.Partition, string(r.Key)); r.Value == nil {
@@ -442,7 +480,18 @@ func TestPromote(t *testing.T) {
 				t.Errorf("a second promotion moved %s from %d to %d", what, before[what], end)
 			}
 		}
-		for _, disk := range []vfs.FS{fs, vfs.NewCrashableMem()} { // with the old store, and rebuilt from the log
+		w.sequences()
+		var mu sync.Mutex
+		lost := map[int32]bool{} // whether the first takeover of a partition had no local tables
+		good.New = func(t Task) (Handler, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if _, ok := lost[t.Partition]; !ok {
+				lost[t.Partition] = t.LocalNext == nil
+			}
+			return newLedger(t)
+		}
+		for i, disk := range []vfs.FS{fs, vfs.NewCrashableMem(), fs} { // with the old store, rebuilt from the log, and again
 			rt, end := w.begin("a", Config{Workers: 2, FS: disk}, good)
 			w.fill(3, 30)
 			for k := range want {
@@ -465,8 +514,53 @@ func TestPromote(t *testing.T) {
 			if err := end(); err != nil {
 				t.Fatal(err)
 			}
+			if none := i < 2; !maps.Equal(lost, map[int32]bool{0: none, 1: none, 2: none}) {
+				t.Errorf("start %d: partitions without local tables %v, want all %t: they do not fit a state from outside", i, lost, none)
+			}
+			clear(lost)
 		}
+		w.sequences()
 	})
+}
+
+// sequences checks that the transactions of each partition follow each other.
+func (w *world) sequences() {
+	w.t.Helper()
+	last := map[int32]*changelogpb.Marker{}
+	for _, r := range w.readN("log", 3) {
+		if !IsSystem(r.Key) || string(r.Key[1:]) != markerKey {
+			continue
+		}
+		m, err := decode(r.Value, &changelogpb.Marker{}, "marker")
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if was := last[r.Partition]; m.Sequence != was.GetSequence()+1 || m.OwnerEpoch < was.GetOwnerEpoch() || m.WatermarkMs < was.GetWatermarkMs() {
+			w.t.Errorf("partition %d: %v follows %v", r.Partition, m, was)
+		}
+		last[r.Partition] = m
+	}
+	if len(last) != 3 {
+		w.t.Errorf("markers in %d partitions", len(last))
+	}
+}
+
+// inside checks that the replay's group is where the replay was to end.
+func (w *world) inside(s *Shadow, until Positions) {
+	w.t.Helper()
+	cl := w.client()
+	defer cl.Close()
+	got, err := kadm.NewClient(cl).FetchOffsets(context.Background(), s.proc.App)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for topic, list := range until {
+		for p, end := range list {
+			if o, ok := got.Lookup(topic, p); !ok || o.At != end {
+				w.t.Errorf("group %s is at %d of %s[%d], want %d", s.proc.App, o.At, topic, p, end)
+			}
+		}
+	}
 }
 
 func (w *world) endOf(topic string, p int32) int64 {

@@ -1,7 +1,5 @@
 package processors
 
-import "github.com/twmb/franz-go/pkg/kmsg"
-
 // span is where a replay begins and ends: offsets.
 type span struct {
 	from  Positions // of a task that never committed; its input's beginning, if there is none
@@ -25,16 +23,6 @@ func (s *span) end(topic string, p int32) int64 {
 		return never
 	}
 	return s.until[topic][p]
-}
-
-// clamp keeps the group's offsets inside: the client may have read further.
-func (s *span) clamp(req *kmsg.TxnOffsetCommitRequest) {
-	for i := range req.Topics {
-		for j := range req.Topics[i].Partitions {
-			o := &req.Topics[i].Partitions[j]
-			o.Offset = min(o.Offset, s.end(req.Topics[i].Topic, o.Partition))
-		}
-	}
 }
 
 // unread are the inputs of a task that are not at their end.

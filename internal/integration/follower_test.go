@@ -122,8 +122,11 @@ func (f *follower) takeRow(r *kgo.Record) error {
 	if err := proto.Unmarshal(r.Value, s); err != nil {
 		return err
 	}
+	if was := f.rows[string(key)]; s.OwnerEpoch < was.GetOwnerEpoch() || s.OwnerEpoch == was.GetOwnerEpoch() && s.Sequence < was.GetSequence() {
+		err = fmt.Errorf("%q: commit %d of epoch %d follows %d of epoch %d: readers would keep the older", key, s.Sequence, s.OwnerEpoch, was.GetSequence(), was.GetOwnerEpoch())
+	}
 	f.rows[string(key)] = s
-	return nil
+	return err
 }
 
 // takeSystem checks a marker against the one before it.
