@@ -28,6 +28,9 @@
 // A Handler with Fire has durable timers, in event time or by the time of day. They are a table of the state, so they are
 // committed, restored and moved with it; a timer fires in one committed transaction, once.
 //
+// A Savepoint is a picture of a store. A Shadow is a second life of a processor under another name, to count again, compare
+// and correct; Rekey moves state to another number of partitions. They write to a live changelog only while nobody runs it.
+//
 // With Config.Standbys other processes keep each partition warm, and the group gives a partition to where it is warm.
 //
 // What it does not do: it runs no user code on Kafka's callbacks; it resets no offset by itself; it joins by handlers, there is

@@ -17,7 +17,7 @@ import (
 	"github.com/weirhq/weir/processors/changelogpb"
 )
 
-// ErrInUse: the group of an application has members. Its state is changed from outside only while nobody runs it.
+// ErrInUse says that the group of an application has members. Its state is changed from outside only while nobody runs it.
 var ErrInUse = errors.New("the application runs")
 
 // holder is the only member of an application's group. While it is there no process can run: those that come cannot join,

@@ -94,7 +94,7 @@ func (s *Shadow) Promote(ctx context.Context, how Promotion) (out []Correction, 
 		if err := part.run(ctx); err != nil {
 			return out, fmt.Errorf("promote partition %d: %w", p, err)
 		}
-		for table := range byte(stream.LocalTables) {
+		for table := range stream.LocalTables {
 			if c := part.counts[table]; c != nil {
 				out = append(out, *c)
 			}

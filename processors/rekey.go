@@ -31,7 +31,7 @@ type Rekeyed struct {
 	From         Positions // where the source stands: what its inputs have from there on belongs to the target's inputs
 }
 
-// ErrNotEmpty: the target of a rekeying has state already.
+// ErrNotEmpty says that the target of a rekeying has state already.
 var ErrNotEmpty = errors.New("the target is not empty")
 
 // Rekey writes the state of application from, which must be stopped everywhere (ErrInUse), into the changelog of application

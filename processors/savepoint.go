@@ -36,7 +36,7 @@ type SavepointPart struct {
 	Tables        map[byte]Sum     `json:"tables"` // of the logged ones, by number
 }
 
-// ErrSavepoint: there is no such savepoint, there is one already, or it cannot be read.
+// ErrSavepoint says that there is no such savepoint, there is one already, or it cannot be read.
 var ErrSavepoint = errors.New("savepoint")
 
 const (
@@ -187,7 +187,7 @@ func (s *Savepoints) Get(name string) (*Savepoint, error) {
 // List gives all savepoints, the oldest first.
 func (s *Savepoints) List() ([]Savepoint, error) {
 	if _, err := s.cfg.FS.Stat(s.dir()); err != nil {
-		return nil, nil // none was ever made
+		return nil, nil //nolint:nilerr // none was ever made
 	}
 	names, err := s.cfg.FS.List(s.dir())
 	if err != nil {

@@ -43,9 +43,9 @@ type shadowState struct {
 const shadowFormat = 1
 
 var (
-	// ErrShadow: the shadow is not there, not complete, or is one of something else.
+	// ErrShadow says that the shadow is not there, not complete, or is one of something else.
 	ErrShadow = errors.New("shadow")
-	// ErrTrimmed: retention took records that the replay would need.
+	// ErrTrimmed says that retention took records that the replay would need.
 	ErrTrimmed = errors.New("the beginning is gone")
 )
 
