@@ -14,20 +14,21 @@ import (
 // replay applies the records of one partition's changelog to the store. What it writes ends with a marker, so the store is
 // always exactly as a transaction left it. It has the partition to itself: see store.own.
 type replay struct {
-	store     *store
-	p         int32
-	log       string // the changelog
-	token     string // of the barrier that ends it; none for a standby
-	meta      *changelogpb.TaskMeta
-	own       *changelogpb.Marker // the store's, until it is met in the log: it must come first
-	at        int64               // next offset to read
-	batch     *pebble.Batch       // changes that are not in the store yet
-	bulk      *bulk               // instead of batch, until an empty store has caught up
-	until     int64               // offset at which it has
-	open      bool                // batch has changes after its last marker
-	rewritten uint64              // the last transaction that put state in from outside
-	count     int
-	way       progress
+	store *store
+	p     int32
+	log   string // the changelog
+	token string // of the barrier that ends it; none for a standby
+	meta  *changelogpb.TaskMeta
+	own   *changelogpb.Marker // the store's, until it is met in the log: it must come first
+	at    int64               // next offset to read
+	batch *pebble.Batch       // changes that are not in the store yet
+	bulk  *bulk               // instead of batch, until an empty store has caught up
+	until int64               // offset at which it has
+	open  bool                // batch has changes after its last marker
+	count int
+	way   progress
+
+	rewritten uint64 // the last transaction that put state in from outside
 }
 
 var (
