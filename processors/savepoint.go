@@ -86,7 +86,7 @@ func (s *Savepoints) Create(ctx context.Context, name string) (_ *Savepoint, err
 	if _, err := s.cfg.FS.Stat(s.db()); err != nil {
 		return nil, fmt.Errorf("%w: there is no state of %s in %s: %w", ErrSavepoint, s.proc.App, s.cfg.Dir, err)
 	}
-	st, err := openStore(&s.cfg, s.proc.App)
+	st, err := openStore(&s.cfg, s.proc.App) //nolint:contextcheck // what it starts ends with close
 	if err != nil {
 		return nil, err
 	}
