@@ -23,7 +23,7 @@ func (r *restorer) compare(f *facts, res *restored) error {
 		res.start[topic] = start
 		switch {
 		case !known && was.at < 0: // a new input
-			at = r.w.cfg.span.begin(topic, r.p, start)
+			at = r.w.cfg.bounds.begin(topic, r.p, start)
 		case !known:
 			return r.stop(fmt.Errorf("group %s has offset %d for %s[%d], but the changelog %s has no marker for it: the changelog was deleted or belongs to another life. Restore it, or delete the group's offsets to fold everything anew", r.w.proc.App, was.at, topic, r.p, r.w.proc.Changelog))
 		case was.at < 0: // the brokers forget the offsets of a group that was away for long

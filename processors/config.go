@@ -69,7 +69,7 @@ type Config struct {
 
 	// refreshBehind is how many input records the local tables of a standby may lack. Defaults to refreshBehind.
 	refreshBehind int64
-	span          *span                 // where to begin and to end; nil: from the first record, without end
+	bounds        *bounds               // where to begin and to end; nil: from the first record, without end
 	step          func(at string) error // as edge, of what works on a processor that does not run
 	// edge is called at every edge of the commit cycle; an error kills the worker there as a crash would.
 	edge func(w *worker, at string) error

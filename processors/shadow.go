@@ -55,6 +55,7 @@ func NewShadow(cfg Config, live Processor, app string) (*Shadow, error) {
 	if err := live.check(); err != nil {
 		return nil, err
 	}
+	cfg.Standbys = 0 // it runs in one process
 	cfg.setDefaults()
 	s := &Shadow{cfg: cfg, live: live, proc: live}
 	s.proc.App, s.proc.Changelog, s.proc.DLQ, s.proc.Outputs = app, app+"."+live.Changelog, app+"."+live.DLQ, nil

@@ -42,7 +42,7 @@ func (s *Shadow) Run(ctx context.Context, until Positions, report func(Progress)
 		return err
 	}
 	cfg := s.cfg
-	cfg.span = &span{from: s.state.Start, until: until}
+	cfg.bounds = &bounds{from: s.state.Start, until: until}
 	rt, err := New(cfg, s.proc)
 	if err != nil {
 		return err

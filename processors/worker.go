@@ -334,7 +334,7 @@ func (w *worker) foldAll(fetches kgo.Fetches) error {
 			return
 		}
 		polled += len(fp.Records)
-		end := w.cfg.span.end(fp.Topic, fp.Partition)
+		end := w.cfg.bounds.end(fp.Topic, fp.Partition)
 		w.scratch = t.take(fp.Topic, fp.Records, end, w.scratch[:0])
 		if t.next[fp.Topic] >= end {
 			w.sess.Client().PauseFetchPartitions(map[string][]int32{fp.Topic: {fp.Partition}})
