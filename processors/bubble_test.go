@@ -130,7 +130,9 @@ type world struct {
 	left    map[string][]*kgo.Record  // topics as the run left them
 	timers  map[int32]map[string]bool // of the stores in h.Stores
 	workers int
-	quiet   bool     // the core under test sets no timers
+	quiet   bool   // the core under test sets no timers
+	disk    vfs.FS // instead of a process's own
+	ballast int64
 	ends    []func() // of runtimes begun
 }
 
@@ -181,7 +183,9 @@ func (w *world) start(name string, fs *vfs.MemFS) *process {
 	k := w.kafka()
 	k.Options = append(k.Options, w.mut.opts...)
 	cfg := Config{Kafka: k, Dir: "/state", FS: fs, Instance: name, Workers: w.workers, Standbys: w.workers % 2, refreshBehind: 10, StayOnStop: true, Log: &w.log, CommitMax: 300 * time.Millisecond, PollRecords: 10, CacheBytes: 1 << 20}
-	cfg.edge = p.edge
+	if cfg.edge = p.edge; w.disk != nil {
+		cfg.FS, cfg.BallastBytes, cfg.WriteBytes = w.disk, w.ballast, 192<<10
+	}
 	rt, err := New(cfg, Processor{App: app, Inputs: inputs(), Changelog: "log", Outputs: []string{"out", "fired"}, New: w.mut.core})
 	if err != nil {
 		w.t.Fatal(err)

@@ -44,7 +44,7 @@ type change struct {
 func (s *store) bulkLimit() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return max(1<<20, WriteBuffers/2/max(1, len(s.owners)))
+	return max(1<<20, int(s.writes)/2/max(1, len(s.owners)))
 }
 
 func newBulk(s *store, p int32) *bulk { return &bulk{store: s, p: p, limit: s.bulkLimit()} }
@@ -106,7 +106,7 @@ func (f bulkSpace) write(s *store, name string) error {
 		}
 		return b.at - a.at
 	})
-	file, err := s.fs.Create(name, vfs.WriteCategoryUnspecified)
+	file, err := s.disk.Create(name, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return fmt.Errorf("write a table: %w", err)
 	}
@@ -130,7 +130,7 @@ func (f bulkSpace) write(s *store, name string) error {
 		err = s.ingest(name)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("write a table: %w", err), s.fs.Remove(name))
+		return errors.Join(fmt.Errorf("write a table: %w", err), s.disk.Remove(name))
 	}
 	return nil
 }

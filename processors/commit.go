@@ -451,7 +451,7 @@ func (w *worker) finish(life context.Context) error {
 
 // leave gives the static membership back, so that others take over at once.
 func (w *worker) leave(ctx context.Context) error {
-	if w.cfg.StayOnStop {
+	if w.cfg.StayOnStop && w.store.disk.err() == nil {
 		return nil
 	}
 	plain, err := w.cfg.Kafka.Client(kgo.RetryTimeout(2 * time.Second))

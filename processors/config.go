@@ -53,8 +53,13 @@ type Config struct {
 	SessionTimeout time.Duration
 	// TransactionTimeout is when the broker aborts a transaction by itself. Defaults to 10 s.
 	TransactionTimeout time.Duration
-	// CacheBytes is the block cache of the store; its write buffers take up to as much again. Defaults to 64 MiB.
+	// CacheBytes is the block cache of the store. Defaults to 64 MiB.
 	CacheBytes int64
+	// WriteBytes is what the write buffers of the store take at most. Defaults to 96 MiB.
+	WriteBytes int64
+	// BallastBytes is the size of a file in Dir that is removed when the disk is full, so that the process can end in good
+	// order; see ErrDiskFull. Below 0 there is none. Defaults to 64 MiB.
+	BallastBytes int64
 	// FetchBytes bounds what one fetch of all partitions of a broker returns. In memory that becomes about ten times as
 	// much, for each worker. Defaults to 8 MiB.
 	FetchBytes int32
@@ -93,6 +98,8 @@ func (c *Config) setDefaults() {
 	def(&c.SessionTimeout, 6*time.Second)
 	def(&c.TransactionTimeout, 10*time.Second)
 	def(&c.CacheBytes, 64<<20)
+	def(&c.WriteBytes, 96<<20)
+	def(&c.BallastBytes, 64<<20)
 	def(&c.FetchBytes, 8<<20)
 	def(&c.refreshBehind, refreshBehind)
 	if c.Log == nil {

@@ -74,7 +74,7 @@ func TestDamageWhileRunning(t *testing.T) {
 			damage()
 			time.Sleep(time.Second)
 		}
-		if err := end(); !isDamage(err) {
+		if err := end(); !isDamage(err) || !errors.Is(err, ErrDisk) {
 			t.Errorf("damaged %d times, it ended with %v", maxDamages, err)
 		}
 	})

@@ -80,7 +80,7 @@ func (r *Runtime) Run(ctx context.Context) (err error) {
 			return err
 		}
 		if n == maxDamages {
-			return fmt.Errorf("%d times: %w: check the disk", n, err)
+			return fmt.Errorf("%w: the store was damaged %d times, the last time: %w", ErrDisk, n, err)
 		}
 	}
 }
@@ -105,6 +105,8 @@ func (r *Runtime) live(ctx context.Context, parts int32) (err error) {
 		select {
 		case <-s.damage.found:
 			return s.damage.err()
+		case <-s.disk.found:
+			return s.disk.err()
 		case <-ctx.Done():
 			return nil
 		}

@@ -21,9 +21,6 @@ import (
 	"github.com/weirhq/weir/processors/changelogpb"
 )
 
-// WriteBuffers is what the store's memtables take at most, in bytes, beside its cache.
-const WriteBuffers = 96 << 20
-
 // store is the Pebble database of one processor in one process. Keys are [partition u16][table u8][key]; table 0 holds
 // the task's meta.
 type store struct {
@@ -31,7 +28,7 @@ type store struct {
 	cache  *pebble.Cache
 	app    string
 	lock   io.Closer
-	fs     vfs.FS
+	disk   *disk
 	dir    string                   // of this application
 	tables sstable.WriterOptions    // for tables that are written outside
 	ingest func(table string) error // takes one; the file goes
@@ -44,6 +41,7 @@ type store struct {
 	reads  sync.WaitGroup          // snapshots that are open
 	unhang sync.Mutex              // one worker at a time looks for hanging transactions
 	damage damage
+	writes int64  // bytes of the write buffers
 	aside  string // where a damaged database was moved to
 	stop   chan struct{}
 	done   chan struct{}
@@ -52,22 +50,22 @@ type store struct {
 func openStore(cfg *Config, app string) (*store, error) {
 	fs, dir := cfg.FS, path.Join(cfg.Dir, app)
 	if err := fs.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make state directory %s: %w", dir, err)
+		return nil, fmt.Errorf("make state directory %s: %w", dir, diskError(err))
 	}
 	lock, err := lockDir(fs, dir, cfg.Instance)
 	if err != nil {
-		return nil, err
+		return nil, diskError(err)
 	}
 	s := &store{
-		app: app, lock: lock, fs: fs, dir: dir, log: *cfg.Log, cache: pebble.NewCache(cfg.CacheBytes),
+		app: app, lock: lock, dir: dir, log: *cfg.Log, cache: pebble.NewCache(cfg.CacheBytes),
 		owners: map[int32]chan struct{}{}, freed: func() {}, slots: make(chan struct{}, 8), stop: make(chan struct{}), done: make(chan struct{}),
-		damage: damage{found: make(chan struct{})},
+		damage: damage{found: make(chan struct{})}, disk: newDisk(cfg, dir), writes: cfg.WriteBytes,
 	}
-	err = s.open(fs, path.Join(dir, "db"))
+	err = s.open(path.Join(dir, "db"))
 	if isDamage(err) {
 		if err = s.setAside(fs, dir, err); err == nil {
 			s.damage = damage{found: make(chan struct{})}
-			err = s.open(fs, path.Join(dir, "db"))
+			err = s.open(path.Join(dir, "db"))
 		}
 	}
 	if err != nil {
@@ -80,15 +78,19 @@ func openStore(cfg *Config, app string) (*store, error) {
 
 // open opens the database. A new one is closed and opened once more: only then is the newest log format in force, and
 // with an older one a flipped byte in the log silently drops synced writes.
-func (s *store) open(fs vfs.FS, dir string) error {
-	_, err := fs.Stat(dir)
+func (s *store) open(dir string) error {
+	_, err := s.disk.Stat(dir)
 	fresh := err != nil
 	opts := func() *pebble.Options {
 		o := &pebble.Options{
-			FS: fs, Cache: s.cache, Logger: pebbleLog{s.log}, FormatMajorVersion: pebble.FormatNewest,
-			MemTableSize: WriteBuffers / 3, MemTableStopWritesThreshold: 3, L0CompactionThreshold: 8, L0StopWritesThreshold: 32,
+			FS: s.disk, Cache: s.cache, Logger: pebbleLog{s.log}, FormatMajorVersion: pebble.FormatNewest,
+			MemTableSize: uint64(s.writes / 3), MemTableStopWritesThreshold: 3, L0CompactionThreshold: 8, L0StopWritesThreshold: 32,
 			WALBytesPerSync: 1 << 20, BytesPerSync: 1 << 20,
-			EventListener: &pebble.EventListener{DataCorruption: s.corrupted},
+			EventListener: &pebble.EventListener{
+				DataCorruption:  s.corrupted,
+				WriteStallBegin: func(pebble.WriteStallBeginInfo) { s.disk.stalled.Store(true) },
+				WriteStallEnd:   func() { s.disk.stalled.Store(false) },
+			},
 		}
 		for i := range o.Levels {
 			o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
@@ -96,7 +98,7 @@ func (s *store) open(fs vfs.FS, dir string) error {
 		return o
 	}
 	if !fresh {
-		if err := checkManifest(fs, dir); err != nil {
+		if err := checkManifest(s.disk, dir); err != nil {
 			return fmt.Errorf("open store %s: %w", dir, err)
 		}
 	}
@@ -105,7 +107,15 @@ func (s *store) open(fs vfs.FS, dir string) error {
 			s.db, err = pebble.Open(dir, opts())
 		}
 	}
-	if err != nil {
+	full := s.disk.err()
+	if full != nil && err == nil {
+		err = s.db.Close()
+	}
+	switch {
+	case full != nil:
+		s.log.Warn().AnErr("close", err).Msg("store_not_opened")
+		return full
+	case err != nil:
 		return fmt.Errorf("open store %s: %w", dir, err)
 	}
 	o := opts()
@@ -117,13 +127,13 @@ func (s *store) open(fs vfs.FS, dir string) error {
 
 // removeTables removes what an earlier process wrote and the database did not take.
 func (s *store) removeTables() error {
-	names, err := s.fs.List(s.dir)
+	names, err := s.disk.List(s.dir)
 	if err != nil {
 		return fmt.Errorf("list %s: %w", s.dir, err)
 	}
 	for _, n := range names {
 		if strings.HasPrefix(n, bulkPrefix) {
-			err = errors.Join(err, s.fs.Remove(path.Join(s.dir, n)))
+			err = errors.Join(err, s.disk.Remove(path.Join(s.dir, n)))
 		}
 	}
 	return err
@@ -179,6 +189,12 @@ func (s *store) flushRegularly() {
 
 // end closes the store after a life that ended with err, and sets it aside if it is damaged: then that is what ended it.
 func (s *store) end(cfg *Config, err error) error {
+	if full := s.disk.err(); full != nil {
+		if err := s.close(); err != nil {
+			s.log.Warn().Err(err).Msg("store_close_failed")
+		}
+		return full
+	}
 	damaged := s.damage.err()
 	if damaged == nil && isDamage(err) {
 		damaged = err
@@ -199,7 +215,11 @@ func (s *store) close() error {
 	close(s.stop)
 	<-s.done
 	s.reads.Wait()
-	err := errors.Join(s.db.Flush(), s.db.Close(), s.lock.Close())
+	var err error
+	if s.disk.state.Load() != diskGone {
+		err = s.db.Flush()
+	}
+	err = errors.Join(err, s.db.Close(), s.lock.Close())
 	s.cache.Unref()
 	return err
 }

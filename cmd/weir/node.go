@@ -155,6 +155,10 @@ func explainRun(err error) error {
 		return fail(exitLocked, "cannot use the state directory", err, "stop the other process, or set another data_dir")
 	case errors.Is(err, processors.ErrNewer), errors.Is(err, processors.ErrForeign):
 		return fail(exitConfig, "cannot use the state directory", err, "see above: nothing was changed")
+	case errors.Is(err, processors.ErrDiskFull):
+		return fail(exitIO, "the disk of the state directory is full", err, "free space there, or give data_dir a larger disk, and start it again: nothing is lost, what the store lacks is read from the changelog")
+	case errors.Is(err, processors.ErrDisk):
+		return fail(exitIO, "the disk of the state directory fails", err, "see the system's log; start it again on a disk that works: the state is rebuilt from the changelog")
 	case errors.Is(err, processors.ErrTopics):
 		return fail(exitUnavailable, "the topics are not as they must be", err, "`weir topics plan` shows the difference, `weir topics apply` makes it good")
 	case errors.Is(err, processors.ErrTransactions):

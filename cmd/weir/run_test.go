@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/processors"
 )
 
 // result is what a command left behind.
@@ -194,6 +195,8 @@ func TestExitCodes(t *testing.T) {
 		"typed":        {fmt.Errorf("deep: %w", fail(exitLocked, "the state directory is in use", errors.New("by pid 7"), "stop it")), 73, "stop it"},
 		"data":         {fail(exitData, "a row is bad", errors.New("line 3"), "correct it"), 65, "line 3"},
 		"kept kind":    {fail(0, "cannot ask", rpc(connect.CodePermissionDenied), ""), 77, "cannot ask"},
+		"full disk":    {explainRun(fmt.Errorf("%w: %w", processors.ErrDiskFull, syscall.ENOSPC)), 74, "free space there"},
+		"bad disk":     {explainRun(fmt.Errorf("%w: damaged 3 times", processors.ErrDisk)), 74, "on a disk that works"},
 		"unavailable":  {rpc(connect.CodeUnavailable), 69, "told so"},
 		"not found":    {rpc(connect.CodeNotFound), 1, "not found"},
 		"bad request":  {rpc(connect.CodeInvalidArgument), 64, "told so"},

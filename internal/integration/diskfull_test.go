@@ -1,0 +1,87 @@
+package integration
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestDiskFull runs on a file system of 48 MiB until the load has filled it, on a larger one until somebody else has, and
+// on one with room. It ends with 74 and says what to do, hands its partitions over, and nothing is lost.
+func TestDiskFull(t *testing.T) {
+	c := shared(t)
+	f := follow(c)
+	a := newInstance(c, "a")
+	dir := filepath.Join(filepath.Dir(a.config), "data")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	mountTmpfs(t, dir, "size=48m")
+	l := startLoad(c, 11, 45_000, 400_000)
+
+	p := a.start()
+	p.full(time.Minute, `"ballast_freed":false`)
+	if owned := len(f.owned(a.name)); owned == 0 {
+		t.Error("the disk was full before anything was folded")
+	}
+
+	mountTmpfs(t, dir, "remount,size=400m")
+	p = a.start()
+	p.ready(time.Minute)
+	filler := filepath.Join(dir, "filler")
+	out, err := exec.CommandContext(t.Context(), "dd", "if=/dev/zero", "of="+filler, "bs=1M").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "No space left") {
+		t.Fatalf("the disk is not full: %s", out)
+	}
+	p.full(time.Minute, `"ballast_freed":true`)
+
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	p = a.start()
+	p.ready(time.Minute)
+	f.judge(c, l.finish(time.Minute), 0)
+	if strings.Contains(tail(a.log, 1<<20), "store_rebuilt") {
+		t.Error("a store was rebuilt: a full disk is no reason to")
+	}
+	for _, said := range []string{"panic:", "store_damaged", "store_fatal"} {
+		if strings.Contains(tail(a.log, 1<<20), said) {
+			t.Errorf("the log has %q", said)
+		}
+	}
+}
+
+// full waits for the end of a process whose disk is full.
+func (p *process) full(limit time.Duration, how string) {
+	p.t.Helper()
+	if code := p.exit(limit); code != 74 {
+		p.t.Fatalf("exit code %d", code)
+	}
+	for _, want := range []string{how, "weir: the disk of the state directory is full", "\n  why: ", "no space left on device", "\n  do:  free space there"} {
+		if !strings.Contains(p.said(), want) {
+			p.t.Errorf("it does not say %q:\n%s", want, tail(p.log, 20))
+		}
+	}
+}
+
+// mountTmpfs mounts memory at dir, or changes its size.
+func mountTmpfs(t *testing.T, dir, options string) {
+	t.Helper()
+	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
+		t.Skip("mounting a file system of its own takes Linux and root")
+	}
+	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", options, "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Skipf("no file system of its own: mount: %v: %s", err, out)
+	}
+	if !strings.Contains(options, "remount") {
+		t.Cleanup(func() {
+			if out, err := exec.Command("umount", "--lazy", dir).CombinedOutput(); err != nil {
+				t.Errorf("%s stays mounted: %v: %s", dir, err, out)
+			}
+		})
+	}
+}

@@ -1,0 +1,256 @@
+//go:build synctests
+
+package processors
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+// smallDisk has room for so many bytes; more make it fail as a disk that is full, or as one that is pulled out. It has to
+// be asked for no write once it failed for good: what follows a refusal would be after the crash.
+type smallDisk struct {
+	vfs.FS
+	why error
+
+	mu      sync.Mutex
+	room    int64 // below 0: as much as one likes
+	used    int64
+	refused int
+}
+
+func (d *smallDisk) take(n int) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.room >= 0 && d.used+int64(n) > d.room {
+		n = int(max(0, d.room-d.used))
+		d.used += int64(n)
+		d.refused++
+		return n, &os.PathError{Op: "write", Path: "small disk", Err: d.why}
+	}
+	d.used += int64(n)
+	return n, nil
+}
+
+func (d *smallDisk) free(name string) {
+	if st, err := d.FS.Stat(name); err == nil {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.used -= st.Size() + inode
+	}
+}
+
+func (d *smallDisk) shrink(n int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.room = max(0, d.room-n)
+}
+
+// inode is what a file takes beside its bytes.
+const inode = 64
+
+func (d *smallDisk) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	d.free(name)
+	if n, err := d.take(inode); err != nil {
+		d.mu.Lock()
+		d.used -= int64(n)
+		d.mu.Unlock()
+		return nil, err
+	}
+	f, err := d.FS.Create(name, c)
+	return &smallFile{f, d}, err
+}
+
+func (d *smallDisk) ReuseForWrite(oldname, newname string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := d.Remove(oldname); err != nil {
+		return nil, err
+	}
+	return d.Create(newname, c)
+}
+
+func (d *smallDisk) Remove(name string) error {
+	d.free(name)
+	return d.FS.Remove(name)
+}
+
+func (d *smallDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.room < 0 {
+		return vfs.DiskUsage{AvailBytes: 1 << 40}, nil
+	}
+	return vfs.DiskUsage{AvailBytes: uint64(max(0, d.room-d.used))}, nil
+}
+
+type smallFile struct {
+	vfs.File
+	d *smallDisk
+}
+
+func (f *smallFile) Write(p []byte) (int, error) {
+	n, full := f.d.take(len(p))
+	m, err := f.File.Write(p[:n])
+	if err == nil {
+		err = full
+	}
+	return m, err
+}
+
+// TestDiskFull fills the disk at a random point of a random load, with and without ballast, while it starts, folds, flushes
+// or compacts. The process says so, leaves, and leaves nothing running (the bubble sees to that); a start with room is exact
+// and needs no rebuild.
+func TestDiskFull(t *testing.T) {
+	all, mu := map[string]int{}, sync.Mutex{}
+	t.Run("seeds", func(t *testing.T) {
+		for seed := range uint64(60) {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				hits := diskFull(t, seed)
+				mu.Lock()
+				defer mu.Unlock()
+				for k, n := range hits {
+					all[k] += n
+				}
+			})
+		}
+	})
+	t.Logf("%v", all)
+	for _, must := range []string{"full at the start", "full at work", "ballast freed", "without ballast", "pulled out", "flushed late", "compaction refused"} {
+		if all[must] == 0 {
+			t.Errorf("never happened: %s", must)
+		}
+	}
+}
+
+func diskFull(t *testing.T, seed uint64) (hits map[string]int) {
+	synctest.Test(t, func(t *testing.T) {
+		var said strings.Builder
+		w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 7)), hits: map[string]int{}, mut: mutation{core: newTimedLedger}}
+		w.log = zerolog.New(zerolog.SyncWriter(&said))
+		c, err := kfake.NewCluster(kfake.NumBrokers(3), kfake.Ports(9093, 9094, 9095), kfake.ListenFn(w.net.Listen),
+			kfake.SeedTopics(parts, "in", "in2", "log", "out", "fired", app+".dlq"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.c = c
+		defer c.Close()
+		w.workers = 1 + w.pick(3)
+		mem := vfs.NewCrashableMem()
+		small := &smallDisk{FS: mem, why: syscall.ENOSPC, room: int64(w.pick(300_000))}
+		if w.pick(4) == 0 {
+			small.why = syscall.EIO
+		}
+		w.disk, w.ballast = small, int64(w.pick(3)*20_000-1)
+		p := w.start("a", mem)
+		produced := make(chan struct{})
+		go w.produce(produced)
+		var late *vfs.MemFS
+		flushed := make(chan struct{})
+		go func() {
+			defer close(flushed)
+			late = w.flushOften(p)
+		}()
+		select {
+		case <-p.done:
+			w.hit("full at the start")
+		case <-produced:
+			w.hit("full at work")
+			for !w.over(p) { // others fill the disk too
+				w.put("in", int32(w.pick(parts)), "1", "2", "3")
+				small.shrink(5_000)
+			}
+		}
+		<-produced
+		<-p.done
+		<-flushed
+		want := ErrDiskFull
+		if small.why == syscall.EIO {
+			want = ErrDisk
+			w.hit("pulled out")
+		}
+		if !errors.Is(p.err, want) {
+			t.Errorf("it ended with %v", p.err)
+		}
+		w.judgeRefusals(said.String(), late)
+		small.room = -1 // somebody made room
+		p = w.start("a", mem)
+		procs := []*process{p}
+		w.settleDown(procs)
+		time.Sleep(4 * time.Second) // the last wall timers
+		p.cancel()
+		if <-p.done; p.err != nil {
+			t.Errorf("the next start ended with %v", p.err)
+		}
+		if strings.Contains(said.String(), "store_damaged") || strings.Contains(said.String(), "store_rebuilt") {
+			t.Errorf("the store was rebuilt:\n%s", said.String())
+		}
+		w.collect(procs)
+		if err := errors.Join(append(w.errs, w.judgeTimers(), judge(&w.h))...); err != nil {
+			t.Errorf("seed %d (%v): %v", seed, w.hits, err)
+		}
+		hits = w.hits
+	})
+	return hits
+}
+
+// over waits a moment for the end.
+func (w *world) over(p *process) bool {
+	select {
+	case <-p.done:
+		return true
+	case <-time.After(100 * time.Millisecond):
+		return false
+	}
+}
+
+// flushOften makes the store write tables and compact them. It returns what the store wrote when the disk was gone.
+func (w *world) flushOften(p *process) (late *vfs.MemFS) {
+	for !w.over(p) {
+		for range w.pick(10) {
+			time.Sleep(100 * time.Millisecond)
+		}
+		p.rt.mu.RLock()
+		if s := p.rt.store; s != nil {
+			late = s.disk.late
+			_, _ = s.db.AsyncFlush()
+		}
+		p.rt.mu.RUnlock()
+	}
+	return late
+}
+
+func (w *world) judgeRefusals(said string, late *vfs.MemFS) {
+	freed, refusals := strings.Count(said, `"ballast_freed":true`), strings.Count(said, "disk_refused")
+	switch {
+	case freed > 0:
+		w.hit("ballast freed")
+	case refusals > 0:
+		w.hit("without ballast")
+	}
+	if refusals > freed {
+		w.hit("gone")
+	}
+	if strings.Contains(said, errDropped.Error()) {
+		w.hit("compaction refused")
+	}
+	if late != nil {
+		if names, err := late.List("/state/" + app + "/db"); err == nil && strings.Contains(fmt.Sprint(names), ".sst") {
+			w.hit("flushed late")
+		}
+	}
+	if freed > 1 || refusals > freed+1 {
+		w.t.Errorf("refused %d times, ballast freed %d times", refusals, freed)
+	}
+}
