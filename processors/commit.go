@@ -39,6 +39,7 @@ func (w *worker) commit(life context.Context) error {
 		return w.abandon(life, err)
 	}
 	w.parts = parts
+	w.cycle.dirtied(parts)
 	if len(parts) == 0 && len(barriers) == 0 {
 		return w.nothing()
 	}
@@ -74,8 +75,8 @@ func (w *worker) commit(life context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: end of transaction: %w", errRebuild, errors.Join(err, acked.wait()))
 	}
-	w.cfg.Metrics.Commits.WithLabelValues(w.proc.App, outcome(committed)).Inc()
 	if !committed {
+		w.ended(w.whyNot(acked.wait()))
 		w.log.Warn().AnErr("produce", acked.wait()).Bool("revoked", w.revoked).Msg("transaction_aborted")
 		w.again(parts)
 		w.sess.AllowRebalance()
@@ -87,6 +88,7 @@ func (w *worker) commit(life context.Context) error {
 	if err := w.cfg.edge(w, "applied"); err != nil {
 		return err
 	}
+	w.ended("")
 	w.restore(life, barriers)
 	w.pace()
 	w.publish()
@@ -98,17 +100,6 @@ func (w *worker) commit(life context.Context) error {
 // broker is away does not hang: what it leaves is settled by the next one.
 func (w *worker) bounded(life context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(life), 3*w.cfg.TransactionTimeout)
-}
-
-func outcome(committed bool) string {
-	if committed {
-		return "committed"
-	}
-	return "aborted"
-}
-
-func (w *worker) phase(name string, began time.Time) {
-	w.cfg.Metrics.Phase.WithLabelValues(w.proc.App, name).Observe(time.Since(began).Seconds())
 }
 
 // pace lets the interval grow while there is more to read than one transaction took.
@@ -389,7 +380,7 @@ func (w *worker) abandon(life context.Context, cause error) error {
 	defer cancel()
 	_, err := w.sess.End(ctx, kgo.TryAbort)
 	w.open = false
-	w.cfg.Metrics.Commits.WithLabelValues(w.proc.App, "aborted").Inc()
+	w.ended(abortReason(cause))
 	if err != nil {
 		return fmt.Errorf("%w: abort: %w", errRebuild, err)
 	}

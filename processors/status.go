@@ -19,6 +19,8 @@ type Status struct {
 	ChangelogNext int64
 	Restore       *Restore // of one that is restoring
 	Lag           int64    // records behind the end of the inputs, at the last poll; a standby's: behind the end of the changelog
+	NewestMs      int64    // timestamp of the last record that was folded since the takeover; 0 if none was
+	WatermarkMs   int64    // event time of a handler with timers; 0 if it has none, or none yet
 
 	restorer *restorer
 }
@@ -55,6 +57,10 @@ func (w *worker) publish() {
 		t := w.tasks[p]
 		s := Status{App: w.proc.App, Partition: p, State: t.state.String(), OwnerEpoch: t.own, Sequence: t.seq, ChangelogNext: t.meta.GetChangelogNext(), Lag: t.lag}
 		s.Next = maps.Clone(positions(t.meta.GetMarker().GetInputs()))
+		s.NewestMs = t.newest
+		if _, timed := t.handler.(Timed); timed {
+			s.WatermarkMs = t.mark.nowMs
+		}
 		if t.why != nil {
 			s.Reason = t.why.Error()
 		}

@@ -54,6 +54,7 @@ type task struct {
 	fired   [2]int           // timers of it, by clock
 	flushed time.Time        // last call of Flush
 	lag     int64            // records to the end of the inputs, at the last poll
+	newest  int64            // timestamp of the last folded record
 	poison  map[place]string // records that panicked: they go to the DLQ when met again
 	careful map[string]int64 // fold record by record below these offsets
 	inARow  int              // poison records without a good one between

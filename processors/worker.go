@@ -45,7 +45,8 @@ type worker struct {
 	revoked  bool          // a revoke since the last End: it would abort the next one
 	blocked  chan struct{} // a rebalance waits for the open transaction
 
-	view *viewer
+	view  *viewer
+	cycle cycle
 }
 
 func newWorker(id int, cfg *Config, proc *Processor, s *store) *worker {
@@ -291,6 +292,7 @@ func (w *worker) begin() error {
 		return fmt.Errorf("%w: begin: %w", errRebuild, err)
 	}
 	w.open, w.began, w.count = true, time.Now(), 0
+	w.cycle.reset(w.began)
 	return nil
 }
 
@@ -308,6 +310,7 @@ func (w *worker) clearRevoked(life context.Context) error {
 
 // poll waits for records until the next thing is due.
 func (w *worker) poll(ctx context.Context) kgo.Fetches {
+	defer took(&w.cycle.poll, time.Now())
 	until := w.began.Add(w.wait)
 	if w.count == 0 {
 		until = time.Now().Add(w.cfg.CommitInterval)
@@ -321,6 +324,7 @@ func (w *worker) poll(ctx context.Context) kgo.Fetches {
 
 // foldAll gives each partition's records to its task.
 func (w *worker) foldAll(fetches kgo.Fetches) error {
+	defer took(&w.cycle.fold, time.Now())
 	now, polled := time.Now().UnixMilli(), 0
 	var failed error
 	fetches.EachPartition(func(fp kgo.FetchTopicPartition) {
@@ -344,6 +348,8 @@ func (w *worker) foldAll(fetches kgo.Fetches) error {
 		if len(w.scratch) == 0 {
 			return
 		}
+		w.cycle.saw(w.scratch)
+		t.newest = w.scratch[len(w.scratch)-1].TimeMs
 		failed = t.foldTimed(&Batch{Topic: fp.Topic, Partition: fp.Partition, Records: w.scratch, NowMs: now}, w.cfg.PoisonLimit)
 	})
 	w.full = polled*2 >= w.cfg.PollRecords

@@ -63,6 +63,7 @@ func newNode(c *config.Config, k processors.Kafka, log zerolog.Logger) (*node, e
 	if err != nil {
 		return nil, fail(exitConfig, "cannot set up the processor", err, "correct the configuration; `weir config print` shows it")
 	}
+	reg.MustRegister(rt.Collector())
 	v := &roles.View{Runtime: rt, Kafka: k, DC: c.DC, Version: buildVersion().Version}
 	router := api.NewRouter(api.RouterConfig{State: roles.NewState(rt), Peers: roles.Peers{Kafka: k, App: proc.App}})
 	f := &roles.Figures{State: router, Kafka: k, Inputs: proc.Inputs, DC: c.DC}

@@ -19,7 +19,7 @@ type SpendMetrics struct {
 func NewSpendMetrics(r prometheus.Registerer) *SpendMetrics {
 	m := &SpendMetrics{figures: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Namespace: "weir", Subsystem: "spend", Name: "counter",
-		Help: "State of the spend counter by kind: duplicates, transport_duplicates, lost, early_rotations (the duplicate window was cut short), ids, entries, bytes.",
+		Help: "State of the spend counter by kind: duplicates, transport_duplicates, lost, early_rotations (the duplicate window was cut short), ids, entries, evictions (entries that memory had no room for), bytes.",
 	}, []string{"partition", "kind"})}
 	r.MustRegister(m.figures)
 	return m
@@ -36,7 +36,7 @@ func (m *SpendMetrics) observe(c *spendcounter.Counter, partition int32) process
 		return c
 	}
 	o := &observed{Counter: c, set: map[string]prometheus.Gauge{}}
-	for _, kind := range []string{"duplicates", "transport_duplicates", "lost", "early_rotations", "ids", "entries", "bytes"} {
+	for _, kind := range []string{"duplicates", "transport_duplicates", "lost", "early_rotations", "ids", "entries", "evictions", "bytes"} {
 		o.set[kind] = m.figures.WithLabelValues(strconv.Itoa(int(partition)), kind)
 	}
 	return o
@@ -52,6 +52,7 @@ func (o *observed) Flush(c stream.Commit, ch *stream.Changes) error {
 	o.set["early_rotations"].Set(float64(s.EarlyRotations))
 	o.set["ids"].Set(float64(s.IDs))
 	o.set["entries"].Set(float64(s.Entries))
+	o.set["evictions"].Set(float64(s.Evictions))
 	o.set["bytes"].Set(float64(s.IDBytes + s.EntryBytes))
 	return err
 }
