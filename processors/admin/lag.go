@@ -22,12 +22,14 @@ type PartitionLag struct {
 	High      int64  `json:"high"`      // end of the log; records from Stable on are in transactions that are not decided
 	// Lag is the number of offsets from Committed (or Start) to Stable. Transaction markers have offsets too; a group of
 	// ours commits past them, so it comes down to 0.
-	Lag      int64  `json:"lag"`
-	Lost     int64  `json:"lost"`     // offsets that retention took before the group read them
-	Member   string `json:"member"`   // that has the partition; "" if none
-	Instance string `json:"instance"` // its static name
-	Host     string `json:"host"`
-	State    string `json:"state"` // of the group: Stable, PreparingRebalance, CompletingRebalance, Empty, Dead
+	Lag int64 `json:"lag"`
+	// LagSeconds is the age of the oldest record that is not processed; 0 if there is none, -1 if its broker did not say in time.
+	LagSeconds float64 `json:"lag_seconds"`
+	Lost       int64   `json:"lost"`     // offsets that retention took before the group read them
+	Member     string  `json:"member"`   // that has the partition; "" if none
+	Instance   string  `json:"instance"` // its static name
+	Host       string  `json:"host"`
+	State      string  `json:"state"` // of the group: Stable, PreparingRebalance, CompletingRebalance, Empty, Dead
 }
 
 // Lag looks at group in all partitions of inputs. A group that does not exist has State "Dead" and lags by whole logs.
@@ -79,7 +81,7 @@ func Lag(ctx context.Context, k processors.Kafka, group string, inputs []string)
 		}
 		return int(a.Partition - b.Partition)
 	})
-	return out, nil
+	return out, ages(ctx, cl, out)
 }
 
 type place struct {

@@ -20,10 +20,11 @@ type scanner struct {
 	topic  string
 	detail kadm.TopicDetail
 	unzip  kgo.Decompressor
+	bytes  int32 // of a fetch
 }
 
 func newScanner(ctx context.Context, cl *kgo.Client, topic string) (*scanner, error) {
-	s := &scanner{cl: cl, topic: topic, unzip: kgo.DefaultDecompressor()}
+	s := &scanner{cl: cl, topic: topic, unzip: kgo.DefaultDecompressor(), bytes: 4 << 20}
 	return s, s.look(ctx)
 }
 
@@ -83,7 +84,7 @@ func (s *scanner) read(ctx context.Context, p int32, from, upto int64, fn func(*
 // fetch asks the leader for what comes at offset at, and waits up to half a second if there is nothing.
 func (s *scanner) fetch(ctx context.Context, p int32, at int64) (kgo.FetchPartition, int64, error) {
 	part := kmsg.NewFetchRequestTopicPartition()
-	part.Partition, part.FetchOffset, part.PartitionMaxBytes = p, at, 4<<20
+	part.Partition, part.FetchOffset, part.PartitionMaxBytes = p, at, s.bytes
 	topic := kmsg.NewFetchRequestTopic()
 	topic.Topic, topic.TopicID, topic.Partitions = s.topic, s.detail.ID, []kmsg.FetchRequestTopicPartition{part}
 	req := kmsg.NewPtrFetchRequest()
