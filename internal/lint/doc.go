@@ -2,7 +2,8 @@
 //
 //	go list ─▶ []Package ─▶ CheckImports ─┐
 //	git ls-files ─▶ []File ─▶ CheckSource ─┼─▶ complaints, each with what to use instead
-//	                       └▶ CheckText ──┘
+//	                       ├▶ CheckText ──┤
+//	                       └▶ CheckEvents ┘
 //
 // The checks are pure functions, so that their own tests can show them a tree that breaks each rule: a check that
 // cannot fail is worth nothing.

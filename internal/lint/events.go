@@ -1,0 +1,88 @@
+package lint
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// eventsDoc lists the log messages of the packages below its directory, a row each that begins with the event's name.
+const eventsDoc = "processors/EVENTS.md"
+
+// CheckEvents returns a complaint for each log message that is not one event's name, and for each of the runtime's that
+// eventsDoc does not explain, or explains though nothing says it.
+func CheckEvents(files []File) []string {
+	name, row := regexp.MustCompile(`^([a-z]+\.)?[a-z0-9]+(_[a-z0-9]+)*$`), regexp.MustCompile("(?m)^\\| `([^`]*)` \\|")
+	explained, said := map[string]bool{}, map[string]bool{}
+	for _, f := range files {
+		if f.Path == eventsDoc {
+			for _, m := range row.FindAllSubmatch(f.Text, -1) {
+				explained[string(m[1])] = true
+			}
+		}
+	}
+	var bad []string
+	for _, f := range files {
+		if !strings.HasSuffix(f.Path, ".go") || isTest(f.Path) || strings.Contains(f.Path, "testdata/") {
+			continue
+		}
+		for _, m := range messages(f) {
+			event, err := strconv.Unquote(m.text)
+			switch {
+			case err != nil || !name.MatchString(event):
+				bad = append(bad, fmt.Sprintf("%s: the log message %s: use one event name such as store_rebuilt; the rest are fields", m.at, m.text))
+			case strings.HasPrefix(f.Path, "processors/"):
+				if said[event] = true; !explained[event] {
+					bad = append(bad, fmt.Sprintf("%s: the event %s: use a row in %s to say what to do about it", m.at, event, eventsDoc))
+				}
+			}
+		}
+	}
+	for event := range explained {
+		if !said[event] {
+			bad = append(bad, fmt.Sprintf("%s explains %s, which nothing logs: use the event's name as it is now", eventsDoc, event))
+		}
+	}
+	slices.Sort(bad)
+	return bad
+}
+
+// message is the argument of a call of Msg, as it is in the source.
+type message struct {
+	at   token.Position
+	text string
+}
+
+func messages(f File) []message {
+	fset := token.NewFileSet()
+	tree, err := parser.ParseFile(fset, f.Path, f.Text, 0)
+	if err != nil {
+		return nil // CheckSource says so
+	}
+	var list []message
+	ast.Inspect(tree, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) == 0 {
+			return true
+		}
+		fn, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok || fn.Sel.Name != "Msg" && fn.Sel.Name != "Msgf" {
+			return true
+		}
+		m := message{fset.Position(call.Pos()), "is no literal"}
+		switch arg := call.Args[0].(type) {
+		case *ast.BasicLit:
+			m.text = arg.Value
+		case *ast.SelectorExpr: // a name that a caller gives
+			return true
+		}
+		list = append(list, m)
+		return true
+	})
+	return list
+}
