@@ -73,6 +73,7 @@ func (w *worker) commit(life context.Context) error {
 		return kill
 	}
 	if err != nil {
+		w.trace("unknown", err.Error())
 		return fmt.Errorf("%w: end of transaction: %w", errRebuild, errors.Join(err, acked.wait()))
 	}
 	if !committed {

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Kafka says how to reach the brokers.
@@ -71,6 +72,8 @@ type Config struct {
 	Log *zerolog.Logger
 	// Metrics receives the runtime's figures. Defaults to nothing.
 	Metrics *Metrics
+	// Traces receives a span for each transaction, with the steps of its commit below it. Defaults to nothing.
+	Traces trace.TracerProvider
 
 	// refreshBehind is how many input records the local tables of a standby may lack. Defaults to refreshBehind.
 	refreshBehind int64

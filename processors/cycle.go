@@ -12,6 +12,7 @@ type cycle struct {
 	spans       []span
 	phases      []phase
 	keys, bytes int // of the changes
+	partitions  []int64
 }
 
 // phase is a step of the commit.
@@ -21,7 +22,7 @@ type phase struct {
 }
 
 func (c *cycle) reset(now time.Time) {
-	*c = cycle{began: now, spans: c.spans[:0], phases: c.phases[:0]}
+	*c = cycle{began: now, spans: c.spans[:0], phases: c.phases[:0], partitions: c.partitions[:0]}
 }
 
 // took adds the time since began; it is deferred.
@@ -103,6 +104,7 @@ func (w *worker) ended(why string) {
 	if why != "" {
 		m.Commits.WithLabelValues(app, "aborted").Inc()
 		m.Aborts.WithLabelValues(app, why).Inc()
+		w.trace("aborted", why)
 		return
 	}
 	m.Commits.WithLabelValues(app, "committed").Inc()
@@ -114,11 +116,13 @@ func (w *worker) ended(why string) {
 	for _, s := range c.spans {
 		s.each(now, func(seconds float64, n uint64) { m.Latency.observe(app, seconds, n) })
 	}
+	w.trace("committed", "")
 }
 
 // dirtied adds up what the transaction changes.
 func (c *cycle) dirtied(parts []*pending) {
 	for _, part := range parts {
+		c.partitions = append(c.partitions, int64(part.t.p))
 		c.keys += len(part.t.changes.List)
 		c.bytes += part.t.changes.Bytes()
 	}

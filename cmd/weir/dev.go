@@ -102,7 +102,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, d.broker.Close()) }()
 	d.cfg.Processor.Workers = 1
 	k := processors.Kafka{Brokers: d.broker.Addrs()}
-	if d.node, err = newNode(d.cfg, k, d.log); err != nil {
+	if d.node, err = newNode(d.cfg, k, d.log, nil); err != nil {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weirhq/weir/api"
@@ -48,7 +49,8 @@ func processorConfig(c *config.Config, k processors.Kafka, log *zerolog.Logger) 
 	}
 }
 
-func newNode(c *config.Config, k processors.Kafka, log zerolog.Logger) (*node, error) {
+// newNode makes a node. traces may be nil.
+func newNode(c *config.Config, k processors.Kafka, log zerolog.Logger, traces trace.TracerProvider) (*node, error) {
 	reg := obs.NewRegistry(buildVersion().Version)
 	debug.SetGCPercent(gcPercent)
 	role := countingRole(c)
@@ -58,7 +60,7 @@ func newNode(c *config.Config, k processors.Kafka, log zerolog.Logger) (*node, e
 		return nil, fail(exitConfig, "cannot set up the spend counter", err, "correct dc and peers")
 	}
 	pc := processorConfig(c, k, &log)
-	pc.Metrics = processors.NewMetrics(reg)
+	pc.Metrics, pc.Traces = processors.NewMetrics(reg), traces
 	rt, err := processors.New(pc, proc)
 	if err != nil {
 		return nil, fail(exitConfig, "cannot set up the processor", err, "correct the configuration; `weir config print` shows it")

@@ -59,7 +59,12 @@ func (a *app) run(cmd *cobra.Command, roleList []string) error {
 	if err != nil {
 		return fail(exitConfig, "cannot set up the log", err, "correct log.level and log.format")
 	}
-	n, err := newNode(cfg, k, log)
+	traces, flush, err := a.traces(cmd.Context(), cfg, log)
+	if err != nil {
+		return err
+	}
+	defer flush()
+	n, err := newNode(cfg, k, log, traces)
 	if err != nil {
 		return err
 	}
