@@ -17,6 +17,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // smallDisk has room for so many bytes; more make it fail as a disk that is full, or as one that is pulled out. It has to
@@ -252,5 +253,45 @@ func (w *world) judgeRefusals(said string, late *vfs.MemFS) {
 	}
 	if freed > 1 || refusals > freed+1 {
 		w.t.Errorf("refused %d times, ballast freed %d times", refusals, freed)
+	}
+}
+
+// TestDiskFullWhileRebuilding: the tables of a rebuild are written past the log and the memtables.
+func TestDiskFullWhileRebuilding(t *testing.T) {
+	for _, room := range []int64{2_000, 10_000, 30_000, 80_000} {
+		bubble(t, 1, func(t *testing.T, w *world) {
+			const n = bulkLeast + 2000
+			list := make([]*kgo.Record, n)
+			for i := range list {
+				list[i] = &kgo.Record{Topic: "in", Key: fmt.Appendf(nil, "key %d", i), Value: []byte("1")}
+			}
+			cl := w.client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
+			defer cl.Close()
+			if err := cl.ProduceSync(t.Context(), list...).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+			rt, end := w.begin("a", Config{Workers: 1}, ledgers("in"))
+			w.until("it is folded", time.Minute, func() bool { return w.status(rt, 0).Next["in"] == n })
+			if err := end(); err != nil {
+				t.Fatal(err)
+			}
+			small := &smallDisk{FS: vfs.NewMem(), why: syscall.ENOSPC, room: room}
+			_, end = w.begin("a", Config{Workers: 1, FS: small, BallastBytes: 1000}, ledgers("in"))
+			time.Sleep(time.Minute)
+			if err := end(); !errors.Is(err, ErrDiskFull) {
+				t.Errorf("room for %d bytes: it ended with %v", room, err)
+			}
+			small.shrink(-1 << 30)
+			rt, end = w.begin("a", Config{Workers: 1, FS: small}, ledgers("in"))
+			w.until("it is rebuilt", time.Minute, func() bool { return w.status(rt, 0).State == "running" })
+			snap, err := rt.Snapshot()
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys := 0
+			if err = errors.Join(snap.Scan(0, 1, nil, func(_, _ []byte) error { keys++; return nil }), snap.Close(), end()); err != nil || keys != n {
+				t.Errorf("room for %d bytes: then it has %d of %d keys, %v", room, keys, n, err)
+			}
+		})
 	}
 }
