@@ -61,8 +61,8 @@ type Config struct {
 	// BallastBytes is the size of a file in Dir that is removed when the disk is full, so that the process can end in good
 	// order; see ErrDiskFull. Below 0 there is none. Defaults to 64 MiB.
 	BallastBytes int64
-	// FetchBytes bounds what one fetch of all partitions of a broker returns. In memory that becomes about ten times as
-	// much, for each worker. Defaults to 8 MiB.
+	// FetchBytes bounds what the fetches of a worker return, of all brokers together: 1 MiB of each at least. In memory that
+	// becomes about ten times as much. Defaults to 8 MiB.
 	FetchBytes int32
 	// StayOnStop keeps the static membership when Run returns: for a restart within the session timeout.
 	StayOnStop bool
@@ -90,7 +90,7 @@ func (c *Config) setDefaults() {
 		host = "weir"
 	}
 	def(&c.Instance, host)
-	def(&c.Workers, max(2, runtime.GOMAXPROCS(0)/2))
+	def(&c.Workers, DefaultWorkers())
 	def(&c.CommitInterval, 100*time.Millisecond)
 	def(&c.CommitMax, time.Second)
 	def(&c.CommitRecords, 2_000_000)
@@ -119,6 +119,9 @@ func (c *Config) setDefaults() {
 		c.edge = func(*worker, string) error { return nil }
 	}
 }
+
+// DefaultWorkers is the number of workers of a Config that does not say.
+func DefaultWorkers() int { return max(2, runtime.GOMAXPROCS(0)/2) }
 
 func def[T comparable](p *T, v T) {
 	var zero T

@@ -138,7 +138,13 @@ func (r *Runtime) preflight(ctx context.Context) (int32, error) {
 	if version < 2 && !r.cfg.AllowOldTransactions {
 		return 0, fmt.Errorf("%w: the brokers finalised transaction.version %d: below 2 a late request of a dead transaction can land in the next one (KIP-890). Upgrade with kafka-features.sh upgrade --feature transaction.version=2, or set processor.allow_old_transactions", ErrTransactions, version)
 	}
-	return r.proc.awaitTopics(ctx, kadm.NewClient(cl))
+	adm := kadm.NewClient(cl)
+	brokers, err := adm.ListBrokers(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("list brokers: %w", err)
+	}
+	r.cfg.FetchBytes = max(1<<20, r.cfg.FetchBytes/int32(max(1, len(brokers))))
+	return r.proc.awaitTopics(ctx, adm)
 }
 
 // topicsWait is how long a start waits for topics: those made a moment ago are not known to every broker yet.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/loadgen"
 	"github.com/weirhq/weir/internal/roles"
 	"github.com/weirhq/weir/processors"
@@ -49,12 +50,15 @@ func (l benchLog) fill(ctx context.Context, a *app, k processors.Kafka) error {
 
 // benchCounter is the spend counter over a benchmark's log alone.
 func benchCounter(topic string, memory int64) (processors.Processor, error) {
-	proc, err := roles.Spend{Events: topic, Memory: memory}.Processor()
+	proc, err := roles.Spend{Events: topic, Memory: memory / 4}.Processor()
 	proc.Inputs, proc.Outputs = []string{topic}, []string{"weir.bench.health"}
 	return proc, err
 }
 
 // benchConfig is how a benchmark runs a processor.
 func benchConfig(k processors.Kafka, memory int64) processors.Config {
-	return processors.Config{Kafka: k, CacheBytes: memory / 8, FetchBytes: int32(min(64<<20, memory/64))}
+	c := config.Default()
+	c.Memory = config.Bytes(memory)
+	s := sharesOf(c)
+	return processors.Config{Kafka: k, CacheBytes: s.cache, WriteBytes: s.writes, FetchBytes: int32(s.fetch), CommitBytes: int(s.changes)}
 }

@@ -14,7 +14,7 @@ func newConfigCmd(a *app) *cobra.Command {
 		Long: "Settings come from defaults, a YAML file (-f), the environment (WEIR_...) and flags; the later counts.\n" +
 			"A key that does not exist is refused wherever it stands.",
 	}
-	c.AddCommand(newConfigPrintCmd(a), newConfigCheckCmd(a))
+	c.AddCommand(newConfigPrintCmd(a), newConfigCheckCmd(a), newConfigMemoryCmd(a))
 	return c
 }
 

@@ -56,6 +56,8 @@ func newDevCmd(a *app) *cobra.Command {
 	f.String("data-dir", "", "directory that keeps the data (default: a temporary one, removed at the end)")
 	f.String("listen", "", "address of the API (default: api.listen)")
 	f.String("ops-listen", "", "address of health and metrics (default: api.ops_listen)")
+	f.String("memory", "", "budget of memory, such as 512MiB (default: memory)")
+	a.bind(f, "memory", "memory")
 	a.bind(f, "data-dir", "data_dir")
 	a.bind(f, "listen", "api.listen")
 	a.bind(f, "ops-listen", "api.ops_listen")

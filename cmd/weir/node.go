@@ -33,19 +33,19 @@ type node struct {
 // countingRole is the role with everything that decides what it counts.
 func countingRole(c *config.Config) roles.Spend {
 	role := spendRole(c)
-	role.DuplicateWindow, role.MaxIDs, role.Memory = c.Spend.DuplicateWindow, c.Spend.MaxIDs, int64(c.Memory)
+	role.DuplicateWindow, role.MaxIDs, role.Memory = c.Spend.DuplicateWindow, c.Spend.MaxIDs, sharesOf(c).campaigns
 	return role
 }
 
 // processorConfig is how a processor runs here.
 func processorConfig(c *config.Config, k processors.Kafka, log *zerolog.Logger) processors.Config {
-	budget := int64(c.Memory)
+	memory := sharesOf(c)
 	return processors.Config{
 		Kafka: k, Dir: c.DataDir, Instance: c.Instance, Log: log,
 		Workers: c.Processor.Workers, CommitInterval: c.Processor.CommitInterval, CommitMax: c.Processor.CommitIntervalMax,
-		CommitRecords: c.Processor.CommitRecords, CommitBytes: int(c.Processor.CommitBytes), PollRecords: c.Processor.PollRecords, PoisonLimit: c.Processor.PoisonLimit,
+		CommitRecords: c.Processor.CommitRecords, CommitBytes: int(memory.changes), PollRecords: c.Processor.PollRecords, PoisonLimit: c.Processor.PoisonLimit,
 		Standbys: c.Processor.Standbys, SessionTimeout: c.Processor.SessionTimeout, TransactionTimeout: c.Processor.TransactionTimeout,
-		CacheBytes: budget / 8, FetchBytes: int32(min(64<<20, budget/64)),
+		CacheBytes: memory.cache, WriteBytes: memory.writes, FetchBytes: int32(memory.fetch),
 	}
 }
 

@@ -30,6 +30,8 @@ func newRunCmd(a *app) *cobra.Command {
 	c.Flags().String("instance", "", "stable name of this process (default: instance)")
 	c.Flags().String("listen", "", "address of the API (default: api.listen)")
 	c.Flags().String("ops-listen", "", "address of health and metrics (default: api.ops_listen)")
+	c.Flags().String("memory", "", "budget of memory, such as 512MiB (default: memory); `weir config memory` shows where it goes")
+	a.bind(c.Flags(), "memory", "memory")
 	a.bind(c.Flags(), "data-dir", "data_dir")
 	a.bind(c.Flags(), "instance", "instance")
 	a.bind(c.Flags(), "listen", "api.listen")
@@ -69,7 +71,7 @@ func (a *app) run(cmd *cobra.Command, roleList []string) error {
 		return err
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(int64(cfg.Memory)) // garbage too: the collector works harder before it exceeds the budget
+		debug.SetMemoryLimit(sharesOf(cfg).heap) // garbage too: the collector works harder before it exceeds the budget
 	}
 	return n.run(cmd.Context(), func() {
 		a.say("ready: API http://%s, metrics http://%s/metrics, %d partitions", n.server.Addr(), n.server.OpsAddr(), n.view.Owned())

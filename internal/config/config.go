@@ -11,7 +11,7 @@ type Config struct {
 	DC       string `key:"dc" default:"local" check:"dc" doc:"name of this datacentre: part of topic names, so it stays"`
 	DataDir  string `key:"data_dir" default:"data" unit:"path" check:"nonempty" doc:"directory of the state; one process at a time"`
 	Instance string `key:"instance" default:"" check:"instance" doc:"stable name of this process: its transactions and state belong to it; empty: the host's name"`
-	Memory   Bytes  `key:"memory" default:"768MiB" unit:"bytes" min:"128MiB" max:"1TiB" doc:"budget for campaigns in memory, caches and buffers; campaigns that do not fit cost reads"`
+	Memory   Bytes  `key:"memory" default:"768MiB" unit:"bytes" min:"128MiB" max:"1TiB" doc:"budget for campaigns in memory, caches and buffers; campaigns that do not fit cost reads; weir config memory shows where it goes"`
 
 	Kafka     Kafka     `key:"kafka"`
 	API       API       `key:"api"`

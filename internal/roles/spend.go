@@ -27,7 +27,7 @@ type Spend struct {
 	// and not a share of memory, because replicas must forget at the same event. Defaults to 4,000,000: 3,300 events a
 	// second in one partition over the whole window, at 11 to 21 bytes an id.
 	MaxIDs int
-	// Memory is the budget of the process in bytes: a quarter of it for campaigns. Defaults to 768 MiB.
+	// Memory is for campaigns, in bytes. Those that do not fit cost reads. Defaults to 192 MiB.
 	Memory int64
 	// Metrics receives the counter's figures. Defaults to none.
 	Metrics *SpendMetrics
@@ -48,9 +48,9 @@ func (s Spend) Processor() (processors.Processor, error) {
 		s.DC = "local"
 	}
 	if s.Memory == 0 {
-		s.Memory = 768 << 20
+		s.Memory = 192 << 20
 	}
-	share := s.Memory / 4 / events.Shards
+	share := s.Memory / events.Shards
 	if s.MaxIDs == 0 {
 		s.MaxIDs = maxIDs
 	}
