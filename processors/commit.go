@@ -114,6 +114,7 @@ func (w *worker) pace() {
 
 // nothing is the end of a turn in which no task had anything to say.
 func (w *worker) nothing() error {
+	w.cycle.phases = w.cycle.phases[:0]
 	if w.count == 0 {
 		w.sess.AllowRebalance()
 		return nil

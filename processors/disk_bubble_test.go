@@ -16,8 +16,9 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/rs/zerolog"
-	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/processors/internal/simkafka"
 )
 
 // smallDisk has room for so many bytes; more make it fail as a disk that is full, or as one that is pulled out. It has to
@@ -147,8 +148,7 @@ func diskFull(t *testing.T, seed uint64) (hits map[string]int) {
 		var said strings.Builder
 		w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 7)), hits: map[string]int{}, mut: mutation{core: newTimedLedger}}
 		w.log = zerolog.New(zerolog.SyncWriter(&said))
-		c, err := kfake.NewCluster(kfake.NumBrokers(3), kfake.Ports(9093, 9094, 9095), kfake.ListenFn(w.net.Listen),
-			kfake.SeedTopics(parts, "in", "in2", "log", "out", "fired", app+".dlq"))
+		c, err := simkafka.New(parts, "in", "in2", "log", "out", "fired", app+".dlq")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -50,7 +50,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		DirtyKeys:  histogram("dirty_keys", "Changes of state and outputs of a transaction.", prometheus.ExponentialBuckets(1, 4, 11)),
 		DirtyBytes: histogram("dirty_bytes", "Bytes of the changes of state and outputs of a transaction.", prometheus.ExponentialBuckets(256, 4, 11)),
 		Latency: newLatency(prometheus.NewDesc("weir_processor_event_to_commit_seconds",
-			"From the timestamp of an input record until what it did is committed and can be read. A batch's records are taken to be spread evenly between its oldest and newest.", []string{"app"}, nil)),
+			"From the timestamp of an input record until what it did is committed. A batch's records are taken to be spread evenly between its oldest and newest.", []string{"app"}, nil)),
 		Lag:       gauge("lag_records", "Records between the next offset and the end of the inputs.", "worker"),
 		Partition: gauge("partitions", "Partitions by state.", "worker", "state"),
 	}

@@ -20,7 +20,7 @@ type shares struct {
 	writes    int64 // write buffers of the store
 	readers   int64 // workers, and one for standbys
 	fetch     int64 // of each reader, as they come from the brokers: in memory that becomes about ten times as much
-	changes   int64 // of all open transactions, in all: with their records for the brokers about four times as much
+	changes   int64 // of all open transactions, until the store has them: with their records for the brokers about four times as much
 	heap      int64 // what Go's collector is told to stay below
 	ids       int64 // event ids, at most: beside the budget, because replicas must forget at the same event
 }
@@ -82,7 +82,7 @@ func (s shares) rows(c *config.Config) []shareRow {
 		row("block cache", s.cache, "of the store"),
 		row("write buffers", s.writes, "of the store"),
 		row("fetched records", 10*fetches, fmt.Sprintf("%d bytes of fetches become about ten times as much", fetches)),
-		row("open transactions", 4*s.changes, fmt.Sprintf("%d bytes of changes become about four times as much", s.changes)),
+		row("open transactions", 4*s.changes, fmt.Sprintf("%d bytes of changes, until the store has them, become about four times as much", s.changes)),
 		row("event ids", s.ids, "not of the budget: spend.max_ids in each of 24 partitions, if so many come within spend.duplicate_window"),
 	}
 }
