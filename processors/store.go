@@ -189,11 +189,8 @@ func (s *store) flushRegularly() {
 
 // end closes the store after a life that ended with err, and sets it aside if it is damaged: then that is what ended it.
 func (s *store) end(cfg *Config, err error) error {
-	if full := s.disk.err(); full != nil {
-		if err := s.close(); err != nil {
-			s.log.Warn().Err(err).Msg("store_close_failed")
-		}
-		return full
+	if s.disk.err() != nil {
+		return s.close()
 	}
 	damaged := s.damage.err()
 	if damaged == nil && isDamage(err) {
@@ -219,7 +216,7 @@ func (s *store) close() error {
 	if s.disk.state.Load() != diskGone {
 		err = s.db.Flush()
 	}
-	err = errors.Join(err, s.db.Close(), s.lock.Close())
+	err = errors.Join(err, s.db.Close(), s.lock.Close(), s.disk.err()) // the database does not know of the last
 	s.cache.Unref()
 	return err
 }
