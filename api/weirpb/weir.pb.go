@@ -1137,6 +1137,7 @@ type Partition struct {
 	Lag           *int64           `protobuf:"varint,8,opt,name=lag,proto3,oneof" json:"lag,omitempty"` // records between the next offset and the end of the inputs; absent: the end is not known
 	ChangelogNext int64            `protobuf:"varint,9,opt,name=changelog_next,json=changelogNext,proto3" json:"changelog_next,omitempty"`
 	Instance      string           `protobuf:"bytes,10,opt,name=instance,proto3" json:"instance,omitempty"` // of the process that has it; empty: none
+	Restore       *RestoreLeft     `protobuf:"bytes,11,opt,name=restore,proto3" json:"restore,omitempty"`   // of one that is restoring
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1241,6 +1242,74 @@ func (x *Partition) GetInstance() string {
 	return ""
 }
 
+func (x *Partition) GetRestore() *RestoreLeft {
+	if x != nil {
+		return x.Restore
+	}
+	return nil
+}
+
+// RestoreLeft is what a partition has still to read of its changelog before it can run.
+type RestoreLeft struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Records       int64                  `protobuf:"varint,1,opt,name=records,proto3" json:"records,omitempty"`          // compaction may leave fewer
+	Bytes         int64                  `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`              // an estimate, by the size of those that were read
+	EtaMs         int64                  `protobuf:"varint,3,opt,name=eta_ms,json=etaMs,proto3" json:"eta_ms,omitempty"` // an estimate, by the speed so far; 0: nothing was read yet
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RestoreLeft) Reset() {
+	*x = RestoreLeft{}
+	mi := &file_weir_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RestoreLeft) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RestoreLeft) ProtoMessage() {}
+
+func (x *RestoreLeft) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RestoreLeft.ProtoReflect.Descriptor instead.
+func (*RestoreLeft) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *RestoreLeft) GetRecords() int64 {
+	if x != nil {
+		return x.Records
+	}
+	return 0
+}
+
+func (x *RestoreLeft) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *RestoreLeft) GetEtaMs() int64 {
+	if x != nil {
+		return x.EtaMs
+	}
+	return 0
+}
+
 type GetStateRequest struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	App            string                 `protobuf:"bytes,1,opt,name=app,proto3" json:"app,omitempty"`     // empty: the one that the process runs
@@ -1254,7 +1323,7 @@ type GetStateRequest struct {
 
 func (x *GetStateRequest) Reset() {
 	*x = GetStateRequest{}
-	mi := &file_weir_proto_msgTypes[17]
+	mi := &file_weir_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1266,7 +1335,7 @@ func (x *GetStateRequest) String() string {
 func (*GetStateRequest) ProtoMessage() {}
 
 func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[17]
+	mi := &file_weir_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1279,7 +1348,7 @@ func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateRequest.ProtoReflect.Descriptor instead.
 func (*GetStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{17}
+	return file_weir_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetStateRequest) GetApp() string {
@@ -1327,7 +1396,7 @@ type GetStateResponse struct {
 
 func (x *GetStateResponse) Reset() {
 	*x = GetStateResponse{}
-	mi := &file_weir_proto_msgTypes[18]
+	mi := &file_weir_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1339,7 +1408,7 @@ func (x *GetStateResponse) String() string {
 func (*GetStateResponse) ProtoMessage() {}
 
 func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[18]
+	mi := &file_weir_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1352,7 +1421,7 @@ func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateResponse.ProtoReflect.Descriptor instead.
 func (*GetStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{18}
+	return file_weir_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetStateResponse) GetEntry() *StateEntry {
@@ -1382,7 +1451,7 @@ type StateEntry struct {
 
 func (x *StateEntry) Reset() {
 	*x = StateEntry{}
-	mi := &file_weir_proto_msgTypes[19]
+	mi := &file_weir_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1394,7 +1463,7 @@ func (x *StateEntry) String() string {
 func (*StateEntry) ProtoMessage() {}
 
 func (x *StateEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[19]
+	mi := &file_weir_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1407,7 +1476,7 @@ func (x *StateEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateEntry.ProtoReflect.Descriptor instead.
 func (*StateEntry) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{19}
+	return file_weir_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *StateEntry) GetPartition() int32 {
@@ -1462,7 +1531,7 @@ type ScanStateRequest struct {
 
 func (x *ScanStateRequest) Reset() {
 	*x = ScanStateRequest{}
-	mi := &file_weir_proto_msgTypes[20]
+	mi := &file_weir_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1474,7 +1543,7 @@ func (x *ScanStateRequest) String() string {
 func (*ScanStateRequest) ProtoMessage() {}
 
 func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[20]
+	mi := &file_weir_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1487,7 +1556,7 @@ func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateRequest.ProtoReflect.Descriptor instead.
 func (*ScanStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{20}
+	return file_weir_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ScanStateRequest) GetApp() string {
@@ -1564,7 +1633,7 @@ type ScanStateResponse struct {
 
 func (x *ScanStateResponse) Reset() {
 	*x = ScanStateResponse{}
-	mi := &file_weir_proto_msgTypes[21]
+	mi := &file_weir_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1576,7 +1645,7 @@ func (x *ScanStateResponse) String() string {
 func (*ScanStateResponse) ProtoMessage() {}
 
 func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[21]
+	mi := &file_weir_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1589,7 +1658,7 @@ func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateResponse.ProtoReflect.Descriptor instead.
 func (*ScanStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{21}
+	return file_weir_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ScanStateResponse) GetEntries() []*StateEntry {
@@ -1624,7 +1693,7 @@ type HashStateRequest struct {
 
 func (x *HashStateRequest) Reset() {
 	*x = HashStateRequest{}
-	mi := &file_weir_proto_msgTypes[22]
+	mi := &file_weir_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1636,7 +1705,7 @@ func (x *HashStateRequest) String() string {
 func (*HashStateRequest) ProtoMessage() {}
 
 func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[22]
+	mi := &file_weir_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1649,7 +1718,7 @@ func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateRequest.ProtoReflect.Descriptor instead.
 func (*HashStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{22}
+	return file_weir_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *HashStateRequest) GetApp() string {
@@ -1682,7 +1751,7 @@ type HashStateResponse struct {
 
 func (x *HashStateResponse) Reset() {
 	*x = HashStateResponse{}
-	mi := &file_weir_proto_msgTypes[23]
+	mi := &file_weir_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1694,7 +1763,7 @@ func (x *HashStateResponse) String() string {
 func (*HashStateResponse) ProtoMessage() {}
 
 func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[23]
+	mi := &file_weir_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1707,7 +1776,7 @@ func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateResponse.ProtoReflect.Descriptor instead.
 func (*HashStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{23}
+	return file_weir_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *HashStateResponse) GetPartitions() []*PartitionHash {
@@ -1727,7 +1796,7 @@ type PartitionHash struct {
 
 func (x *PartitionHash) Reset() {
 	*x = PartitionHash{}
-	mi := &file_weir_proto_msgTypes[24]
+	mi := &file_weir_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1739,7 +1808,7 @@ func (x *PartitionHash) String() string {
 func (*PartitionHash) ProtoMessage() {}
 
 func (x *PartitionHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[24]
+	mi := &file_weir_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1752,7 +1821,7 @@ func (x *PartitionHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionHash.ProtoReflect.Descriptor instead.
 func (*PartitionHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{24}
+	return file_weir_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PartitionHash) GetAsOf() *AsOf {
@@ -1782,7 +1851,7 @@ type TableHash struct {
 
 func (x *TableHash) Reset() {
 	*x = TableHash{}
-	mi := &file_weir_proto_msgTypes[25]
+	mi := &file_weir_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1794,7 +1863,7 @@ func (x *TableHash) String() string {
 func (*TableHash) ProtoMessage() {}
 
 func (x *TableHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[25]
+	mi := &file_weir_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1807,7 +1876,7 @@ func (x *TableHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableHash.ProtoReflect.Descriptor instead.
 func (*TableHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{25}
+	return file_weir_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TableHash) GetTable() uint32 {
@@ -1951,7 +2020,7 @@ const file_weir_proto_rawDesc = "" +
 	"\x16ListPartitionsResponse\x122\n" +
 	"\n" +
 	"partitions\x18\x01 \x03(\v2\x12.weir.v1.PartitionR\n" +
-	"partitions\"\x90\x03\n" +
+	"partitions\"\xc0\x03\n" +
 	"\tPartition\x12\x10\n" +
 	"\x03app\x18\x01 \x01(\tR\x03app\x12\x1c\n" +
 	"\tpartition\x18\x02 \x01(\x05R\tpartition\x12\x14\n" +
@@ -1964,11 +2033,16 @@ const file_weir_proto_rawDesc = "" +
 	"\x03lag\x18\b \x01(\x03H\x00R\x03lag\x88\x01\x01\x12%\n" +
 	"\x0echangelog_next\x18\t \x01(\x03R\rchangelogNext\x12\x1a\n" +
 	"\binstance\x18\n" +
-	" \x01(\tR\binstance\x1a>\n" +
+	" \x01(\tR\binstance\x12.\n" +
+	"\arestore\x18\v \x01(\v2\x14.weir.v1.RestoreLeftR\arestore\x1a>\n" +
 	"\x10NextOffsetsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01B\x06\n" +
-	"\x04_lag\"\xa6\x01\n" +
+	"\x04_lag\"T\n" +
+	"\vRestoreLeft\x12\x18\n" +
+	"\arecords\x18\x01 \x01(\x03R\arecords\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12\x15\n" +
+	"\x06eta_ms\x18\x03 \x01(\x03R\x05etaMs\"\xa6\x01\n" +
 	"\x0fGetStateRequest\x12\x10\n" +
 	"\x03app\x18\x01 \x01(\tR\x03app\x12\x14\n" +
 	"\x05table\x18\x02 \x01(\tR\x05table\x12\x10\n" +
@@ -2050,7 +2124,7 @@ func file_weir_proto_rawDescGZIP() []byte {
 	return file_weir_proto_rawDescData
 }
 
-var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_weir_proto_goTypes = []any{
 	(*GetSpendRequest)(nil),         // 0: weir.v1.GetSpendRequest
 	(*GetSpendResponse)(nil),        // 1: weir.v1.GetSpendResponse
@@ -2069,58 +2143,60 @@ var file_weir_proto_goTypes = []any{
 	(*ListPartitionsRequest)(nil),   // 14: weir.v1.ListPartitionsRequest
 	(*ListPartitionsResponse)(nil),  // 15: weir.v1.ListPartitionsResponse
 	(*Partition)(nil),               // 16: weir.v1.Partition
-	(*GetStateRequest)(nil),         // 17: weir.v1.GetStateRequest
-	(*GetStateResponse)(nil),        // 18: weir.v1.GetStateResponse
-	(*StateEntry)(nil),              // 19: weir.v1.StateEntry
-	(*ScanStateRequest)(nil),        // 20: weir.v1.ScanStateRequest
-	(*ScanStateResponse)(nil),       // 21: weir.v1.ScanStateResponse
-	(*HashStateRequest)(nil),        // 22: weir.v1.HashStateRequest
-	(*HashStateResponse)(nil),       // 23: weir.v1.HashStateResponse
-	(*PartitionHash)(nil),           // 24: weir.v1.PartitionHash
-	(*TableHash)(nil),               // 25: weir.v1.TableHash
-	nil,                             // 26: weir.v1.GetSpendResponse.EventsByTypeEntry
-	nil,                             // 27: weir.v1.AsOf.NextOffsetsEntry
-	nil,                             // 28: weir.v1.Partition.NextOffsetsEntry
+	(*RestoreLeft)(nil),             // 17: weir.v1.RestoreLeft
+	(*GetStateRequest)(nil),         // 18: weir.v1.GetStateRequest
+	(*GetStateResponse)(nil),        // 19: weir.v1.GetStateResponse
+	(*StateEntry)(nil),              // 20: weir.v1.StateEntry
+	(*ScanStateRequest)(nil),        // 21: weir.v1.ScanStateRequest
+	(*ScanStateResponse)(nil),       // 22: weir.v1.ScanStateResponse
+	(*HashStateRequest)(nil),        // 23: weir.v1.HashStateRequest
+	(*HashStateResponse)(nil),       // 24: weir.v1.HashStateResponse
+	(*PartitionHash)(nil),           // 25: weir.v1.PartitionHash
+	(*TableHash)(nil),               // 26: weir.v1.TableHash
+	nil,                             // 27: weir.v1.GetSpendResponse.EventsByTypeEntry
+	nil,                             // 28: weir.v1.AsOf.NextOffsetsEntry
+	nil,                             // 29: weir.v1.Partition.NextOffsetsEntry
 }
 var file_weir_proto_depIdxs = []int32{
 	4,  // 0: weir.v1.GetSpendResponse.as_of:type_name -> weir.v1.AsOf
 	2,  // 1: weir.v1.GetSpendResponse.days:type_name -> weir.v1.DaySpend
-	26, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
+	27, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
 	3,  // 3: weir.v1.GetSpendResponse.by_dc:type_name -> weir.v1.DcSpend
-	27, // 4: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
+	28, // 4: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
 	5,  // 5: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
 	9,  // 6: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
 	8,  // 7: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
 	16, // 8: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
-	28, // 9: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
-	19, // 10: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
-	4,  // 11: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
-	19, // 12: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
-	4,  // 13: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
-	24, // 14: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
-	4,  // 15: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
-	25, // 16: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
-	0,  // 17: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
-	6,  // 18: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
-	10, // 19: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
-	12, // 20: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
-	14, // 21: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
-	17, // 22: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
-	20, // 23: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
-	22, // 24: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
-	1,  // 25: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
-	7,  // 26: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
-	11, // 27: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
-	13, // 28: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
-	15, // 29: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
-	18, // 30: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
-	21, // 31: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
-	23, // 32: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
-	25, // [25:33] is the sub-list for method output_type
-	17, // [17:25] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	29, // 9: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
+	17, // 10: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
+	20, // 11: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
+	4,  // 12: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
+	20, // 13: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
+	4,  // 14: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
+	25, // 15: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
+	4,  // 16: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
+	26, // 17: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
+	0,  // 18: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
+	6,  // 19: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
+	10, // 20: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
+	12, // 21: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
+	14, // 22: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
+	18, // 23: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
+	21, // 24: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
+	23, // 25: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
+	1,  // 26: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
+	7,  // 27: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
+	11, // 28: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
+	13, // 29: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
+	15, // 30: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
+	19, // 31: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
+	22, // 32: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
+	24, // 33: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
+	26, // [26:34] is the sub-list for method output_type
+	18, // [18:26] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_weir_proto_init() }
@@ -2129,16 +2205,16 @@ func file_weir_proto_init() {
 		return
 	}
 	file_weir_proto_msgTypes[16].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[17].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[20].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[22].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[18].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[21].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[23].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_proto_rawDesc), len(file_weir_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

@@ -31,10 +31,14 @@ func (v *View) Cluster(context.Context) (*weirpb.GetClusterResponse, error) {
 func (v *View) Partitions(context.Context) ([]*weirpb.Partition, error) {
 	var out []*weirpb.Partition
 	for _, s := range v.Runtime.Status() {
-		out = append(out, &weirpb.Partition{
+		p := &weirpb.Partition{
 			App: s.App, Partition: s.Partition, State: s.State, Reason: s.Reason, OwnerEpoch: s.OwnerEpoch, Sequence: s.Sequence,
 			NextOffsets: maps.Clone(s.Next), Lag: &s.Lag, ChangelogNext: s.ChangelogNext, Instance: v.Runtime.Instance(),
-		})
+		}
+		if s.Restore != nil {
+			p.Restore = &weirpb.RestoreLeft{Records: s.Restore.Records, Bytes: s.Restore.Bytes, EtaMs: s.Restore.ETA.Milliseconds()}
+		}
+		out = append(out, p)
 	}
 	return out, nil
 }
