@@ -33,8 +33,8 @@ type Config struct {
 	// Standbys is how many other processes keep the state of each partition warm: a partition whose process dies goes on at one
 	// that has it. The group's leader decides by its own setting. Defaults to 0.
 	Standbys int
-	// Workers is the number of transactional sessions. While one waits in its commit another folds. Defaults to the
-	// greater of 2 and half the processors.
+	// Workers is the number of transactional sessions. While one waits in its commit or for a fetch others fold. Defaults to the
+	// number of processors, 4 at least.
 	Workers int
 	// CommitInterval is the time between commits when caught up. Defaults to 100 ms.
 	CommitInterval time.Duration
@@ -121,7 +121,7 @@ func (c *Config) setDefaults() {
 }
 
 // DefaultWorkers is the number of workers of a Config that does not say.
-func DefaultWorkers() int { return max(2, runtime.GOMAXPROCS(0)/2) }
+func DefaultWorkers() int { return max(4, runtime.GOMAXPROCS(0)) }
 
 func def[T comparable](p *T, v T) {
 	var zero T

@@ -92,7 +92,7 @@ func newBenchSpendCmd(a *app) *cobra.Command {
 	f.DurationVar(&b.interval, "commit-interval", 100*time.Millisecond, "time between commits when caught up")
 	f.DurationVar(&b.behind, "commit-interval-max", time.Second, "time between commits when behind")
 	f.StringVar(&b.profile, "cpu-profile", "", "file for a CPU profile of the counting, for go tool pprof; the last round's stays")
-	f.IntVar(&b.workers, "workers", 0, "sessions (default: half the cores, at least 2)")
+	f.IntVar(&b.workers, "workers", 0, "sessions (default: as many as cores, at least 4)")
 	return c
 }
 

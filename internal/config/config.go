@@ -68,7 +68,7 @@ type Processor struct {
 	CommitRecords      int           `key:"commit_records" default:"2000000" unit:"records" min:"1" max:"100000000" doc:"commit at the latest after so many records"`
 	CommitBytes        Bytes         `key:"commit_bytes" default:"32MiB" unit:"bytes" min:"64KiB" max:"4GiB" doc:"commit at the latest with so much changed state in memory"`
 	PollRecords        int           `key:"poll_records" default:"10000" unit:"records" min:"1" max:"1000000" doc:"records taken from Kafka at a time"`
-	Workers            int           `key:"workers" default:"0" unit:"sessions" min:"0" max:"256" doc:"sessions with Kafka, each with its goroutine; 0: half the cores, at least 2"`
+	Workers            int           `key:"workers" default:"0" unit:"sessions" min:"0" max:"256" doc:"sessions with Kafka, each with its goroutine; 0: as many as cores, at least 4"`
 	Standbys           int           `key:"standbys" default:"0" unit:"processes" min:"0" max:"2" doc:"other processes that keep the state of each partition warm, to go on at once where one dies; costs disk and reading"`
 	SessionTimeout     time.Duration `key:"session_timeout" default:"6s" unit:"duration" min:"1s" max:"30m" doc:"silence after which the group gives our partitions to others; brokers accept 6s to 30m unless told"`
 	TransactionTimeout time.Duration `key:"transaction_timeout" default:"10s" unit:"duration" min:"1s" max:"15m" doc:"age at which the broker aborts our transaction"`

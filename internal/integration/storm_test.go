@@ -1,0 +1,84 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestRebalanceStorm has a process that joins and leaves every two seconds, now in order, now by kill -9, while records flow.
+// What the other folds stays exact, and in the end every partition has one owner.
+func TestRebalanceStorm(t *testing.T) {
+	c := shared(t)
+	_, seed := seeded(t)
+	f := follow(c)
+	a := newInstance(c, "a", "processor: {standbys: 1}").start()
+	addr, _ := a.ready(30 * time.Second)
+	l := startLoad(c, seed, 15_000, 400_000)
+	guest := newInstance(c, "b", "processor: {standbys: 1}")
+	for n := range 10 {
+		b := guest.start()
+		pass(t, 2*time.Second)
+		if n%3 == 2 {
+			b.kill()
+		} else {
+			b.signal(syscall.SIGTERM)
+			if code := b.exit(20 * time.Second); code != 0 {
+				t.Errorf("visit %d: exit code %d\n%s", n, code, b.said())
+			}
+		}
+		a.alive()
+	}
+	ledger := l.finish(2 * time.Minute)
+	f.judge(c, ledger, 0)
+	a.folds(addr, 24, 30*time.Second)
+}
+
+// TestBrokerAway freezes the only broker for three minutes under load. The process lives on, says that it is not ready, takes no
+// more memory, and catches up by itself.
+func TestBrokerAway(t *testing.T) {
+	onDemand(t, "takes five minutes")
+	c := shared(t)
+	f := follow(c)
+	a := newInstance(c, "a").start()
+	addr, ops := a.ready(30 * time.Second)
+	l := startLoad(c, 6, 10_000, 100_000)
+	pass(t, 3*time.Second)
+	before := a.memory("VmRSS")
+	c.brokers[0].docker(t, "pause")
+	began := time.Now()
+	within(t, 2*time.Minute, "it says that it is not ready", func(ctx context.Context) error { return notReady(ctx, ops) })
+	t.Logf("not ready after %s", time.Since(began).Round(time.Second))
+	pass(t, 3*time.Minute-time.Since(began))
+	a.alive()
+	if now := a.memory("VmRSS"); now > before+64<<20 {
+		t.Errorf("%d bytes resident, %d before the broker went away", now, before)
+	}
+	c.brokers[0].docker(t, "unpause")
+	back := time.Now()
+	within(t, time.Minute, "the broker serves again", func(ctx context.Context) error { return serves(ctx, c.addrs(), 1) })
+	f.caughtUp(c, 2*time.Minute)
+	t.Logf("caught up %s after the broker was back", time.Since(back).Round(time.Millisecond))
+	f.judge(c, l.finish(2*time.Minute), 0)
+	a.folds(addr, 24, 30*time.Second)
+}
+
+// notReady asks the process's readiness probe.
+func notReady(ctx context.Context, ops string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+ops+"/readyz", http.NoBody)
+	if err != nil {
+		return err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusServiceUnavailable {
+		return fmt.Errorf("readyz answers %d", res.StatusCode)
+	}
+	return nil
+}
