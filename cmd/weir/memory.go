@@ -35,7 +35,7 @@ func sharesOf(c *config.Config) shares {
 	s := shares{
 		readers:   readers,
 		campaigns: budget / 4, cache: budget / 8, writes: budget / 8,
-		fetch:   min(32<<20, budget/32/readers),
+		fetch:   min(32<<20, budget/48/readers),
 		changes: min(int64(c.Processor.CommitBytes), budget/24),
 		heap:    budget,
 		ids:     int64(c.Spend.MaxIDs) * idBytes * events.Shards,
