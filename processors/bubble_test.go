@@ -303,9 +303,6 @@ func (w *world) run() {
 	w.c.LoseAnswers(kmsg.EndTxn, 0)
 	w.hits["answer lost"] += w.c.Lost()
 	w.settleDown(procs)
-	if !w.quiet {
-		time.Sleep(4 * time.Second) // the last wall timers
-	}
 	close(stop)
 	<-sampled
 	for _, p := range procs {
@@ -392,7 +389,8 @@ func (w *world) produce(done chan struct{}) {
 	}
 }
 
-// settleDown waits until everything that was produced is folded and applied.
+// settleDown waits until everything that was produced is folded and applied, and the last wall timers have fired. Whoever was
+// told to die may do so until then, also in a transaction of timers only.
 func (w *world) settleDown(procs []*process) {
 	cl := w.client()
 	defer cl.Close()
@@ -417,7 +415,7 @@ func (w *world) settleDown(procs []*process) {
 				caught = false
 			}
 		})
-		if caught {
+		if caught && !wallTimers(procs) {
 			return
 		}
 	}
@@ -452,6 +450,35 @@ func (w *world) sample(procs *[]*process, stop, done chan struct{}) {
 			}
 		}
 	}
+}
+
+// wallTimers reports whether a timer of the wall clock waits, by the store that is furthest with its partition.
+func wallTimers(procs []*process) bool {
+	best, waits := map[int32]int64{}, map[int32]bool{}
+	for _, p := range procs {
+		snap, err := p.rt.Snapshot()
+		if err != nil {
+			continue
+		}
+		for q := range int32(parts) {
+			m, err := snap.Meta(q)
+			if err != nil || m.ChangelogNext < best[q] {
+				continue
+			}
+			best[q], waits[q] = m.ChangelogNext, false
+			_ = snap.Scan(q, stream.TimerTable, []byte{byte(WallTime)}, func(_, _ []byte) error {
+				waits[q] = true
+				return nil
+			})
+		}
+		_ = snap.Close()
+	}
+	for _, w := range waits {
+		if w {
+			return true
+		}
+	}
+	return false
 }
 
 // stored is how far the stores are with each partition of each input.

@@ -196,7 +196,6 @@ func diskFull(t *testing.T, seed uint64) (hits map[string]int) {
 		p = w.start("a", mem)
 		procs := []*process{p}
 		w.settleDown(procs)
-		time.Sleep(4 * time.Second) // the last wall timers
 		p.cancel()
 		if <-p.done; p.err != nil {
 			t.Errorf("the next start ended with %v", p.err)

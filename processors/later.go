@@ -17,7 +17,7 @@ import (
 type later struct {
 	keys  map[string]laterValue // by store key
 	bytes int
-	since time.Time
+	since time.Time // of the oldest transaction that waits, which may have changed nothing but positions; zero: none
 }
 
 type laterValue struct {
@@ -41,7 +41,7 @@ func (l *later) add(p int32, list []stream.Change) {
 	if l.keys == nil {
 		l.keys = map[string]laterValue{}
 	}
-	if len(l.keys) == 0 {
+	if !l.waits() {
 		l.since = time.Now()
 	}
 	for i := range list {
@@ -58,6 +58,9 @@ func (l *later) add(p int32, list []stream.Change) {
 		l.keys[string(k)] = laterValue{append(v.bytes[:0], c.Value...), c.Op == stream.OpDelete}
 	}
 }
+
+// waits reports whether a transaction is not in the store yet.
+func (l *later) waits() bool { return !l.since.IsZero() }
 
 // get gives what the task's handler may not have in memory any more.
 func (l *later) get(key []byte) (value []byte, known bool) {
@@ -121,7 +124,7 @@ func (l *later) into(b *pebble.Batch) error {
 		}
 	}
 	clear(l.keys)
-	l.bytes = 0
+	l.bytes, l.since = 0, time.Time{}
 	return nil
 }
 
@@ -144,7 +147,7 @@ func (w *worker) defers() bool {
 		if t.later == nil {
 			continue
 		}
-		if len(t.later.keys) > 0 && time.Since(t.later.since) > laterFor {
+		if t.later.waits() && time.Since(t.later.since) > laterFor {
 			return false
 		}
 		bytes += t.later.bytes
@@ -159,7 +162,7 @@ func (w *worker) settleLater() error {
 	}
 	var b *pebble.Batch
 	for _, t := range w.tasks {
-		if t.later == nil || len(t.later.keys) == 0 {
+		if t.later == nil || !t.later.waits() {
 			continue
 		}
 		if b == nil {

@@ -7,9 +7,12 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 	"pgregory.net/rapid"
 
 	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/processors/changelogpb"
 )
 
 // TestLaterReadsLikeTheStore: whatever waits and whatever is written, a handler reads what it would read had every transaction
@@ -69,6 +72,33 @@ func TestLaterReadsLikeTheStore(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestLaterPositions: a transaction that moved past control records only changes no key, and its positions reach the store
+// none the less.
+func TestLaterPositions(t *testing.T) {
+	s := memStore(t, vfs.NewMem())
+	defer func() { _ = s.close() }()
+	nop := zerolog.Nop()
+	w := newWorker(0, &Config{Log: &nop, CommitBytes: 1 << 20, Workers: 1, Metrics: NewMetrics(prometheus.NewRegistry())}, &Processor{App: "a", Inputs: []string{"in"}}, s)
+	w.full, w.tasks = true, map[int32]*task{3: {p: 3, later: &later{}}}
+	marker := &changelogpb.Marker{Sequence: 7, Inputs: []*changelogpb.Position{{Topic: "in", Next: 58}}}
+	if err := w.apply([]*pending{{t: w.tasks[3], marker: marker, markerAt: 9}}); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := s.meta(s.db, 3); err != nil || m.ChangelogNext != 0 {
+		t.Fatalf("it did not wait: %v, %v", m, err)
+	}
+	w.full = false
+	if err := w.settleLater(); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := s.meta(s.db, 3); err != nil || m.ChangelogNext != 10 || m.Marker.Inputs[0].Next != 58 {
+		t.Errorf("the store has %v, %v", m, err)
+	}
+	if w.tasks[3].later.waits() {
+		t.Error("it still waits")
+	}
 }
 
 func scanned(t *rapid.T, s *store, l *later, p int32, prefix string) string {
