@@ -39,18 +39,29 @@ func (q scanQuestion) holds(key []byte) bool {
 	return bytes.Compare(key, q.from) >= 0 && (q.to == nil || bytes.Compare(key, q.to) < 0)
 }
 
-func (i StateInfo) keyQuestion(m *weirpb.GetStateRequest) (q keyQuestion, err error) {
+// about is what questions of a key and of a range have in common: the table, and how old a standby's answer may be.
+func (i StateInfo) about(m interface {
+	GetApp() string
+	GetTable() string
+	GetMaxStalenessMs() int64
+},
+) (t Table, maxStaleness time.Duration, err error) {
 	if err = i.checkApp(m.GetApp()); err != nil {
-		return q, err
+		return t, 0, err
 	}
-	t, err := i.table(m.GetTable())
+	if t, err = i.table(m.GetTable()); err != nil {
+		return t, 0, err
+	}
+	maxStaleness, err = staleness(m.GetMaxStalenessMs())
+	return t, maxStaleness, err
+}
+
+func (i StateInfo) keyQuestion(m *weirpb.GetStateRequest) (q keyQuestion, err error) {
+	t, maxStaleness, err := i.about(m)
 	if err != nil {
 		return q, err
 	}
-	if q.maxStaleness, err = staleness(m.GetMaxStalenessMs()); err != nil {
-		return q, err
-	}
-	q.table, q.key = t.Number, m.GetKey()
+	q.maxStaleness, q.table, q.key = maxStaleness, t.Number, m.GetKey()
 	switch {
 	case len(q.key) == 0:
 		return q, invalid("the question names no key: set key, or scan the table")
@@ -71,14 +82,8 @@ func (i StateInfo) keyQuestion(m *weirpb.GetStateRequest) (q keyQuestion, err er
 }
 
 func (i StateInfo) scanQuestion(m *weirpb.ScanStateRequest) (q scanQuestion, err error) {
-	if err = i.checkApp(m.GetApp()); err != nil {
-		return q, err
-	}
-	t, err := i.table(m.GetTable())
+	t, maxStaleness, err := i.about(m)
 	if err != nil {
-		return q, err
-	}
-	if q.maxStaleness, err = staleness(m.GetMaxStalenessMs()); err != nil {
 		return q, err
 	}
 	for _, f := range []struct {
@@ -89,7 +94,7 @@ func (i StateInfo) scanQuestion(m *weirpb.ScanStateRequest) (q scanQuestion, err
 			return q, invalid("%s is %d bytes long and no key is longer than %d: check what was sent", f.name, len(f.key), maxKeyBytes)
 		}
 	}
-	q.table, q.from, q.last, q.limit = t.Number, m.GetStart(), i.Partitions-1, int(m.GetLimit())
+	q.maxStaleness, q.table, q.from, q.last, q.limit = maxStaleness, t.Number, m.GetStart(), i.Partitions-1, int(m.GetLimit())
 	if len(m.GetEnd()) > 0 {
 		q.to = m.GetEnd()
 	}

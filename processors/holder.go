@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"google.golang.org/protobuf/proto"
@@ -44,7 +43,7 @@ func (holding) ProtocolName() string { return "weir-offline" }
 
 // hold joins the group of proc. It returns ErrInUse if somebody else is in it.
 func hold(ctx context.Context, cfg *Config, proc *Processor) (h *holder, err error) {
-	h = &holder{cfg: cfg, proc: proc, ids: map[string][]byte{}, news: make(chan struct{}, 1)}
+	h = &holder{cfg: cfg, proc: proc, news: make(chan struct{}, 1)}
 	txn, timeout := proc.App+"-offline", max(cfg.TransactionTimeout, time.Minute)
 	plain, err := cfg.Kafka.Client()
 	if err != nil {
@@ -54,15 +53,8 @@ func hold(ctx context.Context, cfg *Config, proc *Processor) (h *holder, err err
 	if h.n, err = proc.awaitTopics(ctx, kadm.NewClient(plain)); err != nil {
 		return nil, err
 	}
-	list, err := kadm.NewClient(plain).ListTopics(ctx, append([]string{proc.Changelog}, proc.Inputs...)...)
-	if err == nil {
-		err = list.Error()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read topics: %w", err)
-	}
-	for name, t := range list {
-		h.ids[name] = slices.Clone(t.ID[:])
+	if h.ids, err = proc.topicIDs(ctx, kadm.NewClient(plain)); err != nil {
+		return nil, err
 	}
 	if err := nobody(ctx, kadm.NewClient(plain), proc.App); err != nil {
 		return nil, err
@@ -95,18 +87,12 @@ func hold(ctx context.Context, cfg *Config, proc *Processor) (h *holder, err err
 
 // nobody says who is in a group: ErrInUse.
 func nobody(ctx context.Context, adm *kadm.Client, group string) error {
-	got, err := adm.DescribeGroups(ctx, group)
-	if err == nil {
-		err = got.Error()
-	}
-	if errors.Is(err, kerr.GroupIDNotFound) {
-		return nil
-	}
+	members, err := groupMembers(ctx, adm, group)
 	if err != nil {
-		return fmt.Errorf("look at group %s: %w", group, err)
+		return err
 	}
 	var who []string
-	for _, m := range got[group].Members {
+	for _, m := range members {
 		id := m.MemberID
 		if m.InstanceID != nil {
 			id = *m.InstanceID

@@ -85,11 +85,7 @@ func (c *logCopy) take(rec *kgo.Record) error {
 		return nil
 	}
 	if !IsSystem(rec.Key) {
-		key := append([]byte{byte(rec.Partition >> 8), byte(rec.Partition)}, rec.Key...)
-		if rec.Value == nil {
-			return c.batch.Delete(key, nil)
-		}
-		return c.batch.Set(key, rec.Value, nil)
+		return applyLogged(c.batch, rec)
 	}
 	where := fmt.Sprintf("at %s[%d]@%d", rec.Topic, rec.Partition, rec.Offset)
 	switch string(rec.Key[1:]) {

@@ -28,18 +28,12 @@ func Members(ctx context.Context, k Kafka, app string) ([]Member, error) {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
 	defer cl.Close()
-	groups, err := kadm.NewClient(cl).DescribeGroups(ctx, app)
-	if err == nil {
-		err = groups[app].Err
-	}
-	if errors.Is(err, kerr.GroupIDNotFound) {
-		return nil, nil
-	}
+	members, err := groupMembers(ctx, kadm.NewClient(cl), app)
 	if err != nil {
-		return nil, fmt.Errorf("describe group %s: %w", app, err)
+		return nil, err
 	}
 	var out []Member
-	for _, g := range groups[app].Members {
+	for _, g := range members {
 		m := Member{ID: g.MemberID}
 		if join, ok := g.Join.AsConsumer(); ok {
 			says, err := decode(join.UserData, &changelogpb.Member{}, "what member "+g.MemberID+" says")
@@ -63,4 +57,19 @@ func Members(ctx context.Context, k Kafka, app string) ([]Member, error) {
 		out = append(out, m)
 	}
 	return out, nil
+}
+
+// groupMembers are those of a group; none of one that does not exist.
+func groupMembers(ctx context.Context, adm *kadm.Client, group string) ([]kadm.DescribedGroupMember, error) {
+	groups, err := adm.DescribeGroups(ctx, group)
+	if err == nil {
+		err = groups.Error()
+	}
+	if errors.Is(err, kerr.GroupIDNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("describe group %s: %w", group, err)
+	}
+	return groups[group].Members, nil
 }

@@ -32,15 +32,15 @@ func (w *worker) orphans(ctx context.Context, adm *kadm.Client) ([]string, error
 	if err != nil {
 		return nil, fmt.Errorf("list transactions: %w", err)
 	}
-	groups, err := adm.DescribeGroups(ctx, w.proc.App)
-	if err == nil {
-		err = groups[w.proc.App].Err
-	}
+	list, err := groupMembers(ctx, adm, w.proc.App)
 	if err != nil {
-		return nil, fmt.Errorf("describe group %s: %w", w.proc.App, err)
+		return nil, err
+	}
+	if len(list) == 0 { // we are one of them: to take that for an answer would end the transactions of all others
+		return nil, fmt.Errorf("group %s is said to have no members", w.proc.App)
 	}
 	members := map[string]bool{w.txnID: true}
-	for _, m := range groups[w.proc.App].Members {
+	for _, m := range list {
 		if m.InstanceID != nil { // which is the transactional id, see connect
 			members[*m.InstanceID] = true
 		}

@@ -117,14 +117,7 @@ func (a *replay) take(rec *kgo.Record) error {
 		if a.open = true; a.bulk != nil {
 			return a.bulk.put(rec.Key, rec.Value)
 		}
-		key := append([]byte{byte(a.p >> 8), byte(a.p)}, rec.Key...)
-		var err error
-		if rec.Value == nil {
-			err = a.batch.Delete(key, nil)
-		} else {
-			err = a.batch.Set(key, rec.Value, nil)
-		}
-		return errors.Join(err, a.spill())
+		return errors.Join(applyLogged(a.batch, rec), a.spill())
 	}
 	switch string(rec.Key[1:]) {
 	case markerKey:
@@ -149,6 +142,15 @@ func (a *replay) take(rec *kgo.Record) error {
 		}
 	}
 	return nil
+}
+
+// applyLogged puts a changelog's record of state into b.
+func applyLogged(b *pebble.Batch, rec *kgo.Record) error {
+	key := append([]byte{byte(rec.Partition >> 8), byte(rec.Partition)}, rec.Key...)
+	if rec.Value == nil {
+		return b.Delete(key, nil)
+	}
+	return b.Set(key, rec.Value, nil)
 }
 
 // meet expects the store's own marker.

@@ -144,7 +144,8 @@ func (f *standby) follow(ctx context.Context) error {
 		f.promote()
 		f.takeRefreshed()
 		f.refresh(ctx)
-		if len(f.news.take()) > 0 || len(f.held) != len(at) || f.rested() {
+		f.news.take()
+		if len(f.held) != len(at) || f.changed() {
 			return nil
 		}
 	}
@@ -156,7 +157,7 @@ func (f *standby) hold(ctx context.Context) error {
 	f.release(func(p int32) bool { return !wanted[p] })
 	var fresh []int32
 	for p := range wanted {
-		if f.held[p] == nil && time.Now().After(f.resting[p]) && f.store.ownNow(p) {
+		if f.due(p) && f.store.ownNow(p) {
 			fresh = append(fresh, p)
 		}
 	}
@@ -231,11 +232,19 @@ func (f *standby) rest(p int32, err error) {
 	f.log.Warn().Int32("partition", p).Err(err).Bool("rebuild", f.rebuild[p]).Msg("standby_interrupted")
 }
 
-// rested says whether a partition has rested long enough.
-func (f *standby) rested() bool {
-	for p, until := range f.resting {
-		if f.held[p] == nil && time.Now().After(until) {
-			delete(f.resting, p)
+// due says whether a wanted partition is to be taken up: it is not held, and has rested long enough.
+func (f *standby) due(p int32) bool { return f.held[p] == nil && time.Now().After(f.resting[p]) }
+
+// changed says whether hold would change what is held. A wake alone is no reason to connect anew.
+func (f *standby) changed() bool {
+	wanted, _ := f.wanted()
+	for p := range f.held {
+		if !wanted[p] {
+			return true
+		}
+	}
+	for p := range wanted {
+		if f.due(p) && f.store.free(p) {
 			return true
 		}
 	}

@@ -232,6 +232,14 @@ func (s *store) ownNow(p int32) bool {
 	return true
 }
 
+// free says whether nobody of this process holds partition p.
+func (s *store) free(p int32) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, held := s.owners[p]
+	return !held
+}
+
 // own waits until no other worker of this process holds partition p, then takes it.
 func (s *store) own(p int32, giveUp <-chan struct{}) bool {
 	for !s.ownNow(p) {

@@ -81,17 +81,11 @@ func (w *worker) ask(ctx context.Context) (*facts, error) {
 
 // askTopics asks what a replay of the changelog has to know.
 func askTopics(ctx context.Context, adm *kadm.Client, proc *Processor) (*facts, error) {
-	f := &facts{proc: proc, ids: map[string][]byte{}}
-	list, err := adm.ListTopics(ctx, append([]string{proc.Changelog}, proc.Inputs...)...)
-	if err == nil {
-		err = list.Error()
-	}
+	ids, err := proc.topicIDs(ctx, adm)
 	if err != nil {
-		return nil, fmt.Errorf("read topics: %w", err)
+		return nil, err
 	}
-	for name, t := range list {
-		f.ids[name] = bytes.Clone(t.ID[:])
-	}
+	f := &facts{proc: proc, ids: ids}
 	if f.logs, err = adm.ListStartOffsets(ctx, proc.Changelog); all(err) {
 		return nil, fmt.Errorf("read start of %s: %w", proc.Changelog, err)
 	}
@@ -99,6 +93,22 @@ func askTopics(ctx context.Context, adm *kadm.Client, proc *Processor) (*facts, 
 		return nil, fmt.Errorf("read end of %s: %w", proc.Changelog, err)
 	}
 	return f, nil
+}
+
+// topicIDs are those of the changelog and the inputs, by name.
+func (p *Processor) topicIDs(ctx context.Context, adm *kadm.Client) (map[string][]byte, error) {
+	list, err := adm.ListTopics(ctx, append([]string{p.Changelog}, p.Inputs...)...)
+	if err == nil {
+		err = list.Error()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read topics: %w", err)
+	}
+	ids := map[string][]byte{}
+	for name, t := range list {
+		ids[name] = bytes.Clone(t.ID[:])
+	}
+	return ids, nil
 }
 
 // all says whether an error is about all brokers; what others answered is there.
