@@ -39,6 +39,7 @@ func (w *worker) commit(life context.Context) error {
 		return w.abandon(life, err)
 	}
 	w.parts = parts
+	w.measure()
 	w.cycle.dirtied(parts)
 	if len(parts) == 0 && len(barriers) == 0 {
 		return w.nothing()
@@ -103,9 +104,19 @@ func (w *worker) bounded(life context.Context) (context.Context, context.CancelF
 	return context.WithTimeout(context.WithoutCancel(life), 3*w.cfg.TransactionTimeout)
 }
 
+// measure says whether the worker is behind: the brokers have more for it than the open transaction took. How full a poll was
+// would not tell: where sessions share cores, the records of one that is far behind arrive in small lots too.
+func (w *worker) measure() {
+	unread := int64(0)
+	for _, t := range w.tasks {
+		unread += t.lag
+	}
+	w.behind = unread > int64(max(w.count, w.cfg.PollRecords))
+}
+
 // pace lets the interval grow while there is more to read than one transaction took.
 func (w *worker) pace() {
-	if w.full {
+	if w.behind {
 		w.wait = min(2*w.wait, w.cfg.CommitMax)
 	} else {
 		w.wait = w.cfg.CommitInterval
@@ -289,13 +300,11 @@ const identityPrefix = "weir transaction "
 // apply writes what Kafka has committed to the store: one batch for all tasks, state and offsets together.
 func (w *worker) apply(parts []*pending) error {
 	began := time.Now()
-	size := 4096
+	size, defers := 4096, w.defers()
 	for i := range parts {
-		size += parts[i].t.changes.Bytes() + 12*len(parts[i].t.changes.List) + 512
-	}
-	defers := w.defers()
-	if defers {
-		size = 0
+		if t := parts[i].t; !defers || !t.keeps() {
+			size += t.changes.Bytes() + 12*len(t.changes.List) + t.later.bytes + 512
+		}
 	}
 	b := w.store.db.NewBatchWithSize(size)
 	defer func() { _ = b.Close() }()
@@ -433,12 +442,12 @@ func (w *worker) topicsOf(p int32) map[string][]int32 {
 
 // finish is a graceful stop: what is folded is committed.
 func (w *worker) finish(life context.Context) error {
-	w.full = false // nothing waits any more
 	if w.open && w.count > 0 {
 		if err := w.commit(life); err != nil {
 			return err
 		}
 	}
+	w.behind = false // nothing waits any more
 	return w.settleLater()
 }
 

@@ -2,6 +2,7 @@ package processors
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -112,7 +113,10 @@ const keyHead = 3
 
 // into writes everything to b and forgets it.
 func (l *later) into(b *pebble.Batch) error {
-	for k, v := range l.keys {
+	order := slices.Collect(maps.Keys(l.keys))
+	slices.Sort(order)
+	for _, k := range order {
+		v := l.keys[k]
 		var err error
 		if v.deleted {
 			err = b.Delete([]byte(k), nil)
@@ -139,7 +143,7 @@ func (t *task) writeLater(b *pebble.Batch) error {
 // defers says whether the changes of the transaction that just committed may wait: while there is more to read than a
 // transaction takes, not for long, and not without bound.
 func (w *worker) defers() bool {
-	if !w.full {
+	if !w.behind {
 		return false
 	}
 	bytes := 0
@@ -157,24 +161,24 @@ func (w *worker) defers() bool {
 
 // settleLater writes what waits, once the worker is not behind any more.
 func (w *worker) settleLater() error {
-	if w.full {
+	if w.behind {
 		return nil
 	}
-	var b *pebble.Batch
+	size, waiting := 4096, make([]*task, 0, len(w.tasks))
 	for _, t := range w.tasks {
-		if t.later == nil || !t.later.waits() {
-			continue
+		if t.later != nil && t.later.waits() {
+			size, waiting = size+t.later.bytes+512, append(waiting, t)
 		}
-		if b == nil {
-			b = w.store.db.NewBatch()
-			defer func() { _ = b.Close() }()
-		}
+	}
+	if len(waiting) == 0 {
+		return nil
+	}
+	b := w.store.db.NewBatchWithSize(size)
+	defer func() { _ = b.Close() }()
+	for _, t := range waiting {
 		if err := t.writeLater(b); err != nil {
 			return err
 		}
-	}
-	if b == nil {
-		return nil
 	}
 	return b.Commit(pebble.NoSync)
 }

@@ -81,7 +81,7 @@ func TestLaterPositions(t *testing.T) {
 	defer func() { _ = s.close() }()
 	nop := zerolog.Nop()
 	w := newWorker(0, &Config{Log: &nop, CommitBytes: 1 << 20, Workers: 1, Metrics: NewMetrics(prometheus.NewRegistry())}, &Processor{App: "a", Inputs: []string{"in"}}, s)
-	w.full, w.tasks = true, map[int32]*task{3: {p: 3, meta: &changelogpb.TaskMeta{Format: metaFormat, App: s.app}, timers: newTimers(3, s.db), later: &later{}}}
+	w.behind, w.tasks = true, map[int32]*task{3: {p: 3, meta: &changelogpb.TaskMeta{Format: metaFormat, App: s.app}, timers: newTimers(3, s.db), later: &later{}}}
 	marker := &changelogpb.Marker{Sequence: 7, Inputs: []*changelogpb.Position{{Topic: "in", Next: 58}}}
 	if err := w.apply([]*pending{{t: w.tasks[3], marker: marker, markerAt: 9}}); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestLaterPositions(t *testing.T) {
 	if m, err := s.meta(s.db, 3); err != nil || m.ChangelogNext != 0 {
 		t.Fatalf("it did not wait: %v, %v", m, err)
 	}
-	w.full = false
+	w.behind = false
 	if err := w.settleLater(); err != nil {
 		t.Fatal(err)
 	}

@@ -27,14 +27,14 @@ type worker struct {
 	total   int32 // partitions of the processor
 	log     zerolog.Logger
 
-	plain *kgo.Client // to ask: settle, offsets, topics
-	sess  *kgo.GroupTransactSession
-	tasks map[int32]*task
-	open  bool // a transaction is open
-	began time.Time
-	count int // records folded in the open transaction
-	wait  time.Duration
-	full  bool // the last poll left records behind
+	plain  *kgo.Client // to ask: settle, offsets, topics
+	sess   *kgo.GroupTransactSession
+	tasks  map[int32]*task
+	open   bool // a transaction is open
+	began  time.Time
+	count  int // records folded in the open transaction
+	wait   time.Duration
+	behind bool // the last transaction left more unread than it took, see measure
 
 	plan     plan // what the group gave this worker at last
 	news     news // from callbacks and restores, run in the loop
@@ -144,7 +144,7 @@ func (w *worker) connect(ctx context.Context) (err error) {
 			}
 		}),
 	}, w.cfg.Kafka.Options...)
-	w.open, w.count, w.revoked, w.wait, w.records = false, 0, false, w.cfg.CommitInterval, nil
+	w.open, w.count, w.revoked, w.behind, w.wait, w.records = false, 0, false, false, w.cfg.CommitInterval, nil
 	if w.sess, err = kgo.NewGroupTransactSession(opts...); err != nil {
 		return fmt.Errorf("start session: %w", err)
 	}
@@ -266,6 +266,7 @@ func (w *worker) step(ctx, life context.Context) error {
 	case w.due():
 		return w.commit(life)
 	case w.count == 0:
+		w.behind = false
 		w.sess.AllowRebalance()
 	}
 	return w.settleLater()
@@ -325,7 +326,7 @@ func (w *worker) poll(ctx context.Context) kgo.Fetches {
 // foldAll gives each partition's records to its task.
 func (w *worker) foldAll(fetches kgo.Fetches) error {
 	defer took(&w.cycle.fold, time.Now())
-	now, polled := time.Now().UnixMilli(), 0
+	now := time.Now().UnixMilli()
 	var failed error
 	fetches.EachPartition(func(fp kgo.FetchTopicPartition) {
 		if failed != nil || len(fp.Records) == 0 {
@@ -337,7 +338,6 @@ func (w *worker) foldAll(fetches kgo.Fetches) error {
 			failed = fmt.Errorf("%w: records of %s[%d], which is not running", errRebuild, fp.Topic, fp.Partition)
 			return
 		}
-		polled += len(fp.Records)
 		end := w.cfg.bounds.end(fp.Topic, fp.Partition)
 		w.scratch = t.take(fp.Topic, fp.Records, end, w.scratch[:0])
 		if t.next[fp.Topic] >= end {
@@ -352,7 +352,6 @@ func (w *worker) foldAll(fetches kgo.Fetches) error {
 		t.newest = w.scratch[len(w.scratch)-1].TimeMs
 		failed = t.foldTimed(&Batch{Topic: fp.Topic, Partition: fp.Partition, Records: w.scratch, NowMs: now}, w.cfg.PoisonLimit)
 	})
-	w.full = polled*2 >= w.cfg.PollRecords
 	return failed
 }
 
