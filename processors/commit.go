@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"google.golang.org/protobuf/proto"
@@ -66,7 +67,7 @@ func (w *worker) commit(life context.Context) error {
 	// A heartbeat that fails while rebalances are blocked cannot end the session by itself, and End waits for the next
 	// one. A revoke inside End aborts it, so rebalances may go on after a while.
 	unblock := time.AfterFunc(w.cfg.SessionTimeout/3, w.sess.AllowRebalance)
-	committed, err := w.sess.End(ctx, want)
+	committed, err := w.end(ctx, want)
 	unblock.Stop()
 	w.open = false
 	w.phase("end", began)
@@ -96,6 +97,21 @@ func (w *worker) commit(life context.Context) error {
 	w.publish()
 	w.sess.AllowRebalance()
 	return nil
+}
+
+// end ends the transaction with its offsets. Of a transaction without any, which is one of barriers alone, the client does not
+// learn that the broker holds back unstable offsets, and keeps the session waiting for half a second after it: such a one ends
+// without it. No offset, and so no generation, guards a barrier: whoever writes one only learns what came before.
+func (w *worker) end(ctx context.Context, want kgo.TransactionEndTry) (committed bool, err error) {
+	if want == kgo.TryAbort || len(w.parts) > 0 {
+		return w.sess.End(ctx, want)
+	}
+	switch err := w.sess.Client().EndTransaction(ctx, want); {
+	case errors.Is(err, kerr.OperationNotAttempted), errors.Is(err, kerr.TransactionAbortable):
+		return w.sess.End(ctx, kgo.TryAbort)
+	default:
+		return err == nil, err
+	}
 }
 
 // bounded is the context of an End. It ends long after the broker gave the transaction up, so that a session whose
