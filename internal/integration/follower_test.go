@@ -32,7 +32,7 @@ type follower struct {
 
 	mu     sync.Mutex
 	rows   map[string]*eventspb.Spend
-	chains [events.Shards]chain
+	chains [events.DefaultShards]chain
 	health map[string]*eventspb.SpendHistogram
 	took   []takeover
 	bad    []string
@@ -61,7 +61,7 @@ func follow(c *cluster) *follower {
 	all := map[string]map[int32]kgo.Offset{}
 	for _, topic := range []string{events.SpendTopic("local"), events.HealthTopic} {
 		all[topic] = map[int32]kgo.Offset{}
-		for p := range int32(events.Shards) {
+		for p := range int32(events.DefaultShards) {
 			all[topic][p] = kgo.NewOffset().AtStart()
 		}
 	}
