@@ -147,7 +147,11 @@ func (r *rekeying) plan(ctx context.Context) (*rekeyPlan, error) {
 			return nil, fail(exitUnavailable, "cannot ask who works", err, "check --brokers; `weir doctor` looks closer")
 		}
 		for _, m := range members {
-			if who := app + "/" + m.Instance; !slices.Contains(p.Running, who) {
+			who := m.Instance
+			if who == "" { // a move
+				who = m.ID
+			}
+			if who = app + " " + who; !slices.Contains(p.Running, who) {
 				p.Running = append(p.Running, who)
 			}
 		}
