@@ -20,9 +20,6 @@ type Rekeying struct {
 	Take func(h Handler, put Put) error
 	// Rest puts what is known only after all of that, such as sums over the keys that came to a partition. Defaults to nothing.
 	Rest func(put Put) error
-	// Next is where the target's inputs are read from: new topics, filled by whoever sends to the new partitions. Defaults to
-	// their beginning.
-	Next Positions
 }
 
 // Nowhere is where Place puts a key that the target does not get.
@@ -48,7 +45,7 @@ var (
 
 // Rekey writes the state of application from, which must be stopped everywhere (ErrInUse) and have read its inputs to their end
 // (ErrUnread), into the changelog of application to, whose topics exist and have as many partitions as wanted: with a marker
-// and the group's offsets, so that to starts as if it had committed it. Nothing of from is changed but for a barrier in its
+// and the group's offsets, so that to starts as if it had committed it: from the beginning of its inputs. Nothing of from is changed but for a barrier in its
 // changelog: until to has proven itself there is a way back. Each partition is written in one transaction. A rekeying that was
 // cut short is repeated: it goes on, and if from went on meanwhile, it corrects what it had written.
 //

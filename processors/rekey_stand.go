@@ -3,7 +3,6 @@ package processors
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
@@ -83,19 +82,4 @@ func (pos Positions) of(p int32) map[string]int64 {
 		out[topic] = at[p]
 	}
 	return out
-}
-
-// first is where the target begins to read.
-func (r *rekey) first(ctx context.Context) (Positions, error) {
-	next, err := inputStarts(ctx, r.target)
-	if err != nil {
-		return nil, err
-	}
-	for topic, at := range r.how.Next {
-		if next[topic] == nil {
-			return nil, fmt.Errorf("positions are given for %s, which is no input of %s", topic, r.target.proc.App)
-		}
-		maps.Copy(next[topic], at)
-	}
-	return next, nil
 }

@@ -99,7 +99,7 @@ func (r *rekey) untouched(ctx context.Context) (done map[int32]*changelogpb.Mark
 // write makes the target's changelog what was sorted. A partition that an earlier try wrote is its first transaction, written
 // again: nobody has seen it but readers of the changelog, who see ordinary updates.
 func (r *rekey) write(ctx context.Context, done map[int32]*changelogpb.Marker) error {
-	next, err := r.first(ctx)
+	next, err := inputStarts(ctx, r.target)
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func TestRekey(t *testing.T) {
 	if plan := next.rekey(); plan.Written != 0 || plan.Keys != 0 || plan.From != "spendcounter" || plan.To != "spendcounter.g2" {
 		t.Errorf("the plan: %+v", plan)
 	}
-	if n := c48.changelogs(); n != 0 {
+	if n := c48.changelogs(t.Context()); n != 0 {
 		t.Fatalf("a plan has written to %d partitions", n)
 	}
 	next.killedHalfWay(c48)
@@ -172,9 +172,9 @@ func (c *cluster) send(l *ledger, list []*eventspb.AdEvent) {
 }
 
 // changelogs counts the partitions of the published spend that have more than barriers.
-func (c *cluster) changelogs() (n int) {
+func (c *cluster) changelogs(ctx context.Context) (n int) {
 	c.t.Helper()
-	ends, err := c.adm.ListEndOffsets(c.t.Context(), c.layout.Name(events.SpendTopic("local")))
+	ends, err := c.adm.ListEndOffsets(ctx, c.layout.Name(events.SpendTopic("local")))
 	if err == nil {
 		err = ends.Error()
 	}
@@ -272,7 +272,7 @@ func (i *instance) rekey(args ...string) (out rekeyed) {
 func (i *instance) rekeyInTheEnd() (out rekeyed) {
 	i.t.Helper()
 	within(i.t, time.Minute, "the move is done", func(context.Context) error {
-		r := i.tryRekey("--yes")
+		r := i.tryRekey("--yes") //nolint:contextcheck // a command has its own time
 		if r.code != 0 {
 			if r.code != 1 || !strings.Contains(r.stderr, "at work") && !strings.Contains(r.stderr, "has members") {
 				i.t.Fatalf("code %d\n%s", r.code, r.stderr)
@@ -293,8 +293,8 @@ func (i *instance) killedHalfWay(c *cluster) {
 		i.t.Fatal(err)
 	}
 	defer func() { _ = cmd.Wait() }() // it was killed
-	within(i.t, time.Minute, "the move writes", func(context.Context) error {
-		if c.changelogs() == 0 {
+	within(i.t, time.Minute, "the move writes", func(ctx context.Context) error {
+		if c.changelogs(ctx) == 0 {
 			return errors.New("nothing is written")
 		}
 		return nil
@@ -303,7 +303,7 @@ func (i *instance) killedHalfWay(c *cluster) {
 		i.t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	i.t.Logf("killed when %d of %d partitions were written", c.changelogs(), c.layout.Partitions())
+	i.t.Logf("killed when %d of %d partitions were written", c.changelogs(i.t.Context()), c.layout.Partitions())
 }
 
 // checkIngest imports a file by the server's word.
