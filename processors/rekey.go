@@ -45,9 +45,10 @@ var (
 
 // Rekey writes the state of application from, which must be stopped everywhere (ErrInUse) and have read its inputs to their end
 // (ErrUnread), into the changelog of application to, whose topics exist and have as many partitions as wanted: with a marker
-// and the group's offsets, so that to starts as if it had committed it: from the beginning of its inputs. Nothing of from is changed but for a barrier in its
-// changelog: until to has proven itself there is a way back. Each partition is written in one transaction. A rekeying that was
-// cut short is repeated: it goes on, and if from went on meanwhile, it corrects what it had written.
+// and the group's offsets, so that to starts as if it had committed it, at the beginning of its inputs. Nothing of from is
+// changed but for a barrier in its changelog: until to has proven itself there is a way back. Each partition is written in one
+// transaction. A rekeying that was cut short is repeated: it goes on, and if from went on meanwhile, it corrects what it had
+// written.
 //
 // Values go through to's Restamp, with an owner's epoch above all of from's: who keeps the newest of a key finds it there.
 // Timers go where Place sends their keys, for which it gets table 127. Local tables are not moved.
