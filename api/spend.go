@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -80,10 +81,13 @@ func (s *spendService) notFound(ctx context.Context, q question, read []*weirpb.
 // 1234)". The offset is the next one, so not included. All topics of each partition are in the error's details.
 func asOfText(read []*weirpb.AsOf) string {
 	var most *weirpb.AsOf // nil: no partition says how far it is
+	topic, furthest := "", int64(0)
 	for _, at := range read {
-		next, ok := at.GetNextOffsets()[events.EventsTopic]
-		if ok && (most == nil || next > most.GetNextOffsets()[events.EventsTopic]) {
-			most = at
+		for name, next := range at.GetNextOffsets() {
+			own := name == events.EventsTopic || strings.HasPrefix(name, events.EventsTopic+".g") // of a later generation
+			if own && (most == nil || next > furthest) {
+				most, topic, furthest = at, name, next
+			}
 		}
 	}
 	partitions := fmt.Sprintf("%d partitions", len(read))
@@ -93,9 +97,9 @@ func asOfText(read []*weirpb.AsOf) string {
 	if most == nil {
 		return partitions
 	}
-	furthest := ""
+	where := ""
 	if len(read) > 1 {
-		furthest = fmt.Sprintf(" furthest in partition %d,", most.GetPartition())
+		where = fmt.Sprintf(" furthest in partition %d,", most.GetPartition())
 	}
-	return fmt.Sprintf("%s (%s%s up to offset %d)", partitions, events.EventsTopic, furthest, most.GetNextOffsets()[events.EventsTopic])
+	return fmt.Sprintf("%s (%s%s up to offset %d)", partitions, topic, where, furthest)
 }

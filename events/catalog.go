@@ -17,31 +17,32 @@ const day = 24 * time.Hour
 
 // Catalog is every topic that the spend counter of datacentre dc reads and writes in its own Kafka, in the order of an
 // event's way. dc must pass ValidateDC. Topics copied from other datacentres: see Copied.
-func Catalog(dc string) []Topic {
+func Catalog(dc string, l Layout) []Topic {
+	shards := l.Partitions()
 	return []Topic{
 		{
-			Name: EventsTopic, Key: "account", Partitions: Shards, Cleanup: CleanupDelete, Retention: 7 * day,
+			Name: l.Name(EventsTopic), Key: "account", Partitions: shards, Cleanup: CleanupDelete, Retention: 7 * day,
 			Config: inputConfig(),
 			Doc:    "AdEvent: one engagement, in the datacentre where it arrived; partition = Shard(account)",
 		},
 		{
-			Name: AdjustmentsTopic, Key: "account", Partitions: Shards, Cleanup: CleanupDelete, Retention: 30 * day,
+			Name: l.Name(AdjustmentsTopic), Key: "account", Partitions: shards, Cleanup: CleanupDelete, Retention: 30 * day,
 			Config: inputConfig(),
 			Doc:    "Adjustment: a refund, a credit or invalid traffic; partition = Shard(account)",
 		},
 		{
-			Name: SpendTopic(dc), Key: "account, campaign, budget day and currency", Partitions: Shards, Cleanup: CleanupCompact,
+			Name: l.Name(SpendTopic(dc)), Key: "account, campaign, budget day and currency", Partitions: shards, Cleanup: CleanupCompact,
 			Config: spendConfig(),
 			Doc:    "Spend: absolute figures of one campaign and day; the spend counter's changelog, published",
 		},
 		{
-			Name: HealthTopic, Key: "writer datacentre and shard", Partitions: Shards, Cleanup: CleanupCompact,
+			Name: l.Name(HealthTopic), Key: "writer datacentre and shard", Partitions: shards, Cleanup: CleanupCompact,
 			// A few keys, written once a second: small segments, or a reader starts with hours of old values.
 			Config: compactConfig(16<<20, 10*time.Minute, day, "0.5"),
 			Doc:    "SpendHistogram: how far a counter is and how much it counted in the last 60 s, once a second",
 		},
 		{
-			Name: SpendDLQTopic, Key: "origin topic, partition and offset", Partitions: Shards, Cleanup: CleanupCompact,
+			Name: l.Name(SpendDLQTopic), Key: "origin topic, partition and offset", Partitions: shards, Cleanup: CleanupCompact,
 			Config: dlqConfig(),
 			Doc:    "a record that was not counted, with bytes, origin and reason; it stays until a tombstone marks it resolved",
 		},
@@ -50,9 +51,9 @@ func Catalog(dc string) []Topic {
 
 // Copied is the topic into which events of datacentre dc are copied. Its records keep the timestamps of their origin,
 // because a time of ingest that is left out means the record's own: every datacentre must read the same one.
-func Copied(dc string) Topic {
+func Copied(dc string, l Layout) Topic {
 	return Topic{
-		Name: FromTopic(dc), Key: "account", Partitions: Shards, Cleanup: CleanupDelete, Retention: 7 * day,
+		Name: l.Name(FromTopic(dc)), Key: "account", Partitions: l.Partitions(), Cleanup: CleanupDelete, Retention: 7 * day,
 		Config: map[string]string{
 			"max.message.bytes":      strconv.Itoa(2 * MaxEventBatch),
 			"message.timestamp.type": "CreateTime",

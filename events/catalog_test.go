@@ -13,7 +13,8 @@ import (
 
 // allTopics is what one Kafka of three datacentres holds.
 func allTopics() []Topic {
-	return append(Catalog("eu-west-1"), Copied("us-east-1"), Copied("ap-south-1"))
+	l := Layout{}
+	return append(Catalog("eu-west-1", l), Copied("us-east-1", l), Copied("ap-south-1", l))
 }
 
 func TestCatalogNames(t *testing.T) {
@@ -47,7 +48,7 @@ func TestCatalogNames(t *testing.T) {
 
 func TestCatalogSettings(t *testing.T) {
 	for _, topic := range allTopics() {
-		if topic.Partitions != Shards {
+		if topic.Partitions != DefaultShards {
 			t.Errorf("%s has %d partitions: the counter's inputs and outputs go by shard", topic.Name, topic.Partitions)
 		}
 		s := topic.Settings()
@@ -137,7 +138,7 @@ func TestTopicNamesOfDatacentresRandom(t *testing.T) {
 		if (SpendTopic(a) == SpendTopic(b)) != (a == b) || (FromTopic(a) == FromTopic(b)) != (a == b) || SpendTopic(a) == FromTopic(b) {
 			t.Fatalf("%q and %q share a topic", a, b)
 		}
-		for _, topic := range Catalog(a) {
+		for _, topic := range Catalog(a, Layout{}) {
 			if topic.Name == FromTopic(b) {
 				t.Fatalf("%s of %q is what is copied from %q", topic.Name, a, b)
 			}

@@ -19,7 +19,7 @@ func TestShardGolden(t *testing.T) {
 		"größer":                               16,
 		"0193f2a4-c8e1-7b3d-a5f6-0123456789ab": 7,
 	} {
-		if got := Shard(account); got != want {
+		if got := Shard(account, DefaultShards); got != want {
 			t.Errorf("Shard(%q) = %d, want %d", account, got, want)
 		}
 	}
@@ -28,13 +28,18 @@ func TestShardGolden(t *testing.T) {
 func TestShardFormsAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.String().Draw(t, "account")
-		n := Shard(s)
-		if n != ShardBytes([]byte(s)) || n < 0 || n >= Shards {
-			t.Fatalf("%q: %d and %d", s, n, ShardBytes([]byte(s)))
+		of := rapid.Int32Range(1, MaxShards).Draw(t, "shards")
+		n := Shard(s, of)
+		if n != ShardBytes([]byte(s), of) || n < 0 || n >= of {
+			t.Fatalf("%q of %d: %d and %d", s, of, n, ShardBytes([]byte(s), of))
+		}
+		// What was in one shard is in two of twice as many, and nowhere else.
+		if Shard(s, 2*of)%of != n {
+			t.Fatalf("%q: %d of %d, %d of twice as many", s, n, of, Shard(s, 2*of))
 		}
 	})
 	b := []byte("an account of some length")
-	if n := testing.AllocsPerRun(100, func() { ShardBytes(b) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { ShardBytes(b, DefaultShards) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -51,11 +56,11 @@ func TestShardDistribution(t *testing.T) {
 		"two parts":     func(i int) string { return fmt.Sprintf("%d/%d", i%317, i/317) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			var count [Shards]int
+			var count [DefaultShards]int
 			for i := range n {
-				count[Shard(id(i))]++
+				count[Shard(id(i), DefaultShards)]++
 			}
-			chi2, expected := 0.0, float64(n)/Shards
+			chi2, expected := 0.0, float64(n)/DefaultShards
 			for _, c := range count {
 				chi2 += (float64(c) - expected) * (float64(c) - expected) / expected
 			}
@@ -70,6 +75,6 @@ func BenchmarkShard(b *testing.B) {
 	account := []byte("acct-000123")
 	b.ReportAllocs()
 	for b.Loop() {
-		ShardBytes(account)
+		ShardBytes(account, DefaultShards)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Topics whose names are the same in every datacentre's Kafka.
+// Topics whose names are the same in every datacentre's Kafka, as generation 1 has them: see Layout.
 const (
 	EventsTopic      = "ads.events"
 	AdjustmentsTopic = "ads.adjustments"
@@ -14,10 +14,10 @@ const (
 	SpendDLQTopic    = "spendcounter.dlq"
 )
 
-// SpendTopic is the topic of the spend that the counter of datacentre dc published. dc must pass ValidateDC.
+// SpendTopic is the topic of the spend that the counter of datacentre dc published, in generation 1. dc must pass ValidateDC.
 func SpendTopic(dc string) string { return "spend.by." + dc }
 
-// FromTopic is the topic of the events copied from datacentre dc. dc must pass ValidateDC.
+// FromTopic is the topic of the events copied from datacentre dc, in generation 1. dc must pass ValidateDC.
 func FromTopic(dc string) string { return EventsTopic + ".from." + dc }
 
 // Cleanup policies of a Topic.

@@ -88,12 +88,14 @@ type Processor struct {
 	Inputs    []string // co-partitioned topics; partition p of all of them is task p
 	Changelog string   // compacted topic with the same number of partitions
 	// Partitions is how many the topics must have. Defaults to what the first input has. Where keys are spread by a number
-	// of their own, such as events.Shards, give it: more partitions would be a silent change of what a task is.
+	// of their own, such as events.Layout.Shards, give it: more partitions would be a silent change of what a task is.
 	Partitions int32
-	Outputs    []string // topics that Changes.Emit may name, by index
-	DLQ        string   // topic of refused records. Defaults to App + ".dlq"
-	New        func(Task) (Handler, error)
-	Time       EventTimes // for handlers with timers
+	// Continued says that the state began with another application's, see Rekey: the inputs alone cannot give it.
+	Continued bool
+	Outputs   []string // topics that Changes.Emit may name, by index
+	DLQ       string   // topic of refused records. Defaults to App + ".dlq"
+	New       func(Task) (Handler, error)
+	Time      EventTimes // for handlers with timers
 	// Essence is what of a value the inputs alone decide. It leaves out what depends on how they were cut into transactions
 	// and on who ran them: epochs, sequences, offsets as of a commit. By it a replay is compared with the live processor, and
 	// what is the same by it is not promoted. Keys whose essence is nil, such as figures by the time of day, are left out of

@@ -200,10 +200,10 @@ func (a *promotion) one(was, is *pebble.Iterator, order int, send func(key, valu
 			return err
 		}
 	}
-	if after != nil && a.h.proc.Restamp != nil && table != stream.TimerTable {
+	if after != nil {
 		var err error
-		if after, err = a.h.proc.Restamp(table, state, after, a.commit); err != nil {
-			return fmt.Errorf("table %d, key %x: %w", table, state, err)
+		if after, err = a.h.proc.restamp(key, after, a.commit); err != nil {
+			return err
 		}
 	}
 	return a.send(table, key, after, send)

@@ -183,7 +183,7 @@ func (p *Processor) partitions(ctx context.Context, adm *kadm.Client) (int32, er
 	for _, t := range list.Sorted() {
 		joined := t.Topic == p.Changelog || t.Topic == p.DLQ || slices.Contains(p.Inputs, t.Topic)
 		if joined && len(t.Partitions) != want {
-			return 0, fmt.Errorf("%w: %s has %d partitions, %s %d: they must be equal, because partition p of each belongs to task p. Nothing was changed; a topic with too many must be created anew and filled again", ErrTopics, t.Topic, len(t.Partitions), as, want)
+			return 0, fmt.Errorf("%w: %s has %d partitions, %s %d: they must be equal, because partition p of each belongs to task p. Nothing was changed; another number of partitions needs new topics, with the state moved to them", ErrTopics, t.Topic, len(t.Partitions), as, want)
 		}
 	}
 	return int32(want), nil

@@ -20,7 +20,7 @@ type Start struct {
 	Offset int64
 	// Time of the first records, by their timestamps.
 	Time time.Time
-	// Trimmed goes on although retention has taken the beginning of an input.
+	// Trimmed goes on although the inputs do not have the beginning: retention has taken it, or see Processor.Continued.
 	Trimmed bool
 }
 
@@ -144,6 +144,9 @@ func (p *Processor) resolve(ctx context.Context, adm *kadm.Client, from Start, m
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read where the inputs begin and end: %w", err)
+	}
+	if p.Continued && metas == nil && !from.Trimmed {
+		return nil, fmt.Errorf("%w: %s began with the state of another application, and its inputs have only what came after that. Begin from a savepoint, or say that it does not matter", ErrTrimmed, p.App)
 	}
 	out := Positions{}
 	for _, topic := range p.Inputs {

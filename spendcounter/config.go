@@ -13,6 +13,7 @@ import (
 const (
 	TableSpend   byte = 1   // spend key -> eventspb.Spend; its changelog is spend.by.<dc>
 	TableTask    byte = 2   // "task" -> spendpb.TaskState
+	TableCarried byte = 3   // generation, shard it came from, number -> pairs of 8-byte hashes, id and account; see Move
 	TableIDs     byte = 128 // generation, sequence -> packed 8-byte hashes; local
 	TableRings   byte = 129 // "rings" -> spendpb.LocalState; local
 	TableHealth  byte = 130 // the newest SpendHistogram by its key in spend.health; local
@@ -47,7 +48,7 @@ type Config struct {
 	// MaxPriceMicros is the greatest price of one event. One absurd price could otherwise fill the sums of its shard,
 	// which from then on refuses every event. Defaults to no bound but int64's.
 	MaxPriceMicros int64
-	// Shard is the partition of an account. Defaults to events.ShardBytes.
+	// Shard is the partition of an account. Defaults to events.ShardBytes among events.DefaultShards.
 	Shard func(account []byte) int32
 }
 
@@ -83,7 +84,7 @@ func (cfg Config) withDefaults() (Config, error) {
 		cfg.MaxPriceMicros = math.MaxInt64
 	}
 	if cfg.Shard == nil {
-		cfg.Shard = events.ShardBytes
+		cfg.Shard = func(account []byte) int32 { return events.ShardBytes(account, events.DefaultShards) }
 	}
 	return cfg, cfg.check()
 }

@@ -34,6 +34,8 @@ type Counter struct {
 	duplicates     uint64
 	changed        bool // the task record is not as committed
 
+	carried carried
+	owners  *[2][]uint64 // accounts of window.pending, by hash, of what Warm found; nil: only a Move wants them
 	health  health
 	loaded  bool // the duplicate set holds what the local table does
 	check   checker

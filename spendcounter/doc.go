@@ -11,6 +11,8 @@
 //	                          ▲                      ├─────▶ tables 128, 129 (local)   ids and rings, for a fast start
 //	                          └─ Warm: the log again └─────▶ spend.health              once a second
 //
+// Move makes of the state of so many shards that of another number; ids come along in table 3.
+//
 // A batch goes through in chunks of 512 records, pass by pass over columns: decode and check every record; in log order,
 // admit each (transport duplicate, rotation of the ids, sums that would overflow, clocks); probe the duplicate set; find
 // the entries; add. The passes exist so that the cache misses of neighbouring events overlap. What comes out is what one

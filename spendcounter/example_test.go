@@ -15,7 +15,7 @@ import (
 // A runtime makes a Counter from committed state, folds batches and commits what Flush says.
 func Example() {
 	task := stream.Task{
-		Partition: events.Shard("acme"),
+		Partition: events.Shard("acme", events.DefaultShards),
 		Get:       func(byte, []byte) ([]byte, error) { return nil, nil }, // nothing was committed yet
 		Scan:      func(byte, []byte, func(key, value []byte) error) error { return nil },
 	}

@@ -28,6 +28,7 @@ func (c *Counter) Flush(cm stream.Commit, ch *stream.Changes) error {
 		ch.Put(TableTask, []byte(taskKey), value)
 		c.changed = false
 	}
+	c.carried.drop(c.window.number, ch)
 	c.flushIDs(cm.Sequence, ch)
 	if err := c.emitHealth(&cm, ch); err != nil {
 		return c.fail(fmt.Errorf("spend counter, partition %d: health: %w", c.task.Partition, err))

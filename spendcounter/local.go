@@ -54,6 +54,9 @@ func (c *Counter) load() error {
 		return nil
 	}
 	c.loaded = true
+	if err := c.loadCarried(); err != nil {
+		return err
+	}
 	if c.task.LocalNext == nil {
 		return nil
 	}

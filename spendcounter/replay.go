@@ -21,6 +21,8 @@ func Essence(table byte, _, value []byte) []byte {
 		return without(value, spendEpoch, spendOffset)
 	case TableTask:
 		return without(value, taskIDs, taskRing)
+	case TableCarried:
+		return nil // when they go is a matter of where generations begin
 	}
 	return value
 }

@@ -1,6 +1,7 @@
 package spendcounter
 
 import (
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/stream"
 	"github.com/weirhq/weir/spendcounter/spendpb"
 )
@@ -118,12 +119,12 @@ func (c *Counter) warmEvent(in *input, offset int64) {
 		}
 	}
 	if !beat {
-		c.remember(p, offset, r.id[0])
+		c.remember(p, offset, r.id[0], r.account[0])
 	}
 }
 
 // remember puts an id back into the generation that the record at offset belongs to.
-func (c *Counter) remember(p *warmPlan, offset int64, id uint64) {
+func (c *Counter) remember(p *warmPlan, offset int64, id uint64, account []byte) {
 	if offset < p.ids {
 		return
 	}
@@ -134,6 +135,9 @@ func (c *Counter) remember(p *warmPlan, offset int64, id uint64) {
 			generation = 0
 		}
 		w.pending[generation] = append(w.pending[generation], id)
+		if c.owners != nil {
+			c.owners[generation] = append(c.owners[generation], events.AccountHash(account))
+		}
 	}
 }
 
@@ -143,6 +147,6 @@ func (c *Counter) warmAdjustments(in *input, b *stream.Batch) {
 		if bad.reason != "" || c.dcs.find(a.serving) == noDC && len(c.dcs.names) >= MaxServingDCs {
 			continue
 		}
-		c.remember(&in.warm, b.Records[i].Offset, a.id)
+		c.remember(&in.warm, b.Records[i].Offset, a.id, a.account)
 	}
 }

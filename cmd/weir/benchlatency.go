@@ -56,7 +56,7 @@ func (b *benchLatency) rows(ctx context.Context, a *app, k processors.Kafka, mem
 // run gives the times of the probes, in order.
 func (b *benchLatency) run(ctx context.Context, a *app, k processors.Kafka, memory int64) (took []time.Duration, err error) {
 	topic := fmt.Sprintf("weir.bench.latency-%d", time.Now().UnixNano())
-	if err := benchmark.Create(ctx, k, topic, events.Shards, nil); err != nil {
+	if err := benchmark.Create(ctx, k, topic, events.DefaultShards, nil); err != nil {
 		return nil, err
 	}
 	proc, err := benchCounter(topic, memory)
@@ -196,7 +196,7 @@ func (b *benchLatency) probe(ctx context.Context, k processors.Kafka, topic stri
 		if err != nil {
 			return nil, err
 		}
-		p := events.Shard(name)
+		p := events.Shard(name, events.DefaultShards)
 		if err := sink.Produce(ctx, p, []byte(name), value); err != nil {
 			return nil, err
 		}

@@ -153,12 +153,12 @@ func (d *dev) example() string {
 
 // load produces events at the rate, and heartbeats.
 func (d *dev) load(ctx context.Context, k processors.Kafka) error {
-	sink, err := processors.NewProducer(k, events.EventsTopic)
+	sink, err := processors.NewProducer(k, d.node.view.Layout.Name(events.EventsTopic))
 	if err != nil {
 		return fail(0, "cannot produce", err, "")
 	}
 	defer sink.Close()
-	gen, err := loadgen.New(loadgen.Config{StartMs: time.Now().UnixMilli()})
+	gen, err := loadgen.New(loadgen.Config{StartMs: time.Now().UnixMilli(), Shards: d.node.view.Layout.Partitions()})
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/admin"
 )
@@ -58,6 +59,7 @@ func rowsOf(letters []admin.Letter) []letterRow {
 // dlq is what the sub-commands share.
 type dlq struct {
 	a      *app
+	topic  string // of the queue
 	filter admin.Filter
 	all    bool
 	yes    bool
@@ -102,11 +104,11 @@ func newDLQShowCmd(a *app) *cobra.Command {
 			if err != nil {
 				return usage(err.Error(), "take it from `weir dlq list`")
 			}
-			_, k, err := a.cluster()
+			cfg, k, err := a.cluster()
 			if err != nil {
 				return err
 			}
-			l, err := admin.Show(cmd.Context(), k, events.SpendDLQTopic, origin)
+			l, err := admin.Show(cmd.Context(), k, letters(cfg), origin)
 			if err != nil {
 				return fail(0, "cannot show the letter", err, "`weir dlq list` shows what there is")
 			}
@@ -147,15 +149,16 @@ func newDLQResolveCmd(a *app, how string) *cobra.Command {
 }
 
 func (d *dlq) list(ctx context.Context) (processors.Kafka, []admin.Letter, error) {
-	_, k, err := d.a.cluster()
+	cfg, k, err := d.a.cluster()
 	if err != nil {
 		return k, nil, err
 	}
-	letters, err := admin.List(ctx, k, events.SpendDLQTopic, d.filter)
+	d.topic = letters(cfg)
+	list, err := admin.List(ctx, k, d.topic, d.filter)
 	if err != nil {
 		return k, nil, fail(0, "cannot read the dead-letter queue", err, "check --brokers; `weir doctor` looks closer")
 	}
-	return k, letters, nil
+	return k, list, nil
 }
 
 func (d *dlq) resolve(ctx context.Context, how string, origins []string) error {
@@ -178,7 +181,7 @@ func (d *dlq) resolve(ctx context.Context, how string, origins []string) error {
 		d.a.say("%d records would be %s; --yes does it", len(letters), map[string]string{"replay": "replayed", "drop": "dropped"}[how])
 		return printRows(d.a, rowsOf(letters))
 	}
-	order := admin.Order{Topic: events.SpendDLQTopic, By: who(), Why: d.why}
+	order := admin.Order{Topic: d.topic, By: who(), Why: d.why}
 	do := admin.Replay
 	if how == "drop" {
 		do = admin.Drop
@@ -190,6 +193,9 @@ func (d *dlq) resolve(ctx context.Context, how string, origins []string) error {
 	}
 	return printOne(d.a, out)
 }
+
+// letters is the topic of the queue.
+func letters(c *config.Config) string { return spendRole(c).Layout.Name(events.SpendDLQTopic) }
 
 // pick keeps the letters of the origins, all of which must be there.
 func pick(letters []admin.Letter, origins []string) ([]admin.Letter, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/admin"
 )
 
@@ -30,6 +33,9 @@ func newDoctorCmd(a *app) *cobra.Command {
 				Topics: topics, Defaults: defaults, Processor: proc, StateDir: cfg.DataDir,
 				SessionTimeout: cfg.Processor.SessionTimeout, TransactionTimeout: cfg.Processor.TransactionTimeout,
 			})
+			if cfg.Spend.Generation > 1 {
+				checks = append(checks, formerTopics(cmd.Context(), cfg, k))
+			}
 			if err := a.showChecks(checks); err != nil {
 				return err
 			}
@@ -41,6 +47,29 @@ func newDoctorCmd(a *app) *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// formerTopics looks at those that the state was moved from: what comes in there is counted by nobody.
+func formerTopics(ctx context.Context, cfg *config.Config, k processors.Kafka) admin.Check {
+	former := spendRole(cfg)
+	former.Layout.Generation--
+	c := admin.Check{Name: "former topics", OK: true, Severity: admin.Error, Do: "find who still sends there, and have it send to the topics of this generation; what it sent is counted once it is sent there again"}
+	proc, err := former.Processor()
+	if err != nil {
+		c.OK, c.Detail = false, err.Error()
+		return c
+	}
+	lag, err := admin.Lag(ctx, k, proc.App, proc.Inputs)
+	if err != nil {
+		c.Detail = "not there any more, or they cannot be read"
+		return c
+	}
+	var unread int64
+	for _, l := range lag {
+		unread += l.Lag
+	}
+	c.OK, c.Detail = unread == 0, fmt.Sprintf("%d records of generation %d are not counted", unread, former.Layout.Generation)
+	return c
 }
 
 // showChecks prints one line a check, what to do below it.

@@ -70,11 +70,11 @@ func (a *app) ingest(cmd *cobra.Command, name, rejects string, opt ingest.Option
 	if err != nil {
 		return fail(exitData, "cannot read "+src.Name(), err, "check --format")
 	}
-	k, topic, err := a.target(cmd.Context(), cmd.Flags().Changed("brokers"))
+	to, err := a.target(cmd.Context(), cmd.Flags().Changed("brokers"))
 	if err != nil {
 		return err
 	}
-	sink, err := processors.NewProducer(k, topic)
+	sink, err := processors.NewProducer(to.kafka, to.topic)
 	if err != nil {
 		return fail(0, "cannot produce", err, "")
 	}
@@ -84,7 +84,7 @@ func (a *app) ingest(cmd *cobra.Command, name, rejects string, opt ingest.Option
 	}
 	file := ingest.NewRejectFile(rejects)
 	bar, done := a.progress(src.Size())
-	sum, err := ingest.Run(cmd.Context(), reader, sink, file, bar)
+	sum, err := ingest.Run(cmd.Context(), reader, ingest.Target{Sink: sink, Shards: to.shards}, file, bar)
 	done()
 	if err = errors.Join(err, file.Close()); err != nil {
 		a.say("so far: %d rows read, %d events safe, %d rows rejected; the same command again continues without counting twice", sum.Read, sum.Produced, sum.Rejected)
@@ -99,27 +99,50 @@ func (a *app) ingest(cmd *cobra.Command, name, rejects string, opt ingest.Option
 	return printOne(a, sum)
 }
 
-// target is where events go: the brokers that are named, or those that the server knows.
-func (a *app) target(ctx context.Context, named bool) (processors.Kafka, string, error) {
-	cfg, err := a.loadConfig()
+// target is where events go.
+type target struct {
+	kafka  processors.Kafka
+	topic  string
+	shards int32
+}
+
+// target is the brokers that are named, or what the server knows.
+func (a *app) target(ctx context.Context, named bool) (to target, err error) {
+	cfg, k, err := a.cluster()
 	if err != nil {
-		return processors.Kafka{}, "", err
+		return to, err
 	}
-	k, err := kafka(cfg)
-	if err != nil || named {
-		return k, events.EventsTopic, err
+	l := spendRole(cfg).Layout
+	to = target{k, l.Name(events.EventsTopic), l.Partitions()}
+	if !named {
+		client, err := a.client()
+		if err != nil {
+			return to, err
+		}
+		defer client.Close()
+		cluster, err := client.GetCluster(ctx)
+		if err != nil {
+			return to, err
+		}
+		to.kafka.Brokers, to.topic, to.shards = cluster.Brokers, cluster.EventsTopic, cluster.Partitions
 	}
-	client, err := a.client()
+	has, err := shardsOf(ctx, to.kafka, to.topic)
+	if err == nil && has != to.shards {
+		return to, &failure{
+			code: exitConfig, what: "cannot produce to " + to.topic, why: fmt.Sprintf("it has %d partitions, and accounts would be spread over %d: their records would be refused", has, to.shards),
+			do: fmt.Sprintf("set spend.partitions to %d, or spend.generation to that of the topics with %d", has, to.shards),
+		}
+	}
+	return to, err
+}
+
+// shardsOf asks the brokers how many partitions a topic has.
+func shardsOf(ctx context.Context, k processors.Kafka, topic string) (int32, error) {
+	ends, err := processors.EndOffsets(ctx, k, topic)
 	if err != nil {
-		return k, "", err
+		return 0, fail(exitUnavailable, "cannot look at "+topic, err, "check --brokers and spend.generation; `weir topics plan` shows what is missing")
 	}
-	defer client.Close()
-	cluster, err := client.GetCluster(ctx)
-	if err != nil {
-		return k, "", err
-	}
-	k.Brokers = cluster.Brokers
-	return k, cluster.EventsTopic, nil
+	return int32(len(ends[topic])), nil
 }
 
 // progress shows how far an import is, on a terminal only.

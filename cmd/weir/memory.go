@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors"
 )
@@ -38,7 +37,7 @@ func sharesOf(c *config.Config) shares {
 		fetch:   min(32<<20, budget/48/readers),
 		changes: min(int64(c.Processor.CommitBytes), budget/24),
 		heap:    budget,
-		ids:     int64(c.Spend.MaxIDs) * idBytes * events.Shards,
+		ids:     int64(c.Spend.MaxIDs) * idBytes * int64(c.Spend.Partitions),
 	}
 	if offHeap() {
 		s.heap -= s.cache + s.writes
@@ -83,7 +82,7 @@ func (s shares) rows(c *config.Config) []shareRow {
 		row("write buffers", s.writes, "of the store"),
 		row("fetched records", 10*fetches, fmt.Sprintf("%d bytes of fetches become about ten times as much", fetches)),
 		row("open transactions", 4*s.changes, fmt.Sprintf("%d bytes of changes, until the store has them, become about four times as much", s.changes)),
-		row("event ids", s.ids, "not of the budget: spend.max_ids in each of 24 partitions, if so many come within spend.duplicate_window"),
+		row("event ids", s.ids, fmt.Sprintf("not of the budget: spend.max_ids in each of %d partitions, if so many come within spend.duplicate_window", c.Spend.Partitions)),
 	}
 }
 

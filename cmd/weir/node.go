@@ -66,9 +66,9 @@ func newNode(c *config.Config, k processors.Kafka, log zerolog.Logger, traces tr
 		return nil, fail(exitConfig, "cannot set up the processor", err, "correct the configuration; `weir config print` shows it")
 	}
 	reg.MustRegister(rt.Collector())
-	v := &roles.View{Runtime: rt, Kafka: k, DC: c.DC, Version: buildVersion().Version}
-	router := api.NewRouter(api.RouterConfig{State: roles.NewState(rt), Peers: roles.Peers{Kafka: k, App: proc.App}})
-	f := &roles.Figures{State: router, Kafka: k, Inputs: proc.Inputs, DC: c.DC}
+	v := &roles.View{Runtime: rt, Kafka: k, DC: c.DC, Layout: role.Layout, Version: buildVersion().Version}
+	router := api.NewRouter(api.RouterConfig{State: roles.NewState(rt, role.Layout), Peers: roles.Peers{Kafka: k, App: proc.App}})
+	f := &roles.Figures{State: router, Kafka: k, Inputs: proc.Inputs, DC: c.DC, Shards: proc.Partitions}
 	serve := api.Config{
 		Listen: c.API.Listen, OpsListen: c.API.OpsListen, Spend: f, Cluster: v, Savepoints: v, State: router, Ready: v.Ready, Registry: reg, Logger: log,
 	}
@@ -163,7 +163,7 @@ func explainRun(err error) error {
 	case errors.Is(err, processors.ErrDisk):
 		return fail(exitIO, "the disk of the state directory fails", err, "see the system's log; start it again on a disk that works: the state is rebuilt from the changelog")
 	case errors.Is(err, processors.ErrTopics):
-		return fail(exitUnavailable, "the topics are not as they must be", err, "`weir topics plan` shows the difference, `weir topics apply` makes it good")
+		return fail(exitUnavailable, "the topics are not as they must be", err, "`weir topics plan` shows the difference, `weir topics apply` makes it good; another number of partitions is a matter of `weir rekey`")
 	case errors.Is(err, processors.ErrTransactions):
 		return fail(exitUnavailable, "the brokers cannot do this", err, "see above")
 	}

@@ -73,7 +73,7 @@ func newReplayCmd(a *app) *cobra.Command {
 	f.StringVar(&r.name, "app", "", "application id of the replay, and the prefix of its topics")
 	f.StringVar(&r.from, "from", "beginning", "where to begin: beginning, savepoint:NAME, offset:N (of ads.events), time:RFC3339")
 	f.StringVar(&r.against, "against", "", "savepoint to compare with (default: one taken now, and dropped)")
-	f.BoolVar(&r.trimmed, "trimmed", false, "go on although retention has taken the beginning of an input: the totals will differ")
+	f.BoolVar(&r.trimmed, "trimmed", false, "go on although the inputs do not have the beginning, by retention or because the state was moved here: the totals will differ")
 	f.BoolVar(&r.promote, "promote", false, "make what was replayed the live state")
 	f.StringVar(&r.account, "only-account", "", "with --promote: the spend of this account alone")
 	f.BoolVar(&r.yes, "yes", false, "with --promote: do it")

@@ -25,6 +25,7 @@ func commands(a *app) []*cobra.Command {
 		newDLQCmd(a),
 		newSavepointCmd(a),
 		newReplayCmd(a),
+		newRekeyCmd(a),
 		newDoctorCmd(a),
 		newBenchCmd(a),
 		newConfigCmd(a),

@@ -13,7 +13,9 @@ import (
 )
 
 // spendRole is the spend counter of this configuration, as far as brokers know it.
-func spendRole(c *config.Config) roles.Spend { return roles.Spend{DC: c.DC, Peers: c.Peers} }
+func spendRole(c *config.Config) roles.Spend {
+	return roles.Spend{DC: c.DC, Peers: c.Peers, Layout: events.Layout{Shards: int32(c.Spend.Partitions), Generation: c.Spend.Generation}}
+}
 
 // wantedTopics are the topics that this configuration needs.
 func wantedTopics(c *config.Config) ([]events.Topic, admin.Defaults) {

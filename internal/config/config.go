@@ -78,6 +78,8 @@ type Processor struct {
 
 // Spend is about counting.
 type Spend struct {
+	Partitions      int           `key:"partitions" default:"24" unit:"partitions" min:"1" max:"1024" doc:"partitions of every topic: producers spread accounts by it; another number needs new topics and weir rekey"`
+	Generation      int           `key:"generation" default:"1" unit:"number" min:"1" max:"1000" doc:"which topics: those of generation 2 end with .g2; weir rekey moves the state to them"`
 	DuplicateWindow time.Duration `key:"duplicate_window" default:"10m" unit:"duration" min:"0s" max:"24h" doc:"how long an event id is remembered; beyond it the same id counts again"`
 	MaxIDs          int           `key:"max_ids" default:"4000000" unit:"ids" min:"1000" max:"1000000000" doc:"event ids remembered per partition, 11 to 21 bytes each; more shorten the window; the same in all replicas"`
 }

@@ -12,6 +12,7 @@ import (
 type pipeline struct {
 	reader   *Reader
 	sink     Sink
+	shards   int32
 	rejects  RejectWriter
 	progress Progress
 	keys     memo[route]
@@ -60,7 +61,7 @@ func (p *pipeline) rows(ctx context.Context) error {
 func (p *pipeline) produce(ctx context.Context, e *eventspb.AdEvent, derived bool) error {
 	to, ok := p.keys.known[e.Account]
 	if !ok {
-		to = route{key: []byte(e.Account), partition: events.Shard(e.Account)}
+		to = route{key: []byte(e.Account), partition: events.Shard(e.Account, p.shards)}
 		p.keys.put(e.Account, to)
 	}
 	if err := p.sink.Produce(ctx, to.partition, to.key, p.encode(e)); err != nil {

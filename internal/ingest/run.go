@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/weirhq/weir/events"
 )
 
 // Sink takes the events.
@@ -16,6 +18,13 @@ type Sink interface {
 	Flush(ctx context.Context) error
 	// Acked is the number of records that are safe. After Flush without an error it is the number of Produce calls.
 	Acked() int64
+}
+
+// Target is where the events go.
+type Target struct {
+	Sink Sink
+	// Shards is the number of partitions that the accounts are spread over. Defaults to events.DefaultShards.
+	Shards int32
 }
 
 // Progress learns how far a run is. A nil Progress is allowed.
@@ -48,11 +57,14 @@ const (
 	maxEventBytes   = 8*(maxIDBytes+3) + 64 // seven ids, a currency, and the numbers
 )
 
-// Run drives r into sink until the input ends or ctx does. It owns no goroutine. Rejected rows go to rejects before the
+// Run drives r into the sink of to until the input ends or ctx does. It owns no goroutine. Rejected rows go to rejects before the
 // next row is read. Events that were handed over before an error, or before ctx ended, are still flushed, so that the
 // Summary is true also then.
-func Run(ctx context.Context, r *Reader, sink Sink, rejects RejectWriter, progress Progress) (Summary, error) {
-	p := &pipeline{reader: r, sink: sink, rejects: rejects, progress: progress, keys: newMemo[route](maxInterned)}
+func Run(ctx context.Context, r *Reader, to Target, rejects RejectWriter, progress Progress) (Summary, error) {
+	if to.Shards == 0 {
+		to.Shards = events.DefaultShards
+	}
+	p := &pipeline{reader: r, sink: to.Sink, shards: to.Shards, rejects: rejects, progress: progress, keys: newMemo[route](maxInterned)}
 	p.seen.generation = seenPerGeneration
 	start := time.Now()
 	err := p.rows(ctx)
@@ -61,10 +73,10 @@ func Run(ctx context.Context, r *Reader, sink Sink, rejects RejectWriter, progre
 		flushCtx, cancel = context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	}
 	defer cancel()
-	if flushErr := sink.Flush(flushCtx); flushErr != nil {
+	if flushErr := to.Sink.Flush(flushCtx); flushErr != nil {
 		err = errors.Join(err, fmt.Errorf("ingest: flush: %w", flushErr))
 	}
-	p.sum.Produced = sink.Acked()
+	p.sum.Produced = to.Sink.Acked()
 	p.sum.RejectsFile = rejects.Name()
 	p.sum.Seconds = time.Since(start).Seconds()
 	p.report()

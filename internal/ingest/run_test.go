@@ -34,7 +34,7 @@ func (s *memorySink) Produce(_ context.Context, partition int32, key, value []by
 	if len(s.values)+1 == s.failAt {
 		return errBroker
 	}
-	if partition != events.ShardBytes(key) {
+	if partition != events.ShardBytes(key, events.DefaultShards) {
 		return fmt.Errorf("account %s went to partition %d", key, partition)
 	}
 	s.values = append(s.values, value)
@@ -91,7 +91,7 @@ func TestRunRealFile(t *testing.T) {
 	sink, rejects := &memorySink{}, noRejects(t)
 	var last Status
 	calls := 0
-	sum, err := Run(t.Context(), open(t, path, ipinyou220k(t)), sink, rejects, func(s Status) {
+	sum, err := Run(t.Context(), open(t, path, ipinyou220k(t)), Target{Sink: sink}, rejects, func(s Status) {
 		if s.BytesRead < last.BytesRead || s.Read < last.Read {
 			t.Fatalf("progress went back from %+v to %+v", last, s)
 		}
@@ -127,7 +127,7 @@ func TestRunCountsDuplicatesAndKeepsRejects(t *testing.T) {
 	sink, rejects := &memorySink{}, noRejects(t)
 	other := strings.Replace(goodJSON, `"a1"`, `"a2"`, 1)
 	derived := strings.Replace(goodJSON, `"event_id":"e1",`, "", 1)
-	sum, err := Run(t.Context(), jsonReader(t, goodJSON, bad[0], goodJSON, "", other, derived, derived, bad[1], goodJSON), sink, rejects, nil)
+	sum, err := Run(t.Context(), jsonReader(t, goodJSON, bad[0], goodJSON, "", other, derived, derived, bad[1], goodJSON), Target{Sink: sink}, rejects, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,13 +174,13 @@ func TestRunCountsDuplicatesAndKeepsRejects(t *testing.T) {
 
 func TestRunOnErrors(t *testing.T) {
 	t.Run("produce", func(t *testing.T) {
-		sum, err := Run(t.Context(), jsonReader(t, goodJSON, goodJSON, goodJSON), &memorySink{failAt: 3}, noRejects(t), nil)
+		sum, err := Run(t.Context(), jsonReader(t, goodJSON, goodJSON, goodJSON), Target{Sink: &memorySink{failAt: 3}}, noRejects(t), nil)
 		if !errors.Is(err, errBroker) || !strings.Contains(err.Error(), "line 3") || sum.Produced != 2 || sum.Impressions != 2 {
 			t.Errorf("%+v, %v", sum, err)
 		}
 	})
 	t.Run("flush", func(t *testing.T) {
-		sum, err := Run(t.Context(), jsonReader(t, goodJSON), &memorySink{flushErr: errBroker}, noRejects(t), nil)
+		sum, err := Run(t.Context(), jsonReader(t, goodJSON), Target{Sink: &memorySink{flushErr: errBroker}}, noRejects(t), nil)
 		if !errors.Is(err, errBroker) || sum.Produced != 0 || sum.Read != 1 {
 			t.Errorf("%+v, %v", sum, err)
 		}
@@ -193,7 +193,7 @@ func TestRunOnErrors(t *testing.T) {
 			}
 		}}
 		lines := slices.Repeat([]string{goodJSON}, 3*rowsPerProgress)
-		sum, err := Run(ctx, jsonReader(t, lines...), sink, noRejects(t), func(s Status) {
+		sum, err := Run(ctx, jsonReader(t, lines...), Target{Sink: sink}, noRejects(t), func(s Status) {
 			if s.Read == rowsPerProgress {
 				cancel()
 			}
@@ -212,7 +212,7 @@ func TestRunOnErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum, err := Run(t.Context(), r, &memorySink{}, noRejects(t), nil)
+		sum, err := Run(t.Context(), r, Target{Sink: &memorySink{}}, noRejects(t), nil)
 		if err == nil || !strings.Contains(err.Error(), "behind line 2") || sum.Produced != 2 {
 			t.Errorf("%+v, %v", sum, err)
 		}
@@ -223,14 +223,14 @@ func TestRunOnErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum, err := Run(t.Context(), r, &memorySink{}, noRejects(t), nil)
+		sum, err := Run(t.Context(), r, Target{Sink: &memorySink{}}, noRejects(t), nil)
 		if err == nil || !strings.Contains(err.Error(), "behind line 1: connection lost") || sum.Produced != 1 {
 			t.Errorf("%+v, %v", sum, err)
 		}
 	})
 	t.Run("rejects", func(t *testing.T) {
 		missing := NewRejectFile(filepath.Join(t.TempDir(), "no", "such", strings.Repeat("x", 300)))
-		sum, err := Run(t.Context(), jsonReader(t, goodJSON, "{", goodJSON), &memorySink{}, missing, nil)
+		sum, err := Run(t.Context(), jsonReader(t, goodJSON, "{", goodJSON), Target{Sink: &memorySink{}}, missing, nil)
 		if err == nil || !strings.Contains(err.Error(), "line 2") || sum.Produced != 1 {
 			t.Errorf("%+v, %v", sum, err)
 		}
@@ -331,7 +331,7 @@ func BenchmarkRun(b *testing.B) {
 	b.ReportAllocs()
 	rows := int64(0)
 	for b.Loop() {
-		sum, err := Run(b.Context(), open(b, path, ipinyou220k(b)), &discard{}, noRejects(b), nil)
+		sum, err := Run(b.Context(), open(b, path, ipinyou220k(b)), Target{Sink: &discard{}}, noRejects(b), nil)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -52,13 +52,13 @@ func TestBadRecords(t *testing.T) {
 		{value: event(func(e *eventspb.AdEvent) { e.Account = "acct-000001" }), reason: spendcounter.ReasonWrongPartition},
 		{value: event(func(e *eventspb.AdEvent) { e.InsertionId = strings.Repeat("x", 900<<10) }), reason: spendcounter.ReasonOversized},
 	}
-	if events.Shard("acct-000000") == events.Shard("acct-000001") {
+	if events.Shard("acct-000000", events.DefaultShards) == events.Shard("acct-000001", events.DefaultShards) {
 		t.Fatal("the two accounts share a partition: choose others")
 	}
 	cl := c.client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	for i := range bad {
 		bad[i].record = &kgo.Record{
-			Topic: events.EventsTopic, Partition: events.Shard("acct-000000"), Key: []byte("acct-000000"), Value: bad[i].value,
+			Topic: events.EventsTopic, Partition: events.Shard("acct-000000", events.DefaultShards), Key: []byte("acct-000000"), Value: bad[i].value,
 			Headers: []kgo.RecordHeader{{Key: "trace", Value: []byte(strconv.Itoa(i))}},
 		}
 		if err := cl.ProduceSync(t.Context(), bad[i].record).FirstErr(); err != nil {

@@ -21,6 +21,7 @@ import (
 // cluster is the brokers as a test sees them, with the catalogue's topics.
 type cluster struct {
 	t       *testing.T
+	layout  events.Layout // of the topics that a test means
 	brokers []*broker
 	asker   *kgo.Client
 	adm     *kadm.Client
@@ -56,7 +57,7 @@ func (c *cluster) openTransactions() {
 	list, err := c.adm.ListTransactions(ctx, nil, nil)
 	c.t.Logf("transactions: %+v, %v", list.Sorted(), err)
 	topics := kadm.TopicsSet{}
-	for _, t := range (roles.Spend{DC: "local"}).Topics() {
+	for _, t := range c.topics() {
 		for p := range t.Partitions {
 			topics.Add(t.Name, p)
 		}
@@ -76,6 +77,16 @@ func (c *cluster) openTransactions() {
 		})
 	})
 }
+
+// of is the cluster with another layout in mind.
+func (c *cluster) of(l events.Layout) *cluster {
+	other := *c
+	other.layout = l
+	return &other
+}
+
+// topics are the catalogue's.
+func (c *cluster) topics() []events.Topic { return roles.Spend{DC: "local", Layout: c.layout}.Topics() }
 
 // addrs are the addresses of the brokers.
 func (c *cluster) addrs() []string {
@@ -100,7 +111,7 @@ func (c *cluster) client(opts ...kgo.Opt) *kgo.Client {
 // createTopics makes the topics of the catalogue, as it says, with so many copies.
 func (c *cluster) createTopics(copies int16) {
 	c.t.Helper()
-	for _, topic := range (roles.Spend{DC: "local"}).Topics() {
+	for _, topic := range c.topics() {
 		settings := map[string]*string{}
 		for k, v := range topic.Settings() {
 			settings[k] = &v
@@ -137,7 +148,7 @@ func (c *cluster) inSync(ctx context.Context, n int) error {
 				}
 			}
 		}
-		for _, topic := range (roles.Spend{DC: "local"}).Topics() {
+		for _, topic := range c.topics() {
 			if !known[topic.Name] {
 				return fmt.Errorf("%s is not known to broker %d yet", topic.Name, b.NodeID)
 			}
@@ -149,24 +160,9 @@ func (c *cluster) inSync(ctx context.Context, n int) error {
 // clear takes away the group, also of processes that were killed, and all topics.
 func (c *cluster) clear() {
 	c.t.Helper()
-	within(c.t, 30*time.Second, "delete the group", func(ctx context.Context) error {
-		groups, err := c.adm.DescribeGroups(ctx, roles.SpendApp)
-		if err != nil {
-			return err
-		}
-		for _, m := range groups[roles.SpendApp].Members {
-			if m.InstanceID != nil {
-				if _, err := c.adm.LeaveGroup(ctx, kadm.LeaveGroup(roles.SpendApp).InstanceIDs(*m.InstanceID)); err != nil {
-					return err
-				}
-			}
-		}
-		got, err := c.adm.DeleteGroup(ctx, roles.SpendApp)
-		if err = errors.Join(err, got.Err); errors.Is(err, kerr.GroupIDNotFound) {
-			return nil
-		}
-		return err
-	})
+	for generation := 1; generation <= 3; generation++ {
+		c.deleteGroup(events.Layout{Generation: generation}.Name(roles.SpendApp))
+	}
 	within(c.t, 30*time.Second, "delete the topics", func(ctx context.Context) error {
 		list, err := c.adm.ListTopics(ctx)
 		if err != nil || len(list) == 0 {
@@ -179,9 +175,31 @@ func (c *cluster) clear() {
 	})
 }
 
+func (c *cluster) deleteGroup(group string) {
+	c.t.Helper()
+	within(c.t, 30*time.Second, "delete the group", func(ctx context.Context) error {
+		groups, err := c.adm.DescribeGroups(ctx, group)
+		if err != nil {
+			return err
+		}
+		for _, m := range groups[group].Members {
+			if m.InstanceID != nil {
+				if _, err := c.adm.LeaveGroup(ctx, kadm.LeaveGroup(group).InstanceIDs(*m.InstanceID)); err != nil {
+					return err
+				}
+			}
+		}
+		got, err := c.adm.DeleteGroup(ctx, group)
+		if err = errors.Join(err, got.Err); errors.Is(err, kerr.GroupIDNotFound) {
+			return nil
+		}
+		return err
+	})
+}
+
 // ends gives the next offset of each partition of ads.events.
 func (c *cluster) ends(ctx context.Context) (map[int32]int64, error) {
-	list, err := c.adm.ListEndOffsets(ctx, events.EventsTopic)
+	list, err := c.adm.ListEndOffsets(ctx, c.layout.Name(events.EventsTopic))
 	if err == nil {
 		err = list.Error()
 	}

@@ -16,7 +16,7 @@ func deadLetters(c *cluster) []*kgo.Record {
 	c.t.Helper()
 	var ends kadm.ListedOffsets
 	within(c.t, 10*time.Second, "the end of the dead-letter queue", func(ctx context.Context) (err error) {
-		if ends, err = c.adm.ListCommittedOffsets(ctx, events.SpendDLQTopic); err == nil {
+		if ends, err = c.adm.ListCommittedOffsets(ctx, c.layout.Name(events.SpendDLQTopic)); err == nil {
 			err = ends.Error()
 		}
 		return err
@@ -30,7 +30,7 @@ func deadLetters(c *cluster) []*kgo.Record {
 	if len(left) == 0 {
 		return nil
 	}
-	cl := c.client(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{events.SpendDLQTopic: from}),
+	cl := c.client(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{c.layout.Name(events.SpendDLQTopic): from}),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.FetchMaxWait(200*time.Millisecond))
 	var letters []*kgo.Record
 	within(c.t, 30*time.Second, "read the dead-letter queue", func(ctx context.Context) error {

@@ -29,10 +29,11 @@ type follower struct {
 	tearing bool // brokers may lose a part of a transaction: a health may be written twice, by another owner
 	t       *testing.T
 	client  *kgo.Client
+	layout  events.Layout
 
 	mu     sync.Mutex
 	rows   map[string]*eventspb.Spend
-	chains [events.Shards]chain
+	chains []chain // by partition
 	health map[string]*eventspb.SpendHistogram
 	took   []takeover
 	bad    []string
@@ -57,11 +58,11 @@ type takeover struct {
 
 func follow(c *cluster) *follower {
 	c.t.Helper()
-	f := &follower{t: c.t, rows: map[string]*eventspb.Spend{}, health: map[string]*eventspb.SpendHistogram{}, ended: make(chan struct{})}
+	f := &follower{t: c.t, layout: c.layout, chains: make([]chain, c.layout.Partitions()), rows: map[string]*eventspb.Spend{}, health: map[string]*eventspb.SpendHistogram{}, ended: make(chan struct{})}
 	all := map[string]map[int32]kgo.Offset{}
-	for _, topic := range []string{events.SpendTopic("local"), events.HealthTopic} {
+	for _, topic := range []string{c.layout.Name(events.SpendTopic("local")), c.layout.Name(events.HealthTopic)} {
 		all[topic] = map[int32]kgo.Offset{}
-		for p := range int32(events.Shards) {
+		for p := range c.layout.Partitions() {
 			all[topic][p] = kgo.NewOffset().AtStart()
 		}
 	}
@@ -91,7 +92,7 @@ func (f *follower) take(ctx context.Context, fetches kgo.Fetches) {
 	fetches.EachRecord(func(r *kgo.Record) {
 		var err error
 		switch {
-		case r.Topic == events.HealthTopic:
+		case r.Topic == f.layout.Name(events.HealthTopic):
 			err = f.takeHealth(r)
 		case processors.IsSystem(r.Key):
 			err = f.takeSystem(r, now)
@@ -138,7 +139,7 @@ func (f *follower) takeSystem(r *kgo.Record, now time.Time) error {
 		if err := proto.Unmarshal(r.Value, b); err != nil {
 			return err
 		}
-		return c.claim(b.Token)
+		return c.claim(strings.TrimPrefix(b.Token, f.layout.Name(roles.SpendApp)+"-"))
 	case "m":
 	default:
 		return fmt.Errorf("system record %q is not known", kind)
@@ -165,16 +166,16 @@ func (f *follower) takeSystem(r *kgo.Record, now time.Time) error {
 		f.took = append(f.took, takeover{partition: r.Partition, instance: c.owner, claimed: c.claimed})
 		c.open = len(f.took)
 	}
-	if c.open > 0 && inputs(m)[events.EventsTopic] > was[events.EventsTopic] {
+	if c.open > 0 && inputs(m)[f.events()] > was[f.events()] {
 		f.took[c.open-1].appliedAt = now
 		c.open = 0
 	}
 	return nil
 }
 
-// claim notes who wrote a barrier: spendcounter-<instance>-<worker>/<partition>/<Unix nanoseconds>.
+// claim notes who wrote a barrier: <instance>-<worker>/<partition>/<Unix nanoseconds>, behind the application's id.
 func (c *chain) claim(token string) error {
-	parts := strings.Split(strings.TrimPrefix(token, roles.SpendApp+"-"), "/")
+	parts := strings.Split(token, "/")
 	worker := strings.LastIndexByte(parts[0], '-')
 	if len(parts) != 3 || worker < 0 {
 		return fmt.Errorf("barrier %q is of an unknown form", token)
@@ -183,6 +184,8 @@ func (c *chain) claim(token string) error {
 	c.owner, c.claimed = parts[0][:worker], time.Unix(0, nanos)
 	return err
 }
+
+func (f *follower) events() string { return f.layout.Name(events.EventsTopic) }
 
 func inputs(m *changelogpb.Marker) map[string]int64 {
 	next := map[string]int64{}
@@ -217,7 +220,7 @@ func (f *follower) behind(ends map[int32]int64) error {
 	var late []string
 	var records int64
 	for p := range f.chains {
-		if at, end := inputs(f.chains[p].marker)[events.EventsTopic], ends[int32(p)]; at < end {
+		if at, end := inputs(f.chains[p].marker)[f.events()], ends[int32(p)]; at < end {
 			late = append(late, strconv.Itoa(p))
 			records += end - at
 		}

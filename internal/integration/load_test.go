@@ -71,7 +71,7 @@ func (l *load) run(ctx context.Context, stop <-chan struct{}) error {
 			for range l.pacer.Take(now) {
 				e := l.gen.Next(now.UnixMilli())
 				l.ledger.add(e)
-				l.produce(ctx, first, events.Shard(e.Account), []byte(e.Account), events.AppendEvent(nil, e))
+				l.produce(ctx, first, events.Shard(e.Account, events.DefaultShards), []byte(e.Account), events.AppendEvent(nil, e))
 				made++
 			}
 		}

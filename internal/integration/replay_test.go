@@ -62,7 +62,7 @@ func (c *cluster) foreign() (names []string) {
 		c.t.Fatal(err)
 	}
 	live := []string{roles.SpendApp}
-	for _, topic := range (roles.Spend{DC: "local"}).Topics() {
+	for _, topic := range c.topics() {
 		live = append(live, topic.Name)
 	}
 	for _, name := range append(topics.Names(), groups.Groups()...) {
@@ -76,7 +76,7 @@ func (c *cluster) foreign() (names []string) {
 // written are the ends of the topics that the counter writes.
 func (c *cluster) written() map[string]int64 {
 	c.t.Helper()
-	ends, err := c.adm.ListEndOffsets(c.t.Context(), (roles.Spend{DC: "local"}).Topics()[2].Name)
+	ends, err := c.adm.ListEndOffsets(c.t.Context(), c.topics()[2].Name)
 	if err != nil {
 		c.t.Fatal(err)
 	}

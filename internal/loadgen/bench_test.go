@@ -61,8 +61,8 @@ func TestBenchLog(t *testing.T) {
 				}
 				return
 			}
-			if len(shards) != events.Shards {
-				t.Errorf("records in %d partitions, want %d", len(shards), events.Shards)
+			if len(shards) != events.DefaultShards {
+				t.Errorf("records in %d partitions, want %d", len(shards), events.DefaultShards)
 			}
 		})
 	}

@@ -17,7 +17,7 @@ type campaign struct {
 	profile   uint8 // of its day
 	currency  uint8 // index into Config.Currencies
 	perClick  bool
-	partition int8
+	partition int16
 	account   uint32
 	median    int64 // micros of an impression or, if perClick, of a click
 }
@@ -51,7 +51,7 @@ func newCampaigns(cfg Config, accounts [][]byte, rng *rand.Rand) []campaign {
 		text := appendText(c.text[:0], numAccount, accounts[i])
 		text = appendText(text, numCampaign, []byte(name))
 		c.textLen, c.nameFrom = uint8(len(text)), uint8(len(text)-len(name))
-		c.account, c.partition = uint32(i), int8(events.ShardBytes(accounts[i]))
+		c.account, c.partition = uint32(i), int16(events.ShardBytes(accounts[i], cfg.Shards))
 		c.currency = uint8(i % len(cfg.Currencies))
 		const spread = 0.5 // sigma of the medians of campaigns
 		c.median = max(1, int64(math.Round(float64(cfg.MedianMicros)*math.Exp(spread*rng.NormFloat64()))))

@@ -15,6 +15,8 @@ type Config struct {
 	// StartMs, Unix milliseconds, is part of every event id, so that a restart under the same seed does not repeat ids:
 	// give the time of the start. Any value >= 0.
 	StartMs int64
+	// Shards is the number of partitions. Defaults to events.DefaultShards.
+	Shards int32
 	// Accounts that are charged. Defaults to 200.
 	Accounts int
 	// CampaignsPerAccount on average; account and campaign do not depend on the traffic. Defaults to 5.
@@ -49,6 +51,9 @@ const (
 )
 
 func (c Config) withDefaults() Config {
+	if c.Shards == 0 {
+		c.Shards = events.DefaultShards
+	}
 	if c.Accounts == 0 {
 		c.Accounts = 200
 	}
@@ -79,6 +84,8 @@ func (c Config) withDefaults() Config {
 
 func (c Config) check() error {
 	switch {
+	case c.Shards < 1 || c.Shards > events.MaxShards:
+		return fmt.Errorf("loadgen: %d shards: use 1 to %d", c.Shards, events.MaxShards)
 	case c.Accounts < 0 || c.CampaignsPerAccount < 0 || c.campaigns < 1:
 		return fmt.Errorf("loadgen: %d accounts with %d campaigns each: both must be above 0", c.Accounts, c.CampaignsPerAccount)
 	case c.Accounts > maxCampaigns/c.CampaignsPerAccount || c.campaigns > maxCampaigns:

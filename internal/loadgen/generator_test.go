@@ -62,7 +62,7 @@ func TestEncodingIsTheGeneratedOne(t *testing.T) {
 		if next := twin.Next(noon + int64(i/5)); !proto.Equal(next, m.AdEvent) {
 			t.Fatalf("event %d: Next makes %v, Append %v", i, next, m.AdEvent)
 		}
-		if m.rec.Partition != events.Shard(m.Account) || string(m.rec.Key) != m.Account {
+		if m.rec.Partition != events.Shard(m.Account, events.DefaultShards) || string(m.rec.Key) != m.Account {
 			t.Fatalf("event %d of %s goes to partition %d under key %s", i, m.Account, m.rec.Partition, m.rec.Key)
 		}
 	}
@@ -265,7 +265,7 @@ func TestHeartbeatsOnceASecond(t *testing.T) {
 	want := []struct {
 		ms int64
 		n  int
-	}{{noon, events.Shards}, {noon + 1, 0}, {noon + 999, 0}, {noon + 1000, events.Shards}, {noon + 9000, events.Shards}, {noon + 9100, 0}, {noon + 8000, 0}}
+	}{{noon, events.DefaultShards}, {noon + 1, 0}, {noon + 999, 0}, {noon + 1000, events.DefaultShards}, {noon + 9000, events.DefaultShards}, {noon + 9100, 0}, {noon + 8000, 0}}
 	total := int64(0)
 	for _, w := range want {
 		records := g.Heartbeats(w.ms)

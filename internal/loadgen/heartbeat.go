@@ -1,9 +1,6 @@
 package loadgen
 
-import (
-	"github.com/weirhq/weir/events"
-	"github.com/weirhq/weir/events/eventspb"
-)
+import "github.com/weirhq/weir/events/eventspb"
 
 // Heartbeats returns one heartbeat for each partition, without a key, if a second has begun since the last ones; nil
 // otherwise. Seconds that were missed are not made up for: a heartbeat says what is, not what was.
@@ -17,10 +14,10 @@ func (g *Generator) Heartbeats(nowMs int64) []Record {
 	value = appendInt(value, numEventMs, nowMs)
 	value = appendInt(value, numIngestMs, nowMs)
 	value = append(value, g.dc...)
-	records := make([]Record, events.Shards)
+	records := make([]Record, g.cfg.Shards)
 	for p := range records {
 		records[p] = Record{Partition: int32(p), Value: value}
 	}
-	g.stats.Heartbeats += events.Shards
+	g.stats.Heartbeats += int64(len(records))
 	return records
 }

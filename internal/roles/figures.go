@@ -27,6 +27,7 @@ type Figures struct {
 	Kafka  processors.Kafka
 	Inputs []string
 	DC     string
+	Shards int32
 }
 
 // Spend implements api.SpendSource.
@@ -39,7 +40,7 @@ func (f *Figures) Spend(ctx context.Context, q api.SpendQuery, fn func(*eventspb
 	end[len(end)-1]++ // it is NUL
 	var mu sync.Mutex
 	var all []*weirpb.AsOf
-	err := each(ctx, shards(q.Account), func(ctx context.Context, p int32) error {
+	err := each(ctx, f.shards(q.Account), func(ctx context.Context, p int32) error {
 		entries, asOf, err := f.whole(ctx, api.PageQuery{Partition: p, Table: spendcounter.TableSpend, From: prefix, To: end, MaxStaleness: q.MaxStaleness})
 		if err != nil {
 			return err
@@ -94,12 +95,12 @@ func (f *Figures) whole(ctx context.Context, q api.PageQuery) ([]api.Entry, *wei
 }
 
 // shards lists the partitions that can hold the account's records, all if it is empty.
-func shards(account string) []int32 {
+func (f *Figures) shards(account string) []int32 {
 	if account != "" {
-		return []int32{events.Shard(account)}
+		return []int32{events.Shard(account, f.Shards)}
 	}
 	var all []int32
-	for p := range int32(events.Shards) {
+	for p := range f.Shards {
 		all = append(all, p)
 	}
 	return all
@@ -139,7 +140,7 @@ func (f *Figures) WaitProduced(ctx context.Context, account string) error {
 	if err != nil {
 		return err
 	}
-	return each(ctx, shards(account), func(ctx context.Context, p int32) error {
+	return each(ctx, f.shards(account), func(ctx context.Context, p int32) error {
 		want := map[string]int64{}
 		for topic, end := range ends {
 			want[topic] = end[p]
@@ -188,7 +189,7 @@ func (f *Figures) await(ctx context.Context, p int32, want map[string]int64) err
 // Health implements api.SpendSource.
 func (f *Figures) Health(ctx context.Context, fn func(*eventspb.SpendHistogram) error) error {
 	var mu sync.Mutex
-	return each(ctx, shards(""), func(ctx context.Context, p int32) error {
+	return each(ctx, f.shards(""), func(ctx context.Context, p int32) error {
 		key := spendcounter.HealthKey(f.DC, p)
 		page, err := f.State.Page(ctx, api.PageQuery{Partition: p, Table: spendcounter.TableHealth, From: key, To: append(slices.Clone(key), 0), Limit: 1})
 		if err != nil || len(page.Entries) == 0 {

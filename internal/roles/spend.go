@@ -10,7 +10,7 @@ import (
 	"github.com/weirhq/weir/spendcounter"
 )
 
-// SpendApp is the application id of the spend counter: its group, its transactional ids, its directory.
+// SpendApp is the application id of the spend counter, in generation 1: its group, its transactional ids, its directory.
 const SpendApp = "spendcounter"
 
 // Spend configures the spend counter's role.
@@ -19,7 +19,9 @@ type Spend struct {
 	DC string
 	// Peers are the datacentres whose events are copied here. Defaults to none.
 	Peers []string
-	// Events is the topic of the events. Defaults to events.EventsTopic; benchmarks read another.
+	// Layout is the number of partitions, and which topics they are of.
+	Layout events.Layout
+	// Events is the topic of the events. Defaults to events.EventsTopic of the layout; benchmarks read another.
 	Events string
 	// DuplicateWindow: see spendcounter.Config.
 	DuplicateWindow time.Duration
@@ -41,41 +43,21 @@ const (
 	maxPrice = 1_000_000_000_000_000
 )
 
+// App is the application id.
+func (s Spend) App() string { return s.Layout.Name(SpendApp) }
+
 // Processor wires the spend counter: ads.events, ads.adjustments and the copied topics in, spend.by.<dc> as changelog,
 // spend.health out.
 func (s Spend) Processor() (processors.Processor, error) {
-	if s.DC == "" {
-		s.DC = "local"
+	s.defaults()
+	cfg, inputs, err := s.counter()
+	if err != nil {
+		return processors.Processor{}, err
 	}
-	if s.Memory == 0 {
-		s.Memory = 192 << 20
-	}
-	share := s.Memory / events.Shards
-	if s.MaxIDs == 0 {
-		s.MaxIDs = maxIDs
-	}
-	cfg := spendcounter.Config{
-		DC: s.DC, DuplicateWindow: s.DuplicateWindow, MaxIDs: s.MaxIDs, CacheEntries: int(share / campaignBytes), MaxPriceMicros: maxPrice,
-	}
-	if s.Events == "" {
-		s.Events = events.EventsTopic
-	}
-	cfg.Inputs.Events, cfg.Inputs.Copied = s.Events, map[string]string{}
-	inputs := []string{s.Events, events.AdjustmentsTopic}
-	for _, dc := range append([]string{s.DC}, s.Peers...) {
-		if err := events.ValidateDC(dc); err != nil {
-			return processors.Processor{}, err
-		}
-		if dc == s.DC {
-			continue
-		}
-		if topic := events.FromTopic(dc); !slices.Contains(inputs, topic) {
-			inputs = append(inputs, topic)
-			cfg.Inputs.Copied[topic] = dc
-		}
-	}
+	l := s.Layout
 	return processors.Processor{
-		App: SpendApp, Partitions: events.Shards, Inputs: inputs, Changelog: events.SpendTopic(s.DC), Outputs: []string{events.HealthTopic}, DLQ: events.SpendDLQTopic,
+		App: s.App(), Partitions: l.Partitions(), Inputs: inputs, Changelog: l.Name(events.SpendTopic(s.DC)),
+		Outputs: []string{l.Name(events.HealthTopic)}, DLQ: l.Name(events.SpendDLQTopic), Continued: l.Generation > 1,
 		New: func(t processors.Task) (processors.Handler, error) {
 			c, err := spendcounter.New(cfg, t)
 			if err != nil {
@@ -90,6 +72,46 @@ func (s Spend) Processor() (processors.Processor, error) {
 	}, nil
 }
 
+func (s *Spend) defaults() {
+	if s.DC == "" {
+		s.DC = "local"
+	}
+	if s.Events == "" {
+		s.Events = s.Layout.Name(events.EventsTopic)
+	}
+	if s.Memory == 0 {
+		s.Memory = 192 << 20
+	}
+	if s.MaxIDs == 0 {
+		s.MaxIDs = maxIDs
+	}
+}
+
+// counter is what the spend counter counts, and its input topics.
+func (s *Spend) counter() (cfg spendcounter.Config, inputs []string, err error) {
+	l, shards := s.Layout, s.Layout.Partitions()
+	share := s.Memory / int64(shards)
+	cfg = spendcounter.Config{
+		DC: s.DC, DuplicateWindow: s.DuplicateWindow, MaxIDs: s.MaxIDs, CacheEntries: max(1, int(share/campaignBytes)), MaxPriceMicros: maxPrice,
+		Shard: func(account []byte) int32 { return events.ShardBytes(account, shards) },
+	}
+	cfg.Inputs = spendcounter.Inputs{Events: s.Events, Adjustments: l.Name(events.AdjustmentsTopic), Copied: map[string]string{}}
+	inputs = []string{s.Events, cfg.Inputs.Adjustments}
+	for _, dc := range append([]string{s.DC}, s.Peers...) {
+		if err := events.ValidateDC(dc); err != nil {
+			return cfg, nil, err
+		}
+		if dc == s.DC {
+			continue
+		}
+		if topic := l.Name(events.FromTopic(dc)); !slices.Contains(inputs, topic) {
+			inputs = append(inputs, topic)
+			cfg.Inputs.Copied[topic] = dc
+		}
+	}
+	return cfg, inputs, nil
+}
+
 // OnlyAccount promotes the spend of one account.
 func (s Spend) OnlyAccount(account string) func(partition int32) processors.Selector {
 	return func(int32) processors.Selector { return spendcounter.NewAccount(s.DC, account) }
@@ -97,9 +119,9 @@ func (s Spend) OnlyAccount(account string) func(partition int32) processors.Sele
 
 // Topics are the topics of the spend counter's datacentre.
 func (s Spend) Topics() []events.Topic {
-	topics := events.Catalog(s.DC)
+	topics := events.Catalog(s.DC, s.Layout)
 	for _, dc := range s.Peers {
-		topics = append(topics, events.Copied(dc))
+		topics = append(topics, events.Copied(dc, s.Layout))
 	}
 	return topics
 }

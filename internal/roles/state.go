@@ -29,24 +29,25 @@ type State struct {
 }
 
 // NewState shows what the spend counter keeps in rt.
-func NewState(rt *processors.Runtime) *State {
+func NewState(rt *processors.Runtime, l events.Layout) *State {
 	return &State{
 		runtime: rt, hashing: make(chan struct{}, 1),
-		info: api.StateInfo{App: SpendApp, Instance: rt.Instance(), Partitions: events.Shards, Tables: spendTables()},
+		info: api.StateInfo{App: l.Name(SpendApp), Instance: rt.Instance(), Partitions: l.Partitions(), Tables: spendTables(l.Partitions())},
 	}
 }
 
 // spendTables are the tables of the spend counter and the runtime's timers.
-func spendTables() []api.Table {
+func spendTables(shards int32) []api.Table {
 	return []api.Table{
 		{
 			Number: spendcounter.TableSpend, Name: "spend", Message: func() proto.Message { return &eventspb.Spend{} },
 			Partition: func(key []byte) (int32, bool) {
 				_, account, _, _, err := spendcounter.ParseKey(key)
-				return events.ShardBytes(account), err == nil
+				return events.ShardBytes(account, shards), err == nil
 			},
 		},
 		{Number: spendcounter.TableTask, Name: "task", Message: func() proto.Message { return &spendpb.TaskState{} }},
+		{Number: spendcounter.TableCarried, Name: "carried_ids"},
 		{Number: stream.TimerTable, Name: "timers"},
 		{Number: spendcounter.TableIDs, Name: "ids"},
 		{Number: spendcounter.TableRings, Name: "rings", Message: func() proto.Message { return &spendpb.LocalState{} }},

@@ -58,10 +58,10 @@ func startPeer(t *testing.T, k processors.Kafka, name string) *peer {
 		t.Fatal(err)
 	}
 	view := &View{Runtime: rt, Kafka: k, DC: "local"}
-	router := api.NewRouter(api.RouterConfig{State: NewState(rt), Peers: Peers{Kafka: k, App: proc.App}})
+	router := api.NewRouter(api.RouterConfig{State: NewState(rt, events.Layout{}), Peers: Peers{Kafka: k, App: proc.App}})
 	server, err := api.New(api.Config{
 		Listen: "127.0.0.1:0", OpsListen: "127.0.0.1:0", Cluster: view, State: router,
-		Spend: &Figures{State: router, Kafka: k, Inputs: proc.Inputs, DC: "local"},
+		Spend: &Figures{State: router, Kafka: k, Inputs: proc.Inputs, DC: "local", Shards: proc.Partitions},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func charge(t *testing.T, k processors.Kafka, round string, n int) {
 				EventId: fmt.Sprint(round, c, "-", i), Account: account, Campaign: fmt.Sprint("c", c), Currency: "USD",
 				Type: eventspb.EventType_EVENT_TYPE_IMPRESSION, PriceMicros: int64(c + 1), EventMs: now, IngestMs: now, ServingDc: "local",
 			}
-			if err := sink.Produce(t.Context(), events.Shard(account), []byte(account), events.AppendEvent(nil, e)); err != nil {
+			if err := sink.Produce(t.Context(), events.Shard(account, events.DefaultShards), []byte(account), events.AppendEvent(nil, e)); err != nil {
 				t.Fatal(err)
 			}
 		}

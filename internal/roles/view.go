@@ -17,13 +17,14 @@ type View struct {
 	Runtime *processors.Runtime
 	Kafka   processors.Kafka
 	DC      string
+	Layout  events.Layout
 	Version string
 }
 
 // Cluster implements api.ClusterSource.
 func (v *View) Cluster(context.Context) (*weirpb.GetClusterResponse, error) {
 	return &weirpb.GetClusterResponse{
-		Brokers: v.Kafka.Brokers, Dc: v.DC, EventsTopic: events.EventsTopic, Partitions: events.Shards, Version: v.Version,
+		Brokers: v.Kafka.Brokers, Dc: v.DC, EventsTopic: v.Layout.Name(events.EventsTopic), Partitions: v.Layout.Partitions(), Version: v.Version,
 	}, nil
 }
 

@@ -37,7 +37,7 @@ func find(t *testing.T, checks []Check, name string) Check {
 func TestDoctorOfAHealthyCluster(t *testing.T) {
 	c, k := fake(t)
 	d := Defaults{ReplicationFactor: 3, MinInsync: 2}
-	steps, err := Plan(t.Context(), k, events.Catalog("local"), d)
+	steps, err := Plan(t.Context(), k, events.Catalog("local", events.Layout{}), d)
 	if err == nil {
 		err = Apply(t.Context(), k, steps)
 	}
@@ -49,7 +49,7 @@ func TestDoctorOfAHealthyCluster(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Topics: events.Catalog("local"), Defaults: d, Processor: proc(), StateDir: dir, MinFree: 1}
+	o := Options{Topics: events.Catalog("local", events.Layout{}), Defaults: d, Processor: proc(), StateDir: dir, MinFree: 1}
 	checks := Doctor(t.Context(), k, o)
 	for _, c := range checks {
 		if !c.OK || c.Severity != Info || c.Detail == "" || c.Do != "" {
@@ -83,7 +83,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	_, k := fake(t, kfake.NumBrokers(1), kfake.MaxVersions(kversion.V3_7_0()),
 		kfake.BrokerConfigs(map[string]string{"group.min.session.timeout.ms": "30000", "transaction.max.timeout.ms": "1000", "message.max.bytes": "1000"}),
 		kfake.SeedTopics(3, events.EventsTopic, events.HealthTopic))
-	checks := Doctor(t.Context(), k, Options{Topics: events.Catalog("local"), Defaults: Defaults{ReplicationFactor: 1, MinInsync: 1}})
+	checks := Doctor(t.Context(), k, Options{Topics: events.Catalog("local", events.Layout{}), Defaults: Defaults{ReplicationFactor: 1, MinInsync: 1}})
 	for name, want := range map[string]Severity{
 		"transaction.version": Error, "group.min.session.timeout.ms": Error, "transaction.max.timeout.ms": Error, "message.max.bytes": Warning,
 		"topic " + events.EventsTopic: Error, "topic " + events.SpendTopic("local"): Error, "replication factor": Warning, "min.insync.replicas": Warning,
@@ -110,7 +110,7 @@ func TestDoctorClock(t *testing.T) {
 func TestDoctorWithoutBrokers(t *testing.T) {
 	c, k := fake(t)
 	c.Close()
-	checks := Doctor(t.Context(), k, Options{Topics: events.Catalog("local"), Timeout: 300 * time.Millisecond, StateDir: t.TempDir(), MinFree: 1})
+	checks := Doctor(t.Context(), k, Options{Topics: events.Catalog("local", events.Layout{}), Timeout: 300 * time.Millisecond, StateDir: t.TempDir(), MinFree: 1})
 	if b := find(t, checks, "brokers"); b.OK || b.Severity != Error || !strings.Contains(b.Detail, k.Brokers[0]) {
 		t.Errorf("%+v", b)
 	}

@@ -14,7 +14,7 @@ import (
 func TestPlanAndApplyTheCatalogue(t *testing.T) {
 	_, k := fake(t)
 	d := Defaults{ReplicationFactor: 3, MinInsync: 2}
-	want := append(events.Catalog("local"), events.Copied("far"))
+	want := append(events.Catalog("local", events.Layout{}), events.Copied("far", events.Layout{}))
 	steps, err := Plan(t.Context(), k, want, d)
 	if err != nil {
 		t.Fatal(err)
@@ -108,10 +108,10 @@ func TestPlanOfDifferences(t *testing.T) {
 
 func TestPlanRefusesWhatCannotWork(t *testing.T) {
 	_, k := fake(t)
-	if _, err := Plan(t.Context(), k, events.Catalog("local"), Defaults{ReplicationFactor: 1, MinInsync: 2}); err == nil || !strings.Contains(err.Error(), "topics.min_insync") {
+	if _, err := Plan(t.Context(), k, events.Catalog("local", events.Layout{}), Defaults{ReplicationFactor: 1, MinInsync: 2}); err == nil || !strings.Contains(err.Error(), "topics.min_insync") {
 		t.Errorf("min.insync above the replication factor: %v", err)
 	}
-	steps, err := Plan(t.Context(), k, events.Catalog("local"), Defaults{ReplicationFactor: 5})
+	steps, err := Plan(t.Context(), k, events.Catalog("local", events.Layout{}), Defaults{ReplicationFactor: 5})
 	if err != nil {
 		t.Fatal(err)
 	}

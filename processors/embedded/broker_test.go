@@ -97,7 +97,7 @@ func offsets(t testing.TB, b *Broker, group string) map[int32]int64 {
 }
 
 func TestStartIsWhatWeirDevNeeds(t *testing.T) {
-	want := append(events.Catalog("local"), events.Copied("far"))
+	want := append(events.Catalog("local", events.Layout{}), events.Copied("far", events.Layout{}))
 	for _, dir := range []string{"", filepath.Join(t.TempDir(), "a", "b")} {
 		began := time.Now()
 		b := start(t, Config{DataDir: dir, Topics: want})

@@ -38,7 +38,7 @@ func (s *shard) Reset() { s.key = s.key[:0] }
 // Sum32 returns the partition.
 func (s *shard) Sum32() uint32 {
 	account, _, _ := bytes.Cut(s.key, []byte{0})
-	return uint32(events.ShardBytes(account))
+	return uint32(events.ShardBytes(account, events.DefaultShards))
 }
 
 // Sum appends the partition.

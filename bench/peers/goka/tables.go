@@ -19,7 +19,7 @@ type tables struct {
 // builder makes LevelDB storages below dir. Their caches are 256 MiB together, as those of the other peer.
 func (t *tables) builder(dir string) storage.Builder {
 	build := storage.BuilderWithOptions(dir, &opt.Options{
-		BlockCacheCapacity: 256 << 20 / events.Shards,
+		BlockCacheCapacity: 256 << 20 / events.DefaultShards,
 		WriteBuffer:        16 << 20,
 	})
 	return func(topic string, partition int32) (storage.Storage, error) {

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/internal/roles"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/admin"
+)
+
+// rekeyPlan is what the command would do, or has done.
+type rekeyPlan struct {
+	From           string   `json:"from"` // application ids
+	To             string   `json:"to"`
+	FromPartitions int32    `json:"from_partitions"`
+	ToPartitions   int32    `json:"to_partitions"`
+	Running        []string `json:"running"` // processes of either
+	Unread         int64    `json:"unread"`  // records of the former inputs
+	DeadLetters    int      `json:"dead_letters"`
+	Topics         []string `json:"topics"`  // of the new ones: what is not as it must be
+	Keys           int64    `json:"keys"`    // moved
+	Written        int      `json:"written"` // partitions written; the others were as they must be
+}
+
+// rekeying is `weir rekey`.
+type rekeying struct {
+	a    *app
+	from int
+	yes  bool
+
+	cfg *config.Config
+	k   processors.Kafka
+	to  roles.Spend
+	how roles.Rekey
+}
+
+func newRekeyCmd(a *app) *cobra.Command {
+	r := &rekeying{a: a}
+	c := &cobra.Command{
+		Use:   "rekey -f NEW.yaml",
+		Short: "Moves the counter's state to topics with another number of partitions",
+		Long: "Moves the state of the spend counter to the topics of another generation, with another number of partitions: every\n" +
+			"total, every duplicate counted, and the event ids of the duplicate window, so that an event sent again after the move\n" +
+			"is a duplicate still. What was before stays as it is. The procedure, from 24 partitions to 48:\n" +
+			"\n" +
+			"  1. copy weir.yaml to new.yaml with  spend: {partitions: 48, generation: 2}\n" +
+			"  2. weir topics apply -f new.yaml    makes ads.events.g2 and the others, beside the old ones\n" +
+			"  3. send events and adjustments to the new topics, by 48 partitions; readers of spend.by.<dc> go to spend.by.<dc>.g2\n" +
+			"     when the new counter runs\n" +
+			"  4. weir lag -f weir.yaml            until nothing is left to read: lag 0 everywhere; settle `weir dlq list` too\n" +
+			"  5. stop every weir of the old configuration\n" +
+			"  6. weir rekey -f new.yaml           says what it would do; --yes does it\n" +
+			"  7. start weir with new.yaml; `weir doctor` shows whether somebody still sends to the old topics\n" +
+			"\n" +
+			"Records sent in step 3 wait in the new topics. It refuses while records of the old ones are not counted. A move that was\n" +
+			"cut short is repeated. The way back, while nothing was counted in the new topics: start the old configuration again; later:\n" +
+			"generation 3, with 24 partitions. Delete the old topics, and data_dir/spendcounter, when the new ones have proven themselves.",
+		Example: "  weir rekey -f new.yaml\n  weir rekey -f new.yaml --yes\n  weir rekey -f back.yaml --from 2 --yes",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context()) },
+	}
+	f := c.Flags()
+	f.IntVar(&r.from, "from", 0, "generation to move from (default: the one before spend.generation)")
+	f.BoolVar(&r.yes, "yes", false, "do it")
+	f.String("data-dir", "", "directory with room for a copy of the state (default: data_dir)")
+	a.bind(f, "data-dir", "data_dir")
+	return c
+}
+
+func (r *rekeying) run(ctx context.Context) error {
+	if err := r.open(ctx); err != nil {
+		return err
+	}
+	plan, err := r.plan(ctx)
+	if err != nil {
+		return err
+	}
+	err = plan.obstacle(r)
+	if err == nil && r.yes {
+		var done processors.Rekeyed
+		done, err = processors.Rekey(ctx, quiet(r.cfg, r.k), r.how.From, r.how.To, r.how.How)
+		plan.Keys, plan.Written = done.Keys, done.Written
+		err = explainRekey(err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := printOne(r.a, plan); err != nil {
+		return err
+	}
+	if !r.yes {
+		r.a.say("--yes moves the state from %s to %s", plan.From, plan.To)
+		return nil
+	}
+	r.a.say("moved: start weir with this configuration; %s and its topics are as they were", plan.From)
+	return nil
+}
+
+// open finds out what is to be moved where.
+func (r *rekeying) open(ctx context.Context) (err error) {
+	if r.cfg, r.k, err = r.a.cluster(); err != nil {
+		return err
+	}
+	r.to = countingRole(r.cfg)
+	if r.from == 0 {
+		r.from = r.cfg.Spend.Generation - 1
+	}
+	if r.from < 1 || r.from == r.cfg.Spend.Generation {
+		return usage(fmt.Sprintf("spend.generation is %d, and there is nothing to move from generation %d", r.cfg.Spend.Generation, r.from),
+			"give the configuration of the new topics, with spend.partitions and the next spend.generation; `weir rekey --help` has the procedure")
+	}
+	l := events.Layout{Generation: r.from}
+	if l.Shards, err = shardsOf(ctx, r.k, l.Name(events.EventsTopic)); err != nil {
+		return err
+	}
+	if r.how, err = r.to.RekeyFrom(l); err != nil {
+		return fail(exitConfig, "cannot set up the spend counter", err, "correct dc and peers")
+	}
+	return nil
+}
+
+// plan looks at both sides. It changes nothing.
+func (r *rekeying) plan(ctx context.Context) (*rekeyPlan, error) {
+	from, to := r.how.From, r.how.To
+	p := &rekeyPlan{From: from.App, To: to.App, FromPartitions: from.Partitions, ToPartitions: to.Partitions, Running: []string{}, Topics: []string{}}
+	_, defaults := wantedTopics(r.cfg)
+	steps, err := admin.Plan(ctx, r.k, r.to.Topics(), defaults)
+	if err != nil {
+		return nil, fail(exitUnavailable, "cannot compare the topics", err, "check --brokers; `weir doctor` looks closer")
+	}
+	for _, s := range steps {
+		if s.Kind != admin.StepAlter {
+			p.Topics = append(p.Topics, s.String())
+		}
+	}
+	for _, app := range []string{from.App, to.App} {
+		members, err := processors.Members(ctx, r.k, app)
+		if err != nil {
+			return nil, fail(exitUnavailable, "cannot ask who works", err, "check --brokers; `weir doctor` looks closer")
+		}
+		for _, m := range members {
+			who := m.Instance
+			if who == "" { // a move
+				who = m.ID
+			}
+			if who = app + " " + who; !slices.Contains(p.Running, who) {
+				p.Running = append(p.Running, who)
+			}
+		}
+	}
+	lag, err := admin.Lag(ctx, r.k, from.App, from.Inputs)
+	if err != nil {
+		return nil, fail(exitUnavailable, "cannot read the lag of "+from.App, err, "check --brokers and --from; `weir doctor` looks closer")
+	}
+	for _, l := range lag {
+		p.Unread += l.Lag
+	}
+	letters, err := admin.List(ctx, r.k, from.DLQ, admin.Filter{})
+	if err != nil {
+		return nil, fail(exitUnavailable, "cannot read "+from.DLQ, err, "check --brokers; `weir doctor` looks closer")
+	}
+	p.DeadLetters = len(letters)
+	return p, nil
+}
+
+// obstacle is why the move cannot be made now, nil if it can.
+func (p *rekeyPlan) obstacle(r *rekeying) error {
+	f := &failure{code: exitFailed, what: "the state cannot be moved yet"}
+	switch {
+	case len(p.Topics) > 0:
+		f.why, f.do = "the new topics are not there: "+p.Topics[0], "`weir topics apply` with this configuration"
+	case p.Unread > 0:
+		f.why = fmt.Sprintf("%d records in the topics of %s are not counted", p.Unread, p.From)
+		f.do = "send to the new topics, and let weir with the former configuration count until `weir lag` shows 0"
+	case len(p.Running) > 0:
+		f.why, f.do = "there is at work: "+strings.Join(p.Running, ", "), "stop every process of both; one that was killed counts until its session time is over"
+	default:
+		if p.DeadLetters > 0 {
+			r.a.say("%d dead letters of %s are not resolved: they stay there, and can be replayed only where they came from, before the move", p.DeadLetters, p.From)
+		}
+		return nil
+	}
+	return f
+}
+
+func explainRekey(err error) error {
+	const what = "the state was not moved"
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, processors.ErrInUse):
+		return fail(exitFailed, what, err, "stop every process of both; one that was killed counts until its session time is over")
+	case errors.Is(err, processors.ErrUnread):
+		return fail(exitFailed, what, err, "with the former configuration let weir count until `weir lag` shows 0, stop it, and repeat the move")
+	case errors.Is(err, processors.ErrNotEmpty):
+		return fail(exitFailed, what, err, "it has been moved before and has counted since; to move once more, choose the next spend.generation")
+	}
+	return explainRun(err)
+}
