@@ -53,7 +53,7 @@ func (w *world) savepoints(fs vfs.FS, proc Processor) *Savepoints {
 func TestSavepointWhileRecordsFlow(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, w *world) {
 		fs := vfs.NewCrashableMem()
-		rt, end := w.begin("a", Config{Workers: 2, FS: fs, PollRecords: 7}, ledgers("in"))
+		rt, end := w.begin("a", Config{Workers: 2, FS: fs, PollRecords: 7, CommitMax: 100 * time.Millisecond}, ledgers("in"))
 		flowed := make(chan struct{})
 		go func() {
 			defer close(flowed)
