@@ -328,6 +328,9 @@ func TestBrokersAway(t *testing.T) {
 			time.Sleep(time.Minute)
 			n, bytes := resources()
 			worst, most = max(worst, n), max(most, bytes)
+			if d, cut := a.Runtime().Silence(); !cut || d < 50*time.Second {
+				t.Errorf("without brokers, it says that they were silent for %s: %t", d, cut)
+			}
 			for _, s := range a.Runtime().Status() {
 				if s.State == "running" {
 					t.Errorf("without brokers, partition %d runs", s.Partition)
@@ -345,6 +348,10 @@ func TestBrokersAway(t *testing.T) {
 		f.exact(t)
 		if took := time.Since(mended); took > 30*time.Second {
 			t.Errorf("caught up %s after the brokers were back", took)
+		}
+		time.Sleep(time.Minute)
+		if d, cut := a.Runtime().Silence(); cut {
+			t.Errorf("with idle inputs, it says that the brokers were silent for %s", d)
 		}
 	})
 }

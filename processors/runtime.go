@@ -21,8 +21,9 @@ import (
 
 // Runtime runs one Processor in this process.
 type Runtime struct {
-	cfg  Config
-	proc Processor
+	cfg   Config
+	proc  Processor
+	pulse *pulse
 
 	mu      sync.RWMutex
 	store   *store // nil before Run and after it
@@ -51,7 +52,8 @@ func New(cfg Config, proc Processor) (*Runtime, error) {
 	if cfg.CommitMax*2 > cfg.TransactionTimeout {
 		return nil, fmt.Errorf("commit_interval_max %s is more than half of transaction_timeout %s: a commit that is only slow would be aborted", cfg.CommitMax, cfg.TransactionTimeout)
 	}
-	r := &Runtime{cfg: cfg, proc: proc}
+	r := &Runtime{cfg: cfg, proc: proc, pulse: newPulse()}
+	r.cfg.Kafka.Options = append(slices.Clip(cfg.Kafka.Options), kgo.WithHooks(r.pulse))
 	for i := range cfg.Workers {
 		r.viewers = append(r.viewers, &viewer{app: proc.App, worker: strconv.Itoa(i), metrics: cfg.Metrics})
 	}

@@ -48,7 +48,7 @@ func TestBrokerAway(t *testing.T) {
 	l := startLoad(c, 6, 10_000, 100_000)
 	pass(t, 3*time.Second)
 	before := a.memory("VmRSS")
-	c.brokers[0].docker(t, "pause")
+	c.brokers[0].docker(t, "kill", "--signal", "STOP")
 	began := time.Now()
 	within(t, 2*time.Minute, "it says that it is not ready", func(ctx context.Context) error { return notReady(ctx, ops) })
 	t.Logf("not ready after %s", time.Since(began).Round(time.Second))
@@ -57,7 +57,7 @@ func TestBrokerAway(t *testing.T) {
 	if now := a.memory("VmRSS"); now > before+64<<20 {
 		t.Errorf("%d bytes resident, %d before the broker went away", now, before)
 	}
-	c.brokers[0].docker(t, "unpause")
+	c.brokers[0].docker(t, "kill", "--signal", "CONT")
 	back := time.Now()
 	within(t, time.Minute, "the broker serves again", func(ctx context.Context) error { return serves(ctx, c.addrs(), 1) })
 	f.caughtUp(c, 2*time.Minute)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/api/weirpb"
@@ -57,6 +58,9 @@ func (v *View) Owned() int {
 
 // Ready tells whether every partition that this process owns can be answered for.
 func (v *View) Ready(context.Context) (ok bool, reasons []string) {
+	if d, cut := v.Runtime.Silence(); cut {
+		return false, []string{fmt.Sprintf("no broker has answered for %s: it goes on by itself once they do", d.Round(time.Second))}
+	}
 	if v.Owned() == 0 {
 		return false, []string{"no partition assigned yet"}
 	}
