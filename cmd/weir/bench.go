@@ -104,7 +104,7 @@ func (b *benchSpend) spread() []float64 {
 }
 
 func (b *benchSpend) run(ctx context.Context, a *app, k processors.Kafka, zipf float64) (benchRow, error) {
-	log := benchLog{b.events, b.campaigns, zipf}
+	log := benchLog{events: b.events, campaigns: b.campaigns, zipf: zipf}
 	row := benchRow{Log: log.topic(), Keys: log.keys(), Commit: fmt.Sprintf("%s..%s", b.interval, b.behind), Rounds: b.rounds}
 	if err := log.fill(ctx, a, k); err != nil {
 		return row, err

@@ -21,11 +21,11 @@ func newBenchAllCmd(a *app) *cobra.Command {
 		for _, part := range []func() ([]figure, error){
 			func() ([]figure, error) { return s.spend(ctx, a, k, memory) },
 			func() ([]figure, error) {
-				g := &several{log: benchLog{events: s.log.events, zipf: 1.1}, rounds: s.rounds}
-				return withGoal("3rd falls < 25 %", g.growth)(ctx, a, k, memory)
+				g := &several{log: benchLog{events: s.log.events, zipf: loadgen.Even, active: 10_000}, rounds: s.rounds}
+				return withGoal("ratio > 0.75", g.growth)(ctx, a, k, memory)
 			},
 			func() ([]figure, error) {
-				p := &several{log: benchLog{s.log.events, s.log.campaigns, loadgen.Even}, rounds: s.rounds}
+				p := &several{log: benchLog{events: s.log.events, campaigns: s.log.campaigns, zipf: loadgen.Even}, rounds: s.rounds}
 				return withGoal("ratio >= 0.85", p.scale)(ctx, a, k, memory)
 			},
 			func() ([]figure, error) {

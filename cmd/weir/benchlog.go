@@ -16,9 +16,13 @@ type benchLog struct {
 	events    int64
 	campaigns int
 	zipf      float64
+	active    int // campaigns that the second half is of; 0: all
 }
 
 func (l benchLog) keys() string {
+	if l.active != 0 {
+		return fmt.Sprintf("%d, %d active", l.campaigns, l.active)
+	}
 	if l.zipf == loadgen.Even {
 		return fmt.Sprintf("%d even", l.campaigns)
 	}
@@ -30,6 +34,9 @@ func (l benchLog) topic() string {
 	if l.zipf != loadgen.Even {
 		spread = fmt.Sprintf("zipf-%g", l.zipf)
 	}
+	if l.active != 0 {
+		spread += fmt.Sprintf(".active-%d", l.active)
+	}
 	return fmt.Sprintf("weir.bench.%d.%d.%s", l.events, l.campaigns, spread)
 }
 
@@ -39,10 +46,19 @@ func (l benchLog) fill(ctx context.Context, a *app, k processors.Kafka) error {
 	if err != nil {
 		return err
 	}
+	second, err := loadgen.NewBench(loadgen.BenchConfig{Seed: 1, Campaigns: l.active, Zipf: l.zipf})
+	if err != nil {
+		return err
+	}
 	a.say("log: %s", l.topic())
 	var buf []byte
+	made := int64(0)
 	return benchmark.Load(ctx, k, l.topic(), l.events, func() (int32, []byte, []byte) {
 		var r loadgen.Record
+		if made++; l.active != 0 && made > l.events/2 {
+			buf, r = second.Append(buf[:0])
+			return r.Partition, r.Key, r.Value
+		}
 		buf, r = gen.Append(buf[:0])
 		return r.Partition, r.Key, r.Value
 	})
