@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -31,7 +33,9 @@ type Client struct {
 type ClientConfig struct {
 	Server string // host:port, or a URL beginning with http:// or https://
 	Token  string // sent as a bearer token; over https only, or to this machine. Defaults to none.
-	// Transport carries the calls. Defaults to one of its own, with the system's certificates and proxy settings.
+	// Roots are the authorities that may vouch for the server. Defaults to the system's.
+	Roots *x509.CertPool
+	// Transport carries the calls. Defaults to one of its own, with Roots and the system's proxy settings.
 	Transport http.RoundTripper
 }
 
@@ -63,6 +67,7 @@ func NewClientWith(cfg ClientConfig) *Client {
 		cfg.Transport = &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment, // never for loopback
 			DialContext:            (&net.Dialer{Timeout: dialLimit}).DialContext,
+			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: cfg.Roots},
 			TLSHandshakeTimeout:    dialLimit,
 			IdleConnTimeout:        time.Minute,
 			ForceAttemptHTTP2:      true,

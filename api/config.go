@@ -20,6 +20,7 @@ const (
 	KeyOpsListen = "api.ops_listen"
 	KeyTLSCert   = "api.tls_cert_file"
 	KeyTLSKey    = "api.tls_key_file"
+	KeyCA        = "api.ca_file"
 	KeyToken     = "api.token_file"
 )
 

@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"net"
 	"net/http"
@@ -82,9 +84,10 @@ func (r *Router) client(p Peer) peerClient {
 	return peerClient{weirpbconnect.NewStateServiceClient(r.http, base, opts...), weirpbconnect.NewClusterServiceClient(r.http, base, opts...)}
 }
 
-func hopTransport() http.RoundTripper {
+func hopTransport(roots *x509.CertPool) http.RoundTripper {
 	return &http.Transport{
 		DialContext:            (&net.Dialer{Timeout: hopDial}).DialContext,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 		TLSHandshakeTimeout:    hopDial,
 		IdleConnTimeout:        time.Minute,
 		MaxIdleConnsPerHost:    32,

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -35,14 +36,16 @@ type RouterConfig struct {
 	Peers PeerSource
 	// TLS says that the others are asked over https, as this process is. Defaults to plain HTTP.
 	TLS bool
-	// Transport carries the questions to others. Defaults to one of its own, with the system's certificates.
+	// Roots are the authorities that may vouch for the others. Defaults to the system's.
+	Roots *x509.CertPool
+	// Transport carries the questions to others. Defaults to one of its own, with Roots.
 	Transport http.RoundTripper
 }
 
 // NewRouter starts nothing.
 func NewRouter(cfg RouterConfig) *Router {
 	if cfg.Transport == nil {
-		cfg.Transport = hopTransport()
+		cfg.Transport = hopTransport(cfg.Roots)
 	}
 	return &Router{
 		state: cfg.State, info: cfg.State.Info(), peers: &peers{source: cfg.Peers}, tls: cfg.TLS,

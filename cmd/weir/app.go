@@ -67,31 +67,27 @@ func (a *app) getenv(name string) string {
 	return ""
 }
 
-// serverURL returns the base URL of the server to ask: --server, WEIR_SERVER, or where this configuration's own server
-// listens. A bare host:port is http.
-func (a *app) serverURL() (string, error) {
+// serverAddr returns the server to ask, host:port or a URL: --server, WEIR_SERVER, or where the server of configuration c is.
+func (a *app) serverAddr(c *config.Config) (string, error) {
 	s, from := a.server, "--server"
 	if s == "" {
 		s, from = a.getenv(config.EnvServer), config.EnvServer
 	}
 	if s == "" {
-		c, err := a.loadConfig()
-		if err != nil {
-			return "", err
-		}
-		s, from = c.API.Listen, "api.listen"
+		s, from = ownServer(c)
 	}
+	whole := s
 	if !strings.Contains(s, "://") {
-		s = "http://" + s
+		whole = "http://" + s
 	}
-	u, err := url.Parse(s)
+	u, err := url.Parse(whole)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return "", &failure{
 			code: exitUsage, what: "cannot tell which server to ask",
 			why: fmt.Sprintf("%s = %q is no address", from, s), do: "write host:port, or a URL that begins with http:// or https://",
 		}
 	}
-	return strings.TrimSuffix(u.String(), "/"), nil
+	return strings.TrimSuffix(s, "/"), nil
 }
 
 // say writes one line of talk to stderr.

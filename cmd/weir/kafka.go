@@ -2,9 +2,6 @@ package main
 
 import (
 	"crypto/tls"
-	"crypto/x509"
-	"errors"
-	"os"
 
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors"
@@ -15,14 +12,9 @@ func kafka(c *config.Config) (processors.Kafka, error) {
 	k := processors.Kafka{Brokers: c.Kafka.Brokers}
 	if t := c.Kafka.TLS; t.Enabled {
 		cfg := &tls.Config{MinVersion: tls.VersionTLS12}
-		if t.CAFile != "" {
-			pem, err := os.ReadFile(t.CAFile)
-			if err != nil {
-				return k, fail(exitConfig, "cannot read kafka.tls.ca_file", err, "check the path")
-			}
-			if cfg.RootCAs = x509.NewCertPool(); !cfg.RootCAs.AppendCertsFromPEM(pem) {
-				return k, fail(exitConfig, "cannot use kafka.tls.ca_file", errors.New("no certificate in "+t.CAFile), "give a PEM file of certificates")
-			}
+		var err error
+		if cfg.RootCAs, err = authorities("kafka.tls.ca_file", t.CAFile); err != nil {
+			return k, err
 		}
 		if t.CertFile != "" {
 			// Read at every handshake, so that a renewed certificate needs no restart.

@@ -51,6 +51,10 @@ func newLagCmd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			x, err := accessOf(cfg)
+			if err != nil {
+				return err
+			}
 			list, err := admin.Lag(cmd.Context(), k, proc.App, proc.Inputs)
 			if err != nil {
 				return fail(exitUnavailable, "cannot read the lag", err, "check --brokers; `weir doctor` looks closer")
@@ -59,20 +63,20 @@ func newLagCmd(a *app) *cobra.Command {
 			if err != nil {
 				return fail(exitUnavailable, "cannot ask who works", err, "check --brokers; `weir doctor` looks closer")
 			}
-			return printRows(a, lagRows(list, members, atWork(cmd.Context(), members)))
+			return printRows(a, lagRows(list, members, atWork(cmd.Context(), x, members)))
 		},
 	}
 }
 
 // atWork is what the processes say of their partitions; those of the first that answers, which has asked the others.
-func atWork(ctx context.Context, members []processors.Member) []*weirpb.Partition {
+func atWork(ctx context.Context, x access, members []processors.Member) []*weirpb.Partition {
 	asked := map[string]bool{"": true}
 	for _, m := range members {
 		if asked[m.Endpoint] {
 			continue
 		}
 		asked[m.Endpoint] = true
-		c := api.NewClient(m.Endpoint)
+		c := x.client(m.Endpoint)
 		tctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 		res, err := c.ListPartitions(tctx)
 		cancel()

@@ -67,10 +67,18 @@ func newNode(c *config.Config, k processors.Kafka, log zerolog.Logger, traces tr
 	}
 	reg.MustRegister(rt.Collector())
 	v := &roles.View{Runtime: rt, Kafka: k, DC: c.DC, Layout: role.Layout, Version: buildVersion().Version}
-	router := api.NewRouter(api.RouterConfig{State: roles.NewState(rt, role.Layout), Peers: roles.Peers{Kafka: k, App: proc.App}})
+	x, err := accessOf(c)
+	if err != nil {
+		return nil, err
+	}
+	router := api.NewRouter(api.RouterConfig{State: roles.NewState(rt, role.Layout), Peers: roles.Peers{Kafka: k, App: proc.App}, TLS: x.tls, Roots: x.roots})
 	f := &roles.Figures{State: router, Kafka: k, Inputs: proc.Inputs, DC: c.DC, Shards: proc.Partitions}
 	serve := api.Config{
 		Listen: c.API.Listen, OpsListen: c.API.OpsListen, Spend: f, Cluster: v, Savepoints: v, State: router, Ready: v.Ready, Registry: reg, Logger: log,
+	}
+	serve.Token = x.token
+	if serve.TLS, err = serving(c); err != nil {
+		return nil, err
 	}
 	if host, _, err := net.SplitHostPort(c.API.Advertise); err == nil {
 		serve.AllowedHosts = []string{host} // by which the others ask

@@ -243,18 +243,18 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-func TestServerURL(t *testing.T) {
+func TestServerAddr(t *testing.T) {
 	for _, tc := range []struct{ flag, env, want string }{
-		{"", "", "http://127.0.0.1:8080"},
-		{"", "h:1", "http://h:1"},
-		{"g:2", "h:1", "http://g:2"},
+		{"", "", "127.0.0.1:8080"},
+		{"", "h:1", "h:1"},
+		{"g:2", "h:1", "g:2"},
 		{"https://g:2/", "", "https://g:2"},
 		{"ftp://g", "", ""},
 		{"http://", "", ""},
 	} {
 		a := newApp(process{environ: []string{config.EnvServer + "=" + tc.env}})
 		a.server = tc.flag
-		got, err := a.serverURL()
+		got, err := a.serverAddr(config.Default())
 		if got != tc.want || (err != nil) != (tc.want == "") {
 			t.Errorf("--server %q, environment %q: %q, %v; want %q", tc.flag, tc.env, got, err, tc.want)
 		}

@@ -58,11 +58,19 @@ func newSpendHealthCmd(a *app) *cobra.Command {
 
 // client is how to ask the server.
 func (a *app) client() (*api.Client, error) {
-	url, err := a.serverURL()
+	c, err := a.loadConfig()
 	if err != nil {
 		return nil, err
 	}
-	return api.NewClient(url), nil
+	x, err := accessOf(c)
+	if err != nil {
+		return nil, err
+	}
+	server, err := a.serverAddr(c)
+	if err != nil {
+		return nil, err
+	}
+	return x.client(server), nil
 }
 
 // answer asks the server and prints what package render makes of it, in the format of -o.

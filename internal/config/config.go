@@ -50,9 +50,13 @@ type SASL struct {
 
 // API says where this process listens.
 type API struct {
-	Listen    string `key:"listen" default:"127.0.0.1:8080" unit:"host:port" check:"loopback" doc:"address of the API; port 0 takes a free one"`
-	Advertise string `key:"advertise" default:"" unit:"host:port" check:"advertise" doc:"address by which the other processes reach the API, such as that of a proxy before it; empty: where it listens"`
-	OpsListen string `key:"ops_listen" default:"127.0.0.1:8081" unit:"host:port" check:"loopback" doc:"address of health and metrics"`
+	Listen      string `key:"listen" default:"127.0.0.1:8080" unit:"host:port" check:"listen" doc:"address of the API; port 0 takes a free one; other machines reach it only with TLS and a token"`
+	Advertise   string `key:"advertise" default:"" unit:"host:port" check:"advertise" doc:"address by which the other processes reach the API, such as that of a proxy before it; empty: where it listens"`
+	OpsListen   string `key:"ops_listen" default:"127.0.0.1:8081" unit:"host:port" check:"listen" doc:"address of health and metrics"`
+	TLSCertFile string `key:"tls_cert_file" default:"" unit:"path" doc:"PEM file of the certificate of both listeners; read anew at every connection, so it can be replaced; empty: no TLS"`
+	TLSKeyFile  string `key:"tls_key_file" default:"" unit:"path" doc:"PEM file of its key"`
+	CAFile      string `key:"ca_file" default:"" unit:"path" doc:"PEM file of the authorities that vouch for the other processes and for the server that commands ask; empty: the system's"`
+	TokenFile   string `key:"token_file" default:"" unit:"path" doc:"file of the token that callers must send, at least 16 bytes; the same in all processes, and what commands send; empty: none"`
 }
 
 // Log says how the process talks.

@@ -24,8 +24,8 @@ func formOf(check string) form {
 		return form{"host:port", func(s string) bool { h, p := hostPort(s); return h != "" && p > 0 }}
 	case "advertise":
 		return form{"host:port that others can reach", func(s string) bool { h, p := hostPort(s); return s == "" || p > 0 && reachable(h) }}
-	case "loopback":
-		return form{"host:port on the loopback interface", func(s string) bool { h, p := hostPort(s); return p >= 0 && loopback(h) }}
+	case "listen":
+		return form{"host:port", func(s string) bool { _, p := hostPort(s); return p >= 0 }}
 	case "nonempty":
 		return form{"not empty", func(s string) bool { return s != "" }}
 	}

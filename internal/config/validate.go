@@ -30,6 +30,18 @@ func (c *Config) disagreements() []Problem {
 	rule(c.API.Listen == c.API.OpsListen && c.API.Listen[len(c.API.Listen)-2:] != ":0", "api.ops_listen",
 		fmt.Sprintf("= %s is the address of api.listen", c.API.OpsListen), "take another port")
 
+	a := c.API
+	for _, at := range []struct{ key, addr string }{{"api.listen", a.Listen}, {"api.ops_listen", a.OpsListen}} {
+		host, _ := hostPort(at.addr)
+		rule(!loopback(host) && (a.TLSCertFile == "" || a.TokenFile == ""), at.key,
+			fmt.Sprintf("= %s can be reached from other machines, without TLS or a token", at.addr),
+			"set api.tls_cert_file, api.tls_key_file and api.token_file, or listen on 127.0.0.1")
+	}
+	host, _ := hostPort(a.Listen)
+	rule(!reachable(host) && a.Advertise == "", "api.listen", "= "+a.Listen+" is every interface, and the other processes need an address to ask",
+		"set api.advertise to a name or address of this machine, with the port")
+	rule((a.TLSCertFile == "") != (a.TLSKeyFile == ""), "api.tls_cert_file", "and api.tls_key_file go together", "set both or none")
+
 	t := c.Kafka.TLS
 	rule((t.CertFile == "") != (t.KeyFile == ""), "kafka.tls.cert_file", "and kafka.tls.key_file go together", "set both or none")
 	rule(!t.Enabled && (t.CAFile != "" || t.CertFile != ""), "kafka.tls.enabled",

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,9 +38,11 @@ func newInstance(c *cluster, name string, settings ...string) *instance {
 	lines := append([]string{
 		"data_dir: " + filepath.Join(dir, "data"), "instance: " + name,
 		"kafka: {brokers: [" + strings.Join(c.addrs(), ", ") + "]}",
-		`api: {listen: "127.0.0.1:0", ops_listen: "127.0.0.1:0"}`,
 		"log: {format: json}",
 	}, settings...)
+	if !slices.ContainsFunc(settings, func(s string) bool { return strings.HasPrefix(s, "api:") }) {
+		lines = append(lines, `api: {listen: "127.0.0.1:0", ops_listen: "127.0.0.1:0"}`)
+	}
 	if err := os.WriteFile(i.config, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		c.t.Fatal(err)
 	}
@@ -177,7 +180,7 @@ func (p *process) said() string {
 // ready waits until every partition assigned to the process is being folded. It returns the addresses of API and metrics.
 func (p *process) ready(limit time.Duration) (addr, ops string) {
 	p.t.Helper()
-	line := regexp.MustCompile(`(?m)^ready: API http://(\S+), metrics http://(\S+)/metrics`)
+	line := regexp.MustCompile(`(?m)^ready: API https?://(\S+), metrics https?://(\S+)/metrics`)
 	within(p.t, limit, p.name+" ready", func(context.Context) error {
 		p.alive()
 		found := line.FindStringSubmatch(p.said())

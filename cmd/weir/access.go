@@ -1,0 +1,86 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/weirhq/weir/api"
+	"github.com/weirhq/weir/internal/config"
+)
+
+// access is what the configuration says of the way to the APIs of processes: one's own and others'.
+type access struct {
+	roots *x509.CertPool // nil: the system's
+	token string
+	tls   bool // they serve https
+}
+
+func accessOf(c *config.Config) (x access, err error) {
+	x.tls = c.API.TLSCertFile != ""
+	if x.roots, err = authorities(api.KeyCA, c.API.CAFile); err != nil {
+		return x, err
+	}
+	if c.API.TokenFile == "" {
+		return x, nil
+	}
+	token, err := os.ReadFile(c.API.TokenFile)
+	if err != nil {
+		return x, fail(exitConfig, "cannot read "+api.KeyToken, err, "check the path")
+	}
+	if x.token = strings.TrimSpace(string(token)); x.token == "" {
+		return x, fail(exitConfig, "cannot use "+api.KeyToken, errors.New(c.API.TokenFile+" is empty"), "put at least 16 bytes of text into it, such as `openssl rand -hex 16` prints")
+	}
+	return x, nil
+}
+
+// authorities reads the file that key names. Without one they are the system's.
+func authorities(key, file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil //nolint:nilnil // crypto/tls takes it so
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fail(exitConfig, "cannot read "+key, err, "check the path")
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fail(exitConfig, "cannot use "+key, errors.New("no certificate in "+file), "give a PEM file of certificates")
+	}
+	return pool, nil
+}
+
+// client asks the server at addr: host:port, or a URL. A bare host:port is https where our own processes are.
+func (x access) client(addr string) *api.Client {
+	if !strings.Contains(addr, "://") && x.tls {
+		addr = "https://" + addr
+	}
+	return api.NewClientWith(api.ClientConfig{Server: addr, Token: x.token, Roots: x.roots})
+}
+
+// serving is the listeners' TLS; nil without a certificate.
+func serving(c *config.Config) (*tls.Config, error) {
+	load := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		pair, err := tls.LoadX509KeyPair(c.API.TLSCertFile, c.API.TLSKeyFile)
+		return &pair, err
+	}
+	if c.API.TLSCertFile == "" {
+		return nil, nil //nolint:nilnil // api.Config takes it so
+	}
+	if _, err := load(nil); err != nil {
+		return nil, fail(exitConfig, "cannot use "+api.KeyTLSCert+" and "+api.KeyTLSKey, err, "give PEM files of a certificate and its key")
+	}
+	// Read at every handshake, so that a renewed certificate needs no restart.
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: load}, nil
+}
+
+// ownServer is where the process of this configuration is asked.
+func ownServer(c *config.Config) (addr, from string) {
+	if host, _, err := net.SplitHostPort(c.API.Listen); err == nil && c.API.Advertise != "" && (host == "" || net.ParseIP(host).IsUnspecified()) {
+		return c.API.Advertise, "api.advertise"
+	}
+	return c.API.Listen, "api.listen"
+}

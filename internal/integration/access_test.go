@@ -1,0 +1,121 @@
+package integration
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestAccess: processes that other machines can reach ask each other over TLS, with the token of who asked; who has none gets
+// nothing; and what commands need for that is in the configuration.
+func TestAccess(t *testing.T) {
+	c := shared(t)
+	files := t.TempDir()
+	certify(t, files)
+	token := filepath.Join(files, "token")
+	if err := os.WriteFile(token, []byte("0123456789abcdef\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	setting := func() string {
+		port, err := freePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("api: {listen: '0.0.0.0:%d', advertise: 'localhost:%[1]d', ops_listen: '127.0.0.1:0', tls_cert_file: %s/cert.pem, tls_key_file: %[2]s/key.pem, ca_file: %[2]s/cert.pem, token_file: %s}",
+			port, files, token)
+	}
+	a, b := newInstance(c, "a", setting()).start(), newInstance(c, "b", setting()).start()
+	addr, _ := a.ready(30 * time.Second)
+	b.ready(30 * time.Second)
+	ledger := startLoad(c, 12, 20_000, 20_000).finish(time.Minute)
+	within(t, time.Minute, "both share the work, and one tells of all", func(context.Context) error {
+		var rows []struct {
+			Task    string `json:"task"`
+			Process string `json:"process"`
+		}
+		answer(t, &rows, "lag", "-f", a.config) //nolint:contextcheck // it has the test's
+		of := map[string]int{}
+		for _, r := range rows {
+			of[r.Process+" "+r.Task]++
+		}
+		if of[a.name+" running"] != of[b.name+" running"] || of[a.name+" running"] == 0 {
+			return fmt.Errorf("it says %v", of)
+		}
+		return nil
+	})
+	places := ledger.places()
+	for i := 0; i < len(places); i += len(places)/20 + 1 {
+		for _, p := range []*process{a, b} {
+			r := weir(t, "spend", "show", "--campaign", places[i].campaign, "--wait", "-o", "json", "-f", p.config)
+			if r.code != 0 {
+				t.Fatalf("%v at %s: %s", places[i], p.name, r.stderr)
+			}
+			if err := sameSpend(r.stdout, ledger, places[i]); err != nil {
+				t.Errorf("%v at %s: %v", places[i], p.name, err)
+			}
+		}
+	}
+
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger := filepath.Join(files, "stranger.yaml")
+	if err := os.WriteFile(stranger, []byte("api: {ca_file: "+files+"/cert.pem}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name, config, server, want string
+		code                       int
+	}{
+		{"without a token", stranger, "https://localhost:" + port, "token", 77},
+		{"without the authority", "", "https://localhost:" + port, "certificate", 69},
+		{"the token in the clear", a.config, "http://192.0.2.1:" + port, "a token is not sent over plain HTTP", 64},
+	} {
+		args := []string{"spend", "health", "--server", tc.server}
+		if tc.config != "" {
+			args = append(args, "-f", tc.config)
+		}
+		if r := weir(t, args...); r.code != tc.code || !strings.Contains(r.stderr, tc.want) {
+			t.Errorf("%s: code %d, want %d with %q\n%s", tc.name, r.code, tc.code, tc.want, r.stderr)
+		}
+	}
+}
+
+// certify writes cert.pem, for localhost and its own authority, and key.pem into dir.
+func certify(t *testing.T, dir string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	card := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour), DNSNames: []string{"localhost"},
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, card, card, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: cert}, "key.pem": {Type: "PRIVATE KEY", Bytes: secret}} {
+		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
