@@ -3,13 +3,11 @@ package processors
 import (
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"strings"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/record"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -49,32 +47,6 @@ func (d *damage) err() error {
 		return d.why
 	default:
 		return nil
-	}
-}
-
-// checkManifest reads the list of the database's files, which the database itself reads up to the first flipped bit as if it
-// ended there: tables would be missing, and nobody would say so.
-func checkManifest(fs vfs.FS, dir string) (err error) {
-	desc, err := pebble.Peek(dir, fs)
-	if err != nil || !desc.Exists {
-		return err
-	}
-	f, err := fs.Open(desc.ManifestFilename)
-	if err != nil {
-		return fmt.Errorf("open the store's manifest: %w", err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	for r := record.NewReader(f, 0); ; {
-		one, err := r.Next()
-		if err == nil {
-			_, err = io.Copy(io.Discard, one)
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("%w: %s: %w", errDamaged, desc.ManifestFilename, err)
-		}
 	}
 }
 
