@@ -164,7 +164,8 @@ func (w *worker) settleLater() error {
 	if w.behind {
 		return nil
 	}
-	size, waiting := 4096, make([]*task, 0, len(w.tasks))
+	size := 4096
+	var waiting []*task // mostly none, and this runs with every poll
 	for _, t := range w.tasks {
 		if t.later != nil && t.later.waits() {
 			size, waiting = size+t.later.bytes+512, append(waiting, t)

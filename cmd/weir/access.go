@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"net"
 	"os"
 	"strings"
 
@@ -75,12 +74,4 @@ func serving(c *config.Config) (*tls.Config, error) {
 	}
 	// Read at every handshake, so that a renewed certificate needs no restart.
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: load}, nil
-}
-
-// ownServer is where the process of this configuration is asked.
-func ownServer(c *config.Config) (addr, from string) {
-	if host, _, err := net.SplitHostPort(c.API.Listen); err == nil && c.API.Advertise != "" && (host == "" || net.ParseIP(host).IsUnspecified()) {
-		return c.API.Advertise, "api.advertise"
-	}
-	return c.API.Listen, "api.listen"
 }

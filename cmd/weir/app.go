@@ -74,7 +74,7 @@ func (a *app) serverAddr(c *config.Config) (string, error) {
 		s, from = a.getenv(config.EnvServer), config.EnvServer
 	}
 	if s == "" {
-		s, from = ownServer(c)
+		s, from = c.API.Server()
 	}
 	whole := s
 	if !strings.Contains(s, "://") {

@@ -46,18 +46,19 @@ func (l benchLog) fill(ctx context.Context, a *app, k processors.Kafka) error {
 	if err != nil {
 		return err
 	}
-	second, err := loadgen.NewBench(loadgen.BenchConfig{Seed: 1, Campaigns: l.active, Zipf: l.zipf})
-	if err != nil {
-		return err
+	second := gen
+	if l.active != 0 {
+		if second, err = loadgen.NewBench(loadgen.BenchConfig{Seed: 1, Campaigns: l.active, Zipf: l.zipf}); err != nil {
+			return err
+		}
 	}
 	a.say("log: %s", l.topic())
 	var buf []byte
 	made := int64(0)
 	return benchmark.Load(ctx, k, l.topic(), l.events, func() (int32, []byte, []byte) {
 		var r loadgen.Record
-		if made++; l.active != 0 && made > l.events/2 {
-			buf, r = second.Append(buf[:0])
-			return r.Partition, r.Key, r.Value
+		if made++; made > l.events/2 {
+			gen = second
 		}
 		buf, r = gen.Append(buf[:0])
 		return r.Partition, r.Key, r.Value

@@ -69,6 +69,15 @@ func reachable(host string) bool {
 	return host != "" && (err != nil || !a.IsUnspecified())
 }
 
+// Server is where the process of this configuration is asked, and the key that says so: where it listens, or, if that is every
+// interface, the address that the other processes are told.
+func (a API) Server() (addr, key string) {
+	if host, _ := hostPort(a.Listen); a.Advertise != "" && !reachable(host) {
+		return a.Advertise, "api.advertise"
+	}
+	return a.Listen, "api.listen"
+}
+
 // loopback tells whether only this machine can reach host. An empty host is every interface, so it is not.
 func loopback(host string) bool {
 	if host == "localhost" {
