@@ -71,15 +71,11 @@ func (s *Server) addIndex(mux *http.ServeMux) {
 func (s *Server) indexPage(ctx context.Context, host string) indexPage {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
-	scheme := "http"
-	if s.cfg.TLS != nil {
-		scheme = "https"
-	}
 	p := indexPage{
 		Now:         time.Now().UTC().Format(time.RFC3339),
 		Host:        host,
-		Base:        scheme + "://" + host,
-		OpsBase:     scheme + "://" + s.OpsAddr(),
+		Base:        s.Scheme() + "://" + host,
+		OpsBase:     s.Scheme() + "://" + s.OpsAddr(),
 		Ready:       s.readiness(ctx),
 		TokenNeeded: s.cfg.Token != "",
 	}

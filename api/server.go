@@ -75,6 +75,14 @@ func New(cfg Config) (*Server, error) {
 // Ready is closed once both listeners accept. It stays open if Run fails before that: wait for Run's error too.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
+// Scheme is what both listeners speak: http, or https with TLS.
+func (s *Server) Scheme() string {
+	if s.cfg.TLS != nil {
+		return "https"
+	}
+	return "http"
+}
+
 // Addr is host:port of the data listener, with the port that ":0" became. Empty before Listen.
 func (s *Server) Addr() string {
 	s.mu.Lock()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -84,8 +83,7 @@ func asOfText(read []*weirpb.AsOf) string {
 	topic, furthest := "", int64(0)
 	for _, at := range read {
 		for name, next := range at.GetNextOffsets() {
-			own := name == events.EventsTopic || strings.HasPrefix(name, events.EventsTopic+".g") // of a later generation
-			if own && (most == nil || next > furthest) {
+			if events.OfAnyGeneration(name, events.EventsTopic) && (most == nil || next > furthest) {
 				most, topic, furthest = at, name, next
 			}
 		}

@@ -1,6 +1,9 @@
 package events
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // Layout says over how many shards the accounts are spread, and in which topics that is. The number is part of the data:
 // another one means other topics, with every account's state moved to them. These are the next generation; the former one
@@ -26,5 +29,12 @@ func (l Layout) Name(first string) string {
 	if l.Generation <= 1 {
 		return first
 	}
-	return first + ".g" + strconv.Itoa(l.Generation)
+	return first + generationMark + strconv.Itoa(l.Generation)
+}
+
+const generationMark = ".g"
+
+// OfAnyGeneration tells whether name is what Name makes of first in some generation.
+func OfAnyGeneration(name, first string) bool {
+	return name == first || strings.HasPrefix(name, first+generationMark)
 }

@@ -128,7 +128,7 @@ func free(ctx context.Context, port int) bool {
 func (d *dev) ready() {
 	addr := d.node.server.Addr()
 	out := func(format string, args ...any) { fmt.Fprintf(d.a.stdout, format+"\n", args...) }
-	out("ready in %d ms: API http://%s, Kafka %s, metrics http://%s/metrics", time.Since(d.started).Milliseconds(), addr, d.broker.Addrs()[0], d.node.server.OpsAddr())
+	out("ready in %d ms: API %s://%s, Kafka %s, metrics %[2]s://%[5]s/metrics", time.Since(d.started).Milliseconds(), d.node.server.Scheme(), addr, d.broker.Addrs()[0], d.node.server.OpsAddr())
 	server := ""
 	if addr != "127.0.0.1:8080" {
 		server = " --server " + addr

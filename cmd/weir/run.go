@@ -74,10 +74,6 @@ func (a *app) run(cmd *cobra.Command, roleList []string) error {
 		debug.SetMemoryLimit(sharesOf(cfg).heap) // garbage too: the collector works harder before it exceeds the budget
 	}
 	return n.run(cmd.Context(), func() {
-		scheme := "http"
-		if cfg.API.TLSCertFile != "" {
-			scheme = "https"
-		}
-		a.say("ready: API %s://%s, metrics %[1]s://%[3]s/metrics, %[4]d partitions", scheme, n.server.Addr(), n.server.OpsAddr(), n.view.Owned())
+		a.say("ready: API %s://%s, metrics %[1]s://%[3]s/metrics, %[4]d partitions", n.server.Scheme(), n.server.Addr(), n.server.OpsAddr(), n.view.Owned())
 	})
 }
