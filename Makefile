@@ -49,7 +49,7 @@ fuzz: ## fuzz every fuzz target for FUZZTIME
 		done || exit 1; \
 	done
 
-bench: ## measure on the broker BROKERS, and print one table (half an hour; BROKERS=host:port EVENTS=20000000 ROUNDS=3)
+bench: ## measure on the broker BROKERS, and print one table (an hour; BROKERS=host:port EVENTS=20000000 ROUNDS=3)
 	go run ./cmd/weir bench all --brokers $(BROKERS) --events $(EVENTS) --rounds $(ROUNDS) $(ARGS)
 	go test -run '^$$' -bench 'Timers' ./processors
 

@@ -16,7 +16,7 @@ type benchLog struct {
 	events    int64
 	campaigns int
 	zipf      float64
-	active    int // campaigns that the second half is of; 0: all
+	active    int // campaigns that all but the first quarter are of; 0: all
 }
 
 func (l benchLog) keys() string {
@@ -46,9 +46,9 @@ func (l benchLog) fill(ctx context.Context, a *app, k processors.Kafka) error {
 	if err != nil {
 		return err
 	}
-	second := gen
+	then := gen
 	if l.active != 0 {
-		if second, err = loadgen.NewBench(loadgen.BenchConfig{Seed: 1, Campaigns: l.active, Zipf: l.zipf}); err != nil {
+		if then, err = loadgen.NewBench(loadgen.BenchConfig{Seed: 1, Campaigns: l.active, Zipf: l.zipf}); err != nil {
 			return err
 		}
 	}
@@ -57,8 +57,8 @@ func (l benchLog) fill(ctx context.Context, a *app, k processors.Kafka) error {
 	made := int64(0)
 	return benchmark.Load(ctx, k, l.topic(), l.events, func() (int32, []byte, []byte) {
 		var r loadgen.Record
-		if made++; made > l.events/2 {
-			gen = second
+		if made++; made > l.events/4 {
+			gen = then
 		}
 		buf, r = gen.Append(buf[:0])
 		return r.Partition, r.Key, r.Value

@@ -69,18 +69,18 @@ func (s *several) command(a *app, use, short string, run func(context.Context, p
 
 // newBenchGrowthCmd: what does state cost?
 func newBenchGrowthCmd(a *app) *cobra.Command {
-	s := &several{log: benchLog{events: 20_000_000, zipf: loadgen.Even, active: 10_000}}
+	s := &several{log: benchLog{events: 40_000_000, zipf: loadgen.Even, active: 10_000}}
 	c := s.command(a, "growth", "Counts the same events on top of 10 thousand, 1 and 10 million campaigns", func(ctx context.Context, k processors.Kafka, memory int64) ([]figure, error) {
 		return s.growth(ctx, a, k, memory)
 	})
-	c.Long = "The first half of each log makes the state, the second half is timed. The second halves are of the same campaigns, so that\n" +
-		"nothing but the size of the state differs; with --active 0 they are of as many as the first: then a transaction also has\n" +
-		"more rows to write."
+	c.Long = "The first quarter of each log makes the state, while the second the store comes to rest, the second half is timed. All but the\n" +
+		"first quarters are of the same campaigns, so that nothing but the size of the state differs; with --active 0 they are of as\n" +
+		"many as the first: then a transaction also has more rows to write."
 	c.Flags().IntVar(&s.log.active, "active", s.log.active, "campaigns that the timed events are of; 0: all")
 	return c
 }
 
-// growth times the second half of each log: the first has made the state.
+// growth times the second half of each log.
 func (s *several) growth(ctx context.Context, a *app, k processors.Kafka, memory int64) ([]figure, error) {
 	counts := []int{10_000, 1_000_000, 10_000_000}
 	rates := make([][]float64, len(counts))
