@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -41,7 +43,8 @@ type store struct {
 	reads  sync.WaitGroup          // snapshots that are open
 	unhang sync.Mutex              // one worker at a time looks for hanging transactions
 	damage damage
-	writes int64  // bytes of the write buffers
+	writes int64 // bytes of the write buffers
+	opened atomic.Bool
 	aside  string // where a damaged database was moved to
 	stop   chan struct{}
 	done   chan struct{}
@@ -95,6 +98,7 @@ func (s *store) open(dir string) error {
 		for i := range o.Levels {
 			o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 		}
+		s.compactOnceOpen(o)
 		return o
 	}
 	if !fresh {
@@ -118,6 +122,7 @@ func (s *store) open(dir string) error {
 	case err != nil:
 		return fmt.Errorf("open store %s: %w", dir, err)
 	}
+	s.opened.Store(true)
 	o := opts()
 	o.EnsureDefaults()
 	s.tables = o.MakeWriterOptions(0, s.db.TableFormat())
@@ -168,6 +173,21 @@ func lockDir(fs vfs.FS, dir, instance string) (io.Closer, error) {
 		return nil, errors.Join(fmt.Errorf("write %s: %w", holder, err), lock.Close())
 	}
 	return lock, nil
+}
+
+// compactOnceOpen lets compactions begin only when the database is open. Opening writes out what the log has, which may begin
+// one, and then waits for its end: with ten million keys for more than a second, in which no partition is served. Nothing
+// but the least number of compactions, which is none until then, may decide how many there are.
+func (s *store) compactOnceOpen(o *pebble.Options) {
+	o.CompactionConcurrencyRange = func() (lower, upper int) {
+		if s.opened.Load() {
+			return 1, 1
+		}
+		return 0, 1
+	}
+	o.Experimental.L0CompactionConcurrency = math.MaxInt
+	o.Experimental.CompactionDebtConcurrency = math.MaxUint64
+	o.Experimental.CompactionGarbageFractionForMaxConcurrency = func() float64 { return 0 }
 }
 
 // flushRegularly keeps a quiet store fresh, so that a crash of the machine costs a short replay.
