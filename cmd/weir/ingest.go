@@ -93,6 +93,9 @@ func (a *app) ingest(cmd *cobra.Command, name, rejects string, opt ingest.Option
 	if sum.Rejected > 0 {
 		a.say("%d of %d rows were rejected: %s names each with its line and reason", sum.Rejected, sum.Read, sum.RejectsFile)
 	}
+	if sum.Rejected == sum.Read && sum.Read > 0 {
+		return fail(exitData, "nothing was imported", errors.New("every row was rejected"), "look at a reason in "+sum.RejectsFile+": often --format or --map")
+	}
 	if a.format == formatJSON { // one line: scripts read the last one
 		return a.print(func(w io.Writer) error { return json.NewEncoder(w).Encode(sum) })
 	}

@@ -3,6 +3,7 @@ package integration
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +51,11 @@ func TestRealFile(t *testing.T) {
 			t.Errorf("round %d: %+v, want %+v", round, s, want)
 		}
 		t.Logf("round %d: ingested, folded and shown in %s", round, time.Since(began))
+	}
+
+	rejects := filepath.Join(t.TempDir(), "rejects.jsonl")
+	if r := weir(t, "ingest", file, "--format", "jsonl", "--rejects", rejects, "--server", addr); r.code != 65 || !strings.Contains(r.stderr, "every row was rejected") {
+		t.Errorf("ingest of a file in another format: code %d\n%s", r.code, r.stderr)
 	}
 
 	f.caughtUp(c, 30*time.Second)
