@@ -1,0 +1,279 @@
+package item
+
+import (
+	"bytes"
+	"encoding/base64"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weirhq/weir/dynamotest/internal/jsonscan"
+)
+
+const (
+	emptyValue = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
+	tooMany    = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
+	tooDeep    = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
+)
+
+// value reads a value inside depth lists and maps.
+func (d *Decoder) value(s *jsonscan.Scanner, depth int) error {
+	if s.Peek() == 'n' { // as if it were {}
+		s.Skip()
+		d.refuse(Invalid(emptyValue))
+		d.enc = append(d.enc, byte(NULL))
+		return s.Err()
+	}
+	if !s.Enter('{') {
+		return structShape(s)
+	}
+	if depth >= MaxDepth {
+		d.refuse(Invalid(tooDeep))
+	}
+	start, found := len(d.enc), 0
+	for s.Next('}') {
+		kind := kindOf(s.Key())
+		if kind == Missing || s.Peek() == 'n' { // as if it were not there
+			s.Skip()
+			continue
+		}
+		end := len(d.enc)
+		if err := d.content(s, kind, depth); err != nil {
+			return err
+		}
+		if found++; found > 1 {
+			d.enc = d.enc[:end]
+		}
+	}
+	switch {
+	case s.Err() != nil:
+		return s.Err()
+	case found == 0:
+		d.refuse(Invalid(emptyValue))
+	case found > 1:
+		d.refuse(Invalid(tooMany))
+	}
+	if len(d.enc) == start { // what was refused takes a place, too
+		d.enc = append(d.enc, byte(NULL))
+	}
+	return nil
+}
+
+// kindOf is ParseKind without a string of its own.
+func kindOf(name []byte) Kind { return ParseKind(string(name)) }
+
+// content reads what follows the name of a type.
+func (d *Decoder) content(s *jsonscan.Scanner, kind Kind, depth int) error {
+	switch kind {
+	case S, N, B:
+		return d.scalar(s, kind)
+	case BOOL, NULL:
+		if c := s.Peek(); c != 't' && c != 'f' {
+			return boolShape(s)
+		}
+		is := s.Bool()
+		switch {
+		case kind == NULL && !is:
+			d.refuse(invalidParameter("Null attribute value types must have the value of true"))
+		case kind == NULL:
+			d.enc = append(d.enc, byte(NULL))
+		case is:
+			d.enc = append(d.enc, byte(BOOL), 1)
+		default:
+			d.enc = append(d.enc, byte(BOOL), 0)
+		}
+		return s.Err()
+	}
+	at := len(d.enc)
+	d.enc = append(d.enc, byte(kind), 0)
+	var err error
+	switch {
+	case kind == M:
+		err = d.attributes(s, depth+1)
+	case kind == L:
+		err = d.list(s, depth+1)
+	default:
+		err = d.set(s, kind)
+	}
+	d.close(at)
+	return err
+}
+
+// close writes the length of the value that begins at the position and is now complete.
+func (d *Decoder) close(at int) {
+	n := len(d.enc) - at - 2
+	if n < 0x80 {
+		d.enc[at+1] = byte(n)
+		return
+	}
+	var room [10]byte
+	length := appendUvarint(room[:0], n)
+	d.enc = slices.Replace(d.enc, at+1, at+2, length...)
+}
+
+// scalar reads an S, N or B: a string in any case.
+func (d *Decoder) scalar(s *jsonscan.Scanner, kind Kind) error {
+	if s.Peek() != '"' {
+		return textShape(s, kind)
+	}
+	text := s.Text()
+	at := len(d.enc)
+	switch kind {
+	case N:
+		number, err := parseNumber(text)
+		if err != nil {
+			d.refuse(err)
+			return s.Err()
+		}
+		d.enc = number.appendPayload(append(d.enc, byte(N), 0))
+		d.enc[at+1] = byte(len(d.enc) - at - 2)
+	case B:
+		return d.binary(text)
+	default:
+		d.enc = appendUvarint(append(d.enc, byte(S)), len(text))
+		d.enc = append(d.enc, text...)
+	}
+	return s.Err()
+}
+
+func (d *Decoder) binary(text []byte) error {
+	if len(text)%4 != 0 {
+		return &Error{Serialization, "Base64 encoded length is expected a multiple of 4 bytes but found: " + strconv.Itoa(len(text))}
+	}
+	at := len(d.enc)
+	d.enc = append(d.enc, byte(B), 0)
+	out, err := base64.StdEncoding.Strict().AppendDecode(d.enc, text)
+	if err != nil || bytes.ContainsAny(text, "\r\n") { // which the decoder passes over
+		return &Error{Serialization, "Invalid last non-pad Base64 character dectected"}
+	}
+	d.enc = out
+	d.close(at)
+	return nil
+}
+
+func (d *Decoder) list(s *jsonscan.Scanner, depth int) error {
+	if !s.Enter('[') {
+		return listShape(s)
+	}
+	for s.Next(']') {
+		if err := d.value(s, depth); err != nil {
+			return err
+		}
+	}
+	return s.Err()
+}
+
+// set reads the elements of a set.
+func (d *Decoder) set(s *jsonscan.Scanner, kind Kind) error {
+	if !s.Enter('[') {
+		return listShape(s)
+	}
+	base := len(d.spans)
+	for s.Next(']') {
+		start := len(d.enc)
+		if err := d.scalar(s, kind.Element()); err != nil {
+			return err
+		}
+		if len(d.enc) == start {
+			continue // refused
+		}
+		length := start + 1
+		for d.enc[length] >= 0x80 {
+			length++
+		}
+		d.spans = append(d.spans, span{start, len(d.enc), length + 1, len(d.enc)})
+	}
+	if s.Err() != nil {
+		return s.Err()
+	}
+	n := len(d.spans) - base
+	if n == 0 {
+		d.refuse(emptySet(kind))
+	}
+	if !d.arrange(base) {
+		d.refuse(d.duplicates(base, kind))
+	}
+	d.spans = d.spans[:base]
+	return nil
+}
+
+func emptySet(kind Kind) *Error {
+	switch kind {
+	case SS:
+		return invalidParameter("An string set  may not be empty")
+	case NS:
+		return invalidParameter("An number set  may not be empty")
+	default:
+		return invalidParameter("Binary sets should not be empty")
+	}
+}
+
+// duplicates is the error for the set whose elements begin at base.
+func (d *Decoder) duplicates(base int, kind Kind) *Error {
+	if kind == NS {
+		return Invalid("Input collection contains duplicates")
+	}
+	var texts []string
+	for _, sp := range d.spans[base:] {
+		text := string(d.enc[sp.key:sp.keyEnd])
+		if kind == BS {
+			text = base64.StdEncoding.EncodeToString([]byte(text))
+		}
+		texts = append(texts, text)
+	}
+	list := "Input collection [" + strings.Join(texts, ", ") + "]"
+	if kind == BS {
+		return invalidParameter(list + "of type BS contains duplicates.")
+	}
+	return invalidParameter(list + " contains duplicates.")
+}
+
+// arrange puts what the spans from base on are of in ascending order. It returns false and leaves them where two are
+// equal.
+func (d *Decoder) arrange(base int) bool {
+	spans := d.spans[base:]
+	if d.ascending(spans) {
+		return true
+	}
+	first := spans[0].start
+	slices.SortFunc(spans, d.compare)
+	for i := 1; i < len(spans); i++ {
+		if d.compare(spans[i-1], spans[i]) == 0 {
+			slices.SortFunc(spans, func(a, b span) int { return a.start - b.start })
+			return false
+		}
+	}
+	d.sorted = d.sorted[:0]
+	for _, sp := range spans {
+		d.sorted = append(d.sorted, d.enc[sp.start:sp.end]...)
+	}
+	copy(d.enc[first:], d.sorted)
+	return true
+}
+
+// dropEarlier puts the attributes whose spans begin at base in order and leaves, of those with one name, the last.
+func (d *Decoder) dropEarlier(base int) {
+	spans := d.spans[base:]
+	first := spans[0].start
+	slices.SortStableFunc(spans, d.compare)
+	d.sorted = d.sorted[:0]
+	for i, sp := range spans {
+		if i+1 == len(spans) || d.compare(sp, spans[i+1]) != 0 {
+			d.sorted = append(d.sorted, d.enc[sp.start:sp.end]...)
+		}
+	}
+	d.enc = append(d.enc[:first], d.sorted...)
+}
+
+func (d *Decoder) ascending(spans []span) bool {
+	for i := 1; i < len(spans); i++ {
+		if d.compare(spans[i-1], spans[i]) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (d *Decoder) compare(a, b span) int {
+	return bytes.Compare(d.enc[a.key:a.keyEnd], d.enc[b.key:b.keyEnd])
+}

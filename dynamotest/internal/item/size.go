@@ -1,0 +1,60 @@
+package item
+
+// Limits in bytes.
+const (
+	MaxSize     = 400 << 10 // of an item, names and values
+	MaxHashKey  = 2048      // of a partition key
+	MaxRangeKey = 1024      // of a sort key
+	MaxDepth    = 32        // levels of lists and maps in one another
+)
+
+// Size returns how many bytes the item counts for the limit and for capacity: names and values.
+func (it Item) Size() int {
+	n := 0
+	for rest := it.enc; rest != ""; {
+		var a Attr
+		a, rest = next(rest)
+		n += len(a.Name) + a.Value.Size()
+	}
+	return n
+}
+
+// Size returns how many bytes the value counts. Numbers count a byte for each two digits, aligned at the point, and one
+// more, two if negative; lists and maps 3 bytes and one for each element.
+func (v Value) Size() int {
+	switch v.Kind() {
+	case S, B:
+		return len(v.payload())
+	case N:
+		return numberSize(v.payload())
+	case BOOL, NULL:
+		return 1
+	case M:
+		it := v.Item()
+		return 3 + it.Len() + it.Size()
+	case Missing:
+		return 0
+	}
+	n := 0
+	if v.Kind() == L {
+		n = 3 + v.Len()
+	}
+	for e := range v.Elements() {
+		n += e.Size()
+	}
+	return n
+}
+
+func numberSize(payload string) int {
+	d := decode(payload)
+	if d.n == 0 {
+		return 1
+	}
+	// Digits are stored in pairs that begin at even exponents.
+	first, last := d.exp>>1, (d.exp-d.n+1)>>1
+	size := first - last + 2
+	if d.neg {
+		size++
+	}
+	return size
+}
