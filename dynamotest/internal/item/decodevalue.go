@@ -28,7 +28,7 @@ func (d *Decoder) value(s *jsonscan.Scanner, depth int) error {
 		return structShape(s)
 	}
 	if depth >= MaxDepth {
-		d.refuse(Invalid(tooDeep))
+		d.refuse(TooDeep())
 	}
 	start, found := len(d.enc), 0
 	for s.Next('}') {

@@ -58,3 +58,23 @@ func numberSize(payload string) int {
 	}
 	return size
 }
+
+// Depth returns how many lists and maps of v there are around the deepest value in it: 0 for a string, and for an empty
+// list; 1 for a list of strings.
+func (v Value) Depth() int {
+	deepest := 0
+	switch v.Kind() {
+	case M:
+		for _, e := range v.Item().All() {
+			deepest = max(deepest, 1+e.Depth())
+		}
+	case L:
+		for e := range v.Elements() {
+			deepest = max(deepest, 1+e.Depth())
+		}
+	}
+	return deepest
+}
+
+// TooDeep returns the error for a value inside MaxDepth lists and maps.
+func TooDeep() *Error { return Invalid(tooDeep) }

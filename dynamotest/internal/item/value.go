@@ -4,6 +4,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"unicode/utf16"
 )
 
 // Value is one attribute value. It is immutable, and two values are equal for the service exactly if they are == (sets
@@ -94,11 +95,13 @@ func (v Value) Item() Item {
 	return Item{v.payload()}
 }
 
-// Len returns how many bytes an S or a B has, how many elements a set, an L or an M, as the function size counts them;
-// of others -1.
+// Len returns what the function size gives: the characters of an S, counted in UTF-16, the bytes of a B, the elements of
+// a set, an L or an M; of others -1.
 func (v Value) Len() int {
 	switch v.Kind() {
-	case S, B:
+	case S:
+		return utf16Len(v.payload())
+	case B:
 		return len(v.payload())
 	case M:
 		return v.Item().Len()
@@ -111,6 +114,14 @@ func (v Value) Len() int {
 	default:
 		return -1
 	}
+}
+
+func utf16Len(s string) int {
+	n := 0
+	for _, r := range s {
+		n += utf16.RuneLen(r)
+	}
+	return n
 }
 
 // Elements returns the elements of an L in their order, of a set in ascending order; of others none.

@@ -1,0 +1,219 @@
+package expr
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/weirhq/weir/dynamotest/internal/item"
+)
+
+// operand is what has, or is to have, a value.
+type operand struct {
+	op   op
+	path path      // of opPath
+	slot int       // of opValue
+	args []operand // of functions, and of + and -
+}
+
+// op is what an operand or a condition does.
+type op int
+
+const (
+	opPath op = iota
+	opValue
+
+	opSize // size(x)
+	opIfNotExists
+	opListAppend
+	opPlus
+	opMinus
+	opUnknown // a function that there is not; an expression with one is refused
+
+	opAnd
+	opOr
+	opNot
+	opEqual
+	opNotEqual
+	opLess
+	opLessEqual
+	opGreater
+	opGreaterEqual
+	opBetween
+	opIn
+	opExists
+	opNotExists
+	opType
+	opBeginsWith
+	opContains
+)
+
+// String returns the operator or function as it is written.
+func (o op) String() string {
+	return [...]string{
+		"", "", "size", "if_not_exists", "list_append", "+", "-", "", "AND", "OR", "NOT", "=", "<>", "<", "<=", ">", ">=", "BETWEEN", "IN",
+		"attribute_exists", "attribute_not_exists", "attribute_type", "begins_with", "contains",
+	}[o]
+}
+
+// function returns the function of that name, opUnknown if there is none, and how many operands it takes.
+func function(name string) (o op, operands int) {
+	switch name {
+	case "size":
+		return opSize, 1
+	case "if_not_exists":
+		return opIfNotExists, 2
+	case "list_append":
+		return opListAppend, 2
+	case "attribute_exists":
+		return opExists, 1
+	case "attribute_not_exists":
+		return opNotExists, 1
+	case "attribute_type":
+		return opType, 2
+	case "begins_with":
+		return opBeginsWith, 2
+	case "contains":
+		return opContains, 2
+	default:
+		return opUnknown, 0
+	}
+}
+
+// condition tells whether the function or operator is true or false.
+func (o op) condition() bool { return o >= opAnd }
+
+// call is a function or an operator with its operands, kept to check their types.
+type call struct {
+	op   op
+	args []operand
+}
+
+// operand reads a path, a placeholder of a value or a function, in brackets or not.
+func (p *parser) operand() operand {
+	if p.accept('(') {
+		x := p.operand()
+		p.expect(')')
+		if x.op == opPath && p.bracketedPaths {
+			x.path = p.steps(x.path)
+		}
+		return x
+	}
+	switch {
+	case p.peek() == tokValue:
+		return operand{op: opValue, slot: p.value()}
+	case p.peek() == tokWord && p.tokens[p.at+1].kind == '(' && !p.keyword(p.keywords...):
+		return p.function()
+	default:
+		return operand{op: opPath, path: p.path()}
+	}
+}
+
+// function reads a function with its operands.
+func (p *parser) function() operand {
+	name := p.take()
+	p.expect('(')
+	p.operators++
+	x := operand{}
+	for more := true; more; more = p.accept(',') {
+		x.args = append(x.args, p.operand())
+	}
+	p.expect(')')
+	var want int
+	if x.op, want = function(name); x.op == opUnknown {
+		p.note(unknownFunction, "Invalid function name; function: "+name)
+		return x
+	}
+	for _, arg := range x.args {
+		p.checkNested(x.op, arg.op)
+	}
+	if len(x.args) != want {
+		p.count("Incorrect number of operands for operator or function; operator or function: " + name + ", number of operands: " + strconv.Itoa(len(x.args)))
+	}
+	p.calls = append(p.calls, call{x.op, x.args})
+	return x
+}
+
+// checkNested notes an operand that cannot be one: those of conditions are size, those of updates if_not_exists, and of
+// SET list_append.
+func (p *parser) checkNested(outer, inner op) {
+	allowed := inner == opPath || inner == opValue || inner == opUnknown || inner == opPlus || inner == opMinus
+	if p.kind == updateExpression {
+		allowed = allowed || inner == opIfNotExists || inner == opListAppend && outer != opListAppend
+	} else {
+		allowed = allowed || inner == opSize
+	}
+	if !allowed {
+		p.misused(inner)
+	}
+}
+
+func (p *parser) misused(o op) {
+	p.note(misusedFunction, "The function is not allowed to be used this way in an expression; function: "+o.String())
+}
+
+// count notes a wrong number of operands, of the leaf that is being read, if it is the first.
+func (p *parser) count(message string) {
+	if p.wrongCount == "" {
+		p.wrongCount = message
+	}
+}
+
+// kindOf returns the kind that an operand has whatever the item is, Missing if it depends on the item.
+func (b *binding) kindOf(x operand) item.Kind {
+	switch x.op {
+	case opValue:
+		return b.values[x.slot].Kind()
+	case opSize:
+		return item.N
+	default:
+		return item.Missing
+	}
+}
+
+// checkKinds returns the message for a call with an operand of a kind that it cannot have, "" if there is none.
+func (b *binding) checkKinds(c call) string {
+	switch c.op {
+	case opExists, opNotExists, opIfNotExists:
+		if c.args[0].op != opPath {
+			return "Operator or function requires a document path; operator or function: " + c.op.String()
+		}
+	case opBeginsWith:
+		return b.only(c, item.S, item.B)
+	case opSize:
+		return b.only(c, item.S, item.B, item.M, item.L, item.SS, item.NS, item.BS)
+	case opListAppend:
+		return b.only(c, item.L)
+	case opPlus, opMinus:
+		return b.only(c, item.N)
+	case opLess, opLessEqual, opGreater, opGreaterEqual, opBetween:
+		return b.only(c, item.S, item.N, item.B)
+	case opType:
+		return b.checkType(c.args[1])
+	}
+	return ""
+}
+
+func (b *binding) only(c call, kinds ...item.Kind) string {
+	for _, x := range c.args {
+		if k := b.kindOf(x); k != item.Missing && !slices.Contains(kinds, k) {
+			return "Incorrect operand type for operator or function; operator or function: " + c.op.String() + ", operand type: " + k.String()
+		}
+	}
+	return ""
+}
+
+// checkType checks the second operand of attribute_type.
+func (b *binding) checkType(x operand) string {
+	kind := b.kindOf(x)
+	if kind != item.S {
+		name := kind.String()
+		if kind == item.Missing {
+			name = "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}"
+		}
+		return "Incorrect operand type for operator or function; operator or function: attribute_type, operand type: " + name
+	}
+	if name := b.values[x.slot].Text(); item.ParseKind(name) == item.Missing {
+		return "Invalid attribute type name found; type: " + name + ", valid types: {B,NULL,SS,BOOL,L,BS,N,NS,S,M}"
+	}
+	return ""
+}
