@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/weirhq/weir/dynamotest/internal/item"
@@ -59,23 +58,30 @@ func (c *Change) edit(a *action, old item.Item, there bool) (e edit, skip bool, 
 		return e, false, err
 	case remove:
 		return e, !there, nil
+	default:
+		e.value, skip, err = c.combine(a, old, there)
+		return e, skip, err
 	}
+}
+
+// combine returns what ADD and DELETE make of the value that is there.
+func (c *Change) combine(a *action, old item.Item, there bool) (v item.Value, skip bool, err error) {
 	now, by := c.binding.get(old, a.target), c.binding.values[a.value.slot]
 	switch {
 	case !now.Exists() && a.op == add:
-		e.value = by
+		return by, false, nil
 	case !now.Exists():
-		skip = !there || len(a.target) == 1 // the path may lead nowhere
+		return now, !there || len(a.target) == 1, nil // or removed like REMOVE, which finds paths that lead nowhere
 	case now.Kind() != by.Kind():
-		err = wrongType()
+		return now, false, wrongType()
 	case a.op == add && by.Kind() == item.N:
-		e.value, err = item.Add(now, by)
+		v, err = item.Add(now, by)
+		return v, false, err
 	case a.op == add:
-		e.value = item.Union(now, by)
+		return item.Union(now, by), false, nil
 	default:
-		e.value = item.Minus(now, by)
+		return item.Minus(now, by), false, nil
 	}
-	return e, skip, err
 }
 
 func wrongType() error {
@@ -98,7 +104,13 @@ func (c *Change) result(x *operand, old item.Item) (item.Value, error) {
 			return v, nil
 		}
 		return c.result(&x.args[1], old)
+	default:
+		return c.join(x, old)
 	}
+}
+
+// join returns what +, - and list_append give.
+func (c *Change) join(x *operand, old item.Item) (item.Value, error) {
 	left, err := c.result(&x.args[0], old)
 	if err != nil {
 		return left, err
@@ -120,99 +132,6 @@ func (c *Change) result(x *operand, old item.Item) (item.Value, error) {
 		return item.Add(left, right)
 	default:
 		return item.Sub(left, right)
-	}
-}
-
-// sort puts values by ascending paths and after them what is removed by descending ones, so that no removal moves an
-// element that is still to be found, and what is put at a list's end comes in the order of the indexes.
-func (c *Change) sort(edits []edit) {
-	slices.SortFunc(edits, func(x, y edit) int {
-		if x.value.Exists() != y.value.Exists() {
-			if x.value.Exists() {
-				return -1
-			}
-			return 1
-		}
-		order := c.binding.order(x.target, y.target)
-		if !x.value.Exists() {
-			return -order
-		}
-		return order
-	})
-}
-
-// order compares two paths step by step.
-func (b *binding) order(x, y path) int {
-	for i := range min(len(x), len(y)) {
-		s, t := &x[i], &y[i]
-		order := cmp.Compare(s.index, t.index)
-		if order == 0 && s.index < 0 {
-			order = cmp.Compare(b.name(s), b.name(t))
-		}
-		if order != 0 {
-			return order
-		}
-	}
-	return cmp.Compare(len(x), len(y))
-}
-
-// put returns the item with the edits.
-func (c *Change) put(it item.Item, edits []edit) (item.Item, error) {
-	var room [24]item.Attr
-	attrs := it.Attrs(room[:0])
-	for _, e := range edits {
-		name, v := c.binding.name(&e.target[0]), e.value
-		if len(e.target) > 1 {
-			if len(e.target)-1+v.Depth() >= item.MaxDepth {
-				return item.Item{}, item.TooDeep()
-			}
-			top, ok := item.Value{}, false
-			for i := len(attrs) - 1; i >= 0 && !ok; i-- { // the last one counts
-				if attrs[i].Name == name {
-					top, ok = attrs[i].Value, true
-				}
-			}
-			var err error
-			if v, err = c.binding.inside(top, e.target[1:], v); err != nil {
-				return item.Item{}, err
-			}
-		}
-		attrs = append(attrs, item.Attr{Name: name, Value: v})
-	}
-	return item.Of(attrs...), nil
-}
-
-// inside returns the map or list with v where the path leads to, or without what is there if v is Missing.
-func (b *binding) inside(whole item.Value, p path, v item.Value) (item.Value, error) {
-	s := &p[0]
-	switch {
-	case s.index < 0 && whole.Kind() == item.M:
-		if len(p) > 1 {
-			var err error
-			if v, err = b.inside(whole.Item().Get(b.name(s)), p[1:], v); err != nil {
-				return v, err
-			}
-		}
-		return item.Map(whole.Item().With(b.name(s), v)), nil
-	case s.index >= 0 && whole.Kind() == item.L:
-		list := slices.Collect(whole.Elements())
-		if len(p) > 1 {
-			var err error
-			if v, err = b.inside(whole.Index(s.index), p[1:], v); err != nil {
-				return v, err
-			}
-		}
-		switch {
-		case s.index < len(list) && v.Exists():
-			list[s.index] = v
-		case s.index < len(list):
-			list = slices.Delete(list, s.index, s.index+1)
-		case v.Exists():
-			list = append(list, v)
-		}
-		return item.List(list...), nil
-	default:
-		return v, item.Invalid("The document path provided in the update expression is invalid for update")
 	}
 }
 

@@ -1,10 +1,6 @@
 package expr
 
-import (
-	"bytes"
-
-	"github.com/weirhq/weir/dynamotest/internal/item"
-)
+import "github.com/weirhq/weir/dynamotest/internal/item"
 
 // KeyCondition is a parsed KeyConditionExpression.
 type KeyCondition struct{ condition *Condition }
@@ -71,6 +67,7 @@ func (b *binding) keyTests(n *node, list []keyTest) (tests []keyTest, message st
 		if n.args[0].op != opPath && n.args[0].op != opSize {
 			return nil, "Invalid condition in KeyConditionExpression: " + n.op.String() + " operator must have the key attribute as its first operand"
 		}
+	default: // comparisons
 	}
 	t, message := b.keyTest(n)
 	if message != "" {
@@ -124,102 +121,4 @@ func flipped(o op) op {
 	default:
 		return o
 	}
-}
-
-// KeyAttr is an attribute of a key and its kind: S, N or B.
-type KeyAttr struct {
-	Name string
-	Kind item.Kind
-}
-
-// Range says which keys a query asks for.
-type Range struct {
-	Hash   item.Value // the partition key
-	Lo, Hi []byte     // what item.AppendKey gives for the sort key is from Lo on and below Hi; nil is no bound
-}
-
-// Contains tells whether the sort key, as item.AppendKey gives it, is in the range.
-func (r Range) Contains(key []byte) bool {
-	return bytes.Compare(r.Lo, key) <= 0 && (r.Hi == nil || bytes.Compare(key, r.Hi) < 0)
-}
-
-// Range returns which keys of a table or an index are asked for. The name of sort is "" if there is no sort key.
-func (k Keys) Range(hash, sort KeyAttr) (Range, error) {
-	tests, err := k.tests()
-	if err != nil {
-		return Range{}, err
-	}
-	if sort.Name == "" && len(tests) > 1 {
-		return Range{}, item.Invalid("Query key condition not supported")
-	}
-	t, err := find(tests, hash, true)
-	if err != nil {
-		return Range{}, err
-	}
-	if t.op != opEqual {
-		return Range{}, item.Invalid("Query key condition not supported")
-	}
-	r := Range{Hash: t.args[0]}
-	if sort.Name == "" {
-		return r, nil
-	}
-	t, err = find(tests, sort, len(tests) > 1)
-	if err != nil || t.name == "" {
-		return r, err
-	}
-	r.Lo, r.Hi = t.bounds()
-	return r, nil
-}
-
-// find returns the condition on the attribute, the zero keyTest if there is none and none is needed.
-func find(tests []keyTest, attr KeyAttr, needed bool) (keyTest, error) {
-	for _, t := range tests {
-		if t.name != attr.Name {
-			continue
-		}
-		for _, v := range t.args {
-			if v.Kind() != attr.Kind {
-				return keyTest{}, item.Invalid("One or more parameter values were invalid: Condition parameter type does not match schema type")
-			}
-		}
-		return t, nil
-	}
-	if needed {
-		return keyTest{}, item.Invalid("Query condition missed key schema element: " + attr.Name)
-	}
-	return keyTest{}, nil
-}
-
-// bounds returns from where on and up to where keys fulfil the condition.
-func (t *keyTest) bounds() (lo, hi []byte) {
-	first := item.AppendKey(nil, t.args[0])
-	switch t.op {
-	case opLess:
-		return nil, first
-	case opLessEqual:
-		return nil, after(first)
-	case opGreater:
-		return after(first), nil
-	case opGreaterEqual:
-		return first, nil
-	case opBetween:
-		return first, after(item.AppendKey(nil, t.args[1]))
-	case opBeginsWith:
-		first = item.AppendKeyPrefix(nil, t.args[0])
-		return first, after(first)
-	default:
-		return first, after(first)
-	}
-}
-
-// after returns the first byte string that is greater than all that begin with key, nil if there is none.
-func after(key []byte) []byte {
-	for n := len(key); n > 0; n-- {
-		if key[n-1] < 0xff {
-			next := append([]byte(nil), key[:n]...)
-			next[n-1]++
-			return next
-		}
-	}
-	return nil
 }

@@ -118,6 +118,7 @@ func (b *binding) part(v item.Value, paths []path, depth int) item.Value {
 		if len(list) > 0 {
 			return item.List(list...)
 		}
+	default: // nothing is inside
 	}
 	return item.Value{}
 }

@@ -50,8 +50,8 @@ func TestSmoke(t *testing.T) {
 			t.Log(text, err)
 			continue
 		}
-		new, err := b.Apply(it, item.Item{})
-		t.Log(text, new, err, b.Touched().Of(it), b.Touched().Of(new))
+		after, err := b.Apply(it, item.Item{})
+		t.Log(text, after, err, b.Touched().Of(it), b.Touched().Of(after))
 	}
 	for _, text := range []string{"pk = :a", "pk = :a and #n > :n", ":n <= #n and pk = :a", "pk > :a", "pk = :a or pk = :a"} {
 		c, err := ParseKey(text)

@@ -43,7 +43,13 @@ func (b *binding) holds(n *node, it item.Item) bool {
 		return b.holds(&n.kids[0], it) || b.holds(&n.kids[1], it)
 	case opNot:
 		return !b.holds(&n.kids[0], it)
+	default:
+		return b.compare(n, it)
 	}
+}
+
+// compare tells whether a condition made of operands is true.
+func (b *binding) compare(n *node, it item.Item) bool {
 	x := b.value(&n.args[0], it)
 	switch n.op {
 	case opExists:
@@ -59,9 +65,14 @@ func (b *binding) holds(n *node, it item.Item) bool {
 			}
 		}
 		return false
+	default:
+		return n.op.holds(x, b.value(&n.args[1], it))
 	}
-	y := b.value(&n.args[1], it)
-	switch n.op {
+}
+
+// holds tells whether a condition of two operands is true.
+func (o op) holds(x, y item.Value) bool {
+	switch o {
 	case opEqual:
 		return equal(x, y)
 	case opNotEqual:
@@ -73,7 +84,7 @@ func (b *binding) holds(n *node, it item.Item) bool {
 	case opContains:
 		return contains(x, y)
 	default:
-		return ordered(n.op, x, y)
+		return ordered(o, x, y)
 	}
 }
 
@@ -84,12 +95,13 @@ func (b *binding) value(x *operand, it item.Item) item.Value {
 		return b.get(it, x.path)
 	case opValue:
 		return b.values[x.slot]
+	default: // size
+		n := b.value(&x.args[0], it).Len()
+		if n < 0 {
+			return item.Value{}
+		}
+		return item.Int(int64(n))
 	}
-	n := b.value(&x.args[0], it).Len() // size
-	if n < 0 {
-		return item.Value{}
-	}
-	return item.Int(int64(n))
 }
 
 func equal(x, y item.Value) bool { return x.Exists() && x == y }

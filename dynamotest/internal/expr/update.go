@@ -88,6 +88,7 @@ func (p *parser) action(s section) action {
 		}
 	case add, del:
 		a.value = operand{op: opValue, slot: p.value()}
+	default: // REMOVE has none
 	}
 	return a
 }

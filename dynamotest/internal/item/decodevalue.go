@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/weirhq/weir/dynamotest/internal/jsonscan"
 )
@@ -68,22 +67,32 @@ func (d *Decoder) content(s *jsonscan.Scanner, kind Kind, depth int) error {
 	case S, N, B:
 		return d.scalar(s, kind)
 	case BOOL, NULL:
-		if c := s.Peek(); c != 't' && c != 'f' {
-			return boolShape(s)
-		}
-		is := s.Bool()
-		switch {
-		case kind == NULL && !is:
-			d.refuse(invalidParameter("Null attribute value types must have the value of true"))
-		case kind == NULL:
-			d.enc = append(d.enc, byte(NULL))
-		case is:
-			d.enc = append(d.enc, byte(BOOL), 1)
-		default:
-			d.enc = append(d.enc, byte(BOOL), 0)
-		}
-		return s.Err()
+		return d.bool(s, kind)
+	default:
+		return d.container(s, kind, depth)
 	}
+}
+
+func (d *Decoder) bool(s *jsonscan.Scanner, kind Kind) error {
+	if c := s.Peek(); c != 't' && c != 'f' {
+		return boolShape(s)
+	}
+	is := s.Bool()
+	switch {
+	case kind == NULL && !is:
+		d.refuse(invalidParameter("Null attribute value types must have the value of true"))
+	case kind == NULL:
+		d.enc = append(d.enc, byte(NULL))
+	case is:
+		d.enc = append(d.enc, byte(BOOL), 1)
+	default:
+		d.enc = append(d.enc, byte(BOOL), 0)
+	}
+	return s.Err()
+}
+
+// container reads the array or object of a list, a map or a set.
+func (d *Decoder) container(s *jsonscan.Scanner, kind Kind, depth int) error {
 	at := len(d.enc)
 	d.enc = append(d.enc, byte(kind), 0)
 	var err error
@@ -161,119 +170,4 @@ func (d *Decoder) list(s *jsonscan.Scanner, depth int) error {
 		}
 	}
 	return s.Err()
-}
-
-// set reads the elements of a set.
-func (d *Decoder) set(s *jsonscan.Scanner, kind Kind) error {
-	if !s.Enter('[') {
-		return listShape(s)
-	}
-	base := len(d.spans)
-	for s.Next(']') {
-		start := len(d.enc)
-		if err := d.scalar(s, kind.Element()); err != nil {
-			return err
-		}
-		if len(d.enc) == start {
-			continue // refused
-		}
-		length := start + 1
-		for d.enc[length] >= 0x80 {
-			length++
-		}
-		d.spans = append(d.spans, span{start, len(d.enc), length + 1, len(d.enc)})
-	}
-	if s.Err() != nil {
-		return s.Err()
-	}
-	n := len(d.spans) - base
-	if n == 0 {
-		d.refuse(emptySet(kind))
-	}
-	if !d.arrange(base) {
-		d.refuse(d.duplicates(base, kind))
-	}
-	d.spans = d.spans[:base]
-	return nil
-}
-
-func emptySet(kind Kind) *Error {
-	switch kind {
-	case SS:
-		return invalidParameter("An string set  may not be empty")
-	case NS:
-		return invalidParameter("An number set  may not be empty")
-	default:
-		return invalidParameter("Binary sets should not be empty")
-	}
-}
-
-// duplicates is the error for the set whose elements begin at base.
-func (d *Decoder) duplicates(base int, kind Kind) *Error {
-	if kind == NS {
-		return Invalid("Input collection contains duplicates")
-	}
-	var texts []string
-	for _, sp := range d.spans[base:] {
-		text := string(d.enc[sp.key:sp.keyEnd])
-		if kind == BS {
-			text = base64.StdEncoding.EncodeToString([]byte(text))
-		}
-		texts = append(texts, text)
-	}
-	list := "Input collection [" + strings.Join(texts, ", ") + "]"
-	if kind == BS {
-		return invalidParameter(list + "of type BS contains duplicates.")
-	}
-	return invalidParameter(list + " contains duplicates.")
-}
-
-// arrange puts what the spans from base on are of in ascending order. It returns false and leaves them where two are
-// equal.
-func (d *Decoder) arrange(base int) bool {
-	spans := d.spans[base:]
-	if d.ascending(spans) {
-		return true
-	}
-	first := spans[0].start
-	slices.SortFunc(spans, d.compare)
-	for i := 1; i < len(spans); i++ {
-		if d.compare(spans[i-1], spans[i]) == 0 {
-			slices.SortFunc(spans, func(a, b span) int { return a.start - b.start })
-			return false
-		}
-	}
-	d.sorted = d.sorted[:0]
-	for _, sp := range spans {
-		d.sorted = append(d.sorted, d.enc[sp.start:sp.end]...)
-	}
-	copy(d.enc[first:], d.sorted)
-	return true
-}
-
-// dropEarlier puts the attributes whose spans begin at base in order and leaves, of those with one name, the last.
-func (d *Decoder) dropEarlier(base int) {
-	spans := d.spans[base:]
-	first := spans[0].start
-	slices.SortStableFunc(spans, d.compare)
-	d.sorted = d.sorted[:0]
-	for i, sp := range spans {
-		if i+1 == len(spans) || d.compare(sp, spans[i+1]) != 0 {
-			d.sorted = append(d.sorted, d.enc[sp.start:sp.end]...)
-		}
-	}
-	d.enc = append(d.enc[:first], d.sorted...)
-}
-
-func (d *Decoder) ascending(spans []span) bool {
-	for i := 1; i < len(spans); i++ {
-		if d.compare(spans[i-1], spans[i]) >= 0 {
-			return false
-		}
-	}
-	return true
-}
-
-func (d *Decoder) compare(a, b span) int {
-	return bytes.Compare(d.enc[a.key:a.keyEnd], d.enc[b.key:b.keyEnd])
 }

@@ -34,11 +34,15 @@ func (v Value) Size() int {
 		return 3 + it.Len() + it.Size()
 	case Missing:
 		return 0
+	case L:
+		return 3 + v.Len() + v.elementsSize()
+	default:
+		return v.elementsSize()
 	}
+}
+
+func (v Value) elementsSize() int {
 	n := 0
-	if v.Kind() == L {
-		n = 3 + v.Len()
-	}
 	for e := range v.Elements() {
 		n += e.Size()
 	}
@@ -72,6 +76,7 @@ func (v Value) Depth() int {
 		for e := range v.Elements() {
 			deepest = max(deepest, 1+e.Depth())
 		}
+	default: // nothing is inside
 	}
 	return deepest
 }

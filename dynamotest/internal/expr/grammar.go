@@ -1,0 +1,179 @@
+package expr
+
+import "strconv"
+
+// term is what stands where a condition or an operand can: which it is shows when the next token is read.
+type term struct {
+	isNode  bool
+	node    node
+	operand operand
+}
+
+// condition returns the condition that x must be.
+func (p *parser) condition(x term) node {
+	switch {
+	case x.isNode:
+	case x.operand.op == opSize || x.operand.op == opIfNotExists || x.operand.op == opListAppend:
+		p.misused(x.operand.op)
+	case x.operand.op != opUnknown:
+		p.unexpected()
+	}
+	return x.node
+}
+
+func (p *parser) or() term {
+	x := p.and()
+	for p.keyword("OR") {
+		x = p.join(opOr, x, p.and)
+	}
+	return x
+}
+
+func (p *parser) and() term {
+	x := p.not()
+	for p.keyword("AND") {
+		x = p.join(opAnd, x, p.not)
+	}
+	return x
+}
+
+// join reads AND or OR and the condition after it.
+func (p *parser) join(o op, x term, next func() term) term {
+	left := p.condition(x)
+	if p.take(); p.syntax != nil {
+		return x
+	}
+	p.operators++
+	right := p.condition(next())
+	return term{isNode: true, node: node{op: o, kids: []node{left, right}}}
+}
+
+func (p *parser) not() term {
+	if !p.acceptKeyword("NOT") {
+		return p.comparison()
+	}
+	p.operators++
+	kid := p.condition(p.not())
+	return term{isNode: true, node: node{op: opNot, kids: []node{kid}}}
+}
+
+// comparison reads operands and what is between them, a function, or anything in brackets.
+func (p *parser) comparison() term {
+	x := p.term()
+	o, arguments := opEqual, (func() []operand)(nil)
+	switch p.peek() {
+	case '=':
+	case tokNE:
+		o = opNotEqual
+	case '<':
+		o = opLess
+	case tokLE:
+		o = opLessEqual
+	case '>':
+		o = opGreater
+	case tokGE:
+		o = opGreaterEqual
+	default:
+		switch {
+		case p.keyword("BETWEEN"):
+			o, arguments = opBetween, p.bounds
+		case p.keyword("IN"):
+			o, arguments = opIn, p.list
+		default:
+			return p.whole(x)
+		}
+	}
+	if x.isNode {
+		if !x.node.op.condition() || x.node.op < opExists {
+			p.unexpected()
+			return x
+		}
+		x.operand.op = x.node.op // a function that is a condition: refused below
+	}
+	p.take()
+	p.operators++
+	args := []operand{x.operand}
+	if arguments != nil {
+		args = append(args, arguments()...)
+	} else {
+		args = append(args, p.operand())
+	}
+	for _, arg := range args {
+		p.checkNested(o, arg.op)
+	}
+	return p.leaf(o, args)
+}
+
+// whole returns a term that nothing follows: functions that are conditions are one.
+func (p *parser) whole(x term) term {
+	if x.isNode || !x.operand.op.condition() {
+		return x
+	}
+	p.calls = p.calls[:len(p.calls)-1] // leaf puts it back
+	return p.leaf(x.operand.op, x.operand.args)
+}
+
+// leaf returns the condition of these operands, of which all placeholders and functions have been read.
+func (p *parser) leaf(o op, args []operand) term {
+	p.leaves = append(p.leaves, leaf{p.order, p.wrongCount, append(p.calls, call{o, args})})
+	p.order, p.calls, p.wrongCount = nil, nil, ""
+	return term{isNode: true, node: node{op: o, args: args}}
+}
+
+func (p *parser) term() term {
+	if p.peek() != '(' {
+		return term{operand: p.operand()}
+	}
+	p.take()
+	x := p.or()
+	p.expect(')')
+	if !x.isNode && x.operand.op == opPath {
+		x.operand.path = p.steps(x.operand.path)
+	}
+	return x
+}
+
+// bounds reads what follows BETWEEN.
+func (p *parser) bounds() []operand {
+	low := p.operand()
+	if !p.acceptKeyword("AND") {
+		p.unexpected()
+	}
+	return []operand{low, p.operand()}
+}
+
+// list reads what follows IN.
+func (p *parser) list() []operand {
+	p.expect('(')
+	var args []operand
+	for more := true; more; more = p.accept(',') {
+		args = append(args, p.operand())
+	}
+	p.expect(')')
+	if len(args) > maxIn {
+		p.count("The IN operator is provided with too many operands; number of operands: " + strconv.Itoa(len(args)))
+	}
+	return args
+}
+
+// checkParens notes brackets around nothing but brackets: ((a = b)).
+func (p *parser) checkParens() {
+	var open []int       // brackets that are open
+	inner, end := -1, -1 // the bracket closed last
+	for i, t := range p.tokens {
+		switch t.kind {
+		case '(':
+			open = append(open, i)
+		case ')':
+			if len(open) == 0 {
+				return // a syntax error
+			}
+			at := open[len(open)-1]
+			open = open[:len(open)-1]
+			if inner == at+1 && end == i-1 {
+				p.note(redundantParens, "The expression has redundant parentheses;")
+			}
+			inner, end = at, i
+		}
+	}
+}
