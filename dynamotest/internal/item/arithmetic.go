@@ -27,8 +27,7 @@ func sum(a, b decimal) (Value, error) {
 	out := decimal{neg: a.neg, exp: a.exp + 1, n: width}
 	if width > len(out.digit) {
 		// The last digit is not 0, and at most one of those at the front cancels out: more than 38 are left.
-		out.n = maxDigits + 1
-		return Value{}, out.normalise(true)
+		return Value{}, Invalid(tooPrecise)
 	}
 	carry := 0
 	for i := width - 1; i >= 0; i-- {

@@ -9,6 +9,12 @@ const (
 	minExponent = -130
 )
 
+const (
+	overflow   = "Number overflow. Attempting to store a number with magnitude larger than supported range"
+	underflow  = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
+	tooPrecise = "Attempting to store more than 38 significant digits in a Number"
+)
+
 // The first byte of a number's payload.
 const (
 	negative = 1
@@ -156,11 +162,11 @@ func (d *decimal) normalise(lost bool) *Error {
 		*d = decimal{}
 		return nil
 	case d.exp > maxExponent:
-		return Invalid("Number overflow. Attempting to store a number with magnitude larger than supported range")
+		return Invalid(overflow)
 	case d.exp < minExponent:
-		return Invalid("Number underflow. Attempting to store a number with magnitude smaller than supported range")
+		return Invalid(underflow)
 	case d.n > maxDigits:
-		return Invalid("Attempting to store more than 38 significant digits in a Number")
+		return Invalid(tooPrecise)
 	}
 	return nil
 }

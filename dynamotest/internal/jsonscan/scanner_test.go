@@ -1,0 +1,119 @@
+package jsonscan_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/weirhq/weir/dynamotest/internal/jsonscan"
+)
+
+func TestWalk(t *testing.T) {
+	s := jsonscan.New([]byte(` {"name" : "x\ty", "list":[1, -2.5e3, true, false ,null, {"a":[]}],"skip":{"b":["c",{}]},"last":"\ud83d\ude42"} `))
+	var got []string
+	if s.Enter('[') || !s.Enter('{') {
+		t.Fatal("no object")
+	}
+	for s.Next('}') {
+		key := string(s.Key())
+		got = append(got, key)
+		switch key {
+		case "list":
+			s.Enter('[')
+			for s.Next(']') {
+				from, c := s.Offset(), s.Peek()
+				switch c {
+				case '0':
+					s.Number()
+				case 't', 'f':
+					got = append(got, map[bool]string{true: "yes", false: "no"}[s.Bool()])
+				default:
+					s.Skip()
+				}
+				got = append(got, string(c)+string(s.Since(from)))
+			}
+		case "skip":
+			s.Skip()
+		default:
+			got = append(got, string(s.Text()))
+		}
+	}
+	if err := s.End(); err != nil {
+		t.Fatal(err)
+	}
+	const want = `name|x	y|list|01|0-2.5e3|yes|ttrue|no|ffalse|nnull|{{"a":[]}|skip|last|🙂`
+	if out := strings.Join(got, "|"); out != want {
+		t.Errorf("got  %s\nwant %s", out, want)
+	}
+}
+
+func TestTheFirstErrorStays(t *testing.T) {
+	s := jsonscan.New([]byte(`{"a":1,"b":2}`))
+	s.Enter('{')
+	s.Next('}')
+	s.Key()
+	if s.Text() != nil {
+		t.Error("a number is a string")
+	}
+	first := s.Err()
+	if s.Next('}') || s.Enter('{') || s.Key() != nil || s.Number() != nil || s.Peek() != 0 || s.Bool() {
+		t.Error("it goes on")
+	}
+	if s.Skip(); !errors.Is(s.End(), jsonscan.ErrSyntax) || s.End() != first {
+		t.Error(s.End())
+	}
+	s.Reset([]byte(`true`))
+	if !s.Bool() || s.End() != nil {
+		t.Error("no fresh start")
+	}
+}
+
+func TestDepth(t *testing.T) {
+	for n, want := range map[int]bool{1000: true, 1001: false} {
+		s := jsonscan.New([]byte(strings.Repeat("[", n) + strings.Repeat("]", n)))
+		s.Skip()
+		if got := s.End() == nil; got != want {
+			t.Errorf("%d deep: %v", n, s.End())
+		}
+	}
+}
+
+// judge compares with encoding/json, which however takes what is no UTF-8, and more depth.
+func judge(t interface{ Fatalf(string, ...any) }, text string) {
+	s := jsonscan.New([]byte(text))
+	s.Skip()
+	err := s.End()
+	if want := json.Valid([]byte(text)) && utf8.ValidString(text); (err == nil) != want && !strings.Contains(text, strings.Repeat("[", 500)) {
+		t.Fatalf("%q: %v", text, err)
+	}
+	var want string
+	if json.Unmarshal([]byte(text), &want) != nil || !utf8.ValidString(text) || strings.TrimSpace(text) == "null" {
+		return
+	}
+	s.Reset([]byte(text))
+	if got := string(s.Text()); s.End() != nil || got != want {
+		t.Fatalf("%q is %q, not %q: %v", text, got, want, s.End())
+	}
+}
+
+func TestAgainstEncodingJSON(t *testing.T) {
+	piece := rapid.SampledFrom([]string{
+		"{", "}", "[", "]", ":", ",", `"`, `"a"`, `"a":`, `\`, `\n`, `\u00e9`, `\ud83d`, `\ude42`, `\u12`, "0", "12", "-", ".5", "e", "E+3", "true", "false", "null", "tru", " ", "\n", "\x01", "é", "\xff",
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		judge(t, strings.Join(rapid.SliceOfN(piece, 0, 8).Draw(t, "pieces"), ""))
+		judge(t, `"`+strings.Join(rapid.SliceOfN(piece, 0, 5).Draw(t, "string"), "")+`"`)
+		judge(t, strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"-", "0", "1", ".", "e", "E", "+"}), 1, 6).Draw(t, "number"), ""))
+	})
+}
+
+func FuzzAgainstEncodingJSON(f *testing.F) {
+	for _, seed := range []string{`{"a":[1,2.5e-3,"x\u00e9"],"b":null}`, `"\ud83d\ude42\ud83d"`, `[[],{}]`, `-0.1E+2`, `{"a":1,}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) { judge(t, text) })
+}
