@@ -1,6 +1,9 @@
 package expr
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // term is what stands where a condition or an operand can: which it is shows when the next token is read.
 type term struct {
@@ -156,6 +159,20 @@ func (p *parser) list() []operand {
 	return args
 }
 
+// opensList tells whether a bracket belongs to a function or to IN.
+func (p *parser) opensList(bracket int) bool {
+	if bracket == 0 || p.tokens[bracket-1].kind != tokWord {
+		return false
+	}
+	t := p.tokens[bracket-1]
+	switch strings.ToUpper(p.text[t.start:t.end]) {
+	case "AND", "OR", "NOT", "BETWEEN":
+		return false
+	default:
+		return true
+	}
+}
+
 // checkParens notes brackets around nothing but brackets: ((a = b)).
 func (p *parser) checkParens() {
 	var open []int       // brackets that are open
@@ -170,7 +187,7 @@ func (p *parser) checkParens() {
 			}
 			at := open[len(open)-1]
 			open = open[:len(open)-1]
-			if inner == at+1 && end == i-1 {
+			if inner == at+1 && end == i-1 && !p.opensList(at) {
 				p.note(redundantParens, "The expression has redundant parentheses;")
 			}
 			inner, end = at, i
