@@ -57,11 +57,33 @@ func (c *Change) edit(a *action, old item.Item, there bool) (e edit, skip bool, 
 		e.value, err = c.result(&a.value, old)
 		return e, false, err
 	case remove:
-		return e, !there, nil
+		skip, err = c.nothing(a.target, old, there)
+		return e, skip, err
 	default:
 		e.value, skip, err = c.combine(a, old, there)
 		return e, skip, err
 	}
+}
+
+// nothing tells whether there is nothing to remove. The place where it would be must exist, if there is an item at all.
+func (c *Change) nothing(target path, old item.Item, there bool) (bool, error) {
+	last := len(target) - 1
+	switch {
+	case !there:
+		return true, nil
+	case c.binding.get(old, target).Exists():
+		return false, nil
+	case last == 0:
+		return true, nil
+	}
+	want := item.M
+	if target[last].index >= 0 {
+		want = item.L
+	}
+	if c.binding.get(old, target[:last]).Kind() != want {
+		return true, badPath()
+	}
+	return true, nil
 }
 
 // combine returns what ADD and DELETE make of the value that is there.
@@ -71,7 +93,8 @@ func (c *Change) combine(a *action, old item.Item, there bool) (v item.Value, sk
 	case !now.Exists() && a.op == add:
 		return by, false, nil
 	case !now.Exists():
-		return now, !there || len(a.target) == 1, nil // or removed like REMOVE, which finds paths that lead nowhere
+		skip, err = c.nothing(a.target, old, there)
+		return now, skip, err
 	case now.Kind() != by.Kind():
 		return now, false, wrongType()
 	case a.op == add && by.Kind() == item.N:
@@ -82,6 +105,10 @@ func (c *Change) combine(a *action, old item.Item, there bool) (v item.Value, sk
 	default:
 		return item.Minus(now, by), false, nil
 	}
+}
+
+func badPath() error {
+	return item.Invalid("The document path provided in the update expression is invalid for update")
 }
 
 func wrongType() error {

@@ -96,6 +96,6 @@ func (b *binding) inside(whole item.Value, p path, v item.Value) (item.Value, er
 		}
 		return item.List(list...), nil
 	default:
-		return v, item.Invalid("The document path provided in the update expression is invalid for update")
+		return v, badPath()
 	}
 }
