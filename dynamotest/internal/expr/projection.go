@@ -54,28 +54,15 @@ type Selection struct {
 func (s Selection) Of(it item.Item) item.Item {
 	var room [16]item.Attr
 	attrs := room[:0]
-	for i, p := range s.paths {
+	for _, p := range s.paths {
 		name := s.binding.name(&p[0])
-		if len(p) == 1 {
-			attrs = append(attrs, item.Attr{Name: name, Value: it.Get(name)})
-			continue
+		v := it.Get(name)
+		if len(p) > 1 { // the same for each path with this name
+			v = s.binding.part(v, s.binding.below(s.paths, 0, name, -1), 1)
 		}
-		if s.first(i) {
-			attrs = append(attrs, item.Attr{Name: name, Value: s.binding.part(it.Get(name), s.binding.below(s.paths, 0, name, -1), 1)})
-		}
+		attrs = append(attrs, item.Attr{Name: name, Value: v})
 	}
 	return item.Of(attrs...)
-}
-
-// first tells whether path i is the first one that begins with its name.
-func (s *Selection) first(i int) bool {
-	name := s.binding.name(&s.paths[i][0])
-	for _, p := range s.paths[:i] {
-		if s.binding.name(&p[0]) == name {
-			return false
-		}
-	}
-	return true
 }
 
 // below returns those of the paths whose step at that depth is the index, or if that is -1 the name.

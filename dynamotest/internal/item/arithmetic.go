@@ -15,7 +15,6 @@ func sum(a, b decimal) (Value, error) {
 		if a.n == 0 {
 			a = b
 		}
-		a.neg = a.neg && a.n > 0
 		return a.value(), nil
 	}
 	if less(&a, &b) {

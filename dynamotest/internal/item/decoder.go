@@ -12,7 +12,7 @@ import (
 // value, and the caller goes on reading the request before it answers with that error. Text that is no JSON at all is
 // the scanner's error, and leaves the result undefined.
 type Decoder struct {
-	enc     []byte // what has been read
+	enc     []byte // what has been read; no matter what, once something was refused
 	spans   []span // attributes and elements of the containers that are being read
 	sorted  []byte
 	invalid *Error
@@ -89,7 +89,7 @@ func (d *Decoder) attributes(s *jsonscan.Scanner, depth int) error {
 			return err
 		}
 		d.spans = append(d.spans, span{start, len(d.enc), key, keyEnd})
-		if depth == 0 && valid && d.invalid != nil {
+		if valid && d.invalid != nil { // the outer ones come last
 			d.key = string(d.enc[key:keyEnd])
 		}
 	}

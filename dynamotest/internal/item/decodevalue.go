@@ -20,7 +20,6 @@ func (d *Decoder) value(s *jsonscan.Scanner, depth int) error {
 	if s.Peek() == 'n' { // as if it were {}
 		s.Skip()
 		d.refuse(Invalid(emptyValue))
-		d.enc = append(d.enc, byte(NULL))
 		return s.Err()
 	}
 	if !s.Enter('{') {
@@ -29,20 +28,17 @@ func (d *Decoder) value(s *jsonscan.Scanner, depth int) error {
 	if depth >= MaxDepth {
 		d.refuse(TooDeep())
 	}
-	start, found := len(d.enc), 0
+	found := 0
 	for s.Next('}') {
-		kind := kindOf(s.Key())
+		kind := ParseKind(string(s.Key()))
 		if kind == Missing || s.Peek() == 'n' { // as if it were not there
 			s.Skip()
 			continue
 		}
-		end := len(d.enc)
 		if err := d.content(s, kind, depth); err != nil {
 			return err
 		}
-		if found++; found > 1 {
-			d.enc = d.enc[:end]
-		}
+		found++
 	}
 	switch {
 	case s.Err() != nil:
@@ -52,14 +48,8 @@ func (d *Decoder) value(s *jsonscan.Scanner, depth int) error {
 	case found > 1:
 		d.refuse(Invalid(tooMany))
 	}
-	if len(d.enc) == start { // what was refused takes a place, too
-		d.enc = append(d.enc, byte(NULL))
-	}
 	return nil
 }
-
-// kindOf is ParseKind without a string of its own.
-func kindOf(name []byte) Kind { return ParseKind(string(name)) }
 
 // content reads what follows the name of a type.
 func (d *Decoder) content(s *jsonscan.Scanner, kind Kind, depth int) error {

@@ -1,6 +1,8 @@
 package item_test
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"math/big"
 	"strings"
@@ -165,6 +167,25 @@ func TestNumbersSortAsTheirWorth(t *testing.T) {
 			t.Fatalf("%s == %s: %v", x, y, a == b)
 		}
 	})
+}
+
+func TestNumbersInOrder(t *testing.T) {
+	ascending := []string{
+		"-9.9999999999999999999999999999999999999E+125", "-1e125", "-1234567", "-124", "-123.45", "-123.4", "-123", "-120", "-100", "-99", "-12", "-11", "-10.1", "-10",
+		"-9", "-1.01", "-1", "-0.99", "-0.011", "-0.0101", "-0.01", "-1.1e-130", "-1e-130", "0", "1e-130", "1.1e-130", "0.01", "0.0101", "0.011", "0.99", "1", "1.01",
+		"9", "10", "10.1", "11", "12", "99", "100", "120", "123", "123.4", "123.45", "124", "1234567", "1e125", "9.9999999999999999999999999999999999999E+125",
+	}
+	for i, x := range ascending {
+		for j, y := range ascending {
+			a, b := num(t, x), num(t, y)
+			if got, _ := item.Compare(a, b); got != cmp.Compare(i, j) {
+				t.Errorf("%s against %s: %d", x, y, got)
+			}
+			if got := bytes.Compare(item.AppendKey(nil, a), item.AppendKey(nil, b)); got != cmp.Compare(i, j) {
+				t.Errorf("the key of %s against that of %s: %d", x, y, got)
+			}
+		}
+	}
 }
 
 // fits tells what the service says of a result.

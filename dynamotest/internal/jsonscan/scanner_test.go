@@ -72,6 +72,24 @@ func TestTheFirstErrorStays(t *testing.T) {
 	}
 }
 
+func TestStrings(t *testing.T) {
+	for text, want := range map[string]string{
+		`""`: "", `"a"`: "a", `"\"\\\/\b\f\n\r\t"`: "\"\\/\b\f\n\r\t", `"\u0041\u00e9\u20AC"`: "Aé€", `"\ud83d\ude42!"`: "🙂!",
+		`"\ud83d"`: "\ufffd", `"\ud83dx"`: "\ufffdx", `"\ud83d\u0041"`: "\ufffdA", `"\ud83d\ud83d\ude42"`: "\ufffd🙂", `"\ude42\n"`: "\ufffd\n", `"é\u0000"`: "é\x00",
+	} {
+		s := jsonscan.New([]byte(text))
+		if got := string(s.Text()); s.End() != nil || got != want {
+			t.Errorf("%s is %q, not %q: %v", text, got, want, s.End())
+		}
+	}
+	for _, text := range []string{`"`, `"a`, `"\"`, `"\`, `"\x"`, `"\u12"`, `"\u12G4"`, `"\ud83d\u12"`, "\"\n\"", "\"\\n\x01\"", "\"\xff\"", "\"\\n\xff\"", `a`, `1`} {
+		s := jsonscan.New([]byte(text))
+		if got := s.Text(); got != nil || s.End() == nil {
+			t.Errorf("%q is %q", text, got)
+		}
+	}
+}
+
 func TestDepth(t *testing.T) {
 	for n, want := range map[int]bool{1000: true, 1001: false} {
 		s := jsonscan.New([]byte(strings.Repeat("[", n) + strings.Repeat("]", n)))
