@@ -22,8 +22,8 @@
 //
 // # Invariants
 //
-//  1. Every error is an *item.Error of code ValidationException with the service's text, except a programming error: none
-//     of the functions panics, whatever the text, the names, the values and the item are.
+//  1. Every error is an *item.Error of code ValidationException with the service's text. Nothing panics, whatever the
+//     text, the names, the values and the item are.
 //  2. Evaluation changes neither the item nor the values, and what it gives shares no memory with anything that changes.
 //  3. All values of an update are those of the item before it, all indexes those of its lists before it. So neither the
 //     order of the actions nor that of the sections matters.
@@ -33,8 +33,8 @@
 //
 // # What it does not do
 //
-// It knows no tables: which attributes are keys the caller says. It does not check the size of an item after an update
-// (item.Item.CheckUpdatedSize does). It has none of the legacy parameters (Expected, AttributeUpdates, KeyConditions...),
+// It knows no tables: which attributes are keys the caller says. It does not check the size of an item after an update.
+// It has none of the legacy parameters (Expected, AttributeUpdates, KeyConditions...),
 // no PartiQL, and not the service's limit of 2 MB for all names and values together. What is put beyond the end of a list
 // is not in Touched's selection of the new item.
 package expr

@@ -5,7 +5,7 @@
 //	                                          │   ▲
 //	             Get, All, Elements, Index ◀──┤   ├── Of, With, Only; Str, Num, List, Set, Map ...
 //	             Compare, Add, Sub, Union ◀───┤
-//	             Size, Depth, the limits  ◀───┤
+//	             Size, Depth ◀────────────────┤
 //	             AppendKey ◀──────────────────┘     bytes that sort as the values do, for a store of keys
 //
 // An Item is one immutable string, and so is a Value: names, values and all that is nested in one another, in an encoding

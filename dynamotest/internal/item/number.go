@@ -53,15 +53,6 @@ func Int(n int64) Value {
 	return v
 }
 
-// Int64 returns the worth of an N that is a whole number within int64; ok is false for all others.
-func (v Value) Int64() (n int64, ok bool) {
-	if v.Kind() != N {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(v.Text(), 10, 64)
-	return n, err == nil
-}
-
 func notNumeric(text string) *Error {
 	if text == "" {
 		return Invalid("The parameter cannot be converted to a numeric value")

@@ -86,9 +86,7 @@ func notConvertible(s *jsonscan.Scanner, want string) error {
 		is = "FALSE_VALUE"
 	case '0':
 		is = "NUMBER_VALUE"
-		start := s.Offset()
-		s.Number()
-		if bytes.ContainsAny(s.Since(start), ".eE") {
+		if bytes.ContainsAny(s.Number(), ".eE") {
 			is = "DECIMAL_VALUE"
 		}
 		if s.Err() != nil {

@@ -1,7 +1,6 @@
 package item_test
 
 import (
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -75,27 +74,5 @@ func TestDepth(t *testing.T) {
 	}
 	if item.TooDeep().Message != tooDeep {
 		t.Error(item.TooDeep())
-	}
-}
-
-func TestLimits(t *testing.T) {
-	text := func(n int) item.Value { return item.Str(strings.Repeat("x", n)) }
-	whole := func(n int) item.Item { return item.Item{}.With("name", text(n-4)) }
-	for i, c := range []struct {
-		err  error
-		want string
-	}{
-		{whole(400 * 1024).CheckSize(), ""},
-		{whole(400*1024 + 1).CheckSize(), "Item size has exceeded the maximum allowed size"},
-		{whole(400 * 1024).CheckUpdatedSize(), ""},
-		{whole(400*1024 + 1).CheckUpdatedSize(), "Item size to update has exceeded the maximum allowed size"},
-		{item.CheckHashKey(text(2048)), ""},
-		{item.CheckHashKey(text(2049)), invalid + "Size of hashkey has exceeded the maximum size limit of2048 bytes"},
-		{item.CheckRangeKey(text(1024)), ""},
-		{item.CheckRangeKey(item.Bin(strings.Repeat("\x00", 1025))), invalid + "Aggregated size of all range keys has exceeded the size limit of 1024 bytes"},
-	} {
-		if got := message(t, c.err); got != c.want {
-			t.Errorf("%d: %q, not %q", i, got, c.want)
-		}
 	}
 }

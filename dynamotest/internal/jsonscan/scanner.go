@@ -27,15 +27,6 @@ func New(text []byte) *Scanner { return &Scanner{text: text} }
 // Reset puts the scanner at the beginning of another text, keeping its memory.
 func (s *Scanner) Reset(text []byte) { *s = Scanner{text: text, plain: s.plain[:0]} }
 
-// Offset returns the position in bytes, for use with Since.
-func (s *Scanner) Offset() int {
-	s.space()
-	return s.at
-}
-
-// Since returns the text between an earlier Offset and the position. It shares the text's memory.
-func (s *Scanner) Since(offset int) []byte { return s.text[offset:s.at] }
-
 // Peek tells what comes: '{', '[', '"', 't', 'f', 'n', '0' for any number, or 0 if nothing does or after an error.
 func (s *Scanner) Peek() byte {
 	s.space()
