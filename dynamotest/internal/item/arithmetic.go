@@ -25,7 +25,8 @@ func sum(a, b decimal) (Value, error) {
 	width := a.exp - low + 2
 	out := decimal{neg: a.neg, exp: a.exp + 1, n: width}
 	if width > len(out.digit) {
-		// The last digit is not 0, and at most one of those at the front cancels out: more than 38 are left.
+		// No column in common: nothing is carried, and of the digits from the first to the last one, which is not 0, at
+		// most one cancels out.
 		return Value{}, Invalid(tooPrecise)
 	}
 	carry := 0

@@ -31,8 +31,8 @@ const (
 type decimal struct {
 	neg   bool
 	exp   int
-	n     int // how many digits
-	digit [maxDigits + 4]byte
+	n     int                   // how many digits
+	digit [2*maxDigits + 2]byte // room for a sum of two that have a column in common
 }
 
 // Num returns the number that the text gives: digits with an optional sign, point and exponent. Errors are the service's.

@@ -257,6 +257,7 @@ func TestArithmetic(t *testing.T) {
 		{"1e39", "1", tooPrecise, tooPrecise},
 		{"1e125", "1e-130", tooPrecise, tooPrecise},
 		{nines, "1", "1" + strings.Repeat("0", 38), nines[:37] + "8"},
+		{"1.00001e89", "9." + nines[1:] + "e125", overflow, tooPrecise},
 		{"9e125", "1e125", overflow, "8" + strings.Repeat("0", 125)},
 		{"1.1e-130", "1e-130", "0." + strings.Repeat("0", 129) + "21", underflow},
 	} {
