@@ -1,0 +1,184 @@
+package stream
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weirhq/weir/dynamotest/internal/item"
+)
+
+// Retention is how long a record can be read.
+const Retention = 24 * time.Hour
+
+// Record is one change of one item. Old and New are empty where there was or is no item.
+type Record struct {
+	Seq      uint64 // the sequence number; Sequence prints it
+	At       int64  // nanoseconds since 1970
+	Visible  int64  // from when on it can be read
+	Keys     item.Item
+	Old, New item.Item
+}
+
+// Settings say how a stream's shards come and go. The zero value has one shard, for ever.
+type Settings struct {
+	Shards          int           // at the start. Defaults to 1.
+	MaxShards       int           // that are open at once; a rollover splits some shards until then. Defaults to Shards.
+	Rollover        time.Duration // how long a shard is open at most. Defaults to no limit.
+	RolloverRecords int           // how many records a shard takes. Defaults to no limit.
+}
+
+// Stream is the change records of one table since its stream was enabled.
+type Stream struct {
+	settings Settings
+	shards   []*Shard // by the time when they opened
+	open     []*Shard // ascending by hash
+	seq      uint64   // the last number given
+	rolls    int      // shards that closed so far
+	nextRoll int64    // the earliest moment when an open shard rolls over
+	trimmed  int64    // when all shards were last trimmed
+	ended    bool
+}
+
+// New returns the stream that was enabled at now.
+func New(s Settings, now int64) *Stream {
+	s.Shards = max(s.Shards, 1)
+	s.MaxShards = max(s.MaxShards, s.Shards)
+	st := &Stream{settings: s, trimmed: now}
+	width := ^uint64(0)/uint64(s.Shards) + 1 // 0 with one shard, whose range ends at the last hash
+	for i := range s.Shards {
+		low, high := width*uint64(i), width*uint64(i+1)-1
+		if i == s.Shards-1 {
+			high = ^uint64(0)
+		}
+		sh := st.openShard(nil, low, high, now)
+		// So that they do not all roll over at once.
+		sh.rollAt = now + int64(s.Rollover)*int64(i+1)/int64(s.Shards)
+	}
+	st.findNextRoll()
+	return st
+}
+
+// Add appends a record for a key with the hash given, and returns it with its sequence number. visible is when it can
+// be read, or later if an earlier record of its shard is later.
+func (st *Stream) Add(now int64, hash uint64, r Record) Record {
+	st.Advance(now)
+	sh := st.find(hash)
+	st.seq++
+	r.Seq, r.At, r.Visible = st.seq, now, max(r.Visible, sh.visible)
+	sh.visible = r.Visible
+	sh.records = append(sh.records, r)
+	sh.taken++
+	if n := st.settings.RolloverRecords; n > 0 && sh.taken >= n {
+		st.roll(sh, now)
+	}
+	return r
+}
+
+// Advance makes what is due by now happen.
+func (st *Stream) Advance(now int64) {
+	for !st.ended && st.settings.Rollover > 0 && st.nextRoll <= now {
+		for _, sh := range st.open {
+			if sh.rollAt == st.nextRoll {
+				st.roll(sh, sh.rollAt)
+				break
+			}
+		}
+	}
+	if now-st.trimmed > int64(time.Minute) {
+		st.trimmed = now
+		st.trim(now)
+	}
+}
+
+// End closes all shards: the stream was disabled, or its table deleted. It can still be read.
+func (st *Stream) End(now int64) {
+	st.Advance(now)
+	st.ended = true
+	for _, sh := range st.open {
+		st.close(sh, now)
+	}
+	st.open = nil
+}
+
+// Ended tells whether the stream is disabled.
+func (st *Stream) Ended() bool { return st.ended }
+
+// Gone tells whether nothing is left to read of a stream that ended.
+func (st *Stream) Gone(now int64) bool {
+	st.Advance(now)
+	return st.ended && len(st.shards) == 0
+}
+
+func (st *Stream) find(hash uint64) *Shard {
+	for _, sh := range st.open {
+		if hash <= sh.high {
+			return sh
+		}
+	}
+	return st.open[len(st.open)-1] // the last one's range ends at the last hash
+}
+
+// openShard adds a shard and keeps the open ones in order.
+func (st *Stream) openShard(parent *Shard, low, high uint64, now int64) *Shard {
+	st.seq++
+	sh := &Shard{First: st.seq, low: low, high: high, rollAt: now + int64(st.settings.Rollover), visible: now, trimmed: st.seq}
+	if parent != nil {
+		sh.Parent = parent.ID
+		sh.visible = max(now, parent.visible) // a child does not show what came after while its parent hides what came before
+	}
+	sh.ID = fmt.Sprintf("shardId-%020d-%08x", now/int64(time.Millisecond), st.seq)
+	st.shards = append(st.shards, sh)
+	at := 0
+	for at < len(st.open) && st.open[at].low < low {
+		at++
+	}
+	st.open = append(st.open, nil)
+	copy(st.open[at+1:], st.open[at:])
+	st.open[at] = sh
+	return sh
+}
+
+func (st *Stream) close(sh *Shard, now int64) {
+	st.seq++
+	sh.Last, sh.closed = st.seq, now
+}
+
+// roll closes an open shard and opens its child, or two: every third rollover splits.
+func (st *Stream) roll(sh *Shard, now int64) {
+	st.close(sh, now)
+	st.rolls++
+	for i, o := range st.open {
+		if o == sh {
+			st.open = append(st.open[:i], st.open[i+1:]...)
+			break
+		}
+	}
+	if len(st.open)+2 <= st.settings.MaxShards && st.rolls%3 == 1 && sh.low < sh.high {
+		middle := sh.low + (sh.high-sh.low)/2
+		st.openShard(sh, sh.low, middle, now)
+		st.openShard(sh, middle+1, sh.high, now)
+	} else {
+		st.openShard(sh, sh.low, sh.high, now)
+	}
+	st.findNextRoll()
+}
+
+func (st *Stream) findNextRoll() {
+	st.nextRoll = st.open[0].rollAt
+	for _, sh := range st.open {
+		st.nextRoll = min(st.nextRoll, sh.rollAt)
+	}
+}
+
+// trim drops the records that are too old, and the shards that closed too long ago.
+func (st *Stream) trim(now int64) {
+	kept := st.shards[:0]
+	for _, sh := range st.shards {
+		sh.trim(now)
+		if sh.Last == 0 || sh.closed >= now-int64(Retention) {
+			kept = append(kept, sh)
+		}
+	}
+	clear(st.shards[len(kept):])
+	st.shards = kept
+}
