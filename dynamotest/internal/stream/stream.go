@@ -10,8 +10,9 @@ import (
 // Retention is how long a record can be read.
 const Retention = 24 * time.Hour
 
-// Record is one change of one item. Old and New are empty where there was or is no item.
+// Record is one change of one item. Old and New are empty where there was or is no item, or the stream does not show it.
 type Record struct {
+	Event    string // INSERT, MODIFY or REMOVE
 	Seq      uint64 // the sequence number; Sequence prints it
 	At       int64  // nanoseconds since 1970
 	Visible  int64  // from when on it can be read
