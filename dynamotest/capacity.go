@@ -1,0 +1,101 @@
+package dynamotest
+
+import (
+	"strconv"
+
+	"github.com/weirhq/weir/dynamotest/internal/item"
+	"github.com/weirhq/weir/dynamotest/internal/wire"
+)
+
+// capacity is what a request consumes of one table, in units of DynamoDB.
+type capacity struct {
+	table   string
+	units   float64 // of the table itself
+	indexes []indexCapacity
+}
+
+type indexCapacity struct {
+	name  string
+	units float64
+}
+
+// checkCapacity checks the parameter ReturnConsumedCapacity.
+func checkCapacity(t wire.Text) error {
+	return oneOf(t, "returnConsumedCapacity", "[INDEXES, TOTAL, NONE]", "INDEXES", "TOTAL", "NONE")
+}
+
+// readUnits returns what it costs to read so many bytes: a unit for each 4 KB, half if the read may be late.
+func readUnits(size int, consistent bool) float64 {
+	units := float64(max(1, (size+4095)/4096))
+	if !consistent {
+		units /= 2
+	}
+	return units
+}
+
+// writeUnits returns what it costs to write so many bytes: a unit for each KB.
+func writeUnits(size int) float64 { return float64(max(1, (size+1023)/1024)) }
+
+// written returns what the change of an item costs, the indexes included.
+func (t *liveTable) written(from, to item.Item) capacity {
+	c := capacity{table: t.def.TableName, units: writeUnits(max(from.Size(), to.Size()))}
+	for _, in := range t.indexes {
+		if n, size := in.Changes(from, to); n > 0 {
+			c.indexes = append(c.indexes, indexCapacity{in.Definition.IndexName, float64(n) * writeUnits(size)})
+		}
+	}
+	return c
+}
+
+// add adds what another request of a batch costs.
+func (c *capacity) add(other capacity) {
+	c.table = other.table
+	c.units += other.units
+next:
+	for _, o := range other.indexes {
+		for i := range c.indexes {
+			if c.indexes[i].name == o.name {
+				c.indexes[i].units += o.units
+				continue next
+			}
+		}
+		c.indexes = append(c.indexes, o)
+	}
+}
+
+// appendJSON appends the capacity, as mode (TOTAL or INDEXES) wants it.
+func (c capacity) appendJSON(dst []byte, mode string) []byte {
+	total := c.units
+	for _, in := range c.indexes {
+		total += in.units
+	}
+	dst = item.AppendText(append(dst, `{"TableName":`...), c.table)
+	dst = appendUnits(append(dst, `,"CapacityUnits":`...), total)
+	if mode == "INDEXES" {
+		dst = appendUnits(append(dst, `,"Table":{"CapacityUnits":`...), c.units)
+		dst = append(dst, '}')
+		for i, in := range c.indexes {
+			if i == 0 {
+				dst = append(dst, `,"GlobalSecondaryIndexes":{`...)
+			} else {
+				dst = append(dst, ',')
+			}
+			dst = item.AppendText(dst, in.name)
+			dst = appendUnits(append(dst, `:{"CapacityUnits":`...), in.units)
+			dst = append(dst, '}')
+		}
+		if len(c.indexes) > 0 {
+			dst = append(dst, '}')
+		}
+	}
+	return append(dst, '}')
+}
+
+func appendUnits(dst []byte, units float64) []byte {
+	return strconv.AppendFloat(dst, units, 'f', -1, 64)
+}
+
+// wants tells whether the answer is to have what was consumed.
+func wants(returnCapacity wire.Text) bool {
+	return returnCapacity.Given && returnCapacity.Value != "NONE"
+}

@@ -1,0 +1,153 @@
+package dynamotest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weirhq/weir/dynamotest/internal/stream"
+	"github.com/weirhq/weir/dynamotest/internal/table"
+	"github.com/weirhq/weir/dynamotest/internal/wire"
+)
+
+// streamSpecification is the parameter of that name.
+type streamSpecification struct {
+	StreamEnabled  bool
+	StreamViewType string `json:",omitempty"`
+}
+
+// createTable is the operation CreateTable.
+func (c *call) createTable() ([]byte, error) {
+	var q struct {
+		TableName                 string
+		KeySchema                 []table.KeyElement
+		AttributeDefinitions      []table.AttributeDefinition
+		BillingMode               string
+		GlobalSecondaryIndexes    []table.IndexDefinition
+		StreamSpecification       *streamSpecification
+		DeletionProtectionEnabled bool
+	}
+	if err := c.decode(&q); err != nil {
+		return nil, err
+	}
+	name, err := tableName(wire.Text{Value: q.TableName, Given: q.TableName != ""})
+	if err != nil {
+		return nil, err
+	}
+	switch q.BillingMode {
+	case "PAY_PER_REQUEST":
+	case "", "PROVISIONED":
+		return nil, wire.Invalid("dynamotest does not support the BillingMode PROVISIONED, which is the default: send PAY_PER_REQUEST")
+	default:
+		return nil, wire.Invalid("1 validation error detected: Value '" + q.BillingMode + "' at 'billingMode' failed to satisfy constraint: Member must satisfy enum value set: [PROVISIONED, PAY_PER_REQUEST]")
+	}
+	def := &table.Definition{
+		TableName: name, KeySchema: q.KeySchema, AttributeDefinitions: q.AttributeDefinitions,
+		Indexes: q.GlobalSecondaryIndexes, DeletionProtection: q.DeletionProtectionEnabled,
+	}
+	if err := checkDefinition(def); err != nil {
+		return nil, err
+	}
+	view, err := viewOf(q.StreamSpecification)
+	if err != nil {
+		return nil, err
+	}
+	var out description
+	err = c.locked(name, func() error {
+		if c.region.tables[name] != nil {
+			return &wire.Error{Code: wire.ResourceInUse, Message: "Table already exists: " + name}
+		}
+		def.TableID, def.Created, def.Ready = c.cloud.newID(), c.cloud.now, c.cloud.now+int64(c.cloud.cfg.Profile.TableDelay)
+		t, err := c.region.install(def, view)
+		out = t.describe()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return encode(map[string]description{"TableDescription": out})
+}
+
+// viewOf returns the view of the stream that the parameter asks for, "" for no stream.
+func viewOf(s *streamSpecification) (string, error) {
+	if s == nil || !s.StreamEnabled {
+		if s != nil && s.StreamViewType != "" {
+			return "", wire.InvalidParameter("Table does not have a stream to disable, or StreamViewType is given though StreamEnabled is false")
+		}
+		return "", nil
+	}
+	switch s.StreamViewType {
+	case "KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", bothImages:
+		return s.StreamViewType, nil
+	case "":
+		return "", wire.InvalidParameter("StreamViewType is required when StreamEnabled is true")
+	default:
+		return "", wire.Invalid("1 validation error detected: Value '" + s.StreamViewType + "' at 'streamSpecification.streamViewType' failed to satisfy constraint: Member must satisfy enum value set: [NEW_IMAGE, OLD_IMAGE, NEW_AND_OLD_IMAGES, KEYS_ONLY]")
+	}
+}
+
+// newID returns a name that no table had, in the form of a UUID.
+func (c *Cloud) newID() string {
+	c.ids++
+	return fmt.Sprintf("%08x-0000-4000-8000-%012x", c.cfg.Seed&0xffffffff, c.ids)
+}
+
+// install puts a new table into the region, with a stream unless view is "".
+func (r *Region) install(def *table.Definition, view string) (*liveTable, error) {
+	t := newLiveTable(r, def)
+	r.tables[def.TableName] = t
+	return t, t.redefine(def, view)
+}
+
+// redefine gives the table another definition, and a stream, another one, or none, if view says so.
+func (t *liveTable) redefine(def *table.Definition, view string) error {
+	c := t.region.cloud
+	if def.StreamView != view {
+		def = def.Clone()
+		def.StreamView = view
+		if view != "" {
+			def.StreamLabel = t.region.newLabel(def.TableName, c.now)
+		}
+	}
+	if err := c.recordDefinition(t.region, def); err != nil {
+		return err
+	}
+	t.adopt(def)
+	return nil
+}
+
+// adopt makes the definition, which the journal has, that of the table.
+func (t *liveTable) adopt(def *table.Definition) {
+	c := t.region.cloud
+	if t.stream != nil && t.stream.label != def.StreamLabel || def.StreamView == "" && t.stream != nil {
+		t.stream.End(c.now)
+		t.stream = nil
+	}
+	if def.StreamView != "" && t.stream == nil {
+		t.stream = &liveStream{
+			Stream: stream.New(c.cfg.Profile.streamSettings(), c.now), arn: t.region.arn(def.TableName) + "/stream/" + def.StreamLabel,
+			label: def.StreamLabel, table: def.TableName, view: def.StreamView, schema: def.KeySchema, began: c.now,
+		}
+		t.region.streams = append(t.region.streams, t.stream)
+	}
+	t.define(def)
+}
+
+// newLabel returns a label for a stream that begins now: the time, later if the table has had one at this time.
+func (r *Region) newLabel(name string, now int64) string {
+	for at := time.Unix(0, now).UTC(); ; at = at.Add(time.Millisecond) {
+		label := at.Format("2006-01-02T15:04:05.000")
+		if r.stream(r.arn(name)+"/stream/"+label) == nil {
+			return label
+		}
+	}
+}
+
+// stream returns the stream of that ARN, nil if there is none.
+func (r *Region) stream(arn string) *liveStream {
+	for _, s := range r.streams {
+		if s.arn == arn {
+			return s
+		}
+	}
+	return nil
+}

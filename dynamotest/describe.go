@@ -1,0 +1,158 @@
+package dynamotest
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/weirhq/weir/dynamotest/internal/table"
+	"github.com/weirhq/weir/dynamotest/internal/wire"
+)
+
+// description is a TableDescription.
+type description struct {
+	TableName                 string
+	TableArn                  string
+	TableId                   string //nolint:revive // the protocol's name
+	TableStatus               string
+	CreationDateTime          float64
+	KeySchema                 []table.KeyElement
+	AttributeDefinitions      []table.AttributeDefinition
+	BillingModeSummary        map[string]string
+	ProvisionedThroughput     map[string]int
+	ItemCount                 int
+	TableSizeBytes            int64
+	GlobalSecondaryIndexes    []indexDescription   `json:",omitempty"`
+	StreamSpecification       *streamSpecification `json:",omitempty"`
+	LatestStreamArn           string               `json:",omitempty"`
+	LatestStreamLabel         string               `json:",omitempty"`
+	Replicas                  []replicaDescription `json:",omitempty"`
+	GlobalTableVersion        string               `json:",omitempty"`
+	DeletionProtectionEnabled bool
+}
+
+type indexDescription struct {
+	IndexName             string
+	IndexArn              string
+	IndexStatus           string
+	Backfilling           bool `json:",omitempty"`
+	KeySchema             []table.KeyElement
+	Projection            table.Projection
+	ProvisionedThroughput map[string]int
+	ItemCount             int
+	IndexSizeBytes        int64
+}
+
+type replicaDescription struct {
+	RegionName    string
+	ReplicaStatus string
+}
+
+// describe returns the table's description as of now.
+func (t *liveTable) describe() description {
+	def, now := t.def, t.region.cloud.now
+	none := map[string]int{"NumberOfDecreasesToday": 0, "ReadCapacityUnits": 0, "WriteCapacityUnits": 0}
+	d := description{
+		TableName: def.TableName, TableArn: t.region.arn(def.TableName), TableId: def.TableID, TableStatus: "ACTIVE",
+		CreationDateTime: seconds(def.Created), KeySchema: def.KeySchema, AttributeDefinitions: def.AttributeDefinitions,
+		BillingModeSummary: map[string]string{"BillingMode": "PAY_PER_REQUEST"}, ProvisionedThroughput: none,
+		ItemCount: t.rows.Len(), TableSizeBytes: t.rows.Size(), DeletionProtectionEnabled: def.DeletionProtection,
+	}
+	switch {
+	case def.Ready > now:
+		d.TableStatus = "CREATING"
+	case def.Updated > now:
+		d.TableStatus = "UPDATING"
+	}
+	for _, in := range t.indexes {
+		x := in.Definition
+		id := indexDescription{
+			IndexName: x.IndexName, IndexArn: d.TableArn + "/index/" + x.IndexName, IndexStatus: "ACTIVE", KeySchema: x.KeySchema,
+			Projection: x.Projection, ProvisionedThroughput: none, ItemCount: in.Rows.Len(), IndexSizeBytes: in.Rows.Size(),
+		}
+		if x.Ready > now {
+			id.IndexStatus, id.Backfilling = "CREATING", true
+		}
+		d.GlobalSecondaryIndexes = append(d.GlobalSecondaryIndexes, id)
+	}
+	if def.StreamLabel != "" {
+		d.LatestStreamLabel, d.LatestStreamArn = def.StreamLabel, d.TableArn+"/stream/"+def.StreamLabel
+	}
+	if def.StreamView != "" {
+		d.StreamSpecification = &streamSpecification{StreamEnabled: true, StreamViewType: def.StreamView}
+	}
+	for _, name := range def.Replicas {
+		d.GlobalTableVersion = "2019.11.21"
+		if name == t.region.name {
+			continue
+		}
+		r := replicaDescription{RegionName: name, ReplicaStatus: "CREATING"}
+		if other := t.region.cloud.Region(name); other != nil && other.tables[def.TableName] != nil && other.tables[def.TableName].def.Ready <= now {
+			r.ReplicaStatus = "ACTIVE"
+		}
+		d.Replicas = append(d.Replicas, r)
+	}
+	return d
+}
+
+// describeTable is the operation DescribeTable.
+func (c *call) describeTable() ([]byte, error) {
+	var q struct{ TableName string }
+	if err := c.decode(&q); err != nil {
+		return nil, err
+	}
+	name, err := tableName(wire.Text{Value: q.TableName, Given: q.TableName != ""})
+	if err != nil {
+		return nil, err
+	}
+	var d description
+	err = c.locked(name, func() error {
+		t := c.region.tables[name]
+		if t == nil {
+			return &wire.Error{Code: wire.ResourceNotFound, Message: "Requested resource not found: Table: " + name + " not found"}
+		}
+		d = t.describe()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return encode(map[string]description{"Table": d})
+}
+
+// listTables is the operation ListTables.
+func (c *call) listTables() ([]byte, error) {
+	var q struct {
+		ExclusiveStartTableName string
+		Limit                   *int
+	}
+	if err := c.decode(&q); err != nil {
+		return nil, err
+	}
+	limit := 100
+	if q.Limit != nil {
+		if limit = *q.Limit; limit < 1 || limit > 100 {
+			return nil, wire.Invalid("1 validation error detected: Value '" + strconv.Itoa(limit) + "' at 'limit' failed to satisfy constraint: Member must have value between 1 and 100")
+		}
+	}
+	out := struct {
+		TableNames             []string
+		LastEvaluatedTableName string `json:",omitempty"`
+	}{TableNames: []string{}}
+	err := c.locked("", func() error {
+		for name := range c.region.tables {
+			if name > q.ExclusiveStartTableName {
+				out.TableNames = append(out.TableNames, name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(out.TableNames)
+	if len(out.TableNames) > limit {
+		out.TableNames = out.TableNames[:limit]
+		out.LastEvaluatedTableName = out.TableNames[limit-1]
+	}
+	return encode(out)
+}

@@ -1,0 +1,90 @@
+package dynamotest
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// memory serves a handler over pairs of connected pipes. It has no goroutine until it is dialled, so that it belongs to
+// the testing/synctest bubble of those who use it.
+type memory struct {
+	transport *http.Transport
+	server    *http.Server
+	dialled   chan net.Conn
+	closed    chan struct{}
+	start     sync.Once
+	running   sync.WaitGroup // Serve, and the connections that it serves
+	closing   sync.Once
+}
+
+func newMemory(h http.Handler) *memory {
+	m := &memory{dialled: make(chan net.Conn), closed: make(chan struct{})}
+	m.transport = &http.Transport{
+		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return m.dial(ctx) },
+		MaxIdleConnsPerHost: 1000,
+		DisableCompression:  true,
+	}
+	m.server = &http.Server{Handler: h, ReadHeaderTimeout: time.Minute, ConnState: m.count}
+	return m
+}
+
+// count keeps the number of connections served, whose goroutines end when they are closed.
+func (m *memory) count(_ net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		m.running.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		m.running.Done()
+	default:
+	}
+}
+
+func (m *memory) dial(ctx context.Context) (net.Conn, error) {
+	m.start.Do(func() {
+		m.running.Add(1)
+		go func() {
+			defer m.running.Done()
+			_ = m.server.Serve(m) // ends with http.ErrServerClosed
+		}()
+	})
+	ours, theirs := net.Pipe()
+	select {
+	case m.dialled <- theirs:
+		return ours, nil
+	case <-m.closed:
+		return nil, errors.New("the cloud is closed")
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Accept waits for a connection, as a net.Listener.
+func (m *memory) Accept() (net.Conn, error) {
+	select {
+	case c := <-m.dialled:
+		return c, nil
+	case <-m.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close ends Accept, as a net.Listener.
+func (m *memory) Close() error {
+	m.closing.Do(func() { close(m.closed) })
+	return nil
+}
+
+// Addr is that of no network, as a net.Listener.
+func (m *memory) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "memory"} }
+
+// close ends all connections and waits for their goroutines.
+func (m *memory) close() error {
+	err := errors.Join(m.Close(), m.server.Close())
+	m.running.Wait()
+	m.transport.CloseIdleConnections()
+	return err
+}

@@ -1,0 +1,126 @@
+package dynamotest
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weirhq/weir/dynamotest/internal/wire"
+)
+
+// operation is what a request can ask for. One about items has params, the others read their body themselves.
+type operation struct {
+	params wire.Params
+	item   func(c *call, q *wire.Request) ([]byte, error)
+	plain  func(c *call) ([]byte, error)
+}
+
+// call is one request under way.
+type call struct {
+	cloud     *Cloud
+	region    *Region
+	operation string
+	body      []byte
+	streams   bool // an operation of DynamoDB Streams
+	batch     bool // throttled in parts
+
+	// What the faults drawn do to the answer.
+	lost   bool
+	failed bool
+	delay  int64 // nanoseconds
+}
+
+// operations returns the operations of DynamoDB by their names.
+func operations() map[string]operation {
+	return map[string]operation{
+		"CreateTable":   {plain: (*call).createTable},
+		"DescribeTable": {plain: (*call).describeTable},
+		"ListTables":    {plain: (*call).listTables},
+		"UpdateTable":   {plain: (*call).updateTable},
+		"DeleteTable":   {plain: (*call).deleteTable},
+		"GetItem": {item: (*call).getItem, params: wire.ParamsOf("TableName", "Key", "ConsistentRead", "ProjectionExpression",
+			"ExpressionAttributeNames", "ReturnConsumedCapacity")},
+		"PutItem": {item: (*call).putItem, params: wire.ParamsOf("TableName", "Item", "ConditionExpression", "ExpressionAttributeNames",
+			"ExpressionAttributeValues", "ReturnValues", "ReturnValuesOnConditionCheckFailure", "ReturnConsumedCapacity", "ReturnItemCollectionMetrics")},
+		"DeleteItem": {item: (*call).deleteItem, params: wire.ParamsOf("TableName", "Key", "ConditionExpression", "ExpressionAttributeNames",
+			"ExpressionAttributeValues", "ReturnValues", "ReturnValuesOnConditionCheckFailure", "ReturnConsumedCapacity", "ReturnItemCollectionMetrics")},
+		"UpdateItem": {item: (*call).updateItem, params: wire.ParamsOf("TableName", "Key", "UpdateExpression", "ConditionExpression", "ExpressionAttributeNames",
+			"ExpressionAttributeValues", "ReturnValues", "ReturnValuesOnConditionCheckFailure", "ReturnConsumedCapacity", "ReturnItemCollectionMetrics")},
+		"Query": {item: (*call).query, params: wire.ParamsOf("TableName", "IndexName", "KeyConditionExpression", "FilterExpression", "ProjectionExpression",
+			"ExpressionAttributeNames", "ExpressionAttributeValues", "ExclusiveStartKey", "Limit", "ScanIndexForward", "Select", "ConsistentRead", "ReturnConsumedCapacity")},
+		"Scan": {item: (*call).scan, params: wire.ParamsOf("TableName", "IndexName", "FilterExpression", "ProjectionExpression",
+			"ExpressionAttributeNames", "ExpressionAttributeValues", "ExclusiveStartKey", "Limit", "Segment", "TotalSegments", "Select", "ConsistentRead", "ReturnConsumedCapacity")},
+		"BatchGetItem":   {item: (*call).batchGetItem, params: wire.ParamsOf("ReturnConsumedCapacity").With("RequestItems", wire.GetItems)},
+		"BatchWriteItem": {item: (*call).batchWriteItem, params: wire.ParamsOf("ReturnConsumedCapacity", "ReturnItemCollectionMetrics").With("RequestItems", wire.WriteItems)},
+	}
+}
+
+// streamOperations returns the operations of DynamoDB Streams by their names.
+func streamOperations() map[string]operation {
+	return map[string]operation{
+		"ListStreams":      {plain: (*call).listStreams},
+		"DescribeStream":   {plain: (*call).describeStream},
+		"GetShardIterator": {plain: (*call).getShardIterator},
+		"GetRecords":       {plain: (*call).getRecords},
+	}
+}
+
+// run answers the request.
+func (c *call) run(op operation) ([]byte, error) {
+	if op.plain != nil {
+		return op.plain(c)
+	}
+	q, err := wire.Read(c.operation, op.params, c.body)
+	if err != nil {
+		return nil, err
+	}
+	return op.item(c, q)
+}
+
+// tableName returns the name that the parameter gives, which may be that of an ARN.
+func tableName(t wire.Text) (string, error) {
+	if !t.Given {
+		return "", wire.Invalid("1 validation error detected: Value null at 'tableName' failed to satisfy constraint: Member must not be null")
+	}
+	name := t.Value
+	if strings.HasPrefix(name, "arn:") {
+		name = name[strings.LastIndexByte(name, '/')+1:]
+	}
+	if len(name) < 1 {
+		return "", wire.Invalid("1 validation error detected: Value '" + name + "' at 'tableName' failed to satisfy constraint: Member must have length greater than or equal to 1")
+	}
+	if !validName(name) {
+		return "", wire.Invalid("1 validation error detected: Value '" + name + "' at 'tableName' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+")
+	}
+	return name, nil
+}
+
+// validName tells whether all characters are those of names of tables and indexes.
+func validName(name string) bool {
+	for _, r := range name {
+		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' && r != '.' {
+			return false
+		}
+	}
+	return true
+}
+
+// oneOf returns an error unless the parameter is absent or one of the values. set is how DynamoDB lists them.
+func oneOf(t wire.Text, parameter, set string, values ...string) error {
+	if !t.Given || slices.Contains(values, t.Value) {
+		return nil
+	}
+	return wire.Invalid("1 validation error detected: Value '" + t.Value + "' at '" + parameter + "' failed to satisfy constraint: Member must satisfy enum value set: " + set)
+}
+
+// table returns the table of that name, if it can be used. It is called with the cloud locked.
+func (c *call) table(name string) (*liveTable, error) {
+	t := c.region.tables[name]
+	if t == nil || t.def.Ready > c.cloud.now {
+		return nil, &wire.Error{Code: wire.ResourceNotFound, Message: "Requested resource not found"}
+	}
+	return t, nil
+}
+
+// seconds returns a time as the protocol has it.
+func seconds(ns int64) float64 { return float64(ns/int64(time.Millisecond)) / 1000 }

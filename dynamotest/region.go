@@ -1,0 +1,70 @@
+package dynamotest
+
+import (
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+)
+
+// account is that of all ARNs.
+const account = "000000000000"
+
+// Region is one region of a cloud, with its own tables, its own endpoint and its own clients.
+type Region struct {
+	cloud   *Cloud
+	name    string
+	handler http.Handler
+	memory  *memory
+
+	// Under the cloud's mutex.
+	tables  map[string]*liveTable
+	streams []*liveStream // enabled or not, as long as there is something to read, by the time when they were enabled
+}
+
+func newRegion(c *Cloud, name string) *Region {
+	r := &Region{cloud: c, name: name, tables: map[string]*liveTable{}}
+	r.handler = &server{region: r, items: operations(), streams: streamOperations()}
+	r.memory = newMemory(r.handler)
+	return r
+}
+
+// Name returns the region's name.
+func (r *Region) Name() string { return r.name }
+
+// Handler serves the region, DynamoDB and DynamoDB Streams, to any HTTP server.
+func (r *Region) Handler() http.Handler { return r.handler }
+
+// HTTPClient returns a client whose connections all lead to the region, in memory, whatever the address it is given.
+func (r *Region) HTTPClient() *http.Client { return &http.Client{Transport: r.memory.transport} }
+
+// Client returns a client of the region's DynamoDB over connections in memory. options come after ours: a client that is
+// to see each fault itself sets Retryer to aws.NopRetryer{}.
+func (r *Region) Client(options ...func(*dynamodb.Options)) *dynamodb.Client {
+	return dynamodb.NewFromConfig(r.AWS(), options...)
+}
+
+// StreamsClient is Client for DynamoDB Streams.
+func (r *Region) StreamsClient(options ...func(*dynamodbstreams.Options)) *dynamodbstreams.Client {
+	return dynamodbstreams.NewFromConfig(r.AWS(), options...)
+}
+
+// AWS returns the configuration of clients of the region, over connections in memory.
+func (r *Region) AWS() aws.Config {
+	key := r.cloud.cfg.AccessKeyID
+	if key == "" {
+		key = "dynamotest"
+	}
+	return aws.Config{
+		Region:       r.name,
+		BaseEndpoint: aws.String("http://dynamodb." + r.name + ".dynamotest"),
+		Credentials:  credentials.NewStaticCredentialsProvider(key, "secret", ""),
+		HTTPClient:   r.HTTPClient(),
+	}
+}
+
+func (r *Region) arn(kind string) string {
+	return "arn:aws:dynamodb:" + r.name + ":" + account + ":table/" + kind
+}

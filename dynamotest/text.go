@@ -1,0 +1,53 @@
+package dynamotest
+
+import (
+	"sync"
+
+	"github.com/weirhq/weir/dynamotest/internal/expr"
+)
+
+// texts keeps parsed expressions by their texts: clients send the same few again and again.
+type texts struct {
+	conditions parsed[*expr.Condition]
+	filters    parsed[*expr.Condition]
+	updates    parsed[*expr.Update]
+	selections parsed[*expr.Projection]
+	keys       parsed[*expr.KeyCondition]
+}
+
+func newTexts() *texts {
+	t := &texts{}
+	t.conditions.parse, t.filters.parse, t.updates.parse = expr.ParseCondition, expr.ParseFilter, expr.ParseUpdate
+	t.selections.parse, t.keys.parse = expr.ParseProjection, expr.ParseKey
+	return t
+}
+
+// maxTexts bounds each kind: a client may put values into its texts.
+const maxTexts = 1000
+
+// parsed is a cache of one kind of expression.
+type parsed[T any] struct {
+	parse func(text string) (T, error)
+	mu    sync.Mutex
+	known map[string]T
+}
+
+func (p *parsed[T]) get(text string) (T, error) {
+	p.mu.Lock()
+	e, ok := p.known[text]
+	p.mu.Unlock()
+	if ok {
+		return e, nil
+	}
+	e, err := p.parse(text)
+	if err != nil {
+		return e, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known == nil || len(p.known) >= maxTexts {
+		p.known = map[string]T{}
+	}
+	p.known[text] = e
+	return e, nil
+}

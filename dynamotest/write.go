@@ -1,0 +1,110 @@
+package dynamotest
+
+import (
+	"github.com/weirhq/weir/dynamotest/internal/item"
+	"github.com/weirhq/weir/dynamotest/internal/table"
+	"github.com/weirhq/weir/dynamotest/internal/wire"
+)
+
+// writing is what PutItem, UpdateItem and DeleteItem have in common.
+type writing struct {
+	call *call
+	q    *wire.Request
+	name string
+	expressions
+}
+
+// begin checks what does not depend on the table.
+func (c *call) writing(q *wire.Request, without string, returns ...string) (*writing, error) {
+	name, err := tableName(q.TableName)
+	if err != nil {
+		return nil, err
+	}
+	if c.operation == "PutItem" && !q.HasItem {
+		return nil, missing("item")
+	}
+	if c.operation != "PutItem" && !q.HasKey {
+		return nil, missing("key")
+	}
+	const all = "[ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]"
+	for _, err := range []error{
+		checkCapacity(q.ReturnCapacity),
+		oneOf(q.ReturnMetrics, "returnItemCollectionMetrics", "[SIZE, NONE]", "SIZE", "NONE"),
+		oneOf(q.OnFailure, "returnValuesOnConditionCheckFailure", "[ALL_OLD, NONE]", "ALL_OLD", "NONE"),
+		oneOf(q.ReturnValues, "returnValues", all, "ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"),
+	} {
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := oneOf(q.ReturnValues, "", "", append(returns, "NONE")...); err != nil {
+		return nil, wire.Invalid("ReturnValues can only be ALL_OLD or NONE")
+	}
+	e, err := c.expressions(q, without)
+	return &writing{c, q, name, e}, err
+}
+
+// run makes of the item found what become says, if the condition holds. key returns the key, checked against the table.
+func (w *writing) run(check func(t *liveTable) (key item.Item, err error), become func(t *liveTable, found item.Item) (item.Item, error)) ([]byte, error) {
+	var from table.Row
+	var to item.Item
+	var used capacity
+	err := w.call.locked(w.name, func() error {
+		t, err := w.call.table(w.name)
+		if err != nil {
+			return err
+		}
+		if err := w.checkKeys(t); err != nil {
+			return err
+		}
+		keys, err := check(t)
+		if err != nil {
+			return err
+		}
+		key := t.key(keys)
+		from = t.rows.Get(key)
+		if w.condition != nil && !w.condition.Holds(from.Item) {
+			return w.refused(from.Item)
+		}
+		if to, err = become(t, from.Item); err != nil {
+			return err
+		}
+		if wants(w.q.ReturnCapacity) {
+			used = t.written(from.Item, to)
+		}
+		return t.write(key, from, to)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var a answer
+	switch w.q.ReturnValues.Value {
+	case "ALL_OLD":
+		a.item("Attributes", from.Item)
+	case "ALL_NEW":
+		a.item("Attributes", to)
+	case "UPDATED_OLD":
+		a.item("Attributes", w.touched(from.Item))
+	case "UPDATED_NEW":
+		a.item("Attributes", w.touched(to))
+	}
+	a.capacity(used, w.q.ReturnCapacity)
+	return a.end(), nil
+}
+
+// refused returns the error about a condition that does not hold, with the item if the request wants it.
+func (w *writing) refused(found item.Item) error {
+	e := &wire.Error{Code: wire.ConditionalCheck, Message: "The conditional request failed"}
+	if w.q.OnFailure.Value == "ALL_OLD" {
+		e.Item = found
+	}
+	return e
+}
+
+// touched returns of an item what the update is about.
+func (w *writing) touched(it item.Item) item.Item {
+	if w.update == nil {
+		return item.Item{}
+	}
+	return w.update.Touched().Of(it)
+}
