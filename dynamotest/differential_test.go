@@ -1,0 +1,321 @@
+package dynamotest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/wait"
+)
+
+// TestDifferential sends random requests here and to another implementation, and compares the answers. DESIGN.md lists
+// what may differ. DIFF_REQUESTS says how many, DIFF_SEED which; DIFF_ENDPOINT names an endpoint in place of a container.
+func TestDifferential(t *testing.T) {
+	other := otherEndpoint(t)
+	c, _ := open(t, Config{})
+	ours := target{c.regions[0].HTTPClient(), "http://ours"}
+	theirs := target{http.DefaultClient, other}
+	for _, create := range tables() {
+		theirs.send(t, request{"DeleteTable", object{"TableName": create.params["TableName"]}})
+		ours.send(t, create)
+		if a := theirs.send(t, create); a.status != 200 {
+			t.Fatal(a)
+		}
+	}
+	seed := number(t, "DIFF_SEED", 1)
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0))}
+	known, bad, fine := map[string]int{}, 0, 0
+	for i := range number(t, "DIFF_REQUESTS", 6000) {
+		req := g.request()
+		absent := req.operation == "UpdateItem" && ours.send(t, request{"GetItem", object{"TableName": req.params["TableName"], "Key": req.params["Key"]}}).body["Item"] == nil
+		a, b := ours.send(t, req), theirs.send(t, req)
+		if a.status == 200 && b.status == 200 {
+			fine++
+		}
+		diff := compare(req, a, b)
+		if absent && onlyRemoves(req) {
+			realign(t, ours, theirs)
+		}
+		if diff == "" {
+			continue
+		}
+		if why := excused(req, a, b, absent); why != "" {
+			known[why]++
+			realign(t, ours, theirs)
+			continue
+		}
+		t.Errorf("request %d of seed %d: %s\nours:   %s\ntheirs: %s\n%s", i, seed, req, a, b, diff)
+		if bad++; bad == 20 {
+			t.FailNow()
+		}
+		realign(t, ours, theirs)
+	}
+	for _, why := range slices.Sorted(maps.Keys(known)) {
+		t.Logf("%5d times: %s", known[why], why)
+	}
+	if total := number(t, "DIFF_REQUESTS", 6000); fine < int(total)/2 {
+		t.Errorf("only %d of %d requests were answered without error: the generator makes too many that are refused", fine, total)
+	}
+}
+
+// otherEndpoint returns where the other implementation answers, after starting it if need be.
+func otherEndpoint(t *testing.T) string {
+	if e := os.Getenv("DIFF_ENDPOINT"); e != "" {
+		return e
+	}
+	if testing.Short() {
+		t.Skip("needs a container, which -short leaves out")
+	}
+	if err := exec.CommandContext(t.Context(), "docker", "info").Run(); err != nil {
+		t.Skipf("no Docker engine answers `docker info` (%v): start one to compare with another implementation", err)
+	}
+	const image = "dynoxide:3.2.0"
+	if err := exec.CommandContext(t.Context(), "docker", "image", "inspect", image).Run(); err != nil {
+		t.Skipf("the Docker engine has no image %s: build or pull it to compare with another implementation", image)
+	}
+	t.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true") // one more image to pull, to do what Cleanup does
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	box, err := testcontainers.Run(ctx, image, testcontainers.WithExposedPorts("8000/tcp"), testcontainers.WithWaitStrategy(wait.ForListeningPort("8000/tcp").SkipInternalCheck()))
+	testcontainers.CleanupContainer(t, box)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := box.MappedPort(ctx, "8000/tcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := os.Getenv("TESTCONTAINERS_HOST_OVERRIDE")
+	if host == "" || host == "localhost" {
+		host = "127.0.0.1"
+	}
+	return "http://" + host + ":" + port.Port()
+}
+
+func number(t *testing.T, env string, otherwise uint64) uint64 {
+	text := os.Getenv(env)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// target is an endpoint.
+type target struct {
+	client *http.Client
+	url    string
+}
+
+// reply is an answer: the error's name and text, or the body.
+type reply struct {
+	status        int
+	code, message string
+	body          object
+}
+
+func (r reply) String() string {
+	text, _ := json.Marshal(r.body)
+	return fmt.Sprintf("%d %s", r.status, text)
+}
+
+func (e target) send(t *testing.T, req request) reply {
+	t.Helper()
+	text, err := json.Marshal(req.params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.url, bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Amz-Target", itemTarget+req.operation)
+	r.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=a/20260101/eu-west-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0")
+	r.Header.Set("X-Amz-Date", "20260101T000000Z")
+	resp, err := e.client.Do(r)
+	if err != nil {
+		t.Fatalf("%s: %v", req, err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := reply{status: resp.StatusCode}
+	if err := json.Unmarshal(body, &out.body); err != nil {
+		t.Fatalf("%s answers %q to %s", e.url, body, req)
+	}
+	if kind, ok := out.body["__type"].(string); ok {
+		out.code = kind[strings.LastIndexByte(kind, '#')+1:]
+		for _, key := range []string{"message", "Message"} {
+			if m, ok := out.body[key].(string); ok {
+				out.message = m
+				delete(out.body, key)
+			}
+		}
+		delete(out.body, "__type")
+	}
+	return out
+}
+
+// compare returns how the answers differ, "" if they do not.
+func compare(req request, a, b reply) string {
+	if a.status != b.status || a.code != b.code {
+		return fmt.Sprintf("%d %s: %s\n%d %s: %s", a.status, a.code, a.message, b.status, b.code, b.message)
+	}
+	if os.Getenv("DIFF_MESSAGES") != "" && a.message != b.message {
+		return "ours:   " + a.message + "\ntheirs: " + b.message
+	}
+	return cmp.Diff(normal(req, a.body), normal(req, b.body))
+}
+
+// normal returns the answer without what is not defined: the order of sets, and that of items that no sort key orders.
+func normal(req request, body object) any {
+	out := sortSets(body)
+	o, ok := out.(object)
+	if !ok {
+		return out
+	}
+	if items, ok := o["Items"].([]any); ok && (req.operation == "Scan" || req.params["IndexName"] != nil) {
+		sortJSON(items)
+	}
+	if tables, ok := o["Responses"].(object); ok {
+		for _, items := range tables {
+			if list, ok := items.([]any); ok {
+				sortJSON(list)
+			}
+		}
+	}
+	if list, ok := o["ConsumedCapacity"].([]any); ok {
+		sortJSON(list)
+	}
+	return out
+}
+
+func sortJSON(items []any) {
+	slices.SortFunc(items, func(a, b any) int {
+		x, _ := json.Marshal(a)
+		y, _ := json.Marshal(b)
+		return bytes.Compare(x, y)
+	})
+}
+
+func sortSets(v any) any {
+	switch v := v.(type) {
+	case object:
+		out := object{}
+		for k, e := range v {
+			out[k] = sortSets(e)
+			if list, ok := e.([]any); ok && (k == "SS" || k == "NS" || k == "BS") {
+				list = slices.Clone(list)
+				sortJSON(list)
+				out[k] = list
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = sortSets(e)
+		}
+		return out
+	default:
+		return v
+	}
+}
+
+// realign gives both sides our items again.
+func realign(t *testing.T, ours, theirs target) {
+	t.Helper()
+	for _, table := range []string{"both", "hash"} {
+		want := items(t, ours, table)
+		have := items(t, theirs, table)
+		for key, it := range have {
+			if want[key] == nil {
+				k := object{"pk": it["pk"]}
+				if table == "both" {
+					k["sk"] = it["sk"]
+				}
+				theirs.send(t, request{"DeleteItem", object{"TableName": table, "Key": k}})
+			}
+		}
+		for key, it := range want {
+			if cmp.Diff(sortSets(it), sortSets(have[key])) != "" {
+				theirs.send(t, request{"PutItem", object{"TableName": table, "Item": it}})
+			}
+		}
+	}
+}
+
+func items(t *testing.T, e target, table string) map[string]object {
+	t.Helper()
+	out := map[string]object{}
+	list, ok := e.send(t, request{"Scan", object{"TableName": table}}).body["Items"].([]any)
+	if !ok {
+		t.Fatalf("%s has no items", e.url)
+	}
+	for _, it := range list {
+		if o, ok := it.(object); ok {
+			out[fmt.Sprint(o["pk"], o["sk"])] = o
+		}
+	}
+	return out
+}
+
+// excused returns why the answers may differ, as DESIGN.md has it, "" if they may not.
+func excused(req request, a, b reply, absent bool) string {
+	if a.code == "ValidationException" && b.code != a.code {
+		for part, why := range map[string]string{
+			"The first operand must be distinct from the remaining operands": "a comparison of a path with itself is refused",
+			"Incorrect operand type for operator or function":                "types of operands are checked before the item",
+			"Invalid attribute type name found":                              "the type of attribute_type is checked before the item",
+			"Key attributes must be scalars":                                 "a path inside a key attribute is refused",
+			"This attribute is part of the key":                              "an update of a key is refused before the condition",
+			"Two document paths conflict":                                    "paths that take one attribute for a map and for a list are refused",
+			"may not be empty":                                               "an empty set is refused however deep it is",
+			"duplicates":                                                     "duplicates in a set are refused however deep it is",
+			"The BETWEEN operator requires upper bound":                      "the bounds of BETWEEN are checked before the table",
+		} {
+			if strings.Contains(a.message, part) {
+				return why
+			}
+		}
+	}
+	returns, update := req.params["ReturnValues"], fmt.Sprint(req.params["UpdateExpression"])
+	switch {
+	case absent && strings.Contains(update, "REMOVE") && a.status == 200 && strings.Contains(b.message, "The document path provided in the update expression is invalid for update"):
+		return "any path can be removed from an item that is not there"
+	case absent && onlyRemoves(req) && a.status == 200:
+		return "an update that only removes creates no item"
+	case absent && returns == "ALL_OLD" && a.status == 200 && b.status == 200 && a.body["Attributes"] == nil:
+		return "ALL_OLD of an item that was not there is nothing, not its key"
+	case req.operation == "UpdateItem" && (returns == "UPDATED_OLD" || returns == "UPDATED_NEW") && a.status == 200 && b.status == 200:
+		return "of a list, UPDATED_OLD and UPDATED_NEW have the elements that the update names"
+	default:
+		return ""
+	}
+}
+
+// onlyRemoves tells whether the request is an update that takes away and gives nothing.
+func onlyRemoves(req request) bool {
+	text, _ := req.params["UpdateExpression"].(string)
+	return (strings.HasPrefix(text, "REMOVE ") || strings.HasPrefix(text, "DELETE ")) && !strings.Contains(text, "SET ") && !strings.Contains(text, "ADD ")
+}
