@@ -51,7 +51,7 @@ func (m *memory) dial(ctx context.Context) (net.Conn, error) {
 			_ = m.server.Serve(m) // ends with http.ErrServerClosed
 		}()
 	})
-	ours, theirs := net.Pipe()
+	ours, theirs := newPipe()
 	select {
 	case m.dialled <- theirs:
 		return ours, nil
@@ -79,7 +79,7 @@ func (m *memory) Close() error {
 }
 
 // Addr is that of no network, as a net.Listener.
-func (m *memory) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "memory"} }
+func (m *memory) Addr() net.Addr { return memoryAddr{} }
 
 // close ends all connections and waits for their goroutines.
 func (m *memory) close() error {
