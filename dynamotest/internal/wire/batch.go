@@ -40,10 +40,8 @@ func WriteItems(q *Request, r *Reader) {
 			r.object(func(name []byte) {
 				kind := string(name)
 				want := map[string]string{"PutRequest": "Item", "DeleteRequest": "Key"}[kind]
-				if r.Peek() == 'n' || want == "" {
-					if want == "" {
-						r.refuse(Unsupported("the parameter " + kind + " of BatchWriteItem"))
-					}
+				if want == "" {
+					r.refuse(Unsupported("the parameter " + kind + " of BatchWriteItem"))
 					r.Skip()
 					return
 				}

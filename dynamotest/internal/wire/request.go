@@ -83,25 +83,22 @@ func Read(operation string, params Params, body []byte) (*Request, error) {
 	r.Reset(body)
 	r.object(func(name []byte) {
 		read := params[string(name)]
-		switch {
-		case r.Peek() == 'n':
-			r.Skip()
-		case read != nil:
-			read(req, r)
-		default:
+		if read == nil {
 			r.refuse(Unsupported("the parameter " + string(name) + " of " + operation))
 			r.Skip()
+			return
 		}
+		read(req, r)
 	})
 	return req, r.end()
 }
 
 func (r *Reader) end() error {
+	if r.shape != nil { // the rest was not read
+		return r.shape
+	}
 	if err := r.End(); err != nil {
 		return &Error{Code: Serialization, Message: err.Error()}
-	}
-	if r.shape != nil {
-		return r.shape
 	}
 	if r.value != nil {
 		return r.value
@@ -136,14 +133,19 @@ func (r *Reader) mismatch(want string) {
 	}
 }
 
-// object calls member with each member's name, which must read or skip the value.
+// object calls member with the name of each member that is not null. It must read or skip the value.
 func (r *Reader) object(member func(name []byte)) {
 	if !r.Enter('{') {
 		r.mismatch("Map")
 		return
 	}
 	for r.shape == nil && r.Next('}') {
-		member(r.Key())
+		name := r.Key()
+		if r.Peek() == 'n' { // as if it were not there
+			r.Skip()
+			continue
+		}
+		member(name)
 	}
 }
 

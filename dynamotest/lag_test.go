@@ -1,0 +1,269 @@
+package dynamotest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// hostile is Hostile without faults: they are tested apart.
+func hostile(t *rapid.T) Profile {
+	p := Hostile()
+	p.Faults, p.TableDelay = nil, 0
+	p.Rollover = time.Duration(rapid.IntRange(1, 8).Draw(t, "rollover")) * 400 * time.Millisecond
+	p.RolloverRecords = rapid.IntRange(2, 12).Draw(t, "rolloverRecords")
+	p.Merge = rapid.SampledFrom([]float64{0, 0.5, 1}).Draw(t, "merge")
+	return p
+}
+
+// script is a random series of writes and pauses.
+func script(t *rapid.T, regions int) (steps []step) {
+	for range rapid.IntRange(1, 40).Draw(t, "steps") {
+		steps = append(steps, step{
+			region: rapid.IntRange(0, regions-1).Draw(t, "region"),
+			key:    rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "key"),
+			kind:   rapid.SampledFrom([]string{"put", "put", "free", "same", "one", "delete"}).Draw(t, "kind"),
+			pause:  time.Duration(rapid.SampledFrom([]int{0, 0, 1, 50, 700}).Draw(t, "pause")) * time.Millisecond,
+		})
+	}
+	return steps
+}
+
+type step struct {
+	region int
+	key    string
+	kind   string
+	pause  time.Duration
+}
+
+// run does the step as number i: "put" writes a new value, "free" one that is in the index, "one" always the
+// same value, "same" what is there already.
+func (x step) run(ctx context.Context, db *dynamodb.Client, i int) error {
+	key := m{"pk": s(x.key), "sk": s("0")}
+	it := m{"pk": s(x.key), "sk": s("0"), "v": n(strconv.Itoa(i))}
+	switch x.kind {
+	case "delete":
+		_, err := db.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String("leases"), Key: key})
+		return err
+	case "same":
+		got, err := db.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String("leases"), Key: key, ConsistentRead: aws.Bool(true)})
+		if err != nil || got.Item == nil {
+			return err
+		}
+		it = got.Item
+	case "one":
+		it["v"] = n("-1")
+	case "free":
+		it["pool"], it["since"] = s("p"), n(strconv.Itoa(i%5))
+	}
+	_, err := db.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String("leases"), Item: it})
+	return err
+}
+
+// Everything that lags arrives: late reads, the index and all regions have what the last writer wrote; and in each
+// region the stream has each change of that region's table once, an item's in order, however the shards rolled over.
+func TestEverythingArrives(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		profile, steps := hostile(rt), script(rt, 3)
+		seed := rapid.Uint64().Draw(rt, "seed")
+		synctest.Test(t, func(t *testing.T) {
+			c, dbs := threeRegions(t, profile, seed)
+			for i, x := range steps {
+				if err := x.run(t.Context(), dbs[x.region], i); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(x.pause) //nolint:forbidigo // in a bubble
+			}
+			time.Sleep(3 * time.Second) //nolint:forbidigo // in a bubble
+			want := tableItems(t, dbs[0], "", true)
+			for i, db := range dbs {
+				if diff := cmp.Diff(want, tableItems(t, db, "", true)); diff != "" {
+					t.Fatalf("region %d differs: %s", i, diff)
+				}
+				if diff := cmp.Diff(want, tableItems(t, db, "", false)); diff != "" {
+					t.Fatalf("late reads of region %d differ: %s", i, diff)
+				}
+				free := map[string]string{}
+				for key, it := range tableItems(t, db, "free", false) {
+					free[key] = it
+				}
+				if diff := cmp.Diff(freeOf(want), free); diff != "" {
+					t.Fatalf("the index of region %d differs: %s", i, diff)
+				}
+				checkStream(t, c.regions[i], want)
+			}
+		})
+	})
+}
+
+// threeRegions returns a cloud with the table in three regions.
+func threeRegions(t *testing.T, p Profile, seed uint64) (*Cloud, []*dynamodb.Client) {
+	c, _ := open(t, Config{Regions: []string{"a", "b", "c"}, Profile: p, Seed: seed})
+	dbs := []*dynamodb.Client{client(c.regions[0]), client(c.regions[1]), client(c.regions[2])}
+	create(t, dbs[0])
+	for _, region := range []string{"b", "c"} {
+		if _, err := dbs[0].UpdateTable(t.Context(), &dynamodb.UpdateTableInput{TableName: aws.String("leases"), ReplicaUpdates: []types.ReplicationGroupUpdate{
+			{Create: &types.CreateReplicationGroupMemberAction{RegionName: &region}},
+		}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c, dbs
+}
+
+// tableItems returns the items of the table or the index, as text, by their keys.
+func tableItems(t *testing.T, db *dynamodb.Client, index string, consistent bool) map[string]string {
+	t.Helper()
+	in := &dynamodb.ScanInput{ConsistentRead: &consistent}
+	if index != "" {
+		in.IndexName = &index
+	}
+	out := map[string]string{}
+	for _, it := range scanAll(t, db, in) {
+		out[it["pk"].(*types.AttributeValueMemberS).Value] = text(it)
+	}
+	return out
+}
+
+// freeOf returns what the index is to have of the items.
+func freeOf(items map[string]string) map[string]string {
+	out := map[string]string{}
+	for key, it := range items {
+		var v, pk, pool, since, sk string
+		if n, _ := fmt.Sscanf(it, "pk=%s pool=%s since=%s sk=%s v=%s", &pk, &pool, &since, &sk, &v); n == 5 {
+			out[key] = fmt.Sprintf("pk=%s pool=%s since=%s sk=%s ", pk, pool, since, sk)
+		}
+	}
+	return out
+}
+
+// text returns an item of strings and numbers as a text.
+func text(it m) (out string) {
+	var names []string
+	for name := range it {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		switch v := it[name].(type) {
+		case *types.AttributeValueMemberS:
+			out += name + "=" + v.Value + " "
+		case *types.AttributeValueMemberN:
+			out += name + "=" + v.Value + " "
+		}
+	}
+	return out
+}
+
+// streamText is text for an item of a stream.
+func streamText(it map[string]streamtypes.AttributeValue) string {
+	out := m{}
+	for name, v := range it {
+		switch v := v.(type) {
+		case *streamtypes.AttributeValueMemberS:
+			out[name] = s(v.Value)
+		case *streamtypes.AttributeValueMemberN:
+			out[name] = n(v.Value)
+		}
+	}
+	return text(out)
+}
+
+// checkStream reads the whole stream, parents before children, and fails unless the records of each item lead from
+// nothing to what the table has, each from where the one before it led, and each to something else.
+func checkStream(t *testing.T, r *Region, want map[string]string) {
+	t.Helper()
+	now, seen := map[string]string{}, map[string]bool{}
+	for _, rec := range readStream(t, r) {
+		key := rec.Dynamodb.Keys["pk"].(*streamtypes.AttributeValueMemberS).Value
+		from, to := streamText(rec.Dynamodb.OldImage), streamText(rec.Dynamodb.NewImage)
+		event := "MODIFY"
+		if from == "" {
+			event = "INSERT"
+		}
+		if to == "" {
+			event = "REMOVE"
+		}
+		if from != now[key] || from == to || seen[*rec.EventID] || string(rec.EventName) != event {
+			t.Fatalf("%s: %s of %s from %q to %q, which was %q", r.name, rec.EventName, key, from, to, now[key])
+		}
+		now[key], seen[*rec.EventID] = to, true
+	}
+	for key, it := range now {
+		if it != want[key] {
+			t.Fatalf("%s: the stream of %s ends with %q, the table has %q", r.name, key, it, want[key])
+		}
+	}
+	for key := range want {
+		if now[key] == "" {
+			t.Fatalf("%s: the stream has nothing of %s", r.name, key)
+		}
+	}
+}
+
+// readStream returns the records of the region's only stream, those of parents before those of children.
+func readStream(t *testing.T, r *Region) (all []streamtypes.Record) {
+	t.Helper()
+	ctx, api := t.Context(), r.StreamsClient()
+	streams, err := api.ListStreams(ctx, &dynamodbstreams.ListStreamsInput{TableName: aws.String("leases")})
+	if err != nil || len(streams.Streams) != 1 {
+		t.Fatal(streams, err)
+	}
+	var shards []streamtypes.Shard
+	in := &dynamodbstreams.DescribeStreamInput{StreamArn: streams.Streams[0].StreamArn, Limit: aws.Int32(10)}
+	for {
+		out, err := api.DescribeStream(ctx, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shards = append(shards, out.StreamDescription.Shards...)
+		if in.ExclusiveStartShardId = out.StreamDescription.LastEvaluatedShardId; in.ExclusiveStartShardId == nil {
+			break
+		}
+	}
+	done := map[string]bool{}
+	for len(done) < len(shards) {
+		before := len(done)
+		for _, sh := range shards {
+			if !done[*sh.ShardId] && (sh.ParentShardId == nil || done[*sh.ParentShardId]) {
+				all = append(all, readShard(t, api, in.StreamArn, sh)...)
+				done[*sh.ShardId] = true
+			}
+		}
+		if len(done) == before {
+			t.Fatal("a shard has a parent that is not there")
+		}
+	}
+	return all
+}
+
+func readShard(t *testing.T, api *dynamodbstreams.Client, arn *string, sh streamtypes.Shard) (all []streamtypes.Record) {
+	t.Helper()
+	it, err := api.GetShardIterator(t.Context(), &dynamodbstreams.GetShardIteratorInput{StreamArn: arn, ShardId: sh.ShardId, ShardIteratorType: "TRIM_HORIZON"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for next := it.ShardIterator; next != nil; {
+		out, err := api.GetRecords(t.Context(), &dynamodbstreams.GetRecordsInput{ShardIterator: next, Limit: aws.Int32(2)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, out.Records...)
+		if next = out.NextShardIterator; len(out.Records) == 0 && sh.SequenceNumberRange.EndingSequenceNumber == nil {
+			break
+		}
+	}
+	return all
+}
