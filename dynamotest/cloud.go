@@ -130,7 +130,9 @@ func (c *call) locked(table string, f func() error) error {
 	if err := c.strike(table); err != nil {
 		return err
 	}
-	if err := f(); err != nil {
+	err := f()
+	c.cloud.compact()
+	if err != nil {
 		return err
 	}
 	if c.failed {

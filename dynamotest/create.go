@@ -105,7 +105,7 @@ func (t *liveTable) redefine(def *table.Definition, view string) error {
 		def = def.Clone()
 		def.StreamView = view
 		if view != "" {
-			def.StreamLabel = t.region.newLabel(def.TableName, c.now)
+			def.StreamLabel, def.StreamSettings = t.region.newLabel(def.TableName, c.now), c.cfg.Profile.streamSettings()
 		}
 	}
 	if err := c.recordDefinition(t.region, def); err != nil {
@@ -122,9 +122,13 @@ func (t *liveTable) adopt(def *table.Definition) {
 		t.stream.End(c.now)
 		t.stream = nil
 	}
+	arn := t.region.arn(def.TableName) + "/stream/" + def.StreamLabel
+	if def.StreamView != "" && t.stream == nil {
+		t.stream = t.region.stream(arn) // of a snapshot
+	}
 	if def.StreamView != "" && t.stream == nil {
 		t.stream = &liveStream{
-			Stream: stream.New(c.cfg.Profile.streamSettings(), c.now), arn: t.region.arn(def.TableName) + "/stream/" + def.StreamLabel,
+			Stream: stream.New(def.StreamSettings, c.now), arn: arn,
 			label: def.StreamLabel, table: def.TableName, view: def.StreamView, schema: def.KeySchema, began: c.now,
 		}
 		t.region.streams = append(t.region.streams, t.stream)

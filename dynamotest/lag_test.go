@@ -111,16 +111,7 @@ func TestEverythingArrives(t *testing.T) {
 // threeRegions returns a cloud with the table in three regions.
 func threeRegions(t *testing.T, p Profile, seed uint64) (*Cloud, []*dynamodb.Client) {
 	c, _ := open(t, Config{Regions: []string{"a", "b", "c"}, Profile: p, Seed: seed})
-	dbs := []*dynamodb.Client{client(c.regions[0]), client(c.regions[1]), client(c.regions[2])}
-	create(t, dbs[0])
-	for _, region := range []string{"b", "c"} {
-		if _, err := dbs[0].UpdateTable(t.Context(), &dynamodb.UpdateTableInput{TableName: aws.String("leases"), ReplicaUpdates: []types.ReplicationGroupUpdate{
-			{Create: &types.CreateReplicationGroupMemberAction{RegionName: &region}},
-		}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return c, dbs
+	return c, replicated(t, c)
 }
 
 // tableItems returns the items of the table or the index, as text, by their keys.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/weirhq/weir/dynamotest/internal/item"
 	"github.com/weirhq/weir/dynamotest/internal/table"
 )
 
@@ -23,7 +22,6 @@ type parcel struct {
 	id    string // in newest
 	table string
 	key   string
-	keys  item.Item
 	row   table.Row
 }
 
@@ -41,18 +39,14 @@ func (c *Cloud) link(from, to *Region) *link {
 }
 
 // replicate sends a write to the other regions that have the table.
-func (t *liveTable) replicate(key string, from, row table.Row) {
+func (t *liveTable) replicate(key string, row table.Row) {
 	c := t.region.cloud
 	if len(t.def.Replicas) == 0 || c.replays {
 		return
 	}
-	keys := row.Item
-	if !row.Exists() {
-		keys = from.Item
-	}
 	for _, name := range t.def.Replicas {
 		if to := c.Region(name); name != t.region.name && to != nil {
-			c.link(t.region, to).send(c, parcel{id: t.def.TableName + "/" + key, table: t.def.TableName, key: key, keys: t.keyItem(keys), row: row})
+			c.link(t.region, to).send(c, parcel{id: t.def.TableName + "/" + key, table: t.def.TableName, key: key, row: row})
 		}
 	}
 }

@@ -104,7 +104,7 @@ func (t *liveTable) write(key string, from table.Row, to item.Item) error {
 	if err := t.change(key, from, row); err != nil {
 		return err
 	}
-	t.replicate(key, from, row)
+	t.replicate(key, row)
 	return nil
 }
 
@@ -115,10 +115,9 @@ func (t *liveTable) change(key string, from, row table.Row) error {
 	if !from.Exists() {
 		keys = row.Item
 	}
-	if keys = t.keyItem(keys); keys != (item.Item{}) {
-		if err := c.recordChange(t, keys, row); err != nil {
-			return err
-		}
+	keys = t.keyItem(keys)
+	if err := c.recordChange(t, keys, row); err != nil {
+		return err
 	}
 	t.rows.Set(key, row)
 	switch {
@@ -146,7 +145,10 @@ func (t *liveTable) change(key string, from, row table.Row) error {
 
 // note adds the record of a change to the stream.
 func (s *liveStream) note(c *Cloud, key string, keys, from, to item.Item) {
-	r := stream.Record{Event: "MODIFY", Keys: keys, Visible: c.now + c.cfg.Profile.StreamLag.draw(c.dice)}
+	r := stream.Record{Event: "MODIFY", Keys: keys, Visible: c.now}
+	if !c.replays {
+		r.Visible += c.cfg.Profile.StreamLag.draw(c.dice)
+	}
 	switch {
 	case from == item.Item{}:
 		r.Event = "INSERT"

@@ -113,9 +113,9 @@ func TestIterators(t *testing.T) {
 	}
 	for in, want := range map[dynamodbstreams.GetShardIteratorInput]string{
 		{StreamArn: arn, ShardId: shard, ShardIteratorType: "AT_SEQUENCE_NUMBER", SequenceNumber: children[0].SequenceNumberRange.StartingSequenceNumber}: "ValidationException",
-		{StreamArn: arn, ShardId: shard, ShardIteratorType: "AT_SEQUENCE_NUMBER"}:                                                                        "ValidationException",
-		{StreamArn: arn, ShardId: aws.String("shardId-00000000000000000000-00000000"), ShardIteratorType: "LATEST"}:                                      "ResourceNotFoundException",
-		{StreamArn: aws.String(*arn + "0"), ShardId: shard, ShardIteratorType: "LATEST"}:                                                                 "ResourceNotFoundException",
+		{StreamArn: arn, ShardId: shard, ShardIteratorType: "AT_SEQUENCE_NUMBER"}:                                                                         "ValidationException",
+		{StreamArn: arn, ShardId: aws.String("shardId-00000000000000000000-00000000"), ShardIteratorType: "LATEST"}:                                       "ResourceNotFoundException",
+		{StreamArn: aws.String(*arn + "0"), ShardId: shard, ShardIteratorType: "LATEST"}:                                                                  "ResourceNotFoundException",
 	} {
 		if _, err := iteratorAt(t, api, in); err == nil {
 			t.Error(want, "wanted, none came")

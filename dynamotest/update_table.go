@@ -199,6 +199,6 @@ func (t *liveTable) sendAll(replica *liveTable) {
 	c := t.region.cloud
 	l := c.link(t.region, replica.region)
 	for key, row := range t.rows.Ascend(table.Span{}) {
-		l.send(c, parcel{id: t.def.TableName + "/" + key, table: t.def.TableName, key: key, keys: t.keyItem(row.Item), row: row})
+		l.send(c, parcel{id: t.def.TableName + "/" + key, table: t.def.TableName, key: key, row: row})
 	}
 }

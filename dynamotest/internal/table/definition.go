@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weirhq/weir/dynamotest/internal/item"
+	"github.com/weirhq/weir/dynamotest/internal/stream"
 )
 
 // Definition is what a table in one region is, as far as requests say so. Its JSON is that of the journal, and its
@@ -13,8 +14,9 @@ type Definition struct {
 	KeySchema            []KeyElement
 	AttributeDefinitions []AttributeDefinition
 	Indexes              []IndexDefinition
-	StreamView           string   // "" while there is no stream
-	StreamLabel          string   // of the newest stream
+	StreamView           string // "" while there is no stream
+	StreamLabel          string // of the newest stream
+	StreamSettings       stream.Settings
 	Replicas             []string // all regions of a global table, sorted; none if it is not global
 	TableID              string
 	Created              int64 // nanoseconds since 1970
