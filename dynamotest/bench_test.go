@@ -1,46 +1,116 @@
 package dynamotest
 
 import (
-	"bytes"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// BenchmarkPutItem writes one item after the other: "sdk" through the real client over a connection in memory, "handler"
-// the same requests without client and connection. Run with -cpu 1 for a core's rate.
+// BenchmarkPutItem writes one item after the other: "sdk" through the real client over a connection in memory, "client"
+// through a client whose requests go nowhere and are answered at once, "handler" the same requests without client and
+// connection. "cpu-ns/op" is what the process used, whatever else the machine does: run with -cpu 1 for a core's rate.
 func BenchmarkPutItem(b *testing.B) {
-	b.Run("sdk", func(b *testing.B) {
-		_, db := open(b, Config{})
-		create(b, db)
-		b.ReportAllocs()
-		b.ResetTimer()
-		for i := range b.N {
+	writeWith := func(b *testing.B, db *dynamodb.Client) {
+		measure(b, func(i int) {
 			it := m{"pk": s(strconv.Itoa(i % 100_000)), "sk": s("eu-west-1"), "pool": s("p"), "since": n(strconv.Itoa(i)), "version": n(strconv.Itoa(i))}
 			if _, err := db.PutItem(b.Context(), &dynamodb.PutItemInput{TableName: aws.String("leases"), Item: it}); err != nil {
 				b.Fatal(err)
 			}
-		}
+		})
+	}
+	b.Run("sdk", func(b *testing.B) {
+		_, db := open(b, Config{})
+		create(b, db)
+		writeWith(b, db)
+	})
+	b.Run("client", func(b *testing.B) {
+		c, _ := open(b, Config{})
+		cfg := c.regions[0].AWS()
+		cfg.HTTPClient = nowhere{}
+		writeWith(b, dynamodb.NewFromConfig(cfg))
 	})
 	b.Run("handler", func(b *testing.B) {
 		c, db := open(b, Config{})
 		create(b, db)
 		h := c.regions[0].Handler()
-		b.ReportAllocs()
-		b.ResetTimer()
-		for i := range b.N {
+		r := &http.Request{Method: http.MethodPost, Header: http.Header{"X-Amz-Target": {"DynamoDB_20120810.PutItem"}}}
+		measure(b, func(i int) {
 			v := strconv.Itoa(i)
 			body := `{"TableName":"leases","Item":{"pk":{"S":"` + strconv.Itoa(i%100_000) + `"},"sk":{"S":"eu-west-1"},"pool":{"S":"p"},"since":{"N":"` + v + `"},"version":{"N":"` + v + `"}}}`
-			r := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader([]byte(body)))
-			r.Header.Set("X-Amz-Target", "DynamoDB_20120810.PutItem")
-			w := httptest.NewRecorder()
-			if h.ServeHTTP(w, r); w.Code != http.StatusOK {
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+			w := httptest.ResponseRecorder{Code: http.StatusOK, HeaderMap: http.Header{}}
+			if h.ServeHTTP(&w, r); w.Code != http.StatusOK {
 				b.Fatal(w.Body)
 			}
-		}
+		})
 	})
+}
+
+// nowhere answers each request at once.
+type nowhere struct{}
+
+func (nowhere) Do(r *http.Request) (*http.Response, error) {
+	_, err := io.Copy(io.Discard, r.Body)
+	h := http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "X-Amzn-Requestid": {"1"}}
+	return &http.Response{StatusCode: http.StatusOK, Header: h, Body: io.NopCloser(strings.NewReader("{}")), ContentLength: 2, Request: r}, err
+}
+
+// measure calls f and reports what it costs.
+func measure(b *testing.B, f func(i int)) {
+	b.Helper()
+	b.ReportAllocs()
+	b.ResetTimer()
+	before := cpu(b)
+	for i := range b.N {
+		f(i)
+	}
+	b.ReportMetric(float64(cpu(b)-before)/float64(b.N), "cpu-ns/op")
+}
+
+// cpu returns what the process has used so far, in nanoseconds.
+func cpu(b *testing.B) int64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return u.Utime.Nano() + u.Stime.Nano()
+}
+
+// TestBytesPerItem measures what items of the leases' table take, with its index and its stream: a million must fit
+// into 1.5 GiB.
+func TestBytesPerItem(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes 200,000 items, which -short leaves out")
+	}
+	c, db := open(t, Config{})
+	create(t, db)
+	h := c.regions[0].Handler()
+	r := &http.Request{Method: http.MethodPost, Header: http.Header{"X-Amz-Target": {"DynamoDB_20120810.PutItem"}}}
+	const items = 200_000
+	for i := range items {
+		body := fmt.Sprintf(`{"TableName":"leases","Item":{"pk":{"S":"R#client-7#%d"},"sk":{"S":"resource-%09d"},"pool":{"S":"client-7.pool.eu-west-1.%d"},"since":{"N":"17%011d"},"owner_region":{"S":"eu-west-1"},"writer_region":{"S":"eu-west-1"},"version":{"N":"%d"},"leases_total":{"N":"3"}}}`, i%64, i, i%10, i, i)
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+		w := httptest.ResponseRecorder{Code: http.StatusOK, HeaderMap: http.Header{}}
+		if h.ServeHTTP(&w, r); w.Code != http.StatusOK {
+			t.Fatal(w.Body)
+		}
+	}
+	runtime.GC()
+	var mem runtime.MemStats
+	runtime.ReadMemStats(&mem)
+	each := mem.HeapAlloc / items
+	t.Logf("%d items: %d bytes each", items, each)
+	if each > 3<<29/1_000_000 {
+		t.Errorf("an item takes %d bytes: a million more than 1.5 GiB", each)
+	}
+	runtime.KeepAlive(c)
 }

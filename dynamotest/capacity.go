@@ -40,7 +40,7 @@ func writeUnits(size int) float64 { return float64(max(1, (size+1023)/1024)) }
 func (t *liveTable) written(from, to item.Item) capacity {
 	c := capacity{table: t.def.TableName, units: writeUnits(max(from.Size(), to.Size()))}
 	for _, in := range t.indexes {
-		if n, size := in.Changes(from, to); n > 0 {
+		if n, size := in.Move("", from, to).Cost(); n > 0 {
 			c.indexes = append(c.indexes, indexCapacity{in.Definition.IndexName, float64(n) * writeUnits(size)})
 		}
 	}

@@ -3,10 +3,9 @@ package dynamotest
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -101,22 +100,22 @@ func (c *Cloud) Settle() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.advance()
-	now := c.now
 	for {
-		t, ok := c.agenda.next(1<<63 - 1)
+		t, ok := c.agenda.next(math.MaxInt64)
 		if !ok {
-			break
+			return c.failed
 		}
-		c.now = max(now, t.due)
 		t.do()
 	}
-	return c.failed
 }
 
 // requestID returns a name for a request, as long as DynamoDB's.
 func (c *Cloud) requestID() string {
-	n := strconv.FormatUint(c.served.Add(1), 10)
-	return strings.Repeat("0", 52-len(n)) + n
+	id := []byte("0000000000000000000000000000000000000000000000000000")
+	for i, n := len(id)-1, c.served.Add(1); n > 0; i, n = i-1, n/10 {
+		id[i] += byte(n % 10)
+	}
+	return string(id)
 }
 
 // locked calls f with the tables as they are now, and the name of the table that the request is about, "" if of none.

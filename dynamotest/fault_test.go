@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -249,4 +250,37 @@ func TestCloseLeavesNothing(t *testing.T) {
 			t.Fatal("a closed cloud answers")
 		}
 	})
+}
+
+func TestServe(t *testing.T) {
+	c, _ := open(t, Config{Regions: []string{"a", "b"}})
+	var listeners []net.Listener
+	for range c.Regions() {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		listeners = append(listeners, l)
+	}
+	if err := c.Serve(t.Context(), listeners[0]); err == nil {
+		t.Fatal("one listener for two regions")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- c.Serve(ctx, listeners...) }()
+	for i, l := range listeners {
+		cfg := c.regions[i].AWS()
+		cfg.HTTPClient, cfg.BaseEndpoint = nil, aws.String("http://"+l.Addr().String())
+		create(t, dynamodb.NewFromConfig(cfg))
+		if c.regions[i].tables["leases"] == nil {
+			t.Fatal("another region has the table")
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Serve(t.Context(), listeners...); err == nil {
+		t.Fatal("listeners that are closed are served")
+	}
 }

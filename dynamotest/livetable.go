@@ -60,7 +60,7 @@ func (t *liveTable) define(def *table.Definition) {
 		}
 		in := &liveIndex{Index: table.NewIndex(def, x)}
 		for key, row := range t.rows.Ascend(table.Span{}) {
-			in.Replace(key, item.Item{}, row.Item)
+			in.Apply(in.Move(key, item.Item{}, row.Item))
 		}
 		t.indexes = append(t.indexes, in)
 	}
@@ -133,8 +133,8 @@ func (t *liveTable) change(key string, from, row table.Row) error {
 		c.later(t.late.lanes.due(key, c.now, c.cfg.Profile.ReadLag, c.dice), func() { t.late.rows.Set(key, row) })
 	}
 	for _, in := range t.indexes {
-		if n, _ := in.Changes(from.Item, row.Item); n > 0 {
-			c.later(in.lanes.due(key, c.now, c.cfg.Profile.IndexLag, c.dice), func() { in.Replace(key, from.Item, row.Item) })
+		if move := in.Move(key, from.Item, row.Item); !move.Nothing() {
+			c.later(in.lanes.due(key, c.now, c.cfg.Profile.IndexLag, c.dice), func() { in.Apply(move) })
 		}
 	}
 	if t.stream != nil {

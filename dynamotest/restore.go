@@ -109,7 +109,7 @@ func (t *liveTable) place(key string, row table.Row) {
 		t.late.rows.Set(key, row)
 	}
 	for _, in := range t.indexes {
-		in.Replace(key, item.Item{}, row.Item)
+		in.Apply(in.Move(key, item.Item{}, row.Item))
 	}
 }
 

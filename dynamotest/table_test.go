@@ -183,3 +183,23 @@ func TestBadConfig(t *testing.T) {
 		}
 	}
 }
+
+// Settle spares a test the wait for what lags.
+func TestSettle(t *testing.T) {
+	p := Hostile()
+	p.Faults, p.TableDelay = nil, 0
+	c, dbs := threeRegions(t, p, 1)
+	for i := range 20 {
+		put(t.Context(), t, dbs[i%3], m{"pk": s(fmt.Sprint(i)), "sk": s("0"), "pool": s("p"), "since": n("1")})
+	}
+	if err := c.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	for _, db := range dbs {
+		for _, index := range []string{"", "free"} {
+			if n := len(tableItems(t, db, index, false)); n != 20 {
+				t.Fatal(index, n)
+			}
+		}
+	}
+}

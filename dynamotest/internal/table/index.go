@@ -44,31 +44,44 @@ func (in *Index) Append(dst []byte, it item.Item) []byte {
 	return in.table.Append(in.Keys.Append(dst, it), it)
 }
 
-// Replace takes out the entry of the item's former state, and puts in that of its new one; either may be none.
-func (in *Index) Replace(tableKey string, from, to item.Item) {
-	before, _ := in.Entry(tableKey, from)
-	after, projected := in.Entry(tableKey, to)
-	if before != "" && before != after {
-		in.Rows.Set(before, Row{})
-	}
-	if after != "" {
-		in.Rows.Set(after, Row{Item: projected})
+// Move is what a change of an item makes of its entry in an index.
+type Move struct {
+	from, to string // keys, "" where there is no entry
+	old, new item.Item
+}
+
+// Move returns what the change of an item does to the index; either state may be none.
+func (in *Index) Move(tableKey string, from, to item.Item) Move {
+	var m Move
+	m.from, m.old = in.Entry(tableKey, from)
+	m.to, m.new = in.Entry(tableKey, to)
+	return m
+}
+
+// Nothing tells whether the index stays as it is.
+func (m Move) Nothing() bool { return m.from == m.to && m.old == m.new }
+
+// Cost returns how many writes the move is, and the size of the larger entry.
+func (m Move) Cost() (writes, size int) {
+	size = max(m.old.Size(), m.new.Size())
+	switch {
+	case m.Nothing():
+		return 0, 0
+	case m.from != "" && m.to != "" && m.from != m.to:
+		return 2, size
+	default:
+		return 1, size
 	}
 }
 
-// Changes returns how many writes the change costs the index, and the size of the larger one.
-func (in *Index) Changes(from, to item.Item) (writes, size int) {
-	before, old := in.Entry("", from)
-	after, projected := in.Entry("", to)
-	switch {
-	case before == after && old == projected:
-		return 0, 0
-	case before != "" && after != "" && before != after:
-		writes = 2
-	default:
-		writes = 1
+// Apply takes out the old entry, and puts in the new one.
+func (in *Index) Apply(m Move) {
+	if m.from != "" && m.from != m.to {
+		in.Rows.Set(m.from, Row{})
 	}
-	return writes, max(old.Size(), projected.Size())
+	if m.to != "" {
+		in.Rows.Set(m.to, Row{Item: m.new})
+	}
 }
 
 // CheckItem returns an error if the item has an attribute of the index's keys that cannot be one.

@@ -1,0 +1,41 @@
+package dynamotest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Serve serves the regions over HTTP, each on the listener at its place, until ctx ends; then it closes the listeners and
+// the connections, waits for what it started, and returns nil. Earlier it returns only if a listener fails.
+func (c *Cloud) Serve(ctx context.Context, listeners ...net.Listener) error {
+	if len(listeners) != len(c.regions) {
+		return fmt.Errorf("dynamotest: %d listeners for %d regions: give one for each", len(listeners), len(c.regions))
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, len(listeners))
+	var servers []*http.Server
+	for i, r := range c.regions {
+		srv := &http.Server{Handler: r.handler, ReadHeaderTimeout: 5 * time.Second}
+		servers = append(servers, srv)
+		go func() {
+			defer cancel()
+			ended <- srv.Serve(listeners[i])
+		}()
+	}
+	<-ctx.Done()
+	var errs []error
+	for _, srv := range servers {
+		errs = append(errs, srv.Close())
+	}
+	for range servers {
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
