@@ -41,6 +41,7 @@ func (t tasks) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
 func (t tasks) Less(i, j int) bool {
 	return t[i].due < t[j].due || t[i].due == t[j].due && t[i].seq < t[j].seq
 }
+
 func (t *tasks) Push(x any) {
 	if one, ok := x.(task); ok {
 		*t = append(*t, one)

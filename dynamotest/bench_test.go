@@ -47,8 +47,8 @@ func BenchmarkPutItem(b *testing.B) {
 			v := strconv.Itoa(i)
 			body := `{"TableName":"leases","Item":{"pk":{"S":"` + strconv.Itoa(i%100_000) + `"},"sk":{"S":"eu-west-1"},"pool":{"S":"p"},"since":{"N":"` + v + `"},"version":{"N":"` + v + `"}}}`
 			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
-			w := httptest.ResponseRecorder{Code: http.StatusOK, HeaderMap: http.Header{}}
-			if h.ServeHTTP(&w, r); w.Code != http.StatusOK {
+			w := httptest.NewRecorder()
+			if h.ServeHTTP(w, r); w.Code != http.StatusOK {
 				b.Fatal(w.Body)
 			}
 		})
@@ -99,8 +99,8 @@ func TestBytesPerItem(t *testing.T) {
 	for i := range items {
 		body := fmt.Sprintf(`{"TableName":"leases","Item":{"pk":{"S":"R#client-7#%d"},"sk":{"S":"resource-%09d"},"pool":{"S":"client-7.pool.eu-west-1.%d"},"since":{"N":"17%011d"},"owner_region":{"S":"eu-west-1"},"writer_region":{"S":"eu-west-1"},"version":{"N":"%d"},"leases_total":{"N":"3"}}}`, i%64, i, i%10, i, i)
 		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
-		w := httptest.ResponseRecorder{Code: http.StatusOK, HeaderMap: http.Header{}}
-		if h.ServeHTTP(&w, r); w.Code != http.StatusOK {
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != http.StatusOK {
 			t.Fatal(w.Body)
 		}
 	}

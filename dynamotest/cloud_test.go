@@ -41,8 +41,10 @@ func create(t testing.TB, db *dynamodb.Client, change ...func(*dynamodb.CreateTa
 	in := &dynamodb.CreateTableInput{
 		TableName: aws.String("leases"), BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{
-			{AttributeName: aws.String("pk"), AttributeType: "S"}, {AttributeName: aws.String("sk"), AttributeType: "S"},
-			{AttributeName: aws.String("pool"), AttributeType: "S"}, {AttributeName: aws.String("since"), AttributeType: "N"},
+			{AttributeName: aws.String("pk"), AttributeType: "S"},
+			{AttributeName: aws.String("sk"), AttributeType: "S"},
+			{AttributeName: aws.String("pool"), AttributeType: "S"},
+			{AttributeName: aws.String("since"), AttributeType: "N"},
 		},
 		KeySchema: keySchema("pk", "sk"),
 		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{

@@ -75,7 +75,9 @@ func Hostile() Profile {
 		ReplicationLag: Span{20 * time.Millisecond, time.Second}, Merge: 0.5, TableDelay: 100 * time.Millisecond,
 		Shards: 2, MaxShards: 6, Rollover: 2 * time.Second, RolloverRecords: 1000,
 		Faults: []Fault{
-			{Kind: Throttle, Rate: 0.02}, {Kind: ServerError, Rate: 0.01}, {Kind: LostAnswer, Rate: 0.01},
+			{Kind: Throttle, Rate: 0.02},
+			{Kind: ServerError, Rate: 0.01},
+			{Kind: LostAnswer, Rate: 0.01},
 			{Kind: Slow, Rate: 0.02, Delay: Span{0, 50 * time.Millisecond}},
 		},
 	}

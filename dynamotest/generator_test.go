@@ -105,9 +105,9 @@ func (g *generator) request() request {
 	return request{op, p}
 }
 
-func (g *generator) maybe(p object, percent int, name string, make func() string) {
+func (g *generator) maybe(p object, percent int, name string, text func() string) {
 	if g.chance(percent) {
-		p[name] = make()
+		p[name] = text()
 	}
 }
 
@@ -142,7 +142,7 @@ func (g *generator) search(op, table string, p object) {
 		}
 	} else if g.chance(30) {
 		p["TotalSegments"] = 1
-		p["Segment"] = g.IntN(1)
+		p["Segment"] = 0
 		if g.chance(5) {
 			p["Segment"] = pick(g, 7, -1)
 		}

@@ -107,11 +107,7 @@ func TestRestoreOfRegions(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		profile, steps := hostile(rt), script(rt, 3)
 		snapshot := rapid.IntRange(-1, len(steps)-1).Draw(rt, "snapshot")
-		dir, err := os.MkdirTemp("", "dynamotest")
-		if err != nil {
-			rt.Fatal(err)
-		}
-		defer os.RemoveAll(dir)
+		dir := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
 			cfg := Config{Regions: []string{"a", "b", "c"}, Profile: profile, Dir: dir}
 			c, err := New(cfg)
@@ -133,7 +129,7 @@ func TestRestoreOfRegions(t *testing.T) {
 					}
 				}
 			}
-			before := comparable(dump(t, c))
+			before := settled(dump(t, c))
 			if err := c.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +138,7 @@ func TestRestoreOfRegions(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer again.Close()
-			if diff := cmp.Diff(before, comparable(dump(t, again))); diff != "" {
+			if diff := cmp.Diff(before, settled(dump(t, again))); diff != "" {
 				t.Fatal(diff)
 			}
 			time.Sleep(3 * time.Second) //nolint:forbidigo // in a bubble
@@ -160,9 +156,9 @@ func TestRestoreOfRegions(t *testing.T) {
 	})
 }
 
-// comparable leaves out what may differ after a restart: from when on records can be seen, which is at once, and
+// settled leaves out what may differ after a restart: from when on records can be seen, which is at once, and
 // deletions that are remembered longer than need be.
-func comparable(lines []string) (out []string) {
+func settled(lines []string) (out []string) {
 	visible := regexp.MustCompile(`"Visible":[0-9]+,`)
 	for _, line := range lines {
 		if !strings.Contains(line, `"kind":"grave"`) {
