@@ -258,3 +258,45 @@ func readShard(t *testing.T, api *dynamodbstreams.Client, arn *string, sh stream
 	}
 	return all
 }
+
+// While writes go on, whoever reads late sees of an item only what it was, and never something older than before: the
+// index, reads without ConsistentRead, and other regions, which may leave out some.
+func TestNobodySeesAnItemGoBack(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		profile := hostile(rt)
+		pauses := rapid.SliceOfN(rapid.SampledFrom([]int{0, 1, 20, 150, 600}), 5, 40).Draw(rt, "pauses")
+		synctest.Test(t, func(t *testing.T) {
+			_, dbs := threeRegions(t, profile, 5)
+			last, late := map[string]int{}, 0
+			for i, pause := range pauses {
+				// One region writes: of writes in several, the last one wins, and an earlier one may be seen before.
+				put(t.Context(), t, dbs[0], m{"pk": s("a"), "sk": s("0"), "pool": s("p"), "since": n(strconv.Itoa(i))})
+				time.Sleep(time.Duration(pause) * time.Millisecond) //nolint:forbidigo // in a bubble
+				for region, db := range dbs {
+					for _, x := range []struct {
+						index      string
+						consistent bool
+					}{{"", true}, {"", false}, {"free", false}} {
+						var seen int
+						if n, _ := fmt.Sscanf(tableItems(t, db, x.index, x.consistent)["a"], "pk=a pool=p since=%d", &seen); n == 0 {
+							seen = -1
+						}
+						who := fmt.Sprint(region, x)
+						if before, ok := last[who]; ok && seen < before || seen > i {
+							t.Fatalf("%s sees write %d after %d; %d were made", who, seen, before, i)
+						}
+						if region == 0 && x.consistent && seen != i {
+							t.Fatalf("a consistent read sees write %d of %d", seen, i)
+						}
+						if last[who] = seen; seen < i {
+							late++
+						}
+					}
+				}
+			}
+			if late == 0 {
+				t.Fatal("nobody was late")
+			}
+		})
+	})
+}
