@@ -3,7 +3,10 @@ package dynamotest
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -104,4 +107,89 @@ func TestPutGet(t *testing.T) {
 	if !errors.As(err, &failed) || len(failed.Item) != 3 {
 		t.Fatal(err)
 	}
+	_, err = db.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: aws.String("leases"), Item: m{"pk": s("a"), "sk": s("1")}, ConditionExpression: aws.String("attribute_not_exists(pk)"),
+	})
+	if !errors.As(err, &failed) || failed.Item != nil {
+		t.Fatal(err, failed.Item)
+	}
+}
+
+// Units are those of DynamoDB: 4 KB read, half if late; 1 KB written, of the larger of two items; indexes on top.
+func TestCapacity(t *testing.T) {
+	_, db := open(t, Config{})
+	create(t, db)
+	ctx := t.Context()
+	write := func(it m) (total, table, index float64) {
+		t.Helper()
+		it["pk"], it["sk"] = s("a"), s("1")
+		out, err := db.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String("leases"), Item: it, ReturnConsumedCapacity: "INDEXES"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if in, ok := out.ConsumedCapacity.GlobalSecondaryIndexes["free"]; ok {
+			index = *in.CapacityUnits
+		}
+		return *out.ConsumedCapacity.CapacityUnits, *out.ConsumedCapacity.Table.CapacityUnits, index
+	}
+	large := s(strings.Repeat("x", 5000))
+	for i, x := range []struct {
+		it   m
+		want [3]float64
+	}{
+		{m{}, [3]float64{1, 1, 0}},
+		{m{"x": large}, [3]float64{5, 5, 0}},
+		{m{"pool": s("p"), "since": n("1")}, [3]float64{6, 5, 1}},
+		{m{"pool": s("p"), "since": n("2")}, [3]float64{3, 1, 2}},
+		{m{"pool": s("p"), "since": n("2"), "x": large}, [3]float64{5, 5, 0}},
+	} {
+		if a, b, c := write(x.it); [3]float64{a, b, c} != x.want {
+			t.Errorf("write %d: %v %v %v, wanted %v", i, a, b, c, x.want)
+		}
+	}
+	for consistent, want := range map[bool]float64{false: 1, true: 2} {
+		get, err := db.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String("leases"), Key: m{"pk": s("a"), "sk": s("1")}, ConsistentRead: &consistent, ReturnConsumedCapacity: "TOTAL"})
+		if err != nil || *get.ConsumedCapacity.CapacityUnits != want {
+			t.Error(get, err)
+		}
+		scan, err := db.Scan(ctx, &dynamodb.ScanInput{TableName: aws.String("leases"), ConsistentRead: &consistent, ReturnConsumedCapacity: "TOTAL"})
+		if err != nil || *scan.ConsumedCapacity.CapacityUnits != want {
+			t.Error(scan, err)
+		}
+	}
+}
+
+// A BatchGetItem answers 16 MB at most, and leaves the rest to the next one.
+func TestBatchGetIsBounded(t *testing.T) {
+	_, db := open(t, Config{})
+	create(t, db)
+	var keys []map[string]types.AttributeValue
+	for i := range 45 {
+		key := m{"pk": s(strconv.Itoa(i)), "sk": s("0")}
+		keys = append(keys, key)
+		put(t.Context(), t, db, m{"pk": key["pk"], "sk": key["sk"], "x": s(strings.Repeat("x", 400_000))})
+	}
+	todo, found, parts := map[string]types.KeysAndAttributes{"leases": {Keys: keys}}, 0, 0
+	for len(todo) > 0 {
+		out, err := db.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{RequestItems: todo})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found += len(out.Responses["leases"])
+		todo, parts = out.UnprocessedKeys, parts+1
+	}
+	if found != 45 || parts != 2 {
+		t.Fatal(found, parts)
+	}
+}
+
+// A clock that goes back stops time here, and breaks nothing.
+func TestClockGoesBack(t *testing.T) {
+	clock := NewManualClock(time.Unix(1_800_000_000, 0))
+	_, db := open(t, Config{Clock: clock, Profile: Profile{TableDelay: time.Second}})
+	create(t, db)
+	clock.Advance(time.Second)
+	put(t.Context(), t, db, m{"pk": s("a"), "sk": s("0")})
+	clock.Advance(-time.Hour)
+	put(t.Context(), t, db, m{"pk": s("b"), "sk": s("0")}) // the table is still there
 }

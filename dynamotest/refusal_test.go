@@ -61,6 +61,8 @@ func TestRefusals(t *testing.T) {
 		{"Scan", with(with(nil, "IndexName", "free"), "ConsistentRead", true), "ValidationException", "Consistent reads are not supported on global secondary indexes"},
 		{"Scan", with(nil, "Segment", 1), "ValidationException", "The TotalSegments parameter is required"},
 		{"Scan", with(with(nil, "Segment", 3), "TotalSegments", 3), "ValidationException", "Segment: 3 is not less than TotalSegments: 3"},
+		{"Scan", with(with(with(nil, "Segment", 0), "TotalSegments", 1_000_000), "ExclusiveStartKey", key), "ValidationException", "Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment"},
+		{"GetItem", with(with(get, "ProjectionExpression", "a"), "ExpressionAttributeNames", object{"#b": "b"}), "ValidationException", "Value provided in ExpressionAttributeNames unused in expressions: keys: {#b}"},
 		{"BatchGetItem", object{"RequestItems": object{"leases": object{"Keys": []object{key, key}}}}, "ValidationException", "Provided list of item keys contains duplicates"},
 		{"BatchGetItem", object{"RequestItems": object{"leases": object{"Keys": many(101)}}}, "ValidationException", "Too many items requested for the BatchGetItem call"},
 		{"BatchGetItem", object{"RequestItems": object{"leases": object{"Keys": []object{key}, "AttributesToGet": []string{"a"}}}}, "ValidationException", "the parameter AttributesToGet of BatchGetItem"},

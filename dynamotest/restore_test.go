@@ -183,6 +183,18 @@ func TestRestoreSaysWhatIsWrong(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
+	if c, err = New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	db = client(c.Region("b"))
+	create(t, db, func(in *dynamodb.CreateTableInput) { in.TableName = aws.String("other") })
+	other, err := db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("other")})
+	if err != nil || *other.Table.TableId == *describe(t, db).TableId {
+		t.Fatal("a table after the restart has the name of one before it", err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
 	cfg.Regions = []string{"a"}
 	if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), `the region "b": name it in the configuration`) {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package dynamotest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -222,5 +223,59 @@ func TestStreamsComeAndGo(t *testing.T) {
 	clock.Advance(25 * time.Hour)
 	if n := len(list()); n != 0 {
 		t.Error(n)
+	}
+}
+
+// A stream shows a write later, and the write of another region when it has arrived.
+func TestStreamLags(t *testing.T) {
+	clock := NewManualClock(time.Unix(1_800_000_000, 0))
+	c, err := New(Config{Regions: []string{"a", "b"}, Clock: clock, Profile: Profile{StreamLag: Span{time.Second, time.Second}, ReplicationLag: Span{time.Minute, time.Minute}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	dbs := replicated(t, c)
+	put(t.Context(), t, dbs[0], m{"pk": s("a"), "sk": s("0")})
+	for _, x := range []struct {
+		pause time.Duration
+		a, b  int
+	}{{0, 0, 0}, {time.Second, 1, 0}, {time.Minute, 1, 1}} {
+		clock.Advance(x.pause)
+		if a, b := len(readStream(t, c.regions[0])), len(readStream(t, c.regions[1])); a != x.a || b != x.b {
+			t.Fatalf("after %s: %d and %d records, wanted %d and %d", x.pause, a, b, x.a, x.b)
+		}
+	}
+	if at := readStream(t, c.regions[1])[0].Dynamodb.ApproximateCreationDateTime.Unix(); at != 1_800_000_060 {
+		t.Fatalf("the write arrived at %d, not when it was due", at)
+	}
+}
+
+// An answer of GetRecords ends after 1 MB, and the next one goes on there.
+func TestRecordsAreBounded(t *testing.T) {
+	_, _, db, api, arn := streamed(t, Profile{RolloverRecords: 9})
+	for i := range 9 {
+		put(t.Context(), t, db, m{"pk": s(fmt.Sprint(i)), "sk": s("0"), "x": s(strings.Repeat("x", 300_000))})
+	}
+	shard := shards(t, api, &dynamodbstreams.DescribeStreamInput{StreamArn: arn})[0].ShardId
+	next, err := iteratorAt(t, api, dynamodbstreams.GetShardIteratorInput{StreamArn: arn, ShardId: shard, ShardIteratorType: "TRIM_HORIZON"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for next != nil {
+		out, err := api.GetRecords(t.Context(), &dynamodbstreams.GetRecordsInput{ShardIterator: next})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(out.Records) > 4 {
+			t.Fatalf("%d records in one answer", len(out.Records))
+		}
+		for _, r := range out.Records {
+			got = append(got, r.Dynamodb.Keys["pk"].(*streamtypes.AttributeValueMemberS).Value)
+		}
+		next = out.NextShardIterator
+	}
+	if fmt.Sprint(got) != "[0 1 2 3 4 5 6 7 8]" {
+		t.Fatal(got)
 	}
 }
