@@ -51,7 +51,7 @@ func (d *Decoder) Value(s *jsonscan.Scanner) (Value, error) {
 // Values reads the ExpressionAttributeValues that come: an item whose names begin with a colon.
 func (d *Decoder) Values(s *jsonscan.Scanner) (Item, error) {
 	it, err := d.Item(s)
-	if d.invalid == nil || s.Err() != nil || d.invalid.Message == tooDeep {
+	if err == nil || err != error(d.invalid) || d.invalid.Message == tooDeep { //nolint:errorlint // it is this one or another
 		return it, err
 	}
 	return Item{}, Invalid("ExpressionAttributeValues contains invalid value: " + d.invalid.Message + " for key " + d.key)
