@@ -66,7 +66,7 @@ func (e *entry) encode() ([]byte, error) {
 	record := e.Record
 	record.Keys, record.Old, record.New = item.Item{}, item.Item{}, item.Item{}
 	rest, err := json.Marshal(entryRest{e.Definition, e.Key, e.Stream, e.Shard, record})
-	a.out = append(a.member("rest"), rest...)
+	a.out = item.AppendText(a.member("rest"), string(rest)) // a text, which the scanner gives as a whole
 	return a.end(), err
 }
 
@@ -107,9 +107,7 @@ func decodeEntry(text []byte) (*entry, error) {
 		case "old":
 			e.old, err = d.Item(s)
 		case "rest":
-			from := s.Offset()
-			s.Skip()
-			err = json.Unmarshal(s.Since(from), &rest)
+			err = json.Unmarshal(s.Text(), &rest)
 		default:
 			err = fmt.Errorf("an entry with the unknown member %q: it is of a newer version", name)
 		}

@@ -159,7 +159,7 @@ func TestRestoreOfRegions(t *testing.T) {
 // settled leaves out what may differ after a restart: from when on records can be seen, which is at once, and
 // deletions that are remembered longer than need be.
 func settled(lines []string) (out []string) {
-	visible := regexp.MustCompile(`"Visible":[0-9]+,`)
+	visible := regexp.MustCompile(`Visible\\":[0-9]+,`)
 	for _, line := range lines {
 		if !strings.Contains(line, `"kind":"grave"`) {
 			out = append(out, visible.ReplaceAllString(line, ""))
