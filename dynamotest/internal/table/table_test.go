@@ -39,7 +39,8 @@ func TestOrder(t *testing.T) {
 		rows, all := NewRows(), map[string][]one{}
 		for range rapid.IntRange(1, 30).Draw(t, "n") {
 			x := one{pk: rapid.SampledFrom([]string{"a", "a\x00", "a\x00b", "b"}).Draw(t, "pk")}
-			kind, v := item.S, item.Value{}
+			var kind item.Kind
+			var v item.Value
 			if numbers {
 				kind = item.N
 				x.sk = rapid.SampledFrom([]string{"0", "-1", "1", "1.5", "-1.5", "10", "9", "1e100", "-1e100", "1e-100", "-1e-100", "12345678901234567890", "12345678901234567891"}).Draw(t, "sk")
@@ -47,7 +48,7 @@ func TestOrder(t *testing.T) {
 				v = number(t, x.sk)
 			} else {
 				x.sk = string(rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 'a', 0x7f}), 0, 4).Draw(t, "sk"))
-				v = item.Str(x.sk)
+				kind, v = item.S, item.Str(x.sk)
 			}
 			it := item.Of(item.Attr{Name: "pk", Value: item.Str(x.pk)}, item.Attr{Name: "sk", Value: v})
 			key := string(keys(kind).Append(nil, it))
