@@ -13,7 +13,7 @@
 //     among them as long as the operating system lives. After a loss of power the newest ones may be missing.
 //   - An entry that ends before its length says is the last write of a process that was killed, and is cut off. Any
 //     other damage is an error that names the file and the place: nothing is left out quietly.
-//   - One process at a time has a directory open.
+//   - One process at a time has a directory open (on Unix; elsewhere that is for the user to see to).
 //
 // It does not know what the entries mean, and does no locking between goroutines.
 package journal
