@@ -38,7 +38,7 @@ func (r *Region) Name() string { return r.name }
 func (r *Region) Handler() http.Handler { return r.handler }
 
 // HTTPClient returns a client whose connections all lead to the region, in memory, whatever the address it is given.
-func (r *Region) HTTPClient() *http.Client { return &http.Client{Transport: r.memory.transport} }
+func (r *Region) HTTPClient() *http.Client { return &http.Client{Transport: r.memory} }
 
 // Client returns a client of the region's DynamoDB over connections in memory. options come after ours: a client that is
 // to see each fault itself sets Retryer to aws.NopRetryer{}.
