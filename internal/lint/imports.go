@@ -52,7 +52,7 @@ func reservedRules() []reserved {
 			use: "a function of processors, which alone knows Kafka and Pebble",
 		},
 		{
-			deps: []string{"github.com/aws"}, users: []string{"agent", "bridge", "executor", "dynamotest", "test"},
+			deps: []string{"github.com/aws"}, users: []string{"agent", "bridge", "executor", "dynamotest", "internal/leasetable", "test"},
 			use: "agent, which alone asks DynamoDB",
 		},
 		{

@@ -1,0 +1,97 @@
+package lease
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Longest names, in bytes: what DynamoDB lets a key have, less what stands around them.
+const (
+	MaxName     = 128  // of a client, a pool, a region
+	MaxKey      = 1024 // of a key; it is part of a partition key, which may have 2,048
+	MaxResource = 1000 // of a resource; it is a sort key, which may have 1,024
+)
+
+// ErrName is the error of a name that cannot be used.
+var ErrName = errors.New("this name cannot be used")
+
+// CheckName says what is wrong with a client's, pool's, region's or key's name or a resource: what is the noun, most the
+// longest in bytes. All bytes are allowed that are UTF-8 without control characters: separators are escaped.
+func CheckName(what, name string, most int) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("%w: the %s is empty", ErrName, what)
+	case len(name) > most:
+		return fmt.Errorf("%w: the %s has %d bytes, %d are allowed: it begins with %.40q", ErrName, what, len(name), most, name)
+	case !utf8.ValidString(name):
+		return fmt.Errorf("%w: the %s is not UTF-8: %.80q", ErrName, what, name)
+	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return fmt.Errorf("%w: the %s has a control character: %.80q", ErrName, what, name)
+	}
+	return nil
+}
+
+// escape makes a component in which no separator occurs: # is the separator of keys, % the escape.
+func escape(s string) string {
+	if !strings.ContainsAny(s, "#%") {
+		return s
+	}
+	return strings.NewReplacer("%", "%25", "#", "%23").Replace(s)
+}
+
+func unescape(s string) string {
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	return strings.NewReplacer("%23", "#", "%25", "%").Replace(s)
+}
+
+// Primary is the primary key of a row of the table.
+type Primary struct{ Partition, Sort string }
+
+// Buckets is over how many partition keys a client's resources are spread, so that no partition has all of them.
+const Buckets = 256
+
+// ResourceRow is the primary key of a resource's row.
+func ResourceRow(client, resource string) Primary {
+	return Primary{"R#" + escape(client) + "#" + strconv.FormatUint(xxhash.Sum64String(resource)%Buckets, 10), resource}
+}
+
+// KeyRows is the partition that has a key's rows, one for each region; the sort key is the region.
+func KeyRows(client, pool, key string) string {
+	return "K#" + escape(client) + "#" + escape(pool) + "#" + escape(key)
+}
+
+// ClientRow is the primary key of a client's settings.
+func ClientRow(client string) Primary { return Primary{"C#" + escape(client), "client"} }
+
+// PoolRow is the primary key of a pool's settings.
+func PoolRow(client, pool string) Primary { return Primary{"C#" + escape(client), "pool#" + pool} }
+
+// Shelf is the partition of the index of available resources: n is below the pool's sub-partitions.
+func Shelf(client, pool, region string, n int) string {
+	return escape(client) + "#" + escape(pool) + "#" + escape(region) + "#" + strconv.Itoa(n)
+}
+
+// Names are what a key row's or a resource row's primary key says.
+type Names struct {
+	Client, Pool, Key, Region, Resource string
+}
+
+// Parse says what row a primary key is of: 'R' or 'K', or 0 for any other.
+func (p Primary) Parse() (kind byte, n Names) {
+	parts := strings.Split(p.Partition, "#")
+	switch {
+	case len(parts) == 3 && parts[0] == "R":
+		return 'R', Names{Client: unescape(parts[1]), Resource: p.Sort}
+	case len(parts) == 4 && parts[0] == "K":
+		return 'K', Names{Client: unescape(parts[1]), Pool: unescape(parts[2]), Key: unescape(parts[3]), Region: p.Sort}
+	default:
+		return 0, Names{}
+	}
+}

@@ -1,0 +1,122 @@
+package model
+
+import (
+	"testing"
+
+	"github.com/weirhq/weir/internal/lease"
+)
+
+// limit is more states than any of the worlds below has.
+const limit = 20_000_000
+
+func worlds() map[string]Config {
+	base := Config{
+		Rules: lease.Protocol(), Regions: []string{"A"}, Keys: []string{"k", "l"}, Resources: []Resource{{"r", 0}, {"s", 0}},
+		Length: 4, Skew: 1, Quarantine: 1,
+	}
+	race := base
+	race.Clients = []Client{{Skew: -1, Ops: 1}, {Skew: 1, Ops: 1}, {Ops: 1}}
+	race.Crashes, race.LostAnswers, race.Ticks = 2, 1, 2
+
+	again := race
+	again.Clients, again.Imports, again.Crashes, again.LostAnswers = race.Clients[:2], 1, 0, 0
+
+	life := base
+	life.Clients = []Client{{Skew: -1, Ops: 2}, {Skew: 1, Ops: 2}}
+	life.Renewals, life.Releases, life.Liberations, life.Repeats, life.Ticks, life.CommandSkew = true, true, 1, 0, 7, 1
+	life.Length, life.NoIndexLag, life.Keys = 3, true, []string{"k"}
+
+	exchange := base
+	exchange.Resources, exchange.Clients = []Resource{{"r", 0}}, []Client{{Skew: -1, Ops: 1}, {Skew: 1, Ops: 2}}
+	exchange.Renewals, exchange.Releases, exchange.Liberations, exchange.Ticks, exchange.CommandSkew = true, true, 1, 8, 1
+	exchange.Length, exchange.NoIndexLag = 3, true
+
+	apart := base
+	apart.Regions, apart.Resources = []string{"A", "B"}, []Resource{{"r", 0}, {"s", 1}}
+	apart.Clients = []Client{{Skew: -1, Ops: 1}, {Region: 1, Skew: 1, Ops: 2}}
+	apart.Supersedes, apart.Ticks, apart.Length, apart.NoIndexLag = 1, 6, 3, true
+
+	moved := base
+	moved.Regions, moved.Resources = []string{"A", "B"}, []Resource{{"r", 0}}
+	moved.Clients = []Client{{Skew: -1, Ops: 1}, {Region: 1, Skew: 1, Ops: 1}}
+	moved.Transfers, moved.Repeats, moved.Ticks, moved.Length, moved.NoIndexLag = 1, 1, 9, 3, true
+	moved.StampSkew, moved.Flight, moved.TransferWait = []int64{1, -1}, 1, 5
+
+	dead := base
+	dead.Regions, dead.Resources = []string{"A", "B"}, []Resource{{"r", 0}}
+	dead.Clients = []Client{{Skew: -1, Ops: 1, Only: "k"}, {Region: 1, Skew: 1, Ops: 1, Only: "l"}}
+	dead.Ticks, dead.Length, dead.NoIndexLag = 9, 3, true
+	dead.CutBy, dead.Adoptions, dead.RegionLease, dead.Repeats, dead.CommandSkew = 3, 1, 2, 1, 1
+	return map[string]Config{"race": race, "again": again, "life": life, "exchange": exchange, "apart": apart, "moved": moved, "dead": dead}
+}
+
+func TestProtocol(t *testing.T) {
+	for name, c := range worlds() {
+		if testing.Short() {
+			c.Clients, c.Ticks = c.Clients[:1], min(c.Ticks, 5)
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			res := Explore(c, limit)
+			t.Logf("%s: %d states", name, res.States)
+			if res.Broken != "" || res.States > limit {
+				t.Fatalf("%d states\n%s", res.States, res)
+			}
+		})
+	}
+}
+
+func TestSeedsProtocol(t *testing.T) {
+	c := worlds()["race"]
+	c.Naive = true
+	res := Explore(c, limit)
+	if res.Broken == "" {
+		t.Fatalf("the seed's protocol passed, in %d states", res.States)
+	}
+	t.Logf("%d states\n%s", res.States, res)
+}
+
+// unproven are rules whose condition of the version takes a longer history to miss than the worlds above have.
+var unproven = map[string]bool{"liberate": true, "transfer": true, "drop": true, "supersede": true, "reinstate": true}
+
+// missing are the worlds that miss a condition of a rule.
+func missing(rule string) []string {
+	switch rule {
+	case "reclaim", "repoint", "settle", "extend":
+		return []string{"life"}
+	case "adopt":
+		return []string{"dead"}
+	case "offered", "transfer":
+		return []string{"again", "moved"}
+	default:
+		return []string{"again", "exchange"}
+	}
+}
+
+// Each condition of each rule is needed, except where this says that it was not shown.
+func TestMutations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute: run without -short")
+	}
+	for i, rule := range lease.Protocol().All() {
+		for j, condition := range rule.When {
+			if unproven[rule.Name] && condition.Attr == lease.AttrVersion {
+				continue
+			}
+			t.Run(rule.Name+" without "+condition.String(), func(t *testing.T) {
+				t.Parallel()
+				for _, name := range missing(rule.Name) {
+					c := worlds()[name]
+					c.Rules = lease.Protocol()
+					r := c.Rules.All()[i]
+					r.When = append(append([]lease.Condition{}, r.When[:j]...), r.When[j+1:]...)
+					if res := Explore(c, 1_000_000); res.Broken != "" {
+						t.Logf("%s: %d states\n%s", name, res.States, res)
+						return
+					}
+				}
+				t.Error("no invariant is broken")
+			})
+		}
+	}
+}

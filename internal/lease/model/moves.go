@@ -1,0 +1,160 @@
+package model
+
+import (
+	"fmt"
+
+	"github.com/weirhq/weir/internal/lease"
+)
+
+// model is a Config being explored.
+type model struct {
+	Config
+	rows     pool[lease.Row]
+	clients  pool[client]
+	commands pool[command]
+	telling  bool // moves are to be described
+	yield    func(next world, what string)
+}
+
+// moves yields every state that one step of anybody leads to.
+func (m *model) moves(w world) {
+	for i := range m.Clients {
+		m.clientMoves(w, i)
+	}
+	m.commandMoves(w)
+	if w.cut == 0 || w.healed {
+		m.replicate(w)
+	}
+	if w.cut == 0 && int64(w.now) <= m.CutBy {
+		n := w
+		n.cut = w.now
+		m.to(n, "%s is cut off", m.Regions[0])
+	}
+	if w.cut > 0 && !w.healed {
+		n := w
+		n.healed = true
+		m.to(n, "%s is back", m.Regions[0])
+	}
+	if int64(w.now) < m.Ticks {
+		m.to(m.tick(w), "time passes")
+	}
+}
+
+// tick is w one tick later. What nobody uses any more is forgotten, so that states are fewer.
+func (m *model) tick(w world) world {
+	w.now++
+	for i := range m.Clients {
+		c := m.clients.list[w.clients[i]]
+		for k := range c.holds {
+			if c.holds[k].Resource != "" && !m.using(w, i, int8(k)) {
+				c.holds[k] = lease.Grant{}
+			}
+		}
+		w.clients[i] = m.clients.id(c)
+	}
+	return w
+}
+
+// to yields n. Without a listener who wants them, nothing is described.
+func (m *model) to(n world, format string, args ...any) {
+	if m.telling {
+		m.yield(n, fmt.Sprintf(format, args...))
+		return
+	}
+	m.yield(n, "")
+}
+
+func (m *model) with(w world, i int, c client) world {
+	w.clients[i] = m.clients.id(c)
+	return w
+}
+
+func (m *model) clock(w world, i int) int64 { return int64(w.now) + m.Clients[i].Skew }
+
+func (m *model) terms(region string, key int8) *lease.Terms {
+	return &lease.Terms{Rules: m.Rules, Region: region, Key: m.Keys[key], Skew: m.Skew, Quarantine: m.Quarantine}
+}
+
+func (m *model) region(name string) int {
+	for i, r := range m.Regions {
+		if r == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// replicate yields what the copying of one row to one other region leads to.
+func (m *model) replicate(w world) {
+	for r := range m.Resources {
+		for from := range m.Regions {
+			for to := range m.Regions {
+				if m.rows.list[w.resources[r][from]].Version > m.rows.list[w.resources[r][to]].Version {
+					n := w
+					n.resources[r][to] = w.resources[r][from]
+					m.to(n, "row %s comes from %s to %s", m.Resources[r].Name, m.Regions[from], m.Regions[to])
+				}
+			}
+		}
+	}
+	for k := range m.Keys {
+		for owner := range m.Regions {
+			for to := range m.Regions {
+				if w.keys[k][owner][to] != w.keys[k][owner][owner] {
+					n := w
+					n.keys[k][owner][to] = w.keys[k][owner][owner]
+					m.to(n, "row %s of %s comes to %s", m.Keys[k], m.Regions[owner], m.Regions[to])
+				}
+			}
+		}
+	}
+}
+
+// writeResource makes a write at a region's endpoint, if its conditions hold, and returns the row as it then is.
+func (m *model) writeResource(w *world, r, region int, write *lease.Write) (row lease.Row, ok bool) {
+	row = m.rows.list[w.resources[r][region]]
+	if !write.Holds(&row) {
+		return row, false
+	}
+	for _, copied := range w.resources[r] {
+		if m.rows.list[copied].Version > row.Version && write.Rule != &m.Rules.Adopt {
+			w.fault = faultStale
+		}
+	}
+	s := stamp{at: w.now, region: int8(region)}
+	if m.StampSkew != nil {
+		s.at += int8(m.StampSkew[region])
+	}
+	if before := w.stamps[r]; write.Rule != &m.Rules.Adopt && before.region != s.region && s.at <= before.at {
+		w.fault = faultStamp
+	}
+	row = write.Apply(row)
+	w.resources[r][region] = m.rows.id(row)
+	if len(m.Regions) > 1 && row.Available > 0 {
+		w.stamps[r] = s // only a row that may change its owner needs it
+	}
+	w.liberated[r] = write.Rule == &m.Rules.Liberate
+	return row, true
+}
+
+// reach says whether a client or command at a region can write at an endpoint. A region that is cut off goes on until its
+// region lease is over, by the clock of who writes; it takes that up again only when it has seen what became of its rows.
+func (m *model) reach(w *world, from, to int, clock int64) bool {
+	if w.cut == 0 {
+		return true
+	}
+	if to == 0 {
+		return from == 0 && clock < int64(w.cut)+m.RegionLease-m.Skew
+	}
+	return from != 0
+}
+
+func (m *model) writeKey(w *world, k int8, region int, write *lease.Write) (row lease.Row, ok bool) {
+	row = m.rows.list[w.keys[k][region][region]]
+	if !write.Holds(&row) {
+		return row, false
+	}
+	row = write.Apply(row)
+	w.keys[k][region][region] = m.rows.id(row)
+	return row, true
+}

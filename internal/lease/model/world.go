@@ -1,0 +1,83 @@
+package model
+
+import "github.com/weirhq/weir/internal/lease"
+
+// world is a state. Rows, clients and commands are numbers of values that many states share.
+type world struct {
+	now       int8
+	resources [maxResources][maxRegions]uint32        // each region's copy
+	keys      [maxKeys][maxRegions][maxRegions]uint32 // by owner, then each region's copy
+	clients   [maxClients]uint32
+	command   uint32              // under way
+	stamps    [maxResources]stamp // of the last write
+	liberated [maxResources]bool  // the last to end its lease was nobody who held it
+
+	fault fault
+
+	cut                                int8 // when the first region was cut off
+	healed                             bool
+	imports                            int8
+	adoptions                          int8
+	crashes, lost, repeats             int8
+	liberations, transfers, supersedes int8
+}
+
+// stamp is when and where a row was written, by that region's clock.
+type stamp struct {
+	at     int8
+	region int8
+}
+
+// client is a process.
+type client struct {
+	op      op
+	key     int8
+	ops     int8 // still to begin
+	get     lease.Get
+	renew   lease.Renew
+	release lease.Release
+	step    lease.Step // under way
+	holds   [maxKeys]lease.Grant
+	buffer  lease.Candidate // found in the index some time ago
+}
+
+type op uint8
+
+const (
+	idle op = iota
+	getting
+	renewing
+	releasing
+	settling
+	looking // the seed's protocol
+	writing
+)
+
+// command is a write that was decided on a row, sent to its owner.
+type command struct {
+	region   int8
+	resource int8 // or -1
+	key      int8
+	last     int8 // tick in which it may be carried out, 0: any
+	write    lease.Write
+}
+
+// pool numbers values. Number 0 is the zero value.
+type pool[T comparable] struct {
+	ids  map[T]uint32
+	list []T
+}
+
+func newPool[T comparable]() pool[T] {
+	var zero T
+	return pool[T]{ids: map[T]uint32{zero: 0}, list: []T{zero}}
+}
+
+func (p *pool[T]) id(v T) uint32 {
+	n, ok := p.ids[v]
+	if !ok {
+		n = uint32(len(p.list))
+		p.ids[v], p.list = n, append(p.list, v)
+	}
+	return n
+}

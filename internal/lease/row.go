@@ -1,0 +1,36 @@
+package lease
+
+// State is the state of a key row.
+type State string
+
+// The states of a key row.
+const (
+	Pending    State = "pending"    // its resource may be taken, or not yet: the resource row tells
+	Leased     State = "leased"     // its resource was taken
+	Released   State = "released"   // given back before its end: until then the key can have that one again, and no other
+	Superseded State = "superseded" // another region's lease of the key won
+)
+
+// Row is what the protocol knows of a row of either kind. A zero field is an attribute that is not there; version 0 is no
+// row at all. Times are milliseconds since 1970.
+type Row struct {
+	Version int64
+	Expires int64 // end of the lease
+
+	// Of a resource row.
+	Owner     string // region whose endpoint it is written through
+	Key       string // who holds it
+	Available int64  // from when on it may be leased; it is there exactly when Key is not
+
+	// Of a key row.
+	State    State
+	Resource string
+	At       int64  // pending: version of the resource row at which it is to be taken; else the one it was left at
+	Winner   string // superseded: the region whose lease won
+}
+
+// Live says whether a key row promises its resource to a user whose clock says now.
+func (r *Row) Live(now, skew int64) bool { return r.State == Leased && r.Expires > now+skew }
+
+// Over says whether a lease is over by every clock, when the reader's says now.
+func (r *Row) Over(now, skew int64) bool { return r.Expires < now-skew }

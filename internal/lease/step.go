@@ -1,0 +1,96 @@
+package lease
+
+// Candidate is a resource that may be available: a row of the index, as it was at a version.
+type Candidate struct {
+	Resource string
+	At       int64
+}
+
+// Do is what a machine wants done next.
+type Do uint8
+
+// What can be asked for.
+const (
+	ReadKeys  Do = iota // the key's rows of all regions, by a consistent read of this region's table
+	Pick                // a candidate that is offered
+	WriteKey            // Step.Write on the key's row of Step.Region
+	WriteRes            // Step.Write on the row of Step.Resource, at Step.Region's endpoint
+	WaitUntil           // Step.Until is past
+	Done                // Step.Lease is it
+	Exhausted           // no candidate; the key has no lease
+	Lost                // the lease is not the holder's any more: Step.Why
+)
+
+// Step is what a machine wants, with what is needed for it.
+type Step struct {
+	Do       Do
+	Region   string
+	Resource string
+	Write    Write
+	Until    int64
+	Lease    Grant
+	Why      Loss
+}
+
+// Grant is a lease as the protocol knows it.
+type Grant struct {
+	Resource   string
+	Region     string // owner of both rows
+	Token      int64  // version of the resource row: a later lease of the resource has a greater one
+	KeyVersion int64  // of the key row, as last seen
+	Expires    int64
+	Settle     bool // the key row is pending still; Settled says how to end that, when there is time
+}
+
+// Loss is why a lease is not the holder's any more.
+type Loss uint8
+
+// The losses.
+const (
+	NotLost        Loss = iota
+	LossReleased        // somebody gave it back
+	LossEnded           // it was over
+	LossSuperseded      // another region's lease of the key won
+	LossStale           // it was renewed by another holder: there is a greater token
+)
+
+// Seen answers a step: the time now and what was found.
+type Seen struct {
+	Now  int64
+	OK   bool           // a write was made; there is a candidate
+	Row  Row            // the row after the write, or the one that refused it
+	Keys map[string]Row // by region, from ReadKeys
+	Pick Candidate
+}
+
+// Terms are what the machines of one key in one region have in common.
+type Terms struct {
+	Rules      *Rules
+	Region     string
+	Key        string
+	Skew       int64
+	Quarantine int64
+}
+
+// grant is the lease that a key row of a region promises.
+func grant(region string, k *Row) Grant {
+	return Grant{Resource: k.Resource, Region: region, Token: k.At, KeyVersion: k.Version, Expires: k.Expires}
+}
+
+func (t *Terms) write(r *Rule, now int64, args Row) Write {
+	return Write{Rule: r, Args: args, Now: now, Skew: t.Skew}
+}
+
+func (t *Terms) onKey(r *Rule, now int64, args Row) Step {
+	return Step{Do: WriteKey, Region: t.Region, Write: t.write(r, now, args)}
+}
+
+func (t *Terms) onResource(r *Rule, now int64, resource string, args Row) Step {
+	return Step{Do: WriteRes, Region: t.Region, Resource: resource, Write: t.write(r, now, args)}
+}
+
+// Settled is the step that ends the pending state of a lease that was just taken. Nothing waits for it: whoever finds the
+// key row pending asks the resource row.
+func (t *Terms) Settled(g Grant, now int64) Step {
+	return t.onKey(&t.Rules.Settle, now, Row{Version: g.KeyVersion, State: Leased, Resource: g.Resource, At: g.Token, Expires: g.Expires})
+}
