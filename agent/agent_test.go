@@ -1,0 +1,141 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weirhq/weir/dynamotest"
+)
+
+func TestGetRenewRelease(t *testing.T) {
+	w := newWorld(t, dynamotest.Profile{}, "eu")
+	w.register("eu", 3)
+	var calls []Call
+	var mu sync.Mutex
+	a, b := w.agent("eu", func(c *Config) {
+		c.Observe = func(c Call) { mu.Lock(); calls = append(calls, c); mu.Unlock() }
+	}), w.agent("eu")
+	ctx := t.Context()
+
+	l := get(ctx, t, a, "k", time.Minute)
+	if !l.New || l.Resource == "" || l.Region != "eu" || l.Token != 2 || !l.Valid(time.Now()) || l.Clamped {
+		t.Fatalf("a new lease: %+v", l)
+	}
+	again := get(ctx, t, a, "k", time.Minute)
+	if again.New || again.Resource != l.Resource || again.Token != l.Token {
+		t.Errorf("from memory: %+v, was %+v", again, l)
+	}
+	other := get(ctx, t, b, "k", time.Hour)
+	if other.New || other.Resource != l.Resource || !other.Expires.Equal(l.Expires) {
+		t.Errorf("by another agent: %+v, was %+v", other, l)
+	}
+	if m := get(ctx, t, b, "m", 2*time.Hour); m.Resource == l.Resource || !m.Clamped {
+		t.Errorf("another key: %+v", m)
+	}
+	r, err := b.Renew(ctx, other, time.Now().Add(10*time.Minute))
+	if err != nil || r.Token <= l.Token || !r.Expires.After(l.Expires) || r.Resource != l.Resource {
+		t.Fatalf("renewed: %+v, %v", r, err)
+	}
+	if _, err := a.Renew(ctx, l, time.Now().Add(20*time.Minute)); !errors.Is(err, ErrStale) {
+		t.Errorf("renewed with a token that is not the last: %v", err)
+	}
+	if err := b.Release(ctx, r); err != nil {
+		t.Fatal(err)
+	}
+	back := get(ctx, t, b, "k", time.Minute)
+	if back.Resource != l.Resource || back.Token <= r.Token || back.Expires.Before(r.Expires) {
+		t.Errorf("after release: %+v, was %+v", back, r)
+	}
+	if _, err := a.GetLease(ctx, "c", "p", "z", time.Now().Add(time.Minute)); err != nil {
+		t.Error(err)
+	}
+	_, err = a.GetLease(ctx, "c", "p", "one too many", time.Now().Add(time.Minute))
+	var exhausted *ExhaustedError
+	if !errors.As(err, &exhausted) || !errors.Is(err, ErrExhausted) || exhausted.RetryAfter <= 0 {
+		t.Errorf("no resource left: %v", err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for i, c := range calls {
+		t.Logf("%d: %+v", i, c)
+	}
+}
+
+func TestGetRefuses(t *testing.T) {
+	w := newWorld(t, dynamotest.Profile{}, "eu")
+	w.register("eu", 1)
+	a := w.agent("eu")
+	long := make([]byte, 2000)
+	for i := range long {
+		long[i] = 'x'
+	}
+	soon := time.Now().Add(time.Minute)
+	for _, c := range []struct {
+		name              string
+		client, pool, key string
+		expires           time.Time
+		want              error
+	}{
+		{"no client", "", "p", "k", soon, ErrInvalid},
+		{"no pool", "c", "", "k", soon, ErrInvalid},
+		{"no key", "c", "p", "", soon, ErrInvalid},
+		{"long key", "c", "p", string(long), soon, ErrInvalid},
+		{"not UTF-8", "c", "p", "\xff", soon, ErrInvalid},
+		{"control", "c", "p", "a\nb", soon, ErrInvalid},
+		{"past", "c", "p", "k", time.Now().Add(-time.Second), ErrInvalid},
+		{"unknown client", "d", "p", "k", soon, ErrUnknown},
+		{"unknown pool", "c", "q", "k", soon, ErrUnknown},
+	} {
+		if _, err := a.GetLease(t.Context(), c.client, c.pool, c.key, c.expires); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+	}
+}
+
+// Many agents, each in its own goroutine, asking for the same keys: no key has two resources, no resource two keys.
+func TestStampede(t *testing.T) {
+	w := newWorld(t, dynamotest.Hostile(), "eu")
+	w.register("eu", 40)
+	const agents, keys = 20, 30
+	type got struct{ key, resource string }
+	results := make(chan got, agents*keys)
+	var wg sync.WaitGroup
+	for range agents {
+		a := w.agent("eu")
+		wg.Go(func() {
+			for i := range keys {
+				key := fmt.Sprint("k", i)
+				for {
+					l, err := a.GetLease(t.Context(), "c", "p", key, time.Now().Add(time.Minute))
+					if errors.Is(err, ErrUnavailable) || errors.Is(err, ErrThrottled) {
+						continue
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					results <- got{key, l.Resource}
+					break
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(results)
+	byKey, byResource := map[string]string{}, map[string]string{}
+	for r := range results {
+		if had, ok := byKey[r.key]; ok && had != r.resource {
+			t.Errorf("key %s has %s and %s", r.key, had, r.resource)
+		}
+		if had, ok := byResource[r.resource]; ok && had != r.key {
+			t.Errorf("%s is of %s and %s", r.resource, had, r.key)
+		}
+		byKey[r.key], byResource[r.resource] = r.resource, r.key
+	}
+	if len(byKey) != keys {
+		t.Errorf("%d keys of %d", len(byKey), keys)
+	}
+}

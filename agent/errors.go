@@ -1,0 +1,39 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Errors to branch on, with errors.Is.
+var (
+	ErrInvalid     = errors.New("the request is not valid")                            // what is asked for can never be; nothing was written
+	ErrUnknown     = errors.New("no such client, pool or region")                      // make it first: weir client|pool|region create
+	ErrExhausted   = errors.New("no resource is available")                            // errors.As gives an *ExhaustedError
+	ErrReleased    = errors.New("the lease was given back")                            // get it again
+	ErrEnded       = errors.New("the lease has ended")                                 // get it again
+	ErrSuperseded  = errors.New("another region's lease of the key won")               // get it again: it gives that one
+	ErrStale       = errors.New("the lease was renewed by another holder")             // get it again for the new token
+	ErrThrottled   = errors.New("DynamoDB throttles")                                  // back off
+	ErrUnavailable = errors.New("DynamoDB does not answer")                            // the outcome may be unknown: ask again, which is safe
+	ErrTable       = errors.New("the table is missing or not of weir's schema")        // weir table apply
+	ErrDenied      = errors.New("DynamoDB refuses these credentials")                  // weir table plan prints the policy
+	ErrClock       = errors.New("this machine's clock is off by more than is allowed") // set it, or raise Config.Skew everywhere
+	ErrClosed      = errors.New("the agent is closed")
+)
+
+// ExhaustedError says that a pool has no resource to lease here.
+type ExhaustedError struct {
+	Client, Pool, Region string
+	// RetryAfter is when it is worth asking again.
+	RetryAfter time.Duration
+}
+
+func (e *ExhaustedError) Error() string {
+	return fmt.Sprintf("no resource of pool %s of client %s is available in %s: ask again after %v, or add resources (weir resource import)",
+		e.Pool, e.Client, e.Region, e.RetryAfter)
+}
+
+// Is makes it an ErrExhausted.
+func (e *ExhaustedError) Is(target error) bool { return target == ErrExhausted }

@@ -1,0 +1,104 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/weirhq/weir/internal/lease"
+)
+
+// GetLease gives the lease of a key: the one there is, here or in another region, or a new one until expires. A lease that
+// there is keeps its own end: see Renew. A new one ends no later than the pool's longest lease allows, which Lease.Clamped
+// tells. It is safe to ask again after any error.
+//
+// This is get_lease of System1's "Global Real-Time Resource Pool Allocation".
+func (a *Agent) GetLease(ctx context.Context, client, pool, key string, expires time.Time) (Lease, error) {
+	begun := time.Now()
+	n := name{client, pool, key}
+	call := Call{}
+	l, ok := a.cache.get(n, begun)
+	err := error(nil)
+	if !ok {
+		if err = a.checkGet(n, expires); err == nil {
+			l, call, err = a.share(ctx, n, func(ctx context.Context, call *Call) (Lease, error) { return a.get(ctx, n, expires, call) })
+		}
+	}
+	call.Op, call.Client, call.Pool, call.Cached, call.New, call.Err = "get", client, pool, ok, l.New, err
+	a.observe(&call, begun)
+	return l, err
+}
+
+func (a *Agent) checkGet(n name, expires time.Time) error {
+	if err := check(n.client, n.pool, n.key); err != nil {
+		return err
+	}
+	if left := time.Until(expires); left <= 2*a.cfg.Skew {
+		return fmt.Errorf("%w: the lease would end in %v: it must be more than twice the skew of clocks, %v", ErrInvalid, left.Round(time.Millisecond), a.cfg.Skew)
+	}
+	return nil
+}
+
+func (a *Agent) observe(call *Call, begun time.Time) {
+	if a.cfg.Observe != nil {
+		call.Took = time.Since(begun)
+		a.cfg.Observe(*call)
+	}
+}
+
+// get asks the table.
+func (a *Agent) get(ctx context.Context, n name, expires time.Time, call *Call) (Lease, error) {
+	p, err := a.poolOf(ctx, n.client, n.pool, call)
+	if err != nil {
+		return Lease{}, err
+	}
+	clamped := false
+	if longest := time.Now().Add(p.settings.Longest); expires.After(longest) {
+		expires, clamped = longest, true
+	}
+	g := lease.Get{Until: expires.UnixMilli()}
+	d := drive{a: a, name: n, pool: p, terms: a.terms(a.cfg.Region, p, n.key), call: call}
+	last, err := d.run(ctx, g.Begin(), g.Begin, func(s lease.Seen) lease.Step { return g.Next(d.terms, s) })
+	switch {
+	case err != nil:
+		return Lease{}, err
+	case last.Do == lease.Exhausted:
+		return Lease{}, &ExhaustedError{Client: n.client, Pool: n.pool, Region: a.cfg.Region, RetryAfter: a.cfg.CandidateTTL}
+	case last.Do == lease.Lost:
+		return Lease{}, fmt.Errorf("%w: its end, %s, passed while it was being got", ErrEnded, expires.UTC().Format(time.RFC3339))
+	}
+	l := a.lease(n, last.Lease)
+	l.Clamped = clamped && l.New
+	if l.pending {
+		a.behind(func(ctx context.Context) { a.settle(ctx, d, l) })
+	}
+	a.cache.put(n, l, time.Now().Add(a.cfg.CacheTTL))
+	return l, nil
+}
+
+func (a *Agent) lease(n name, g lease.Grant) Lease {
+	end := time.UnixMilli(g.Expires)
+	return Lease{
+		Client: n.client, Pool: n.pool, Key: n.key, Resource: g.Resource, Region: g.Region, Token: g.Token, Expires: end, Deadline: end.Add(-a.cfg.Skew),
+		New: g.Settle, version: g.KeyVersion, pending: g.Settle,
+	}
+}
+
+func (l *Lease) grant() lease.Grant {
+	return lease.Grant{
+		Resource: l.Resource, Region: l.Region, Token: l.Token, KeyVersion: l.version, Expires: l.Expires.UnixMilli(), Settle: l.pending,
+	}
+}
+
+// settle says in the key row that the resource was taken. If it cannot, whoever finds the row asks the resource row.
+func (a *Agent) settle(ctx context.Context, d drive, l Lease) {
+	step := d.terms.Settled(l.grant(), time.Now().UnixMilli())
+	row, ok, err := d.write(ctx, &step)
+	if err != nil {
+		a.cfg.Logger.Debug().Err(err).Str("client", l.Client).Str("pool", l.Pool).Msg("lease not settled")
+	}
+	if ok {
+		l.version, l.pending, l.New = row.Version, false, false
+		a.cache.renew(d.name, l)
+	}
+}

@@ -1,0 +1,54 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// Headroom is how many resources of a pool can be leased in a region.
+type Headroom struct {
+	Region string
+	Free   int
+	// More says that counting stopped: there are more than Free.
+	More bool
+	AsOf time.Time
+}
+
+// counted is up to how many of a sub-partition are counted.
+const counted = 1000
+
+// Headroom counts what is available now in the agent's region, up to 1,000 for each sub-partition of the pool. It is a
+// question for people and dashboards: one request for each sub-partition. The index that it counts lags a little behind.
+func (a *Agent) Headroom(ctx context.Context, client, pool string) (Headroom, error) {
+	if err := check(client, pool, "-"); err != nil {
+		return Headroom{}, err
+	}
+	p, err := a.poolOf(ctx, client, pool, &Call{})
+	if err != nil {
+		return Headroom{}, err
+	}
+	h := Headroom{Region: a.cfg.Region, AsOf: time.Now()}
+	for n := range p.settings.Shelves {
+		out, err := a.table.page(ctx, a.cfg.Region, &dynamodb.QueryInput{
+			TableName: &a.cfg.Table, IndexName: aws.String(leasetable.AvailableIndex), Limit: aws.Int32(counted), Select: types.SelectCount,
+			KeyConditionExpression:   aws.String("#shard = :shard AND #available <= :now"),
+			ExpressionAttributeNames: map[string]string{"#shard": leasetable.Shard, "#available": leasetable.Available},
+			ExpressionAttributeValues: leasetable.Item{
+				":shard": leasetable.S(lease.Shelf(client, pool, a.cfg.Region, n)), ":now": leasetable.N(h.AsOf.UnixMilli()),
+			},
+		})
+		if err != nil {
+			return Headroom{}, err
+		}
+		h.Free += int(out.Count)
+		h.More = h.More || len(out.LastEvaluatedKey) > 0
+	}
+	return h, nil
+}

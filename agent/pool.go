@@ -1,0 +1,131 @@
+package agent
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// pool is what the agent knows of a pool: its settings, and resources of it that were available when last looked.
+type pool struct {
+	a            *Agent
+	client, name string
+	settings     leasetable.Pool
+	until        time.Time // for which the settings are good
+
+	mu         sync.Mutex
+	candidates []lease.Candidate
+	read       time.Time // when
+	filling    bool
+}
+
+// most is how many rows of a shelf are looked at; a candidate is any of them, since those who all take the first one only
+// get in each other's way.
+const most = 100
+
+// pick gives a candidate, reading the index if none is left.
+func (p *pool) pick(ctx context.Context, call *Call) (lease.Candidate, bool, error) {
+	if c, ok := p.take(); ok {
+		return c, true, nil
+	}
+	found, err := p.look(ctx, call)
+	if err != nil || len(found) == 0 {
+		return lease.Candidate{}, false, err
+	}
+	p.put(found)
+	c, ok := p.take()
+	return c, ok, nil
+}
+
+// take takes a candidate out of memory, and has more of them read when few are left.
+func (p *pool) take() (lease.Candidate, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.read) > p.a.cfg.CandidateTTL {
+		p.candidates = p.candidates[:0]
+	}
+	n := len(p.candidates)
+	if n == 0 {
+		return lease.Candidate{}, false
+	}
+	c := p.candidates[n-1]
+	p.candidates = p.candidates[:n-1]
+	if n <= p.a.cfg.Candidates/4 && !p.filling {
+		p.filling = true
+		p.a.behind(p.fill)
+	}
+	return c, true
+}
+
+func (p *pool) put(found []lease.Candidate) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.candidates, p.read = append(p.candidates[:0], found...), time.Now()
+}
+
+// fill reads candidates behind the callers' backs.
+func (p *pool) fill(ctx context.Context) {
+	found, err := p.look(ctx, &Call{})
+	if err != nil {
+		p.a.cfg.Logger.Warn().Err(err).Str("client", p.client).Str("pool", p.name).Msg("candidates not read")
+	}
+	p.mu.Lock()
+	p.filling = false
+	p.mu.Unlock()
+	if len(found) > 0 {
+		p.put(found)
+	}
+}
+
+// look reads candidates from two sub-partitions drawn at random, and from the others only when those have none.
+func (p *pool) look(ctx context.Context, call *Call) ([]lease.Candidate, error) {
+	shelves := rand.Perm(p.settings.Shelves)
+	var found []lease.Candidate
+	for i, shelf := range shelves {
+		if i >= 2 && len(found) > 0 {
+			break
+		}
+		call.RoundTrips++
+		list, err := p.shelf(ctx, shelf)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, list...)
+	}
+	rand.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
+	return found[:min(len(found), p.a.cfg.Candidates)], nil
+}
+
+// shelf reads what the index shows of one sub-partition, from one end or the other.
+func (p *pool) shelf(ctx context.Context, n int) (found []lease.Candidate, err error) {
+	now := time.Now().UnixMilli()
+	items, err := p.a.table.pages(ctx, p.a.cfg.Region, &dynamodb.QueryInput{
+		TableName: &p.a.cfg.Table, IndexName: aws.String(leasetable.AvailableIndex), Limit: aws.Int32(most), ScanIndexForward: aws.Bool(rand.IntN(2) == 0),
+		KeyConditionExpression:   aws.String("#shard = :shard AND #available <= :now"),
+		ExpressionAttributeNames: map[string]string{"#shard": leasetable.Shard, "#available": leasetable.Available},
+		ExpressionAttributeValues: leasetable.Item{
+			":shard": leasetable.S(lease.Shelf(p.client, p.name, p.a.cfg.Region, n)), ":now": leasetable.N(now),
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	offer := lease.Write{Rule: &p.a.rules.Offered, Args: lease.Row{Owner: p.a.cfg.Region}, Now: now, Skew: p.a.cfg.Skew.Milliseconds()}
+	for _, item := range items {
+		row, err := leasetable.Row(item)
+		sk, ok := item[leasetable.SK].(*types.AttributeValueMemberS)
+		if err != nil || !ok || !offer.Holds(&row) {
+			continue // edited by hand, or of another region: not for us
+		}
+		found = append(found, lease.Candidate{Resource: sk.Value, At: row.Version})
+	}
+	return found, nil
+}

@@ -1,0 +1,102 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/weirhq/weir/internal/lease"
+)
+
+// Renew gives a lease a later end, at its region's endpoint, and returns it with its new token. It ends no later than the
+// pool's longest lease from now allows. After an error that is no ErrUnavailable or ErrThrottled the lease is lost: do not
+// use the resource after the deadline that it had.
+func (a *Agent) Renew(ctx context.Context, l Lease, expires time.Time) (Lease, error) {
+	begun := time.Now()
+	call := Call{Op: "renew", Client: l.Client, Pool: l.Pool}
+	renewed, err := a.renew(ctx, l, expires, &call)
+	call.Err = err
+	a.observe(&call, begun)
+	return renewed, err
+}
+
+func (a *Agent) renew(ctx context.Context, l Lease, expires time.Time, call *Call) (Lease, error) {
+	n := name{l.Client, l.Pool, l.Key}
+	if err := a.checkGet(n, expires); err != nil {
+		return Lease{}, err
+	}
+	if !l.Valid(time.Now()) {
+		return Lease{}, fmt.Errorf("%w: its deadline was %s", ErrEnded, l.Deadline.UTC().Format(time.RFC3339))
+	}
+	p, err := a.poolOf(ctx, l.Client, l.Pool, call)
+	if err != nil {
+		return Lease{}, err
+	}
+	clamped := false
+	if longest := time.Now().Add(p.settings.Longest); expires.After(longest) {
+		expires, clamped = longest, true
+	}
+	m := lease.Renew{Lease: l.grant(), Until: expires.UnixMilli()}
+	d := drive{a: a, name: n, pool: p, terms: a.terms(l.Region, p, l.Key), call: call}
+	begin := func() lease.Step { return m.Begin(d.terms, time.Now().UnixMilli()) }
+	last, err := d.run(ctx, begin(), begin, func(s lease.Seen) lease.Step { return m.Next(d.terms, s) })
+	if err == nil {
+		err = lost(last)
+	}
+	if err != nil {
+		a.cache.drop(n)
+		return Lease{}, err
+	}
+	renewed := a.lease(n, last.Lease)
+	renewed.Clamped = clamped
+	a.cache.put(n, renewed, time.Now().Add(a.cfg.CacheTTL))
+	return renewed, nil
+}
+
+// Release gives a lease back before its end. Its resource is leased to no other key before that end and the pool's
+// quarantine, because others may have been told of the lease; the same key can have it again at once.
+func (a *Agent) Release(ctx context.Context, l Lease) error {
+	begun := time.Now()
+	call := Call{Op: "release", Client: l.Client, Pool: l.Pool}
+	call.Err = a.release(ctx, l, &call)
+	a.observe(&call, begun)
+	return call.Err
+}
+
+func (a *Agent) release(ctx context.Context, l Lease, call *Call) error {
+	n := name{l.Client, l.Pool, l.Key}
+	if err := check(l.Client, l.Pool, l.Key); err != nil {
+		return err
+	}
+	p, err := a.poolOf(ctx, l.Client, l.Pool, call)
+	if err != nil {
+		return err
+	}
+	a.cache.drop(n)
+	m := lease.Release{Lease: l.grant()}
+	d := drive{a: a, name: n, pool: p, terms: a.terms(l.Region, p, l.Key), call: call}
+	begin := func() lease.Step { return m.Begin(d.terms, time.Now().UnixMilli()) }
+	last, err := d.run(ctx, begin(), begin, func(s lease.Seen) lease.Step { return m.Next(d.terms, s) })
+	a.cache.drop(n)
+	if err != nil {
+		return err
+	}
+	return lost(last)
+}
+
+// lost says why a machine gave up.
+func lost(last lease.Step) error {
+	if last.Do != lease.Lost {
+		return nil
+	}
+	switch last.Why {
+	case lease.LossReleased:
+		return ErrReleased
+	case lease.LossSuperseded:
+		return ErrSuperseded
+	case lease.LossStale:
+		return ErrStale
+	default:
+		return ErrEnded
+	}
+}

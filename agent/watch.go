@@ -1,0 +1,70 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/weirhq/weir/internal/lease"
+)
+
+// Watch looks after a lease and tells when it is lost: the channel gets ErrSuperseded, ErrReleased or ErrEnded, once, and is
+// closed. It is closed without an error when ctx ends or the agent is closed. A renewal, by whoever, is no loss. It looks at
+// the table each Config.CacheTTL; while DynamoDB does not answer it goes by the deadline that it knows.
+func (a *Agent) Watch(ctx context.Context, l Lease) <-chan error {
+	told := make(chan error, 1)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		close(told)
+		return told
+	}
+	a.running.Go(func() {
+		defer close(told)
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(a.background, cancel)() //nolint:contextcheck // Close ends it as the caller's context does
+		if err := a.watch(ctx, l); err != nil && ctx.Err() == nil {
+			told <- err
+		}
+	})
+	return told
+}
+
+// watch returns when the lease is lost, or ctx has ended.
+func (a *Agent) watch(ctx context.Context, l Lease) error {
+	for ctx.Err() == nil {
+		next := time.Now().Add(a.cfg.CacheTTL)
+		if l.Deadline.Before(next) {
+			next = l.Deadline
+		}
+		if err := sleepUntil(ctx, next); err != nil {
+			return err
+		}
+		rows, err := a.table.keys(ctx, l.Region, lease.KeyRows(l.Client, l.Pool, l.Key))
+		if err == nil {
+			if l, err = a.seen(l, rows[l.Region]); err != nil {
+				return err
+			}
+		}
+		if !l.Valid(time.Now()) {
+			return ErrEnded
+		}
+	}
+	return ctx.Err()
+}
+
+// seen is the lease as its key row now has it.
+func (a *Agent) seen(l Lease, row lease.Row) (Lease, error) {
+	switch {
+	case row.State == lease.Superseded:
+		return l, ErrSuperseded
+	case row.Resource != l.Resource || row.Version == 0:
+		return l, ErrEnded
+	case row.State == lease.Released:
+		return l, ErrReleased
+	case row.State == lease.Leased && row.Expires > l.Expires.UnixMilli():
+		l.Expires = time.UnixMilli(row.Expires)
+		l.Deadline, l.Token = l.Expires.Add(-a.cfg.Skew), row.At
+	}
+	return l, nil
+}

@@ -1,0 +1,102 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// world is a cloud with the table in all its regions, and one pool of one client.
+type world struct {
+	t     testing.TB
+	cloud *dynamotest.Cloud
+}
+
+const testTable = "leases"
+
+func newWorld(t testing.TB, profile dynamotest.Profile, regions ...string) *world {
+	t.Helper()
+	cloud, err := dynamotest.New(dynamotest.Config{Regions: regions, Profile: quiet(profile)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cloud.Close() })
+	w := &world{t, cloud}
+	db := cloud.Region(regions[0]).Client()
+	if _, err = db.CreateTable(t.Context(), leasetable.Create(testTable)); err != nil {
+		t.Fatal(err)
+	}
+	for _, region := range regions[1:] {
+		if _, err = db.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{TableName: aws.String(testTable), ReplicaUpdates: []types.ReplicationGroupUpdate{
+			{Create: &types.CreateReplicationGroupMemberAction{RegionName: aws.String(region)}},
+		}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	client := leasetable.PrimaryKey(lease.ClientRow("c"))
+	client[leasetable.Version] = leasetable.N(1)
+	w.put(regions[0], client)
+	pool := leasetable.Pool{Client: "c", Name: "p", Version: 1, Longest: time.Hour, Quarantine: 2 * time.Second, Shelves: 4}
+	w.put(regions[0], pool.Item())
+	cloud.Settle()
+	cloud.SetFaults(profile.Faults...)
+	return w
+}
+
+// quiet is a profile without the faults: they come when the table is there.
+func quiet(p dynamotest.Profile) dynamotest.Profile {
+	p.Faults, p.TableDelay = nil, 0
+	return p
+}
+
+func (w *world) put(region string, item leasetable.Item) {
+	w.t.Helper()
+	if _, err := w.cloud.Region(region).Client().PutItem(w.t.Context(), &dynamodb.PutItemInput{TableName: aws.String(testTable), Item: item}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// register makes resources r0, r1, ... of a region available.
+func (w *world) register(region string, n int) {
+	w.t.Helper()
+	for i := range n {
+		name := fmt.Sprintf("%s-r%d", region, i)
+		item := leasetable.PrimaryKey(lease.ResourceRow("c", name))
+		item[leasetable.Version], item[leasetable.Owner], item[leasetable.PoolID] = leasetable.N(1), leasetable.S(region), leasetable.S("p")
+		item[leasetable.Available], item[leasetable.Shard] = leasetable.N(int64(1+i)), leasetable.S(lease.Shelf("c", "p", region, i%4))
+		w.put(region, item)
+	}
+	w.cloud.Settle()
+}
+
+func (w *world) agent(region string, change ...func(*Config)) *Agent {
+	w.t.Helper()
+	cfg := Config{Region: region, Table: testTable, Client: func(region string) *dynamodb.Client { return w.cloud.Region(region).Client() }}
+	for _, c := range change {
+		c(&cfg)
+	}
+	a, err := New(cfg)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(a.Close)
+	return a
+}
+
+func get(ctx context.Context, t testing.TB, a *Agent, key string, length time.Duration) Lease {
+	t.Helper()
+	l, err := a.GetLease(ctx, "c", "p", key, time.Now().Add(length))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
