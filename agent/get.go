@@ -95,7 +95,7 @@ func (a *Agent) settle(ctx context.Context, d drive, l Lease) {
 	step := d.terms.Settled(l.grant(), time.Now().UnixMilli())
 	row, ok, err := d.write(ctx, &step)
 	if err != nil {
-		a.cfg.Logger.Debug().Err(err).Str("client", l.Client).Str("pool", l.Pool).Msg("lease not settled")
+		a.cfg.Logger.Debug().Err(err).Str("client", l.Client).Str("pool", l.Pool).Msg("lease_not_settled")
 	}
 	if ok {
 		l.version, l.pending, l.New = row.Version, false, false

@@ -75,7 +75,7 @@ func (p *pool) put(found []lease.Candidate) {
 func (p *pool) fill(ctx context.Context) {
 	found, err := p.look(ctx, &Call{})
 	if err != nil {
-		p.a.cfg.Logger.Warn().Err(err).Str("client", p.client).Str("pool", p.name).Msg("candidates not read")
+		p.a.cfg.Logger.Warn().Err(err).Str("client", p.client).Str("pool", p.name).Msg("candidates_not_read")
 	}
 	p.mu.Lock()
 	p.filling = false

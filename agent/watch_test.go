@@ -1,0 +1,67 @@
+package agent
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+func quick(c *Config) { c.CacheTTL, c.Skew = 20*time.Millisecond, 100*time.Millisecond }
+
+func TestWatch(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		lose func(t *testing.T, w *world, a *Agent, l Lease)
+		want error
+	}{
+		{"released", func(t *testing.T, _ *world, a *Agent, l Lease) {
+			if err := a.Release(t.Context(), l); err != nil {
+				t.Error(err)
+			}
+		}, ErrReleased},
+		{"superseded", func(t *testing.T, w *world, a *Agent, l Lease) {
+			rows, err := a.table.keys(t.Context(), "eu", lease.KeyRows("c", "p", "k"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			write := lease.Write{Rule: &a.rules.Supersede, Args: lease.Row{Version: rows["eu"].Version, State: lease.Superseded, Winner: "us"}}
+			p := lease.Primary{Partition: lease.KeyRows("c", "p", "k"), Sort: "eu"}
+			if _, ok, err := a.table.write(t.Context(), "eu", p, &write, leasetable.Item{}); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+		}, ErrSuperseded},
+		{"at its end", func(*testing.T, *world, *Agent, Lease) {}, ErrEnded},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, dynamotest.Profile{}, "eu")
+			w.register("eu", 1)
+			a, other := w.agent("eu", quick), w.agent("eu", quick)
+			l := get(t.Context(), t, a, "k", time.Second)
+			a.running.Wait() // it is settled
+			lost := a.Watch(t.Context(), l)
+			c.lose(t, w, other, get(t.Context(), t, other, "k", time.Second))
+			if err := <-lost; !errors.Is(err, c.want) {
+				t.Errorf("lost by %v, want %v", err, c.want)
+			}
+			if time.Now().After(l.Expires) {
+				t.Error("told after the lease's end")
+			}
+		})
+	}
+}
+
+func TestHeadroom(t *testing.T) {
+	w := newWorld(t, dynamotest.Profile{}, "eu")
+	w.register("eu", 7)
+	a := w.agent("eu")
+	get(t.Context(), t, a, "k", time.Minute)
+	h, err := a.Headroom(t.Context(), "c", "p")
+	if err != nil || h.Free != 6 || h.More || h.Region != "eu" {
+		t.Errorf("%+v, %v; want 6 free of 7", h, err)
+	}
+}
