@@ -194,11 +194,24 @@ func shown(t *testing.T, addr string, list []place) map[place]spend {
 	t.Helper()
 	out := map[place]spend{}
 	for _, at := range list {
-		var s spend
-		answer(t, &s, "spend", "show", "--server", addr, "--campaign", at.campaign, "--account", at.account, "--currency", at.currency)
-		out[at] = s
+		out[at] = shownSoon(t, "spend", "show", "--server", addr, "--campaign", at.campaign, "--account", at.account, "--currency", at.currency)
 	}
 	return out
+}
+
+// shownSoon asks again while a process that has just started still shares its partitions out among its sessions.
+func shownSoon(t *testing.T, args ...string) (s spend) {
+	t.Helper()
+	if err := poll(t.Context(), 10*time.Second, func(context.Context) error {
+		r := weir(t, append(args, "-o", "json")...) //nolint:contextcheck // a command of its own
+		if r.code != 0 {
+			return fmt.Errorf("weir %s: code %d\n%s", strings.Join(args, " "), r.code, r.stderr)
+		}
+		return json.Unmarshal([]byte(r.stdout), &s)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // in is the same place to run in with the configuration of another layout.
