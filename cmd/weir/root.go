@@ -27,6 +27,7 @@ func commands(a *app) []*cobra.Command {
 		newReplayCmd(a),
 		newRekeyCmd(a),
 		newDoctorCmd(a),
+		newDynamoDBCmd(a),
 		newBenchCmd(a),
 		newConfigCmd(a),
 		newVersionCmd(a),
