@@ -52,10 +52,7 @@ func (a *Agent) get(ctx context.Context, n name, expires time.Time, call *Call) 
 	if err != nil {
 		return Lease{}, err
 	}
-	clamped := false
-	if longest := time.Now().Add(p.settings.Longest); expires.After(longest) {
-		expires, clamped = longest, true
-	}
+	expires, clamped := p.clamp(expires)
 	g := lease.Get{Until: expires.UnixMilli()}
 	d := drive{a: a, name: n, pool: p, terms: a.terms(a.cfg.Region, p, n.key), call: call}
 	last, err := d.run(ctx, g.Begin(), g.Begin, func(s lease.Seen) lease.Step { return g.Next(d.terms, s) })

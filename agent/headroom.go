@@ -4,12 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
 )
 
 // Headroom is how many resources of a pool can be leased in a region.
@@ -36,14 +31,9 @@ func (a *Agent) Headroom(ctx context.Context, client, pool string) (Headroom, er
 	}
 	h := Headroom{Region: a.cfg.Region, AsOf: time.Now()}
 	for n := range p.settings.Shelves {
-		out, err := a.table.page(ctx, a.cfg.Region, &dynamodb.QueryInput{
-			TableName: &a.cfg.Table, IndexName: aws.String(leasetable.AvailableIndex), Limit: aws.Int32(counted), Select: types.SelectCount,
-			KeyConditionExpression:   aws.String("#shard = :shard AND #available <= :now"),
-			ExpressionAttributeNames: map[string]string{"#shard": leasetable.Shard, "#available": leasetable.Available},
-			ExpressionAttributeValues: leasetable.Item{
-				":shard": leasetable.S(lease.Shelf(client, pool, a.cfg.Region, n)), ":now": leasetable.N(h.AsOf.UnixMilli()),
-			},
-		})
+		q := p.available(n, h.AsOf.UnixMilli(), counted)
+		q.Select = types.SelectCount
+		out, err := a.table.page(ctx, a.cfg.Region, q)
 		if err != nil {
 			return Headroom{}, err
 		}

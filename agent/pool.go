@@ -107,14 +107,9 @@ func (p *pool) look(ctx context.Context, call *Call) ([]lease.Candidate, error) 
 // shelf reads what the index shows of one sub-partition, from one end or the other.
 func (p *pool) shelf(ctx context.Context, n int) (found []lease.Candidate, err error) {
 	now := time.Now().UnixMilli()
-	items, err := p.a.table.pages(ctx, p.a.cfg.Region, &dynamodb.QueryInput{
-		TableName: &p.a.cfg.Table, IndexName: aws.String(leasetable.AvailableIndex), Limit: aws.Int32(most), ScanIndexForward: aws.Bool(rand.IntN(2) == 0),
-		KeyConditionExpression:   aws.String("#shard = :shard AND #available <= :now"),
-		ExpressionAttributeNames: map[string]string{"#shard": leasetable.Shard, "#available": leasetable.Available},
-		ExpressionAttributeValues: leasetable.Item{
-			":shard": leasetable.S(lease.Shelf(p.client, p.name, p.a.cfg.Region, n)), ":now": leasetable.N(now),
-		},
-	})
+	q := p.available(n, now, most)
+	q.ScanIndexForward = aws.Bool(rand.IntN(2) == 0)
+	items, err := p.a.table.pages(ctx, p.a.cfg.Region, q)
 	if err != nil {
 		return nil, err
 	}
@@ -128,4 +123,24 @@ func (p *pool) shelf(ctx context.Context, n int) (found []lease.Candidate, err e
 		found = append(found, lease.Candidate{Resource: sk.Value, At: row.Version})
 	}
 	return found, nil
+}
+
+// available asks the index for what is available of one sub-partition.
+func (p *pool) available(n int, now int64, limit int32) *dynamodb.QueryInput {
+	return &dynamodb.QueryInput{
+		TableName: &p.a.cfg.Table, IndexName: aws.String(leasetable.AvailableIndex), Limit: aws.Int32(limit),
+		KeyConditionExpression:   aws.String("#shard = :shard AND #available <= :now"),
+		ExpressionAttributeNames: map[string]string{"#shard": leasetable.Shard, "#available": leasetable.Available},
+		ExpressionAttributeValues: leasetable.Item{
+			":shard": leasetable.S(lease.Shelf(p.client, p.name, p.a.cfg.Region, n)), ":now": leasetable.N(now),
+		},
+	}
+}
+
+// clamp gives the end of a lease that the pool allows, and whether that is an earlier one.
+func (p *pool) clamp(expires time.Time) (time.Time, bool) {
+	if longest := time.Now().Add(p.settings.Longest); expires.After(longest) {
+		return longest, true
+	}
+	return expires, false
 }

@@ -32,10 +32,7 @@ func (a *Agent) renew(ctx context.Context, l Lease, expires time.Time, call *Cal
 	if err != nil {
 		return Lease{}, err
 	}
-	clamped := false
-	if longest := time.Now().Add(p.settings.Longest); expires.After(longest) {
-		expires, clamped = longest, true
-	}
+	expires, clamped := p.clamp(expires)
 	m := lease.Renew{Lease: l.grant(), Until: expires.UnixMilli()}
 	d := drive{a: a, name: n, pool: p, terms: a.terms(l.Region, p, l.Key), call: call}
 	begin := func() lease.Step { return m.Begin(d.terms, time.Now().UnixMilli()) }
