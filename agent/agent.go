@@ -80,12 +80,6 @@ func (a *Agent) poolOf(ctx context.Context, client, name string, call *Call) (*p
 	return p, nil
 }
 
-func (a *Agent) terms(region string, p *pool, key string) *lease.Terms {
-	return &lease.Terms{
-		Rules: a.rules, Region: region, Key: key, Skew: a.cfg.Skew.Milliseconds(), Quarantine: p.settings.Quarantine.Milliseconds(),
-	}
-}
-
 func check(client, pool, key string) error {
 	for _, n := range []struct {
 		what, name string

@@ -15,25 +15,40 @@ type name struct{ client, pool, key string }
 
 // drive carries out what a machine asks for, until it is done.
 type drive struct {
-	a     *Agent
-	name  name
-	pool  *pool
-	terms *lease.Terms
-	call  *Call
+	a         *Agent
+	name      name
+	partition string // of the key's rows
+	pool      *pool
+	terms     *lease.Terms
+	call      *Call
+}
+
+// machine is one of the protocol's.
+type machine interface {
+	Begin(t *lease.Terms, now int64) lease.Step
+	Next(t *lease.Terms, seen lease.Seen) lease.Step
+}
+
+func (a *Agent) drive(n name, p *pool, region string, call *Call) drive {
+	terms := &lease.Terms{
+		Rules: a.rules, Region: region, Key: n.key, Skew: a.cfg.Skew.Milliseconds(), Quarantine: p.settings.Quarantine.Milliseconds(),
+	}
+	return drive{a: a, name: n, partition: lease.KeyRows(n.client, n.pool, n.key), pool: p, terms: terms, call: call}
 }
 
 // mostSteps is more than a machine takes unless something writes against it all the time.
 const mostSteps = 1000
 
-// run carries out step and what comes after it. begin starts again after a wait.
-func (d *drive) run(ctx context.Context, step lease.Step, begin func() lease.Step, next func(lease.Seen) lease.Step) (lease.Step, error) {
+// run carries out what m asks for, to its end. After a wait m begins again.
+func (d *drive) run(ctx context.Context, m machine) (lease.Step, error) {
+	step := m.Begin(d.terms, time.Now().UnixMilli())
 	for range mostSteps {
 		seen := lease.Seen{}
 		var err error
 		switch step.Do {
 		case lease.ReadKeys:
 			d.call.RoundTrips++
-			seen.Keys, err = d.a.table.keys(ctx, d.terms.Region, lease.KeyRows(d.name.client, d.name.pool, d.name.key))
+			seen.Keys, err = d.a.table.keys(ctx, d.terms.Region, d.partition)
 		case lease.Pick:
 			d.call.Tries++
 			seen.Pick, seen.OK, err = d.pool.pick(ctx, d.call)
@@ -42,7 +57,7 @@ func (d *drive) run(ctx context.Context, step lease.Step, begin func() lease.Ste
 			seen.Row, seen.OK, err = d.write(ctx, &step)
 		case lease.WaitUntil:
 			if err = sleepUntil(ctx, time.UnixMilli(step.Until)); err == nil {
-				step = begin()
+				step = m.Begin(d.terms, time.Now().UnixMilli())
 				continue
 			}
 		default:
@@ -52,7 +67,7 @@ func (d *drive) run(ctx context.Context, step lease.Step, begin func() lease.Ste
 			return step, err
 		}
 		seen.Now = time.Now().UnixMilli()
-		step = next(seen)
+		step = m.Next(d.terms, seen)
 	}
 	return step, fmt.Errorf("%w: key %q was not settled in %d steps", ErrUnavailable, d.name.key, mostSteps)
 }
@@ -64,8 +79,7 @@ func (d *drive) write(ctx context.Context, s *lease.Step) (lease.Row, bool, erro
 		if s.Write.Args.State == lease.Pending {
 			with[leasetable.GrantedAt] = leasetable.N(s.Write.Now)
 		}
-		p := lease.Primary{Partition: lease.KeyRows(d.name.client, d.name.pool, d.name.key), Sort: s.Region}
-		return d.a.table.write(ctx, s.Region, p, &s.Write, with)
+		return d.a.table.write(ctx, s.Region, lease.Primary{Partition: d.partition, Sort: s.Region}, &s.Write, with)
 	}
 	if s.Write.Args.Available > 0 {
 		with[leasetable.Shard] = leasetable.S(lease.Shelf(d.name.client, d.name.pool, s.Region, rand.IntN(d.pool.settings.Shelves)))

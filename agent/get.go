@@ -54,8 +54,8 @@ func (a *Agent) get(ctx context.Context, n name, expires time.Time, call *Call) 
 	}
 	expires, clamped := p.clamp(expires)
 	g := lease.Get{Until: expires.UnixMilli()}
-	d := drive{a: a, name: n, pool: p, terms: a.terms(a.cfg.Region, p, n.key), call: call}
-	last, err := d.run(ctx, g.Begin(), g.Begin, func(s lease.Seen) lease.Step { return g.Next(d.terms, s) })
+	d := a.drive(n, p, a.cfg.Region, call)
+	last, err := d.run(ctx, &g)
 	switch {
 	case err != nil:
 		return Lease{}, err

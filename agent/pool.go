@@ -8,7 +8,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/weirhq/weir/internal/lease"
 	"github.com/weirhq/weir/internal/leasetable"
@@ -116,11 +115,11 @@ func (p *pool) shelf(ctx context.Context, n int) (found []lease.Candidate, err e
 	offer := lease.Write{Rule: &p.a.rules.Offered, Args: lease.Row{Owner: p.a.cfg.Region}, Now: now, Skew: p.a.cfg.Skew.Milliseconds()}
 	for _, item := range items {
 		row, err := leasetable.Row(item)
-		sk, ok := item[leasetable.SK].(*types.AttributeValueMemberS)
-		if err != nil || !ok || !offer.Holds(&row) {
+		resource := leasetable.Text(item, leasetable.SK)
+		if err != nil || resource == "" || !offer.Holds(&row) {
 			continue // edited by hand, or of another region: not for us
 		}
-		found = append(found, lease.Candidate{Resource: sk.Value, At: row.Version})
+		found = append(found, lease.Candidate{Resource: resource, At: row.Version})
 	}
 	return found, nil
 }

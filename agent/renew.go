@@ -34,9 +34,8 @@ func (a *Agent) renew(ctx context.Context, l Lease, expires time.Time, call *Cal
 	}
 	expires, clamped := p.clamp(expires)
 	m := lease.Renew{Lease: l.grant(), Until: expires.UnixMilli()}
-	d := drive{a: a, name: n, pool: p, terms: a.terms(l.Region, p, l.Key), call: call}
-	begin := func() lease.Step { return m.Begin(d.terms, time.Now().UnixMilli()) }
-	last, err := d.run(ctx, begin(), begin, func(s lease.Seen) lease.Step { return m.Next(d.terms, s) })
+	d := a.drive(n, p, l.Region, call)
+	last, err := d.run(ctx, &m)
 	if err == nil {
 		err = lost(last)
 	}
@@ -71,9 +70,8 @@ func (a *Agent) release(ctx context.Context, l Lease, call *Call) error {
 	}
 	a.cache.drop(n)
 	m := lease.Release{Lease: l.grant()}
-	d := drive{a: a, name: n, pool: p, terms: a.terms(l.Region, p, l.Key), call: call}
-	begin := func() lease.Step { return m.Begin(d.terms, time.Now().UnixMilli()) }
-	last, err := d.run(ctx, begin(), begin, func(s lease.Seen) lease.Step { return m.Next(d.terms, s) })
+	d := a.drive(n, p, l.Region, call)
+	last, err := d.run(ctx, &m)
 	a.cache.drop(n)
 	if err != nil {
 		return err

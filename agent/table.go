@@ -80,12 +80,12 @@ func (t *table) keys(ctx context.Context, region, partition string) (map[string]
 	}
 	rows := make(map[string]lease.Row, len(items))
 	for _, item := range items {
-		sk, ok := item[leasetable.SK].(*types.AttributeValueMemberS)
-		if !ok {
+		owner := leasetable.Text(item, leasetable.SK)
+		if owner == "" {
 			return nil, fmt.Errorf("%w: a row of %s has no %s", ErrTable, partition, leasetable.SK)
 		}
-		if rows[sk.Value], err = leasetable.Row(item); err != nil {
-			return nil, fmt.Errorf("%w: row %s of %s: %w", ErrTable, sk.Value, partition, err)
+		if rows[owner], err = leasetable.Row(item); err != nil {
+			return nil, fmt.Errorf("%w: row %s of %s: %w", ErrTable, owner, partition, err)
 		}
 	}
 	return rows, nil

@@ -8,11 +8,7 @@ import (
 
 // deleteTable is the operation DeleteTable. A replica of a global table leaves it.
 func (c *call) deleteTable() ([]byte, error) {
-	var q struct{ TableName string }
-	if err := c.decode(&q); err != nil {
-		return nil, err
-	}
-	name, err := tableName(wire.Text{Value: q.TableName, Given: q.TableName != ""})
+	name, err := c.decodeTableName()
 	if err != nil {
 		return nil, err
 	}

@@ -96,11 +96,7 @@ func (t *liveTable) describe() description {
 
 // describeTable is the operation DescribeTable.
 func (c *call) describeTable() ([]byte, error) {
-	var q struct{ TableName string }
-	if err := c.decode(&q); err != nil {
-		return nil, err
-	}
-	name, err := tableName(wire.Text{Value: q.TableName, Given: q.TableName != ""})
+	name, err := c.decodeTableName()
 	if err != nil {
 		return nil, err
 	}

@@ -77,6 +77,15 @@ func (c *call) run(op operation) ([]byte, error) {
 	return op.item(c, q)
 }
 
+// decodeTableName reads a request that has nothing but a table's name.
+func (c *call) decodeTableName() (string, error) {
+	var q struct{ TableName string }
+	if err := c.decode(&q); err != nil {
+		return "", err
+	}
+	return tableName(wire.Text{Value: q.TableName, Given: q.TableName != ""})
+}
+
 // tableName returns the name that the parameter gives, which may be that of an ARN.
 func tableName(t wire.Text) (string, error) {
 	if !t.Given {

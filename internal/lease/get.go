@@ -24,7 +24,9 @@ const (
 )
 
 // Begin gives the first step.
-func (g *Get) Begin() Step {
+func (g *Get) Begin(*Terms, int64) Step { return g.read() }
+
+func (g *Get) read() Step {
 	g.at = getKeys
 	return Step{Do: ReadKeys}
 }
@@ -49,7 +51,7 @@ func (g *Get) Next(t *Terms, in Seen) Step {
 		return g.renewed(t, in)
 	default: // getExtend, getRevive
 		if g.own = in.Row; !in.OK || !g.own.Live(in.Now, t.Skew) {
-			return g.Begin()
+			return g.read()
 		}
 		return Step{Do: Done, Lease: grant(t.Region, &g.own)}
 	}
@@ -135,7 +137,7 @@ func (g *Get) claim(t *Terms, now int64) Step {
 
 func (g *Get) claimed(t *Terms, in Seen) Step {
 	if g.own = in.Row; !in.OK {
-		return g.Begin()
+		return g.read()
 	}
 	return g.take(t, in.Now)
 }
@@ -151,7 +153,7 @@ func (g *Get) taken(t *Terms, in Seen) Step {
 	switch {
 	case in.OK:
 		if r.Expires <= in.Now+t.Skew {
-			return g.Begin()
+			return g.read()
 		}
 		return Step{Do: Done, Lease: Grant{
 			Resource: g.cand.Resource, Region: t.Region, Token: r.Version, KeyVersion: g.own.Version, Expires: r.Expires, Settle: true,
@@ -173,9 +175,7 @@ func (g *Get) extend(t *Terms, now int64, rule *Rule, resource string, r *Row) S
 func (g *Get) renewed(t *Terms, in Seen) Step {
 	r := &in.Row
 	switch {
-	case in.OK:
-		return g.extend(t, in.Now, &t.Rules.Extend, g.own.Resource, r)
-	case r.Key == t.Key && r.Owner == t.Region && r.Expires > in.Now+t.Skew: // renewed, and its key row was not told
+	case in.OK, r.Key == t.Key && r.Owner == t.Region && r.Expires > in.Now+t.Skew: // now, or before, and its key row was not told
 		return g.extend(t, in.Now, &t.Rules.Extend, g.own.Resource, r)
 	case !g.own.Over(in.Now, t.Skew): // gone, but others may use it until its end
 		return Step{Do: WaitUntil, Until: g.own.Expires + t.Skew + 1}

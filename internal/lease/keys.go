@@ -12,9 +12,8 @@ import (
 
 // Longest names, in bytes: what DynamoDB lets a key have, less what stands around them.
 const (
-	MaxName     = 128  // of a client, a pool, a region
-	MaxKey      = 1024 // of a key; it is part of a partition key, which may have 2,048
-	MaxResource = 1000 // of a resource; it is a sort key, which may have 1,024
+	MaxName = 128  // of a client, a pool, a region
+	MaxKey  = 1024 // of a key; it is part of a partition key, which may have 2,048
 )
 
 // ErrName is the error of a name that cannot be used.
@@ -44,13 +43,6 @@ func escape(s string) string {
 	return strings.NewReplacer("%", "%25", "#", "%23").Replace(s)
 }
 
-func unescape(s string) string {
-	if !strings.Contains(s, "%") {
-		return s
-	}
-	return strings.NewReplacer("%23", "#", "%25", "%").Replace(s)
-}
-
 // Primary is the primary key of a row of the table.
 type Primary struct{ Partition, Sort string }
 
@@ -76,22 +68,4 @@ func PoolRow(client, pool string) Primary { return Primary{"C#" + escape(client)
 // Shelf is the partition of the index of available resources: n is below the pool's sub-partitions.
 func Shelf(client, pool, region string, n int) string {
 	return escape(client) + "#" + escape(pool) + "#" + escape(region) + "#" + strconv.Itoa(n)
-}
-
-// Names are what a key row's or a resource row's primary key says.
-type Names struct {
-	Client, Pool, Key, Region, Resource string
-}
-
-// Parse says what row a primary key is of: 'R' or 'K', or 0 for any other.
-func (p Primary) Parse() (kind byte, n Names) {
-	parts := strings.Split(p.Partition, "#")
-	switch {
-	case len(parts) == 3 && parts[0] == "R":
-		return 'R', Names{Client: unescape(parts[1]), Resource: p.Sort}
-	case len(parts) == 4 && parts[0] == "K":
-		return 'K', Names{Client: unescape(parts[1]), Pool: unescape(parts[2]), Key: unescape(parts[3]), Region: p.Sort}
-	default:
-		return 0, Names{}
-	}
 }

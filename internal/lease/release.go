@@ -54,7 +54,7 @@ func (m *Release) Next(t *Terms, in Seen) Step {
 		}
 	}
 	k := &in.Row
-	if !in.OK && k.Resource == m.Lease.Resource && k.At < m.version && (k.State == Leased || k.State == Pending) {
+	if !in.OK && k.lags(m.Lease.Resource, m.version) {
 		return m.tell(t, in.Now, k.Version) // settled meanwhile
 	}
 	return Step{Do: Done, Lease: m.Lease}

@@ -65,7 +65,7 @@ func (m *Renew) told(t *Terms, in Seen) Step {
 		return Step{Do: Done, Lease: grant(t.Region, k)}
 	case same && k.State == Leased && k.At >= m.row.Version && k.Expires >= m.row.Expires: // somebody told it for us
 		return Step{Do: Done, Lease: grant(t.Region, k)}
-	case same && (k.State == Leased && k.At < m.row.Version || k.State == Pending && k.At < m.row.Version): // settled meanwhile
+	case k.lags(m.Lease.Resource, m.row.Version): // settled meanwhile
 		return m.tell(t, in.Now, k.Version)
 	case k.State == Superseded:
 		return Step{Do: Lost, Why: LossSuperseded}

@@ -32,5 +32,10 @@ type Row struct {
 // Live says whether a key row promises its resource to a user whose clock says now.
 func (r *Row) Live(now, skew int64) bool { return r.State == Leased && r.Expires > now+skew }
 
+// lags says whether a key row names a resource, but as it was before a version.
+func (r *Row) lags(resource string, at int64) bool {
+	return r.Resource == resource && r.At < at && (r.State == Leased || r.State == Pending)
+}
+
 // Over says whether a lease is over by every clock, when the reader's says now.
 func (r *Row) Over(now, skew int64) bool { return r.Expires < now-skew }

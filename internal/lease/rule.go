@@ -22,10 +22,9 @@ type Test uint8
 // The tests.
 const (
 	Absent Test = iota // the row has none
-	Exists
-	Equal // to the argument of the same name
-	Past  // at or before now
-	Ended // before now by more than the skew
+	Equal              // to the argument of the same name
+	Past               // at or before now
+	Ended              // before now by more than the skew
 )
 
 // Condition is one test of one attribute.
@@ -37,7 +36,7 @@ type Condition struct {
 // String is the condition for people.
 func (c Condition) String() string {
 	attr := [...]string{"version", "expires", "owner", "key", "available", "state", "resource", "at", "winner"}[c.Attr]
-	return attr + " " + [...]string{"absent", "exists", "equal", "past", "ended"}[c.Test]
+	return attr + " " + [...]string{"absent", "equal", "past", "ended"}[c.Test]
 }
 
 // Rule is one of the protocol's writes. It is made if all conditions hold on the row as it is at that moment; then the
@@ -71,8 +70,6 @@ func (w *Write) holds(c Condition, row *Row) bool {
 	switch c.Test {
 	case Absent:
 		return !row.has(c.Attr)
-	case Exists:
-		return row.has(c.Attr)
 	case Equal:
 		return row.has(c.Attr) && row.same(&w.Args, c.Attr)
 	case Past:

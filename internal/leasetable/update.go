@@ -69,8 +69,6 @@ func (u *update) condition(c lease.Condition, w *lease.Write) {
 	switch c.Test {
 	case lease.Absent:
 		s = "attribute_not_exists(" + alias + ")"
-	case lease.Exists:
-		s = "attribute_exists(" + alias + ")"
 	case lease.Equal:
 		s = alias + " = " + u.value(value(c.Attr, &w.Args))
 	case lease.Past:

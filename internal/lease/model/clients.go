@@ -45,7 +45,7 @@ func (m *model) begin(w world, i int, c client) {
 		}
 		get := d
 		get.op, get.get = getting, lease.Get{Until: now + m.Length}
-		get.step = get.get.Begin()
+		get.step = get.get.Begin(m.terms(m.Regions[m.Clients[i].Region], k), now)
 		m.to(m.with(w, i, get), "client %d begins to get %s until %d", i+1, m.Keys[k], now+m.Length)
 		if held := c.holds[k]; m.using(w, i, k) {
 			t := m.terms(held.Region, k)
