@@ -1,6 +1,6 @@
 package lease
 
-// Rules are all writes of the protocol. Register to Adopt are of resource rows, the others of key rows.
+// Rules are all writes of the protocol. Register to Revive are of resource rows, the others of key rows.
 type Rules struct {
 	// Offered is no write: it says which row of the index is a candidate.
 	Offered Rule
@@ -12,6 +12,8 @@ type Rules struct {
 	Liberate Rule // given back by nobody: it ended
 	Transfer Rule // to another region
 	Adopt    Rule // by another region, when the owner is cut off and its region lease is over
+	Retire   Rule // an available one is taken out of use; its row and version stay, so that no token is ever given twice
+	Revive   Rule // and put into use again
 
 	Claim     Rule // the first lease of a key here
 	Reclaim   Rule // after one that is over
@@ -42,6 +44,8 @@ func Protocol() *Rules {
 		Adopt: Rule{
 			Name: "adopt", When: []Condition{version}, Set: []Attr{AttrOwner, AttrAvailable}, Remove: []Attr{AttrKey, AttrExpires}, Leap: leap,
 		},
+		Retire: Rule{Name: "retire", When: []Condition{version, {AttrAvailable, Past}}, Remove: []Attr{AttrAvailable}},
+		Revive: Rule{Name: "revive", When: []Condition{version}, Set: []Attr{AttrAvailable}},
 
 		Claim:     Rule{Name: "claim", When: []Condition{{AttrVersion, Absent}}, Set: state},
 		Reclaim:   Rule{Name: "reclaim", When: []Condition{version}, Set: state, Remove: []Attr{AttrWinner}},
@@ -61,7 +65,7 @@ const leap = 1 << 20
 // All lists the rules, for those who look at each.
 func (r *Rules) All() []*Rule {
 	return []*Rule{
-		&r.Offered, &r.Register, &r.Take, &r.Renew, &r.Release, &r.Liberate, &r.Transfer, &r.Adopt,
+		&r.Offered, &r.Register, &r.Take, &r.Renew, &r.Release, &r.Liberate, &r.Transfer, &r.Adopt, &r.Retire, &r.Revive,
 		&r.Claim, &r.Reclaim, &r.Repoint, &r.Settle, &r.Extend, &r.Drop, &r.Supersede, &r.Reinstate,
 	}
 }
