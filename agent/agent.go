@@ -4,19 +4,20 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
 )
 
 // Agent leases resources. It is safe for use by many goroutines; a process needs one for each table.
 type Agent struct {
 	cfg   Config
 	rules *lease.Rules
-	table table
+	table leasetable.Table
 	cache cache
+	reads singleflight.Group // of settings
 
 	mu     sync.Mutex
 	pools  map[poolName]*pool
@@ -36,7 +37,8 @@ func New(cfg Config) (*Agent, error) {
 		return nil, err
 	}
 	a := &Agent{cfg: cfg, rules: lease.Protocol(), pools: map[poolName]*pool{}, calls: map[name]*shared{}}
-	a.table = table{cfg: &a.cfg, clients: map[string]*dynamodb.Client{}}
+	a.table.Name, a.table.New = a.cfg.Table, a.cfg.Client
+	a.table.Skew, a.table.Timeout, a.table.Attempts = a.cfg.Skew, a.cfg.Timeout, a.cfg.Attempts
 	a.cache = cache{most: cfg.CacheLeases, leases: map[name]cached{}}
 	a.background, a.stop = context.WithCancel(context.Background())
 	return a, nil
@@ -60,34 +62,9 @@ func (a *Agent) behind(do func(context.Context)) {
 	}
 }
 
-// poolOf gives a pool with settings that are not too old.
-func (a *Agent) poolOf(ctx context.Context, client, name string, call *Call) (*pool, error) {
-	a.mu.Lock()
-	p, ok := a.pools[poolName{client, name}]
-	a.mu.Unlock()
-	if ok && time.Now().Before(p.until) {
-		return p, nil
-	}
-	call.RoundTrips++
-	settings, err := a.settings(ctx, client, name)
-	if err != nil {
-		return nil, err
-	}
-	p = &pool{a: a, client: client, name: name, settings: settings, until: time.Now().Add(a.cfg.SettingsTTL)}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.pools[poolName{client, name}] = p
-	return p, nil
-}
-
 func check(client, pool, key string) error {
-	for _, n := range []struct {
-		what, name string
-		most       int
-	}{{"client", client, lease.MaxName}, {"pool", pool, lease.MaxName}, {"key", key, lease.MaxKey}} {
-		if err := lease.CheckName(n.what, n.name, n.most); err != nil {
-			return fmt.Errorf("%w: %w", ErrInvalid, err)
-		}
+	if err := lease.CheckLease(client, pool, key); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/internal/lease"
 	"github.com/weirhq/weir/internal/leasetable"
 )
 
@@ -64,7 +65,7 @@ func TestCrashAnywhere(t *testing.T) {
 				if err == nil && first.Resource != second.Resource || second.Resource != third.Resource {
 					t.Errorf("one after the other: %s (%v), %s, %s", first.Resource, err, second.Resource, third.Resource)
 				}
-				if held := w.held(); len(held) != 1 || held[second.Resource] != "k" {
+				if held := w.held(); len(held) != 1 || held[second.Resource] != lease.Holder("p", "k") {
 					t.Errorf("held: %v, wanted %s alone", held, second.Resource)
 				}
 			})

@@ -31,7 +31,7 @@ type machine interface {
 
 func (a *Agent) drive(n name, p *pool, region string, call *Call) drive {
 	terms := &lease.Terms{
-		Rules: a.rules, Region: region, Key: n.key, Skew: a.cfg.Skew.Milliseconds(), Quarantine: p.settings.Quarantine.Milliseconds(),
+		Rules: a.rules, Region: region, Key: lease.Holder(n.pool, n.key), Skew: a.cfg.Skew.Milliseconds(), Quarantine: p.settings.Load().Quarantine.Milliseconds(),
 	}
 	return drive{a: a, name: n, partition: lease.KeyRows(n.client, n.pool, n.key), pool: p, terms: terms, call: call}
 }
@@ -48,7 +48,7 @@ func (d *drive) run(ctx context.Context, m machine) (lease.Step, error) {
 		switch step.Do {
 		case lease.ReadKeys:
 			d.call.RoundTrips++
-			seen.Keys, err = d.a.table.keys(ctx, d.terms.Region, d.partition)
+			seen.Keys, err = d.a.table.Keys(ctx, d.terms.Region, d.partition)
 		case lease.Pick:
 			d.call.Tries++
 			seen.Pick, seen.OK, err = d.pool.pick(ctx, d.call)
@@ -79,12 +79,12 @@ func (d *drive) write(ctx context.Context, s *lease.Step) (lease.Row, bool, erro
 		if s.Write.Args.State == lease.Pending {
 			with[leasetable.GrantedAt] = leasetable.N(s.Write.Now)
 		}
-		return d.a.table.write(ctx, s.Region, lease.Primary{Partition: d.partition, Sort: s.Region}, &s.Write, with)
+		return d.a.table.Write(ctx, s.Region, lease.Primary{Partition: d.partition, Sort: s.Region}, &s.Write, with)
 	}
 	if s.Write.Args.Available > 0 {
-		with[leasetable.Shard] = leasetable.S(lease.Shelf(d.name.client, d.name.pool, s.Region, rand.IntN(d.pool.settings.Shelves)))
+		with[leasetable.Shard] = leasetable.S(lease.Shelf(d.name.client, d.name.pool, s.Region, rand.IntN(d.pool.settings.Load().Shelves)))
 	}
-	return d.a.table.write(ctx, s.Region, lease.ResourceRow(d.name.client, s.Resource), &s.Write, with)
+	return d.a.table.Write(ctx, s.Region, lease.ResourceRow(d.name.client, s.Resource), &s.Write, with)
 }
 
 func sleepUntil(ctx context.Context, at time.Time) error {

@@ -4,22 +4,24 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/weirhq/weir/internal/leasetable"
 )
 
 // Errors to branch on, with errors.Is.
 var (
-	ErrInvalid     = errors.New("the request is not valid")                            // what is asked for can never be; nothing was written
-	ErrUnknown     = errors.New("no such client, pool or region")                      // make it first: weir client|pool|region create
-	ErrExhausted   = errors.New("no resource is available")                            // errors.As gives an *ExhaustedError
-	ErrReleased    = errors.New("the lease was given back")                            // get it again
-	ErrEnded       = errors.New("the lease has ended")                                 // get it again
-	ErrSuperseded  = errors.New("another region's lease of the key won")               // get it again: it gives that one
-	ErrStale       = errors.New("the lease was renewed by another holder")             // get it again for the new token
-	ErrThrottled   = errors.New("DynamoDB throttles")                                  // back off
-	ErrUnavailable = errors.New("DynamoDB does not answer")                            // the outcome may be unknown: ask again, which is safe
-	ErrTable       = errors.New("the table is missing or not of weir's schema")        // weir table apply
-	ErrDenied      = errors.New("DynamoDB refuses these credentials")                  // weir table plan prints the policy
-	ErrClock       = errors.New("this machine's clock is off by more than is allowed") // set it, or raise Config.Skew everywhere
+	ErrInvalid     = errors.New("the request is not valid")                // what is asked for can never be; nothing was written
+	ErrUnknown     = errors.New("no such client, pool or region")          // make it first: weir client|pool|region create
+	ErrExhausted   = errors.New("no resource is available")                // errors.As gives an *ExhaustedError
+	ErrReleased    = errors.New("the lease was given back")                // get it again
+	ErrEnded       = errors.New("the lease has ended")                     // get it again
+	ErrSuperseded  = errors.New("another region's lease of the key won")   // get it again: it gives that one
+	ErrStale       = errors.New("the lease was renewed by another holder") // get it again for the new token
+	ErrThrottled   = leasetable.ErrThrottled                               // back off
+	ErrUnavailable = leasetable.ErrUnavailable                             // the outcome may be unknown: ask again, which is safe
+	ErrTable       = leasetable.ErrTable                                   // weir table apply
+	ErrDenied      = leasetable.ErrDenied                                  // weir table plan prints the policy
+	ErrClock       = leasetable.ErrClock                                   // set it, or raise Config.Skew everywhere
 	ErrClosed      = errors.New("the agent is closed")
 )
 

@@ -30,10 +30,10 @@ func (a *Agent) Headroom(ctx context.Context, client, pool string) (Headroom, er
 		return Headroom{}, err
 	}
 	h := Headroom{Region: a.cfg.Region, AsOf: time.Now()}
-	for n := range p.settings.Shelves {
+	for n := range p.settings.Load().Shelves {
 		q := p.available(n, h.AsOf.UnixMilli(), counted)
 		q.Select = types.SelectCount
-		out, err := a.table.page(ctx, a.cfg.Region, q)
+		out, err := a.table.Page(ctx, a.cfg.Region, q)
 		if err != nil {
 			return Headroom{}, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -17,8 +18,8 @@ import (
 type pool struct {
 	a            *Agent
 	client, name string
-	settings     leasetable.Pool
-	until        time.Time // for which the settings are good
+	settings     atomic.Pointer[settings]
+	reading      atomic.Bool // the settings, behind the callers' backs
 
 	mu         sync.Mutex
 	candidates []lease.Candidate
@@ -86,7 +87,7 @@ func (p *pool) fill(ctx context.Context) {
 
 // look reads candidates from two sub-partitions drawn at random, and from the others only when those have none.
 func (p *pool) look(ctx context.Context, call *Call) ([]lease.Candidate, error) {
-	shelves := rand.Perm(p.settings.Shelves)
+	shelves := rand.Perm(p.settings.Load().Shelves)
 	var found []lease.Candidate
 	for i, shelf := range shelves {
 		if i >= 2 && len(found) > 0 {
@@ -108,7 +109,7 @@ func (p *pool) shelf(ctx context.Context, n int) (found []lease.Candidate, err e
 	now := time.Now().UnixMilli()
 	q := p.available(n, now, most)
 	q.ScanIndexForward = aws.Bool(rand.IntN(2) == 0)
-	items, err := p.a.table.pages(ctx, p.a.cfg.Region, q)
+	items, err := p.a.table.Pages(ctx, p.a.cfg.Region, q)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +139,7 @@ func (p *pool) available(n int, now int64, limit int32) *dynamodb.QueryInput {
 
 // clamp gives the end of a lease that the pool allows, and whether that is an earlier one.
 func (p *pool) clamp(expires time.Time) (time.Time, bool) {
-	if longest := time.Now().Add(p.settings.Longest); expires.After(longest) {
+	if longest := time.Now().Add(p.settings.Load().Longest); expires.After(longest) {
 		return longest, true
 	}
 	return expires, false

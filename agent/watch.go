@@ -40,7 +40,7 @@ func (a *Agent) watch(ctx context.Context, l Lease) error {
 		if err := sleepUntil(ctx, next); err != nil {
 			return err
 		}
-		rows, err := a.table.keys(ctx, l.Region, lease.KeyRows(l.Client, l.Pool, l.Key))
+		rows, err := a.table.Keys(ctx, l.Region, lease.KeyRows(l.Client, l.Pool, l.Key))
 		if err == nil {
 			if l, err = a.seen(l, rows[l.Region]); err != nil {
 				return err

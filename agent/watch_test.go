@@ -24,13 +24,13 @@ func TestWatch(t *testing.T) {
 			}
 		}, ErrReleased},
 		{"superseded", func(t *testing.T, w *world, a *Agent, l Lease) {
-			rows, err := a.table.keys(t.Context(), "eu", lease.KeyRows("c", "p", "k"))
+			rows, err := a.table.Keys(t.Context(), "eu", lease.KeyRows("c", "p", "k"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			write := lease.Write{Rule: &a.rules.Supersede, Args: lease.Row{Version: rows["eu"].Version, State: lease.Superseded, Winner: "us"}}
 			p := lease.Primary{Partition: lease.KeyRows("c", "p", "k"), Sort: "eu"}
-			if _, ok, err := a.table.write(t.Context(), "eu", p, &write, leasetable.Item{}); !ok || err != nil {
+			if _, ok, err := a.table.Write(t.Context(), "eu", p, &write, leasetable.Item{}); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
 		}, ErrSuperseded},

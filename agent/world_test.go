@@ -45,6 +45,11 @@ func newWorld(t testing.TB, profile dynamotest.Profile, regions ...string) *worl
 	client := leasetable.PrimaryKey(lease.ClientRow("c"))
 	client[leasetable.Version] = leasetable.N(1)
 	w.put(regions[0], client)
+	for _, region := range regions {
+		row := leasetable.PrimaryKey(lease.RegionRow(region))
+		row[leasetable.Version] = leasetable.N(1)
+		w.put(regions[0], row)
+	}
 	pool := leasetable.Pool{Client: "c", Name: "p", Version: 1, Longest: time.Hour, Quarantine: 2 * time.Second, Shelves: 4}
 	w.put(regions[0], pool.Item())
 	cloud.Settle()

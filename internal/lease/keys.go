@@ -13,7 +13,9 @@ import (
 // Longest names, in bytes: what DynamoDB lets a key have, less what stands around them.
 const (
 	MaxName = 128  // of a client, a pool, a region
-	MaxKey  = 1024 // of a key; it is part of a partition key, which may have 2,048
+	MaxKey  = 1024 // of a key, and of a resource
+
+	maxPartition = 2048
 )
 
 // ErrName is the error of a name that cannot be used.
@@ -43,6 +45,31 @@ func escape(s string) string {
 	return strings.NewReplacer("%", "%25", "#", "%23").Replace(s)
 }
 
+func unescape(s string) string {
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	return strings.NewReplacer("%25", "%", "%23", "#").Replace(s)
+}
+
+// CheckLease says what is wrong with the names of a lease, each for itself and all of them as a partition key.
+func CheckLease(client, pool, key string) error {
+	err := CheckName("client", client, MaxName)
+	if err == nil {
+		err = CheckName("pool", pool, MaxName)
+	}
+	if err == nil {
+		err = CheckName("key", key, MaxKey)
+	}
+	if err != nil {
+		return err
+	}
+	if n := len(KeyRows(client, pool, key)); n > maxPartition {
+		return fmt.Errorf("%w: client, pool and key have %d bytes together, %d are allowed; each # and %% counts as three", ErrName, n, maxPartition)
+	}
+	return nil
+}
+
 // Primary is the primary key of a row of the table.
 type Primary struct{ Partition, Sort string }
 
@@ -60,10 +87,31 @@ func KeyRows(client, pool, key string) string {
 }
 
 // ClientRow is the primary key of a client's settings.
-func ClientRow(client string) Primary { return Primary{"C#" + escape(client), "client"} }
+func ClientRow(client string) Primary { return Primary{"C", client} }
 
 // PoolRow is the primary key of a pool's settings.
 func PoolRow(client, pool string) Primary { return Primary{"C#" + escape(client), "pool#" + pool} }
+
+// RegionRow is the primary key of a region's settings.
+func RegionRow(region string) Primary { return Primary{"G", region} }
+
+// Holder is what a resource row says of who holds it: the key, and of which pool, since the resource may come to another.
+func Holder(pool, key string) string { return escape(pool) + "#" + escape(key) }
+
+// HolderOf gives the pool and key of a Holder.
+func HolderOf(holder string) (pool, key string, ok bool) {
+	pool, key, ok = strings.Cut(holder, "#")
+	return unescape(pool), unescape(key), ok
+}
+
+// KeyOf gives what a partition of key rows is of.
+func KeyOf(partition string) (client, pool, key string, ok bool) {
+	parts := strings.Split(partition, "#")
+	if len(parts) != 4 || parts[0] != "K" {
+		return "", "", "", false
+	}
+	return unescape(parts[1]), unescape(parts[2]), unescape(parts[3]), true
+}
 
 // Shelf is the partition of the index of available resources: n is below the pool's sub-partitions.
 func Shelf(client, pool, region string, n int) string {
