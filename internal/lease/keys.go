@@ -78,8 +78,11 @@ const Buckets = 256
 
 // ResourceRow is the primary key of a resource's row.
 func ResourceRow(client, resource string) Primary {
-	return Primary{"R#" + escape(client) + "#" + strconv.FormatUint(xxhash.Sum64String(resource)%Buckets, 10), resource}
+	return Primary{Bucket(client, int(xxhash.Sum64String(resource)%Buckets)), resource}
 }
+
+// Bucket is one of the partitions that have a client's resources.
+func Bucket(client string, n int) string { return "R#" + escape(client) + "#" + strconv.Itoa(n) }
 
 // KeyRows is the partition that has a key's rows, one for each region; the sort key is the region.
 func KeyRows(client, pool, key string) string {

@@ -16,7 +16,7 @@ type Item = map[string]types.AttributeValue
 func Row(item Item) (row lease.Row, err error) {
 	get := func(name string) (n int64) {
 		if _, there := item[name]; there && err == nil {
-			n, err = number(item, name)
+			n, err = Number(item, name)
 		}
 		return n
 	}
@@ -42,7 +42,8 @@ func Row(item Item) (row lease.Row, err error) {
 	return row, err
 }
 
-func number(item Item, name string) (int64, error) {
+// Number is an attribute that is a whole number.
+func Number(item Item, name string) (int64, error) {
 	s, ok := item[name].(*types.AttributeValueMemberN)
 	if !ok {
 		return 0, fmt.Errorf("attribute %s is no number", name)

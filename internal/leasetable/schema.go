@@ -24,6 +24,9 @@ const (
 	PoolID       = "pool_id"
 	Shard        = "shard"
 	GrantedAt    = "granted_at"
+	Description  = "description"
+	UpdatedMs    = "updated_ms"
+	Lines        = "lines"
 )
 
 // AvailableIndex is the name of the index of available resources.

@@ -47,7 +47,7 @@ func PoolOf(item Item) (Pool, error) {
 		{QuarantineMs, &quarantine, int64(365 * 24 * time.Hour / time.Millisecond)},
 		{Shelves, &shelves, 1000},
 	} {
-		v, err := number(item, n.name)
+		v, err := Number(item, n.name)
 		if err != nil {
 			return p, err
 		}

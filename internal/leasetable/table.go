@@ -114,27 +114,30 @@ func (t *Table) Keys(ctx context.Context, region, partition string) (map[string]
 
 // Write makes a write of the protocol. A condition that does not hold is no error: then the row is the one that refused it.
 func (t *Table) Write(ctx context.Context, region string, p lease.Primary, w *lease.Write, with Item) (row lease.Row, ok bool, err error) {
-	with[WriterRegion] = S(region)
-	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
-	defer cancel()
-	out, err := t.Client(region).UpdateItem(ctx, Update(t.Name, p, w, with), t.options)
-	var refused *types.ConditionalCheckFailedException
-	var item Item
-	switch {
-	case errors.As(err, &refused):
-		item = refused.Item
-	case err != nil:
-		return lease.Row{}, false, t.failed(err)
-	default:
-		if err := t.checkClock(out.ResultMetadata); err != nil {
-			return lease.Row{}, false, err
-		}
-		item, ok = out.Attributes, true
+	item, ok, err := t.WriteItem(ctx, region, p, w, with)
+	if err != nil {
+		return lease.Row{}, false, err
 	}
 	if row, err = Row(item); err != nil {
 		return row, false, fmt.Errorf("%w: row %s of %s: %w", ErrTable, p.Sort, p.Partition, err)
 	}
 	return row, ok, nil
+}
+
+// WriteItem is Write, and gives the row with all that it has.
+func (t *Table) WriteItem(ctx context.Context, region string, p lease.Primary, w *lease.Write, with Item) (item Item, ok bool, err error) {
+	with[WriterRegion] = S(region)
+	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
+	defer cancel()
+	out, err := t.Client(region).UpdateItem(ctx, Update(t.Name, p, w, with), t.options)
+	var refused *types.ConditionalCheckFailedException
+	switch {
+	case errors.As(err, &refused):
+		return refused.Item, false, nil
+	case err != nil:
+		return nil, false, t.failed(err)
+	}
+	return out.Attributes, true, t.checkClock(out.ResultMetadata)
 }
 
 // checkClock compares our clock with that of who answered. The answer's has seconds only.

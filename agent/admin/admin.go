@@ -1,0 +1,83 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// Errors to branch on, with errors.Is. Those of package agent come beside them.
+var (
+	ErrInvalid  = errors.New("this is not valid")
+	ErrNotFound = errors.New("it is not there")
+	ErrExists   = errors.New("it is there already")
+	ErrChanged  = errors.New("somebody else changed it meanwhile: look again")
+	ErrInUse    = errors.New("it is in use")
+	ErrHome     = errors.New("its settings are kept in another region")
+)
+
+// Config says which table. All fields but the last three must be set.
+type Config struct {
+	Table   string
+	Regions []string // the first keeps the settings
+	// Client and Streams make the clients of a region.
+	Client  func(region string) *dynamodb.Client
+	Streams func(region string) *dynamodbstreams.Client
+
+	Skew     time.Duration // as of agents. Defaults to 2 s
+	Timeout  time.Duration // of a request. Defaults to 5 s
+	Attempts int           // of a request. Defaults to 5
+}
+
+// Admin administers a table. It is safe for use by many goroutines.
+type Admin struct {
+	table   leasetable.Table
+	regions []string
+	streams func(region string) *dynamodbstreams.Client
+}
+
+// New returns an Admin. It sends nothing yet.
+func New(c Config) (*Admin, error) {
+	if len(c.Regions) == 0 {
+		return nil, fmt.Errorf("%w: no region is given", ErrInvalid)
+	}
+	for _, r := range c.Regions {
+		if err := lease.CheckName("region", r, lease.MaxName); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+	}
+	if c.Skew == 0 {
+		c.Skew = 2 * time.Second
+	}
+	if c.Timeout == 0 {
+		c.Timeout = 5 * time.Second
+	}
+	if c.Attempts == 0 {
+		c.Attempts = 5
+	}
+	a := &Admin{regions: c.Regions, streams: c.Streams}
+	a.table.Name, a.table.New, a.table.Skew, a.table.Timeout, a.table.Attempts = c.Table, c.Client, c.Skew, c.Timeout, c.Attempts
+	return a, nil
+}
+
+// home is the region whose endpoint settings and new resources are written through.
+func (a *Admin) home() string { return a.regions[0] }
+
+// request limits one request, whose client does the retries.
+func (a *Admin) request(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, a.table.Timeout)
+}
+
+func invalid(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrInvalid, err)
+}

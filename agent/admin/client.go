@@ -1,0 +1,44 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// Client is who has pools.
+type Client struct {
+	Client string `json:"client"`
+	Stored
+}
+
+// String names it.
+func (c *Client) String() string { return fmt.Sprintf("client %q", c.Client) }
+
+func (c *Client) primary() lease.Primary { return lease.ClientRow(c.Client) }
+
+func (c *Client) check() error {
+	return errors.Join(lease.CheckName("client", c.Client, lease.MaxName), checkDescription(c.Description))
+}
+
+func (c *Client) item() leasetable.Item { return leasetable.Item{} }
+
+func (c *Client) read(item leasetable.Item) error {
+	c.Client = leasetable.Text(item, leasetable.SK)
+	return nil
+}
+
+func (c *Client) needs(context.Context, *Admin) error { return nil }
+
+func (c *Client) follows(*Client) error { return nil }
+
+func (c *Client) unused(ctx context.Context, a *Admin) error {
+	pools, err := List(ctx, a, Pool{Client: c.Client})
+	if err == nil && len(pools) > 0 {
+		err = fmt.Errorf("%s: %w: it has %d pools, such as %q; delete them first", c, ErrInUse, len(pools), pools[0].Pool)
+	}
+	return err
+}

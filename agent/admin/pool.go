@@ -1,0 +1,106 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// Pool is what keys lease resources from. Zero values are defaults when it is made.
+type Pool struct {
+	Client string `json:"client"`
+	Pool   string `json:"pool"`
+	// LongestLease is the longest a lease may be; longer ones are made shorter. Defaults to 1 h.
+	LongestLease Duration `json:"longest_lease"`
+	// Quarantine is for how long after its lease's end a resource is not leased to another key. Defaults to 10 s.
+	Quarantine Duration `json:"quarantine"`
+	// SubPartitions is over how many partitions of the index a region's available resources are spread: one for each
+	// 10,000 resources or 1,000 new leases a second. It can only grow. Defaults to 10.
+	SubPartitions int `json:"sub_partitions"`
+	Stored
+}
+
+// String names it.
+func (p *Pool) String() string { return fmt.Sprintf("pool %q of client %q", p.Pool, p.Client) }
+
+func (p *Pool) primary() lease.Primary { return lease.PoolRow(p.Client, p.Pool) }
+
+// Limits of a pool's settings.
+const (
+	maxLease         = 365 * 24 * time.Hour
+	maxSubPartitions = 1000
+)
+
+func (p *Pool) check() error {
+	if p.LongestLease == 0 {
+		p.LongestLease = Duration(time.Hour)
+	}
+	if p.Quarantine == 0 {
+		p.Quarantine = Duration(10 * time.Second)
+	}
+	if p.SubPartitions == 0 {
+		p.SubPartitions = 10
+	}
+	err := errors.Join(lease.CheckLease(p.Client, p.Pool, "-"), checkDescription(p.Description))
+	switch {
+	case err != nil:
+		return err
+	case p.LongestLease < 0 || p.LongestLease > Duration(maxLease):
+		return fmt.Errorf("the longest lease is %v: give more than 0 and no more than %v", p.LongestLease, maxLease)
+	case p.Quarantine < 0 || p.Quarantine > Duration(maxLease):
+		return fmt.Errorf("the quarantine is %v: give more than 0 and no more than %v", p.Quarantine, maxLease)
+	case p.SubPartitions < 0 || p.SubPartitions > maxSubPartitions:
+		return fmt.Errorf("there are %d sub-partitions: give 1 to %d", p.SubPartitions, maxSubPartitions)
+	}
+	return nil
+}
+
+func (p *Pool) settings() leasetable.Pool {
+	return leasetable.Pool{
+		Client: p.Client, Name: p.Pool, Version: p.Version, Longest: time.Duration(p.LongestLease), Quarantine: time.Duration(p.Quarantine), Shelves: p.SubPartitions,
+	}
+}
+
+func (p *Pool) item() leasetable.Item {
+	s := p.settings()
+	return s.Item()
+}
+
+func (p *Pool) read(item leasetable.Item) error {
+	s, err := leasetable.PoolOf(item)
+	p.Client, p.Pool, p.LongestLease, p.Quarantine, p.SubPartitions = s.Client, s.Name, Duration(s.Longest), Duration(s.Quarantine), s.Shelves
+	return err
+}
+
+// shelf is a sub-partition of a region, drawn.
+func (p *Pool) shelf(region string) types.AttributeValue {
+	return leasetable.S(lease.Shelf(p.Client, p.Pool, region, rand.IntN(p.SubPartitions)))
+}
+
+func (p *Pool) needs(ctx context.Context, a *Admin) error {
+	if time.Duration(p.Quarantine) < a.table.Skew {
+		return fmt.Errorf("%s: %w: the quarantine of %v is shorter than clocks may be off, %v", p, ErrInvalid, p.Quarantine, a.table.Skew)
+	}
+	_, err := Get(ctx, a, Client{Client: p.Client})
+	return err
+}
+
+func (p *Pool) follows(old *Pool) error {
+	if p.SubPartitions < old.SubPartitions {
+		return fmt.Errorf("%s: sub-partitions cannot become fewer, %d of %d: what lies in the others would be found by nobody", p, p.SubPartitions, old.SubPartitions)
+	}
+	return nil
+}
+
+func (p *Pool) unused(ctx context.Context, a *Admin) error {
+	return a.Resources(ctx, p.Client, Filter{Pool: p.Pool, Limit: 1, InUse: true}, func(found Resource) error {
+		return fmt.Errorf("%s: %w: it has resources, such as %q; retire them first", p, ErrInUse, found.Resource)
+	})
+}

@@ -1,0 +1,170 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// State is what becomes of a resource at the moment.
+type State string
+
+// The states.
+const (
+	Available  State = "available"
+	Leased     State = "leased"
+	Quarantine State = "quarantine" // given back; available from Until on
+	Retired    State = "retired"    // out of use
+)
+
+// Resource is a resource as its row says.
+type Resource struct {
+	Resource string `json:"resource"`
+	Client   string `json:"client"`
+	Pool     string `json:"pool"`
+	Region   string `json:"region"`
+	State    State  `json:"state"`
+	// Key is who holds it.
+	Key string `json:"key,omitempty"`
+	// Until is the end of the lease or of the quarantine.
+	Until time.Time `json:"until,omitzero"`
+	// Token is the row's version; of a leased resource it is its lease's token.
+	Token int64 `json:"token"`
+
+	row  lease.Row
+	held string // the pool that the key is of
+}
+
+// String names it.
+func (r *Resource) String() string {
+	return fmt.Sprintf("resource %q of client %q", r.Resource, r.Client)
+}
+
+// resourceOf reads a row.
+func resourceOf(client string, item leasetable.Item) (r Resource, err error) {
+	r = Resource{Client: client, Resource: leasetable.Text(item, leasetable.SK), Pool: leasetable.Text(item, leasetable.PoolID)}
+	if r.row, err = leasetable.Row(item); err != nil {
+		return r, fmt.Errorf("%w: %s: %w", leasetable.ErrTable, &r, err)
+	}
+	r.Region, r.Token = r.row.Owner, r.row.Version
+	now := time.Now()
+	switch {
+	case r.row.Key != "":
+		r.State, r.Until = Leased, time.UnixMilli(r.row.Expires).UTC()
+		r.held, r.Key, _ = lease.HolderOf(r.row.Key)
+	case r.row.Available == 0:
+		r.State = Retired
+	case r.row.Available > now.UnixMilli():
+		r.State, r.Until = Quarantine, time.UnixMilli(r.row.Available).UTC()
+	default:
+		r.State = Available
+	}
+	return r, nil
+}
+
+// Resource reads a resource where it is written: at its owner.
+func (a *Admin) Resource(ctx context.Context, client, name string) (Resource, error) {
+	r := Resource{Client: client, Resource: name}
+	if err := checkResource(client, name); err != nil {
+		return r, err
+	}
+	at := a.home()
+	for range len(a.regions) + 1 {
+		item, err := a.table.Get(ctx, at, lease.ResourceRow(client, name))
+		if err != nil {
+			return r, err
+		}
+		if item == nil {
+			return r, fmt.Errorf("%s: %w", &r, ErrNotFound)
+		}
+		if r, err = resourceOf(client, item); err != nil || r.Region == at {
+			return r, err
+		}
+		at = r.Region
+	}
+	return r, fmt.Errorf("%s: %w: it goes from region to region", &r, ErrChanged)
+}
+
+func checkResource(client, name string) error {
+	if err := lease.CheckName("client", client, lease.MaxName); err != nil {
+		return invalid(err)
+	}
+	return invalid(lease.CheckName("resource", name, lease.MaxKey))
+}
+
+// Retire takes an available resource out of use. Dry only says whether it would.
+func (a *Admin) Retire(ctx context.Context, client, name string, dry bool) (Resource, error) {
+	return a.change(ctx, client, name, dry, func(r *Resource, rules *lease.Rules) (*lease.Write, leasetable.Item, error) {
+		switch r.State {
+		case Retired:
+			return nil, nil, nil
+		case Available:
+			return &lease.Write{Rule: &rules.Retire}, nil, nil
+		case Leased:
+			return nil, nil, fmt.Errorf("%s: %w: key %q of pool %q has it until %s; release that lease, or wait", r, ErrInUse, r.Key, r.held, r.Until.Format(time.RFC3339))
+		default:
+			return nil, nil, fmt.Errorf("%s: %w: a lease of it may be in use until %s", r, ErrInUse, r.Until.Format(time.RFC3339))
+		}
+	})
+}
+
+// Revive puts a retired resource into use again, where it was.
+func (a *Admin) Revive(ctx context.Context, client, name string, dry bool) (Resource, error) {
+	return a.change(ctx, client, name, dry, func(r *Resource, rules *lease.Rules) (*lease.Write, leasetable.Item, error) {
+		if r.State != Retired {
+			return nil, nil, nil
+		}
+		pool, err := Get(ctx, a, Pool{Client: r.Client, Pool: r.Pool})
+		if err != nil {
+			return nil, nil, err
+		}
+		return &lease.Write{Rule: &rules.Revive, Args: lease.Row{Available: time.Now().UnixMilli()}}, leasetable.Item{leasetable.Shard: pool.shelf(r.Region)}, nil
+	})
+}
+
+// SetPool puts an available resource into another pool of its client.
+func (a *Admin) SetPool(ctx context.Context, client, name, pool string, dry bool) (Resource, error) {
+	return a.change(ctx, client, name, dry, func(r *Resource, rules *lease.Rules) (*lease.Write, leasetable.Item, error) {
+		to, err := Get(ctx, a, Pool{Client: client, Pool: pool})
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case r.Pool == pool:
+			return nil, nil, nil
+		case r.State != Available:
+			return nil, nil, fmt.Errorf("%s: %w: it is %s; only an available one can change its pool", r, ErrInUse, r.State)
+		}
+		// A transfer to where it is: the version goes up, so that nobody takes it who found it in the old pool.
+		return &lease.Write{Rule: &rules.Transfer, Args: lease.Row{Owner: r.Region, Available: r.row.Available}},
+			leasetable.Item{leasetable.Shard: to.shelf(r.Region), leasetable.PoolID: leasetable.S(pool)}, nil
+	})
+}
+
+// change makes the write that decide names, if the resource is still as it was seen. No write is nothing to do.
+func (a *Admin) change(ctx context.Context, client, name string, dry bool,
+	decide func(*Resource, *lease.Rules) (*lease.Write, leasetable.Item, error),
+) (Resource, error) {
+	r, err := a.Resource(ctx, client, name)
+	if err != nil {
+		return r, err
+	}
+	w, with, err := decide(&r, lease.Protocol())
+	if err != nil || w == nil || dry {
+		return r, err
+	}
+	if with == nil {
+		with = leasetable.Item{}
+	}
+	w.Args.Version, w.Now, w.Skew = r.row.Version, time.Now().UnixMilli(), a.table.Skew.Milliseconds()
+	item, ok, err := a.table.WriteItem(ctx, r.Region, lease.ResourceRow(client, name), w, with)
+	switch {
+	case err != nil:
+		return r, err
+	case !ok:
+		return r, fmt.Errorf("%s: %w", &r, ErrChanged)
+	}
+	return resourceOf(client, item)
+}

@@ -1,0 +1,130 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// Filter says which resources. Zero fields let all through.
+type Filter struct {
+	Pool, Region string
+	State        State
+	Prefix       string // of the resource's name
+	InUse        bool   // all but retired ones
+	Limit        int    // no more than that many
+}
+
+// readers is how many partitions are read at a time.
+const readers = 8
+
+// Resources gives those of a client to yield, one at a time, in no order, until yield returns an error. It reads all rows
+// that the client has and the first region knows; those of other regions may be a little behind.
+func (a *Admin) Resources(ctx context.Context, client string, f Filter, yield func(Resource) error) error {
+	if err := invalid(lease.CheckName("client", client, lease.MaxName)); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	found := make(chan []Resource)
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(readers + 1)
+	g.Go(func() error {
+		for n := range lease.Buckets {
+			g.Go(func() error { return a.bucket(gctx, client, n, f, found) })
+		}
+		return nil
+	})
+	ended := make(chan error, 1)
+	go func() {
+		ended <- g.Wait()
+		close(found)
+	}()
+	n, err := 0, error(nil)
+	for list := range found {
+		for i := 0; i < len(list) && err == nil; i++ {
+			if err = yield(list[i]); err == nil {
+				if n++; n == f.Limit {
+					err = errEnough
+				}
+			}
+		}
+		if err != nil {
+			cancel() // and take what is on its way
+		}
+	}
+	failed := <-ended
+	switch {
+	case err == errEnough: //nolint:errorlint // our own, and not wrapped
+		return nil
+	case err != nil:
+		return err
+	}
+	return failed
+}
+
+var errEnough = fmt.Errorf("enough")
+
+// bucket reads one partition.
+func (a *Admin) bucket(ctx context.Context, client string, n int, f Filter, to chan<- []Resource) error {
+	q := f.query(a.table.Name, lease.Bucket(client, n))
+	for {
+		out, err := a.table.Page(ctx, a.home(), q)
+		if err != nil {
+			return err
+		}
+		var list []Resource
+		for _, item := range out.Items {
+			r, err := resourceOf(client, item)
+			if err != nil {
+				return err
+			}
+			if (f.State == "" || r.State == f.State) && (!f.InUse || r.State != Retired) {
+				list = append(list, r)
+			}
+		}
+		if len(list) > 0 {
+			select {
+			case to <- list:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if q.ExclusiveStartKey = out.LastEvaluatedKey; len(q.ExclusiveStartKey) == 0 {
+			return nil
+		}
+	}
+}
+
+// query has what DynamoDB can sort out. States it cannot: they depend on the time.
+func (f *Filter) query(table, partition string) *dynamodb.QueryInput {
+	q := &dynamodb.QueryInput{
+		TableName: &table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("#pk = :pk"),
+		ExpressionAttributeNames: map[string]string{"#pk": leasetable.PK}, ExpressionAttributeValues: leasetable.Item{":pk": leasetable.S(partition)},
+	}
+	if f.Prefix != "" {
+		q.KeyConditionExpression = aws.String("#pk = :pk AND begins_with(#sk, :prefix)")
+		q.ExpressionAttributeNames["#sk"], q.ExpressionAttributeValues[":prefix"] = leasetable.SK, leasetable.S(f.Prefix)
+	}
+	var filters []string
+	for _, c := range []struct{ name, alias, value string }{{leasetable.PoolID, "pool", f.Pool}, {leasetable.Owner, "owner", f.Region}} {
+		if c.value != "" {
+			filters = append(filters, "#"+c.alias+" = :"+c.alias)
+			q.ExpressionAttributeNames["#"+c.alias], q.ExpressionAttributeValues[":"+c.alias] = c.name, leasetable.S(c.value)
+		}
+	}
+	if f.State == Leased {
+		filters, q.ExpressionAttributeNames["#key"] = append(filters, "attribute_exists(#key)"), leasetable.Key
+	}
+	if len(filters) > 0 {
+		q.FilterExpression = aws.String(strings.Join(filters, " AND "))
+	}
+	return q
+}

@@ -1,0 +1,192 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// Stored is what every row of settings has.
+type Stored struct {
+	Description string    `json:"description"`
+	Version     int64     `json:"version"`
+	Updated     time.Time `json:"updated"`
+}
+
+func (s *Stored) stored() *Stored { return s }
+
+// entity is a pointer to settings of one kind.
+type entity[T any] interface {
+	*T
+	String() string // such as: pool p of client c
+	primary() lease.Primary
+	check() error          // of names and values
+	item() leasetable.Item // what this kind has
+	read(leasetable.Item) error
+	stored() *Stored
+	needs(ctx context.Context, a *Admin) error  // says what has to be there before it
+	unused(ctx context.Context, a *Admin) error // says why it may not go
+	follows(old *T) error                       // says why it may not take old's place
+}
+
+// Create puts settings that are not there yet; else the error is ErrExists.
+func Create[T any, P entity[T]](ctx context.Context, a *Admin, v T) (T, error) {
+	p := P(&v)
+	err := invalid(p.check())
+	if err == nil {
+		err = p.needs(ctx, a)
+	}
+	if err != nil {
+		return v, err
+	}
+	return v, put[T, P](ctx, a, p, ErrExists)
+}
+
+// Get reads the settings that v names; if they are not there the error is ErrNotFound.
+func Get[T any, P entity[T]](ctx context.Context, a *Admin, v T) (T, error) {
+	p := P(&v)
+	if err := invalid(p.check()); err != nil {
+		return v, err
+	}
+	item, err := a.table.Get(ctx, a.home(), p.primary())
+	if err != nil {
+		return v, err
+	}
+	if item == nil {
+		return v, fmt.Errorf("%s: %w", p, ErrNotFound)
+	}
+	return v, read[T, P](item, p)
+}
+
+// List reads all settings of v's kind: of a pool's client, all others alone.
+func List[T any, P entity[T]](ctx context.Context, a *Admin, v T) ([]T, error) {
+	items, err := a.table.Query(ctx, a.home(), P(&v).primary().Partition)
+	list := make([]T, len(items))
+	for i := 0; i < len(items) && err == nil; i++ {
+		err = read[T, P](items[i], P(&list[i]))
+	}
+	return list, err
+}
+
+// Update puts settings in the place of those that are at the same version; else the error is ErrChanged.
+func Update[T any, P entity[T]](ctx context.Context, a *Admin, v T) (T, error) {
+	p := P(&v)
+	old, err := Get[T, P](ctx, a, v)
+	if err == nil {
+		err = invalid(p.check())
+	}
+	if err == nil {
+		err = invalid(p.follows(&old))
+	}
+	if err == nil {
+		err = p.needs(ctx, a)
+	}
+	if err != nil {
+		return v, err
+	}
+	return v, put[T, P](ctx, a, p, ErrChanged)
+}
+
+// Delete removes settings that nothing needs any more; else the error is ErrInUse. Dry only says whether it would.
+func Delete[T any, P entity[T]](ctx context.Context, a *Admin, v T, dry bool) error {
+	v, err := Get[T, P](ctx, a, v)
+	p := P(&v)
+	if err == nil {
+		err = p.unused(ctx, a)
+	}
+	if err != nil || dry {
+		return err
+	}
+	ok, err := a.table.Delete(ctx, a.home(), p.primary(), leasetable.Expect{Version: p.stored().Version, Writer: a.home()})
+	if err == nil && !ok {
+		err = fmt.Errorf("%s: %w", p, ErrChanged)
+	}
+	return err
+}
+
+// Outcome is what became of one of many rows.
+type Outcome string
+
+// The outcomes.
+const (
+	Created   Outcome = "created"
+	Updated   Outcome = "updated"
+	Unchanged Outcome = "unchanged"
+)
+
+// Import makes settings like v, whether they are there or not. Dry only says what it would do.
+func Import[T any, P entity[T]](ctx context.Context, a *Admin, v T, dry bool) (Outcome, error) {
+	old, err := Get[T, P](ctx, a, v)
+	p := P(&v)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		if p.stored().Version = 0; !dry {
+			_, err = Create[T, P](ctx, a, v)
+		} else {
+			err = p.needs(ctx, a)
+		}
+		return Created, err
+	case err != nil:
+		return "", err
+	}
+	was := P(&old).stored()
+	p.stored().Version, p.stored().Updated = was.Version, was.Updated
+	if fmt.Sprintf("%+v", v) == fmt.Sprintf("%+v", old) {
+		return Unchanged, nil
+	}
+	if dry {
+		return Updated, invalid(p.follows(&old))
+	}
+	_, err = Update[T, P](ctx, a, v)
+	return Updated, err
+}
+
+// put writes p as its next version, if it is still at the one that p has.
+func put[T any, P entity[T]](ctx context.Context, a *Admin, p P, otherwise error) error {
+	s := p.stored()
+	expect := leasetable.Expect{Version: s.Version, Writer: a.home()}
+	s.Version, s.Updated = s.Version+1, time.UnixMilli(time.Now().UnixMilli()).UTC()
+	item := p.item()
+	for name, v := range leasetable.PrimaryKey(p.primary()) {
+		item[name] = v
+	}
+	item[leasetable.Version], item[leasetable.UpdatedMs] = leasetable.N(s.Version), leasetable.N(s.Updated.UnixMilli())
+	item[leasetable.Description], item[leasetable.WriterRegion] = leasetable.S(s.Description), leasetable.S(a.home())
+	found, ok, err := a.table.Put(ctx, a.home(), item, expect)
+	if err != nil || ok {
+		return err
+	}
+	if at := leasetable.Text(found, leasetable.WriterRegion); at != a.home() && expect.Version > 0 {
+		return fmt.Errorf("%s: %w: name %s first among the regions, not %s", p, ErrHome, at, a.home())
+	}
+	return fmt.Errorf("%s: %w", p, otherwise)
+}
+
+func read[T any, P entity[T]](item leasetable.Item, p P) error {
+	err := p.read(item)
+	s := p.stored()
+	var ms int64
+	if err == nil {
+		s.Version, err = leasetable.Number(item, leasetable.Version)
+	}
+	if err == nil {
+		ms, err = leasetable.Number(item, leasetable.UpdatedMs)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", leasetable.ErrTable, p, err)
+	}
+	s.Updated, s.Description = time.UnixMilli(ms).UTC(), leasetable.Text(item, leasetable.Description)
+	return nil
+}
+
+// checkDescription says what is wrong with a description.
+func checkDescription(s string) error {
+	if len(s) > 1000 {
+		return fmt.Errorf("the description has %d bytes, 1000 are allowed", len(s))
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package leasetable
+
+import (
+	"context"
+	"errors"
+	"reflect"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/weirhq/weir/internal/lease"
+)
+
+// Expect is what a row must be for a Put or Delete: at a version, and last written through a region. Version 0 is no row.
+type Expect struct {
+	Version int64
+	Writer  string
+}
+
+func (e Expect) condition() (condition *string, names map[string]string, values Item) {
+	if e.Version == 0 {
+		return aws.String("attribute_not_exists(#pk)"), map[string]string{"#pk": PK}, nil
+	}
+	return aws.String("#version = :version AND #writer = :writer"), map[string]string{"#version": Version, "#writer": WriterRegion},
+		Item{":version": N(e.Version), ":writer": S(e.Writer)}
+}
+
+// Put writes a whole row where what is expected is there. If it is not, found is what is: nil for no row.
+func (t *Table) Put(ctx context.Context, region string, item Item, e Expect) (found Item, ok bool, err error) {
+	in := &dynamodb.PutItemInput{TableName: &t.Name, Item: item, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld}
+	in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = e.condition()
+	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
+	defer cancel()
+	out, err := t.Client(region).PutItem(ctx, in, t.options)
+	var refused *types.ConditionalCheckFailedException
+	switch {
+	case errors.As(err, &refused):
+		return refused.Item, reflect.DeepEqual(refused.Item, item), nil // equal: an answer was lost, and this is our own write
+	case err != nil:
+		return nil, false, t.failed(err)
+	}
+	return item, true, t.checkClock(out.ResultMetadata)
+}
+
+// Delete removes a row where what is expected is there, or no row.
+func (t *Table) Delete(ctx context.Context, region string, p lease.Primary, e Expect) (ok bool, err error) {
+	in := &dynamodb.DeleteItemInput{TableName: &t.Name, Key: PrimaryKey(p), ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld}
+	in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = e.condition()
+	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
+	defer cancel()
+	_, err = t.Client(region).DeleteItem(ctx, in, t.options)
+	var refused *types.ConditionalCheckFailedException
+	switch {
+	case errors.As(err, &refused):
+		return refused.Item == nil, nil
+	case err != nil:
+		return false, t.failed(err)
+	}
+	return true, nil
+}
