@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"github.com/weirhq/weir/dynamotest/internal/journal"
-	"github.com/weirhq/weir/dynamotest/internal/wire"
 )
 
 // Cloud is some regions with their tables. It is made by New.
@@ -135,7 +134,7 @@ func (c *call) locked(table string, f func() error) error {
 		return err
 	}
 	if c.failed {
-		return &wire.Error{Code: wire.InternalServer, Message: "Internal server error"}
+		return serverError()
 	}
 	return c.cloud.failed
 }

@@ -33,8 +33,9 @@
 //
 // # What it does not do
 //
-// Transactions, PartiQL, local secondary indexes, provisioned capacity, time to live, backups, tags, the parameters of
-// before expressions (Expected, AttributesToGet ...), and global tables of the version 2017 or with strong consistency.
+// Transactions, PartiQL but for INSERT in a BatchExecuteStatement, local secondary indexes, provisioned capacity, time to
+// live, backups, tags, the parameters of before expressions (Expected, AttributesToGet ...), and global tables of the
+// version 2017 or with strong consistency.
 // It checks no signatures, only, if asked to, who claims to have signed. Its ItemCount is exact and its limits of
 // throughput are those that faults make. DESIGN.md lists where it and other implementations differ.
 package dynamotest

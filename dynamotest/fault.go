@@ -78,7 +78,7 @@ func (c *call) strike(table string) error {
 			return c.throttled()
 		case ServerError:
 			if c.cloud.dice.IntN(2) == 0 {
-				return &wire.Error{Code: wire.InternalServer, Message: "Internal server error"}
+				return serverError()
 			}
 			c.failed = true
 		case LostAnswer:
@@ -104,6 +104,27 @@ func (c *call) throttles(table string) bool {
 		}
 	}
 	return false
+}
+
+// befalls draws the faults of one statement of a batch. hinders is the error of a statement that does not take place,
+// hides that of one that does.
+func (c *call) befalls(table string) (hinders, hides error) {
+	if c.throttles(table) {
+		return c.throttled(), nil
+	}
+	for _, f := range c.cloud.faults {
+		if f.Kind == ServerError && f.matches(c, table) && c.cloud.happens(f.Rate) {
+			if c.cloud.dice.IntN(2) == 0 {
+				return serverError(), nil
+			}
+			hides = serverError()
+		}
+	}
+	return nil, hides
+}
+
+func serverError() error {
+	return &wire.Error{Code: wire.InternalServer, Message: "Internal server error"}
 }
 
 // throttled returns one of the errors that say so.

@@ -50,8 +50,9 @@ func operations() map[string]operation {
 			"ExpressionAttributeNames", "ExpressionAttributeValues", "ExclusiveStartKey", "Limit", "ScanIndexForward", "Select", "ConsistentRead", "ReturnConsumedCapacity")},
 		"Scan": {item: (*call).scan, params: wire.ParamsOf("TableName", "IndexName", "FilterExpression", "ProjectionExpression",
 			"ExpressionAttributeNames", "ExpressionAttributeValues", "ExclusiveStartKey", "Limit", "Segment", "TotalSegments", "Select", "ConsistentRead", "ReturnConsumedCapacity")},
-		"BatchGetItem":   {item: (*call).batchGetItem, params: wire.ParamsOf("ReturnConsumedCapacity").With("RequestItems", wire.GetItems)},
-		"BatchWriteItem": {item: (*call).batchWriteItem, params: wire.ParamsOf("ReturnConsumedCapacity", "ReturnItemCollectionMetrics").With("RequestItems", wire.WriteItems)},
+		"BatchGetItem":          {item: (*call).batchGetItem, params: wire.ParamsOf("ReturnConsumedCapacity").With("RequestItems", wire.GetItems)},
+		"BatchWriteItem":        {item: (*call).batchWriteItem, params: wire.ParamsOf("ReturnConsumedCapacity", "ReturnItemCollectionMetrics").With("RequestItems", wire.WriteItems)},
+		"BatchExecuteStatement": {item: (*call).batchExecuteStatement, params: wire.ParamsOf("ReturnConsumedCapacity").With("Statements", wire.Statements)},
 	}
 }
 

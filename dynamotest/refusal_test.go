@@ -3,6 +3,7 @@ package dynamotest
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -23,6 +24,7 @@ func TestRefusals(t *testing.T) {
 	item := func(name string, value any) object { return with(nil, "Item", with2(key, name, value)) }
 	get, query := object{"Key": key}, object{"KeyConditionExpression": "pk = :v", "ExpressionAttributeValues": object{":v": object{"S": "a"}}}
 	long := func(n int) object { return object{"S": strings.Repeat("x", n)} }
+	const fine = "INSERT INTO leases VALUE {'pk': 'a', 'sk': 'b'}"
 	for _, x := range []struct {
 		operation string
 		params    object
@@ -31,6 +33,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"TransactWriteItems", object{}, "UnknownOperationException", "TransactWriteItems"},
 		{"ExecuteStatement", object{}, "UnknownOperationException", "ExecuteStatement"},
+		{"ExecuteTransaction", object{}, "UnknownOperationException", "ExecuteTransaction"},
 		{"DescribeTimeToLive", object{}, "UnknownOperationException", "DescribeTimeToLive"},
 		{"GetItem", with(get, "AttributesToGet", []string{"a"}), "ValidationException", "the parameter AttributesToGet of GetItem"},
 		{"PutItem", with(object{"Item": key}, "Expected", object{}), "ValidationException", "the parameter Expected of PutItem"},
@@ -67,6 +70,24 @@ func TestRefusals(t *testing.T) {
 		{"BatchGetItem", object{"RequestItems": object{"leases": object{"Keys": many(101)}}}, "ValidationException", "Too many items requested for the BatchGetItem call"},
 		{"BatchGetItem", object{"RequestItems": object{"leases": object{"Keys": []object{key}, "AttributesToGet": []string{"a"}}}}, "ValidationException", "the parameter AttributesToGet of BatchGetItem"},
 		{"BatchWriteItem", object{"RequestItems": object{"leases": writes(26)}}, "ValidationException", "Too many items requested for the BatchWriteItem call"},
+		{"BatchExecuteStatement", statements("SELECT * FROM leases WHERE pk = 'a'"), "ValidationException", "does not support the PartiQL statement SELECT"},
+		{"BatchExecuteStatement", statements(fine, "update leases set v = 1 where pk = 'a'"), "ValidationException", "does not support the PartiQL statement UPDATE"},
+		{"BatchExecuteStatement", statements("/* x */ Delete FROM leases"), "ValidationException", "does not support the PartiQL statement DELETE"},
+		{"BatchExecuteStatement", statements("EXISTS(SELECT * FROM leases)"), "ValidationException", "does not support the PartiQL statement EXISTS"},
+		{"BatchExecuteStatement", statements(fine + " ON CONFLICT DO NOTHING"), "ValidationException", "does not support ON CONFLICT of the PartiQL statement INSERT"},
+		{"BatchExecuteStatement", statements(), "ValidationException", "Value '[]' at 'statements'"},
+		{"BatchExecuteStatement", statements(slices.Repeat([]string{fine}, 26)...), "ValidationException", "at 'statements' failed to satisfy constraint: Member must have length less than or equal to 25"},
+		{"BatchExecuteStatement", statements(fine, "insert into leases value {'sk': 'b', 'pk': 'a'}"), "ValidationException", "Provided list of item keys contains duplicates"},
+		{"BatchExecuteStatement", statements(fine, ""), "ValidationException", "Value '' at 'statements.2.member.statement'"},
+		{"BatchExecuteStatement", statements(fine + strings.Repeat(" ", 8192)), "ValidationException", "Member must have length less than or equal to 8192"},
+		{"BatchExecuteStatement", object{}, "ValidationException", "Value null at 'statements'"},
+		{"BatchExecuteStatement", object{"Statements": []object{{}}}, "ValidationException", "Value null at 'statements.1.member.statement'"},
+		{"BatchExecuteStatement", object{"Statements": []object{{"Statement": fine, "Parameters": []object{}}}}, "ValidationException", "Value '[]' at 'statements.1.member.parameters'"},
+		{"BatchExecuteStatement", object{"Statements": []object{{"Statement": fine, "Parameters": "x"}}}, "SerializationException", "STRING_VALUE cannot be converted to List"},
+		{"BatchExecuteStatement", object{"Statements": []object{{"Statement": fine, "Parameters": []object{{"S": 1}}}}}, "SerializationException", ""},
+		{"BatchExecuteStatement", object{"Statements": []object{{"Statement": 1}}}, "SerializationException", "NUMBER_VALUE cannot be converted to String"},
+		{"BatchExecuteStatement", object{"Statements": []object{{"Statement": fine, "ConsistentRead": true}}}, "ValidationException", "the parameter ConsistentRead of BatchExecuteStatement"},
+		{"BatchExecuteStatement", object{"Statements": []object{{"Statement": fine, "ReturnValuesOnConditionCheckFailure": "ALL_NEW"}}}, "ValidationException", "Value 'ALL_NEW' at 'statements.1.member.returnValuesOnConditionCheckFailure'"},
 		{"BatchWriteItem", object{}, "ValidationException", "Value null at 'requestItems'"},
 	} {
 		got := e.send(t, request{x.operation, x.params})
@@ -86,6 +107,15 @@ func with2(base object, name string, value any) object {
 	}
 	out[name] = value
 	return out
+}
+
+// statements returns the parameters of a BatchExecuteStatement.
+func statements(texts ...string) object {
+	list := []object{}
+	for _, s := range texts {
+		list = append(list, object{"Statement": s})
+	}
+	return object{"Statements": list}
 }
 
 func many(n int) (keys []object) {

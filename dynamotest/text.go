@@ -4,28 +4,31 @@ import (
 	"sync"
 
 	"github.com/weirhq/weir/dynamotest/internal/expr"
+	"github.com/weirhq/weir/dynamotest/internal/partiql"
 )
 
-// texts keeps parsed expressions by their texts: clients send the same few again and again.
+// texts keeps parsed expressions and statements by their texts: clients send the same few again and again.
 type texts struct {
 	conditions parsed[*expr.Condition]
 	filters    parsed[*expr.Condition]
 	updates    parsed[*expr.Update]
 	selections parsed[*expr.Projection]
 	keys       parsed[*expr.KeyCondition]
+	inserts    parsed[*partiql.Insert]
 }
 
 func newTexts() *texts {
 	t := &texts{}
 	t.conditions.parse, t.filters.parse, t.updates.parse = expr.ParseCondition, expr.ParseFilter, expr.ParseUpdate
 	t.selections.parse, t.keys.parse = expr.ParseProjection, expr.ParseKey
+	t.inserts.parse = partiql.Parse
 	return t
 }
 
 // maxTexts bounds each kind: a client may put values into its texts.
 const maxTexts = 1000
 
-// parsed is a cache of one kind of expression.
+// parsed is a cache of one kind of expression or statement.
 type parsed[T any] struct {
 	parse func(text string) (T, error)
 	mu    sync.Mutex

@@ -48,6 +48,23 @@ func (d *Decoder) Value(s *jsonscan.Scanner) (Value, error) {
 	return Value{string(d.enc)}, nil
 }
 
+// List reads the list of values that comes, [{"S":"x"},...], and appends them to dst. They share their memory.
+func (d *Decoder) List(s *jsonscan.Scanner, dst []Value) ([]Value, error) {
+	d.enc, d.spans, d.invalid = d.enc[:0], d.spans[:0], nil
+	if err := d.list(s, 0); err != nil {
+		return dst, err
+	}
+	if d.invalid != nil {
+		return dst, d.invalid
+	}
+	for rest := string(d.enc); rest != ""; {
+		end := valueEnd(rest)
+		dst = append(dst, Value{rest[:end]})
+		rest = rest[end:]
+	}
+	return dst, nil
+}
+
 // Values reads the ExpressionAttributeValues that come: an item whose names begin with a colon.
 func (d *Decoder) Values(s *jsonscan.Scanner) (Item, error) {
 	it, err := d.Item(s)

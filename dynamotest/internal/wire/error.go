@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/weirhq/weir/dynamotest/internal/item"
 )
@@ -22,6 +23,7 @@ const (
 	ExpiredIterator   = "ExpiredIteratorException"
 	MissingToken      = "MissingAuthenticationTokenException"
 	UnknownClient     = "UnrecognizedClientException"
+	DuplicateItem     = "DuplicateItemException"
 )
 
 // Error is an error that the client gets: its name without prefix, and DynamoDB's own text where it has one.
@@ -66,6 +68,21 @@ func (e *Error) Status() int {
 		return 500
 	}
 	return 400
+}
+
+// StatementCode returns the name of the error where it is about one statement of a batch: one of those that the
+// documentation of BatchStatementError lists.
+func (e *Error) StatementCode() string {
+	switch e.Code {
+	case Validation:
+		return "ValidationError"
+	case Throttling:
+		return "ThrottlingError"
+	case InternalServer:
+		return InternalServer
+	default:
+		return strings.TrimSuffix(e.Code, "Exception")
+	}
 }
 
 // AppendJSON appends the error as the body of an answer.

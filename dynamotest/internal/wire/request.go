@@ -41,6 +41,8 @@ type Request struct {
 	Gets                          []GetTable
 	Writes                        []WriteTable
 	RequestItems                  bool // that the parameter is there
+	Statements                    []Statement
+	HasStatements                 bool
 }
 
 // GetTable is one table of a BatchGetItem.

@@ -1,0 +1,151 @@
+package dynamotest
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/weirhq/weir/dynamotest/internal/partiql"
+	"github.com/weirhq/weir/dynamotest/internal/wire"
+)
+
+// Limits of a BatchExecuteStatement: its statements, and the bytes of each.
+const (
+	maxStatements = 25
+	maxStatement  = 8192
+)
+
+// batchExecuteStatement is the operation BatchExecuteStatement, whose statements are all INSERTs. Each is a write of its
+// own, and what is wrong with one is told in its place.
+func (c *call) batchExecuteStatement(q *wire.Request) ([]byte, error) {
+	if err := checkStatements(q); err != nil {
+		return nil, err
+	}
+	inserts, err := c.inserts(q.Statements)
+	if err != nil {
+		return nil, err
+	}
+	err = c.locked("", func() error {
+		if err := c.place(inserts); err != nil {
+			return err
+		}
+		for i := range inserts {
+			if inserts[i].err != nil {
+				continue
+			}
+			if err := inserts[i].run(c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return insertAnswer(inserts, q.ReturnCapacity), nil
+}
+
+// checkStatements checks what is not about what the statements say.
+func checkStatements(q *wire.Request) error {
+	const failed = "' failed to satisfy constraint: Member must "
+	switch {
+	case !q.HasStatements:
+		return missing("statements")
+	case len(q.Statements) == 0:
+		return wire.Invalid("1 validation error detected: Value '[]' at 'statements" + failed + "have length greater than or equal to 1")
+	case len(q.Statements) > maxStatements:
+		return wire.Invalid("1 validation error detected: Value '[...]' at 'statements" + failed + "have length less than or equal to " + strconv.Itoa(maxStatements))
+	}
+	for i, s := range q.Statements {
+		at := "statements." + strconv.Itoa(i+1) + ".member."
+		switch {
+		case !s.Text.Given:
+			return missing(at + "statement")
+		case s.Text.Value == "":
+			return wire.Invalid("1 validation error detected: Value '' at '" + at + "statement" + failed + "have length greater than or equal to 1")
+		case len(s.Text.Value) > maxStatement:
+			return wire.Invalid("1 validation error detected: Value '" + s.Text.Value + "' at '" + at + "statement" + failed + "have length less than or equal to " + strconv.Itoa(maxStatement))
+		case s.HasParams && len(s.Params) == 0 && s.Err == nil:
+			return wire.Invalid("1 validation error detected: Value '[]' at '" + at + "parameters" + failed + "have length greater than or equal to 1")
+		}
+		if err := oneOf(s.OnFailure, at+"returnValuesOnConditionCheckFailure", "[ALL_OLD, NONE]", "ALL_OLD", "NONE"); err != nil {
+			return err
+		}
+	}
+	return checkCapacity(q.ReturnCapacity)
+}
+
+// inserts parses the statements.
+func (c *call) inserts(statements []wire.Statement) ([]insert, error) {
+	inserts := make([]insert, len(statements))
+	var text string
+	var in *partiql.Insert
+	for i, s := range statements {
+		if in == nil || s.Text.Value != text {
+			var err error
+			in, err = c.cloud.texts.inserts.get(s.Text.Value)
+			var u *partiql.Unsupported
+			if errors.As(err, &u) {
+				return nil, wire.Unsupported(u.What)
+			}
+			if err != nil {
+				in, inserts[i].err = nil, err
+				continue
+			}
+			text = s.Text.Value
+		}
+		inserts[i].read(in, s)
+	}
+	return inserts, nil
+}
+
+// place finds where each item belongs. It is called with the cloud locked.
+func (c *call) place(inserts []insert) error {
+	for i := range inserts {
+		in := &inserts[i]
+		if in.err != nil {
+			continue
+		}
+		if in.table, in.err = c.table(in.name); in.err != nil {
+			continue
+		}
+		if in.err = in.table.checkItem(in.item); in.err != nil {
+			continue
+		}
+		in.key = in.table.key(in.item)
+		for _, other := range inserts[:i] {
+			if other.key == in.key && other.table == in.table {
+				return wire.Invalid("Provided list of item keys contains duplicates")
+			}
+		}
+	}
+	return nil
+}
+
+// insertAnswer returns the body of the answer.
+func insertAnswer(inserts []insert, mode wire.Text) []byte {
+	a := answer{out: make([]byte, 0, 64*len(inserts))}
+	a.out = append(a.member("Responses"), '[')
+	for i := range inserts {
+		if i > 0 {
+			a.out = append(a.out, ',')
+		}
+		a.out = inserts[i].appendJSON(a.out)
+	}
+	a.out = append(a.out, ']')
+	if wants(mode) {
+		a.out = append(a.member("ConsumedCapacity"), '[')
+		first := true
+		for _, in := range inserts {
+			if in.used.table == "" {
+				continue
+			}
+			if !first {
+				a.out = append(a.out, ',')
+			}
+			first = false
+			a.out = in.used.appendJSON(a.out, mode.Value)
+		}
+		a.out = append(a.out, ']')
+	}
+	return a.end()
+}

@@ -1,0 +1,70 @@
+package wire
+
+import (
+	"errors"
+
+	"github.com/weirhq/weir/dynamotest/internal/item"
+)
+
+// Statement is one statement of a BatchExecuteStatement.
+type Statement struct {
+	Text      Text
+	OnFailure Text
+	Params    []item.Value
+	HasParams bool
+	Err       *Error // what is wrong with the value of a parameter, which is about this statement alone
+}
+
+// Statements reads the Statements of a BatchExecuteStatement.
+func Statements(q *Request, r *Reader) {
+	q.HasStatements = true
+	var last Statement
+	r.array(func() {
+		var s Statement
+		r.object(func(name []byte) {
+			switch string(name) {
+			case "Statement":
+				r.again(&s.Text, last.Text)
+			case "ReturnValuesOnConditionCheckFailure":
+				r.text(&s.OnFailure)
+			case "Parameters":
+				s.HasParams = true
+				r.params(&s, len(last.Params))
+			default:
+				r.refuse(Unsupported("the parameter " + string(name) + " of BatchExecuteStatement"))
+				r.Skip()
+			}
+		})
+		q.Statements = append(q.Statements, s)
+		last = s
+	})
+}
+
+// again reads a text that is mostly the same as the last one.
+func (r *Reader) again(t *Text, last Text) {
+	if r.Peek() != '"' {
+		r.mismatch("String")
+		return
+	}
+	if text := r.Text(); string(text) == last.Value {
+		*t = Text{Value: last.Value, Given: true}
+	} else {
+		*t = Text{Value: string(text), Given: true}
+	}
+}
+
+// params reads the parameters of a statement, of which there are about n.
+func (r *Reader) params(s *Statement, n int) {
+	if r.Peek() != '[' {
+		r.mismatch("List")
+		return
+	}
+	values, err := r.items.List(&r.Scanner, make([]item.Value, 0, n))
+	var e *item.Error
+	if errors.As(err, &e) && e.Code == Validation {
+		s.Err = From(err)
+		return
+	}
+	r.fail(err)
+	s.Params = values
+}
