@@ -2,6 +2,7 @@ package dynamotest
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/weirhq/weir/dynamotest/internal/partiql"
@@ -98,7 +99,8 @@ func (c *call) inserts(statements []wire.Statement) ([]insert, error) {
 	return inserts, nil
 }
 
-// place finds where each item belongs. It is called with the cloud locked.
+// place finds where each item belongs. No two may be of one key, even if one of them cannot be inserted anyhow. It is
+// called with the cloud locked.
 func (c *call) place(inserts []insert) error {
 	for i := range inserts {
 		in := &inserts[i]
@@ -108,7 +110,7 @@ func (c *call) place(inserts []insert) error {
 		if in.table, in.err = c.table(in.name); in.err != nil {
 			continue
 		}
-		if in.err = in.table.checkItem(in.item); in.err != nil {
+		if in.err = in.table.checkItem(in.item); in.err != nil && in.table.keys.CheckItem(in.item) != nil {
 			continue
 		}
 		in.key = in.table.key(in.item)
@@ -133,19 +135,18 @@ func insertAnswer(inserts []insert, mode wire.Text) []byte {
 	}
 	a.out = append(a.out, ']')
 	if wants(mode) {
-		a.out = append(a.member("ConsumedCapacity"), '[')
-		first := true
-		for _, in := range inserts {
-			if in.used.table == "" {
-				continue
-			}
-			if !first {
+		used := slices.DeleteFunc(inserts, func(in insert) bool { return in.used.table == "" })
+		for i, in := range used {
+			if i == 0 {
+				a.out = append(a.member("ConsumedCapacity"), '[')
+			} else {
 				a.out = append(a.out, ',')
 			}
-			first = false
 			a.out = in.used.appendJSON(a.out, mode.Value)
 		}
-		a.out = append(a.out, ']')
+		if len(used) > 0 {
+			a.out = append(a.out, ']')
+		}
 	}
 	return a.end()
 }
