@@ -33,7 +33,7 @@ func (c *call) batchExecuteStatement(q *wire.Request) ([]byte, error) {
 			if inserts[i].err != nil {
 				continue
 			}
-			if err := inserts[i].run(c); err != nil {
+			if err := inserts[i].run(c, wants(q.ReturnCapacity)); err != nil {
 				return err
 			}
 		}
@@ -45,9 +45,10 @@ func (c *call) batchExecuteStatement(q *wire.Request) ([]byte, error) {
 	return insertAnswer(inserts, q.ReturnCapacity), nil
 }
 
+const failed = "' failed to satisfy constraint: Member must "
+
 // checkStatements checks what is not about what the statements say.
 func checkStatements(q *wire.Request) error {
-	const failed = "' failed to satisfy constraint: Member must "
 	switch {
 	case !q.HasStatements:
 		return missing("statements")
@@ -56,23 +57,30 @@ func checkStatements(q *wire.Request) error {
 	case len(q.Statements) > maxStatements:
 		return wire.Invalid("1 validation error detected: Value '[...]' at 'statements" + failed + "have length less than or equal to " + strconv.Itoa(maxStatements))
 	}
-	for i, s := range q.Statements {
-		at := "statements." + strconv.Itoa(i+1) + ".member."
-		switch {
-		case !s.Text.Given:
-			return missing(at + "statement")
-		case s.Text.Value == "":
-			return wire.Invalid("1 validation error detected: Value '' at '" + at + "statement" + failed + "have length greater than or equal to 1")
-		case len(s.Text.Value) > maxStatement:
-			return wire.Invalid("1 validation error detected: Value '" + s.Text.Value + "' at '" + at + "statement" + failed + "have length less than or equal to " + strconv.Itoa(maxStatement))
-		case s.HasParams && len(s.Params) == 0 && s.Err == nil:
-			return wire.Invalid("1 validation error detected: Value '[]' at '" + at + "parameters" + failed + "have length greater than or equal to 1")
-		}
-		if err := oneOf(s.OnFailure, at+"returnValuesOnConditionCheckFailure", "[ALL_OLD, NONE]", "ALL_OLD", "NONE"); err != nil {
+	for i := range q.Statements {
+		if err := checkStatement(i+1, &q.Statements[i]); err != nil {
 			return err
 		}
 	}
 	return checkCapacity(q.ReturnCapacity)
+}
+
+// checkStatement checks the statement of that number.
+func checkStatement(number int, s *wire.Statement) error {
+	at := func(parameter string) string { return "statements." + strconv.Itoa(number) + ".member." + parameter }
+	switch {
+	case !s.Text.Given:
+		return missing(at("statement"))
+	case s.Text.Value == "":
+		return wire.Invalid("1 validation error detected: Value '' at '" + at("statement") + failed + "have length greater than or equal to 1")
+	case len(s.Text.Value) > maxStatement:
+		return wire.Invalid("1 validation error detected: Value '" + s.Text.Value + "' at '" + at("statement") + failed + "have length less than or equal to " + strconv.Itoa(maxStatement))
+	case s.HasParams && len(s.Params) == 0 && s.Err == nil:
+		return wire.Invalid("1 validation error detected: Value '[]' at '" + at("parameters") + failed + "have length greater than or equal to 1")
+	case s.OnFailure.Given:
+		return oneOf(s.OnFailure, at("returnValuesOnConditionCheckFailure"), "[ALL_OLD, NONE]", "ALL_OLD", "NONE")
+	}
+	return nil
 }
 
 // inserts parses the statements.
