@@ -2,6 +2,7 @@ package dynamotest
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/weirhq/weir/dynamotest/internal/partiql"
@@ -32,7 +33,7 @@ func (c *call) batchExecuteStatement(q *wire.Request) ([]byte, error) {
 			if inserts[i].err != nil {
 				continue
 			}
-			if err := inserts[i].run(c); err != nil {
+			if err := inserts[i].run(c, wants(q.ReturnCapacity)); err != nil {
 				return err
 			}
 		}
@@ -44,9 +45,10 @@ func (c *call) batchExecuteStatement(q *wire.Request) ([]byte, error) {
 	return insertAnswer(inserts, q.ReturnCapacity), nil
 }
 
+const failed = "' failed to satisfy constraint: Member must "
+
 // checkStatements checks what is not about what the statements say.
 func checkStatements(q *wire.Request) error {
-	const failed = "' failed to satisfy constraint: Member must "
 	switch {
 	case !q.HasStatements:
 		return missing("statements")
@@ -55,23 +57,30 @@ func checkStatements(q *wire.Request) error {
 	case len(q.Statements) > maxStatements:
 		return wire.Invalid("1 validation error detected: Value '[...]' at 'statements" + failed + "have length less than or equal to " + strconv.Itoa(maxStatements))
 	}
-	for i, s := range q.Statements {
-		at := "statements." + strconv.Itoa(i+1) + ".member."
-		switch {
-		case !s.Text.Given:
-			return missing(at + "statement")
-		case s.Text.Value == "":
-			return wire.Invalid("1 validation error detected: Value '' at '" + at + "statement" + failed + "have length greater than or equal to 1")
-		case len(s.Text.Value) > maxStatement:
-			return wire.Invalid("1 validation error detected: Value '" + s.Text.Value + "' at '" + at + "statement" + failed + "have length less than or equal to " + strconv.Itoa(maxStatement))
-		case s.HasParams && len(s.Params) == 0 && s.Err == nil:
-			return wire.Invalid("1 validation error detected: Value '[]' at '" + at + "parameters" + failed + "have length greater than or equal to 1")
-		}
-		if err := oneOf(s.OnFailure, at+"returnValuesOnConditionCheckFailure", "[ALL_OLD, NONE]", "ALL_OLD", "NONE"); err != nil {
+	for i := range q.Statements {
+		if err := checkStatement(i+1, &q.Statements[i]); err != nil {
 			return err
 		}
 	}
 	return checkCapacity(q.ReturnCapacity)
+}
+
+// checkStatement checks the statement of that number.
+func checkStatement(number int, s *wire.Statement) error {
+	at := func(parameter string) string { return "statements." + strconv.Itoa(number) + ".member." + parameter }
+	switch {
+	case !s.Text.Given:
+		return missing(at("statement"))
+	case s.Text.Value == "":
+		return wire.Invalid("1 validation error detected: Value '' at '" + at("statement") + failed + "have length greater than or equal to 1")
+	case len(s.Text.Value) > maxStatement:
+		return wire.Invalid("1 validation error detected: Value '" + s.Text.Value + "' at '" + at("statement") + failed + "have length less than or equal to " + strconv.Itoa(maxStatement))
+	case s.HasParams && len(s.Params) == 0 && s.Err == nil:
+		return wire.Invalid("1 validation error detected: Value '[]' at '" + at("parameters") + failed + "have length greater than or equal to 1")
+	case s.OnFailure.Given:
+		return oneOf(s.OnFailure, at("returnValuesOnConditionCheckFailure"), "[ALL_OLD, NONE]", "ALL_OLD", "NONE")
+	}
+	return nil
 }
 
 // inserts parses the statements.
@@ -98,7 +107,8 @@ func (c *call) inserts(statements []wire.Statement) ([]insert, error) {
 	return inserts, nil
 }
 
-// place finds where each item belongs. It is called with the cloud locked.
+// place finds where each item belongs. No two may be of one key, even if one of them cannot be inserted anyhow. It is
+// called with the cloud locked.
 func (c *call) place(inserts []insert) error {
 	for i := range inserts {
 		in := &inserts[i]
@@ -108,7 +118,7 @@ func (c *call) place(inserts []insert) error {
 		if in.table, in.err = c.table(in.name); in.err != nil {
 			continue
 		}
-		if in.err = in.table.checkItem(in.item); in.err != nil {
+		if in.err = in.table.checkItem(in.item); in.err != nil && in.table.keys.CheckItem(in.item) != nil {
 			continue
 		}
 		in.key = in.table.key(in.item)
@@ -133,19 +143,18 @@ func insertAnswer(inserts []insert, mode wire.Text) []byte {
 	}
 	a.out = append(a.out, ']')
 	if wants(mode) {
-		a.out = append(a.member("ConsumedCapacity"), '[')
-		first := true
-		for _, in := range inserts {
-			if in.used.table == "" {
-				continue
-			}
-			if !first {
+		used := slices.DeleteFunc(inserts, func(in insert) bool { return in.used.table == "" })
+		for i, in := range used {
+			if i == 0 {
+				a.out = append(a.member("ConsumedCapacity"), '[')
+			} else {
 				a.out = append(a.out, ',')
 			}
-			first = false
 			a.out = in.used.appendJSON(a.out, mode.Value)
 		}
-		a.out = append(a.out, ']')
+		if len(used) > 0 {
+			a.out = append(a.out, ']')
+		}
 	}
 	return a.end()
 }

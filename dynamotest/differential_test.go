@@ -206,10 +206,49 @@ func normal(req request, body object) any {
 			}
 		}
 	}
+	if req.operation == "BatchExecuteStatement" {
+		normalResponses(o)
+	}
 	if list, ok := o["ConsumedCapacity"].([]any); ok {
 		sortJSON(list)
 	}
 	return out
+}
+
+// normalResponses takes out of the answer to statements what DESIGN.md lets differ: the texts of errors, which table one is
+// about that is not valid, and what is consumed where one fails. It adds up what each table consumed.
+func normalResponses(answer object) {
+	responses, _ := answer["Responses"].([]any)
+	failed := false
+	for _, r := range responses {
+		response, ok := r.(object)
+		if !ok {
+			continue
+		}
+		if e, ok := response["Error"].(object); ok {
+			if os.Getenv("DIFF_MESSAGES") == "" {
+				delete(e, "Message")
+			}
+			if e["Code"] == "ValidationError" {
+				delete(response, "TableName")
+			}
+			failed = true
+		}
+	}
+	list, ok := answer["ConsumedCapacity"].([]any)
+	if failed || !ok {
+		delete(answer, "ConsumedCapacity")
+		return
+	}
+	units := object{}
+	for _, c := range list {
+		if used, ok := c.(object); ok {
+			n, _ := units[fmt.Sprint(used["TableName"])].(float64)
+			more, _ := used["CapacityUnits"].(float64)
+			units[fmt.Sprint(used["TableName"])] = n + more
+		}
+	}
+	answer["ConsumedCapacity"] = units
 }
 
 func sortJSON(items []any) {
@@ -303,6 +342,16 @@ func excused(req request, a, b reply, absent bool) string {
 			if strings.Contains(a.message, part) {
 				return why
 			}
+		}
+	}
+	if req.operation == "BatchExecuteStatement" {
+		switch text := fmt.Sprint(a.body); {
+		case strings.Contains(text, "at 'tableName' failed to satisfy"):
+			return "a name that no table can have is not valid"
+		case a.status == 200 && b.code == "ValidationException" && strings.Contains(text, b.message):
+			return "what is wrong with a parameter is wrong with its statement alone"
+		case b.status == 200 && strings.Contains(text, "expected a value, got x"):
+			return "a bare word is no value, also of a table that is not there"
 		}
 	}
 	returns, update := req.params["ReturnValues"], fmt.Sprint(req.params["UpdateExpression"])

@@ -12,9 +12,11 @@ type FaultKind string
 
 // The kinds of faults.
 const (
-	// Throttle refuses a request, with one of the errors that DynamoDB has for that. Of a batch it leaves parts undone.
+	// Throttle refuses a request, with one of the errors that DynamoDB has for that. Of a batch it leaves parts undone, or
+	// refuses some of its statements.
 	Throttle FaultKind = "throttle"
-	// ServerError answers InternalServerError: half of the times before the operation took place, half after it.
+	// ServerError answers InternalServerError: half of the times before the operation took place, half after it. Statements
+	// of a batch have it too, each for itself.
 	ServerError FaultKind = "server-error"
 	// LostAnswer closes the connection in place of the answer: the operation took place.
 	LostAnswer FaultKind = "lost-answer"

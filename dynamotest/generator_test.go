@@ -3,7 +3,9 @@ package dynamotest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
@@ -64,7 +66,7 @@ func (g *generator) request() request {
 		table = pick(g, "none", "a!", "")
 	}
 	p := object{"TableName": table}
-	op := pick(g, "GetItem", "PutItem", "PutItem", "UpdateItem", "UpdateItem", "UpdateItem", "DeleteItem", "Query", "Query", "Scan", "BatchGetItem", "BatchWriteItem")
+	op := pick(g, "GetItem", "PutItem", "PutItem", "UpdateItem", "UpdateItem", "UpdateItem", "DeleteItem", "Query", "Query", "Scan", "BatchGetItem", "BatchWriteItem", "BatchExecuteStatement")
 	switch op {
 	case "GetItem":
 		p["Key"] = g.key(table)
@@ -88,6 +90,8 @@ func (g *generator) request() request {
 		p = object{"RequestItems": g.gets()}
 	case "BatchWriteItem":
 		p = object{"RequestItems": g.writes()}
+	case "BatchExecuteStatement":
+		p = object{"Statements": g.inserts()}
 	}
 	if op == "PutItem" || op == "DeleteItem" || op == "UpdateItem" {
 		g.returns(op, p)
@@ -210,6 +214,105 @@ func (g *generator) writes() object {
 		}
 	}
 	return object{"both": writes}
+}
+
+// inserts returns INSERT statements, some of items that may be there.
+func (g *generator) inserts() []object {
+	var statements []object
+	for range 1 + g.IntN(4) {
+		table := pick(g, "both", "both", "hash")
+		it := g.item(table)
+		if g.chance(60) { // or nearly all of them are duplicates
+			it["pk"] = object{"S": fmt.Sprintf("i%d", g.IntN(40))}
+		}
+		if g.chance(3) {
+			table = pick(g, "none", "a!")
+		}
+		if g.chance(2) {
+			delete(it, pick(g, "pk", "sk"))
+		}
+		text, params := g.insert(table, it)
+		statement := object{"Statement": text}
+		if len(params) > 0 {
+			statement["Parameters"] = params
+		}
+		if g.chance(20) {
+			statement["ReturnValuesOnConditionCheckFailure"] = pick(g, "ALL_OLD", "NONE")
+		}
+		statements = append(statements, statement)
+	}
+	return statements
+}
+
+// insert returns the statement that inserts the item, with some values as parameters.
+func (g *generator) insert(table string, it object) (text string, params []any) {
+	var attrs []string
+	for _, name := range slices.Sorted(maps.Keys(it)) {
+		value, ok := literal(it[name])
+		if !ok || g.chance(60) {
+			value, params = "?", append(params, it[name])
+		}
+		attrs = append(attrs, "'"+name+"'"+pick(g, ":", ": ")+value)
+	}
+	if g.chance(2) && len(params) > 0 {
+		params = params[1:]
+	}
+	if g.chance(60) || table == "a!" {
+		table = `"` + table + `"`
+	}
+	return pick(g, "INSERT INTO ", "insert  into ") + table + pick(g, " VALUE ", " value", "\nValue ") + "{" + strings.Join(attrs, ", ") + "}" + pick(g, "", "", ";"), params
+}
+
+// literal returns how PartiQL writes a value, unless only a parameter can be it.
+func literal(v any) (text string, ok bool) {
+	o, isValue := v.(object)
+	if !isValue || len(o) != 1 {
+		return "", false
+	}
+	all := func(list []any) ([]string, bool) {
+		var texts []string
+		for _, e := range list {
+			text, ok := literal(e)
+			if !ok {
+				return nil, false
+			}
+			texts = append(texts, text)
+		}
+		return texts, true
+	}
+	for kind, content := range o {
+		switch content := content.(type) {
+		case string:
+			if kind == "N" {
+				return content, true
+			}
+			return "'" + strings.ReplaceAll(content, "'", "''") + "'", kind == "S"
+		case bool:
+			if kind == "NULL" {
+				return "null", content
+			}
+			return fmt.Sprint(content), true
+		case []string:
+			if kind == "SS" {
+				return "<<'" + strings.Join(content, "', '") + "'>>", len(content) > 0
+			}
+			return "<<" + strings.Join(content, ", ") + ">>", len(content) > 0
+		case []any:
+			texts, ok := all(content)
+			return "[" + strings.Join(texts, ", ") + "]", ok
+		case object:
+			var texts []string
+			for _, name := range slices.Sorted(maps.Keys(content)) {
+				text, ok := literal(content[name])
+				if !ok {
+					return "", false
+				}
+				texts = append(texts, "'"+name+"': "+text)
+			}
+			return "{" + strings.Join(texts, ", ") + "}", true
+		}
+	}
+	return "", false
 }
 
 func (g *generator) pk() object { return object{"S": pick(g, "p", "q", "r")} }

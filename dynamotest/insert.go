@@ -31,19 +31,22 @@ func (in *insert) read(parsed *partiql.Insert, s wire.Statement) {
 	in.item, in.err = parsed.Item(s.Params)
 }
 
-// run writes the item, if none has its key: what PutItem does on the condition that there is none. The error is one of
-// the whole request.
-func (in *insert) run(c *call) error {
+// run writes the item, if none has its key: what PutItem does on the condition that there is none. It counts what is
+// consumed if it is to. The error is one of the whole request.
+func (in *insert) run(c *call, count bool) error {
 	hinders, hides := c.befalls(in.name)
 	from := in.table.rows.Get(in.key)
 	switch {
 	case hinders != nil:
 		in.err = hinders
 	case from.Exists():
+		// Also a write whose condition does not hold is consumed.
 		in.used = capacity{table: in.name, units: writeUnits(max(from.Item.Size(), in.item.Size()))}
 		in.err = &wire.Error{Code: wire.DuplicateItem, Message: "Duplicate primary key exists in table"}
 	default:
-		in.used = in.table.written(item.Item{}, in.item)
+		if count {
+			in.used = in.table.written(item.Item{}, in.item)
+		}
 		if err := in.table.write(in.key, from, in.item); err != nil {
 			return err
 		}

@@ -52,7 +52,7 @@ func TestInsertsAreEachOnTheirOwn(t *testing.T) {
 		statement(`INSERT INTO nope VALUE {'pk': 'a', 'sk': 'b'}`),
 		statement(`INSERT INTO leases VALUE {'pk': 'a'}`),
 		statement(`INSERT INTO leases VALUE {'pk': 'a', 'sk': 1}`),
-		statement(`INSERT INTO leases VALUE {'pk': 'a', 'sk': 'b', 'pool': 1}`),
+		statement(`INSERT INTO leases VALUE {'pk': 'a', 'sk': 'c', 'pool': 1}`),
 		statement(byParams, s("a"), s("b")),
 		statement(byParams, s("a"), s("b"), s("c"), s("d")),
 		statement(byParams, s("a"), s("b"), s(strings.Repeat("x", 400<<10))),

@@ -41,12 +41,14 @@ func (m *memory) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return m.transport.RoundTrip(r)
 	}
-	body, err := io.ReadAll(r.Body)
+	var buf bytes.Buffer
+	buf.Grow(int(max(0, r.ContentLength)) + bytes.MinRead)
+	_, err := buf.ReadFrom(r.Body)
 	if err = errors.Join(err, r.Body.Close()); err != nil {
 		return nil, err
 	}
 	own := *r
-	own.Body = io.NopCloser(bytes.NewReader(body))
+	own.Body = io.NopCloser(bytes.NewReader(buf.Bytes()))
 	return m.transport.RoundTrip(&own)
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,6 +41,23 @@ func parse(t testing.TB, text string) item.Item {
 		t.Fatalf("%s: %v", text, err)
 	}
 	return it
+}
+
+// A list of values is read as its values one by one.
+func TestDecodeList(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(itemtest.Value(2), 0, 5).Draw(t, "values")
+		var texts []string
+		for _, v := range values {
+			texts = append(texts, v.String())
+		}
+		var d item.Decoder
+		s := jsonscan.New([]byte("[" + strings.Join(texts, ",") + "] "))
+		got, err := d.List(s, nil)
+		if err != nil || s.End() != nil || !slices.Equal(got, values) {
+			t.Fatalf("%s became %s: %v", values, got, err)
+		}
+	})
 }
 
 func TestDecodeAllTypes(t *testing.T) {

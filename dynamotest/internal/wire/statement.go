@@ -17,7 +17,7 @@ type Statement struct {
 
 // Statements reads the Statements of a BatchExecuteStatement.
 func Statements(q *Request, r *Reader) {
-	q.HasStatements = true
+	q.HasStatements, q.Statements = true, make([]Statement, 0, 25)
 	var last Statement
 	r.array(func() {
 		var s Statement

@@ -2,8 +2,13 @@ package wire
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/weirhq/weir/dynamotest/internal/item"
 )
@@ -33,6 +38,50 @@ func TestWhichErrorComesFirst(t *testing.T) {
 			t.Errorf("%s: %v", body, err)
 		case err != nil && !strings.HasPrefix(err.Error(), want):
 			t.Errorf("%s: %v, wanted %s", body, err, want)
+		}
+	}
+}
+
+// Of a statement, the JSON's shape is the request's, and a parameter's value its own.
+func TestStatements(t *testing.T) {
+	params := ParamsOf().With("Statements", Statements)
+	q, err := Read("BatchExecuteStatement", params, []byte(`{"Statements":[
+		{"Statement":"a","Parameters":[{"S":"x"},{"N":"1"}]},
+		{"Parameters":[{"S":"y"},{"L":[{"N":"2"}]},{"SS":["b","a"]}],"Statement":"a"},
+		{"Statement":"b","Parameters":[{"N":"x"},{"S":"z"}],"ReturnValuesOnConditionCheckFailure":"NONE"},
+		{"Statement":"b","Parameters":[]},{"Statement":"c","Parameters":null}]}`))
+	if err != nil || len(q.Statements) != 5 {
+		t.Fatal(q, err)
+	}
+	var got []string
+	for _, s := range q.Statements {
+		got = append(got, fmt.Sprint(s.Text.Value, s.Params, s.HasParams, s.Err != nil))
+	}
+	want := []string{`a[{"S":"x"} {"N":"1"}] true false`, `a[{"S":"y"} {"L":[{"N":"2"}]} {"SS":["a","b"]}] true false`, `b[] true true`, `b[] true false`, `c[] false false`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for body, want := range map[string]string{
+		`{"Statements":{}}`:                                                "SerializationException: START_OBJECT cannot be converted to List",
+		`{"Statements":[1]}`:                                               "SerializationException: NUMBER_VALUE cannot be converted to Map",
+		`{"Statements":[{"Statement":[]}]}`:                                "SerializationException: START_ARRAY cannot be converted to String",
+		`{"Statements":[{"Parameters":{}}]}`:                               "SerializationException: START_OBJECT cannot be converted to List",
+		`{"Statements":[{"Parameters":[{"N":"x"}]},{"Parameters":["x"]}]}`: "SerializationException: ",
+		`{"Statements":[{"Parameters":[{"S":"x"}`:                          "SerializationException: byte",
+		`{"Statements":[{"Nope":1}]}`:                                      "ValidationException: dynamotest does not support the parameter Nope of BatchExecuteStatement",
+	} {
+		if _, err := Read("BatchExecuteStatement", params, []byte(body)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, wanted %s", body, err, want)
+		}
+	}
+}
+
+// The codes of statements are those that the SDK knows.
+func TestStatementCode(t *testing.T) {
+	known := types.BatchStatementErrorCodeEnum("").Values()
+	for _, code := range []string{Validation, ResourceNotFound, Throughput, Throttling, InternalServer, DuplicateItem, ConditionalCheck} {
+		if got := (&Error{Code: code}).StatementCode(); !slices.Contains(known, types.BatchStatementErrorCodeEnum(got)) {
+			t.Errorf("%s became %s", code, got)
 		}
 	}
 }
