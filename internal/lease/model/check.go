@@ -13,6 +13,10 @@ const (
 	faultNone fault = iota
 	faultStale
 	faultStamp
+	faultNeither
+	faultRetired
+	faultUndone
+	faultEarly
 )
 
 // check returns which invariant w breaks, or "".
@@ -22,12 +26,20 @@ func (m *model) check(w world) string {
 		return "I18: a row is written in a region that has not seen its last version: one of the two writes will be lost"
 	case faultStamp:
 		return "I18: a row is written with an earlier time than its last write elsewhere: the write will be lost"
+	case faultNeither:
+		return "I9: a row that was available or leased is neither, and nobody retired it"
+	case faultRetired:
+		return "I9: a retired resource is put into use, and nobody revived it"
+	case faultUndone:
+		return "I19: a resource is retired or revived by a command that has not seen the last such one: that one is undone"
+	case faultEarly:
+		return "I20: a resource is offered before its last lease's end and the quarantine"
 	case faultNone:
 	}
 	for r := range m.Resources {
 		for at, id := range w.resources[r] {
-			if row := m.rows.list[id]; at < len(m.Regions) && (row.Key != "") == (row.Available != 0) {
-				return fmt.Sprintf("I9: %s is neither available nor leased, or both: %s", m.Resources[r].Name, tell(row))
+			if row := m.rows.list[id]; at < len(m.Regions) && row.Key != "" && row.Available != 0 {
+				return fmt.Sprintf("I9: %s is both available and leased: %s", m.Resources[r].Name, tell(row))
 			}
 		}
 	}
@@ -68,6 +80,28 @@ func (m *model) checkUse(w world, i int, k int8) string {
 		return fmt.Sprintf("I17: client %d uses %s for %s until %d, but its row says: %s", i+1, mine.Resource, m.Keys[k], mine.Expires, tell(row))
 	}
 	return ""
+}
+
+// checkChange looks at what a write makes of resource r's row.
+func (m *model) checkChange(w *world, r int, write *lease.Write, before, after lease.Row) {
+	wasRetired, isRetired := before.Key == "" && before.Available == 0, after.Key == "" && after.Available == 0
+	administers := write.Rule == &m.Rules.Retire || write.Rule == &m.Rules.Revive
+	switch {
+	case administers && wasRetired != isRetired && write.Args.Version < int64(w.administered[r]):
+		w.fault = faultUndone
+	case isRetired && !wasRetired && write.Rule != &m.Rules.Retire:
+		w.fault = faultNeither
+	case wasRetired && !isRetired && write.Rule != &m.Rules.Revive:
+		w.fault = faultRetired
+	}
+	for _, copied := range w.resources[r] { // the copy written may not know of the last lease
+		if row := m.rows.list[copied]; row.Key != "" && after.Key == "" && after.Available != 0 && after.Available < row.Expires+m.Quarantine {
+			w.fault = faultEarly
+		}
+	}
+	if administers {
+		w.administered[r] = int32(after.Version)
+	}
 }
 
 // tell describes a row.

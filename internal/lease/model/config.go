@@ -20,6 +20,8 @@ type Config struct {
 	Liberations, Transfers, Supersedes int8
 	Imports                            int8 // of resources that are there already
 	Adoptions                          int8
+	Retires, Revives                   int8
+	Commands                           int     // under way at one time; 0: one
 	CutBy                              int64   // until when the first region may be cut off, once, and come back; 0: it is not
 	RegionLease                        int64   // for so long after that it may go on writing
 	Renewals, Releases                 bool    // clients do these too
@@ -50,4 +52,5 @@ const (
 	maxKeys      = 2
 	maxResources = 3
 	maxClients   = 3
+	maxCommands  = 2
 )

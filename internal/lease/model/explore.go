@@ -72,6 +72,7 @@ func (m *model) start() world {
 	w := world{
 		now:     2,
 		crashes: m.Crashes, lost: m.LostAnswers, repeats: m.Repeats, liberations: m.Liberations, transfers: m.Transfers, supersedes: m.Supersedes, adoptions: m.Adoptions, imports: m.Imports,
+		retires: m.Retires, revives: m.Revives,
 	}
 	for r, res := range m.Resources {
 		id := m.rows.id(lease.Row{Version: 1, Owner: m.Regions[res.Owner], Available: 1})

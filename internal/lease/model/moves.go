@@ -128,7 +128,9 @@ func (m *model) writeResource(w *world, r, region int, write *lease.Write) (row 
 	if before := w.stamps[r]; write.Rule != &m.Rules.Adopt && before.region != s.region && s.at <= before.at {
 		w.fault = faultStamp
 	}
+	before := row
 	row = write.Apply(row)
+	m.checkChange(w, r, write, before, row)
 	w.resources[r][region] = m.rows.id(row)
 	if len(m.Regions) > 1 && row.Available > 0 {
 		w.stamps[r] = s // only a row that may change its owner needs it

@@ -4,13 +4,14 @@ import "github.com/weirhq/weir/internal/lease"
 
 // world is a state. Rows, clients and commands are numbers of values that many states share.
 type world struct {
-	now       int8
-	resources [maxResources][maxRegions]uint32        // each region's copy
-	keys      [maxKeys][maxRegions][maxRegions]uint32 // by owner, then each region's copy
-	clients   [maxClients]uint32
-	command   uint32              // under way
-	stamps    [maxResources]stamp // of the last write
-	liberated [maxResources]bool  // the last to end its lease was nobody who held it
+	now          int8
+	resources    [maxResources][maxRegions]uint32        // each region's copy
+	keys         [maxKeys][maxRegions][maxRegions]uint32 // by owner, then each region's copy
+	clients      [maxClients]uint32
+	commands     [maxCommands]uint32 // under way
+	stamps       [maxResources]stamp // of the last write
+	liberated    [maxResources]bool  // the last to end its lease was nobody who held it
+	administered [maxResources]int32 // its version when it was last retired or revived
 
 	fault fault
 
@@ -20,6 +21,7 @@ type world struct {
 	adoptions                          int8
 	crashes, lost, repeats             int8
 	liberations, transfers, supersedes int8
+	retires, revives                   int8
 }
 
 // stamp is when and where a row was written, by that region's clock.
