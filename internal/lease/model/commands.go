@@ -47,16 +47,16 @@ func (m *model) commandMoves(w world) {
 // send puts a command under way. The order of those under way says nothing: it is always the same.
 func (m *model) send(w *world, c command) {
 	w.commands[maxCommands-1] = m.commands.id(c)
-	sortCommands(w)
+	sortCommands(w.commands[:])
 }
 
-func sortCommands(w *world) {
-	slices.SortFunc(w.commands[:], func(a, b uint32) int { return cmp.Compare(b, a) })
+func sortCommands(commands []uint32) {
+	slices.SortFunc(commands, func(a, b uint32) int { return cmp.Compare(b, a) })
 }
 
 // resourceCommands yields what may be decided on resource r's row as it is in one region.
 func (m *model) resourceCommands(w world, r, at int, now int64) {
-	row := m.rows.list[w.resources[r][at]]
+	row := m.rows.list[w.resources[r].copies[at]]
 	owner := m.region(row.Owner)
 	c := command{region: int8(owner), resource: int8(r)}
 	if w.liberations > 0 {
@@ -103,7 +103,7 @@ func (m *model) decide(w world, c command, rule *lease.Rule, row *lease.Row, arg
 func (m *model) adopt(w world, now int64) {
 	until := int64(w.cut) + m.RegionLease + m.Length + m.Quarantine
 	for r := range m.Resources {
-		row := m.rows.list[w.resources[r][1]]
+		row := m.rows.list[w.resources[r].copies[1]]
 		args := lease.Row{Version: row.Version, Owner: m.Regions[1], Available: until}
 		if row.Key == "" && row.Available == 0 {
 			args.Available = 0
@@ -141,7 +141,7 @@ func (m *model) carryOut(w world, i int) {
 	c := m.commands.list[w.commands[i]]
 	gone := func(w world) world {
 		w.commands[i] = 0
-		sortCommands(&w)
+		sortCommands(w.commands[:])
 		return w
 	}
 	if c.last > 0 && w.now > c.last {
@@ -153,17 +153,18 @@ func (m *model) carryOut(w world, i int) {
 	}
 	n := w
 	c.write.Now = int64(w.now) + m.CommandSkew
-	var row lease.Row
+	by := writing{command: w.commands[i], now: w.now}
+	var row uint32
 	var ok bool
 	if c.resource >= 0 {
-		row, ok = m.writeResource(&n, int(c.resource), int(c.region), &c.write)
+		row, ok = m.writeResource(&n, int(c.resource), int(c.region), &c.write, by)
 	} else {
-		row, ok = m.writeKey(&n, c.key, int(c.region), &c.write)
+		row, ok = m.writeKey(&n, c.key, int(c.region), &c.write, by)
 	}
 	if n.repeats > 0 {
 		again := n
 		again.repeats--
-		m.to(again, "%s at %s: %s; the command stays", c.write.Rule.Name, m.Regions[c.region], outcome(ok, row))
+		m.to(again, "%s at %s: %s; the command stays", c.write.Rule.Name, m.Regions[c.region], m.outcome(ok, row))
 	}
-	m.to(gone(n), "%s at %s: %s", c.write.Rule.Name, m.Regions[c.region], outcome(ok, row))
+	m.to(gone(n), "%s at %s: %s", c.write.Rule.Name, m.Regions[c.region], m.outcome(ok, row))
 }
