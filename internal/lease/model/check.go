@@ -13,21 +13,33 @@ const (
 	faultNone fault = iota
 	faultStale
 	faultStamp
+	faultNeither
+	faultRetired
+	faultUndone
+	faultEarly
 )
 
 // check returns which invariant w breaks, or "".
-func (m *model) check(w world) string {
+func (m *model) check(w *world) string {
 	switch w.fault {
 	case faultStale:
 		return "I18: a row is written in a region that has not seen its last version: one of the two writes will be lost"
 	case faultStamp:
 		return "I18: a row is written with an earlier time than its last write elsewhere: the write will be lost"
+	case faultNeither:
+		return "I9: a row that was available or leased is neither, and nobody retired it"
+	case faultRetired:
+		return "I9: a retired resource is put into use, and nobody revived it"
+	case faultUndone:
+		return "I19: a resource is retired or revived by a command that has not seen the last such one: that one is undone"
+	case faultEarly:
+		return "I20: a resource is offered before its last lease's end and the quarantine"
 	case faultNone:
 	}
 	for r := range m.Resources {
-		for at, id := range w.resources[r] {
-			if row := m.rows.list[id]; at < len(m.Regions) && (row.Key != "") == (row.Available != 0) {
-				return fmt.Sprintf("I9: %s is neither available nor leased, or both: %s", m.Resources[r].Name, tell(row))
+		for at, id := range w.resources[r].copies {
+			if row := &m.rows.list[id]; at < len(m.Regions) && row.Key != "" && row.Available != 0 {
+				return fmt.Sprintf("I9: %s is both available and leased: %s", m.Resources[r].Name, tell(*row))
 			}
 		}
 	}
@@ -44,14 +56,14 @@ func (m *model) check(w world) string {
 }
 
 // checkUse looks at one key's resource in use by client i.
-func (m *model) checkUse(w world, i int, k int8) string {
-	mine := m.clients.list[w.clients[i]].holds[k]
+func (m *model) checkUse(w *world, i int, k int8) string {
+	mine := &m.clients.list[w.clients[i]].holds[k]
 	for j := range i {
 		for l := range int8(len(m.Keys)) {
 			if !m.using(w, j, l) {
 				continue
 			}
-			other := m.clients.list[w.clients[j]].holds[l]
+			other := &m.clients.list[w.clients[j]].holds[l]
 			switch {
 			case k != l && mine.Resource == other.Resource:
 				return fmt.Sprintf("I7: client %d uses %s for %s, client %d for %s", j+1, mine.Resource, m.Keys[l], i+1, m.Keys[k])
@@ -61,13 +73,35 @@ func (m *model) checkUse(w world, i int, k int8) string {
 		}
 	}
 	r := m.resource(mine.Resource)
-	row := m.rows.list[w.resources[r][m.region(mine.Region)]]
+	row := &m.rows.list[w.resources[r].copies[m.region(mine.Region)]]
 	held := row.Key == m.Keys[k] && row.Expires >= mine.Expires
-	released := row.Available >= mine.Expires+m.Quarantine && !w.liberated[r]
+	released := row.Available >= mine.Expires+m.Quarantine && !w.resources[r].liberated
 	if !held && !released && !m.Naive {
-		return fmt.Sprintf("I17: client %d uses %s for %s until %d, but its row says: %s", i+1, mine.Resource, m.Keys[k], mine.Expires, tell(row))
+		return fmt.Sprintf("I17: client %d uses %s for %s until %d, but its row says: %s", i+1, mine.Resource, m.Keys[k], mine.Expires, tell(*row))
 	}
 	return ""
+}
+
+// checkChange looks at what a write makes of resource r's row.
+func (m *model) checkChange(w *world, r int, write *lease.Write, before, after *lease.Row) {
+	wasRetired, isRetired := before.Key == "" && before.Available == 0, after.Key == "" && after.Available == 0
+	administers := write.Rule == &m.Rules.Retire || write.Rule == &m.Rules.Revive
+	switch {
+	case administers && wasRetired != isRetired && write.Args.Version < int64(w.resources[r].administered):
+		w.fault = faultUndone
+	case isRetired && !wasRetired && write.Rule != &m.Rules.Retire:
+		w.fault = faultNeither
+	case wasRetired && !isRetired && write.Rule != &m.Rules.Revive:
+		w.fault = faultRetired
+	}
+	for _, copied := range w.resources[r].copies { // the copy written may not know of the last lease
+		if row := &m.rows.list[copied]; row.Key != "" && after.Key == "" && after.Available != 0 && after.Available < row.Expires+m.Quarantine {
+			w.fault = faultEarly
+		}
+	}
+	if administers {
+		w.resources[r].administered = int32(after.Version)
+	}
 }
 
 // tell describes a row.
@@ -94,10 +128,13 @@ func tell(r lease.Row) string {
 	return s
 }
 
-func told(keys map[string]lease.Row) string {
+func (m *model) told(a answer) string {
+	if !m.telling {
+		return ""
+	}
 	s := ""
-	for _, region := range []string{"A", "B"} {
-		if r, ok := keys[region]; ok {
+	for i, region := range m.Regions {
+		if r := m.rows.list[a.rows[i]]; r.Version > 0 {
 			s += "[" + region + ": " + tell(r) + "] "
 		}
 	}
@@ -107,7 +144,10 @@ func told(keys map[string]lease.Row) string {
 	return s
 }
 
-func describe(key string, s *lease.Step) string {
+func (m *model) describe(key string, s *lease.Step) string {
+	if !m.telling {
+		return ""
+	}
 	row := s.Resource
 	if s.Do == lease.WriteKey {
 		row = key
@@ -115,9 +155,13 @@ func describe(key string, s *lease.Step) string {
 	return fmt.Sprintf("%s %s at version %d", s.Write.Rule.Name, row, s.Write.Args.Version)
 }
 
-func outcome(ok bool, row lease.Row) string {
-	if ok {
-		return "made, " + tell(row)
+func (m *model) outcome(ok bool, row uint32) string {
+	switch {
+	case !m.telling:
+		return ""
+	case ok:
+		return "made, " + tell(m.rows.list[row])
+	default:
+		return "refused, " + tell(m.rows.list[row])
 	}
-	return "refused, " + tell(row)
 }

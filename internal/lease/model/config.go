@@ -1,6 +1,12 @@
 package model
 
-import "github.com/weirhq/weir/internal/lease"
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/weirhq/weir/internal/lease"
+)
 
 // Config is one bounded world. Times are ticks.
 type Config struct {
@@ -20,6 +26,8 @@ type Config struct {
 	Liberations, Transfers, Supersedes int8
 	Imports                            int8 // of resources that are there already
 	Adoptions                          int8
+	Retires, Revives                   int8
+	Commands                           int     // under way at one time; 0: one
 	CutBy                              int64   // until when the first region may be cut off, once, and come back; 0: it is not
 	RegionLease                        int64   // for so long after that it may go on writing
 	Renewals, Releases                 bool    // clients do these too
@@ -29,6 +37,10 @@ type Config struct {
 	Flight                             int64   // most ticks from that decision to its write
 	NoIndexLag                         bool    // what is found in the index is used at once
 	Naive                              bool    // clients follow the seed's protocol: look in the index, write on condition
+
+	Prefix    []string // how the history begins, each move by the beginning of its description; all ways go on from there
+	AllNames  bool     // states that differ in names only count each: slower
+	AllMemory bool     // so do those that differ in what has no say any more
 }
 
 // Resource is one resource, available from the start on.
@@ -50,4 +62,24 @@ const (
 	maxKeys      = 2
 	maxResources = 3
 	maxClients   = 3
+	maxCommands  = 2
 )
+
+// valid says what keeps a world from being explored.
+func (c *Config) valid() error {
+	if len(c.Regions) > maxRegions || len(c.Keys) > maxKeys || len(c.Resources) > maxResources || len(c.Clients) > maxClients || c.Commands > maxCommands {
+		return errors.New("the world is too big")
+	}
+	names := append(append([]string{""}, c.Regions...), c.Keys...)
+	for _, r := range c.Resources {
+		names = append(names, r.Name)
+	}
+	for _, s := range []lease.State{lease.Pending, lease.Leased, lease.Released, lease.Superseded} {
+		names = append(names, string(s))
+	}
+	slices.Sort(names)
+	if len(slices.Compact(slices.Clone(names))) != len(names) {
+		return fmt.Errorf("two things have one name in %q: a state is renamed by names", names)
+	}
+	return nil
+}

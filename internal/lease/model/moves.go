@@ -12,6 +12,8 @@ type model struct {
 	rows     pool[lease.Row]
 	clients  pool[client]
 	commands pool[command]
+	written  map[writing]uint32
+	answers  map[answer]uint32
 	telling  bool // moves are to be described
 	yield    func(next world, what string)
 }
@@ -43,14 +45,21 @@ func (m *model) moves(w world) {
 // tick is w one tick later. What nobody uses any more is forgotten, so that states are fewer.
 func (m *model) tick(w world) world {
 	w.now++
+	m.forgetPast(&w)
 	for i := range m.Clients {
-		c := m.clients.list[w.clients[i]]
-		for k := range c.holds {
-			if c.holds[k].Resource != "" && !m.using(w, i, int8(k)) {
-				c.holds[k] = lease.Grant{}
+		by := answer{of: int8(i), client: w.clients[i], now: w.now, kind: noAnswer}
+		to, ok := m.answers[by]
+		if !ok {
+			c := m.clients.list[w.clients[i]]
+			for k := range c.holds {
+				if c.holds[k].Resource != "" && !m.using(&w, i, int8(k)) {
+					c.holds[k] = lease.Grant{}
+				}
 			}
+			to = m.clients.id(m.forget(c))
+			m.answers[by] = to
 		}
-		w.clients[i] = m.clients.id(c)
+		w.clients[i] = to
 	}
 	return w
 }
@@ -65,11 +74,11 @@ func (m *model) to(n world, format string, args ...any) {
 }
 
 func (m *model) with(w world, i int, c client) world {
-	w.clients[i] = m.clients.id(c)
+	w.clients[i] = m.clients.id(m.forget(c))
 	return w
 }
 
-func (m *model) clock(w world, i int) int64 { return int64(w.now) + m.Clients[i].Skew }
+func (m *model) clock(w *world, i int) int64 { return int64(w.now) + m.Clients[i].Skew }
 
 func (m *model) terms(region string, key int8) *lease.Terms {
 	return &lease.Terms{Rules: m.Rules, Region: region, Key: m.Keys[key], Skew: m.Skew, Quarantine: m.Quarantine}
@@ -89,9 +98,9 @@ func (m *model) replicate(w world) {
 	for r := range m.Resources {
 		for from := range m.Regions {
 			for to := range m.Regions {
-				if m.rows.list[w.resources[r][from]].Version > m.rows.list[w.resources[r][to]].Version {
+				if m.rows.list[w.resources[r].copies[from]].Version > m.rows.list[w.resources[r].copies[to]].Version {
 					n := w
-					n.resources[r][to] = w.resources[r][from]
+					n.resources[r].copies[to] = w.resources[r].copies[from]
 					m.to(n, "row %s comes from %s to %s", m.Resources[r].Name, m.Regions[from], m.Regions[to])
 				}
 			}
@@ -111,13 +120,13 @@ func (m *model) replicate(w world) {
 }
 
 // writeResource makes a write at a region's endpoint, if its conditions hold, and returns the row as it then is.
-func (m *model) writeResource(w *world, r, region int, write *lease.Write) (row lease.Row, ok bool) {
-	row = m.rows.list[w.resources[r][region]]
-	if !write.Holds(&row) {
+func (m *model) writeResource(w *world, r, region int, write *lease.Write, by writing) (row uint32, ok bool) {
+	before := w.resources[r].copies[region]
+	if row, ok = m.apply(before, write, by); !ok {
 		return row, false
 	}
-	for _, copied := range w.resources[r] {
-		if m.rows.list[copied].Version > row.Version && write.Rule != &m.Rules.Adopt {
+	for _, copied := range w.resources[r].copies {
+		if m.rows.list[copied].Version > m.rows.list[before].Version && write.Rule != &m.Rules.Adopt {
 			w.fault = faultStale
 		}
 	}
@@ -125,16 +134,35 @@ func (m *model) writeResource(w *world, r, region int, write *lease.Write) (row 
 	if m.StampSkew != nil {
 		s.at += int8(m.StampSkew[region])
 	}
-	if before := w.stamps[r]; write.Rule != &m.Rules.Adopt && before.region != s.region && s.at <= before.at {
+	if last := w.resources[r].stamp; write.Rule != &m.Rules.Adopt && last.region != s.region && s.at <= last.at {
 		w.fault = faultStamp
 	}
-	row = write.Apply(row)
-	w.resources[r][region] = m.rows.id(row)
-	if len(m.Regions) > 1 && row.Available > 0 {
-		w.stamps[r] = s // only a row that may change its owner needs it
+	m.checkChange(w, r, write, &m.rows.list[before], &m.rows.list[row])
+	w.resources[r].copies[region] = row
+	if len(m.Regions) > 1 && m.rows.list[row].Available > 0 {
+		w.resources[r].stamp = s // only a row that may change its owner needs it
 	}
-	w.liberated[r] = write.Rule == &m.Rules.Liberate
+	w.resources[r].liberated = write.Rule == &m.Rules.Liberate
 	return row, true
+}
+
+// writing is a write of a client or a command, on a row: what it comes to is always the same.
+type writing struct {
+	client, command, row uint32
+	now                  int8
+}
+
+// apply gives the number of the row after a write, and whether it was made.
+func (m *model) apply(row uint32, write *lease.Write, by writing) (uint32, bool) {
+	by.row = row
+	after, ok := m.written[by]
+	if !ok {
+		if after = row; write.Holds(&m.rows.list[row]) {
+			after = m.rows.id(write.Apply(m.rows.list[row]))
+		}
+		m.written[by] = after
+	}
+	return after, after != row // a write always changes the version
 }
 
 // reach says whether a client or command at a region can write at an endpoint. A region that is cut off goes on until its
@@ -149,12 +177,8 @@ func (m *model) reach(w *world, from, to int, clock int64) bool {
 	return from != 0
 }
 
-func (m *model) writeKey(w *world, k int8, region int, write *lease.Write) (row lease.Row, ok bool) {
-	row = m.rows.list[w.keys[k][region][region]]
-	if !write.Holds(&row) {
-		return row, false
-	}
-	row = write.Apply(row)
-	w.keys[k][region][region] = m.rows.id(row)
-	return row, true
+func (m *model) writeKey(w *world, k int8, region int, write *lease.Write, by writing) (row uint32, ok bool) {
+	row, ok = m.apply(w.keys[k][region][region], write, by)
+	w.keys[k][region][region] = row
+	return row, ok
 }

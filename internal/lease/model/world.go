@@ -4,22 +4,36 @@ import "github.com/weirhq/weir/internal/lease"
 
 // world is a state. Rows, clients and commands are numbers of values that many states share.
 type world struct {
-	now       int8
-	resources [maxResources][maxRegions]uint32        // each region's copy
-	keys      [maxKeys][maxRegions][maxRegions]uint32 // by owner, then each region's copy
+	resources [maxResources]resource
+	keys      [maxKeys]keyRows
 	clients   [maxClients]uint32
-	command   uint32              // under way
-	stamps    [maxResources]stamp // of the last write
-	liberated [maxResources]bool  // the last to end its lease was nobody who held it
+	commands  [maxCommands]uint32 // under way, the greatest number first
+	rest
+}
 
-	fault fault
+// resource is a resource's row in each region, and what of its past the invariants ask for.
+type resource struct {
+	copies       [maxRegions]uint32
+	administered int32 // its version when it was last retired or revived
+	stamp        stamp // of the last write
+	liberated    bool  // the last to end its lease was nobody who held it
+}
 
-	cut                                int8 // when the first region was cut off
-	healed                             bool
+// keyRows are a key's rows by owner, and each region's copy of them.
+type keyRows [maxRegions][maxRegions]uint32
+
+// rest is what a state has besides: time and budgets.
+type rest struct {
+	now    int8
+	fault  fault
+	cut    int8 // when the first region was cut off
+	healed bool
+
 	imports                            int8
 	adoptions                          int8
 	crashes, lost, repeats             int8
 	liberations, transfers, supersedes int8
+	retires, revives                   int8
 }
 
 // stamp is when and where a row was written, by that region's clock.
@@ -50,7 +64,7 @@ const (
 	releasing
 	settling
 	looking // the seed's protocol
-	writing
+	taking
 )
 
 // command is a write that was decided on a row, sent to its owner.

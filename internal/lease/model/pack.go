@@ -1,0 +1,61 @@
+package model
+
+// packer turns states into parts and back.
+type packer struct {
+	*model
+	resources pool[resource]
+	keyRows   pool[keyRows]
+	rests     pool[rest]
+
+	keysAt, clientsAt, restAt, commandsAt, end int // where in parts
+}
+
+func newPacker(m *model) *packer {
+	p := &packer{model: m, resources: newPool[resource](), keyRows: newPool[keyRows](), rests: newPool[rest]()}
+	p.keysAt = len(m.Resources)
+	p.clientsAt = p.keysAt + len(m.Keys)
+	p.restAt = p.clientsAt + len(m.Clients)
+	p.commandsAt = p.restAt + 1
+	p.end = p.commandsAt + max(m.Commands, 1)
+	return p
+}
+
+// pack is w, which is one step from another state, as parts.
+func (p *packer) pack(w, from *world, known *parts) (to parts) {
+	to = *known
+	for r := range p.Resources {
+		if w.resources[r] != from.resources[r] {
+			to[r] = p.resources.id(w.resources[r])
+		}
+	}
+	for k := range p.Keys {
+		if w.keys[k] != from.keys[k] {
+			to[p.keysAt+k] = p.keyRows.id(w.keys[k])
+		}
+	}
+	copy(to[p.clientsAt:p.restAt], w.clients[:])
+	if w.rest != from.rest {
+		to[p.restAt] = p.rests.id(w.rest)
+	}
+	copy(to[p.commandsAt:p.end], w.commands[:])
+	return to
+}
+
+func (p *packer) unpack(from *parts) (w world) {
+	for r := range p.Resources {
+		w.resources[r] = p.resources.list[from[r]]
+	}
+	for k := range p.Keys {
+		w.keys[k] = p.keyRows.list[from[p.keysAt+k]]
+	}
+	copy(w.clients[:], from[p.clientsAt:p.restAt])
+	w.rest = p.rests.list[from[p.restAt]]
+	copy(w.commands[:], from[p.commandsAt:p.end])
+	return w
+}
+
+// full says whether there are more parts than numbers.
+func (p *packer) full() bool {
+	const most = 1 << (8 * partBytes)
+	return max(len(p.resources.list), len(p.keyRows.list), len(p.rests.list), len(p.clients.list), len(p.commands.list)) > most
+}
