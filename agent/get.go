@@ -67,7 +67,7 @@ func (a *Agent) get(ctx context.Context, n name, expires time.Time, call *Call) 
 	l := a.lease(n, last.Lease)
 	l.Clamped = clamped && l.New
 	if l.pending {
-		a.behind(func(ctx context.Context) { a.settle(ctx, d, l) })
+		a.behind(func(ctx context.Context) { a.settle(context.WithoutCancel(ctx), d, l) }) // Close waits for it
 	}
 	a.cache.put(n, l, time.Now().Add(a.cfg.CacheTTL))
 	return l, nil

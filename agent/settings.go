@@ -66,7 +66,7 @@ func (a *Agent) reread(ctx context.Context, p *pool, client, name string) (*pool
 		p = &pool{a: a, client: client, name: name}
 		a.pools[poolName{client, name}] = p
 	}
-	p.settings.Store(v.(*settings)) //nolint:forcetypeassert // what the function above gives
+	p.settings.Store(v.(*settings)) //nolint:errcheck,forcetypeassert // what the function above gives
 	return p, nil
 }
 

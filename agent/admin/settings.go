@@ -19,8 +19,8 @@ type Stored struct {
 
 func (s *Stored) stored() *Stored { return s }
 
-// entity is a pointer to settings of one kind.
-type entity[T any] interface {
+// Entity is a pointer to settings of one kind.
+type Entity[T any] interface {
 	*T
 	String() string // such as: pool p of client c
 	primary() lease.Primary
@@ -34,7 +34,7 @@ type entity[T any] interface {
 }
 
 // Create puts settings that are not there yet; else the error is ErrExists.
-func Create[T any, P entity[T]](ctx context.Context, a *Admin, v T) (T, error) {
+func Create[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (T, error) {
 	p := P(&v)
 	err := invalid(p.check())
 	if err == nil {
@@ -43,11 +43,12 @@ func Create[T any, P entity[T]](ctx context.Context, a *Admin, v T) (T, error) {
 	if err != nil {
 		return v, err
 	}
+	p.stored().Version = 0
 	return v, put[T, P](ctx, a, p, ErrExists)
 }
 
 // Get reads the settings that v names; if they are not there the error is ErrNotFound.
-func Get[T any, P entity[T]](ctx context.Context, a *Admin, v T) (T, error) {
+func Get[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (T, error) {
 	p := P(&v)
 	if err := invalid(p.check()); err != nil {
 		return v, err
@@ -63,7 +64,7 @@ func Get[T any, P entity[T]](ctx context.Context, a *Admin, v T) (T, error) {
 }
 
 // List reads all settings of v's kind: of a pool's client, all others alone.
-func List[T any, P entity[T]](ctx context.Context, a *Admin, v T) ([]T, error) {
+func List[T any, P Entity[T]](ctx context.Context, a *Admin, v T) ([]T, error) {
 	items, err := a.table.Query(ctx, a.home(), P(&v).primary().Partition)
 	list := make([]T, len(items))
 	for i := 0; i < len(items) && err == nil; i++ {
@@ -73,11 +74,14 @@ func List[T any, P entity[T]](ctx context.Context, a *Admin, v T) ([]T, error) {
 }
 
 // Update puts settings in the place of those that are at the same version; else the error is ErrChanged.
-func Update[T any, P entity[T]](ctx context.Context, a *Admin, v T) (T, error) {
+func Update[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (T, error) {
 	p := P(&v)
 	old, err := Get[T, P](ctx, a, v)
 	if err == nil {
 		err = invalid(p.check())
+	}
+	if err == nil && p.stored().Version != P(&old).stored().Version {
+		err = fmt.Errorf("%s: %w", p, ErrChanged)
 	}
 	if err == nil {
 		err = invalid(p.follows(&old))
@@ -92,7 +96,7 @@ func Update[T any, P entity[T]](ctx context.Context, a *Admin, v T) (T, error) {
 }
 
 // Delete removes settings that nothing needs any more; else the error is ErrInUse. Dry only says whether it would.
-func Delete[T any, P entity[T]](ctx context.Context, a *Admin, v T, dry bool) error {
+func Delete[T any, P Entity[T]](ctx context.Context, a *Admin, v T, dry bool) error {
 	v, err := Get[T, P](ctx, a, v)
 	p := P(&v)
 	if err == nil {
@@ -119,16 +123,15 @@ const (
 )
 
 // Import makes settings like v, whether they are there or not. Dry only says what it would do.
-func Import[T any, P entity[T]](ctx context.Context, a *Admin, v T, dry bool) (Outcome, error) {
+func Import[T any, P Entity[T]](ctx context.Context, a *Admin, v T, dry bool) (Outcome, error) {
 	old, err := Get[T, P](ctx, a, v)
 	p := P(&v)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		if p.stored().Version = 0; !dry {
-			_, err = Create[T, P](ctx, a, v)
-		} else {
-			err = p.needs(ctx, a)
+		if dry {
+			return Created, p.needs(ctx, a)
 		}
+		_, err = Create[T, P](ctx, a, v)
 		return Created, err
 	case err != nil:
 		return "", err
@@ -146,9 +149,12 @@ func Import[T any, P entity[T]](ctx context.Context, a *Admin, v T, dry bool) (O
 }
 
 // put writes p as its next version, if it is still at the one that p has.
-func put[T any, P entity[T]](ctx context.Context, a *Admin, p P, otherwise error) error {
+func put[T any, P Entity[T]](ctx context.Context, a *Admin, p P, otherwise error) error {
 	s := p.stored()
-	expect := leasetable.Expect{Version: s.Version, Writer: a.home()}
+	expect := leasetable.Expect{} // nothing
+	if s.Version > 0 {
+		expect = leasetable.Expect{Version: s.Version, Writer: a.home()}
+	}
 	s.Version, s.Updated = s.Version+1, time.UnixMilli(time.Now().UnixMilli()).UTC()
 	item := p.item()
 	for name, v := range leasetable.PrimaryKey(p.primary()) {
@@ -166,7 +172,7 @@ func put[T any, P entity[T]](ctx context.Context, a *Admin, p P, otherwise error
 	return fmt.Errorf("%s: %w", p, otherwise)
 }
 
-func read[T any, P entity[T]](item leasetable.Item, p P) error {
+func read[T any, P Entity[T]](item leasetable.Item, p P) error {
 	err := p.read(item)
 	s := p.stored()
 	var ms int64

@@ -24,6 +24,7 @@ const (
 	exitBug         = 70  // weir is wrong
 	exitLocked      = 73  // another process holds the state directory
 	exitIO          = 74  // a disk, file or pipe failed
+	exitLater       = 75  // not now: try again
 	exitAuth        = 77  // not allowed
 	exitConfig      = 78  // the configuration is wrong
 	exitInterrupted = 130 // stopped by a signal before the end

@@ -14,24 +14,23 @@ import (
 // column is a field of a row's struct.
 type column struct {
 	name    string
-	index   int
+	index   []int
 	numeric bool
 }
 
-// columnsOf returns the fields of t, a struct, that a table shows.
+// columnsOf returns the fields of t, a struct, that a table shows; those of an embedded struct as its own, as JSON has them.
 func columnsOf(t reflect.Type, wide bool) []column {
 	var cols []column
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		show := f.Tag.Get("table")
-		if !f.IsExported() || name == "-" || show == "-" || (show == "wide" && !wide) {
+		if !f.IsExported() || f.Anonymous || name == "-" || show == "-" || (show == "wide" && !wide) {
 			continue
 		}
 		if name == "" {
 			name = f.Name
 		}
-		cols = append(cols, column{strings.ReplaceAll(name, "_", " "), i, numeric(f.Type)})
+		cols = append(cols, column{strings.ReplaceAll(name, "_", " "), f.Index, numeric(f.Type)})
 	}
 	return cols
 }
@@ -63,7 +62,7 @@ func writeTable[T any](w io.Writer, rows []T, wide bool) error {
 		v := reflect.Indirect(reflect.ValueOf(rows[i]))
 		line := make([]string, len(cols))
 		for j, c := range cols {
-			line[j] = cell(v.Field(c.index))
+			line[j] = cell(v.FieldByIndex(c.index))
 		}
 		lines = append(lines, line)
 	}
@@ -75,7 +74,7 @@ func writePairs[T any](w io.Writer, row T, wide bool) error {
 	v := reflect.Indirect(reflect.ValueOf(row))
 	var lines [][]string
 	for _, c := range columnsOf(v.Type(), wide) {
-		lines = append(lines, []string{c.name + ":", cell(v.Field(c.index))})
+		lines = append(lines, []string{c.name + ":", cell(v.FieldByIndex(c.index))})
 	}
 	return writeLines(w, make([]column, 2), lines)
 }

@@ -18,6 +18,7 @@ type Config struct {
 	Log       Log       `key:"log"`
 	Processor Processor `key:"processor"`
 	Spend     Spend     `key:"spend"`
+	Leases    Leases    `key:"leases"`
 	Topics    Topics    `key:"topics"`
 
 	Peers []string `key:"peers" default:"" unit:"names" check:"dc" doc:"the other datacentres, whose events arrive as copies"`
@@ -86,6 +87,15 @@ type Spend struct {
 	Generation      int           `key:"generation" default:"1" unit:"number" min:"1" max:"1000" doc:"which topics: those of generation 2 end with .g2; weir rekey moves the state to them"`
 	DuplicateWindow time.Duration `key:"duplicate_window" default:"10m" unit:"duration" min:"0s" max:"24h" doc:"how long an event id is remembered; beyond it the same id counts again"`
 	MaxIDs          int           `key:"max_ids" default:"4000000" unit:"ids" min:"1000" max:"1000000000" doc:"event ids remembered per partition, 11 to 21 bytes each; more shorten the window; the same in all replicas"`
+}
+
+// Leases says where the table of leases is. The defaults are what weir dev serves.
+type Leases struct {
+	Table   string        `key:"table" default:"weir-leases" check:"table" doc:"name of the DynamoDB table"`
+	Regions []string      `key:"regions" default:"eu-west-1=http://127.0.0.1:8000,us-east-1=http://127.0.0.1:8001,us-west-2=http://127.0.0.1:8002" unit:"regions" check:"region" doc:"regions that have a replica, the same in the same order everywhere: the first keeps the settings; name, or name=URL where DynamoDB is not AWS's own"`
+	Region  string        `key:"region" default:"" unit:"region" doc:"the region whose resources are leased here; empty: the first"`
+	Skew    time.Duration `key:"skew" default:"2s" unit:"duration" min:"100ms" max:"1m" doc:"most by which clocks may be off; the same everywhere"`
+	Timeout time.Duration `key:"timeout" default:"2s" unit:"duration" min:"50ms" max:"1m" doc:"time for one request to DynamoDB"`
 }
 
 // Topics says how topics are created.

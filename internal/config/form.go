@@ -26,6 +26,10 @@ func formOf(check string) form {
 		return form{"host:port that others can reach", func(s string) bool { h, p := hostPort(s); return s == "" || p > 0 && reachable(h) }}
 	case "listen":
 		return form{"host:port", func(s string) bool { _, p := hostPort(s); return p >= 0 }}
+	case "table":
+		return form{"3 to 255 of a-z, A-Z, 0-9, -, _ and .", func(s string) bool { return len(s) >= 3 && spelled(s, 255, "-_.", true) }}
+	case "region":
+		return form{"a region, or region=http://host:port", func(s string) bool { _, _, ok := SplitRegion(s); return ok }}
 	case "nonempty":
 		return form{"not empty", func(s string) bool { return s != "" }}
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // disagreements returns what is wrong between settings that are each right on their own.
@@ -29,6 +30,12 @@ func (c *Config) disagreements() []Problem {
 	rule(slices.Contains(c.Peers, c.DC), "peers", fmt.Sprintf("names this datacentre, %q", c.DC), "list only the others")
 	rule(c.API.Listen == c.API.OpsListen && c.API.Listen[len(c.API.Listen)-2:] != ":0", "api.ops_listen",
 		fmt.Sprintf("= %s is the address of api.listen", c.API.OpsListen), "take another port")
+
+	regions, _ := c.Leases.Places()
+	rule(len(regions) == 0, "leases.regions", "is empty", "name at least one region")
+	rule(len(regions) != len(slices.Compact(slices.Sorted(slices.Values(regions)))), "leases.regions", "names a region twice", "name each once")
+	rule(c.Leases.Region != "" && !slices.Contains(regions, c.Leases.Region), "leases.region",
+		fmt.Sprintf("= %s is not one of leases.regions", c.Leases.Region), "name one of "+strings.Join(regions, ", "))
 
 	a := c.API
 	for _, at := range []struct{ key, addr string }{{"api.listen", a.Listen}, {"api.ops_listen", a.OpsListen}} {

@@ -98,6 +98,9 @@ func PoolRow(client, pool string) Primary { return Primary{"C#" + escape(client)
 // RegionRow is the primary key of a region's settings.
 func RegionRow(region string) Primary { return Primary{"G", region} }
 
+// ImportRow is the primary key of how far an import of resources came.
+func ImportRow(client, id string) Primary { return Primary{"I#" + escape(client), id} }
+
 // Holder is what a resource row says of who holds it: the key, and of which pool, since the resource may come to another.
 func Holder(pool, key string) string { return escape(pool) + "#" + escape(key) }
 

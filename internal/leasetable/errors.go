@@ -17,8 +17,8 @@ var (
 	ErrClock       = errors.New("this machine's clock is off by more than is allowed")
 )
 
-// failed says which of our errors an error of the SDK is.
-func (t *Table) failed(err error) error {
+// Failed says which of our errors an error of the SDK is.
+func (t *Table) Failed(err error) error {
 	kind := ErrUnavailable
 	var api smithy.APIError
 	if errors.As(err, &api) {

@@ -12,14 +12,20 @@ import (
 	"github.com/weirhq/weir/internal/lease"
 )
 
-// Expect is what a row must be for a Put or Delete: at a version, and last written through a region. Version 0 is no row.
+// Expect is what a row must be for a Put or Delete: at a version, and last written through a region. The zero value is no row.
 type Expect struct {
 	Version int64
 	Writer  string
 }
 
+// Anything expects nothing in particular.
+func Anything() Expect { return Expect{Version: -1} }
+
 func (e Expect) condition() (condition *string, names map[string]string, values Item) {
-	if e.Version == 0 {
+	switch e {
+	case Anything():
+		return nil, nil, nil
+	case Expect{}:
 		return aws.String("attribute_not_exists(#pk)"), map[string]string{"#pk": PK}, nil
 	}
 	return aws.String("#version = :version AND #writer = :writer"), map[string]string{"#version": Version, "#writer": WriterRegion},
@@ -32,13 +38,13 @@ func (t *Table) Put(ctx context.Context, region string, item Item, e Expect) (fo
 	in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = e.condition()
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
-	out, err := t.Client(region).PutItem(ctx, in, t.options)
+	out, err := t.Client(region).PutItem(ctx, in, t.Options)
 	var refused *types.ConditionalCheckFailedException
 	switch {
 	case errors.As(err, &refused):
 		return refused.Item, reflect.DeepEqual(refused.Item, item), nil // equal: an answer was lost, and this is our own write
 	case err != nil:
-		return nil, false, t.failed(err)
+		return nil, false, t.Failed(err)
 	}
 	return item, true, t.checkClock(out.ResultMetadata)
 }
@@ -49,13 +55,13 @@ func (t *Table) Delete(ctx context.Context, region string, p lease.Primary, e Ex
 	in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = e.condition()
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
-	_, err = t.Client(region).DeleteItem(ctx, in, t.options)
+	_, err = t.Client(region).DeleteItem(ctx, in, t.Options)
 	var refused *types.ConditionalCheckFailedException
 	switch {
 	case errors.As(err, &refused):
 		return refused.Item == nil, nil
 	case err != nil:
-		return false, t.failed(err)
+		return false, t.Failed(err)
 	}
 	return true, nil
 }

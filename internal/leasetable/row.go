@@ -63,5 +63,8 @@ func N(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
+// Digits is a number that is written out.
+func Digits(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+
 // PrimaryKey is p as an item's key.
 func PrimaryKey(p lease.Primary) Item { return Item{PK: S(p.Partition), SK: S(p.Sort)} }

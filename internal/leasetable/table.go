@@ -46,15 +46,16 @@ func (t *Table) Client(region string) *dynamodb.Client {
 	return c
 }
 
-func (t *Table) options(o *dynamodb.Options) { o.RetryMaxAttempts = t.Attempts }
+// Options are those of every request, for one that is not made here.
+func (t *Table) Options(o *dynamodb.Options) { o.RetryMaxAttempts = t.Attempts }
 
 // Get reads one row by a consistent read. A row that is not there is nil.
 func (t *Table) Get(ctx context.Context, region string, p lease.Primary) (Item, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
-	out, err := t.Client(region).GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.Name, Key: PrimaryKey(p), ConsistentRead: aws.Bool(true)}, t.options)
+	out, err := t.Client(region).GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.Name, Key: PrimaryKey(p), ConsistentRead: aws.Bool(true)}, t.Options)
 	if err != nil {
-		return nil, t.failed(err)
+		return nil, t.Failed(err)
 	}
 	return out.Item, t.checkClock(out.ResultMetadata)
 }
@@ -86,9 +87,9 @@ func (t *Table) Pages(ctx context.Context, region string, in *dynamodb.QueryInpu
 func (t *Table) Page(ctx context.Context, region string, in *dynamodb.QueryInput) (*dynamodb.QueryOutput, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
-	out, err := t.Client(region).Query(ctx, in, t.options)
+	out, err := t.Client(region).Query(ctx, in, t.Options)
 	if err != nil {
-		return nil, t.failed(err)
+		return nil, t.Failed(err)
 	}
 	return out, t.checkClock(out.ResultMetadata)
 }
@@ -129,13 +130,13 @@ func (t *Table) WriteItem(ctx context.Context, region string, p lease.Primary, w
 	with[WriterRegion] = S(region)
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
-	out, err := t.Client(region).UpdateItem(ctx, Update(t.Name, p, w, with), t.options)
+	out, err := t.Client(region).UpdateItem(ctx, Update(t.Name, p, w, with), t.Options)
 	var refused *types.ConditionalCheckFailedException
 	switch {
 	case errors.As(err, &refused):
 		return refused.Item, false, nil
 	case err != nil:
-		return nil, false, t.failed(err)
+		return nil, false, t.Failed(err)
 	}
 	return out.Attributes, true, t.checkClock(out.ResultMetadata)
 }

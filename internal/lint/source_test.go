@@ -57,6 +57,8 @@ func TestVariables(t *testing.T) {
 	for _, tc := range []struct{ name, code, want string }{
 		{"sentinel", `var ErrX = errors.New("x")`, ""},
 		{"typed sentinel", `var ErrX error = errors.New("x")`, ""},
+		{"another package's sentinel", `var ErrX = b.ErrX`, ""},
+		{"another package's variable", `var X = b.X`, "no table and no sentinel"},
 		{"sentinel that is replaced", "var errX = errors.New(\"x\")\nfunc f() { errX = nil }", "errX is written at a/a.go:5"},
 		{"wrapped sentinel", `var errX = fmt.Errorf("x: %w", errY)`, ""},
 		{"sentinel with data", "var errX = &rowError{reason: 1}", ""},

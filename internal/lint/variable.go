@@ -80,6 +80,11 @@ func (d *dir) mutable(v *ast.ValueSpec, j int) string {
 			return "is no table and no sentinel"
 		}
 		return d.written(v, name.Name)
+	case *ast.SelectorExpr: // another package's sentinel, by its name
+		if x.Sel.Name != name.Name || !strings.HasPrefix(name.Name, "Err") {
+			return "is no table and no sentinel"
+		}
+		return d.written(v, name.Name)
 	case *ast.CompositeLit:
 		switch x.Type.(type) {
 		case *ast.ArrayType, *ast.MapType:

@@ -1,0 +1,208 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// Event is one change of a row that a lease is made of.
+type Event struct {
+	Time    time.Time `json:"time"` // to the second
+	Region  string    `json:"region"`
+	Row     string    `json:"row"` // key, or the resource
+	Version int64     `json:"version"`
+	What    string    `json:"what"`
+}
+
+// History is what happened to a key or to a resource, whichever is named, in the last 24 hours, oldest first: that long
+// DynamoDB keeps streams. It reads all that the streams have, which takes a while where much happened.
+func (a *Admin) History(ctx context.Context, client, pool, key, resource string) ([]Event, error) {
+	wanted := func(pk, sk string) bool { return pk == lease.KeyRows(client, pool, key) }
+	err := lease.CheckLease(client, pool, key)
+	if resource != "" {
+		err = lease.CheckName("resource", resource, lease.MaxKey)
+		row := lease.ResourceRow(client, resource)
+		wanted = func(pk, sk string) bool { return pk == row.Partition && sk == row.Sort }
+	}
+	if err != nil {
+		return nil, invalid(err)
+	}
+	var all []Event
+	for _, region := range a.regions {
+		events, err := a.events(ctx, region, wanted)
+		if err != nil {
+			return nil, fmt.Errorf("stream of %s: %w", region, err)
+		}
+		all = append(all, events...)
+	}
+	slices.SortStableFunc(all, func(x, y Event) int { return x.Time.Compare(y.Time) })
+	return all, nil
+}
+
+// events reads what was written through a region.
+func (a *Admin) events(ctx context.Context, region string, wanted func(pk, sk string) bool) ([]Event, error) {
+	in := &dynamodb.DescribeTableInput{TableName: &a.table.Name}
+	out, err := a.table.Client(region).DescribeTable(ctx, in, a.table.Options)
+	if err != nil {
+		return nil, a.table.Failed(err)
+	}
+	if out.Table.LatestStreamArn == nil {
+		return nil, fmt.Errorf("%w: it has no stream (weir table apply)", leasetable.ErrTable)
+	}
+	streams := a.streams(region)
+	shards, err := a.shards(ctx, streams, *out.Table.LatestStreamArn)
+	if err != nil {
+		return nil, err
+	}
+	found := make([][]Event, len(shards))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(readers)
+	for i, shard := range shards {
+		g.Go(func() error {
+			return a.shard(gctx, streams, *out.Table.LatestStreamArn, *shard.ShardId, func(r *types.Record) {
+				if e, ok := event(region, r, wanted); ok {
+					found[i] = append(found[i], e)
+				}
+			})
+		})
+	}
+	err = g.Wait()
+	events := slices.Concat(found...)
+	slices.SortStableFunc(events, func(x, y Event) int { return int(x.Version - y.Version) })
+	return events, err
+}
+
+func (a *Admin) shards(ctx context.Context, streams *dynamodbstreams.Client, arn string) ([]types.Shard, error) {
+	var shards []types.Shard
+	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &arn}
+	for {
+		out, err := streams.DescribeStream(ctx, in)
+		if err != nil {
+			return nil, a.table.Failed(err)
+		}
+		shards = append(shards, out.StreamDescription.Shards...)
+		if in.ExclusiveStartShardId = out.StreamDescription.LastEvaluatedShardId; in.ExclusiveStartShardId == nil {
+			return shards, nil
+		}
+	}
+}
+
+// quiet is after how many answers without records an open shard is taken to have no more.
+const quiet = 3
+
+// shard reads a shard from its oldest record to its end, or to where nothing more comes.
+func (a *Admin) shard(ctx context.Context, streams *dynamodbstreams.Client, arn, id string, yield func(*types.Record)) error {
+	begin, err := streams.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{
+		StreamArn: &arn, ShardId: &id, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
+	})
+	if err != nil {
+		return a.table.Failed(err)
+	}
+	for at, empty := begin.ShardIterator, 0; at != nil && empty < quiet; {
+		out, err := streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: at})
+		if err != nil {
+			return a.table.Failed(err)
+		}
+		for i := range out.Records {
+			yield(&out.Records[i])
+		}
+		if empty++; len(out.Records) > 0 {
+			empty = 0
+		}
+		at = out.NextShardIterator
+	}
+	return nil
+}
+
+// event is a record in words, if it is of a wanted row and of a write of that region.
+func event(region string, r *types.Record, wanted func(pk, sk string) bool) (Event, bool) {
+	d := r.Dynamodb
+	pk, sk := text(d.Keys, leasetable.PK), text(d.Keys, leasetable.SK)
+	if !wanted(pk, sk) || text(d.NewImage, leasetable.WriterRegion) != region {
+		return Event{}, false
+	}
+	e := Event{Region: region, Row: sk}
+	if d.ApproximateCreationDateTime != nil {
+		e.Time = d.ApproximateCreationDateTime.UTC()
+	}
+	was, _ := leasetable.Row(plain(d.OldImage))
+	is, err := leasetable.Row(plain(d.NewImage))
+	if e.Version = is.Version; err != nil {
+		e.What = "cannot be read: " + err.Error()
+		return e, true
+	}
+	if is.State != "" {
+		e.Row = "key"
+		e.What = keyEvent(&is)
+	} else {
+		e.What = resourceEvent(&was, &is)
+	}
+	return e, true
+}
+
+func keyEvent(is *lease.Row) string {
+	until := time.UnixMilli(is.Expires).UTC().Format(time.RFC3339)
+	switch is.State {
+	case lease.Pending:
+		return fmt.Sprintf("wants %s until %s", is.Resource, until)
+	case lease.Leased:
+		return fmt.Sprintf("has %s until %s", is.Resource, until)
+	case lease.Released:
+		return "gave " + is.Resource + " back"
+	default:
+		return fmt.Sprintf("its lease of %s gave way to that of %s", is.Resource, is.Winner)
+	}
+}
+
+func resourceEvent(was, is *lease.Row) string {
+	until := time.UnixMilli(is.Expires).UTC().Format(time.RFC3339)
+	from := time.UnixMilli(is.Available).UTC().Format(time.RFC3339)
+	pool, key, _ := lease.HolderOf(is.Key)
+	switch {
+	case is.Key != "" && was.Key == is.Key:
+		return fmt.Sprintf("renewed until %s", until)
+	case is.Key != "":
+		return fmt.Sprintf("taken by key %s of pool %s until %s", key, pool, until)
+	case is.Available == 0:
+		return "retired"
+	case was.Version == 0:
+		return "put in"
+	case was.Key != "":
+		return "given back, available from " + from
+	case was.Owner != is.Owner:
+		return "moved from " + was.Owner + " to " + is.Owner
+	default:
+		return "available from " + from
+	}
+}
+
+func text(item map[string]types.AttributeValue, name string) string {
+	if s, ok := item[name].(*types.AttributeValueMemberS); ok {
+		return s.Value
+	}
+	return ""
+}
+
+// plain is an image as an item, as far as rows need it.
+func plain(image map[string]types.AttributeValue) leasetable.Item {
+	item := leasetable.Item{}
+	for name, v := range image {
+		switch v := v.(type) {
+		case *types.AttributeValueMemberS:
+			item[name] = leasetable.S(v.Value)
+		case *types.AttributeValueMemberN:
+			item[name] = leasetable.Digits(v.Value)
+		}
+	}
+	return item
+}

@@ -1,0 +1,130 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/weirhq/weir/agent/admin"
+	"github.com/weirhq/weir/dynamotest"
+)
+
+func lines(from, to int) string {
+	var b strings.Builder
+	for i := from; i < to; i++ {
+		fmt.Fprintf(&b, "r%06d\n", i)
+	}
+	return b.String()
+}
+
+func count(t testing.TB, w *world, f admin.Filter) (n int) {
+	t.Helper()
+	if err := w.Resources(t.Context(), "c", f, func(admin.Resource) error { n++; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// What is there is left as it is, and every line is accounted for.
+func TestImport(t *testing.T) {
+	w := newWorld(t, dynamotest.Profile{}, "eu", "us")
+	ctx := t.Context()
+	create(t, w, admin.Pool{Client: "c", Pool: "q"})
+	for _, r := range []struct{ name, pool string }{{"r000003", "p"}, {"r000004", "q"}, {"r000005", "p"}} {
+		if _, err := w.CreateResource(ctx, "c", r.pool, "eu", r.name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Retire(ctx, "c", "r000005", false); err != nil {
+		t.Fatal(err)
+	}
+	var rejected []string
+	in := "\ufeff" + lines(0, 100) + "\n" + "r000007\r\n" + "a\x00b\n" + strings.Repeat("x", 2000) + "\n" + "last"
+	sum, err := w.ImportResources(ctx, strings.NewReader(in), admin.ResourceImport{
+		Client: "c", Pool: "p", Region: "eu", Rejected: func(line int64, why error) { rejected = append(rejected, fmt.Sprint(line, ": ", why)) },
+	})
+	want := admin.Imported{Lines: 105, Created: 98, There: 2, Elsewhere: 1, Retired: 1, Blank: 1, Rejected: 2}
+	if err != nil || sum != want {
+		t.Errorf("%+v, %v, want %+v", sum, err, want)
+	}
+	if len(rejected) != 2 || !strings.HasPrefix(rejected[0], "103: ") || !strings.HasPrefix(rejected[1], "104: ") {
+		t.Errorf("rejected: %q", rejected)
+	}
+	if n := count(t, w, admin.Filter{}); n != 101 {
+		t.Errorf("%d resources", n)
+	}
+	w.cloud.Settle()
+	if n := count(t, w, admin.Filter{State: admin.Available, Pool: "p"}); n != 99 {
+		t.Errorf("%d resources are available", n)
+	}
+	for _, c := range []struct {
+		im   admin.ResourceImport
+		want error
+	}{
+		{admin.ResourceImport{Client: "c", Pool: "none", Region: "eu"}, admin.ErrNotFound},
+		{admin.ResourceImport{Client: "c", Pool: "p", Region: "none"}, admin.ErrNotFound},
+		{admin.ResourceImport{Client: "", Pool: "p", Region: "eu"}, admin.ErrInvalid},
+	} {
+		if _, err := w.ImportResources(ctx, strings.NewReader("r"), c.im); !errors.Is(err, c.want) {
+			t.Errorf("%+v: %v, want %v", c.im, err, c.want)
+		}
+	}
+}
+
+// An import that is interrupted goes on where it was, also where DynamoDB throttles, fails and loses answers: everything is
+// there once, and what was leased meanwhile stays leased.
+func TestImportInterrupted(t *testing.T) {
+	w := newWorld(t, dynamotest.Hostile(), "eu", "us")
+	w.cloud.SetFaults(
+		dynamotest.Fault{Kind: dynamotest.Throttle, Rate: 0.05, Operation: "BatchExecuteStatement"},
+		dynamotest.Fault{Kind: dynamotest.ServerError, Rate: 0.05, Operation: "BatchExecuteStatement"},
+		dynamotest.Fault{Kind: dynamotest.LostAnswer, Rate: 0.05, Operation: "BatchExecuteStatement"},
+	)
+	const all = 5000
+	in := lines(0, all)
+	im := admin.ResourceImport{Client: "c", Pool: "p", Region: "eu", ID: "file"}
+	var skipped int64
+	runs := 0
+	for done := false; !done; runs++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		im.Progress = func(s admin.Imported) {
+			if s.Created > all/4 {
+				cancel()
+			}
+		}
+		sum, err := w.ImportResources(ctx, strings.NewReader(in), im)
+		cancel()
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		if sum.Before < skipped {
+			t.Errorf("%d lines were skipped, %d before", sum.Before, skipped)
+		}
+		skipped = sum.Before
+		done = err == nil
+	}
+	if runs < 2 || skipped == 0 {
+		t.Errorf("%d runs, the last skipped %d lines", runs, skipped)
+	}
+	w.cloud.SetFaults()
+	if n := count(t, w, admin.Filter{}); n != all {
+		t.Errorf("%d resources, want %d", n, all)
+	}
+	sum, err := w.ImportResources(t.Context(), strings.NewReader(in), im)
+	if err != nil || sum.Before != all {
+		t.Errorf("once more: %+v, %v", sum, err)
+	}
+}
+
+// BenchmarkImport puts resources into a DynamoDB in this process.
+func BenchmarkImport(b *testing.B) {
+	w := newWorld(b, dynamotest.Profile{}, "eu")
+	b.ReportAllocs()
+	sum, err := w.ImportResources(b.Context(), strings.NewReader(lines(0, b.N)), admin.ResourceImport{Client: "c", Pool: "p", Region: "eu"})
+	if err != nil || sum.Created != int64(b.N) {
+		b.Fatalf("%+v, %v", sum, err)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "resources/s")
+}

@@ -1,0 +1,116 @@
+package admin_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weirhq/weir/agent/admin"
+	"github.com/weirhq/weir/dynamotest"
+)
+
+func TestSettings(t *testing.T) {
+	w := newWorld(t, dynamotest.Profile{}, "eu", "us")
+	ctx := t.Context()
+
+	// Made, read, changed, listed, removed.
+	made, err := admin.Create(ctx, w.Admin, admin.Pool{Client: "c", Pool: "q", LongestLease: admin.Duration(time.Minute), Stored: admin.Stored{Description: "for q"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made.Quarantine != admin.Duration(10*time.Second) || made.SubPartitions != 10 || made.Version != 1 || made.Updated.IsZero() {
+		t.Errorf("defaults: %+v", made)
+	}
+	got, err := admin.Get(ctx, w.Admin, admin.Pool{Client: "c", Pool: "q"})
+	if err != nil || got != made {
+		t.Errorf("%+v, %v, want %+v", got, err, made)
+	}
+	changed := got
+	changed.Quarantine, changed.SubPartitions = admin.Duration(time.Minute), 20
+	if changed, err = admin.Update(ctx, w.Admin, changed); err != nil || changed.Version != 2 {
+		t.Fatalf("%+v, %v", changed, err)
+	}
+	if list, err := admin.List(ctx, w.Admin, admin.Pool{Client: "c"}); err != nil || len(list) != 2 || list[1] != changed {
+		t.Errorf("%+v, %v", list, err)
+	}
+
+	for _, c := range []struct {
+		name string
+		do   func() error
+		want error
+		says string
+	}{
+		{"again", func() error { _, err := admin.Create(ctx, w.Admin, admin.Pool{Client: "c", Pool: "q"}); return err }, admin.ErrExists, "pool"},
+		{"at an old version", func() error { _, err := admin.Update(ctx, w.Admin, got); return err }, admin.ErrChanged, "look again"},
+		{"fewer sub-partitions", func() error {
+			v := changed
+			v.SubPartitions = 5
+			_, err := admin.Update(ctx, w.Admin, v)
+			return err
+		}, admin.ErrInvalid, "5 of 20"},
+		{"short quarantine", func() error {
+			v := changed
+			v.Quarantine = admin.Duration(time.Second)
+			_, err := admin.Update(ctx, w.Admin, v)
+			return err
+		}, admin.ErrInvalid, "clocks"},
+		{"no client", func() error { _, err := admin.Create(ctx, w.Admin, admin.Pool{Client: "d", Pool: "q"}); return err }, admin.ErrNotFound, `client "d"`},
+		{"no name", func() error { _, err := admin.Create(ctx, w.Admin, admin.Client{}); return err }, admin.ErrInvalid, "empty"},
+		{"not there", func() error { _, err := admin.Get(ctx, w.Admin, admin.Region{Region: "ap"}); return err }, admin.ErrNotFound, `region "ap"`},
+		{"not configured", func() error { _, err := admin.Create(ctx, w.Admin, admin.Region{Region: "ap"}); return err }, admin.ErrInvalid, "configured"},
+		{"client in use", func() error { return admin.Delete(ctx, w.Admin, admin.Client{Client: "c"}, false) }, admin.ErrInUse, "2 pools"},
+		{"by way of another region", func() error {
+			w.cloud.Settle()
+			_, err := admin.Update(ctx, w.admin(t, "us", "eu"), changed)
+			return err
+		}, admin.ErrHome, "name eu first"},
+	} {
+		if err := c.do(); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %v with %q", c.name, err, c.want, c.says)
+		}
+	}
+	if err := admin.Delete(ctx, w.Admin, admin.Pool{Client: "c", Pool: "q"}, true); err != nil {
+		t.Error(err)
+	}
+	if _, err := admin.Get(ctx, w.Admin, changed); err != nil {
+		t.Errorf("after a dry run: %v", err)
+	}
+	if err := admin.Delete(ctx, w.Admin, admin.Pool{Client: "c", Pool: "q"}, false); err != nil {
+		t.Error(err)
+	}
+	if _, err := admin.Get(ctx, w.Admin, changed); !errors.Is(err, admin.ErrNotFound) {
+		t.Errorf("after it was removed: %v", err)
+	}
+}
+
+func TestImportSettings(t *testing.T) {
+	w := newWorld(t, dynamotest.Profile{}, "eu")
+	v := admin.Client{Client: "d", Stored: admin.Stored{Description: "one", Version: 17}}
+	for _, c := range []struct {
+		name string
+		dry  bool
+		text string
+		want admin.Outcome
+	}{
+		{"dry", true, "one", admin.Created},
+		{"new", false, "one", admin.Created},
+		{"the same", false, "one", admin.Unchanged},
+		{"other, dry", true, "two", admin.Updated},
+		{"other", false, "two", admin.Updated},
+		{"the same again", false, "two", admin.Unchanged},
+	} {
+		v.Description = c.text
+		if got, err := admin.Import(t.Context(), w.Admin, v, c.dry); err != nil || got != c.want {
+			t.Errorf("%s: %s, %v, want %s", c.name, got, err, c.want)
+		}
+	}
+}
+
+// create makes settings.
+func create[T any, P admin.Entity[T]](t testing.TB, w *world, v T) {
+	t.Helper()
+	if _, err := admin.Create[T, P](t.Context(), w.Admin, v); err != nil {
+		t.Fatal(err)
+	}
+}

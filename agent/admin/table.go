@@ -1,0 +1,206 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// Step is one thing to do to the table.
+type Step struct {
+	Region string `json:"region"`
+	What   string `json:"what"`
+
+	create *dynamodb.CreateTableInput
+	update *dynamodb.UpdateTableInput
+}
+
+// String is the step for people.
+func (s Step) String() string { return s.Region + ": " + s.What }
+
+// Plan compares the table with what it has to be. The error is ErrTable where it can never become that.
+func (a *Admin) Plan(ctx context.Context) ([]Step, error) {
+	t, err := a.describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	want := leasetable.Create(a.table.Name)
+	var steps []Step
+	if t == nil {
+		t = &types.TableDescription{
+			StreamSpecification: want.StreamSpecification, KeySchema: want.KeySchema, AttributeDefinitions: want.AttributeDefinitions,
+			GlobalSecondaryIndexes: []types.GlobalSecondaryIndexDescription{{
+				IndexName: want.GlobalSecondaryIndexes[0].IndexName, KeySchema: want.GlobalSecondaryIndexes[0].KeySchema, Projection: want.GlobalSecondaryIndexes[0].Projection,
+			}},
+		}
+		steps = append(steps, Step{Region: a.home(), create: want, What: "create table " + a.table.Name + ", on demand, with the index " + leasetable.AvailableIndex +
+			" and a stream of old and new images"})
+	}
+	if bad := a.mismatch(t, want); bad != "" {
+		return nil, fmt.Errorf("%w: %s: choose another name, or remove what is there", leasetable.ErrTable, bad)
+	}
+	if s := t.StreamSpecification; s == nil || s.StreamEnabled == nil || !*s.StreamEnabled {
+		steps = append(steps, a.update("switch its stream on, of old and new images", &dynamodb.UpdateTableInput{StreamSpecification: want.StreamSpecification}))
+	}
+	if index(t) == nil {
+		in := &want.GlobalSecondaryIndexes[0]
+		steps = append(steps, a.update("create the index "+leasetable.AvailableIndex, &dynamodb.UpdateTableInput{
+			AttributeDefinitions: want.AttributeDefinitions, GlobalSecondaryIndexUpdates: []types.GlobalSecondaryIndexUpdate{
+				{Create: &types.CreateGlobalSecondaryIndexAction{IndexName: in.IndexName, KeySchema: in.KeySchema, Projection: in.Projection}},
+			},
+		}))
+	}
+	for _, region := range a.regions[1:] {
+		if !slices.ContainsFunc(t.Replicas, func(r types.ReplicaDescription) bool { return r.RegionName != nil && *r.RegionName == region }) {
+			steps = append(steps, a.update("add a replica in "+region, &dynamodb.UpdateTableInput{
+				ReplicaUpdates: []types.ReplicationGroupUpdate{{Create: &types.CreateReplicationGroupMemberAction{RegionName: &region}}},
+			}))
+		}
+	}
+	return steps, nil
+}
+
+func (a *Admin) update(what string, in *dynamodb.UpdateTableInput) Step {
+	in.TableName = &a.table.Name
+	return Step{Region: a.home(), What: what, update: in}
+}
+
+// mismatch is what is wrong with a table for good.
+func (a *Admin) mismatch(t *types.TableDescription, want *dynamodb.CreateTableInput) string {
+	in := index(t)
+	switch {
+	case schema(t.KeySchema, t.AttributeDefinitions) != schema(want.KeySchema, want.AttributeDefinitions):
+		return fmt.Sprintf("table %s in %s has the keys %s, weir's has %s", a.table.Name, a.home(),
+			schema(t.KeySchema, t.AttributeDefinitions), schema(want.KeySchema, want.AttributeDefinitions))
+	case in != nil && schema(in.KeySchema, t.AttributeDefinitions) != schema(want.GlobalSecondaryIndexes[0].KeySchema, want.AttributeDefinitions):
+		return fmt.Sprintf("its index %s has the keys %s", leasetable.AvailableIndex, schema(in.KeySchema, t.AttributeDefinitions))
+	case in != nil && in.Projection.ProjectionType != types.ProjectionTypeAll && !shows(in.Projection, want.GlobalSecondaryIndexes[0].Projection):
+		return fmt.Sprintf("its index %s shows %v", leasetable.AvailableIndex, in.Projection.NonKeyAttributes)
+	case t.StreamSpecification != nil && t.StreamSpecification.StreamViewType != "" && t.StreamSpecification.StreamViewType != types.StreamViewTypeNewAndOldImages:
+		return fmt.Sprintf("its stream has %s", t.StreamSpecification.StreamViewType)
+	}
+	return ""
+}
+
+func shows(has, want *types.Projection) bool {
+	for _, name := range want.NonKeyAttributes {
+		if !slices.Contains(has.NonKeyAttributes, name) {
+			return false
+		}
+	}
+	return true
+}
+
+func index(t *types.TableDescription) *types.GlobalSecondaryIndexDescription {
+	for i := range t.GlobalSecondaryIndexes {
+		if *t.GlobalSecondaryIndexes[i].IndexName == leasetable.AvailableIndex {
+			return &t.GlobalSecondaryIndexes[i]
+		}
+	}
+	return nil
+}
+
+// schema is a key schema in words: pk S, sk S.
+func schema(keys []types.KeySchemaElement, attributes []types.AttributeDefinition) string {
+	list := make([]string, len(keys))
+	for i, k := range keys {
+		list[i] = *k.AttributeName
+		for _, d := range attributes {
+			if *d.AttributeName == *k.AttributeName {
+				list[i] += " " + string(d.AttributeType)
+			}
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// describe is nil where there is no table.
+func (a *Admin) describe(ctx context.Context) (*types.TableDescription, error) {
+	ctx, cancel := a.request(ctx)
+	defer cancel()
+	out, err := a.table.Client(a.home()).DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &a.table.Name}, a.table.Options)
+	var none *types.ResourceNotFoundException
+	switch {
+	case errors.As(err, &none):
+		return nil, nil
+	case err != nil:
+		return nil, a.table.Failed(err)
+	}
+	return out.Table, nil
+}
+
+// Apply does what Plan says, one step after the other, and waits for each: a replica of a large table takes hours. What it
+// did not come to can be applied again. told hears of each step when it begins.
+func (a *Admin) Apply(ctx context.Context, told func(Step)) error {
+	var last string
+	for {
+		if err := a.settle(ctx); err != nil {
+			return err
+		}
+		steps, err := a.Plan(ctx)
+		if err != nil || len(steps) == 0 {
+			return err
+		}
+		s := steps[0]
+		if s.What == last {
+			return fmt.Errorf("%w: %s: it was done, and the table does not show it", leasetable.ErrTable, s)
+		}
+		if last = s.What; told != nil {
+			told(s)
+		}
+		if err := a.do(ctx, s); err != nil {
+			return fmt.Errorf("%s: %w", s, err)
+		}
+	}
+}
+
+func (a *Admin) do(ctx context.Context, s Step) error {
+	ctx, cancel := a.request(ctx)
+	defer cancel()
+	var err error
+	if s.create != nil {
+		_, err = a.table.Client(s.Region).CreateTable(ctx, s.create, a.table.Options)
+	} else {
+		_, err = a.table.Client(s.Region).UpdateTable(ctx, s.update, a.table.Options)
+	}
+	var busy *types.ResourceInUseException
+	if err == nil || errors.As(err, &busy) { // busy: an answer was lost, or somebody else does it
+		return nil
+	}
+	return a.table.Failed(err)
+}
+
+// settle waits until nothing of the table is being made.
+func (a *Admin) settle(ctx context.Context) error {
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
+		t, err := a.describe(ctx)
+		if err != nil || t == nil || settled(t) {
+			return err
+		}
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+func settled(t *types.TableDescription) bool {
+	for _, in := range t.GlobalSecondaryIndexes {
+		if in.IndexStatus != types.IndexStatusActive {
+			return false
+		}
+	}
+	for _, r := range t.Replicas {
+		if r.ReplicaStatus != types.ReplicaStatusActive {
+			return false
+		}
+	}
+	return t.TableStatus == types.TableStatusActive
+}

@@ -1,0 +1,56 @@
+package admin_test
+
+import (
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/weirhq/weir/agent/admin"
+	"github.com/weirhq/weir/dynamotest"
+)
+
+const table = "leases"
+
+// world is a cloud with the table in all its regions, and a client c with a pool p.
+type world struct {
+	cloud *dynamotest.Cloud
+	*admin.Admin
+}
+
+func newWorld(t testing.TB, profile dynamotest.Profile, regions ...string) *world {
+	t.Helper()
+	faults := profile.Faults
+	profile.Faults = nil
+	cloud, err := dynamotest.New(dynamotest.Config{Regions: regions, Profile: profile})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cloud.Close() })
+	w := &world{cloud: cloud}
+	w.Admin = w.admin(t, regions...)
+	if err := w.Apply(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range regions {
+		create(t, w, admin.Region{Region: r})
+	}
+	create(t, w, admin.Client{Client: "c"})
+	create(t, w, admin.Pool{Client: "c", Pool: "p", SubPartitions: 4})
+	cloud.Settle()
+	cloud.SetFaults(faults...)
+	return w
+}
+
+func (w *world) admin(t testing.TB, regions ...string) *admin.Admin {
+	t.Helper()
+	a, err := admin.New(admin.Config{
+		Table: table, Regions: regions,
+		Client:  func(region string) *dynamodb.Client { return w.cloud.Region(region).Client() },
+		Streams: func(region string) *dynamodbstreams.Client { return w.cloud.Region(region).StreamsClient() },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/weirhq/weir/agent/admin"
+)
+
+// newClientCmd returns `weir client`.
+func newClientCmd(a *app) *cobra.Command {
+	return newSettingsCmd(&settingsOf[admin.Client]{
+		a: a, noun: "client",
+		name:    func(c *admin.Client) *string { return &c.Client },
+		parents: func(*pflag.FlagSet, *admin.Client) {},
+		fields:  func(f *pflag.FlagSet, c *admin.Client) { descriptionFlag(f, &c.Stored) },
+	}, "Makes, shows and removes clients: those who have pools")
+}
+
+// newRegionCmd returns `weir region`.
+func newRegionCmd(a *app) *cobra.Command {
+	return newSettingsCmd(&settingsOf[admin.Region]{
+		a: a, noun: "region",
+		name:    func(r *admin.Region) *string { return &r.Region },
+		parents: func(*pflag.FlagSet, *admin.Region) {},
+		fields:  func(f *pflag.FlagSet, r *admin.Region) { descriptionFlag(f, &r.Stored) },
+	}, "Makes, shows and removes regions: where resources are")
+}
+
+func descriptionFlag(f *pflag.FlagSet, s *admin.Stored) {
+	f.StringVar(&s.Description, "description", s.Description, "what it is, for people")
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/agent"
+	"github.com/weirhq/weir/agent/admin"
+	"github.com/weirhq/weir/internal/lease"
+)
+
+// leaseCmd is what the sub-commands of `weir lease` share.
+type leaseCmd struct {
+	a                 *app
+	client, pool, key string
+	resource          string
+	length            time.Duration
+	dry               bool
+}
+
+// leaseRow is a lease as it is shown.
+type leaseRow struct {
+	Key      string    `json:"key"`
+	Resource string    `json:"resource"`
+	Region   string    `json:"region"`
+	Token    int64     `json:"token"`
+	Expires  time.Time `json:"expires"`
+	Deadline time.Time `json:"deadline"`
+	New      bool      `json:"new"`
+	Clamped  bool      `json:"clamped" table:"wide"`
+}
+
+func rowOfLease(l agent.Lease) leaseRow {
+	return leaseRow{l.Key, l.Resource, l.Region, l.Token, l.Expires.UTC(), l.Deadline.UTC(), l.New, l.Clamped}
+}
+
+// newLeaseCmd returns `weir lease`.
+func newLeaseCmd(a *app) *cobra.Command {
+	c := &cobra.Command{Use: "lease", Short: "Takes, shows and gives back leases"}
+	c.AddCommand(newLeaseGetCmd(a), newLeaseListCmd(a), newLeaseShowCmd(a), newLeaseReleaseCmd(a), newLeaseHistoryCmd(a))
+	return c
+}
+
+// command is a sub-command about one key.
+func (o *leaseCmd) command(use, short string, do func(context.Context, *leases) error) *cobra.Command {
+	c := &cobra.Command{
+		Use: use, Short: short, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := o.a.leases(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return do(cmd.Context(), l)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.client, "client", "", "client whose pool it is")
+	f.StringVar(&o.pool, "pool", "", "pool that is leased from")
+	f.StringVar(&o.key, "key", "", "key that has the lease")
+	must(c.MarkFlagRequired("client"))
+	o.a.leaseFlags(f)
+	return c
+}
+
+func newLeaseGetCmd(a *app) *cobra.Command {
+	o := &leaseCmd{a: a}
+	c := o.command("get", "Gets the lease of a key: the one there is, or a new one", o.get)
+	must(c.MarkFlagRequired("pool"))
+	must(c.MarkFlagRequired("key"))
+	c.Example = "  weir lease get --client demo --pool demo --key mine"
+	c.Flags().DurationVar(&o.length, "for", 10*time.Minute, "length of a new lease")
+	a.regionFlag(c.Flags(), "region to ask")
+	return c
+}
+
+func (o *leaseCmd) get(ctx context.Context, l *leases) error {
+	a, err := l.agent(l.cfg.Here())
+	if err != nil {
+		return leaseFailure("cannot get the lease", err)
+	}
+	defer a.Close()
+	got, err := a.GetLease(ctx, o.client, o.pool, o.key, time.Now().Add(o.length))
+	if err != nil {
+		return leaseFailure("cannot get the lease", err)
+	}
+	return printOne(o.a, rowOfLease(got))
+}
+
+func newLeaseShowCmd(a *app) *cobra.Command {
+	o := &leaseCmd{a: a}
+	c := o.command("show", "Shows the leases of a key, each as its region has it, and whether the resource's row says the same", func(ctx context.Context, l *leases) error {
+		list, err := l.Lease(ctx, o.client, o.pool, o.key)
+		if err != nil {
+			return leaseFailure("cannot show the lease", err)
+		}
+		if len(list) == 0 && !a.structured() {
+			a.say("key %q never had a lease", o.key)
+			return nil
+		}
+		return printRows(a, list)
+	})
+	must(c.MarkFlagRequired("pool"))
+	must(c.MarkFlagRequired("key"))
+	return c
+}
+
+func newLeaseReleaseCmd(a *app) *cobra.Command {
+	o := &leaseCmd{a: a}
+	c := o.command("release", "Gives the lease of a key back before its end", o.release)
+	must(c.MarkFlagRequired("pool"))
+	must(c.MarkFlagRequired("key"))
+	dryRun(c.Flags(), &o.dry)
+	return c
+}
+
+func (o *leaseCmd) release(ctx context.Context, l *leases) error {
+	list, err := l.Lease(ctx, o.client, o.pool, o.key)
+	if err != nil {
+		return leaseFailure("cannot give the lease back", err)
+	}
+	n := 0
+	for _, k := range list {
+		if k.State != string(lease.Leased) && k.State != string(lease.Pending) && k.State != string(lease.Superseded) {
+			continue
+		}
+		n++
+		if !o.dry {
+			if err := o.give(ctx, l, k); err != nil {
+				return leaseFailure("cannot give the lease back", err)
+			}
+		}
+		o.a.say("%s of %s until %s %s", k.Resource, k.Region, k.Expires.Format(time.RFC3339), would(o.dry, "given back"))
+	}
+	if n == 0 {
+		return fail(exitFailed, "cannot give the lease back", fmt.Errorf("key %q has none", o.key), "`weir lease show` says what is known of it")
+	}
+	return nil
+}
+
+// give gives one region's lease back. What is pending is settled first, by asking for it.
+func (o *leaseCmd) give(ctx context.Context, l *leases, k admin.KeyLease) error {
+	a, err := l.agent(k.Region)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	held := agent.Lease{
+		Client: o.client, Pool: o.pool, Key: o.key, Resource: k.Resource, Region: k.Region, Token: k.Token, Expires: k.Expires, Deadline: k.Expires.Add(-l.cfg.Skew),
+	}
+	if k.State == string(lease.Pending) {
+		if held, err = a.GetLease(ctx, o.client, o.pool, o.key, k.Expires); err != nil {
+			return err
+		}
+	}
+	return a.Release(ctx, held)
+}
+
+func newLeaseListCmd(a *app) *cobra.Command {
+	o := &leaseCmd{a: a}
+	f := admin.Filter{State: admin.Leased}
+	c := o.command("list", "Lists the leases of a client, as the first region knows them", func(ctx context.Context, l *leases) error {
+		type row struct {
+			Key      string    `json:"key"`
+			Pool     string    `json:"pool"`
+			Resource string    `json:"resource"`
+			Region   string    `json:"region"`
+			Token    int64     `json:"token"`
+			Until    time.Time `json:"until"`
+		}
+		rows := []row{}
+		f.Pool = o.pool
+		err := l.Resources(ctx, o.client, f, func(r admin.Resource) error {
+			if o.key == "" || r.Key == o.key {
+				rows = append(rows, row{r.Key, r.Pool, r.Resource, r.Region, r.Token, r.Until})
+			}
+			return nil
+		})
+		if err != nil {
+			return leaseFailure("cannot list", err)
+		}
+		slices.SortFunc(rows, func(x, y row) int {
+			return cmp.Or(cmp.Compare(x.Pool, y.Pool), cmp.Compare(x.Key, y.Key), cmp.Compare(x.Region, y.Region))
+		})
+		return printRows(a, rows)
+	})
+	c.Flags().StringVar(&f.Region, "in-region", "", "only of this region")
+	c.Flags().IntVar(&f.Limit, "limit", 0, "stop after so many (default: all)")
+	return c
+}
+
+func newLeaseHistoryCmd(a *app) *cobra.Command {
+	o := &leaseCmd{a: a}
+	c := o.command("history", "Tells what happened to a key, or to a resource, in the last 24 hours", func(ctx context.Context, l *leases) error {
+		if (o.resource == "") == (o.key == "") {
+			return usage("it is not clear whose history is wanted", "give --pool and --key, or --resource")
+		}
+		list, err := l.History(ctx, o.client, o.pool, o.key, o.resource)
+		if err != nil {
+			return leaseFailure("cannot tell the history", err)
+		}
+		return printRows(a, list)
+	})
+	c.Flags().StringVar(&o.resource, "resource", "", "resource, in place of a key")
+	return c
+}

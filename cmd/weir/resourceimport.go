@@ -1,0 +1,130 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/agent/admin"
+)
+
+// shownRejects is how many rejected lines are named.
+const shownRejects = 10
+
+func newResourceImportCmd(a *app) *cobra.Command {
+	r := &resources{a: a}
+	var rate int
+	c := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Puts in a resource for each line of a file; - reads standard input",
+		Long: "Puts in a resource for each line of a file. What is there already is left as it is, so that it can always be run again;\n" +
+			"the table keeps how far it came, and the same file goes on there. It begins with 4,000 a second, takes what the table\n" +
+			"can without throttling, and never more than --rate.",
+		Example: "  weir resource import domains.txt --client acme --pool domains --region us-east-1 --rate 10000",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if rate < 0 {
+				return usage(fmt.Sprintf("--rate %d is negative", rate), "give resources a second, or 0 for what the table takes")
+			}
+			return r.load(cmd, args[0], rate)
+		},
+	}
+	r.flags(c.Flags())
+	r.poolFlag(c.Flags())
+	a.regionFlag(c.Flags(), "region that has them")
+	c.Flags().IntVar(&rate, "rate", 0, "resources a second, at most (default: what the table takes)")
+	return c
+}
+
+func (r *resources) load(cmd *cobra.Command, name string, rate int) error {
+	l, err := r.a.leases(cmd.Context())
+	if err != nil {
+		return err
+	}
+	from := admin.ResourceImport{Client: r.client, Pool: r.pool, Region: l.cfg.Here(), MaxRate: rate}
+	in, total := r.a.stdin, int64(-1)
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return fail(0, "cannot open the input", err, "check the path; - reads standard input")
+		}
+		defer func() { _ = file.Close() }()
+		if from.ID, total, err = identify(file, from); err != nil {
+			return fail(0, "cannot read "+name, err, "")
+		}
+		in = file
+	}
+	rejected := 0
+	from.Rejected = func(line int64, why error) {
+		if rejected++; rejected <= shownRejects {
+			r.a.say("line %d: %v", line, why)
+		}
+	}
+	var done func()
+	from.Progress, done = r.a.countBar(total, func(s admin.Imported) int64 { return s.Lines })
+	begun := time.Now()
+	sum, err := l.ImportResources(cmd.Context(), in, from)
+	done()
+	if rejected > shownRejects {
+		r.a.say("and %d more lines", rejected-shownRejects)
+	}
+	if err != nil {
+		r.a.say("so far: %d lines, %d put in", sum.Lines, sum.Created)
+		return leaseFailure("the import did not end", fmt.Errorf("%w; the same command goes on where it was", err))
+	}
+	r.a.say("%d resources in %v, %.0f a second", sum.Created, time.Since(begun).Round(time.Millisecond), float64(sum.Created)/time.Since(begun).Seconds())
+	if sum.Rejected > 0 && sum.Rejected == sum.Lines-sum.Blank {
+		return fail(exitData, "nothing was imported", errors.New("every line was rejected"), "a file has one resource a line, in UTF-8")
+	}
+	if r.a.format == formatJSON { // one line: scripts read the last one
+		return r.a.print(func(w io.Writer) error { return json.NewEncoder(w).Encode(sum) })
+	}
+	return printOne(r.a, sum)
+}
+
+// identify names what is imported where, by the contents, and counts the lines. The file is at its beginning after it.
+func identify(file io.ReadSeeker, from admin.ResourceImport) (id string, lines int64, err error) {
+	h := xxhash.New()
+	fmt.Fprintf(h, "%q %q ", from.Pool, from.Region)
+	buf := make([]byte, 1<<16)
+	last := byte('\n')
+	for {
+		n, err := file.Read(buf)
+		for _, b := range buf[:n] {
+			if last = b; b == '\n' {
+				lines++
+			}
+		}
+		_, _ = h.Write(buf[:n]) // it cannot fail
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return "", 0, err
+		}
+	}
+	if last != '\n' {
+		lines++
+	}
+	_, err = file.Seek(0, io.SeekStart)
+	return strconv.FormatUint(h.Sum64(), 16), lines, err
+}
+
+// countBar draws a progress bar of a number of lines, on a terminal.
+func (a *app) countBar(total int64, at func(admin.Imported) int64) (progress func(admin.Imported), done func()) {
+	if !a.terminal() {
+		return nil, func() {}
+	}
+	bar := progressbar.NewOptions64(total, progressbar.OptionSetWriter(a.stderr), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
+		progressbar.OptionSetDescription("import"), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
+		progressbar.OptionEnableColorCodes(a.color()))
+	return func(s admin.Imported) { _ = bar.Set64(at(s)) }, func() { _ = bar.Finish() }
+}

@@ -1,0 +1,41 @@
+package config
+
+import (
+	"net/url"
+	"strings"
+)
+
+// SplitRegion splits name=URL; the URL may be missing.
+func SplitRegion(s string) (name, endpoint string, ok bool) {
+	name, endpoint, _ = strings.Cut(s, "=")
+	if !spelled(name, 128, "-", false) {
+		return "", "", false
+	}
+	if endpoint == "" {
+		return name, "", !strings.Contains(s, "=")
+	}
+	u, err := url.Parse(endpoint)
+	return name, endpoint, err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+}
+
+// Places gives the regions in their order and the endpoints of those that have one.
+func (l *Leases) Places() (regions []string, endpoints map[string]string) {
+	endpoints = map[string]string{}
+	for _, s := range l.Regions {
+		name, at, _ := SplitRegion(s)
+		regions = append(regions, name)
+		if at != "" {
+			endpoints[name] = at
+		}
+	}
+	return regions, endpoints
+}
+
+// Here is the region whose resources are leased here.
+func (l *Leases) Here() string {
+	if l.Region != "" {
+		return l.Region
+	}
+	regions, _ := l.Places()
+	return regions[0]
+}
