@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -34,6 +35,7 @@ type dev struct {
 	keep    bool // the data directory is the user's
 	broker  *embedded.Broker
 	node    *node
+	leases  *devLeases
 	log     zerolog.Logger
 	started time.Time
 }
@@ -42,15 +44,15 @@ func newDevCmd(a *app) *cobra.Command {
 	d := &dev{a: a, started: time.Now()}
 	c := &cobra.Command{
 		Use:   "dev",
-		Short: "Runs everything in this process: an embedded Kafka, the spend counter, the API and a load generator",
-		Long: "Runs everything in this process: an embedded Kafka, the spend counter, the API and a load generator.\n" +
+		Short: "Runs everything in this process: Kafka, DynamoDB of three regions, the spend counter, the API, and some load",
+		Long: "Runs everything in this process: an embedded Kafka, a DynamoDB of three regions, the spend counter, the API, and some load.\n" +
 			"Nothing needs to be installed. It keeps its data with --data-dir, else it forgets them. Ctrl-C stops it.",
 		Example: "  weir dev --data-dir ~/weir --rate 5000",
 		Args:    cobra.NoArgs,
 		RunE:    d.command,
 	}
 	f := c.Flags()
-	f.BoolVar(&d.noLoad, "no-load", false, "produce no events; heartbeats go on")
+	f.BoolVar(&d.noLoad, "no-load", false, "produce no events and use no leases; heartbeats go on")
 	f.Int64Var(&d.rate, "rate", 1000, "events a second of the load generator")
 	f.IntVar(&d.port, "kafka-port", 0, "port of the embedded Kafka (default: 9092 if it is free, else any)")
 	f.String("data-dir", "", "directory that keeps the data (default: a temporary one, removed at the end)")
@@ -107,9 +109,24 @@ func (d *dev) run(ctx context.Context) (err error) {
 	if d.node, err = newNode(d.cfg, k, d.log, nil); err != nil {
 		return err
 	}
+	dir := ""
+	if d.keep {
+		dir = d.cfg.DataDir
+	}
+	if d.leases, err = startLeases(ctx, d.cfg.Leases, dir); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.leases.close()) }()
 	g, ctx := errgroup.WithContext(ctx)
+	prepared := make(chan struct{})
+	g.Go(func() error { return d.leases.run(ctx, !d.noLoad, func() { close(prepared) }) })
 	g.Go(func() error {
 		return d.node.run(ctx, func() {
+			select {
+			case <-prepared:
+			case <-ctx.Done():
+				return
+			}
 			d.ready()
 			g.Go(func() error { return d.load(ctx, k) })
 			g.Go(func() error { return d.watch(ctx) })
@@ -129,6 +146,7 @@ func (d *dev) ready() {
 	addr := d.node.server.Addr()
 	out := func(format string, args ...any) { fmt.Fprintf(d.a.stdout, format+"\n", args...) }
 	out("ready in %d ms: API %s://%s, Kafka %s, metrics %[2]s://%[5]s/metrics", time.Since(d.started).Milliseconds(), d.node.server.Scheme(), addr, d.broker.Addrs()[0], d.node.server.OpsAddr())
+	out("  tables %s", strings.Join(d.leases.cfg.Regions, ", "))
 	server := ""
 	if addr != "127.0.0.1:8080" {
 		server = " --server " + addr
@@ -141,6 +159,7 @@ func (d *dev) ready() {
 	out("  try    weir spend show --campaign %s%s", d.example(), server)
 	out("         weir ingest FILE --format csv|jsonl|ipinyou|openbandit%s", server)
 	out("         curl -s http://%s/weir.v1.SpendService/GetSpend -H 'Content-Type: application/json' -d '{\"campaign\":\"%s\"}'", addr, d.example())
+	out("         weir lease get --client %s --pool %[1]s --key mine%s", demoName, d.leases.regionsFlag(d.cfg.Leases.Regions))
 }
 
 // example is a campaign that the load generator charges most.
@@ -227,8 +246,8 @@ func (d *dev) watch(ctx context.Context) error {
 				}
 			}
 			perSec := float64(count-last) / now.Sub(lastAt).Seconds()
-			fmt.Fprintf(d.a.stderr, "%s%s  %d events  %.0f/s  charged %s  behind %d  partitions %d/%d running%s",
-				before, now.Format(time.TimeOnly), count, perSec, render.Money(micros), lag, running, len(parts), after)
+			fmt.Fprintf(d.a.stderr, "%s%s  %d events  %.0f/s  charged %s  behind %d  partitions %d/%d running  %s%s",
+				before, now.Format(time.TimeOnly), count, perSec, render.Money(micros), lag, running, len(parts), d.leases.held(), after)
 			last, lastAt = count, now
 		}
 	}

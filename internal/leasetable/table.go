@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
@@ -29,6 +30,7 @@ type Table struct {
 
 	mu      sync.Mutex
 	clients map[string]*dynamodb.Client
+	retryer aws.Retryer
 }
 
 // Client is the client of a region.
@@ -47,7 +49,17 @@ func (t *Table) Client(region string) *dynamodb.Client {
 }
 
 // Options are those of every request, for one that is not made here.
-func (t *Table) Options(o *dynamodb.Options) { o.RetryMaxAttempts = t.Attempts }
+func (t *Table) Options(o *dynamodb.Options) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.retryer == nil {
+		t.retryer = retry.NewStandard(func(o *retry.StandardOptions) {
+			// Short enough for all attempts to fit into the timeout: else it hides why they failed.
+			o.MaxAttempts, o.MaxBackoff = t.Attempts, t.Timeout/time.Duration(2*t.Attempts)
+		})
+	}
+	o.Retryer = t.retryer
+}
 
 // Get reads one row by a consistent read. A row that is not there is nil.
 func (t *Table) Get(ctx context.Context, region string, p lease.Primary) (Item, error) {
