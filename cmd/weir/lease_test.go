@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weirhq/weir/dynamotest"
+)
+
+// leaseWorld serves a DynamoDB of two regions, and gives the environment that finds it.
+func leaseWorld(t *testing.T) []string {
+	t.Helper()
+	cloud, err := dynamotest.New(dynamotest.Config{Regions: []string{"eu", "us"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listeners []net.Listener
+	var regions []string
+	for _, region := range []string{"eu", "us"} {
+		l, err := listenNear(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		listeners, regions = append(listeners, l), append(regions, region+"=http://"+l.Addr().String())
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	served := make(chan error, 1)
+	go func() { served <- cloud.Serve(ctx, listeners...) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		if err := cloud.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return []string{"WEIR_LEASES_REGIONS=" + strings.Join(regions, ","), "AWS_EC2_METADATA_DISABLED=true", "WEIR_LEASES_TIMEOUT=30s"}
+}
+
+// A day of an administrator: each command does what it says, and refuses what cannot be.
+func TestLeaseCommands(t *testing.T) {
+	env := leaseWorld(t)
+	file := func(name, text string) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	pools := file("pools.jsonl", `{"client":"c","pool":"q","longest_lease":"5m","quarantine":"3s","sub_partitions":3}`+"\n")
+	wrong := file("wrong.json", `[{"client":"c","pool":"q","longest_leese":"5m"}]`)
+	names := file("names.txt", "r4\nr5\n\nr4\n")
+	for _, step := range []struct {
+		line   string
+		code   int
+		out    string // in stdout
+		errout string // in stderr
+	}{
+		{"client create c", exitConfig, "", "weir table plan"},
+		{"table plan", exitOK, "create table weir-leases", ""},
+		{"table apply", exitOK, "", "add a replica in us"},
+		{"table plan", exitOK, "", "as it must be"},
+		{"table policy --role agent --account 123", exitOK, `"arn:aws:dynamodb:*:123:table/weir-leases"`, ""},
+		{"table policy --role nobody", exitUsage, "", "no role is called"},
+		{"region create eu", exitOK, "eu", ""},
+		{"region create us", exitOK, "us", ""},
+		{"region create ap", exitUsage, "", "not one of the configured regions"},
+		{"client create c --description first", exitOK, "first", ""},
+		{"client create c", exitFailed, "", "it is there already"},
+		{"client update c --description second", exitOK, "second", ""},
+		{"pool create p --client c --longest-lease 20m", exitOK, "20m0s", ""},
+		{"pool update p --client c --quarantine 4s", exitOK, "20m0s", ""},
+		{"pool update p --client c --quarantine 1s", exitUsage, "", "shorter than clocks may be off"},
+		{"pool get p --client c -o json", exitOK, `"quarantine": "4s"`, ""},
+		{"pool import " + pools + " --dry-run", exitOK, "", "would be created (dry run)"},
+		{"pool import " + pools, exitOK, "", "created"},
+		{"pool import " + pools, exitOK, "", "unchanged"},
+		{"pool import " + wrong, exitData, "", "longest_leese"},
+		{"pool list --client c", exitOK, "q", ""},
+		{"resource create r1 r2 r3 --client c --pool p --region eu", exitOK, "available", ""},
+		{"resource create r1 r9 --client c --pool p --region us", exitFailed, "r9", "there already"},
+		{"resource create x --client c --pool none", exitFailed, "", `pool "none"`},
+		{"resource import " + names + " --client c --pool p --region eu -o json", exitOK, `"created":2`, ""},
+		{"resource import " + names + " --client c --pool p --region eu -o json", exitOK, `"before":4`, ""},
+		{"resource delete r3 --client c --dry-run", exitOK, "available", "nothing is changed"},
+		{"resource delete r3 --client c", exitOK, "retired", ""},
+		{"resource list --client c --state retired", exitOK, "r3", ""},
+		{"resource list --client c --state odd", exitUsage, "", "--state"},
+		{"resource update r3 --client c --revive", exitOK, "available", ""},
+		{"resource update r3 --client c --pool q", exitOK, "q", ""},
+		{"resource update r3 --client c", exitUsage, "", "--pool or --revive"},
+		{"resource get r3 none --client c", exitFailed, "r3", `"none"`},
+		{"lease get --client c --pool p --key k --region eu --for 1h", exitOK, "true", ""},
+		{"lease get --client c --pool p --key k --region eu -o json", exitOK, `"new": false`, ""},
+		{"lease get --client c --pool p --key k --region nowhere", exitConfig, "", "leases.region"},
+		{"lease get --client c --pool p --key k --for 1s", exitUsage, "", "skew"},
+		{"lease get --client d --pool p --key k", exitFailed, "", "weir client create"},
+		{"lease show --client c --pool p --key k", exitOK, "yes, until", ""},
+		{"lease show --client c --pool p --key none", exitOK, "", "never had a lease"},
+		{"lease list --client c", exitOK, "k", ""},
+		{"lease history --client c --pool p --key k", exitOK, "has r", ""},
+		{"lease history --client c", exitUsage, "", "--resource"},
+		{"lease release --client c --pool p --key k --dry-run", exitOK, "", "would be given back"},
+		{"lease release --client c --pool p --key k", exitOK, "", "given back"},
+		{"lease release --client c --pool p --key k", exitFailed, "", "has none"},
+		{"lease get --client c --pool q --key only", exitOK, "r3", ""},
+		{"lease get --client c --pool q --key another", exitLater, "", "resource import"},
+		{"client delete c", exitFailed, "", "delete them first"},
+		{"pool delete p --client c", exitFailed, "", "retire them first"},
+	} {
+		got := weirIn(t, env, strings.Fields(step.line)...)
+		if got.code != step.code || !strings.Contains(got.stdout, step.out) || !strings.Contains(got.stderr, step.errout) {
+			t.Errorf("weir %s: %d, want %d\nstdout, to have %q:\n%s\nstderr, to have %q:\n%s", step.line, got.code, step.code, step.out, got.stdout, step.errout, got.stderr)
+		}
+	}
+	var list []struct{ Resource string }
+	all := weirIn(t, env, strings.Fields("resource list --client c -o json")...)
+	if err := json.Unmarshal([]byte(all.stdout), &list); err != nil || len(list) != 6 || list[0].Resource != "r1" {
+		t.Errorf("%v, %+v", err, list)
+	}
+}
