@@ -34,8 +34,10 @@ func TestReadme(t *testing.T) {
 	if !ok || !closed {
 		t.Fatal("the README has no block that is marked <!-- tested -->")
 	}
-	api, ops := freeAddr(t), freeAddr(t)
-	env := append(os.Environ(), "WEIR_API_LISTEN="+api, "WEIR_API_OPS_LISTEN="+ops, "WEIR_SERVER="+api)
+	api, ops, db := freeAddr(t), freeAddr(t), freeAddr(t)
+	env := append(os.Environ(), "WEIR_API_LISTEN="+api, "WEIR_API_OPS_LISTEN="+ops, "WEIR_SERVER="+api,
+		"WEIR_LEASES_REGIONS=eu-west-1=http://"+db+",us-east-1=http://"+freeAddr(t)+",us-west-2=http://"+freeAddr(t),
+		"AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any")
 	startDev(t, root, env)
 	out := runScript(t, root, env, "set -ex\n"+block)
 	for _, want := range []string{
@@ -44,6 +46,20 @@ func TestReadme(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Errorf("the README's commands do not print %s; they print:\n%s", want, out)
 		}
+	}
+	_, first, _ := strings.Cut(out, "resource:   ")
+	first, second, _ := strings.Cut(first, "\n")
+	if first == "" || strings.Count(second, "resource:   "+first+"\n") != 1 {
+		t.Errorf("the second lease is not %q, the first:\n%s", first, out)
+	}
+	_, program, _ := strings.Cut(string(text), "```go\n")
+	program, _, _ = strings.Cut(program, "```")
+	file := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(program, "127.0.0.1:8000", db)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := runScript(t, root, env, "go run "+file); !strings.HasPrefix(out, first+" until ") {
+		t.Errorf("the README's program prints %q, the commands got %s", out, first)
 	}
 }
 
