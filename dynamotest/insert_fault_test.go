@@ -3,6 +3,7 @@ package dynamotest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -101,7 +102,7 @@ func (im *importer) run(ctx context.Context, keys []string, batch int) error {
 			}
 			continue
 		}
-		again := keys[len(now):]
+		var again []string
 		for i, r := range out.Responses {
 			switch key := now[i]; {
 			case r.Error == nil:
@@ -117,7 +118,7 @@ func (im *importer) run(ctx context.Context, keys []string, batch int) error {
 				return fmt.Errorf("%s: %s", r.Error.Code, *r.Error.Message)
 			}
 		}
-		keys = append([]string(nil), again...)
+		keys = slices.Concat(keys[len(now):], again) // the others have the same keys
 	}
 	return nil
 }
