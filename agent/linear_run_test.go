@@ -1,0 +1,230 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// linearRegion is a region that the SDK knows: to find the endpoint of any other takes it a fifth of a request.
+const linearRegion = "eu-west-1"
+
+// linearRun is how a history is made: agents that get, renew and release leases of a few keys, and something that frees
+// those that are over, as the liberator does.
+type linearRun struct {
+	seed                           uint64
+	agents, calls, keys, resources int
+	shortest, longest              time.Duration // of a lease
+	pause                          time.Duration // between two calls of an agent, at most
+	skew, quarantine               time.Duration
+	broken                         func(*lease.Rules)
+}
+
+// linearDefaults fit virtual time: a lease is over after some calls of each agent.
+func linearDefaults(seed uint64) linearRun {
+	return linearRun{
+		seed: seed, agents: 50, calls: 15, keys: 8, resources: 8,
+		shortest: 100 * time.Millisecond, longest: 2000 * time.Millisecond, pause: 300 * time.Millisecond,
+		skew: 20 * time.Millisecond, quarantine: 100 * time.Millisecond,
+	}
+}
+
+func (r *linearRun) terms() linearTerms {
+	return linearTerms{r.skew.Milliseconds(), r.quarantine.Milliseconds()}
+}
+
+// hostile makes a history on a cloud that does what it can. It must be called in a bubble.
+func (r *linearRun) hostile(t testing.TB) []*linearCall {
+	t.Helper()
+	profile := dynamotest.Hostile()
+	cloud, err := dynamotest.New(dynamotest.Config{Regions: []string{linearRegion}, Profile: quiet(profile), Seed: r.seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cloud.Close() })
+	region := cloud.Region(linearRegion)
+	// An answer takes its time: or the requests of an agent would be one after the other, and those of others before or after.
+	way := dynamotest.Fault{Kind: dynamotest.Slow, Rate: 1, Delay: dynamotest.Span{Min: time.Millisecond, Max: 15 * time.Millisecond}}
+	return r.history(t, linearTable{
+		client:    func() *dynamodb.Client { return region.Client() },
+		furnished: func() error { return cloud.SetFaults(append(profile.Faults, way)...) },
+		calmed:    func() error { return cloud.SetFaults() },
+	})
+}
+
+// linearTable is where a table is to be made, and what is to be done when it has its rows and before the last look.
+type linearTable struct {
+	client            func() *dynamodb.Client
+	furnished, calmed func() error
+}
+
+// linearLog is the history as it is made.
+type linearLog struct {
+	clock atomic.Int64
+	mu    sync.Mutex
+	all   []*linearCall
+}
+
+// do makes a call and notes it.
+func (h *linearLog) do(c *linearCall, call func() (Lease, error)) {
+	c.call, c.at = h.clock.Add(1), time.Now().UnixMilli()
+	c.got, c.err = call()
+	c.back, c.done = time.Now().UnixMilli(), h.clock.Add(1)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.all = append(h.all, c)
+}
+
+// history makes the table, has all agents work on it, and ends with a look at each key by one more, whom nothing hinders.
+func (r *linearRun) history(t testing.TB, table linearTable) []*linearCall {
+	t.Helper()
+	db := table.client()
+	r.furnish(t, db)
+	if err := table.furnished(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var log linearLog
+	var working, freeing sync.WaitGroup
+	freeing.Go(func() { r.free(ctx, db) })
+	for i := range r.agents {
+		working.Go(func() { r.work(ctx, t, &log, i, table.client()) })
+	}
+	working.Wait()
+	if err := table.calmed(); err != nil {
+		t.Fatal(err)
+	}
+	last := r.agent(t, r.agents, db)
+	for k := range r.keys {
+		c := &linearCall{agent: r.agents, op: "get", key: fmt.Sprint("k", k), until: time.Now().Add(r.longest).UnixMilli()}
+		log.do(c, func() (Lease, error) { return last.GetLease(ctx, "c", "p", c.key, time.UnixMilli(c.until)) })
+	}
+	last.Close()
+	cancel()
+	freeing.Wait()
+	return log.all
+}
+
+// furnish makes the table with its client, its pool and its resources.
+func (r *linearRun) furnish(t testing.TB, db *dynamodb.Client) {
+	t.Helper()
+	if _, err := db.CreateTable(t.Context(), leasetable.Create(testTable)); err != nil {
+		t.Fatal(err)
+	}
+	client := leasetable.PrimaryKey(lease.ClientRow("c"))
+	client[leasetable.Version] = leasetable.N(1)
+	pool := leasetable.Pool{Client: "c", Name: "p", Version: 1, Longest: time.Hour, Quarantine: r.quarantine, Shelves: 1}
+	items := []leasetable.Item{client, pool.Item()}
+	for i := range r.resources {
+		item := leasetable.PrimaryKey(lease.ResourceRow("c", fmt.Sprint("r", i)))
+		item[leasetable.Version], item[leasetable.Owner] = leasetable.N(1), leasetable.S(linearRegion)
+		item[leasetable.Available], item[leasetable.Shard] = leasetable.N(1), leasetable.S(lease.Shelf("c", "p", linearRegion, 0))
+		items = append(items, item)
+	}
+	for _, item := range items {
+		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(testTable), Item: item}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// agent makes an agent as another process would be: with nothing in common with the others. It keeps no lease in memory,
+// which would be given as it was CacheTTL ago by design; so each get asks the table. Every other agent sends a request once
+// only, so that what becomes of it is often not known.
+func (r *linearRun) agent(t testing.TB, i int, db *dynamodb.Client) *Agent {
+	t.Helper()
+	attempts := 1
+	if again(i) {
+		attempts = 3
+	}
+	a, err := New(Config{
+		Region: linearRegion, Table: testTable, Client: func(string) *dynamodb.Client { return db },
+		Skew: r.skew, CacheTTL: 1, Attempts: attempts, CandidateTTL: time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.broken != nil {
+		r.broken(a.rules)
+	}
+	return a
+}
+
+// again says whether an agent sends a request again that fails.
+func again(agent int) bool { return agent%2 == 1 }
+
+// work is what one agent does. It has the leases that it got last in hand.
+func (r *linearRun) work(ctx context.Context, t testing.TB, log *linearLog, i int, db *dynamodb.Client) {
+	dice := rand.New(rand.NewPCG(r.seed, uint64(i)))
+	a := r.agent(t, i, db)
+	defer a.Close()
+	inHand := map[string]Lease{}
+	for range r.calls {
+		k := i // mostly one and the same key, so that it has a lease to renew
+		if dice.IntN(4) == 0 {
+			k = dice.IntN(r.keys)
+		}
+		c := &linearCall{agent: i, op: "get", key: fmt.Sprint("k", k%r.keys)}
+		// No two calls want the same end, so that a lease's end says whose wish it was.
+		length := r.shortest + time.Duration(dice.Int64N(int64(r.longest-r.shortest)))
+		c.until = time.Now().Add(length).UnixMilli()
+		had, ok := inHand[c.key]
+		what := dice.IntN(100)
+		late := knownLateRelease && !had.Valid(time.Now().Add(time.Second)) // a request may take so long
+		switch c.had = had; {
+		case !ok || what < 40 || what >= 75 && late:
+			log.do(c, func() (Lease, error) { return a.GetLease(ctx, "c", "p", c.key, time.UnixMilli(c.until)) })
+		case what < 75:
+			c.op = "renew"
+			log.do(c, func() (Lease, error) { return a.Renew(ctx, had, time.UnixMilli(c.until)) })
+		default:
+			c.op, c.until = "release", 0
+			log.do(c, func() (Lease, error) { return Lease{}, a.Release(ctx, had) })
+		}
+		if c.err == nil && c.op != "release" {
+			inHand[c.key] = c.got
+		}
+		if err := sleepUntil(ctx, time.Now().Add(time.Duration(dice.Int64N(int64(r.pause))))); err != nil {
+			return
+		}
+	}
+}
+
+// free makes the resources of leases that are over available again, until ctx ends.
+func (r *linearRun) free(ctx context.Context, db *dynamodb.Client) {
+	rules := lease.Protocol()
+	if r.broken != nil {
+		r.broken(rules)
+	}
+	for sleepUntil(ctx, time.Now().Add(r.quarantine)) == nil {
+		out, err := db.Scan(ctx, &dynamodb.ScanInput{TableName: aws.String(testTable), ConsistentRead: aws.Bool(true)})
+		if err != nil {
+			continue // the next time
+		}
+		for _, item := range out.Items {
+			row, err := leasetable.Row(item)
+			w := lease.Write{
+				Rule: &rules.Liberate, Now: time.Now().UnixMilli(), Skew: r.skew.Milliseconds(),
+				Args: lease.Row{Version: row.Version, Available: row.Expires + r.quarantine.Milliseconds()},
+			}
+			if err != nil || row.Key == "" || !w.Holds(&row) {
+				continue
+			}
+			name := leasetable.Text(item, leasetable.SK)
+			with := leasetable.Item{leasetable.Shard: leasetable.S(lease.Shelf("c", "p", linearRegion, 0)), leasetable.WriterRegion: leasetable.S(linearRegion)}
+			_, _ = db.UpdateItem(ctx, leasetable.Update(testTable, lease.ResourceRow("c", name), &w, with)) // refused or not: the next time
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/weirhq/weir/internal/lease"
+)
+
+// verdict says what is wrong with a history, "" if nothing is.
+func (r *linearRun) verdict(history []*linearCall) string {
+	if wrong := overlaps(history, r.terms()); len(wrong) > 0 {
+		return strings.Join(wrong, "\n")
+	}
+	model := linearModel(r.terms())
+	for _, part := range model.Partition(operations(history)) {
+		result, info := porcupine.CheckOperationsVerbose(model, part, time.Minute)
+		if result != porcupine.Ok {
+			return fmt.Sprintf("%s: no order of these calls explains what came of them: + are those of the longest that does, in its order\n%s", result, longest(part, info))
+		}
+	}
+	return ""
+}
+
+// longest shows the most calls of a key that an order explains, and those that are left.
+func longest(part []porcupine.Operation, info porcupine.LinearizationInfo) string {
+	var most []porcupine.Operation
+	for _, some := range info.PartialLinearizationsOperations()[0] {
+		if len(some) > len(most) {
+			most = some
+		}
+	}
+	var lines []string
+	in := map[*linearCall]bool{}
+	for _, o := range most {
+		c := o.Input.(*linearCall)
+		in[c] = true
+		lines = append(lines, fmt.Sprintf("+ %4d..%-20d %v", c.call, o.Return, c))
+	}
+	slices.SortFunc(part, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
+	for _, o := range part {
+		if c := o.Input.(*linearCall); !in[c] {
+			lines = append(lines, fmt.Sprintf("- %4d..%-20d %v", c.call, o.Return, c))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Fifty agents on one table that does what it can: some order of their calls explains what came of each, and no resource
+// is of two keys.
+func TestLinearizable(t *testing.T) {
+	runs := 100
+	if testing.Short() {
+		runs = 5
+	}
+	outcomes := map[string]int{}
+	for seed := range runs {
+		r := linearDefaults(uint64(seed))
+		history := r.run(t)
+		if v := r.verdict(history); v != "" {
+			t.Errorf("seed %d: %s", seed, v)
+		}
+		for _, c := range history {
+			outcomes[c.outcome()]++
+		}
+	}
+	t.Log(outcomes)
+	if testing.Short() {
+		return // too few for all to occur
+	}
+	for _, o := range []string{"get", "get exhausted", "get unknown", "renew", "renew unknown", "renew stale", "renew ended", "release", "release unknown", "release stale"} {
+		if outcomes[o] == 0 {
+			t.Errorf("no %s in %d runs: %v: what does not occur is not checked", o, runs, outcomes)
+		}
+	}
+}
+
+// run makes a history in virtual time.
+func (r *linearRun) run(t *testing.T) (history []*linearCall) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { history = r.hostile(t) })
+	return history
+}
+
+func (c *linearCall) outcome() string {
+	switch {
+	case c.err == nil:
+		return c.op
+	case c.unknown():
+		return c.op + " unknown"
+	}
+	for name, err := range map[string]error{"exhausted": ErrExhausted, "stale": ErrStale, "ended": ErrEnded, "released": ErrReleased} {
+		if errors.Is(c.err, err) {
+			return c.op + " " + name
+		}
+	}
+	return c.op + ": " + c.err.Error()
+}
+
+// Agents without the condition of one rule are found out.
+func TestLinearCatchesMutants(t *testing.T) {
+	always := []lease.Condition{{Attr: lease.AttrWinner, Test: lease.Absent}} // no row here has one
+	for _, m := range []struct {
+		name string
+		rule func(*lease.Rules) *lease.Rule
+		rare bool // not seen in every run
+	}{
+		{"take", func(r *lease.Rules) *lease.Rule { return &r.Take }, false},
+		{"claim", func(r *lease.Rules) *lease.Rule { return &r.Claim }, true},
+		{"reclaim", func(r *lease.Rules) *lease.Rule { return &r.Reclaim }, true},
+		{"repoint", func(r *lease.Rules) *lease.Rule { return &r.Repoint }, false},
+		{"settle", func(r *lease.Rules) *lease.Rule { return &r.Settle }, true},
+		{"renew", func(r *lease.Rules) *lease.Rule { return &r.Renew }, false},
+		{"extend", func(r *lease.Rules) *lease.Rule { return &r.Extend }, true},
+		{"release", func(r *lease.Rules) *lease.Rule { return &r.Release }, false},
+		{"liberate", func(r *lease.Rules) *lease.Rule { return &r.Liberate }, false},
+	} {
+		t.Run(m.name, func(t *testing.T) {
+			if m.rare && testing.Short() {
+				t.Skip("needs more runs than -short allows")
+			}
+			for seed := range uint64(200) {
+				r := linearDefaults(seed)
+				r.broken = func(rules *lease.Rules) { m.rule(rules).When = always }
+				if v := r.verdict(r.run(t)); v != "" {
+					t.Logf("seed %d: %.400s", seed, v)
+					return
+				}
+			}
+			t.Errorf("agents that %s at any version pass", m.name)
+		})
+	}
+}
+
+// Histories made by hand: the first is fine, each of the others is it with one thing wrong.
+func TestLinearCatchesHistories(t *testing.T) {
+	r := linearRun{skew: 10 * time.Millisecond, quarantine: 100 * time.Millisecond}
+	told := func(resource string, token, end int64) Lease {
+		return Lease{Resource: resource, Token: token, Expires: time.UnixMilli(end)}
+	}
+	for _, c := range []struct {
+		name  string
+		wrong bool
+		edit  func(h []*linearCall)
+	}{
+		{"fine", false, func([]*linearCall) {}},
+		{"two resources for a key", true, func(h []*linearCall) { h[1].got = told("r2", 7, 1900) }},
+		{"a lease is lost", true, func(h []*linearCall) { h[1].got, h[1].err = Lease{}, ErrExhausted }},
+		{"a lease gets longer by itself", true, func(h []*linearCall) { h[1].got = told("r1", 2, 1900) }},
+		{"a token gets smaller", true, func(h []*linearCall) { h[2].got = told("r1", 1, 2500) }},
+		{"a renewal is forgotten", true, func(h []*linearCall) { h[3].got = told("r1", 2, 1800) }},
+		{"a renewal shortens", true, func(h []*linearCall) { h[2].got, h[3].got = told("r1", 3, 1800), told("r1", 3, 1800) }},
+		{"an old token is renewed", true, func(h []*linearCall) { h[4].err, h[4].got = nil, told("r1", 4, 2600) }},
+		{"a good token is refused", true, func(h []*linearCall) { h[5].err = ErrStale }},
+		{"a release is forgotten", true, func(h []*linearCall) { h[6].got = told("r1", 3, 2500) }},
+		{"an end that nobody asked for", true, func(h []*linearCall) { h[6].got = told("r1", 5, 2777) }},
+		{"another resource too early", true, func(h []*linearCall) { h[6].got = told("r2", 7, 2700) }},
+		{"begun twice", true, func(h []*linearCall) { h[1].got.New = true }},
+		{"two keys on a resource", true, func(h []*linearCall) { h[7].got = told("r1", 9, 4000) }},
+		{"two keys on a resource, with a smaller token", true, func(h []*linearCall) { h[8].got = told("r1", 4, 4100) }},
+		{"a resource without quarantine", true, func(h []*linearCall) { h[8].at, h[8].back = 2750, 2760 }},
+		{"a key with nothing", true, func(h []*linearCall) { h[9].got, h[9].err = Lease{}, ErrExhausted }},
+	} {
+		history := []*linearCall{
+			{op: "get", key: "k", until: 1800, got: told("r1", 2, 1800)},
+			{op: "get", key: "k", until: 1900, got: told("r1", 2, 1800)},
+			{op: "renew", key: "k", until: 2500, had: told("r1", 2, 1800), got: told("r1", 3, 2500)},
+			{op: "get", key: "k", until: 2550, got: told("r1", 3, 2500)},
+			{op: "renew", key: "k", until: 2600, had: told("r1", 2, 1800), err: ErrStale},
+			{op: "release", key: "k", had: told("r1", 3, 2500)},
+			{op: "get", key: "k", until: 2700, got: told("r1", 5, 2700)},
+			{op: "get", key: "m", until: 4000, got: told("r3", 2, 4000)},
+			{op: "get", key: "n", until: 4100, got: told("r1", 7, 4100)},
+			{op: "get", key: "m", until: 4200, got: told("r3", 2, 4000)},
+		}
+		history[0].got.New = true
+		for i, call := range history {
+			call.agent, call.call, call.done = i, int64(2*i+1), int64(2*i+2)
+			call.at, call.back = int64(1000+10*i), int64(1005+10*i)
+			if i >= 8 {
+				call.at, call.back = call.at+2000, call.back+2000
+			}
+		}
+		c.edit(history)
+		if v := r.verdict(history); (v != "") != c.wrong {
+			t.Errorf("%s: %q", c.name, v)
+		}
+	}
+}
