@@ -126,7 +126,9 @@ func (r *linearRun) furnish(t testing.TB, db *dynamodb.Client) {
 	client := leasetable.PrimaryKey(lease.ClientRow("c"))
 	client[leasetable.Version] = leasetable.N(1)
 	pool := leasetable.Pool{Client: "c", Name: "p", Version: 1, Longest: time.Hour, Quarantine: r.quarantine, Shelves: 1}
-	items := []leasetable.Item{client, pool.Item()}
+	region := leasetable.PrimaryKey(lease.RegionRow(linearRegion))
+	region[leasetable.Version] = leasetable.N(1)
+	items := []leasetable.Item{region, client, pool.Item()}
 	for i := range r.resources {
 		item := leasetable.PrimaryKey(lease.ResourceRow("c", fmt.Sprint("r", i)))
 		item[leasetable.Version], item[leasetable.Owner] = leasetable.N(1), leasetable.S(linearRegion)
@@ -182,9 +184,8 @@ func (r *linearRun) work(ctx context.Context, t testing.TB, log *linearLog, i in
 		c.until = time.Now().Add(length).UnixMilli()
 		had, ok := inHand[c.key]
 		what := dice.IntN(100)
-		late := knownLateRelease && !had.Valid(time.Now().Add(time.Second)) // a request may take so long
 		switch c.had = had; {
-		case !ok || what < 40 || what >= 75 && late:
+		case !ok || what < 40:
 			log.do(c, func() (Lease, error) { return a.GetLease(ctx, "c", "p", c.key, time.UnixMilli(c.until)) })
 		case what < 75:
 			c.op = "renew"

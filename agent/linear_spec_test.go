@@ -54,7 +54,7 @@ type linearTerms struct{ skew, quarantine int64 }
 //
 // Two things of the protocol show in it. A get that fails or goes on may have begun a lease that nobody was told (unseen).
 // And renewals and releases are two writes, of the resource's row and of the key's: in between, others are told the old
-// lease, but cannot renew or release it any more (half, given).
+// lease (half, given), and go on with what was begun when they renew or release it.
 type linearState struct {
 	resource   string // "" before the first lease
 	token, end int64
@@ -62,14 +62,9 @@ type linearState struct {
 	unseen     bool  // another lease has begun after it
 	half       int64 // end that a renewal has written to the resource's row only
 	given      bool  // a release has been written to the resource's row only
+	healer     int64 // the call that has written the key's row for a renewal that had not, and goes on
 	now        int64 // the latest moment that a call was seen to do something after
 }
-
-// What package lease is known to do wrong; without them the specification and the runs are the stricter ones.
-const (
-	knownReleased    = true // TestReleasedIsNotGivenAgain
-	knownLateRelease = true // TestLateReleaseIsOfItsOwnLease
-)
 
 // step is what may be after a call, nothing if it cannot have gone as it did.
 func (s linearState) step(c *linearCall, t linearTerms) []linearState {
@@ -82,21 +77,30 @@ func (s linearState) step(c *linearCall, t linearTerms) []linearState {
 	case "release":
 		return s.release(c, t)
 	}
-	begun := s
-	switch current := s.current(c) && !s.released; {
-	case c.op == "begin renew" && current && s.half == 0 && !s.given:
-		begun.half = max(c.until, c.had.Expires.UnixMilli())
-		return []linearState{s, begun}
-	case c.op == "begin release" && current:
-		begun.given = true
-		return []linearState{s, begun, begun.over()}
+	next := []linearState{s}
+	if !s.current(c) || s.released {
+		return next
 	}
-	return []linearState{s}
+	begun := s
+	if s.half > 0 { // it goes on with what another has begun
+		begun = s.whole()
+		begun.healer = c.call + 1
+		next = append(next, begun)
+	}
+	switch {
+	case c.op == "begin renew" && !s.given:
+		begun.half = max(c.until, begun.end)
+		next = append(next, begun)
+	case c.op == "begin release":
+		begun.given = true
+		next = append(next, begun, begun.over())
+	}
+	return next
 }
 
 // current says whether the lease that a call renews or releases is the one that the key has.
 func (s linearState) current(c *linearCall) bool {
-	return !s.unseen && s.resource == c.had.Resource && s.token == c.had.Token
+	return !s.unseen && s.resource == c.had.Resource && (s.token == c.had.Token || s.healer == c.call+1)
 }
 
 // begins gives the first moment at which another lease may begin, with the same resource or not.
@@ -181,9 +185,6 @@ func (s linearState) renew(c *linearCall, t linearTerms) (next []linearState) {
 		if s.released {
 			return []linearState{s}
 		}
-		if s.given && knownReleased {
-			return []linearState{s, s.over()}
-		}
 		if s.given {
 			return []linearState{s.over()}
 		}
@@ -200,6 +201,8 @@ func (s linearState) release(c *linearCall, t linearTerms) []linearState {
 	freed := s
 	freed.now = max(s.now, c.had.Expires.UnixMilli()+t.skew+1)
 	switch current := s.current(c); {
+	case c.err == nil && current && s.half > 0: // the renewal first
+		return []linearState{s.whole().over()}
 	case c.err == nil && current:
 		return []linearState{s.over()}
 	case c.err != nil && s.lost(c):
@@ -217,7 +220,7 @@ func (s linearState) lost(c *linearCall) bool {
 	if !errors.Is(c.err, ErrStale) && !errors.Is(c.err, ErrEnded) && !errors.Is(c.err, ErrReleased) {
 		return false
 	}
-	return !s.current(c) || errors.Is(c.err, ErrStale) && s.half > 0 || errors.Is(c.err, ErrEnded) && s.released
+	return !s.current(c) || errors.Is(c.err, ErrStale) && s.half > 0 || s.released && !errors.Is(c.err, ErrStale)
 }
 
 // another is the state after a call failed because of a lease that nobody has seen.

@@ -168,7 +168,7 @@ func (g *Get) taken(t *Terms, in Seen) Step {
 // extend makes the key row say what the resource row does.
 func (g *Get) extend(t *Terms, now int64, rule *Rule, resource string, r *Row) Step {
 	g.at = getExtend
-	return t.onKey(rule, now, Row{Version: g.own.Version, State: Leased, Resource: resource, At: r.Version, Expires: r.Expires})
+	return t.extend(rule, now, g.own.Version, resource, r)
 }
 
 // renewed goes on after an attempt to lengthen a lease of our own that is near its end or over, and not given away yet.

@@ -5,8 +5,8 @@ package lease
 type Release struct {
 	Lease Grant
 
-	at      releaseStep
-	version int64 // of the resource row, released
+	at  releaseStep
+	row Row // the resource's, as it was seen
 }
 
 type releaseStep uint8
@@ -14,6 +14,7 @@ type releaseStep uint8
 const (
 	releaseSettle releaseStep = iota
 	releaseResource
+	releaseHeal // a renewal that stopped half way: the key row is to say what the resource row already does
 	releaseKey
 )
 
@@ -34,33 +35,63 @@ func (m *Release) give(t *Terms, now int64) Step {
 // Next gives the step after what was seen.
 func (m *Release) Next(t *Terms, in Seen) Step {
 	switch m.at {
-	case releaseKey:
 	case releaseSettle:
-		if !in.OK && in.Row.State == Pending {
-			return Step{Do: Lost, Why: LossEnded} // it is of another lease
-		}
-		m.Lease.KeyVersion = in.Row.Version
-		return m.give(t, in.Now)
+		return m.settled(t, in)
 	case releaseResource:
-		r := &in.Row
-		switch {
+		m.row = in.Row
+		switch r := &in.Row; {
 		case in.OK, r.Version == m.Lease.Token+1 && r.Key == "": // ours, or as good
-			m.version = r.Version
 			return m.tell(t, in.Now, m.Lease.KeyVersion)
-		case r.Key == t.Key && r.Owner == t.Region:
-			return Step{Do: Lost, Why: LossStale}
+		case r.Key == t.Key && r.Owner == t.Region: // another holder's, or half of one that nobody went on with: the key row tells
+			m.at = releaseHeal
+			return t.extend(&t.Rules.Extend, in.Now, m.Lease.KeyVersion, m.Lease.Resource, r)
 		default:
 			return Step{Do: Lost, Why: LossEnded}
 		}
+	case releaseHeal:
+		return m.healed(t, in)
+	default:
+		if !in.OK && in.Row.lags(m.Lease.Resource, m.row.Version) {
+			return m.tell(t, in.Now, in.Row.Version) // settled meanwhile
+		}
+		return Step{Do: Done, Lease: m.Lease}
 	}
+}
+
+// settled goes on after an attempt to settle the key row: it is of our lease, or of another, which is not ours to give back.
+func (m *Release) settled(t *Terms, in Seen) Step {
 	k := &in.Row
-	if !in.OK && k.lags(m.Lease.Resource, m.version) {
-		return m.tell(t, in.Now, k.Version) // settled meanwhile
+	same := k.Resource == m.Lease.Resource
+	switch {
+	case in.OK, same && k.State == Leased && k.At == m.Lease.Token:
+		m.Lease.KeyVersion = k.Version
+	case same && k.State == Superseded && k.At <= m.Lease.Token: // it stays so; the resource is given back
+		m.Lease.KeyVersion = 0
+	case same && k.State == Leased && k.At > m.Lease.Token:
+		return Step{Do: Lost, Why: LossStale}
+	case same && k.State == Released:
+		return Step{Do: Lost, Why: LossReleased}
+	default:
+		return Step{Do: Lost, Why: LossEnded}
 	}
-	return Step{Do: Done, Lease: m.Lease}
+	return m.give(t, in.Now)
+}
+
+// healed is as for Renew.
+func (m *Release) healed(t *Terms, in Seen) Step {
+	k := &in.Row
+	switch {
+	case in.OK:
+		m.Lease = grant(t.Region, k)
+		return m.give(t, in.Now)
+	case k.still(&m.Lease):
+		return t.extend(&t.Rules.Extend, in.Now, k.Version, m.Lease.Resource, &m.row)
+	default:
+		return Step{Do: Lost, Why: LossStale}
+	}
 }
 
 func (m *Release) tell(t *Terms, now, version int64) Step {
 	m.at = releaseKey
-	return t.onKey(&t.Rules.Drop, now, Row{Version: version, State: Released, At: m.version})
+	return t.onKey(&t.Rules.Drop, now, Row{Version: version, State: Released, At: m.row.Version})
 }

@@ -14,7 +14,8 @@ type renewStep uint8
 const (
 	renewResource renewStep = iota
 	renewKey
-	renewDrop // the key row is to say what the resource row already does: given back
+	renewHeal // a renewal that stopped half way: the key row is to say what the resource row already does
+	renewDrop // the same of a release
 )
 
 // Begin gives the first step. A lease is never made shorter.
@@ -30,7 +31,12 @@ func (m *Renew) Next(t *Terms, in Seen) Step {
 		return m.renewed(t, in)
 	case renewKey:
 		return m.told(t, in)
+	case renewHeal:
+		return m.healed(t, in)
 	default:
+		if !in.OK && in.Row.lags(m.Lease.Resource, m.row.Version) {
+			return m.drop(t, in.Now, in.Row.Version) // settled meanwhile
+		}
 		return Step{Do: Lost, Why: LossReleased}
 	}
 }
@@ -41,19 +47,39 @@ func (m *Renew) renewed(t *Terms, in Seen) Step {
 	case in.OK, r.Key == t.Key && r.Owner == t.Region && r.Version == m.Lease.Token+1 && r.Expires >= m.Until: // ours, or as good
 		m.row = *r
 		return m.tell(t, in.Now, m.Lease.KeyVersion)
-	case r.Key == t.Key && r.Owner == t.Region:
-		return Step{Do: Lost, Why: LossStale}
+	case r.Key == t.Key && r.Owner == t.Region: // another holder's, or half of one that nobody went on with: the key row tells
+		m.row, m.at = *r, renewHeal
+		return t.extend(&t.Rules.Extend, in.Now, m.Lease.KeyVersion, m.Lease.Resource, r)
 	case r.Version == m.Lease.Token+1 && r.Key == "" && m.Lease.Expires > in.Now-t.Skew: // given back, and the key row was perhaps not told
-		m.at = renewDrop
-		return t.onKey(&t.Rules.Drop, in.Now, Row{Version: m.Lease.KeyVersion, State: Released, At: r.Version})
+		m.row, m.at = *r, renewDrop
+		return m.drop(t, in.Now, m.Lease.KeyVersion)
 	default:
 		return Step{Do: Lost, Why: LossEnded}
 	}
 }
 
+func (m *Renew) drop(t *Terms, now, version int64) Step {
+	return t.onKey(&t.Rules.Drop, now, Row{Version: version, State: Released, At: m.row.Version})
+}
+
 func (m *Renew) tell(t *Terms, now, version int64) Step {
 	m.at = renewKey
-	return t.onKey(&t.Rules.Extend, now, Row{Version: version, State: Leased, Resource: m.Lease.Resource, At: m.row.Version, Expires: m.row.Expires})
+	return t.extend(&t.Rules.Extend, now, version, m.Lease.Resource, &m.row)
+}
+
+// healed goes on after an attempt to say in the key row what the resource row has and we did not know. If nobody had said
+// it, the renewal is ours to go on with.
+func (m *Renew) healed(t *Terms, in Seen) Step {
+	k := &in.Row
+	switch {
+	case in.OK:
+		m.Lease = grant(t.Region, k)
+		return m.Begin(t, in.Now)
+	case k.still(&m.Lease): // settled meanwhile
+		return t.extend(&t.Rules.Extend, in.Now, k.Version, m.Lease.Resource, &m.row)
+	default:
+		return Step{Do: Lost, Why: LossStale}
+	}
 }
 
 // told goes on after an attempt to say in the key row that the resource was renewed. Only with it the renewal counts.

@@ -37,5 +37,10 @@ func (r *Row) lags(resource string, at int64) bool {
 	return r.Resource == resource && r.At < at && (r.State == Leased || r.State == Pending)
 }
 
+// still says whether a key row is of a lease as its holder knows it.
+func (r *Row) still(g *Grant) bool {
+	return r.Resource == g.Resource && (r.State == Leased && r.At == g.Token || r.State == Pending && r.At == g.Token-1)
+}
+
 // Over says whether a lease is over by every clock, when the reader's says now.
 func (r *Row) Over(now, skew int64) bool { return r.Expires < now-skew }

@@ -85,6 +85,11 @@ func (t *Terms) onKey(r *Rule, now int64, args Row) Step {
 	return Step{Do: WriteKey, Region: t.Region, Write: t.write(r, now, args)}
 }
 
+// extend makes the key row say what the resource row does.
+func (t *Terms) extend(rule *Rule, now, version int64, resource string, r *Row) Step {
+	return t.onKey(rule, now, Row{Version: version, State: Leased, Resource: resource, At: r.Version, Expires: r.Expires})
+}
+
 func (t *Terms) onResource(r *Rule, now int64, resource string, args Row) Step {
 	return Step{Do: WriteRes, Region: t.Region, Resource: resource, Write: t.write(r, now, args)}
 }
