@@ -182,9 +182,8 @@ func (r *linearRun) work(ctx context.Context, t testing.TB, log *linearLog, i in
 		c.until = time.Now().Add(length).UnixMilli()
 		had, ok := inHand[c.key]
 		what := dice.IntN(100)
-		late := knownLateRelease && !had.Valid(time.Now().Add(time.Second)) // a request may take so long
 		switch c.had = had; {
-		case !ok || what < 40 || what >= 75 && late:
+		case !ok || what < 40 || what >= 75 && knownLateRelease && had.New:
 			log.do(c, func() (Lease, error) { return a.GetLease(ctx, "c", "p", c.key, time.UnixMilli(c.until)) })
 		case what < 75:
 			c.op = "renew"
