@@ -174,8 +174,10 @@ func (s linearState) renew(c *linearCall, t linearTerms) (next []linearState) {
 		if g.resource != c.had.Resource || g.token <= c.had.Token || g.end < max(c.until, ended) || s.released || s.unseen {
 			return nil
 		}
-		// Another may have renewed it as far, or have begun to.
-		if current || s.resource == g.resource && s.token == g.token && s.end == g.end || s.half > 0 && g == s.whole() {
+		if s.resource == g.resource && s.token == g.token && s.end == g.end { // another has renewed it as far, or told it for us
+			return []linearState{s}
+		}
+		if current || s.half > 0 && g == s.whole() {
 			return []linearState{g}
 		}
 		return nil
@@ -279,7 +281,8 @@ func operations(history []*linearCall) (all []porcupine.Operation) {
 		begin.op = "begin " + c.op
 		if c.unknown() {
 			begin.back, begin.done = forever, forever
-			add(begin)
+			add(begin) // once for what another had begun
+			add(begin) // and once for its own
 			continue
 		}
 		add(begin)

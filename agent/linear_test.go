@@ -121,6 +121,7 @@ func TestLinearCatchesMutants(t *testing.T) {
 		{"extend", func(r *lease.Rules) *lease.Rule { return &r.Extend }, true},
 		{"release", func(r *lease.Rules) *lease.Rule { return &r.Release }, false},
 		{"liberate", func(r *lease.Rules) *lease.Rule { return &r.Liberate }, false},
+		{"drop", func(r *lease.Rules) *lease.Rule { return &r.Drop }, true},
 	} {
 		t.Run(m.name, func(t *testing.T) {
 			if m.rare && testing.Short() {

@@ -29,7 +29,7 @@ type pool struct {
 
 // most is how many rows of a shelf are looked at; a candidate is any of them, since those who all take the first one only
 // get in each other's way.
-const most = 100
+const most = 200
 
 // pick gives a candidate, reading the index if none is left.
 func (p *pool) pick(ctx context.Context, call *Call) (lease.Candidate, bool, error) {

@@ -42,6 +42,8 @@ func (m *Release) Next(t *Terms, in Seen) Step {
 		switch r := &in.Row; {
 		case in.OK, r.Version == m.Lease.Token+1 && r.Key == "": // ours, or as good
 			return m.tell(t, in.Now, m.Lease.KeyVersion)
+		case r.Key == t.Key && r.Owner == t.Region && m.Lease.Expires <= in.Now+t.Skew: // the key goes on with it without us
+			return Step{Do: Lost, Why: LossStale}
 		case r.Key == t.Key && r.Owner == t.Region: // another holder's, or half of one that nobody went on with: the key row tells
 			m.at = releaseHeal
 			return t.extend(&t.Rules.Extend, in.Now, m.Lease.KeyVersion, m.Lease.Resource, r)

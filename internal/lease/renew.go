@@ -47,6 +47,8 @@ func (m *Renew) renewed(t *Terms, in Seen) Step {
 	case in.OK, r.Key == t.Key && r.Owner == t.Region && r.Version == m.Lease.Token+1 && r.Expires >= m.Until: // ours, or as good
 		m.row = *r
 		return m.tell(t, in.Now, m.Lease.KeyVersion)
+	case r.Key == t.Key && r.Owner == t.Region && m.Lease.Expires <= in.Now+t.Skew: // the key goes on with it without us
+		return Step{Do: Lost, Why: LossStale}
 	case r.Key == t.Key && r.Owner == t.Region: // another holder's, or half of one that nobody went on with: the key row tells
 		m.row, m.at = *r, renewHeal
 		return t.extend(&t.Rules.Extend, in.Now, m.Lease.KeyVersion, m.Lease.Resource, r)
