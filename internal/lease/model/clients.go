@@ -95,7 +95,9 @@ func (m *model) proceed(w world, i int, c *client) {
 		for owner := range m.Regions {
 			rows.rows[owner] = w.keys[c.key][owner][region]
 		}
-		m.to(m.next(w, i, rows), "client %d reads %s: %v", i+1, m.Keys[c.key], m.told(rows))
+		n := m.next(w, i, rows)
+		m.checkAsked(&n, i, c.key, &rows)
+		m.to(n, "client %d reads %s: %v", i+1, m.Keys[c.key], m.told(rows))
 	case c.step.Do == lease.Pick:
 		m.pick(w, i, c)
 	case !m.reach(&w, region, m.region(c.step.Region), now):

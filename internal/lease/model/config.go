@@ -37,6 +37,7 @@ type Config struct {
 	Flight                             int64   // most ticks from that decision to its write
 	NoIndexLag                         bool    // what is found in the index is used at once
 	Naive                              bool    // clients follow the seed's protocol: look in the index, write on condition
+	Hasty                              bool    // a retired resource is adopted as soon as any other
 
 	Prefix    []string // how the history begins, each move by the beginning of its description; all ways go on from there
 	AllNames  bool     // states that differ in names only count each: slower
