@@ -29,7 +29,7 @@ func (m *model) begin(w world, i int, c client) {
 		if c.holds[k].Settle {
 			d := c
 			d.op, d.key, d.step = settling, k, m.terms(c.holds[k].Region, k).Settled(c.holds[k], now)
-			d.holds[k].Settle = false
+			d.holds[k].Settle = !m.Forgetful
 			m.to(m.with(w, i, d), "client %d begins to settle %s", i+1, m.Keys[k])
 		}
 		if only := m.Clients[i].Only; c.ops == 0 || only != "" && only != m.Keys[k] {
@@ -216,9 +216,9 @@ func (m *model) answered(i int, c client, seen lease.Seen) client {
 		if c.step.Do == lease.Done {
 			c.holds[c.key] = lease.Grant{}
 		}
-	default: // settling
+	default: // settling; only when it was made for sure, it need not be done again
 		if seen.OK {
-			c.holds[c.key].KeyVersion = seen.Row.Version
+			c.holds[c.key].KeyVersion, c.holds[c.key].Settle = seen.Row.Version, false
 		}
 		return c.rest()
 	}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/weirhq/weir/internal/lease"
@@ -29,15 +30,21 @@ func worlds() map[string]Config {
 	life.Renewals, life.Releases, life.Liberations, life.Repeats, life.Ticks, life.CommandSkew = true, true, 1, 0, 7, 1
 	life.Length, life.NoIndexLag, life.Keys = 3, true, []string{"k"}
 
+	interrupted := life
+	interrupted.Crashes, interrupted.LostAnswers = 1, 1
+
 	exchange := base
 	exchange.Resources, exchange.Clients = []Resource{{"r", 0}}, []Client{{Skew: -1, Ops: 1}, {Skew: 1, Ops: 2}}
 	exchange.Renewals, exchange.Releases, exchange.Liberations, exchange.Ticks, exchange.CommandSkew = true, true, 1, 8, 1
 	exchange.Length, exchange.NoIndexLag = 3, true
 
+	unheard := exchange
+	unheard.Crashes, unheard.LostAnswers, unheard.Repeats = 1, 1, 1
+
 	apart := base
 	apart.Regions, apart.Resources = []string{"A", "B"}, []Resource{{"r", 0}, {"s", 1}}
 	apart.Clients = []Client{{Skew: -1, Ops: 1}, {Region: 1, Skew: 1, Ops: 2}}
-	apart.Supersedes, apart.Ticks, apart.Length, apart.NoIndexLag = 1, 7, 4, true
+	apart.Supersedes, apart.Crashes, apart.Ticks, apart.Length, apart.NoIndexLag = 1, 1, 7, 4, true
 
 	moved := base
 	moved.Regions, moved.Resources = []string{"A", "B"}, []Resource{{"r", 0}}
@@ -56,27 +63,39 @@ func worlds() map[string]Config {
 	shelf.Releases, shelf.Ticks, shelf.CommandSkew, shelf.Length = true, 7, 1, 3
 	shelf.Retires, shelf.Revives, shelf.Repeats, shelf.Commands = 1, 1, 1, 2
 	shelf.NoIndexLag = true
-	return map[string]Config{"shelf": shelf, "race": race, "again": again, "life": life, "exchange": exchange, "apart": apart, "moved": moved, "dead": dead}
+	return map[string]Config{"shelf": shelf, "race": race, "again": again, "life": life, "interrupted": interrupted, "exchange": exchange, "unheard": unheard, "apart": apart, "moved": moved, "dead": dead}
 }
 
+// In no world an invariant breaks, and between them they have every write.
 func TestProtocol(t *testing.T) {
 	all := worlds()
 	maps.Copy(all, late())
-	for name, c := range all {
-		if testing.Short() {
-			c.Ticks = min(c.Ticks, 5)
-			if c.Prefix == nil {
-				c.Clients = c.Clients[:1]
+	var made sync.Map
+	t.Run("worlds", func(t *testing.T) {
+		for name, c := range all {
+			if testing.Short() {
+				c.Ticks = min(c.Ticks, 5)
+				if c.Prefix == nil {
+					c.Clients = c.Clients[:1]
+				}
 			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				res := explore(t, c, limit)
+				t.Logf("%s: %d states", name, res.States)
+				if res.Broken != "" || res.States > limit {
+					t.Fatalf("%d states\n%s", res.States, res)
+				}
+				for _, rule := range res.Made {
+					made.Store(rule, true)
+				}
+			})
 		}
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			res := explore(t, c, limit)
-			t.Logf("%s: %d states", name, res.States)
-			if res.Broken != "" || res.States > limit {
-				t.Fatalf("%d states\n%s", res.States, res)
-			}
-		})
+	})
+	for _, rule := range lease.Protocol().All() {
+		if _, ok := made.Load(rule.Name); !ok && rule.Name != "offered" && rule.Name != "register" && !testing.Short() {
+			t.Errorf("no world has a %s that is made", rule.Name)
+		}
 	}
 }
 
@@ -88,6 +107,9 @@ func TestBreaches(t *testing.T) {
 	hasty := late()["buried"]
 	hasty.Hasty = true
 
+	forgetful := worlds()["interrupted"]
+	forgetful.Forgetful = true
+
 	mute := worlds()["apart"]
 	mute.Rules = lease.Protocol()
 	mute.Rules.Supersede.Set = []lease.Attr{lease.AttrState} // and not who won
@@ -95,7 +117,7 @@ func TestBreaches(t *testing.T) {
 	for name, c := range map[string]struct {
 		Config
 		breaks string
-	}{"the seed's protocol": {seed, "I7"}, "a hasty adoption": {hasty, "I20"}, "a winner without a name": {mute, "I8"}} {
+	}{"the seed's protocol": {seed, "I7"}, "a hasty adoption": {hasty, "I20"}, "a lease taken for settled": {forgetful, "I7r"}, "a winner without a name": {mute, "I8"}} {
 		t.Run(name, func(t *testing.T) {
 			res := explore(t, c.Config, limit)
 			if !strings.HasPrefix(res.Broken, c.breaks) {
