@@ -17,6 +17,7 @@ const (
 	faultRetired
 	faultUndone
 	faultEarly
+	faultLoser
 )
 
 // check returns which invariant w breaks, or "".
@@ -34,6 +35,8 @@ func (m *model) check(w *world) string {
 		return "I19: a resource is retired or revived by a command that has not seen the last such one: that one is undone"
 	case faultEarly:
 		return "I20: a resource is offered before its last lease's end and the quarantine"
+	case faultLoser:
+		return "I8: a key's lease was superseded, and one who asked again has not the winner's"
 	case faultNone:
 	}
 	for r := range m.Resources {
@@ -101,6 +104,20 @@ func (m *model) checkChange(w *world, r int, write *lease.Write, before, after *
 	}
 	if administers {
 		w.resources[r].administered = int32(after.Version)
+	}
+}
+
+// checkAsked looks at what client i makes of a key's rows when they say that another region's lease won.
+func (m *model) checkAsked(w *world, i int, k int8, seen *answer) {
+	own := &m.rows.list[seen.rows[m.Clients[i].Region]]
+	if now := m.clock(w, i); own.State == lease.Superseded && own.Expires > now+m.Skew {
+		c := &m.clients.list[w.clients[i]]
+		for region, id := range seen.rows[:len(m.Regions)] {
+			row := &m.rows.list[id]
+			if row.Live(now, m.Skew) && (c.op != idle || c.holds[k].Resource != row.Resource || c.holds[k].Region != m.Regions[region]) {
+				w.fault = faultLoser
+			}
+		}
 	}
 }
 

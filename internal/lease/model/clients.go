@@ -29,7 +29,7 @@ func (m *model) begin(w world, i int, c client) {
 		if c.holds[k].Settle {
 			d := c
 			d.op, d.key, d.step = settling, k, m.terms(c.holds[k].Region, k).Settled(c.holds[k], now)
-			d.holds[k].Settle = false
+			d.holds[k].Settle = !m.Forgetful
 			m.to(m.with(w, i, d), "client %d begins to settle %s", i+1, m.Keys[k])
 		}
 		if only := m.Clients[i].Only; c.ops == 0 || only != "" && only != m.Keys[k] {
@@ -95,7 +95,9 @@ func (m *model) proceed(w world, i int, c *client) {
 		for owner := range m.Regions {
 			rows.rows[owner] = w.keys[c.key][owner][region]
 		}
-		m.to(m.next(w, i, rows), "client %d reads %s: %v", i+1, m.Keys[c.key], m.told(rows))
+		n := m.next(w, i, rows)
+		m.checkAsked(&n, i, c.key, &rows)
+		m.to(n, "client %d reads %s: %v", i+1, m.Keys[c.key], m.told(rows))
 	case c.step.Do == lease.Pick:
 		m.pick(w, i, c)
 	case !m.reach(&w, region, m.region(c.step.Region), now):
@@ -214,9 +216,9 @@ func (m *model) answered(i int, c client, seen lease.Seen) client {
 		if c.step.Do == lease.Done {
 			c.holds[c.key] = lease.Grant{}
 		}
-	default: // settling
+	default: // settling; only when it was made for sure, it need not be done again
 		if seen.OK {
-			c.holds[c.key].KeyVersion = seen.Row.Version
+			c.holds[c.key].KeyVersion, c.holds[c.key].Settle = seen.Row.Version, false
 		}
 		return c.rest()
 	}

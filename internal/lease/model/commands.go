@@ -107,7 +107,7 @@ func (m *model) adopt(w world, now int64) {
 		args := lease.Row{Version: row.Version, Owner: m.Regions[1], Available: until}
 		if row.Key == "" && row.Available == 0 {
 			args.Available = 0
-			if now <= until+m.Skew {
+			if now <= until+m.Skew && !m.Hasty {
 				continue
 			}
 		}

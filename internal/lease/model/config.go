@@ -24,19 +24,22 @@ type Config struct {
 	// Budgets. Without them there would be no end.
 	Crashes, LostAnswers, Repeats      int8
 	Liberations, Transfers, Supersedes int8
+	Adoptions, Retires, Revives        int8
 	Imports                            int8 // of resources that are there already
-	Adoptions                          int8
-	Retires, Revives                   int8
-	Commands                           int     // under way at one time; 0: one
-	CutBy                              int64   // until when the first region may be cut off, once, and come back; 0: it is not
-	RegionLease                        int64   // for so long after that it may go on writing
-	Renewals, Releases                 bool    // clients do these too
-	CommandSkew                        int64   // of the clock of those who send commands
-	StampSkew                          []int64 // of the clocks by which regions order writes, by region
-	TransferWait                       int64   // from the decision to transfer until the resource is offered again
-	Flight                             int64   // most ticks from that decision to its write
-	NoIndexLag                         bool    // what is found in the index is used at once
-	Naive                              bool    // clients follow the seed's protocol: look in the index, write on condition
+	Troubles                           int8 // of all these together, whichever; 0: each to its own end
+
+	Commands           int     // under way at one time; 0: one
+	CutBy              int64   // until when the first region may be cut off, once, and come back; 0: it is not
+	RegionLease        int64   // for so long after that it may go on writing
+	Renewals, Releases bool    // clients do these too
+	CommandSkew        int64   // of the clock of those who send commands
+	StampSkew          []int64 // of the clocks by which regions order writes, by region
+	TransferWait       int64   // from the decision to transfer until the resource is offered again
+	Flight             int64   // most ticks from that decision to its write
+	NoIndexLag         bool    // what is found in the index is used at once
+	Naive              bool    // clients follow the seed's protocol: look in the index, write on condition
+	Forgetful          bool    // clients take their leases for settled when they have begun to settle them
+	Hasty              bool    // a retired resource is adopted as soon as any other
 
 	Prefix    []string // how the history begins, each move by the beginning of its description; all ways go on from there
 	AllNames  bool     // states that differ in names only count each: slower

@@ -12,6 +12,7 @@ type Result struct {
 	States  int      // looked at; with symmetries one stands for several
 	Broken  string   // the invariant, "" if none
 	History []string // of a shortest way to it
+	Made    []string // the rules by which something was written
 }
 
 // String is the transcript.
@@ -41,6 +42,11 @@ func Explore(c Config, limit int) (Result, error) {
 		return Result{}, err
 	}
 	res := Result{States: e.seen.n}
+	for _, rule := range c.Rules.All() {
+		if e.made[rule] {
+			res.Made = append(res.Made, rule.Name)
+		}
+	}
 	if e.found >= 0 {
 		res.History, res.Broken = e.history(start)
 		res.History = append(prefix, res.History...)
@@ -79,7 +85,7 @@ func begin(c Config) (*explorer, world, []string, error) {
 	if err := c.valid(); err != nil {
 		return nil, world{}, nil, err
 	}
-	m := &model{Config: c, rows: newPool[lease.Row](), clients: newPool[client](), commands: newPool[command](), written: map[writing]uint32{}, answers: map[answer]uint32{}}
+	m := newModel(c)
 	p := newPacker(m)
 	e := &explorer{packer: p, seen: newStore(partBytes * p.end), found: -1}
 	e.group = e.symmetries()
@@ -132,11 +138,7 @@ func (e *explorer) history(w world) (list []string, broken string) {
 
 // start is the state in which every resource is available and nobody has asked for anything.
 func (m *model) start() world {
-	w := world{rest: rest{
-		now:     2,
-		crashes: m.Crashes, lost: m.LostAnswers, repeats: m.Repeats, liberations: m.Liberations, transfers: m.Transfers,
-		supersedes: m.Supersedes, adoptions: m.Adoptions, imports: m.Imports, retires: m.Retires, revives: m.Revives,
-	}}
+	w := world{rest: rest{now: 2, budgets: m.budgets()}}
 	for r, res := range m.Resources {
 		id := m.rows.id(lease.Row{Version: 1, Owner: m.Regions[res.Owner], Available: 1})
 		for at := range m.Regions {
@@ -147,4 +149,11 @@ func (m *model) start() world {
 		w.clients[i] = m.clients.id(client{ops: c.Ops})
 	}
 	return w
+}
+
+func (c *Config) budgets() budgets {
+	return budgets{
+		crashes: c.Crashes, lost: c.LostAnswers, repeats: c.Repeats, liberations: c.Liberations, transfers: c.Transfers,
+		supersedes: c.Supersedes, adoptions: c.Adoptions, imports: c.Imports, retires: c.Retires, revives: c.Revives,
+	}
 }

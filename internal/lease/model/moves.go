@@ -12,10 +12,20 @@ type model struct {
 	rows     pool[lease.Row]
 	clients  pool[client]
 	commands pool[command]
-	written  map[writing]uint32
+	written  map[writing]uint32 // what is known of writes and answers: neither is worked out twice
 	answers  map[answer]uint32
+	made     map[*lease.Rule]bool
+	enough   int  // budgets left when there were as many troubles as there may be
 	telling  bool // moves are to be described
 	yield    func(next world, what string)
+}
+
+func newModel(c Config) *model {
+	all := c.budgets()
+	return &model{
+		Config: c, rows: newPool[lease.Row](), clients: newPool[client](), commands: newPool[command](),
+		written: map[writing]uint32{}, answers: map[answer]uint32{}, made: map[*lease.Rule]bool{}, enough: all.sum() - int(c.Troubles),
+	}
 }
 
 // moves yields every state that one step of anybody leads to.
@@ -27,7 +37,7 @@ func (m *model) moves(w world) {
 	if w.cut == 0 || w.healed {
 		m.replicate(w)
 	}
-	if w.cut == 0 && int64(w.now) <= m.CutBy {
+	if w.cut == 0 && int64(w.now) <= m.CutBy && (m.Troubles == 0 || w.adoptions > 0) {
 		n := w
 		n.cut = w.now
 		m.to(n, "%s is cut off", m.Regions[0])
@@ -66,6 +76,9 @@ func (m *model) tick(w world) world {
 
 // to yields n. Without a listener who wants them, nothing is described.
 func (m *model) to(n world, format string, args ...any) {
+	if m.Troubles > 0 && n.sum() <= m.enough {
+		n.budgets = budgets{}
+	}
 	if m.telling {
 		m.yield(n, fmt.Sprintf(format, args...))
 		return
@@ -159,6 +172,7 @@ func (m *model) apply(row uint32, write *lease.Write, by writing) (uint32, bool)
 	if !ok {
 		if after = row; write.Holds(&m.rows.list[row]) {
 			after = m.rows.id(write.Apply(m.rows.list[row]))
+			m.made[write.Rule] = true
 		}
 		m.written[by] = after
 	}

@@ -28,12 +28,21 @@ type rest struct {
 	fault  fault
 	cut    int8 // when the first region was cut off
 	healed bool
+	budgets
+}
 
+// budgets are how often things may still happen.
+type budgets struct {
 	imports                            int8
 	adoptions                          int8
 	crashes, lost, repeats             int8
 	liberations, transfers, supersedes int8
 	retires, revives                   int8
+}
+
+func (b *budgets) sum() int {
+	return int(b.imports) + int(b.adoptions) + int(b.crashes) + int(b.lost) + int(b.repeats) +
+		int(b.liberations) + int(b.transfers) + int(b.supersedes) + int(b.retires) + int(b.revives)
 }
 
 // stamp is when and where a row was written, by that region's clock.
