@@ -106,10 +106,10 @@ func (d *devLeases) run(ctx context.Context, users bool, ready func()) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return d.cloud.Serve(ctx, d.listeners...) })
 	g.Go(func() error {
-		switch err := d.prepare(ctx); {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
+		if err := d.prepare(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil //nolint:nilerr // it was asked to stop
+			}
 			return leaseFailure("cannot prepare the table of leases", err)
 		}
 		ready()
