@@ -3,6 +3,7 @@ package leasetable
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,8 +24,12 @@ type Inserted struct {
 // only way by which DynamoDB does so: BatchWriteItem replaces what is there.
 func (t *Table) Insert(ctx context.Context, region string, items []Item) ([]Inserted, error) {
 	in := &dynamodb.BatchExecuteStatementInput{Statements: make([]types.BatchStatementRequest, len(items))}
+	s := &statement{}
 	for i, item := range items {
-		in.Statements[i] = t.insert(item)
+		if !s.fits(item) {
+			s = t.statement(item)
+		}
+		in.Statements[i] = s.request(item)
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
@@ -42,35 +47,43 @@ func (t *Table) Insert(ctx context.Context, region string, items []Item) ([]Inse
 		case r.Error.Code == types.BatchStatementErrorCodeEnumDuplicateItem:
 			list[i].There = true
 		default:
-			list[i].Err = t.statement(r.Error)
+			list[i].Err = t.refused(r.Error)
 		}
 	}
 	return list, t.checkClock(out.ResultMetadata)
 }
 
-func (t *Table) insert(item Item) types.BatchStatementRequest {
-	names := make([]string, 0, len(item))
-	for name := range item {
-		names = append(names, name)
-	}
-	slices.Sort(names) // so that statements of like items are the same
-	var text strings.Builder
-	fmt.Fprintf(&text, "INSERT INTO %q VALUE {", t.Name)
-	parameters := make([]types.AttributeValue, len(names))
-	for i, name := range names {
-		if i > 0 {
-			text.WriteString(", ")
-		}
-		text.WriteString("'" + name + "': ?")
-		parameters[i] = item[name]
-	}
-	text.WriteString("}")
-	statement := text.String()
-	return types.BatchStatementRequest{Statement: &statement, Parameters: parameters}
+// statement is the text that inserts items with certain attributes. Most items of an import have the same.
+type statement struct {
+	text  string
+	names []string
 }
 
-// statement says which of our errors the error of one statement is.
-func (t *Table) statement(e *types.BatchStatementError) error {
+func (t *Table) statement(item Item) *statement {
+	s := &statement{names: slices.Sorted(maps.Keys(item))}
+	s.text = fmt.Sprintf("INSERT INTO %q VALUE {'%s': ?}", t.Name, strings.Join(s.names, "': ?, '"))
+	return s
+}
+
+func (s *statement) fits(item Item) bool {
+	for _, name := range s.names {
+		if item[name] == nil {
+			return false
+		}
+	}
+	return len(s.names) == len(item)
+}
+
+func (s *statement) request(item Item) types.BatchStatementRequest {
+	r := types.BatchStatementRequest{Statement: &s.text, Parameters: make([]types.AttributeValue, len(s.names))}
+	for i, name := range s.names {
+		r.Parameters[i] = item[name]
+	}
+	return r
+}
+
+// refused says which of our errors the error of one statement is.
+func (t *Table) refused(e *types.BatchStatementError) error {
 	kind := ErrUnavailable
 	switch e.Code {
 	case types.BatchStatementErrorCodeEnumThrottlingError, types.BatchStatementErrorCodeEnumProvisionedThroughputExceeded,
