@@ -42,7 +42,7 @@ func rowOfLease(l agent.Lease) leaseRow {
 // newLeaseCmd returns `weir lease`.
 func newLeaseCmd(a *app) *cobra.Command {
 	c := &cobra.Command{Use: "lease", Short: "Takes, shows and gives back leases"}
-	c.AddCommand(newLeaseGetCmd(a), newLeaseListCmd(a), newLeaseShowCmd(a), newLeaseReleaseCmd(a), newLeaseHistoryCmd(a))
+	c.AddCommand(newLeaseGetCmd(a), newLeaseListCmd(a), newLeaseShowCmd(a), newLeaseReleaseCmd(a), newLeaseHistoryCmd(a), newLeaseHeadroomCmd(a))
 	return c
 }
 
@@ -206,5 +206,36 @@ func newLeaseHistoryCmd(a *app) *cobra.Command {
 		return printRows(a, list)
 	})
 	c.Flags().StringVar(&o.resource, "resource", "", "resource, in place of a key")
+	return c
+}
+
+// headroomRow is how much a region has.
+type headroomRow struct {
+	Region string    `json:"region"`
+	Free   int       `json:"free"`
+	More   bool      `json:"more"`
+	AsOf   time.Time `json:"as_of"`
+}
+
+func newLeaseHeadroomCmd(a *app) *cobra.Command {
+	o := &leaseCmd{a: a}
+	c := o.command("headroom", "Counts what can be leased in each region; beyond 1,000 a sub-partition it says that there is more", func(ctx context.Context, l *leases) error {
+		var rows []headroomRow
+		regions, _ := l.cfg.Places()
+		for _, region := range regions {
+			in, err := l.agent(region)
+			if err != nil {
+				return leaseFailure("cannot count", err)
+			}
+			h, err := in.Headroom(ctx, o.client, o.pool)
+			in.Close()
+			if err != nil {
+				return leaseFailure("cannot count in "+region, err)
+			}
+			rows = append(rows, headroomRow{h.Region, h.Free, h.More, h.AsOf.UTC()})
+		}
+		return printRows(a, rows)
+	})
+	must(c.MarkFlagRequired("pool"))
 	return c
 }

@@ -101,6 +101,7 @@ func TestLeaseCommands(t *testing.T) {
 		{"lease get --client c --pool p --key k --region nowhere", exitConfig, "", "leases.region"},
 		{"lease get --client c --pool p --key k --for 1s", exitUsage, "", "skew"},
 		{"lease get --client d --pool p --key k", exitFailed, "", "weir client create"},
+		{"lease headroom --client c --pool p -o jsonl", exitOK, `"region":"eu","free":3`, ""},
 		{"lease show --client c --pool p --key k", exitOK, "yes, until", ""},
 		{"lease show --client c --pool p --key none", exitOK, "", "never had a lease"},
 		{"lease list --client c", exitOK, "k", ""},
