@@ -139,3 +139,34 @@ func TestStampede(t *testing.T) {
 		t.Errorf("%d keys of %d", len(byKey), keys)
 	}
 }
+
+// Many at once who find the pool's memory empty each get a candidate; none is told that the pool is exhausted.
+func TestManyAtOnce(t *testing.T) {
+	w := newWorld(t, dynamotest.Profile{}, "eu")
+	w.register("eu", 300)
+	a := w.agent("eu")
+	var all sync.WaitGroup
+	for i := range 200 {
+		all.Go(func() {
+			if _, err := a.GetLease(t.Context(), "c", "p", fmt.Sprint("k", i), time.Now().Add(time.Minute)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// Those who are refused again and again do not ask all sub-partitions each time.
+func TestExhaustedAgain(t *testing.T) {
+	w := newWorld(t, dynamotest.Profile{}, "eu")
+	var calls []Call
+	a := w.agent("eu", func(c *Config) { c.Observe = func(c Call) { calls = append(calls, c) } })
+	for i := range 3 {
+		if _, err := a.GetLease(t.Context(), "c", "p", fmt.Sprint("k", i), time.Now().Add(time.Minute)); !errors.Is(err, ErrExhausted) {
+			t.Fatal(err)
+		}
+	}
+	if calls[0].RoundTrips != 2+1+4 || calls[1].RoundTrips != 1 || calls[2].RoundTrips != 1 {
+		t.Errorf("%d, %d, %d round trips, want 7 (settings, key, four sub-partitions), 1, 1", calls[0].RoundTrips, calls[1].RoundTrips, calls[2].RoundTrips)
+	}
+}

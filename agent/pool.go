@@ -3,12 +3,14 @@ package agent
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/weirhq/weir/internal/lease"
 	"github.com/weirhq/weir/internal/leasetable"
@@ -25,6 +27,7 @@ type pool struct {
 	candidates []lease.Candidate
 	read       time.Time // when
 	filling    bool
+	empty      time.Time // when no sub-partition had any
 }
 
 // most is how many rows of a shelf are looked at; a candidate is any of them, since those who all take the first one only
@@ -36,13 +39,15 @@ func (p *pool) pick(ctx context.Context, call *Call) (lease.Candidate, bool, err
 	if c, ok := p.take(); ok {
 		return c, true, nil
 	}
+	if p.exhausted() {
+		return lease.Candidate{}, false, nil
+	}
 	found, err := p.look(ctx, call)
 	if err != nil || len(found) == 0 {
 		return lease.Candidate{}, false, err
 	}
-	p.put(found)
-	c, ok := p.take()
-	return c, ok, nil
+	p.put(found[1:]) // others may be faster with those
+	return found[0], true, nil
 }
 
 // take takes a candidate out of memory, and has more of them read when few are left.
@@ -71,6 +76,14 @@ func (p *pool) put(found []lease.Candidate) {
 	p.candidates, p.read = append(p.candidates[:0], found...), time.Now()
 }
 
+// exhausted says whether all sub-partitions were seen empty a moment ago. Those who are refused ask again, and each would
+// ask all of them.
+func (p *pool) exhausted() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Since(p.empty) < p.a.cfg.CandidateTTL/20
+}
+
 // fill reads candidates behind the callers' backs.
 func (p *pool) fill(ctx context.Context) {
 	found, err := p.look(ctx, &Call{})
@@ -85,20 +98,31 @@ func (p *pool) fill(ctx context.Context) {
 	}
 }
 
-// look reads candidates from two sub-partitions drawn at random, and from the others only when those have none.
+// look reads candidates from two sub-partitions drawn at random, and from others only when those have none: more and more
+// at a time, so that a pool of a thousand that is nearly empty is looked through in 20 times what one takes.
 func (p *pool) look(ctx context.Context, call *Call) ([]lease.Candidate, error) {
 	shelves := rand.Perm(p.settings.Load().Shelves)
 	var found []lease.Candidate
-	for i, shelf := range shelves {
-		if i >= 2 && len(found) > 0 {
-			break
+	for wave := 2; len(shelves) > 0 && len(found) == 0; wave = min(4*wave, 64) {
+		n := min(wave, len(shelves))
+		call.RoundTrips += n
+		lists := make([][]lease.Candidate, n)
+		g, ctx := errgroup.WithContext(ctx)
+		for i, shelf := range shelves[:n] {
+			g.Go(func() (err error) {
+				lists[i], err = p.shelf(ctx, shelf)
+				return err
+			})
 		}
-		call.RoundTrips++
-		list, err := p.shelf(ctx, shelf)
-		if err != nil {
+		if err := g.Wait(); err != nil {
 			return nil, err
 		}
-		found = append(found, list...)
+		found, shelves = slices.Concat(lists...), shelves[n:]
+	}
+	if len(found) == 0 {
+		p.mu.Lock()
+		p.empty = time.Now()
+		p.mu.Unlock()
 	}
 	rand.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
 	return found[:min(len(found), p.a.cfg.Candidates)], nil

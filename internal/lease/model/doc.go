@@ -9,11 +9,7 @@
 // are small. Each client's clock is off by at most the skew; so are the clocks by which regions order their writes. A
 // candidate may have been read long before it is used. What is found is a shortest transcript.
 //
-// Invariants beside those of package lease:
-//
-//	I9  A resource that is neither available nor leased was retired, and only revive puts it into use again.
-//	I19 A late command does not undo what an administrator did after it was decided.
-//	I20 No resource is offered before the end of the last lease that any region knows of, and the quarantine.
+// The invariants are those of package lease.
 //
 // Worlds are small, and still have millions of states. Of those that differ in names only one is looked at (symmetry.go),
 // and what has no say any more is forgotten (forget.go). A world may go on from a history, given by its transcript, so that
