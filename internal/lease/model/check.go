@@ -87,7 +87,7 @@ func (m *model) checkUse(w *world, i int, k int8) string {
 
 // checkChange looks at what a write makes of resource r's row.
 func (m *model) checkChange(w *world, r int, write *lease.Write, before, after *lease.Row) {
-	wasRetired, isRetired := before.Key == "" && before.Available == 0, after.Key == "" && after.Available == 0
+	wasRetired, isRetired := before.Version > 0 && before.Key == "" && before.Available == 0, after.Key == "" && after.Available == 0
 	administers := write.Rule == &m.Rules.Retire || write.Rule == &m.Rules.Revive
 	switch {
 	case administers && wasRetired != isRetired && write.Args.Version < int64(w.resources[r].administered):
