@@ -62,12 +62,23 @@ type linearState struct {
 	unseen     bool  // another lease has begun after it
 	half       int64 // end that a renewal has written to the resource's row only
 	given      bool  // a release has been written to the resource's row only
+	freed      int64 // when the call that gave it back returned
 	healer     int64 // the call that has written the key's row for a renewal that had not, and goes on
 	now        int64 // the latest moment that a call was seen to do something after
 }
 
 // step is what may be after a call, nothing if it cannot have gone as it did.
 func (s linearState) step(c *linearCall, t linearTerms) []linearState {
+	next := s.after(c, t)
+	for i := range next {
+		if n := &next[i]; (n.released || n.given) && !s.released && !s.given {
+			n.freed = c.done
+		}
+	}
+	return next
+}
+
+func (s linearState) after(c *linearCall, t linearTerms) []linearState {
 	s.now = max(s.now, c.at)
 	switch c.op {
 	case "get":
@@ -129,7 +140,7 @@ func (s linearState) over() linearState {
 func (s linearState) get(c *linearCall, t linearTerms) (next []linearState) {
 	switch {
 	case errors.Is(c.err, ErrExhausted):
-		if s.unseen || s.released && c.shadowed { // it had looked before the release, and does not look again
+		if s.unseen || (s.released || s.given) && (c.shadowed || s.freed > c.call) { // it had looked before the release, and does not look again
 			return []linearState{s}
 		}
 		if s.now = s.begins(false, t); s.now <= c.back {

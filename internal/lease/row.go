@@ -20,7 +20,7 @@ type Row struct {
 	// Of a resource row.
 	Owner     string // region whose endpoint it is written through
 	Key       string // who holds it
-	Available int64  // from when on it may be leased; it is there exactly when Key is not
+	Available int64  // from when on it may be leased; there is none while Key is, nor while the resource is retired
 
 	// Of a key row.
 	State    State

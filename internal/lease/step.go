@@ -39,7 +39,9 @@ type Grant struct {
 	Token      int64  // version of the resource row: a later lease of the resource has a greater one
 	KeyVersion int64  // of the key row, as last seen
 	Expires    int64
-	Settle     bool // the key row is pending still; Settled says how to end that, when there is time
+	// Settle says that the key row is pending still; Settled says how to end that, when there is time. It may be cleared only
+	// when that write was acknowledged: a lease that is given back unsettled is taken for one that never began.
+	Settle bool
 }
 
 // Loss is why a lease is not the holder's any more.
