@@ -44,7 +44,8 @@ func New(cfg Config) (*Agent, error) {
 	return a, nil
 }
 
-// Close ends the agent. It waits, for Config.Timeout at most, until new leases are settled. Leases stay as they are.
+// Close ends the agent, and the calls that are under way. It waits, for Config.Timeout at most, until new leases are settled.
+// Leases stay as they are.
 func (a *Agent) Close() {
 	a.mu.Lock()
 	a.closed = true

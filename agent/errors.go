@@ -20,7 +20,7 @@ var (
 	ErrThrottled   = leasetable.ErrThrottled                               // back off
 	ErrUnavailable = leasetable.ErrUnavailable                             // the outcome may be unknown: ask again, which is safe
 	ErrTable       = leasetable.ErrTable                                   // weir table apply
-	ErrDenied      = leasetable.ErrDenied                                  // weir table plan prints the policy
+	ErrDenied      = leasetable.ErrDenied                                  // weir table policy prints what they must be allowed
 	ErrClock       = leasetable.ErrClock                                   // set it, or raise Config.Skew everywhere
 	ErrClosed      = errors.New("the agent is closed")
 )

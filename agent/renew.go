@@ -9,8 +9,8 @@ import (
 )
 
 // Renew gives a lease a later end, at its region's endpoint, and returns it with its new token. It ends no later than the
-// pool's longest lease from now allows. After an error that is no ErrUnavailable or ErrThrottled the lease is lost: do not
-// use the resource after the deadline that it had.
+// pool's longest lease from now allows. After ErrReleased, ErrEnded, ErrSuperseded or ErrStale the lease is lost; after another
+// error it may be tried again until the deadline that it had. Do not use the resource after that.
 func (a *Agent) Renew(ctx context.Context, l Lease, expires time.Time) (Lease, error) {
 	begun := time.Now()
 	call := Call{Op: "renew", Client: l.Client, Pool: l.Pool}

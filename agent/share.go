@@ -30,6 +30,7 @@ func (a *Agent) share(ctx context.Context, n name, do func(context.Context, *Cal
 		a.running.Go(func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 			defer cancel()
+			defer context.AfterFunc(a.background, cancel)() //nolint:contextcheck // Close ends it
 			s.lease, s.err = do(ctx, &s.call)
 			a.mu.Lock()
 			delete(a.calls, n)

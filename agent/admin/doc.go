@@ -5,7 +5,7 @@
 //	settings    Clients, Pools, Regions    rows that agents read
 //	resources   Import, Resources, ...     a new one ──▶ first region, if no row has its name
 //	                                       a known one ─▶ the region that owns it, at the version that was seen
-//	leases      Leases, Lease, History     what keys hold, and how they came to it
+//	leases      Lease, History             what keys hold, and how they came to it
 //
 // Invariants:
 //

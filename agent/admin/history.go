@@ -25,7 +25,7 @@ type Event struct {
 }
 
 // History is what happened to a key or to a resource, whichever is named, in the last 24 hours, oldest first: that long
-// DynamoDB keeps streams. It reads all that the streams have, which takes a while where much happened.
+// DynamoDB keeps streams. What happened in the last seconds may be missing. It reads all that the streams have, which takes a while where much happened.
 func (a *Admin) History(ctx context.Context, client, pool, key, resource string) ([]Event, error) {
 	wanted := func(pk, sk string) bool { return pk == lease.KeyRows(client, pool, key) }
 	err := lease.CheckLease(client, pool, key)
@@ -69,7 +69,7 @@ func (a *Admin) events(ctx context.Context, region string, wanted func(pk, sk st
 	g.SetLimit(readers)
 	for i, shard := range shards {
 		g.Go(func() error {
-			return a.shard(gctx, streams, *out.Table.LatestStreamArn, *shard.ShardId, func(r *types.Record) {
+			return a.shard(gctx, streams, *out.Table.LatestStreamArn, &shard, func(r *types.Record) {
 				if e, ok := event(region, r, wanted); ok {
 					found[i] = append(found[i], e)
 				}
@@ -97,18 +97,20 @@ func (a *Admin) shards(ctx context.Context, streams *dynamodbstreams.Client, arn
 	}
 }
 
-// quiet is after how many answers without records an open shard is taken to have no more.
-const quiet = 3
+// quiet is after how many answers without records an open shard is taken to have no more: DynamoDB gives such also before
+// records that come later.
+const quiet = 20
 
 // shard reads a shard from its oldest record to its end, or to where nothing more comes.
-func (a *Admin) shard(ctx context.Context, streams *dynamodbstreams.Client, arn, id string, yield func(*types.Record)) error {
+func (a *Admin) shard(ctx context.Context, streams *dynamodbstreams.Client, arn string, shard *types.Shard, yield func(*types.Record)) error {
+	closed := shard.SequenceNumberRange != nil && shard.SequenceNumberRange.EndingSequenceNumber != nil
 	begin, err := streams.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{
-		StreamArn: &arn, ShardId: &id, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
+		StreamArn: &arn, ShardId: shard.ShardId, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
 	})
 	if err != nil {
 		return a.table.Failed(err)
 	}
-	for at, empty := begin.ShardIterator, 0; at != nil && empty < quiet; {
+	for at, empty := begin.ShardIterator, 0; at != nil && (closed || empty < quiet); {
 		out, err := streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: at})
 		if err != nil {
 			return a.table.Failed(err)

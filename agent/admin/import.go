@@ -47,7 +47,7 @@ type Imported struct {
 	Blank     int64 `json:"blank"`
 	Rejected  int64 `json:"rejected"`
 	Throttled int64 `json:"throttled"` // attempts that DynamoDB refused for their number, and that were made again
-	Rate      int   `json:"rate"`      // a second, allowed now
+	Rate      int   `json:"-"`         // a second, allowed now
 }
 
 const (
@@ -123,12 +123,16 @@ func (a *Admin) ImportResources(ctx context.Context, in io.Reader, from Resource
 	return im.sum, err
 }
 
-// target looks whether resources can be put there.
+// target looks whether resources can be put there, and by us: two who put through two regions would not see each other.
 func (a *Admin) target(ctx context.Context, client, pool, region string) (Pool, error) {
 	if _, err := Get(ctx, a, Region{Region: region}); err != nil {
 		return Pool{}, err
 	}
-	return Get(ctx, a, Pool{Client: client, Pool: pool})
+	p, err := Get(ctx, a, Pool{Client: client, Pool: pool})
+	if err == nil {
+		err = a.mine(&p, p.writer)
+	}
+	return p, err
 }
 
 // read makes batches of lines.
@@ -148,12 +152,12 @@ func (im *importer) read(ctx context.Context, in io.Reader, to chan<- batch) err
 		}
 	}
 	for line := int64(0); ; line++ {
-		name, err := lines.ReadString('\n')
-		if err != nil && (err != io.EOF || name == "") {
-			if err != io.EOF {
-				return fmt.Errorf("line %d cannot be read: %w", line+1, err)
-			}
+		name, err := readLine(lines)
+		if errors.Is(err, io.EOF) {
 			return send(line)
+		}
+		if err != nil {
+			return fmt.Errorf("line %d cannot be read: %w", line+1, err)
 		}
 		if line < im.begun {
 			im.count(func(s *Imported) { s.Lines++; s.Before++ })
@@ -166,6 +170,19 @@ func (im *importer) read(ctx context.Context, in io.Reader, to chan<- batch) err
 			}
 		}
 	}
+}
+
+// readLine reads a line, but of one that is far too long its beginning only. The error is io.EOF after the last.
+func readLine(from *bufio.Reader) (string, error) {
+	text, err := from.ReadSlice('\n')
+	line := string(text)
+	for errors.Is(err, bufio.ErrBufferFull) {
+		_, err = from.ReadSlice('\n')
+	}
+	if errors.Is(err, io.EOF) && line != "" {
+		err = nil
+	}
+	return line, err
 }
 
 // add makes a line a row.

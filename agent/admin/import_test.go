@@ -41,7 +41,7 @@ func TestImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rejected []string
-	in := "\ufeff" + lines(0, 100) + "\n" + "r000007\r\n" + "a\x00b\n" + strings.Repeat("x", 2000) + "\n" + "last"
+	in := "\ufeff" + lines(0, 100) + "\n" + "r000007\r\n" + "a\x00b\n" + strings.Repeat("x", 200_000) + "\n" + "last"
 	sum, err := w.ImportResources(ctx, strings.NewReader(in), admin.ResourceImport{
 		Client: "c", Pool: "p", Region: "eu", Rejected: func(line int64, why error) { rejected = append(rejected, fmt.Sprint(line, ": ", why)) },
 	})

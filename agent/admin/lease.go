@@ -15,7 +15,8 @@ import (
 // KeyLease is what a region knows of a key's lease, and what the row of its resource says.
 type KeyLease struct {
 	Region   string    `json:"region"`
-	State    string    `json:"state"` // pending, leased, released or superseded; ended where that is over
+	State    string    `json:"state"` // pending, leased, released or superseded
+	Ended    bool      `json:"ended"`
 	Resource string    `json:"resource"`
 	Token    int64     `json:"token"`
 	Expires  time.Time `json:"expires"`
@@ -65,9 +66,7 @@ func (a *Admin) keyLease(ctx context.Context, client, pool, key, region string, 
 	l := KeyLease{
 		Region: region, State: string(row.State), Resource: row.Resource, Token: row.At, Expires: time.UnixMilli(row.Expires).UTC(), Winner: row.Winner,
 	}
-	if l.Expires.Before(time.Now()) {
-		l.State = "ended"
-	}
+	l.Ended = l.Expires.Before(time.Now())
 	r, err := a.Resource(ctx, client, row.Resource)
 	switch {
 	case errors.Is(err, ErrNotFound):

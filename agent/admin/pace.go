@@ -25,6 +25,7 @@ type pace struct {
 const (
 	lessBy, lessAbove = 0.67, 0.1 // the share that is throttled
 	moreBy, moreBelow = 1.05, 0.02
+	used              = 0.7 // of the limit, before it grows
 )
 
 func newPace(most int) *pace {
@@ -64,6 +65,7 @@ func (p *pace) adjust() {
 		p.set(float64(p.limit.Limit()) * lessBy)
 	case share > moreBelow:
 		p.learning = false
+	case float64(p.tried) < used*float64(p.limit.Limit())*p.look().Seconds(): // it is not the limit that holds us back
 	case p.learning:
 		p.set(float64(p.limit.Limit()) * 2)
 	default:
@@ -79,10 +81,11 @@ func (p *pace) throttle(n int) {
 }
 
 func (p *pace) set(limit float64) {
+	limit = max(limit, leasetable.MaxInsert)
 	if p.most > 0 {
 		limit = min(limit, p.most)
 	}
-	p.limit.SetLimit(rate.Limit(max(limit, leasetable.MaxInsert)))
+	p.limit.SetLimit(rate.Limit(limit))
 }
 
 func (p *pace) rate() int { return int(p.limit.Limit()) }

@@ -88,7 +88,10 @@ func (p *Pool) needs(ctx context.Context, a *Admin) error {
 	if time.Duration(p.Quarantine) < a.table.Skew {
 		return fmt.Errorf("%s: %w: the quarantine of %v is shorter than clocks may be off, %v", p, ErrInvalid, p.Quarantine, a.table.Skew)
 	}
-	_, err := Get(ctx, a, Client{Client: p.Client})
+	c, err := Get(ctx, a, Client{Client: p.Client})
+	if err == nil {
+		err = a.mine(&c, c.writer)
+	}
 	return err
 }
 

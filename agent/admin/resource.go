@@ -77,6 +77,9 @@ func (a *Admin) Resource(ctx context.Context, client, name string) (Resource, er
 		if err != nil {
 			return r, err
 		}
+		if item == nil && r.Region != "" {
+			return r, fmt.Errorf("%s: %w: it is on its way to its region, %s", &r, ErrChanged, at)
+		}
 		if item == nil {
 			return r, fmt.Errorf("%s: %w", &r, ErrNotFound)
 		}
@@ -104,7 +107,7 @@ func (a *Admin) Retire(ctx context.Context, client, name string, dry bool) (Reso
 		case Available:
 			return &lease.Write{Rule: &rules.Retire}, nil, nil
 		case Leased:
-			return nil, nil, fmt.Errorf("%s: %w: key %q of pool %q has it until %s; release that lease, or wait", r, ErrInUse, r.Key, r.held, r.Until.Format(time.RFC3339))
+			return nil, nil, fmt.Errorf("%s: %w: key %q of pool %q has it, until %s; give that lease back first (weir lease release)", r, ErrInUse, r.Key, r.held, r.Until.Format(time.RFC3339))
 		default:
 			return nil, nil, fmt.Errorf("%s: %w: a lease of it may be in use until %s", r, ErrInUse, r.Until.Format(time.RFC3339))
 		}

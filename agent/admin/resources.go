@@ -18,6 +18,7 @@ type Filter struct {
 	Pool, Region string
 	State        State
 	Prefix       string // of the resource's name
+	Key          string // who holds it
 	InUse        bool   // all but retired ones
 	Limit        int    // no more than that many
 }
@@ -86,7 +87,7 @@ func (a *Admin) bucket(ctx context.Context, client string, n int, f Filter, to c
 			if err != nil {
 				return err
 			}
-			if (f.State == "" || r.State == f.State) && (!f.InUse || r.State != Retired) {
+			if (f.State == "" || r.State == f.State) && (!f.InUse || r.State != Retired) && (f.Key == "" || r.Key == f.Key) {
 				list = append(list, r)
 			}
 		}

@@ -15,6 +15,8 @@ type Stored struct {
 	Description string    `json:"description"`
 	Version     int64     `json:"version"`
 	Updated     time.Time `json:"updated"`
+
+	writer string // the region that they are written through
 }
 
 func (s *Stored) stored() *Stored { return s }
@@ -100,6 +102,9 @@ func Delete[T any, P Entity[T]](ctx context.Context, a *Admin, v T, dry bool) er
 	v, err := Get[T, P](ctx, a, v)
 	p := P(&v)
 	if err == nil {
+		err = a.mine(p, p.stored().writer)
+	}
+	if err == nil {
 		err = p.unused(ctx, a)
 	}
 	if err != nil || dry {
@@ -124,8 +129,11 @@ const (
 
 // Import makes settings like v, whether they are there or not. Dry only says what it would do.
 func Import[T any, P Entity[T]](ctx context.Context, a *Admin, v T, dry bool) (Outcome, error) {
-	old, err := Get[T, P](ctx, a, v)
 	p := P(&v)
+	if err := invalid(p.check()); err != nil { // which sets defaults
+		return "", err
+	}
+	old, err := Get[T, P](ctx, a, v)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		if dry {
@@ -137,12 +145,15 @@ func Import[T any, P Entity[T]](ctx context.Context, a *Admin, v T, dry bool) (O
 		return "", err
 	}
 	was := P(&old).stored()
-	p.stored().Version, p.stored().Updated = was.Version, was.Updated
+	p.stored().Version, p.stored().Updated, p.stored().writer = was.Version, was.Updated, was.writer
 	if fmt.Sprintf("%+v", v) == fmt.Sprintf("%+v", old) {
 		return Unchanged, nil
 	}
 	if dry {
-		return Updated, invalid(p.follows(&old))
+		if err := invalid(p.follows(&old)); err != nil {
+			return "", err
+		}
+		return Updated, p.needs(ctx, a)
 	}
 	_, err = Update[T, P](ctx, a, v)
 	return Updated, err
@@ -156,6 +167,7 @@ func put[T any, P Entity[T]](ctx context.Context, a *Admin, p P, otherwise error
 		expect = leasetable.Expect{Version: s.Version, Writer: a.home()}
 	}
 	s.Version, s.Updated = s.Version+1, time.UnixMilli(time.Now().UnixMilli()).UTC()
+	s.writer = a.home()
 	item := p.item()
 	for name, v := range leasetable.PrimaryKey(p.primary()) {
 		item[name] = v
@@ -166,10 +178,18 @@ func put[T any, P Entity[T]](ctx context.Context, a *Admin, p P, otherwise error
 	if err != nil || ok {
 		return err
 	}
-	if at := leasetable.Text(found, leasetable.WriterRegion); at != a.home() && expect.Version > 0 {
-		return fmt.Errorf("%s: %w: name %s first among the regions, not %s", p, ErrHome, at, a.home())
+	if err := a.mine(p, leasetable.Text(found, leasetable.WriterRegion)); err != nil && expect.Version > 0 {
+		return err
 	}
 	return fmt.Errorf("%s: %w", p, otherwise)
+}
+
+// mine says whether what is written through a region is ours to write.
+func (a *Admin) mine(what fmt.Stringer, writer string) error {
+	if writer == a.home() {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: name %s first among the regions, not %s", what, ErrHome, writer, a.home())
 }
 
 func read[T any, P Entity[T]](item leasetable.Item, p P) error {
@@ -185,6 +205,7 @@ func read[T any, P Entity[T]](item leasetable.Item, p P) error {
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", leasetable.ErrTable, p, err)
 	}
+	s.writer = leasetable.Text(item, leasetable.WriterRegion)
 	s.Updated, s.Description = time.UnixMilli(ms).UTC(), leasetable.Text(item, leasetable.Description)
 	return nil
 }

@@ -65,6 +65,21 @@ func TestSettings(t *testing.T) {
 			_, err := admin.Update(ctx, w.admin(t, "us", "eu"), changed)
 			return err
 		}, admin.ErrHome, "name eu first"},
+		{"removed by way of another region", func() error {
+			return admin.Delete(ctx, w.admin(t, "us", "eu"), admin.Pool{Client: "c", Pool: "q"}, false)
+		}, admin.ErrHome, "name eu first"},
+		{"a resource by way of another region", func() error {
+			_, err := w.admin(t, "us", "eu").CreateResource(ctx, "c", "p", "us", "r")
+			return err
+		}, admin.ErrHome, "name eu first"},
+		{"resources by way of another region", func() error {
+			_, err := w.admin(t, "us", "eu").ImportResources(ctx, strings.NewReader("r"), admin.ResourceImport{Client: "c", Pool: "p", Region: "us"})
+			return err
+		}, admin.ErrHome, "name eu first"},
+		{"a pool by way of another region", func() error {
+			_, err := admin.Create(ctx, w.admin(t, "us", "eu"), admin.Pool{Client: "c", Pool: "z"})
+			return err
+		}, admin.ErrHome, "name eu first"},
 	} {
 		if err := c.do(); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %v with %q", c.name, err, c.want, c.says)
@@ -104,6 +119,24 @@ func TestImportSettings(t *testing.T) {
 		if got, err := admin.Import(t.Context(), w.Admin, v, c.dry); err != nil || got != c.want {
 			t.Errorf("%s: %s, %v, want %s", c.name, got, err, c.want)
 		}
+	}
+}
+
+// What a file leaves out is the default, and does not count as another value.
+func TestImportDefaults(t *testing.T) {
+	w := newWorld(t, dynamotest.Profile{}, "eu")
+	v := admin.Pool{Client: "c", Pool: "q"}
+	for _, c := range []struct {
+		dry  bool
+		want admin.Outcome
+	}{{true, admin.Created}, {false, admin.Created}, {false, admin.Unchanged}, {true, admin.Unchanged}} {
+		if got, err := admin.Import(t.Context(), w.Admin, v, c.dry); err != nil || got != c.want {
+			t.Errorf("dry %v: %s, %v, want %s", c.dry, got, err, c.want)
+		}
+	}
+	v.Quarantine = admin.Duration(time.Millisecond)
+	if _, err := admin.Import(t.Context(), w.Admin, v, true); !errors.Is(err, admin.ErrInvalid) {
+		t.Errorf("a dry run of what cannot be: %v", err)
 	}
 }
 

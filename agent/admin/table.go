@@ -28,13 +28,16 @@ func (s Step) String() string { return s.Region + ": " + s.What }
 
 // Plan compares the table with what it has to be. The error is ErrTable where it can never become that.
 func (a *Admin) Plan(ctx context.Context) ([]Step, error) {
-	t, err := a.describe(ctx)
+	t, err := a.describe(ctx, a.home())
 	if err != nil {
 		return nil, err
 	}
 	want := leasetable.Create(a.table.Name)
 	var steps []Step
 	if t == nil {
+		if err := a.elsewhere(ctx); err != nil {
+			return nil, err
+		}
 		t = &types.TableDescription{
 			StreamSpecification: want.StreamSpecification, KeySchema: want.KeySchema, AttributeDefinitions: want.AttributeDefinitions,
 			GlobalSecondaryIndexes: []types.GlobalSecondaryIndexDescription{{
@@ -46,6 +49,11 @@ func (a *Admin) Plan(ctx context.Context) ([]Step, error) {
 	}
 	if bad := a.mismatch(t, want); bad != "" {
 		return nil, fmt.Errorf("%w: %s: choose another name, or remove what is there", leasetable.ErrTable, bad)
+	}
+	for _, r := range t.Replicas {
+		if err := failedReplica(r); err != nil {
+			return nil, err
+		}
 	}
 	if s := t.StreamSpecification; s == nil || s.StreamEnabled == nil || !*s.StreamEnabled {
 		steps = append(steps, a.update("switch its stream on, of old and new images", &dynamodb.UpdateTableInput{StreamSpecification: want.StreamSpecification}))
@@ -122,11 +130,39 @@ func schema(keys []types.KeySchemaElement, attributes []types.AttributeDefinitio
 	return strings.Join(list, ", ")
 }
 
+// elsewhere is the error of a table that is in another region, where the first has none.
+func (a *Admin) elsewhere(ctx context.Context) error {
+	for _, region := range a.regions[1:] {
+		t, err := a.describe(ctx, region)
+		if err != nil {
+			return err
+		}
+		if t != nil {
+			return fmt.Errorf("%w: table %s is in %s and not in %s: name first the region that all others name first", ErrHome, a.table.Name, region, a.home())
+		}
+	}
+	return nil
+}
+
+// failedReplica is the error of a replica that will not come.
+func failedReplica(r types.ReplicaDescription) error {
+	switch r.ReplicaStatus {
+	case types.ReplicaStatusCreationFailed, types.ReplicaStatusRegionDisabled, types.ReplicaStatusInaccessibleEncryptionCredentials:
+		why := "DynamoDB does not say why"
+		if r.ReplicaStatusDescription != nil {
+			why = *r.ReplicaStatusDescription
+		}
+		return fmt.Errorf("%w: replica in %s is %s: %s", leasetable.ErrTable, *r.RegionName, r.ReplicaStatus, why)
+	default:
+		return nil
+	}
+}
+
 // describe is nil where there is no table.
-func (a *Admin) describe(ctx context.Context) (*types.TableDescription, error) {
+func (a *Admin) describe(ctx context.Context, region string) (*types.TableDescription, error) {
 	ctx, cancel := a.request(ctx)
 	defer cancel()
-	out, err := a.table.Client(a.home()).DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &a.table.Name}, a.table.Options)
+	out, err := a.table.Client(region).DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &a.table.Name}, a.table.Options)
 	var none *types.ResourceNotFoundException
 	switch {
 	case errors.As(err, &none):
@@ -141,6 +177,7 @@ func (a *Admin) describe(ctx context.Context) (*types.TableDescription, error) {
 // did not come to can be applied again. told hears of each step when it begins.
 func (a *Admin) Apply(ctx context.Context, told func(Step)) error {
 	var last string
+	var done time.Time
 	for {
 		if err := a.settle(ctx); err != nil {
 			return err
@@ -149,18 +186,26 @@ func (a *Admin) Apply(ctx context.Context, told func(Step)) error {
 		if err != nil || len(steps) == 0 {
 			return err
 		}
-		s := steps[0]
-		if s.What == last {
-			return fmt.Errorf("%w: %s: it was done, and the table does not show it", leasetable.ErrTable, s)
-		}
-		if last = s.What; told != nil {
-			told(s)
-		}
-		if err := a.do(ctx, s); err != nil {
-			return fmt.Errorf("%s: %w", s, err)
+		switch s := steps[0]; {
+		case s.What != last:
+			if last, done = s.What, time.Now(); told != nil {
+				told(s)
+			}
+			if err := a.do(ctx, s); err != nil {
+				return fmt.Errorf("%s: %w", s, err)
+			}
+		case time.Since(done) > shown:
+			return fmt.Errorf("%w: %s: it was done %v ago, and the table does not show it", leasetable.ErrTable, s, shown)
+		default: // descriptions of tables lag
+			if err := pause(ctx, time.Second/4); err != nil {
+				return err
+			}
 		}
 	}
 }
+
+// shown is how long a table may take to show what was done to it.
+const shown = time.Minute
 
 func (a *Admin) do(ctx context.Context, s Step) error {
 	ctx, cancel := a.request(ctx)
@@ -181,7 +226,7 @@ func (a *Admin) do(ctx context.Context, s Step) error {
 // settle waits until nothing of the table is being made.
 func (a *Admin) settle(ctx context.Context) error {
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
-		t, err := a.describe(ctx)
+		t, err := a.describe(ctx, a.home())
 		if err != nil || t == nil || settled(t) {
 			return err
 		}
@@ -198,7 +243,7 @@ func settled(t *types.TableDescription) bool {
 		}
 	}
 	for _, r := range t.Replicas {
-		if r.ReplicaStatus != types.ReplicaStatusActive {
+		if r.ReplicaStatus != types.ReplicaStatusActive && failedReplica(r) == nil {
 			return false
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -21,6 +22,10 @@ type leaseCmd struct {
 	resource          string
 	length            time.Duration
 	dry               bool
+}
+
+func (o *leaseCmd) keyFlag(c *cobra.Command) {
+	c.Flags().StringVar(&o.key, "key", "", "key that has the lease")
 }
 
 // leaseRow is a lease as it is shown.
@@ -61,7 +66,6 @@ func (o *leaseCmd) command(use, short string, do func(context.Context, *leases) 
 	f := c.Flags()
 	f.StringVar(&o.client, "client", "", "client whose pool it is")
 	f.StringVar(&o.pool, "pool", "", "pool that is leased from")
-	f.StringVar(&o.key, "key", "", "key that has the lease")
 	must(c.MarkFlagRequired("client"))
 	o.a.leaseFlags(f)
 	return c
@@ -70,6 +74,7 @@ func (o *leaseCmd) command(use, short string, do func(context.Context, *leases) 
 func newLeaseGetCmd(a *app) *cobra.Command {
 	o := &leaseCmd{a: a}
 	c := o.command("get", "Gets the lease of a key: the one there is, or a new one", o.get)
+	o.keyFlag(c)
 	must(c.MarkFlagRequired("pool"))
 	must(c.MarkFlagRequired("key"))
 	c.Example = "  weir lease get --client demo --pool demo --key mine"
@@ -104,6 +109,7 @@ func newLeaseShowCmd(a *app) *cobra.Command {
 		}
 		return printRows(a, list)
 	})
+	o.keyFlag(c)
 	must(c.MarkFlagRequired("pool"))
 	must(c.MarkFlagRequired("key"))
 	return c
@@ -112,6 +118,7 @@ func newLeaseShowCmd(a *app) *cobra.Command {
 func newLeaseReleaseCmd(a *app) *cobra.Command {
 	o := &leaseCmd{a: a}
 	c := o.command("release", "Gives the lease of a key back before its end", o.release)
+	o.keyFlag(c)
 	must(c.MarkFlagRequired("pool"))
 	must(c.MarkFlagRequired("key"))
 	dryRun(c.Flags(), &o.dry)
@@ -125,12 +132,12 @@ func (o *leaseCmd) release(ctx context.Context, l *leases) error {
 	}
 	n := 0
 	for _, k := range list {
-		if k.State != string(lease.Leased) && k.State != string(lease.Pending) && k.State != string(lease.Superseded) {
+		if k.State == string(lease.Released) || k.State == string(lease.Pending) && k.Ended {
 			continue
 		}
 		n++
 		if !o.dry {
-			if err := o.give(ctx, l, k); err != nil {
+			if err := o.give(ctx, l, k); err != nil && !(k.Ended && errors.Is(err, agent.ErrEnded)) { // another key has it by now
 				return leaseFailure("cannot give the lease back", err)
 			}
 		}
@@ -171,13 +178,12 @@ func newLeaseListCmd(a *app) *cobra.Command {
 			Region   string    `json:"region"`
 			Token    int64     `json:"token"`
 			Until    time.Time `json:"until"`
+			Ended    bool      `json:"ended"`
 		}
-		rows := []row{}
-		f.Pool = o.pool
+		rows, now := []row{}, time.Now()
+		f.Pool, f.Key = o.pool, o.key
 		err := l.Resources(ctx, o.client, f, func(r admin.Resource) error {
-			if o.key == "" || r.Key == o.key {
-				rows = append(rows, row{r.Key, r.Pool, r.Resource, r.Region, r.Token, r.Until})
-			}
+			rows = append(rows, row{r.Key, r.Pool, r.Resource, r.Region, r.Token, r.Until, r.Until.Before(now)})
 			return nil
 		})
 		if err != nil {
@@ -188,6 +194,7 @@ func newLeaseListCmd(a *app) *cobra.Command {
 		})
 		return printRows(a, rows)
 	})
+	o.keyFlag(c)
 	c.Flags().StringVar(&f.Region, "in-region", "", "only of this region")
 	c.Flags().IntVar(&f.Limit, "limit", 0, "stop after so many (default: all)")
 	return c
@@ -196,7 +203,7 @@ func newLeaseListCmd(a *app) *cobra.Command {
 func newLeaseHistoryCmd(a *app) *cobra.Command {
 	o := &leaseCmd{a: a}
 	c := o.command("history", "Tells what happened to a key, or to a resource, in the last 24 hours", func(ctx context.Context, l *leases) error {
-		if (o.resource == "") == (o.key == "") {
+		if (o.resource == "") == (o.key == "") || (o.key == "") != (o.pool == "") {
 			return usage("it is not clear whose history is wanted", "give --pool and --key, or --resource")
 		}
 		list, err := l.History(ctx, o.client, o.pool, o.key, o.resource)
@@ -205,6 +212,7 @@ func newLeaseHistoryCmd(a *app) *cobra.Command {
 		}
 		return printRows(a, list)
 	})
+	o.keyFlag(c)
 	c.Flags().StringVar(&o.resource, "resource", "", "resource, in place of a key")
 	return c
 }

@@ -112,6 +112,8 @@ func TestLeaseCommands(t *testing.T) {
 		{"lease release --client c --pool p --key k", exitFailed, "", "has none"},
 		{"lease get --client c --pool q --key only", exitOK, "r3", ""},
 		{"lease get --client c --pool q --key another", exitLater, "", "resource import"},
+		{"resource list --client c --state leased", exitOK, "only", ""},
+		{"lease list --client c --key only --limit 1", exitOK, "r3", ""},
 		{"client delete c", exitFailed, "", "delete them first"},
 		{"pool delete p --client c", exitFailed, "", "retire them first"},
 	} {

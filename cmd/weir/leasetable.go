@@ -17,8 +17,12 @@ import (
 // leaseFlags are those of every command that looks at the table of leases.
 func (a *app) leaseFlags(f *pflag.FlagSet) {
 	f.StringSlice("regions", nil, "regions of the table, name or name=URL, the same in the same order everywhere (default: leases.regions)")
-	f.String("table", "", "name of the table (default: leases.table)")
 	a.bind(f, "regions", "leases.regions")
+	a.tableFlag(f)
+}
+
+func (a *app) tableFlag(f *pflag.FlagSet) {
+	f.String("table", "", "name of the table (default: leases.table)")
 	a.bind(f, "table", "leases.table")
 }
 
@@ -68,6 +72,9 @@ func (l *leases) agent(region string) (*agent.Agent, error) {
 func leaseFailure(what string, err error) error {
 	if err == nil {
 		return nil
+	}
+	if errors.Is(err, context.Canceled) {
+		return fail(exitInterrupted, what, err, "run it again: what was done is kept")
 	}
 	for _, k := range []struct {
 		is   error
@@ -170,6 +177,6 @@ func newPolicyCmd(a *app) *cobra.Command {
 	}
 	c.Flags().StringVar(&role, "role", string(admin.RoleAgent), fmt.Sprintf("who: %v", admin.Roles()))
 	c.Flags().StringVar(&account, "account", "*", "number of the AWS account")
-	a.leaseFlags(c.Flags())
+	a.tableFlag(c.Flags())
 	return c
 }

@@ -78,7 +78,11 @@ func (r *resources) load(cmd *cobra.Command, name string, rate int) error {
 	}
 	if err != nil {
 		r.a.say("so far: %d lines, %d put in", sum.Lines, sum.Created)
-		return leaseFailure("the import did not end", fmt.Errorf("%w; the same command goes on where it was", err))
+		again := "the same command goes on where it was"
+		if name == "-" {
+			again = "the same input can be given again: what is there is left as it is"
+		}
+		return leaseFailure("the import did not end", fmt.Errorf("%w; %s", err, again))
 	}
 	r.a.say("%d resources in %v, %.0f a second", sum.Created, time.Since(begun).Round(time.Millisecond), float64(sum.Created)/time.Since(begun).Seconds())
 	if sum.Rejected > 0 && sum.Rejected == sum.Lines-sum.Blank {

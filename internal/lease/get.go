@@ -96,7 +96,9 @@ func (g *Get) yield(t *Terms, in Seen) Step {
 	case w.Live(in.Now, t.Skew):
 		return Step{Do: Done, Lease: grant(g.own.Winner, &w)}
 	case !seen && g.own.Expires > in.Now+t.Skew: // it has not come here yet, and ours holds to its end
-		return Step{Do: Done, Lease: grant(t.Region, &g.own)}
+		l := grant(t.Region, &g.own)
+		l.KeyVersion = 0 // it may not be renewed: that would make it the key's lease again
+		return Step{Do: Done, Lease: l}
 	}
 	g.at = getRevive
 	return t.onKey(&t.Rules.Reinstate, in.Now, Row{Version: g.own.Version, State: Leased})

@@ -69,12 +69,8 @@ func (m *Release) settled(t *Terms, in Seen) Step {
 		m.Lease.KeyVersion = k.Version
 	case same && k.State == Superseded && k.At <= m.Lease.Token: // it stays so; the resource is given back
 		m.Lease.KeyVersion = 0
-	case same && k.State == Leased && k.At > m.Lease.Token:
-		return Step{Do: Lost, Why: LossStale}
-	case same && k.State == Released:
-		return Step{Do: Lost, Why: LossReleased}
 	default:
-		return Step{Do: Lost, Why: LossEnded}
+		return Step{Do: Lost, Why: k.loss(m.Lease.Resource)}
 	}
 	return m.give(t, in.Now)
 }
@@ -89,7 +85,7 @@ func (m *Release) healed(t *Terms, in Seen) Step {
 	case k.still(&m.Lease):
 		return t.extend(&t.Rules.Extend, in.Now, k.Version, m.Lease.Resource, &m.row)
 	default:
-		return Step{Do: Lost, Why: LossStale}
+		return Step{Do: Lost, Why: k.loss(m.Lease.Resource)}
 	}
 }
 

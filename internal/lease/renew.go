@@ -80,7 +80,7 @@ func (m *Renew) healed(t *Terms, in Seen) Step {
 	case k.still(&m.Lease): // settled meanwhile
 		return t.extend(&t.Rules.Extend, in.Now, k.Version, m.Lease.Resource, &m.row)
 	default:
-		return Step{Do: Lost, Why: LossStale}
+		return Step{Do: Lost, Why: k.loss(m.Lease.Resource)}
 	}
 }
 
@@ -95,11 +95,7 @@ func (m *Renew) told(t *Terms, in Seen) Step {
 		return Step{Do: Done, Lease: grant(t.Region, k)}
 	case k.lags(m.Lease.Resource, m.row.Version): // settled meanwhile
 		return m.tell(t, in.Now, k.Version)
-	case k.State == Superseded:
-		return Step{Do: Lost, Why: LossSuperseded}
-	case same && k.State == Leased:
-		return Step{Do: Lost, Why: LossStale}
 	default:
-		return Step{Do: Lost, Why: LossEnded}
+		return Step{Do: Lost, Why: k.loss(m.Lease.Resource)}
 	}
 }

@@ -42,5 +42,19 @@ func (r *Row) still(g *Grant) bool {
 	return r.Resource == g.Resource && (r.State == Leased && r.At == g.Token || r.State == Pending && r.At == g.Token-1)
 }
 
+// loss is why a lease of a resource is not the holder's any more, by what its key row is now.
+func (r *Row) loss(resource string) Loss {
+	switch {
+	case r.State == Superseded:
+		return LossSuperseded
+	case r.Resource != resource:
+		return LossEnded
+	case r.State == Released:
+		return LossReleased
+	default:
+		return LossStale
+	}
+}
+
 // Over says whether a lease is over by every clock, when the reader's says now.
 func (r *Row) Over(now, skew int64) bool { return r.Expires < now-skew }

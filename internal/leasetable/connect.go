@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -26,7 +27,7 @@ type Connection struct {
 const connections = 64
 
 // Connect reads the credentials by AWS's default chain: environment, files, roles. endpoints are URLs of those regions that
-// are not AWS's own. Where all of them are on this machine no credentials are needed.
+// are not AWS's own. Those on this machine need none: any are sent where the environment names none.
 func Connect(ctx context.Context, endpoints map[string]string) (*Connection, error) {
 	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = connections
@@ -35,17 +36,10 @@ func Connect(ctx context.Context, endpoints map[string]string) (*Connection, err
 		return nil, fmt.Errorf("%w: %w", ErrDenied, err)
 	}
 	cfg.Logger = logging.Nop{} // what matters comes back as an error
-	local := len(endpoints) > 0
 	for region, at := range endpoints {
-		u, err := url.Parse(at)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		if u, err := url.Parse(at); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return nil, fmt.Errorf("endpoint %q of region %s is no URL: write it as http://127.0.0.1:8000", at, region)
 		}
-		ip := net.ParseIP(u.Hostname())
-		local = local && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
-	}
-	if local {
-		cfg.Credentials = credentials.NewStaticCredentialsProvider("weir", "weir", "")
 	}
 	return &Connection{cfg, endpoints}, nil
 }
@@ -54,6 +48,9 @@ func Connect(ctx context.Context, endpoints map[string]string) (*Connection, err
 func (c *Connection) Client(region string) *dynamodb.Client {
 	return dynamodb.NewFromConfig(c.cfg, func(o *dynamodb.Options) {
 		o.Region, o.BaseEndpoint = region, c.endpoint(region)
+		if c.local(region) {
+			o.Credentials = anyCredentials()
+		}
 	})
 }
 
@@ -61,7 +58,29 @@ func (c *Connection) Client(region string) *dynamodb.Client {
 func (c *Connection) Streams(region string) *dynamodbstreams.Client {
 	return dynamodbstreams.NewFromConfig(c.cfg, func(o *dynamodbstreams.Options) {
 		o.Region, o.BaseEndpoint = region, c.endpoint(region)
+		if c.local(region) {
+			o.Credentials = anyCredentials()
+		}
 	})
+}
+
+func anyCredentials() aws.CredentialsProvider {
+	return credentials.NewStaticCredentialsProvider("weir", "weir", "")
+}
+
+// local says whether a region is on this machine, and nobody named credentials for it.
+func (c *Connection) local(region string) bool {
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE"} {
+		if os.Getenv(name) != "" {
+			return false
+		}
+	}
+	u, err := url.Parse(c.endpoints[region])
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 func (c *Connection) endpoint(region string) *string {

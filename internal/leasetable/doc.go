@@ -9,8 +9,8 @@
 //	import     I#client               digest      how far an import of resources came
 //	headroom   H#client#pool          region      free, need, as of
 //
-// One index, "available": shard (client, pool, region and a number) and lease_available; a resource is in it exactly while
-// it is available. The table is replicated to every region; each has a stream with new and old images.
+// One index, "available": shard (client, pool, region and a number) and lease_available; a resource is in it from when it
+// is given back, with the time from which it is available, until it is taken. The table is replicated to every region; each has a stream with new and old images.
 //
 // Settings are written through the first of the table's regions only, where administrators agree to do it: their
 // writer_region says which that is.

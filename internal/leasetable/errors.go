@@ -21,13 +21,15 @@ var (
 func (t *Table) Failed(err error) error {
 	kind := ErrUnavailable
 	var api smithy.APIError
-	if errors.As(err, &api) {
+	if strings.Contains(err.Error(), "get credentials") { // the SDK has no type for having none; what STS or SSO said is below it
+		kind = ErrDenied
+	} else if errors.As(err, &api) {
 		switch api.ErrorCode() {
 		case "ResourceNotFoundException":
 			kind = fmt.Errorf("%w: %s (weir table apply)", ErrTable, t.Name)
 		case "ValidationException", "SerializationException", "UnknownOperationException":
 			kind = ErrTable
-		case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded":
+		case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "LimitExceededException":
 			kind = ErrThrottled
 		case "AccessDeniedException", "UnrecognizedClientException", "InvalidSignatureException", "ExpiredTokenException", "MissingAuthenticationTokenException",
 			"IncompleteSignatureException":
@@ -36,8 +38,6 @@ func (t *Table) Failed(err error) error {
 				kind = ErrClock
 			}
 		}
-	} else if strings.Contains(err.Error(), "get credentials") { // the SDK has no type for having none
-		kind = ErrDenied
 	}
 	return fmt.Errorf("%w: %w", kind, err)
 }

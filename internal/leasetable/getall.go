@@ -2,6 +2,9 @@ package leasetable
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -28,6 +31,13 @@ func (t *Table) GetAll(ctx context.Context, region string, keys []lease.Primary)
 			found[lease.Primary{Partition: Text(item, PK), Sort: Text(item, SK)}] = item
 		}
 		want = out.UnprocessedKeys[t.Name]
+		if len(want.Keys) > 0 {
+			select {
+			case <-time.After(rand.N(100 * time.Millisecond)):
+			case <-ctx.Done():
+				return nil, fmt.Errorf("%w: %d of %d keys were not read in time", ErrThrottled, len(want.Keys), len(keys))
+			}
+		}
 	}
 	return found, nil
 }
