@@ -14,6 +14,7 @@ import (
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/spendcounter/spendpb"
 )
 
 // folded is one record in the order of folding.
@@ -162,6 +163,9 @@ func (r *run) restart() {
 func (r *run) warm() {
 	from := r.c.WarmFrom()
 	for _, l := range rapid.Permutation(r.logs).Draw(r.t, "warm order") {
+		if l.copied && from[l.topic] > 0 && !r.marked(l.topic, from[l.topic]) {
+			r.t.Fatalf("%s is read again from %d, where nobody wrote down what had been applied", l.topic, from[l.topic])
+		}
 		at, to := l.after(from[l.topic]), l.after(r.store.next[l.topic])
 		for at < to {
 			n := rapid.IntRange(1, to-at).Draw(r.t, "warm batch")
@@ -173,6 +177,20 @@ func (r *run) warm() {
 			at += n
 		}
 	}
+}
+
+// marked says whether a mark lies at an offset.
+func (r *run) marked(topic string, offset int64) bool {
+	for _, m := range []*spendpb.Mark{r.c.window.previous, r.c.window.current, r.c.ringAt.previous, r.c.ringAt.current} {
+		if m != nil && start(m, topic) == offset {
+			return true
+		}
+	}
+	saved := &spendpb.LocalState{}
+	if err := proto.Unmarshal(r.store.tables[TableRings][ringsKey], saved); err != nil {
+		r.t.Fatal(err)
+	}
+	return r.store.localNext != nil && saved.AsOf != nil && start(saved.AsOf, topic) == offset
 }
 
 // recount counts what was folded, in the same order, the dumb way, and checks what was refused.

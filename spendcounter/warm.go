@@ -47,7 +47,11 @@ func (c *Counter) planWarm() error {
 		if in.adjustments {
 			p.from = min(p.ids, in.next)
 		}
-		p.applied = appliedBefore(in.topic, p.from, ids, w.current, ringSpan, c.ringAt.current, saved)
+		var at int64
+		p.applied, at = appliedBefore(in.topic, p.from, ids, w.current, ringSpan, c.ringAt.current, saved)
+		if in.copied { // what was applied between the mark and there decides which copies counted
+			p.from = min(p.from, at)
+		}
 	}
 	return nil
 }
@@ -60,8 +64,9 @@ func oldest(s *spans) *spendpb.Mark {
 	return s.current
 }
 
-// appliedBefore is how far the origin of topic was applied at the last of the marks that lie at offset or before it.
-func appliedBefore(topic string, offset int64, marks ...*spendpb.Mark) []applied {
+// appliedBefore is how far the origin of topic was applied at the last of the marks that lie at offset or before it, and
+// where that mark lies: at the beginning of topic if there is none.
+func appliedBefore(topic string, offset int64, marks ...*spendpb.Mark) (was []applied, at int64) {
 	best, at := []*spendpb.Applied(nil), int64(-1)
 	for _, m := range marks {
 		for _, t := range m.GetTopics() {
@@ -70,7 +75,7 @@ func appliedBefore(topic string, offset int64, marks ...*spendpb.Mark) []applied
 			}
 		}
 	}
-	return appliedFrom(best)
+	return appliedFrom(best), max(at, 0)
 }
 
 // Warm notes what the records of b, which were folded before, left in the duplicate set and in the ring by ingest time.
