@@ -51,7 +51,10 @@ func (m *Release) Next(t *Terms, in Seen) Step {
 			return Step{Do: Lost, Why: LossEnded}
 		}
 	case releaseHeal:
-		return m.healed(t, in)
+		if step, whole := t.healed(&m.Lease, &m.row, in); !whole {
+			return step
+		}
+		return m.give(t, in.Now)
 	default:
 		if !in.OK && in.Row.lags(m.Lease.Resource, m.row.Version) {
 			return m.tell(t, in.Now, in.Row.Version) // settled meanwhile
@@ -73,20 +76,6 @@ func (m *Release) settled(t *Terms, in Seen) Step {
 		return Step{Do: Lost, Why: k.loss(m.Lease.Resource)}
 	}
 	return m.give(t, in.Now)
-}
-
-// healed is as for Renew.
-func (m *Release) healed(t *Terms, in Seen) Step {
-	k := &in.Row
-	switch {
-	case in.OK:
-		m.Lease = grant(t.Region, k)
-		return m.give(t, in.Now)
-	case k.still(&m.Lease):
-		return t.extend(&t.Rules.Extend, in.Now, k.Version, m.Lease.Resource, &m.row)
-	default:
-		return Step{Do: Lost, Why: k.loss(m.Lease.Resource)}
-	}
 }
 
 func (m *Release) tell(t *Terms, now, version int64) Step {

@@ -32,7 +32,10 @@ func (m *Renew) Next(t *Terms, in Seen) Step {
 	case renewKey:
 		return m.told(t, in)
 	case renewHeal:
-		return m.healed(t, in)
+		if step, whole := t.healed(&m.Lease, &m.row, in); !whole {
+			return step
+		}
+		return m.Begin(t, in.Now)
 	default:
 		if !in.OK && in.Row.lags(m.Lease.Resource, m.row.Version) {
 			return m.drop(t, in.Now, in.Row.Version) // settled meanwhile
@@ -67,21 +70,6 @@ func (m *Renew) drop(t *Terms, now, version int64) Step {
 func (m *Renew) tell(t *Terms, now, version int64) Step {
 	m.at = renewKey
 	return t.extend(&t.Rules.Extend, now, version, m.Lease.Resource, &m.row)
-}
-
-// healed goes on after an attempt to say in the key row what the resource row has and we did not know. If nobody had said
-// it, the renewal is ours to go on with.
-func (m *Renew) healed(t *Terms, in Seen) Step {
-	k := &in.Row
-	switch {
-	case in.OK:
-		m.Lease = grant(t.Region, k)
-		return m.Begin(t, in.Now)
-	case k.still(&m.Lease): // settled meanwhile
-		return t.extend(&t.Rules.Extend, in.Now, k.Version, m.Lease.Resource, &m.row)
-	default:
-		return Step{Do: Lost, Why: k.loss(m.Lease.Resource)}
-	}
 }
 
 // told goes on after an attempt to say in the key row that the resource was renewed. Only with it the renewal counts.

@@ -92,6 +92,21 @@ func (t *Terms) extend(rule *Rule, now, version int64, resource string, r *Row) 
 	return t.onKey(rule, now, Row{Version: version, State: Leased, Resource: resource, At: r.Version, Expires: r.Expires})
 }
 
+// healed goes on after an attempt to say in the key row what the resource row r has, and the holder of l did not know: half of
+// a renewal. If nobody had said it, l is the whole of it from now on; else next is to be done.
+func (t *Terms) healed(l *Grant, r *Row, in Seen) (next Step, whole bool) {
+	k := &in.Row
+	switch {
+	case in.OK:
+		*l = grant(t.Region, k)
+		return Step{}, true
+	case k.still(l): // settled meanwhile
+		return t.extend(&t.Rules.Extend, in.Now, k.Version, l.Resource, r), false
+	default:
+		return Step{Do: Lost, Why: k.loss(l.Resource)}, false
+	}
+}
+
 func (t *Terms) onResource(r *Rule, now int64, resource string, args Row) Step {
 	return Step{Do: WriteRes, Region: t.Region, Resource: resource, Write: t.write(r, now, args)}
 }
