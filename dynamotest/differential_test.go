@@ -2,7 +2,6 @@ package dynamotest
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,22 +9,20 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/testcontainers/testcontainers-go"
-	"github.com/testcontainers/testcontainers-go/wait"
+
+	"github.com/weirhq/weir/internal/dynoxide"
 )
 
 // TestDifferential sends random requests here and to another implementation, and compares the answers. DESIGN.md lists
 // what may differ. DIFF_REQUESTS says how many, DIFF_SEED which; DIFF_ENDPOINT names an endpoint in place of a container.
 func TestDifferential(t *testing.T) {
-	other := otherEndpoint(t)
+	other := dynoxide.Endpoint(t, "compare with it")
 	c, _ := open(t, Config{})
 	ours := target{c.regions[0].HTTPClient(), "http://ours"}
 	theirs := target{http.DefaultClient, other}
@@ -70,42 +67,6 @@ func TestDifferential(t *testing.T) {
 	if total := number(t, "DIFF_REQUESTS", 6000); fine < int(total)/2 {
 		t.Errorf("only %d of %d requests were answered without error: the generator makes too many that are refused", fine, total)
 	}
-}
-
-// otherEndpoint returns where the other implementation answers, after starting it if need be.
-func otherEndpoint(t *testing.T) string {
-	if e := os.Getenv("DIFF_ENDPOINT"); e != "" {
-		return e
-	}
-	if testing.Short() {
-		t.Skip("needs a container, which -short leaves out")
-	}
-	if err := exec.CommandContext(t.Context(), "docker", "info").Run(); err != nil {
-		t.Skipf("no Docker engine answers `docker info` (%v): start one to compare with another implementation", err)
-	}
-	const image = "dynoxide:3.2.0"
-	if err := exec.CommandContext(t.Context(), "docker", "image", "inspect", image).Run(); err != nil {
-		t.Skipf("the Docker engine has no image %s: build or pull it to compare with another implementation", image)
-	}
-	t.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true") // one more image to pull, to do what Cleanup does
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	// Any answer will do. That the port is open says nothing: the engine's proxy opens it before the container has.
-	answers := wait.ForHTTP("/").WithPort("8000/tcp").WithStatusCodeMatcher(func(int) bool { return true })
-	box, err := testcontainers.Run(ctx, image, testcontainers.WithExposedPorts("8000/tcp"), testcontainers.WithWaitStrategy(answers))
-	testcontainers.CleanupContainer(t, box)
-	if err != nil {
-		t.Fatal(err)
-	}
-	port, err := box.MappedPort(ctx, "8000/tcp")
-	if err != nil {
-		t.Fatal(err)
-	}
-	host := os.Getenv("TESTCONTAINERS_HOST_OVERRIDE")
-	if host == "" || host == "localhost" {
-		host = "127.0.0.1"
-	}
-	return "http://" + host + ":" + port.Port()
 }
 
 func number(t *testing.T, env string, otherwise uint64) uint64 {

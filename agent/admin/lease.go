@@ -31,26 +31,18 @@ func (a *Admin) Lease(ctx context.Context, client, pool, key string) ([]KeyLease
 		return nil, err
 	}
 	partition := lease.KeyRows(client, pool, key)
-	rows, err := a.table.Keys(ctx, a.home(), partition)
-	if err != nil {
-		return nil, err
-	}
 	var list []KeyLease
 	for _, region := range a.regions {
-		row, ok := rows[region]
-		if region != a.home() {
-			own, err := a.table.Get(ctx, region, lease.Primary{Partition: partition, Sort: region})
-			if err != nil {
-				return nil, err
-			}
-			if own == nil {
-				continue
-			}
-			if row, err = leasetable.Row(own); err != nil {
-				return nil, fmt.Errorf("%w: row %s of %s: %w", leasetable.ErrTable, region, partition, err)
-			}
-		} else if !ok {
+		own, err := a.table.Get(ctx, region, lease.Primary{Partition: partition, Sort: region})
+		if err != nil {
+			return nil, err
+		}
+		if own == nil {
 			continue
+		}
+		row, err := leasetable.Row(own)
+		if err != nil {
+			return nil, fmt.Errorf("%w: row %s of %s: %w", leasetable.ErrTable, region, partition, err)
 		}
 		l, err := a.keyLease(ctx, client, pool, key, region, row)
 		if err != nil {
