@@ -24,8 +24,8 @@ type Config struct {
 	// Client gives the DynamoDB client of a region. Defaults to one made of AWS and Endpoints.
 	Client func(region string) *dynamodb.Client
 
-	// Skew is the most by which any clock that has to do with the table may be off. It must be the same everywhere.
-	// Defaults to 2 s.
+	// Skew is the most by which any clock that has to do with the table may be off. It must be the same everywhere. A
+	// resource that moves to another region rests for four times as long. Defaults to 500 ms.
 	Skew time.Duration
 	// Timeout is for one request, its answer included. Defaults to 2 s.
 	Timeout time.Duration
@@ -71,7 +71,7 @@ func (c *Config) fill() error {
 		v    *time.Duration
 		def  time.Duration
 	}{
-		{"Skew", &c.Skew, 2 * time.Second},
+		{"Skew", &c.Skew, 500 * time.Millisecond},
 		{"Timeout", &c.Timeout, 2 * time.Second},
 		{"CacheTTL", &c.CacheTTL, 5 * time.Second},
 		{"CandidateTTL", &c.CandidateTTL, 5 * time.Second},

@@ -60,6 +60,7 @@ func (a *Agent) get(ctx context.Context, n name, expires time.Time, call *Call) 
 	case err != nil:
 		return Lease{}, err
 	case last.Do == lease.Exhausted:
+		p.refused(n.key)
 		return Lease{}, &ExhaustedError{Client: n.client, Pool: n.pool, Region: a.cfg.Region, RetryAfter: a.cfg.CandidateTTL}
 	case last.Do == lease.Lost:
 		return Lease{}, fmt.Errorf("%w: its end, %s, passed while it was being got", ErrEnded, expires.UTC().Format(time.RFC3339))

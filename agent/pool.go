@@ -28,6 +28,7 @@ type pool struct {
 	read       time.Time // when
 	filling    bool
 	empty      time.Time // when no sub-partition had any
+	refusals   refusals
 }
 
 // most is how many rows of a shelf are looked at; a candidate is any of them, since those who all take the first one only

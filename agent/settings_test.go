@@ -79,7 +79,7 @@ func TestSettingsGone(t *testing.T) {
 
 func TestSettingsRefused(t *testing.T) {
 	w := newWorld(t, dynamotest.Profile{}, "eu", "us")
-	short := leasetable.Pool{Client: "c", Name: "short", Version: 1, Longest: time.Hour, Quarantine: time.Second, Shelves: 4}
+	short := leasetable.Pool{Client: "c", Name: "short", Version: 1, Longest: time.Hour, Quarantine: time.Second / 10, Shelves: 4}
 	w.put("eu", short.Item())
 	broken := short.Item()
 	broken[leasetable.SK], broken[leasetable.Shelves] = leasetable.S("pool#broken"), leasetable.S("many")
@@ -90,7 +90,7 @@ func TestSettingsRefused(t *testing.T) {
 		want               error
 		says               string
 	}{
-		{"quarantine below the skew", "eu", "short", ErrTable, "quarantine of 1s"},
+		{"quarantine below the skew", "eu", "short", ErrTable, "quarantine of 100ms"},
 		{"edited by hand", "eu", "broken", ErrTable, "sub_partitions"},
 		{"no such pool", "eu", "none", ErrUnknown, "weir pool create"},
 	} {

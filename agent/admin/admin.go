@@ -31,7 +31,7 @@ type Config struct {
 	Client  func(region string) *dynamodb.Client
 	Streams func(region string) *dynamodbstreams.Client
 
-	Skew     time.Duration // as of agents. Defaults to 2 s
+	Skew     time.Duration // as of agents. Defaults to 500 ms
 	Timeout  time.Duration // of a request. Defaults to 5 s
 	Attempts int           // of a request. Defaults to 5
 }
@@ -54,7 +54,7 @@ func New(c Config) (*Admin, error) {
 		}
 	}
 	if c.Skew == 0 {
-		c.Skew = 2 * time.Second
+		c.Skew = 500 * time.Millisecond
 	}
 	if c.Timeout == 0 {
 		c.Timeout = 5 * time.Second

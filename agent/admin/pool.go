@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -24,6 +25,15 @@ type Pool struct {
 	// SubPartitions is over how many partitions of the index a region's available resources are spread: one for each
 	// 10,000 resources or 1,000 new leases a second. It can only grow. Defaults to 10.
 	SubPartitions int `json:"sub_partitions"`
+	// Floors are how many free resources a region keeps, whoever else needs them, by region. Defaults to none.
+	Floors map[string]int64 `json:"floors" table:"wide"`
+	// Balance is whether free resources are moved to where they are needed: on or off. Defaults to on.
+	Balance string `json:"balance" table:"wide"`
+	// Duplicates is what is done about a key that two regions lease: observe, supersede the later lease, or release its
+	// resource too. Defaults to supersede.
+	Duplicates string `json:"duplicates" table:"wide"`
+	// Forecast is how the need is foretold: ewma, holt, seasonal, or auto: whatever was best of late. Defaults to auto.
+	Forecast string `json:"forecast" table:"wide"`
 	Stored
 }
 
@@ -48,7 +58,15 @@ func (p *Pool) check() error {
 	if p.SubPartitions == 0 {
 		p.SubPartitions = 10
 	}
-	err := errors.Join(lease.CheckLease(p.Client, p.Pool, "-"), checkDescription(p.Description))
+	err := errors.Join(
+		lease.CheckLease(p.Client, p.Pool, "-"), checkDescription(p.Description), checkWord("balance", &p.Balance, leasetable.BalanceModes),
+		checkWord("duplicates", &p.Duplicates, leasetable.DuplicateModes), checkWord("forecast", &p.Forecast, leasetable.Forecasts),
+	)
+	for region, n := range p.Floors {
+		if n < 0 || n > leasetable.MaxFloor {
+			err = errors.Join(err, fmt.Errorf("the floor of %s is %d: give 0 to %d", region, n, leasetable.MaxFloor))
+		}
+	}
 	switch {
 	case err != nil:
 		return err
@@ -65,6 +83,7 @@ func (p *Pool) check() error {
 func (p *Pool) settings() leasetable.Pool {
 	return leasetable.Pool{
 		Client: p.Client, Name: p.Pool, Version: p.Version, Longest: time.Duration(p.LongestLease), Quarantine: time.Duration(p.Quarantine), Shelves: p.SubPartitions,
+		Floors: p.Floors, Balance: p.Balance, Duplicates: p.Duplicates, Forecast: p.Forecast,
 	}
 }
 
@@ -76,6 +95,7 @@ func (p *Pool) item() leasetable.Item {
 func (p *Pool) read(item leasetable.Item) error {
 	s, err := leasetable.PoolOf(item)
 	p.Client, p.Pool, p.LongestLease, p.Quarantine, p.SubPartitions = s.Client, s.Name, Duration(s.Longest), Duration(s.Quarantine), s.Shelves
+	p.Floors, p.Balance, p.Duplicates, p.Forecast = s.Floors, s.Balance, s.Duplicates, s.Forecast
 	return err
 }
 
@@ -87,6 +107,11 @@ func (p *Pool) shelf(region string) types.AttributeValue {
 func (p *Pool) needs(ctx context.Context, a *Admin) error {
 	if time.Duration(p.Quarantine) < a.table.Skew {
 		return fmt.Errorf("%s: %w: the quarantine of %v is shorter than clocks may be off, %v", p, ErrInvalid, p.Quarantine, a.table.Skew)
+	}
+	for region := range p.Floors {
+		if !slices.Contains(a.regions, region) {
+			return fmt.Errorf("%s: %w: there is a floor for %s, which is not one of the configured regions %v", p, ErrInvalid, region, a.regions)
+		}
 	}
 	c, err := Get(ctx, a, Client{Client: p.Client})
 	if err == nil {

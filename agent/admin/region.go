@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/weirhq/weir/internal/lease"
 	"github.com/weirhq/weir/internal/leasetable"
@@ -13,6 +14,16 @@ import (
 // Region is where resources are: one that has a replica of the table, and whose agents may lease.
 type Region struct {
 	Region string `json:"region"`
+	// State is active; evacuating: its free resources go to the others and none come; or adopted: another region has taken
+	// them, see Adopt. Defaults to active.
+	State string `json:"state"`
+	// SwingTo names the region that SwingPercent of its traffic is about to go to, so that resources go before it.
+	SwingTo      string `json:"swing_to" table:"wide"`
+	SwingPercent int    `json:"swing_percent" table:"wide"`
+	// RegionLease is for how long its agents may write leases when the settings' region extends it no more: then others
+	// may adopt its resources. Defaults to 0, which is no limit.
+	RegionLease Duration `json:"region_lease" table:"wide"`
+	AdoptedBy   string   `json:"adopted_by" table:"wide"`
 	Stored
 }
 
@@ -21,25 +32,55 @@ func (r *Region) String() string { return fmt.Sprintf("region %q", r.Region) }
 
 func (r *Region) primary() lease.Primary { return lease.RegionRow(r.Region) }
 
+// minRegionLease leaves time to extend a region's lease, and to hear of it, many times before it ends.
+const minRegionLease = time.Minute
+
 func (r *Region) check() error {
-	return errors.Join(lease.CheckName("region", r.Region, lease.MaxName), checkDescription(r.Description))
+	err := errors.Join(
+		lease.CheckName("region", r.Region, lease.MaxName), checkDescription(r.Description), checkWord("state", &r.State, leasetable.RegionStates),
+	)
+	switch {
+	case err != nil:
+		return err
+	case r.SwingPercent < 0 || r.SwingPercent > 100:
+		return fmt.Errorf("a swing of %d percent: give 0 to 100", r.SwingPercent)
+	case (r.SwingPercent > 0) != (r.SwingTo != ""), r.SwingTo == r.Region:
+		return fmt.Errorf("a swing of %d percent to %q: give another region and more than 0 percent, or neither", r.SwingPercent, r.SwingTo)
+	case r.RegionLease != 0 && (r.RegionLease < Duration(minRegionLease) || r.RegionLease > Duration(maxLease)):
+		return fmt.Errorf("the region lease is %v: give 0 for none, or %v to %v", r.RegionLease, minRegionLease, maxLease)
+	}
+	return nil
 }
 
-func (r *Region) item() leasetable.Item { return leasetable.Item{} }
+func (r *Region) item() leasetable.Item {
+	s := leasetable.Region{
+		State: r.State, SwingTo: r.SwingTo, SwingPercent: r.SwingPercent, Lease: time.Duration(r.RegionLease), AdoptedBy: r.AdoptedBy,
+	}
+	return s.Item()
+}
 
 func (r *Region) read(item leasetable.Item) error {
-	r.Region = leasetable.Text(item, leasetable.SK)
-	return nil
+	s, err := leasetable.RegionOf(item)
+	r.Region, r.State, r.SwingTo, r.SwingPercent, r.RegionLease, r.AdoptedBy = s.Name, s.State, s.SwingTo, s.SwingPercent, Duration(s.Lease), s.AdoptedBy
+	return err
 }
 
 func (r *Region) needs(_ context.Context, a *Admin) error {
 	if !slices.Contains(a.regions, r.Region) {
 		return fmt.Errorf("%s: %w: it is not one of the configured regions %v: a resource there could never be leased", r, ErrInvalid, a.regions)
 	}
+	if r.SwingTo != "" && !slices.Contains(a.regions, r.SwingTo) {
+		return fmt.Errorf("%s: %w: it swings to %s, which is not one of the configured regions %v", r, ErrInvalid, r.SwingTo, a.regions)
+	}
 	return nil
 }
 
-func (r *Region) follows(*Region) error { return nil }
+func (r *Region) follows(old *Region) error {
+	if adopted := leasetable.RegionStates[2]; (r.State == adopted) != (old.State == adopted) {
+		return fmt.Errorf("%s: its state cannot become %s from %s: weir region adopt does that", r, r.State, old.State)
+	}
+	return nil
+}
 
 func (r *Region) unused(ctx context.Context, a *Admin) error {
 	clients, err := List(ctx, a, Client{})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/weirhq/weir/internal/lease"
@@ -207,6 +209,17 @@ func read[T any, P Entity[T]](item leasetable.Item, p P) error {
 	}
 	s.writer = leasetable.Text(item, leasetable.WriterRegion)
 	s.Updated, s.Description = time.UnixMilli(ms).UTC(), leasetable.Text(item, leasetable.Description)
+	return nil
+}
+
+// checkWord says what is wrong with a setting that is one of a few words, the first being what an empty one becomes.
+func checkWord(name string, v *string, of []string) error {
+	if *v == "" {
+		*v = of[0]
+	}
+	if !slices.Contains(of, *v) {
+		return fmt.Errorf("%s is %q: give %s", name, *v, strings.Join(of, ", "))
+	}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -23,15 +24,16 @@ func TestSettings(t *testing.T) {
 		t.Errorf("defaults: %+v", made)
 	}
 	got, err := admin.Get(ctx, w.Admin, admin.Pool{Client: "c", Pool: "q"})
-	if err != nil || got != made {
+	if err != nil || !reflect.DeepEqual(got, made) {
 		t.Errorf("%+v, %v, want %+v", got, err, made)
 	}
 	changed := got
 	changed.Quarantine, changed.SubPartitions = admin.Duration(time.Minute), 20
+	changed.Floors, changed.Balance, changed.Duplicates, changed.Forecast = map[string]int64{"eu": 5}, "off", "release", "holt"
 	if changed, err = admin.Update(ctx, w.Admin, changed); err != nil || changed.Version != 2 {
 		t.Fatalf("%+v, %v", changed, err)
 	}
-	if list, err := admin.List(ctx, w.Admin, admin.Pool{Client: "c"}); err != nil || len(list) != 2 || list[1] != changed {
+	if list, err := admin.List(ctx, w.Admin, admin.Pool{Client: "c"}); err != nil || len(list) != 2 || !reflect.DeepEqual(list[1], changed) {
 		t.Errorf("%+v, %v", list, err)
 	}
 
@@ -51,10 +53,49 @@ func TestSettings(t *testing.T) {
 		}, admin.ErrInvalid, "5 of 20"},
 		{"short quarantine", func() error {
 			v := changed
-			v.Quarantine = admin.Duration(time.Second)
+			v.Quarantine = admin.Duration(time.Second / 10)
 			_, err := admin.Update(ctx, w.Admin, v)
 			return err
 		}, admin.ErrInvalid, "clocks"},
+		{"floor of a region that is none", func() error {
+			v := changed
+			v.Floors = map[string]int64{"ap": 1}
+			_, err := admin.Update(ctx, w.Admin, v)
+			return err
+		}, admin.ErrInvalid, "floor for ap"},
+		{"floor below nothing", func() error {
+			v := changed
+			v.Floors = map[string]int64{"eu": -1}
+			_, err := admin.Update(ctx, w.Admin, v)
+			return err
+		}, admin.ErrInvalid, "floor of eu is -1"},
+		{"unknown mode", func() error {
+			v := changed
+			v.Duplicates = "kill"
+			_, err := admin.Update(ctx, w.Admin, v)
+			return err
+		}, admin.ErrInvalid, "supersede, observe, release"},
+		{"adopted by hand", func() error {
+			v, err := admin.Get(ctx, w.Admin, admin.Region{Region: "us"})
+			if err != nil {
+				return err
+			}
+			v.State = "adopted"
+			_, err = admin.Update(ctx, w.Admin, v)
+			return err
+		}, admin.ErrInvalid, "weir region adopt"},
+		{"swing to itself", func() error {
+			_, err := admin.Create(ctx, w.Admin, admin.Region{Region: "us", SwingTo: "us", SwingPercent: 10})
+			return err
+		}, admin.ErrInvalid, "another region"},
+		{"swing to nowhere", func() error {
+			_, err := admin.Create(ctx, w.Admin, admin.Region{Region: "us", SwingTo: "ap", SwingPercent: 10})
+			return err
+		}, admin.ErrInvalid, "swings to ap"},
+		{"short region lease", func() error {
+			_, err := admin.Create(ctx, w.Admin, admin.Region{Region: "us", RegionLease: admin.Duration(time.Second)})
+			return err
+		}, admin.ErrInvalid, "region lease"},
 		{"no client", func() error { _, err := admin.Create(ctx, w.Admin, admin.Pool{Client: "d", Pool: "q"}); return err }, admin.ErrNotFound, `client "d"`},
 		{"no name", func() error { _, err := admin.Create(ctx, w.Admin, admin.Client{}); return err }, admin.ErrInvalid, "empty"},
 		{"not there", func() error { _, err := admin.Get(ctx, w.Admin, admin.Region{Region: "ap"}); return err }, admin.ErrNotFound, `region "ap"`},

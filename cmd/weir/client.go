@@ -17,16 +17,6 @@ func newClientCmd(a *app) *cobra.Command {
 	}, "Makes, shows and removes clients: those who have pools")
 }
 
-// newRegionCmd returns `weir region`.
-func newRegionCmd(a *app) *cobra.Command {
-	return newSettingsCmd(&settingsOf[admin.Region]{
-		a: a, noun: "region",
-		name:    func(r *admin.Region) *string { return &r.Region },
-		parents: func(*pflag.FlagSet, *admin.Region) {},
-		fields:  func(f *pflag.FlagSet, r *admin.Region) { descriptionFlag(f, &r.Stored) },
-	}, "Makes, shows and removes regions: where resources are")
-}
-
 func descriptionFlag(f *pflag.FlagSet, s *admin.Stored) {
 	f.StringVar(&s.Description, "description", s.Description, "what it is, for people")
 }

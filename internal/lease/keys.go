@@ -101,6 +101,33 @@ func RegionRow(region string) Primary { return Primary{"G", region} }
 // ImportRow is the primary key of how far an import of resources came.
 func ImportRow(client, id string) Primary { return Primary{"I#" + escape(client), id} }
 
+// DemandRow is the primary key of the count of refusals of a pool in a region.
+func DemandRow(client, pool, region string) Primary {
+	return Primary{"D#" + escape(client) + "#" + escape(pool), region}
+}
+
+// DemandOf gives what a partition of counts of refusals is of.
+func DemandOf(partition string) (client, pool string, ok bool) { return poolOf(partition, "D") }
+
+// HeadroomRow is the primary key of how a pool stands in a region.
+func HeadroomRow(client, pool, region string) Primary {
+	return Primary{"H#" + escape(client) + "#" + escape(pool), region}
+}
+
+func poolOf(partition, kind string) (client, pool string, ok bool) {
+	parts := strings.Split(partition, "#")
+	if len(parts) != 3 || parts[0] != kind {
+		return "", "", false
+	}
+	return unescape(parts[1]), unescape(parts[2]), true
+}
+
+// BeatRow is the primary key of a region's sign of life.
+func BeatRow(region string) Primary { return Primary{"B", region} }
+
+// RegionLeaseRow is the primary key of until when a region's agents may write leases.
+func RegionLeaseRow(region string) Primary { return Primary{"L", region} }
+
 // Holder is what a resource row says of who holds it: the key, and of which pool, since the resource may come to another.
 func Holder(pool, key string) string { return escape(pool) + "#" + escape(key) }
 

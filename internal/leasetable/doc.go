@@ -8,6 +8,9 @@
 //	region     G                      region      settings
 //	import     I#client               digest      how far an import of resources came
 //	headroom   H#client#pool          region      free, need, as of
+//	demand     D#client#pool          region      refused, how many keys got no lease, since ever
+//	beat       B                      region      beat_ms, when the region last wrote it
+//	limit      L                      region      lease_until_ms, after which the region's agents write no lease
 //
 // One index, "available": shard (client, pool, region and a number) and lease_available; a resource is in it from when it
 // is given back, with the time from which it is available, until it is taken. The table is replicated to every region; each has a stream with new and old images.

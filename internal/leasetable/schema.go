@@ -27,6 +27,9 @@ const (
 	Description  = "description"
 	UpdatedMs    = "updated_ms"
 	Lines        = "lines"
+	Refused      = "refused"
+	BeatMs       = "beat_ms"
+	LeaseUntilMs = "lease_until_ms"
 )
 
 // AvailableIndex is the name of the index of available resources.

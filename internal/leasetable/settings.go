@@ -2,6 +2,8 @@ package leasetable
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -14,15 +16,37 @@ const (
 	LongestMs    = "longest_lease_ms"
 	QuarantineMs = "quarantine_ms"
 	Shelves      = "sub_partitions"
+	Floors       = "floors"
+	Balance      = "balance"
+	Duplicates   = "duplicates"
+	Forecast     = "forecast"
+
+	RegionState   = "region_state"
+	SwingTo       = "swing_to"
+	SwingPercent  = "swing_percent"
+	RegionLeaseMs = "region_lease_ms"
+	AdoptedBy     = "adopted_by"
+)
+
+// What settings that are a word may be. The first is the default: what is meant where the row has none.
+var (
+	BalanceModes   = []string{"on", "off"}
+	DuplicateModes = []string{"supersede", "observe", "release"}
+	Forecasts      = []string{"auto", "ewma", "holt", "seasonal"}
+	RegionStates   = []string{"active", "evacuating", "adopted"}
 )
 
 // Pool is the settings of a pool.
 type Pool struct {
 	Client, Name string
 	Version      int64
-	Longest      time.Duration // of a lease
-	Quarantine   time.Duration // after its end
-	Shelves      int           // sub-partitions that a region's available resources are spread over
+	Longest      time.Duration    // of a lease
+	Quarantine   time.Duration    // after its end
+	Shelves      int              // sub-partitions that a region's available resources are spread over
+	Floors       map[string]int64 // free resources that a region never gives away, by region
+	Balance      string           // one of BalanceModes
+	Duplicates   string           // one of DuplicateModes
+	Forecast     string           // one of Forecasts
 }
 
 // Item is p's row.
@@ -30,8 +54,18 @@ func (p *Pool) Item() Item {
 	item := PrimaryKey(lease.PoolRow(p.Client, p.Name))
 	item[ClientID], item[PoolID], item[Version] = S(p.Client), S(p.Name), N(p.Version)
 	item[LongestMs], item[QuarantineMs], item[Shelves] = N(p.Longest.Milliseconds()), N(p.Quarantine.Milliseconds()), N(int64(p.Shelves))
+	item[Balance], item[Duplicates], item[Forecast] = S(p.Balance), S(p.Duplicates), S(p.Forecast)
+	if len(p.Floors) > 0 {
+		floors := Item{}
+		for region, n := range p.Floors {
+			floors[region] = N(n)
+		}
+		item[Floors] = &types.AttributeValueMemberM{Value: floors}
+	}
 	return item
 }
+
+const longestMs = int64(365 * 24 * time.Hour / time.Millisecond) // of any setting
 
 // PoolOf reads a pool's row.
 func PoolOf(item Item) (Pool, error) {
@@ -43,8 +77,8 @@ func PoolOf(item Item) (Pool, error) {
 		most int64
 	}{
 		{Version, &p.Version, 1 << 62},
-		{LongestMs, &longest, int64(365 * 24 * time.Hour / time.Millisecond)},
-		{QuarantineMs, &quarantine, int64(365 * 24 * time.Hour / time.Millisecond)},
+		{LongestMs, &longest, longestMs},
+		{QuarantineMs, &quarantine, longestMs},
 		{Shelves, &shelves, 1000},
 	} {
 		v, err := Number(item, n.name)
@@ -57,7 +91,88 @@ func PoolOf(item Item) (Pool, error) {
 		*n.to = v
 	}
 	p.Longest, p.Quarantine, p.Shelves = time.Duration(longest)*time.Millisecond, time.Duration(quarantine)*time.Millisecond, int(shelves)
-	return p, nil
+	err := words(item, map[string]word{Balance: {&p.Balance, BalanceModes}, Duplicates: {&p.Duplicates, DuplicateModes}, Forecast: {&p.Forecast, Forecasts}})
+	if err == nil {
+		p.Floors, err = floors(item)
+	}
+	return p, err
+}
+
+// MaxFloor is the most that a floor can be.
+const MaxFloor = 1_000_000_000
+
+func floors(item Item) (map[string]int64, error) {
+	v, there := item[Floors]
+	if !there {
+		return nil, nil
+	}
+	m, ok := v.(*types.AttributeValueMemberM)
+	if !ok {
+		return nil, fmt.Errorf("attribute %s is no map", Floors)
+	}
+	all := make(map[string]int64, len(m.Value))
+	for region := range m.Value {
+		n, err := Number(m.Value, region)
+		if err != nil || n < 0 || n > MaxFloor {
+			return nil, fmt.Errorf("attribute %s of %s is not 0 to %d", Floors, region, MaxFloor)
+		}
+		all[region] = n
+	}
+	return all, nil
+}
+
+// word is a setting that is one of a few words.
+type word struct {
+	to *string
+	of []string
+}
+
+func words(item Item, all map[string]word) error {
+	for name, w := range all {
+		if *w.to = Text(item, name); *w.to == "" {
+			*w.to = w.of[0]
+		}
+		if !slices.Contains(w.of, *w.to) {
+			return fmt.Errorf("attribute %s is %q, not one of %s", name, *w.to, strings.Join(w.of, ", "))
+		}
+	}
+	return nil
+}
+
+// Region is the settings of a region.
+type Region struct {
+	Name         string
+	Version      int64
+	State        string        // one of RegionStates
+	SwingTo      string        // region that takes over part of its traffic; empty: none
+	SwingPercent int           // how much of it
+	Lease        time.Duration // how long its agents may begin leases when they hear nothing of the others; 0: for ever
+	AdoptedBy    string        // region that took its resources over
+}
+
+// Item is what r has beside its key and version.
+func (r *Region) Item() Item {
+	return Item{
+		RegionState: S(r.State), SwingTo: S(r.SwingTo), SwingPercent: N(int64(r.SwingPercent)), RegionLeaseMs: N(r.Lease.Milliseconds()), AdoptedBy: S(r.AdoptedBy),
+	}
+}
+
+// RegionOf reads a region's row.
+func RegionOf(item Item) (Region, error) {
+	r := Region{Name: Text(item, SK), SwingTo: Text(item, SwingTo), AdoptedBy: Text(item, AdoptedBy)}
+	err := words(item, map[string]word{RegionState: {&r.State, RegionStates}})
+	number := func(name string, most int64) (n int64) {
+		if _, there := item[name]; there && err == nil {
+			if n, err = Number(item, name); err == nil && (n < 0 || n > most) {
+				err = fmt.Errorf("attribute %s is %d, not 0 to %d", name, n, most)
+			}
+		}
+		return n
+	}
+	r.Version = number(Version, 1<<62)
+	r.SwingPercent = int(number(SwingPercent, 100))
+	r.Lease = time.Duration(number(RegionLeaseMs, longestMs)) * time.Millisecond
+	return r, err
 }
 
 // Text is an attribute that is a string, or "".

@@ -1,0 +1,70 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// refusals counts the keys that were refused a lease because their pool is exhausted here. The table shows nothing of them,
+// and whoever moves resources to where they are needed has to know.
+type refusals struct {
+	keys      map[string]time.Time // when each was counted
+	untold    int64
+	reporting bool
+}
+
+const (
+	// refusalEvery is how often refusals are told, at most: one small write for each agent, pool and region.
+	refusalEvery = time.Second
+	// refusalOnce is for how long a key that asks again and again is one.
+	refusalOnce = time.Minute
+	// refusalKeys bounds the keys that are remembered: if there are more, some are counted twice.
+	refusalKeys = 10_000
+)
+
+// refused counts a key.
+func (p *pool) refused(key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r, now := &p.refusals, time.Now()
+	if at, known := r.keys[key]; known && now.Sub(at) < refusalOnce {
+		return
+	}
+	if len(r.keys) >= refusalKeys || r.keys == nil {
+		r.keys = map[string]time.Time{}
+	}
+	r.keys[key] = now
+	r.untold++
+	if !r.reporting {
+		r.reporting = true
+		p.a.behind(p.tell)
+	}
+}
+
+// tell writes how many were refused, until there are none to tell of.
+func (p *pool) tell(ctx context.Context) {
+	row := lease.DemandRow(p.client, p.name, p.a.cfg.Region)
+	for {
+		p.mu.Lock()
+		r := &p.refusals
+		n := r.untold
+		r.untold = 0
+		if n == 0 {
+			r.reporting = false
+		}
+		p.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		err := p.a.table.Count(ctx, p.a.cfg.Region, row, leasetable.Refused, n)
+		if err != nil {
+			p.a.cfg.Logger.Warn().Err(err).Str("client", p.client).Str("pool", p.name).Msg("refusals_not_told")
+		}
+		if sleepUntil(ctx, time.Now().Add(refusalEvery)) != nil {
+			return
+		}
+	}
+}

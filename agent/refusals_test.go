@@ -1,0 +1,56 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// Refused keys are counted in the table, each once a minute, by one write a second at most.
+func TestRefusals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, dynamotest.Profile{}, "eu")
+		a := w.agent("eu", func(*Config) {})
+		defer a.Close()
+		refuse := func(key string) {
+			t.Helper()
+			if _, err := a.GetLease(t.Context(), "c", "p", key, time.Now().Add(time.Minute)); !errors.Is(err, ErrExhausted) {
+				t.Fatal(err)
+			}
+		}
+		told := func(refused, version int64) {
+			t.Helper()
+			item, err := a.table.Get(t.Context(), "eu", lease.DemandRow("c", "p", "eu"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, _ := leasetable.Number(item, leasetable.Refused)
+			v, _ := leasetable.Number(item, leasetable.Version)
+			if n != refused || v != version || leasetable.Text(item, leasetable.WriterRegion) != "eu" {
+				t.Errorf("the row says %v, want %d refused at version %d", item, refused, version)
+			}
+		}
+		refuse("first")
+		synctest.Wait()
+		told(1, 1)
+		for i := range 50 {
+			refuse(fmt.Sprint("k", i))
+			refuse("first")
+		}
+		synctest.Wait()
+		told(1, 1) // not before the second is over
+		time.Sleep(refusalEvery)
+		synctest.Wait()
+		told(51, 2)
+		time.Sleep(refusalOnce)
+		refuse("first")
+		synctest.Wait()
+		told(52, 3)
+	})
+}

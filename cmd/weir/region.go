@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/weirhq/weir/agent/admin"
+)
+
+// newRegionCmd returns `weir region`.
+func newRegionCmd(a *app) *cobra.Command {
+	c := newSettingsCmd(&settingsOf[admin.Region]{
+		a: a, noun: "region",
+		name:    func(r *admin.Region) *string { return &r.Region },
+		parents: func(*pflag.FlagSet, *admin.Region) {},
+		fields: func(f *pflag.FlagSet, r *admin.Region) {
+			f.StringVar(&r.SwingTo, "swing-to", r.SwingTo, "region that part of its traffic is about to go to: resources go before it")
+			f.IntVar(&r.SwingPercent, "swing-percent", r.SwingPercent, "how much of its traffic")
+			f.DurationVar((*time.Duration)(&r.RegionLease), "region-lease", time.Duration(r.RegionLease),
+				"how long its agents may lease when they hear nothing of the settings' region; then others may adopt its resources; 0: for ever")
+			descriptionFlag(f, &r.Stored)
+		},
+	}, "Makes, shows and removes regions: where resources are")
+	c.AddCommand(newRegionEvacuateCmd(a))
+	return c
+}
+
+// newRegionEvacuateCmd returns `weir region evacuate`.
+func newRegionEvacuateCmd(a *app) *cobra.Command {
+	var undo, dry bool
+	c := &cobra.Command{
+		Use:   "evacuate NAME",
+		Short: "Has the balancer move all free resources of a region to the others, and none to it",
+		Long: "Has the balancer move all free resources of a region to the others, and none to it. Leases there go on; what they end with\n" +
+			"leaves, too. `weir status` shows how far it is. --undo makes it a region like the others again.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := a.leases(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.evacuate(cmd.Context(), l, evacuation{args[0], undo, dry})
+		},
+	}
+	c.Flags().BoolVar(&undo, "undo", false, "make it active again")
+	dryRun(c.Flags(), &dry)
+	a.leaseFlags(c.Flags())
+	return c
+}
+
+type evacuation struct {
+	region    string
+	undo, dry bool
+}
+
+func (a *app) evacuate(ctx context.Context, l *leases, e evacuation) error {
+	r, err := admin.Get(ctx, l.Admin, admin.Region{Region: e.region})
+	if err != nil {
+		return leaseFailure("cannot evacuate the region", err)
+	}
+	from, to := "active", "evacuating"
+	if e.undo {
+		from, to = to, from
+	}
+	if r.State != to {
+		if r.State != from {
+			return usage("region "+r.Region+" is "+r.State, "weir region get "+r.Region+" shows it; an adopted region comes back with weir region adopt --undo")
+		}
+		if r.State = to; !e.dry {
+			if r, err = admin.Update(ctx, l.Admin, r); err != nil {
+				return leaseFailure("cannot evacuate the region", err)
+			}
+		}
+	}
+	a.say("region %s %s", r.Region, would(e.dry, to))
+	return printOne(a, r)
+}
