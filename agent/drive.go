@@ -74,7 +74,12 @@ func (d *drive) run(ctx context.Context, m machine) (lease.Step, error) {
 
 // write makes the write of a step. A resource that comes back is put on another shelf, so that none runs empty or over.
 func (d *drive) write(ctx context.Context, s *lease.Step) (lease.Row, bool, error) {
-	with := leasetable.Item{}
+	with, now := leasetable.Item{}, d.pool.settings.Load()
+	if s.Region == d.a.cfg.Region {
+		if err := now.limit.Check(time.Now(), d.a.cfg.Skew, d.a.cfg.Timeout); err != nil {
+			return lease.Row{}, false, err
+		}
+	}
 	if s.Do == lease.WriteKey {
 		if s.Write.Args.State == lease.Pending {
 			with[leasetable.GrantedAt] = leasetable.N(s.Write.Now)
@@ -82,7 +87,7 @@ func (d *drive) write(ctx context.Context, s *lease.Step) (lease.Row, bool, erro
 		return d.a.table.Write(ctx, s.Region, lease.Primary{Partition: d.partition, Sort: s.Region}, &s.Write, with)
 	}
 	if s.Write.Args.Available > 0 {
-		with[leasetable.Shard] = leasetable.S(lease.Shelf(d.name.client, d.name.pool, s.Region, rand.IntN(d.pool.settings.Load().Shelves)))
+		with[leasetable.Shard] = leasetable.S(lease.Shelf(d.name.client, d.name.pool, s.Region, rand.IntN(now.Shelves)))
 	}
 	return d.a.table.Write(ctx, s.Region, lease.ResourceRow(d.name.client, s.Resource), &s.Write, with)
 }

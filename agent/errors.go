@@ -22,6 +22,7 @@ var (
 	ErrTable       = leasetable.ErrTable                                   // weir table apply
 	ErrDenied      = leasetable.ErrDenied                                  // weir table policy prints what they must be allowed
 	ErrClock       = leasetable.ErrClock                                   // set it, or raise Config.Skew everywhere
+	ErrRegion      = leasetable.ErrRegion                                  // use another region; the message says until when
 	ErrClosed      = errors.New("the agent is closed")
 )
 

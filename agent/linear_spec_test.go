@@ -60,6 +60,7 @@ type linearState struct {
 	token, end int64
 	released   bool  // given back: until its end the key can have the same resource, and no other
 	unseen     bool  // another lease has begun after it
+	prior      int64 // token of the lease of the same resource that was given back before this one
 	half       int64 // end that a renewal has written to the resource's row only
 	given      bool  // a release has been written to the resource's row only
 	freed      int64 // when the call that gave it back returned
@@ -171,6 +172,9 @@ func (s linearState) get(c *linearCall, t linearTerms) (next []linearState) {
 	if same && g.token <= s.token {
 		return next
 	}
+	if same && s.released {
+		g.prior = s.token
+	}
 	if g.now = s.begins(same, t); g.now <= c.back && g.end > g.now+t.skew {
 		next = append(next, g)
 	}
@@ -218,6 +222,8 @@ func (s linearState) release(c *linearCall, t linearTerms) []linearState {
 		return []linearState{s.whole().over()}
 	case c.err == nil && current:
 		return []linearState{s.over()}
+	case c.err == nil && s.again(c):
+		return []linearState{s}
 	case c.err != nil && s.lost(c):
 		return []linearState{s}
 	case (c.err == nil || errors.Is(c.err, ErrEnded)) && freed.now <= c.back: // it was over, and freed
@@ -226,6 +232,16 @@ func (s linearState) release(c *linearCall, t linearTerms) []linearState {
 		return s.another(c, t)
 	}
 	return nil
+}
+
+// again says whether a lease may be given back that was given back before. That changes nothing; and it goes as long as whoever
+// gets the next one has claimed it in the key's row, which others see, and has not taken the resource yet.
+func (s linearState) again(c *linearCall) bool {
+	given := s.prior
+	if s.released && s.unseen {
+		given = s.token
+	}
+	return c.shadowed && s.resource == c.had.Resource && given == c.had.Token
 }
 
 // lost says whether a call may fail because its lease is not the key's any more, or is being renewed.

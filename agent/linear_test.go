@@ -195,3 +195,32 @@ func TestLinearCatchesHistories(t *testing.T) {
 		}
 	}
 }
+
+// A lease that was given back may be given back once more by another of its users, also after the key's row was claimed for the
+// next one: as long as whoever claimed it is not done. A second look at the key's row then says that it is lost already.
+func TestLinearGivenBackAgain(t *testing.T) {
+	r := linearRun{skew: 10 * time.Millisecond, quarantine: 100 * time.Millisecond}
+	for _, c := range []struct {
+		name  string
+		done  int64 // when the get of the next one returned
+		wrong bool
+	}{{"while the next is being got", 20, false}, {"after the next was got", 6, true}} {
+		told := func(token int64) Lease {
+			return Lease{Resource: "r1", Token: token, Expires: time.UnixMilli(2800)}
+		}
+		history := []*linearCall{
+			{op: "get", until: 2800, got: told(2), call: 1, done: 2},
+			{op: "release", had: told(2), call: 3, done: 4},
+			{op: "get", until: 2800, got: told(4), call: 5, done: c.done},
+			{op: "release", had: told(2), err: ErrStale, call: 7, done: 8},
+			{op: "release", had: told(2), call: 9, done: 10},
+		}
+		history[0].got.New, history[2].got.New = true, true
+		for i, h := range history {
+			h.agent, h.key, h.at, h.back = i, "k", 1000+10*h.call, 1005+10*h.done
+		}
+		if v := r.verdict(history); (v != "") != c.wrong {
+			t.Errorf("%s: %q", c.name, v)
+		}
+	}
+}

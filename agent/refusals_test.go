@@ -45,10 +45,10 @@ func TestRefusals(t *testing.T) {
 		}
 		synctest.Wait()
 		told(1, 1) // not before the second is over
-		time.Sleep(refusalEvery)
+		pass(t.Context(), t, refusalEvery)
 		synctest.Wait()
 		told(51, 2)
-		time.Sleep(refusalOnce)
+		pass(t.Context(), t, refusalOnce)
 		refuse("first")
 		synctest.Wait()
 		told(52, 3)

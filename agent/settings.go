@@ -13,7 +13,8 @@ import (
 // settings are a pool's, as they were read.
 type settings struct {
 	leasetable.Pool
-	read time.Time
+	limit leasetable.Limit // of our region
+	read  time.Time
 }
 
 // tooOld is how many times SettingsTTL settings may be old before a call waits for new ones.
@@ -81,8 +82,9 @@ func (a *Agent) settings(ctx context.Context, client, pool string) (*settings, e
 	if err != nil {
 		return nil, err
 	}
+	ours := find(regions, a.cfg.Region)
 	switch {
-	case find(regions, a.cfg.Region) == nil:
+	case ours == nil:
 		return nil, fmt.Errorf("%w: region %q is not in the table (weir region create)", ErrUnknown, a.cfg.Region)
 	case found == nil:
 		return nil, a.unknown(ctx, client, pool)
@@ -92,6 +94,9 @@ func (a *Agent) settings(ctx context.Context, client, pool string) (*settings, e
 	}
 	if s.Quarantine < a.cfg.Skew {
 		return nil, fmt.Errorf("%w: pool %s has a quarantine of %v, which must be no less than Config.Skew, %v (weir pool update)", ErrTable, pool, s.Quarantine, a.cfg.Skew)
+	}
+	if s.limit, err = a.table.LimitOf(ctx, a.cfg.Region, ours); err != nil {
+		return nil, err
 	}
 	return s, nil
 }

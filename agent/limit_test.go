@@ -1,0 +1,76 @@
+package agent
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// The agents of a region that nobody extends any more write nothing after its lease, by every clock; not even a renewal.
+func TestRegionLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, dynamotest.Profile{}, "eu", "us")
+		w.register("eu", 4)
+		region := func(r leasetable.Region) {
+			item := r.Item()
+			for name, v := range leasetable.PrimaryKey(lease.RegionRow(r.Name)) {
+				item[name] = v
+			}
+			item[leasetable.Version] = leasetable.N(2)
+			w.put("us", item)
+			w.cloud.Settle()
+		}
+		extend := func(until time.Time) {
+			item := leasetable.PrimaryKey(lease.RegionLeaseRow("eu"))
+			item[leasetable.LeaseUntilMs] = leasetable.N(until.UnixMilli())
+			w.put("us", item)
+			w.cloud.Settle()
+		}
+		const skew, timeout, ttl = time.Second, 2 * time.Second, 10 * time.Second
+		a := w.agent("eu", func(c *Config) { c.Skew, c.Timeout, c.SettingsTTL, c.CacheTTL = skew, timeout, ttl, time.Nanosecond })
+		defer a.Close()
+		get := func(key string) (Lease, error) {
+			return a.GetLease(t.Context(), "c", "p", key, time.Now().Add(10*time.Minute))
+		}
+		region(leasetable.Region{Name: "eu", State: "active", Lease: time.Minute})
+		if _, err := get("k"); !errors.Is(err, ErrRegion) || !strings.Contains(err.Error(), "nobody has extended it") {
+			t.Errorf("before anybody extended it: %v, want %v", err, ErrRegion)
+		}
+		begun := time.Now()
+		extend(begun.Add(time.Minute))
+		pass(t.Context(), t, ttl + time.Second)
+		_, _ = get("k") // with the old settings, behind which it reads the new
+		synctest.Wait()
+		l, err := get("k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(t.Context(), t, time.Until(begun.Add(time.Minute - timeout - skew - 500*time.Millisecond)))
+		if l, err = a.Renew(t.Context(), l, time.Now().Add(20*time.Minute)); err != nil {
+			t.Errorf("a renewal in time: %v", err)
+		}
+		pass(t.Context(), t, 501 * time.Millisecond)
+		if _, err := a.Renew(t.Context(), l, time.Now().Add(30*time.Minute)); !errors.Is(err, ErrRegion) {
+			t.Errorf("a renewal too late: %v, want %v", err, ErrRegion)
+		}
+		if _, err := get("m"); !errors.Is(err, ErrRegion) {
+			t.Errorf("a lease too late: %v, want %v", err, ErrRegion)
+		}
+		if _, err := get("k"); err != nil {
+			t.Errorf("a lease that there is: %v", err)
+		}
+		region(leasetable.Region{Name: "eu", State: "adopted", AdoptedBy: "us"})
+		pass(t.Context(), t, ttl + time.Second)
+		_, _ = get("m")
+		synctest.Wait()
+		if _, err := get("m"); !errors.Is(err, ErrRegion) || !strings.Contains(err.Error(), "us has adopted") {
+			t.Errorf("in an adopted region: %v, want %v", err, ErrRegion)
+		}
+	})
+}
