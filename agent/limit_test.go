@@ -44,18 +44,18 @@ func TestRegionLease(t *testing.T) {
 		}
 		begun := time.Now()
 		extend(begun.Add(time.Minute))
-		pass(t.Context(), t, ttl + time.Second)
+		pass(t.Context(), t, ttl+time.Second)
 		_, _ = get("k") // with the old settings, behind which it reads the new
 		synctest.Wait()
 		l, err := get("k")
 		if err != nil {
 			t.Fatal(err)
 		}
-		pass(t.Context(), t, time.Until(begun.Add(time.Minute - timeout - skew - 500*time.Millisecond)))
+		pass(t.Context(), t, time.Until(begun.Add(time.Minute-timeout-skew-500*time.Millisecond)))
 		if l, err = a.Renew(t.Context(), l, time.Now().Add(20*time.Minute)); err != nil {
 			t.Errorf("a renewal in time: %v", err)
 		}
-		pass(t.Context(), t, 501 * time.Millisecond)
+		pass(t.Context(), t, 501*time.Millisecond)
 		if _, err := a.Renew(t.Context(), l, time.Now().Add(30*time.Minute)); !errors.Is(err, ErrRegion) {
 			t.Errorf("a renewal too late: %v, want %v", err, ErrRegion)
 		}
@@ -66,7 +66,7 @@ func TestRegionLease(t *testing.T) {
 			t.Errorf("a lease that there is: %v", err)
 		}
 		region(leasetable.Region{Name: "eu", State: "adopted", AdoptedBy: "us"})
-		pass(t.Context(), t, ttl + time.Second)
+		pass(t.Context(), t, ttl+time.Second)
 		_, _ = get("m")
 		synctest.Wait()
 		if _, err := get("m"); !errors.Is(err, ErrRegion) || !strings.Contains(err.Error(), "us has adopted") {

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -21,6 +22,8 @@ type Filter struct {
 	Key          string // who holds it
 	InUse        bool   // all but retired ones
 	Limit        int    // no more than that many
+
+	at string // region that is asked. Defaults to the first
 }
 
 // readers is how many partitions are read at a time.
@@ -76,8 +79,9 @@ var errEnough = fmt.Errorf("enough")
 // bucket reads one partition.
 func (a *Admin) bucket(ctx context.Context, client string, n int, f Filter, to chan<- []Resource) error {
 	q := f.query(a.table.Name, lease.Bucket(client, n))
+	at := cmp.Or(f.at, a.home())
 	for {
-		out, err := a.table.Page(ctx, a.home(), q)
+		out, err := a.table.Page(ctx, at, q)
 		if err != nil {
 			return err
 		}

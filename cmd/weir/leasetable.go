@@ -87,6 +87,8 @@ func leaseFailure(what string, err error) error {
 		{agent.ErrUnknown, exitFailed, "make it first, as the message says"},
 		{admin.ErrExists, exitFailed, "use `update` to change it"},
 		{admin.ErrInUse, exitFailed, "do first what the message says"},
+		{admin.ErrEarly, exitLater, "run it again then, or with --wait"},
+		{agent.ErrRegion, exitLater, "use another region, or see `weir region get`"},
 		{admin.ErrChanged, exitLater, "look at it again, then run the command again"},
 		{admin.ErrHome, exitConfig, "set leases.regions in the order that all others have"},
 		{agent.ErrExhausted, exitLater, "try again later, or put resources in with `weir resource import`"},

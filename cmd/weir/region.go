@@ -24,7 +24,7 @@ func newRegionCmd(a *app) *cobra.Command {
 			descriptionFlag(f, &r.Stored)
 		},
 	}, "Makes, shows and removes regions: where resources are")
-	c.AddCommand(newRegionEvacuateCmd(a))
+	c.AddCommand(newRegionEvacuateCmd(a), newRegionAdoptCmd(a))
 	return c
 }
 

@@ -1,0 +1,225 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// Adoption says whose resources go to whom.
+type Adoption struct {
+	Region string // that is cut off or gone
+	By     string // whose endpoint they are written through from now on
+	// DeadSince is a time since when, for certain, no agent or executor has written through Region. It is needed if the region
+	// has no region lease, which would tell.
+	DeadSince time.Time
+	// Rate is the most rows a second. Defaults to what the table takes.
+	Rate int
+	// Progress is told now and then. Defaults to nothing.
+	Progress func(Adopted)
+}
+
+// Adopted is how far an adoption is.
+type Adopted struct {
+	// Offered is from when on the resources can be leased: before that, those to whom the region gave them last may use them.
+	Offered time.Time `json:"offered"`
+	Adopted int64     `json:"adopted"`
+	There   int64     `json:"there"` // adopted before
+	// Left are retired ones, which can be adopted only after Offered: run it once more then.
+	Left int64 `json:"left"`
+}
+
+// ErrEarly says that agents of the region may still lease. errors.As gives an *EarlyError.
+var ErrEarly = errors.New("it is too early")
+
+// EarlyError says when it is time.
+type EarlyError struct {
+	Region string
+	Until  time.Time
+}
+
+func (e *EarlyError) Error() string {
+	return fmt.Sprintf("region %q: %v: its agents may lease until %s; nobody extends that any more", e.Region, ErrEarly, e.Until.UTC().Format(time.RFC3339))
+}
+
+// Is makes it an ErrEarly.
+func (e *EarlyError) Is(target error) bool { return target == ErrEarly }
+
+// Adopt takes over the resources of a region that is cut off or gone, as package lease's rule Adopt has it: when the region may
+// write no more, by another one, whose copy of each row is the last that anybody knows. What the region leased just before is in
+// no copy, so that a resource is offered only after the longest lease and a quarantine on top. It can be run again until
+// nothing is left; it never changes what was adopted already.
+func (a *Admin) Adopt(ctx context.Context, o Adoption) (Adopted, error) {
+	r, err := a.adoptable(ctx, &o)
+	if err != nil {
+		return Adopted{}, err
+	}
+	until, err := a.closeRegion(ctx, &r, o.DeadSince)
+	if err != nil {
+		return Adopted{}, err
+	}
+	if at := until.Add(a.table.Skew); !time.Now().After(at) {
+		return Adopted{}, &EarlyError{o.Region, at}
+	}
+	if r.State != leasetable.RegionStates[2] {
+		r.State, r.AdoptedBy, r.SwingTo, r.SwingPercent = leasetable.RegionStates[2], o.By, "", 0
+		if err := put(ctx, a, &r, ErrChanged); err != nil {
+			return Adopted{}, err
+		}
+	}
+	clients, err := List(ctx, a, Client{})
+	if err != nil {
+		return Adopted{}, err
+	}
+	run := &adopting{a: a, o: &o, until: until, pace: newPace(o.Rate), rules: lease.Protocol()}
+	for _, c := range clients {
+		if err := run.client(ctx, c.Client); err != nil {
+			return run.done, err
+		}
+	}
+	return run.done, nil
+}
+
+// adoptable reads the region and says why o cannot be.
+func (a *Admin) adoptable(ctx context.Context, o *Adoption) (Region, error) {
+	r, err := Get(ctx, a, Region{Region: o.Region})
+	if err != nil {
+		return r, err
+	}
+	by, err := Get(ctx, a, Region{Region: o.By})
+	switch {
+	case err != nil:
+		return r, err
+	case o.By == o.Region:
+		return r, fmt.Errorf("%w: %s cannot adopt its own resources", ErrInvalid, &r)
+	case by.State == leasetable.RegionStates[2]:
+		return r, fmt.Errorf("%w: %s was adopted itself, by %s", ErrInvalid, &by, by.AdoptedBy)
+	case o.Region == a.home():
+		return r, fmt.Errorf("%s: %w: it keeps the settings: name another region first, everywhere, once the table's rows say so", &r, ErrHome)
+	case r.State == leasetable.RegionStates[2] && r.AdoptedBy != o.By:
+		return r, fmt.Errorf("%w: %s was adopted by %s: that one goes on", ErrInvalid, &r, r.AdoptedBy)
+	case r.RegionLease == 0 && o.DeadSince.IsZero() && r.State != leasetable.RegionStates[2]:
+		return r, fmt.Errorf("%w: %s has no region lease, so nobody knows until when its agents write: say since when they certainly do not", ErrInvalid, &r)
+	case o.DeadSince.After(time.Now()):
+		return r, fmt.Errorf("%w: %s is in the future", ErrInvalid, o.DeadSince.Format(time.RFC3339))
+	}
+	return r, a.mine(&r, r.writer)
+}
+
+// adopting is an adoption at work.
+type adopting struct {
+	a     *Admin
+	o     *Adoption
+	until time.Time // nothing was written through the region after it
+	pace  *pace
+	rules *lease.Rules
+	done  Adopted
+}
+
+// adopters is how many rows are written at a time.
+const adopters = 32
+
+func (r *adopting) client(ctx context.Context, client string) error {
+	pools, err := List(ctx, r.a, Pool{Client: client})
+	if err != nil {
+		return err
+	}
+	rest := map[string]*Pool{}
+	for i := range pools {
+		rest[pools[i].Pool] = &pools[i]
+	}
+	results := make(chan Adopted, 4*adopters)
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(adopters)
+	gathered := make(chan struct{})
+	go func() {
+		defer close(gathered)
+		r.gather(results)
+	}()
+	err = r.a.Resources(gctx, client, Filter{at: r.o.By}, func(found Resource) error {
+		if found.Region == r.o.By && found.row.Version > adoptedVersion {
+			results <- Adopted{There: 1}
+		}
+		if found.Region != r.o.Region {
+			return nil
+		}
+		pool := rest[found.Pool]
+		if pool == nil {
+			return fmt.Errorf("%w: %s is of pool %q, which is not there", leasetable.ErrTable, &found, found.Pool)
+		}
+		g.Go(func() error {
+			got, err := r.adopt(gctx, &found, pool)
+			results <- got
+			return err
+		})
+		return nil
+	})
+	err = errors.Join(g.Wait(), err)
+	close(results)
+	<-gathered
+	return err
+}
+
+// adoptedVersion is what only adopted rows have: the rule leaps.
+const adoptedVersion = 1 << 20
+
+func (r *adopting) gather(results <-chan Adopted) {
+	last := time.Now()
+	for n := range results {
+		r.done.Adopted, r.done.There, r.done.Left = r.done.Adopted+n.Adopted, r.done.There+n.There, r.done.Left+n.Left
+		if n.Offered.After(r.done.Offered) {
+			r.done.Offered = n.Offered
+		}
+		if r.o.Progress != nil && time.Since(last) > time.Second {
+			last = time.Now()
+			r.o.Progress(r.done)
+		}
+	}
+}
+
+// adopt makes the write, on the row as the adopting region has it. Nobody else writes that row there.
+func (r *adopting) adopt(ctx context.Context, found *Resource, pool *Pool) (Adopted, error) {
+	last := r.until.Add(time.Duration(pool.LongestLease))
+	if found.State == Leased && found.Until.After(last) { // leased when the pool's leases were longer
+		last = found.Until
+	}
+	offered := last.Add(time.Duration(pool.Quarantine))
+	w := lease.Write{
+		Rule: &r.rules.Adopt, Args: lease.Row{Version: found.row.Version, Owner: r.o.By, Available: offered.UnixMilli()},
+		Now: time.Now().UnixMilli(), Skew: r.a.table.Skew.Milliseconds(),
+	}
+	with := leasetable.Item{leasetable.Shard: pool.shelf(r.o.By)}
+	if found.State == Retired {
+		if !time.Now().After(offered.Add(r.a.table.Skew)) { // it may have been revived and leased, and nobody has seen it
+			return Adopted{Left: 1, Offered: offered}, nil
+		}
+		w.Args.Available = 0
+		with = leasetable.Item{}
+	}
+	for {
+		if err := r.pace.wait(ctx, 1); err != nil {
+			return Adopted{}, err
+		}
+		row, ok, err := r.a.table.Write(ctx, r.o.By, lease.ResourceRow(found.Client, found.Resource), &w, with)
+		switch {
+		case errors.Is(err, leasetable.ErrThrottled):
+			r.pace.throttle(1)
+		case err != nil:
+			return Adopted{}, err
+		case ok:
+			return Adopted{Adopted: 1, Offered: offered}, nil
+		case row.Owner == r.o.By && row.Version > adoptedVersion: // an answer was lost, or another command was faster
+			return Adopted{There: 1}, nil
+		case row.Owner != r.o.Region: // it was on its way to another
+			return Adopted{}, nil
+		default: // the region's last write arrived only now
+			w.Args.Version = row.Version
+		}
+	}
+}

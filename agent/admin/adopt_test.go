@@ -1,0 +1,200 @@
+package admin_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/weirhq/weir/agent"
+	"github.com/weirhq/weir/agent/admin"
+	"github.com/weirhq/weir/dynamotest"
+)
+
+// A region is cut off with leases, some of which nobody else has seen. Its resources are adopted: not before its agents have
+// stopped, no resource is offered while anybody may use it, and what it wrote does not come back when it is heard again.
+func TestAdopt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const regionLease, longest, quarantine = 2 * time.Minute, 20 * time.Minute, 10 * time.Second
+		w := newWorld(t, dynamotest.Profile{ReplicationLag: dynamotest.Span{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond}}, "eu", "us", "ap")
+		ctx := t.Context()
+		us := update(t, w, admin.Region{Region: "us"}, func(r *admin.Region) { r.RegionLease = admin.Duration(regionLease) })
+		update(t, w, admin.Pool{Client: "c", Pool: "p"}, func(p *admin.Pool) {
+			p.LongestLease, p.Quarantine = admin.Duration(longest), admin.Duration(quarantine)
+		})
+		var names strings.Builder
+		for i := range 40 {
+			fmt.Fprintf(&names, "r%02d\n", i)
+		}
+		if _, err := w.ImportResources(ctx, strings.NewReader(names.String()), admin.ResourceImport{Client: "c", Pool: "p", Region: "us"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Extend(ctx); err != nil {
+			t.Fatal(err)
+		}
+		wait(t, time.Second)
+		if _, err := w.Retire(ctx, "c", "r39", false); err != nil {
+			t.Fatal(err)
+		}
+		a, err := agent.New(agent.Config{
+			Region: "us", Table: table, Client: func(region string) *dynamodb.Client { return w.cloud.Region(region).Client() }, SettingsTTL: time.Second,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		used := map[string]time.Time{} // until when a resource may be in use
+		get := func(key string) error {
+			l, err := a.GetLease(ctx, "c", "p", key, time.Now().Add(time.Hour))
+			if err == nil && l.Expires.After(used[l.Resource]) {
+				used[l.Resource] = l.Expires
+			}
+			return err
+		}
+		for i := range 10 {
+			if err := get(fmt.Sprint("seen", i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		adoption := admin.Adoption{Region: "us", By: "ap"}
+		for _, c := range []struct {
+			o    admin.Adoption
+			says string
+		}{
+			{admin.Adoption{Region: "us", By: "us"}, "its own"},
+			{admin.Adoption{Region: "us", By: "mars"}, "not there"},
+			{admin.Adoption{Region: "eu", By: "us"}, "keeps the settings"},
+			{admin.Adoption{Region: "ap", By: "us"}, "no region lease"},
+			{admin.Adoption{Region: "ap", By: "us", DeadSince: time.Now().Add(time.Hour)}, "future"},
+		} {
+			if _, err := w.Adopt(ctx, c.o); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%+v: %v, want %q", c.o, err, c.says)
+			}
+		}
+		wait(t, time.Second)
+		for _, other := range []string{"eu", "ap"} { // now the region is alone
+			for _, way := range [][2]string{{"us", other}, {other, "us"}} {
+				if err := w.cloud.Cut(way[0], way[1], true); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := w.Extend(ctx); err != nil { // which it does not hear
+			t.Fatal(err)
+		}
+		if err := get("unseen"); err != nil {
+			t.Fatal(err)
+		}
+		var early *admin.EarlyError
+		if _, err := w.Adopt(ctx, adoption); !errors.As(err, &early) {
+			t.Fatalf("%v, want an %T", err, early)
+		}
+		// From now on nobody extends its lease: it leases on until that is over.
+		for i := 0; time.Now().Before(early.Until); i++ {
+			if err := w.Extend(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if err := get(fmt.Sprint("alone", i)); err != nil && !errors.Is(err, agent.ErrRegion) {
+				t.Fatal(err)
+			}
+			wait(t, 5*time.Second)
+		}
+		if err := get("late"); !errors.Is(err, agent.ErrRegion) {
+			t.Errorf("a lease in the region whose lease is over: %v, want %v", err, agent.ErrRegion)
+		}
+		wait(t, time.Second)
+		done, err := w.Adopt(ctx, adoption)
+		if err != nil || done.Adopted != 39 || done.Left != 1 {
+			t.Fatalf("%+v, %v, want 39 adopted and the retired one left", done, err)
+		}
+		again, err := w.Adopt(ctx, adoption)
+		if err != nil || again.Adopted != 0 || again.There != 39 || again.Left != 1 {
+			t.Errorf("once more: %+v, %v", again, err)
+		}
+		wait(t, time.Second)
+		if len(used) < 12 {
+			t.Errorf("%d resources were leased", len(used))
+		}
+		for resource, end := range used {
+			if r := look(t, w, resource); r.Region != "ap" || r.State != admin.Quarantine || r.Until.Before(end.Add(quarantine)) {
+				t.Errorf("%s was leased until %s and is now %+v", resource, end, r)
+			}
+		}
+		// It is heard again, with writes of the time when it was alone: they come to nothing.
+		for _, other := range []string{"eu", "ap"} {
+			for _, way := range [][2]string{{"us", other}, {other, "us"}} {
+				if err := w.cloud.Cut(way[0], way[1], false); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		wait(t, 5*time.Second)
+		for i := range 40 {
+			if r := look(t, w, fmt.Sprintf("r%02d", i)); (r.Region != "ap") != (i == 39) {
+				t.Errorf("after it is heard again: %+v", r)
+			}
+		}
+		if err := get("late"); !errors.Is(err, agent.ErrRegion) && !errors.Is(err, agent.ErrExhausted) {
+			t.Errorf("a lease in the adopted region: %v, want %v, or that there is nothing", err, agent.ErrRegion)
+		}
+		wait(t, longest+time.Minute)
+		if last, err := w.Adopt(ctx, adoption); err != nil || last.Adopted != 1 || last.Left != 0 {
+			t.Errorf("the retired one: %+v, %v", last, err)
+		}
+		wait(t, time.Second)
+		if r := look(t, w, "r39"); r.Region != "ap" || r.State != admin.Retired {
+			t.Errorf("%+v, want it retired in ap", r)
+		}
+		if r, err := w.Readmit(ctx, "us"); err != nil || r.State != "active" || r.RegionLease != us.RegionLease {
+			t.Errorf("readmitted: %+v, %v", r, err)
+		}
+		if err := w.Extend(ctx); err != nil {
+			t.Fatal(err)
+		}
+		wait(t, 5*time.Second)
+		_ = get("back")
+		wait(t, time.Second)
+		if err := get("back"); !errors.Is(err, agent.ErrExhausted) {
+			t.Errorf("a lease in the readmitted region: %v, want %v", err, agent.ErrExhausted)
+		}
+	})
+}
+
+// wait lets virtual time go by, and what happens then.
+func wait(t *testing.T, d time.Duration) {
+	t.Helper()
+	select {
+	case <-time.After(d):
+	case <-t.Context().Done():
+	}
+	synctest.Wait()
+}
+
+func look(t *testing.T, w *world, resource string) (found admin.Resource) {
+	t.Helper()
+	err := w.Resources(t.Context(), "c", admin.Filter{Prefix: resource}, func(r admin.Resource) error {
+		found = r
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func update[T any, P admin.Entity[T]](t *testing.T, w *world, v T, change func(P)) T {
+	t.Helper()
+	v, err := admin.Get[T, P](t.Context(), w.Admin, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(&v)
+	if v, err = admin.Update[T, P](t.Context(), w.Admin, v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/agent/admin"
+)
+
+// newRegionAdoptCmd returns `weir region adopt`.
+func newRegionAdoptCmd(a *app) *cobra.Command {
+	var o admin.Adoption
+	var since string
+	var undo, wait bool
+	c := &cobra.Command{
+		Use:   "adopt NAME --by REGION",
+		Short: "Gives the resources of a region that is cut off or gone to another",
+		Long: "Gives the resources of a region that is cut off or gone to another. First its agents must have stopped: they do so when its\n" +
+			"region lease is over, which nobody extends from now on; a region without one needs --dead-since. Then each resource goes to\n" +
+			"the other region, which leases it after the longest lease and a quarantine on top: what the lost region leased last, nobody knows.\n" +
+			"It can be run again at any time, and must be where it says that some are left. --undo takes the region in again.",
+		Example: "  weir region update us-east-1 --region-lease 15m   (long before)\n  weir region adopt us-east-1 --by us-west-2 --wait",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Region = args[0]
+			if since != "" {
+				at, err := time.Parse(time.RFC3339, since)
+				if err != nil {
+					return usage("--dead-since "+since+" is no time", "write it as 2026-01-31T12:00:00Z")
+				}
+				o.DeadSince = at
+			}
+			if !undo && o.By == "" {
+				return usage("it is not said which region adopts", "give --by")
+			}
+			l, err := a.leases(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if undo {
+				r, err := l.Readmit(cmd.Context(), o.Region)
+				if err != nil {
+					return leaseFailure("cannot take the region in again", err)
+				}
+				return printOne(a, r)
+			}
+			return a.adopt(cmd.Context(), l, o, wait)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.By, "by", "", "region that adopts")
+	f.StringVar(&since, "dead-since", "", "time since when nothing was written through the region, for certain; for one without region lease")
+	f.IntVar(&o.Rate, "rate", 0, "rows a second at most (default: what the table takes)")
+	f.BoolVar(&wait, "wait", false, "wait until the region's lease is over, instead of saying when that is")
+	f.BoolVar(&undo, "undo", false, "take the region in again; what it had stays where it is")
+	a.leaseFlags(f)
+	return c
+}
+
+func (a *app) adopt(ctx context.Context, l *leases, o admin.Adoption, wait bool) error {
+	o.Progress = func(n admin.Adopted) { a.say("%d adopted", n.Adopted) }
+	done, err := l.Adopt(ctx, o)
+	var early *admin.EarlyError
+	if errors.As(err, &early) && wait {
+		a.say("%v: waiting", early)
+		timer := time.NewTimer(time.Until(early.Until))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			done, err = l.Adopt(ctx, o)
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	if err != nil {
+		return leaseFailure("cannot adopt the region", err)
+	}
+	return printOne(a, done)
+}
