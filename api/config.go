@@ -24,7 +24,7 @@ const (
 	KeyToken     = "api.token_file"
 )
 
-// Config of a Server. Only Spend and Cluster have no default.
+// Config of a Server. Its zero value is one that has health and metrics, and nothing to answer from.
 type Config struct {
 	// Listen is host:port of the data listener. A host that is not loopback needs TLS and Token.
 	// Defaults to 127.0.0.1:8080.
@@ -42,7 +42,7 @@ type Config struct {
 	// Defaults to none: loopback names and addresses only.
 	AllowedHosts []string
 
-	// Spend is what SpendService answers from.
+	// Spend is what SpendService answers from. Defaults to none: neither it nor ClusterService nor the page is there.
 	Spend SpendSource
 	// Cluster is what ClusterService answers from.
 	Cluster ClusterSource
@@ -100,8 +100,8 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) check() error {
-	if c.Spend == nil || c.Cluster == nil {
-		return errors.New("api: Config.Spend and Config.Cluster are needed: there is nothing to answer from")
+	if (c.Spend == nil) != (c.Cluster == nil) {
+		return errors.New("api: Config.Spend and Config.Cluster go together: each answers in part from the other")
 	}
 	if c.MaxConns < 0 || c.MaxRequests < 0 || c.WaitLimit < 0 || c.ShutdownLimit < 0 {
 		return errors.New("api: a limit is negative: leave it out for its default")

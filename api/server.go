@@ -217,9 +217,11 @@ func (s *Server) dataHandler() http.Handler {
 		opts = append(opts, connect.WithInterceptors(receive(r.info.Instance)))
 		mux.Handle(weirpbconnect.NewStateServiceHandler(&stateService{router: r}, opts...))
 	}
-	mux.Handle(weirpbconnect.NewSpendServiceHandler(s.spend, opts...))
-	mux.Handle(weirpbconnect.NewClusterServiceHandler(s.cluster, opts...))
-	s.addIndex(mux)
+	if s.cfg.Spend != nil {
+		mux.Handle(weirpbconnect.NewSpendServiceHandler(s.spend, opts...))
+		mux.Handle(weirpbconnect.NewClusterServiceHandler(s.cluster, opts...))
+		s.addIndex(mux)
+	}
 	a.next = s.guarded(s.dataGate, nil, sameOrigin(mux))
 	return a
 }

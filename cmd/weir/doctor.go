@@ -24,7 +24,7 @@ func newDoctorCmd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			topics, defaults := wantedTopics(cfg)
+			topics, defaults := wantedTopics(cfg, forSpend)
 			proc, err := spendRole(cfg).Processor()
 			if err != nil {
 				return err

@@ -33,6 +33,8 @@ func commands(a *app) []*cobra.Command {
 		newPoolCmd(a),
 		newResourceCmd(a),
 		newLeaseCmd(a),
+		newStatusCmd(a),
+		newDedupCmd(a),
 		newDynamoDBCmd(a),
 		newBenchCmd(a),
 		newConfigCmd(a),

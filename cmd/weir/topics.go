@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,20 +18,37 @@ func spendRole(c *config.Config) roles.Spend {
 	return roles.Spend{DC: c.DC, Peers: c.Peers, Layout: events.Layout{Shards: int32(c.Spend.Partitions), Generation: c.Spend.Generation}}
 }
 
-// wantedTopics are the topics that this configuration needs.
-func wantedTopics(c *config.Config) ([]events.Topic, admin.Defaults) {
-	return spendRole(c).Topics(),
-		admin.Defaults{ReplicationFactor: int16(c.Topics.ReplicationFactor), MinInsync: int16(c.Topics.MinInSync)}
+// What topics are for.
+const (
+	forSpend  = "spend"
+	forLeases = "leases"
+)
+
+// wantedTopics are the topics that this configuration needs for each of what.
+func wantedTopics(c *config.Config, what ...string) (topics []events.Topic, d admin.Defaults) {
+	if slices.Contains(what, forSpend) {
+		topics = append(topics, spendRole(c).Topics()...)
+	}
+	if slices.Contains(what, forLeases) {
+		topics = append(topics, leaseTopics(c)...)
+	}
+	return topics, admin.Defaults{ReplicationFactor: int16(c.Topics.ReplicationFactor), MinInsync: int16(c.Topics.MinInSync)}
+}
+
+func leaseTopics(c *config.Config) []events.Topic {
+	regions, _ := c.Leases.Places()
+	return events.LeaseCatalog(regions, int32(c.Leases.Partitions))
 }
 
 func newTopicsCmd(a *app) *cobra.Command {
+	var what []string
 	c := &cobra.Command{Use: "topics", Short: "Compares the topics with those that weir needs, and makes the difference good"}
 	plan := &cobra.Command{
 		Use:   "plan",
 		Short: "Says what apply would do",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, steps, err := a.topicPlan(cmd)
+			_, steps, err := a.topicPlan(cmd, what)
 			if err != nil {
 				return err
 			}
@@ -42,7 +60,7 @@ func newTopicsCmd(a *app) *cobra.Command {
 		Short: "Creates missing topics and corrects settings; never removes a topic or changes its partitions",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			k, steps, err := a.topicPlan(cmd)
+			k, steps, err := a.topicPlan(cmd, what)
 			if err != nil {
 				return err
 			}
@@ -57,6 +75,7 @@ func newTopicsCmd(a *app) *cobra.Command {
 	}
 	for _, sub := range []*cobra.Command{plan, apply} {
 		sub.Flags().Int("replication-factor", 0, "copies of each partition (default: topics.replication_factor)")
+		sub.Flags().StringSliceVar(&what, "for", []string{forSpend}, "what they are for: spend, leases")
 		sub.Flags().Int("min-insync", 0, "copies that must have a record (default: topics.min_insync)")
 		a.bind(sub.Flags(), "replication-factor", "topics.replication_factor")
 		a.bind(sub.Flags(), "min-insync", "topics.min_insync")
@@ -65,12 +84,17 @@ func newTopicsCmd(a *app) *cobra.Command {
 	return c
 }
 
-func (a *app) topicPlan(cmd *cobra.Command) (processors.Kafka, []admin.Step, error) {
+func (a *app) topicPlan(cmd *cobra.Command, what []string) (processors.Kafka, []admin.Step, error) {
 	cfg, k, err := a.cluster()
 	if err != nil {
 		return k, nil, err
 	}
-	topics, defaults := wantedTopics(cfg)
+	for _, w := range what {
+		if w != forSpend && w != forLeases {
+			return k, nil, usage("there are no topics for "+w, "give --for spend, --for leases, or both")
+		}
+	}
+	topics, defaults := wantedTopics(cfg, what...)
 	steps, err := admin.Plan(cmd.Context(), k, topics, defaults)
 	if err != nil {
 		return k, nil, fail(exitUnavailable, "cannot compare the topics", err, "check --brokers; `weir doctor` looks closer")

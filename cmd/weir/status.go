@@ -1,0 +1,210 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/leaseview"
+)
+
+// statusView is what `weir status` prints.
+type statusView struct {
+	Pools      []poolRow      `json:"pools"`
+	Commands   []commandRow   `json:"commands"`
+	Duplicates []duplicateRow `json:"duplicates"`
+	Notes      []noteRow      `json:"notes"`
+}
+
+// poolRow is how a pool stands in a region.
+type poolRow struct {
+	Client   string    `json:"client"`
+	Pool     string    `json:"pool"`
+	Region   string    `json:"region"`
+	State    string    `json:"state"`
+	Free     int64     `json:"free"`
+	Leased   int64     `json:"leased"`
+	Soon     int64     `json:"soon"`
+	Coming   int64     `json:"coming"`
+	Leaving  int64     `json:"leaving"`
+	Need     int64     `json:"need"`
+	Refused  int64     `json:"refused"` // in the last minute
+	Floor    int64     `json:"floor" table:"wide"`
+	PerMin   float64   `json:"per_minute"` // new leases wanted, as forecast
+	Forecast string    `json:"forecast" table:"wide"`
+	LagMs    int64     `json:"lag_ms" table:"wide"` // of replication to it; -1: not known
+	AsOf     time.Time `json:"as_of" table:"wide"`
+}
+
+// commandRow is what waits for a region's executor.
+type commandRow struct {
+	Region  string  `json:"region"`
+	Waiting int64   `json:"waiting"`
+	Oldest  float64 `json:"oldest_seconds"`
+}
+
+// noteRow is a decision.
+type noteRow struct {
+	Time   time.Time `json:"time"`
+	Kind   string    `json:"kind"`
+	Client string    `json:"client" table:"wide"`
+	Pool   string    `json:"pool"`
+	Text   string    `json:"text"`
+}
+
+// duplicateRow is a key that was leased in several regions.
+type duplicateRow struct {
+	Client   string    `json:"client" table:"wide"`
+	Pool     string    `json:"pool"`
+	Key      string    `json:"key"`
+	State    string    `json:"state"`
+	Winner   string    `json:"winner"`
+	Leases   []string  `json:"leases"` // region: resource
+	Since    time.Time `json:"since"`
+	Resolved float64   `json:"resolved_after_seconds"` // -1: not yet
+}
+
+// loopQuery are the flags of commands that look at the lease loop.
+type loopQuery struct {
+	client, pool string
+	since        time.Duration
+}
+
+func (q *loopQuery) flags(c *cobra.Command) {
+	c.Flags().StringVar(&q.client, "client", "", "only that client's")
+	c.Flags().StringVar(&q.pool, "pool", "", "only that pool")
+}
+
+// newStatusCmd returns `weir status`.
+func newStatusCmd(a *app) *cobra.Command {
+	q := &loopQuery{}
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Shows how the pools of leases stand, what moved and why, and what waits",
+		Long: "Shows how the pools of leases stand in each region, which commands wait there, which keys were leased twice, and what was\n" +
+			"decided of late and why. It reads the loop's topics, so it works whoever runs.",
+		Example: "  weir status --since 1h --pool numbers",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			v, err := a.loop(cmd, q)
+			if err != nil {
+				return err
+			}
+			s := statusOf(v)
+			if a.structured() {
+				return printOne(a, s)
+			}
+			return a.print(func(w io.Writer) error { return s.write(w, a.format == formatWide, q.since) })
+		},
+	}
+	q.flags(c)
+	c.Flags().DurationVar(&q.since, "since", 10*time.Minute, "how old what was decided may be")
+	return c
+}
+
+// loop reads the loop's topics.
+func (a *app) loop(cmd *cobra.Command, q *loopQuery) (*leaseview.View, error) {
+	cfg, k, err := a.cluster()
+	if err != nil {
+		return nil, err
+	}
+	regions, _ := cfg.Leases.Places()
+	v, err := leaseview.Read(cmd.Context(), k, leaseview.Query{Client: q.client, Pool: q.pool, Since: time.Now().Add(-q.since), Regions: regions})
+	if err != nil {
+		return nil, fail(exitUnavailable, "cannot read the topics of leases", err, "check --brokers; `weir topics plan --for leases` shows what is missing")
+	}
+	return v, nil
+}
+
+func statusOf(v *leaseview.View) *statusView {
+	s := &statusView{Pools: []poolRow{}, Commands: []commandRow{}, Duplicates: []duplicateRow{}, Notes: []noteRow{}}
+	for _, h := range v.Headroom {
+		s.Pools = append(s.Pools, poolRow{
+			h.Client, h.Pool, h.Region, h.State, h.Free, h.Leased, h.Soon, h.Coming, h.Leaving, h.Need, h.Refused, h.Floor,
+			float64(int64(h.Rate*6000)) / 100, h.Forecast, h.LagMs, time.UnixMilli(h.AsOfMs).UTC(),
+		})
+	}
+	for _, w := range v.Waiting {
+		s.Commands = append(s.Commands, commandRow{w.Region, w.Commands, w.Oldest.Round(time.Millisecond).Seconds()})
+	}
+	for _, d := range v.Duplicates {
+		s.Duplicates = append(s.Duplicates, duplicateOf(d))
+	}
+	for _, n := range v.Notes {
+		s.Notes = append(s.Notes, noteRow{time.UnixMilli(n.AtMs).UTC(), n.Kind, n.Client, n.Pool, n.Text})
+	}
+	return s
+}
+
+func duplicateOf(d *eventspb.LeaseDuplicate) duplicateRow {
+	row := duplicateRow{d.Client, d.Pool, d.Key, d.State, d.Winner, []string{}, time.UnixMilli(d.SinceMs).UTC(), -1}
+	for _, k := range d.Rows {
+		row.Leases = append(row.Leases, k.Region+": "+k.Resource)
+	}
+	if d.ResolvedMs > 0 {
+		row.Resolved = float64(d.ResolvedMs-d.SinceMs) / 1000
+	}
+	return row
+}
+
+// write shows s to people.
+func (s *statusView) write(w io.Writer, wide bool, since time.Duration) error {
+	if len(s.Pools) == 0 {
+		fmt.Fprintln(w, "no pool was seen yet: the balancer says how they stand a few seconds after the first change")
+	} else if err := writeTable(w, s.Pools, wide); err != nil {
+		return err
+	}
+	for _, c := range s.Commands {
+		if c.Waiting > 0 {
+			fmt.Fprintf(w, "\n%d commands wait for %s, the oldest for %.0f s", c.Waiting, c.Region, c.Oldest)
+		}
+	}
+	open, seen := 0, len(s.Duplicates)
+	for _, d := range s.Duplicates {
+		if d.State != "resolved" {
+			open++
+		}
+	}
+	fmt.Fprintf(w, "\nduplicates: %d open, %d resolved of late (weir dedup list)\n", open, seen-open)
+	if len(s.Notes) == 0 {
+		fmt.Fprintf(w, "nothing was decided in the last %s\n", since)
+		return nil
+	}
+	fmt.Fprintln(w)
+	for _, n := range s.Notes {
+		fmt.Fprintf(w, "%s  %-9s  %s\n", n.Time.Local().Format(time.TimeOnly), n.Kind, n.Text)
+	}
+	return nil
+}
+
+// newDedupCmd returns `weir dedup`.
+func newDedupCmd(a *app) *cobra.Command {
+	c := &cobra.Command{Use: "dedup", Short: "Shows keys that were leased in several regions at once"}
+	q := &loopQuery{since: time.Hour}
+	var open bool
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "Lists the keys that are, or were in the last hour, leased in several regions, and which lease won",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			v, err := a.loop(cmd, q)
+			if err != nil {
+				return err
+			}
+			rows := []duplicateRow{}
+			for _, d := range v.Duplicates {
+				if row := duplicateOf(d); !open || row.State != "resolved" {
+					rows = append(rows, row)
+				}
+			}
+			return printRows(a, rows)
+		},
+	}
+	q.flags(list)
+	list.Flags().BoolVar(&open, "open", false, "only those that are not resolved")
+	c.AddCommand(list)
+	return c
+}
