@@ -424,6 +424,7 @@ func (w *worker) abandon(life context.Context, cause error) error {
 		}
 		if t.state == taskStopped {
 			t.clean()
+			t.letGo()
 			w.sess.Client().PauseFetchPartitions(w.topicsOf(t.p))
 		}
 	}
@@ -437,7 +438,8 @@ func (w *worker) again(parts []*pending) {
 	for _, part := range parts {
 		t := part.t
 		t.clean()
-		t.handler, t.timers, t.later, t.state, t.inARow = nil, nil, nil, taskBarrier, 0
+		t.letGo()
+		t.timers, t.later, t.state, t.inARow = nil, nil, taskBarrier, 0
 		if part.err != nil {
 			if t.blame(part.err); t.state == taskStopped {
 				w.log.Error().Int32("partition", t.p).Err(t.why).Msg("partition_stopped")
