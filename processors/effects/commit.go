@@ -29,8 +29,8 @@ func (c *Consumer) commitAlways(ctx context.Context) {
 // commit commits what is done of partitions, nil for all. What fails is committed with the next, or done again by whoever
 // has the partition then.
 func (c *Consumer) commit(ctx context.Context, list []*partition) {
-	c.committing.Lock()
-	defer c.committing.Unlock()
+	c.committing <- struct{}{}
+	defer func() { <-c.committing }()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
 	offsets := c.due(list)

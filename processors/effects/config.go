@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -16,6 +17,9 @@ type Config struct {
 	Kafka processors.Kafka
 	Group string
 	Topic string
+	// Instance is the stable name of this process among those of the group: a restart under the same name takes over at once.
+	// Defaults to the host's name.
+	Instance string
 	// Do has the effect of a record. It must heed ctx, and may be called for a record more than once.
 	Do func(ctx context.Context, r *Record) error
 	// Key is what records must have in common to be done one after the other. Defaults to the record's key.
@@ -51,6 +55,11 @@ func (c *Config) fill() error {
 		return errors.New("effects: name Config.Group and Config.Topic")
 	case c.Do == nil:
 		return errors.New("effects: Config.Do is what to do; set it")
+	}
+	if c.Instance == "" {
+		if c.Instance, _ = os.Hostname(); c.Instance == "" {
+			c.Instance = "weir"
+		}
 	}
 	if c.Key == nil {
 		c.Key = func(r *Record) string { return string(r.Key) }

@@ -2,12 +2,16 @@ package effects
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/processors"
 )
 
 // partition is one that the group gave to this consumer.
@@ -34,7 +38,9 @@ type Consumer struct {
 	calls sync.WaitGroup
 	life  context.Context // of all calls
 
-	committing sync.Mutex // held during a commit; a partition that is taken away is gone when its last has ended
+	// committing has room for one: a commit is under way. A partition that is taken away is gone when its last has ended. It is
+	// no mutex, so that who waits for the brokers does not stop the clock of a testing/synctest bubble.
+	committing chan struct{}
 
 	mu      sync.Mutex // of what follows
 	parts   map[int32]*partition
@@ -49,7 +55,7 @@ func New(cfg Config) (*Consumer, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	return &Consumer{cfg: cfg, parts: map[int32]*partition{}}, nil
+	return &Consumer{cfg: cfg, parts: map[int32]*partition{}, committing: make(chan struct{}, 1)}, nil
 }
 
 // pollRecords is the most that one poll gives.
@@ -61,7 +67,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	defer kill()
 	c.life = life
 	cl, err := c.cfg.Kafka.Client(
-		kgo.ConsumerGroup(c.cfg.Group), kgo.ConsumeTopics(c.cfg.Topic), kgo.DisableAutoCommit(),
+		kgo.ConsumerGroup(c.cfg.Group), kgo.InstanceID(c.cfg.Instance), kgo.ConsumeTopics(c.cfg.Topic), kgo.DisableAutoCommit(),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.BlockRebalanceOnPoll(),
@@ -86,34 +92,43 @@ func (c *Consumer) Run(ctx context.Context) error {
 	c.release(life, all)
 	kill()
 	c.calls.Wait()
+	if errors.Is(err, processors.ErrInstance) { // the name is another's
+		c.cl.CloseAllowingRebalance()
+		return err
+	}
 	c.leave(life)
 	return err
 }
 
-// leave ends the membership, if the brokers answer soon; else the session timeout does.
+// leave ends the membership, if the brokers answer soon; else the session timeout does. A static member leaves only by its
+// name.
 func (c *Consumer) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	c.cl.AllowRebalance()
-	if err := c.cl.LeaveGroupContext(ctx); err != nil {
+	c.cl.CloseAllowingRebalance()
+	plain, err := c.cfg.Kafka.Client()
+	if err == nil {
+		defer plain.Close()
+		_, err = kadm.NewClient(plain).LeaveGroup(ctx, kadm.LeaveGroup(c.cfg.Group).InstanceIDs(c.cfg.Instance))
+	}
+	if err != nil {
 		c.cfg.Log.Warn().Err(err).Str("group", c.cfg.Group).Msg("leave_failed")
 	}
-	c.cl.CloseAllowingRebalance()
 }
 
 // poll fetches until ctx ends.
 func (c *Consumer) poll(ctx context.Context) error {
 	for ctx.Err() == nil {
 		fetches := c.cl.PollRecords(ctx, pollRecords)
-		if fetches.IsClientClosed() {
-			return fmt.Errorf("read %s: %w", c.cfg.Topic, kgo.ErrClientClosed)
-		}
 		// While a poll's records are in hand no partition changes hands, so they belong to the partitions as they are.
-		c.fetchErrors(ctx, fetches)
-		if ctx.Err() == nil {
+		err := c.fetchErrors(ctx, fetches)
+		if ctx.Err() == nil && err == nil {
 			c.take(fetches)
 		}
 		c.cl.AllowRebalance()
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirhq/weir/processors"
@@ -45,10 +47,17 @@ func (c *Consumer) Status() []Status {
 	return list
 }
 
-// fetchErrors stops the partitions that cannot be read on.
-func (c *Consumer) fetchErrors(ctx context.Context, fetches kgo.Fetches) {
+// fetchErrors stops the partitions that cannot be read on. Its error is of what concerns all.
+func (c *Consumer) fetchErrors(ctx context.Context, fetches kgo.Fetches) (failed error) {
 	fetches.EachError(func(topic string, n int32, err error) {
-		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		switch {
+		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+			return
+		case errors.Is(err, kgo.ErrClientClosed):
+			failed = fmt.Errorf("read %s: %w", c.cfg.Topic, err)
+			return
+		case errors.Is(err, kerr.FencedInstanceID):
+			failed = fmt.Errorf("%w: another process joined group %s as %s: give each process its own instance", processors.ErrInstance, c.cfg.Group, c.cfg.Instance)
 			return
 		}
 		c.mu.Lock()
@@ -72,4 +81,5 @@ func (c *Consumer) fetchErrors(ctx context.Context, fetches kgo.Fetches) {
 		p.stopped = why
 		c.cfg.Log.Error().Err(why).Str("topic", topic).Int32("partition", n).Msg("partition_stopped")
 	})
+	return failed
 }
