@@ -17,7 +17,7 @@ func (b *Bridge) beats(ctx context.Context) {
 	for {
 		in := &dynamodb.UpdateItemInput{
 			TableName: &b.cfg.Table, Key: row, UpdateExpression: aws.String("SET #beat = :now, #writer = :region"),
-			ExpressionAttributeNames:  map[string]string{"#beat": attrBeat, "#writer": leasetable.WriterRegion},
+			ExpressionAttributeNames:  map[string]string{"#beat": leasetable.BeatMs, "#writer": leasetable.WriterRegion},
 			ExpressionAttributeValues: leasetable.Item{":now": leasetable.N(time.Now().UnixMilli()), ":region": leasetable.S(b.region)},
 		}
 		// One that fails is told of, and the next one comes soon enough.

@@ -118,9 +118,9 @@ func (x *decoder) beat(d *delivery, of *row, f *fields, gone bool, nowMs int64) 
 	if gone {
 		return outcomeSkipped, nil
 	}
-	b := beat{of.Sort, f.number(attrBeat), nowMs}
+	b := beat{of.Sort, f.number(leasetable.BeatMs), nowMs}
 	if b.beatMs < 1 {
-		f.refuse(ReasonMissing, "attribute %s is missing or less than 1", attrBeat)
+		f.refuse(ReasonMissing, "attribute %s is missing or less than 1", leasetable.BeatMs)
 	}
 	if f.wrong == nil {
 		d.beats = append(d.beats, b)

@@ -6,23 +6,6 @@ import (
 	"github.com/weirhq/weir/internal/leasetable"
 )
 
-// Attributes that package leasetable has no names for.
-const (
-	attrFloors     = "floors"
-	attrBalance    = "balance"
-	attrDuplicates = "duplicates"
-	attrForecast   = "forecast"
-
-	attrRegionState  = "state_of_region"
-	attrSwingTo      = "swing_to"
-	attrSwingPercent = "swing_percent"
-	attrLeaseUntil   = "lease_until_ms"
-	attrAdoptedBy    = "adopted_by"
-
-	attrRefused = "refused"
-	attrBeat    = "beat_ms"
-)
-
 // row is what a partition key says of an item.
 type row struct {
 	lease.Primary
@@ -73,6 +56,8 @@ func rowOf(p lease.Primary) row {
 		r.client, r.pool, ok = lease.DemandOf(p.Partition)
 	case 'H', 'I':
 		r.sort, ok = skippedRow, long
+	case 'L':
+		r.sort, ok = skippedRow, !long
 	default:
 		ok = false
 	}
@@ -106,15 +91,15 @@ func (r *row) change(f *fields) *eventspb.LeaseChange {
 	case poolRow:
 		c.Row = &eventspb.LeaseChange_Settings{Settings: &eventspb.LeasePool{
 			Version: version, LongestMs: f.number(leasetable.LongestMs), QuarantineMs: f.number(leasetable.QuarantineMs), Shelves: f.small(leasetable.Shelves),
-			Floors: f.numbers(attrFloors), Balance: f.text(attrBalance), Duplicates: f.text(attrDuplicates), Forecast: f.text(attrForecast),
+			Floors: f.numbers(leasetable.Floors), Balance: f.text(leasetable.Balance), Duplicates: f.text(leasetable.Duplicates), Forecast: f.text(leasetable.Forecast),
 		}}
 	case regionRow:
 		c.Row = &eventspb.LeaseChange_RegionRow{RegionRow: &eventspb.LeaseRegion{
-			Region: r.Sort, Version: version, State: f.text(attrRegionState), SwingTo: f.text(attrSwingTo), SwingPercent: f.small(attrSwingPercent),
-			LeaseUntilMs: f.number(attrLeaseUntil), AdoptedBy: f.text(attrAdoptedBy),
+			Region: r.Sort, Version: version, State: f.text(leasetable.RegionState), SwingTo: f.text(leasetable.SwingTo), SwingPercent: f.small(leasetable.SwingPercent),
+			LeaseUntilMs: f.number(leasetable.LeaseUntilMs), AdoptedBy: f.text(leasetable.AdoptedBy),
 		}}
 	case demandRow:
-		c.Row = &eventspb.LeaseChange_Demand{Demand: &eventspb.LeaseDemand{Region: r.Sort, Refused: f.number(attrRefused)}}
+		c.Row = &eventspb.LeaseChange_Demand{Demand: &eventspb.LeaseDemand{Region: r.Sort, Refused: f.number(leasetable.Refused)}}
 	case unknownRow, skippedRow, beatRow:
 	}
 	return c

@@ -20,7 +20,7 @@ func FuzzKeys(f *testing.F) {
 		if c, p, ok := SettingsOf(PoolRow(client, pool)); !ok || c != client || p != pool {
 			t.Errorf("%q %q come out of a pool's row as %q %q, %v", client, pool, c, p, ok)
 		}
-		if c, p, ok := DemandOf(DemandRows(client, pool)); !ok || c != client || p != pool {
+		if c, p, ok := DemandOf(DemandRow(client, pool, "r").Partition); !ok || c != client || p != pool {
 			t.Errorf("%q %q come out of a row of demand as %q %q, %v", client, pool, c, p, ok)
 		}
 		if p, k, ok := HolderOf(Holder(pool, key)); !ok || p != pool || k != key {
