@@ -30,7 +30,7 @@ type rig struct {
 
 var regions3 = []string{"eu", "us", "ap"}
 
-const start = 1_700_000_000_000
+const start int64 = 1_700_000_000_000
 
 func newRig(t testing.TB, cfg Config) *rig {
 	r := &rig{t: t, cfg: cfg, store: map[string][]byte{}, timers: map[int64]bool{}, nowMs: start}
