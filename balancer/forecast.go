@@ -166,7 +166,7 @@ func (s *Series) judge(p *Profile) {
 		seconds := DefaultHorizon.Seconds()
 		actual := (s.total - g.total) / seconds
 		s.samples++
-		keep := max(1-1/s.samples, math.Exp2(-1.0/60)) // half-life of two hours
+		keep := min(1-1/s.samples, math.Exp2(-1.0/60)) // a mean at first, then a half-life of two hours
 		for m := range s.score {
 			off := actual - float64(g.rate[m])
 			loss := max(-off, underCost*off)
