@@ -58,12 +58,13 @@ const (
 	worth     = 1.0 / 600 // and better by more than that: a lease in ten minutes
 )
 
-// Series is the arrivals of new leases of a pool in a region, as far as forecasts need them: 293 bytes when encoded. Time
+// Series is the arrivals of new leases of a pool in a region, as far as forecasts need them: 301 bytes when encoded. Time
 // is what it is told; equal calls make equal series.
 type Series struct {
 	step  int64   // number of the open step, by stepMs; 0: nothing was seen
 	count float64 // arrivals in it
 	total float64 // of all closed steps
+	age   float64 // number of those
 
 	level float64 // EWMA of arrivals a second
 	prior float64 // the same of what the profile said: level - prior is how the last minutes differed
@@ -132,17 +133,15 @@ func (s *Series) close(p *Profile) {
 	if !known {
 		usual = s.level
 	}
-	first := s.total == 0 && s.level == 0
-	if first {
-		a = 0.5 // the first figure is better than none
-	}
+	s.age++
+	a = max(a, 1/s.age) // at first the mean of all
 	s.level += a * (x - s.level)
 	s.prior += a * (usual - s.prior)
-	ah := 1 - math.Exp2(-stepMs/60_000.0)
+	ah := max(1-math.Exp2(-stepMs/60_000.0), 1/s.age)
 	before := s.holt
 	s.holt = ah*x + (1-ah)*(s.holt+damping*s.trend)
-	if s.trend = damping*s.trend + trendGain*(s.holt-before-damping*s.trend); first {
-		s.trend = 0
+	if s.trend = damping*s.trend + trendGain*(s.holt-before-damping*s.trend); s.age == 1 {
+		s.trend = 0 // one figure has none
 	}
 	s.hourSum, s.hourSteps = s.hourSum+x, s.hourSteps+1
 	s.total += s.count
