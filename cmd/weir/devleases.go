@@ -28,6 +28,10 @@ const (
 	demoRate      = 1.8    // new keys a second there, on average
 	demoSwing     = 0.7    // how far that goes up and down
 	demoLength    = 30 * time.Second
+
+	demoLongest     = 10 * time.Minute
+	demoQuarantine  = 2 * time.Second
+	demoRegionLease = time.Minute
 	demoCycle     = 10 * time.Minute // of a day in fast motion; the regions' peaks are a third of it apart
 )
 
@@ -77,6 +81,12 @@ func startLeases(ctx context.Context, cfg config.Leases, dir string) (*devLeases
 		}))
 	}
 	return d, nil
+}
+
+// regions are the names.
+func (d *devLeases) regions() []string {
+	names, _ := d.cfg.Places()
+	return names
 }
 
 // listenNear listens at the port of a URL on this machine, or at any.
@@ -134,15 +144,17 @@ func (d *devLeases) prepare(ctx context.Context) error {
 		}
 		return err
 	}
-	regions, _ := d.cfg.Places()
+	regions := d.regions()
 	var err error
 	for _, r := range regions {
-		_, e := admin.Create(ctx, d.table.Admin, admin.Region{Region: r})
+		_, e := admin.Create(ctx, d.table.Admin, admin.Region{Region: r, RegionLease: admin.Duration(demoRegionLease)})
 		err = errors.Join(err, made(e))
 	}
 	_, e := admin.Create(ctx, d.table.Admin, admin.Client{Client: demoName, Stored: admin.Stored{Description: "made by weir dev"}})
 	err = errors.Join(err, made(e))
-	_, e = admin.Create(ctx, d.table.Admin, admin.Pool{Client: demoName, Pool: demoName, Stored: admin.Stored{Description: "made by weir dev"}})
+	_, e = admin.Create(ctx, d.table.Admin, admin.Pool{
+		Client: demoName, Pool: demoName, LongestLease: admin.Duration(demoLongest), Quarantine: admin.Duration(demoQuarantine), Stored: admin.Stored{Description: "made by weir dev"},
+	})
 	if err = errors.Join(err, made(e)); err != nil {
 		return err
 	}
@@ -156,7 +168,7 @@ func (d *devLeases) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return d.table.Extend(ctx) // before the first agent asks
 }
 
 // use takes and gives back leases in every region, until ctx ends.
