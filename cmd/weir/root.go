@@ -35,6 +35,7 @@ func commands(a *app) []*cobra.Command {
 		newLeaseCmd(a),
 		newStatusCmd(a),
 		newDedupCmd(a),
+		newBridgeCmd(a),
 		newDynamoDBCmd(a),
 		newBenchCmd(a),
 		newConfigCmd(a),
