@@ -70,6 +70,7 @@ func TestTrimmed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, dynamotest.Profile{Shards: 2, Rollover: rollover}, func(t *testing.T, w *world, h *host) {
 				ctx := t.Context()
+				w.cfg.Sweep = -1 // one would be due, too
 				write := func(from, to int) {
 					for i := from; i < to; i++ {
 						if err := w.resource(ctx, home, fmt.Sprintf("r%d", i), "p"); err != nil {
@@ -110,7 +111,7 @@ func TestTrimmed(t *testing.T) {
 // A stream that was disabled and enabled again is another one: the old one is read to its end, then the new one, and rows that
 // changed in between are scanned.
 func TestNewStream(t *testing.T) {
-	bubble(t, dynamotest.Profile{Rollover: 10 * time.Second}, func(t *testing.T, w *world, h *host) {
+	bubble(t, dynamotest.Profile{}, func(t *testing.T, w *world, h *host) {
 		set := func(on bool) {
 			spec := &types.StreamSpecification{StreamEnabled: aws.Bool(on)}
 			if on {
@@ -149,6 +150,7 @@ func TestNewStream(t *testing.T) {
 				t.Errorf("shard %q of a stream that ended is kept", k)
 			}
 		}
+		h.end()
 		time.Sleep(49 * time.Hour)
 		set(false)
 		during(func() { time.Sleep(time.Minute); set(true); time.Sleep(time.Minute) }, h)
@@ -172,7 +174,7 @@ func (h *host) keys(table byte) (list []string) {
 // refused. A sweep does the same by itself, slowly.
 func TestScans(t *testing.T) {
 	bubble(t, dynamotest.Profile{}, func(t *testing.T, w *world, h *host) {
-		w.cfg.ScanRate, w.cfg.Sweep, w.cfg.List = 20, 2*time.Hour, time.Hour
+		w.cfg.ScanRate, w.cfg.Sweep, w.cfg.List, w.cfg.PollMax = 20, 2*time.Hour, time.Hour, time.Minute
 		for i := range 200 {
 			if err := w.resource(t.Context(), home, fmt.Sprintf("r%d", i), "p"); err != nil {
 				t.Fatal(err)
@@ -211,7 +213,7 @@ func TestScans(t *testing.T) {
 // Of what the stream loses without a word, the sweep makes good.
 func TestSweepMakesGood(t *testing.T) {
 	bubble(t, dynamotest.Profile{}, func(t *testing.T, w *world, h *host) {
-		w.cfg.Sweep = time.Hour
+		w.cfg.Sweep, w.cfg.PollMax = time.Hour, 4*time.Second
 		during(func() {
 			time.Sleep(time.Minute)
 			h.spoil = func(ch *stream.Changes) {
@@ -238,7 +240,7 @@ func TestRegionDown(t *testing.T) {
 		regions := []string{home, "us-east-1"}
 		w := newWorld(t, dynamotest.Profile{Rollover: 10 * time.Second}, 1, regions...)
 		defer w.cloud.Close()
-		w.cfg.Board = &Board{}
+		w.cfg.Board, w.cfg.PollMax = &Board{}, 3*time.Second
 		a, b := w.host(home, 1), w.host("us-east-1", 2)
 		during(func() {
 			time.Sleep(10 * time.Second)
