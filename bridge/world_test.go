@@ -300,22 +300,24 @@ func (h *host) rejects() (list []*eventspb.LeaseReject) {
 
 // judge holds what was written to the table against what the bridge said of it: every version of every resource once, and in
 // order.
-func (h *host) judge() error {
+func (h *host) judge() error { return h.w.judge(h.region, h.changes()) }
+
+func (w *world) judge(region string, changes []*eventspb.LeaseChange) error {
 	var errs []error
 	last := map[string]int64{}
-	for _, c := range h.changes() {
+	for _, c := range changes {
 		r := c.GetResource()
-		if r == nil || c.Scanned || c.Gone {
+		if r == nil || c.Scanned || c.Gone || c.Region != region {
 			continue
 		}
 		if want := last[r.Resource] + 1; r.Version != want {
-			errs = append(errs, fmt.Errorf("%s: %s comes with version %d, version %d was expected", h.region, r.Resource, r.Version, want))
+			errs = append(errs, fmt.Errorf("%s: %s comes with version %d, version %d was expected", region, r.Resource, r.Version, want))
 		}
 		last[r.Resource] = r.Version
 	}
-	for name, v := range h.w.versions(h.region) {
+	for name, v := range w.versions(region) {
 		if last[name] != v {
-			errs = append(errs, fmt.Errorf("%s: %s is at version %d, the last change that came is %d", h.region, name, v, last[name]))
+			errs = append(errs, fmt.Errorf("%s: %s is at version %d, the last change that came is %d", region, name, v, last[name]))
 		}
 	}
 	return errors.Join(errs[:min(len(errs), 5)]...)
