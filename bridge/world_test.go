@@ -303,6 +303,11 @@ func (h *host) rejects() (list []*eventspb.LeaseReject) {
 func (h *host) judge() error { return h.w.judge(h.region, h.changes()) }
 
 func (w *world) judge(region string, changes []*eventspb.LeaseChange) error {
+	w.t.Helper()
+	return judgeChanges(region, changes, w.versions(region))
+}
+
+func judgeChanges(region string, changes []*eventspb.LeaseChange, versions map[string]int64) error {
 	var errs []error
 	last := map[string]int64{}
 	for _, c := range changes {
@@ -315,7 +320,7 @@ func (w *world) judge(region string, changes []*eventspb.LeaseChange) error {
 		}
 		last[r.Resource] = r.Version
 	}
-	for name, v := range w.versions(region) {
+	for name, v := range versions {
 		if last[name] != v {
 			errs = append(errs, fmt.Errorf("%s: %s is at version %d, the last change that came is %d", region, name, v, last[name]))
 		}
