@@ -16,7 +16,7 @@ import (
 	"github.com/weirhq/weir/internal/stream"
 )
 
-// fullPage is an answer of 1000 records of resources that were leased, with another iterator.
+// fullAnswer is an answer of 1000 records of resources that were leased, with another iterator.
 func fullAnswer() string {
 	var list []string
 	item := func(v int) string {

@@ -187,8 +187,13 @@ func FuzzDecode(f *testing.F) {
 	f.Add(uint8(1), "c#", "%", "#", int64(math.MaxInt64), int64(0), "1e3", "eu-west-1", false, []byte{0xff})
 	f.Fuzz(func(t *testing.T, sort uint8, client, pool, key string, version, old int64, digits, region string, remove bool, junk []byte) {
 		p := []lease.Primary{
-			lease.ResourceRow(client, key), {Partition: lease.KeyRows(client, pool, key), Sort: region}, lease.PoolRow(client, pool), lease.RegionRow(region),
-			lease.BeatRow(region), {Partition: lease.DemandRows(client, pool), Sort: region}, {Partition: client, Sort: key}, {Partition: string(junk), Sort: pool},
+			lease.ResourceRow(client, key),
+			{Partition: lease.KeyRows(client, pool, key), Sort: region},
+			lease.PoolRow(client, pool), lease.RegionRow(region),
+			lease.BeatRow(region),
+			{Partition: lease.DemandRows(client, pool), Sort: region},
+			{Partition: client, Sort: key},
+			{Partition: string(junk), Sort: pool},
 		}[sort%8]
 		item := leasetable.Item{
 			leasetable.PK: leasetable.S(p.Partition), leasetable.SK: leasetable.S(p.Sort), leasetable.WriterRegion: leasetable.S(home), leasetable.Version: leasetable.N(version),

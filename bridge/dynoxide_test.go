@@ -44,8 +44,8 @@ func TestStreamsElsewhere(t *testing.T) {
 				t.Fatal(err)
 			}
 			want[name] = int64(v + 1)
+			h.turn()
 		}
-		h.turn()
 	}
 	for deadline := time.Now().Add(20 * time.Second); len(h.resources()) < rows*versions && time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
 		h.turn()

@@ -79,16 +79,16 @@ func TestTrimmed(t *testing.T) {
 					}
 				}
 				write(0, 20)
-				during(func() { time.Sleep(time.Minute) }, h)
+				during(func() { sleep(time.Minute) }, h)
 				h.end()
 				_, before := h.known()
 				if len(h.notes()) > 0 || before != 20 {
 					t.Fatalf("%d gaps at the first start, %d rows scanned", len(h.notes()), before)
 				}
 				write(10, 30)
-				time.Sleep(26 * time.Hour)
+				sleep(26 * time.Hour)
 				write(25, 35)
-				during(func() { time.Sleep(time.Minute) }, h)
+				during(func() { sleep(time.Minute) }, h)
 				_, after := h.known()
 				if notes := h.notes(); len(notes) == 0 || notes[0].Kind != "gap" || after != before+35 {
 					t.Errorf("gaps %v, %d rows scanned after %d", notes, after, before)
@@ -99,7 +99,7 @@ func TestTrimmed(t *testing.T) {
 				notes := len(h.notes())
 				h.end() // and that is that: the next life finds nothing wrong
 				write(0, 5)
-				during(func() { time.Sleep(time.Minute) }, h)
+				during(func() { sleep(time.Minute) }, h)
 				if len(h.notes()) != notes {
 					t.Errorf("another gap: %v", h.notes())
 				}
@@ -125,18 +125,18 @@ func TestNewStream(t *testing.T) {
 			if err := w.resource(t.Context(), home, name, "p"); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(3 * time.Second)
+			sleep(3 * time.Second)
 		}
 		during(func() {
 			step("a")
 			h.aborts = 0.1
-			time.Sleep(time.Minute)
+			sleep(time.Minute)
 			step("a")
 			set(false)
 			step("b") // nobody sees it
 			set(true)
 			step("a")
-			time.Sleep(time.Minute)
+			sleep(time.Minute)
 			step("a")
 		}, h)
 		if err := h.complete(); err != nil {
@@ -151,9 +151,9 @@ func TestNewStream(t *testing.T) {
 			}
 		}
 		h.end()
-		time.Sleep(49 * time.Hour)
+		sleep(49 * time.Hour)
 		set(false)
-		during(func() { time.Sleep(time.Minute); set(true); time.Sleep(time.Minute) }, h)
+		during(func() { sleep(time.Minute); set(true); sleep(time.Minute) }, h)
 		if n := len(h.keys(streamTable)); n > 2 {
 			t.Errorf("%d streams are never forgotten", n)
 		}
@@ -181,7 +181,7 @@ func TestScans(t *testing.T) {
 			}
 		}
 		h.aborts = 0.2
-		during(func() { time.Sleep(30 * time.Second) }, h)
+		during(func() { sleep(30 * time.Second) }, h)
 		if _, n := h.known(); n != 200 { // at 20 a second, each page once, in spite of aborts
 			t.Errorf("the first scan found %d rows of 200", n)
 		}
@@ -193,12 +193,12 @@ func TestScans(t *testing.T) {
 			t.Errorf("orders that are none: %v, %v", b.Rejects, err)
 		}
 		h.told = []stream.Record{{Value: []byte(Scan)}}
-		during(func() { time.Sleep(30 * time.Second) }, h)
+		during(func() { sleep(30 * time.Second) }, h)
 		if _, n := h.known(); n != 400 {
 			t.Errorf("after the scan that was asked for, %d rows of 400", n)
 		}
 		h.aborts = 0
-		during(func() { time.Sleep(2 * time.Hour) }, h)
+		during(func() { sleep(2 * time.Hour) }, h)
 		if _, n := h.known(); n != 600 {
 			t.Errorf("after a sweep, %d rows of 600", n)
 		}
@@ -215,17 +215,17 @@ func TestSweepMakesGood(t *testing.T) {
 	bubble(t, dynamotest.Profile{}, func(t *testing.T, w *world, h *host) {
 		w.cfg.Sweep, w.cfg.PollMax = time.Hour, 4*time.Second
 		during(func() {
-			time.Sleep(time.Minute)
+			sleep(time.Minute)
 			h.spoil = func(ch *stream.Changes) {
 				ch.List = slices.DeleteFunc(ch.List, func(c stream.Change) bool { return c.Op == stream.OpEmit })
 			}
 			_ = w.resource(t.Context(), home, "lost", "p")
-			time.Sleep(5 * time.Second)
+			sleep(5 * time.Second)
 			h.spoil = func(*stream.Changes) {}
 			if h.complete() == nil {
 				t.Error("the change was to be lost")
 			}
-			time.Sleep(2 * time.Hour)
+			sleep(2 * time.Hour)
 		}, h)
 		if err := h.complete(); err != nil {
 			t.Error(err)
@@ -243,17 +243,17 @@ func TestRegionDown(t *testing.T) {
 		w.cfg.Board, w.cfg.PollMax = &Board{}, 3*time.Second
 		a, b := w.host(home, 1), w.host("us-east-1", 2)
 		during(func() {
-			time.Sleep(10 * time.Second)
+			sleep(10 * time.Second)
 			w.cloud.SetFaults(dynamotest.Fault{Kind: dynamotest.Unreachable, Rate: 1, Region: "us-east-1"})
 			_ = w.resource(t.Context(), home, "r", "p")
-			time.Sleep(time.Hour)
+			sleep(time.Hour)
 			list := w.cfg.Board.List()
 			if len(list) != 2 || list[0].Problem != "" || list[0].LagMs != 0 || list[1].Problem == "" || list[1].LagMs < (55*time.Minute).Milliseconds() {
 				t.Errorf("while a region is down: %+v", list)
 			}
 			w.cloud.SetFaults()
 			_ = w.resource(t.Context(), "us-east-1", "s", "p")
-			time.Sleep(time.Minute)
+			sleep(time.Minute)
 			if list := w.cfg.Board.List(); list[1].Problem != "" || list[1].LagMs != 0 || list[1].Shards == 0 {
 				t.Errorf("when it is back: %+v", list)
 			}
@@ -296,7 +296,7 @@ func TestNothingBeforeTheFirstFlush(t *testing.T) {
 	bubble(t, dynamotest.Profile{}, func(t *testing.T, w *world, h *host) {
 		w.trip = nil // a request would panic
 		h.begin()
-		time.Sleep(time.Minute)
+		sleep(time.Minute)
 		if h.b.running.Wait(); len(h.b.queue.take()) > 0 {
 			t.Error("something was read")
 		}
@@ -315,12 +315,12 @@ func TestQueueIsBounded(t *testing.T) {
 			}
 		}
 		h.turn()
-		time.Sleep(time.Minute)
+		sleep(time.Minute)
 		// One answer may come when there is just room, whatever its size: here at most some 120 KB.
 		if n := h.b.queue.size(); n < 10_000 || n > 200_000 {
 			t.Errorf("%d bytes are queued", n)
 		}
-		during(func() { time.Sleep(time.Minute) }, h)
+		during(func() { sleep(time.Minute) }, h)
 		if err := h.judge(); err != nil {
 			t.Error(err)
 		}

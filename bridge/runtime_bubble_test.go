@@ -71,7 +71,7 @@ func TestKillsInTheRuntime(t *testing.T) {
 					for range 250 {
 						n := rng.IntN(20)
 						_ = r.resource(t.Context(), region, fmt.Sprintf("%s-%d", region, n), fmt.Sprintf("p%d", n%3)) // the table tells what came of it
-						time.Sleep(time.Duration(rng.IntN(150)) * time.Millisecond)
+						sleep(time.Duration(rng.IntN(150)) * time.Millisecond)
 					}
 				})
 			}
@@ -82,9 +82,9 @@ func TestKillsInTheRuntime(t *testing.T) {
 		kills := 0
 		for _, edge := range append(processorstest.Edges(), processorstest.Edges()...) {
 			i := rng.IntN(2)
-			time.Sleep(2 * time.Second)
+			sleep(2 * time.Second)
 			procs[i].KillAt(edge)
-			time.Sleep(2 * time.Second) // it dies there, if it commits at all
+			sleep(2 * time.Second) // it dies there, if it commits at all
 			procs[i].Kill()
 			kills++
 			procs[i] = r.k.Start(names[i])
@@ -94,7 +94,7 @@ func TestKillsInTheRuntime(t *testing.T) {
 			t.Error(err)
 		}
 		r.k.CaughtUp()
-		time.Sleep(15 * time.Second)
+		sleep(15 * time.Second)
 		if n := len(r.read()); n < 1000 {
 			t.Errorf("%d changes and %d kills are too few to tell", n, kills)
 		}
@@ -106,31 +106,31 @@ func TestTransactionsInTheRuntime(t *testing.T) {
 	inRuntime(t, dynamotest.Profile{}, func(t *testing.T, r *running) {
 		r.k.Start("a")
 		r.k.CaughtUp()
-		time.Sleep(10 * time.Second)
+		sleep(10 * time.Second)
 		log := events.LeaseStateTopic(events.BridgeApp)
 		before := len(r.k.Records(log))
-		if time.Sleep(time.Minute); len(r.k.Records(log)) != before {
+		if sleep(time.Minute); len(r.k.Records(log)) != before {
 			t.Errorf("%d records of transactions in a quiet minute", len(r.k.Records(log))-before)
 		}
 		if err := r.cloud.SetFaults(dynamotest.Fault{Kind: dynamotest.Unreachable, Rate: 1, Region: "us-east-1"}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Minute)
+		sleep(time.Minute)
 		n := len(r.read())
 		if err := r.resource(t.Context(), "eu-west-1", "r", "p"); err != nil {
 			t.Fatal(err)
 		}
-		if time.Sleep(700 * time.Millisecond); len(r.read()) != n+1 {
+		if sleep(700 * time.Millisecond); len(r.read()) != n+1 {
 			t.Errorf("%d changes 700 ms after a write", len(r.read())-n)
 		}
 		r.k.Produce(events.LeaseBridgeTopic, 0, "eu-west-1", Scan)
 		r.k.CaughtUp()
-		if time.Sleep(2 * time.Second); len(r.read()) != n+2 {
+		if sleep(2 * time.Second); len(r.read()) != n+2 {
 			t.Errorf("%d changes after a scan", len(r.read())-n)
 		}
 		if err := r.cloud.SetFaults(); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(10 * time.Second)
+		sleep(10 * time.Second)
 	})
 }
