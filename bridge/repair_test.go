@@ -13,10 +13,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/dynamotest"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/internal/obs"
 	"github.com/weirhq/weir/internal/stream"
 )
 
@@ -287,6 +290,41 @@ func TestRegionDown(t *testing.T) {
 		}
 		if n := len(seen[home]) / 4; n < 600 || n > 1900 {
 			t.Errorf("%d beats in an hour, every 2 s", n)
+		}
+	})
+}
+
+// Records that are not of the schema are in lease.rejected, with why, and those after them go on.
+func TestRejects(t *testing.T) {
+	bubble(t, dynamotest.Profile{}, func(t *testing.T, w *world, h *host) {
+		w.cfg.Metrics = NewMetrics(obs.NewRegistry("test"))
+		during(func() {
+			for _, p := range []lease.Primary{{Partition: "user#1", Sort: "x"}, lease.ResourceRow("c", "no-pool"), lease.ResourceRow("c", "r")} {
+				set := map[string]types.AttributeValue{leasetable.Owner: leasetable.S(home)}
+				if p.Sort == "r" {
+					set[leasetable.PoolID] = leasetable.S("p")
+				}
+				if err := w.update(t.Context(), home, p, set); err != nil {
+					t.Fatal(err)
+				}
+			}
+			sleep(time.Minute)
+		}, h)
+		var got []string
+		for _, o := range h.log {
+			r := &eventspb.LeaseReject{}
+			if o.topic == outRejected && proto.Unmarshal(o.value, r) == nil {
+				got = append(got, r.Reason+" "+r.SortKey)
+				if !json.Valid([]byte(r.Record)) || !strings.Contains(r.Record, r.SortKey) || r.Sequence == "" {
+					t.Errorf("%v", r)
+				}
+			}
+		}
+		if !slices.Equal(got, []string{ReasonPartition + " x", ReasonMissing + " no-pool"}) {
+			t.Errorf("rejected %q", got)
+		}
+		if known, _ := h.known(); known["r"] != 1 {
+			t.Error("what came after is not there")
 		}
 	})
 }
