@@ -112,13 +112,13 @@ func (b *Bridge) Flush(c stream.Commit, ch *stream.Changes) error {
 		for _, beat := range d.beats {
 			b.pass(ch, beat)
 		}
-		if d.ask != "" {
+		if d.ask.SinceMs > 0 {
 			b.want(ch, d.ask)
 		}
 	}
 	if b.wanted {
 		b.wanted = false
-		b.want(ch, "asked for")
+		b.want(ch, asked{c.NowMs, "asked for"})
 	}
 	if now := time.UnixMilli(c.NowMs); now.Sub(b.shown) >= time.Second {
 		b.shown = now
@@ -128,8 +128,8 @@ func (b *Bridge) Flush(c stream.Commit, ch *stream.Changes) error {
 }
 
 // want makes a request for a scan, in the transaction of what asks for it.
-func (b *Bridge) want(ch *stream.Changes, why string) {
-	ch.Put(scanTable, []byte(askedKey), encode(b.asks.add(why)))
+func (b *Bridge) want(ch *stream.Changes, a asked) {
+	ch.Put(scanTable, []byte(askedKey), encode(b.asks.add(a)))
 }
 
 func (b *Bridge) emit(ch *stream.Changes, o output) {
@@ -198,7 +198,8 @@ func (b *Bridge) show(now time.Time) {
 func (b *Bridge) gap(d *delivery, what string, nowMs int64) {
 	b.cfg.Metrics.gaps.WithLabelValues(b.region).Inc()
 	b.log.Warn().Str("what", what).Msg("stream_gap")
-	d.ask = "gap: " + what
+	// What is lost was written a day ago: a scan that began since has seen what became of it.
+	d.ask = asked{nowMs - (retention - time.Hour).Milliseconds(), "gap: " + what}
 	note := &eventspb.LeaseNote{
 		AtMs: nowMs, By: "bridge", Kind: "gap", From: b.region,
 		Text: "The stream of " + b.region + " lost records before they were read: " + what + ". All rows of the region are read from the table.",

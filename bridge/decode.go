@@ -102,7 +102,7 @@ func (x *decoder) try(d *delivery, at place, r *streamtypes.Record, nowMs int64)
 		}
 	}
 	if gone { // a write of its own: what it ends is older
-		setVersion(c, versionOf(c)+1)
+		setVersion(c, max(versionOf(c), versionOf(c)+1))
 	}
 	if pool := was.text(leasetable.PoolID); of.sort == resourceRow && was.wrong == nil && pool != "" && pool != c.Pool {
 		left := proto.CloneOf(c)

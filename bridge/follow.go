@@ -84,7 +84,7 @@ func (b *Bridge) begin(ctx context.Context, arn string) error {
 	s := streamState{BegunMs: time.Now().UnixMilli()}
 	b.saved.streams[arn] = s
 	b.log.Info().Str("stream", arn).Msg("stream_begun")
-	d := &delivery{ask: "stream " + arn + " is new"}
+	d := &delivery{ask: asked{s.BegunMs, "stream " + arn + " is new"}}
 	d.put(entry{streamTable, arn, encode(s)})
 	return b.queue.push(ctx, d)
 }
@@ -149,6 +149,10 @@ func (f *following) run(ctx context.Context) bool {
 				f.running.Go(func() { f.children(ctx, e.id) })
 			}
 		case kids := <-f.found:
+			if kids == nil { // who is asked does not know how to list some: list all
+				list.Reset(0)
+				continue
+			}
 			if f.learn(ctx, kids, false) != nil {
 				return false
 			}
@@ -252,17 +256,19 @@ func shardsOf(out *dynamodbstreams.DescribeStreamOutput) (list []shard) {
 // that are not found here.
 func (f *following) children(ctx context.Context, parent string) {
 	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &f.arn, ShardFilter: &streamtypes.ShardFilter{Type: streamtypes.ShardFilterTypeChildShards, ShardId: &parent}}
+	const who = "list the children of a shard"
+	defer f.health.trouble(who, nil)
 	wait := backoff{least: 50 * time.Millisecond, most: time.Second}
 	for range 10 {
 		var kids []shard
-		err := f.ask(ctx, "list the children of a shard", func(ctx context.Context) error {
+		err := f.ask(ctx, who, func(ctx context.Context) error {
 			out, err := f.streams.DescribeStream(ctx, in, once)
 			if err == nil { // one that does not know the filter lists others, too
 				kids = slices.DeleteFunc(shardsOf(out), func(s shard) bool { return s.Parent != parent })
 			}
 			return err
 		})
-		if err == nil && len(kids) > 0 {
+		if err == nil && len(kids) > 0 || err != nil && kindOf(err) == refused {
 			select {
 			case f.found <- kids:
 			case <-ctx.Done():

@@ -98,9 +98,10 @@ func (f *fields) number(name string) int64 {
 			f.refuse(ReasonNumber, "attribute %s is %.60s, not a whole number of 64 bits", name, s)
 		}
 		return n
+	default:
+		f.refuse(ReasonType, "attribute %s is a %s, not a number", name, k)
+		return 0
 	}
-	f.refuse(ReasonType, "attribute %s is a %s, not a number", name, k)
-	return 0
 }
 
 // small is number, of 32 bits.

@@ -10,7 +10,7 @@ type delivery struct {
 	outputs []output
 	entries []entry
 	beats   []beat
-	ask     string // why a scan is wanted; "" it is not
+	ask     asked // for a scan; the zero value asks for none
 	bytes   int
 }
 

@@ -31,13 +31,15 @@ func (r *requests) get() (asked, <-chan struct{}) {
 	return r.last, r.news
 }
 
-// add makes one more request.
-func (r *requests) add(why string) asked {
+// add makes one more request. What was asked for before is served with it, if it wants a later scan; else it is with that.
+func (r *requests) add(a asked) asked {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.last = asked{r.last.Number + 1, why}
-	close(r.news)
-	r.news = make(chan struct{})
+	if a.SinceMs > r.last.SinceMs {
+		r.last = a
+		close(r.news)
+		r.news = make(chan struct{})
+	}
 	return r.last
 }
 
@@ -57,11 +59,11 @@ func (s *scanner) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		last, more := s.asks.get()
 		switch {
-		case last.Number > s.scan.Serves && (s.scan.Done || s.scan.Serves == 0):
-			s.scan = scanState{Serves: last.Number, StartedMs: time.Now().UnixMilli()}
+		case last.SinceMs > s.scan.StartedMs && (s.scan.Done || s.scan.StartedMs == 0):
+			s.scan = scanState{StartedMs: max(time.Now().UnixMilli(), last.SinceMs)} // whoever asked may have a clock ahead
 			s.log.Info().Str("why", last.Why).Msg("scan_begun")
 			fallthrough
-		case s.scan.Serves > 0 && !s.scan.Done:
+		case s.scan.StartedMs > 0 && !s.scan.Done:
 			s.page(ctx, scanKey, &s.scan)
 		case s.cfg.Sweep > 0 && !s.sweep.Done:
 			s.page(ctx, sweepKey, &s.sweep)

@@ -39,7 +39,6 @@ type streamState struct {
 
 // scanState is how far a scan or a sweep of the table is.
 type scanState struct {
-	Serves    int64  `json:"serves,omitempty"` // number of the request that it answers
 	StartedMs int64  `json:"started_ms"`
 	PK        string `json:"pk,omitempty"` // of the last row that was read
 	SK        string `json:"sk,omitempty"`
@@ -47,10 +46,10 @@ type scanState struct {
 	Done      bool   `json:"done,omitempty"`
 }
 
-// asked is the last request for a scan.
+// asked is the last request for a scan: for one that began at SinceMs or later.
 type asked struct {
-	Number int64  `json:"number"`
-	Why    string `json:"why"`
+	SinceMs int64  `json:"since_ms"`
+	Why     string `json:"why"`
 }
 
 // saved is the state as a task finds it.

@@ -73,11 +73,11 @@ func runStreams(t *testing.T, seed uint64, f flaw) (verdict error) {
 			}
 			writers.Wait()
 			w.cloud.SetFaults()
-			time.Sleep(20 * time.Second)
+			sleep(20 * time.Second)
 			for _, h := range hosts {
 				h.rng = rand.New(rand.NewPCG(0, 0))
 			}
-			time.Sleep(10 * time.Second)
+			sleep(10 * time.Second)
 		}, hosts...)
 		for _, h := range hosts {
 			if h.b != nil {
@@ -99,7 +99,7 @@ func (w *world) write(ctx context.Context, region string, rng *rand.Rand) {
 	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); {
 		name := fmt.Sprintf("%s-%d", region, rng.IntN(25))
 		_ = w.resource(ctx, region, name, fmt.Sprintf("p%d", rng.IntN(3)))
-		time.Sleep(time.Duration(rng.IntN(120)) * time.Millisecond)
+		sleep(time.Duration(rng.IntN(120)) * time.Millisecond)
 	}
 }
 

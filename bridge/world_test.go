@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -101,7 +102,7 @@ func answer(r *http.Request, status int, text string) *http.Response {
 
 // update adds one to an item's version, and sets what else there is. It says whether it was told that it did.
 func (w *world) update(ctx context.Context, region string, p lease.Primary, set map[string]types.AttributeValue) error {
-	set = mapsClone(set)
+	set = maps.Clone(set)
 	set[leasetable.WriterRegion] = leasetable.S(region)
 	expr, names, values := "SET #v = if_not_exists(#v, :zero) + :one", map[string]string{"#v": leasetable.Version}, leasetable.Item{":zero": leasetable.N(0), ":one": leasetable.N(1)}
 	i := 0
@@ -116,13 +117,8 @@ func (w *world) update(ctx context.Context, region string, p lease.Primary, set 
 	return err
 }
 
-func mapsClone(m map[string]types.AttributeValue) map[string]types.AttributeValue {
-	out := map[string]types.AttributeValue{}
-	for k, v := range m {
-		out[k] = v
-	}
-	return out
-}
+// sleep waits, in virtual time: only tests in a bubble call it.
+func sleep(d time.Duration) { <-time.After(d) }
 
 func (w *world) resource(ctx context.Context, region, name, pool string) error {
 	return w.update(ctx, region, lease.ResourceRow("c", name), map[string]types.AttributeValue{leasetable.PoolID: leasetable.S(pool), leasetable.Owner: leasetable.S(region)})
@@ -287,35 +283,31 @@ func (h *host) notes() (list []*eventspb.LeaseNote) {
 	return list
 }
 
-func (h *host) rejects() (list []*eventspb.LeaseReject) {
-	for _, o := range h.log {
-		if o.topic == outRejected {
-			n := &eventspb.LeaseReject{}
-			_ = proto.Unmarshal(o.value, n)
-			list = append(list, n)
-		}
-	}
-	return list
-}
-
 // judge holds what was written to the table against what the bridge said of it: every version of every resource once, and in
 // order.
-func (h *host) judge() error {
+func (h *host) judge() error { return h.w.judge(h.region, h.changes()) }
+
+func (w *world) judge(region string, changes []*eventspb.LeaseChange) error {
+	w.t.Helper()
+	return judgeChanges(region, changes, w.versions(region))
+}
+
+func judgeChanges(region string, changes []*eventspb.LeaseChange, versions map[string]int64) error {
 	var errs []error
 	last := map[string]int64{}
-	for _, c := range h.changes() {
+	for _, c := range changes {
 		r := c.GetResource()
-		if r == nil || c.Scanned || c.Gone {
+		if r == nil || c.Scanned || c.Gone || c.Region != region {
 			continue
 		}
 		if want := last[r.Resource] + 1; r.Version != want {
-			errs = append(errs, fmt.Errorf("%s: %s comes with version %d, version %d was expected", h.region, r.Resource, r.Version, want))
+			errs = append(errs, fmt.Errorf("%s: %s comes with version %d, version %d was expected", region, r.Resource, r.Version, want))
 		}
 		last[r.Resource] = r.Version
 	}
-	for name, v := range h.w.versions(h.region) {
+	for name, v := range versions {
 		if last[name] != v {
-			errs = append(errs, fmt.Errorf("%s: %s is at version %d, the last change that came is %d", h.region, name, v, last[name]))
+			errs = append(errs, fmt.Errorf("%s: %s is at version %d, the last change that came is %d", region, name, v, last[name]))
 		}
 	}
 	return errors.Join(errs[:min(len(errs), 5)]...)
