@@ -91,20 +91,21 @@ type Result struct {
 	Refused int
 	Moved   int
 	Stock   int
-	Pulled  []Arrival // moves that could not wait for a plan, from the beginning
+	Moves   []Started // from the beginning
 	Points  [][]Point // by region and part
 	Each    time.Duration
 }
 
-// Arrival is a move.
-type Arrival struct {
-	Second int // after the beginning, when it was decided
-	To     string
-	Count  int
+// Started is a move that was begun.
+type Started struct {
+	Second int // after the beginning
+	balancer.Move
 }
 
 // RefusedPercent is the share of those wanted.
-func (r *Result) RefusedPercent() float64 { return 100 * float64(r.Refused) / max(1, float64(r.Wanted)) }
+func (r *Result) RefusedPercent() float64 {
+	return 100 * float64(r.Refused) / max(1, float64(r.Wanted))
+}
 
 // MovedPer100 is moves per hundred leases wanted.
 func (r *Result) MovedPer100() float64 { return 100 * float64(r.Moved) / max(1, float64(r.Wanted)) }
@@ -295,7 +296,9 @@ func (w *world) lease(r, t, n int, hold *rand.Rand) {
 
 // carry begins moves.
 func (w *world) carry(t int, moves []balancer.Move) {
-	index := func(name string) int { return slices.IndexFunc(w.curves, func(c Curve) bool { return c.Region == name }) }
+	index := func(name string) int {
+		return slices.IndexFunc(w.curves, func(c Curve) bool { return c.Region == name })
+	}
 	for _, m := range moves {
 		from, to := index(m.From), index(m.To)
 		n := min(int(m.Count), w.free[from])
@@ -306,9 +309,8 @@ func (w *world) carry(t int, moves []balancer.Move) {
 		if w.judged(t) {
 			w.res.Moved += n
 		}
-		if m.Kind == balancer.KindPull {
-			w.res.Pulled = append(w.res.Pulled, Arrival{t, m.To, n})
-		}
+		m.Count = int64(n)
+		w.res.Moves = append(w.res.Moves, Started{t, m})
 	}
 }
 
