@@ -202,6 +202,7 @@ func (s *Series) rate(m Method, p *Profile) float64 {
 		if usual, known := p.at(s.step*stepMs + DefaultHorizon.Milliseconds()/2); known {
 			return max(0, usual+s.level-s.prior)
 		}
+	case EWMA:
 	}
 	return max(0, s.level)
 }

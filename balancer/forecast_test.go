@@ -67,7 +67,7 @@ func TestMethods(t *testing.T) {
 func TestChoice(t *testing.T) {
 	s, p := &Series{}, &Profile{}
 	now, changes, began := EWMA, 0, start/86_400_000*86_400_000
-	for ms := int64(began); ms < began+7*86_400_000; ms += stepMs {
+	for ms := began; ms < began+7*86_400_000; ms += stepMs {
 		s.Add(ms, daily(ms)*stepMs/1000, p)
 		if m := Choose(now, []*Series{s}); m != now {
 			if now, changes = m, changes+1; ms < began+hourMs {
@@ -162,7 +162,7 @@ func FuzzDecodeSeries(f *testing.F) {
 
 func BenchmarkSeriesAdd(b *testing.B) {
 	s, p := &Series{}, &Profile{}
-	at := int64(start)
+	at := start
 	for b.Loop() {
 		at += 50
 		s.Add(at, 1, p)

@@ -1,10 +1,6 @@
 package backtest
 
-import (
-	"math/rand/v2"
-
-	"github.com/weirhq/weir/balancer"
-)
+import "github.com/weirhq/weir/balancer"
 
 // Chosen is the method's name in a ForecastRow of what the back-test of the balancer itself chose, from time to time.
 const Chosen = "chosen"
@@ -39,7 +35,7 @@ func forecasts(curves []Curve, cfg Config, seconds int) []ForecastRow {
 	said := make([][][methods + 1]float64, n) // by region and time of forecast
 	came := make([]int, n)
 	total := make([][]int, n) // by time of forecast: what had come
-	rng, method := rand.New(rand.NewPCG(cfg.Seed, 11)), balancer.EWMA
+	rng, method := draws(cfg.Seed), balancer.EWMA
 	for t := range seconds {
 		if t%forecastEvery == 0 {
 			method = balancer.Choose(method, list)
@@ -64,7 +60,7 @@ func forecasts(curves []Curve, cfg Config, seconds int) []ForecastRow {
 					}
 				}
 			}
-			k := poisson(rng, curves[r].at(t))
+			k := rng.poisson(curves[r].at(t))
 			if came[r] += k; k > 0 {
 				series[r].Add(int64(t)*1000, float64(k), &profiles[r])
 			}

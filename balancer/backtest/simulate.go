@@ -3,7 +3,6 @@ package backtest
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -139,14 +138,14 @@ func Simulate(curves []Curve, name string, cfg Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	arrive, hold := rand.New(rand.NewPCG(cfg.Seed, 11)), rand.New(rand.NewPCG(cfg.Seed, 12))
+	arrive, hold := draws(cfg.Seed), draws(^cfg.Seed)
 	n := make([]int, len(curves))
 	for t := range seconds {
 		for r := range curves {
 			w.pass(r, t)
 			rate := curves[r].at(t)
-			n[r] = poisson(arrive, rate)
-			w.lease(r, t, n[r], hold)
+			n[r] = arrive.poisson(rate)
+			w.lease(r, t, n[r], &hold)
 			w.point(r, t).Wanted += rate
 		}
 		if p != nil {
@@ -275,13 +274,13 @@ func (w *world) pass(r, t int) {
 }
 
 // lease gives n keys a lease, or refuses them.
-func (w *world) lease(r, t, n int, hold *rand.Rand) {
+func (w *world) lease(r, t, n int, hold *draws) {
 	p := w.point(r, t)
 	if w.judged(t) {
 		w.res.Wanted += n
 	}
 	for range n {
-		end := t + shortest + hold.IntN(longest-shortest)
+		end := t + shortest + hold.below(longest-shortest)
 		if w.free[r] == 0 {
 			if p.Refused++; w.judged(t) {
 				w.res.Refused++
@@ -322,17 +321,4 @@ func (w *world) planned(moves []balancer.Move, from int) (n int) {
 		}
 	}
 	return n
-}
-
-// poisson is how many come in a second.
-func poisson(rng *rand.Rand, rate float64) int {
-	if rate > 30 {
-		return max(0, int(math.Round(rate+math.Sqrt(rate)*rng.NormFloat64())))
-	}
-	limit, p := math.Exp(-rate), 1.0
-	for n := 0; ; n++ {
-		if p *= rng.Float64(); p <= limit {
-			return n
-		}
-	}
 }

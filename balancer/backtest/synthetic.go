@@ -2,7 +2,6 @@ package backtest
 
 import (
 	"math"
-	"math/rand/v2"
 	"time"
 )
 
@@ -25,13 +24,13 @@ func Daily(days int) []Curve {
 // Synthetic is Daily with two spikes of half an hour a day in each region, from the second day on; and on the fourth the first
 // region's traffic goes to the second for an hour.
 func Synthetic(days int, seed uint64) []Curve {
-	rng := rand.New(rand.NewPCG(seed, 1))
+	rng := draws(seed)
 	curves := Daily(days)
 	for r := range curves {
 		c := &curves[r]
 		for d := 1; d < days; d++ {
 			for range 2 {
-				at, times := d*day+rng.IntN(day), 1.5+2*rng.Float64()
+				at, times := d*day+rng.below(day), 1.5+2*rng.share()
 				for m := at; m < min(at+30, len(c.Rate)); m++ {
 					c.Rate[m] *= times
 				}
