@@ -258,7 +258,9 @@ func (w *world) settle() error {
 			}
 			switch {
 			case k.State == string(lease.Leased) && !w.over(k) || k.State == string(lease.Pending) && !w.over(k):
-				w.write(region, func(k *eventspb.LeaseKey) { k.State, k.ExpiresMs = string(lease.Leased), max(k.ExpiresMs, w.now+2_000_000) })
+				w.write(region, func(k *eventspb.LeaseKey) {
+					k.State, k.ExpiresMs = string(lease.Leased), max(k.ExpiresMs, w.now+2_000_000)
+				})
 			case k.State == string(lease.Superseded) && !w.over(k):
 				w.use(region)
 			}
