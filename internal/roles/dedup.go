@@ -9,7 +9,8 @@ import (
 	"github.com/weirhq/weir/processors"
 )
 
-// Dedup configures the role that decides between regions which lease one key.
+// Dedup configures the role that decides between regions which lease one key. Of the runtime's Config.CacheBytes the same is
+// true as for Liberator.
 type Dedup struct {
 	// Regions are all that have a copy of the table of leases.
 	Regions []string

@@ -78,7 +78,8 @@ func endOf(b *testing.B, n int64) {
 	if err := benchmark.Load(ctx, k, proc.Inputs[0], n+benchPools, leaseLog(b, n, ending, begin)); err != nil {
 		b.Fatal(err)
 	}
-	rt, err := processors.New(processors.Config{Kafka: k, Dir: b.TempDir(), Instance: "bench"}, proc)
+	// The store's write buffers are taken from its cache: one that is no larger keeps no block of a million rows.
+	rt, err := processors.New(processors.Config{Kafka: k, Dir: b.TempDir(), Instance: "bench", CacheBytes: 256 << 20}, proc)
 	if err != nil {
 		b.Fatal(err)
 	}

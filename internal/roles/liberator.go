@@ -8,7 +8,8 @@ import (
 	"github.com/weirhq/weir/processors"
 )
 
-// Liberator configures the role that ends leases which are over.
+// Liberator configures the role that ends leases which are over. Its rows are in the store alone: with hundreds of thousands of
+// leases give the runtime a Config.CacheBytes well above its WriteBytes, which are taken from it.
 type Liberator struct {
 	// Regions are all that have a copy of the table of leases. One that owned resources must stay in the list.
 	Regions []string
