@@ -60,7 +60,7 @@ func besideAgents(t *testing.T, seed uint64) {
 		all.Go(func() { lives(ctx, a, rand.New(rand.NewPCG(seed, uint64(n)))) })
 	}
 	l := &liberator{t: t, w: w, e: w.executor(), rng: rand.New(rand.NewPCG(seed, 77)), sent: map[string]*eventspb.LeaseCommand{}}
-	l.run(ctx)
+	l.run(time.Now().Add(span))
 	all.Wait()
 	l.calls.Wait()
 	l.judge()
@@ -94,8 +94,8 @@ type liberator struct {
 	sent  map[string]*eventspb.LeaseCommand
 }
 
-func (l *liberator) run(ctx context.Context) {
-	for ctx.Err() == nil {
+func (l *liberator) run(until time.Time) {
+	for time.Now().Before(until) {
 		for i := range 12 {
 			name := fmt.Sprint("r", i)
 			row := l.w.row(lease.ResourceRow("c", name))
