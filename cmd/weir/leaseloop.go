@@ -15,7 +15,6 @@ import (
 	"github.com/weirhq/weir/bridge"
 	"github.com/weirhq/weir/executor"
 	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/internal/leasetable"
 	"github.com/weirhq/weir/internal/obs"
 	"github.com/weirhq/weir/internal/roles"
 	"github.com/weirhq/weir/processors"
@@ -55,9 +54,6 @@ type loopParts struct {
 	// poll is how often a stream with nothing new is asked; 0: the bridge's default.
 	poll time.Duration
 }
-
-// executorTimeout is for one request of an executor. It is part of how long a resource rests that moves to another region.
-const executorTimeout = time.Second
 
 func newLeaseLoop(c *config.Config, p loopParts) (*leaseLoop, error) {
 	l := &leaseLoop{cfg: c, log: p.log, table: p.table}
@@ -108,20 +104,18 @@ func (l *leaseLoop) add(proc processors.Processor, p loopParts) error {
 }
 
 // addExecutors makes those of leases.region, or of all regions.
-func (l *leaseLoop) addExecutors(regions []string, p loopParts) error {
-	metrics := executor.NewMetrics(p.registry)
-	for _, r := range regions {
-		if l.cfg.Leases.Region != "" && l.cfg.Leases.Region != r {
-			continue
-		}
-		e, err := executor.New(executor.Config{
-			Region: r, Regions: regions, Partitions: int32(l.cfg.Leases.Partitions), Kafka: p.kafka, Instance: l.cfg.Instance, Log: &l.log, Metrics: metrics,
-			Table: &leasetable.Table{Name: l.cfg.Leases.Table, New: l.table.connection.Client, Skew: l.cfg.Leases.Skew, Timeout: executorTimeout, Attempts: 1},
-		})
-		if err != nil {
-			return fail(exitConfig, "cannot set up the executor of "+r, err, "correct leases.regions and leases.region")
-		}
-		l.executors = append(l.executors, e)
+func (l *leaseLoop) addExecutors(regions []string, p loopParts) (err error) {
+	e := roles.Executors{
+		Config: executor.Config{
+			Regions: regions, Partitions: int32(l.cfg.Leases.Partitions), Kafka: p.kafka, Instance: l.cfg.Instance, Log: &l.log, Metrics: executor.NewMetrics(p.registry),
+		},
+		Connection: l.table.connection, Table: l.cfg.Leases.Table, Skew: l.cfg.Leases.Skew,
+	}
+	if l.cfg.Leases.Region != "" {
+		e.Regions = []string{l.cfg.Leases.Region}
+	}
+	if l.executors, err = e.New(); err != nil {
+		return fail(exitConfig, "cannot set up the executors", err, "correct leases.regions and leases.region")
 	}
 	return nil
 }
@@ -132,10 +126,10 @@ func (l *leaseLoop) run(ctx context.Context) error {
 	for _, rt := range l.runtimes {
 		g.Go(func() error { return explainRun(rt.Run(ctx)) })
 	}
-	for _, e := range l.executors {
+	if len(l.executors) > 0 {
 		g.Go(func() error {
-			if err := e.Run(ctx); err != nil {
-				return fail(0, "the executor of "+e.Region()+" stopped", err, "")
+			if err := executor.RunAll(ctx, l.executors); err != nil {
+				return fail(0, "an executor stopped", err, "")
 			}
 			return nil
 		})
