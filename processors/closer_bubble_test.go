@@ -4,7 +4,6 @@ package processors
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"testing"
 )
@@ -85,7 +84,7 @@ func TestEveryHandlerIsClosedOnce(t *testing.T) {
 			}
 			late = append(late, c.late...)
 		}
-		if t.Log(fmt.Sprintf("seed %d: %d handlers", seed, len(r.made))); open+twice+len(late) > 0 || len(r.made) < 8 {
+		if t.Logf("seed %d: %d handlers", seed, len(r.made)); open+twice+len(late) > 0 || len(r.made) < 8 {
 			t.Errorf("seed %d: of %d handlers %d were never closed, %d more than once, and after it came %q", seed, len(r.made), open, twice, late)
 		}
 	}

@@ -415,9 +415,11 @@ func (w *worker) abandon(life context.Context, cause error) error {
 	errors.As(cause, &blamed)
 	var parts []*pending
 	for _, t := range w.tasks {
-		if t.state == taskRunning && t.touched() {
+		// Who failed cannot be trusted any more, though it may have said nothing yet: what it took in may be in neither memory.
+		own := blamed != nil && blamed.p == t.p
+		if t.state == taskRunning && (own || t.touched()) {
 			part := &pending{t: t}
-			if blamed != nil && blamed.p == t.p {
+			if own {
 				part.err = cause
 			}
 			parts = append(parts, part)
