@@ -119,6 +119,43 @@ func KeyOf(partition string) (client, pool, key string, ok bool) {
 	return unescape(parts[1]), unescape(parts[2]), unescape(parts[3]), true
 }
 
+// ResourceOf gives the client whose resources a partition has; ok is false if it has none.
+func ResourceOf(partition string) (client string, ok bool) {
+	parts := strings.Split(partition, "#")
+	if len(parts) != 3 || parts[0] != "R" {
+		return "", false
+	}
+	if n, err := strconv.Atoi(parts[2]); err != nil || n < 0 || n >= Buckets || strconv.Itoa(n) != parts[2] {
+		return "", false
+	}
+	return unescape(parts[1]), true
+}
+
+// SettingsOf gives the client and pool of a pool's settings; ok is false for another row.
+func SettingsOf(p Primary) (client, pool string, ok bool) {
+	parts := strings.Split(p.Partition, "#")
+	pool, ok = strings.CutPrefix(p.Sort, "pool#")
+	if len(parts) != 2 || parts[0] != "C" || !ok {
+		return "", "", false
+	}
+	return unescape(parts[1]), pool, true
+}
+
+// DemandRows is the partition of how much of a pool was refused, one row for each region; the sort key is the region.
+func DemandRows(client, pool string) string { return "D#" + escape(client) + "#" + escape(pool) }
+
+// DemandOf gives what a partition of DemandRows is of.
+func DemandOf(partition string) (client, pool string, ok bool) {
+	parts := strings.Split(partition, "#")
+	if len(parts) != 3 || parts[0] != "D" {
+		return "", "", false
+	}
+	return unescape(parts[1]), unescape(parts[2]), true
+}
+
+// BeatRow is the primary key of the row that a region writes again and again, so that others see how far they lag.
+func BeatRow(region string) Primary { return Primary{"B", region} }
+
 // Shelf is the partition of the index of available resources: n is below the pool's sub-partitions.
 func Shelf(client, pool, region string, n int) string {
 	return escape(client) + "#" + escape(pool) + "#" + escape(region) + "#" + strconv.Itoa(n)
