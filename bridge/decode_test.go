@@ -97,7 +97,7 @@ func decoded(t testing.TB, r *streamtypes.Record) (outcome string, list []*event
 
 func TestDecode(t *testing.T) {
 	resource, key := lease.ResourceRow("c#", "r"), lease.Primary{Partition: lease.KeyRows("c", "p", "k"), Sort: home}
-	demand := lease.Primary{Partition: lease.DemandRows("c", "p"), Sort: home}
+	demand := lease.Primary{Partition: lease.DemandRow("c", "p", "eu").Partition, Sort: home}
 	const w = `"writer_region":"eu-west-1","version":5`
 	for name, c := range map[string]struct {
 		p        lease.Primary
@@ -191,15 +191,15 @@ func FuzzDecode(f *testing.F) {
 			{Partition: lease.KeyRows(client, pool, key), Sort: region},
 			lease.PoolRow(client, pool), lease.RegionRow(region),
 			lease.BeatRow(region),
-			{Partition: lease.DemandRows(client, pool), Sort: region},
+			{Partition: lease.DemandRow(client, pool, "eu").Partition, Sort: region},
 			{Partition: client, Sort: key},
 			{Partition: string(junk), Sort: pool},
 		}[sort%8]
 		item := leasetable.Item{
 			leasetable.PK: leasetable.S(p.Partition), leasetable.SK: leasetable.S(p.Sort), leasetable.WriterRegion: leasetable.S(home), leasetable.Version: leasetable.N(version),
 			leasetable.PoolID: leasetable.S(pool), leasetable.Owner: leasetable.S(region), leasetable.State: leasetable.S("leased"), leasetable.Expires: leasetable.Digits(digits),
-			attrBeat: leasetable.Digits(digits), attrRefused: leasetable.Digits(digits), leasetable.Key: leasetable.S(string(junk)),
-			attrFloors: &types.AttributeValueMemberM{Value: leasetable.Item{region: leasetable.Digits(digits)}},
+			leasetable.BeatMs: leasetable.Digits(digits), leasetable.Refused: leasetable.Digits(digits), leasetable.Key: leasetable.S(string(junk)),
+			leasetable.Floors: &types.AttributeValueMemberM{Value: leasetable.Item{region: leasetable.Digits(digits)}},
 		}
 		image := map[string]streamtypes.AttributeValue{}
 		for name, v := range item {

@@ -73,11 +73,7 @@ func runStreams(t *testing.T, seed uint64, f flaw) (verdict error) {
 			}
 			writers.Wait()
 			w.cloud.SetFaults()
-			sleep(20 * time.Second)
-			for _, h := range hosts {
-				h.rng = rand.New(rand.NewPCG(0, 0))
-			}
-			sleep(10 * time.Second)
+			sleep(15 * time.Second)
 		}, hosts...)
 		for _, h := range hosts {
 			if h.b != nil {
@@ -94,9 +90,9 @@ func runStreams(t *testing.T, seed uint64, f flaw) (verdict error) {
 	return verdict
 }
 
-// write changes resources of a region for 20 s. What fails may have been done or not: both are seen in the table.
+// write changes resources of a region for 14 s. What fails may have been done or not: both are seen in the table.
 func (w *world) write(ctx context.Context, region string, rng *rand.Rand) {
-	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); {
+	for until := time.Now().Add(14 * time.Second); time.Now().Before(until); {
 		name := fmt.Sprintf("%s-%d", region, rng.IntN(25))
 		_ = w.resource(ctx, region, name, fmt.Sprintf("p%d", rng.IntN(3)))
 		sleep(time.Duration(rng.IntN(120)) * time.Millisecond)
@@ -106,7 +102,7 @@ func (w *world) write(ctx context.Context, region string, rng *rand.Rand) {
 // I-stream: through rollovers every two seconds, splits, throttling, lost answers, expired iterators, children that are listed
 // late and handlers thrown away at random, every change of every item is there once, and in order.
 func TestEveryChangeOnceAndInOrder(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range uint64(3) {
 		if err := runStreams(t, seed, flaw{}); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}

@@ -150,6 +150,7 @@ type host struct {
 	w      *world
 	region string
 	p      int32
+	mu     sync.Mutex // of what follows, held during a turn
 	b      *Bridge
 	state  map[string][]byte // table and key
 	log    []written         // committed outputs, in order
@@ -204,6 +205,8 @@ func (h *host) end() {
 
 // turn is one transaction: committed, or not.
 func (h *host) turn() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.b == nil {
 		h.begin()
 	}
@@ -231,6 +234,13 @@ func (h *host) turn() {
 			h.w.t.Errorf("a change %d", c.Op)
 		}
 	}
+}
+
+// between calls f between two turns.
+func (h *host) between(f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f()
 }
 
 // run makes a turn every 100 ms until stop is closed.
