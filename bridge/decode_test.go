@@ -125,7 +125,7 @@ func TestDecode(t *testing.T) {
 				Version: 5, LongestMs: 1, QuarantineMs: 2, Shelves: 3, Floors: map[string]int64{"us": 4}, Balance: "on", Duplicates: "observe", Forecast: "holt",
 			}}},
 		}},
-		"region": {lease.RegionRow("us"), "", `{` + w + `,"state_of_region":"adopted","swing_to":"ap","swing_percent":20,"lease_until_ms":6,"adopted_by":"eu-west-1"}`, outcomeChange, []*eventspb.LeaseChange{
+		"region": {lease.RegionRow("us"), "", `{` + w + `,"region_state":"adopted","swing_to":"ap","swing_percent":20,"lease_until_ms":6,"adopted_by":"eu-west-1"}`, outcomeChange, []*eventspb.LeaseChange{
 			{Row: &eventspb.LeaseChange_RegionRow{RegionRow: &eventspb.LeaseRegion{Region: "us", Version: 5, State: "adopted", SwingTo: "ap", SwingPercent: 20, LeaseUntilMs: 6, AdoptedBy: home}}},
 		}},
 		"demand": {demand, `{"refused":1}`, `{"writer_region":"eu-west-1","refused":12}`, outcomeChange, []*eventspb.LeaseChange{
