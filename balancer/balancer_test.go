@@ -261,9 +261,18 @@ func TestRejects(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	for _, c := range []Config{
-		{}, {Regions: []string{"a", "a"}}, {Regions: []string{""}}, {Regions: regions3, Results: "lease.changes"}, {Regions: regions3, Margin: -1},
-		{Regions: regions3, Every: 1}, {Regions: regions3, Return: 2}, {Regions: regions3, MaxCommands: -1}, {Regions: regions3, Limits: Limits{Fill: 0.5}},
-		{Regions: regions3, Limits: Limits{Dead: -1}}, {Regions: regions3, Limits: Limits{Cap: -1}}, {Regions: regions3, Limits: Limits{Low: 1 << 60}},
+		{},
+		{Regions: []string{"a", "a"}},
+		{Regions: []string{""}},
+		{Regions: regions3, Results: "lease.changes"},
+		{Regions: regions3, Margin: -1},
+		{Regions: regions3, Every: 1},
+		{Regions: regions3, Return: 2},
+		{Regions: regions3, MaxCommands: -1},
+		{Regions: regions3, Limits: Limits{Fill: 0.5}},
+		{Regions: regions3, Limits: Limits{Dead: -1}},
+		{Regions: regions3, Limits: Limits{Cap: -1}},
+		{Regions: regions3, Limits: Limits{Low: 1 << 60}},
 	} {
 		if c.Check() == nil {
 			t.Errorf("%+v passes", c)

@@ -60,7 +60,13 @@ func (r *Report) SVG(out io.Writer) error {
 	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="#fdfdfb"/>`+"\n")
 	r.head(&b, ours, seed)
 	y := float64(headHeight + 30)
-	r.panel(&b, panel{x: left, y: y, w: width - left - right, h: tall, title: "Demand: new leases wanted", unit: "a second"}, ours, wanted)
+	most := 0.0
+	for _, points := range ours.Points {
+		for _, p := range points {
+			most = max(most, p.Wanted)
+		}
+	}
+	r.panel(&b, panel{x: left, y: y, w: width - left - right, h: tall, title: "Demand: new leases wanted", unit: "a second", top: most}, ours, wanted, false)
 	for _, row := range []struct {
 		title, unit string
 		of          func(Point, time.Duration) float64
@@ -77,17 +83,17 @@ func (r *Report) SVG(out io.Writer) error {
 		}
 		top := 0.0
 		for _, res := range []*Result{ours, seed} {
-			for _, points := range res.Points {
-				for _, p := range points {
+			for _, points := range res.Points { // what is not counted may be cut off
+				for _, p := range points[min(len(points)-1, int(r.Config.Warm/res.Each)):] {
 					top = max(top, row.of(p, res.Each))
 				}
 			}
 		}
-		p := panel{y: y, w: half, h: low, unit: row.unit, top: top}
+		p := panel{y: y, w: half, h: low, unit: row.unit, top: max(top, 1)}
 		p.x, p.title = left, "weir: "+row.title
-		r.filled(&b, p, ours, row.of, row.fill)
+		r.panel(&b, p, ours, row.of, row.fill)
 		p.x, p.title = left+half+gap, "Proportional: "+row.title
-		r.filled(&b, p, seed, row.of, row.fill)
+		r.panel(&b, p, seed, row.of, row.fill)
 	}
 	b.WriteString("</svg>\n")
 	_, err := out.Write(b.Bytes())
@@ -117,17 +123,11 @@ func (r *Report) head(b *bytes.Buffer, ours, seed *Result) {
 	}
 }
 
-func (r *Report) panel(b *bytes.Buffer, p panel, res *Result, of func(Point, time.Duration) float64) {
-	r.filled(b, p, res, of, false)
-}
-
-func (r *Report) filled(b *bytes.Buffer, p panel, res *Result, of func(Point, time.Duration) float64, fill bool) {
+func (r *Report) panel(b *bytes.Buffer, p panel, res *Result, of func(Point, time.Duration) float64, fill bool) {
 	for i, points := range res.Points {
 		l := line{colour: colour(i), filled: fill}
 		for _, pt := range points {
-			v := of(pt, res.Each)
-			l.values = append(l.values, v)
-			p.top = max(p.top, v)
+			l.values = append(l.values, of(pt, res.Each))
 		}
 		p.lines = append(p.lines, l)
 	}
@@ -195,7 +195,7 @@ func (p *panel) curve(b *bytes.Buffer, l line, top float64) {
 		if i == 0 {
 			verb = "M"
 		}
-		fmt.Fprintf(&d, "%s%.1f %.1f", verb, x, p.y+p.h*(1-v/top))
+		fmt.Fprintf(&d, "%s%.1f %.1f", verb, x, p.y+p.h*(1-min(1, v/top)))
 	}
 	if l.filled {
 		fmt.Fprintf(b, `<path d="%sL%.1f %.1fL%.1f %.1fZ" fill="%s" fill-opacity="0.22"/>`+"\n", d.String(), p.x+p.w, p.y+p.h, p.x, p.y+p.h, l.colour)
