@@ -67,7 +67,7 @@ func (p *panel) times(b *canvas) {
 			continue
 		}
 		fmt.Fprintf(b, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#8a8a86"/>`+"\n", x, p.y+p.h, x, p.y+p.h+4)
-		if x+40 < p.x+p.w {
+		if x+3+6.6*float64(len(layout)) < p.x+p.w {
 			b.text(x+3, p.y+p.h+15, `font-size="11" fill="#666"`, at.Format(layout))
 		}
 	}
