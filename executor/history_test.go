@@ -305,7 +305,8 @@ func TestRegionLease(t *testing.T) {
 			if c.ok {
 				version++
 			}
-			if row := w.row(p); (err == nil) != c.ok || !c.ok && reason(err) != "region_lease" || row.Version != version {
+			stale := err == nil && w.results[len(w.results)-1].Outcome == eventspb.LeaseOutcome_LEASE_OUTCOME_STALE
+			if row := w.row(p); stale != (c.name == "adopted") || !stale && ((err == nil) != c.ok || !c.ok && reason(err) != "region_lease") || row.Version != version {
 				t.Errorf("%s: %v, the row is %+v, want version %d", c.name, err, row, version)
 			}
 			if c.ok {
