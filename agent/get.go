@@ -109,7 +109,7 @@ func (a *Agent) settle(ctx context.Context, d drive, l Lease) {
 		}
 		a.cfg.Logger.Debug().Err(err).Str("client", l.Client).Str("pool", l.Pool).Msg("lease_not_settled")
 		again := time.Now().Add(pause)
-		if again.After(l.Deadline) || sleepUntil(a.background, again) != nil {
+		if again.After(l.Deadline) || sleepUntil(a.background, again) != nil { //nolint:contextcheck // Close ends it
 			return
 		}
 	}

@@ -68,8 +68,8 @@ func (a *Admin) Adopt(ctx context.Context, o Adoption) (Adopted, error) {
 	if at := until.Add(a.table.Skew); !time.Now().After(at) {
 		return Adopted{}, &EarlyError{o.Region, at}
 	}
-	if r.State != leasetable.RegionStates[2] {
-		r.State, r.AdoptedBy, r.SwingTo, r.SwingPercent = leasetable.RegionStates[2], o.By, "", 0
+	if r.State != leasetable.Adopted {
+		r.State, r.AdoptedBy, r.SwingTo, r.SwingPercent = leasetable.Adopted, o.By, "", 0
 		if err := put(ctx, a, &r, ErrChanged); err != nil {
 			return Adopted{}, err
 		}
@@ -99,13 +99,13 @@ func (a *Admin) adoptable(ctx context.Context, o *Adoption) (Region, error) {
 		return r, err
 	case o.By == o.Region:
 		return r, fmt.Errorf("%w: %s cannot adopt its own resources", ErrInvalid, &r)
-	case by.State == leasetable.RegionStates[2]:
+	case by.State == leasetable.Adopted:
 		return r, fmt.Errorf("%w: %s was adopted itself, by %s", ErrInvalid, &by, by.AdoptedBy)
 	case o.Region == a.home():
 		return r, fmt.Errorf("%s: %w: it keeps the settings: name another region first, everywhere, once the table's rows say so", &r, ErrHome)
-	case r.State == leasetable.RegionStates[2] && r.AdoptedBy != o.By:
+	case r.State == leasetable.Adopted && r.AdoptedBy != o.By:
 		return r, fmt.Errorf("%w: %s was adopted by %s: that one goes on", ErrInvalid, &r, r.AdoptedBy)
-	case r.RegionLease == 0 && o.DeadSince.IsZero() && r.State != leasetable.RegionStates[2]:
+	case r.RegionLease == 0 && o.DeadSince.IsZero() && r.State != leasetable.Adopted:
 		return r, fmt.Errorf("%w: %s has no region lease, so nobody knows until when its agents write: say since when they certainly do not", ErrInvalid, &r)
 	case o.DeadSince.After(time.Now()):
 		return r, fmt.Errorf("%w: %s is in the future", ErrInvalid, o.DeadSince.Format(time.RFC3339))

@@ -28,7 +28,7 @@ func (t *Table) LimitOf(ctx context.Context, at string, settings Item) (Limit, e
 	switch {
 	case err != nil:
 		return l, fmt.Errorf("%w: settings of region %s: %w", ErrTable, region, err)
-	case r.State == RegionStates[2]:
+	case r.State == Adopted:
 		l.Until, l.By = 1, r.AdoptedBy
 		return l, nil
 	case r.Lease == 0:
