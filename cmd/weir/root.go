@@ -36,6 +36,7 @@ func commands(a *app) []*cobra.Command {
 		newStatusCmd(a),
 		newDedupCmd(a),
 		newBridgeCmd(a),
+		newBalancerCmd(a),
 		newDynamoDBCmd(a),
 		newBenchCmd(a),
 		newConfigCmd(a),
