@@ -60,6 +60,9 @@ func (b *Balancer) foldRegion(c *eventspb.LeaseChange, m *eventspb.LeaseRegion) 
 	if m.Version <= r.settings.Version {
 		return refusal{}
 	}
+	if c.Gone { // as one that nobody has said anything of
+		m = &eventspb.LeaseRegion{Region: m.Region, Version: m.Version}
+	}
 	if m.SwingTo != r.settings.SwingTo || m.SwingPercent != r.settings.SwingPercent {
 		b.swing(i, m)
 	}

@@ -6,12 +6,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/weirhq/weir/internal/lease"
 	"github.com/weirhq/weir/internal/leasetable"
 )
 
-// beats writes the region's row of beats until ctx ends, so that every region can tell how far replication from here lags.
+// beats writes the region's row of beats until ctx ends, so that every region can tell how far replication from here lags, and of
+// which settings the region has heard.
 func (b *Bridge) beats(ctx context.Context) {
 	row := leasetable.PrimaryKey(lease.BeatRow(b.region))
 	for {
@@ -19,6 +21,10 @@ func (b *Bridge) beats(ctx context.Context) {
 			TableName: &b.cfg.Table, Key: row, UpdateExpression: aws.String("SET #beat = :now, #writer = :region"),
 			ExpressionAttributeNames:  map[string]string{"#beat": leasetable.BeatMs, "#writer": leasetable.WriterRegion},
 			ExpressionAttributeValues: leasetable.Item{":now": leasetable.N(time.Now().UnixMilli()), ":region": leasetable.S(b.region)},
+		}
+		if heard := b.heard(ctx); heard != nil {
+			*in.UpdateExpression += ", #heard = :heard"
+			in.ExpressionAttributeNames["#heard"], in.ExpressionAttributeValues[":heard"] = leasetable.HeardMs, heard
 		}
 		// One that fails is told of, and the next one comes soon enough.
 		_ = b.ask(ctx, "write the beat", func(ctx context.Context) error {
@@ -29,4 +35,17 @@ func (b *Bridge) beats(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// heard is the time of the region's settings as the region has them; nil if that is not known now.
+func (b *Bridge) heard(ctx context.Context) (at types.AttributeValue) {
+	in := &dynamodb.GetItemInput{TableName: &b.cfg.Table, Key: leasetable.PrimaryKey(lease.RegionRow(b.region)), ConsistentRead: aws.Bool(true)}
+	_ = b.ask(ctx, "read the region's settings", func(ctx context.Context) error {
+		out, err := b.db.GetItem(ctx, in, onceDB)
+		if err == nil {
+			at = out.Item[leasetable.UpdatedMs]
+		}
+		return err
+	})
+	return at
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,13 +142,13 @@ func TestTheJudgeNotices(t *testing.T) {
 			return answer(r, out.StatusCode, strings.ReplaceAll(string(text), was, is)), nil
 		}
 	}
-	n := 0
+	var n atomic.Int64 // the hosts are several
 	for name, f := range map[string]flaw{
 		"a child is read before its parent": {trip: replaced("DescribeStream", `"ParentShardId"`, `"Nothing"`, true)},
 		"a shard is begun at its newest":    {trip: replaced("GetShardIterator", "TRIM_HORIZON", "LATEST", false)},
-		"a position is not kept":            {spoil: func(ch *stream.Changes) { shards(ch, func(*stream.Change) bool { n++; return n%5 == 0 }) }},
+		"a position is not kept":            {spoil: func(ch *stream.Changes) { shards(ch, func(*stream.Change) bool { return n.Add(1)%5 == 0 }) }},
 		"a position is kept without records": {spoil: func(ch *stream.Changes) {
-			if n++; n%20 != 0 {
+			if n.Add(1)%20 != 0 {
 				return
 			}
 			kept := ch.List[:0]

@@ -22,7 +22,8 @@
 //     then says DONE, too, unless somebody wrote the row in between.
 //  6. A command waits as long as its region cannot be reached, and holds back those of its row alone.
 //
-// A command whose not_after_ms is over is not carried out any more. It is LATE, unless the row shows that it was made.
+// A command whose not_after_ms is over is not carried out any more. It is LATE, unless it is a transfer and the row shows that it
+// was made.
 //
 // What it does not do: it decides nothing, and it spreads nothing over time, beside writing no faster than the table takes.
 package executor

@@ -28,10 +28,10 @@ func expected(c *eventspb.LeaseCommand, row lease.Row, asOf int64) (lease.Row, e
 	}
 	if h := c.GetHeadroom(); h != nil {
 		switch {
-		case h.AsOfMs == asOf:
-			return row, done, false
 		case c.NotAfterMs > 0:
 			return row, late, false
+		case h.AsOfMs == asOf:
+			return row, done, false
 		case h.AsOfMs < asOf:
 			return row, stale, false
 		}
@@ -70,7 +70,7 @@ func expected(c *eventspb.LeaseCommand, row lease.Row, asOf int64) (lease.Row, e
 		sense = false
 	}
 	switch {
-	case already:
+	case already && (c.NotAfterMs == 0 || c.GetTransfer() != nil):
 		return row, done, false
 	case c.NotAfterMs > 0:
 		return row, late, false

@@ -111,6 +111,7 @@ func (l *Liberator) command(key string, row *Resource, p *pool, nowMs int64) ([]
 	c := &eventspb.LeaseCommand{
 		Id:     lease.Joined("liberate", client, pool, resource, strconv.FormatInt(row.Version, 10), strconv.FormatInt(row.Tries+1, 10)),
 		Client: client, Pool: pool, Region: row.Owner, By: "liberator", Why: why, DecidedMs: nowMs,
+		NotAfterMs: nowMs + l.cfg.backoff(row.Tries), // the next one takes its place: a region that was down has one to do, not all
 		Command: &eventspb.LeaseCommand_Liberate{Liberate: &eventspb.LeaseLiberate{
 			Resource: resource, Version: row.Version, ExpiresMs: row.Expires, AvailableMs: row.Expires + p.quarantine, Shelves: p.shelves,
 		}},

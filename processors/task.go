@@ -207,6 +207,9 @@ func (t *task) foldTimed(b *Batch, limit int) error {
 const (
 	fireBatch = 4096       // timers of one call
 	fireLimit = 10_000_000 // timers in a row that others set
+	// wallLimit is how many timers of the time of day fire in one transaction. After an outage all of them may be due: what each of
+	// them says must fit into memory, and into the time that a transaction has. The others are late and come next.
+	wallLimit = 5 * fireBatch
 )
 
 // fire calls the handler with what is due, until nothing is.
@@ -227,6 +230,9 @@ func (t *task) fire(clock stream.Clock, nowMs int64) (err error) {
 		}
 		if err := timed.Fire(nowMs, due); err != nil {
 			return &taskError{t.p, fmt.Errorf("fire: %w", err)}
+		}
+		if clock == WallTime && n >= wallLimit {
+			return nil
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 type Adoption struct {
 	Region string // that is cut off or gone
 	By     string // whose endpoint they are written through from now on
-	// DeadSince is a time since when, for certain, no agent or executor has written through Region. It is needed if the region
-	// has no region lease, which would tell.
+	// DeadSince is a time since when, for certain, no agent or executor has written through Region. It is needed if nothing tells:
+	// the region has no region lease, or was not heard of since it has one. Where it is given it is believed.
 	DeadSince time.Time
 	// Rate is the most rows a second. Defaults to what the table takes.
 	Rate int
@@ -55,13 +55,14 @@ func (e *EarlyError) Is(target error) bool { return target == ErrEarly }
 // Adopt takes over the resources of a region that is cut off or gone, as package lease's rule Adopt has it: when the region may
 // write no more, by another one, whose copy of each row is the last that anybody knows. What the region leased just before is in
 // no copy, so that a resource is offered only after the longest lease and a quarantine on top. It can be run again until
-// nothing is left; it never changes what was adopted already.
+// nothing is left; it never changes what was adopted already. All other regions have to answer: what the lost one gave to one of
+// them stays there.
 func (a *Admin) Adopt(ctx context.Context, o Adoption) (Adopted, error) {
 	r, err := a.adoptable(ctx, &o)
 	if err != nil {
 		return Adopted{}, err
 	}
-	until, err := a.closeRegion(ctx, &r, o.DeadSince)
+	until, err := a.closeRegion(ctx, &r, &o)
 	if err != nil {
 		return Adopted{}, err
 	}
@@ -79,7 +80,11 @@ func (a *Admin) Adopt(ctx context.Context, o Adoption) (Adopted, error) {
 	if err != nil {
 		return Adopted{}, err
 	}
-	run := &adopting{a: a, o: &o, until: until, pace: pace.New(StartRate, leasetable.MaxInsert, o.Rate), rules: lease.Protocol()}
+	live, err := a.liveBeside(ctx, &o)
+	if err != nil {
+		return Adopted{}, err
+	}
+	run := &adopting{a: a, live: live, o: &o, until: until, pace: pace.New(StartRate, leasetable.MaxInsert, o.Rate), rules: lease.Protocol()}
 	for _, c := range clients {
 		if err := run.client(ctx, c.Client); err != nil {
 			return run.done, err
@@ -117,6 +122,7 @@ func (a *Admin) adoptable(ctx context.Context, o *Adoption) (Region, error) {
 // adopting is an adoption at work.
 type adopting struct {
 	a     *Admin
+	live  []string // regions beside the two
 	o     *Adoption
 	until time.Time // nothing was written through the region after it
 	pace  *pace.Pace
@@ -213,6 +219,9 @@ func (r *adopting) adopt(ctx context.Context, found *Resource, pool *Pool) (Adop
 		if err := r.pace.Wait(ctx, 1); err != nil {
 			return Adopted{}, err
 		}
+		if gone, err := r.elsewhere(ctx, found, w.Args.Version); gone || err != nil {
+			return Adopted{}, err
+		}
 		row, ok, err := r.a.table.Write(ctx, r.o.By, lease.ResourceRow(found.Client, found.Resource), &w, with)
 		switch {
 		case errors.Is(err, leasetable.ErrThrottled):
@@ -229,4 +238,34 @@ func (r *adopting) adopt(ctx context.Context, found *Resource, pool *Pool) (Adop
 			w.Args.Version = row.Version
 		}
 	}
+}
+
+// liveBeside lists the regions that are neither lost nor the one that adopts.
+func (a *Admin) liveBeside(ctx context.Context, o *Adoption) (live []string, err error) {
+	regions, err := List(ctx, a, Region{})
+	for i := range regions {
+		if r := &regions[i]; r.Region != o.Region && r.Region != o.By && r.State != leasetable.Adopted {
+			live = append(live, r.Region)
+		}
+	}
+	return live, err
+}
+
+// elsewhere says whether the lost region gave a resource to a third one before it was lost, and the adopting one has not heard of
+// it. All live regions have to answer: a resource with two owners would be the worst.
+func (r *adopting) elsewhere(ctx context.Context, found *Resource, version int64) (bool, error) {
+	for _, region := range r.live {
+		item, err := r.a.table.Get(ctx, region, lease.ResourceRow(found.Client, found.Resource))
+		if err != nil {
+			return false, err
+		}
+		row, err := leasetable.Row(item)
+		if err != nil {
+			return false, fmt.Errorf("%w: %s in %s: %w", leasetable.ErrTable, found, region, err)
+		}
+		if row.Version > version && row.Owner != r.o.Region {
+			return true, nil
+		}
+	}
+	return false, nil
 }

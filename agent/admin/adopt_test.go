@@ -8,11 +8,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/weirhq/weir/agent"
 	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
 )
 
 // A region is cut off with leases, some of which nobody else has seen. Its resources are adopted: not before its agents have
@@ -33,10 +36,21 @@ func TestAdopt(t *testing.T) {
 		if _, err := w.ImportResources(ctx, strings.NewReader(names.String()), admin.ResourceImport{Client: "c", Pool: "p", Region: "us"}); err != nil {
 			t.Fatal(err)
 		}
+		refused := func(says string) {
+			t.Helper()
+			if _, err := w.Adopt(ctx, admin.Adoption{Region: "us", By: "ap"}); !errors.Is(err, admin.ErrInvalid) || !strings.Contains(err.Error(), says) {
+				t.Errorf("%v, want %q", err, says)
+			}
+		}
+		refused("nobody has extended")
 		if err := w.Extend(ctx); err != nil {
 			t.Fatal(err)
 		}
 		wait(t, time.Second)
+		refused("not been heard of")
+		beat(t, w, us.Updated.Add(-time.Second))
+		refused("not been heard of")
+		beat(t, w, us.Updated)
 		if _, err := w.Retire(ctx, "c", "r39", false); err != nil {
 			t.Fatal(err)
 		}
@@ -204,4 +218,15 @@ func update[T any, P admin.Entity[T]](t *testing.T, w *world, v T, change func(P
 		t.Fatal(err)
 	}
 	return v
+}
+
+// beat writes what the region's bridge does: that it has heard of settings as of a time.
+func beat(t *testing.T, w *world, heard time.Time) {
+	t.Helper()
+	item := leasetable.PrimaryKey(lease.BeatRow("us"))
+	item[leasetable.BeatMs], item[leasetable.HeardMs] = leasetable.N(time.Now().UnixMilli()), leasetable.N(heard.UnixMilli())
+	if _, err := w.cloud.Region("us").Client().PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table), Item: item}); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, time.Second)
 }

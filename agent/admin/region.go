@@ -25,6 +25,8 @@ type Region struct {
 	RegionLease Duration `json:"region_lease" table:"wide"`
 	AdoptedBy   string   `json:"adopted_by" table:"wide"`
 	Stored
+
+	since time.Time // when RegionLease was switched on
 }
 
 // String names it.
@@ -53,14 +55,18 @@ func (r *Region) check() error {
 }
 
 func (r *Region) item() leasetable.Item {
+	if r.RegionLease > 0 && r.since.IsZero() {
+		r.since = r.Updated
+	}
 	s := leasetable.Region{
-		State: r.State, SwingTo: r.SwingTo, SwingPercent: r.SwingPercent, Lease: time.Duration(r.RegionLease), AdoptedBy: r.AdoptedBy,
+		Since: r.since, State: r.State, SwingTo: r.SwingTo, SwingPercent: r.SwingPercent, Lease: time.Duration(r.RegionLease), AdoptedBy: r.AdoptedBy,
 	}
 	return s.Item()
 }
 
 func (r *Region) read(item leasetable.Item) error {
 	s, err := leasetable.RegionOf(item)
+	r.since = s.Since
 	r.Region, r.State, r.SwingTo, r.SwingPercent, r.RegionLease, r.AdoptedBy = s.Name, s.State, s.SwingTo, s.SwingPercent, Duration(s.Lease), s.AdoptedBy
 	return err
 }
@@ -76,6 +82,9 @@ func (r *Region) needs(_ context.Context, a *Admin) error {
 }
 
 func (r *Region) follows(old *Region) error {
+	if r.since = old.since; old.RegionLease == 0 || r.RegionLease == 0 {
+		r.since = time.Time{}
+	}
 	if adopted := leasetable.Adopted; (r.State == adopted) != (old.State == adopted) {
 		return fmt.Errorf("%s: its state cannot become %s from %s: weir region adopt does that", r, r.State, old.State)
 	}

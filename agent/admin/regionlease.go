@@ -40,24 +40,59 @@ func (a *Admin) extend(ctx context.Context, r *Region) error {
 	return err
 }
 
-// closeRegion has nobody extend a region's lease any more, and gives its end.
-func (a *Admin) closeRegion(ctx context.Context, r *Region, deadSince time.Time) (time.Time, error) {
+// hold is for how long an agent goes on with settings that it cannot read again: 10 times agent.Config.SettingsTTL.
+const hold = 5 * time.Minute
+
+// closeRegion has nobody extend a region's lease any more, and gives the time after which nothing is written through it: as the
+// operator says, or the end of its lease. The latter binds only a region that has heard of it: its beats say of what settings,
+// and for some time after that an agent there may still have gone by those before.
+func (a *Admin) closeRegion(ctx context.Context, r *Region, o *Adoption) (time.Time, error) {
 	for range 10 {
 		row, err := a.regionLease(ctx, r.Region)
 		if err != nil {
 			return time.Time{}, err
 		}
-		if row.closed {
+		if row.closed && o.DeadSince.IsZero() {
 			return time.UnixMilli(row.until), nil
 		}
-		if row.closed = true; r.RegionLease == 0 {
-			row.until = deadSince.UnixMilli()
+		if row.closed, row.until = true, o.DeadSince.UnixMilli(); o.DeadSince.IsZero() {
+			if row.until, err = a.bound(ctx, r, o.By); err != nil {
+				return time.Time{}, err
+			}
 		}
 		if ok, err := row.put(ctx, a); ok || err != nil {
 			return time.UnixMilli(row.until), err
 		}
 	}
 	return time.Time{}, fmt.Errorf("%s: %w", r, ErrChanged)
+}
+
+// bound is the end of a region's lease, if the region is known to go by it.
+func (a *Admin) bound(ctx context.Context, r *Region, by string) (int64, error) {
+	row, err := a.regionLease(ctx, r.Region)
+	if err != nil {
+		return 0, err
+	}
+	beat, err := a.table.Get(ctx, by, lease.BeatRow(r.Region))
+	if err != nil {
+		return 0, err
+	}
+	number := func(name string) (n int64) {
+		if _, there := beat[name]; there && err == nil {
+			n, err = leasetable.Number(beat, name)
+		}
+		return n
+	}
+	heard, at := number(leasetable.HeardMs), number(leasetable.BeatMs)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%w: beat of region %s: %w", leasetable.ErrTable, r.Region, err)
+	case row.version == 0 || row.until < r.since.UnixMilli():
+		return 0, fmt.Errorf("%w: %s has a region lease that nobody has extended yet: run an executor of %s, or say since when nothing is written through the region", ErrInvalid, r, a.home())
+	case heard < r.since.UnixMilli():
+		return 0, fmt.Errorf("%w: %s has not been heard of since it has a region lease, so nobody knows that its agents go by it: say since when they certainly write nothing", ErrInvalid, r)
+	}
+	return max(row.until, at+hold.Milliseconds()), nil
 }
 
 // Readmit makes an adopted region one like the others again. What it had stays where it is now.

@@ -168,7 +168,12 @@ func put[T any, P Entity[T]](ctx context.Context, a *Admin, p P, otherwise error
 	if s.Version > 0 {
 		expect = leasetable.Expect{Version: s.Version, Writer: a.home()}
 	}
-	s.Version, s.Updated = s.Version+1, time.UnixMilli(time.Now().UnixMilli()).UTC()
+	s.Updated = time.UnixMilli(time.Now().UnixMilli()).UTC()
+	if s.Version == 0 {
+		// What is made again after it was deleted has a greater version than the old one had: readers keep the greatest.
+		s.Version = s.Updated.UnixMilli()
+	}
+	s.Version++
 	s.writer = a.home()
 	item := p.item()
 	for name, v := range leasetable.PrimaryKey(p.primary()) {

@@ -25,6 +25,8 @@ const (
 	SwingTo       = "swing_to"
 	SwingPercent  = "swing_percent"
 	RegionLeaseMs = "region_lease_ms"
+	LeaseSinceMs  = "region_lease_since_ms"
+	HeardMs       = "heard_ms" // of a beat: updated_ms of the region's settings, as the region has them
 	AdoptedBy     = "adopted_by"
 )
 
@@ -160,14 +162,19 @@ type Region struct {
 	SwingTo      string        // region that takes over part of its traffic; empty: none
 	SwingPercent int           // how much of it
 	Lease        time.Duration // how long its agents may begin leases when they hear nothing of the others; 0: for ever
+	Since        time.Time     // when Lease was switched on
 	AdoptedBy    string        // region that took its resources over
 }
 
 // Item is what r has beside its key and version.
 func (r *Region) Item() Item {
-	return Item{
+	item := Item{
 		RegionState: S(r.State), SwingTo: S(r.SwingTo), SwingPercent: N(int64(r.SwingPercent)), RegionLeaseMs: N(r.Lease.Milliseconds()), AdoptedBy: S(r.AdoptedBy),
 	}
+	if r.Lease > 0 {
+		item[LeaseSinceMs] = N(max(0, r.Since.UnixMilli()))
+	}
+	return item
 }
 
 // RegionOf reads a region's row.
@@ -184,7 +191,9 @@ func RegionOf(item Item) (Region, error) {
 	}
 	r.Version = number(Version, 1<<62)
 	r.SwingPercent = int(number(SwingPercent, 100))
-	r.Lease = time.Duration(number(RegionLeaseMs, longestMs)) * time.Millisecond
+	if r.Lease = time.Duration(number(RegionLeaseMs, longestMs)) * time.Millisecond; r.Lease > 0 {
+		r.Since = time.UnixMilli(number(LeaseSinceMs, 1<<52))
+	}
 	return r, err
 }
 
