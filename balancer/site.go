@@ -73,7 +73,7 @@ func (s *site) refuse(atMs, count int64, scanned bool) (n int64) {
 	if s.refused > 0 && !scanned {
 		n = min(most, max(0, count+1-s.refused))
 	}
-	s.refused = count + 1
+	s.refused = max(s.refused, count+1) // it never goes back: what does is read again
 	s.turn(atMs)
 	s.refusedNow += n
 	return n

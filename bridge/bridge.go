@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -71,6 +72,9 @@ func New(cfg Config, task stream.Task) (*Bridge, error) {
 		return nil, err
 	}
 	region := cfg.Regions[task.Partition]
+	if state.region != "" && state.region != region {
+		return nil, fmt.Errorf("bridge: partition %d was region %s and is %s now: leases.regions keeps its order, and new regions come at its end", task.Partition, state.region, region)
+	}
 	b := &Bridge{
 		cfg: cfg, region: region, log: cfg.Log.With().Str("region", region).Logger(), decoder: decoder{region, cfg.Partitions}, saved: state,
 		db: cfg.DB(region), streams: cfg.Streams(region),
@@ -97,6 +101,10 @@ func (b *Bridge) Fold(batch *stream.Batch) error {
 func (b *Bridge) Flush(c stream.Commit, ch *stream.Changes) error {
 	if !b.started {
 		b.start()
+		if b.saved.region == "" {
+			b.saved.region = b.region
+			ch.Put(scanTable, []byte(regionKey), encode(b.region))
+		}
 	}
 	for _, d := range b.queue.take() {
 		for _, o := range d.outputs {

@@ -82,7 +82,7 @@ func (c *Config) check(partition int32) error {
 	case c.DB == nil || c.Streams == nil:
 		return errors.New("bridge: no clients: give the functions that make those of a region")
 	case int(partition) >= len(c.Regions):
-		return fmt.Errorf("bridge: partition %d is of no region, leases.regions has %d: topic %s must have as many partitions as there are regions", partition, len(c.Regions), events.LeaseBridgeTopic)
+		return fmt.Errorf("bridge: partition %d is of no region, leases.regions has %d: give it no bridge", partition, len(c.Regions))
 	case c.PollMin < 0 || c.List < 0 || c.Requests < 0 || c.QueueBytes < 0 || c.Timeout < 0 || c.ScanRate < 0 || c.Partitions < 1:
 		return errors.New("bridge: a setting is negative: leave it out for its default")
 	}

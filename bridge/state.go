@@ -12,13 +12,15 @@ import (
 const (
 	shardTable  byte = 1 // stream's ARN, a zero byte, shard's id: shard
 	streamTable byte = 2 // stream's ARN: streamState
-	scanTable   byte = 3 // scanKey, sweepKey: scanState; askedKey: asked
+	scanTable   byte = 3 // scanKey, sweepKey: scanState; askedKey: asked; regionKey: string
 )
 
 const (
 	scanKey  = "scan"
 	sweepKey = "sweep"
 	askedKey = "asked"
+	// regionKey is whose bridge it is: positions of one region are none of another's.
+	regionKey = "region"
 )
 
 // shard is how far a shard was handed over. Times are Unix ms.
@@ -58,6 +60,7 @@ type saved struct {
 	streams     map[string]streamState
 	scan, sweep scanState
 	asked       asked
+	region      string // "" at the first start
 }
 
 func load(task stream.Task) (saved, error) {
@@ -84,7 +87,7 @@ func load(task stream.Task) (saved, error) {
 	if err != nil {
 		return s, err
 	}
-	for key, to := range map[string]any{scanKey: &s.scan, sweepKey: &s.sweep, askedKey: &s.asked} {
+	for key, to := range map[string]any{scanKey: &s.scan, sweepKey: &s.sweep, askedKey: &s.asked, regionKey: &s.region} {
 		value, err := task.Get(scanTable, []byte(key))
 		if err == nil && value != nil {
 			err = decode([]byte(key), value, to)

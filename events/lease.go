@@ -16,7 +16,11 @@ const (
 	LeaseJournalTopic    = "lease.journal"    // LeaseNote: what was decided, in sentences
 	LeaseDuplicatesTopic = "lease.duplicates" // LeaseDuplicate: keys that were leased twice
 	LeaseRejectedTopic   = "lease.rejected"   // LeaseReject: records of a stream that are not of the table's schema
-	LeaseBridgeTopic     = "lease.bridge"     // what bridges are told; one partition for each region
+	LeaseBridgeTopic     = "lease.bridge"     // what bridges are told; partition = the region's place among leases.regions
+
+	// MaxLeaseRegions is how many regions a deployment can have: the partitions of the topics that are keyed by region. A region's
+	// is its place in the list of regions, so that others can be added at its end.
+	MaxLeaseRegions = 32
 
 	// DefaultLeasePartitions is the number of partitions of the topics that are keyed by pool.
 	DefaultLeasePartitions = 12
@@ -55,7 +59,7 @@ func LeaseCatalog(regions []string, partitions int32) []Topic {
 	small := compactConfig(16<<20, 10*time.Minute, day, "0.5")
 	topics := []Topic{
 		{
-			Name: LeaseBridgeTopic, Key: "region", Partitions: int32(len(regions)), Cleanup: CleanupDelete, Retention: 7 * day,
+			Name: LeaseBridgeTopic, Key: "region", Partitions: MaxLeaseRegions, Cleanup: CleanupDelete, Retention: 7 * day,
 			Config: input(MaxEventBatch), Doc: "what the bridge of a region is told; partition = the region's place among leases.regions",
 		},
 		{
@@ -92,7 +96,7 @@ func LeaseCatalog(regions []string, partitions int32) []Topic {
 	for _, app := range []string{BridgeApp, LiberatorApp, DedupApp, BalancerApp} {
 		n := partitions
 		if app == BridgeApp {
-			n = int32(len(regions))
+			n = MaxLeaseRegions
 		}
 		topics = append(topics, Topic{
 			Name: LeaseStateTopic(app), Key: "state", Partitions: n, Cleanup: CleanupCompact, Config: spendConfig(), Doc: "the state of " + app,

@@ -26,7 +26,7 @@ func (e *Executor) attempt(ctx context.Context, c *eventspb.LeaseCommand) (a ans
 	}
 	limit, err := e.askRegion(ctx)
 	if err != nil {
-		return a, err
+		return a, err //nolint:wrapcheck // it names the cause, and the log names the command
 	}
 	if limit.By != "" { // the row is another region's by now, whatever ours still says
 		return answer{outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, detail: limit.By + " has adopted the region's resources"}, nil
@@ -105,29 +105,35 @@ func (e *Executor) late(ctx context.Context, o *order.Order, by int64) (a answer
 	return a, nil
 }
 
-// limitAge is how old what was read of the region may be.
-const limitAge = 10 * time.Second
+const (
+	limitAge  = 10 * time.Second // how old what was read of the region may be
+	limitRest = time.Second      // how long nothing is asked of a region that could not be read
+)
 
 // askRegion gives until when something may be written through the region. It reads the region's row, which also shows whether
-// our clock is right, before the first write, after the clock was found to be off, and every limitAge; the read does no harm.
+// our clock is right, before the first write, after the clock was found to be off, and every limitAge; the read does no harm. One
+// reads for all who wait; if it fails all fail, and nobody asks again at once: a region may have a hundred thousand commands.
 func (e *Executor) askRegion(ctx context.Context) (leasetable.Limit, error) {
 	e.mu.Lock()
-	limit, fresh := e.limit, time.Since(e.limitRead) < limitAge
-	e.mu.Unlock()
-	if !e.clock.Load() || !fresh {
-		item, err := e.cfg.Table.Get(ctx, e.cfg.Region, lease.RegionRow(e.cfg.Region))
-		if err == nil {
-			limit, err = e.cfg.Table.LimitOf(ctx, e.cfg.Region, item)
-		}
-		if err != nil {
-			return limit, err //nolint:wrapcheck // as in attempt
-		}
-		e.clock.Store(true)
-		e.mu.Lock()
-		e.limit, e.limitRead = limit, time.Now()
-		e.mu.Unlock()
+	defer e.mu.Unlock()
+	age := time.Since(e.limitRead)
+	if e.limitErr != nil && age < e.rest {
+		return e.limit, e.limitErr
 	}
-	return limit, nil
+	if e.limitErr == nil && e.clock.Load() && age < limitAge {
+		return e.limit, nil
+	}
+	item, err := e.cfg.Table.Get(ctx, e.cfg.Region, lease.RegionRow(e.cfg.Region))
+	limit := e.limit
+	if err == nil {
+		limit, err = e.cfg.Table.LimitOf(ctx, e.cfg.Region, item)
+	}
+	if ctx.Err() != nil { // it is this caller who gave up
+		return limit, ctx.Err()
+	}
+	e.limit, e.limitErr, e.limitRead = limit, err, time.Now()
+	e.clock.Store(err == nil)
+	return limit, err
 }
 
 func (e *Executor) sawClock(err error) {

@@ -30,7 +30,9 @@ type Executor struct {
 
 	mu        sync.Mutex
 	limit     leasetable.Limit // of the region, as of limitRead
+	limitErr  error            // why it could not be read
 	limitRead time.Time
+	rest      time.Duration // limitRest
 }
 
 // New makes an Executor. It starts nothing.
@@ -38,7 +40,7 @@ func New(cfg Config) (*Executor, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	e := &Executor{cfg: cfg, pace: pace.New(startRate, leastRate, cfg.MaxRate), terms: order.Terms{
+	e := &Executor{cfg: cfg, rest: limitRest, pace: pace.New(startRate, leastRate, cfg.MaxRate), terms: order.Terms{
 		Region: cfg.Region, Regions: cfg.Regions, Rules: lease.Protocol(), Skew: cfg.Table.Skew.Milliseconds(), Wait: cfg.Wait.Milliseconds(), Draw: cfg.Draw,
 	}}
 	var err error

@@ -149,7 +149,7 @@ func (w *world) executor(change ...func(*Config)) *Executor {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	e.pace = pace.New(1_000_000, 1_000_000, 0)
+	e.pace, e.rest = pace.New(1_000_000, 1_000_000, 0), 0
 	return e
 }
 

@@ -96,7 +96,7 @@ type Leases struct {
 	Region     string        `key:"region" default:"" unit:"region" doc:"the region whose resources commands lease, and whose executor weir run has; empty: the first, and those of all regions"`
 	Skew       time.Duration `key:"skew" default:"500ms" unit:"duration" min:"50ms" max:"1m" doc:"most by which clocks may be off; the same everywhere; a resource that moves to another region rests for four times as long"`
 	Partitions int           `key:"partitions" default:"12" unit:"partitions" min:"1" max:"1024" doc:"partitions of the topics of leases; another number needs new topics"`
-	Timeout    time.Duration `key:"timeout" default:"2s" unit:"duration" min:"50ms" max:"1m" doc:"time for one request to DynamoDB"`
+	Timeout    time.Duration `key:"timeout" default:"2s" unit:"duration" min:"50ms" max:"1m" doc:"time for one request of commands and agents to DynamoDB; executors take 1s, which is part of how long a moved resource rests, bridges 10s"`
 }
 
 // Topics says how topics are created.

@@ -21,9 +21,12 @@ type Bridge struct {
 // Processor wires the bridge: a task is a region; lease.bridge in, lease.changes, lease.rejected and lease.journal out.
 func (r Bridge) Processor() processors.Processor {
 	return processors.Processor{
-		App: events.BridgeApp, Partitions: int32(len(r.Bridge.Regions)), Inputs: []string{events.LeaseBridgeTopic},
+		App: events.BridgeApp, Partitions: events.MaxLeaseRegions, Inputs: []string{events.LeaseBridgeTopic},
 		Changelog: events.LeaseStateTopic(events.BridgeApp), Outputs: bridge.Outputs(),
 		New: func(t processors.Task) (processors.Handler, error) {
+			if int(t.Partition) >= len(r.Bridge.Regions) {
+				return vacant{}, nil
+			}
 			b, err := bridge.New(r.Bridge, t)
 			if err != nil {
 				return nil, fmt.Errorf("bridge: %w", err)
@@ -32,3 +35,17 @@ func (r Bridge) Processor() processors.Processor {
 		},
 	}
 }
+
+// vacant is the handler of a partition that no region has yet.
+type vacant struct{}
+
+// Fold implements processors.Handler.
+func (vacant) Fold(b *processors.Batch) error {
+	for i := range b.Records {
+		b.Reject(i, "no_region", "leases.regions has no region in this place")
+	}
+	return nil
+}
+
+// Flush implements processors.Handler.
+func (vacant) Flush(processors.Commit, *processors.Changes) error { return nil }
