@@ -56,7 +56,7 @@ func (c *logCopy) read(ctx context.Context) error {
 			return err
 		}
 		for _, e := range fetches.Errors() {
-			if stopsPartition(e.Err) {
+			if StopsPartition(e.Err) {
 				return fmt.Errorf("read %s[%d]: %w", topic, e.Partition, e.Err)
 			}
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/rs/zerolog"
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -161,7 +160,7 @@ func readFrom(ctx context.Context, k Kafka, from place, p int32, fn func(*kgo.Re
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if stopsPartition(e.Err) {
+			if StopsPartition(e.Err) {
 				return e.Err
 			}
 		}
@@ -173,21 +172,4 @@ func readFrom(ctx context.Context, k Kafka, from place, p int32, fn func(*kgo.Re
 			}
 		}
 	}
-}
-
-// explain says what a fetch error means and what can be done.
-func (w *worker) explain(ctx context.Context, topic string, p int32, cause error) error {
-	t := w.tasks[p]
-	gap := ""
-	if plain, err := w.cfg.Kafka.Client(kgo.RetryTimeout(2 * time.Second)); err == nil {
-		defer plain.Close()
-		ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
-		defer cancel()
-		if starts, err := kadm.NewClient(plain).ListStartOffsets(ctx, topic); err == nil {
-			if s, ok := starts.Lookup(topic, p); ok && s.Err == nil && s.Offset > t.next[topic] {
-				gap = fmt.Sprintf("; offsets %d to %d are gone: %d records", t.next[topic], s.Offset-1, s.Offset-t.next[topic])
-			}
-		}
-	}
-	return fmt.Errorf("%s[%d] cannot be read at offset %d%s: %w. Nothing was skipped; the other partitions go on", topic, p, t.next[topic], gap, cause)
 }

@@ -193,7 +193,7 @@ func (f *standby) ask(ctx context.Context) (*facts, error) {
 // take replays what was fetched. Whole transactions go to the store at once, the beginning of one waits for its end.
 func (f *standby) take(fetches kgo.Fetches) {
 	fetches.EachError(func(_ string, p int32, err error) {
-		if f.held[p] != nil && stopsPartition(err) {
+		if f.held[p] != nil && StopsPartition(err) {
 			f.rebuild[p] = true // its place in the log is gone
 			f.fail(p, err)
 		}

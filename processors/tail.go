@@ -76,7 +76,7 @@ func (w *worker) readTails(life context.Context, f *facts, from map[int32]int64,
 		}
 		left.Set(float64(records))
 		fetches.EachError(func(_ string, p int32, err error) {
-			if r := list[p]; r != nil && stopsPartition(err) {
+			if r := list[p]; r != nil && StopsPartition(err) {
 				done(r)
 				r.land(nil, fmt.Errorf("read %s[%d] from %d: %w", w.proc.Changelog, p, from[p], err))
 			}

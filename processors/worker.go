@@ -402,20 +402,12 @@ func (w *worker) fetchErrors(ctx context.Context, fetches kgo.Fetches) error {
 			failed = fmt.Errorf("%w: another process joined group %s as %s: give each process its own instance", ErrInstance, w.proc.App, w.txnID)
 		case topic == "" || p < 0 || w.tasks[p] == nil:
 			w.log.Warn().Err(err).Str("topic", topic).Msg("fetch_failed")
-		case stopsPartition(err):
-			failed = w.tasks[p].stop(w.explain(ctx, topic, p, err))
+		case StopsPartition(err):
+			t := w.tasks[p]
+			failed = t.stop(w.cfg.Kafka.Unreadable(ctx, UnreadableError{Topic: topic, Partition: p, Offset: t.next[topic]}, err))
 		default:
 			w.log.Warn().Err(err).Str("topic", topic).Int32("partition", p).Msg("fetch_failed")
 		}
 	})
 	return failed
-}
-
-// stopsPartition says whether reading on is not possible without a decision. The client retries by itself what can be
-// retried, and reports the rest once.
-func stopsPartition(err error) bool {
-	var loss *kgo.ErrDataLoss
-	var ke *kerr.Error
-	return errors.As(err, &loss) || errors.Is(err, kgo.ErrMaxDecompress) || errors.Is(err, kerr.CorruptMessage) ||
-		errors.Is(err, kerr.UnknownTopicID) || errors.As(err, &ke) && !ke.Retriable
 }

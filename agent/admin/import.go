@@ -17,6 +17,7 @@ import (
 
 	"github.com/weirhq/weir/internal/lease"
 	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/internal/pace"
 )
 
 // ResourceImport says where the resources of a file go.
@@ -61,7 +62,7 @@ type importer struct {
 	a     *Admin
 	from  ResourceImport
 	pool  Pool
-	pace  *pace
+	pace  *pace.Pace
 	begun int64 // lines put in before
 
 	mu    sync.Mutex
@@ -79,7 +80,7 @@ type batch struct {
 // ImportResources puts a resource in for each line of a file, where none has its name. What is there is left as it is.
 // After an error, or a crash, the same import goes on where it was.
 func (a *Admin) ImportResources(ctx context.Context, in io.Reader, from ResourceImport) (Imported, error) {
-	im := &importer{a: a, from: from, ended: map[int64]int64{}, pace: newPace(from.MaxRate)}
+	im := &importer{a: a, from: from, ended: map[int64]int64{}, pace: pace.New(StartRate, leasetable.MaxInsert, from.MaxRate)}
 	var err error
 	if im.pool, err = a.target(ctx, from.Client, from.Pool, from.Region); err != nil {
 		return Imported{}, err
@@ -215,7 +216,7 @@ func (a *Admin) fresh(name string, pool *Pool, region string) leasetable.Item {
 // put puts a batch in, as often as it takes.
 func (im *importer) put(ctx context.Context, b batch) error {
 	for tries := 0; len(b.items) > 0; tries++ {
-		if err := im.pace.wait(ctx, len(b.items)); err != nil {
+		if err := im.pace.Wait(ctx, len(b.items)); err != nil {
 			return err
 		}
 		left, err := im.try(ctx, b.items)
@@ -299,7 +300,7 @@ func (im *importer) outcome(s *Imported, found, item leasetable.Item) *int64 {
 }
 
 func (im *importer) throttled(n int) {
-	im.pace.throttle(n)
+	im.pace.Throttle(n)
 	im.count(func(s *Imported) { s.Throttled += int64(n) })
 }
 
@@ -336,7 +337,7 @@ func (im *importer) progress() {
 		im.mu.Lock()
 		s := im.sum
 		im.mu.Unlock()
-		s.Rate = im.pace.rate()
+		s.Rate = im.pace.Rate()
 		im.from.Progress(s)
 	}
 }

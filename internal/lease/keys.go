@@ -98,6 +98,11 @@ func PoolRow(client, pool string) Primary { return Primary{"C#" + escape(client)
 // RegionRow is the primary key of a region's settings.
 func RegionRow(region string) Primary { return Primary{"G", region} }
 
+// HeadroomRow is the primary key of how a pool stands in a region.
+func HeadroomRow(client, pool, region string) Primary {
+	return Primary{"H#" + escape(client) + "#" + escape(pool), region}
+}
+
 // ImportRow is the primary key of how far an import of resources came.
 func ImportRow(client, id string) Primary { return Primary{"I#" + escape(client), id} }
 

@@ -103,12 +103,13 @@ func AllowedLabel(name string) bool {
 		"go_version", // of the build
 		"kind",       // a closed set named in the metric's help
 		"listener",   // data, ops
-		"outcome",    // of a transaction
+		"outcome",    // of a transaction, of a command
 		"partition",  // as many as the topic has
 		"phase",      // of a commit
 		"clock",      // of a timer: event, wall
 		"procedure",  // RPC
 		"reason",     // a closed set, such as reject reasons
+		"region",     // of the deployment
 		"role",       // of a process
 		"state",      // of a task
 		"topic",      // of the catalogue

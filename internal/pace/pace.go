@@ -1,4 +1,4 @@
-package admin
+package pace
 
 import (
 	"context"
@@ -6,14 +6,12 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
-
-	"github.com/weirhq/weir/internal/leasetable"
 )
 
-// pace finds out how many writes a second a table takes: twice as many each quarter of a second until it throttles, then a
+// Pace finds out how many writes a second a table takes: twice as many each quarter of a second until it throttles, then a
 // third less, and from there a little more each second while it throttles next to none.
-type pace struct {
-	most float64
+type Pace struct {
+	least, most float64
 
 	mu               sync.Mutex
 	limit            *rate.Limiter
@@ -28,18 +26,20 @@ const (
 	used              = 0.7 // of the limit, before it grows
 )
 
-func newPace(most int) *pace {
-	p := &pace{most: float64(most), from: time.Now(), learning: true}
-	begin := float64(StartRate)
+// New makes a Pace that begins at start a second. least is how many may be written at once, and the fewest a second; most
+// the most a second, 0 for no limit.
+func New(start, least, most int) *Pace {
+	p := &Pace{least: float64(least), most: float64(most), from: time.Now(), learning: true}
+	begin := float64(start)
 	if most > 0 {
 		begin = min(begin, p.most)
 	}
-	p.limit = rate.NewLimiter(rate.Limit(begin), leasetable.MaxInsert)
+	p.limit = rate.NewLimiter(rate.Limit(begin), least)
 	return p
 }
 
-// wait waits until n more may be written.
-func (p *pace) wait(ctx context.Context, n int) error {
+// Wait waits until n more may be written.
+func (p *Pace) Wait(ctx context.Context, n int) error {
 	p.mu.Lock()
 	if now := time.Now(); now.Sub(p.from) >= p.look() {
 		p.adjust()
@@ -50,7 +50,7 @@ func (p *pace) wait(ctx context.Context, n int) error {
 	return p.limit.WaitN(ctx, n)
 }
 
-func (p *pace) look() time.Duration {
+func (p *Pace) look() time.Duration {
 	if p.learning {
 		return time.Second / 4
 	}
@@ -58,7 +58,7 @@ func (p *pace) look() time.Duration {
 }
 
 // adjust goes by what was throttled since the last look.
-func (p *pace) adjust() {
+func (p *Pace) adjust() {
 	switch share := float64(p.throttled) / float64(max(p.tried, 1)); {
 	case share > lessAbove:
 		p.learning = false
@@ -73,19 +73,20 @@ func (p *pace) adjust() {
 	}
 }
 
-// throttle is told that the table refused n.
-func (p *pace) throttle(n int) {
+// Throttle is told that the table refused n.
+func (p *Pace) Throttle(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.throttled += n
 }
 
-func (p *pace) set(limit float64) {
-	limit = max(limit, leasetable.MaxInsert)
+func (p *Pace) set(limit float64) {
+	limit = max(limit, p.least)
 	if p.most > 0 {
 		limit = min(limit, p.most)
 	}
 	p.limit.SetLimit(rate.Limit(limit))
 }
 
-func (p *pace) rate() int { return int(p.limit.Limit()) }
+// Rate is how many a second it lets through now.
+func (p *Pace) Rate() int { return int(p.limit.Limit()) }

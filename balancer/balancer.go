@@ -1,0 +1,191 @@
+package balancer
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/balancer/balancerpb"
+	"github.com/weirhq/weir/internal/stream"
+)
+
+// Balancer is the pools of one task. It is not safe for concurrent use. After an error it is of no more use: the state
+// that was committed is the truth, and New begins from it.
+type Balancer struct {
+	cfg    Config
+	task   stream.Task
+	broken error // the first error; every later call returns it
+
+	regions []region // by Config.Regions
+	pools   map[string]*pool
+	order   []*pool // by key
+	touched []*pool // some of their resources are in fresh or aged
+
+	firedMs   int64 // the last time of day that was heard of
+	plannedMs int64
+	ticking   bool // a timer is set
+	changed   bool // the task's row is not as committed
+	dirty     int  // about how many bytes the next Flush has
+
+	out     []output
+	gone    []string // flights that ended, by key
+	scratch []byte
+}
+
+// output is a record to be produced at the next Flush.
+type output struct {
+	to    int
+	key   string
+	value []byte
+}
+
+// New returns a balancer that stands where t's committed state does. It reads the row of every resource, to count them.
+func New(cfg Config, t stream.Task) (*Balancer, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	b := &Balancer{cfg: cfg, task: t, regions: make([]region, len(cfg.Regions)), pools: map[string]*pool{}}
+	for i := range b.regions {
+		b.regions[i].seen = map[string]sight{}
+	}
+	if err := b.load(); err != nil {
+		return nil, fmt.Errorf("balancer, partition %d: %w", t.Partition, err)
+	}
+	return b, nil
+}
+
+func (b *Balancer) load() error {
+	value, err := b.task.Get(TableTask, []byte(taskKey))
+	if err != nil {
+		return fmt.Errorf("read the task's row: %w", err)
+	}
+	m := &balancerpb.Task{}
+	if err := proto.Unmarshal(value, m); err != nil {
+		return fmt.Errorf("the task's row is damaged: %w", err)
+	}
+	b.firedMs, b.plannedMs, b.ticking = m.FiredMs, m.PlannedMs, value != nil
+	for _, t := range []struct {
+		table byte
+		noun  string
+		take  func(key string, value []byte) error
+	}{
+		{TableRegions, "region", b.loadRegion}, {TablePools, "pool", b.loadPool}, {TableSites, "site", b.loadSite},
+		{TableProfiles, "profile", b.loadProfile}, {TableFlights, "flight", b.loadFlight},
+	} {
+		err := b.task.Scan(t.table, nil, func(key, value []byte) error {
+			if err := t.take(string(key), value); err != nil {
+				return fmt.Errorf("row of %s %q: %w", t.noun, key, err)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return b.recount()
+}
+
+// recount counts the resources.
+func (b *Balancer) recount() error {
+	var at *pool
+	var prefix []byte
+	return b.task.Scan(TableResources, nil, func(key, value []byte) error {
+		if at == nil || !bytes.HasPrefix(key, prefix) {
+			client, rest, ok := strings.Cut(string(key), "\x00")
+			name, _, ok2 := strings.Cut(rest, "\x00")
+			if !ok || !ok2 {
+				return fmt.Errorf("key %q of a resource: %w", key, errRow)
+			}
+			at = b.pool(client, name)
+			prefix = append([]byte(at.key), 0)
+		}
+		r, err := decodeRow(value, b.cfg.Regions)
+		if err != nil {
+			return fmt.Errorf("resource %q: %w", key, err)
+		}
+		if s := b.site(at, r.owner); s != nil {
+			s.count(&r, 1)
+		}
+		return nil
+	})
+}
+
+func (b *Balancer) loadRegion(key string, value []byte) error {
+	if i := b.region(key); i >= 0 { // what is not declared any more waits for better days
+		return b.regions[i].restore(value)
+	}
+	return nil
+}
+
+func (b *Balancer) loadPool(key string, value []byte) error {
+	client, name, _ := strings.Cut(key, "\x00")
+	p := b.pool(client, name)
+	p.changed = false
+	return p.restore(value)
+}
+
+func (b *Balancer) loadSite(key string, value []byte) error {
+	if s := b.siteOf(key); s != nil {
+		return s.restore(value)
+	}
+	return nil
+}
+
+func (b *Balancer) loadProfile(key string, value []byte) (err error) {
+	if s := b.siteOf(key); s != nil {
+		s.profile, err = DecodeProfile(value)
+	}
+	return err
+}
+
+// region is the index of a region; -1 if it is not declared.
+func (b *Balancer) region(name string) int { return slices.Index(b.cfg.Regions, name) }
+
+// site is a pool in a region; nil if the region is not declared.
+func (b *Balancer) site(p *pool, region string) *site {
+	if i := b.region(region); i >= 0 {
+		return &p.sites[i]
+	}
+	return nil
+}
+
+func (b *Balancer) siteOf(key string) *site {
+	parts := strings.SplitN(key, "\x00", 3)
+	if len(parts) < 3 {
+		return nil
+	}
+	return b.site(b.pool(parts[0], parts[1]), parts[2])
+}
+
+// pool is a pool by its name; it is made if there is none.
+func (b *Balancer) pool(client, name string) *pool {
+	key := joined(client, name)
+	p := b.pools[key]
+	if p == nil {
+		p = &pool{
+			client: client, name: name, key: key, sites: make([]site, len(b.regions)), changed: true,
+			fresh: map[string]*entry{}, aged: map[string]*entry{}, flights: map[string]*flight{},
+		}
+		for i := range p.sites {
+			p.sites[i].profile = &Profile{}
+			p.sites[i].ripe = b.firedMs/freeGrain - 1
+		}
+		b.pools[key] = p
+		i, _ := slices.BinarySearchFunc(b.order, key, func(p *pool, key string) int { return cmp.Compare(p.key, key) })
+		b.order = slices.Insert(b.order, i, p)
+	}
+	return p
+}
+
+// fail makes b useless.
+func (b *Balancer) fail(err error) error {
+	if b.broken == nil {
+		b.broken = fmt.Errorf("balancer, partition %d: %w", b.task.Partition, err)
+	}
+	return b.broken
+}

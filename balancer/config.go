@@ -1,0 +1,92 @@
+package balancer
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/lease"
+)
+
+// The outputs that the runtime must wire up. That of the commands to Config.Regions[i] is OutputCommands + i.
+const (
+	OutputHeadroom int = iota // lease.headroom
+	OutputJournal             // lease.journal
+	OutputCommands            // lease.commands.<region>, one for each region
+)
+
+// Config says what a Balancer balances. Only Regions must be given.
+type Config struct {
+	// Regions are the names of all regions, in the order of their outputs.
+	Regions []string
+	// Changes and Results are the input topics. Default to lease.changes and lease.results.
+	Changes, Results string
+	// Limits are those of the plans.
+	Limits Limits
+	// Every is the time between two plans of a pool. Defaults to 10 s.
+	Every time.Duration
+	// Tick is the time between two looks at what may run out, and between two figures of headroom at least. Defaults to 2 s.
+	Tick time.Duration
+	// Margin is how many standard deviations of the forecast's error are planned for beyond the forecast. Defaults to 2.
+	Margin float64
+	// Return is the share of leases that are expected to end and not to be renewed. Defaults to 0.8.
+	Return float64
+	// Fresh is the age of a region's heartbeat from which on nothing is moved to or from it. Defaults to 10 s.
+	Fresh time.Duration
+	// Patience is how long an executor may take to carry a transfer out. Defaults to 60 s.
+	Patience time.Duration
+	// MaxCommands is how many resources one task moves in one look at its pools. Defaults to 5000.
+	MaxCommands int
+}
+
+const (
+	headroomEvery = 4 * time.Second  // headroom that changed is told at most so often
+	tableEvery    = 5 * time.Second  // and written to the table
+	headroomAtAll = 30 * time.Second // and told at least so often
+	grace         = 10 * time.Second // after a transfer's time, until it is given up
+	nearby        = 5 * time.Second  // see View.Near
+	readFor       = 10 * time.Second // after news from a scan, until it is thought to be done
+	maxRegions    = 32
+	maxTime       = 1 << 52 // ms; the last time that a change may name
+	maxAhead      = 5 * time.Minute
+)
+
+func (c Config) withDefaults() (Config, error) {
+	c.Limits.setDefaults()
+	def(&c.Changes, events.LeaseChangesTopic)
+	def(&c.Results, events.LeaseResultsTopic)
+	def(&c.Every, 10*time.Second)
+	def(&c.Tick, 2*time.Second)
+	def(&c.Margin, 2)
+	def(&c.Return, 0.8)
+	def(&c.Fresh, 10*time.Second)
+	def(&c.Patience, time.Minute)
+	def(&c.MaxCommands, 5000)
+	return c, c.check()
+}
+
+func (c *Config) check() error {
+	for i, r := range c.Regions {
+		if err := lease.CheckName("region", r, lease.MaxName); err != nil {
+			return fmt.Errorf("balancer: %w", err)
+		}
+		if slices.Contains(c.Regions[:i], r) {
+			return fmt.Errorf("balancer: region %q is there twice", r)
+		}
+	}
+	switch {
+	case len(c.Regions) == 0 || len(c.Regions) > maxRegions:
+		return fmt.Errorf("balancer: %d regions: 1 to %d are allowed", len(c.Regions), maxRegions)
+	case c.Changes == c.Results:
+		return fmt.Errorf("balancer: changes and results are both topic %s: they hold different records", c.Changes)
+	case c.Tick < 10*time.Millisecond || c.Every < c.Tick:
+		return fmt.Errorf("balancer: a tick of %s and a plan every %s: the tick must be at least 10ms, the other not shorter", c.Tick, c.Every)
+	case !(c.Margin >= 0 && !math.IsInf(c.Margin, 0)) || !(c.Return >= 0 && c.Return <= 1):
+		return fmt.Errorf("balancer: margin %v, return %v: must not be negative, the return at most 1", c.Margin, c.Return)
+	case c.Fresh < time.Millisecond || c.Patience < time.Second || c.MaxCommands < 1:
+		return fmt.Errorf("balancer: fresh %s, patience %s, max commands %d: must be positive, the patience at least 1s", c.Fresh, c.Patience, c.MaxCommands)
+	}
+	return c.Limits.check()
+}

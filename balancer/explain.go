@@ -1,0 +1,121 @@
+package balancer
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// sentence explains a move from what is known before it is made. What comes with the count is the rest of it.
+func (p *plan) sentence(from, to *seat, kind string) func(n int64) string {
+	h, left := horizon(&to.view), from.held+from.given
+	gives := fmt.Sprintf("%s has %d more than it needs", from.view.Region, from.spare()+from.given)
+	share := ""
+	if p.wants > p.total {
+		share = fmt.Sprintf(" (all regions want %d and there are %d, so each gets its share)", p.wants, p.total)
+	}
+	has := fmt.Sprintf("%d free%s", to.held, p.comes(to))
+	if to.got > 0 { // another region was asked before
+		has = fmt.Sprintf("%d free with %d from other regions", to.held, to.view.Coming+to.got)
+	}
+	return func(n int64) string {
+		switch kind {
+		case KindEvacuate:
+			return fmt.Sprintf("%s is being evacuated and has %d free; %s expects %d new leases in %s and has %s: %d go there",
+				from.view.Region, left, to.view.Region, to.view.Need, h, has, n)
+		case KindPull:
+			return fmt.Sprintf("%s gives out %.3g a second and has %s, less than it takes for %s; %s%s: %d go there now",
+				to.view.Region, to.view.speed(), has, short(p.lim.Low), gives, share, n)
+		default:
+			return fmt.Sprintf("%s expects %d new leases in %s and has %s; %s%s: %d go there", to.view.Region, to.view.Need, h, has, gives, share, n)
+		}
+	}
+}
+
+// comes says what a region will have beside what it has.
+func (p *plan) comes(s *seat) string {
+	var parts []string
+	if s.view.Soon > 0 {
+		parts = append(parts, fmt.Sprintf("%d coming back", s.view.Soon))
+	}
+	if s.view.Coming > 0 {
+		parts = append(parts, fmt.Sprintf("%d on their way", s.view.Coming))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " with " + strings.Join(parts, " and ")
+}
+
+// Explain says of each region of a pool, in the order of their names, how it stands, and if a plan sends it nothing though it
+// lacks something, why not.
+func Explain(views []View, lim Limits) []string {
+	lim.setDefaults()
+	p := newPlan(views, &lim)
+	moved := map[string]int64{}
+	for _, m := range Plan(views, lim) {
+		moved[m.To] += m.Count
+	}
+	var out []string
+	for i := range p.seats {
+		out = append(out, p.stands(&p.seats[i], moved[p.seats[i].view.Region]))
+	}
+	return out
+}
+
+// stands is a sentence on one region.
+func (p *plan) stands(s *seat, gets int64) string {
+	v := &s.view
+	head := fmt.Sprintf("%s expects %d new leases in %s and has %d free%s", v.Region, v.Need, horizon(v), s.held, p.comes(s))
+	switch {
+	case v.State == StateEvacuating && s.held == 0:
+		return v.Region + " is being evacuated and has nothing left to give"
+	case v.State == StateEvacuating && p.closed():
+		return fmt.Sprintf("%s is being evacuated: its %d free resources stay, as nothing may be sent to any other region", v.Region, s.held)
+	case v.State == StateEvacuating:
+		return fmt.Sprintf("%s is being evacuated: its %d free resources leave", v.Region, s.held)
+	case !s.active():
+		return fmt.Sprintf("%s has %d free: nothing is moved from or to it, because %s", v.Region, s.held, v.why())
+	case gets > 0:
+		return fmt.Sprintf("%s: it gets %d", head, gets)
+	case s.short() <= 0 && s.want > s.target:
+		return fmt.Sprintf("%s: %d short, and so are the others: this is its share", head, s.want-s.stock)
+	case s.short() <= 0:
+		return fmt.Sprintf("%s: enough, with %d to spare", head, s.spare())
+	case s.why != "":
+		return fmt.Sprintf("%s: %d short, and nothing is sent because %s", head, s.short(), s.why)
+	case s.short() <= p.lim.band(s.target):
+		return fmt.Sprintf("%s: %d short, which is within the %d that are let be", head, s.short(), p.lim.band(s.target))
+	default:
+		return fmt.Sprintf("%s: %d short, and no region has any to spare", head, s.short())
+	}
+}
+
+// closed says that nothing may be sent anywhere.
+func (p *plan) closed() bool {
+	for i := range p.seats {
+		if p.seats[i].why == "" {
+			return false
+		}
+	}
+	return true
+}
+
+func horizon(v *View) string {
+	if v.Horizon == 0 {
+		return short(DefaultHorizon)
+	}
+	return short(time.Duration(v.Horizon) * time.Millisecond)
+}
+
+// short is a duration for people.
+func short(d time.Duration) string {
+	switch {
+	case d >= time.Minute && d%time.Minute == 0:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d%time.Second == 0:
+		return fmt.Sprintf("%d s", d/time.Second)
+	default:
+		return d.String()
+	}
+}

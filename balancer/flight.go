@@ -1,0 +1,150 @@
+package balancer
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/balancer/balancerpb"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/stream"
+)
+
+// flight is a transfer that was commanded and of which no change was seen yet.
+type flight struct {
+	id       string
+	from, to int   // regions; -1: not declared any more
+	version  int64 // of the resource when it was decided
+	untilMs  int64 // when it is given up
+	failed   bool  // it will not come; the resource is left alone until then, as what we know of it is old
+	changed  bool
+}
+
+// launch puts a resource in flight.
+func (b *Balancer) launch(p *pool, resource string, f *flight) {
+	f.id = flightID(p, resource, f, b.cfg.Regions[f.to])
+	f.changed = true
+	p.flights[resource] = f
+	p.sites[f.from].leaving++
+	p.sites[f.to].coming++
+	b.dirty += len(p.key) + len(resource) + 80
+}
+
+// flightID names a transfer: other regions, another version or another try are another one.
+func flightID(p *pool, resource string, f *flight, to string) string {
+	h := xxhash.Sum64String(joined(p.key, resource, to, fmt.Sprint(f.version)))
+	return fmt.Sprintf("transfer-%016x-%x", h, f.untilMs)
+}
+
+// land ends a flight.
+func (b *Balancer) land(p *pool, resource string, f *flight) {
+	b.ground(p, f)
+	if f.failed && f.from >= 0 {
+		p.sites[f.from].barred--
+	}
+	delete(p.flights, resource)
+	b.gone = append(b.gone, joined(p.key, resource))
+	b.dirty += len(p.key) + len(resource)
+}
+
+// ground takes a flight out of the counts of what moves.
+func (b *Balancer) ground(p *pool, f *flight) {
+	if f.failed {
+		return
+	}
+	if f.from >= 0 {
+		p.sites[f.from].leaving--
+	}
+	if f.to >= 0 {
+		p.sites[f.to].coming--
+	}
+}
+
+// bar notes that a flight will not come.
+func (b *Balancer) bar(p *pool, f *flight) {
+	b.ground(p, f)
+	f.failed, f.changed = true, true
+	if f.from >= 0 {
+		p.sites[f.from].barred++
+	}
+}
+
+// foldResult takes what became of a command. If it was carried out, the change comes through the stream.
+func (b *Balancer) foldResult(r *stream.Record) refusal {
+	m := &eventspb.LeaseResult{}
+	if err := proto.Unmarshal(r.Value, m); err != nil {
+		return refusal{ReasonUndecodable, err.Error()}
+	}
+	p := b.pools[joined(m.Client, m.Pool)]
+	if p == nil {
+		return refusal{}
+	}
+	f := p.flights[m.Resource]
+	switch {
+	case f == nil || f.id != m.Id || f.failed: // somebody else's, or over
+	case m.Outcome == eventspb.LeaseOutcome_LEASE_OUTCOME_DONE:
+		f.untilMs, f.changed = max(f.untilMs, min(m.DoneMs, f.untilMs+60_000)+10*60_000), true
+		b.dirty += len(m.Resource) + 80
+	default:
+		b.bar(p, f)
+		b.dirty += len(m.Resource) + 80
+	}
+	return refusal{}
+}
+
+// expire gives up the flights whose time is over.
+func (b *Balancer) expire(p *pool, nowMs int64) {
+	for resource, f := range p.flights {
+		if nowMs > f.untilMs {
+			b.land(p, resource, f)
+		}
+	}
+}
+
+func (b *Balancer) loadFlight(key string, value []byte) error {
+	parts := strings.SplitN(key, "\x00", 3)
+	m := &balancerpb.Flight{}
+	if err := proto.Unmarshal(value, m); err != nil || len(parts) < 3 {
+		return fmt.Errorf("%w, or its key is", err)
+	}
+	f := &flight{id: m.Id, from: b.region(m.From), to: b.region(m.To), version: m.Version, untilMs: m.UntilMs, failed: m.Failed}
+	p := b.pool(parts[0], parts[1])
+	p.flights[parts[2]] = f
+	switch {
+	case f.failed && f.from >= 0:
+		p.sites[f.from].barred++
+	case !f.failed:
+		if f.from >= 0 {
+			p.sites[f.from].leaving++
+		}
+		if f.to >= 0 {
+			p.sites[f.to].coming++
+		}
+	}
+	return nil
+}
+
+func (b *Balancer) flightState(f *flight) ([]byte, error) {
+	m := &balancerpb.Flight{Id: f.id, Version: f.version, UntilMs: f.untilMs, Failed: f.failed}
+	if f.from >= 0 {
+		m.From = b.cfg.Regions[f.from]
+	}
+	if f.to >= 0 {
+		m.To = b.cfg.Regions[f.to]
+	}
+	return proto.Marshal(m)
+}
+
+// freePrefix begins the keys of a pool's available resources in a region.
+func freePrefix(pool, region string) []byte { return []byte(joined(pool, region, "")) }
+
+// freeAt reads what is behind the prefix of a free key.
+func freeAt(key []byte) (availableMs int64, resource string, ok bool) {
+	if len(key) < 8 {
+		return 0, "", false
+	}
+	return int64(binary.BigEndian.Uint64(key)), string(key[8:]), true
+}

@@ -1,0 +1,145 @@
+package balancer
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/balancer/balancerpb"
+	"github.com/weirhq/weir/internal/stream"
+)
+
+// Dirty is about how many bytes the next Flush hands over.
+func (b *Balancer) Dirty() int { return b.dirty }
+
+// Flush says what changed since the last Flush, and what was decided.
+func (b *Balancer) Flush(_ stream.Commit, ch *stream.Changes) error {
+	if b.broken != nil {
+		return b.broken
+	}
+	b.tick(0)
+	b.flushResources(ch)
+	if err := b.flushPools(ch); err != nil {
+		return b.fail(err)
+	}
+	for i := range b.regions {
+		r := &b.regions[i]
+		if !r.changed {
+			continue
+		}
+		value, err := r.state()
+		if err != nil {
+			return b.fail(fmt.Errorf("row of region %q: %w", b.cfg.Regions[i], err))
+		}
+		ch.Put(TableRegions, []byte(b.cfg.Regions[i]), value)
+		r.changed = false
+	}
+	if b.changed {
+		value, err := proto.Marshal(&balancerpb.Task{FiredMs: b.firedMs, PlannedMs: b.plannedMs})
+		if err != nil {
+			return b.fail(fmt.Errorf("the task's row: %w", err))
+		}
+		ch.Put(TableTask, []byte(taskKey), value)
+		b.changed = false
+	}
+	for _, o := range b.out {
+		ch.Emit(o.to, b.task.Partition, []byte(o.key), o.value)
+	}
+	clear(b.out)
+	b.out, b.dirty = b.out[:0], 0
+	return nil
+}
+
+// flushResources hands over the resources that changed. They stay in memory until the next Flush, as the store may not have
+// them before.
+func (b *Balancer) flushResources(ch *stream.Changes) {
+	var value []byte
+	still := b.touched[:0]
+	for _, p := range b.touched {
+		for _, name := range slices.Sorted(maps.Keys(p.fresh)) {
+			e := p.fresh[name]
+			value = e.encode(value[:0])
+			ch.Put(TableResources, []byte(joined(p.key, name)), value)
+			if e.known && e.before.free() {
+				ch.Delete(TableFree, freeKey(p.key, &e.before, name))
+			}
+			if e.free() {
+				ch.Put(TableFree, freeKey(p.key, &e.row, name), binary.AppendUvarint(value[:0], uint64(e.version)))
+			}
+		}
+		clear(p.aged)
+		p.aged, p.fresh = p.fresh, p.aged
+		if p.touched = len(p.aged) > 0; p.touched {
+			still = append(still, p)
+		}
+	}
+	clear(b.touched[len(still):])
+	b.touched = still
+}
+
+func (b *Balancer) flushPools(ch *stream.Changes) error {
+	slices.Sort(b.gone)
+	for _, key := range b.gone {
+		ch.Delete(TableFlights, []byte(key))
+	}
+	b.gone = b.gone[:0]
+	for _, p := range b.order {
+		if p.changed {
+			value, err := p.state()
+			if err != nil {
+				return fmt.Errorf("row of pool %q: %w", p.key, err)
+			}
+			ch.Put(TablePools, []byte(p.key), value)
+			p.changed = false
+		}
+		for i := range p.sites {
+			if err := b.flushSite(p, i, ch); err != nil {
+				return fmt.Errorf("pool %q in %q: %w", p.key, b.cfg.Regions[i], err)
+			}
+		}
+		if err := b.flushFlights(p, ch); err != nil {
+			return fmt.Errorf("flights of pool %q: %w", p.key, err)
+		}
+	}
+	return nil
+}
+
+func (b *Balancer) flushSite(p *pool, i int, ch *stream.Changes) error {
+	s, key := &p.sites[i], []byte(joined(p.key, b.cfg.Regions[i]))
+	if s.profile.changed {
+		ch.Put(TableProfiles, key, s.profile.Encode(nil))
+		s.profile.changed = false
+	}
+	if !s.changed {
+		return nil
+	}
+	s.changed = false
+	value, err := s.state()
+	if err == nil {
+		ch.Put(TableSites, key, value)
+	}
+	return err
+}
+
+func (b *Balancer) flushFlights(p *pool, ch *stream.Changes) error {
+	var names []string
+	for name, f := range p.flights {
+		if f.changed {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		f := p.flights[name]
+		value, err := b.flightState(f)
+		if err != nil {
+			return err
+		}
+		ch.Put(TableFlights, []byte(joined(p.key, name)), value)
+		f.changed = false
+	}
+	return nil
+}

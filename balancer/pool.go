@@ -1,0 +1,73 @@
+package balancer
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/balancer/balancerpb"
+	"github.com/weirhq/weir/events/eventspb"
+)
+
+// pool is a pool in all regions.
+type pool struct {
+	client, name string
+	key          string // both, see joined
+	sites        []site // by Config.Regions
+	settings     eventspb.LeasePool
+	method       Method
+	readMs       int64 // when a scan last told something new
+	noted        int64 // version of the settings whose floors were complained of
+
+	fresh   map[string]*entry  // by resource: what changed since the last Flush
+	aged    map[string]*entry  // what changed before it: the store may not have that yet
+	flights map[string]*flight // by resource
+	changed bool
+	touched bool // is in Balancer.touched
+}
+
+// entry is a resource that changed since the last Flush.
+type entry struct {
+	row
+	before row  // as the last Flush left it
+	known  bool // there was one
+}
+
+func (p *pool) state() ([]byte, error) {
+	settings, err := proto.MarshalOptions{Deterministic: true}.Marshal(&p.settings)
+	if err != nil {
+		return nil, err
+	}
+	return proto.Marshal(&balancerpb.Pool{Settings: settings, Method: uint32(p.method), ReadMs: p.readMs, Noted: p.noted})
+}
+
+func (p *pool) restore(value []byte) error {
+	m := &balancerpb.Pool{}
+	if err := proto.Unmarshal(value, m); err != nil {
+		return err
+	}
+	p.method, p.readMs, p.noted = Method(m.Method%methods), m.ReadMs, m.Noted
+	return proto.Unmarshal(m.Settings, &p.settings)
+}
+
+// choose is the method that the pool is forecast by: what its settings say, else what was best of late.
+func (p *pool) choose() {
+	if m, ok := MethodOf(p.settings.Forecast); ok {
+		p.changed = p.changed || p.method != m
+		p.method = m
+		return
+	}
+	series := make([]*Series, len(p.sites))
+	for i := range p.sites {
+		series[i] = &p.sites[i].series
+	}
+	if m := Choose(p.method, series); m != p.method {
+		p.method, p.changed = m, true
+	}
+}
+
+// stock is all resources of the pool.
+func (p *pool) stock() (n int64) {
+	for i := range p.sites {
+		n += p.sites[i].total()
+	}
+	return n
+}

@@ -1,0 +1,97 @@
+package balancer
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+const (
+	dayHours  = 24
+	weekHours = 168
+	slots     = dayHours + weekHours
+	hourMs    = 3_600_000
+	weekOnly  = 2 // weeks from which on an hour of the week is trusted more than the hour of the day
+)
+
+// Profile is the usual arrivals a second at each hour of the day and of the week, UTC: 960 bytes when encoded. A nil Profile
+// knows nothing.
+type Profile struct {
+	mean [slots]float32
+	seen [slots]uint8 // days or weeks, at most 255
+
+	changed bool
+}
+
+// learn takes the mean of an hour that began before atMs and ends with it.
+func (p *Profile) learn(atMs int64, mean float64) {
+	if p == nil {
+		return
+	}
+	day, week := hourSlots(atMs)
+	for _, i := range [...]int{day, week} {
+		if p.seen[i] < math.MaxUint8 {
+			p.seen[i]++
+		}
+		// The mean of the first, then the newest counts for 0.3.
+		w := max(0.3, 1/float64(p.seen[i]))
+		p.mean[i] += float32(w * (mean - float64(p.mean[i])))
+	}
+	p.changed = true
+}
+
+// at is the usual rate at a time: between the middles of two hours on the line that joins them.
+func (p *Profile) at(ms int64) (rate float64, known bool) {
+	if p == nil {
+		return 0, false
+	}
+	before := (ms-hourMs/2)/hourMs*hourMs + hourMs/2 // middle of an hour
+	a, okA := p.hour(before)
+	b, okB := p.hour(before + hourMs)
+	switch {
+	case okA && okB:
+		return a + (b-a)*float64(ms-before)/hourMs, true
+	case okA:
+		return a, ms-before < hourMs/2
+	default:
+		return b, okB && ms-before >= hourMs/2
+	}
+}
+
+func (p *Profile) hour(ms int64) (rate float64, known bool) {
+	day, week := hourSlots(ms)
+	if p.seen[week] >= weekOnly {
+		return float64(p.mean[week]), true
+	}
+	return float64(p.mean[day]), p.seen[day] > 0
+}
+
+func hourSlots(ms int64) (day, week int) {
+	h := max(0, ms/hourMs)
+	return int(h % dayHours), dayHours + int(h%weekHours)
+}
+
+// Encode appends the profile to dst.
+func (p *Profile) Encode(dst []byte) []byte {
+	for i := range p.mean {
+		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(p.mean[i]))
+	}
+	return append(dst, p.seen[:]...)
+}
+
+// DecodeProfile reads what Encode wrote.
+func DecodeProfile(src []byte) (*Profile, error) {
+	if len(src) != 5*slots {
+		return nil, fmt.Errorf("balancer: a profile has %d bytes, not %d", len(src), 5*slots)
+	}
+	p := &Profile{}
+	for i := range p.mean {
+		f := math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
+		if !(f >= 0 && f <= math.MaxFloat32) {
+			return nil, fmt.Errorf("balancer: a profile has the rate %v", f)
+		}
+		p.mean[i] = f
+	}
+	copy(p.seen[:], src[4*slots:])
+	return p, nil
+}

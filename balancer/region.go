@@ -1,0 +1,102 @@
+package balancer
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/balancer/balancerpb"
+	"github.com/weirhq/weir/events/eventspb"
+)
+
+// region is what is known of a region.
+type region struct {
+	settings  eventspb.LeaseRegion
+	clockMs   int64 // time of the newest change from its stream
+	heardMs   int64 // when its last heartbeat was written
+	beatMs    int64 // the same by its clock
+	backlogMs int64 // how far the reader of its stream was behind then
+	seen      map[string]sight
+	changed   bool
+}
+
+// sight is a heartbeat of another region as this one saw it.
+type sight struct{ beatMs, lagMs int64 }
+
+// hear takes a heartbeat that the stream of this region, or of another, has of it.
+func (r *region) hear(atMs int64, b *eventspb.LeaseBeat) {
+	if atMs >= r.heardMs {
+		r.heardMs, r.beatMs, r.backlogMs = atMs, b.BeatMs, b.LagMs
+		r.changed = true
+	}
+}
+
+// see takes a heartbeat of another region that came here by replication.
+func (r *region) see(b *eventspb.LeaseBeat) {
+	if b.BeatMs >= r.seen[b.From].beatMs {
+		r.seen[b.From] = sight{b.BeatMs, max(0, b.SeenMs-b.BeatMs)}
+		r.changed = true
+	}
+}
+
+// fresh says whether what is known of the region is of now.
+func (r *region) fresh(nowMs, within int64) bool {
+	return nowMs-r.heardMs < within && r.backlogMs < within
+}
+
+// standing is the region's state as a View has it.
+func (b *Balancer) standing(i int, nowMs int64) string {
+	r := &b.regions[i]
+	switch s := r.settings.State; {
+	case s == StateAdopted:
+		return s
+	case !r.fresh(nowMs, b.cfg.Fresh.Milliseconds()):
+		return StateSilent
+	case s == StateEvacuating:
+		return s
+	}
+	return StateActive
+}
+
+// lag is how far replication to region i lags, ms: the most of what it saw of the others that live, and of what it should
+// have seen since. -1: one of them was never seen there.
+func (b *Balancer) lag(i int, nowMs int64) int64 {
+	to, lag := &b.regions[i], int64(0)
+	for j := range b.regions {
+		from := &b.regions[j]
+		if j == i || from.settings.State == StateAdopted || !from.fresh(nowMs, b.cfg.Fresh.Milliseconds()) {
+			continue
+		}
+		s, ok := to.seen[b.cfg.Regions[j]]
+		if !ok {
+			return -1
+		}
+		lag = max(lag, s.lagMs, from.beatMs-s.beatMs)
+	}
+	return lag
+}
+
+func (r *region) state() ([]byte, error) {
+	settings, err := proto.Marshal(&r.settings)
+	if err != nil {
+		return nil, err
+	}
+	m := &balancerpb.Region{
+		Settings: settings, ClockMs: r.clockMs, HeardMs: r.heardMs, BeatMs: r.beatMs, BacklogMs: r.backlogMs,
+		Seen: map[string]*balancerpb.Sight{},
+	}
+	for name, s := range r.seen {
+		m.Seen[name] = &balancerpb.Sight{BeatMs: s.beatMs, LagMs: s.lagMs}
+	}
+	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
+}
+
+func (r *region) restore(value []byte) error {
+	m := &balancerpb.Region{}
+	if err := proto.Unmarshal(value, m); err != nil {
+		return err
+	}
+	r.clockMs, r.heardMs, r.beatMs, r.backlogMs = m.ClockMs, m.HeardMs, m.BeatMs, m.BacklogMs
+	for name, s := range m.Seen {
+		r.seen[name] = sight{s.BeatMs, s.LagMs}
+	}
+	return proto.Unmarshal(m.Settings, &r.settings)
+}

@@ -1,0 +1,103 @@
+package balancer
+
+import (
+	"fmt"
+
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/lease"
+)
+
+// checkResource says what is wrong with a resource's change; everything is, before anything is changed.
+func (b *Balancer) checkResource(c *eventspb.LeaseChange, m *eventspb.LeaseResource) refusal {
+	if err := lease.CheckName("resource", m.Resource, lease.MaxKey); err != nil {
+		return refusal{ReasonBadName, err.Error()}
+	}
+	switch {
+	case m.Version <= 0:
+		return refusal{ReasonBadVersion, fmt.Sprintf("version %d of resource %q", m.Version, m.Resource)}
+	case m.ExpiresMs < 0 || m.ExpiresMs > maxTime || m.AvailableMs < 0 || m.AvailableMs > maxTime:
+		return refusal{ReasonBadTime, fmt.Sprintf("resource %q ends %d, is available from %d", m.Resource, m.ExpiresMs, m.AvailableMs)}
+	case m.Holder != "" && m.AvailableMs != 0:
+		return refusal{ReasonBadState, fmt.Sprintf("resource %q is leased and available", m.Resource)}
+	case b.region(m.Owner) < 0 && !c.Gone:
+		return refusal{ReasonUnknownRegion, fmt.Sprintf("owner %q of resource %q is not among the declared regions", m.Owner, m.Resource)}
+	}
+	return refusal{}
+}
+
+// foldResource takes what became of a resource. What is not newer than what is known is ignored: it comes again from scans
+// and replays.
+func (b *Balancer) foldResource(p *pool, c *eventspb.LeaseChange, m *eventspb.LeaseResource) error {
+	old, known, err := b.resource(p, m.Resource)
+	if err != nil {
+		return err
+	}
+	// That it went to another pool may bear the version that it had here.
+	if known && (m.Version < old.version || m.Version == old.version && (!c.Gone || old.gone)) {
+		return nil
+	}
+	now := rowOf(m, c.Gone)
+	if i := b.region(now.owner); i >= 0 {
+		now.owner = b.cfg.Regions[i]
+	}
+	if known {
+		if s := b.site(p, old.owner); s != nil {
+			s.count(&old, -1)
+		}
+	}
+	if s := b.site(p, now.owner); s != nil {
+		s.count(&now, 1)
+		if known && !c.Scanned && now.leased() && now.holder != old.holder {
+			s.series.Add(c.AtMs, 1, s.profile)
+			b.touch(s)
+		}
+	}
+	if c.Scanned && c.AtMs > p.readMs {
+		p.readMs, p.changed = c.AtMs, true
+	}
+	if f := p.flights[m.Resource]; f != nil && (c.Gone || m.Version > f.version) {
+		b.land(p, m.Resource, f)
+	}
+	b.put(p, m.Resource, now, old, known)
+	return nil
+}
+
+// resource is what is known of a resource.
+func (b *Balancer) resource(p *pool, name string) (r row, known bool, err error) {
+	if e := p.fresh[name]; e != nil {
+		return e.row, true, nil
+	}
+	if e := p.aged[name]; e != nil {
+		return e.row, true, nil
+	}
+	b.scratch = append(append(append(b.scratch[:0], p.key...), 0), name...)
+	value, err := b.task.Get(TableResources, b.scratch)
+	if err != nil || value == nil {
+		return r, false, err
+	}
+	r, err = decodeRow(value, b.cfg.Regions)
+	return r, err == nil, err
+}
+
+// put makes now what is known of a resource.
+func (b *Balancer) put(p *pool, name string, now, old row, known bool) {
+	e := p.fresh[name]
+	if e == nil {
+		e = &entry{before: old, known: known}
+		p.fresh[name] = e
+		b.dirty += 2*(len(p.key)+len(name)) + 100
+	}
+	e.row = now
+	if !p.touched {
+		p.touched = true
+		b.touched = append(b.touched, p)
+	}
+}
+
+// touch notes that a site is not as committed.
+func (b *Balancer) touch(s *site) {
+	if !s.changed {
+		s.changed = true
+		b.dirty += 500
+	}
+}

@@ -1,0 +1,82 @@
+package dedup
+
+import (
+	"fmt"
+	"strconv"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/lease"
+)
+
+// supersede gives the commands that are due.
+func (d *Dedup) supersede(x *scene, k *Key, v *verdict) error {
+	if v.winner < 0 {
+		return nil
+	}
+	winner := &k.Rows[v.winner]
+	for _, i := range v.losers {
+		r := &k.Rows[i]
+		if r.Sent == winner.Region && x.nowMs < r.Again {
+			continue
+		}
+		if r.Tries > 0 {
+			d.stats.Repeated++
+		}
+		r.Sent = winner.Region
+		r.Tries++
+		r.Again = x.nowMs + d.cfg.backoff(r.Tries)
+		// The resource first: once the key's row shows that it is superseded, nobody says the other again.
+		if x.settings.mode == modeRelease && r.State == lease.Leased {
+			d.stats.Revokes++
+			c := x.command("revoke", r)
+			c.Command = &eventspb.LeaseCommand_Revoke{Revoke: &eventspb.LeaseRevoke{
+				Resource: r.Resource, Version: r.At, AvailableMs: r.Expires + x.settings.quarantine, Shelves: x.settings.shelves,
+				Holder: lease.Holder(x.pool, x.key),
+			}}
+			if err := d.emitCommand(c); err != nil {
+				return err
+			}
+		}
+		d.stats.Supersedes++
+		c := x.command("supersede", r)
+		c.Command = &eventspb.LeaseCommand_Supersede{Supersede: &eventspb.LeaseSupersede{
+			Key: x.key, Version: r.Version, Resource: r.Resource, Winner: winner.Region,
+		}}
+		if err := d.emitCommand(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// command is one to the region of r, without what it does.
+func (x *scene) command(kind string, r *Row) *eventspb.LeaseCommand {
+	why := "the lease of the key in " + r.Sent + " won"
+	if r.Tries > 1 {
+		why += fmt.Sprintf("; said %d times before, and nothing came of it", r.Tries-1)
+	}
+	return &eventspb.LeaseCommand{
+		Id:     lease.Joined(kind, x.client, x.pool, x.key, r.Region, strconv.FormatInt(r.Version, 10), strconv.FormatInt(r.Tries, 10)),
+		Client: x.client, Pool: x.pool, Region: r.Region, By: "dedup", Why: why, DecidedMs: x.nowMs,
+	}
+}
+
+func (d *Dedup) emitCommand(c *eventspb.LeaseCommand) error {
+	to, ok := d.cfg.Output(c.Region)
+	if !ok {
+		d.stats.Waited++ // it is said again, and by then somebody may have declared the region
+		return nil
+	}
+	return d.emit(to, c.Client+"\x00"+c.Pool, c)
+}
+
+func (d *Dedup) emit(to int, key string, m proto.Message) error {
+	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("output %d, key %q: %w", to, key, err)
+	}
+	d.out = append(d.out, output{to, key, value})
+	return nil
+}

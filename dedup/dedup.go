@@ -1,0 +1,219 @@
+package dedup
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/overlay"
+	"github.com/weirhq/weir/internal/stream"
+)
+
+// Dedup watches the keys of one task. It is not safe for concurrent use. After an error it is of no more use: the state that
+// was committed is the truth, and New begins from it.
+type Dedup struct {
+	cfg       Config
+	partition int32
+	timers    stream.Timers
+	keys      *overlay.Table[Key]
+	pools     *overlay.Table[pool]
+	figures   *overlay.Table[int64]
+	out       []output
+	stats     Stats
+	counted   [2]int64 // of stats.Keys and stats.Open, what is in the table
+}
+
+// output is a record to be written at the next Flush; without value it is a tombstone.
+type output struct {
+	to    int
+	key   string
+	value []byte
+}
+
+const (
+	keysKey = "keys"
+	openKey = "open"
+)
+
+// New returns a Dedup that stands where t's committed state does.
+func New(cfg Config, t stream.Task) (*Dedup, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	d := &Dedup{
+		cfg: cfg, partition: t.Partition, timers: t.Timers,
+		keys: overlay.New(TableKeys, t.Get, keys()), pools: overlay.New(TablePools, t.Get, pools()), figures: overlay.New(TableFigures, t.Get, numbers()),
+	}
+	for i, f := range []struct {
+		key string
+		to  *int64
+	}{{keysKey, &d.stats.Keys}, {openKey, &d.stats.Open}} {
+		if *f.to, _, err = d.figures.Get(f.key); err != nil {
+			return nil, d.fail(err)
+		}
+		d.counted[i] = *f.to
+	}
+	return d, nil
+}
+
+func (d *Dedup) fail(err error) error {
+	return fmt.Errorf("dedup, partition %d: %w", d.partition, err)
+}
+
+// Fold takes the changes of b. Those that it refuses go to b.Reject; an error means that state could not be read.
+func (d *Dedup) Fold(b *stream.Batch) error {
+	for i := range b.Records {
+		var c eventspb.LeaseChange
+		if err := proto.Unmarshal(b.Records[i].Value, &c); err != nil {
+			b.Reject(i, ReasonUndecodable, err.Error())
+			continue
+		}
+		bad, err := d.fold(&c)
+		if err != nil {
+			return d.fail(err)
+		}
+		if bad != nil {
+			b.Reject(i, bad.reason, bad.detail)
+		}
+	}
+	return nil
+}
+
+func (d *Dedup) fold(c *eventspb.LeaseChange) (*refusal, error) {
+	switch row := c.Row.(type) {
+	case nil:
+		return refuse(ReasonNoRow, "the change has no row of a kind that is known here"), nil
+	case *eventspb.LeaseChange_Key:
+		bad := checkNames(c)
+		if bad == nil {
+			bad = d.checkKey(row.Key)
+		}
+		if bad != nil {
+			return bad, nil
+		}
+		return nil, d.foldKey(c, row.Key)
+	case *eventspb.LeaseChange_Settings:
+		bad := checkNames(c)
+		if bad == nil && !c.Gone {
+			bad = checkSettings(row.Settings)
+		}
+		if bad != nil || c.Gone { // duplicates of a pool that was removed end by its last settings
+			return bad, nil
+		}
+		return nil, d.foldSettings(c, row.Settings)
+	}
+	return nil, nil // of no interest here
+}
+
+func (d *Dedup) foldSettings(c *eventspb.LeaseChange, s *eventspb.LeasePool) error {
+	key := c.Client + "\x00" + c.Pool
+	known, ok, err := d.pools.Get(key)
+	if err != nil || ok && s.Version <= known.version {
+		return err
+	}
+	d.pools.Put(key, pool{s.Version, cmp.Or(s.Duplicates, modeSupersede), s.QuarantineMs, s.Shelves})
+	return nil
+}
+
+func (d *Dedup) foldKey(c *eventspb.LeaseChange, k *eventspb.LeaseKey) error {
+	name := c.Client + "\x00" + c.Pool + "\x00" + k.Key
+	e, known, err := d.keys.Get(name)
+	if err != nil {
+		return err
+	}
+	row := Row{
+		Region: k.Region, Version: k.Version, State: lease.State(k.State), Resource: k.Resource, At: k.ResourceVersion,
+		Expires: k.ExpiresMs, Granted: k.GrantedMs, Winner: k.Winner,
+	}
+	if c.Gone {
+		row.State = Gone
+	}
+	e.Rows = slices.Clone(e.Rows) // what the table has is a value
+	i, found := e.row(k.Region)
+	switch {
+	case !found:
+		e.Rows = slices.Insert(e.Rows, i, row)
+	// A row that is gone may be told of with the version that it had.
+	case k.Version > e.Rows[i].Version, k.Version == e.Rows[i].Version && c.Gone && e.Rows[i].State != Gone:
+		e.Rows[i] = row
+	default:
+		d.stats.Old++
+		return nil
+	}
+	d.stats.Changes++
+	if !known {
+		d.stats.Keys++
+	}
+	if e.matters() {
+		d.wake(name, &e, atOnce)
+	} else {
+		d.wake(name, &e, d.drop(&row))
+	}
+	d.keys.Put(name, e)
+	return nil
+}
+
+// matters says whether there may be something to decide.
+func (k *Key) matters() bool {
+	n := 0
+	for i := range k.Rows {
+		if s := k.Rows[i].State; s == lease.Leased || s == lease.Superseded {
+			n++
+		}
+	}
+	return n > 1 || k.Case.open()
+}
+
+// atOnce is the time of a timer that fires at the end of the transaction in which it is set.
+const atOnce = 1
+
+// drop is from when on a row is forgotten.
+func (d *Dedup) drop(r *Row) int64 {
+	return max(atOnce, r.Expires+d.cfg.Skew.Milliseconds()+d.cfg.Margin.Milliseconds())
+}
+
+// wake makes the timer of a key fire at atMs, or before if one is set that does.
+func (d *Dedup) wake(name string, k *Key, atMs int64) {
+	if k.Timer != 0 {
+		if k.Timer <= atMs {
+			return
+		}
+		d.timers.Cancel(timer(k.Timer, name))
+	}
+	k.Timer = atMs
+	d.timers.Set(timer(atMs, name))
+}
+
+func timer(atMs int64, name string) stream.Timer {
+	return stream.Timer{Clock: stream.WallTime, AtMs: atMs, Key: []byte(name)}
+}
+
+// Flush hands over rows and records.
+func (d *Dedup) Flush(_ stream.Commit, ch *stream.Changes) error {
+	for i, f := range []struct {
+		key string
+		n   int64
+	}{{keysKey, d.stats.Keys}, {openKey, d.stats.Open}} {
+		if f.n != d.counted[i] {
+			d.figures.Put(f.key, f.n)
+			d.counted[i] = f.n
+		}
+	}
+	d.keys.Flush(ch)
+	d.pools.Flush(ch)
+	d.figures.Flush(ch)
+	for i := range d.out {
+		ch.Emit(d.out[i].to, d.partition, []byte(d.out[i].key), d.out[i].value)
+	}
+	clear(d.out)
+	d.out = d.out[:0]
+	return nil
+}
+
+// Dirty is about how many bytes the next Flush hands over.
+func (d *Dedup) Dirty() int { return 256 * (d.keys.Len() + len(d.out)) }

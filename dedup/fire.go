@@ -1,0 +1,91 @@
+package dedup
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/weirhq/weir/internal/stream"
+)
+
+// Fire looks at the keys whose timers are due: what is over is forgotten, what is leased twice is decided.
+func (d *Dedup) Fire(nowMs int64, due []stream.Timer) error {
+	for i := range due {
+		name := string(due[i].Key)
+		k, ok, err := d.keys.Get(name)
+		if err != nil {
+			return d.fail(err)
+		}
+		if !ok || k.Timer != due[i].AtMs {
+			continue // it is not the key's: nothing depends on it
+		}
+		k.Timer = 0
+		k.Rows = slices.DeleteFunc(slices.Clone(k.Rows), func(r Row) bool { return d.drop(&r) <= nowMs })
+		next, err := d.look(name, &k, nowMs)
+		if err != nil {
+			return d.fail(err)
+		}
+		if next == math.MaxInt64 {
+			d.stats.Keys--
+			d.keys.Delete(name)
+			continue
+		}
+		d.wake(name, &k, next)
+		d.keys.Put(name, k)
+	}
+	return nil
+}
+
+// look decides, and says when to look again: never if the key can be forgotten.
+func (d *Dedup) look(name string, k *Key, nowMs int64) (next int64, err error) {
+	next = math.MaxInt64
+	at := func(ms int64) { next = min(next, max(ms, nowMs+1)) }
+	for i := range k.Rows {
+		at(d.drop(&k.Rows[i]))
+	}
+	v := decide(k.Rows, nowMs, d.cfg.Skew.Milliseconds())
+	if len(v.losers) > 0 || len(v.live) > 1 || k.Case.open() {
+		names := strings.SplitN(name, "\x00", 3)
+		p, known, err := d.pools.Get(names[0] + "\x00" + names[1])
+		if err != nil {
+			return 0, err
+		}
+		if !known {
+			d.stats.Waited++
+			at(nowMs + patience.Milliseconds())
+			return next, nil
+		}
+		x := scene{client: names[0], pool: names[1], key: names[2], settings: &p, nowMs: nowMs}
+		if p.mode != modeObserve {
+			if err := d.supersede(&x, k, &v); err != nil {
+				return 0, err
+			}
+			for _, i := range v.losers {
+				at(k.Rows[i].Again)
+			}
+		}
+		if err := d.report(&x, k, &v); err != nil {
+			return 0, err
+		}
+		for _, i := range slices.Concat(v.live, v.losers) { // when one ceases to be live it is another case
+			at(k.Rows[i].Expires - d.cfg.Skew.Milliseconds())
+		}
+	}
+	switch {
+	case k.Case.open():
+		at(nowMs + d.cfg.MaxRetry.Milliseconds())
+	case k.Case.State == Resolved && nowMs >= k.Case.Resolved+d.cfg.Keep.Milliseconds():
+		k.Case = Case{}
+		d.out = append(d.out, output{OutputDuplicates, name, nil})
+	case k.Case.State == Resolved:
+		at(k.Case.Resolved + d.cfg.Keep.Milliseconds())
+	}
+	return next, nil
+}
+
+// scene is where and when a decision is carried out.
+type scene struct {
+	client, pool, key string
+	settings          *pool
+	nowMs             int64
+}

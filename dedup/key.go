@@ -1,0 +1,155 @@
+package dedup
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/overlay"
+	"github.com/weirhq/weir/internal/packed"
+)
+
+// Key is what is kept of a key that is leased, or was until a short time ago.
+type Key struct {
+	Rows  []Row // by region
+	Timer int64 // when its timer fires, Unix ms; 0: it has none
+	Case  Case
+}
+
+// Row is a key's row of one region.
+type Row struct {
+	Region   string
+	Version  int64
+	State    lease.State // Gone too
+	Resource string
+	At       int64 // version of the resource
+	Expires  int64 // Unix ms
+	Granted  int64 // Unix ms; 0: not known
+	Winner   string
+
+	Sent  string // the winner that a command for this version names; empty: none was given
+	Tries int64  // commands given for this version
+	Again int64  // when the next is to be given, Unix ms
+}
+
+// Gone is the state of a row that was deleted.
+const Gone lease.State = "gone"
+
+// Case is a duplicate.
+type Case struct {
+	State    string // observed, superseding, resolved; empty: there is none
+	Winner   string
+	Since    int64 // Unix ms
+	Resolved int64
+}
+
+// The states of a Case.
+const (
+	Observed    = "observed"
+	Superseding = "superseding"
+	Resolved    = "resolved"
+)
+
+func (c *Case) open() bool { return c.State == Observed || c.State == Superseding }
+
+// row finds a region's row.
+func (k *Key) row(region string) (i int, ok bool) {
+	return slices.BinarySearchFunc(k.Rows, region, func(r Row, region string) int { return cmp.Compare(r.Region, region) })
+}
+
+// before is the order of winners: the same everywhere, by what does not change as long as a lease goes on.
+func (r *Row) before(o *Row) bool {
+	if (r.Granted == 0) != (o.Granted == 0) {
+		return o.Granted == 0
+	}
+	return cmp.Or(cmp.Compare(r.Granted, o.Granted), cmp.Compare(r.Region, o.Region)) < 0
+}
+
+func (r *Row) leaseKey(key string) *eventspb.LeaseKey {
+	return &eventspb.LeaseKey{
+		Key: key, Region: r.Region, Version: r.Version, State: string(r.State), Resource: r.Resource, ResourceVersion: r.At,
+		ExpiresMs: r.Expires, GrantedMs: r.Granted, Winner: r.Winner,
+	}
+}
+
+func (k *Key) append(dst []byte) []byte {
+	dst = packed.AppendInt(dst, k.Timer)
+	dst = packed.AppendString(dst, k.Case.State)
+	if k.Case.State != "" {
+		dst = packed.AppendString(dst, k.Case.Winner)
+		dst = packed.AppendInt(packed.AppendInt(dst, k.Case.Since), k.Case.Resolved)
+	}
+	for i := range k.Rows {
+		r := &k.Rows[i]
+		dst = packed.AppendString(dst, r.Region)
+		dst = packed.AppendInt(dst, r.Version)
+		dst = packed.AppendString(dst, string(r.State))
+		dst = packed.AppendString(dst, r.Resource)
+		dst = packed.AppendInt(packed.AppendInt(packed.AppendInt(dst, r.At), r.Expires), r.Granted)
+		dst = packed.AppendString(packed.AppendString(dst, r.Winner), r.Sent)
+		dst = packed.AppendInt(packed.AppendInt(dst, r.Tries), r.Again)
+	}
+	return dst
+}
+
+// ParseKey reads a value of TableKeys.
+func ParseKey(value []byte) (k Key, err error) {
+	p := packed.NewReader(value)
+	k.Timer, k.Case.State = p.Int(), p.String()
+	if k.Case.State != "" {
+		k.Case.Winner, k.Case.Since, k.Case.Resolved = p.String(), p.Int(), p.Int()
+	}
+	for p.Len() > 0 {
+		k.Rows = append(k.Rows, Row{
+			Region: p.String(), Version: p.Int(), State: lease.State(p.String()), Resource: p.String(), At: p.Int(), Expires: p.Int(), Granted: p.Int(),
+			Winner: p.String(), Sent: p.String(), Tries: p.Int(), Again: p.Int(),
+		})
+	}
+	return k, p.End()
+}
+
+func keys() overlay.Format[Key] {
+	return overlay.Format[Key]{Append: func(dst []byte, k *Key) []byte { return k.append(dst) }, Parse: ParseKey}
+}
+
+// pool is the settings of a pool.
+type pool struct {
+	version    int64
+	mode       string // observe, supersede, release
+	quarantine int64  // ms
+	shelves    int32
+}
+
+// The modes.
+const (
+	modeObserve   = "observe"
+	modeSupersede = "supersede"
+	modeRelease   = "release"
+)
+
+func pools() overlay.Format[pool] {
+	return overlay.Format[pool]{
+		Append: func(dst []byte, p *pool) []byte {
+			dst = packed.AppendString(packed.AppendInt(dst, p.version), p.mode)
+			return packed.AppendInt(packed.AppendInt(dst, p.quarantine), int64(p.shelves))
+		},
+		Parse: func(value []byte) (pool, error) {
+			r := packed.NewReader(value)
+			p := pool{version: r.Int(), mode: r.String(), quarantine: r.Int(), shelves: int32(r.Int())}
+			return p, r.End()
+		},
+	}
+}
+
+// numbers are rows of one number.
+func numbers() overlay.Format[int64] {
+	return overlay.Format[int64]{
+		Append: func(dst []byte, n *int64) []byte { return packed.AppendInt(dst, *n) },
+		Parse: func(value []byte) (int64, error) {
+			r := packed.NewReader(value)
+			n := r.Int()
+			return n, r.End()
+		},
+	}
+}

@@ -1,0 +1,119 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/lease/order"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// answer is what became of a command.
+type answer struct {
+	outcome eventspb.LeaseOutcome
+	detail  string
+	version int64 // of the row now, 0 if there is none or it is not known
+}
+
+// attempt makes the one request that a command takes. After an error it is to be made again.
+func (e *Executor) attempt(ctx context.Context, c *eventspb.LeaseCommand) (a answer, err error) {
+	if err := e.pace.Wait(ctx, 1); err != nil {
+		return a, fmt.Errorf("wait for a turn: %w", err)
+	}
+	if err := e.askClock(ctx); err != nil {
+		return a, err
+	}
+	defer func() { e.sawClock(err) }()
+	now := time.Now().UnixMilli()
+	o, err := e.terms.Make(c, now)
+	switch {
+	case errors.Is(err, order.ErrInvalid):
+		return answer{outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_INVALID, detail: err.Error()}, nil
+	case err != nil:
+		return a, fmt.Errorf("make an order of a command: %w", err)
+	case c.GetNotAfterMs() > 0 && now > c.GetNotAfterMs():
+		return e.late(ctx, o, now-c.GetNotAfterMs())
+	case o.Headroom != nil:
+		return e.headroom(ctx, o)
+	}
+	with := leasetable.Item{}
+	if o.Shelf != "" {
+		with[leasetable.Shard] = leasetable.S(o.Shelf)
+	}
+	item, made, err := e.cfg.Table.WriteItem(ctx, e.cfg.Region, o.Row, &o.Write, with)
+	if err != nil {
+		return a, err //nolint:wrapcheck // it names the cause, and the log names the command
+	}
+	row, err := leasetable.Row(item)
+	if err != nil && !made {
+		// No attempt would change it, and what it is a person must see.
+		return answer{outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, detail: "the row cannot be read: " + err.Error()}, nil
+	}
+	a.outcome, a.detail = o.Outcome(row, len(item) > 0, made)
+	a.version = row.Version
+	return a, nil
+}
+
+func (e *Executor) headroom(ctx context.Context, o *order.Order) (a answer, err error) {
+	item, made, err := e.cfg.Table.PutHeadroom(ctx, o.Headroom)
+	if err != nil {
+		return a, err //nolint:wrapcheck // as in attempt
+	}
+	a.outcome, a.detail = o.HeadroomOutcome(asOf(item), made)
+	return a, nil
+}
+
+// asOf is when a headroom row is of, 0 if it does not say.
+func asOf(item leasetable.Item) int64 {
+	n, err := leasetable.Number(item, leasetable.AsOf)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// late says what became of a command that is too late: an attempt before may have made it, and its answer or its result
+// have been lost.
+func (e *Executor) late(ctx context.Context, o *order.Order, by int64) (a answer, err error) {
+	item, err := e.cfg.Table.Get(ctx, e.cfg.Region, o.Row)
+	if err != nil {
+		return a, err //nolint:wrapcheck // as in attempt
+	}
+	row, err := leasetable.Row(item)
+	if err != nil || o.Headroom != nil {
+		row = lease.Row{} // not what we made
+	}
+	a.version = row.Version
+	if o.Made(row) || o.Headroom != nil && asOf(item) == o.Headroom.GetAsOfMs() {
+		a.outcome = eventspb.LeaseOutcome_LEASE_OUTCOME_DONE
+		return a, nil
+	}
+	a.outcome, a.detail = eventspb.LeaseOutcome_LEASE_OUTCOME_LATE, fmt.Sprintf("%d ms after its time", by)
+	return a, nil
+}
+
+// askClock makes sure that the clock is right before the first write, and after it was found to be off: by a read, which
+// does no harm.
+func (e *Executor) askClock(ctx context.Context) error {
+	if e.clock.Load() {
+		return nil
+	}
+	if _, err := e.cfg.Table.Get(ctx, e.cfg.Region, lease.RegionRow(e.cfg.Region)); err != nil {
+		return err //nolint:wrapcheck // as in attempt
+	}
+	e.clock.Store(true)
+	return nil
+}
+
+func (e *Executor) sawClock(err error) {
+	if errors.Is(err, leasetable.ErrClock) {
+		e.clock.Store(false)
+	}
+	if errors.Is(err, leasetable.ErrThrottled) {
+		e.pace.Throttle(1)
+	}
+}

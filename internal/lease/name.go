@@ -1,0 +1,12 @@
+package lease
+
+import "strings"
+
+// Joined is names as one, such that different lists of names are never the same one: for ids that people read.
+func Joined(names ...string) string {
+	parts := make([]string, len(names))
+	for i, n := range names {
+		parts[i] = escape(n)
+	}
+	return strings.Join(parts, "#")
+}

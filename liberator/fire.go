@@ -1,0 +1,116 @@
+package liberator
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/stream"
+)
+
+// Fire ends the leases whose timers are due.
+func (l *Liberator) Fire(nowMs int64, due []stream.Timer) error {
+	for i := range due {
+		key := string(due[i].Key)
+		row, ok, err := l.resources.Get(key)
+		if err != nil {
+			return l.fail(err)
+		}
+		if !ok || row.Timer != due[i].AtMs {
+			continue // it is not the row's: nothing depends on it
+		}
+		// A slot that nobody was there to use is lost: many together would be a burst.
+		row.Slot = row.Slot && nowMs-row.Timer <= burstMs
+		row.Timer = 0
+		if err := l.fire(key, &row, nowMs); err != nil {
+			return l.fail(err)
+		}
+		l.resources.Put(key, row)
+	}
+	return nil
+}
+
+// fire takes the next step for a lease, and sets its timer anew.
+func (l *Liberator) fire(key string, row *Resource, nowMs int64) error {
+	if over := l.over(row.Expires); nowMs < over { // it was renewed since the timer was set
+		l.wake(key, row, over)
+		return nil
+	}
+	poolKey := key[:strings.LastIndexByte(key, 0)]
+	p, known, err := l.pools.Get(poolKey)
+	if err != nil {
+		return err
+	}
+	output, declared := l.cfg.Output(row.Owner)
+	if !known || !declared {
+		l.stats.Waited++
+		l.wake(key, row, nowMs+patience.Milliseconds())
+		return nil
+	}
+	if !row.Slot {
+		slot, err := l.slot(poolKey+"\x00"+row.Owner, &p, nowMs)
+		if err != nil {
+			return err
+		}
+		if slot > nowMs {
+			l.stats.Deferred++
+			row.Slot = true
+			l.wake(key, row, slot)
+			return nil
+		}
+	}
+	value, err := l.command(key, row, &p, nowMs)
+	if err != nil {
+		return err
+	}
+	l.out = append(l.out, command{output, poolKey, value})
+	row.Slot = false
+	l.wake(key, row, nowMs+l.cfg.backoff(row.Tries))
+	row.Tries++
+	return nil
+}
+
+// burstMs is how much of its budget a pool can use at once.
+const burstMs = 1000
+
+// slot takes the next one of a budget: when it is, in Unix ms. The row has it in microseconds.
+func (l *Liberator) slot(key string, p *pool, nowMs int64) (int64, error) {
+	next, _, err := l.budgets.Get(key)
+	if err != nil {
+		return 0, err
+	}
+	next = max(next, (nowMs-burstMs)*1000)
+	l.budgets.Put(key, next+max(1, 1_000_000/(int64(l.cfg.PerShelf)*int64(p.shelves))))
+	return (next + 999) / 1000, nil
+}
+
+// command is the one to end a lease.
+func (l *Liberator) command(key string, row *Resource, p *pool, nowMs int64) ([]byte, error) {
+	names := strings.SplitN(key, "\x00", 3)
+	client, pool, resource := names[0], names[1], names[2]
+	why := "its lease ended at " + time.UnixMilli(row.Expires).UTC().Format(time.RFC3339Nano)
+	if row.Tries == 0 {
+		l.stats.Commands++
+		l.stats.delayed(nowMs - row.Expires)
+	} else {
+		l.stats.Repeated++
+		why += fmt.Sprintf("; said %d times before, and nothing came of it", row.Tries)
+	}
+	c := &eventspb.LeaseCommand{
+		Id:     lease.Joined("liberate", client, pool, resource, strconv.FormatInt(row.Version, 10), strconv.FormatInt(row.Tries+1, 10)),
+		Client: client, Pool: pool, Region: row.Owner, By: "liberator", Why: why, DecidedMs: nowMs,
+		Command: &eventspb.LeaseCommand_Liberate{Liberate: &eventspb.LeaseLiberate{
+			Resource: resource, Version: row.Version, ExpiresMs: row.Expires, AvailableMs: row.Expires + p.quarantine, Shelves: p.shelves,
+		}},
+	}
+	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("command %s: %w", c.Id, err)
+	}
+	return value, nil
+}

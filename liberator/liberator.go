@@ -1,0 +1,186 @@
+package liberator
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/overlay"
+	"github.com/weirhq/weir/internal/stream"
+)
+
+// Liberator watches the leases of one task. It is not safe for concurrent use. After an error it is of no more use: the
+// state that was committed is the truth, and New begins from it.
+type Liberator struct {
+	cfg       Config
+	partition int32
+	timers    stream.Timers
+	resources *overlay.Table[Resource]
+	pools     *overlay.Table[pool]
+	budgets   *overlay.Table[int64]
+	figures   *overlay.Table[int64]
+	out       []command
+	stats     Stats
+	counted   int64 // of stats.Leases, what is in the table
+}
+
+// command is one to be written at the next Flush.
+type command struct {
+	output int
+	key    string
+	value  []byte
+}
+
+const leasesKey = "leases"
+
+// New returns a liberator that stands where t's committed state does.
+func New(cfg Config, t stream.Task) (*Liberator, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	l := &Liberator{
+		cfg: cfg, partition: t.Partition, timers: t.Timers,
+		resources: overlay.New(TableResources, t.Get, resources()), pools: overlay.New(TablePools, t.Get, pools()),
+		budgets: overlay.New(TableBudgets, t.Get, numbers()), figures: overlay.New(TableFigures, t.Get, numbers()),
+	}
+	if l.stats.Leases, _, err = l.figures.Get(leasesKey); err != nil {
+		return nil, l.fail(err)
+	}
+	l.counted = l.stats.Leases
+	return l, nil
+}
+
+func (l *Liberator) fail(err error) error {
+	return fmt.Errorf("liberator, partition %d: %w", l.partition, err)
+}
+
+// Fold takes the changes of b. Those that it refuses go to b.Reject; an error means that state could not be read.
+func (l *Liberator) Fold(b *stream.Batch) error {
+	for i := range b.Records {
+		var c eventspb.LeaseChange
+		if err := proto.Unmarshal(b.Records[i].Value, &c); err != nil {
+			b.Reject(i, ReasonUndecodable, err.Error())
+			continue
+		}
+		bad, err := l.fold(&c)
+		if err != nil {
+			return l.fail(err)
+		}
+		if bad != nil {
+			b.Reject(i, bad.reason, bad.detail)
+		}
+	}
+	return nil
+}
+
+func (l *Liberator) fold(c *eventspb.LeaseChange) (*refusal, error) {
+	switch row := c.Row.(type) {
+	case nil:
+		return refuse(ReasonNoRow, "the change has no row of a kind that is known here"), nil
+	case *eventspb.LeaseChange_Resource:
+		bad := checkNames(c)
+		if bad == nil {
+			bad = l.checkResource(row.Resource)
+		}
+		if bad != nil {
+			return bad, nil
+		}
+		return nil, l.foldResource(c, row.Resource)
+	case *eventspb.LeaseChange_Settings:
+		bad := checkNames(c)
+		if bad == nil && !c.Gone {
+			bad = checkSettings(row.Settings)
+		}
+		if bad != nil || c.Gone { // leases of a pool that was removed end by its last settings
+			return bad, nil
+		}
+		return nil, l.foldSettings(c, row.Settings)
+	}
+	return nil, nil // of no interest here
+}
+
+func (l *Liberator) foldSettings(c *eventspb.LeaseChange, s *eventspb.LeasePool) error {
+	key := c.Client + "\x00" + c.Pool
+	known, ok, err := l.pools.Get(key)
+	if err != nil || ok && s.Version <= known.version {
+		return err
+	}
+	l.pools.Put(key, pool{s.Version, s.QuarantineMs, s.Shelves})
+	return nil
+}
+
+func (l *Liberator) foldResource(c *eventspb.LeaseChange, r *eventspb.LeaseResource) error {
+	key := c.Client + "\x00" + c.Pool + "\x00" + r.Resource
+	old, known, err := l.resources.Get(key)
+	if err != nil {
+		return err
+	}
+	// A row that is gone may be told of with the version that it had.
+	if known && (r.Version < old.Version || r.Version == old.Version && !(c.Gone && old.Expires > 0)) {
+		l.stats.Old++
+		return nil
+	}
+	l.stats.Changes++
+	row := Resource{Version: r.Version, Timer: old.Timer}
+	if r.Holder != "" && !c.Gone {
+		row.Expires, row.Owner = r.ExpiresMs, r.Owner
+		l.wake(key, &row, l.over(row.Expires))
+	} else if row.Timer != 0 {
+		l.timers.Cancel(timer(row.Timer, key))
+		row.Timer = 0
+	}
+	l.count(old.Expires > 0, row.Expires > 0)
+	l.resources.Put(key, row)
+	return nil
+}
+
+// over is when a lease is over by a clock that is behind by the skew: see the package's comment.
+func (l *Liberator) over(expires int64) int64 { return expires + 2*l.cfg.Skew.Milliseconds() + 1 }
+
+// wake makes the timer of a row fire at atMs, or before if one is set that may stay.
+func (l *Liberator) wake(key string, row *Resource, atMs int64) {
+	if row.Timer != 0 {
+		if row.Timer <= atMs {
+			return
+		}
+		l.timers.Cancel(timer(row.Timer, key))
+	}
+	row.Timer = atMs
+	l.timers.Set(timer(atMs, key))
+}
+
+func timer(atMs int64, key string) stream.Timer {
+	return stream.Timer{Clock: stream.WallTime, AtMs: atMs, Key: []byte(key)}
+}
+
+func (l *Liberator) count(before, after bool) {
+	switch {
+	case before && !after:
+		l.stats.Leases--
+	case !before && after:
+		l.stats.Leases++
+	}
+}
+
+// Flush hands over rows and commands.
+func (l *Liberator) Flush(_ stream.Commit, ch *stream.Changes) error {
+	if l.stats.Leases != l.counted {
+		l.figures.Put(leasesKey, l.stats.Leases)
+		l.counted = l.stats.Leases
+	}
+	l.resources.Flush(ch)
+	l.pools.Flush(ch)
+	l.budgets.Flush(ch)
+	l.figures.Flush(ch)
+	for i := range l.out {
+		ch.Emit(l.out[i].output, l.partition, []byte(l.out[i].key), l.out[i].value)
+	}
+	clear(l.out)
+	l.out = l.out[:0]
+	return nil
+}
+
+// Dirty is about how many bytes the next Flush hands over.
+func (l *Liberator) Dirty() int { return 128*l.resources.Len() + 256*len(l.out) }

@@ -1,0 +1,134 @@
+package liberator
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/stream"
+)
+
+type bad struct {
+	name, reason string
+	value        []byte
+}
+
+func rejects(tb testing.TB) []bad {
+	res := func(name, reason string, f func(c *eventspb.LeaseChange, r *eventspb.LeaseResource)) bad {
+		c := leased("r", 5, 10_000)
+		f(c, c.GetResource())
+		return bad{name, reason, marshal(tb, c)}
+	}
+	set := func(name, reason string, f func(c *eventspb.LeaseChange, p *eventspb.LeasePool)) bad {
+		c := settings(5, 1000, 2)
+		f(c, c.GetSettings())
+		return bad{name, reason, marshal(tb, c)}
+	}
+	return []bad{
+		{"garbage", ReasonUndecodable, []byte{0xff, 0xff}},
+		{"nothing", ReasonNoRow, nil},
+		res("no row", ReasonNoRow, func(c *eventspb.LeaseChange, _ *eventspb.LeaseResource) { c.Row = nil }),
+		res("no client", ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseResource) { c.Client = "" }),
+		res("no pool", ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseResource) { c.Pool = "" }),
+		res("NUL in the pool", ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseResource) { c.Pool = "p\x00q" }),
+		res("no resource", ReasonBadName, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Resource = "" }),
+		res("long resource", ReasonBadName, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Resource = strings.Repeat("x", 2000) }),
+		res("no owner", ReasonUnknownRegion, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Owner = "" }),
+		res("foreign owner", ReasonUnknownRegion, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Owner = "mars" }),
+		res("version 0", ReasonBadVersion, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Version = 0 }),
+		res("held and available", ReasonHeldAndFree, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.AvailableMs = 1 }),
+		res("no end", ReasonNoExpires, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.ExpiresMs = 0 }),
+		res("end before 1970", ReasonBadTime, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.ExpiresMs = -1 }),
+		res("end after all", ReasonBadTime, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.ExpiresMs = math.MaxInt64 }),
+		set("settings without version", ReasonBadVersion, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Version = -1 }),
+		set("settings without pool", ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeasePool) { c.Pool = "" }),
+		set("negative quarantine", ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.QuarantineMs = -1 }),
+		set("endless quarantine", ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.QuarantineMs = math.MaxInt64 }),
+		set("no shelves", ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Shelves = 0 }),
+	}
+}
+
+// TestEveryReason: the bad record is refused for its reason, leaves nothing behind, and its sound neighbours count.
+func TestEveryReason(t *testing.T) {
+	for _, x := range rejects(t) {
+		t.Run(x.name, func(t *testing.T) {
+			r := newRunner(t, testConfig())
+			r.Append(x.value)
+			r.Fold(1)
+			r.Commit(1)
+			if got := r.Refused(); len(got) != 1 || got[0].Reason != x.reason || got[0].Detail == "" {
+				t.Fatalf("refused %v, want %s", got, x.reason)
+			}
+			if n := len(r.Table(TableResources)) + len(r.Table(TablePools)) + len(r.Timers()); n > 0 {
+				t.Fatalf("it left %d rows and timers", n)
+			}
+			r.Append(x.value, marshal(t, leased("r", 1, 1000)), x.value)
+			r.Fold(3)
+			r.Commit(2)
+			if got := r.Refused(); len(got) != 2 || got[0].Index != 1 || got[1].Index != 3 || len(r.Table(TableResources)) != 1 {
+				t.Fatalf("refused %v, %d rows", got, len(r.Table(TableResources)))
+			}
+		})
+	}
+}
+
+// TestOfNoInterest: rows of other kinds pass without a trace.
+func TestOfNoInterest(t *testing.T) {
+	r := newRunner(t, testConfig())
+	for _, c := range []*eventspb.LeaseChange{
+		{Row: &eventspb.LeaseChange_Key{Key: &eventspb.LeaseKey{}}}, {Row: &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{}}},
+		{Row: &eventspb.LeaseChange_RegionRow{RegionRow: &eventspb.LeaseRegion{}}}, {Row: &eventspb.LeaseChange_Demand{Demand: &eventspb.LeaseDemand{}}},
+	} {
+		r.Append(marshal(t, c))
+	}
+	r.Fold(4)
+	r.Commit(1)
+	if got := r.Refused(); len(got) > 0 || len(r.Table(TableResources)) > 0 {
+		t.Errorf("refused %v", got)
+	}
+}
+
+// FuzzFold: whatever the bytes, the fold neither fails nor panics, what it took is timed, and reads back after a crash.
+func FuzzFold(f *testing.F) {
+	for _, x := range rejects(f) {
+		f.Add(x.value, int64(11_001))
+	}
+	f.Add(marshal(f, leased("r", 5, 10_000)), int64(11_001))
+	f.Add(marshal(f, free("r", 5, 10_000)), int64(11_001))
+	f.Fuzz(func(t *testing.T, value []byte, now int64) {
+		now = max(0, min(now, maxMs))
+		r := newRunner(t, testConfig())
+		r.Append(value, marshal(t, settings(1, 60_000, 2)), value)
+		r.Fold(3)
+		r.Commit(now)
+		r.Crash()
+		r.Commit(now)
+		c := &eventspb.LeaseChange{}
+		if proto.Unmarshal(value, c) != nil && len(r.Refused()) != 2 {
+			t.Fatal("taken, and no change")
+		}
+		leases := 0
+		for key, v := range r.Table(TableResources) {
+			row, err := ParseResource(v)
+			if err != nil || strings.Count(key, "\x00") != 2 {
+				t.Fatalf("row %q: %v", key, err)
+			}
+			if row.Expires > 0 {
+				leases++
+			}
+		}
+		if len(r.Timers()) != leases {
+			t.Fatalf("%d timers, %d leases", len(r.Timers()), leases)
+		}
+		for _, x := range commands(t, r) {
+			if x.GetLiberate().AvailableMs < x.GetLiberate().ExpiresMs {
+				t.Fatalf("command %v", x)
+			}
+		}
+	})
+}
+
+var _ stream.Timers = (*flawed)(nil)

@@ -1,0 +1,78 @@
+package liberator
+
+import (
+	"github.com/weirhq/weir/internal/overlay"
+	"github.com/weirhq/weir/internal/packed"
+)
+
+// Resource is what is kept of a resource: a few bytes if it is free, about 30 if it is leased.
+type Resource struct {
+	Version int64
+	Expires int64  // of its lease, Unix ms; 0: nobody leases it
+	Owner   string // region; kept while it is leased
+	Timer   int64  // when its timer fires, Unix ms; 0: it has none
+	Tries   int64  // commands given for this version
+	Slot    bool   // the timer is a slot of the budget
+}
+
+func (r *Resource) append(dst []byte) []byte {
+	dst = packed.AppendInt(dst, r.Version)
+	if r.Expires == 0 {
+		return dst
+	}
+	dst = packed.AppendInt(dst, r.Expires)
+	dst = packed.AppendString(dst, r.Owner)
+	dst = packed.AppendInt(dst, r.Timer)
+	tries := r.Tries << 1
+	if r.Slot {
+		tries |= 1
+	}
+	return packed.AppendInt(dst, tries)
+}
+
+// ParseResource reads a value of TableResources.
+func ParseResource(value []byte) (r Resource, err error) {
+	p := packed.NewReader(value)
+	r.Version = p.Int()
+	if p.Len() > 0 {
+		r.Expires, r.Owner, r.Timer, r.Tries = p.Int(), p.String(), p.Int(), p.Int()
+		r.Tries, r.Slot = r.Tries>>1, r.Tries&1 == 1
+	}
+	return r, p.End()
+}
+
+func resources() overlay.Format[Resource] {
+	return overlay.Format[Resource]{Append: func(dst []byte, r *Resource) []byte { return r.append(dst) }, Parse: ParseResource}
+}
+
+// pool is the settings of a pool.
+type pool struct {
+	version    int64
+	quarantine int64 // ms
+	shelves    int32
+}
+
+func pools() overlay.Format[pool] {
+	return overlay.Format[pool]{
+		Append: func(dst []byte, p *pool) []byte {
+			return packed.AppendInt(packed.AppendInt(packed.AppendInt(dst, p.version), p.quarantine), int64(p.shelves))
+		},
+		Parse: func(value []byte) (pool, error) {
+			r := packed.NewReader(value)
+			p := pool{version: r.Int(), quarantine: r.Int(), shelves: int32(r.Int())}
+			return p, r.End()
+		},
+	}
+}
+
+// numbers are rows of one number.
+func numbers() overlay.Format[int64] {
+	return overlay.Format[int64]{
+		Append: func(dst []byte, n *int64) []byte { return packed.AppendInt(dst, *n) },
+		Parse: func(value []byte) (int64, error) {
+			r := packed.NewReader(value)
+			n := r.Int()
+			return n, r.End()
+		},
+	}
+}
