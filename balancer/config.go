@@ -67,6 +67,12 @@ func (c Config) withDefaults() (Config, error) {
 	return c, c.check()
 }
 
+// Check says what is wrong with a configuration.
+func (c Config) Check() error {
+	_, err := c.withDefaults()
+	return err
+}
+
 func (c *Config) check() error {
 	for i, r := range c.Regions {
 		if err := lease.CheckName("region", r, lease.MaxName); err != nil {

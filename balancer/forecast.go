@@ -52,9 +52,10 @@ const (
 	recentMs  = 10_000 // half-life of the rate of the last seconds
 	damping   = 0.9    // of Holt's trend, a step
 	trendGain = 0.1
-	underCost = 3.0  // a lease too few in a forecast costs as much as so many too many: it may be refused
-	enough    = 30   // forecasts to have been scored before another method is chosen: an hour
-	better    = 0.85 // the other's score must be below this share of the present one's
+	underCost = 3.0       // a lease too few in a forecast costs as much as so many too many: it may be refused
+	enough    = 30        // forecasts to have been scored before another method is chosen: an hour
+	better    = 0.85      // the other's score must be below this share of the present one's
+	worth     = 1.0 / 600 // and better by more than that: a lease in ten minutes
 )
 
 // Series is the arrivals of new leases of a pool in a region, as far as forecasts need them: 293 bytes when encoded. Time
@@ -165,7 +166,7 @@ func (s *Series) judge(p *Profile) {
 		seconds := DefaultHorizon.Seconds()
 		actual := (s.total - g.total) / seconds
 		s.samples++
-		keep := max(1-1/s.samples, math.Exp2(-1.0/60)) // half-life of two hours
+		keep := min(1-1/s.samples, math.Exp2(-1.0/60)) // a mean at first, then a half-life of two hours
 		for m := range s.score {
 			off := actual - float64(g.rate[m])
 			loss := max(-off, underCost*off)
@@ -239,7 +240,7 @@ func Choose(now Method, series []*Series) Method {
 	}
 	best := now
 	for m := range Method(methods) {
-		if score[m] < score[best] && score[m] < better*score[now] {
+		if score[m] < score[best] && score[m] < better*score[now]-worth {
 			best = m
 		}
 	}

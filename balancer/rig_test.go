@@ -1,0 +1,364 @@
+package balancer
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/stream"
+)
+
+// rig runs a Balancer as the runtime does: what a Flush gave is in the store when the next one has returned, and not before.
+type rig struct {
+	t       testing.TB
+	cfg     Config
+	b       *Balancer
+	store   map[string][]byte // table and key
+	pending []stream.Change
+	timers  map[int64]bool // by time; as committed
+	set     map[int64]bool // in the open transaction
+	offset  int64
+	nowMs   int64
+	out     []stream.Change // all that was emitted
+}
+
+var regions3 = []string{"eu", "us", "ap"}
+
+const start int64 = 1_700_000_000_000
+
+func newRig(t testing.TB, cfg Config) *rig {
+	r := &rig{t: t, cfg: cfg, store: map[string][]byte{}, timers: map[int64]bool{}, nowMs: start}
+	r.open()
+	return r
+}
+
+// open takes the partition over.
+func (r *rig) open() {
+	r.t.Helper()
+	r.set = map[int64]bool{}
+	b, err := New(r.cfg, stream.Task{Partition: 3, Get: r.get, Scan: r.scan, Timers: r})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.b = b
+}
+
+// crash loses the open transaction, and takes the partition over.
+func (r *rig) crash() {
+	r.t.Helper()
+	r.apply()
+	r.open()
+}
+
+func (r *rig) Set(t stream.Timer)    { r.set[t.AtMs] = true }
+func (r *rig) Cancel(t stream.Timer) { r.set[t.AtMs] = false }
+
+func (r *rig) get(table byte, key []byte) ([]byte, error) {
+	return slices.Clone(r.store[string(table)+string(key)]), nil
+}
+
+func (r *rig) scan(table byte, prefix []byte, fn func(key, value []byte) error) error {
+	for _, k := range slices.Sorted(maps.Keys(r.store)) {
+		if strings.HasPrefix(k, string(table)+string(prefix)) {
+			if err := fn([]byte(k[1:]), r.store[k]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// apply gives the store what waits.
+func (r *rig) apply() {
+	for _, c := range r.pending {
+		k := string(c.Table) + string(c.Key)
+		switch c.Op {
+		case stream.OpPut:
+			r.store[k] = c.Value
+		case stream.OpDelete:
+			delete(r.store, k)
+		}
+	}
+	r.pending = nil
+}
+
+// fold gives records of changes to the balancer, and returns what it refuses.
+func (r *rig) fold(list ...*eventspb.LeaseChange) []stream.Reject {
+	r.t.Helper()
+	var values [][]byte
+	for _, c := range list {
+		v, err := proto.Marshal(c)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		values = append(values, v)
+	}
+	return r.foldValues("lease.changes", values...)
+}
+
+func (r *rig) foldValues(topic string, values ...[]byte) []stream.Reject {
+	r.t.Helper()
+	in := &stream.Batch{Topic: topic, Partition: 3, NowMs: r.nowMs}
+	for _, v := range values {
+		in.Records = append(in.Records, stream.Record{Value: v, Offset: r.offset, TimeMs: r.nowMs})
+		r.offset++
+	}
+	if err := r.b.Fold(in); err != nil {
+		r.t.Fatal(err)
+	}
+	return in.Rejects
+}
+
+// commit fires what is due and ends the transaction.
+func (r *rig) commit() {
+	r.t.Helper()
+	for {
+		var due []stream.Timer
+		for _, list := range []map[int64]bool{r.timers, r.set} {
+			for at, on := range list {
+				if gone, known := r.set[at]; on && at <= r.nowMs && (!known || gone) {
+					due = append(due, stream.Timer{Clock: stream.WallTime, AtMs: at, Key: []byte("tick")})
+				}
+			}
+		}
+		if len(due) == 0 {
+			break
+		}
+		for _, d := range due {
+			r.set[d.AtMs] = false
+		}
+		if err := r.b.Fire(r.nowMs, due); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	var ch stream.Changes
+	if err := r.b.Flush(stream.Commit{NowMs: r.nowMs}, &ch); err != nil {
+		r.t.Fatal(err)
+	}
+	r.apply() // the store had until now
+	for _, c := range ch.List {
+		if c.Op == stream.OpEmit {
+			r.out = append(r.out, c)
+		} else {
+			r.pending = append(r.pending, c)
+		}
+	}
+	for at, on := range r.set {
+		if on {
+			r.timers[at] = true
+		} else {
+			delete(r.timers, at)
+		}
+	}
+	clear(r.set)
+}
+
+// pass lets time go on.
+func (r *rig) pass(ms int64) {
+	r.t.Helper()
+	r.nowMs += ms
+	r.commit()
+}
+
+// beats are heartbeats of all regions, seen by all.
+func (r *rig) beats() {
+	r.t.Helper()
+	for _, at := range r.cfg.Regions {
+		for _, from := range r.cfg.Regions {
+			r.fold(&eventspb.LeaseChange{Region: at, AtMs: r.nowMs, Row: &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{
+				From: from, BeatMs: r.nowMs - 100, SeenMs: r.nowMs,
+			}}})
+		}
+	}
+}
+
+// change is a resource's row as its owner's stream has it.
+func (r *rig) change(pool string, m *eventspb.LeaseResource) *eventspb.LeaseChange {
+	return &eventspb.LeaseChange{Region: m.Owner, Client: "c", Pool: pool, AtMs: r.nowMs, Row: &eventspb.LeaseChange_Resource{Resource: proto.CloneOf(m)}}
+}
+
+// commands are the transfers that were commanded since the last call, and notes the notes.
+func (r *rig) commands() (list []*eventspb.LeaseCommand, notes []*eventspb.LeaseNote, headroom []*eventspb.LeaseHeadroom) {
+	r.t.Helper()
+	for _, c := range r.out {
+		var err error
+		switch c.Output {
+		case OutputHeadroom:
+			h := &eventspb.LeaseHeadroom{}
+			err = proto.Unmarshal(c.Value, h)
+			headroom = append(headroom, h)
+		case OutputJournal:
+			n := &eventspb.LeaseNote{}
+			err = proto.Unmarshal(c.Value, n)
+			notes = append(notes, n)
+		default:
+			m := &eventspb.LeaseCommand{}
+			if err = proto.Unmarshal(c.Value, m); m.GetTransfer() != nil {
+				list = append(list, m)
+			}
+			if region := r.cfg.Regions[c.Output-OutputCommands]; m.Region != region || c.Partition != 3 {
+				r.t.Errorf("a command for %s went to %s, partition %d", m.Region, region, c.Partition)
+			}
+		}
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	r.out = nil
+	return list, notes, headroom
+}
+
+// rows are all resources as the balancer knows them: in the store, and over it what is not there yet.
+func (r *rig) rows() map[string]row {
+	rows := map[string]row{}
+	for k, v := range r.store {
+		if k[0] == TableResources {
+			got, err := decodeRow(v, nil)
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			rows[k[1:]] = got
+		}
+	}
+	for _, p := range r.b.order {
+		for _, list := range []map[string]*entry{p.aged, p.fresh} {
+			for name, e := range list {
+				rows[joined(p.key, name)] = e.row
+			}
+		}
+	}
+	return rows
+}
+
+// audit is I10: each resource is in exactly one of free, leased and other, of one region; the counts are what a recount
+// gives; so are those of flights.
+func (r *rig) audit() error {
+	type counts struct{ free, leased, other, coming, leaving, barred int64 }
+	want, got := map[string]counts{}, map[string]counts{}
+	add := func(m map[string]counts, key string, c counts) {
+		x := m[key]
+		x = counts{x.free + c.free, x.leased + c.leased, x.other + c.other, x.coming + c.coming, x.leaving + c.leaving, x.barred + c.barred}
+		if m[key] = x; x == (counts{}) {
+			delete(m, key)
+		}
+	}
+	for key, row := range r.rows() {
+		site := key[:strings.LastIndex(key, "\x00")+1] + row.owner
+		switch {
+		case row.gone:
+		case row.free():
+			add(want, site, counts{free: 1})
+		case row.leased():
+			add(want, site, counts{leased: 1})
+		default:
+			add(want, site, counts{other: 1})
+		}
+	}
+	for _, p := range r.b.order {
+		for _, f := range p.flights {
+			if f.failed {
+				add(want, joined(p.key, r.cfg.Regions[f.from]), counts{barred: 1})
+				continue
+			}
+			add(want, joined(p.key, r.cfg.Regions[f.from]), counts{leaving: 1})
+			add(want, joined(p.key, r.cfg.Regions[f.to]), counts{coming: 1})
+		}
+		for i := range p.sites {
+			s := &p.sites[i]
+			if s.leases != s.leased.all() {
+				return fmt.Errorf("%q in %s: %d leases, %d by their ends", p.key, r.cfg.Regions[i], s.leases, s.leased.all())
+			}
+			for _, b := range slices.Concat(s.leased, s.ripening) {
+				if b.n < 0 {
+					return fmt.Errorf("%q in %s: %d in a bin", p.key, r.cfg.Regions[i], b.n)
+				}
+			}
+			add(got, joined(p.key, r.cfg.Regions[i]), counts{s.free + s.ripening.all(), s.leases, s.other, s.coming, s.leaving, s.barred})
+		}
+	}
+	if !maps.Equal(want, got) {
+		return fmt.Errorf("counts are not what a recount gives:\ngot  %v\nwant %v", got, want)
+	}
+	return r.auditFree()
+}
+
+// auditFree compares the table of the available with the rows, in the store once it has all.
+func (r *rig) auditFree() error {
+	store := maps.Clone(r.store)
+	for _, c := range r.pending {
+		if k := string(c.Table) + string(c.Key); c.Op == stream.OpPut {
+			store[k] = c.Value
+		} else {
+			delete(store, k)
+		}
+	}
+	want := map[string]int64{}
+	for k, v := range store {
+		if k[0] != TableResources {
+			continue
+		}
+		row, err := decodeRow(v, nil)
+		if err != nil {
+			return err
+		}
+		if at := strings.LastIndex(k, "\x00"); row.free() {
+			want[string(freeKey(k[1:at], &row, k[at+1:]))] = row.version
+		}
+	}
+	n := 0
+	for k, v := range store {
+		if k[0] != TableFree {
+			continue
+		}
+		n++
+		if version, _ := binary.Uvarint(v); want[k[1:]] != int64(version) {
+			return fmt.Errorf("%q is in the table of the available at version %d; should be at %d", k[1:], version, want[k[1:]])
+		}
+	}
+	if n != len(want) {
+		return fmt.Errorf("%d in the table of the available, %d rows are", n, len(want))
+	}
+	return nil
+}
+
+// same compares the balancer with one that begins from its state.
+func (r *rig) same() error {
+	old := r.b
+	r.apply()
+	r.open()
+	defer func() { r.b = old }()
+	if a, b := picture(old), picture(r.b); a != b {
+		return fmt.Errorf("a balancer that begins from the state is another:\nwas %s\nis  %s", a, b)
+	}
+	return nil
+}
+
+// picture is all that decisions are made from.
+func picture(b *Balancer) string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%d %d;", b.firedMs, b.plannedMs)
+	for i := range b.regions {
+		r := &b.regions[i]
+		fmt.Fprintf(&s, "region %d %d %d %d %v %s;", r.clockMs, r.heardMs, r.beatMs, r.backlogMs, r.seen, r.settings.State)
+	}
+	for _, p := range b.order {
+		fmt.Fprintf(&s, "\npool %q %d %d %d %v", p.key, p.method, p.readMs, p.noted, p.settings.Version)
+		for _, name := range slices.Sorted(maps.Keys(p.flights)) {
+			f := *p.flights[name]
+			f.changed = false
+			fmt.Fprintf(&s, " %s:%+v", name, f)
+		}
+		for i := range p.sites {
+			x := &p.sites[i]
+			fmt.Fprintf(&s, "\n  %d %d %v %v %d %d | %d %d %d | %x %v | %d %d %d %d | %v %d %v", x.free, x.ripe, x.ripening, x.leased, x.leases, x.other,
+				x.coming, x.leaving, x.barred, x.series.Encode(nil), x.profile.mean, x.refused, x.minute, x.refusedNow, x.refusedBy, x.told.GetAsOfMs(), x.commandedMs, x.due)
+		}
+	}
+	return s.String()
+}

@@ -1,0 +1,360 @@
+package balancer
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events/eventspb"
+)
+
+// world is a table of resources, with agents that lease, a liberator and executors, as the protocol has them.
+type world struct {
+	*rig
+	rng   *rand.Rand
+	rows  map[string]*eventspb.LeaseResource
+	names []string
+	wait  []*eventspb.LeaseCommand // not carried out yet
+	past  []*eventspb.LeaseChange  // all that was written
+	moved map[string]int
+}
+
+func newWorld(t testing.TB, seed uint64) *world {
+	return &world{
+		rig: newRig(t, Config{Regions: regions3}), rng: rand.New(rand.NewPCG(seed, 7)), rows: map[string]*eventspb.LeaseResource{},
+		moved: map[string]int{},
+	}
+}
+
+// write makes a row's change known.
+func (w *world) write(m *eventspb.LeaseResource) {
+	m.Version++
+	c := w.change("p", m)
+	w.past = append(w.past, c)
+	if bad := w.fold(c); len(bad) > 0 {
+		w.t.Fatal(bad)
+	}
+}
+
+// stock makes n resources in a region.
+func (w *world) stock(region string, n int) {
+	for range n {
+		name := fmt.Sprintf("res-%04d", len(w.names))
+		w.names = append(w.names, name)
+		w.rows[name] = &eventspb.LeaseResource{Resource: name, Owner: region, AvailableMs: w.nowMs}
+		w.write(w.rows[name])
+	}
+}
+
+// take leases n resources in a region for a time; what cannot be had is refused.
+func (w *world) take(region string, n int, ms int64) (refused int) {
+	for _, name := range w.names {
+		if m := w.rows[name]; n > 0 && m.Owner == region && m.AvailableMs > 0 && m.AvailableMs <= w.nowMs {
+			m.Holder, m.ExpiresMs, m.AvailableMs = fmt.Sprintf("p#%d", w.rng.Int()), w.nowMs+ms, 0
+			w.write(m)
+			n--
+		}
+	}
+	return n
+}
+
+// live does what happens in the table: leases end, some are renewed, and commands are carried out, now or later.
+func (w *world) live() {
+	for _, name := range w.names {
+		if m := w.rows[name]; m.Holder != "" && m.ExpiresMs < w.nowMs {
+			m.AvailableMs, m.Holder, m.ExpiresMs = m.ExpiresMs+1000, "", 0
+			w.write(m)
+		} else if m.Holder != "" && w.rng.IntN(50) == 0 {
+			m.ExpiresMs += 30_000
+			w.write(m)
+		}
+	}
+	list, _, _ := w.commands()
+	w.wait = append(w.wait, list...)
+	for len(w.wait) > 0 && w.rng.IntN(50) > 0 {
+		w.execute(w.wait[0])
+		w.wait = w.wait[1:]
+	}
+}
+
+func (w *world) execute(c *eventspb.LeaseCommand) {
+	x := c.GetTransfer()
+	m := w.rows[x.Resource]
+	res := &eventspb.LeaseResult{
+		Id: c.Id, Client: c.Client, Pool: c.Pool, Region: c.Region, By: c.By, Kind: "transfer", Resource: x.Resource, DoneMs: w.nowMs,
+	}
+	switch {
+	case c.NotAfterMs < w.nowMs:
+		res.Outcome = eventspb.LeaseOutcome_LEASE_OUTCOME_LATE
+	case m.Version != x.Version || m.Owner != c.Region:
+		res.Outcome = eventspb.LeaseOutcome_LEASE_OUTCOME_STALE
+	case m.AvailableMs == 0 || m.AvailableMs > w.nowMs:
+		res.Outcome = eventspb.LeaseOutcome_LEASE_OUTCOME_EARLY
+	default:
+		res.Outcome = eventspb.LeaseOutcome_LEASE_OUTCOME_DONE
+		m.Owner, m.AvailableMs = x.To, w.nowMs+3000
+		w.write(m)
+		w.moved[c.Region+">"+x.To]++
+	}
+	res.Version = m.Version
+	v, err := proto.Marshal(res)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.foldValues("lease.results", v)
+}
+
+// Agents, a liberator and executors at work, with replays, crashes and lost transactions: the counts always are what a recount
+// gives, a balancer that begins from the state is the same, and what is known in the end is what the table has.
+func TestCountsAreARecount(t *testing.T) {
+	for seed := range uint64(30) {
+		w := newWorld(t, seed)
+		w.stock("eu", 40)
+		w.stock("us", 120)
+		w.commit()
+		crashes := 0
+		for step := range 150 {
+			w.beats()
+			w.take(regions3[w.rng.IntN(3)], w.rng.IntN(12), 5_000+w.rng.Int64N(60_000))
+			if w.rng.IntN(5) == 0 { // what was read comes again, of a scan or from another stream
+				c := proto.CloneOf(w.past[w.rng.IntN(len(w.past))])
+				c.Scanned = w.rng.IntN(2) == 0
+				w.fold(c)
+			}
+			w.live()
+			if err := w.audit(); err != nil {
+				t.Fatalf("seed %d, step %d: %v", seed, step, err)
+			}
+			w.pass(500 + w.rng.Int64N(2500))
+			switch w.rng.IntN(12) {
+			case 0:
+				if err := w.same(); err != nil {
+					t.Fatalf("seed %d, step %d: %v", seed, step, err)
+				}
+			case 1: // a transaction is lost, and its records come again
+				at := len(w.past)
+				w.take("eu", 5, 20_000)
+				w.crash()
+				w.fold(w.past[at:]...)
+				crashes++
+			}
+		}
+		w.commit()
+		w.apply()
+		for name, m := range w.rows {
+			want := rowOf(m, false)
+			if got := w.rig.rows()[joined("c", "p", name)]; got != want {
+				t.Fatalf("seed %d: %s is known as %+v, the table has %+v", seed, name, got, want)
+			}
+		}
+		if len(w.moved) == 0 || crashes == 0 {
+			t.Errorf("seed %d: moved %v, %d crashes: the test saw little", seed, w.moved, crashes)
+		}
+	}
+}
+
+// The audit would notice.
+func TestAuditNotices(t *testing.T) {
+	for name, spoil := range map[string]func(w *world){
+		"a resource counted twice":         func(w *world) { w.b.order[0].sites[1].free++ },
+		"a lease counted in no bin":        func(w *world) { w.b.order[0].sites[0].leases++ },
+		"a lease that was not taken off":   func(w *world) { w.b.order[0].sites[0].leased.add(3, 1); w.b.order[0].sites[0].leases++ },
+		"a retired one forgotten":          func(w *world) { w.b.order[0].sites[2].other-- },
+		"a flight that never lands":        func(w *world) { w.b.order[0].sites[1].leaving++ },
+		"a flight that lands twice":        func(w *world) { w.b.order[0].sites[0].coming-- },
+		"a bar that stays":                 func(w *world) { w.b.order[0].sites[1].barred++ },
+		"one available that is not listed": func(w *world) { drop(w, TableFree) },
+		"a row that is lost":               func(w *world) { drop(w, TableResources) },
+		"an old version that is listed": func(w *world) {
+			for k := range w.store {
+				if k[0] == TableFree {
+					w.store[k] = []byte{99}
+					return
+				}
+			}
+		},
+	} {
+		w := newWorld(t, 1)
+		w.stock("eu", 4)
+		w.stock("us", 40)
+		w.take("eu", 2, 20_000)
+		for range 3 {
+			w.pass(2000)
+		}
+		if err := w.audit(); err != nil {
+			t.Fatal(err)
+		}
+		if spoil(w); w.audit() == nil {
+			t.Errorf("%s: nothing is noticed", name)
+		}
+	}
+}
+
+func drop(w *world, table byte) {
+	for k := range w.store {
+		if k[0] == table {
+			delete(w.store, k)
+			return
+		}
+	}
+}
+
+// A region that runs dry gets resources within seconds, and they arrive.
+func TestRegionThatRunsDry(t *testing.T) {
+	w := newWorld(t, 3)
+	w.stock("eu", 30)
+	w.stock("us", 2000)
+	w.commit()
+	first, dry := int64(0), w.nowMs
+	for range 60 {
+		w.beats()
+		if refused := w.take("eu", 5, 600_000); refused > 0 {
+			w.fold(&eventspb.LeaseChange{Region: "eu", Client: "c", Pool: "p", AtMs: w.nowMs, Row: &eventspb.LeaseChange_Demand{
+				Demand: &eventspb.LeaseDemand{Region: "eu", Refused: int64(refused)},
+			}})
+		}
+		w.live()
+		if first == 0 && w.moved["us>eu"] > 0 {
+			first = w.nowMs
+		}
+		w.pass(1000)
+	}
+	if first == 0 || first-dry > 7000 {
+		t.Errorf("the first came after %d ms", first-dry)
+	}
+	if w.moved["us>eu"] < 300 || w.moved["eu>us"] > 0 || w.moved["us>ap"] > 0 {
+		t.Errorf("moved %v", w.moved)
+	}
+}
+
+// While the log is read from its beginning, and of a region that is not heard of, nothing moves.
+func TestNothingMovesOnOldNews(t *testing.T) {
+	w := newWorld(t, 4)
+	w.stock("eu", 3)
+	w.stock("us", 500)
+	w.commit()
+	for i := range 40 {
+		w.take("eu", 1, 600_000)
+		if i == 20 {
+			w.beats() // and then no more
+			w.nowMs += 30_000
+		}
+		w.pass(2000)
+	}
+	list, notes, headroom := w.commands()
+	if len(list) > 0 || len(notes) > 0 {
+		t.Errorf("without heartbeats %d commands: %v", len(list), notes)
+	}
+	if len(headroom) == 0 || headroom[len(headroom)-1].State != StateSilent {
+		t.Errorf("headroom does not say why: %v", headroom)
+	}
+}
+
+// What is commanded and not carried out is tried again after its time, and not before.
+func TestLostCommandComesAgain(t *testing.T) {
+	w := newWorld(t, 5)
+	w.stock("us", 500)
+	w.commit()
+	times := map[string][]int64{}
+	for range 70 {
+		w.beats()
+		w.fold(&eventspb.LeaseChange{Region: "eu", Client: "c", Pool: "p", AtMs: w.nowMs, Row: &eventspb.LeaseChange_Demand{
+			Demand: &eventspb.LeaseDemand{Region: "eu", Refused: (w.nowMs - start) / 100},
+		}})
+		w.pass(2000)
+		list, _, _ := w.commands()
+		for _, c := range list {
+			times[c.GetTransfer().Resource] = append(times[c.GetTransfer().Resource], w.nowMs)
+		}
+	}
+	again := 0
+	for name, at := range times {
+		for i := 1; i < len(at); i++ {
+			again++
+			if at[i]-at[i-1] < 70_000 {
+				t.Errorf("%s was commanded again after %d ms", name, at[i]-at[i-1])
+			}
+		}
+	}
+	if again == 0 {
+		t.Errorf("nothing was tried again: %d resources were commanded", len(times))
+	}
+}
+
+func TestEvacuatedRegionIsEmptied(t *testing.T) {
+	w := newWorld(t, 6)
+	w.stock("eu", 300)
+	w.stock("us", 20)
+	w.fold(&eventspb.LeaseChange{Region: "eu", AtMs: w.nowMs, Row: &eventspb.LeaseChange_RegionRow{
+		RegionRow: &eventspb.LeaseRegion{Region: "eu", Version: 1, State: StateEvacuating},
+	}})
+	w.commit()
+	for range 40 {
+		w.beats()
+		w.live()
+		w.pass(2000)
+	}
+	if n := w.moved["eu>us"] + w.moved["eu>ap"]; n != 300 || w.moved["eu>us"] == 0 || w.moved["eu>ap"] == 0 {
+		t.Errorf("moved %v, want all 300, to both", w.moved)
+	}
+}
+
+// The sentence of a move is in the journal, and headroom goes to the topic and to the table.
+func TestWhatIsTold(t *testing.T) {
+	w := newWorld(t, 8)
+	w.stock("us", 500)
+	w.fold(&eventspb.LeaseChange{Region: "eu", Client: "c", Pool: "p", AtMs: w.nowMs, Row: &eventspb.LeaseChange_Settings{
+		Settings: &eventspb.LeasePool{Version: 1, Shelves: 10, Floors: map[string]int64{"ap": 100_000, "us": 200}},
+	}})
+	var notes []*eventspb.LeaseNote
+	moved := 0
+	for i := range 60 {
+		w.beats()
+		w.fold(&eventspb.LeaseChange{Region: "eu", Client: "c", Pool: "p", AtMs: w.nowMs, Row: &eventspb.LeaseChange_Demand{
+			Demand: &eventspb.LeaseDemand{Region: "eu", Refused: int64(20 * i)},
+		}})
+		w.pass(1000)
+		table := 0
+		for _, c := range w.out {
+			if c.Output == OutputCommands {
+				m := &eventspb.LeaseCommand{}
+				if err := proto.Unmarshal(c.Value, m); err != nil {
+					t.Fatal(err)
+				}
+				if m.GetHeadroom() != nil {
+					table++
+				}
+			}
+		}
+		list, n, _ := w.commands()
+		if notes = append(notes, n...); table > 1 {
+			t.Errorf("%d rows for one region at once", table)
+		}
+		for _, c := range list {
+			moved++
+			if x := c.GetTransfer(); c.Region != "us" || x.To != "eu" || x.Version != 1 || x.Shelves != 10 || c.NotAfterMs != c.DecidedMs+60_000 || c.Why == "" {
+				t.Fatalf("command %v", c)
+			}
+		}
+	}
+	if moved != 300 {
+		t.Errorf("%d were commanded, the floor leaves 300", moved)
+	}
+	refused, told := 0, int64(0)
+	for _, n := range notes {
+		if n.Kind == "refused" {
+			refused++
+			if !strings.Contains(n.Text, "the floor of 100000 in ap is above the 500 resources") {
+				t.Errorf("note %q", n.Text)
+			}
+			continue
+		}
+		told += n.Count
+	}
+	if refused != 1 || told != 300 {
+		t.Errorf("%d complaints of the floor, %d moves told of: %v", refused, told, notes)
+	}
+}
