@@ -114,11 +114,6 @@ func DemandRow(client, pool, region string) Primary {
 // DemandOf gives what a partition of counts of refusals is of.
 func DemandOf(partition string) (client, pool string, ok bool) { return poolOf(partition, "D") }
 
-// HeadroomRow is the primary key of how a pool stands in a region.
-func HeadroomRow(client, pool, region string) Primary {
-	return Primary{"H#" + escape(client) + "#" + escape(pool), region}
-}
-
 func poolOf(partition, kind string) (client, pool string, ok bool) {
 	parts := strings.Split(partition, "#")
 	if len(parts) != 3 || parts[0] != kind {

@@ -19,7 +19,6 @@ const (
 	AsOf     = "as_of_ms"
 	Rate     = "rate"
 	Spread   = "spread"
-	Forecast = "forecast"
 	Standing = "region_state"
 )
 
