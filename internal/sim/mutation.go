@@ -1,0 +1,120 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/stream"
+)
+
+// Mutation is something wrong with the system on purpose, which the invariants must show: a check that cannot fail is worth
+// nothing. The empty one is nothing.
+type Mutation string
+
+// Mutations are all that there are. Each is to be found within so many seeds, by one of these invariants.
+func Mutations() []Wrong {
+	return []Wrong{
+		{"take at any version", 3, "I7"},
+		{"agent uses leases after their deadline", 5, "I7"},
+		{"liberator knows no quarantine", 3, "I20"},
+		{"executor ignores versions", 20, "I18 I20 I7 I9"},
+		{"transfer has no wait", 50, "I18"},
+		{"dedup prefers who comes last", 20, "I8"},
+		{"balancer forgets what is on its way", 5, "I10"},
+		{"aborted commands are seen", 50, "I10"},
+		{"bridge drops records", 5, "I10 liveness"},
+		{"bridge drops settings", 20, "I20"},
+		{"executor never tries again", 5, "liveness"},
+		{"executor says done and does nothing", 3, "results"},
+		{"pool has no liberator", 3, "liveness"},
+	}
+}
+
+// Wrong is a mutation, within how many seeds it is to be found, and by which invariants.
+type Wrong struct {
+	Mutation Mutation
+	Seeds    int
+	By       string
+}
+
+// mutate makes the mutations of the protocol's rules.
+func mutate(wrong Mutation, rules *lease.Rules) {
+	if wrong == "take at any version" {
+		rules.Take.When = nil
+	}
+}
+
+// mutatedBridge says whether a bridge leaves a record out that it should not.
+func mutatedBridge(wrong Mutation, isLease bool, dice *rand.Rand) bool {
+	switch wrong {
+	case "bridge drops records":
+		return isLease && dice.IntN(4) == 0
+	case "bridge drops settings":
+		return !isLease && dice.IntN(2) == 0
+	}
+	return false
+}
+
+// lastWins is a dedup that is wrong: the winner depends on the order of arrival.
+type lastWins struct {
+	output func(region string) (int, bool)
+	live   map[string]*eventspb.LeaseKey // by key and region
+	out    []*eventspb.LeaseCommand
+}
+
+// Fold decides at once.
+func (l *lastWins) Fold(b *stream.Batch) error {
+	if l.live == nil {
+		l.live = map[string]*eventspb.LeaseKey{}
+	}
+	for i := range b.Records {
+		c := &eventspb.LeaseChange{}
+		if err := proto.Unmarshal(b.Records[i].Value, c); err != nil {
+			return fmt.Errorf("a change: %w", err)
+		}
+		k := c.GetKey()
+		if k == nil {
+			continue
+		}
+		l.live[k.Key+k.Region] = k
+		if k.State != string(lease.Leased) {
+			continue
+		}
+		for _, other := range regionNames {
+			o := l.live[k.Key+other]
+			if o == nil || other == k.Region || o.State != string(lease.Leased) || o.ExpiresMs < k.GrantedMs {
+				continue
+			}
+			l.out = append(l.out, &eventspb.LeaseCommand{
+				Id: "last" + k.Key + other + strconv.FormatInt(o.Version, 10), Client: client, Pool: pool, Region: other, By: "dedup",
+				Command: &eventspb.LeaseCommand_Supersede{Supersede: &eventspb.LeaseSupersede{
+					Key: k.Key, Version: o.Version, Resource: o.Resource, Winner: k.Region,
+				}},
+			})
+		}
+	}
+	return nil
+}
+
+// Fire has nothing to do.
+func (l *lastWins) Fire(int64, []stream.Timer) error { return nil }
+
+// Flush gives the commands.
+func (l *lastWins) Flush(_ stream.Commit, ch *stream.Changes) error {
+	for _, c := range l.out {
+		value, err := proto.Marshal(c)
+		if err != nil {
+			return fmt.Errorf("a command: %w", err)
+		}
+		if n, ok := l.output(c.Region); ok {
+			ch.Emit(n, 0, []byte(c.Id), value)
+		}
+	}
+	l.out = nil
+	return nil
+}
