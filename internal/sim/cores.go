@@ -20,7 +20,7 @@ const (
 	firstRetry    = 2000
 	mostRetry     = 8000
 	balancerTakes = 5000 // the executor's time for a transfer
-	flightGrace   = 10_000
+	freeGrain     = 2000 // the balancer counts as free what was so that long ago
 	tableFlights  = balancer.TableFlights
 )
 

@@ -163,7 +163,7 @@ func oneWinner(h *History) (Violation, bool) {
 		for i := range h.Told {
 			t := &h.Told[i]
 			switch {
-			case t.Key != k:
+			case t.Key != k || t.At < epoch+s.askAgain():
 			case first == nil:
 				first = t
 			case first.Resource != t.Resource && len(live) > 0:
@@ -191,18 +191,22 @@ func conserved(h *History) (Violation, bool) {
 // counted is I10, too: what the balancer says that there is, is what a count of the rows gives.
 func counted(h *History) (Violation, bool) {
 	s := h.Scenario
+	for i := range h.Writes { // it tells each few seconds
+		if w := &h.Writes[i]; w.After.State == "" && w.At > epoch+s.end()-7000 {
+			return fine()
+		}
+	}
 	for r := range s.Regions {
-		free, leased := int64(0), int64(0)
+		free, leased, m := int64(0), int64(0), h.Headroom[regionNames[r]]
 		for i := range s.Resources {
 			switch row := &h.Rows[0][i].Row; {
 			case row.Owner != regionNames[r]:
 			case row.Key != "":
 				leased++
-			default:
+			case row.Available/freeGrain < m.GetAsOfMs()/freeGrain:
 				free++
 			}
 		}
-		m := h.Headroom[regionNames[r]]
 		if m == nil || m.Free != free || m.Leased != leased || m.Coming != 0 || m.Leaving != 0 {
 			return broken("I10", epoch+s.end(), []string{"balancer"}, "in the end %s has %d free and %d leased, and the balancer says: %v free, %v leased, %v coming, %v leaving",
 				regionNames[r], free, leased, m.GetFree(), m.GetLeased(), m.GetComing(), m.GetLeaving())

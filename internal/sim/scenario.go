@@ -122,12 +122,12 @@ func (s *Scenario) quarantine() int64 {
 const longer = 2000 // by so much a fault of settings makes the quarantine longer
 
 // The end of a scenario. Users wish nothing any more from calm on, but that some keys are leased until after the end. What
-// was leased before is over, given back and counted by ask, when all are asked again; the end is a moment later.
-func (s *Scenario) calm() int64 { return s.Heal + 3000 }
-func (s *Scenario) ask() int64 {
-	return s.calm() + 4000 + s.Lease + s.quarantine() + mostRetry + 10_000
-}
-func (s *Scenario) end() int64 { return s.ask() + 4000 }
+// was leased before is over and given back by ask, when all are asked once: that ends what was left half way. They are asked
+// again at askAgain, and then must agree. What was leased by that is given back by the end.
+func (s *Scenario) calm() int64     { return s.Heal + 3000 }
+func (s *Scenario) ask() int64      { return s.calm() + 2000 + s.Lease + s.quarantine() + mostRetry + 4000 }
+func (s *Scenario) askAgain() int64 { return s.ask() + 5000 }
+func (s *Scenario) end() int64      { return s.askAgain() + 2000 + 4*s.Skew + s.quarantine() + 12_000 }
 
 // clock is a time of a scenario for people, in seconds.
 func clock(ms int64) string { return fmt.Sprintf("%d.%03d", ms/1000, ms%1000) }

@@ -26,3 +26,26 @@ func TestOne(t *testing.T) {
 		fmt.Println(v)
 	}
 }
+
+func TestFlights(t *testing.T) {
+	seed, _ := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
+	h := Run(Draw(seed), "", true)
+	for _, f := range h.Flights {
+		fmt.Println(f, clock(f.UntilMs-epoch))
+	}
+	fmt.Println(Excerpt(h.Story, os.Getenv("NAME")))
+}
+
+func TestRows(t *testing.T) {
+	seed, _ := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
+	h := Run(Draw(seed), "", true)
+	for r, m := range h.Headroom {
+		fmt.Println(r, clock(m.AsOfMs-epoch), m)
+	}
+	for i := range h.Scenario.Resources {
+		fmt.Println(resourceName(i), rowText(h.Rows[0][i].Row))
+	}
+	for _, v := range Judge(h) {
+		fmt.Println(v)
+	}
+}

@@ -26,13 +26,15 @@ func (a *agent) live() {
 			a.keep(k, w.s.calm()+1000+a.dice.Int64N(500))
 		}
 	}
-	w.after(w.s.ask(), func() {
-		for k := range w.s.Keys {
-			if kept(k) {
-				a.askOnce(k, 3)
+	for _, at := range []int64{w.s.ask(), w.s.askAgain()} {
+		w.after(at, func() {
+			for k := range w.s.Keys {
+				if kept(k) {
+					a.askOnce(k, 3)
+				}
 			}
-		}
-	})
+		})
+	}
 }
 
 // kept says which keys are leased to the end.
