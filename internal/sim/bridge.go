@@ -41,30 +41,14 @@ func (b *bridge) poll() {
 		if s == 0 && b.w.faults.on(StallShard, b.r.id) {
 			continue
 		}
-		from := b.next[s]
 		for n := b.next[s]; n < len(b.r.shards[s]) && b.r.shards[s][n].at+b.lag <= b.w.now; n++ {
 			b.next[s] = n + 1
 			if b.w.faults.on(LoseRecord, b.r.id) && b.dice.IntN(3) == 0 {
 				b.w.h.mark("lost record")
 				continue
 			}
-			if mutatedBridge(b.w.wrong, b.w.isLease(b.r.shards[s][n].id), b.dice) {
-				continue
-			}
 			b.emit(&b.r.shards[s][n], false)
 		}
-		if b.w.wrong == "bridge reverses batches" {
-			b.reverse(b.next[s] - from)
-		}
-	}
-}
-
-// reverse is wrong.
-func (b *bridge) reverse(n int) {
-	list := b.w.topics.changes
-	n = min(n, len(list))
-	for i, j := len(list)-n, len(list)-1; i < j; i, j = i+1, j-1 {
-		list[i], list[j] = list[j], list[i]
 	}
 }
 
@@ -79,7 +63,7 @@ func (b *bridge) replay() {
 
 // scan reads the table: the rows that this region wrote.
 func (b *bridge) scan() {
-	if b.w.faults.on(CutRegion, b.r.id) || b.w.wrong == "bridge drops records" || b.w.wrong == "bridge drops settings" {
+	if b.w.faults.on(CutRegion, b.r.id) || b.w.wrong == "bridge drops records" {
 		return
 	}
 	for id := range b.r.items {
@@ -92,6 +76,9 @@ func (b *bridge) scan() {
 
 // emit makes a record of an item. Those of other regions are left out, beside their heartbeats: they say how far copies lag.
 func (b *bridge) emit(s *streamed, scanned bool) {
+	if b.leavesOut(s) {
+		return
+	}
 	it := &s.item
 	c := &eventspb.LeaseChange{Region: b.r.name, Client: client, Pool: pool, AtMs: it.stamp, Scanned: scanned}
 	if scanned {

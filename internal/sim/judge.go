@@ -9,6 +9,7 @@ import (
 
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/lease/order"
 )
 
 // Violation is that an invariant does not hold.
@@ -30,7 +31,7 @@ func Judge(h *History) (list []Violation) {
 		return []Violation{{Invariant: "broken", Text: h.Broken.Error()}}
 	}
 	for _, check := range []func(*History) (Violation, bool){
-		oneKey, oneResource, neverEarly, whole, noLostWrite, notOffered, oneWinner, conserved, counted, onceInFlight, trueResults, nothingRefused, live, emptied,
+		oneKey, oneResource, neverEarly, whole, noLostWrite, notOffered, oneWinner, conserved, counted, onceInFlight, onceTold, trueResults, nothingRefused, live, emptied,
 	} {
 		if v, bad := check(h); bad {
 			list = append(list, v)
@@ -163,7 +164,7 @@ func oneWinner(h *History) (Violation, bool) {
 		for i := range h.Told {
 			t := &h.Told[i]
 			switch {
-			case t.Key != k || t.At < epoch+s.askAgain():
+			case t.Key != k || t.At < epoch+s.askAgain() || !t.OK: // whoever is refused uses nothing
 			case first == nil:
 				first = t
 			case first.Resource != t.Resource && len(live) > 0:
@@ -245,6 +246,19 @@ func onceInFlight(h *History) (Violation, bool) {
 			return broken("I10", c.At, []string{x.Resource}, "%s is sent to %s by %s, and %s is still under way", key, x.To, c.Is.Id, o.id)
 		}
 		out[key] = sent{c.Is.Id, c.Is.NotAfterMs}
+	}
+	return fine()
+}
+
+// onceTold is I6: a command that was committed once is in its topic once.
+func onceTold(h *History) (Violation, bool) {
+	seen := map[string]int64{}
+	for i := range h.Commands {
+		c := &h.Commands[i]
+		if at, known := seen[c.Is.Id]; known {
+			return broken("I6", c.At, []string{order.Of(c.Is).Resource}, "%s is told %s, as it was at %s: %s", regionNames[c.Region], c.Is.Id, clock(at-epoch), commandText(c.Is))
+		}
+		seen[c.Is.Id] = c.At
 	}
 	return fine()
 }

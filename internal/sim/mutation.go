@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 
 	"google.golang.org/protobuf/proto"
@@ -26,9 +25,9 @@ func Mutations() []Wrong {
 		{"transfer has no wait", 50, "I18"},
 		{"dedup prefers who comes last", 20, "I8"},
 		{"balancer forgets what is on its way", 5, "I10"},
-		{"aborted commands are seen", 50, "I10"},
+		{"aborted commands are seen", 5, "I6"},
 		{"bridge drops records", 5, "I10 liveness"},
-		{"bridge drops settings", 20, "I20"},
+		{"bridge drops settings", 30, "I20"},
 		{"executor never tries again", 5, "liveness"},
 		{"executor says done and does nothing", 3, "results"},
 		{"pool has no liberator", 3, "liveness"},
@@ -49,13 +48,13 @@ func mutate(wrong Mutation, rules *lease.Rules) {
 	}
 }
 
-// mutatedBridge says whether a bridge leaves a record out that it should not.
-func mutatedBridge(wrong Mutation, isLease bool, dice *rand.Rand) bool {
-	switch wrong {
+// leavesOut says whether a bridge does not hand a record over that it should.
+func (b *bridge) leavesOut(s *streamed) bool {
+	switch b.w.wrong {
 	case "bridge drops records":
-		return isLease && dice.IntN(4) == 0
+		return b.w.isLease(s.id) && b.dice.IntN(4) == 0
 	case "bridge drops settings":
-		return !isLease && dice.IntN(2) == 0
+		return s.item.settings.version > 1
 	}
 	return false
 }
