@@ -124,23 +124,35 @@ func noLostWrite(h *History) (Violation, bool) {
 	return fine()
 }
 
-// notOffered is I20: no resource is available before the end of the last lease that there was of it, and the quarantine; once all
-// know of it, the new one.
+// notOffered is I20: no resource is available before the end of its last lease and the quarantine, nor taken by another key before that
+// by any clock; once all know of a new quarantine, that.
 func notOffered(h *History) (Violation, bool) {
-	ends := map[rowID]int64{}
+	type lastLease struct {
+		key string
+		end int64
+	}
+	last := map[rowID]lastLease{}
 	s := h.Scenario
 	for i := range h.Writes {
 		w := &h.Writes[i]
 		if w.After.State != "" {
 			continue
 		}
-		ends[w.Row] = max(ends[w.Row], w.After.Expires)
 		q := s.Quarantine
 		if w.At > epoch+s.calm()+8000 {
 			q = s.quarantine()
 		}
-		if end := ends[w.Row]; end > 0 && w.After.Key == "" && w.Before.Key != "" && w.After.Available < end+q {
-			return broken("I20", w.At, []string{w.Name}, "%s makes %s available from %s on: it was leased until %s, and the quarantine is %d ms", w.Rule, w.Name, clock(w.After.Available-epoch), clock(end-epoch), q)
+		l := last[w.Row]
+		switch {
+		case w.After.Key != "" && w.After.Key != l.key:
+			if l.end > 0 && w.At+s.Skew < l.end+s.Quarantine {
+				return broken("I20", w.At, []string{w.Name}, "%s is leased to %s: it was leased to %s until %s, and the quarantine is %d ms", w.Name, w.After.Key, l.key, clock(l.end-epoch), s.Quarantine)
+			}
+			last[w.Row] = lastLease{w.After.Key, w.After.Expires}
+		case w.After.Key != "":
+			last[w.Row] = lastLease{l.key, max(l.end, w.After.Expires)}
+		case w.Before.Key != "" && w.After.Available < l.end+q:
+			return broken("I20", w.At, []string{w.Name}, "%s makes %s available from %s on: it was leased until %s, and the quarantine is %d ms", w.Rule, w.Name, clock(w.After.Available-epoch), clock(l.end-epoch), q)
 		}
 	}
 	return fine()

@@ -25,7 +25,7 @@ func Mutations() []Wrong {
 		{"transfer has no wait", 50, "I18"},
 		{"dedup prefers who comes last", 20, "I8"},
 		{"balancer forgets what is on its way", 5, "I10"},
-		{"aborted commands are seen", 5, "I6"},
+		{"aborted commands are seen", 40, "I6"},
 		{"bridge drops records", 5, "I10 liveness"},
 		{"bridge drops settings", 30, "I20"},
 		{"executor never tries again", 5, "liveness"},
