@@ -52,9 +52,7 @@ func (w *world) newExecutor(i int) *executor {
 
 // crash forgets all but the committed offset. Requests that are under way stay so.
 func (e *executor) crash() {
-	if len(e.rows) > 0 {
-		e.w.h.mark("executor crashed at work")
-	}
+	e.w.h.mark("executor crashed at work")
 	e.w.tell(e.name, "crashes")
 	e.life++
 	e.off = e.w.off(e.dice)

@@ -47,7 +47,7 @@ func (f *faults) begin(x Fault) {
 	w := f.w
 	switch x.Kind {
 	case KillExecutor:
-		f.again(x, func() { w.executors[x.Region].crash() })
+		f.whenBusy(x, w.executors[x.Region])
 	case KillCore:
 		f.again(x, func() { w.tasks[f.dice.IntN(len(w.tasks))].crash() })
 	case KillAgents:
@@ -81,6 +81,21 @@ func (f *faults) again(x Fault, do func()) {
 		}
 	}
 	once()
+}
+
+// whenBusy ends an executor now and then when it has something to do.
+func (f *faults) whenBusy(x Fault, e *executor) {
+	var look func()
+	look = func() {
+		if !f.on(x.Kind, x.Region) {
+			return
+		}
+		if len(e.rows) > 0 && f.dice.IntN(4) == 0 {
+			e.crash()
+		}
+		f.w.after(1+f.dice.Int64N(30), look)
+	}
+	look()
 }
 
 func (f *faults) end(x Fault) {

@@ -24,7 +24,7 @@ func Mutations() []Wrong {
 		{"executor ignores versions", 20, "I18 I20 I7 I9"},
 		{"transfer has no wait", 50, "I18"},
 		{"dedup prefers who comes last", 20, "I8"},
-		{"balancer forgets what is on its way", 5, "I10"},
+		{"balancer forgets what is on its way", 20, "I10"},
 		{"aborted commands are seen", 40, "I6"},
 		{"bridge drops records", 5, "I10 liveness"},
 		{"bridge drops settings", 30, "I20"},

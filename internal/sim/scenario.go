@@ -10,8 +10,9 @@ import (
 // Scenario is one run, all of which it says: run twice it gives the same transcript. Times are milliseconds since its begin.
 type Scenario struct {
 	Seed      uint64
-	Regions   int // 2 to 4
-	Agents    int // the i-th is in region i modulo Regions
+	Dice      uint64 // another run with the same faults
+	Regions   int    // 2 to 4
+	Agents    int    // the i-th is in region i modulo Regions
 	Keys      int
 	Resources int
 
@@ -124,7 +125,8 @@ const longer = 2000 // by so much a fault of settings makes the quarantine longe
 // The end of a scenario. Users wish nothing any more from calm on, but that some keys are leased until after the end. What
 // was leased before is over and given back by ask, when all are asked once: that ends what was left half way. They are asked
 // again at askAgain, and then must agree. What was leased by that is given back by the end.
-func (s *Scenario) calm() int64     { return s.Heal + 3000 }
+func (s *Scenario) calm() int64 { return s.Heal + 3000 }
+
 func (s *Scenario) ask() int64      { return s.calm() + 2000 + s.Lease + s.quarantine() + mostRetry + 4000 }
 func (s *Scenario) askAgain() int64 { return s.ask() + 5000 }
 func (s *Scenario) end() int64      { return s.askAgain() + 2000 + 4*s.Skew + s.quarantine() + 12_000 }

@@ -3,13 +3,20 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Shrink makes a scenario smaller that breaks an invariant, as long as it breaks the same: fewer faults, shorter, fewer agents, keys,
 // resources and regions.
 func Shrink(s *Scenario, wrong Mutation, invariant string) *Scenario {
-	fails := func(s *Scenario) bool {
-		return slices.ContainsFunc(Judge(Run(s, wrong, false)), func(v Violation) bool { return v.Invariant == invariant })
+	fails := func(s *Scenario) bool { // what is not there any more throws other dice: a few are tried
+		for range 4 {
+			if slices.ContainsFunc(Judge(Run(s, wrong, false)), func(v Violation) bool { return v.Invariant == invariant }) {
+				return true
+			}
+			s.Dice++
+		}
+		return false
 	}
 	for smaller := true; smaller; {
 		smaller = false
@@ -65,6 +72,9 @@ func pieces(s *Scenario) (list []*Scenario) {
 	return list
 }
 
+// mostLines is how many lines of a transcript are told.
+const mostLines = 80
+
 // Explain is all that a person needs of a failure: what is broken, the smaller scenario and what happened in it, and the command to
 // run the seed again.
 func Explain(s *Scenario, wrong Mutation, v Violation) string {
@@ -76,5 +86,9 @@ func Explain(s *Scenario, wrong Mutation, v Violation) string {
 		return fmt.Sprintf("%v\n(it does not show when the story is told)", v)
 	}
 	again := fmt.Sprintf("SEED=%d go test ./internal/sim -run TestSeeds -v", s.Seed)
-	return fmt.Sprintf("seed %d: %v\n\nIn a smaller scenario of the same seed: %v\n%v\n%s\nAll of it: %s", s.Seed, v, bad[i], small, Excerpt(h.Story, bad[i].Names...), again)
+	lines := slices.Collect(strings.Lines(Excerpt(h.Story, bad[i].Names...)))
+	if n := len(lines) - mostLines; n > 0 {
+		lines = slices.Insert(lines[n:], 0, fmt.Sprintf("  ... %d lines before\n", n))
+	}
+	return fmt.Sprintf("seed %d: %v\n\nIn a smaller scenario of the same seed: %v\n%v\n%s\nAll of it: %s", s.Seed, v, bad[i], small, strings.Join(lines, ""), again)
 }

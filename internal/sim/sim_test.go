@@ -2,8 +2,11 @@ package sim
 
 import (
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -22,33 +25,60 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 
 // TestSeeds runs SEEDS seeds from SEED on. With only SEED given it runs that one and prints its transcript.
 func TestSeeds(t *testing.T) {
-	first, many := number(t, "SEED", 0), uint64(200)
-	if os.Getenv("SEED") != "" {
+	first, many := number(t, "SEED", 0), number(t, "SEEDS", 200)
+	if os.Getenv("SEED") != "" && os.Getenv("SEEDS") == "" {
+		h := Run(Draw(first), "", true)
+		t.Logf("%v\n%v\n%s", h.Scenario, h.Marks, h.Story)
 		many = 1
 	}
-	many = number(t, "SEEDS", many)
-	empty, failed, missed := 0, 0, map[string]int{}
-	marks := map[string]int{}
-	for seed := first; seed < first+many && failed < 3; seed++ {
-		h := Run(Draw(seed), "", many == 1)
-		if many == 1 {
-			t.Logf("%v\n%v\n%s", h.Scenario, h.Marks, h.Story)
+	runs := runAll(first, many)
+	empty, missed, marks := 0, map[string]int{}, map[string]int{}
+	for i, r := range runs {
+		if len(r.bad) > 0 {
+			t.Fatal(Explain(Draw(first+uint64(i)), "", r.bad[0]))
 		}
-		if missing := Missing(h); len(missing) > 0 {
+		if len(r.missing) > 0 {
 			empty++
-			for _, m := range missing {
-				missed[m]++
-			}
 		}
-		for m := range h.Marks {
+		for _, m := range r.missing {
+			missed[m]++
+		}
+		for m := range r.marks {
 			marks[m]++
 		}
-		if bad := Judge(h); len(bad) > 0 {
-			failed++
-			t.Error(Explain(h.Scenario, "", bad[0]))
-		}
 	}
-	t.Logf("%d seeds; %d count as empty, as they lack one of the marks: %v; runs that reached each mark: %v", many, empty, missed, marks)
+	t.Logf("%d seeds; %d count as empty, as they lack a mark: %v; runs with each mark: %v", many, empty, missed, marks)
+	if many >= 100 && 2*empty > int(many) {
+		t.Errorf("%d of %d runs are worth nothing: they lack a mark: %v", empty, many, missed)
+	}
+}
+
+// run is what is kept of a history.
+type run struct {
+	bad     []Violation
+	missing []string
+	marks   map[string]int
+}
+
+// runAll runs seeds, on all cores, until one fails.
+func runAll(first, many uint64) []run {
+	runs := make([]run, many)
+	var next atomic.Uint64
+	var failed atomic.Bool
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < many && !failed.Load(); i = next.Add(1) - 1 {
+				h := Run(Draw(first+i), "", false)
+				runs[i] = run{Judge(h), Missing(h), h.Marks}
+				if len(runs[i].bad) > 0 {
+					failed.Store(true)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return runs
 }
 
 // TestSame is that a seed gives the same run each time, to the letter.

@@ -14,6 +14,7 @@ type rowID int
 func (w *world) keyRow(key, region int) rowID {
 	return rowID(w.s.Resources + key*w.s.Regions + region)
 }
+
 func (w *world) plain(n int) rowID          { return rowID(w.s.Resources + w.s.Keys*w.s.Regions + n) }
 func (w *world) poolRow() rowID             { return w.plain(0) }
 func (w *world) regionRow(region int) rowID { return w.plain(1 + region) }

@@ -76,6 +76,9 @@ func (a *agent) askOnce(key, tries int) {
 			if told.OK {
 				told.Resource = step.Lease.Resource
 				a.hold(key, step.Lease)
+				if step.Lease.Settle {
+					a.settle(key, step.Lease)
+				}
 			}
 			w.h.Told = append(w.h.Told, told)
 			w.tell(a.name, "asked for %s in the end and has %q", keyName(key), told.Resource)

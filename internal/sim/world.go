@@ -85,7 +85,7 @@ func (w *world) each(r *rand.Rand, least, more int64, do func()) {
 
 // dice are an actor's own: whatever others do, and whether they are there at all, it draws the same.
 func (w *world) dice(actor string) *rand.Rand {
-	return rand.New(rand.NewPCG(w.s.Seed, xxhash.Sum64String(actor)))
+	return rand.New(rand.NewPCG(w.s.Seed, xxhash.Sum64String(actor)+w.s.Dice))
 }
 
 // off is by how much a clock is off.
