@@ -9,6 +9,8 @@ type Get struct {
 	at   getStep
 	own  Row // our region's key row, as last seen
 	cand Candidate
+	// elsewhere is another region's lease of the key that was live when ours was found pending.
+	elsewhere Grant
 }
 
 type getStep uint8
@@ -60,12 +62,17 @@ func (g *Get) Next(t *Terms, in Seen) Step {
 // decide looks at the key's rows, our own being g.own.
 func (g *Get) decide(t *Terms, in Seen) Step {
 	own, now := &g.own, in.Now
+	g.elsewhere = Grant{}
 	over := own.Version == 0 || own.Over(now, t.Skew)
 	switch {
 	case own.Live(now, t.Skew):
 		return Step{Do: Done, Lease: grant(t.Region, own)}
 	case own.State == Pending && own.Expires > now+t.Skew:
 		g.cand = Candidate{own.Resource, own.At}
+		if region, ok := best(in.Keys, t, now); ok {
+			row := in.Keys[region]
+			g.elsewhere = grant(region, &row)
+		}
 		return g.take(t, now)
 	case own.State == Superseded && !over:
 		return g.yield(t, in)
@@ -162,6 +169,8 @@ func (g *Get) taken(t *Terms, in Seen) Step {
 		}}
 	case r.Key == t.Key && r.Owner == t.Region: // somebody was faster with the same candidate
 		return g.extend(t, in.Now, &t.Rules.Settle, g.cand.Resource, r)
+	case g.elsewhere.Expires > in.Now+t.Skew: // the candidate is gone for good, and the key is leased in another region
+		return Step{Do: Done, Lease: g.elsewhere}
 	default: // its version is over: it will never be taken at it
 		return g.pick()
 	}
