@@ -65,23 +65,53 @@ func (d *Dedup) fail(err error) error {
 	return fmt.Errorf("dedup, partition %d: %w", d.partition, err)
 }
 
+// chunk is how many records are decoded before their rows are read.
+const chunk = 1024
+
 // Fold takes the changes of b. Those that it refuses go to b.Reject; an error means that state could not be read.
 func (d *Dedup) Fold(b *stream.Batch) error {
-	for i := range b.Records {
-		var c eventspb.LeaseChange
-		if err := proto.Unmarshal(b.Records[i].Value, &c); err != nil {
-			b.Reject(i, ReasonUndecodable, err.Error())
-			continue
-		}
-		bad, err := d.fold(&c)
-		if err != nil {
+	for from := 0; from < len(b.Records); from += chunk {
+		if err := d.foldChunk(b, from, min(from+chunk, len(b.Records))); err != nil {
 			return d.fail(err)
 		}
+	}
+	slices.SortFunc(b.Rejects, func(x, y stream.Reject) int { return x.Index - y.Index })
+	return nil
+}
+
+func (d *Dedup) foldChunk(b *stream.Batch, from, to int) error {
+	changes := make([]eventspb.LeaseChange, to-from)
+	keys := make([]string, 0, len(changes))
+	broken := map[int]bool{}
+	for i := range changes {
+		if err := proto.Unmarshal(b.Records[from+i].Value, &changes[i]); err != nil {
+			b.Reject(from+i, ReasonUndecodable, err.Error())
+			broken[i] = true
+		} else if r := changes[i].GetKey(); r != nil {
+			keys = append(keys, rowKey(&changes[i], r.Key))
+		}
+	}
+	if err := d.keys.Prefetch(keys); err != nil {
+		return err
+	}
+	for i := range changes {
+		if broken[i] {
+			continue
+		}
+		bad, err := d.fold(&changes[i])
+		if err != nil {
+			return err
+		}
 		if bad != nil {
-			b.Reject(i, bad.reason, bad.detail)
+			b.Reject(from+i, bad.reason, bad.detail)
 		}
 	}
 	return nil
+}
+
+// rowKey is where the row of a key is.
+func rowKey(c *eventspb.LeaseChange, key string) string {
+	return c.Client + "\x00" + c.Pool + "\x00" + key
 }
 
 func (d *Dedup) fold(c *eventspb.LeaseChange) (*refusal, error) {
@@ -121,7 +151,7 @@ func (d *Dedup) foldSettings(c *eventspb.LeaseChange, s *eventspb.LeasePool) err
 }
 
 func (d *Dedup) foldKey(c *eventspb.LeaseChange, k *eventspb.LeaseKey) error {
-	name := c.Client + "\x00" + c.Pool + "\x00" + k.Key
+	name := rowKey(c, k.Key)
 	e, known, err := d.keys.Get(name)
 	if err != nil {
 		return err

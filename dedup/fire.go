@@ -10,6 +10,13 @@ import (
 
 // Fire looks at the keys whose timers are due: what is over is forgotten, what is leased twice is decided.
 func (d *Dedup) Fire(nowMs int64, due []stream.Timer) error {
+	keys := make([]string, len(due))
+	for i := range due {
+		keys[i] = string(due[i].Key)
+	}
+	if err := d.keys.Prefetch(keys); err != nil {
+		return d.fail(err)
+	}
 	for i := range due {
 		name := string(due[i].Key)
 		k, ok, err := d.keys.Get(name)

@@ -15,6 +15,13 @@ import (
 
 // Fire ends the leases whose timers are due.
 func (l *Liberator) Fire(nowMs int64, due []stream.Timer) error {
+	keys := make([]string, len(due))
+	for i := range due {
+		keys[i] = string(due[i].Key)
+	}
+	if err := l.resources.Prefetch(keys); err != nil {
+		return l.fail(err)
+	}
 	for i := range due {
 		key := string(due[i].Key)
 		row, ok, err := l.resources.Get(key)

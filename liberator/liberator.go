@@ -2,6 +2,7 @@ package liberator
 
 import (
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -56,23 +57,53 @@ func (l *Liberator) fail(err error) error {
 	return fmt.Errorf("liberator, partition %d: %w", l.partition, err)
 }
 
+// chunk is how many records are decoded before their rows are read.
+const chunk = 1024
+
 // Fold takes the changes of b. Those that it refuses go to b.Reject; an error means that state could not be read.
 func (l *Liberator) Fold(b *stream.Batch) error {
-	for i := range b.Records {
-		var c eventspb.LeaseChange
-		if err := proto.Unmarshal(b.Records[i].Value, &c); err != nil {
-			b.Reject(i, ReasonUndecodable, err.Error())
-			continue
-		}
-		bad, err := l.fold(&c)
-		if err != nil {
+	for from := 0; from < len(b.Records); from += chunk {
+		if err := l.foldChunk(b, from, min(from+chunk, len(b.Records))); err != nil {
 			return l.fail(err)
 		}
+	}
+	slices.SortFunc(b.Rejects, func(x, y stream.Reject) int { return x.Index - y.Index })
+	return nil
+}
+
+func (l *Liberator) foldChunk(b *stream.Batch, from, to int) error {
+	changes := make([]eventspb.LeaseChange, to-from)
+	keys := make([]string, 0, len(changes))
+	broken := map[int]bool{}
+	for i := range changes {
+		if err := proto.Unmarshal(b.Records[from+i].Value, &changes[i]); err != nil {
+			b.Reject(from+i, ReasonUndecodable, err.Error())
+			broken[i] = true
+		} else if r := changes[i].GetResource(); r != nil {
+			keys = append(keys, rowKey(&changes[i], r.Resource))
+		}
+	}
+	if err := l.resources.Prefetch(keys); err != nil {
+		return err
+	}
+	for i := range changes {
+		if broken[i] {
+			continue
+		}
+		bad, err := l.fold(&changes[i])
+		if err != nil {
+			return err
+		}
 		if bad != nil {
-			b.Reject(i, bad.reason, bad.detail)
+			b.Reject(from+i, bad.reason, bad.detail)
 		}
 	}
 	return nil
+}
+
+// rowKey is where the row of a resource is.
+func rowKey(c *eventspb.LeaseChange, resource string) string {
+	return c.Client + "\x00" + c.Pool + "\x00" + resource
 }
 
 func (l *Liberator) fold(c *eventspb.LeaseChange) (*refusal, error) {
@@ -112,7 +143,7 @@ func (l *Liberator) foldSettings(c *eventspb.LeaseChange, s *eventspb.LeasePool)
 }
 
 func (l *Liberator) foldResource(c *eventspb.LeaseChange, r *eventspb.LeaseResource) error {
-	key := c.Client + "\x00" + c.Pool + "\x00" + r.Resource
+	key := rowKey(c, r.Resource)
 	old, known, err := l.resources.Get(key)
 	if err != nil {
 		return err

@@ -150,9 +150,7 @@ func describe(t *testing.T, r *streamtest.Runner) string {
 		fmt.Fprintf(&out, "%s: liberate %s at version %d, lease until %s, available from %s, %d sub-partitions; %s; id %s\n", c.Region, l.Resource, l.Version,
 			seconds(l.ExpiresMs), seconds(l.AvailableMs), l.Shelves, c.Why, c.Id)
 	}
-	timers := r.Timers()
-	slices.SortFunc(timers, func(a, b stream.Timer) int { return int(a.AtMs - b.AtMs) })
-	for _, x := range timers {
+	for _, x := range r.Timers() {
 		fmt.Fprintf(&out, "timer of %s at %s\n", strings.Split(string(x.Key), "\x00")[2], seconds(x.AtMs))
 	}
 	return out.String()

@@ -79,8 +79,10 @@ func TestEveryReason(t *testing.T) {
 func TestOfNoInterest(t *testing.T) {
 	r := newRunner(t, testConfig())
 	for _, c := range []*eventspb.LeaseChange{
-		{Row: &eventspb.LeaseChange_Key{Key: &eventspb.LeaseKey{}}}, {Row: &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{}}},
-		{Row: &eventspb.LeaseChange_RegionRow{RegionRow: &eventspb.LeaseRegion{}}}, {Row: &eventspb.LeaseChange_Demand{Demand: &eventspb.LeaseDemand{}}},
+		{Row: &eventspb.LeaseChange_Key{Key: &eventspb.LeaseKey{}}},
+		{Row: &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{}}},
+		{Row: &eventspb.LeaseChange_RegionRow{RegionRow: &eventspb.LeaseRegion{}}},
+		{Row: &eventspb.LeaseChange_Demand{Demand: &eventspb.LeaseDemand{}}},
 	} {
 		r.Append(marshal(t, c))
 	}

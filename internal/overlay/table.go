@@ -21,6 +21,7 @@ type Table[V any] struct {
 	format  Format[V]
 	open    map[string]row[V]
 	flushed map[string]row[V]
+	read    map[string]row[V] // by Prefetch, since the last Flush
 	buf     []byte
 }
 
@@ -36,13 +37,13 @@ func New[V any](number byte, get stream.Get, f Format[V]) *Table[V] {
 
 // Get is the row of key as it is now. An error means that it could not be read.
 func (t *Table[V]) Get(key string) (v V, ok bool, err error) {
-	r, known := t.open[key]
-	if !known {
-		r, known = t.flushed[key]
+	if v, ok, known := t.memory(key); known {
+		return v, ok, nil
 	}
-	if known {
-		return r.v, !r.gone, nil
-	}
+	return t.load(key)
+}
+
+func (t *Table[V]) load(key string) (v V, ok bool, err error) {
 	value, err := t.get(t.number, []byte(key))
 	if err != nil {
 		return v, false, fmt.Errorf("read table %d: %w", t.number, err)
@@ -54,6 +55,34 @@ func (t *Table[V]) Get(key string) (v V, ok bool, err error) {
 		return v, false, fmt.Errorf("table %d, key %q: %w", t.number, key, err)
 	}
 	return v, true, nil
+}
+
+// Prefetch reads the rows of keys, which it sorts: a store that does not fit in memory reads neighbours at once. They are kept
+// until the next call or Flush.
+func (t *Table[V]) Prefetch(keys []string) error {
+	t.read = make(map[string]row[V], len(keys))
+	slices.Sort(keys)
+	for _, key := range keys {
+		if _, _, known := t.memory(key); known {
+			continue
+		}
+		v, ok, err := t.load(key)
+		if err != nil {
+			return err
+		}
+		t.read[key] = row[V]{v, !ok}
+	}
+	return nil
+}
+
+// memory is the row of key if it is in memory.
+func (t *Table[V]) memory(key string) (v V, ok, known bool) {
+	for _, m := range []map[string]row[V]{t.open, t.flushed, t.read} {
+		if r, known := m[key]; known {
+			return r.v, !r.gone, true
+		}
+	}
+	return v, false, false
 }
 
 // Put makes v the row of key.
@@ -76,5 +105,5 @@ func (t *Table[V]) Flush(ch *stream.Changes) {
 		t.buf = t.format.Append(t.buf[:0], &r.v)
 		ch.Put(t.number, []byte(key), t.buf)
 	}
-	t.flushed, t.open = t.open, map[string]row[V]{}
+	t.flushed, t.open, t.read = t.open, map[string]row[V]{}, nil
 }

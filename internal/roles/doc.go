@@ -2,6 +2,7 @@
 // which of its settings come from where. It is the only place that knows both sides.
 //
 //	config ──▶ roles ──▶ processors.Processor{Inputs, Changelog, Outputs, New: core.New}
+//	           Liberator, Dedup ▶ processors.Processor                  the lease loop's
 //	           RekeyFrom ▶ processors.Rekey ─▶ spendcounter.Move    another number of partitions
 //	api ─────▶ Figures ──▶ api.Router ─▶ State ─▶ processors.Runtime   what is asked of a store, here or elsewhere
 //	                            └──────▶ Peers ─▶ the brokers          who has it

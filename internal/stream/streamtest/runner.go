@@ -208,7 +208,7 @@ func (r *Runner) Core() Core { return r.core }
 // Table is what is committed of a table. It must not be changed.
 func (r *Runner) Table(n byte) map[string][]byte { return r.table(n) }
 
-// Timers are the committed timers, in no order.
+// Timers are the committed timers, in order of time and key.
 func (r *Runner) Timers() []stream.Timer { return r.timers.list() }
 
 // NextTimer is when the next committed timer is due.

@@ -3,6 +3,8 @@ package streamtest
 import (
 	"container/heap"
 	"encoding/binary"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/weirhq/weir/internal/stream"
@@ -86,7 +88,7 @@ func (t *timers) crash() {
 }
 
 func (t *timers) list() (all []stream.Timer) {
-	for id := range t.held {
+	for _, id := range slices.Sorted(maps.Keys(t.held)) {
 		all = append(all, timer(id))
 	}
 	return all

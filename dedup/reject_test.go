@@ -1,0 +1,118 @@
+package dedup
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/lease"
+)
+
+type bad struct {
+	name, reason string
+	value        []byte
+}
+
+func rejects(tb testing.TB) []bad {
+	key := func(name, reason string, f func(c *eventspb.LeaseChange, k *eventspb.LeaseKey)) bad {
+		c := keyRow("eu", 5, lease.Leased)
+		f(c, c.GetKey())
+		return bad{name, reason, marshal(tb, c)}
+	}
+	set := func(name, reason string, f func(c *eventspb.LeaseChange, p *eventspb.LeasePool)) bad {
+		c := settings(5, "release")
+		f(c, c.GetSettings())
+		return bad{name, reason, marshal(tb, c)}
+	}
+	return []bad{
+		{"garbage", ReasonUndecodable, []byte{0xff, 0xff}},
+		{"nothing", ReasonNoRow, nil},
+		key("no row", ReasonNoRow, func(c *eventspb.LeaseChange, _ *eventspb.LeaseKey) { c.Row = nil }),
+		key("no client", ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseKey) { c.Client = "" }),
+		key("NUL in the client", ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseKey) { c.Client = "c\x00" }),
+		key("no pool", ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseKey) { c.Pool = "" }),
+		key("no key", ReasonBadName, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Key = "" }),
+		key("long key", ReasonBadName, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Key = strings.Repeat("x", 2000) }),
+		key("no resource", ReasonBadName, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Resource = "" }),
+		key("no region", ReasonUnknownRegion, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Region = "" }),
+		key("foreign region", ReasonUnknownRegion, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Region = "mars" }),
+		key("version 0", ReasonBadVersion, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Version = 0 }),
+		key("no state", ReasonUnknownState, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.State = "" }),
+		key("foreign state", ReasonUnknownState, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.State = string(Gone) }),
+		key("no end", ReasonNoExpires, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.ExpiresMs = 0 }),
+		key("end before 1970", ReasonBadTime, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.ExpiresMs = -1 }),
+		key("end after all", ReasonBadTime, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.ExpiresMs = math.MaxInt64 }),
+		key("granted before 1970", ReasonBadTime, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.GrantedMs = math.MinInt64 }),
+		set("settings without version", ReasonBadVersion, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Version = 0 }),
+		set("settings without pool", ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeasePool) { c.Pool = "" }),
+		set("foreign mode", ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Duplicates = "ask" }),
+		set("negative quarantine", ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.QuarantineMs = -1 }),
+		set("too many shelves", ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Shelves = 1001 }),
+	}
+}
+
+// TestEveryReason: the bad record is refused for its reason, leaves nothing behind, and its sound neighbours count.
+func TestEveryReason(t *testing.T) {
+	for _, x := range rejects(t) {
+		t.Run(x.name, func(t *testing.T) {
+			r := newRunner(t, testConfig())
+			r.Append(x.value)
+			r.Fold(1)
+			r.Commit(1)
+			if got := r.Refused(); len(got) != 1 || got[0].Reason != x.reason || got[0].Detail == "" {
+				t.Fatalf("refused %v, want %s", got, x.reason)
+			}
+			if n := len(r.Table(TableKeys)) + len(r.Table(TablePools)) + len(r.Timers()); n > 0 {
+				t.Fatalf("it left %d rows and timers", n)
+			}
+			r.Append(x.value, marshal(t, keyRow("eu", 1, lease.Leased)), x.value)
+			r.Fold(3)
+			r.Commit(2)
+			if got := r.Refused(); len(got) != 2 || got[0].Index != 1 || got[1].Index != 3 || len(r.Table(TableKeys)) != 1 {
+				t.Fatalf("refused %v, %d rows", got, len(r.Table(TableKeys)))
+			}
+		})
+	}
+}
+
+// FuzzFold: whatever the bytes, the fold neither fails nor panics, and what it took has a timer and is forgotten in the end.
+func FuzzFold(f *testing.F) {
+	for _, x := range rejects(f) {
+		f.Add(x.value, int64(11_001))
+	}
+	for _, s := range []lease.State{lease.Leased, lease.Pending, lease.Released, lease.Superseded} {
+		f.Add(marshal(f, keyRow("us", 5, s)), int64(2000))
+	}
+	f.Fuzz(func(t *testing.T, value []byte, now int64) {
+		now = max(0, min(now, maxMs))
+		r := newRunner(t, testConfig())
+		r.Append(marshal(t, keyRow("eu", 1, lease.Leased)), value, marshal(t, settings(1, "release")), value)
+		r.Fold(4)
+		r.Commit(now)
+		r.Crash()
+		r.Commit(now)
+		c := &eventspb.LeaseChange{}
+		if proto.Unmarshal(value, c) != nil && len(r.Refused()) != 2 {
+			t.Fatal("taken, and no change")
+		}
+		for key, v := range r.Table(TableKeys) {
+			if _, err := ParseKey(v); err != nil || strings.Count(key, "\x00") != 2 {
+				t.Fatalf("row %q: %v", key, err)
+			}
+		}
+		if len(r.Timers()) != len(r.Table(TableKeys)) {
+			t.Fatalf("%d timers, %d keys", len(r.Timers()), len(r.Table(TableKeys)))
+		}
+		describe(t, r) // each output is what it is to be
+		for range 6 {
+			now += maxMs
+			r.Commit(now)
+		}
+		if n := len(r.Table(TableKeys)); n > 0 {
+			t.Fatalf("%d keys are never forgotten", n)
+		}
+	})
+}

@@ -1,0 +1,18 @@
+package lease
+
+import "testing"
+
+// FuzzJoined: different lists of names are never the same one.
+func FuzzJoined(f *testing.F) {
+	f.Add("a", "b", "a#b", "")
+	f.Add("a#", "b", "a", "#b")
+	f.Add("a%23", "b", "a#", "b")
+	f.Fuzz(func(t *testing.T, a, b, c, d string) {
+		if (a != c || b != d) && Joined(a, b) == Joined(c, d) {
+			t.Fatalf("%q and %q, %q and %q are all %q", a, b, c, d, Joined(a, b))
+		}
+		if Joined(a, b) == Joined(a) {
+			t.Fatalf("%q alone is %q", a, Joined(a))
+		}
+	})
+}
