@@ -74,8 +74,11 @@ func (b *Balancer) load() error {
 		noun  string
 		take  func(key string, value []byte) error
 	}{
-		{TableRegions, "region", b.loadRegion}, {TablePools, "pool", b.loadPool}, {TableSites, "site", b.loadSite},
-		{TableProfiles, "profile", b.loadProfile}, {TableFlights, "flight", b.loadFlight},
+		{TableRegions, "region", b.loadRegion},
+		{TablePools, "pool", b.loadPool},
+		{TableSites, "site", b.loadSite},
+		{TableProfiles, "profile", b.loadProfile},
+		{TableFlights, "flight", b.loadFlight},
 	} {
 		err := b.task.Scan(t.table, nil, func(key, value []byte) error {
 			if err := t.take(string(key), value); err != nil {

@@ -40,7 +40,7 @@ func (b *Balancer) Fold(in *stream.Batch) error {
 func (b *Balancer) foldChange(r *stream.Record) (refusal, error) {
 	c := &eventspb.LeaseChange{}
 	if err := proto.Unmarshal(r.Value, c); err != nil {
-		return refusal{ReasonUndecodable, err.Error()}, nil
+		return refusal{ReasonUndecodable, err.Error()}, nil //nolint:nilerr // the record is refused, nothing failed
 	}
 	from := b.region(c.Region)
 	switch {

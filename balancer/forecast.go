@@ -49,7 +49,8 @@ const (
 )
 
 const (
-	recentMs  = 10_000 // half-life of the rate of the last seconds
+	recentFor = 10_000 // ms; half-life of the rate of the last seconds
+	quickFor  = 2_000  // ms; of that of the very last
 	damping   = 0.9    // of Holt's trend, a step
 	trendGain = 0.1
 	underCost = 3.0       // a lease too few in a forecast costs as much as so many too many: it may be refused
@@ -58,12 +59,13 @@ const (
 	worth     = 1.0 / 600 // and better by more than that: a lease in ten minutes
 )
 
-// Series is the arrivals of new leases of a pool in a region, as far as forecasts need them: 293 bytes when encoded. Time
+// Series is the arrivals of new leases of a pool in a region, as far as forecasts need them: 309 bytes when encoded. Time
 // is what it is told; equal calls make equal series.
 type Series struct {
 	step  int64   // number of the open step, by stepMs; 0: nothing was seen
 	count float64 // arrivals in it
 	total float64 // of all closed steps
+	age   float64 // number of those
 
 	level float64 // EWMA of arrivals a second
 	prior float64 // the same of what the profile said: level - prior is how the last minutes differed
@@ -73,7 +75,8 @@ type Series struct {
 	hourSum   float64 // arrivals of this hour, for the profile
 	hourSteps float64
 
-	recent   float64 // arrivals a second, of the last seconds
+	recent   float64 // arrivals a second, of the last ten seconds or so
+	quick    float64 // of the last two
 	recentMs int64   // as of then
 
 	past    [waiting]guess // forecasts that are not scored yet, by stride
@@ -94,19 +97,28 @@ type guess struct {
 func (s *Series) Add(atMs int64, n float64, p *Profile) {
 	s.Advance(atMs, p)
 	s.count += n
-	s.recent = s.Recent(atMs) + n*math.Ln2/recentMs*1000
+	s.recent, s.quick = s.decayed(atMs)
+	s.recent, s.quick = s.recent+n*1000*math.Ln2/recentFor, s.quick+n*1000*math.Ln2/quickFor
 	s.recentMs = max(s.recentMs, atMs)
 }
 
 // empty says that no arrival was ever seen: there is nothing to forecast from.
 func (s *Series) empty() bool { return s.step == 0 }
 
-// Recent is the arrivals a second of the last seconds before a time: it knows of a burst long before the forecast.
+// Recent is the arrivals a second of the last seconds before a time: it knows of a burst long before the forecast. The
+// very last seconds count if they were so many more that chance alone does not make it (two standard deviations of a mean
+// with such weights): a burst is seen within five seconds, and a single lease of a small pool is none.
 func (s *Series) Recent(atMs int64) float64 {
+	recent, quick := s.decayed(atMs)
+	return max(recent, quick-2*math.Sqrt(quick*1000*math.Ln2/quickFor/2))
+}
+
+func (s *Series) decayed(atMs int64) (recent, quick float64) {
 	if atMs <= s.recentMs {
-		return s.recent
+		return s.recent, s.quick
 	}
-	return s.recent * math.Exp2(-float64(atMs-s.recentMs)/recentMs)
+	ms := float64(atMs - s.recentMs)
+	return s.recent * math.Exp2(-ms/recentFor), s.quick * math.Exp2(-ms/quickFor)
 }
 
 // Advance closes the steps before a time: nothing more than was counted came in them.
@@ -117,7 +129,7 @@ func (s *Series) Advance(atMs int64, p *Profile) {
 		s.step = step
 	case step-s.step > longGap:
 		swung := s.swung
-		*s = Series{step: step, recent: s.recent, recentMs: s.recentMs, score: s.score, square: s.square, samples: s.samples, swung: swung}
+		*s = Series{step: step, recent: s.recent, quick: s.quick, recentMs: s.recentMs, score: s.score, square: s.square, samples: s.samples, swung: swung}
 	}
 	for s.step < step {
 		s.close(p)
@@ -132,17 +144,15 @@ func (s *Series) close(p *Profile) {
 	if !known {
 		usual = s.level
 	}
-	first := s.total == 0 && s.level == 0
-	if first {
-		a = 0.5 // the first figure is better than none
-	}
+	s.age++
+	a = max(a, 1/s.age) // at first the mean of all
 	s.level += a * (x - s.level)
 	s.prior += a * (usual - s.prior)
-	ah := 1 - math.Exp2(-stepMs/60_000.0)
+	ah := max(1-math.Exp2(-stepMs/60_000.0), 1/s.age)
 	before := s.holt
 	s.holt = ah*x + (1-ah)*(s.holt+damping*s.trend)
-	if s.trend = damping*s.trend + trendGain*(s.holt-before-damping*s.trend); first {
-		s.trend = 0
+	if s.trend = damping*s.trend + trendGain*(s.holt-before-damping*s.trend); s.age == 1 {
+		s.trend = 0 // one figure has none
 	}
 	s.hourSum, s.hourSteps = s.hourSum+x, s.hourSteps+1
 	s.total += s.count
@@ -192,6 +202,7 @@ func (s *Series) rate(m Method, p *Profile) float64 {
 		if usual, known := p.at(s.step*stepMs + DefaultHorizon.Milliseconds()/2); known {
 			return max(0, usual+s.level-s.prior)
 		}
+	case EWMA:
 	}
 	return max(0, s.level)
 }

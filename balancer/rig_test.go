@@ -83,6 +83,8 @@ func (r *rig) apply() {
 			r.store[k] = c.Value
 		case stream.OpDelete:
 			delete(r.store, k)
+		default:
+			r.t.Errorf("an operation %d", c.Op)
 		}
 	}
 	r.pending = nil

@@ -1,0 +1,34 @@
+package backtest
+
+import "math"
+
+// draws are the numbers that a seed gives, always the same (SplitMix64: Steele, Lea, Flood 2014).
+type draws uint64
+
+func (d *draws) next() uint64 {
+	*d += 0x9e3779b97f4a7c15
+	z := uint64(*d)
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// share is a number from 0 to less than 1.
+func (d *draws) share() float64 { return float64(d.next()>>11) / (1 << 53) }
+
+// below is a number from 0 to less than n.
+func (d *draws) below(n int) int { return int(d.share() * float64(n)) }
+
+// poisson is how many come in a second, of a rate.
+func (d *draws) poisson(rate float64) (n int) {
+	for ; rate > 16; rate -= 16 { // the sum of two is one of the sum
+		n += d.poisson(16)
+	}
+	limit, p := math.Exp(-rate), 1.0
+	for {
+		if p *= d.share(); p <= limit {
+			return n
+		}
+		n++
+	}
+}

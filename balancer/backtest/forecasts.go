@@ -1,0 +1,81 @@
+package backtest
+
+import "github.com/weirhq/weir/balancer"
+
+// Chosen is the method's name in a ForecastRow of what the back-test of the balancer itself chose, from time to time.
+const Chosen = "chosen"
+
+// ForecastRow is how far a method was off in a region: every two minutes the new leases of the next ten were forecast, and then
+// counted.
+type ForecastRow struct {
+	Region string
+	Method string
+	// Off is the sum of the absolute errors by the sum of what came, in percent.
+	Off float64
+	// Under is the part of Off that was too little.
+	Under float64
+}
+
+const (
+	forecastEvery = 120 // seconds
+	horizon       = int(balancer.DefaultHorizon / 1e9)
+	methods       = 3
+)
+
+// forecasts gives the errors of each method on curves, after the warm time.
+func forecasts(curves []Curve, cfg Config, seconds int) []ForecastRow {
+	type errors struct{ over, under, sum float64 }
+	n := len(curves)
+	series, profiles := make([]balancer.Series, n), make([]balancer.Profile, n)
+	list := make([]*balancer.Series, n)
+	for r := range list {
+		list[r] = &series[r]
+	}
+	off := make([][methods + 1]errors, n)
+	said := make([][][methods + 1]float64, n) // by region and time of forecast
+	came := make([]int, n)
+	total := make([][]int, n) // by time of forecast: what had come
+	rng, method := draws(cfg.Seed), balancer.EWMA
+	for t := range seconds {
+		if t%forecastEvery == 0 {
+			method = balancer.Choose(method, list)
+		}
+		for r := range curves {
+			if t%forecastEvery == 0 {
+				series[r].Advance(int64(t)*1000, &profiles[r])
+				var rates [methods + 1]float64
+				for m := range rates {
+					use := balancer.Method(m)
+					if m == methods {
+						use = method
+					}
+					rates[m], _ = series[r].Forecast(use, &profiles[r])
+				}
+				said[r], total[r] = append(said[r], rates), append(total[r], came[r])
+				if at := len(said[r]) - 1 - horizon/forecastEvery; at >= 0 && float64(t-horizon) >= cfg.Warm.Seconds() {
+					actual := float64(came[r] - total[r][at])
+					for m := range off[r] {
+						e, miss := &off[r][m], said[r][at][m]*float64(horizon)-actual
+						e.over, e.under, e.sum = e.over+max(0, miss), e.under+max(0, -miss), e.sum+actual
+					}
+				}
+			}
+			k := rng.poisson(curves[r].at(t))
+			if came[r] += k; k > 0 {
+				series[r].Add(int64(t)*1000, float64(k), &profiles[r])
+			}
+		}
+	}
+	var rows []ForecastRow
+	for r := range curves {
+		for m, e := range off[r] {
+			name := Chosen
+			if m < methods {
+				name = balancer.Method(m).String()
+			}
+			all := max(1, e.sum)
+			rows = append(rows, ForecastRow{Region: curves[r].Region, Method: name, Off: 100 * (e.over + e.under) / all, Under: 100 * e.under / all})
+		}
+	}
+	return rows
+}

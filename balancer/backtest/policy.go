@@ -1,0 +1,118 @@
+package backtest
+
+import (
+	"github.com/weirhq/weir/balancer"
+)
+
+// policy decides, each second, what moves. It sees what a balancer sees.
+type policy interface {
+	// arrived counts keys that asked for a lease in a second, refused ones included.
+	arrived(second int, n []int)
+	moves(second int, w *world) []balancer.Move
+}
+
+// proportional is the policy of "Global Real-Time Resource Pool Allocation": every five minutes free resources are divided in
+// the ratio of the forecasts, each an EWMA with a half-life of five minutes.
+type proportional struct {
+	count []int
+	rate  []float64
+}
+
+func (p *proportional) arrived(second int, n []int) {
+	for r := range n {
+		p.count[r] += n[r]
+	}
+	if second%30 != 29 {
+		return
+	}
+	const gain = 1 - 0.9330329915368074 // 2^(-30 s / 5 min)
+	for r := range n {
+		p.rate[r] += gain * (float64(p.count[r])/30 - p.rate[r])
+		p.count[r] = 0
+	}
+}
+
+func (p *proportional) moves(second int, w *world) (out []balancer.Move) {
+	if second%300 != 299 {
+		return nil
+	}
+	free, rates := 0, 0.0
+	for r := range p.rate {
+		free, rates = free+w.free[r]+w.coming[r], rates+p.rate[r]
+	}
+	if rates == 0 {
+		return nil
+	}
+	over := make([]int, len(p.rate))
+	for r := range over {
+		over[r] = w.free[r] + w.coming[r] - int(float64(free)*p.rate[r]/rates)
+	}
+	for {
+		from, to := 0, 0
+		for r := range over {
+			if min(over[r], w.free[r]) > min(over[from], w.free[from]) {
+				from = r
+			}
+			if over[r] < over[to] {
+				to = r
+			}
+		}
+		n := min(over[from], w.free[from]-w.planned(out, from), -over[to])
+		if n <= 0 {
+			return out
+		}
+		over[from], over[to] = over[from]-n, over[to]+n
+		out = append(out, balancer.Move{From: w.curves[from].Region, To: w.curves[to].Region, Count: int64(n)})
+	}
+}
+
+// ours is the balancer's: a look every two seconds, a plan every ten.
+type ours struct {
+	lim     balancer.Limits
+	margin  float64
+	method  balancer.Method
+	auto    bool
+	series  []balancer.Series
+	profile []balancer.Profile
+}
+
+func (p *ours) arrived(second int, n []int) {
+	for r := range n {
+		if n[r] > 0 {
+			p.series[r].Add(int64(second)*1000, float64(n[r]), &p.profile[r])
+		} else {
+			p.series[r].Advance(int64(second)*1000, &p.profile[r])
+		}
+	}
+}
+
+func (p *ours) moves(second int, w *world) []balancer.Move {
+	if second%2 != 0 {
+		return nil
+	}
+	views := make([]balancer.View, len(p.series))
+	for r := range views {
+		views[r] = p.view(r, second, w)
+	}
+	if second%10 != 0 {
+		return balancer.Pull(views, p.lim)
+	}
+	if p.auto {
+		list := make([]*balancer.Series, len(p.series))
+		for r := range list {
+			list[r] = &p.series[r]
+		}
+		p.method = balancer.Choose(p.method, list)
+	}
+	return balancer.Plan(views, p.lim)
+}
+
+func (p *ours) view(r, second int, w *world) balancer.View {
+	horizon := balancer.DefaultHorizon
+	rate, spread := p.series[r].Forecast(p.method, &p.profile[r])
+	return balancer.View{
+		Region: w.curves[r].Region, State: balancer.StateActive, Free: int64(w.free[r]), Soon: int64(0.8 * float64(w.soon[r])),
+		Coming: int64(w.coming[r]), Need: int64((rate + p.margin*spread) * horizon.Seconds()), Rate: rate,
+		Recent: p.series[r].Recent(int64(second) * 1000), Horizon: horizon.Milliseconds(),
+	}
+}

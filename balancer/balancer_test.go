@@ -1,0 +1,284 @@
+package balancer
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events/eventspb"
+)
+
+func (r *rig) refused(region string, n int64) {
+	r.t.Helper()
+	r.fold(&eventspb.LeaseChange{Region: region, Client: "c", Pool: "p", AtMs: r.nowMs, Row: &eventspb.LeaseChange_Demand{
+		Demand: &eventspb.LeaseDemand{Region: region, Refused: n},
+	}})
+}
+
+func (r *rig) settings(m *eventspb.LeasePool) {
+	r.t.Helper()
+	r.fold(&eventspb.LeaseChange{Region: "eu", Client: "c", Pool: "p", AtMs: r.nowMs, Row: &eventspb.LeaseChange_Settings{Settings: m}})
+}
+
+func (r *rig) region(m *eventspb.LeaseRegion) {
+	r.t.Helper()
+	r.fold(&eventspb.LeaseChange{Region: m.Region, AtMs: r.nowMs, Row: &eventspb.LeaseChange_RegionRow{RegionRow: m}})
+}
+
+// A new lease is an arrival, and so is a key that was refused. A renewal, a row of a scan, one that comes again and one that was
+// never seen before are none.
+func TestArrivals(t *testing.T) {
+	w := newWorld(t, 1)
+	w.stock("eu", 4)
+	seen := func() float64 { return w.b.order[0].sites[0].series.total + w.b.order[0].sites[0].series.count }
+	steps := []struct {
+		what string
+		do   func()
+		want float64
+	}{
+		{"nothing", func() {}, 0},
+		{"two leases", func() { w.take("eu", 2, 60_000) }, 2},
+		{"a renewal", func() { m := w.rows["res-0000"]; m.ExpiresMs += 1000; w.write(m) }, 2},
+		{"all of it again", func() { w.fold(w.past...) }, 2},
+		{"the next holder", func() { m := w.rows["res-0000"]; m.Holder = "p#next"; w.write(m) }, 3},
+		{"a lease seen by a scan", func() {
+			m := w.rows["res-0002"]
+			m.Version, m.Holder, m.ExpiresMs, m.AvailableMs = m.Version+1, "p#x", w.nowMs+1000, 0
+			c := w.change("p", m)
+			c.Scanned = true
+			w.fold(c)
+		}, 3},
+		{"one never seen", func() {
+			w.write(&eventspb.LeaseResource{Resource: "other", Version: 7, Owner: "eu", Holder: "p#y", ExpiresMs: w.nowMs})
+		}, 3},
+		{"the first count of refusals", func() { w.refused("eu", 50) }, 3},
+		{"three more", func() { w.refused("eu", 53) }, 6},
+		{"the count begins anew", func() { w.refused("eu", 1) }, 6},
+		{"and goes on", func() { w.refused("eu", 2) }, 7},
+	}
+	for _, s := range steps {
+		if s.do(); seen() != s.want {
+			t.Errorf("%s: %v arrivals, want %v", s.what, seen(), s.want)
+		}
+		w.pass(100)
+	}
+}
+
+// What was folded in the last transaction, and is not in the store yet, can be moved.
+func TestLateOnesMove(t *testing.T) {
+	w := newWorld(t, 1)
+	w.stock("us", 10)
+	w.region(&eventspb.LeaseRegion{Region: "us", Version: 1, State: StateEvacuating})
+	w.commit()
+	w.beats()
+	w.b.plannedMs = 0 // a plan is due
+	w.pass(2000)
+	list, _, _ := w.commands()
+	if len(list) != 10 {
+		t.Errorf("%d of 10 were moved", len(list))
+	}
+	w.beats()
+	w.pass(11_000)
+	if list, _, _ := w.commands(); len(list) != 0 {
+		t.Errorf("and %d once more", len(list))
+	}
+}
+
+// A swing brings resources to where the traffic will be, before there is any.
+func TestSwingMovesBeforeTheTraffic(t *testing.T) {
+	w := newWorld(t, 1)
+	w.stock("eu", 900)
+	now := 0
+	for i := range 120 { // a quarter of an hour
+		w.beats()
+		w.take("eu", 3, 3_600_000)
+		w.pass(7000)
+		now = i
+	}
+	if list, _, _ := w.commands(); len(list) > 0 {
+		t.Fatalf("%d moved without a swing after %d rounds", len(list), now)
+	}
+	w.region(&eventspb.LeaseRegion{Region: "eu", Version: 1, SwingTo: "us", SwingPercent: 50})
+	moved := map[string]int{}
+	for range 10 {
+		w.beats()
+		w.pass(2000)
+		list, _, _ := w.commands()
+		for _, c := range list {
+			moved[c.GetTransfer().To]++
+		}
+	}
+	if moved["us"] < 50 || moved["ap"] > 0 {
+		t.Errorf("moved %v", moved)
+	}
+	eu, us := &w.b.order[0].sites[0].series, &w.b.order[0].sites[1].series
+	before := eu.level + us.level
+	w.region(&eventspb.LeaseRegion{Region: "eu", Version: 2})
+	if us.level > 1e-9 || math.Abs(eu.level-before) > 1e-9 || eu.swung != 0 {
+		t.Errorf("after the swing's end eu expects %v, us %v of %v", eu.level, us.level, before)
+	}
+}
+
+// What keeps moves back, and that it is said in the headroom.
+func TestWhatKeepsMovesBack(t *testing.T) {
+	beat := func(w *world, at, from string) {
+		w.fold(&eventspb.LeaseChange{Region: at, AtMs: w.nowMs, Row: &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{
+			From: from, BeatMs: w.nowMs - 50, SeenMs: w.nowMs,
+		}}})
+	}
+	own := func(w *world) {
+		for _, r := range regions3 {
+			beat(w, r, r)
+		}
+	}
+	for _, c := range []struct {
+		what  string
+		each  func(w *world)
+		moves bool
+		state string
+		lag   bool
+	}{
+		{"nothing", func(w *world) { w.beats() }, true, StateActive, false},
+		{"switched off", func(w *world) { w.beats(); w.settings(&eventspb.LeasePool{Version: 9, Balance: "off"}) }, false, StateOff, false},
+		{"the table is read", func(w *world) {
+			w.beats()
+			m := &eventspb.LeaseResource{Resource: fmt.Sprint("new", w.nowMs), Version: 1, Owner: "us", AvailableMs: 1}
+			ch := w.change("p", m)
+			ch.Scanned = true
+			w.fold(ch)
+		}, false, StateReading, false},
+		{"eu never saw the others", own, false, StateActive, true},
+		{"eu saw the others once", func(w *world) {
+			own(w)
+			if w.nowMs < start+2000 {
+				w.beats()
+			}
+		}, false, StateActive, true},
+		{"eu is behind its stream", func(w *world) {
+			w.beats()
+			w.fold(&eventspb.LeaseChange{Region: "eu", AtMs: w.nowMs, Row: &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{From: "eu", BeatMs: w.nowMs, LagMs: 20_000}}})
+		}, false, StateSilent, false},
+		{"eu is adopted", func(w *world) {
+			w.beats()
+			w.region(&eventspb.LeaseRegion{Region: "eu", Version: 3, State: StateAdopted})
+		}, false, StateAdopted, false},
+	} {
+		w := newWorld(t, 1)
+		w.stock("us", 500)
+		for i := range 20 { // half a minute: a lag of more than the allowed comes about
+			c.each(w)
+			if i > 8 {
+				w.refused("eu", int64(10*i))
+			}
+			w.pass(1500)
+		}
+		list, _, headroom := w.commands()
+		if (len(list) > 0) != c.moves {
+			t.Errorf("%s: %d moves", c.what, len(list))
+		}
+		last := map[string]*eventspb.LeaseHeadroom{}
+		for _, h := range headroom {
+			last[h.Region] = h
+		}
+		if h := last["eu"]; h.State != c.state || (h.LagMs < 0 || h.LagMs > 10_000) != c.lag {
+			t.Errorf("%s: the headroom says %q and a lag of %d", c.what, h.State, h.LagMs)
+		}
+	}
+}
+
+// What cannot be is refused with a reason, leaves no trace, and what comes with it is folded.
+func TestRejects(t *testing.T) {
+	resource := func(f func(c *eventspb.LeaseChange, m *eventspb.LeaseResource)) *eventspb.LeaseChange {
+		m := &eventspb.LeaseResource{Resource: "a", Version: 3, Owner: "eu", AvailableMs: start}
+		c := &eventspb.LeaseChange{Region: "eu", Client: "c", Pool: "p", AtMs: start, Row: &eventspb.LeaseChange_Resource{Resource: m}}
+		f(c, m)
+		return c
+	}
+	pool := func(m *eventspb.LeasePool) *eventspb.LeaseChange {
+		return &eventspb.LeaseChange{Region: "eu", Client: "c", Pool: "p", AtMs: start, Row: &eventspb.LeaseChange_Settings{Settings: m}}
+	}
+	region := func(m *eventspb.LeaseRegion) *eventspb.LeaseChange {
+		return &eventspb.LeaseChange{Region: "eu", AtMs: start, Row: &eventspb.LeaseChange_RegionRow{RegionRow: m}}
+	}
+	demand := func(m *eventspb.LeaseDemand) *eventspb.LeaseChange {
+		return &eventspb.LeaseChange{Region: "eu", Client: "c", Pool: "p", AtMs: start, Row: &eventspb.LeaseChange_Demand{Demand: m}}
+	}
+	type (
+		C = *eventspb.LeaseChange
+		M = *eventspb.LeaseResource
+	)
+	for _, x := range []struct {
+		reason string
+		change C
+	}{
+		{ReasonNoRow, &eventspb.LeaseChange{Region: "eu", AtMs: start}},
+		{ReasonUnknownRegion, resource(func(c C, _ M) { c.Region = "mars" })},
+		{ReasonUnknownRegion, resource(func(_ C, m M) { m.Owner = "mars" })},
+		{ReasonUnknownRegion, demand(&eventspb.LeaseDemand{Region: "mars"})},
+		{ReasonUnknownRegion, region(&eventspb.LeaseRegion{Region: "mars", Version: 1})},
+		{ReasonUnknownRegion, region(&eventspb.LeaseRegion{Region: "eu", Version: 1, SwingTo: "mars"})},
+		{ReasonUnknownRegion, region(&eventspb.LeaseRegion{Region: "eu", Version: 1, SwingTo: "eu"})},
+		{ReasonUnknownRegion, &eventspb.LeaseChange{Region: "eu", AtMs: start, Row: &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{From: "mars"}}}},
+		{ReasonBadTime, resource(func(c C, _ M) { c.AtMs = start + 400_000 })},
+		{ReasonBadTime, resource(func(c C, _ M) { c.AtMs = 0 })},
+		{ReasonBadTime, resource(func(_ C, m M) { m.AvailableMs = -1 })},
+		{ReasonBadTime, resource(func(_ C, m M) { m.ExpiresMs = math.MaxInt64 })},
+		{ReasonBadTime, pool(&eventspb.LeasePool{Version: 1, QuarantineMs: -1})},
+		{ReasonBadVersion, resource(func(_ C, m M) { m.Version = 0 })},
+		{ReasonBadVersion, pool(&eventspb.LeasePool{})},
+		{ReasonBadVersion, region(&eventspb.LeaseRegion{Region: "eu"})},
+		{ReasonBadState, resource(func(_ C, m M) { m.Holder = "p#k" })},
+		{ReasonBadState, pool(&eventspb.LeasePool{Version: 1, Balance: "maybe"})},
+		{ReasonBadState, pool(&eventspb.LeasePool{Version: 1, Forecast: "tea leaves"})},
+		{ReasonBadState, pool(&eventspb.LeasePool{Version: 1, Floors: map[string]int64{"eu": -1}})},
+		{ReasonBadState, region(&eventspb.LeaseRegion{Region: "eu", Version: 1, State: "asleep"})},
+		{ReasonBadState, region(&eventspb.LeaseRegion{Region: "eu", Version: 1, SwingTo: "us", SwingPercent: 101})},
+		{ReasonBadState, demand(&eventspb.LeaseDemand{Region: "eu", Refused: -1})},
+		{ReasonBadName, resource(func(c C, _ M) { c.Client = "" })},
+		{ReasonBadName, resource(func(c C, _ M) { c.Pool = "a\x00b" })},
+		{ReasonBadName, resource(func(_ C, m M) { m.Resource = "" })},
+	} {
+		r := newRig(t, Config{Regions: regions3})
+		r.fold(resource(func(C, M) {}))
+		before := picture(r.b)
+		bad := r.fold(x.change)
+		if len(bad) != 1 || bad[0].Reason != x.reason || bad[0].Detail == "" {
+			t.Errorf("%v: %+v, want %s", x.change, bad, x.reason)
+		}
+		if after := picture(r.b); after != before {
+			t.Errorf("%v left a trace:\n%s\n%s", x.change, before, after)
+		}
+		good := resource(func(_ C, m M) { m.Resource = "b" })
+		v, _ := proto.Marshal(good)
+		w, _ := proto.Marshal(x.change)
+		if bad := r.foldValues("lease.changes", w, v, []byte{0xff}); len(bad) != 2 || bad[1].Reason != ReasonUndecodable || r.b.order[0].stock() != 2 {
+			t.Errorf("%v: %+v and %d resources", x.change, bad, r.b.order[0].stock())
+		}
+	}
+}
+
+func TestConfig(t *testing.T) {
+	for _, c := range []Config{
+		{},
+		{Regions: []string{"a", "a"}},
+		{Regions: []string{""}},
+		{Regions: regions3, Results: "lease.changes"},
+		{Regions: regions3, Margin: -1},
+		{Regions: regions3, Every: 1},
+		{Regions: regions3, Return: 2},
+		{Regions: regions3, MaxCommands: -1},
+		{Regions: regions3, Limits: Limits{Fill: 0.5}},
+		{Regions: regions3, Limits: Limits{Dead: -1}},
+		{Regions: regions3, Limits: Limits{Cap: -1}},
+		{Regions: regions3, Limits: Limits{Low: 1 << 60}},
+	} {
+		if c.Check() == nil {
+			t.Errorf("%+v passes", c)
+		}
+	}
+	if err := (Config{Regions: regions3}).Check(); err != nil {
+		t.Error(err)
+	}
+}
