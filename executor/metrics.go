@@ -58,8 +58,12 @@ func reason(err error) string {
 		err  error
 		name string
 	}{
-		{context.Canceled, ""}, {errResults, "results"}, {leasetable.ErrThrottled, "throttled"}, {leasetable.ErrClock, "clock"},
-		{leasetable.ErrDenied, "denied"}, {leasetable.ErrTable, "table"},
+		{context.Canceled, ""},
+		{errResults, "results"},
+		{leasetable.ErrThrottled, "throttled"},
+		{leasetable.ErrClock, "clock"},
+		{leasetable.ErrDenied, "denied"},
+		{leasetable.ErrTable, "table"},
 	} {
 		if errors.Is(err, r.err) {
 			return r.name

@@ -25,6 +25,7 @@ const (
 	Equal              // to the argument of the same name
 	Past               // at or before now
 	Ended              // before now by more than the skew
+	Mine               // to the region of the write
 )
 
 // Condition is one test of one attribute.
@@ -36,7 +37,7 @@ type Condition struct {
 // String is the condition for people.
 func (c Condition) String() string {
 	attr := [...]string{"version", "expires", "owner", "key", "available", "state", "resource", "at", "winner"}[c.Attr]
-	return attr + " " + [...]string{"absent", "equal", "past", "ended"}[c.Test]
+	return attr + " " + [...]string{"absent", "equal", "past", "ended", "mine"}[c.Test]
 }
 
 // Rule is one of the protocol's writes. It is made if all conditions hold on the row as it is at that moment; then the
@@ -54,6 +55,7 @@ type Write struct {
 	Rule      *Rule
 	Args      Row // what conditions compare with and what is set; its version is the expected one
 	Now, Skew int64
+	Region    string // whose endpoint it is made at, for those who ask for Mine
 }
 
 // Holds says whether w may be made on row.
@@ -76,6 +78,8 @@ func (w *Write) holds(c Condition, row *Row) bool {
 		return row.has(c.Attr) && row.time(c.Attr) <= w.Now
 	case Ended:
 		return row.has(c.Attr) && row.time(c.Attr) < w.Now-w.Skew
+	case Mine:
+		return row.has(c.Attr) && row.Owner == w.Region
 	default:
 		return false
 	}

@@ -73,6 +73,8 @@ func (u *update) condition(c lease.Condition, w *lease.Write) {
 		s = alias + " = " + u.value(value(c.Attr, &w.Args))
 	case lease.Past:
 		s = alias + " <= " + u.value(N(w.Now))
+	case lease.Mine:
+		s = alias + " = " + u.value(S(w.Region))
 	case lease.Ended:
 		s = alias + " < " + u.value(N(w.Now-w.Skew))
 	}

@@ -56,7 +56,7 @@ func TestPaceOfSlowSender(t *testing.T) {
 			if err := p.Wait(t.Context(), 25); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(100 * time.Millisecond)
+			<-time.After(100 * time.Millisecond)
 		}
 		if r := p.Rate(); r > startRate {
 			t.Errorf("250 a second were sent, and the limit is %d", r)

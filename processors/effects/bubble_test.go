@@ -181,7 +181,9 @@ func (w *world) run() {
 		i := w.pick(len(procs))
 		switch w.pick(8) {
 		case 0, 1:
+			w.mu.Lock()
 			w.hits["killed"]++
+			w.mu.Unlock()
 			procs[i].kill()
 			time.Sleep(time.Duration(w.pick(9000)) * time.Millisecond)
 			procs[i] = w.start(procs[i].cfg.Instance)

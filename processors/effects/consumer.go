@@ -31,6 +31,12 @@ type partition struct {
 	stopped   error // it cannot be read
 }
 
+func newPartition(life context.Context, n int32) *partition {
+	p := &partition{line: newLine(), n: n, quiet: make(chan struct{}), committed: -1}
+	p.ctx, p.cancel = context.WithCancel(life)
+	return p
+}
+
 // Consumer calls Do for the records of a topic. It is made by New.
 type Consumer struct {
 	cfg   Config

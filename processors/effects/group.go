@@ -24,8 +24,7 @@ func (c *Consumer) onAssigned(_ context.Context, cl *kgo.Client, got map[string]
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, n := range got[c.cfg.Topic] {
-		p := &partition{line: newLine(), n: n, quiet: make(chan struct{}), committed: -1}
-		p.ctx, p.cancel = context.WithCancel(c.life)
+		p := newPartition(c.life, n) //nolint:contextcheck // its calls outlive this callback
 		c.parts[n] = p
 		c.order = append(c.order, p)
 		c.cfg.Log.Info().Str("topic", c.cfg.Topic).Int32("partition", n).Msg("partition_assigned")

@@ -7,6 +7,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weirhq/weir/processors"
 )
 
 // Produce writes values under one key to a partition.
@@ -52,4 +54,10 @@ func (w *World) DeleteRecords(topic string, partition int32, below int64) {
 	if err := w.Cluster.DeleteRecords(topic, partition, below); err != nil {
 		w.t.Fatalf("delete the records of %s[%d] below %d: %v", topic, partition, below, err)
 	}
+}
+
+// Line is a way to the brokers of its own, and what cuts it for good: for clients that are no Process.
+func (w *World) Line() (k processors.Kafka, cut func()) {
+	l := w.sim.Link()
+	return processors.Kafka{Brokers: w.sim.ListenAddrs(), Options: l.Options()}, l.Cut
 }

@@ -9,7 +9,8 @@
 //
 // Invariants:
 //
-//  1. A write is one of lease.Protocol's, with its conditions; its expected version is the command's.
+//  1. A write is one of lease.Protocol's, with its conditions; its expected version is the command's. A resource's has one more:
+//     that the row is its region's. It guards against commands that went to the wrong one.
 //  2. A resource becomes available again when the command says, which is never before the end of its lease; one that goes to
 //     another region not before Terms.Wait after the clock was read for the attempt.
 //  3. DONE is said only if the row was made what the command wants of it, now or before: the version that follows the

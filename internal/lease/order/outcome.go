@@ -20,6 +20,8 @@ func (o *Order) Outcome(row lease.Row, found, made bool) (outcome eventspb.Lease
 		return eventspb.LeaseOutcome_LEASE_OUTCOME_DONE, "" // an answer was lost, or the command came again
 	case row.Version != at:
 		return eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, fmt.Sprintf("the row is at version %d, the command is of %d", row.Version, at)
+	case o.Shelf != "" && row.Owner != o.Write.Region:
+		return eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, fmt.Sprintf("the row is of region %q, not of %q", row.Owner, o.Write.Region)
 	}
 	for _, c := range o.Write.Rule.When {
 		now := "the clock says " + fmt.Sprint(o.Write.Now)
@@ -46,7 +48,7 @@ func (o *Order) Made(row lease.Row) bool {
 	case "transfer":
 		return row.Owner == want.Owner && row.Key == "" && row.Available > 0
 	default:
-		return row.Owner == o.region && row.Key == "" && row.Expires == 0 && row.Available == want.Available
+		return row.Owner == o.Write.Region && row.Key == "" && row.Expires == 0 && row.Available == want.Available
 	}
 }
 

@@ -34,8 +34,6 @@ type Order struct {
 	Shelf string
 	// Headroom replaces the row if it is newer; then there is no rule.
 	Headroom *eventspb.LeaseHeadroom
-
-	region string
 }
 
 const (
@@ -46,11 +44,11 @@ const (
 // Make is the order that c stands for when it is now, in milliseconds since 1970: the clock must be read for each attempt.
 // The error is an ErrInvalid.
 func (t *Terms) Make(c *eventspb.LeaseCommand, now int64) (*Order, error) {
-	o := &Order{Target: Of(c), region: t.Region}
+	o := &Order{Target: Of(c)}
 	if err := t.make(o, c, now); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	o.Write.Now, o.Write.Skew = now, t.Skew
+	o.Write.Now, o.Write.Skew, o.Write.Region = now, t.Skew, t.Region
 	return o, nil
 }
 
@@ -117,6 +115,11 @@ func (t *Terms) shelve(o *Order, c *eventspb.LeaseCommand, region string, shelve
 	case shelves < 1 || shelves > maxShelves:
 		return fmt.Errorf("the pool has %d sub-partitions, not 1 to %d", shelves, maxShelves)
 	}
+	// The version says who owns the row, if whoever decided it looked at the right one. This makes sure: a row that two regions
+	// write loses what one of them wrote.
+	rule := *o.Write.Rule
+	rule.When = append(slices.Clone(rule.When), lease.Condition{Attr: lease.AttrOwner, Test: lease.Mine})
+	o.Write.Rule = &rule
 	o.Shelf = lease.Shelf(c.GetClient(), c.GetPool(), region, t.Draw(int(shelves)))
 	return nil
 }

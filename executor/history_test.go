@@ -1,0 +1,282 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// expected says, row by row of the design's table, what becomes of a command: the row after it and the outcome. It is the dumb
+// model: nothing of package order, nothing of the rules. wild is when an instant cannot be known.
+func expected(c *eventspb.LeaseCommand, row lease.Row, asOf int64) (lease.Row, eventspb.LeaseOutcome, bool) {
+	const (
+		done, stale   = eventspb.LeaseOutcome_LEASE_OUTCOME_DONE, eventspb.LeaseOutcome_LEASE_OUTCOME_STALE
+		early, late   = eventspb.LeaseOutcome_LEASE_OUTCOME_EARLY, eventspb.LeaseOutcome_LEASE_OUTCOME_LATE
+		missing, none = eventspb.LeaseOutcome_LEASE_OUTCOME_MISSING, eventspb.LeaseOutcome_LEASE_OUTCOME_INVALID
+	)
+	now := time.Now().UnixMilli()
+	if c.Region != "eu" || c.Client == "" || c.Command == nil || c.GetTransfer() != nil && c.GetTransfer().Version == 0 {
+		return row, none, false
+	}
+	if h := c.GetHeadroom(); h != nil {
+		switch {
+		case h.AsOfMs == asOf:
+			return row, done, false
+		case c.NotAfterMs > 0:
+			return row, late, false
+		case h.AsOfMs < asOf:
+			return row, stale, false
+		}
+		return row, done, false
+	}
+	after, version, wild, early1, sense := row, int64(0), false, false, true
+	after.Version++
+	switch {
+	case c.GetLiberate() != nil:
+		l := c.GetLiberate()
+		version = l.Version
+		sense, early1 = row.Expires > 0, row.Expires >= now-500
+		after.Key, after.Expires, after.Available = "", 0, l.AvailableMs
+	case c.GetTransfer() != nil:
+		version = c.GetTransfer().Version
+		sense, early1 = row.Available > 0, row.Available > now
+		after.Owner, after.Available, wild = "us", -1, true
+	case c.GetRevoke() != nil:
+		version = c.GetRevoke().Version
+		after.Key, after.Expires, after.Available = "", 0, c.GetRevoke().AvailableMs
+	case c.GetSupersede() != nil:
+		version = c.GetSupersede().Version
+		after.State, after.Winner = lease.Superseded, "us"
+	}
+	already := row.Version == version+1 && func() bool {
+		switch {
+		case c.GetLiberate() != nil, c.GetRevoke() != nil:
+			return row.Key == "" && row.Expires == 0 && row.Available == after.Available && row.Owner == "eu"
+		case c.GetTransfer() != nil:
+			return row.Owner == "us" && row.Available > 0
+		default:
+			return row.State == lease.Superseded && row.Winner == "us" && row.Resource == c.GetSupersede().Resource
+		}
+	}()
+	if c.GetSupersede() == nil && row.Owner != "eu" {
+		sense = false
+	}
+	switch {
+	case already:
+		return row, done, false
+	case c.NotAfterMs > 0:
+		return row, late, false
+	case row.Version == 0:
+		return row, missing, false
+	case row.Version != version || !sense:
+		return row, stale, false
+	case early1:
+		return row, early, false
+	}
+	return after, done, wild
+}
+
+// random is some state of a row that the protocol can bring about.
+func random(rng *rand.Rand, key bool) lease.Row {
+	now := time.Now().UnixMilli()
+	row := lease.Row{Version: 1 + int64(rng.IntN(3))}
+	at := now + int64(rng.IntN(2))*100_000 - 50_000
+	switch n := rng.IntN(6); {
+	case n == 0:
+		return lease.Row{}
+	case key:
+		row.State, row.Resource, row.At, row.Expires = []lease.State{lease.Pending, lease.Leased, lease.Superseded}[rng.IntN(3)], "r1", 3, at
+		if row.State == lease.Superseded {
+			row.Winner = "us"
+		}
+	case n < 3:
+		row.Owner, row.Key, row.Expires = "eu", lease.Holder("p", "k0"), at
+	case n < 5:
+		row.Owner, row.Available = "eu", at
+	default:
+		row.Owner = "eu" // retired
+	}
+	return row
+}
+
+// Random commands about rows in random states, with every kind of failure on the way: the row and the outcome are what the dumb
+// model says, also when commands come again, and when others write in between.
+func TestHistories(t *testing.T) {
+	seen := map[eventspb.LeaseOutcome]int{}
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			w := newWorld(t, hostile())
+			e := w.executor()
+			m := &commander{rng: rand.New(rand.NewPCG(seed, 5))}
+			rows := map[lease.Primary]lease.Row{}
+			asOf := int64(0)
+			get := func(p lease.Primary) lease.Row { return rows[p] }
+			var past []*eventspb.LeaseCommand
+			for range 250 {
+				if m.rng.IntN(3) == 0 { // somebody else
+					key := m.rng.IntN(3) == 0
+					p := lease.ResourceRow("c", m.resource())
+					if key {
+						p = lease.Primary{Partition: lease.KeyRows("c", "p", fmt.Sprintf("k%d", m.rng.IntN(4))), Sort: "eu"}
+					}
+					row := random(m.rng, key)
+					if row.Version > 0 {
+						row.Version += rows[p].Version
+					}
+					w.settle()
+					w.set(p, row)
+					w.settle(hostile().Faults...)
+					rows[p] = row
+				}
+				c := m.command(get)
+				if len(past) > 0 && m.rng.IntN(3) == 0 {
+					c = past[m.rng.IntN(len(past))]
+				}
+				past = append(past, c)
+				p := target(c)
+				after, want, wild := expected(c, rows[p], asOf)
+				got := w.do(e, c)
+				seen[got.Outcome]++
+				if got.Outcome != want {
+					t.Fatalf("%v\non %+v: %v (%s), not %v", c, rows[p], got.Outcome, got.Detail, want)
+				}
+				if c.GetHeadroom() != nil {
+					if got.Outcome == eventspb.LeaseOutcome_LEASE_OUTCOME_DONE {
+						asOf = max(asOf, c.GetHeadroom().AsOfMs)
+					}
+					w.checkHeadroom(t, c, asOf, want)
+					continue
+				}
+				row := w.row(p)
+				if wild {
+					if least := time.Now().UnixMilli() + 3000 - 1500; row.Available < least {
+						t.Fatalf("%v: available at %d, %d is the least", c, row.Available, least)
+					}
+					after.Available = row.Available
+				}
+				if row != after {
+					t.Fatalf("%v\nmade of %+v: %+v, not %+v", c, rows[p], row, after)
+				}
+				if shard := leasetable.Text(w.item(p), leasetable.Shard); row.Available > 0 && want == eventspb.LeaseOutcome_LEASE_OUTCOME_DONE {
+					if !onShelf(shard, row.Owner) {
+						t.Fatalf("%v: a resource of %s is on the shelf %q", c, row.Owner, shard)
+					}
+				}
+				rows[p] = row
+			}
+		})
+	}
+	t.Log(seen)
+	for o := range eventspb.LeaseOutcome_name {
+		if o > 0 && seen[eventspb.LeaseOutcome(o)] == 0 {
+			t.Errorf("nothing was %v", eventspb.LeaseOutcome(o))
+		}
+	}
+}
+
+func onShelf(shard, region string) bool {
+	for n := range 4 {
+		if shard == lease.Shelf("c", "p", region, n) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *world) checkHeadroom(t *testing.T, c *eventspb.LeaseCommand, asOf int64, outcome eventspb.LeaseOutcome) {
+	t.Helper()
+	if asOf == 0 {
+		return
+	}
+	h, err := leasetable.HeadroomOf(w.item(lease.HeadroomRow("c", "p", "eu")))
+	if err != nil || h.AsOfMs != asOf {
+		t.Fatalf("%v: %v; the row is %v (%v), not as of %d", c, outcome, h, err, asOf)
+	}
+}
+
+// target is which row a command is of.
+func target(c *eventspb.LeaseCommand) lease.Primary {
+	for _, r := range []string{c.GetLiberate().GetResource(), c.GetTransfer().GetResource(), c.GetRevoke().GetResource()} {
+		if r != "" {
+			return lease.ResourceRow("c", r)
+		}
+	}
+	return lease.Primary{Partition: lease.KeyRows("c", "p", c.GetSupersede().GetKey()), Sort: "eu"}
+}
+
+// A region that is down leaves commands undone; once it is up they are done.
+func TestRegionDown(t *testing.T) {
+	w := newWorld(t, dynamotest.Profile{})
+	p := lease.ResourceRow("c", "r")
+	w.set(p, lease.Row{Version: 3, Owner: "eu", Available: 5})
+	e := w.executor()
+	w.settle(dynamotest.Fault{Kind: dynamotest.Unreachable, Rate: 1, Region: "eu"})
+	r := record(t, &eventspb.LeaseCommand{Id: "x", Client: "c", Pool: "p", Region: "eu", Command: &eventspb.LeaseCommand_Transfer{
+		Transfer: &eventspb.LeaseTransfer{Resource: "r", Version: 3, To: "us", Shelves: 4},
+	}})
+	for range 5 {
+		if err := e.Do(context.Background(), r); reason(err) != "unavailable" {
+			t.Fatalf("a region that is down: %v", err)
+		}
+	}
+	if len(w.results) != 0 {
+		t.Fatalf("it said %v", w.results)
+	}
+	w.settle()
+	if err := e.Do(context.Background(), r); err != nil {
+		t.Fatal(err)
+	}
+	if row := w.row(p); w.results[0].Outcome != eventspb.LeaseOutcome_LEASE_OUTCOME_DONE || row.Owner != "us" || row.Version != 4 {
+		t.Errorf("%v made it %+v", w.results[0], row)
+	}
+}
+
+// A clock that is off stops all writes, before the first and later.
+func TestClock(t *testing.T) {
+	w := newWorld(t, dynamotest.Profile{})
+	p := lease.ResourceRow("c", "r")
+	w.set(p, lease.Row{Version: 3, Owner: "eu", Available: 5})
+	e := w.executor()
+	e.cfg.Table.Skew = -10 * time.Second // no clock is as near as that
+	r := record(t, &eventspb.LeaseCommand{Id: "x", Client: "c", Pool: "p", Region: "eu", Command: &eventspb.LeaseCommand_Transfer{
+		Transfer: &eventspb.LeaseTransfer{Resource: "r", Version: 3, To: "us", Shelves: 4},
+	}})
+	for range 3 {
+		if err := e.Do(context.Background(), r); reason(err) != "clock" {
+			t.Fatalf("a clock that is off: %v", err)
+		}
+	}
+	if row := w.row(p); row.Version != 3 {
+		t.Errorf("it wrote all the same: %+v", row)
+	}
+	e.cfg.Table.Skew = time.Second
+	if err := e.Do(context.Background(), r); err != nil || w.row(p).Version != 4 {
+		t.Errorf("the clock is right: %v", err)
+	}
+}
+
+// Config refuses what would make the protocol unsafe.
+func TestConfig(t *testing.T) {
+	w := newWorld(t, dynamotest.Profile{})
+	for name, change := range map[string]func(*Config){
+		"region":     func(c *Config) { c.Region = "" },
+		"regions":    func(c *Config) { c.Regions = []string{"us"} },
+		"attempts":   func(c *Config) { c.Table.Attempts = 3 },
+		"wait":       func(c *Config) { c.Wait = 2 * time.Second },
+		"no table":   func(c *Config) { c.Table = nil },
+		"partitions": func(c *Config) { c.Partitions = -1 },
+	} {
+		cfg := Config{Region: "eu", Regions: []string{"eu", "us"}, Table: w.table(), Kafka: noKafka()}
+		change(&cfg)
+		if _, err := New(cfg); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

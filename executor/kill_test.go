@@ -1,0 +1,138 @@
+//go:build synctests
+
+package executor
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/processorstest"
+)
+
+// life is one run of an executor.
+type life struct {
+	*Executor
+	kill, stop func()
+}
+
+func live(t *testing.T, k *processorstest.World, w *world, name string) *life {
+	kafka, cut := k.Line()
+	dead, killed := context.WithCancel(context.Background())
+	table := w.table()
+	e := w.executor(func(c *Config) {
+		c.Kafka, c.Instance, c.Partitions, c.Results, c.Table = kafka, name, 4, nil, table
+	})
+	ctx, cancel := context.WithCancel(dead)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := e.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	l := &life{Executor: e, stop: func() { cancel(); <-ended }}
+	l.kill = func() { cut(); killed(); <-ended }
+	return l
+}
+
+// Executors that die and come back anywhere, beside a table that throttles, fails and does not answer: each command has a result,
+// all results of one are alike, and each row has gone one version for each command that was done.
+func TestKills(t *testing.T) {
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			topics := processors.Processor{
+				App: events.LeaseExecutorGroup("eu"), Partitions: 4, Changelog: "none", Inputs: []string{events.LeaseCommandsTopic("eu")}, Outputs: []string{events.LeaseResultsTopic},
+			}
+			processorstest.Run(t, processorstest.Options{Processor: topics, Seed: seed, NoRefold: true}, func(t *testing.T, k *processorstest.World) { kills(t, k, seed) })
+		})
+	}
+}
+
+func kills(t *testing.T, k *processorstest.World, seed uint64) {
+	const resources = 30
+	rng := rand.New(rand.NewPCG(seed, 9))
+	w := newWorld(t, hostile())
+	defer w.cloud.Close()
+	w.settle()
+	for i := range resources {
+		w.set(lease.ResourceRow("c", fmt.Sprint("r", i)), lease.Row{Version: 1, Owner: "eu", Available: 1})
+	}
+	w.settle(hostile().Faults...)
+	lives := []*life{live(t, k, w, "a"), live(t, k, w, "b")}
+	ids := 0
+	for version := int64(1); version < 6; version++ {
+		// One of two that are of the same version is done, and no other is of this version's row.
+		for i := range resources {
+			ids++
+			c := &eventspb.LeaseCommand{Id: fmt.Sprint(ids), Client: "c", Pool: "p", Region: "eu", By: "dedup", Command: &eventspb.LeaseCommand_Revoke{Revoke: &eventspb.LeaseRevoke{
+				Resource: fmt.Sprint("r", i), Version: version, AvailableMs: int64(ids), Shelves: 4, Holder: lease.Holder("p", "k"),
+			}}}
+			value, err := proto.Marshal(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			k.Produce(events.LeaseCommandsTopic("eu"), events.LeaseShard("c", fmt.Sprint(i), 4), "c|p", string(value))
+		}
+		time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
+		i := rng.IntN(2)
+		if rng.IntN(3) == 0 {
+			lives[i].stop()
+		} else {
+			lives[i].kill()
+		}
+		time.Sleep(time.Duration(rng.IntN(8)) * time.Second)
+		if rng.IntN(3) == 0 {
+			w.settle(dynamotest.Fault{Kind: dynamotest.Unreachable, Rate: 1})
+			time.Sleep(time.Duration(rng.IntN(8)) * time.Second)
+			w.settle(hostile().Faults...)
+		}
+		lives[i] = live(t, k, w, []string{"a", "b"}[i])
+	}
+	results := map[string][]*eventspb.LeaseResult{}
+	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end) && len(results) < ids; time.Sleep(time.Second) {
+		clear(results)
+		for _, r := range k.Records(events.LeaseResultsTopic) {
+			res := &eventspb.LeaseResult{}
+			if err := proto.Unmarshal(r.Value, res); err != nil {
+				t.Fatal(err)
+			}
+			results[res.Id] = append(results[res.Id], res)
+		}
+	}
+	for _, l := range lives {
+		l.stop()
+	}
+	twice := 0
+	for id := range ids {
+		list := results[fmt.Sprint(id+1)]
+		if len(list) == 0 {
+			t.Fatalf("command %d has no result", id+1)
+		}
+		if len(list) > 1 {
+			twice++
+		}
+		if list[0].Outcome != eventspb.LeaseOutcome_LEASE_OUTCOME_DONE {
+			// What the first attempt made may have been overtaken by the next command of the row before its result was written, but
+			// not unless it was made.
+			t.Errorf("command %d: %v", id+1, list[0])
+		}
+	}
+	for i := range resources {
+		p := lease.ResourceRow("c", fmt.Sprint("r", i))
+		if row := w.row(p); row.Version != 6 || row.Available != int64(4*resources+i+1) {
+			t.Errorf("resource %d is %+v after 5 commands", i, row)
+		}
+	}
+	t.Logf("%d of %d commands have more than one result", twice, ids)
+}

@@ -1,0 +1,251 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/internal/pace"
+	"github.com/weirhq/weir/processors/effects"
+)
+
+const testTable = "leases"
+
+// world is a cloud with the table in the regions eu and us, one pool, and what executors said.
+type world struct {
+	t     testing.TB
+	cloud *dynamotest.Cloud
+	plain *leasetable.Table
+
+	mu      sync.Mutex
+	results []*eventspb.LeaseResult
+}
+
+func newWorld(t testing.TB, profile dynamotest.Profile) *world {
+	t.Helper()
+	faults := profile.Faults
+	profile.Faults, profile.TableDelay = nil, 0
+	cloud, err := dynamotest.New(dynamotest.Config{Regions: []string{"eu", "us"}, Profile: profile})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cloud.Close() })
+	w := &world{t: t, cloud: cloud}
+	w.plain = w.table()
+	db := cloud.Region("eu").Client()
+	if _, err = db.CreateTable(context.Background(), leasetable.Create(testTable)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = db.UpdateTable(context.Background(), &dynamodb.UpdateTableInput{TableName: aws.String(testTable), ReplicaUpdates: []types.ReplicationGroupUpdate{
+		{Create: &types.CreateReplicationGroupMemberAction{RegionName: aws.String("us")}},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	client := leasetable.PrimaryKey(lease.ClientRow("c"))
+	client[leasetable.Version] = leasetable.N(1)
+	w.put(client)
+	for _, region := range []string{"eu", "us"} {
+		row := leasetable.PrimaryKey(lease.RegionRow(region))
+		row[leasetable.Version] = leasetable.N(1)
+		w.put(row)
+	}
+	pool := leasetable.Pool{Client: "c", Name: "p", Version: 1, Longest: time.Hour, Quarantine: time.Second, Shelves: 4}
+	w.put(pool.Item())
+	w.settle(faults...)
+	return w
+}
+
+func (w *world) settle(faults ...dynamotest.Fault) {
+	if err := w.cloud.Settle(); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.cloud.SetFaults(faults...); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) put(item leasetable.Item) {
+	w.t.Helper()
+	if _, err := w.cloud.Region("eu").Client().PutItem(context.Background(), &dynamodb.PutItemInput{TableName: aws.String(testTable), Item: item}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// set makes a resource's row what it is told to be; a zero row is none.
+func (w *world) set(p lease.Primary, r lease.Row) {
+	w.t.Helper()
+	if r == (lease.Row{}) {
+		if _, err := w.cloud.Region("eu").Client().DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: aws.String(testTable), Key: leasetable.PrimaryKey(p)}); err != nil {
+			w.t.Fatal(err)
+		}
+		return
+	}
+	item := leasetable.PrimaryKey(p)
+	item[leasetable.Version] = leasetable.N(r.Version)
+	for name, s := range map[string]string{leasetable.Owner: r.Owner, leasetable.Key: r.Key, leasetable.State: string(r.State), leasetable.Resource: r.Resource, leasetable.Winner: r.Winner} {
+		if s != "" {
+			item[name] = leasetable.S(s)
+		}
+	}
+	for name, n := range map[string]int64{leasetable.Expires: r.Expires, leasetable.Available: r.Available, leasetable.At: r.At} {
+		if n != 0 {
+			item[name] = leasetable.N(n)
+		}
+	}
+	if r.Available > 0 {
+		item[leasetable.Shard] = leasetable.S(lease.Shelf("c", "p", r.Owner, 0))
+	}
+	item[leasetable.PoolID] = leasetable.S("p")
+	w.put(item)
+}
+
+// item is a row as it is in eu, whatever fails.
+func (w *world) item(p lease.Primary) leasetable.Item {
+	w.t.Helper()
+	for {
+		item, err := w.plain.Get(context.Background(), "eu", p)
+		if err == nil {
+			return item
+		}
+	}
+}
+
+func (w *world) row(p lease.Primary) lease.Row {
+	w.t.Helper()
+	row, err := leasetable.Row(w.item(p))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return row
+}
+
+func (w *world) table() *leasetable.Table {
+	return &leasetable.Table{
+		Name: testTable, Skew: 500 * time.Millisecond, Timeout: time.Second, Attempts: 1,
+		New: func(region string) *dynamodb.Client { return w.cloud.Region(region).Client() },
+	}
+}
+
+// executor is eu's; its results are in w.results.
+func (w *world) executor(change ...func(*Config)) *Executor {
+	w.t.Helper()
+	cfg := Config{Region: "eu", Regions: []string{"eu", "us"}, Table: w.table(), Kafka: noKafka(), Results: w.result}
+	for _, c := range change {
+		c(&cfg)
+	}
+	e, err := New(cfg)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	e.pace = pace.New(1_000_000, 1_000_000, 0)
+	return e
+}
+
+func (w *world) result(_ context.Context, _ int32, _, value []byte) error {
+	r := &eventspb.LeaseResult{}
+	if err := proto.Unmarshal(value, r); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.results = append(w.results, r)
+	return nil
+}
+
+// do has a command carried out, however often it takes, and gives the result.
+func (w *world) do(e *Executor, c *eventspb.LeaseCommand) *eventspb.LeaseResult {
+	w.t.Helper()
+	value, err := proto.Marshal(c)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for range 100 {
+		if err = e.Do(context.Background(), &effects.Record{Value: value}); err == nil {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return w.results[len(w.results)-1]
+		}
+	}
+	w.t.Fatalf("a command is not carried out: %v", err)
+	return nil
+}
+
+// hostile is a profile in which a fifth of all requests fail, each in its own way.
+func hostile() dynamotest.Profile {
+	p := dynamotest.Hostile()
+	p.Faults = []dynamotest.Fault{
+		{Kind: dynamotest.Throttle, Rate: 0.03}, {Kind: dynamotest.ServerError, Rate: 0.1}, {Kind: dynamotest.LostAnswer, Rate: 0.1},
+	}
+	return p
+}
+
+// commander makes commands about eight resources and four keys, sensible and not.
+type commander struct {
+	rng *rand.Rand
+	n   int
+}
+
+func (m *commander) resource() string { return fmt.Sprintf("r%d", m.rng.IntN(8)) }
+
+// command is one that is of the version of row, or of another.
+func (m *commander) command(row func(lease.Primary) lease.Row) *eventspb.LeaseCommand {
+	m.n++
+	now := time.Now().UnixMilli()
+	c := &eventspb.LeaseCommand{Id: fmt.Sprint("id", m.n), Client: "c", Pool: "p", Region: "eu", By: "liberator", DecidedMs: now}
+	if m.rng.IntN(15) == 0 {
+		c.NotAfterMs = now - 1000
+	}
+	r := m.resource()
+	at := row(lease.ResourceRow("c", r))
+	version := max(1, at.Version+int64(m.rng.IntN(8)/6))
+	switch m.rng.IntN(8) {
+	case 0, 1:
+		ends := max(1, at.Expires)
+		c.Command = &eventspb.LeaseCommand_Liberate{Liberate: &eventspb.LeaseLiberate{Resource: r, Version: version, ExpiresMs: ends, AvailableMs: ends + 1000, Shelves: 4}}
+	case 2, 3:
+		c.Command = &eventspb.LeaseCommand_Transfer{Transfer: &eventspb.LeaseTransfer{Resource: r, Version: version, To: "us", Shelves: 4}}
+	case 4:
+		c.Command = &eventspb.LeaseCommand_Revoke{Revoke: &eventspb.LeaseRevoke{Resource: r, Version: version, AvailableMs: now + 5000, Shelves: 4, Holder: lease.Holder("p", "k0")}}
+	case 5, 6:
+		k := fmt.Sprintf("k%d", m.rng.IntN(4))
+		row := row(lease.Primary{Partition: lease.KeyRows("c", "p", k), Sort: "eu"})
+		c.Command = &eventspb.LeaseCommand_Supersede{Supersede: &eventspb.LeaseSupersede{Key: k, Version: max(1, row.Version), Resource: "r1", Winner: "us"}}
+	default:
+		h := &eventspb.LeaseHeadroom{Client: "c", Pool: "p", Region: "eu", AsOfMs: 1 + int64(m.rng.IntN(50)), Free: int64(m.rng.IntN(100)), Rate: m.rng.Float64()}
+		c.Command = &eventspb.LeaseCommand_Headroom{Headroom: h}
+	}
+	switch m.rng.IntN(40) {
+	case 0:
+		c.Region = "us"
+	case 1:
+		c.Client = ""
+	case 2:
+		if c.GetTransfer() != nil {
+			c.GetTransfer().Version = 0
+		}
+	case 3:
+		c.Command = nil
+	}
+	return c
+}
+
+func record(t testing.TB, c *eventspb.LeaseCommand) *effects.Record {
+	t.Helper()
+	value, err := proto.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &effects.Record{Value: value}
+}
