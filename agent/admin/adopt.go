@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirhq/weir/internal/lease"
 	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/internal/pace"
 )
 
 // Adoption says whose resources go to whom.
@@ -77,7 +78,7 @@ func (a *Admin) Adopt(ctx context.Context, o Adoption) (Adopted, error) {
 	if err != nil {
 		return Adopted{}, err
 	}
-	run := &adopting{a: a, o: &o, until: until, pace: newPace(o.Rate), rules: lease.Protocol()}
+	run := &adopting{a: a, o: &o, until: until, pace: pace.New(StartRate, leasetable.MaxInsert, o.Rate), rules: lease.Protocol()}
 	for _, c := range clients {
 		if err := run.client(ctx, c.Client); err != nil {
 			return run.done, err
@@ -117,7 +118,7 @@ type adopting struct {
 	a     *Admin
 	o     *Adoption
 	until time.Time // nothing was written through the region after it
-	pace  *pace
+	pace  *pace.Pace
 	rules *lease.Rules
 	done  Adopted
 }
@@ -203,13 +204,13 @@ func (r *adopting) adopt(ctx context.Context, found *Resource, pool *Pool) (Adop
 		with = leasetable.Item{}
 	}
 	for {
-		if err := r.pace.wait(ctx, 1); err != nil {
+		if err := r.pace.Wait(ctx, 1); err != nil {
 			return Adopted{}, err
 		}
 		row, ok, err := r.a.table.Write(ctx, r.o.By, lease.ResourceRow(found.Client, found.Resource), &w, with)
 		switch {
 		case errors.Is(err, leasetable.ErrThrottled):
-			r.pace.throttle(1)
+			r.pace.Throttle(1)
 		case err != nil:
 			return Adopted{}, err
 		case ok:
