@@ -13,7 +13,7 @@
 // What is real: the machines and rules of package lease, what package order makes of a command and of an answer, and the
 // three cores. What is a model of the real one: tables, network, bridges, executors, users, the log and its runtime.
 //
-// A scenario has a warm-up, then faults one or two at a time with quiet between them; then all faults end (heal), users
+// A scenario has a warm-up, then one to three faults at a time with quiet between them; then all faults end (heal), users
 // go on for a moment and become calm, and what must come to its end has the time for it. Then the history is judged. A run
 // that lacks one of the marks that make it worth something, such as a duplicate, counts as empty (Missing).
 //

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/weirhq/weir/internal/lease"
@@ -52,10 +53,8 @@ func conserved(h *History) (Violation, bool) {
 // counted is I10, too: what the balancer says that there is, is what a count of the rows gives.
 func counted(h *History) (Violation, bool) {
 	s := h.Scenario
-	for i := range h.Writes { // it tells each few seconds
-		if w := &h.Writes[i]; w.After.State == "" && w.At > epoch+s.end()-7000 {
-			return fine()
-		}
+	if !h.quiet(7000) { // it tells each few seconds
+		return fine()
 	}
 	for r := range s.Regions {
 		free, leased, m := int64(0), int64(0), h.Headroom[regionNames[r]]
@@ -79,6 +78,13 @@ func counted(h *History) (Violation, bool) {
 		}
 	}
 	return fine()
+}
+
+// quiet says whether no resource was written or sent away in the last milliseconds.
+func (h *History) quiet(ms int64) bool {
+	from := epoch + h.Scenario.end() - ms
+	return !slices.ContainsFunc(h.Writes, func(w Write) bool { return w.At > from && w.After.State == "" }) &&
+		!slices.ContainsFunc(h.Commands, func(c Command) bool { return c.At > from && c.Is.GetTransfer() != nil })
 }
 
 // live is that all comes to its end after the faults: no lease is over and not given back, every command has a result, no

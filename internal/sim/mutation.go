@@ -18,17 +18,17 @@ type Mutation string
 // Mutations are all that there are. Each is to be found within so many seeds, by one of these invariants.
 func Mutations() []Wrong {
 	return []Wrong{
-		{"take at any version", 3, "I7"},
+		{"take at any version", 10, "I7"},
 		{"agent uses leases after their deadline", 5, "I7"},
 		{"liberator knows no quarantine", 3, "I20"},
-		{"executor ignores versions", 20, "I18 I20 I7 I9"},
-		{"transfer has no wait", 50, "I18"},
-		{"dedup prefers who comes last", 20, "I8"},
-		{"balancer forgets what is on its way", 20, "I10"},
+		{"executor ignores versions", 60, "I18 I20 I7 I9"},
+		{"transfer has no wait", 60, "I18"},
+		{"dedup prefers who comes last", 60, "I8"},
+		{"balancer forgets what is on its way", 60, "I10"},
 		{"aborted commands are seen", 40, "I6"},
 		{"bridge drops records", 5, "I10 liveness"},
-		{"bridge drops settings", 30, "I20"},
-		{"executor never tries again", 5, "liveness"},
+		{"bridge drops settings", 60, "I20"},
+		{"executor never tries again", 10, "liveness"},
 		{"executor says done and does nothing", 3, "results"},
 		{"pool has no liberator", 3, "liveness"},
 	}

@@ -77,19 +77,19 @@ func (f Fault) String() string {
 
 var regionNames = [...]string{"ap", "eu", "sa", "us"}
 
-// Draw is the scenario of a seed: a warm-up, faults one or two at a time with quiet between them, and then none.
+// Draw is the scenario of a seed: a warm-up, one to three faults at a time with quiet between them, and then none.
 func Draw(seed uint64) *Scenario {
 	r := rand.New(rand.NewPCG(seed, 0))
 	s := &Scenario{
 		Seed: seed, Regions: 2 + r.IntN(3), Keys: 2 + r.IntN(6), Resources: 5 + r.IntN(14), Skew: 50 + r.Int64N(450),
-		Lease: 3000 + r.Int64N(7000), Think: 500 + r.Int64N(1000), Lag: 20 + r.Int64N(400),
+		Lease: 3000 + r.Int64N(7000), Think: 500 + r.Int64N(1000), Lag: 10 + r.Int64N(1+r.Int64N(500)),
 		Mode: [...]string{"supersede", "supersede", "", "release"}[r.IntN(4)], Shelves: 1 + r.Int32N(4), Warm: 8000,
 	}
 	s.Agents = s.Regions + r.IntN(3)
 	s.Quarantine = s.Skew + r.Int64N(3000)
 	at := s.Warm
-	for range 3 + r.IntN(4) {
-		for range 1 + r.IntN(2) {
+	for range 3 + r.IntN(5) {
+		for range 1 + r.IntN(3) {
 			from := at + r.Int64N(2000)
 			f := Fault{Kind: FaultKind(r.IntN(int(faultKinds))), Region: r.IntN(s.Regions), From: from, To: from + 1000 + r.Int64N(7000)}
 			f.Forever = f.Kind == Evacuate && r.IntN(3) == 0 && !slices.ContainsFunc(s.Faults, func(f Fault) bool { return f.Forever })

@@ -88,8 +88,17 @@ func (w *world) dice(actor string) *rand.Rand {
 	return rand.New(rand.NewPCG(w.s.Seed, xxhash.Sum64String(actor)+w.s.Dice))
 }
 
-// off is by how much a clock is off.
-func (w *world) off(r *rand.Rand) int64 { return r.Int64N(2*w.s.Skew+1) - w.s.Skew }
+// off is by how much a clock is off: as much as it may be, every other time.
+func (w *world) off(r *rand.Rand) int64 {
+	switch r.IntN(4) {
+	case 0:
+		return -w.s.Skew
+	case 1:
+		return w.s.Skew
+	default:
+		return r.Int64N(2*w.s.Skew+1) - w.s.Skew
+	}
+}
 
 // time is now in the scenario's time.
 func (w *world) time() int64 { return w.now - epoch }
