@@ -20,6 +20,7 @@ type agent struct {
 	readMs     int64
 	quarantine int64 // of the pool, as last read
 	readPool   int64
+	limits     [len(regionNames)]limit
 
 	refused   map[int]int64 // when each key was counted
 	untold    int64
@@ -153,7 +154,7 @@ func (o *op) do() {
 // ask makes a request, three times at most.
 func (o *op) ask(region int, do, done func()) {
 	a := o.a
-	a.w.ask(a.dice, call{from: a.region, to: a.w.regions[region], timeout: agentTimeout / 3, late: 3000, do: do, done: func(answered bool) {
+	a.w.ask(a.dice, call{from: a.region, to: a.w.regions[region], timeout: agentTimeout / 3, late: a.w.late(), do: do, done: func(answered bool) {
 		switch {
 		case o.life != a.life:
 		case answered:
@@ -171,6 +172,10 @@ func (o *op) ask(region int, do, done func()) {
 
 func (o *op) write() {
 	a, s := o.a, o.step
+	if !a.mayWrite(o.region) {
+		o.finish(o.step, false)
+		return
+	}
 	id := a.w.keyRow(o.key, o.region)
 	if s.Do == lease.WriteRes {
 		id = rowID(numbered(s.Resource))
@@ -183,6 +188,14 @@ func (o *op) write() {
 			a.w.tell(a.name, "%s %s: %s %s", o.what, keyName(o.key), a.w.describe(id, &s.Write), told(row, ok))
 		}
 	}, func() { o.seen(lease.Seen{Row: row, OK: ok}) })
+}
+
+// mayWrite says whether a region's lease allows a write through it: our own, or another that has the lease.
+func (a *agent) mayWrite(region int) bool {
+	if a.w.wrong == "agent looks at its own region lease only" && region != a.region {
+		return true
+	}
+	return a.limits[region].allows(a.w, a.region, region, a.clock()+agentTimeout)
 }
 
 func (o *op) seen(seen lease.Seen) {

@@ -33,7 +33,7 @@ func (b *bridge) beat() {
 
 // poll hands over what the stream has.
 func (b *bridge) poll() {
-	if b.w.faults.on(CutRegion, b.r.id) {
+	if b.w.faults.cut(b.r.id) {
 		return
 	}
 	b.lag = b.dice.Int64N(200)
@@ -63,7 +63,7 @@ func (b *bridge) replay() {
 
 // scan reads the table: the rows that this region wrote.
 func (b *bridge) scan() {
-	if b.w.faults.on(CutRegion, b.r.id) || b.w.wrong == "bridge drops records" {
+	if b.w.faults.cut(b.r.id) || b.w.wrong == "bridge drops records" {
 		return
 	}
 	for id := range b.r.items {
@@ -85,6 +85,9 @@ func (b *bridge) emit(s *streamed, scanned bool) {
 		c.AtMs = b.r.clock()
 	}
 	w := b.w
+	if s.id >= w.limitRow(0) {
+		return
+	}
 	switch beat := s.id >= w.beatRow(0) && s.id < w.demandRow(0); {
 	case beat && scanned:
 		return
@@ -103,7 +106,7 @@ func (b *bridge) emit(s *streamed, scanned bool) {
 		c.Row = keyChange(keyName(k), regionNames[r], &it.Row, it.granted)
 	case s.id == w.poolRow():
 		c.Row = &eventspb.LeaseChange_Settings{Settings: &eventspb.LeasePool{
-			Version: it.settings.version, LongestMs: 3_600_000, QuarantineMs: it.settings.quarantine, Shelves: it.settings.shelves, Duplicates: w.s.Mode,
+			Version: it.settings.version, LongestMs: w.s.longest(), QuarantineMs: it.settings.quarantine, Shelves: it.settings.shelves, Duplicates: w.s.Mode,
 		}}
 	case s.id < w.beatRow(0):
 		c.Row = &eventspb.LeaseChange_RegionRow{RegionRow: &eventspb.LeaseRegion{

@@ -20,6 +20,7 @@ type executor struct {
 	off   int64
 	terms order.Terms
 	life  int
+	limit limit
 
 	next, committed int
 	done            map[int]bool
@@ -59,7 +60,7 @@ func (e *executor) crash() {
 	e.next, e.done, e.rows = e.committed, map[int]bool{}, map[lease.Primary][]*job{}
 }
 
-func (e *executor) unheard() bool { return e.w.faults.on(CutRegion, e.r.id) }
+func (e *executor) unheard() bool { return e.w.faults.cut(e.r.id) }
 
 // poll fetches commands, and begins those whose rows have none under way.
 func (e *executor) poll() {
@@ -112,6 +113,15 @@ func (e *executor) attempt(row lease.Primary, j *job) {
 		return
 	}
 	now := w.now + e.off
+	if w.wrong != "executor does not look at the region lease" && !e.limit.allows(w, e.r.id, e.r.id, now+executorTimeout) {
+		if e.r.items[w.regionRow(e.r.id)].settings.state != "adopted" {
+			again()
+			return
+		}
+		e.result(j, &order.Order{Target: order.Of(j.c)}, answer{outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, detail: "the region was adopted"})
+		e.finish(row, j)
+		return
+	}
 	o, err := e.terms.Make(j.c, now)
 	if err != nil {
 		e.result(j, &order.Order{Target: order.Of(j.c)}, answer{outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_INVALID, detail: err.Error()})

@@ -6,11 +6,15 @@ import "math/rand/v2"
 type faults struct {
 	w      *world
 	dice   *rand.Rand
+	closed [len(regionNames)]bool // regions whose limits nobody extends any more
 	active [faultKinds][len(regionNames)]int
 }
 
 // on says whether a region has a fault now.
 func (f *faults) on(k FaultKind, region int) bool { return f.active[k][region] > 0 }
+
+// cut says whether a region is cut off.
+func (f *faults) cut(region int) bool { return f.on(CutRegion, region) || f.on(Adopt, region) }
 
 // anywhere says whether any region has.
 func (f *faults) anywhere(k FaultKind) bool {
@@ -62,6 +66,8 @@ func (f *faults) begin(x Fault) {
 		f.again(x, func() { w.bridges[x.Region].replay() })
 	case Evacuate:
 		f.state(x.Region, "evacuating")
+	case Adopt:
+		f.dead(x)
 	case Settings:
 		s := w.regions[0].items[w.poolRow()].settings
 		s.version++
@@ -101,8 +107,8 @@ func (f *faults) whenBusy(x Fault, e *executor) {
 func (f *faults) end(x Fault) {
 	w := f.w
 	switch x.Kind {
-	case CutRegion:
-		if r := w.regions[x.Region]; !f.on(CutRegion, x.Region) {
+	case CutRegion, Adopt:
+		if r := w.regions[x.Region]; !f.cut(x.Region) {
 			list := r.waiting
 			r.waiting = nil
 			for _, send := range list {
@@ -123,6 +129,9 @@ func (f *faults) end(x Fault) {
 func (f *faults) state(region int, state string) {
 	id := f.w.regionRow(region)
 	s := f.w.regions[0].items[id].settings
+	if s.state == "adopted" {
+		return
+	}
 	s.version++
 	s.state = state
 	f.w.regions[0].put(id, item{settings: s})

@@ -117,11 +117,22 @@ func live(h *History) (Violation, bool) {
 	return fine()
 }
 
-// emptied is that a region that is evacuated has nothing free in the end.
+// emptied is that a region that is evacuated has nothing free in the end, if there is one to give it to, and an adopted one
+// nothing at all.
 func emptied(h *History) (Violation, bool) {
 	s := h.Scenario
+	states := map[string]int{}
+	state := func(r int) string { return h.Rows[0][s.Resources+s.Keys*s.Regions+1+r].settings.state }
 	for r := range s.Regions {
-		if state := h.Rows[0][s.Resources+s.Keys*s.Regions+1+r].settings.state; state != "evacuating" {
+		states[state(r)]++
+	}
+	for r := range s.Regions {
+		for i := range s.Resources {
+			if row := &h.Rows[0][i].Row; state(r) == "adopted" && row.Owner == regionNames[r] {
+				return broken("evacuation", epoch+s.end(), []string{resourceName(i)}, "%s was adopted, and %s is still there: %s", regionNames[r], resourceName(i), rowText(*row))
+			}
+		}
+		if state(r) != "evacuating" || states["active"] == 0 {
 			continue
 		}
 		for i := range s.Resources {

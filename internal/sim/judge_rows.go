@@ -20,7 +20,7 @@ func whole(h *History) (Violation, bool) {
 func noLostWrite(h *History) (Violation, bool) {
 	for i := range h.Writes {
 		switch w := &h.Writes[i]; {
-		case w.Newest != w.Before.Version:
+		case w.Newest != w.Before.Version && w.Rule != "adopt": // which leaps over what nobody has seen
 			return broken("I18", w.At, []string{w.Name}, "%s of %s in %s is made on version %d, and %d is the last that was written", w.Rule, w.Name, regionNames[w.Region], w.Before.Version, w.Newest)
 		case w.Ahead >= 0 && w.Ahead != 0:
 			return broken("I18", w.At, []string{w.Name}, "%s of %s in %s has a time that is %d ms before that of the last write elsewhere", w.Rule, w.Name, regionNames[w.Region], w.Ahead)
@@ -64,7 +64,7 @@ func notOffered(h *History) (Violation, bool) {
 			last[w.Row] = lastLease{w.After.Key, w.After.Expires}
 		case w.After.Key != "":
 			last[w.Row] = lastLease{l.key, max(l.end, w.After.Expires)}
-		case w.Before.Key != "" && w.After.Available < l.end+q:
+		case (w.Before.Key != "" || w.Rule == "adopt") && w.After.Available < l.end+q:
 			return broken("I20", w.At, []string{w.Name}, "%s makes %s available from %s on: it was leased until %s, and the quarantine is %d ms", w.Rule, w.Name, clock(w.After.Available-epoch), clock(l.end-epoch), q)
 		}
 	}

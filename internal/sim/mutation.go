@@ -30,6 +30,9 @@ func Mutations() []Wrong {
 		{"bridge drops settings", 60, "I20"},
 		{"executor never tries again", 10, "liveness"},
 		{"executor says done and does nothing", 3, "results"},
+		{"executor does not look at the region lease", 200, "I18"},
+		{"agent looks at its own region lease only", 400, "I18"},
+		{"adoption does not wait", 60, "I18 I20"},
 		{"pool has no liberator", 3, "liveness"},
 	}
 }

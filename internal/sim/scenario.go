@@ -46,13 +46,14 @@ const (
 	KillAgents
 	Evacuate // the region is evacuated; that may last to the end
 	Quarrel  // users of all regions want the same keys at the same time
+	Adopt    // the region is cut off, and another adopts its resources
 	Settings // the pool's quarantine becomes longer, and its sub-partitions fewer
 	faultKinds
 )
 
 var faultNames = [...]string{
 	"cut", "stalled shard", "replay", "lost records", "slow copies", "executor killed", "throttling", "bad network", "cores killed", "agents killed",
-	"evacuation", "quarrel", "settings",
+	"evacuation", "quarrel", "adoption", "settings",
 }
 
 // String is the fault in a word or two.
@@ -98,6 +99,7 @@ func Draw(seed uint64) *Scenario {
 		at += 4000 + r.Int64N(6000)
 	}
 	s.Heal = at + 4000
+	s.Faults = slices.DeleteFunc(s.Faults, func(f Fault) bool { return f.Kind == Adopt && f.Region == 0 }) // the settings are there
 	return s
 }
 
@@ -112,9 +114,17 @@ func (s *Scenario) String() string {
 	return b.String()
 }
 
+// has says whether there is a fault of a kind.
+func (s *Scenario) has(k FaultKind) bool {
+	return slices.ContainsFunc(s.Faults, func(f Fault) bool { return f.Kind == k })
+}
+
+// longest is the longest lease that the pool allows, until calm.
+func (s *Scenario) longest() int64 { return s.Lease + 2*s.Skew }
+
 // quarantine is that of the pool at the end.
 func (s *Scenario) quarantine() int64 {
-	if slices.ContainsFunc(s.Faults, func(f Fault) bool { return f.Kind == Settings }) {
+	if s.has(Settings) {
 		return s.Quarantine + longer
 	}
 	return s.Quarantine
@@ -127,7 +137,9 @@ const longer = 2000 // by so much a fault of settings makes the quarantine longe
 // again at askAgain, and then must agree. What was leased by that is given back by the end.
 func (s *Scenario) calm() int64 { return s.Heal + 3000 }
 
-func (s *Scenario) ask() int64      { return s.calm() + 2000 + s.Lease + s.quarantine() + mostRetry + 4000 }
+func (s *Scenario) ask() int64 {
+	return s.calm() + 2000 + s.longest() + s.quarantine() + mostRetry + 4000
+}
 func (s *Scenario) askAgain() int64 { return s.ask() + 5000 }
 func (s *Scenario) end() int64      { return s.askAgain() + 2000 + 4*s.Skew + s.quarantine() + 12_000 }
 

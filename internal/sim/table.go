@@ -20,6 +20,7 @@ func (w *world) poolRow() rowID             { return w.plain(0) }
 func (w *world) regionRow(region int) rowID { return w.plain(1 + region) }
 func (w *world) beatRow(region int) rowID   { return w.plain(1 + w.s.Regions + region) }
 func (w *world) demandRow(region int) rowID { return w.plain(1 + 2*w.s.Regions + region) }
+func (w *world) limitRow(region int) rowID  { return w.plain(1 + 3*w.s.Regions + region) }
 func (w *world) isResource(id rowID) bool   { return int(id) < w.s.Resources }
 func (w *world) isLease(id rowID) bool      { return id < w.plain(0) }
 func (w *world) keyOf(id rowID) (k, reg int) {
@@ -53,7 +54,7 @@ type item struct {
 	lease.Row
 	granted  int64 // of a key row: when its lease was begun
 	settings settings
-	count    int64 // of refusals; of a beat: its time
+	count    int64 // of refusals; of a beat: its time; of a limit: when it is
 
 	writer int
 	stamp  int64  // when it was written, by the clock of the writer's region
@@ -111,7 +112,7 @@ type streamed struct {
 func (w *world) newRegion(i int) *region {
 	r := &region{w: w, id: i, name: regionNames[i], dice: w.dice("region" + regionNames[i])}
 	r.off = w.off(r.dice)
-	r.items = make([]item, w.demandRow(w.s.Regions))
+	r.items = make([]item, w.limitRow(w.s.Regions))
 	r.index = make([][]shown, w.s.Resources)
 	return r
 }
@@ -162,7 +163,7 @@ func (r *region) send(to *region, id rowID, it item) {
 
 func (r *region) arrive(to *region, id rowID, it item) {
 	for _, at := range []*region{r, to} {
-		if r.w.faults.on(CutRegion, at.id) {
+		if r.w.faults.cut(at.id) {
 			at.waiting = append(at.waiting, func() { r.send(to, id, it) })
 			return
 		}
@@ -261,5 +262,5 @@ func (w *world) ask(dice *rand.Rand, c call) {
 }
 
 func (w *world) cut(a, b int) bool {
-	return a != b && (w.faults.on(CutRegion, a) || w.faults.on(CutRegion, b))
+	return a != b && (w.faults.cut(a) || w.faults.cut(b))
 }

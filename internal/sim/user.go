@@ -147,12 +147,15 @@ func (a *agent) get(key int, until int64) {
 
 // settle says in the key row that the lease began, behind the users' backs.
 func (a *agent) settle(key int, g lease.Grant) {
+	if !a.mayWrite(a.region) {
+		return
+	}
 	terms := a.terms(key, a.region)
 	step := terms.Settled(g, a.clock())
 	life, id := a.life, a.w.keyRow(key, a.region)
 	var row lease.Row
 	var ok bool
-	a.w.ask(a.dice, call{from: a.region, to: a.w.regions[a.region], timeout: agentTimeout, late: 3000, do: func() {
+	a.w.ask(a.dice, call{from: a.region, to: a.w.regions[a.region], timeout: agentTimeout, late: a.w.late(), do: func() {
 		row, _, ok = a.w.regions[a.region].write(id, &step.Write, 0)
 		if a.w.story != nil {
 			a.w.tell(a.name, "settle %s: %s %s", keyName(key), a.w.describe(id, &step.Write), told(row, ok))

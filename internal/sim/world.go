@@ -150,6 +150,7 @@ func (w *world) begin() {
 		w.agents = append(w.agents, w.newAgent(i))
 	}
 	w.faults.plan()
+	w.extendLimits()
 }
 
 // stock registers the resources and writes the settings.
