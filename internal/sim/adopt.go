@@ -71,7 +71,7 @@ func (f *faults) dead(x Fault) {
 	f.closed[x.Region] = true
 	until := w.regions[0].items[w.limitRow(x.Region)].count
 	w.tell("admin", "%s is to be adopted by %s: it may write until %s", regionNames[x.Region], by.name, clock(until-epoch))
-	wait := w.s.Skew
+	wait := 3 * w.s.Skew // two of them for the times of writes, by which the last one wins
 	if w.wrong == "adoption does not wait" {
 		wait = -regionLease
 	}
@@ -99,11 +99,15 @@ func (f *faults) adopt(dead int, by *region, until, off int64) {
 		wr := lease.Write{
 			Rule: &w.rules.Adopt, Args: lease.Row{Version: row.Version, Owner: by.name, Available: last + w.s.quarantine()}, Now: w.now + off, Skew: w.s.Skew,
 		}
-		w.ask(f.dice, call{from: by.id, to: by, timeout: agentTimeout, do: func() {
-			row, _, ok := by.write(rowID(i), &wr, 0)
-			w.h.mark("adopted")
-			w.tell("admin", "%s %s", w.describe(rowID(i), &wr), told(row, ok))
-		}, done: func(bool) {}})
+		w.after(2*w.s.Skew+1, func() {
+			w.ask(f.dice, call{from: by.id, to: by, timeout: agentTimeout, do: func() {
+				row, _, ok := by.write(rowID(i), &wr, 0)
+				if ok {
+					w.h.mark("adopted")
+				}
+				w.tell("admin", "%s %s", w.describe(rowID(i), &wr), told(row, ok))
+			}, done: func(bool) {}})
+		})
 	}
 	w.after(2500, func() { f.adopt(dead, by, until, off) })
 }

@@ -6,6 +6,7 @@ import "math/rand/v2"
 type faults struct {
 	w      *world
 	dice   *rand.Rand
+	half   [len(regionNames)]int
 	closed [len(regionNames)]bool // regions whose limits nobody extends any more
 	active [faultKinds][len(regionNames)]int
 }
@@ -14,7 +15,12 @@ type faults struct {
 func (f *faults) on(k FaultKind, region int) bool { return f.active[k][region] > 0 }
 
 // cut says whether a region is cut off.
-func (f *faults) cut(region int) bool { return f.on(CutRegion, region) || f.on(Adopt, region) }
+func (f *faults) cut(region int) bool {
+	return f.on(CutRegion, region) || f.on(Adopt, region) && f.half[region] == 0
+}
+
+// apart says whether no copies come to a region or leave it.
+func (f *faults) apart(region int) bool { return f.on(CutRegion, region) || f.on(Adopt, region) }
 
 // anywhere says whether any region has.
 func (f *faults) anywhere(k FaultKind) bool {
@@ -35,11 +41,17 @@ func (f *faults) plan() {
 		}
 		f.w.after(x.From, func() {
 			f.active[x.Kind][x.Region]++
+			if x.Half {
+				f.half[x.Region]++
+			}
 			f.w.tell("FAULT", "%v", x)
 			f.begin(x)
 		})
 		f.w.after(x.To, func() {
 			f.active[x.Kind][x.Region]--
+			if x.Half {
+				f.half[x.Region]--
+			}
 			f.w.tell("FAULT", "%v in %s is over", x.Kind, regionNames[x.Region])
 			f.end(x)
 		})
@@ -108,7 +120,7 @@ func (f *faults) end(x Fault) {
 	w := f.w
 	switch x.Kind {
 	case CutRegion, Adopt:
-		if r := w.regions[x.Region]; !f.cut(x.Region) {
+		if r := w.regions[x.Region]; !f.apart(x.Region) {
 			list := r.waiting
 			r.waiting = nil
 			for _, send := range list {

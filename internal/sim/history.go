@@ -82,7 +82,8 @@ type Told struct {
 
 // stamp is a row's last write.
 type stamp struct {
-	version, at int64
+	version, at int64 // at: by the clock of the region
+	truly       int64 // by the true time
 	region      int
 	row         lease.Row
 }
@@ -107,7 +108,7 @@ func (h *History) wrote(r *region, id rowID, wr *lease.Write, before, after *ite
 	if last.region != r.id && last.version > 0 {
 		w.Ahead = last.at - after.stamp
 	}
-	h.newest[id] = stamp{after.Version, after.stamp, r.id, after.Row}
+	h.newest[id] = stamp{after.Version, after.stamp, r.w.now, r.id, after.Row}
 	h.Writes = append(h.Writes, w)
 	switch wr.Rule.Name {
 	case "transfer", "liberate", "supersede", "reinstate", "repoint":

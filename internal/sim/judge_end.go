@@ -39,6 +39,9 @@ func oneWinner(h *History) (Violation, bool) {
 // conserved is I10: in the end each resource is there, in all regions, of one owner.
 func conserved(h *History) (Violation, bool) {
 	s := h.Scenario
+	if !h.quiet(3000) {
+		return fine()
+	}
 	for i := range s.Resources {
 		for r := range s.Regions {
 			row := &h.Rows[r][i].Row

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"google.golang.org/protobuf/proto"
@@ -31,7 +32,7 @@ func Mutations() []Wrong {
 		{"executor never tries again", 10, "liveness"},
 		{"executor says done and does nothing", 3, "results"},
 		{"executor does not look at the region lease", 200, "I18"},
-		{"agent looks at its own region lease only", 400, "I18"},
+		{"agent looks at its own region lease only", 300, "I18"},
 		{"adoption does not wait", 60, "I18 I20"},
 		{"pool has no liberator", 3, "liveness"},
 	}
@@ -46,8 +47,10 @@ type Wrong struct {
 
 // mutate makes the mutations of the protocol's rules.
 func mutate(wrong Mutation, rules *lease.Rules) {
-	if wrong == "take at any version" {
-		rules.Take.When = nil
+	for _, r := range rules.All() {
+		if wrong == Mutation(r.Name+" at any version") {
+			r.When = slices.DeleteFunc(slices.Clone(r.When), func(c lease.Condition) bool { return c.Attr == lease.AttrVersion })
+		}
 	}
 }
 

@@ -65,15 +65,19 @@ type Fault struct {
 	Region   int
 	From, To int64
 	Forever  bool // an evacuation that is not taken back
+	Half     bool // an adoption while only copies are cut off: all reach the region's endpoint
 }
 
 // String is the fault for people.
 func (f Fault) String() string {
-	to := clock(f.To)
+	to, half := clock(f.To), ""
+	if f.Half {
+		half = ", whose endpoint all reach,"
+	}
 	if f.Forever {
 		to = "the end"
 	}
-	return fmt.Sprintf("%v in %s from %s to %s", f.Kind, regionNames[f.Region], clock(f.From), to)
+	return fmt.Sprintf("%v in %s%s from %s to %s", f.Kind, regionNames[f.Region], half, clock(f.From), to)
 }
 
 var regionNames = [...]string{"ap", "eu", "sa", "us"}
@@ -94,6 +98,7 @@ func Draw(seed uint64) *Scenario {
 			from := at + r.Int64N(2000)
 			f := Fault{Kind: FaultKind(r.IntN(int(faultKinds))), Region: r.IntN(s.Regions), From: from, To: from + 1000 + r.Int64N(7000)}
 			f.Forever = f.Kind == Evacuate && r.IntN(3) == 0 && !slices.ContainsFunc(s.Faults, func(f Fault) bool { return f.Forever })
+			f.Half = f.Kind == Adopt && r.IntN(2) == 0
 			s.Faults = append(s.Faults, f)
 		}
 		at += 4000 + r.Int64N(6000)

@@ -163,7 +163,7 @@ func (r *region) send(to *region, id rowID, it item) {
 
 func (r *region) arrive(to *region, id rowID, it item) {
 	for _, at := range []*region{r, to} {
-		if r.w.faults.cut(at.id) {
+		if r.w.faults.apart(at.id) {
 			at.waiting = append(at.waiting, func() { r.send(to, id, it) })
 			return
 		}
