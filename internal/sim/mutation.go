@@ -20,6 +20,11 @@ type Mutation string
 func Mutations() []Wrong {
 	return []Wrong{
 		{"take at any version", 10, "I7"},
+		{"renew at any version", 5, "I7"},
+		{"release at any version", 5, "I20"},
+		{"claim at any version", 60, "I7r"},
+		{"reclaim at any version", 60, "I7r"},
+		{"liberate at any version", 100, "I20"},
 		{"agent uses leases after their deadline", 5, "I7"},
 		{"liberator knows no quarantine", 3, "I20"},
 		{"executor ignores versions", 60, "I18 I20 I7 I9"},
