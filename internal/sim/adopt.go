@@ -7,7 +7,7 @@ import "github.com/weirhq/weir/internal/lease"
 // another region makes the resources its own, on its own copy of them.
 
 const (
-	regionLease = 3000
+	regionLease = 6000 // more than an agent's time-out, what clocks are off and copies take
 	extendEvery = 500
 )
 
@@ -81,10 +81,10 @@ func (f *faults) dead(x Fault) {
 	})
 }
 
-// adopt goes through the resources, again and again until calm: some may have been on their way to the region.
+// adopt goes through the resources, again and again for some time: some may have been on their way to the region.
 func (f *faults) adopt(dead int, by *region, until, off int64) {
 	w := f.w
-	if w.time() > w.s.calm() {
+	if w.time() > w.s.calm()+4000 {
 		return
 	}
 	for i := range w.s.Resources {

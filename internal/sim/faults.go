@@ -36,7 +36,7 @@ func (f *faults) plan() {
 	f.dice = f.w.dice("faults")
 	for _, x := range f.w.s.Faults {
 		x.To = min(x.To, f.w.s.Heal)
-		if x.From >= x.To || x.Region >= f.w.s.Regions {
+		if x.From >= x.To || x.Region >= f.w.s.Regions || x.Kind == Adopt && x.From+regionLease > f.w.s.Heal {
 			continue
 		}
 		f.w.after(x.From, func() {

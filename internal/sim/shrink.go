@@ -50,7 +50,7 @@ func pieces(s *Scenario) (list []*Scenario) {
 	for _, f := range s.Faults {
 		last = max(last, f.To)
 	}
-	for _, heal := range []int64{last, s.Heal / 2, s.Heal - 5000} {
+	for _, heal := range []int64{last + 4000, s.Heal / 2, s.Heal - 5000} {
 		if heal < s.Heal && heal >= 3000 {
 			add(func(c *Scenario) { c.Heal = heal })
 		}
@@ -67,7 +67,10 @@ func pieces(s *Scenario) (list []*Scenario) {
 		}
 	}
 	if s.Regions > 2 {
-		add(func(c *Scenario) { c.Regions-- })
+		add(func(c *Scenario) {
+			c.Regions--
+			c.Faults = slices.DeleteFunc(c.Faults, func(f Fault) bool { return f.Region >= c.Regions })
+		})
 	}
 	return list
 }
