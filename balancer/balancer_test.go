@@ -121,6 +121,38 @@ func TestSwingMovesBeforeTheTraffic(t *testing.T) {
 	}
 }
 
+// A bridge that is behind reads old changes and old heartbeats now: nothing is moved, and what it reads is no burst of now.
+func TestBridgeThatIsBehind(t *testing.T) {
+	w := newWorld(t, 1)
+	w.stock("us", 500)
+	w.stock("eu", 400)
+	w.commit()
+	read := w.nowMs + 3_600_000 // an hour's changes are read within a minute
+	for i := range 300 {
+		w.readMs = read
+		w.take("eu", 1, 7_200_000)
+		for _, at := range regions3 {
+			if bad := w.fold(&eventspb.LeaseChange{Region: at, AtMs: read, Row: &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{
+				From: at, BeatMs: w.nowMs, SeenMs: read, LagMs: read - w.nowMs,
+			}}}); len(bad) > 0 {
+				t.Fatal(bad)
+			}
+		}
+		w.nowMs += 12_000
+		if read += 200; i%10 == 0 {
+			now := w.nowMs
+			w.nowMs = read
+			w.commit()
+			w.nowMs = now
+		}
+	}
+	if list, _, _ := w.commands(); len(list) > 0 {
+		t.Errorf("%d moves on old news", len(list))
+	}
+	rate, _ := w.b.order[0].sites[0].series.Forecast(EWMA, nil)
+	near(t, "a lease each twelve seconds", rate, 1.0/12, 0.02)
+}
+
 // What keeps moves back, and that it is said in the headroom.
 func TestWhatKeepsMovesBack(t *testing.T) {
 	beat := func(w *world, at, from string) {
@@ -223,6 +255,7 @@ func TestRejects(t *testing.T) {
 		{ReasonUnknownRegion, &eventspb.LeaseChange{Region: "eu", AtMs: start, Row: &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{From: "mars"}}}},
 		{ReasonBadTime, resource(func(c C, _ M) { c.AtMs = start + 400_000 })},
 		{ReasonBadTime, resource(func(c C, _ M) { c.AtMs = 0 })},
+		{ReasonBadTime, &eventspb.LeaseChange{Region: "eu", AtMs: start, Row: &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{From: "eu", BeatMs: start + 400_000}}}},
 		{ReasonBadTime, resource(func(_ C, m M) { m.AvailableMs = -1 })},
 		{ReasonBadTime, resource(func(_ C, m M) { m.ExpiresMs = math.MaxInt64 })},
 		{ReasonBadTime, pool(&eventspb.LeasePool{Version: 1, QuarantineMs: -1})},

@@ -83,9 +83,9 @@ func BenchmarkPlanAll(b *testing.B) {
 	s.b = core
 	for r := range core.regions {
 		reg := &core.regions[r]
-		reg.heardMs, reg.clockMs = start, start
+		reg.beatMs, reg.clockMs = start, start
 		for o := range core.regions {
-			reg.seen[core.cfg.Regions[o]] = sight{}
+			reg.seen[core.cfg.Regions[o]] = sight{beatMs: start + 1<<40}
 		}
 	}
 	for _, p := range core.order {
@@ -103,7 +103,7 @@ func BenchmarkPlanAll(b *testing.B) {
 	for b.Loop() {
 		now += 10_000
 		for r := range core.regions {
-			core.regions[r].heardMs, core.regions[r].clockMs = now, now
+			core.regions[r].beatMs, core.regions[r].clockMs = now, now
 		}
 		if err := core.Fire(now, nil); err != nil {
 			b.Fatal(err)

@@ -52,14 +52,15 @@ func (b *Balancer) foldChange(r *stream.Record) (refusal, error) {
 		// Forecasts go by it: one change of the far future would make the past of all others.
 		return refusal{ReasonBadTime, fmt.Sprintf("written at %d, and the record is of %d", c.AtMs, r.TimeMs)}, nil
 	}
-	bad, err := b.foldRow(from, c)
-	if at := &b.regions[from]; bad.reason == "" && err == nil && !c.Scanned && c.AtMs > at.clockMs {
+	bad, err := b.foldRow(from, r, c)
+	_, beat := c.Row.(*eventspb.LeaseChange_Beat)
+	if at := &b.regions[from]; bad.reason == "" && err == nil && !c.Scanned && !beat && c.AtMs > at.clockMs {
 		at.clockMs, at.changed = c.AtMs, true
 	}
 	return bad, err
 }
 
-func (b *Balancer) foldRow(from int, c *eventspb.LeaseChange) (refusal, error) {
+func (b *Balancer) foldRow(from int, r *stream.Record, c *eventspb.LeaseChange) (refusal, error) {
 	switch m := c.Row.(type) {
 	case *eventspb.LeaseChange_Resource:
 		if bad := checkPool(c); bad.reason != "" {
@@ -76,7 +77,7 @@ func (b *Balancer) foldRow(from int, c *eventspb.LeaseChange) (refusal, error) {
 	case *eventspb.LeaseChange_RegionRow:
 		return b.foldRegion(c, m.RegionRow), nil
 	case *eventspb.LeaseChange_Beat:
-		return b.foldBeat(from, c, m.Beat), nil
+		return b.foldBeat(from, r, c.Scanned, m.Beat), nil
 	default: // keys and what is to come: of no interest
 		return refusal{}, nil
 	}
@@ -114,16 +115,17 @@ func (b *Balancer) foldDemand(c *eventspb.LeaseChange, m *eventspb.LeaseDemand) 
 	return refusal{}
 }
 
-func (b *Balancer) foldBeat(from int, c *eventspb.LeaseChange, m *eventspb.LeaseBeat) refusal {
+// foldBeat takes a heartbeat. Its own time is the writer's, that of the change when it was read.
+func (b *Balancer) foldBeat(from int, r *stream.Record, scanned bool, m *eventspb.LeaseBeat) refusal {
 	i := b.region(m.From)
 	switch {
 	case i < 0:
 		return refusal{ReasonUnknownRegion, fmt.Sprintf("heartbeat of region %q, which is not among the declared", m.From)}
-	case m.BeatMs < 0 || m.BeatMs > maxTime || m.SeenMs < 0 || m.SeenMs > maxTime || m.LagMs < 0:
+	case m.BeatMs < 0 || m.BeatMs > min(maxTime, r.TimeMs+maxAhead.Milliseconds()) || m.SeenMs < 0 || m.SeenMs > maxTime || m.LagMs < 0:
 		return refusal{ReasonBadTime, fmt.Sprintf("heartbeat of %d, seen at %d, with a lag of %d", m.BeatMs, m.SeenMs, m.LagMs)}
-	case c.Scanned: // it was written who knows when
+	case scanned: // by whom it was seen says nothing then
 	case i == from:
-		b.regions[i].hear(c.AtMs, m)
+		b.regions[i].hear(m)
 	default:
 		b.regions[from].see(m)
 	}

@@ -11,8 +11,7 @@ import (
 type region struct {
 	settings  eventspb.LeaseRegion
 	clockMs   int64 // time of the newest change from its stream
-	heardMs   int64 // when its last heartbeat was written
-	beatMs    int64 // the same by its clock
+	beatMs    int64 // of its last heartbeat, by its clock
 	backlogMs int64 // how far the reader of its stream was behind then
 	seen      map[string]sight
 	changed   bool
@@ -21,11 +20,12 @@ type region struct {
 // sight is a heartbeat of another region as this one saw it.
 type sight struct{ beatMs, lagMs int64 }
 
-// hear takes a heartbeat that the stream of this region, or of another, has of it.
-func (r *region) hear(atMs int64, b *eventspb.LeaseBeat) {
-	if atMs >= r.heardMs {
-		r.heardMs, r.beatMs, r.backlogMs = atMs, b.BeatMs, b.LagMs
-		r.changed = true
+// hear takes a heartbeat of the region from its own stream. When it was written is what counts: a reader that is behind reads
+// old ones now.
+func (r *region) hear(b *eventspb.LeaseBeat) {
+	if b.BeatMs >= r.beatMs {
+		r.beatMs, r.backlogMs, r.changed = b.BeatMs, b.LagMs, true
+		r.clockMs = max(r.clockMs, b.BeatMs)
 	}
 }
 
@@ -39,7 +39,7 @@ func (r *region) see(b *eventspb.LeaseBeat) {
 
 // fresh says whether what is known of the region is of now.
 func (r *region) fresh(nowMs, within int64) bool {
-	return nowMs-r.heardMs < within && r.backlogMs < within
+	return nowMs-r.beatMs < within && r.backlogMs < within
 }
 
 // standing is the region's state as a View has it.
@@ -80,7 +80,7 @@ func (r *region) state() ([]byte, error) {
 		return nil, err
 	}
 	m := &balancerpb.Region{
-		Settings: settings, ClockMs: r.clockMs, HeardMs: r.heardMs, BeatMs: r.beatMs, BacklogMs: r.backlogMs,
+		Settings: settings, ClockMs: r.clockMs, BeatMs: r.beatMs, BacklogMs: r.backlogMs,
 		Seen: map[string]*balancerpb.Sight{},
 	}
 	for name, s := range r.seen {
@@ -94,7 +94,7 @@ func (r *region) restore(value []byte) error {
 	if err := proto.Unmarshal(value, m); err != nil {
 		return err
 	}
-	r.clockMs, r.heardMs, r.beatMs, r.backlogMs = m.ClockMs, m.HeardMs, m.BeatMs, m.BacklogMs
+	r.clockMs, r.beatMs, r.backlogMs = m.ClockMs, m.BeatMs, m.BacklogMs
 	for name, s := range m.Seen {
 		r.seen[name] = sight{s.BeatMs, s.LagMs}
 	}

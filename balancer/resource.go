@@ -58,7 +58,7 @@ func (b *Balancer) foldResource(p *pool, c *eventspb.LeaseChange, m *eventspb.Le
 	if f := p.flights[m.Resource]; f != nil && (c.Gone || m.Version > f.version) {
 		b.land(p, m.Resource, f)
 	}
-	b.put(p, m.Resource, now, old, known)
+	b.put(p, m.Resource, &entry{row: now, before: old, known: known})
 	return nil
 }
 
@@ -79,15 +79,14 @@ func (b *Balancer) resource(p *pool, name string) (r row, known bool, err error)
 	return r, err == nil, err
 }
 
-// put makes now what is known of a resource.
-func (b *Balancer) put(p *pool, name string, now, old row, known bool) {
-	e := p.fresh[name]
-	if e == nil {
-		e = &entry{before: old, known: known}
-		p.fresh[name] = e
-		b.dirty += 2*(len(p.key)+len(name)) + 100
+// put makes e what is known of a resource. What it was at the last Flush is kept.
+func (b *Balancer) put(p *pool, name string, e *entry) {
+	if was := p.fresh[name]; was != nil {
+		was.row = e.row
+		return
 	}
-	e.row = now
+	p.fresh[name] = e
+	b.dirty += 2*(len(p.key)+len(name)) + 100
 	if !p.touched {
 		p.touched = true
 		b.touched = append(b.touched, p)

@@ -25,6 +25,7 @@ type rig struct {
 	set     map[int64]bool // in the open transaction
 	offset  int64
 	nowMs   int64
+	readMs  int64           // when records were written, if later than now
 	out     []stream.Change // all that was emitted
 }
 
@@ -108,7 +109,7 @@ func (r *rig) foldValues(topic string, values ...[]byte) []stream.Reject {
 	r.t.Helper()
 	in := &stream.Batch{Topic: topic, Partition: 3, NowMs: r.nowMs}
 	for _, v := range values {
-		in.Records = append(in.Records, stream.Record{Value: v, Offset: r.offset, TimeMs: r.nowMs})
+		in.Records = append(in.Records, stream.Record{Value: v, Offset: r.offset, TimeMs: max(r.nowMs, r.readMs)})
 		r.offset++
 	}
 	if err := r.b.Fold(in); err != nil {
@@ -347,7 +348,7 @@ func picture(b *Balancer) string {
 	fmt.Fprintf(&s, "%d %d;", b.firedMs, b.plannedMs)
 	for i := range b.regions {
 		r := &b.regions[i]
-		fmt.Fprintf(&s, "region %d %d %d %d %v %s;", r.clockMs, r.heardMs, r.beatMs, r.backlogMs, r.seen, r.settings.State)
+		fmt.Fprintf(&s, "region %d %d %d %v %s;", r.clockMs, r.beatMs, r.backlogMs, r.seen, r.settings.State)
 	}
 	for _, p := range b.order {
 		fmt.Fprintf(&s, "\npool %q %d %d %d %v", p.key, p.method, p.readMs, p.noted, p.settings.Version)

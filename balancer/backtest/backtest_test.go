@@ -106,7 +106,7 @@ func donut(t *testing.T, days int) []Curve {
 }
 
 func TestRecordedDays(t *testing.T) {
-	rep, err := Run(donut(t, 5), Config{})
+	rep, err := Run(donut(t, 4), Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,12 +118,12 @@ func TestRecordedDays(t *testing.T) {
 	draw(t, rep, "donut.svg")
 }
 
-// The last days of the World Cup's log before the matches, with the opening on the tenth: a flash crowd in one region, ordinary
+// The last days of the World Cup's log before the first match: a crowd that comes to one region within a day or two, and ordinary
 // days in the others.
 func TestRecordedFlashCrowd(t *testing.T) {
 	cup := recorded(t, "fr", "worldcup98_minute_to_0609.csv.gz")
-	cup = cup.Cut(time.Duration(cup.seconds())*time.Second-4*24*time.Hour, 4*24*time.Hour).Scale(4)
-	curves := append(Daily(4)[1:], cup)
+	cup = cup.Cut(time.Duration(cup.seconds())*time.Second-3*24*time.Hour, 3*24*time.Hour).Scale(4)
+	curves := append(Daily(3)[1:], cup)
 	for i := range curves {
 		curves[i].Start = cup.Start
 	}

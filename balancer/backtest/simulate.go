@@ -2,7 +2,6 @@ package backtest
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -74,55 +73,6 @@ func Policies() []string {
 	return []string{Static, Seed, SeedPrompt, OursEWMA, OursHolt, OursSeasonal, Ours}
 }
 
-// Point is what happened in a part of the time in a region.
-type Point struct {
-	Wanted   float64 // new leases a second
-	Free     int     // the least
-	Refused  int
-	MovedIn  int
-	MovedOut int
-}
-
-// Result is what became of a policy.
-type Result struct {
-	Policy  string
-	Wanted  int // leases, after Config.Warm; so are the others
-	Refused int
-	Moved   int
-	Stock   int
-	Moves   []Started // from the beginning
-	Points  [][]Point // by region and part
-	Each    time.Duration
-}
-
-// Started is a move that was begun.
-type Started struct {
-	Second int // after the beginning
-	balancer.Move
-}
-
-// RefusedPercent is the share of those wanted.
-func (r *Result) RefusedPercent() float64 {
-	return 100 * float64(r.Refused) / max(1, float64(r.Wanted))
-}
-
-// MovedPer100 is moves per hundred leases wanted.
-func (r *Result) MovedPer100() float64 { return 100 * float64(r.Moved) / max(1, float64(r.Wanted)) }
-
-// world is the stock and who has it, in one run.
-type world struct {
-	cfg    Config
-	curves []Curve
-	free   []int
-	coming []int
-	idle   []int   // leases that ended and that the liberator has not freed
-	ends   [][]int // by second of the ring
-	lands  [][]int
-	soon   []int // sum of ends within the horizon
-	hourly bool
-	res    *Result
-}
-
 // Simulate runs a policy on curves, which must be of one length and step.
 func Simulate(curves []Curve, name string, cfg Config) (*Result, error) {
 	seconds, err := check(curves)
@@ -184,38 +134,6 @@ func check(curves []Curve) (seconds int, err error) {
 	return curves[0].seconds(), nil
 }
 
-func newWorld(curves []Curve, cfg Config, seconds int) *world {
-	n := len(curves)
-	w := &world{
-		cfg: cfg, curves: curves, free: make([]int, n), coming: make([]int, n), idle: make([]int, n), soon: make([]int, n),
-		ends: make([][]int, n), lands: make([][]int, n),
-	}
-	each := time.Duration(max(1, (seconds+cfg.Points-1)/cfg.Points)) * time.Second
-	w.res = &Result{Each: each, Points: make([][]Point, n)}
-	means, sum := make([]float64, n), 0.0
-	for r := range curves {
-		w.ends[r], w.lands[r] = make([]int, ring), make([]int, ring)
-		w.res.Points[r] = make([]Point, (seconds+int(each.Seconds())-1)/int(each.Seconds()))
-		for i := range w.res.Points[r] {
-			w.res.Points[r][i].Free = math.MaxInt
-		}
-		for _, x := range curves[r].Rate {
-			means[r] += x
-		}
-		sum += means[r]
-	}
-	if w.res.Stock = cfg.Resources; w.res.Stock == 0 {
-		w.res.Stock = int(math.Ceil(cfg.Stock * MostLeased(curves)))
-	}
-	left := w.res.Stock
-	for r := range curves {
-		w.free[r] = int(float64(w.res.Stock) * means[r] / max(sum, 1e-9))
-		left -= w.free[r]
-	}
-	w.free[0] += left
-	return w
-}
-
 // MostLeased is the greatest number of resources that would be leased at a time, on average, if nobody were refused.
 func MostLeased(curves []Curve) (most float64) {
 	const mean = (shortest + longest) / 2
@@ -251,74 +169,4 @@ func (w *world) policy(name string) (policy, error) {
 		return nil, fmt.Errorf("backtest: policy %q is none of %q", name, Policies())
 	}
 	return o, nil
-}
-
-func (w *world) point(r, t int) *Point { return &w.res.Points[r][t/int(w.res.Each.Seconds())] }
-
-func (w *world) judged(t int) bool { return t >= int(w.cfg.Warm.Seconds()) }
-
-// pass does what a second brings by itself: leases end, moves arrive.
-func (w *world) pass(r, t int) {
-	ended := w.ends[r][t%ring]
-	w.ends[r][t%ring] = 0
-	w.soon[r] += w.ends[r][(t+int(balancer.DefaultHorizon.Seconds()))%ring] - ended
-	if w.idle[r] += ended; !w.hourly || t%3600 == 0 {
-		w.free[r] += w.idle[r]
-		w.idle[r] = 0
-	}
-	landed := w.lands[r][t%ring]
-	w.lands[r][t%ring] = 0
-	w.free[r] += landed
-	w.coming[r] -= landed
-	w.point(r, t).MovedIn += landed
-}
-
-// lease gives n keys a lease, or refuses them.
-func (w *world) lease(r, t, n int, hold *draws) {
-	p := w.point(r, t)
-	if w.judged(t) {
-		w.res.Wanted += n
-	}
-	for range n {
-		end := t + shortest + hold.below(longest-shortest)
-		if w.free[r] == 0 {
-			if p.Refused++; w.judged(t) {
-				w.res.Refused++
-			}
-			continue
-		}
-		w.free[r]--
-		w.ends[r][end%ring]++
-	}
-	p.Free = min(p.Free, w.free[r])
-}
-
-// carry begins moves.
-func (w *world) carry(t int, moves []balancer.Move) {
-	index := func(name string) int {
-		return slices.IndexFunc(w.curves, func(c Curve) bool { return c.Region == name })
-	}
-	for _, m := range moves {
-		from, to := index(m.From), index(m.To)
-		n := min(int(m.Count), w.free[from])
-		w.free[from] -= n
-		w.coming[to] += n
-		w.lands[to][(t+int(w.cfg.Delay.Seconds()))%ring] += n
-		w.point(from, t).MovedOut += n
-		if w.judged(t) {
-			w.res.Moved += n
-		}
-		m.Count = int64(n)
-		w.res.Moves = append(w.res.Moves, Started{t, m})
-	}
-}
-
-// planned is what moves take from a region.
-func (w *world) planned(moves []balancer.Move, from int) (n int) {
-	for _, m := range moves {
-		if m.From == w.curves[from].Region {
-			n += int(m.Count)
-		}
-	}
-	return n
 }

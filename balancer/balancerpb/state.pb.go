@@ -198,10 +198,9 @@ type Region struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Settings      []byte                 `protobuf:"bytes,1,opt,name=settings,proto3" json:"settings,omitempty"`                                                                   // weir.events.v1.LeaseRegion; empty: never seen
 	ClockMs       int64                  `protobuf:"varint,2,opt,name=clock_ms,json=clockMs,proto3" json:"clock_ms,omitempty"`                                                     // time of the newest change from its stream
-	HeardMs       int64                  `protobuf:"varint,3,opt,name=heard_ms,json=heardMs,proto3" json:"heard_ms,omitempty"`                                                     // when its last own heartbeat was written
-	BeatMs        int64                  `protobuf:"varint,4,opt,name=beat_ms,json=beatMs,proto3" json:"beat_ms,omitempty"`                                                        // the same by its clock
-	BacklogMs     int64                  `protobuf:"varint,5,opt,name=backlog_ms,json=backlogMs,proto3" json:"backlog_ms,omitempty"`                                               // how far the reader of its stream was behind then
-	Seen          map[string]*Sight      `protobuf:"bytes,6,rep,name=seen,proto3" json:"seen,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // by the region that another's heartbeat came from
+	BeatMs        int64                  `protobuf:"varint,3,opt,name=beat_ms,json=beatMs,proto3" json:"beat_ms,omitempty"`                                                        // of its last heartbeat, by its clock
+	BacklogMs     int64                  `protobuf:"varint,4,opt,name=backlog_ms,json=backlogMs,proto3" json:"backlog_ms,omitempty"`                                               // how far the reader of its stream was behind then
+	Seen          map[string]*Sight      `protobuf:"bytes,5,rep,name=seen,proto3" json:"seen,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // by the region that another's heartbeat came from
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -246,13 +245,6 @@ func (x *Region) GetSettings() []byte {
 func (x *Region) GetClockMs() int64 {
 	if x != nil {
 		return x.ClockMs
-	}
-	return 0
-}
-
-func (x *Region) GetHeardMs() int64 {
-	if x != nil {
-		return x.HeardMs
 	}
 	return 0
 }
@@ -488,15 +480,14 @@ const file_state_proto_rawDesc = "" +
 	"\x0erefused_before\x18\x05 \x01(\x03R\rrefusedBefore\x12\x12\n" +
 	"\x04told\x18\x06 \x01(\fR\x04told\x12!\n" +
 	"\fcommanded_ms\x18\a \x01(\x03R\vcommandedMs\x12\x10\n" +
-	"\x03due\x18\b \x01(\bR\x03due\"\x9c\x02\n" +
+	"\x03due\x18\b \x01(\bR\x03due\"\x81\x02\n" +
 	"\x06Region\x12\x1a\n" +
 	"\bsettings\x18\x01 \x01(\fR\bsettings\x12\x19\n" +
-	"\bclock_ms\x18\x02 \x01(\x03R\aclockMs\x12\x19\n" +
-	"\bheard_ms\x18\x03 \x01(\x03R\aheardMs\x12\x17\n" +
-	"\abeat_ms\x18\x04 \x01(\x03R\x06beatMs\x12\x1d\n" +
+	"\bclock_ms\x18\x02 \x01(\x03R\aclockMs\x12\x17\n" +
+	"\abeat_ms\x18\x03 \x01(\x03R\x06beatMs\x12\x1d\n" +
 	"\n" +
-	"backlog_ms\x18\x05 \x01(\x03R\tbacklogMs\x126\n" +
-	"\x04seen\x18\x06 \x03(\v2\".weir.balancer.v1.Region.SeenEntryR\x04seen\x1aP\n" +
+	"backlog_ms\x18\x04 \x01(\x03R\tbacklogMs\x126\n" +
+	"\x04seen\x18\x05 \x03(\v2\".weir.balancer.v1.Region.SeenEntryR\x04seen\x1aP\n" +
 	"\tSeenEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12-\n" +
 	"\x05value\x18\x02 \x01(\v2\x17.weir.balancer.v1.SightR\x05value:\x028\x01\"7\n" +

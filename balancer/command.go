@@ -1,0 +1,56 @@
+package balancer
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events/eventspb"
+)
+
+// command makes a move: it picks the resources and tells the executor of their region.
+func (b *Balancer) command(p *pool, m Move, now *moment, budget *int) error {
+	from, to := b.region(m.From), b.region(m.To)
+	list, err := b.pick(p, from, int(min(m.Count, int64(*budget))), now.ms)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	*budget -= len(list)
+	until := now.ms + b.cfg.Patience.Milliseconds()
+	for _, c := range list {
+		f := &flight{from: from, to: to, version: c.version, untilMs: until + grace.Milliseconds()}
+		b.launch(p, c.resource, f)
+		b.send(from, p, &eventspb.LeaseCommand{
+			Id: f.id, Client: p.client, Pool: p.name, Region: m.From, By: "balancer", Why: m.Why, DecidedMs: now.ms, NotAfterMs: until,
+			Command: &eventspb.LeaseCommand_Transfer{Transfer: &eventspb.LeaseTransfer{
+				Resource: c.resource, Version: c.version, To: m.To, Shelves: p.settings.Shelves,
+			}},
+		})
+	}
+	text := m.Why
+	if n := int64(len(list)); n < m.Count {
+		text += fmt.Sprintf(", %d of them at once", n)
+	}
+	b.note(p, &eventspb.LeaseNote{AtMs: now.ms, By: "balancer", Kind: m.Kind, From: m.From, To: m.To, Count: int64(len(list)), Text: text})
+	return nil
+}
+
+func (b *Balancer) note(p *pool, n *eventspb.LeaseNote) {
+	n.Client, n.Pool = p.client, p.name
+	b.emit(OutputJournal, p.key, n)
+}
+
+func (b *Balancer) send(region int, p *pool, c *eventspb.LeaseCommand) {
+	b.emit(OutputCommands+region, p.key, c)
+}
+
+// emit keeps a record for the next Flush.
+func (b *Balancer) emit(to int, key string, m proto.Message) {
+	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil { // a name that is not UTF-8 came through all checks
+		_ = b.fail(fmt.Errorf("output %d of %q: %w", to, key, err))
+		return
+	}
+	b.out = append(b.out, output{to, key, value})
+	b.dirty += len(key) + len(value)
+}

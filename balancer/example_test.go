@@ -1,0 +1,32 @@
+package balancer_test
+
+import (
+	"fmt"
+
+	"github.com/weirhq/weir/balancer"
+	"github.com/weirhq/weir/events/eventspb"
+)
+
+// A dry run: the plan that the balancer would make of what the topic lease.headroom has of a pool.
+func ExamplePlan() {
+	headroom := []*eventspb.LeaseHeadroom{
+		{Region: "eu-west-1", State: "active", Free: 35, Soon: 20, Need: 120, Rate: 0.1, HorizonMs: 600_000},
+		{Region: "us-east-1", State: "active", Free: 900, Soon: 100, Need: 500, Rate: 0.7, HorizonMs: 600_000},
+		{Region: "us-west-2", State: "active", Free: 10, Need: 300, Rate: 0.4, HorizonMs: 600_000, LagMs: 42_000},
+	}
+	var views []balancer.View
+	for _, h := range headroom {
+		views = append(views, balancer.ViewOf(h))
+	}
+	for _, m := range balancer.Plan(views, balancer.Limits{}) {
+		fmt.Printf("%s %d from %s to %s: %s\n", m.Kind, m.Count, m.From, m.To, m.Why)
+	}
+	for _, line := range balancer.Explain(views, balancer.Limits{}) {
+		fmt.Println(line)
+	}
+	// Output:
+	// move 98 from us-east-1 to eu-west-1: eu-west-1 expects 120 new leases in 10 min and has 35 free with 20 coming back; us-east-1 has 500 more than it needs: 98 go there
+	// eu-west-1 expects 120 new leases in 10 min and has 35 free with 20 coming back: it gets 98
+	// us-east-1 expects 500 new leases in 10 min and has 900 free with 100 coming back: enough, with 500 to spare
+	// us-west-2 expects 300 new leases in 10 min and has 10 free: 290 short, and nothing is sent because replication to it lags by 42.0 s, 10.0 s are allowed
+}

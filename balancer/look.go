@@ -1,0 +1,52 @@
+package balancer
+
+// look brings a pool's counts up to now, and gives its views.
+func (b *Balancer) look(p *pool, now *moment) []View {
+	b.expire(p, now.ms)
+	views := make([]View, len(p.sites))
+	for i := range p.sites {
+		s, r := &p.sites[i], &b.regions[i]
+		s.ripen(now.ms)
+		if before := s.series.step; r.clockMs > 0 && !s.series.empty() {
+			// Only the region's own time says that nobody came: a stream that is behind does not.
+			if s.series.Advance(r.clockMs, s.profile); s.series.step != before {
+				b.touch(s)
+			}
+		}
+		views[i] = b.view(p, i, now)
+	}
+	return views
+}
+
+// view is how a pool stands in region i.
+func (b *Balancer) view(p *pool, i int, now *moment) View {
+	s, horizon := &p.sites[i], DefaultHorizon.Milliseconds()
+	v := View{
+		Region: b.cfg.Regions[i], State: b.state(p, now, i), LagMs: now.lags[i], Free: max(0, s.free-s.barred), Leased: s.leases,
+		Near: s.ripening.between(0, (now.ms+nearby.Milliseconds())/freeGrain), Coming: s.coming, Leaving: s.leaving,
+		Recent: s.series.Recent(now.ms), Floor: p.settings.Floors[b.cfg.Regions[i]], Horizon: horizon,
+	}
+	var spread float64
+	v.Rate, spread = s.series.Forecast(p.method, s.profile)
+	v.Need = ceil((v.Rate + b.cfg.Margin*spread) * DefaultHorizon.Seconds())
+	// A lease's end is one resource more after the quarantine, if it is not renewed. One that ended a while ago and is still
+	// leased was not liberated; nobody knows when it will be.
+	q := p.settings.QuarantineMs
+	ends := s.leased.between((now.ms-q-60_000)/leasedGrain, (now.ms+horizon-q)/leasedGrain-1)
+	v.Soon = s.ripening.between(0, (now.ms+horizon)/freeGrain) + int64(b.cfg.Return*float64(ends))
+	return v
+}
+
+// state is a region's state for a pool.
+func (b *Balancer) state(p *pool, now *moment, i int) string {
+	switch s := now.states[i]; {
+	case s != StateActive && s != StateEvacuating:
+		return s
+	case p.settings.Balance == "off":
+		return StateOff
+	case p.readMs > 0 && now.ms-p.readMs < readFor.Milliseconds():
+		return StateReading
+	default:
+		return s
+	}
+}
