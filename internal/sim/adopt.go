@@ -88,6 +88,9 @@ func (f *faults) adopt(dead int, by *region, until, off int64) {
 		return
 	}
 	for i := range w.s.Resources {
+		if len(by.waiting) > 0 || f.apart(by.id) {
+			break // it has not seen all that was sent to it
+		}
 		row := by.items[i].Row
 		if row.Owner != regionNames[dead] {
 			continue

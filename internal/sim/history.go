@@ -135,7 +135,9 @@ func (w *world) finish() {
 	for _, e := range w.executors {
 		for _, row := range slices.SortedFunc(maps.Keys(e.rows), cmpPrimary) {
 			for _, j := range e.rows[row] {
-				w.h.Left = append(w.h.Left, fmt.Sprintf("%s has not done: %s", e.name, commandText(j.c)))
+				if j.c.DecidedMs < epoch+w.s.end()-5000 {
+					w.h.Left = append(w.h.Left, fmt.Sprintf("%s has not done: %s", e.name, commandText(j.c)))
+				}
 			}
 		}
 	}

@@ -108,7 +108,7 @@ func live(h *History) (Violation, bool) {
 		results[h.Results[i].Is.Id] = true
 	}
 	for i := range h.Commands {
-		if c := &h.Commands[i]; !results[c.Is.Id] && c.At < end-2000 {
+		if c := &h.Commands[i]; !results[c.Is.Id] && c.At < end-5000 {
 			return broken("liveness", end, []string{c.Is.Id}, "%s was told at %s: %s. It has no result", regionNames[c.Region], clock(c.At-epoch), commandText(c.Is))
 		}
 	}

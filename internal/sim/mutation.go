@@ -19,27 +19,27 @@ type Mutation string
 // Mutations are all that there are. Each is to be found within so many seeds, by one of these invariants.
 func Mutations() []Wrong {
 	return []Wrong{
-		{"take at any version", 10, "I7"},
-		{"renew at any version", 5, "I7"},
-		{"release at any version", 5, "I20"},
-		{"claim at any version", 60, "I7r"},
-		{"reclaim at any version", 60, "I7r"},
-		{"liberate at any version", 100, "I20"},
-		{"agent uses leases after their deadline", 5, "I7"},
-		{"liberator knows no quarantine", 3, "I20"},
-		{"executor ignores versions", 60, "I18 I20 I7 I9"},
-		{"transfer has no wait", 60, "I18"},
-		{"dedup prefers who comes last", 60, "I8"},
-		{"balancer forgets what is on its way", 60, "I10"},
-		{"aborted commands are seen", 40, "I6"},
-		{"bridge drops records", 5, "I10 liveness"},
-		{"bridge drops settings", 60, "I20"},
-		{"executor never tries again", 10, "liveness"},
-		{"executor says done and does nothing", 3, "results"},
-		{"executor does not look at the region lease", 200, "I18"},
-		{"agent looks at its own region lease only", 300, "I18"},
-		{"adoption does not wait", 60, "I18 I20"},
-		{"pool has no liberator", 3, "liveness"},
+		{Mutation: "take at any version", Seeds: 10, By: "I7"},
+		{Mutation: "renew at any version", Seeds: 5, By: "I7"},
+		{Mutation: "release at any version", Seeds: 5, By: "I20"},
+		{Mutation: "claim at any version", Seeds: 60, By: "I7r"},
+		{Mutation: "reclaim at any version", Seeds: 60, By: "I7r"},
+		{Mutation: "liberate at any version", Seeds: 100, By: "I20"},
+		{Mutation: "agent uses leases after their deadline", Seeds: 5, By: "I7"},
+		{Mutation: "liberator knows no quarantine", Seeds: 3, By: "I20"},
+		{Mutation: "executor ignores versions", Seeds: 60, By: "I18 I20 I7 I9"},
+		{Mutation: "transfer has no wait", Seeds: 60, By: "I18"},
+		{Mutation: "dedup prefers who comes last", Seeds: 60, By: "I8"},
+		{Mutation: "balancer forgets what is on its way", Seeds: 60, By: "I10"},
+		{Mutation: "aborted commands are seen", Seeds: 40, By: "I6"},
+		{Mutation: "bridge drops records", Seeds: 5, By: "I10 liveness"},
+		{Mutation: "bridge drops settings", Seeds: 60, By: "I20"},
+		{Mutation: "executor never tries again", Seeds: 10, By: "liveness"},
+		{Mutation: "executor says done and does nothing", Seeds: 3, By: "results"},
+		{Mutation: "executor does not look at the region lease", Seeds: 200, By: "I18"},
+		{Mutation: "agent looks at its own region lease only", Seeds: 300, By: "I18", With: longLeases},
+		{Mutation: "adoption does not wait", Seeds: 60, By: "I18 I20"},
+		{Mutation: "pool has no liberator", Seeds: 3, By: "liveness"},
 	}
 }
 
@@ -48,7 +48,20 @@ type Wrong struct {
 	Mutation Mutation
 	Seeds    int
 	By       string
+	With     func(*Scenario) // nil: with scenarios as they are drawn
 }
+
+// Draw is the scenario of a seed for the mutation.
+func (w *Wrong) Draw(seed uint64) *Scenario {
+	s := Draw(seed)
+	if w.With != nil {
+		w.With(s)
+	}
+	return s
+}
+
+// longLeases has leases that go on while a region is adopted, and users that renew them.
+func longLeases(s *Scenario) { s.Lease, s.Think, s.Keys = 20_000, 300, 3 }
 
 // mutate makes the mutations of the protocol's rules.
 func mutate(wrong Mutation, rules *lease.Rules) {

@@ -98,7 +98,10 @@ func Draw(seed uint64) *Scenario {
 			from := at + r.Int64N(2000)
 			f := Fault{Kind: FaultKind(r.IntN(int(faultKinds))), Region: r.IntN(s.Regions), From: from, To: from + 1000 + r.Int64N(7000)}
 			f.Forever = f.Kind == Evacuate && r.IntN(3) == 0 && !slices.ContainsFunc(s.Faults, func(f Fault) bool { return f.Forever })
-			f.Half = f.Kind == Adopt && r.IntN(2) == 0
+			if f.Kind == Adopt {
+				f.Half = r.IntN(2) == 0
+				f.To += regionLease
+			}
 			s.Faults = append(s.Faults, f)
 		}
 		at += 4000 + r.Int64N(6000)

@@ -101,7 +101,7 @@ func TestMutations(t *testing.T) {
 		t.Run(strings.ReplaceAll(string(m.Mutation), " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(m.Seeds) {
-				for _, v := range Judge(Run(Draw(seed), m.Mutation, false)) {
+				for _, v := range Judge(Run(m.Draw(seed), m.Mutation, false)) {
 					if strings.Contains(m.By, v.Invariant) {
 						t.Logf("seed %d: %v", seed, v)
 						return

@@ -158,12 +158,16 @@ func (r *region) send(to *region, id rowID, it item) {
 	if w.faults.on(SlowCopies, r.id) {
 		lag += r.dice.Int64N(4000)
 	}
+	if w.faults.on(Adopt, r.id) {
+		r.waiting = append(r.waiting, func() { r.send(to, id, it) })
+		return
+	}
 	w.after(lag, func() { r.arrive(to, id, it) })
 }
 
 func (r *region) arrive(to *region, id rowID, it item) {
 	for _, at := range []*region{r, to} {
-		if r.w.faults.apart(at.id) {
+		if r.w.faults.on(CutRegion, at.id) || at == to && r.w.faults.on(Adopt, at.id) {
 			at.waiting = append(at.waiting, func() { r.send(to, id, it) })
 			return
 		}
