@@ -75,10 +75,9 @@ func (d *drive) run(ctx context.Context, m machine) (lease.Step, error) {
 // write makes the write of a step. A resource that comes back is put on another shelf, so that none runs empty or over.
 func (d *drive) write(ctx context.Context, s *lease.Step) (lease.Row, bool, error) {
 	with, now := leasetable.Item{}, d.pool.settings.Load()
-	if s.Region == d.a.cfg.Region {
-		if err := now.limit.Check(time.Now(), d.a.cfg.Skew, d.a.cfg.Timeout); err != nil {
-			return lease.Row{}, false, err
-		}
+	limit := now.limits[s.Region]
+	if err := limit.Check(time.Now(), d.a.cfg.Skew, d.a.cfg.Timeout); err != nil {
+		return lease.Row{}, false, err
 	}
 	if s.Do == lease.WriteKey {
 		if s.Write.Args.State == lease.Pending {

@@ -88,15 +88,29 @@ func (l *Lease) grant() lease.Grant {
 	}
 }
 
-// settle says in the key row that the resource was taken. If it cannot, whoever finds the row asks the resource row.
+// settlePause is how long it is waited before a lease is settled once more; it doubles up to mostPause.
+const (
+	settlePause = 200 * time.Millisecond
+	mostPause   = 10 * time.Second
+)
+
+// settle says in the key row that the resource was taken. Until it does, whoever finds the row here asks the resource row, but
+// other regions see no lease, and nobody a duplicate: so it is said until it is known to be, for as long as the lease lasts.
 func (a *Agent) settle(ctx context.Context, d drive, l Lease) {
-	step := d.terms.Settled(l.grant(), time.Now().UnixMilli())
-	row, ok, err := d.write(ctx, &step)
-	if err != nil {
+	for pause := settlePause; ; pause = min(2*pause, mostPause) {
+		step := d.terms.Settled(l.grant(), time.Now().UnixMilli())
+		row, ok, err := d.write(ctx, &step)
+		if ok || err == nil && row.State == lease.Leased && row.Resource == l.Resource && row.At == l.Token { // or an answer was lost
+			l.version, l.pending, l.New = row.Version, false, false
+			a.cache.renew(d.name, l)
+		}
+		if err == nil {
+			return // if somebody else has gone on with it, it is theirs to say
+		}
 		a.cfg.Logger.Debug().Err(err).Str("client", l.Client).Str("pool", l.Pool).Msg("lease_not_settled")
-	}
-	if ok {
-		l.version, l.pending, l.New = row.Version, false, false
-		a.cache.renew(d.name, l)
+		again := time.Now().Add(pause)
+		if again.After(l.Deadline) || sleepUntil(a.background, again) != nil { //nolint:contextcheck // Close ends it
+			return
+		}
 	}
 }

@@ -2,9 +2,13 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
 )
 
 // Headroom is how many resources of a pool can be leased in a region.
@@ -14,13 +18,30 @@ type Headroom struct {
 	// More says that counting stopped: there are more than Free.
 	More bool
 	AsOf time.Time
+	// Forecast is what the balancer expects; nil where none runs.
+	Forecast *Forecast
 }
 
-// counted is up to how many of a sub-partition are counted.
-const counted = 1000
+// Forecast is what is expected of a pool in a region within Horizon.
+type Forecast struct {
+	Horizon time.Duration
+	Need    int     // new leases, with a margin
+	Rate    float64 // new leases a second that are wanted
+	Soon    int     // resources that become available: leases and quarantines that end
+	Coming  int     // resources on their way from other regions
+	Refused int     // keys that got no lease in the last minute
+}
 
-// Headroom counts what is available now in the agent's region, up to 1,000 for each sub-partition of the pool. It is a
-// question for people and dashboards: one request for each sub-partition. The index that it counts lags a little behind.
+const (
+	// counted is up to how many of a sub-partition are counted.
+	counted = 1000
+	// headroomAge is how old what the balancer says may be. It says it every 30 s at least.
+	headroomAge = time.Minute
+)
+
+// Headroom says what is available in the agent's region, and what is expected: as the balancer last wrote it, some seconds ago,
+// by one request. Where no balancer runs it counts, up to 1,000 for each sub-partition of the pool, by one request for each: that
+// is for people and dashboards.
 func (a *Agent) Headroom(ctx context.Context, client, pool string) (Headroom, error) {
 	if err := check(client, pool, "-"); err != nil {
 		return Headroom{}, err
@@ -29,6 +50,26 @@ func (a *Agent) Headroom(ctx context.Context, client, pool string) (Headroom, er
 	if err != nil {
 		return Headroom{}, err
 	}
+	item, err := a.table.Get(ctx, a.cfg.Region, lease.HeadroomRow(client, pool, a.cfg.Region))
+	if err != nil {
+		return Headroom{}, err
+	}
+	if item != nil {
+		h, err := leasetable.HeadroomOf(item)
+		if err != nil {
+			return Headroom{}, fmt.Errorf("%w: headroom of pool %s: %w", ErrTable, pool, err)
+		}
+		if at := time.UnixMilli(h.AsOfMs); time.Since(at) < headroomAge {
+			return Headroom{Region: a.cfg.Region, Free: int(h.Free), AsOf: at, Forecast: &Forecast{
+				Horizon: time.Duration(h.HorizonMs) * time.Millisecond, Need: int(h.Need), Rate: h.Rate, Soon: int(h.Soon), Coming: int(h.Coming), Refused: int(h.Refused),
+			}}, nil
+		}
+	}
+	return a.count(ctx, p)
+}
+
+// count counts what the index shows, which lags a little behind.
+func (a *Agent) count(ctx context.Context, p *pool) (Headroom, error) {
 	h := Headroom{Region: a.cfg.Region, AsOf: time.Now()}
 	for n := range p.settings.Load().Shelves {
 		q := p.available(n, h.AsOf.UnixMilli(), counted)

@@ -13,8 +13,8 @@ import (
 // settings are a pool's, as they were read.
 type settings struct {
 	leasetable.Pool
-	limit leasetable.Limit // of our region
-	read  time.Time
+	limits map[string]leasetable.Limit // of each region, as ours has it
+	read   time.Time
 }
 
 // tooOld is how many times SettingsTTL settings may be old before a call waits for new ones.
@@ -95,8 +95,13 @@ func (a *Agent) settings(ctx context.Context, client, pool string) (*settings, e
 	if s.Quarantine < a.cfg.Skew {
 		return nil, fmt.Errorf("%w: pool %s has a quarantine of %v, which must be no less than Config.Skew, %v (weir pool update)", ErrTable, pool, s.Quarantine, a.cfg.Skew)
 	}
-	if s.limit, err = a.table.LimitOf(ctx, a.cfg.Region, ours); err != nil {
-		return nil, err
+	// A lease of another region is renewed and given back there, so its limit holds for us, too.
+	s.limits = make(map[string]leasetable.Limit, len(regions))
+	for _, item := range regions {
+		region := leasetable.Text(item, leasetable.SK)
+		if s.limits[region], err = a.table.LimitOf(ctx, a.cfg.Region, item); err != nil {
+			return nil, err
+		}
 	}
 	return s, nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/lease"
 	"github.com/weirhq/weir/internal/leasetable"
 )
@@ -60,8 +61,26 @@ func TestHeadroom(t *testing.T) {
 	w.register("eu", 7)
 	a := w.agent("eu")
 	get(t.Context(), t, a, "k", time.Minute)
-	h, err := a.Headroom(t.Context(), "c", "p")
-	if err != nil || h.Free != 6 || h.More || h.Region != "eu" {
-		t.Errorf("%+v, %v; want 6 free of 7", h, err)
+	for _, c := range []struct {
+		name string
+		row  *eventspb.LeaseHeadroom
+		want int // free
+		said bool
+	}{
+		{"counted", nil, 6, false},
+		{"said long ago", &eventspb.LeaseHeadroom{AsOfMs: time.Now().Add(-2 * headroomAge).UnixMilli(), Free: 50}, 6, false},
+		{"said", &eventspb.LeaseHeadroom{AsOfMs: time.Now().UnixMilli(), Free: 50, Need: 7, HorizonMs: 600_000}, 50, true},
+	} {
+		if c.row != nil {
+			c.row.Client, c.row.Pool, c.row.Region = "c", "p", "eu"
+			w.put("eu", leasetable.HeadroomItem(c.row))
+		}
+		h, err := a.Headroom(t.Context(), "c", "p")
+		if err != nil || h.Free != c.want || h.More || h.Region != "eu" || (h.Forecast != nil) != c.said {
+			t.Errorf("%s: %+v, %v; want %d free", c.name, h, err, c.want)
+		}
+		if c.said && (h.Forecast.Need != 7 || h.Forecast.Horizon != 10*time.Minute) {
+			t.Errorf("%s: %+v", c.name, h.Forecast)
+		}
 	}
 }

@@ -25,7 +25,7 @@ func (p *plan) sentence(from, to *seat, kind string) func(n int64) string {
 				from.view.Region, left, to.view.Region, to.view.Need, h, has, n)
 		case KindPull:
 			return fmt.Sprintf("%s gives out %.3g a second and has %s, less than it takes for %s; %s%s: %d go there now",
-				to.view.Region, to.view.speed(), has, short(p.lim.Low), gives, share, n)
+				to.view.Region, to.view.speed(), has, short(to.view.low(p.lim)), gives, share, n)
 		default:
 			return fmt.Sprintf("%s expects %d new leases in %s and has %s; %s%s: %d go there", to.view.Region, to.view.Need, h, has, gives, share, n)
 		}
@@ -101,12 +101,7 @@ func (p *plan) closed() bool {
 	return true
 }
 
-func horizon(v *View) string {
-	if v.Horizon == 0 {
-		return short(DefaultHorizon)
-	}
-	return short(time.Duration(v.Horizon) * time.Millisecond)
-}
+func horizon(v *View) string { return short(v.horizon()) }
 
 // short is a duration for people.
 func short(d time.Duration) string {

@@ -40,6 +40,7 @@ func MethodOf(name string) (m Method, ok bool) {
 // What forecasts look at and say.
 const (
 	DefaultHorizon = 10 * time.Minute // how far a forecast reaches
+	LeastHorizon   = 30 * time.Second // of a plan, however short the leases are: what is moved takes some seconds
 
 	stepMs  = 30_000 // arrivals are counted by steps of that
 	ahead   = int64(DefaultHorizon / (stepMs * time.Millisecond))

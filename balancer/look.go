@@ -20,7 +20,7 @@ func (b *Balancer) look(p *pool, now *moment) []View {
 
 // view is how a pool stands in region i.
 func (b *Balancer) view(p *pool, i int, now *moment) View {
-	s, horizon := &p.sites[i], DefaultHorizon.Milliseconds()
+	s, horizon := &p.sites[i], p.horizon()
 	v := View{
 		Region: b.cfg.Regions[i], State: b.state(p, now, i), LagMs: now.lags[i], Free: max(0, s.free-s.barred), Leased: s.leases,
 		Near: s.ripening.between(0, (now.ms+nearby.Milliseconds())/freeGrain), Coming: s.coming, Leaving: s.leaving,
@@ -28,7 +28,7 @@ func (b *Balancer) view(p *pool, i int, now *moment) View {
 	}
 	var spread float64
 	v.Rate, spread = s.series.Forecast(p.method, s.profile)
-	v.Need = ceil((v.Rate + b.cfg.Margin*spread) * DefaultHorizon.Seconds())
+	v.Need = ceil((v.Rate + b.cfg.Margin*spread) * float64(horizon) / 1000)
 	// A lease's end is one resource more after the quarantine, if it is not renewed. One that ended a while ago and is still
 	// leased was not liberated; nobody knows when it will be.
 	q := p.settings.QuarantineMs

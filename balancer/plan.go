@@ -38,7 +38,7 @@ func Pull(views []View, lim Limits) []Move {
 	lim.setDefaults()
 	p := newPlan(views, &lim)
 	p.fill(KindPull, func(s *seat) bool {
-		low := ceil(s.view.speed() * lim.Low.Seconds())
+		low := ceil(s.view.speed() * s.view.low(&lim).Seconds())
 		return s.short() > 0 && s.stock+s.view.Near < low
 	})
 	return p.moves

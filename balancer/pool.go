@@ -16,6 +16,7 @@ type pool struct {
 	method       Method
 	readMs       int64 // when a scan last told something new
 	noted        int64 // version of the settings whose floors were complained of
+	lengthMs     int64 // how long its leases are, on average of late; 0: none was seen
 
 	fresh   map[string]*entry  // by resource: what changed since the last Flush
 	aged    map[string]*entry  // what changed before it: the store may not have that yet
@@ -36,7 +37,7 @@ func (p *pool) state() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return proto.Marshal(&balancerpb.Pool{Settings: settings, Method: uint32(p.method), ReadMs: p.readMs, Noted: p.noted})
+	return proto.Marshal(&balancerpb.Pool{Settings: settings, Method: uint32(p.method), ReadMs: p.readMs, Noted: p.noted, LengthMs: p.lengthMs})
 }
 
 func (p *pool) restore(value []byte) error {
@@ -44,8 +45,32 @@ func (p *pool) restore(value []byte) error {
 	if err := proto.Unmarshal(value, m); err != nil {
 		return err
 	}
-	p.method, p.readMs, p.noted = Method(m.Method%methods), m.ReadMs, m.Noted
+	p.method, p.readMs, p.noted, p.lengthMs = Method(m.Method%methods), m.ReadMs, m.Noted, m.LengthMs
 	return proto.Unmarshal(m.Settings, &p.settings)
+}
+
+// lengths is over how many leases their length is averaged, with weights that fall.
+const lengths = 16
+
+// began takes note of the length of a lease that began.
+func (p *pool) began(ms int64) {
+	if ms <= 0 {
+		return
+	}
+	if p.lengthMs == 0 {
+		p.lengthMs = ms
+	}
+	p.lengthMs += (ms - p.lengthMs) / lengths
+	p.changed = true
+}
+
+// horizon is how far it is planned for the pool, in ms: no longer than a lease, because what is expected back within it counts
+// once, and a short lease's resource comes back many times in ten minutes.
+func (p *pool) horizon() int64 {
+	if p.lengthMs == 0 {
+		return DefaultHorizon.Milliseconds()
+	}
+	return max(LeastHorizon.Milliseconds(), min(p.lengthMs/1000*1000, DefaultHorizon.Milliseconds()))
 }
 
 // choose is the method that the pool is forecast by: what its settings say, else what was best of late.

@@ -50,6 +50,7 @@ func (b *Balancer) foldResource(p *pool, c *eventspb.LeaseChange, m *eventspb.Le
 		if known && !c.Scanned && now.leased() && now.holder != old.holder {
 			s.series.Add(c.AtMs, 1, s.profile)
 			b.touch(s)
+			p.began(now.expires - c.AtMs)
 		}
 	}
 	if c.Scanned && c.AtMs > p.readMs {

@@ -3,6 +3,7 @@ package balancer
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/weirhq/weir/events/eventspb"
 )
@@ -55,7 +56,30 @@ func (v *View) speed() float64 { return max(0, v.Rate, v.Recent) }
 // want is how many free resources the region should have: what it will need within the horizon less what comes back by
 // itself until then, and in any case what lasts for Cover, as what comes back is spread over the horizon.
 func (v *View) want(lim *Limits) int64 {
-	return max(0, v.Need-v.Soon, ceil(v.speed()*lim.Cover.Seconds()))
+	return max(0, v.Need-v.Soon, ceil(v.speed()*v.cover(lim).Seconds()))
+}
+
+// Cover and low water are shares of the horizon, where that is short, and never shorter than what is moved takes to arrive.
+const (
+	coverShare, leastCover = 5, 10 * time.Second
+	lowShare, leastLow     = 20, 5 * time.Second
+)
+
+func (v *View) horizon() time.Duration {
+	if v.Horizon == 0 {
+		return DefaultHorizon
+	}
+	return time.Duration(v.Horizon) * time.Millisecond
+}
+
+// cover is Limits.Cover, for the view's horizon.
+func (v *View) cover(lim *Limits) time.Duration {
+	return min(lim.Cover, max(leastCover, v.horizon()/coverShare))
+}
+
+// low is Limits.Low, for the view's horizon.
+func (v *View) low(lim *Limits) time.Duration {
+	return min(lim.Low, max(leastLow, v.horizon()/lowShare))
 }
 
 // takes says whether resources may be sent to the region; if not, why.

@@ -24,10 +24,17 @@ func (e *Executor) attempt(ctx context.Context, c *eventspb.LeaseCommand) (a ans
 	if err := e.pace.Wait(ctx, 1); err != nil {
 		return a, fmt.Errorf("wait for a turn: %w", err)
 	}
-	if err := e.askClock(ctx); err != nil {
+	limit, err := e.askRegion(ctx)
+	if err != nil {
 		return a, err
 	}
+	if limit.By != "" { // the row is another region's by now, whatever ours still says
+		return answer{outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, detail: limit.By + " has adopted the region's resources"}, nil
+	}
 	defer func() { e.sawClock(err) }()
+	if err := limit.Check(time.Now(), e.cfg.Table.Skew, e.cfg.Table.Timeout); err != nil {
+		return a, err
+	}
 	now := time.Now().UnixMilli()
 	o, err := e.terms.Make(c, now)
 	switch {
@@ -96,17 +103,29 @@ func (e *Executor) late(ctx context.Context, o *order.Order, by int64) (a answer
 	return a, nil
 }
 
-// askClock makes sure that the clock is right before the first write, and after it was found to be off: by a read, which
-// does no harm.
-func (e *Executor) askClock(ctx context.Context) error {
-	if e.clock.Load() {
-		return nil
+// limitAge is how old what was read of the region may be.
+const limitAge = 10 * time.Second
+
+// askRegion gives until when something may be written through the region. It reads the region's row, which also shows whether
+// our clock is right, before the first write, after the clock was found to be off, and every limitAge; the read does no harm.
+func (e *Executor) askRegion(ctx context.Context) (leasetable.Limit, error) {
+	e.mu.Lock()
+	limit, fresh := e.limit, time.Since(e.limitRead) < limitAge
+	e.mu.Unlock()
+	if !e.clock.Load() || !fresh {
+		item, err := e.cfg.Table.Get(ctx, e.cfg.Region, lease.RegionRow(e.cfg.Region))
+		if err == nil {
+			limit, err = e.cfg.Table.LimitOf(ctx, e.cfg.Region, item)
+		}
+		if err != nil {
+			return limit, err //nolint:wrapcheck // as in attempt
+		}
+		e.clock.Store(true)
+		e.mu.Lock()
+		e.limit, e.limitRead = limit, time.Now()
+		e.mu.Unlock()
 	}
-	if _, err := e.cfg.Table.Get(ctx, e.cfg.Region, lease.RegionRow(e.cfg.Region)); err != nil {
-		return err //nolint:wrapcheck // as in attempt
-	}
-	e.clock.Store(true)
-	return nil
+	return limit, nil
 }
 
 func (e *Executor) sawClock(err error) {

@@ -16,9 +16,11 @@
 //  2. The clock is read right before each attempt, an attempt is one request, and it ends with Table.Timeout: what a transfer
 //     makes available is so not before Config.Wait after that, which is longer than clocks are apart and a request is under way.
 //  3. No write is begun after an answer that showed this machine's clock to be off, before another answer shows it right.
-//  4. Each command has a result, after its write, before its offset is committed; after a crash it may have two. The last
+//  4. Nothing is written through a region whose region lease is over, or that was adopted (commands
+//     then are STALE): see leasetable.Limit.
+//  5. Each command has a result, after its write, before its offset is committed; after a crash it may have two. The last
 //     then says DONE, too, unless somebody wrote the row in between.
-//  5. A command waits as long as its region cannot be reached, and holds back those of its row alone.
+//  6. A command waits as long as its region cannot be reached, and holds back those of its row alone.
 //
 // A command whose not_after_ms is over is not carried out any more. It is LATE, unless the row shows that it was made.
 //

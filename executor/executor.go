@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/lease"
 	"github.com/weirhq/weir/internal/lease/order"
+	"github.com/weirhq/weir/internal/leasetable"
 	"github.com/weirhq/weir/internal/pace"
 	"github.com/weirhq/weir/processors/effects"
 )
@@ -25,6 +27,10 @@ type Executor struct {
 	pace     *pace.Pace
 	consumer *effects.Consumer
 	clock    atomic.Bool // the last answer showed the clock to be right
+
+	mu        sync.Mutex
+	limit     leasetable.Limit // of the region, as of limitRead
+	limitRead time.Time
 }
 
 // New makes an Executor. It starts nothing.

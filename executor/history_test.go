@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weirhq/weir/dynamotest"
@@ -260,6 +261,60 @@ func TestClock(t *testing.T) {
 	if err := e.Do(context.Background(), r); err != nil || w.row(p).Version != 4 {
 		t.Errorf("the clock is right: %v", err)
 	}
+}
+
+// A region whose lease nobody extends, or that was adopted, has nothing written through it; commands wait.
+func TestRegionLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, dynamotest.Profile{})
+		p := lease.ResourceRow("c", "r")
+		w.set(p, lease.Row{Version: 3, Owner: "eu", Available: 5})
+		region := func(r leasetable.Region) {
+			item := r.Item()
+			for name, v := range leasetable.PrimaryKey(lease.RegionRow("eu")) {
+				item[name] = v
+			}
+			item[leasetable.Version] = leasetable.N(2)
+			w.put(item)
+		}
+		extend := func(d time.Duration) {
+			item := leasetable.PrimaryKey(lease.RegionLeaseRow("eu"))
+			item[leasetable.LeaseUntilMs] = leasetable.N(time.Now().Add(d).UnixMilli())
+			w.put(item)
+		}
+		version := int64(3)
+		e := w.executor()
+		for _, c := range []struct {
+			name string
+			set  func()
+			ok   bool
+		}{
+			{"nobody extended it", func() { region(leasetable.Region{State: "active", Lease: time.Minute}) }, false},
+			{"it is extended", func() { extend(time.Minute) }, true},
+			{"long enough for a request", func() { extend(limitAge + 1600*time.Millisecond) }, true},
+			{"not long enough for a request", func() { extend(limitAge + 1400*time.Millisecond) }, false},
+			{"without region lease", func() { region(leasetable.Region{State: "active"}) }, true},
+			{"adopted", func() { region(leasetable.Region{State: "adopted", AdoptedBy: "us"}) }, false},
+		} {
+			c.set()
+			<-time.After(limitAge)
+			r := record(t, &eventspb.LeaseCommand{Id: c.name, Client: "c", Pool: "p", Region: "eu", Command: &eventspb.LeaseCommand_Transfer{
+				Transfer: &eventspb.LeaseTransfer{Resource: "r", Version: version, To: "us", Shelves: 4},
+			}})
+			err := e.Do(t.Context(), r)
+			if c.ok {
+				version++
+			}
+			stale := err == nil && w.results[len(w.results)-1].Outcome == eventspb.LeaseOutcome_LEASE_OUTCOME_STALE
+			if row := w.row(p); stale != (c.name == "adopted") || !stale && ((err == nil) != c.ok || !c.ok && reason(err) != "region_lease") || row.Version != version {
+				t.Errorf("%s: %v, the row is %+v, want version %d", c.name, err, row, version)
+			}
+			if c.ok {
+				version++
+				w.set(p, lease.Row{Version: version, Owner: "eu", Available: 5})
+			}
+		}
+	})
 }
 
 // Config refuses what would make the protocol unsafe.

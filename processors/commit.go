@@ -415,15 +415,18 @@ func (w *worker) abandon(life context.Context, cause error) error {
 	errors.As(cause, &blamed)
 	var parts []*pending
 	for _, t := range w.tasks {
-		if t.state == taskRunning && t.touched() {
+		// Who failed cannot be trusted any more, though it may have said nothing yet: what it took in may be in neither memory.
+		own := blamed != nil && blamed.p == t.p
+		if t.state == taskRunning && (own || t.touched()) {
 			part := &pending{t: t}
-			if blamed != nil && blamed.p == t.p {
+			if own {
 				part.err = cause
 			}
 			parts = append(parts, part)
 		}
 		if t.state == taskStopped {
 			t.clean()
+			t.letGo()
 			w.sess.Client().PauseFetchPartitions(w.topicsOf(t.p))
 		}
 	}
@@ -437,7 +440,8 @@ func (w *worker) again(parts []*pending) {
 	for _, part := range parts {
 		t := part.t
 		t.clean()
-		t.handler, t.timers, t.later, t.state, t.inARow = nil, nil, nil, taskBarrier, 0
+		t.letGo()
+		t.timers, t.later, t.state, t.inARow = nil, nil, taskBarrier, 0
 		if part.err != nil {
 			if t.blame(part.err); t.state == taskStopped {
 				w.log.Error().Int32("partition", t.p).Err(t.why).Msg("partition_stopped")

@@ -28,6 +28,9 @@
 // A Handler with Fire has durable timers, in event time or by the time of day. They are a table of the state, so they are
 // committed, restored and moved with it; a timer fires in one committed transaction, once.
 //
+// A Handler with Close may hold more than memory: goroutines that read elsewhere and that Flush drains. What they found out is
+// committed with the positions that they are at, and a new Handler begins there; see package bridge.
+//
 // A Savepoint is a picture of a store. A Shadow is a second life of a processor under another name, to count again, compare
 // and correct; Rekey moves state to another number of partitions. They write to a live changelog only while nobody runs it.
 //

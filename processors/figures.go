@@ -26,7 +26,8 @@ type storeFigure struct {
 // Collector gives the figures of the store and the lag in seconds. While Run is not at work there are none of the store.
 func (r *Runtime) Collector() prometheus.Collector {
 	desc := func(subsystem, name, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc(prometheus.BuildFQName("weir", subsystem, name), help, append([]string{"app"}, labels...), nil)
+		// The application is a constant: a process registers one collector for each of its runtimes.
+		return prometheus.NewDesc(prometheus.BuildFQName("weir", subsystem, name), help, labels, prometheus.Labels{"app": r.proc.App})
 	}
 	gauge := func(name, help string, of func(*pebble.Metrics) float64) storeFigure {
 		return storeFigure{desc("store", name, help), prometheus.GaugeValue, of}
@@ -67,7 +68,7 @@ func (f *figures) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (f *figures) Collect(ch chan<- prometheus.Metric) {
-	app, now := f.r.proc.App, time.Now().UnixMilli()
+	now := time.Now().UnixMilli()
 	for _, v := range f.r.viewers {
 		lag, mark := int64(0), int64(0)
 		for _, s := range v.get() {
@@ -78,8 +79,8 @@ func (f *figures) Collect(ch chan<- prometheus.Metric) {
 				mark = max(mark, now-s.WatermarkMs)
 			}
 		}
-		ch <- prometheus.MustNewConstMetric(f.lag, prometheus.GaugeValue, float64(lag)/1000, app, v.worker)
-		ch <- prometheus.MustNewConstMetric(f.watermark, prometheus.GaugeValue, float64(mark)/1000, app, v.worker)
+		ch <- prometheus.MustNewConstMetric(f.lag, prometheus.GaugeValue, float64(lag)/1000, v.worker)
+		ch <- prometheus.MustNewConstMetric(f.watermark, prometheus.GaugeValue, float64(mark)/1000, v.worker)
 	}
 	f.r.mu.RLock()
 	defer f.r.mu.RUnlock()
@@ -88,9 +89,9 @@ func (f *figures) Collect(ch chan<- prometheus.Metric) {
 	}
 	m := f.r.store.db.Metrics()
 	for _, s := range f.store {
-		ch <- prometheus.MustNewConstMetric(s.desc, s.kind, s.of(m), app)
+		ch <- prometheus.MustNewConstMetric(s.desc, s.kind, s.of(m))
 	}
-	if use, err := f.r.cfg.FS.GetDiskUsage(path.Join(f.r.cfg.Dir, app)); err == nil {
-		ch <- prometheus.MustNewConstMetric(f.free, prometheus.GaugeValue, float64(use.AvailBytes), app)
+	if use, err := f.r.cfg.FS.GetDiskUsage(path.Join(f.r.cfg.Dir, f.r.proc.App)); err == nil {
+		ch <- prometheus.MustNewConstMetric(f.free, prometheus.GaugeValue, float64(use.AvailBytes))
 	}
 }

@@ -37,7 +37,7 @@ const (
 )
 
 // Handler is the core of one task. The runtime calls it from one goroutine at a time and throws it away whenever a
-// transaction did not commit, so it needs no undo.
+// transaction did not commit, so it needs no undo. One that holds more than memory is a Closer.
 type Handler interface {
 	// Fold applies the records of b in order, in memory. A record it refuses goes to b.Reject and must leave no trace;
 	// a panic does the same to the one record that caused it. An error means that state could not be read: the
@@ -59,6 +59,19 @@ type Warmer interface {
 // Sizer is a Handler that knows about how many bytes its next Flush will hand over. The runtime then commits before they
 // exceed Config.CommitBytes.
 type Sizer interface{ Dirty() int }
+
+// Closer is a Handler that holds more than memory, such as goroutines that read ahead of Flush. Close is called once, by the
+// goroutine that calls the handler, when it is thrown away: after a transaction that did not commit, when its partition goes
+// elsewhere or stops, at the end of the process, and also where it was only made to look at its state. Nothing is called
+// after it. It should not wait long: the partitions that share the worker wait too.
+type Closer interface{ Close() }
+
+// closeHandler is the end of a handler; h may be nil.
+func closeHandler(h Handler) {
+	if c, ok := h.(Closer); ok {
+		c.Close()
+	}
+}
 
 // Timed is a Handler with timers. It gets Task.Timers.
 type Timed interface {

@@ -79,6 +79,7 @@ func (f *standby) warmed(ctx context.Context, snap *pebble.Snapshot, meta *chang
 	if r.err = err; err != nil {
 		return r
 	}
+	defer closeHandler(h)
 	if _, ok := h.(Warmer); !ok {
 		r.local = meta.Marker.Inputs // it has no memory to rebuild
 		return r

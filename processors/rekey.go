@@ -159,6 +159,7 @@ func (r *rekey) take(ctx context.Context, p int32, starts Positions) error {
 	if err != nil {
 		return err
 	}
+	defer closeHandler(h)
 	return r.how.Take(h, r.sorted.put)
 }
 

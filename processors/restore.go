@@ -25,6 +25,13 @@ type restored struct {
 	forgot  bool // the group has no offsets at all, and so the client has none
 }
 
+// drop throws away what a takeover made and nobody takes; r may be nil.
+func (r *restored) drop() {
+	if r != nil {
+		closeHandler(r.handler)
+	}
+}
+
 // restorer takes over one partition, beside the worker's loop: its other partitions go on meanwhile.
 type restorer struct {
 	w       *worker
@@ -107,10 +114,14 @@ func pause(ctx context.Context, d time.Duration) {
 func (w *worker) landed(t *task, res *restored, err error, took time.Duration) {
 	t.cancel()
 	if w.tasks[t.p] != t { // released meanwhile
+		res.drop()
 		w.store.disown(t.p)
 		return
 	}
 	t.holds = true
+	if err != nil {
+		res.drop() // the replay may have failed to end after it was made
+	}
 	var stopped *StoppedError
 	switch {
 	case errors.As(err, &stopped):
@@ -127,6 +138,7 @@ func (w *worker) landed(t *task, res *restored, err error, took time.Duration) {
 	default:
 		if t.next = res.next; !w.seek(t) && res.repair && !res.forgot {
 			// The client has yet to ask the group, and then it goes where the group is, not where the marker is.
+			res.drop()
 			t.state = taskBarrier
 			break
 		}

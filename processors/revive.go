@@ -55,6 +55,12 @@ type revival struct {
 
 func (v *revival) handler() (h Handler, timers *timers, err error) {
 	p := v.task.Partition
+	var made Handler
+	defer func() {
+		if err != nil {
+			closeHandler(made)
+		}
+	}()
 	defer func() {
 		if e := recover(); e != nil {
 			err = stopped(p, fmt.Errorf("the handler panicked while it took over: %v", e))
@@ -75,6 +81,7 @@ func (v *revival) handler() (h Handler, timers *timers, err error) {
 	if h, err = v.proc.New(v.task); err != nil {
 		return nil, nil, &taskError{p, fmt.Errorf("make its handler: %w", err)}
 	}
+	made = h
 	if _, timed := h.(Timed); !timed {
 		timers.off()
 	}

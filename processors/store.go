@@ -60,7 +60,7 @@ func openStore(cfg *Config, app string) (*store, error) {
 		return nil, diskError(err)
 	}
 	s := &store{
-		app: app, lock: lock, dir: dir, log: *cfg.Log, cache: pebble.NewCache(cfg.CacheBytes),
+		app: app, lock: lock, dir: dir, log: *cfg.Log, cache: newCache(cfg),
 		owners: map[int32]chan struct{}{}, freed: func() {}, slots: make(chan struct{}, 8), stop: make(chan struct{}), done: make(chan struct{}),
 		damage: damage{found: make(chan struct{})}, disk: newDisk(cfg, dir), writes: cfg.WriteBytes,
 	}
@@ -78,6 +78,10 @@ func openStore(cfg *Config, app string) (*store, error) {
 	go s.flushRegularly()
 	return s, nil
 }
+
+// newCache makes the block cache. The database takes the room of its write buffers out of it, so that with no more than
+// CacheBytes next to nothing would be left for blocks.
+func newCache(cfg *Config) *pebble.Cache { return pebble.NewCache(cfg.CacheBytes + cfg.WriteBytes) }
 
 // open opens the database. A new one is closed and opened once more: only then is the newest log format in force, and
 // with an older one a flipped byte in the log silently drops synced writes.

@@ -153,6 +153,12 @@ func (t *task) foldAll(b *Batch) (err error) {
 	return nil
 }
 
+// letGo throws the handler away.
+func (t *task) letGo() {
+	closeHandler(t.handler)
+	t.handler = nil
+}
+
 // caught is deferred around a call of the handler: its panic is an error of the task.
 func (t *task) caught(what string, err *error) {
 	if v := recover(); v != nil {

@@ -224,6 +224,7 @@ func (w *worker) drop(ps []int32) {
 		}
 		delete(w.tasks, p)
 		t.cancel()
+		t.letGo()
 		if t.holds && t.state != taskRestoring { // a restore lets go by itself
 			w.store.disown(p)
 		}

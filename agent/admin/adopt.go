@@ -65,11 +65,12 @@ func (a *Admin) Adopt(ctx context.Context, o Adoption) (Adopted, error) {
 	if err != nil {
 		return Adopted{}, err
 	}
-	if at := until.Add(a.table.Skew); !time.Now().After(at) {
+	// The region's last write may bear a time that is as much later, and ours one that is as much earlier; so may our clock.
+	if at := until.Add(3 * a.table.Skew); !time.Now().After(at) {
 		return Adopted{}, &EarlyError{o.Region, at}
 	}
-	if r.State != leasetable.RegionStates[2] {
-		r.State, r.AdoptedBy, r.SwingTo, r.SwingPercent = leasetable.RegionStates[2], o.By, "", 0
+	if r.State != leasetable.Adopted {
+		r.State, r.AdoptedBy, r.SwingTo, r.SwingPercent = leasetable.Adopted, o.By, "", 0
 		if err := put(ctx, a, &r, ErrChanged); err != nil {
 			return Adopted{}, err
 		}
@@ -99,13 +100,13 @@ func (a *Admin) adoptable(ctx context.Context, o *Adoption) (Region, error) {
 		return r, err
 	case o.By == o.Region:
 		return r, fmt.Errorf("%w: %s cannot adopt its own resources", ErrInvalid, &r)
-	case by.State == leasetable.RegionStates[2]:
+	case by.State == leasetable.Adopted:
 		return r, fmt.Errorf("%w: %s was adopted itself, by %s", ErrInvalid, &by, by.AdoptedBy)
 	case o.Region == a.home():
 		return r, fmt.Errorf("%s: %w: it keeps the settings: name another region first, everywhere, once the table's rows say so", &r, ErrHome)
-	case r.State == leasetable.RegionStates[2] && r.AdoptedBy != o.By:
+	case r.State == leasetable.Adopted && r.AdoptedBy != o.By:
 		return r, fmt.Errorf("%w: %s was adopted by %s: that one goes on", ErrInvalid, &r, r.AdoptedBy)
-	case r.RegionLease == 0 && o.DeadSince.IsZero() && r.State != leasetable.RegionStates[2]:
+	case r.RegionLease == 0 && o.DeadSince.IsZero() && r.State != leasetable.Adopted:
 		return r, fmt.Errorf("%w: %s has no region lease, so nobody knows until when its agents write: say since when they certainly do not", ErrInvalid, &r)
 	case o.DeadSince.After(time.Now()):
 		return r, fmt.Errorf("%w: %s is in the future", ErrInvalid, o.DeadSince.Format(time.RFC3339))
@@ -123,8 +124,8 @@ type adopting struct {
 	done  Adopted
 }
 
-// adopters is how many rows are written at a time.
-const adopters = 32
+// adopters is how many rows are under way at a time. Each waits before it is written, see adopt.
+const adopters = 4096
 
 func (r *adopting) client(ctx context.Context, client string) error {
 	pools, err := List(ctx, r.a, Pool{Client: client})
@@ -135,7 +136,7 @@ func (r *adopting) client(ctx context.Context, client string) error {
 	for i := range pools {
 		rest[pools[i].Pool] = &pools[i]
 	}
-	results := make(chan Adopted, 4*adopters)
+	results := make(chan Adopted, adopters)
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(adopters)
 	gathered := make(chan struct{})
@@ -184,7 +185,9 @@ func (r *adopting) gather(results <-chan Adopted) {
 	}
 }
 
-// adopt makes the write, on the row as the adopting region has it. Nobody else writes that row there.
+// adopt makes the write, on the row as the adopting region has it. Nobody else writes that row there. But a third region that had
+// not heard of the adoption may have sent it to the lost one a moment ago; regions order writes by their own clocks, so ours comes
+// twice the skew after the row was seen: else that one could win elsewhere.
 func (r *adopting) adopt(ctx context.Context, found *Resource, pool *Pool) (Adopted, error) {
 	last := r.until.Add(time.Duration(pool.LongestLease))
 	if found.State == Leased && found.Until.After(last) { // leased when the pool's leases were longer
@@ -204,6 +207,9 @@ func (r *adopting) adopt(ctx context.Context, found *Resource, pool *Pool) (Adop
 		with = leasetable.Item{}
 	}
 	for {
+		if err := pause(ctx, 2*r.a.table.Skew+time.Millisecond); err != nil {
+			return Adopted{}, err
+		}
 		if err := r.pace.Wait(ctx, 1); err != nil {
 			return Adopted{}, err
 		}

@@ -15,10 +15,11 @@ const (
 	RoleAgent Role = "agent" // leases
 	RoleAdmin Role = "admin" // settings and resources
 	RoleTable Role = "table" // makes the table and its replicas
+	RoleLoop  Role = "loop"  // bridge, executor, and what extends region leases
 )
 
 // Roles are all roles.
-func Roles() []Role { return []Role{RoleAgent, RoleAdmin, RoleTable} }
+func Roles() []Role { return []Role{RoleAgent, RoleAdmin, RoleTable, RoleLoop} }
 
 type policy struct {
 	Version   string
@@ -49,6 +50,15 @@ func Policy(role Role, table, account string) (string, error) {
 			}, []string{arn}},
 			{"Candidates", "Allow", []string{"dynamodb:Query"}, []string{arn + "/index/" + leasetable.AvailableIndex}},
 			{"History", "Allow", []string{"dynamodb:DescribeStream", "dynamodb:GetShardIterator", "dynamodb:GetRecords"}, []string{arn + "/stream/*"}},
+		}
+	case RoleLoop:
+		list = []statement{
+			{"Rows", "Allow", []string{
+				"dynamodb:GetItem", "dynamodb:Query", "dynamodb:Scan", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DescribeTable",
+			}, []string{arn}},
+			{"Streams", "Allow", []string{"dynamodb:DescribeStream", "dynamodb:GetShardIterator", "dynamodb:GetRecords"}, []string{arn + "/stream/*"}},
+			// AWS takes no resource for it.
+			{"StreamNames", "Allow", []string{"dynamodb:ListStreams"}, []string{"*"}},
 		}
 	case RoleTable:
 		list = []statement{

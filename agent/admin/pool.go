@@ -59,8 +59,8 @@ func (p *Pool) check() error {
 		p.SubPartitions = 10
 	}
 	err := errors.Join(
-		lease.CheckLease(p.Client, p.Pool, "-"), checkDescription(p.Description), checkWord("balance", &p.Balance, leasetable.BalanceModes),
-		checkWord("duplicates", &p.Duplicates, leasetable.DuplicateModes), checkWord("forecast", &p.Forecast, leasetable.Forecasts),
+		lease.CheckLease(p.Client, p.Pool, "-"), checkDescription(p.Description), checkWord("balance", &p.Balance, leasetable.BalanceModes()),
+		checkWord("duplicates", &p.Duplicates, leasetable.DuplicateModes()), checkWord("forecast", &p.Forecast, leasetable.Forecasts()),
 	)
 	for region, n := range p.Floors {
 		if n < 0 || n > leasetable.MaxFloor {

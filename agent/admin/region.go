@@ -37,7 +37,7 @@ const minRegionLease = time.Minute
 
 func (r *Region) check() error {
 	err := errors.Join(
-		lease.CheckName("region", r.Region, lease.MaxName), checkDescription(r.Description), checkWord("state", &r.State, leasetable.RegionStates),
+		lease.CheckName("region", r.Region, lease.MaxName), checkDescription(r.Description), checkWord("state", &r.State, leasetable.RegionStates()),
 	)
 	switch {
 	case err != nil:
@@ -76,7 +76,7 @@ func (r *Region) needs(_ context.Context, a *Admin) error {
 }
 
 func (r *Region) follows(old *Region) error {
-	if adopted := leasetable.RegionStates[2]; (r.State == adopted) != (old.State == adopted) {
+	if adopted := leasetable.Adopted; (r.State == adopted) != (old.State == adopted) {
 		return fmt.Errorf("%s: its state cannot become %s from %s: weir region adopt does that", r, r.State, old.State)
 	}
 	return nil

@@ -22,7 +22,7 @@ func (a *Admin) Extend(ctx context.Context) error {
 	}
 	var errs []error
 	for i := range regions {
-		if r := &regions[i]; r.RegionLease > 0 && r.State != leasetable.RegionStates[2] {
+		if r := &regions[i]; r.RegionLease > 0 && r.State != leasetable.Adopted {
 			errs = append(errs, a.extend(ctx, r))
 		}
 	}
@@ -74,10 +74,10 @@ func (a *Admin) Readmit(ctx context.Context, region string) (Region, error) {
 		row.closed = false
 		_, err = row.put(ctx, a)
 	}
-	if err != nil || r.State != leasetable.RegionStates[2] {
+	if err != nil || r.State != leasetable.Adopted {
 		return r, err
 	}
-	r.State, r.AdoptedBy = leasetable.RegionStates[0], ""
+	r.State, r.AdoptedBy = leasetable.Active, ""
 	return r, put(ctx, a, &r, ErrChanged)
 }
 

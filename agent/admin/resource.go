@@ -158,6 +158,9 @@ func (a *Admin) change(ctx context.Context, client, name string, dry bool,
 	if err != nil || w == nil || dry {
 		return r, err
 	}
+	if err := a.mayWrite(ctx, r.Region); err != nil {
+		return r, fmt.Errorf("%s: %w", &r, err)
+	}
 	if with == nil {
 		with = leasetable.Item{}
 	}
@@ -170,4 +173,17 @@ func (a *Admin) change(ctx context.Context, client, name string, dry bool,
 		return r, fmt.Errorf("%s: %w", &r, ErrChanged)
 	}
 	return resourceOf(client, item)
+}
+
+// mayWrite says why nothing may be written through a region now: others may be about to adopt what it has.
+func (a *Admin) mayWrite(ctx context.Context, region string) error {
+	item, err := a.table.Get(ctx, a.home(), lease.RegionRow(region))
+	if err != nil {
+		return err
+	}
+	limit, err := a.table.LimitOf(ctx, a.home(), item)
+	if err != nil {
+		return err
+	}
+	return limit.Check(time.Now(), a.table.Skew, a.table.Timeout)
 }

@@ -26,10 +26,11 @@ const (
 // Pool is what the balancer knows of a pool as a whole.
 type Pool struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Settings      []byte                 `protobuf:"bytes,1,opt,name=settings,proto3" json:"settings,omitempty"`            // weir.events.v1.LeasePool; empty: never seen
-	Method        uint32                 `protobuf:"varint,2,opt,name=method,proto3" json:"method,omitempty"`               // of forecasting
-	ReadMs        int64                  `protobuf:"varint,3,opt,name=read_ms,json=readMs,proto3" json:"read_ms,omitempty"` // when a scan last told something new of it
-	Noted         int64                  `protobuf:"varint,4,opt,name=noted,proto3" json:"noted,omitempty"`                 // version of the settings whose floors were said to be above the stock
+	Settings      []byte                 `protobuf:"bytes,1,opt,name=settings,proto3" json:"settings,omitempty"`                  // weir.events.v1.LeasePool; empty: never seen
+	Method        uint32                 `protobuf:"varint,2,opt,name=method,proto3" json:"method,omitempty"`                     // of forecasting
+	ReadMs        int64                  `protobuf:"varint,3,opt,name=read_ms,json=readMs,proto3" json:"read_ms,omitempty"`       // when a scan last told something new of it
+	Noted         int64                  `protobuf:"varint,4,opt,name=noted,proto3" json:"noted,omitempty"`                       // version of the settings whose floors were said to be above the stock
+	LengthMs      int64                  `protobuf:"varint,5,opt,name=length_ms,json=lengthMs,proto3" json:"length_ms,omitempty"` // how long its leases are, on average of late; 0: none was seen
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -88,6 +89,13 @@ func (x *Pool) GetReadMs() int64 {
 func (x *Pool) GetNoted() int64 {
 	if x != nil {
 		return x.Noted
+	}
+	return 0
+}
+
+func (x *Pool) GetLengthMs() int64 {
+	if x != nil {
+		return x.LengthMs
 	}
 	return 0
 }
@@ -465,12 +473,13 @@ var File_state_proto protoreflect.FileDescriptor
 
 const file_state_proto_rawDesc = "" +
 	"\n" +
-	"\vstate.proto\x12\x10weir.balancer.v1\"i\n" +
+	"\vstate.proto\x12\x10weir.balancer.v1\"\x86\x01\n" +
 	"\x04Pool\x12\x1a\n" +
 	"\bsettings\x18\x01 \x01(\fR\bsettings\x12\x16\n" +
 	"\x06method\x18\x02 \x01(\rR\x06method\x12\x17\n" +
 	"\aread_ms\x18\x03 \x01(\x03R\x06readMs\x12\x14\n" +
-	"\x05noted\x18\x04 \x01(\x03R\x05noted\"\xe1\x01\n" +
+	"\x05noted\x18\x04 \x01(\x03R\x05noted\x12\x1b\n" +
+	"\tlength_ms\x18\x05 \x01(\x03R\blengthMs\"\xe1\x01\n" +
 	"\x04Site\x12\x16\n" +
 	"\x06series\x18\x01 \x01(\fR\x06series\x12\x18\n" +
 	"\arefused\x18\x02 \x01(\x03R\arefused\x12\x16\n" +

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,7 +39,15 @@ type dev struct {
 	leases  *devLeases
 	log     zerolog.Logger
 	started time.Time
+	fault   []string
+	faults  []devFault
+	regions []string // as they were configured; what they are is in cfg
 }
+
+const (
+	devPoll       = 100 * time.Millisecond // of a stream with nothing new
+	devPartitions = 4                      // of each topic of leases, unless the configuration says another number
+)
 
 func newDevCmd(a *app) *cobra.Command {
 	d := &dev{a: a, started: time.Now()}
@@ -55,6 +64,7 @@ func newDevCmd(a *app) *cobra.Command {
 	f.BoolVar(&d.noLoad, "no-load", false, "produce no events and use no leases; heartbeats go on")
 	f.Int64Var(&d.rate, "rate", 1000, "events a second of the load generator")
 	f.IntVar(&d.port, "kafka-port", 0, "port of the embedded Kafka (default: 9092 if it is free, else any)")
+	f.StringArrayVar(&d.fault, "fault", nil, "something that goes wrong on purpose, such as duplicate, or region=us-west-2@5m+2m: down after five minutes, for two; can be given again")
 	f.String("data-dir", "", "directory that keeps the data (default: a temporary one, removed at the end)")
 	f.String("listen", "", "address of the API (default: api.listen)")
 	f.String("ops-listen", "", "address of health and metrics (default: api.ops_listen)")
@@ -78,6 +88,17 @@ func (d *dev) run(ctx context.Context) (err error) {
 	if d.cfg, err = d.a.loadConfig(); err != nil {
 		return err
 	}
+	regions, _ := d.cfg.Leases.Places()
+	for _, text := range d.fault {
+		fault, err := parseFault(text, regions)
+		if err != nil {
+			return err
+		}
+		d.faults = append(d.faults, fault)
+	}
+	if slices.ContainsFunc(d.cfg.Entries(), func(e config.Entry) bool { return e.Key == "leases.partitions" && e.Origin == config.OriginDefault }) {
+		d.cfg.Leases.Partitions = devPartitions
+	}
 	if !d.keep {
 		if d.cfg.DataDir, err = os.MkdirTemp("", "weir-dev-"); err != nil {
 			return fail(exitIO, "cannot make a temporary directory", err, "give one with --data-dir")
@@ -99,16 +120,13 @@ func (d *dev) run(ctx context.Context) (err error) {
 		kafkaDir = filepath.Join(d.cfg.DataDir, "kafka")
 	}
 	//nolint:contextcheck // it lives until Close, which comes after everything that uses it has ended
-	d.broker, err = embedded.Start(embedded.Config{DataDir: kafkaDir, Port: d.port, Topics: spendRole(d.cfg).Topics(), Log: d.log})
+	d.broker, err = embedded.Start(embedded.Config{DataDir: kafkaDir, Port: d.port, Topics: append(spendRole(d.cfg).Topics(), leaseTopics(d.cfg)...), Log: d.log})
 	if err != nil {
 		return fail(0, "cannot start the embedded Kafka", err, "choose another --kafka-port, or another --data-dir")
 	}
 	defer func() { err = errors.Join(err, d.broker.Close()) }()
 	d.cfg.Processor.Workers = 1
 	k := processors.Kafka{Brokers: d.broker.Addrs()}
-	if d.node, err = newNode(d.cfg, k, d.log, nil); err != nil {
-		return err
-	}
 	dir := ""
 	if d.keep {
 		dir = d.cfg.DataDir
@@ -117,19 +135,24 @@ func (d *dev) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.leases.close()) }()
+	d.regions, d.cfg.Leases.Regions = d.cfg.Leases.Regions, d.leases.cfg.Regions
+	d.node, err = newNode(d.cfg, nodeParts{kafka: k, log: d.log, roles: []string{roleSpend, roleLeases}, table: d.leases.table, poll: devPoll})
+	if err != nil {
+		return err
+	}
 	g, ctx := errgroup.WithContext(ctx)
-	prepared := make(chan struct{})
-	g.Go(func() error { return d.leases.run(ctx, !d.noLoad, func() { close(prepared) }) })
 	g.Go(func() error {
-		return d.node.run(ctx, func() {
-			select {
-			case <-prepared:
-			case <-ctx.Done():
-				return
-			}
-			d.ready()
-			g.Go(func() error { return d.load(ctx, k) })
-			g.Go(func() error { return d.watch(ctx) })
+		return d.leases.run(ctx, !d.noLoad, func() {
+			g.Go(func() error {
+				return d.node.run(ctx, func() {
+					d.ready()
+					g.Go(func() error { return d.load(ctx, k) })
+					g.Go(func() error { return d.watch(ctx) })
+					g.Go(func() error {
+						return (&faulty{d: d.leases, say: func(format string, args ...any) { fmt.Fprintf(d.a.stdout, format+"\n", args...) }}).run(ctx, d.faults)
+					})
+				})
+			})
 		})
 	})
 	return g.Wait()
@@ -159,7 +182,12 @@ func (d *dev) ready() {
 	out("  try    weir spend show --campaign %s%s", d.example(), server)
 	out("         weir ingest FILE --format csv|jsonl|ipinyou|openbandit%s", server)
 	out("         curl -s http://%s/weir.v1.SpendService/GetSpend -H 'Content-Type: application/json' -d '{\"campaign\":\"%s\"}'", addr, d.example())
-	out("         weir lease get --client %s --pool %[1]s --key mine%s", demoName, d.leases.regionsFlag(d.cfg.Leases.Regions))
+	out("         weir lease get --client %s --pool %[1]s --key mine%s", demoName, d.leases.regionsFlag(d.regions))
+	brokers := ""
+	if d.port != 9092 {
+		brokers = " --brokers " + d.broker.Addrs()[0]
+	}
+	out("         weir status%s", brokers)
 }
 
 // example is a campaign that the load generator charges most.

@@ -25,9 +25,14 @@ import (
 const (
 	demoName      = "demo" // of the client, and of its pool
 	demoResources = 100    // of a region
-	demoKeys      = 20     // that are used in a region
-	demoRate      = 2      // calls a second there
+	demoRate      = 1.8    // new keys a second there, on average
+	demoSwing     = 0.7    // how far that goes up and down
 	demoLength    = 30 * time.Second
+
+	demoLongest     = 10 * time.Minute
+	demoQuarantine  = 2 * time.Second
+	demoRegionLease = time.Minute
+	demoCycle       = 10 * time.Minute // of a day in fast motion; the regions' peaks are a third of it apart
 )
 
 // devLeases is the part of weir dev that is about leases: a DynamoDB of several regions, and users of them.
@@ -37,7 +42,7 @@ type devLeases struct {
 	listeners []net.Listener
 	table     *leases
 	agents    []*agent.Agent
-	users     []*leasedemo.User
+	users     []*leasedemo.Crowd
 }
 
 // startLeases starts the DynamoDB. A region listens where the configuration has it, if that port is free.
@@ -64,17 +69,24 @@ func startLeases(ctx context.Context, cfg config.Leases, dir string) (*devLeases
 	if d.table, err = connectLeases(ctx, d.cfg); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
-	for _, region := range regions {
+	for i, region := range regions {
 		a, err := d.table.agent(region)
 		if err != nil {
 			return nil, errors.Join(err, d.close())
 		}
 		d.agents = append(d.agents, a)
 		d.users = append(d.users, leasedemo.New(a, leasedemo.Config{
-			Client: demoName, Pool: demoName, Prefix: region + "-user-", Keys: demoKeys, Rate: demoRate, Length: demoLength,
+			Client: demoName, Pool: demoName, Prefix: region + "-user-", Rate: demoRate, Length: demoLength,
+			Swing: demoSwing, Cycle: demoCycle, Peak: float64(i) / float64(len(regions)),
 		}))
 	}
 	return d, nil
+}
+
+// regions are the names.
+func (d *devLeases) regions() []string {
+	names, _ := d.cfg.Places()
+	return names
 }
 
 // listenNear listens at the port of a URL on this machine, or at any.
@@ -132,15 +144,17 @@ func (d *devLeases) prepare(ctx context.Context) error {
 		}
 		return err
 	}
-	regions, _ := d.cfg.Places()
+	regions := d.regions()
 	var err error
 	for _, r := range regions {
-		_, e := admin.Create(ctx, d.table.Admin, admin.Region{Region: r})
+		_, e := admin.Create(ctx, d.table.Admin, admin.Region{Region: r, RegionLease: admin.Duration(demoRegionLease)})
 		err = errors.Join(err, made(e))
 	}
 	_, e := admin.Create(ctx, d.table.Admin, admin.Client{Client: demoName, Stored: admin.Stored{Description: "made by weir dev"}})
 	err = errors.Join(err, made(e))
-	_, e = admin.Create(ctx, d.table.Admin, admin.Pool{Client: demoName, Pool: demoName, Stored: admin.Stored{Description: "made by weir dev"}})
+	_, e = admin.Create(ctx, d.table.Admin, admin.Pool{
+		Client: demoName, Pool: demoName, LongestLease: admin.Duration(demoLongest), Quarantine: admin.Duration(demoQuarantine), Stored: admin.Stored{Description: "made by weir dev"},
+	})
 	if err = errors.Join(err, made(e)); err != nil {
 		return err
 	}
@@ -154,7 +168,7 @@ func (d *devLeases) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return d.table.Extend(ctx) // before the first agent asks
 }
 
 // use takes and gives back leases in every region, until ctx ends.

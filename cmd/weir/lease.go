@@ -217,33 +217,59 @@ func newLeaseHistoryCmd(a *app) *cobra.Command {
 	return c
 }
 
-// headroomRow is how much a region has.
+// headroomRow is how much a region has, and what is expected there.
 type headroomRow struct {
-	Region string    `json:"region"`
-	Free   int       `json:"free"`
-	More   bool      `json:"more"`
-	AsOf   time.Time `json:"as_of"`
+	Region  string    `json:"region"`
+	Free    int       `json:"free"`
+	More    bool      `json:"more" table:"wide"` // counted: there are more
+	Soon    int       `json:"soon"`
+	Coming  int       `json:"coming"`
+	Need    int       `json:"need"`
+	Within  string    `json:"within"` // what soon and need are about; empty: no balancer runs
+	Refused int       `json:"refused"`
+	AsOf    time.Time `json:"as_of"`
+	Problem string    `json:"problem"` // why nothing is known
 }
 
 func newLeaseHeadroomCmd(a *app) *cobra.Command {
 	o := &leaseCmd{a: a}
-	c := o.command("headroom", "Counts what can be leased in each region; beyond 1,000 a sub-partition it says that there is more", func(ctx context.Context, l *leases) error {
+	short := "Shows what can be leased in each region and what is expected there; without a balancer it counts, up to 1,000 a sub-partition"
+	c := o.command("headroom", short, func(ctx context.Context, l *leases) error {
 		var rows []headroomRow
+		var failed error
 		regions, _ := l.cfg.Places()
 		for _, region := range regions {
-			in, err := l.agent(region)
+			row, err := l.headroom(ctx, region, o)
 			if err != nil {
-				return leaseFailure("cannot count", err)
+				failed = err
 			}
-			h, err := in.Headroom(ctx, o.client, o.pool)
-			in.Close()
-			if err != nil {
-				return leaseFailure("cannot count in "+region, err)
-			}
-			rows = append(rows, headroomRow{h.Region, h.Free, h.More, h.AsOf.UTC()})
+			rows = append(rows, row)
 		}
-		return printRows(a, rows)
+		if err := printRows(a, rows); err != nil || failed == nil {
+			return err
+		}
+		return leaseFailure("not all regions can be asked", failed)
 	})
 	must(c.MarkFlagRequired("pool"))
 	return c
+}
+
+func (l *leases) headroom(ctx context.Context, region string, o *leaseCmd) (headroomRow, error) {
+	row := headroomRow{Region: region}
+	in, err := l.agent(region)
+	if err != nil {
+		row.Problem = err.Error()
+		return row, err
+	}
+	defer in.Close()
+	h, err := in.Headroom(ctx, o.client, o.pool)
+	if err != nil {
+		row.Problem = err.Error()
+		return row, err
+	}
+	row.Free, row.More, row.AsOf = h.Free, h.More, h.AsOf.UTC()
+	if f := h.Forecast; f != nil {
+		row.Soon, row.Coming, row.Need, row.Within, row.Refused = f.Soon, f.Coming, f.Need, f.Horizon.String(), f.Refused
+	}
+	return row, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -19,9 +20,10 @@ import (
 	"github.com/weirhq/weir/processors"
 )
 
-// node is one weir process at work: the spend counter's runtime and the API over its state.
+// node is one weir process at work: the spend counter's runtime and the API over its state, the lease loop, or both.
 type node struct {
-	runtime  *processors.Runtime
+	runtime  *processors.Runtime // of the spend counter; nil without it, as are router, view and figures
+	loop     *leaseLoop          // nil without
 	server   *api.Server
 	router   *api.Router
 	view     *roles.View
@@ -49,32 +51,27 @@ func processorConfig(c *config.Config, k processors.Kafka, log *zerolog.Logger) 
 	}
 }
 
-// newNode makes a node. traces may be nil.
-func newNode(c *config.Config, k processors.Kafka, log zerolog.Logger, traces trace.TracerProvider) (*node, error) {
+// nodeParts are what a node is made with, beside the configuration.
+type nodeParts struct {
+	kafka  processors.Kafka
+	log    zerolog.Logger
+	traces trace.TracerProvider // nil: none
+	roles  []string
+	table  *leases // for the roles of the lease loop
+	// poll is how often a stream with nothing new is asked; 0: the bridge's default.
+	poll time.Duration
+}
+
+// newNode makes a node.
+func newNode(c *config.Config, p nodeParts) (*node, error) {
 	reg := obs.NewRegistry(buildVersion().Version)
 	debug.SetGCPercent(gcPercent)
-	role := countingRole(c)
-	role.Metrics = roles.NewSpendMetrics(reg)
-	proc, err := role.Processor()
-	if err != nil {
-		return nil, fail(exitConfig, "cannot set up the spend counter", err, "correct dc and peers")
-	}
-	pc := processorConfig(c, k, &log)
-	pc.Metrics, pc.Traces = processors.NewMetrics(reg), traces
-	rt, err := processors.New(pc, proc)
-	if err != nil {
-		return nil, fail(exitConfig, "cannot set up the processor", err, "correct the configuration; `weir config print` shows it")
-	}
-	reg.MustRegister(rt.Collector())
-	v := &roles.View{Runtime: rt, Kafka: k, DC: c.DC, Layout: role.Layout, Version: buildVersion().Version}
+	metrics := processors.NewMetrics(reg)
+	n := &node{endpoint: c.API.Advertise, patience: c.Processor.ShutdownTimeout}
+	serve := api.Config{Listen: c.API.Listen, OpsListen: c.API.OpsListen, Ready: n.ready, Registry: reg, Logger: p.log}
 	x, err := accessOf(c)
 	if err != nil {
 		return nil, err
-	}
-	router := api.NewRouter(api.RouterConfig{State: roles.NewState(rt, role.Layout), Peers: roles.Peers{Kafka: k, App: proc.App}, TLS: x.tls, Roots: x.roots})
-	f := &roles.Figures{State: router, Kafka: k, Inputs: proc.Inputs, DC: c.DC, Shards: proc.Partitions}
-	serve := api.Config{
-		Listen: c.API.Listen, OpsListen: c.API.OpsListen, Spend: f, Cluster: v, Savepoints: v, State: router, Ready: v.Ready, Registry: reg, Logger: log,
 	}
 	serve.Token = x.token
 	if serve.TLS, err = serving(c); err != nil {
@@ -83,13 +80,78 @@ func newNode(c *config.Config, k processors.Kafka, log zerolog.Logger, traces tr
 	if host, _, err := net.SplitHostPort(c.API.Advertise); err == nil {
 		serve.AllowedHosts = []string{host} // by which the others ask
 	}
-	server, err := api.New(serve)
-	if err != nil {
+	if slices.Contains(p.roles, roleSpend) {
+		if err := n.addSpend(c, p, spendParts{reg, metrics, x, &serve}); err != nil {
+			return nil, err
+		}
+	}
+	if of := loopRoles(p.roles); len(of) > 0 {
+		n.loop, err = newLeaseLoop(c, loopParts{kafka: p.kafka, log: p.log, registry: reg, metrics: metrics, table: p.table, roles: of, poll: p.poll})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if n.server, err = api.New(serve); err != nil {
 		return nil, fail(exitConfig, "cannot set up the API", err, "")
 	}
-	return &node{
-		runtime: rt, server: server, router: router, view: v, figures: f, endpoint: c.API.Advertise, patience: c.Processor.ShutdownTimeout,
-	}, nil
+	return n, nil
+}
+
+// spendParts are what the spend counter shares with the rest of its node.
+type spendParts struct {
+	registry *obs.Registry
+	metrics  *processors.Metrics
+	access   access
+	serve    *api.Config
+}
+
+// addSpend gives a node the spend counter, and its server what answers from it.
+func (n *node) addSpend(c *config.Config, p nodeParts, s spendParts) error {
+	role := countingRole(c)
+	role.Metrics = roles.NewSpendMetrics(s.registry)
+	proc, err := role.Processor()
+	if err != nil {
+		return fail(exitConfig, "cannot set up the spend counter", err, "correct dc and peers")
+	}
+	pc := processorConfig(c, p.kafka, &p.log)
+	pc.Metrics, pc.Traces = s.metrics, p.traces
+	if n.runtime, err = processors.New(pc, proc); err != nil {
+		return fail(exitConfig, "cannot set up the processor", err, "correct the configuration; `weir config print` shows it")
+	}
+	s.registry.MustRegister(n.runtime.Collector())
+	n.view = &roles.View{Runtime: n.runtime, Kafka: p.kafka, DC: c.DC, Layout: role.Layout, Version: buildVersion().Version}
+	n.router = api.NewRouter(api.RouterConfig{
+		State: roles.NewState(n.runtime, role.Layout), Peers: roles.Peers{Kafka: p.kafka, App: proc.App}, TLS: s.access.tls, Roots: s.access.roots,
+	})
+	n.figures = &roles.Figures{State: n.router, Kafka: p.kafka, Inputs: proc.Inputs, DC: c.DC, Shards: proc.Partitions}
+	s.serve.Spend, s.serve.Cluster, s.serve.Savepoints, s.serve.State = n.figures, n.view, n.view, n.router
+	return nil
+}
+
+// ready says whether all that runs here can be answered for.
+func (n *node) ready(ctx context.Context) (ok bool, reasons []string) {
+	if n.runtime != nil {
+		_, reasons = n.view.Ready(ctx)
+	}
+	if n.loop != nil {
+		_, more := n.loop.ready()
+		reasons = append(reasons, more...)
+	}
+	if n.runtime == nil && n.loop.owned() == 0 {
+		reasons = append(reasons, "no partition assigned yet")
+	}
+	return len(reasons) == 0, reasons
+}
+
+// owned counts the partitions that this process owns.
+func (n *node) owned() (count int) {
+	if n.runtime != nil {
+		count = n.view.Owned()
+	}
+	if n.loop != nil {
+		count += n.loop.owned()
+	}
+	return count
 }
 
 // gcPercent trades a little of the processor for memory: most of the heap is tables without pointers, which cost the
@@ -118,7 +180,9 @@ func (n *node) run(ctx context.Context, ready func()) error {
 }
 
 func (n *node) work(ctx context.Context, ready func()) error {
-	defer n.router.Close()
+	if n.router != nil {
+		defer n.router.Close()
+	}
 	// The others learn the address when the runtime joins them, so it comes first.
 	if err := n.server.Listen(ctx); err != nil {
 		return err
@@ -126,9 +190,14 @@ func (n *node) work(ctx context.Context, ready func()) error {
 	if n.endpoint == "" {
 		n.endpoint = n.server.Addr()
 	}
-	n.runtime.Advertise(n.endpoint)
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return explainRun(n.runtime.Run(ctx)) })
+	if n.runtime != nil {
+		n.runtime.Advertise(n.endpoint)
+		g.Go(func() error { return explainRun(n.runtime.Run(ctx)) })
+	}
+	if n.loop != nil {
+		g.Go(func() error { return n.loop.run(ctx) })
+	}
 	g.Go(func() error { return n.server.Run(ctx) })
 	g.Go(func() error {
 		if n.wait(ctx) {
@@ -147,7 +216,7 @@ func (n *node) wait(ctx context.Context) bool {
 	case <-n.server.Ready():
 	}
 	for ctx.Err() == nil {
-		if ok, _ := n.view.Ready(ctx); ok {
+		if ok, _ := n.ready(ctx); ok {
 			return true
 		}
 		if !pause(ctx) {

@@ -20,7 +20,7 @@ func TestAdvertised(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := newNode(cfg, processors.Kafka{Brokers: []string{"127.0.0.1:1"}}, zerolog.Nop(), nil)
+	n, err := newNode(cfg, nodeParts{kafka: processors.Kafka{Brokers: []string{"127.0.0.1:1"}}, log: zerolog.Nop(), roles: []string{roleSpend}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func (f *floorsFlag) String() string {
 func (f *floorsFlag) Set(text string) error {
 	all := map[string]int64{}
 	for part := range strings.SplitSeq(text, ",") {
-		if part == "none" && text == part {
+		if text == "none" || text == "" {
 			break
 		}
 		region, number, ok := strings.Cut(part, "=")

@@ -34,11 +34,12 @@ func TestReadme(t *testing.T) {
 	if !ok || !closed {
 		t.Fatal("the README has no block that is marked <!-- tested -->")
 	}
-	api, ops, db := freeAddr(t), freeAddr(t), freeAddr(t)
-	env := append(os.Environ(), "WEIR_API_LISTEN="+api, "WEIR_API_OPS_LISTEN="+ops, "WEIR_SERVER="+api,
+	api, ops, db, kafka := freeAddr(t), freeAddr(t), freeAddr(t), freeAddr(t)
+	env := append(os.Environ(), "WEIR_API_LISTEN="+api, "WEIR_API_OPS_LISTEN="+ops, "WEIR_SERVER="+api, "WEIR_KAFKA_BROKERS="+kafka,
 		"WEIR_LEASES_REGIONS=eu-west-1=http://"+db+",us-east-1=http://"+freeAddr(t)+",us-west-2=http://"+freeAddr(t),
 		"AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any")
-	startDev(t, root, env)
+	_, port, _ := net.SplitHostPort(kafka)
+	startDev(t, root, env, "--kafka-port", port)
 	out := runScript(t, root, env, "set -ex\n"+block)
 	for _, want := range []string{
 		`"charged_micros":1234`, `"duplicates":1`, `"impressions":1`, `"day":"2013-11-09"`, "produced", "0.001234 USD",
@@ -75,10 +76,10 @@ func freeAddr(t *testing.T) string {
 }
 
 // startDev starts the first of the two commands and waits for its line "ready".
-func startDev(t *testing.T, root string, env []string) {
+func startDev(t *testing.T, root string, env []string, args ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 3*time.Minute)
-	dev := exec.CommandContext(ctx, "go", "run", "./cmd/weir", "dev")
+	dev := exec.CommandContext(ctx, "go", append([]string{"run", "./cmd/weir", "dev"}, args...)...)
 	dev.Dir, dev.Env, dev.Stderr = root, env, os.Stderr
 	dev.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go run and what it runs, as a terminal has them
 	dev.Cancel = func() error { return syscall.Kill(-dev.Process.Pid, syscall.SIGINT) }

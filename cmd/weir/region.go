@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/weirhq/weir/agent/admin"
+	"github.com/weirhq/weir/internal/leasetable"
 )
 
 // newRegionCmd returns `weir region`.
@@ -61,7 +62,7 @@ func (a *app) evacuate(ctx context.Context, l *leases, e evacuation) error {
 	if err != nil {
 		return leaseFailure("cannot evacuate the region", err)
 	}
-	from, to := "active", "evacuating"
+	from, to := leasetable.Active, leasetable.Evacuating
 	if e.undo {
 		from, to = to, from
 	}

@@ -35,6 +35,8 @@ func commands(a *app) []*cobra.Command {
 		newLeaseCmd(a),
 		newStatusCmd(a),
 		newDedupCmd(a),
+		newBridgeCmd(a),
+		newBalancerCmd(a),
 		newDynamoDBCmd(a),
 		newBenchCmd(a),
 		newConfigCmd(a),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,20 +13,34 @@ import (
 	"github.com/weirhq/weir/internal/obs"
 )
 
-// roleNames are what --roles takes.
-func roleNames() []string { return []string{"spendcounter"} }
+// What --roles takes, beside the roles of the lease loop one by one.
+const (
+	roleSpend  = "spendcounter"
+	roleLeases = "leases" // all roles of the lease loop
+)
+
+func roleNames() []string { return append([]string{roleSpend, roleLeases}, leaseRoles()...) }
+
+// loopRoles are the roles of the lease loop in a list.
+func loopRoles(list []string) []string {
+	if slices.Contains(list, roleLeases) {
+		return leaseRoles()
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(r string) bool { return !slices.Contains(leaseRoles(), r) })
+}
 
 func newRunCmd(a *app) *cobra.Command {
 	var roleList []string
 	c := &cobra.Command{
-		Use:   "run --roles spendcounter -f weir.yaml",
+		Use:   "run --roles spendcounter,leases -f weir.yaml",
 		Short: "Runs roles against your Kafka until it is told to stop",
-		Long: "Runs roles against your Kafka. More processes share the partitions: give each its own data_dir and\n" +
+		Long: "Runs roles against your Kafka: spendcounter, or those of the lease loop, bridge, liberator, dedup, balancer and executor, all of\n" +
+			"which leases stands for. More processes share the partitions: give each its own data_dir and\n" +
 			"instance. SIGTERM commits what is folded, leaves the group and ends; a second one ends at once.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.run(cmd, roleList) },
 	}
-	c.Flags().StringSliceVar(&roleList, "roles", roleNames(), "roles to run")
+	c.Flags().StringSliceVar(&roleList, "roles", []string{roleSpend}, "roles to run: "+strings.Join(roleNames(), ", "))
 	c.Flags().String("data-dir", "", "directory of the state (default: data_dir)")
 	c.Flags().String("instance", "", "stable name of this process (default: instance)")
 	c.Flags().String("listen", "", "address of the API (default: api.listen)")
@@ -41,7 +56,7 @@ func newRunCmd(a *app) *cobra.Command {
 
 func (a *app) run(cmd *cobra.Command, roleList []string) error {
 	for _, r := range roleList {
-		if r != "spendcounter" {
+		if !slices.Contains(roleNames(), r) {
 			do := "the roles are: " + strings.Join(roleNames(), ", ")
 			if n, ok := config.Nearest(r, roleNames()); ok {
 				do = "did you mean " + n + "?"
@@ -66,7 +81,16 @@ func (a *app) run(cmd *cobra.Command, roleList []string) error {
 		return err
 	}
 	defer flush()
-	n, err := newNode(cfg, k, log, traces)
+	parts := nodeParts{kafka: k, log: log, traces: traces, roles: roleList}
+	if len(loopRoles(roleList)) > 0 {
+		if err := checkLoop(cfg); err != nil {
+			return err
+		}
+		if parts.table, err = connectLeases(cmd.Context(), cfg.Leases); err != nil {
+			return err
+		}
+	}
+	n, err := newNode(cfg, parts)
 	if err != nil {
 		return err
 	}
@@ -74,6 +98,6 @@ func (a *app) run(cmd *cobra.Command, roleList []string) error {
 		debug.SetMemoryLimit(sharesOf(cfg).heap) // garbage too: the collector works harder before it exceeds the budget
 	}
 	return n.run(cmd.Context(), func() {
-		a.say("ready: API %s://%s, metrics %[1]s://%[3]s/metrics, %[4]d partitions", n.server.Scheme(), n.server.Addr(), n.server.OpsAddr(), n.view.Owned())
+		a.say("ready: API %s://%s, metrics %[1]s://%[3]s/metrics, %[4]d partitions", n.server.Scheme(), n.server.Addr(), n.server.OpsAddr(), n.owned())
 	})
 }

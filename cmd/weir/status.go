@@ -150,6 +150,9 @@ func duplicateOf(d *eventspb.LeaseDuplicate) duplicateRow {
 	return row
 }
 
+// longWait is from how many seconds on commands that wait are worth a line: executors say every second or so what is done.
+const longWait = 5
+
 // write shows s to people.
 func (s *statusView) write(w io.Writer, wide bool, since time.Duration) error {
 	if len(s.Pools) == 0 {
@@ -158,7 +161,7 @@ func (s *statusView) write(w io.Writer, wide bool, since time.Duration) error {
 		return err
 	}
 	for _, c := range s.Commands {
-		if c.Waiting > 0 {
+		if c.Waiting > 0 && c.Oldest >= longWait {
 			fmt.Fprintf(w, "\n%d commands wait for %s, the oldest for %.0f s", c.Waiting, c.Region, c.Oldest)
 		}
 	}

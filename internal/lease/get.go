@@ -43,6 +43,9 @@ func (g *Get) Next(t *Terms, in Seen) Step {
 		if !in.OK {
 			return Step{Do: Exhausted}
 		}
+		if g.Until <= in.Now+t.Skew { // picking took too long: nobody would get it
+			return Step{Do: Lost, Why: LossEnded}
+		}
 		g.cand = in.Pick
 		return g.claim(t, in.Now)
 	case getClaim:
@@ -145,7 +148,7 @@ func (g *Get) claim(t *Terms, now int64) Step {
 }
 
 func (g *Get) claimed(t *Terms, in Seen) Step {
-	if g.own = in.Row; !in.OK {
+	if g.own = in.Row; !in.OK || g.own.Expires <= in.Now+t.Skew { // or the claim took too long
 		return g.read()
 	}
 	return g.take(t, in.Now)

@@ -98,11 +98,6 @@ func PoolRow(client, pool string) Primary { return Primary{"C#" + escape(client)
 // RegionRow is the primary key of a region's settings.
 func RegionRow(region string) Primary { return Primary{"G", region} }
 
-// HeadroomRow is the primary key of how a pool stands in a region.
-func HeadroomRow(client, pool, region string) Primary {
-	return Primary{"H#" + escape(client) + "#" + escape(pool), region}
-}
-
 // ImportRow is the primary key of how far an import of resources came.
 func ImportRow(client, id string) Primary { return Primary{"I#" + escape(client), id} }
 
@@ -113,6 +108,11 @@ func DemandRow(client, pool, region string) Primary {
 
 // DemandOf gives what a partition of counts of refusals is of.
 func DemandOf(partition string) (client, pool string, ok bool) { return poolOf(partition, "D") }
+
+// HeadroomRow is the primary key of how a pool stands in a region.
+func HeadroomRow(client, pool, region string) Primary {
+	return Primary{"H#" + escape(client) + "#" + escape(pool), region}
+}
 
 func poolOf(partition, kind string) (client, pool string, ok bool) {
 	parts := strings.Split(partition, "#")
@@ -144,6 +144,28 @@ func KeyOf(partition string) (client, pool, key string, ok bool) {
 		return "", "", "", false
 	}
 	return unescape(parts[1]), unescape(parts[2]), unescape(parts[3]), true
+}
+
+// ResourceOf gives the client whose resources a partition has; ok is false if it has none.
+func ResourceOf(partition string) (client string, ok bool) {
+	parts := strings.Split(partition, "#")
+	if len(parts) != 3 || parts[0] != "R" {
+		return "", false
+	}
+	if n, err := strconv.Atoi(parts[2]); err != nil || n < 0 || n >= Buckets || strconv.Itoa(n) != parts[2] {
+		return "", false
+	}
+	return unescape(parts[1]), true
+}
+
+// SettingsOf gives the client and pool of a pool's settings; ok is false for another row.
+func SettingsOf(p Primary) (client, pool string, ok bool) {
+	parts := strings.Split(p.Partition, "#")
+	pool, ok = strings.CutPrefix(p.Sort, "pool#")
+	if len(parts) != 2 || parts[0] != "C" || !ok {
+		return "", "", false
+	}
+	return unescape(parts[1]), pool, true
 }
 
 // Shelf is the partition of the index of available resources: n is below the pool's sub-partitions.

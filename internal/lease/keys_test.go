@@ -14,6 +14,15 @@ func FuzzKeys(f *testing.F) {
 		if c, p, k, ok := KeyOf(KeyRows(client, pool, key)); !ok || c != client || p != pool || k != key {
 			t.Errorf("%q %q %q come out as %q %q %q, %v", client, pool, key, c, p, k, ok)
 		}
+		if c, ok := ResourceOf(ResourceRow(client, key).Partition); !ok || c != client {
+			t.Errorf("%q comes out of a partition of resources as %q, %v", client, c, ok)
+		}
+		if c, p, ok := SettingsOf(PoolRow(client, pool)); !ok || c != client || p != pool {
+			t.Errorf("%q %q come out of a pool's row as %q %q, %v", client, pool, c, p, ok)
+		}
+		if c, p, ok := DemandOf(DemandRow(client, pool, "r").Partition); !ok || c != client || p != pool {
+			t.Errorf("%q %q come out of a row of demand as %q %q, %v", client, pool, c, p, ok)
+		}
 		if p, k, ok := HolderOf(Holder(pool, key)); !ok || p != pool || k != key {
 			t.Errorf("%q %q come out as %q %q, %v", pool, key, p, k, ok)
 		}
@@ -36,6 +45,24 @@ func TestCheckLease(t *testing.T) {
 		err := CheckLease(c.client, c.pool, c.key)
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%.10q %.10q %.10q: %v, want %q", c.client, c.pool, c.key, err, c.says)
+		}
+	}
+}
+
+func TestPartitionsThatAreNot(t *testing.T) {
+	for _, p := range []string{"", "R", "R#c", "R#c#", "R#c#256", "R#c#-1", "R#c#+1", "R#c#01", "R#c#1#2", "K#c#1", "r#c#1"} {
+		if c, ok := ResourceOf(p); ok {
+			t.Errorf("%q is taken for a partition of resources, of %q", p, c)
+		}
+	}
+	for _, p := range []string{"", "D", "D#c", "D#c#p#k", "H#c#p"} {
+		if c, pool, ok := DemandOf(p); ok {
+			t.Errorf("%q is taken for a partition of demand, of %q %q", p, c, pool)
+		}
+	}
+	for _, p := range []Primary{{"C", "c"}, {"C#c", "c"}, {"C#c#d", "pool#p"}, {"I#c", "pool#p"}} {
+		if c, pool, ok := SettingsOf(p); ok {
+			t.Errorf("%q is taken for settings of %q %q", p, c, pool)
 		}
 	}
 }

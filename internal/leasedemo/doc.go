@@ -1,7 +1,8 @@
-// Package leasedemo is a user of leases, for weir dev: some keys that get, renew and give back leases at a settable rate.
+// Package leasedemo is a crowd of users of leases in one region, for weir dev: their number goes up and down like a day's, only
+// faster.
 //
-//	every 1/Rate: one of Keys, drawn ─▶ holds nothing: GetLease; else Renew or Release, as likely ─▶ Stats
+//	cycle ─▶ how many arrive ─▶ GetLease of a key of their own ─▶ ends by itself | renewed once, then ends | given back early
 //
-// It keeps no lease longer than it is good for, and what it did not release when it ends it leaves to the next that uses the
-// same keys. It is no load generator: one call at a time.
+// It keeps no lease longer than it is good for, and gives none back when it stops: what it had ends by itself. It is no load
+// generator: eight calls at a time at most.
 package leasedemo

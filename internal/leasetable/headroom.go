@@ -16,10 +16,9 @@ import (
 
 // Attributes of a headroom row.
 const (
-	AsOf     = "as_of_ms"
-	Rate     = "rate"
-	Spread   = "spread"
-	Standing = "region_state"
+	AsOf   = "as_of_ms"
+	Rate   = "rate"
+	Spread = "spread"
 )
 
 // headroomNumbers are the whole numbers of a headroom and their attributes.
@@ -38,14 +37,14 @@ func HeadroomItem(h *eventspb.LeaseHeadroom) Item {
 		item[name] = N(*n)
 	}
 	item[Rate], item[Spread] = Digits(strconv.FormatFloat(h.GetRate(), 'f', 6, 64)), Digits(strconv.FormatFloat(h.GetSpread(), 'f', 6, 64))
-	item[Forecast], item[Standing] = S(h.GetForecast()), S(h.GetState())
+	item[Forecast], item[RegionState] = S(h.GetForecast()), S(h.GetState())
 	return item
 }
 
 // HeadroomOf reads a headroom row. Numbers that are not there are 0.
 func HeadroomOf(item Item) (*eventspb.LeaseHeadroom, error) {
 	h := &eventspb.LeaseHeadroom{
-		Client: Text(item, ClientID), Pool: Text(item, PoolID), Region: Text(item, SK), Forecast: Text(item, Forecast), State: Text(item, Standing),
+		Client: Text(item, ClientID), Pool: Text(item, PoolID), Region: Text(item, SK), Forecast: Text(item, Forecast), State: Text(item, RegionState),
 	}
 	for name, to := range headroomNumbers(h) {
 		if item[name] == nil {

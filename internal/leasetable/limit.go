@@ -19,20 +19,22 @@ type Limit struct {
 	By     string
 }
 
-// LimitOf reads a region's limit as the region has it. settings is the region's row.
-func (t *Table) LimitOf(ctx context.Context, region string, settings Item) (Limit, error) {
-	l := Limit{Region: region}
+// LimitOf reads a region's limit as region at has it: what it knows is never later than what was granted. settings is the
+// region's row, as it is there.
+func (t *Table) LimitOf(ctx context.Context, at string, settings Item) (Limit, error) {
 	r, err := RegionOf(settings)
+	region := r.Name
+	l := Limit{Region: region}
 	switch {
 	case err != nil:
 		return l, fmt.Errorf("%w: settings of region %s: %w", ErrTable, region, err)
-	case r.State == RegionStates[2]:
+	case r.State == Adopted:
 		l.Until, l.By = 1, r.AdoptedBy
 		return l, nil
 	case r.Lease == 0:
 		return l, nil
 	}
-	item, err := t.Get(ctx, region, lease.RegionLeaseRow(region))
+	item, err := t.Get(ctx, at, lease.RegionLeaseRow(region))
 	if err != nil {
 		return l, err
 	}

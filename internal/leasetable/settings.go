@@ -28,13 +28,26 @@ const (
 	AdoptedBy     = "adopted_by"
 )
 
-// What settings that are a word may be. The first is the default: what is meant where the row has none.
-var (
-	BalanceModes   = []string{"on", "off"}
-	DuplicateModes = []string{"supersede", "observe", "release"}
-	Forecasts      = []string{"auto", "ewma", "holt", "seasonal"}
-	RegionStates   = []string{"active", "evacuating", "adopted"}
+// States of a region.
+const (
+	Active     = "active"
+	Evacuating = "evacuating" // its free resources go to the others, and none come
+	Adopted    = "adopted"    // another region has its resources
 )
+
+// What settings that are a word may be. The first is the default: what is meant where the row has none.
+
+// BalanceModes are whether a pool's free resources are moved.
+func BalanceModes() []string { return []string{"on", "off"} }
+
+// DuplicateModes are what is done about a key that two regions lease.
+func DuplicateModes() []string { return []string{"supersede", "observe", "release"} }
+
+// Forecasts are how the need is foretold.
+func Forecasts() []string { return []string{"auto", "ewma", "holt", "seasonal"} }
+
+// RegionStates are the states of a region.
+func RegionStates() []string { return []string{Active, Evacuating, Adopted} }
 
 // Pool is the settings of a pool.
 type Pool struct {
@@ -91,7 +104,7 @@ func PoolOf(item Item) (Pool, error) {
 		*n.to = v
 	}
 	p.Longest, p.Quarantine, p.Shelves = time.Duration(longest)*time.Millisecond, time.Duration(quarantine)*time.Millisecond, int(shelves)
-	err := words(item, map[string]word{Balance: {&p.Balance, BalanceModes}, Duplicates: {&p.Duplicates, DuplicateModes}, Forecast: {&p.Forecast, Forecasts}})
+	err := words(item, map[string]word{Balance: {&p.Balance, BalanceModes()}, Duplicates: {&p.Duplicates, DuplicateModes()}, Forecast: {&p.Forecast, Forecasts()}})
 	if err == nil {
 		p.Floors, err = floors(item)
 	}
@@ -160,7 +173,7 @@ func (r *Region) Item() Item {
 // RegionOf reads a region's row.
 func RegionOf(item Item) (Region, error) {
 	r := Region{Name: Text(item, SK), SwingTo: Text(item, SwingTo), AdoptedBy: Text(item, AdoptedBy)}
-	err := words(item, map[string]word{RegionState: {&r.State, RegionStates}})
+	err := words(item, map[string]word{RegionState: {&r.State, RegionStates()}})
 	number := func(name string, most int64) (n int64) {
 		if _, there := item[name]; there && err == nil {
 			if n, err = Number(item, name); err == nil && (n < 0 || n > most) {

@@ -109,7 +109,7 @@ func AllowedLabel(name string) bool {
 		"clock",      // of a timer: event, wall
 		"procedure",  // RPC
 		"reason",     // a closed set, such as reject reasons
-		"region",     // of the deployment
+		"region",     // of leases.regions
 		"role",       // of a process
 		"state",      // of a task
 		"topic",      // of the catalogue

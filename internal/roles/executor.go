@@ -1,7 +1,6 @@
 package roles
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -55,13 +54,4 @@ func (s Executors) New() ([]*executor.Executor, error) {
 		list = append(list, e)
 	}
 	return list, nil
-}
-
-// Run makes the executors and runs them until ctx ends or one of them fails.
-func (s Executors) Run(ctx context.Context) error {
-	list, err := s.New()
-	if err != nil {
-		return err
-	}
-	return executor.RunAll(ctx, list) //nolint:wrapcheck // each names its region
 }

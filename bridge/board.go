@@ -1,0 +1,60 @@
+package bridge
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Status is how the bridge of a region stands.
+type Status struct {
+	Region  string
+	LagMs   int64  // see Metrics: age of the oldest record not read
+	Shards  int    // of the stream, not finished
+	Stream  string // ARN of the stream that is read; "" while none is
+	Scan    string // what it reads of the table now: scan, sweep, or nothing
+	Rows    int64  // of that, so far
+	Problem string // what went wrong last and did not go right since; "" nothing
+}
+
+// Board has the Status of each region that is bridged in this process. The zero value is ready.
+type Board struct {
+	mu   sync.Mutex
+	list map[string]boarded
+}
+
+type boarded struct {
+	by     *Bridge
+	status Status
+}
+
+// List is the regions in the order of their names.
+func (b *Board) List() (list []Status) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.list {
+		list = append(list, s.status)
+	}
+	slices.SortFunc(list, func(a, b Status) int { return strings.Compare(a.Region, b.Region) })
+	return list
+}
+
+func (b *Board) set(by *Bridge, s Status) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.list == nil {
+		b.list = map[string]boarded{}
+	}
+	b.list[s.Region] = boarded{by, s}
+}
+
+// remove takes down what by has said, and says whether nobody said anything since.
+func (b *Board) remove(by *Bridge, region string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.list[region].by != by {
+		return false
+	}
+	delete(b.list, region)
+	return true
+}

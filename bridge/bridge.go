@@ -1,0 +1,218 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/rs/zerolog"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/stream"
+)
+
+// The processor's outputs, see Outputs.
+const (
+	outChanges = iota
+	outRejected
+	outJournal
+)
+
+// Outputs are the topics that a bridge writes, in the order in which a processor must name them.
+func Outputs() []string {
+	return []string{events.LeaseChangesTopic, events.LeaseRejectedTopic, events.LeaseJournalTopic}
+}
+
+// Scan is the value of a record of events.LeaseBridgeTopic that asks a region's bridge to read all rows of its region.
+const Scan = "scan"
+
+var errNoStream = errors.New("the table has no stream that is not read to its end: enable it, with new and old images (weir table apply)")
+
+// Bridge is the handler of one region. It is made by New; Fold, Flush and Close are called from one goroutine.
+type Bridge struct {
+	cfg     Config
+	region  string
+	log     zerolog.Logger
+	decoder decoder
+	db      *dynamodb.Client
+	streams *dynamodbstreams.Client
+	saved   saved // of New; then the streams are the goroutine's that follows them
+
+	queue  *queue
+	slots  chan struct{} // of requests for records
+	asks   requests
+	health *health
+
+	// Of Flush and Fold.
+	started bool
+	wanted  bool             // a record asked for a scan
+	beaten  map[string]int64 // when a beat of a region was last passed on
+	shown   time.Time
+	warned  time.Time
+
+	life    context.Context // of the goroutines: it ends with Close
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+}
+
+// New makes the bridge of the task's region from committed state. It starts nothing: what reads begins at the first Flush.
+func New(cfg Config, task stream.Task) (*Bridge, error) {
+	cfg.setDefaults()
+	if err := cfg.check(task.Partition); err != nil {
+		return nil, err
+	}
+	state, err := load(task)
+	if err != nil {
+		return nil, err
+	}
+	region := cfg.Regions[task.Partition]
+	b := &Bridge{
+		cfg: cfg, region: region, log: cfg.Log.With().Str("region", region).Logger(), decoder: decoder{region, cfg.Partitions}, saved: state,
+		db: cfg.DB(region), streams: cfg.Streams(region),
+		queue: newQueue(cfg.QueueBytes), slots: make(chan struct{}, cfg.Requests), asks: requests{last: state.asked, news: make(chan struct{})},
+		health: newHealth(), beaten: map[string]int64{},
+	}
+	b.life, b.cancel = context.WithCancel(context.Background())
+	return b, nil
+}
+
+// Fold takes what a bridge is told: that somebody wants a scan.
+func (b *Bridge) Fold(batch *stream.Batch) error {
+	for i := range batch.Records {
+		if string(batch.Records[i].Value) != Scan {
+			batch.Reject(i, "unknown_order", "a bridge is told \""+Scan+"\" and nothing else")
+			continue
+		}
+		b.wanted = true
+	}
+	return nil
+}
+
+// Flush hands over all that was read since the last one: outputs, and the state that says so. It waits for nobody.
+func (b *Bridge) Flush(c stream.Commit, ch *stream.Changes) error {
+	if !b.started {
+		b.start()
+	}
+	for _, d := range b.queue.take() {
+		for _, o := range d.outputs {
+			b.emit(ch, o)
+		}
+		for _, e := range d.entries {
+			if e.value == nil {
+				ch.Delete(e.table, []byte(e.key))
+			} else {
+				ch.Put(e.table, []byte(e.key), e.value)
+			}
+		}
+		for _, beat := range d.beats {
+			b.pass(ch, beat)
+		}
+		if d.ask.SinceMs > 0 {
+			b.want(ch, d.ask)
+		}
+	}
+	if b.wanted {
+		b.wanted = false
+		b.want(ch, asked{c.NowMs, "asked for"})
+	}
+	if now := time.UnixMilli(c.NowMs); now.Sub(b.shown) >= time.Second {
+		b.shown = now
+		b.show(now)
+	}
+	return nil
+}
+
+// want makes a request for a scan, in the transaction of what asks for it.
+func (b *Bridge) want(ch *stream.Changes, a asked) {
+	ch.Put(scanTable, []byte(askedKey), encode(b.asks.add(a)))
+}
+
+func (b *Bridge) emit(ch *stream.Changes, o output) {
+	if o.partition != everywhere {
+		ch.Emit(o.topic, o.partition, o.key, o.value)
+		return
+	}
+	for p := range b.cfg.Partitions {
+		ch.Emit(o.topic, p, o.key, o.value)
+	}
+}
+
+// pass passes a beat on, one a second of each region at most.
+func (b *Bridge) pass(ch *stream.Changes, x beat) {
+	if x.seenMs-b.beaten[x.from] < 1000 {
+		return
+	}
+	b.beaten[x.from] = x.seenMs
+	value, err := proto.Marshal(&eventspb.LeaseChange{Region: b.region, AtMs: x.seenMs, Row: &eventspb.LeaseChange_Beat{
+		Beat: &eventspb.LeaseBeat{From: x.from, BeatMs: x.beatMs, SeenMs: x.seenMs, LagMs: b.health.lag(x.seenMs)},
+	}})
+	if err == nil { // else its name is not UTF-8, and no region's
+		b.emit(ch, output{outChanges, everywhere, []byte(x.from), value})
+	}
+}
+
+// start begins to read. Until now this handler may have been made only to look at its state.
+func (b *Bridge) start() {
+	b.started = true
+	b.running.Go(func() { b.follow(b.life) })
+	if b.cfg.Heartbeat > 0 {
+		b.running.Go(func() { b.beats(b.life) })
+	}
+	s := &scanner{Bridge: b, scan: b.saved.scan, sweep: b.saved.sweep}
+	b.running.Go(func() { s.run(b.life) })
+}
+
+// Close ends what reads, and waits for it: requests under way are given up. What was read and not handed over is read again by
+// the next bridge of the region.
+func (b *Bridge) Close() {
+	b.cancel()
+	b.running.Wait()
+	if b.cfg.Board.remove(b, b.region) {
+		b.cfg.Metrics.forget(b.region)
+	}
+}
+
+// show tells how the region stands.
+func (b *Bridge) show(now time.Time) {
+	s, m := b.health.status(b.region, now.UnixMilli()), b.cfg.Metrics
+	b.cfg.Board.set(b, s)
+	m.lag.WithLabelValues(b.region).Set(float64(s.LagMs) / 1000)
+	m.shards.WithLabelValues(b.region).Set(float64(s.Shards))
+	m.queued.WithLabelValues(b.region).Set(float64(b.queue.size()))
+	if s.LagMs < alarm.Milliseconds() {
+		b.warned = now // and a minute later it is no start any more
+		return
+	}
+	if now.Sub(b.warned) >= time.Minute {
+		b.warned = now.Add(9 * time.Minute)
+		b.log.Warn().Dur("lag", time.Duration(s.LagMs)*time.Millisecond).Str("problem", s.Problem).Msg("bridge_lags")
+	}
+}
+
+// gap says that the stream has lost records, and asks for a scan.
+func (b *Bridge) gap(d *delivery, what string, nowMs int64) {
+	b.cfg.Metrics.gaps.WithLabelValues(b.region).Inc()
+	b.log.Warn().Str("what", what).Msg("stream_gap")
+	// What is lost was written a day ago: a scan that began since has seen what became of it.
+	d.ask = asked{nowMs - (retention - time.Hour).Milliseconds(), "gap: " + what}
+	note := &eventspb.LeaseNote{
+		AtMs: nowMs, By: "bridge", Kind: "gap", From: b.region,
+		Text: "The stream of " + b.region + " lost records before they were read: " + what + ". All rows of the region are read from the table.",
+	}
+	if value, err := proto.Marshal(note); err == nil {
+		d.emit(output{outJournal, events.LeaseShard("", "", b.cfg.Partitions), poolKey("", ""), value})
+	}
+}
+
+// count takes a record's outcome down.
+func (b *Bridge) count(outcome, reason string) {
+	b.cfg.Metrics.records.WithLabelValues(b.region, outcome).Inc()
+	if reason != "" {
+		b.cfg.Metrics.rejected.WithLabelValues(b.region, reason).Inc()
+	}
+}

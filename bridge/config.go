@@ -1,0 +1,97 @@
+package bridge
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/rs/zerolog"
+
+	"github.com/weirhq/weir/events"
+)
+
+// Config is how bridges work. Zero values of all but Regions, Table, DB and Streams work.
+type Config struct {
+	// Regions are those of the table: partition p of the bridge is Regions[p].
+	Regions []string
+	// Table is its name, the same in all regions.
+	Table string
+	// DB and Streams make the clients of a region. The bridge repeats requests by itself.
+	DB      func(region string) *dynamodb.Client
+	Streams func(region string) *dynamodbstreams.Client
+	// Partitions is how many lease.changes has. Defaults to events.DefaultLeasePartitions.
+	Partitions int32
+
+	// PollMin is the pause after an answer that was not full, PollMax what it grows to while a shard has nothing new.
+	// DynamoDB takes 5 requests a second of a shard. Default to 200 ms and 1 s.
+	PollMin, PollMax time.Duration
+	// List is how often all shards are listed, though children are looked for where their parent ends. Defaults to 30 s.
+	List time.Duration
+	// Requests is how many requests for records may be under way or waiting for the queue. Defaults to 8.
+	Requests int
+	// QueueBytes bounds what was read and is not handed over. Defaults to 4 MiB.
+	QueueBytes int
+	// Timeout is for one request. Defaults to 10 s.
+	Timeout time.Duration
+
+	// ScanRate is how many rows a second a scan reads that was asked for, or that makes good a gap. Defaults to 5000.
+	ScanRate int
+	// Sweep is in what time the whole table is read once, for ever: it makes good what a stream lost without a word. Below 0
+	// never. Defaults to 24 h.
+	Sweep time.Duration
+	// Heartbeat is how often the region's row of beats is written. Below 0 never. Defaults to 2 s.
+	Heartbeat time.Duration
+
+	// Metrics receives figures, Board how each region stands. Default to nothing.
+	Metrics *Metrics
+	Board   *Board
+	// Log is where a bridge says what it does. Defaults to nothing.
+	Log *zerolog.Logger
+}
+
+func (c *Config) setDefaults() {
+	def(&c.Partitions, events.DefaultLeasePartitions)
+	def(&c.PollMin, 200*time.Millisecond)
+	def(&c.PollMax, time.Second)
+	def(&c.List, 30*time.Second)
+	def(&c.Requests, 8)
+	def(&c.QueueBytes, 4<<20)
+	def(&c.Timeout, 10*time.Second)
+	def(&c.ScanRate, 5000)
+	def(&c.Sweep, 24*time.Hour)
+	def(&c.Heartbeat, 2*time.Second)
+	c.PollMax = max(c.PollMax, c.PollMin)
+	if c.Metrics == nil {
+		c.Metrics = NewMetrics(nil)
+	}
+	if c.Board == nil {
+		c.Board = &Board{}
+	}
+	if c.Log == nil {
+		nop := zerolog.Nop()
+		c.Log = &nop
+	}
+}
+
+func (c *Config) check(partition int32) error {
+	switch {
+	case c.Table == "":
+		return errors.New("bridge: no table: set leases.table")
+	case c.DB == nil || c.Streams == nil:
+		return errors.New("bridge: no clients: give the functions that make those of a region")
+	case int(partition) >= len(c.Regions):
+		return fmt.Errorf("bridge: partition %d is of no region, leases.regions has %d: topic %s must have as many partitions as there are regions", partition, len(c.Regions), events.LeaseBridgeTopic)
+	case c.PollMin < 0 || c.List < 0 || c.Requests < 0 || c.QueueBytes < 0 || c.Timeout < 0 || c.ScanRate < 0 || c.Partitions < 1:
+		return errors.New("bridge: a setting is negative: leave it out for its default")
+	}
+	return nil
+}
+
+func def[T comparable](p *T, v T) {
+	var zero T
+	if *p == zero {
+		*p = v
+	}
+}

@@ -1,0 +1,168 @@
+package bridge
+
+import (
+	"strconv"
+
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// decoder makes changes of records and of scanned items. It has no state: one serves all goroutines.
+type decoder struct {
+	region     string
+	partitions int32
+}
+
+// place is where a record stands.
+type place struct {
+	shard, sequence string
+	ms              int64 // when it was written, by the stream
+}
+
+// beat is one beat of a region's row of beats.
+type beat struct {
+	from           string
+	beatMs, seenMs int64
+}
+
+// What became of a record; the closed set of a metric's outcomes.
+const (
+	outcomeChange  = "change"
+	outcomeForeign = "foreign" // written in another region, whose bridge has it
+	outcomeSkipped = "skipped" // a row that nobody down the stream wants
+	outcomeBeat    = "beat"
+	outcomeReject  = "reject"
+)
+
+func keysOf(r *streamtypes.Record) (p lease.Primary) {
+	if r.Dynamodb != nil {
+		_, p.Partition, _ = image{stream: r.Dynamodb.Keys}.attribute(leasetable.PK)
+		_, p.Sort, _ = image{stream: r.Dynamodb.Keys}.attribute(leasetable.SK)
+	}
+	return p
+}
+
+// record adds to d what a record says, and tells the outcome, with the reason if it is rejected.
+func (x *decoder) record(d *delivery, at place, r *streamtypes.Record, nowMs int64) (outcome, reason string) {
+	outcome, why := x.try(d, at, r, nowMs)
+	if why != nil {
+		x.reject(d, at, r, why)
+		return outcomeReject, why.reason
+	}
+	return outcome, ""
+}
+
+func (x *decoder) try(d *delivery, at place, r *streamtypes.Record, nowMs int64) (string, *refusal) {
+	if r.Dynamodb == nil {
+		return "", &refusal{ReasonImage, "the record has no change"}
+	}
+	for _, name := range []string{leasetable.PK, leasetable.SK} {
+		if k, s, _ := (image{stream: r.Dynamodb.Keys}).attribute(name); k != text || s == "" {
+			return "", &refusal{ReasonKey, "the primary key is not of strings " + leasetable.PK + " and " + leasetable.SK}
+		}
+	}
+	old, now := image{stream: r.Dynamodb.OldImage}, fields{image: image{stream: r.Dynamodb.NewImage}}
+	gone := r.EventName == streamtypes.OperationTypeRemove
+	if gone {
+		now.image, old = old, image{}
+	}
+	of := rowOf(keysOf(r))
+	switch {
+	case of.sort == unknownRow:
+		return "", &refusal{ReasonPartition, "no row of the table has this primary key"}
+	case of.sort == skippedRow:
+		return outcomeSkipped, nil
+	case now.empty():
+		return "", &refusal{ReasonImage, "the stream does not show the item: its view must be NEW_AND_OLD_IMAGES"}
+	case of.sort == beatRow:
+		return x.beat(d, &of, &now, gone, nowMs)
+	}
+	switch writer := now.text(leasetable.WriterRegion); {
+	case now.wrong != nil:
+		return "", now.wrong
+	case writer == "":
+		return "", &refusal{ReasonWriter, "attribute " + leasetable.WriterRegion + " is missing: it says whose stream counts"}
+	case writer != x.region:
+		return outcomeForeign, nil
+	}
+	c := of.change(&now)
+	if now.wrong != nil {
+		return "", now.wrong
+	}
+	c.Region, c.AtMs, c.Gone = x.region, at.ms, gone
+	was := fields{image: old}
+	if of.sort.versioned() && !gone && !old.empty() {
+		if before := was.number(leasetable.Version); was.wrong == nil && before >= versionOf(c) {
+			return "", &refusal{ReasonStale, "attribute version goes from " + strconv.FormatInt(before, 10) + " to " + strconv.FormatInt(versionOf(c), 10) + ": every write adds to it"}
+		}
+	}
+	if gone { // a write of its own: what it ends is older
+		setVersion(c, max(versionOf(c), versionOf(c)+1))
+	}
+	if pool := was.text(leasetable.PoolID); of.sort == resourceRow && was.wrong == nil && pool != "" && pool != c.Pool {
+		left := proto.CloneOf(c)
+		left.Pool, left.Gone = pool, true
+		if why := x.emit(d, left); why != nil {
+			return "", why
+		}
+	}
+	return outcomeChange, x.emit(d, c)
+}
+
+func (x *decoder) beat(d *delivery, of *row, f *fields, gone bool, nowMs int64) (string, *refusal) {
+	if gone {
+		return outcomeSkipped, nil
+	}
+	b := beat{of.Sort, f.number(leasetable.BeatMs), nowMs}
+	if b.beatMs < 1 {
+		f.refuse(ReasonMissing, "attribute %s is missing or less than 1", leasetable.BeatMs)
+	}
+	if f.wrong == nil {
+		d.beats = append(d.beats, b)
+	}
+	return outcomeBeat, f.wrong
+}
+
+// scanned adds to d what a row of the table says, and tells the outcome. A row that is not of the schema is left out: it was
+// rejected when it was written.
+func (x *decoder) scanned(d *delivery, item leasetable.Item, nowMs int64) string {
+	f := fields{image: image{table: item}}
+	of := rowOf(lease.Primary{Partition: f.text(leasetable.PK), Sort: f.text(leasetable.SK)})
+	switch {
+	case of.sort <= skippedRow, of.sort == beatRow:
+		return outcomeSkipped
+	case f.text(leasetable.WriterRegion) != x.region:
+		return outcomeForeign
+	}
+	c := of.change(&f)
+	c.Region, c.AtMs, c.Scanned = x.region, nowMs, true
+	if f.wrong != nil || x.emit(d, c) != nil {
+		return outcomeReject
+	}
+	return outcomeChange
+}
+
+// emit adds c to d, for the partition of its pool, or for all.
+func (x *decoder) emit(d *delivery, c *eventspb.LeaseChange) *refusal {
+	value, err := proto.Marshal(c)
+	switch {
+	case err != nil:
+		return &refusal{ReasonType, "a text is not UTF-8"}
+	case len(value) > maxChange:
+		return &refusal{ReasonSize, "the change has " + strconv.Itoa(len(value)) + " bytes, " + strconv.Itoa(maxChange) + " are allowed"}
+	}
+	if r := c.GetRegionRow(); r != nil {
+		d.emit(output{outChanges, everywhere, []byte(r.Region), value})
+		return nil
+	}
+	d.emit(output{outChanges, events.LeaseShard(c.Client, c.Pool, x.partitions), poolKey(c.Client, c.Pool), value})
+	return nil
+}
+
+// poolKey is the key of a pool's records.
+func poolKey(client, pool string) []byte { return []byte(client + "\x00" + pool) }

@@ -1,0 +1,239 @@
+package bridge
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// value makes an attribute of what JSON has: strings, numbers, maps, and booleans for what is neither.
+func value(v any) streamtypes.AttributeValue {
+	switch v := v.(type) {
+	case string:
+		return &streamtypes.AttributeValueMemberS{Value: v}
+	case json.Number:
+		return &streamtypes.AttributeValueMemberN{Value: string(v)}
+	case map[string]any:
+		return &streamtypes.AttributeValueMemberM{Value: attributes(v)}
+	case []any:
+		list := &streamtypes.AttributeValueMemberL{}
+		for _, e := range v {
+			list.Value = append(list.Value, value(e))
+		}
+		return list
+	}
+	return &streamtypes.AttributeValueMemberBOOL{}
+}
+
+func attributes(m map[string]any) map[string]streamtypes.AttributeValue {
+	if m == nil {
+		return nil
+	}
+	out := map[string]streamtypes.AttributeValue{}
+	for k, v := range m {
+		out[k] = value(v)
+	}
+	return out
+}
+
+func parse(t testing.TB, text string) map[string]streamtypes.AttributeValue {
+	t.Helper()
+	if text == "" {
+		return nil
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var m map[string]any
+	if err := d.Decode(&m); err != nil {
+		t.Fatal(err, text)
+	}
+	return attributes(m)
+}
+
+func recordOf(t testing.TB, p lease.Primary, old, now string) *streamtypes.Record {
+	r := &streamtypes.Record{EventName: streamtypes.OperationTypeModify, Dynamodb: &streamtypes.StreamRecord{
+		Keys: attributes(map[string]any{"pk": p.Partition, "sk": p.Sort}), OldImage: parse(t, old), NewImage: parse(t, now), SequenceNumber: aws.String("7"),
+	}}
+	if now == "" {
+		r.EventName = streamtypes.OperationTypeRemove
+	}
+	return r
+}
+
+// decoded is what came of a record: the changes, shortly, or the reason of its rejection.
+func decoded(t testing.TB, r *streamtypes.Record) (outcome string, list []*eventspb.LeaseChange, d *delivery) {
+	x, d := decoder{home, 4}, &delivery{}
+	outcome, reason := x.record(d, place{"s", "7", 1234}, r, 9999)
+	for _, o := range d.outputs {
+		if o.topic == outRejected {
+			l := &eventspb.LeaseReject{}
+			if err := proto.Unmarshal(o.value, l); err != nil || l.Reason != reason || l.Shard != "s" || l.Sequence != "7" || l.Region != home || l.AtMs != 1234 {
+				t.Errorf("%v: %v", err, l)
+			}
+			return reason, nil, d
+		}
+		c := &eventspb.LeaseChange{}
+		if err := proto.Unmarshal(o.value, c); err != nil {
+			t.Error(err)
+		}
+		if want := events.LeaseShard(c.Client, c.Pool, 4); o.partition != want && (c.GetRegionRow() == nil || o.partition != everywhere) {
+			t.Errorf("partition %d, want %d", o.partition, want)
+		}
+		list = append(list, c)
+	}
+	return outcome, list, d
+}
+
+func TestDecode(t *testing.T) {
+	resource, key := lease.ResourceRow("c#", "r"), lease.Primary{Partition: lease.KeyRows("c", "p", "k"), Sort: home}
+	demand := lease.Primary{Partition: lease.DemandRow("c", "p", "eu").Partition, Sort: home}
+	const w = `"writer_region":"eu-west-1","version":5`
+	for name, c := range map[string]struct {
+		p        lease.Primary
+		old, now string
+		outcome  string
+		want     []*eventspb.LeaseChange
+	}{
+		"resource": {resource, `{"version":4,"pool_id":"p"}`, `{` + w + `,"pool_id":"p","owner_region":"us","key":"p#k","lease_expires":77,"unknown":[1]}`, outcomeChange, []*eventspb.LeaseChange{
+			{Client: "c#", Pool: "p", Row: &eventspb.LeaseChange_Resource{Resource: &eventspb.LeaseResource{Resource: "r", Version: 5, Owner: "us", Holder: "p#k", ExpiresMs: 77}}},
+		}},
+		"to another pool": {resource, `{"version":4,"pool_id":"q"}`, `{` + w + `,"pool_id":"p","owner_region":"us","lease_available":3}`, outcomeChange, []*eventspb.LeaseChange{
+			{Client: "c#", Pool: "q", Gone: true, Row: &eventspb.LeaseChange_Resource{Resource: &eventspb.LeaseResource{Resource: "r", Version: 5, Owner: "us", AvailableMs: 3}}},
+			{Client: "c#", Pool: "p", Row: &eventspb.LeaseChange_Resource{Resource: &eventspb.LeaseResource{Resource: "r", Version: 5, Owner: "us", AvailableMs: 3}}},
+		}},
+		"deleted": {key, `{` + w + `,"state":"leased"}`, "", outcomeChange, []*eventspb.LeaseChange{
+			{Client: "c", Pool: "p", Gone: true, Row: &eventspb.LeaseChange_Key{Key: &eventspb.LeaseKey{Key: "k", Region: home, Version: 6, State: "leased"}}},
+		}},
+		"key": {key, "", `{` + w + `,"state":"superseded","resource":"r","resource_version":3,"lease_expires":8,"granted_at":2,"winner":"us"}`, outcomeChange, []*eventspb.LeaseChange{
+			{Client: "c", Pool: "p", Row: &eventspb.LeaseChange_Key{Key: &eventspb.LeaseKey{
+				Key: "k", Region: home, Version: 5, State: "superseded", Resource: "r", ResourceVersion: 3, ExpiresMs: 8, GrantedMs: 2, Winner: "us",
+			}}},
+		}},
+		"pool": {lease.PoolRow("c", "p#"), "", `{` + w + `,"longest_lease_ms":1,"quarantine_ms":2,"sub_partitions":3,"floors":{"us":4},"balance":"on","duplicates":"observe","forecast":"holt"}`, outcomeChange, []*eventspb.LeaseChange{
+			{Client: "c", Pool: "p#", Row: &eventspb.LeaseChange_Settings{Settings: &eventspb.LeasePool{
+				Version: 5, LongestMs: 1, QuarantineMs: 2, Shelves: 3, Floors: map[string]int64{"us": 4}, Balance: "on", Duplicates: "observe", Forecast: "holt",
+			}}},
+		}},
+		"region": {lease.RegionRow("us"), "", `{` + w + `,"region_state":"adopted","swing_to":"ap","swing_percent":20,"lease_until_ms":6,"adopted_by":"eu-west-1"}`, outcomeChange, []*eventspb.LeaseChange{
+			{Row: &eventspb.LeaseChange_RegionRow{RegionRow: &eventspb.LeaseRegion{Region: "us", Version: 5, State: "adopted", SwingTo: "ap", SwingPercent: 20, LeaseUntilMs: 6, AdoptedBy: home}}},
+		}},
+		"demand": {demand, `{"refused":1}`, `{"writer_region":"eu-west-1","refused":12}`, outcomeChange, []*eventspb.LeaseChange{
+			{Client: "c", Pool: "p", Row: &eventspb.LeaseChange_Demand{Demand: &eventspb.LeaseDemand{Region: home, Refused: 12}}},
+		}},
+		"another region's":         {resource, "", `{"writer_region":"us","version":"x"}`, outcomeForeign, nil},
+		"another region's removal": {resource, `{"writer_region":"us","version":5}`, "", outcomeForeign, nil},
+		"client":                   {lease.ClientRow("c"), "", `{"x":1}`, outcomeSkipped, nil},
+		"import":                   {lease.ImportRow("c", "x"), "", `{"x":1}`, outcomeSkipped, nil},
+		"beat":                     {lease.BeatRow("us"), "", `{"writer_region":"us","beat_ms":1}`, outcomeBeat, nil},
+		"beat removed":             {lease.BeatRow("us"), `{"beat_ms":1}`, "", outcomeSkipped, nil},
+		"beat without a time":      {lease.BeatRow("us"), "", `{"beat_ms":0}`, ReasonMissing, nil},
+		"beat of another type":     {lease.BeatRow("us"), "", `{"beat_ms":"1"}`, ReasonType, nil},
+		"no row of ours":           {lease.Primary{Partition: "user#1", Sort: "x"}, "", `{` + w + `}`, ReasonPartition, nil},
+		"no writer":                {resource, "", `{"version":1}`, ReasonWriter, nil},
+		"writer is a number":       {resource, "", `{"writer_region":1}`, ReasonType, nil},
+		"no version":               {resource, "", `{"writer_region":"eu-west-1","pool_id":"p","owner_region":"us"}`, ReasonVersion, nil},
+		"version is text":          {resource, "", `{"writer_region":"eu-west-1","version":"5","pool_id":"p","owner_region":"us"}`, ReasonType, nil},
+		"version with a fraction":  {resource, "", `{"writer_region":"eu-west-1","version":5.5,"pool_id":"p","owner_region":"us"}`, ReasonNumber, nil},
+		"version is too great":     {resource, "", `{"writer_region":"eu-west-1","version":9223372036854775808,"pool_id":"p","owner_region":"us"}`, ReasonNumber, nil},
+		"same version":             {resource, `{"version":5}`, `{` + w + `,"pool_id":"p","owner_region":"us"}`, ReasonStale, nil},
+		"lesser version":           {resource, `{"version":6}`, `{` + w + `,"pool_id":"p","owner_region":"us"}`, ReasonStale, nil},
+		"no pool":                  {resource, "", `{` + w + `,"owner_region":"us"}`, ReasonMissing, nil},
+		"no owner":                 {resource, "", `{` + w + `,"pool_id":"p"}`, ReasonMissing, nil},
+		"pool is a number":         {resource, "", `{` + w + `,"pool_id":1,"owner_region":"us"}`, ReasonType, nil},
+		"floors are a list":        {lease.PoolRow("c", "p"), "", `{` + w + `,"floors":[]}`, ReasonType, nil},
+		"a floor is text":          {lease.PoolRow("c", "p"), "", `{` + w + `,"floors":{"us":"1"}}`, ReasonType, nil},
+		"shelves of 33 bits":       {lease.PoolRow("c", "p"), "", `{` + w + `,"sub_partitions":4294967296}`, ReasonNumber, nil},
+		"too large":                {resource, "", `{` + w + `,"pool_id":"p","owner_region":"us","key":"` + strings.Repeat("x", 70_000) + `"}`, ReasonSize, nil},
+		"keys only":                {resource, "", `{}`, ReasonImage, nil},
+	} {
+		outcome, list, d := decoded(t, recordOf(t, c.p, c.old, c.now))
+		if outcome != c.outcome || len(list) != len(c.want) {
+			t.Errorf("%s: %s, %v", name, outcome, list)
+			continue
+		}
+		for i, want := range c.want {
+			if want.Region, want.AtMs = home, 1234; !proto.Equal(want, list[i]) {
+				t.Errorf("%s:\n got %v\nwant %v", name, list[i], want)
+			}
+		}
+		if outcome == outcomeBeat && (len(d.beats) != 1 || d.beats[0] != beat{"us", 1, 9999}) {
+			t.Errorf("%s: %v", name, d.beats)
+		}
+	}
+	for name, r := range map[string]*streamtypes.Record{
+		ReasonKey: {Dynamodb: &streamtypes.StreamRecord{Keys: map[string]streamtypes.AttributeValue{"pk": &streamtypes.AttributeValueMemberN{Value: "1"}}}}, ReasonImage: {},
+	} {
+		if outcome, _, _ := decoded(t, r); outcome != name {
+			t.Errorf("%s: %s", name, outcome)
+		}
+	}
+}
+
+// FuzzDecode holds that a record, whatever is in it, is taken or refused with a reason, that what is taken has what readers
+// rely on, and that the table's item says the same as the stream's.
+func FuzzDecode(f *testing.F) {
+	f.Add(uint8(0), "c", "p", "k", int64(1), int64(2), "5", "us", true, []byte(`{"a":1}`))
+	f.Add(uint8(1), "c#", "%", "#", int64(math.MaxInt64), int64(0), "1e3", "eu-west-1", false, []byte{0xff})
+	f.Fuzz(func(t *testing.T, sort uint8, client, pool, key string, version, old int64, digits, region string, remove bool, junk []byte) {
+		p := []lease.Primary{
+			lease.ResourceRow(client, key),
+			{Partition: lease.KeyRows(client, pool, key), Sort: region},
+			lease.PoolRow(client, pool), lease.RegionRow(region),
+			lease.BeatRow(region),
+			{Partition: lease.DemandRow(client, pool, "eu").Partition, Sort: region},
+			{Partition: client, Sort: key},
+			{Partition: string(junk), Sort: pool},
+		}[sort%8]
+		item := leasetable.Item{
+			leasetable.PK: leasetable.S(p.Partition), leasetable.SK: leasetable.S(p.Sort), leasetable.WriterRegion: leasetable.S(home), leasetable.Version: leasetable.N(version),
+			leasetable.PoolID: leasetable.S(pool), leasetable.Owner: leasetable.S(region), leasetable.State: leasetable.S("leased"), leasetable.Expires: leasetable.Digits(digits),
+			leasetable.BeatMs: leasetable.Digits(digits), leasetable.Refused: leasetable.Digits(digits), leasetable.Key: leasetable.S(string(junk)),
+			leasetable.Floors: &types.AttributeValueMemberM{Value: leasetable.Item{region: leasetable.Digits(digits)}},
+		}
+		image := map[string]streamtypes.AttributeValue{}
+		for name, v := range item {
+			switch v := v.(type) {
+			case *types.AttributeValueMemberS:
+				image[name] = &streamtypes.AttributeValueMemberS{Value: v.Value}
+			case *types.AttributeValueMemberN:
+				image[name] = &streamtypes.AttributeValueMemberN{Value: v.Value}
+			default:
+				image[name] = &streamtypes.AttributeValueMemberM{Value: map[string]streamtypes.AttributeValue{region: &streamtypes.AttributeValueMemberN{Value: digits}}}
+			}
+		}
+		r := &streamtypes.Record{EventName: streamtypes.OperationTypeModify, Dynamodb: &streamtypes.StreamRecord{
+			SequenceNumber: aws.String("7"), NewImage: image, OldImage: map[string]streamtypes.AttributeValue{leasetable.Version: value(json.Number(leasetable.N(old).(*types.AttributeValueMemberN).Value))},
+			Keys: map[string]streamtypes.AttributeValue{leasetable.PK: image[leasetable.PK], leasetable.SK: image[leasetable.SK]},
+		}}
+		if remove {
+			r.EventName, r.Dynamodb.OldImage, r.Dynamodb.NewImage = streamtypes.OperationTypeRemove, image, nil
+		}
+		outcome, list, _ := decoded(t, r)
+		for _, c := range list {
+			if of := rowOf(p); of.sort.versioned() && versionOf(c) < 1 || c.Gone != remove {
+				t.Errorf("%s: %v", outcome, c)
+			}
+		}
+		x, d := decoder{home, 4}, &delivery{}
+		if scanned := x.scanned(d, item, 1234); outcome == outcomeChange && !remove {
+			c := &eventspb.LeaseChange{}
+			if len(d.outputs) != 1 || proto.Unmarshal(d.outputs[0].value, c) != nil || !c.Scanned {
+				t.Fatalf("the stream's is a change, the table's %s: %v", scanned, d.outputs)
+			}
+			if c.Scanned = false; !proto.Equal(c, list[0]) {
+				t.Errorf("stream: %v\ntable: %v", list[0], c)
+			}
+		}
+	})
+}

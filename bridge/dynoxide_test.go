@@ -1,0 +1,73 @@
+package bridge
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/weirhq/weir/internal/dynoxide"
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// The same bridge on streams that are not ours, in real time: handlers that are thrown away, and each change once, in order.
+func TestStreamsElsewhere(t *testing.T) {
+	endpoint := dynoxide.Endpoint(t, "read its streams")
+	cfg := aws.Config{Region: home, BaseEndpoint: &endpoint, Credentials: credentials.NewStaticCredentialsProvider("a", "a", "")}
+	db := dynamodb.NewFromConfig(cfg)
+	if _, err := db.CreateTable(t.Context(), leasetable.Create(testTable)); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, cfg: Config{
+		Regions: []string{home}, Table: testTable, Partitions: 4, PollMin: 10 * time.Millisecond, PollMax: 50 * time.Millisecond, List: 200 * time.Millisecond, Heartbeat: -1,
+		DB:      func(string) *dynamodb.Client { return db },
+		Streams: func(string) *dynamodbstreams.Client { return dynamodbstreams.NewFromConfig(cfg) },
+	}}
+	h := w.host(home, 1)
+	h.aborts = 0.2
+	const rows, versions = 10, 8
+	want := map[string]int64{}
+	for v := range versions {
+		for i := range rows {
+			name := fmt.Sprintf("r%d", i)
+			_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(testTable), Item: map[string]types.AttributeValue{
+				leasetable.PK: leasetable.S(lease.ResourceRow("c", name).Partition), leasetable.SK: leasetable.S(name), leasetable.Version: leasetable.N(int64(v + 1)),
+				leasetable.WriterRegion: leasetable.S(home), leasetable.Owner: leasetable.S(home), leasetable.PoolID: leasetable.S("p"),
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want[name] = int64(v + 1)
+			h.turn()
+		}
+	}
+	for deadline := time.Now().Add(20 * time.Second); len(h.resources()) < rows*versions && time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
+		h.turn()
+	}
+	if h.b != nil {
+		h.end()
+	}
+	if err := judgeChanges(home, h.changes(), want); err != nil {
+		t.Error(err)
+	}
+	if _, scanned := h.known(); scanned == 0 {
+		t.Error("no row was scanned")
+	}
+	t.Logf("%d changes, %d handlers", len(h.resources()), h.lives)
+}
+
+// resources are the versions of resources that came by the stream.
+func (h *host) resources() (list []int64) {
+	for _, c := range h.changes() {
+		if r := c.GetResource(); r != nil && !c.Scanned {
+			list = append(list, r.Version)
+		}
+	}
+	return list
+}

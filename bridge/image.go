@@ -1,0 +1,145 @@
+package bridge
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+)
+
+// image is an item, from a stream or from the table: the SDK has two sets of types for one thing.
+type image struct {
+	stream map[string]streamtypes.AttributeValue
+	table  map[string]types.AttributeValue
+}
+
+func (m image) empty() bool { return len(m.stream)+len(m.table) == 0 }
+
+// kind is what an attribute is.
+type kind string
+
+const (
+	absent  kind = ""
+	text    kind = "string"
+	number  kind = "number"
+	mapping kind = "map"
+	other   kind = "neither string, number nor map"
+)
+
+// attribute gives the text of a string, the digits of a number, or a map.
+func (m image) attribute(name string) (kind, string, image) {
+	if m.stream != nil {
+		switch v := m.stream[name].(type) {
+		case nil:
+			return absent, "", image{}
+		case *streamtypes.AttributeValueMemberS:
+			return text, v.Value, image{}
+		case *streamtypes.AttributeValueMemberN:
+			return number, v.Value, image{}
+		case *streamtypes.AttributeValueMemberM:
+			return mapping, "", image{stream: v.Value}
+		}
+		return other, "", image{}
+	}
+	switch v := m.table[name].(type) {
+	case nil:
+		return absent, "", image{}
+	case *types.AttributeValueMemberS:
+		return text, v.Value, image{}
+	case *types.AttributeValueMemberN:
+		return number, v.Value, image{}
+	case *types.AttributeValueMemberM:
+		return mapping, "", image{table: v.Value}
+	}
+	return other, "", image{}
+}
+
+func (m image) names() (list []string) {
+	for name := range m.stream {
+		list = append(list, name)
+	}
+	for name := range m.table {
+		list = append(list, name)
+	}
+	return list
+}
+
+// fields reads an image and keeps the first thing that is wrong with it.
+type fields struct {
+	image
+	wrong *refusal
+}
+
+func (f *fields) refuse(reason, format string, args ...any) {
+	if f.wrong == nil {
+		f.wrong = &refusal{reason, fmt.Sprintf(format, args...)}
+	}
+}
+
+// text is "" if there is no such attribute.
+func (f *fields) text(name string) string {
+	k, s, _ := f.attribute(name)
+	if k != absent && k != text {
+		f.refuse(ReasonType, "attribute %s is a %s, not a string", name, k)
+	}
+	return s
+}
+
+// number is 0 if there is no such attribute.
+func (f *fields) number(name string) int64 {
+	k, s, _ := f.attribute(name)
+	switch k {
+	case absent:
+		return 0
+	case number:
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			f.refuse(ReasonNumber, "attribute %s is %.60s, not a whole number of 64 bits", name, s)
+		}
+		return n
+	default:
+		f.refuse(ReasonType, "attribute %s is a %s, not a number", name, k)
+		return 0
+	}
+}
+
+// small is number, of 32 bits.
+func (f *fields) small(name string) int32 {
+	n := f.number(name)
+	if int64(int32(n)) != n {
+		f.refuse(ReasonNumber, "attribute %s is %d, not a whole number of 32 bits", name, n)
+	}
+	return int32(n)
+}
+
+// numbers is a map of names to numbers; nil if there is no such attribute.
+func (f *fields) numbers(name string) map[string]int64 {
+	k, _, m := f.attribute(name)
+	switch k {
+	case absent:
+		return nil
+	case mapping:
+	default:
+		f.refuse(ReasonType, "attribute %s is a %s, not a map", name, k)
+		return nil
+	}
+	inner := fields{image: m}
+	out := map[string]int64{}
+	for _, n := range m.names() {
+		out[n] = inner.number(n)
+	}
+	if inner.wrong != nil {
+		f.refuse(inner.wrong.reason, "in %s: %s", name, inner.wrong.detail)
+	}
+	return out
+}
+
+// need is text that must be there.
+func (f *fields) need(name string) string {
+	s := f.text(name)
+	if s == "" {
+		f.refuse(ReasonMissing, "attribute %s is missing or empty", name)
+	}
+	return s
+}

@@ -1,0 +1,93 @@
+package bridge
+
+import (
+	"context"
+	"sync"
+)
+
+// delivery is what is handed over in one transaction or not at all: outputs, and the state that says so.
+type delivery struct {
+	outputs []output
+	entries []entry
+	beats   []beat
+	ask     asked // for a scan; the zero value asks for none
+	bytes   int
+}
+
+// output is a record of a topic.
+type output struct {
+	topic      int // see Outputs
+	partition  int32
+	key, value []byte
+}
+
+// everywhere is the partition of a record that goes to all of them.
+const everywhere = -1
+
+// entry is a key of the state; a nil value deletes it.
+type entry struct {
+	table byte
+	key   string
+	value []byte
+}
+
+func (d *delivery) emit(o output) {
+	d.outputs = append(d.outputs, o)
+	d.bytes += len(o.key) + len(o.value) + 64
+}
+
+func (d *delivery) put(e entry) {
+	d.entries = append(d.entries, e)
+	d.bytes += len(e.key) + len(e.value) + 64
+}
+
+// queue is the way from the goroutines that read to Flush. What one goroutine pushed after another's push had returned is
+// taken after it.
+type queue struct {
+	most int
+
+	mu    sync.Mutex
+	list  []*delivery
+	bytes int
+	room  chan struct{} // closed when everything was taken
+}
+
+func newQueue(most int) *queue { return &queue{most: most, room: make(chan struct{})} }
+
+// push waits until the queue has room, and takes any delivery then, however large. The error is ctx's.
+func (q *queue) push(ctx context.Context, d *delivery) error {
+	for {
+		q.mu.Lock()
+		if q.bytes < q.most {
+			q.list = append(q.list, d)
+			q.bytes += d.bytes + 1
+			q.mu.Unlock()
+			return nil
+		}
+		room := q.room
+		q.mu.Unlock()
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (q *queue) take() []*delivery {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	list := q.list
+	if len(list) > 0 {
+		q.list, q.bytes = nil, 0
+		close(q.room)
+		q.room = make(chan struct{})
+	}
+	return list
+}
+
+func (q *queue) size() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.bytes
+}

@@ -1,0 +1,105 @@
+package bridge
+
+import (
+	"encoding/json"
+
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+)
+
+// Reasons of LeaseReject, the closed set.
+const (
+	ReasonKey       = "bad_key"           // the primary key is not two strings
+	ReasonPartition = "unknown_partition" // a partition key that no row of the table has
+	ReasonImage     = "no_image"          // the stream shows keys only
+	ReasonWriter    = "no_writer"         // writer_region is missing: no bridge would take it
+	ReasonMissing   = "missing_attribute" // the row has no meaning without it
+	ReasonType      = "wrong_type"        // an attribute is of another type
+	ReasonNumber    = "bad_number"        // not a whole number of its size
+	ReasonVersion   = "bad_version"       // missing or less than 1
+	ReasonStale     = "stale_version"     // not greater than before: somebody wrote the item by hand
+	ReasonSize      = "oversized"         // the change would not fit a record
+)
+
+// refusal is why a record is not taken.
+type refusal struct{ reason, detail string }
+
+const (
+	maxChange = 64 << 10 // of a LeaseChange, in bytes
+	maxRecord = 64 << 10 // of a record in a LeaseReject
+)
+
+// reject adds a record that is not taken to d.
+func (x *decoder) reject(d *delivery, at place, r *streamtypes.Record, why *refusal) {
+	primary := keysOf(r)
+	out := &eventspb.LeaseReject{
+		Region: x.region, Shard: at.shard, Sequence: at.sequence, Reason: why.reason, Detail: why.detail,
+		PartitionKey: primary.Partition, SortKey: primary.Sort, Record: recordText(r), AtMs: at.ms,
+	}
+	value, err := proto.Marshal(out)
+	if err != nil { // a text that is not UTF-8
+		out.PartitionKey, out.SortKey, out.Detail, out.Record = "", "", "not UTF-8: "+why.reason, ""
+		value, _ = proto.Marshal(out)
+	}
+	key := primary.Partition + "\x00" + primary.Sort
+	d.emit(output{outRejected, events.LeaseShard(primary.Partition, primary.Sort, x.partitions), []byte(key), value})
+}
+
+// recordText is a record as JSON, as DynamoDB has it, and not all of it if it is long.
+func recordText(r *streamtypes.Record) string {
+	out := map[string]any{"eventName": r.EventName, "eventID": r.EventID}
+	if c := r.Dynamodb; c != nil {
+		out["dynamodb"] = map[string]any{
+			"Keys": plain(c.Keys), "NewImage": plain(c.NewImage), "OldImage": plain(c.OldImage), "SequenceNumber": c.SequenceNumber,
+		}
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		return ""
+	}
+	return string(text[:min(len(text), maxRecord)])
+}
+
+func plain(m map[string]streamtypes.AttributeValue) map[string]any {
+	if m == nil {
+		return nil
+	}
+	out := map[string]any{}
+	for name, v := range m {
+		out[name] = plainValue(v)
+	}
+	return out
+}
+
+func plainValue(v streamtypes.AttributeValue) any {
+	switch v := v.(type) {
+	case *streamtypes.AttributeValueMemberS:
+		return map[string]any{"S": v.Value}
+	case *streamtypes.AttributeValueMemberN:
+		return map[string]any{"N": v.Value}
+	case *streamtypes.AttributeValueMemberB:
+		return map[string]any{"B": v.Value}
+	case *streamtypes.AttributeValueMemberBOOL:
+		return map[string]any{"BOOL": v.Value}
+	case *streamtypes.AttributeValueMemberNULL:
+		return map[string]any{"NULL": v.Value}
+	case *streamtypes.AttributeValueMemberSS:
+		return map[string]any{"SS": v.Value}
+	case *streamtypes.AttributeValueMemberNS:
+		return map[string]any{"NS": v.Value}
+	case *streamtypes.AttributeValueMemberBS:
+		return map[string]any{"BS": v.Value}
+	case *streamtypes.AttributeValueMemberM:
+		return map[string]any{"M": plain(v.Value)}
+	case *streamtypes.AttributeValueMemberL:
+		list := make([]any, 0, len(v.Value))
+		for _, e := range v.Value {
+			list = append(list, plainValue(e))
+		}
+		return map[string]any{"L": list}
+	}
+	return nil
+}

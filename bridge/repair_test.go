@@ -1,0 +1,433 @@
+package bridge
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/internal/obs"
+	"github.com/weirhq/weir/internal/stream"
+)
+
+const home = "eu-west-1"
+
+// bubble runs a test of one region in virtual time.
+func bubble(t *testing.T, profile dynamotest.Profile, f func(t *testing.T, w *world, h *host)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, profile, 1, home)
+		defer w.cloud.Close()
+		w.cfg.Heartbeat = -1
+		h := w.host(home, 1)
+		defer func() {
+			if h.b != nil {
+				h.end()
+			}
+		}()
+		f(t, w, h)
+	})
+}
+
+// known is the greatest version of each resource that a reader of the changes knows, and how many changes were scanned.
+func (h *host) known() (versions map[string]int64, scanned int) {
+	versions = map[string]int64{}
+	for _, c := range h.changes() {
+		if r := c.GetResource(); r != nil {
+			versions[r.Resource] = max(versions[r.Resource], r.Version)
+		}
+		if c.Scanned {
+			scanned++
+		}
+	}
+	return versions, scanned
+}
+
+func (h *host) complete() error {
+	got, _ := h.known()
+	for name, v := range h.w.versions(h.region) {
+		if got[name] != v {
+			return fmt.Errorf("%s is at version %d, readers know %d", name, v, got[name])
+		}
+	}
+	return nil
+}
+
+// A region that was not bridged for longer than its stream keeps records: that is said, once read on, and what was lost is
+// made good by a scan.
+func TestTrimmed(t *testing.T) {
+	for name, rollover := range map[string]time.Duration{"the shard is still open": 0, "its shards are gone": time.Hour, "its children are gone": 5 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, dynamotest.Profile{Shards: 2, Rollover: rollover}, func(t *testing.T, w *world, h *host) {
+				ctx := t.Context()
+				w.cfg.Sweep = -1 // one would be due, too
+				write := func(from, to int) {
+					for i := from; i < to; i++ {
+						if err := w.resource(ctx, home, fmt.Sprintf("r%d", i), "p"); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				write(0, 20)
+				during(func() { sleep(time.Minute) }, h)
+				h.end()
+				_, before := h.known()
+				if len(h.notes()) > 0 || before != 20 {
+					t.Fatalf("%d gaps at the first start, %d rows scanned", len(h.notes()), before)
+				}
+				write(10, 30)
+				sleep(26 * time.Hour)
+				write(25, 35)
+				during(func() { sleep(time.Minute) }, h)
+				_, after := h.known()
+				if notes := h.notes(); len(notes) == 0 || notes[0].Kind != "gap" || after != before+35 {
+					t.Errorf("gaps %v, %d rows scanned after %d", notes, after, before)
+				}
+				if err := h.complete(); err != nil {
+					t.Error(err)
+				}
+				notes := len(h.notes())
+				h.end() // and that is that: the next life finds nothing wrong
+				write(0, 5)
+				during(func() { sleep(time.Minute) }, h)
+				if len(h.notes()) != notes {
+					t.Errorf("another gap: %v", h.notes())
+				}
+			})
+		})
+	}
+}
+
+// A stream that was disabled and enabled again is another one: the old one is read to its end, then the new one, and rows that
+// changed in between are scanned.
+func TestNewStream(t *testing.T) {
+	for name, trip := range map[string]func(*http.Request, http.RoundTripper) (*http.Response, error){
+		"as it should be":                    func(r *http.Request, to http.RoundTripper) (*http.Response, error) { return to.RoundTrip(r) },
+		"its last shards have no end":        endless,
+		"nobody can list children by parent": childless,
+	} {
+		t.Run(name, func(t *testing.T) { newStream(t, trip) })
+	}
+}
+
+// endless leaves the shards of a stream that is disabled without an end.
+func endless(r *http.Request, to http.RoundTripper) (*http.Response, error) {
+	if operation(r) != "GetRecords" {
+		return to.RoundTrip(r)
+	}
+	var in struct{ ShardIterator string }
+	body(r, func(s string) string { _ = json.Unmarshal([]byte(s), &in); return s })
+	out, err := to.RoundTrip(r)
+	if err != nil || out.StatusCode != http.StatusOK {
+		return out, err
+	}
+	var page map[string]json.RawMessage
+	if err := errors.Join(json.NewDecoder(out.Body).Decode(&page), out.Body.Close()); err != nil {
+		return nil, err
+	}
+	if page["NextShardIterator"] == nil && string(page["Records"]) == "[]" {
+		return answer(r, http.StatusOK, `{"Records":[],"NextShardIterator":"`+in.ShardIterator+`"}`), nil
+	}
+	text, err := json.Marshal(page)
+	return answer(r, http.StatusOK, string(text)), err
+}
+
+// childless knows no filter of shards.
+func childless(r *http.Request, to http.RoundTripper) (*http.Response, error) {
+	filtered := false
+	if operation(r) == "DescribeStream" {
+		body(r, func(s string) string { filtered = strings.Contains(s, "ShardFilter"); return s })
+	}
+	if filtered {
+		return answer(r, http.StatusBadRequest, `{"__type":"com.amazon.coral.validate#ValidationException","message":"unknown"}`), nil
+	}
+	return to.RoundTrip(r)
+}
+
+func newStream(t *testing.T, trip func(*http.Request, http.RoundTripper) (*http.Response, error)) {
+	bubble(t, dynamotest.Profile{RolloverRecords: 2}, func(t *testing.T, w *world, h *host) {
+		w.trip, w.cfg.List = trip, 10*time.Second
+		set := func(on bool) {
+			spec := &types.StreamSpecification{StreamEnabled: aws.Bool(on)}
+			if on {
+				spec.StreamViewType = types.StreamViewTypeNewAndOldImages
+			}
+			if _, err := w.cloud.Region(home).Client().UpdateTable(t.Context(), &dynamodb.UpdateTableInput{TableName: aws.String(testTable), StreamSpecification: spec}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		step := func(name string) {
+			if err := w.resource(t.Context(), home, name, "p"); err != nil {
+				t.Fatal(err)
+			}
+			sleep(3 * time.Second)
+		}
+		during(func() {
+			step("a")
+			h.between(func() { h.aborts = 0.1 })
+			sleep(time.Minute)
+			step("a")
+			set(false)
+			step("b") // nobody sees it
+			set(true)
+			step("a")
+			sleep(time.Minute)
+			step("a")
+			h.between(func() { h.aborts = 0 }) // a shard without an end must be quiet for a minute
+			sleep(2 * time.Minute)
+		}, h)
+		if err := h.complete(); err != nil {
+			t.Error(err)
+		}
+		if streams := strings.Count(strings.Join(h.keys(streamTable), "\n"), "stream/"); streams != 2 {
+			t.Fatalf("the state knows %d streams: %q", streams, h.keys(streamTable))
+		}
+		for _, k := range h.keys(shardTable) {
+			if arn, _, _ := strings.Cut(k, "\x00"); arn == h.keys(streamTable)[0] && arn < h.keys(streamTable)[1] {
+				t.Errorf("shard %q of a stream that ended is kept", k)
+			}
+		}
+		h.end()
+		sleep(49 * time.Hour)
+		set(false)
+		during(func() { sleep(time.Minute); set(true); sleep(time.Minute) }, h)
+		if n := len(h.keys(streamTable)); n > 2 {
+			t.Errorf("%d streams are never forgotten", n)
+		}
+	})
+}
+
+func (h *host) keys(table byte) (list []string) {
+	for k := range h.state {
+		if k[0] == table {
+			list = append(list, k[1:])
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// A scan that is asked for reads all rows of the region, goes on where it was after each abort, and what nobody can read is
+// refused. A sweep does the same by itself, slowly.
+func TestScans(t *testing.T) {
+	bubble(t, dynamotest.Profile{}, func(t *testing.T, w *world, h *host) {
+		w.cfg.ScanRate, w.cfg.Sweep, w.cfg.List, w.cfg.PollMax = 20, 2*time.Hour, time.Hour, time.Minute
+		for i := range 200 {
+			if err := w.resource(t.Context(), home, fmt.Sprintf("r%d", i), "p"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.aborts = 0.2
+		during(func() { sleep(30 * time.Second) }, h)
+		if _, n := h.known(); n != 200 { // at 20 a second, each page once, in spite of aborts
+			t.Errorf("the first scan found %d rows of 200", n)
+		}
+		b := &stream.Batch{Records: []stream.Record{{Value: []byte("scan it")}, {}}}
+		if h.b == nil {
+			h.begin()
+		}
+		if err := h.b.Fold(b); err != nil || len(b.Rejects) != 2 || b.Rejects[0].Reason != "unknown_order" {
+			t.Errorf("orders that are none: %v, %v", b.Rejects, err)
+		}
+		h.told = []stream.Record{{Value: []byte(Scan)}}
+		during(func() { sleep(30 * time.Second) }, h)
+		if _, n := h.known(); n != 400 {
+			t.Errorf("after the scan that was asked for, %d rows of 400", n)
+		}
+		h.aborts = 0
+		during(func() { sleep(2 * time.Hour) }, h)
+		if _, n := h.known(); n != 600 {
+			t.Errorf("after a sweep, %d rows of 600", n)
+		}
+		// The state says so.
+		var s scanState
+		if err := json.Unmarshal(h.state[string(scanTable)+sweepKey], &s); err != nil || !s.Done || s.Rows != 200 {
+			t.Errorf("sweep %+v, %v", s, err)
+		}
+	})
+}
+
+// Of what the stream loses without a word, the sweep makes good.
+func TestSweepMakesGood(t *testing.T) {
+	bubble(t, dynamotest.Profile{}, func(t *testing.T, w *world, h *host) {
+		w.cfg.Sweep, w.cfg.PollMax = time.Hour, 4*time.Second
+		during(func() {
+			sleep(time.Minute)
+			h.between(func() {
+				h.spoil = func(ch *stream.Changes) {
+					ch.List = slices.DeleteFunc(ch.List, func(c stream.Change) bool { return c.Op == stream.OpEmit })
+				}
+			})
+			_ = w.resource(t.Context(), home, "lost", "p")
+			sleep(5 * time.Second)
+			h.between(func() {
+				h.spoil = func(*stream.Changes) {}
+				if h.complete() == nil {
+					t.Error("the change was to be lost")
+				}
+			})
+			sleep(2 * time.Hour)
+		}, h)
+		if err := h.complete(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A region that does not answer keeps its bridge alive and says so, lags, holds up nobody's Flush, and goes on when it is
+// back; the other region's bridge notices nothing.
+func TestRegionDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		regions := []string{home, "us-east-1"}
+		w := newWorld(t, dynamotest.Profile{Rollover: 10 * time.Second}, 1, regions...)
+		defer w.cloud.Close()
+		w.cfg.Board, w.cfg.PollMax = &Board{}, 3*time.Second
+		a, b := w.host(home, 1), w.host("us-east-1", 2)
+		during(func() {
+			sleep(10 * time.Second)
+			w.cloud.SetFaults(dynamotest.Fault{Kind: dynamotest.Unreachable, Rate: 1, Region: "us-east-1"})
+			_ = w.resource(t.Context(), home, "r", "p")
+			sleep(20 * time.Minute)
+			list := w.cfg.Board.List()
+			if len(list) != 2 || list[0].Problem != "" || list[0].LagMs != 0 || list[1].Problem == "" || list[1].LagMs < (19*time.Minute).Milliseconds() {
+				t.Errorf("while a region is down: %+v", list)
+			}
+			w.cloud.SetFaults()
+			_ = w.resource(t.Context(), "us-east-1", "s", "p")
+			sleep(time.Minute)
+			if list := w.cfg.Board.List(); list[1].Problem != "" || list[1].LagMs != 0 || list[1].Shards == 0 {
+				t.Errorf("when it is back: %+v", list)
+			}
+		}, a, b)
+		for _, h := range []*host{a, b} {
+			h.end()
+			if err := h.judge(); err != nil {
+				t.Error(err)
+			}
+		}
+		if list := w.cfg.Board.List(); len(list) > 0 {
+			t.Errorf("the board still has %v", list)
+		}
+		// Beats: of both regions, seen by both, one a second at most, everywhere.
+		seen := map[string][]*eventspb.LeaseBeat{}
+		for _, c := range a.changes() {
+			if x := c.GetBeat(); x != nil {
+				seen[x.From] = append(seen[x.From], x)
+			}
+		}
+		for _, from := range regions {
+			beats := seen[from]
+			if len(beats) == 0 || len(beats)%4 != 0 {
+				t.Fatalf("%d beats of %s in 4 partitions", len(beats), from)
+			}
+			for i := 4; i < len(beats); i += 4 {
+				if beats[i].SeenMs-beats[i-4].SeenMs < 1000 || beats[i].BeatMs > beats[i].SeenMs {
+					t.Errorf("beats %v and %v", beats[i-4], beats[i])
+				}
+			}
+		}
+		if n := len(seen[home]) / 4; n < 200 || n > 700 {
+			t.Errorf("%d beats in 20 minutes, every 2 s", n)
+		}
+	})
+}
+
+// Records that are not of the schema are in lease.rejected, with why, and those after them go on.
+func TestRejects(t *testing.T) {
+	bubble(t, dynamotest.Profile{}, func(t *testing.T, w *world, h *host) {
+		w.cfg.Metrics = NewMetrics(obs.NewRegistry("test"))
+		during(func() {
+			for _, p := range []lease.Primary{{Partition: "user#1", Sort: "x"}, lease.ResourceRow("c", "no-pool"), lease.ResourceRow("c", "r")} {
+				set := map[string]types.AttributeValue{leasetable.Owner: leasetable.S(home)}
+				if p.Sort == "r" {
+					set[leasetable.PoolID] = leasetable.S("p")
+				}
+				if err := w.update(t.Context(), home, p, set); err != nil {
+					t.Fatal(err)
+				}
+			}
+			sleep(time.Minute)
+		}, h)
+		var got []string
+		for _, o := range h.log {
+			r := &eventspb.LeaseReject{}
+			if o.topic == outRejected && proto.Unmarshal(o.value, r) == nil {
+				got = append(got, r.Reason+" "+r.SortKey)
+				if !json.Valid([]byte(r.Record)) || !strings.Contains(r.Record, r.SortKey) || r.Sequence == "" {
+					t.Errorf("%v", r)
+				}
+			}
+		}
+		if !slices.Equal(got, []string{ReasonPartition + " x", ReasonMissing + " no-pool"}) {
+			t.Errorf("rejected %q", got)
+		}
+		if known, _ := h.known(); known["r"] != 1 {
+			t.Error("what came after is not there")
+		}
+	})
+}
+
+// A New that is not flushed reads nothing, and Close of it is allowed.
+func TestNothingBeforeTheFirstFlush(t *testing.T) {
+	bubble(t, dynamotest.Profile{}, func(t *testing.T, w *world, h *host) {
+		w.trip = nil // a request would panic
+		h.begin()
+		sleep(time.Minute)
+		if h.b.running.Wait(); len(h.b.queue.take()) > 0 {
+			t.Error("something was read")
+		}
+		h.end()
+	})
+}
+
+// Memory is bounded while nobody flushes.
+func TestQueueIsBounded(t *testing.T) {
+	bubble(t, dynamotest.Profile{Shards: 4}, func(t *testing.T, w *world, h *host) {
+		w.cfg.QueueBytes, w.cfg.Requests = 10_000, 2
+		rng := rand.New(rand.NewPCG(1, 1))
+		for range 2000 {
+			if err := w.resource(t.Context(), home, fmt.Sprintf("r%d", rng.IntN(500)), "p"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.turn()
+		sleep(time.Minute)
+		// One answer may come when there is just room, whatever its size: here at most some 120 KB.
+		if n := h.b.queue.size(); n < 10_000 || n > 200_000 {
+			t.Errorf("%d bytes are queued", n)
+		}
+		during(func() { sleep(time.Minute) }, h)
+		if err := h.judge(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestRowsOfTheSchema(t *testing.T) {
+	for p, want := range map[lease.Primary]sort{
+		lease.ResourceRow("a#b", "r"): resourceRow, {Partition: lease.KeyRows("c", "p", "k"), Sort: home}: keyRow, lease.PoolRow("c", "p"): poolRow,
+		lease.ClientRow("c"): skippedRow, lease.RegionRow(home): regionRow, lease.BeatRow(home): beatRow, lease.ImportRow("c", "x"): skippedRow,
+		{Partition: lease.DemandRow("c", "p", "eu").Partition, Sort: home}: demandRow, {Partition: "H#c#p", Sort: home}: skippedRow,
+		{}: unknownRow, {Partition: "R"}: unknownRow, {Partition: "G#x"}: unknownRow, {Partition: "B#"}: unknownRow, {Partition: "H"}: unknownRow,
+		{Partition: "C#c", Sort: "p"}: unknownRow, {Partition: "RR#c#1"}: unknownRow, {Partition: "X#c"}: unknownRow, {Partition: "K#c#p"}: unknownRow,
+	} {
+		if got := rowOf(p); got.sort != want {
+			t.Errorf("%q is taken for %d, not %d", p, got.sort, want)
+		}
+	}
+}

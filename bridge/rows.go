@@ -1,0 +1,134 @@
+package bridge
+
+import (
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// row is what a partition key says of an item.
+type row struct {
+	lease.Primary
+	sort              sort
+	client, pool, key string
+}
+
+type sort uint8
+
+const (
+	unknownRow sort = iota
+	skippedRow      // of no interest to anybody down the stream
+	resourceRow
+	keyRow
+	poolRow
+	regionRow
+	beatRow
+	demandRow
+)
+
+// versioned says whether rows of a sort have a version that only grows.
+func (s sort) versioned() bool { return s >= resourceRow && s <= regionRow }
+
+func rowOf(p lease.Primary) row {
+	r := row{Primary: p}
+	if len(p.Partition) == 0 || len(p.Partition) > 1 && p.Partition[1] != '#' {
+		return r
+	}
+	ok := true
+	switch long := len(p.Partition) > 1; p.Partition[0] {
+	case 'R':
+		r.sort = resourceRow
+		r.client, ok = lease.ResourceOf(p.Partition)
+	case 'K':
+		r.sort = keyRow
+		r.client, r.pool, r.key, ok = lease.KeyOf(p.Partition)
+	case 'C':
+		if r.sort = skippedRow; long { // else it is a client's
+			r.sort = poolRow
+			r.client, r.pool, ok = lease.SettingsOf(p)
+		}
+	case 'G':
+		r.sort, ok = regionRow, !long
+	case 'B':
+		r.sort, ok = beatRow, !long
+	case 'D':
+		r.sort = demandRow
+		r.client, r.pool, ok = lease.DemandOf(p.Partition)
+	case 'H', 'I':
+		r.sort, ok = skippedRow, long
+	case 'L':
+		r.sort, ok = skippedRow, !long
+	default:
+		ok = false
+	}
+	if !ok {
+		return row{Primary: p}
+	}
+	return r
+}
+
+// change makes of an item what is said of it. The pool of a resource is in the item.
+func (r *row) change(f *fields) *eventspb.LeaseChange {
+	c := &eventspb.LeaseChange{Client: r.client, Pool: r.pool}
+	version := int64(0)
+	if r.sort.versioned() {
+		if version = f.number(leasetable.Version); version < 1 {
+			f.refuse(ReasonVersion, "attribute %s is missing or less than 1", leasetable.Version)
+		}
+	}
+	switch r.sort {
+	case resourceRow:
+		c.Pool = f.need(leasetable.PoolID)
+		c.Row = &eventspb.LeaseChange_Resource{Resource: &eventspb.LeaseResource{
+			Resource: r.Sort, Version: version, Owner: f.need(leasetable.Owner), Holder: f.text(leasetable.Key),
+			ExpiresMs: f.number(leasetable.Expires), AvailableMs: f.number(leasetable.Available),
+		}}
+	case keyRow:
+		c.Row = &eventspb.LeaseChange_Key{Key: &eventspb.LeaseKey{
+			Key: r.key, Region: r.Sort, Version: version, State: f.need(leasetable.State), Resource: f.text(leasetable.Resource),
+			ResourceVersion: f.number(leasetable.At), ExpiresMs: f.number(leasetable.Expires), GrantedMs: f.number(leasetable.GrantedAt), Winner: f.text(leasetable.Winner),
+		}}
+	case poolRow:
+		c.Row = &eventspb.LeaseChange_Settings{Settings: &eventspb.LeasePool{
+			Version: version, LongestMs: f.number(leasetable.LongestMs), QuarantineMs: f.number(leasetable.QuarantineMs), Shelves: f.small(leasetable.Shelves),
+			Floors: f.numbers(leasetable.Floors), Balance: f.text(leasetable.Balance), Duplicates: f.text(leasetable.Duplicates), Forecast: f.text(leasetable.Forecast),
+		}}
+	case regionRow:
+		c.Row = &eventspb.LeaseChange_RegionRow{RegionRow: &eventspb.LeaseRegion{
+			Region: r.Sort, Version: version, State: f.text(leasetable.RegionState), SwingTo: f.text(leasetable.SwingTo), SwingPercent: f.small(leasetable.SwingPercent),
+			LeaseUntilMs: f.number(leasetable.LeaseUntilMs), AdoptedBy: f.text(leasetable.AdoptedBy),
+		}}
+	case demandRow:
+		c.Row = &eventspb.LeaseChange_Demand{Demand: &eventspb.LeaseDemand{Region: r.Sort, Refused: f.number(leasetable.Refused)}}
+	case unknownRow, skippedRow, beatRow:
+	}
+	return c
+}
+
+// setVersion is for a row that is gone.
+func setVersion(c *eventspb.LeaseChange, version int64) {
+	switch r := c.Row.(type) {
+	case *eventspb.LeaseChange_Resource:
+		r.Resource.Version = version
+	case *eventspb.LeaseChange_Key:
+		r.Key.Version = version
+	case *eventspb.LeaseChange_Settings:
+		r.Settings.Version = version
+	case *eventspb.LeaseChange_RegionRow:
+		r.RegionRow.Version = version
+	}
+}
+
+func versionOf(c *eventspb.LeaseChange) int64 {
+	switch r := c.Row.(type) {
+	case *eventspb.LeaseChange_Resource:
+		return r.Resource.Version
+	case *eventspb.LeaseChange_Key:
+		return r.Key.Version
+	case *eventspb.LeaseChange_Settings:
+		return r.Settings.Version
+	case *eventspb.LeaseChange_RegionRow:
+		return r.RegionRow.Version
+	}
+	return 0
+}

@@ -1,0 +1,136 @@
+//go:build synctests
+
+package bridge
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/processorstest"
+)
+
+// running is a world and the runtime's, in one bubble.
+type running struct {
+	*world
+	k *processorstest.World
+}
+
+// inRuntime runs bridges of two regions in the real runtime, on fake brokers, from f on.
+func inRuntime(t *testing.T, profile dynamotest.Profile, f func(t *testing.T, r *running)) {
+	t.Helper()
+	regions := []string{"eu-west-1", "us-east-1"}
+	r := &running{}
+	p := processors.Processor{
+		App: events.BridgeApp, Partitions: 2, Inputs: []string{events.LeaseBridgeTopic}, Changelog: events.LeaseStateTopic(events.BridgeApp), Outputs: Outputs(),
+		New: func(task processors.Task) (processors.Handler, error) { return New(r.cfg, task) },
+	}
+	// What a bridge says depends on more than the records of its topic: there is no refolding it.
+	o := processorstest.Options{Processor: p, Config: processors.Config{Tick: 100 * time.Millisecond}, NoRefold: true}
+	processorstest.Run(t, o, func(t *testing.T, k *processorstest.World) {
+		r.k, r.world = k, newWorld(t, profile, 1, regions...)
+		r.cfg.Partitions, r.cfg.Heartbeat = 2, -1
+		t.Cleanup(func() { r.cloud.Close() }) // once the processes have ended
+		f(t, r)
+		for _, region := range regions {
+			if err := r.judge(region, r.read()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func (r *running) read() (list []*eventspb.LeaseChange) {
+	for _, rec := range r.k.Records(events.LeaseChangesTopic) {
+		c := &eventspb.LeaseChange{}
+		if err := proto.Unmarshal(rec.Value, c); err != nil {
+			r.t.Fatal(err)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// Two processes die again and again, at every edge of a commit and in between, while two regions write through rollovers and
+// faults: every change is in lease.changes once, in order.
+func TestKillsInTheRuntime(t *testing.T) {
+	inRuntime(t, dynamotest.Hostile(), func(t *testing.T, r *running) {
+		var writers sync.WaitGroup
+		for i, region := range r.cfg.Regions {
+			for k := range 3 {
+				rng := rand.New(rand.NewPCG(uint64(i), uint64(k)))
+				writers.Go(func() {
+					for range 250 {
+						n := rng.IntN(20)
+						_ = r.resource(t.Context(), region, fmt.Sprintf("%s-%d", region, n), fmt.Sprintf("p%d", n%3)) // the table tells what came of it
+						sleep(time.Duration(rng.IntN(150)) * time.Millisecond)
+					}
+				})
+			}
+		}
+		names := []string{"a", "b"}
+		procs := []*processorstest.Process{r.k.Start("a"), r.k.Start("b")}
+		rng := rand.New(rand.NewPCG(1, 9))
+		kills := 0
+		for _, edge := range append(processorstest.Edges(), processorstest.Edges()...) {
+			i := rng.IntN(2)
+			sleep(2 * time.Second)
+			procs[i].KillAt(edge)
+			sleep(2 * time.Second) // it dies there, if it commits at all
+			procs[i].Kill()
+			kills++
+			procs[i] = r.k.Start(names[i])
+		}
+		writers.Wait()
+		if err := r.cloud.SetFaults(); err != nil {
+			t.Error(err)
+		}
+		r.k.CaughtUp()
+		sleep(15 * time.Second)
+		if n := len(r.read()); n < 1000 {
+			t.Errorf("%d changes and %d kills are too few to tell", n, kills)
+		}
+	})
+}
+
+// Without a change there is no transaction, and with one it is there within a poll and a tick, whatever other regions do.
+func TestTransactionsInTheRuntime(t *testing.T) {
+	inRuntime(t, dynamotest.Profile{}, func(t *testing.T, r *running) {
+		r.k.Start("a")
+		r.k.CaughtUp()
+		sleep(10 * time.Second)
+		log := events.LeaseStateTopic(events.BridgeApp)
+		before := len(r.k.Records(log))
+		if sleep(time.Minute); len(r.k.Records(log)) != before {
+			t.Errorf("%d records of transactions in a quiet minute", len(r.k.Records(log))-before)
+		}
+		if err := r.cloud.SetFaults(dynamotest.Fault{Kind: dynamotest.Unreachable, Rate: 1, Region: "us-east-1"}); err != nil {
+			t.Fatal(err)
+		}
+		sleep(time.Minute)
+		n := len(r.read())
+		if err := r.resource(t.Context(), "eu-west-1", "r", "p"); err != nil {
+			t.Fatal(err)
+		}
+		if sleep(700 * time.Millisecond); len(r.read()) != n+1 {
+			t.Errorf("%d changes 700 ms after a write", len(r.read())-n)
+		}
+		r.k.Produce(events.LeaseBridgeTopic, 0, "eu-west-1", Scan)
+		r.k.CaughtUp()
+		if sleep(2 * time.Second); len(r.read()) != n+2 {
+			t.Errorf("%d changes after a scan", len(r.read())-n)
+		}
+		if err := r.cloud.SetFaults(); err != nil {
+			t.Error(err)
+		}
+		sleep(10 * time.Second)
+	})
+}

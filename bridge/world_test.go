@@ -1,0 +1,324 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/internal/stream"
+)
+
+const testTable = "leases"
+
+// world is a cloud with the table, and a host for the bridge of each region.
+type world struct {
+	t     testing.TB
+	cloud *dynamotest.Cloud
+	cfg   Config
+	trip  func(*http.Request, http.RoundTripper) (*http.Response, error) // of requests to streams
+}
+
+func newWorld(t testing.TB, profile dynamotest.Profile, seed uint64, regions ...string) *world {
+	t.Helper()
+	calm := profile
+	calm.Faults, calm.TableDelay = nil, 0
+	cloud, err := dynamotest.New(dynamotest.Config{Regions: regions, Profile: calm, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, cloud: cloud}
+	w.trip = func(r *http.Request, to http.RoundTripper) (*http.Response, error) { return to.RoundTrip(r) }
+	db := cloud.Region(regions[0]).Client()
+	if _, err = db.CreateTable(t.Context(), leasetable.Create(testTable)); err != nil {
+		t.Fatal(err)
+	}
+	for _, region := range regions[1:] {
+		if _, err = db.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{TableName: aws.String(testTable), ReplicaUpdates: []types.ReplicationGroupUpdate{
+			{Create: &types.CreateReplicationGroupMemberAction{RegionName: aws.String(region)}},
+		}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.cfg = Config{
+		Regions: regions, Table: testTable, Partitions: 4, List: 5 * time.Second, PollMin: 50 * time.Millisecond, PollMax: 300 * time.Millisecond,
+		DB: func(r string) *dynamodb.Client { return cloud.Region(r).Client() },
+		Streams: func(r string) *dynamodbstreams.Client {
+			base := cloud.Region(r).HTTPClient().Transport
+			return cloud.Region(r).StreamsClient(func(o *dynamodbstreams.Options) {
+				o.HTTPClient = &http.Client{Transport: tripper(func(req *http.Request) (*http.Response, error) { return w.trip(req, base) })}
+			})
+		},
+	}
+	if err := cloud.SetFaults(profile.Faults...); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+type tripper func(*http.Request) (*http.Response, error)
+
+func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func operation(r *http.Request) string {
+	_, op, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	return op
+}
+
+// body reads a request's body and puts another in its place.
+func body(r *http.Request, change func(string) string) {
+	text, _ := io.ReadAll(r.Body)
+	_ = r.Body.Close()
+	text = []byte(change(string(text)))
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+}
+
+// answer is what DynamoDB answers.
+func answer(r *http.Request, status int, text string) *http.Response {
+	return &http.Response{
+		StatusCode: status, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Request: r,
+		Body: io.NopCloser(strings.NewReader(text)), ContentLength: int64(len(text)),
+	}
+}
+
+// update adds one to an item's version, and sets what else there is. It says whether it was told that it did.
+func (w *world) update(ctx context.Context, region string, p lease.Primary, set map[string]types.AttributeValue) error {
+	set = maps.Clone(set)
+	set[leasetable.WriterRegion] = leasetable.S(region)
+	expr, names, values := "SET #v = if_not_exists(#v, :zero) + :one", map[string]string{"#v": leasetable.Version}, leasetable.Item{":zero": leasetable.N(0), ":one": leasetable.N(1)}
+	i := 0
+	for name, v := range set {
+		i++
+		expr += fmt.Sprintf(", #a%d = :a%d", i, i)
+		names[fmt.Sprintf("#a%d", i)], values[fmt.Sprintf(":a%d", i)] = name, v
+	}
+	_, err := w.cloud.Region(region).Client().UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: aws.String(testTable), Key: leasetable.PrimaryKey(p), UpdateExpression: &expr, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
+	}, onceDB)
+	return err
+}
+
+// sleep waits, in virtual time: only tests in a bubble call it.
+func sleep(d time.Duration) { <-time.After(d) }
+
+func (w *world) resource(ctx context.Context, region, name, pool string) error {
+	return w.update(ctx, region, lease.ResourceRow("c", name), map[string]types.AttributeValue{leasetable.PoolID: leasetable.S(pool), leasetable.Owner: leasetable.S(region)})
+}
+
+// versions are those of all rows that a region wrote last, as it has them.
+func (w *world) versions(region string) map[string]int64 {
+	w.t.Helper()
+	out := map[string]int64{}
+	p := dynamodb.NewScanPaginator(w.cloud.Region(region).Client(), &dynamodb.ScanInput{TableName: aws.String(testTable), ConsistentRead: aws.Bool(true)})
+	for p.HasMorePages() {
+		page, err := p.NextPage(w.t.Context())
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, item := range page.Items {
+			if leasetable.Text(item, leasetable.WriterRegion) == region {
+				if v, err := leasetable.Number(item, leasetable.Version); err == nil {
+					out[leasetable.Text(item, leasetable.SK)] = v
+				}
+			}
+		}
+	}
+	return out
+}
+
+// host is what the runtime is to a bridge: it keeps what was committed, and throws away what was not.
+type host struct {
+	w      *world
+	region string
+	p      int32
+	mu     sync.Mutex // of what follows, held during a turn
+	b      *Bridge
+	state  map[string][]byte // table and key
+	log    []written         // committed outputs, in order
+	rng    *rand.Rand
+	aborts float64
+	spoil  func(*stream.Changes)
+	told   []stream.Record
+	lives  int
+}
+
+type written struct {
+	topic     int
+	partition int32
+	value     []byte
+}
+
+func (w *world) host(region string, seed uint64) *host {
+	return &host{
+		w: w, region: region, p: int32(slices.Index(w.cfg.Regions, region)), state: map[string][]byte{}, rng: rand.New(rand.NewPCG(seed, 5)),
+		spoil: func(*stream.Changes) {},
+	}
+}
+
+func (h *host) begin() {
+	h.w.t.Helper()
+	task := stream.Task{
+		Partition: h.p,
+		Get:       func(table byte, key []byte) ([]byte, error) { return h.state[string(table)+string(key)], nil },
+		Scan: func(table byte, prefix []byte, fn func(k, v []byte) error) error {
+			for k, v := range h.state {
+				if strings.HasPrefix(k, string(table)+string(prefix)) {
+					if err := fn([]byte(k[1:]), v); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		},
+	}
+	b, err := New(h.w.cfg, task)
+	if err != nil {
+		h.w.t.Fatal(err)
+	}
+	h.b = b
+	h.lives++
+}
+
+func (h *host) end() {
+	h.b.Close()
+	h.b = nil
+}
+
+// turn is one transaction: committed, or not.
+func (h *host) turn() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.b == nil {
+		h.begin()
+	}
+	batch := &stream.Batch{Records: h.told}
+	err := h.b.Fold(batch)
+	ch := &stream.Changes{}
+	if err = errors.Join(err, h.b.Flush(stream.Commit{NowMs: time.Now().UnixMilli()}, ch)); err != nil {
+		h.w.t.Error(err)
+	}
+	h.spoil(ch)
+	if h.rng.Float64() < h.aborts {
+		h.end()
+		return
+	}
+	h.told = nil
+	for _, c := range ch.List {
+		switch c.Op {
+		case stream.OpPut:
+			h.state[string(c.Table)+string(c.Key)] = bytes.Clone(c.Value)
+		case stream.OpDelete:
+			delete(h.state, string(c.Table)+string(c.Key))
+		case stream.OpEmit:
+			h.log = append(h.log, written{c.Output, c.Partition, bytes.Clone(c.Value)})
+		default:
+			h.w.t.Errorf("a change %d", c.Op)
+		}
+	}
+}
+
+// between calls f between two turns.
+func (h *host) between(f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f()
+}
+
+// run makes a turn every 100 ms until stop is closed.
+func (h *host) run(stop <-chan struct{}) {
+	for {
+		h.turn()
+		select {
+		case <-stop:
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// during runs hosts while f does.
+func during(f func(), hosts ...*host) {
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	for _, h := range hosts {
+		all.Go(func() { h.run(stop) })
+	}
+	f()
+	close(stop)
+	all.Wait()
+}
+
+func (h *host) changes() (list []*eventspb.LeaseChange) {
+	h.w.t.Helper()
+	for _, o := range h.log {
+		if o.topic != outChanges {
+			continue
+		}
+		c := &eventspb.LeaseChange{}
+		if err := proto.Unmarshal(o.value, c); err != nil {
+			h.w.t.Fatal(err)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+func (h *host) notes() (list []*eventspb.LeaseNote) {
+	for _, o := range h.log {
+		if o.topic == outJournal {
+			n := &eventspb.LeaseNote{}
+			_ = proto.Unmarshal(o.value, n)
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// judge holds what was written to the table against what the bridge said of it: every version of every resource once, and in
+// order.
+func (h *host) judge() error { return h.w.judge(h.region, h.changes()) }
+
+func (w *world) judge(region string, changes []*eventspb.LeaseChange) error {
+	w.t.Helper()
+	return judgeChanges(region, changes, w.versions(region))
+}
+
+func judgeChanges(region string, changes []*eventspb.LeaseChange, versions map[string]int64) error {
+	var errs []error
+	last := map[string]int64{}
+	for _, c := range changes {
+		r := c.GetResource()
+		if r == nil || c.Scanned || c.Gone || c.Region != region {
+			continue
+		}
+		if want := last[r.Resource] + 1; r.Version != want {
+			errs = append(errs, fmt.Errorf("%s: %s comes with version %d, version %d was expected", region, r.Resource, r.Version, want))
+		}
+		last[r.Resource] = r.Version
+	}
+	for name, v := range versions {
+		if last[name] != v {
+			errs = append(errs, fmt.Errorf("%s: %s is at version %d, the last change that came is %d", region, name, v, last[name]))
+		}
+	}
+	return errors.Join(errs[:min(len(errs), 5)]...)
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/bridge"
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/admin"
+)
+
+// newBridgeCmd returns `weir bridge`.
+func newBridgeCmd(a *app) *cobra.Command {
+	c := &cobra.Command{Use: "bridge", Short: "Shows what the streams had that is not of weir, and has bridges read the table again"}
+	c.AddCommand(newBridgeScanCmd(a), newBridgeRejectedCmd(a))
+	return c
+}
+
+func newBridgeScanCmd(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "scan REGION...",
+		Short: "Has bridges read the rows of their regions once, as after a stream that lost records",
+		Long: "Has bridges read the rows of their regions once, as after a stream that lost records. What is known already comes again and changes\n" +
+			"nothing. It is done by the process that has the bridge, now or when there is one.",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, k, err := a.cluster()
+			if err != nil {
+				return err
+			}
+			regions, _ := cfg.Leases.Places()
+			for _, r := range args {
+				if !slices.Contains(regions, r) {
+					return usage("no region is called "+r, "see leases.regions")
+				}
+			}
+			if err := askScans(cmd.Context(), k, regions, args); err != nil {
+				return fail(exitUnavailable, "cannot ask for the scan", err, "check --brokers; `weir topics plan --for leases` shows what is missing")
+			}
+			a.say("asked for a scan of %d regions", len(args))
+			return nil
+		},
+	}
+	a.leaseFlags(c.Flags())
+	return c
+}
+
+func askScans(ctx context.Context, k processors.Kafka, regions, of []string) error {
+	p, err := processors.NewProducer(k, events.LeaseBridgeTopic)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	for _, r := range of {
+		if err := p.Produce(ctx, int32(slices.Index(regions, r)), []byte(r), []byte(bridge.Scan)); err != nil {
+			return err
+		}
+	}
+	return p.Flush(ctx)
+}
+
+// rejectRow is a record of a stream that is not of weir's schema.
+type rejectRow struct {
+	Time         time.Time `json:"time"`
+	Region       string    `json:"region"`
+	Reason       string    `json:"reason"`
+	Detail       string    `json:"detail"`
+	PartitionKey string    `json:"partition_key"`
+	SortKey      string    `json:"sort_key"`
+	Shard        string    `json:"shard" table:"wide"`
+	Sequence     string    `json:"sequence" table:"wide"`
+	Record       string    `json:"record" table:"-"`
+}
+
+func newBridgeRejectedCmd(a *app) *cobra.Command {
+	var since time.Duration
+	c := &cobra.Command{
+		Use:   "rejected",
+		Short: "Lists records of the streams that are not of weir's schema, such as rows that were edited by hand",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, k, err := a.cluster()
+			if err != nil {
+				return err
+			}
+			rows := []rejectRow{}
+			err = admin.Read(cmd.Context(), k, events.LeaseRejectedTopic, time.Now().Add(-since), func(_ int32, r processors.Record) error {
+				var v eventspb.LeaseReject
+				if err := proto.Unmarshal(r.Value, &v); err != nil {
+					return err
+				}
+				rows = append(rows, rejectRow{time.UnixMilli(v.AtMs).UTC(), v.Region, v.Reason, v.Detail, v.PartitionKey, v.SortKey, v.Shard, v.Sequence, v.Record})
+				return nil
+			})
+			if err != nil {
+				return fail(exitUnavailable, "cannot read what was rejected", err, "check --brokers; `weir topics plan --for leases` shows what is missing")
+			}
+			slices.SortStableFunc(rows, func(x, y rejectRow) int { return x.Time.Compare(y.Time) })
+			return printRows(a, rows)
+		},
+	}
+	c.Flags().DurationVar(&since, "since", 24*time.Hour, "how long ago it may have been")
+	return c
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weirhq/weir/balancer"
+	"github.com/weirhq/weir/bridge"
+	"github.com/weirhq/weir/executor"
+	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/internal/obs"
+	"github.com/weirhq/weir/internal/roles"
+	"github.com/weirhq/weir/processors"
+)
+
+// The roles of the lease loop.
+const (
+	roleBridge    = "bridge"
+	roleLiberator = "liberator"
+	roleDedup     = "dedup"
+	roleBalancer  = "balancer"
+	roleExecutor  = "executor"
+)
+
+func leaseRoles() []string {
+	return []string{roleBridge, roleLiberator, roleDedup, roleBalancer, roleExecutor}
+}
+
+// leaseLoop is the part of the lease loop that runs in this process.
+type leaseLoop struct {
+	cfg       *config.Config
+	log       zerolog.Logger
+	table     *leases
+	runtimes  []*processors.Runtime
+	executors []*executor.Executor
+	board     bridge.Board
+}
+
+// loopParts are what a loop is made with, beside the configuration.
+type loopParts struct {
+	kafka    processors.Kafka
+	log      zerolog.Logger
+	registry *obs.Registry
+	metrics  *processors.Metrics
+	table    *leases
+	roles    []string
+	// poll is how often a stream with nothing new is asked; 0: the bridge's default.
+	poll time.Duration
+}
+
+func newLeaseLoop(c *config.Config, p loopParts) (*leaseLoop, error) {
+	l := &leaseLoop{cfg: c, log: p.log, table: p.table}
+	metrics := roles.NewLeaseMetrics(p.registry)
+	regions, _ := c.Leases.Places()
+	partitions := int32(c.Leases.Partitions)
+	made := map[string]func() (processors.Processor, error){
+		roleBridge: func() (processors.Processor, error) {
+			return roles.Bridge{Bridge: bridge.Config{
+				Regions: regions, Table: c.Leases.Table, DB: p.table.connection.Client, Streams: p.table.connection.Streams, Partitions: partitions,
+				PollMin: p.poll, PollMax: 2 * p.poll, Metrics: bridge.NewMetrics(p.registry), Board: &l.board, Log: &l.log,
+			}}.Processor(), nil
+		},
+		roleLiberator: roles.Liberator{Regions: regions, Partitions: partitions, Skew: c.Leases.Skew, Metrics: metrics}.Processor,
+		roleDedup:     roles.Dedup{Regions: regions, Partitions: partitions, Skew: c.Leases.Skew, Metrics: metrics}.Processor,
+		roleBalancer:  roles.Balancer{Regions: regions, Partitions: partitions, Config: balancer.Config{}}.Processor,
+	}
+	for _, role := range p.roles {
+		if made[role] == nil {
+			continue
+		}
+		proc, err := made[role]()
+		if err != nil {
+			return nil, fail(exitConfig, "cannot set up the "+role, err, "correct leases.regions")
+		}
+		if err := l.add(proc, p); err != nil {
+			return nil, err
+		}
+	}
+	if slices.Contains(p.roles, roleExecutor) {
+		return l, l.addExecutors(regions, p)
+	}
+	return l, nil
+}
+
+// add makes the runtime of a core. What passes there is a thousandth of the ad events: it takes little memory.
+func (l *leaseLoop) add(proc processors.Processor, p loopParts) error {
+	pc := processorConfig(l.cfg, p.kafka, &l.log)
+	pc.Workers, pc.Tick, pc.Metrics = max(1, l.cfg.Processor.Workers/4), roles.BridgeTick, p.metrics
+	pc.CacheBytes, pc.WriteBytes, pc.FetchBytes, pc.BallastBytes = max(8<<20, pc.CacheBytes/8), max(8<<20, pc.WriteBytes/8), 2<<20, 16<<20
+	rt, err := processors.New(pc, proc)
+	if err != nil {
+		return fail(exitConfig, "cannot set up "+proc.App, err, "correct the configuration; `weir config print` shows it")
+	}
+	p.registry.MustRegister(rt.Collector())
+	l.runtimes = append(l.runtimes, rt)
+	return nil
+}
+
+// addExecutors makes those of leases.region, or of all regions.
+func (l *leaseLoop) addExecutors(regions []string, p loopParts) (err error) {
+	e := roles.Executors{
+		Config: executor.Config{
+			Regions: regions, Partitions: int32(l.cfg.Leases.Partitions), Kafka: p.kafka, Instance: l.cfg.Instance, Log: &l.log, Metrics: executor.NewMetrics(p.registry),
+		},
+		Connection: l.table.connection, Table: l.cfg.Leases.Table, Skew: l.cfg.Leases.Skew,
+	}
+	if l.cfg.Leases.Region != "" {
+		e.Regions = []string{l.cfg.Leases.Region}
+	}
+	if l.executors, err = e.New(); err != nil {
+		return fail(exitConfig, "cannot set up the executors", err, "correct leases.regions and leases.region")
+	}
+	return nil
+}
+
+// run works until ctx ends.
+func (l *leaseLoop) run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, rt := range l.runtimes {
+		g.Go(func() error { return explainRun(rt.Run(ctx)) })
+	}
+	if len(l.executors) > 0 {
+		g.Go(func() error {
+			if err := executor.RunAll(ctx, l.executors); err != nil {
+				return fail(0, "an executor stopped", err, "")
+			}
+			return nil
+		})
+	}
+	regions, _ := l.cfg.Leases.Places()
+	if slices.ContainsFunc(l.executors, func(e *executor.Executor) bool { return e.Region() == regions[0] }) {
+		g.Go(func() error { l.extend(ctx); return nil })
+	}
+	return g.Wait()
+}
+
+// extendEvery is how often region leases are extended: many times in the shortest.
+const extendEvery = 10 * time.Second
+
+// extend lets agents of all regions go on, see admin.Extend.
+func (l *leaseLoop) extend(ctx context.Context) {
+	t := time.NewTicker(extendEvery)
+	defer t.Stop()
+	for {
+		if err := l.table.Extend(ctx); err != nil && ctx.Err() == nil {
+			l.log.Warn().Err(err).Msg("region_leases_not_extended")
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+	}
+}
+
+// ready says whether all that this process has to do here is being done.
+func (l *leaseLoop) ready() (ok bool, reasons []string) {
+	for _, rt := range l.runtimes {
+		if d, cut := rt.Silence(); cut {
+			reasons = append(reasons, fmt.Sprintf("no broker has answered for %s", d.Round(time.Second)))
+		}
+		for _, s := range rt.Status() {
+			if s.State != "running" && s.State != "standby" {
+				reasons = append(reasons, fmt.Sprintf("%s partition %d is %s %s", s.App, s.Partition, s.State, s.Reason))
+			}
+		}
+	}
+	for _, e := range l.executors {
+		for _, s := range e.Status() {
+			if s.Stopped != nil {
+				reasons = append(reasons, fmt.Sprintf("executor of %s, partition %d: %v", e.Region(), s.Partition, s.Stopped))
+			}
+		}
+	}
+	return len(reasons) == 0, reasons
+}
+
+// owned counts the partitions that this process has of all applications.
+func (l *leaseLoop) owned() (n int) {
+	for _, rt := range l.runtimes {
+		n += len(rt.Status())
+	}
+	for _, e := range l.executors {
+		n += len(e.Status())
+	}
+	return n
+}
+
+var errNoRegion = errors.New("leases.region is none of leases.regions")
+
+// checkLoop says what is wrong with the settings for the roles of the loop.
+func checkLoop(c *config.Config) error {
+	regions, _ := c.Leases.Places()
+	if c.Leases.Region != "" && !slices.Contains(regions, c.Leases.Region) {
+		return fail(exitConfig, "cannot run the lease loop", fmt.Errorf("%w: %s is not among %s", errNoRegion, c.Leases.Region, strings.Join(regions, ", ")), "correct leases.region")
+	}
+	return nil
+}

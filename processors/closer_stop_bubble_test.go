@@ -1,0 +1,113 @@
+//go:build synctests
+
+package processors_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/processorstest"
+)
+
+// probes are handlers that take their time to be made, and how often each was closed.
+type probes struct {
+	slow time.Duration
+	mu   sync.Mutex
+	made []*probe
+}
+
+type probe struct {
+	of     *probes
+	next   map[string]int64
+	n      int // of all that were made
+	closed int
+}
+
+func (p *probes) new(t processors.Task) (processors.Handler, error) {
+	<-time.After(p.slow)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h := &probe{of: p, next: t.Next, n: len(p.made)}
+	p.made = append(p.made, h)
+	return h, nil
+}
+
+func (h *probe) Fold(b *processors.Batch) error {
+	for _, r := range b.Records {
+		if string(r.Value) == "poison" {
+			panic("poison")
+		}
+	}
+	return nil
+}
+
+func (h *probe) Flush(processors.Commit, *processors.Changes) error { return nil }
+
+func (h *probe) WarmFrom() map[string]int64 {
+	if h.n%3 == 0 {
+		return map[string]int64{"in": 0}
+	}
+	return nil
+}
+
+func (h *probe) Warm(*processors.Batch) error { return errors.New("not this time") }
+
+func (h *probe) Close() {
+	h.of.mu.Lock()
+	defer h.of.mu.Unlock()
+	h.closed++
+}
+
+// open is how many are not closed. One that was closed twice fails the test.
+func (p *probes) open(t *testing.T) (n int) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range p.made {
+		if h.closed == 0 {
+			n++
+		}
+		if h.closed > 1 {
+			t.Errorf("handler %d was closed %d times", h.n, h.closed)
+		}
+	}
+	return n
+}
+
+// A handler is closed also when its partition stops for a person, when it is made too late for a partition that is gone, and
+// when it fails to warm up.
+func TestHandlersThatNobodyTakesAreClosed(t *testing.T) {
+	p := &probes{}
+	o := processorstest.Options{NoRefold: true, Partitions: 4, Config: processors.Config{PoisonLimit: 1}, Processor: processors.Processor{
+		App: "probe", Inputs: []string{"in"}, Changelog: "probe.log", New: p.new,
+	}}
+	processorstest.Run(t, o, func(t *testing.T, w *processorstest.World) {
+		a := w.Start("a")
+		w.CaughtUp()
+		w.Produce("in", 0, "", "poison", "poison", "poison")
+		<-time.After(20 * time.Second)
+		if n := p.open(t); n != 3 {
+			t.Errorf("%d handlers are open, 3 partitions run", n)
+		}
+		for partition := range int32(3) {
+			w.Produce("in", partition+1, "", "good")
+		}
+		w.CaughtUp(0)
+		p.slow = 8 * time.Second // longer than a group needs to give partitions to others
+		b := w.Start("b")
+		<-time.After(3 * time.Second)
+		b.Kill()
+		<-time.After(9 * time.Second) // a makes what b had
+		c := w.Start("c")
+		<-time.After(12 * time.Second)
+		for _, x := range []*processorstest.Process{a, c} {
+			x.Stop()
+		}
+		if n := p.open(t); n != 0 || len(p.made) < 8 {
+			t.Errorf("%d of %d handlers are open after the end", n, len(p.made))
+		}
+	})
+}
