@@ -162,7 +162,16 @@ func (a *agent) settle(key int, g lease.Grant) {
 		}
 	}, done: func(answered bool) {
 		h := &a.keys[key]
-		if answered && ok && life == a.life && h.has && h.grant.Token == g.Token && h.grant.Resource == g.Resource {
+		switch {
+		case life != a.life || !h.has || h.grant.Token != g.Token || h.grant.Resource != g.Resource:
+		case !answered && a.deadline(h) > a.clock(): // until it is known to be settled
+			w := a.w
+			w.after(500, func() {
+				if life == a.life {
+					a.settle(key, g)
+				}
+			})
+		case answered && ok:
 			h.grant.KeyVersion, h.grant.Settle = row.Version, false
 		}
 	}})
