@@ -12,8 +12,9 @@ ARGS     =
 # Packages with goroutines of their own, and crash runs under the race detector, which is about ten times slower.
 RACE     = ./agent/... ./api/... ./bridge/... ./cmd/weir/... ./dynamotest/... ./executor/... ./internal/... ./processors/...
 RACERUNS = 12
-# Runs of the crash and abort model.
+# Runs of the crash and abort model, and seeds of the model of the lease loop.
 RUNS     = 1000
+SEEDS    = 5000
 FUZZTIME = 10s
 # What bench and bench-peers measure on.
 BROKERS  = 127.0.0.1:9092
@@ -38,7 +39,8 @@ test-short: ## run the tests that take seconds
 test-race: ## run the short tests of concurrent packages under the race detector
 	@BUBBLE_RUNS=$(RACERUNS) $(TALLY) $(TAGS) -count=1 -short -race -timeout $(TIMEOUT) $(ARGS) $(RACE)
 
-sim: ## crash and abort the runtime RUNS times (make sim RUNS=5000)
+sim: ## crash and abort the runtime RUNS times, and run SEEDS seeds of the lease loop's model (make sim RUNS=5000 SEEDS=20000)
+	@SEEDS=$(SEEDS) $(TALLY) $(TAGS) -count=1 -timeout 60m -run '^TestSeeds$$' $(ARGS) ./internal/sim
 	@BUBBLE_RUNS=$(RUNS) $(TALLY) $(TAGS) -count=1 -timeout 60m -run '^Test(Crashes|Troubles)$$' $(ARGS) ./processors/...
 
 fuzz: ## fuzz every fuzz target for FUZZTIME

@@ -1,0 +1,150 @@
+package sim
+
+import "math/rand/v2"
+
+// faults are those of the scenario at work.
+type faults struct {
+	w      *world
+	dice   *rand.Rand
+	half   [len(regionNames)]int
+	closed [len(regionNames)]bool // regions whose limits nobody extends any more
+	active [faultKinds][len(regionNames)]int
+}
+
+// on says whether a region has a fault now.
+func (f *faults) on(k FaultKind, region int) bool { return f.active[k][region] > 0 }
+
+// cut says whether a region is cut off.
+func (f *faults) cut(region int) bool {
+	return f.on(CutRegion, region) || f.on(Adopt, region) && f.half[region] == 0
+}
+
+// apart says whether no copies come to a region or leave it.
+func (f *faults) apart(region int) bool { return f.on(CutRegion, region) || f.on(Adopt, region) }
+
+// anywhere says whether any region has.
+func (f *faults) anywhere(k FaultKind) bool {
+	for _, n := range f.active[k] {
+		if n > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *faults) plan() {
+	f.dice = f.w.dice("faults")
+	for _, x := range f.w.s.Faults {
+		x.To = min(x.To, f.w.s.Heal)
+		if x.From >= x.To || x.Region >= f.w.s.Regions || x.Kind == Adopt && x.From+regionLease > f.w.s.Heal {
+			continue
+		}
+		f.w.after(x.From, func() {
+			f.active[x.Kind][x.Region]++
+			if x.Half {
+				f.half[x.Region]++
+			}
+			f.w.tell("FAULT", "%v", x)
+			f.begin(x)
+		})
+		f.w.after(x.To, func() {
+			f.active[x.Kind][x.Region]--
+			if x.Half {
+				f.half[x.Region]--
+			}
+			f.w.tell("FAULT", "%v in %s is over", x.Kind, regionNames[x.Region])
+			f.end(x)
+		})
+	}
+	f.w.after(f.w.s.Heal, func() { f.w.tell("FAULT", "all faults are over") })
+}
+
+func (f *faults) begin(x Fault) {
+	w := f.w
+	switch x.Kind {
+	case KillExecutor:
+		f.whenBusy(x, w.executors[x.Region])
+	case KillCore:
+		f.again(x, func() { w.tasks[f.dice.IntN(len(w.tasks))].crash() })
+	case KillAgents:
+		f.again(x, func() {
+			for _, a := range w.agents {
+				if a.region == x.Region && f.dice.IntN(2) == 0 {
+					a.crash()
+				}
+			}
+		})
+	case ReplayLog:
+		f.again(x, func() { w.bridges[x.Region].replay() })
+	case Evacuate:
+		f.state(x.Region, "evacuating")
+	case Adopt:
+		f.dead(x)
+	case Settings:
+		s := w.regions[0].items[w.poolRow()].settings
+		s.version++
+		s.quarantine, s.shelves = w.s.Quarantine+longer, max(1, w.s.Shelves-1)
+		w.regions[0].put(w.poolRow(), item{settings: s})
+	default:
+	}
+}
+
+// again does something now and each second or so as long as a fault lasts.
+func (f *faults) again(x Fault, do func()) {
+	var once func()
+	once = func() {
+		if f.on(x.Kind, x.Region) {
+			do()
+			f.w.after(300+f.dice.Int64N(1500), once)
+		}
+	}
+	once()
+}
+
+// whenBusy ends an executor now and then when it has something to do.
+func (f *faults) whenBusy(x Fault, e *executor) {
+	var look func()
+	look = func() {
+		if !f.on(x.Kind, x.Region) {
+			return
+		}
+		if len(e.rows) > 0 && f.dice.IntN(4) == 0 {
+			e.crash()
+		}
+		f.w.after(1+f.dice.Int64N(30), look)
+	}
+	look()
+}
+
+func (f *faults) end(x Fault) {
+	w := f.w
+	switch x.Kind {
+	case CutRegion, Adopt:
+		if r := w.regions[x.Region]; !f.apart(x.Region) {
+			list := r.waiting
+			r.waiting = nil
+			for _, send := range list {
+				send()
+			}
+		}
+	case LoseRecord:
+		w.bridges[x.Region].scan()
+	case Evacuate:
+		if !x.Forever {
+			f.state(x.Region, "active")
+		}
+	default:
+	}
+}
+
+// state writes a region's state, at home.
+func (f *faults) state(region int, state string) {
+	id := f.w.regionRow(region)
+	s := f.w.regions[0].items[id].settings
+	if s.state == "adopted" {
+		return
+	}
+	s.version++
+	s.state = state
+	f.w.regions[0].put(id, item{settings: s})
+}
