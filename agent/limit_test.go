@@ -74,3 +74,50 @@ func TestRegionLease(t *testing.T) {
 		}
 	})
 }
+
+// What an agent knows of its region's lease gets old while nobody asks it. The first call then reads it again and waits for it;
+// others that are refused do so no more than once a second.
+func TestRegionLeaseReread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, dynamotest.Profile{}, "eu")
+		w.register("eu", 4)
+		item := (&leasetable.Region{Name: "eu", State: "active", Lease: time.Minute}).Item()
+		for name, v := range leasetable.PrimaryKey(lease.RegionRow("eu")) {
+			item[name] = v
+		}
+		item[leasetable.Version] = leasetable.N(2)
+		w.put("eu", item)
+		extend := func() {
+			item := leasetable.PrimaryKey(lease.RegionLeaseRow("eu"))
+			item[leasetable.LeaseUntilMs] = leasetable.N(time.Now().Add(time.Minute).UnixMilli())
+			w.put("eu", item)
+		}
+		a := w.agent("eu", func(c *Config) { c.CacheTTL = time.Nanosecond })
+		defer a.Close()
+		get := func(key string) error {
+			_, err := a.GetLease(t.Context(), "c", "p", key, time.Now().Add(10*time.Minute))
+			return err
+		}
+		extend()
+		if err := get("a"); err != nil {
+			t.Fatal(err)
+		}
+		pass(t.Context(), t, 61*time.Second)
+		extend()
+		if err := get("b"); err != nil {
+			t.Errorf("after a minute without a call: %v", err)
+		}
+		pass(t.Context(), t, 61*time.Second)
+		if err := get("c"); !errors.Is(err, ErrRegion) {
+			t.Errorf("nobody has extended it: %v, want %v", err, ErrRegion)
+		}
+		extend()
+		if err := get("c"); !errors.Is(err, ErrRegion) {
+			t.Errorf("at once: %v, want %v: it is not read for every call that is refused", err, ErrRegion)
+		}
+		pass(t.Context(), t, time.Second)
+		if err := get("c"); err != nil {
+			t.Errorf("a second after it was extended: %v", err)
+		}
+	})
+}

@@ -20,6 +20,10 @@ type settings struct {
 // tooOld is how many times SettingsTTL settings may be old before a call waits for new ones.
 const tooOld = 10
 
+// endedAge is how old settings may be by which the region's lease is over, before a call waits for new ones: it may have been
+// extended meanwhile.
+const endedAge = time.Second
+
 // poolOf gives a pool with its settings. Those that get old are read again behind the caller's back; only the first call,
 // or one after a long silence, waits for them. While they cannot be read, the old ones hold.
 func (a *Agent) poolOf(ctx context.Context, client, name string, call *Call) (*pool, error) {
@@ -27,11 +31,13 @@ func (a *Agent) poolOf(ctx context.Context, client, name string, call *Call) (*p
 	p := a.pools[poolName{client, name}]
 	a.mu.Unlock()
 	if p != nil {
-		age := time.Since(p.settings.Load().read)
+		s := p.settings.Load()
+		age, limit := time.Since(s.read), s.limits[a.cfg.Region]
+		ended := limit.Check(time.Now(), a.cfg.Skew, a.cfg.Timeout) != nil
 		switch {
-		case age < a.cfg.SettingsTTL:
+		case age < a.cfg.SettingsTTL && (!ended || age < endedAge):
 			return p, nil
-		case age < tooOld*a.cfg.SettingsTTL:
+		case age < tooOld*a.cfg.SettingsTTL && !ended:
 			if p.reading.CompareAndSwap(false, true) {
 				a.behind(func(ctx context.Context) {
 					defer p.reading.Store(false)

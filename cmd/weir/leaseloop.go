@@ -124,7 +124,7 @@ func (l *leaseLoop) addExecutors(regions []string, p loopParts) (err error) {
 func (l *leaseLoop) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, rt := range l.runtimes {
-		g.Go(func() error { return explainRun(rt.Run(ctx)) })
+		g.Go(func() error { return explainLoop(rt.Run(ctx)) })
 	}
 	if len(l.executors) > 0 {
 		g.Go(func() error {
@@ -139,6 +139,15 @@ func (l *leaseLoop) run(ctx context.Context) error {
 		g.Go(func() error { l.extend(ctx); return nil })
 	}
 	return g.Wait()
+}
+
+// explainLoop is explainRun for the applications of the loop, whose topics have a number of partitions of their own.
+func explainLoop(err error) error {
+	if errors.Is(err, processors.ErrTopics) {
+		return fail(exitUnavailable, "the topics of leases are not as they must be", err,
+			"`weir topics plan --for leases` shows the difference, `weir topics apply --for leases` makes it good; set leases.partitions to what the topics have, or make new topics")
+	}
+	return explainRun(err)
 }
 
 // extendEvery is how often region leases are extended: many times in the shortest.

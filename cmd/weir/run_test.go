@@ -196,6 +196,7 @@ func TestExitCodes(t *testing.T) {
 		"data":         {fail(exitData, "a row is bad", errors.New("line 3"), "correct it"), 65, "line 3"},
 		"kept kind":    {fail(0, "cannot ask", rpc(connect.CodePermissionDenied), ""), 77, "cannot ask"},
 		"full disk":    {explainRun(fmt.Errorf("%w: %w", processors.ErrDiskFull, syscall.ENOSPC)), 74, "free space there"},
+		"lease topics": {explainLoop(fmt.Errorf("%w: 4 partitions", processors.ErrTopics)), 69, "--for leases"},
 		"bad disk":     {explainRun(fmt.Errorf("%w: damaged 3 times", processors.ErrDisk)), 74, "on a disk that works"},
 		"unavailable":  {rpc(connect.CodeUnavailable), 69, "told so"},
 		"not found":    {rpc(connect.CodeNotFound), 1, "not found"},

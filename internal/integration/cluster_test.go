@@ -31,11 +31,14 @@ type cluster struct {
 func shared(t *testing.T) *cluster {
 	t.Helper()
 	need(t)
-	c := newCluster(t, &broker{addr: os.Getenv(envBroker), id: os.Getenv(envContainer)})
+	c := newCluster(t, theBroker())
 	c.clear()
 	c.createTopics(1)
 	return c
 }
+
+// theBroker is the single node that TestMain started.
+func theBroker() *broker { return &broker{addr: os.Getenv(envBroker), id: os.Getenv(envContainer)} }
 
 func newCluster(t *testing.T, brokers ...*broker) *cluster {
 	t.Helper()

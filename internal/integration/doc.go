@@ -16,6 +16,23 @@
 //     back: nothing was committed twice, and nobody wrote after its successor. The same holds for spend.health.
 //  3. The dead-letter queue holds what was meant for it and nothing else.
 //
+// The lease loop has the same brokers and processes, and regions of DynamoDB over HTTP from package dynamotest in the
+// test's process: indexes and replication lag, stream shards roll over every two seconds, requests are throttled and
+// answers lost.
+//
+//	agents ──▶ regions ◀──▶ weir run --roles leases (a), (b) ◀── SIGKILL
+//	              ▲                      │▲
+//	     Cut, Unreachable       apache/kafka in a container
+//
+// What its tests assert, after all was quiet:
+//
+//  4. Every resource is known, in one region, and available; all regions have the same rows.
+//  5. lease.changes has each version of each row from a stream once, those of one region in order, none is missing, and
+//     the last is what the table has.
+//  6. No two keys may ever have used one resource at one time, by what the agents were told; keys that two regions leased
+//     came to have one lease.
+//  7. Each command has a result, none waits, and nothing was rejected.
+//
 // The tests share one single-node broker, and each begins with fresh topics and without the group. They skip where no
 // Docker engine answers, and under -short.
 //

@@ -26,6 +26,7 @@ type instance struct {
 	name      string
 	config    string
 	log       string
+	roles     string // empty: those that run has by itself
 	processes int
 }
 
@@ -76,6 +77,9 @@ func (i *instance) start() *process {
 	}
 	p := &process{instance: i, from: info.Size(), ended: make(chan struct{})}
 	p.cmd = exec.Command(os.Getenv(envBinary), "run", "-f", i.config)
+	if i.roles != "" {
+		p.cmd.Args = append(p.cmd.Args, "--roles", i.roles)
+	}
 	p.cmd.Env = environ()
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	if err := p.cmd.Start(); err != nil {

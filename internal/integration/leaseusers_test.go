@@ -1,0 +1,267 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weirhq/weir/agent"
+)
+
+// leaseUsers lease resources in all regions and write down what they may use.
+type leaseUsers struct {
+	agents map[string]*agent.Agent
+	seed   uint64
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu     sync.Mutex
+	uses   map[string][]use // by resource
+	counts map[string]int   // by what was done
+	got    []grant
+	twins  []twin
+	wrong  []error
+}
+
+// use is what a user may do: use a resource for a key, by its own clock.
+type use struct {
+	key, region string
+	from, until time.Time
+}
+
+// grant is a new lease.
+type grant struct {
+	region string
+	at     time.Time
+}
+
+// twin is a key that two regions leased at once.
+type twin struct {
+	pool, key string
+
+	took time.Duration // until both gave one resource; 0: they did not before the leases ended
+}
+
+const usersOfRegion = 8
+
+// use starts users in all regions; with twins keys are used in two regions at once.
+func (w *leaseWorld) use(seed uint64, twins bool) *leaseUsers {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(w.t.Context())
+	u := &leaseUsers{agents: map[string]*agent.Agent{}, seed: seed, cancel: cancel, uses: map[string][]use{}, counts: map[string]int{}}
+	w.t.Cleanup(u.stop)
+	for _, r := range w.regions {
+		u.agents[r] = w.agent(r)
+	}
+	for i, r := range w.regions {
+		for n := range usersOfRegion {
+			rng := rand.New(rand.NewPCG(seed, uint64(100*i+n)))
+			u.wg.Go(func() { u.live(ctx, r, fmt.Sprintf("%s-%d", r, n), rng) })
+		}
+	}
+	if twins {
+		u.wg.Go(func() { u.pair(ctx, w.regions) })
+	}
+	return u
+}
+
+// stop ends the users, and waits for them.
+func (u *leaseUsers) stop() {
+	u.cancel()
+	u.wg.Wait()
+}
+
+// live leases one key after the other, and gives leases back, renews them or leaves them to end.
+func (u *leaseUsers) live(ctx context.Context, region, name string, rng *rand.Rand) {
+	between := func(least, most int) time.Duration {
+		return time.Duration(least+rng.IntN(most-least)) * time.Millisecond
+	}
+	for n := 0; rest(ctx, between(100, 800)); n++ {
+		pool := [...]string{widePool, plentyPool, scarcePool}[rng.IntN(3)]
+		a, key := u.agents[region], fmt.Sprintf("%s-%d", name, n%5)
+		l, err := a.GetLease(ctx, leaseClient, pool, key, time.Now().Add(between(1500, 4000)))
+		if !u.did(ctx, "got", l, err) {
+			continue
+		}
+		switch rng.IntN(3) {
+		case 0:
+			rest(ctx, between(100, 1000))
+			u.did(ctx, "released", agent.Lease{}, a.Release(ctx, l))
+		case 1:
+			rest(ctx, between(100, 1000))
+			l, err := a.Renew(ctx, l, time.Now().Add(between(1500, 4000)))
+			u.did(ctx, "renewed", l, err)
+		default:
+			u.did(ctx, "left", agent.Lease{}, nil)
+		}
+	}
+}
+
+// did writes down what became of a call. l is what the caller may use from now on, if it has a resource.
+func (u *leaseUsers) did(ctx context.Context, what string, l agent.Lease, err error) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	now := time.Now()
+	for _, e := range []error{
+		agent.ErrExhausted, agent.ErrThrottled, agent.ErrUnavailable, agent.ErrReleased, agent.ErrEnded, agent.ErrSuperseded, agent.ErrStale,
+	} {
+		if errors.Is(err, e) {
+			u.counts["not "+what+": "+e.Error()]++
+			return false
+		}
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			u.wrong = append(u.wrong, fmt.Errorf("%s: %w", what, err))
+		}
+		return false
+	}
+	u.counts[what]++
+	if l.Resource == "" {
+		return true
+	}
+	if l.New {
+		u.got = append(u.got, grant{l.Region, now})
+	}
+	if l.Valid(now) {
+		u.uses[l.Resource] = append(u.uses[l.Resource], use{l.Pool + "/" + l.Key, l.Region, now, l.Deadline})
+	}
+	return true
+}
+
+const (
+	twinLease = 10 * time.Second
+	twinEvery = 700 * time.Millisecond
+)
+
+// pair has two regions lease one key at once, again and again, and asks both until they agree.
+func (u *leaseUsers) pair(ctx context.Context, regions []string) {
+	var g sync.WaitGroup
+	defer g.Wait()
+	for n := 0; rest(ctx, twinEvery); n++ {
+		two := [2]string{regions[n%len(regions)], regions[(n+1)%len(regions)]}
+		t := twin{pool: [...]string{widePool, plentyPool}[n%2], key: fmt.Sprintf("twin-%d", n)}
+		// It goes on after the last user, until they agree.
+		g.Go(func() { u.twin(context.WithoutCancel(ctx), t, two) })
+	}
+}
+
+func (u *leaseUsers) twin(ctx context.Context, t twin, regions [2]string) {
+	ctx, cancel := context.WithTimeout(ctx, twinLease)
+	defer cancel()
+	end := time.Now().Add(twinLease)
+	ask := func() (same, ok bool) {
+		var leases [2]agent.Lease
+		var errs [2]error
+		var g sync.WaitGroup
+		for i, r := range regions {
+			g.Go(func() { leases[i], errs[i] = u.agents[r].GetLease(ctx, leaseClient, t.pool, t.key, end) })
+		}
+		g.Wait()
+		ok = true
+		for i := range regions {
+			ok = u.did(ctx, "twin", leases[i], errs[i]) && ok
+		}
+		return leases[0].Resource == leases[1].Resource, ok
+	}
+	if same, ok := ask(); same || !ok {
+		return
+	}
+	began := time.Now()
+	for t.took == 0 && time.Until(end) > 2*time.Second && rest(ctx, 100*time.Millisecond) {
+		if same, ok := ask(); same && ok {
+			t.took = time.Since(began)
+		}
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.twins = append(u.twins, t)
+}
+
+// judge says what the users have seen that must not be.
+func (u *leaseUsers) judge(t *testing.T) {
+	t.Helper()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, err := range u.wrong {
+		t.Errorf("a user: %v", err)
+	}
+	if wrong := u.overlaps(); len(wrong) > 0 {
+		t.Errorf("%d times two keys used one resource:\n%s", len(wrong), strings.Join(wrong[:min(20, len(wrong))], "\n"))
+	}
+	open := 0
+	for _, x := range u.twins {
+		if x.took == 0 {
+			open++
+			t.Errorf("key %s still had two leases when they were about to end, %s after it got them", x.key, twinLease)
+		}
+	}
+	t.Logf("users: %v; %d duplicates, %d not resolved", u.counts, len(u.twins), open)
+}
+
+// overlaps says where two keys might use one resource at one time. The mutex is held.
+func (u *leaseUsers) overlaps() (wrong []string) {
+	for resource, uses := range u.uses {
+		slices.SortFunc(uses, func(a, b use) int { return a.from.Compare(b.from) })
+		var last use // of those before, the one that ends last
+		for _, x := range uses {
+			if last.key != "" && x.key != last.key && x.from.Before(last.until) {
+				wrong = append(wrong, fmt.Sprintf("%s by %s in %s from %s on, and by %s in %s until %s", resource, x.key, x.region,
+					x.from.Format(time.StampMilli), last.key, last.region, last.until.Format(time.StampMilli)))
+			}
+			if x.until.After(last.until) {
+				last = x
+			}
+		}
+	}
+	return wrong
+}
+
+// doubled are the keys that two regions leased at once.
+func (u *leaseUsers) doubled() []twin {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.twins)
+}
+
+// resolved are the times until two regions agreed on one lease.
+func (u *leaseUsers) resolved() (all []time.Duration) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, x := range u.twins {
+		if x.took > 0 {
+			all = append(all, x.took)
+		}
+	}
+	return all
+}
+
+// grants counts the new leases of a region within a time.
+func (u *leaseUsers) grants(region string, from, to time.Time) (n int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, g := range u.got {
+		if g.region == region && g.at.After(from) && g.at.Before(to) {
+			n++
+		}
+	}
+	return n
+}
+
+// rest lets d go by, and says whether ctx is still on.
+func rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
