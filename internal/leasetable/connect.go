@@ -44,6 +44,15 @@ func Connect(ctx context.Context, endpoints map[string]string) (*Connection, err
 	return &Connection{cfg, endpoints}, nil
 }
 
+// ConnectBy is Connect with an HTTP client of the caller's, such as one whose connections are in memory.
+func ConnectBy(ctx context.Context, client *http.Client, endpoints map[string]string) (*Connection, error) {
+	c, err := Connect(ctx, endpoints)
+	if err == nil {
+		c.cfg.HTTPClient = client // the default chain has asked by its own: it may want to add a root certificate to it
+	}
+	return c, err
+}
+
 // Client makes the DynamoDB client of a region.
 func (c *Connection) Client(region string) *dynamodb.Client {
 	return dynamodb.NewFromConfig(c.cfg, func(o *dynamodb.Options) {

@@ -44,7 +44,9 @@
 // A handler that forgets to read its state after a takeover, or leans on a variable outside, is caught by the first of these.
 // That every partition has one owner is a part of CaughtUp. The bubble complains of goroutines that are left.
 //
-// What it does not do: several processors at a time, compaction (the judges want the whole changelog), TLS, the clock of the
+// Processors that work with each other are worlds beside each other, on the same brokers: see World.Beside.
+//
+// What it does not do: compaction (the judges want the whole changelog), TLS, the clock of the
 // day (virtual time begins in 2000). A run is not repeated by its seed: goroutines are scheduled as they please. A real broker
 // has more to it than kfake: test against one, too.
 package processorstest

@@ -1,6 +1,7 @@
 package processorstest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,7 +108,7 @@ func (w *World) watch(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(cmp.Or(w.o.Watch, 100*time.Millisecond)):
 		}
 		list, err := w.look(readNext)
 		if err != nil { // a store that cannot be read is the runtime's to notice
@@ -137,6 +138,17 @@ func behind(list []held, committed map[int32]map[string]int64) (errs []error) {
 
 // end stops everything in order, and judges what is left.
 func (w *World) end() error {
+	var errs []error
+	for _, b := range w.beside {
+		if err := b.end(); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", b.o.Processor.App, err))
+		}
+	}
+	return errors.Join(append(errs, w.stop())...)
+}
+
+// stop is end of what is of this world alone.
+func (w *World) stop() error {
 	list, err := w.look(readStore)
 	for _, p := range w.living() {
 		p.Thaw()

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/rs/zerolog"
@@ -28,12 +29,16 @@ type Options struct {
 	Config processors.Config
 	// Partitions of every topic. Defaults to Processor.Partitions, or 4.
 	Partitions int32
+	// Brokers is how many there are. Defaults to 3; long runs of many processors are quicker with fewer.
+	Brokers int
 	// Seed decides how much of what was not synced a crash leaves on the disk. Defaults to 0.
 	Seed uint64
 	// NoRefold leaves out the judgement by an undisturbed handler. It is for handlers whose results depend on more than the
 	// records of a partition and where its transactions end: on the order between inputs, on the owner epoch, on chance.
 	// Handlers with timers are left out by themselves.
 	NoRefold bool
+	// Watch is how often the stores are compared with what the group has committed. Defaults to 100 ms; long runs take longer.
+	Watch time.Duration
 }
 
 // World is a cluster, its processes and what they did. Its methods fail the test where they cannot do what they are asked to.
@@ -57,6 +62,9 @@ type World struct {
 	seen  int                   // how many samples it took
 	kill  context.CancelFunc
 	ended chan struct{} // closed when watch has ended
+
+	beside []*World // on the same brokers
+	guest  bool     // one of those
 }
 
 // Run makes a world in a bubble, calls f in it, stops what still runs, and judges what is left.
@@ -74,7 +82,7 @@ func run(t *testing.T, o Options, f func(t *testing.T, w *World)) (verdict error
 		t.Fatal("processorstest needs the build tag synctests, which makes the Kafka client's mutexes visible to testing/synctest: go test -tags synctests")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		w, err := newWorld(t, o)
+		w, err := newWorld(t, o, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +96,8 @@ func run(t *testing.T, o Options, f func(t *testing.T, w *World)) (verdict error
 	return verdict
 }
 
-func newWorld(t *testing.T, o Options) (*World, error) {
+// newWorld makes a world on brokers of its own, or on those of host.
+func newWorld(t *testing.T, o Options, host *World) (*World, error) {
 	if o.Processor.DLQ == "" {
 		o.Processor.DLQ = o.Processor.App + ".dlq"
 	}
@@ -100,18 +109,8 @@ func newWorld(t *testing.T, o Options) (*World, error) {
 	if o.Config.Log != nil {
 		w.log = *o.Config.Log
 	}
-	topics := append([]string{o.Processor.Changelog, o.Processor.DLQ}, o.Processor.Inputs...)
-	topics = append(topics, o.Processor.Outputs...)
-	slices.Sort(topics)
-	var err error
-	if w.sim, err = simkafka.New(w.parts, slices.Compact(topics)...); err != nil {
+	if err := w.connect(host); err != nil {
 		return nil, err
-	}
-	w.Cluster = w.sim.Cluster
-	w.sim.Unstick(o.Processor.App)
-	if w.client, err = w.Kafka().Client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0)); err != nil {
-		w.sim.Close()
-		return nil, fmt.Errorf("make client: %w", err)
 	}
 	var ctx context.Context
 	ctx, w.kill = context.WithCancel(context.Background())
@@ -119,8 +118,60 @@ func newWorld(t *testing.T, o Options) (*World, error) {
 	return w, nil
 }
 
+// connect finds or starts the brokers, with the processor's topics.
+func (w *World) connect(host *World) (err error) {
+	topics := append([]string{w.o.Processor.Changelog, w.o.Processor.DLQ}, w.o.Processor.Inputs...)
+	topics = append(topics, w.o.Processor.Outputs...)
+	slices.Sort(topics)
+	topics = slices.Compact(topics)
+	if host == nil {
+		if w.sim, err = simkafka.NewOf(cmp.Or(w.o.Brokers, 3), w.parts, topics...); err != nil {
+			return err
+		}
+	} else {
+		w.sim, w.guest = host.sim, true
+		for _, topic := range topics {
+			if w.sim.TopicInfo(topic) != nil {
+				continue
+			}
+			if err := w.sim.CreateTopic(topic, w.parts, nil); err != nil {
+				return fmt.Errorf("make topic %s: %w", topic, err)
+			}
+		}
+	}
+	w.Cluster = w.sim.Cluster
+	w.sim.Unstick(w.o.Processor.App)
+	if w.client, err = w.Kafka().Client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0)); err != nil {
+		if !w.guest {
+			w.sim.Close()
+		}
+		return fmt.Errorf("make client: %w", err)
+	}
+	return nil
+}
+
+// Beside makes a world on the same brokers: of another processor, with processes of its own. It ends with w, and is judged as w is.
+func (w *World) Beside(o Options) *World {
+	w.t.Helper()
+	if o.Config.Log == nil {
+		o.Config.Log = &w.log
+	}
+	b, err := newWorld(w.t, o, w)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.beside = append(w.beside, b)
+	return b
+}
+
+// Unstick keeps the rebalances of a group going that is no Processor's: kfake's need it once static members come back.
+func (w *World) Unstick(group string) { w.sim.Unstick(group) }
+
 // close ends what runs, at whatever state a failed test left it.
 func (w *World) close() {
+	for _, b := range w.beside {
+		b.close()
+	}
 	w.kill()
 	<-w.ended
 	for _, p := range w.living() {
@@ -133,7 +184,9 @@ func (w *World) close() {
 		<-p.done
 	}
 	w.client.Close()
-	w.sim.Close()
+	if !w.guest {
+		w.sim.Close()
+	}
 }
 
 // Kafka is how to reach the brokers, by a way that no fault of a process touches.

@@ -246,3 +246,30 @@ func TestDisks(t *testing.T) {
 		}
 	})
 }
+
+// A processor reads what another writes, on the same brokers: both are judged, and a flaw of either is found.
+func TestBeside(t *testing.T) {
+	for _, flaw := range []string{"", "forgets its state"} {
+		o := options(flaw)
+		o.Processor.App, o.Processor.Inputs, o.Processor.Changelog, o.Processor.Outputs = "totals", []string{"out"}, "totals.log", []string{"totals.out"}
+		host := options("")
+		host.Brokers = 1
+		err := run(t, host, func(t *testing.T, w *World) {
+			b := w.Beside(o)
+			p := b.Start("a")
+			busy(t, w)
+			b.CaughtUp()
+			p.Kill()
+			b.Start("a")
+			w.Produce("in", 0, "k", "1")
+			w.CaughtUp()
+			b.CaughtUp()
+			if got := string(b.State(0, 1)["k"]); flaw == "" && got == "" {
+				t.Error("nothing came to the second")
+			}
+		})
+		if (err != nil) != (flaw != "") || err != nil && !strings.Contains(err.Error(), "totals") {
+			t.Errorf("flaw %q: %v", flaw, err)
+		}
+	}
+}

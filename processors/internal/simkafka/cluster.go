@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Cluster is three brokers. Close it.
+// Cluster is some brokers. Close it.
 type Cluster struct {
 	*kfake.Cluster
 	net     kfake.VirtualNetwork
@@ -24,11 +24,20 @@ type Cluster struct {
 	lost int
 }
 
-// New starts a cluster with topics of some partitions.
+// New starts a cluster of three brokers with topics of some partitions.
 func New(partitions int32, topics ...string) (*Cluster, error) {
+	return NewOf(3, partitions, topics...)
+}
+
+// NewOf is New with up to three brokers: each costs every client its own fetches.
+func NewOf(brokers int, partitions int32, topics ...string) (*Cluster, error) {
 	c := &Cluster{lose: map[kmsg.Key]int{}, closed: make(chan struct{})}
+	ports := []int{9093, 9094, 9095}
+	if brokers < 1 || brokers > len(ports) {
+		return nil, fmt.Errorf("start the fake cluster: %d brokers: 1 to %d are possible", brokers, len(ports))
+	}
 	var err error
-	c.Cluster, err = kfake.NewCluster(kfake.NumBrokers(3), kfake.Ports(9093, 9094, 9095), kfake.ListenFn(c.net.Listen), kfake.SeedTopics(partitions, topics...))
+	c.Cluster, err = kfake.NewCluster(kfake.NumBrokers(brokers), kfake.Ports(ports[:brokers]...), kfake.ListenFn(c.net.Listen), kfake.SeedTopics(partitions, topics...))
 	if err != nil {
 		return nil, fmt.Errorf("start the fake cluster: %w", err)
 	}

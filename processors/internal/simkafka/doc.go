@@ -1,7 +1,7 @@
-// Package simkafka is a Kafka of three brokers in memory, for tests in virtual time: franz-go's kfake on a network that
+// Package simkafka is a Kafka of up to three brokers in memory, for tests in virtual time: franz-go's kfake on a network that
 // breaks when it is told to.
 //
-//	Cluster ── kfake, three brokers
+//	Cluster ── kfake, three brokers if not fewer
 //	   ├── Link "a" ── connections of one process: up, frozen or cut
 //	   └── Link "b"
 //
