@@ -12,6 +12,8 @@ ARGS     =
 # Packages with goroutines of their own, and crash runs under the race detector, which is about ten times slower.
 RACE     = ./agent/... ./api/... ./bridge/... ./cmd/weir/... ./dynamotest/... ./executor/... ./internal/... ./processors/...
 RACERUNS = 12
+# Tests of judges, by what is wrong on purpose, and those that have one goroutine or take an hour there.
+NORACE   = Notices|Mutation|Mutants|Catches|Evacuate|LoopHours|Goals|Seeds|Shrink
 # Runs of the crash and abort model, and seeds of the model of the lease loop.
 RUNS     = 1000
 SEEDS    = 5000
@@ -37,7 +39,7 @@ test-short: ## run the tests that take seconds
 	@$(TALLY) $(TAGS) -count=1 -short -timeout 5m $(ARGS) $(PKGS)
 
 test-race: ## run the short tests of concurrent packages under the race detector
-	@BUBBLE_RUNS=$(RACERUNS) $(TALLY) $(TAGS) -count=1 -short -race -timeout $(TIMEOUT) $(ARGS) $(RACE)
+	@BUBBLE_RUNS=$(RACERUNS) $(TALLY) $(TAGS) -count=1 -short -race -skip '$(NORACE)' -timeout $(TIMEOUT) $(ARGS) $(RACE)
 
 sim: ## crash and abort the runtime RUNS times, and run SEEDS seeds of the lease loop's model (make sim RUNS=5000 SEEDS=20000)
 	@SEEDS=$(SEEDS) $(TALLY) $(TAGS) -count=1 -timeout 60m -run '^TestSeeds$$' $(ARGS) ./internal/sim
