@@ -88,7 +88,7 @@ func (w *leaseWorld) waiting(ctx context.Context, most int64) (map[string]leasev
 func (w *leaseWorld) agree(ctx context.Context, log *leaseLog) error {
 	rows := map[lease.Primary]*rowLog{}
 	for name, r := range log.rows {
-		if r.newest.GetResource() != nil || r.newest.GetKey() != nil {
+		if r.leases() {
 			rows[name.Primary] = r
 		}
 	}
