@@ -37,6 +37,9 @@ type Span struct {
 // Instance is the name of this process among those of the application.
 func (r *Runtime) Instance() string { return r.cfg.Instance }
 
+// App is the application id.
+func (r *Runtime) App() string { return r.proc.App }
+
 // Advertise tells the others that this process's API is at endpoint, host:port. It is for a process that learns its port after
 // New, and comes before Run.
 func (r *Runtime) Advertise(endpoint string) { r.cfg.Endpoint = endpoint }

@@ -29,9 +29,8 @@ const (
 	demoSwing     = 0.7    // how far that goes up and down
 	demoLength    = 30 * time.Second
 
-	demoLongest     = 10 * time.Minute
-	demoQuarantine  = 2 * time.Second
-	demoRegionLease = time.Minute
+	demoLongest    = 10 * time.Minute
+	demoQuarantine = 2 * time.Second
 	demoCycle       = 10 * time.Minute // of a day in fast motion; the regions' peaks are a third of it apart
 )
 
@@ -147,7 +146,7 @@ func (d *devLeases) prepare(ctx context.Context) error {
 	regions := d.regions()
 	var err error
 	for _, r := range regions {
-		_, e := admin.Create(ctx, d.table.Admin, admin.Region{Region: r, RegionLease: admin.Duration(demoRegionLease)})
+		_, e := admin.Create(ctx, d.table.Admin, admin.Region{Region: r})
 		err = errors.Join(err, made(e))
 	}
 	_, e := admin.Create(ctx, d.table.Admin, admin.Client{Client: demoName, Stored: admin.Stored{Description: "made by weir dev"}})
@@ -168,7 +167,7 @@ func (d *devLeases) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	return d.table.Extend(ctx) // before the first agent asks
+	return nil
 }
 
 // use takes and gives back leases in every region, until ctx ends.

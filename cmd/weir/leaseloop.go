@@ -175,7 +175,11 @@ func (l *leaseLoop) ready() (ok bool, reasons []string) {
 		if d, cut := rt.Silence(); cut {
 			reasons = append(reasons, fmt.Sprintf("no broker has answered for %s", d.Round(time.Second)))
 		}
-		for _, s := range rt.Status() {
+		tasks := rt.Status()
+		if len(tasks) == 0 {
+			reasons = append(reasons, rt.App()+" has no partition assigned yet")
+		}
+		for _, s := range tasks {
 			if s.State != "running" && s.State != "standby" {
 				reasons = append(reasons, fmt.Sprintf("%s partition %d is %s %s", s.App, s.Partition, s.State, s.Reason))
 			}

@@ -101,6 +101,7 @@ func newStatusCmd(a *app) *cobra.Command {
 		},
 	}
 	q.flags(c)
+	a.leaseFlags(c.Flags())
 	c.Flags().DurationVar(&q.since, "since", 10*time.Minute, "how old what was decided may be")
 	return c
 }

@@ -60,9 +60,13 @@ func (u *users) run(ctx context.Context) {
 		rng := rand.New(rand.NewPCG(u.l.setup.seed, uint64(i)))
 		u.all.Go(func() {
 			for n := 0; ; n++ {
-				gap := rng.ExpFloat64() / max(0.001, u.rate(region, time.Since(u.begun)))
-				if !wait(ctx, time.Duration(min(gap, 60)*float64(time.Second))) {
-					return
+				for left := rng.ExpFloat64(); left > 0; { // the rate may change before the next comes
+					rate := u.rate(region, time.Since(u.begun))
+					gap := min(0.25, left/rate)
+					if !wait(ctx, time.Duration(gap*float64(time.Second))+1) {
+						return
+					}
+					left -= gap * rate
 				}
 				key, seed := fmt.Sprintf("%s-%d", region, n), rng.Uint64()
 				u.all.Go(func() { u.live(region, key, rand.New(rand.NewPCG(seed, 0))) })
