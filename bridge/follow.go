@@ -64,7 +64,7 @@ func (f *following) run(ctx context.Context) bool {
 			n := f.lineage.nodes[e.id]
 			if n.reading = false; e.gone {
 				n.gone = true
-				list.Reset(0)
+				list.Reset(wait.least) // the list may go on naming it for a while
 				continue
 			}
 			n.FinishedMs = time.Now().UnixMilli()

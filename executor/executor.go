@@ -47,6 +47,7 @@ func New(cfg Config) (*Executor, error) {
 	e.consumer, err = effects.New(effects.Config{
 		Kafka: cfg.Kafka, Group: events.LeaseExecutorGroup(cfg.Region), Topic: events.LeaseCommandsTopic(cfg.Region), Instance: cfg.Instance,
 		Do: e.Do, Key: row, Concurrency: cfg.Concurrency, Log: cfg.Log,
+		Skip: true, // a command that retention took is said again by who wants it still, or was for a moment that is over
 	})
 	if err != nil {
 		return nil, fmt.Errorf("executor of %s: %w", cfg.Region, err)

@@ -29,8 +29,9 @@ type Config struct {
 	MaxRetry time.Duration
 }
 
-// patience is how long a lease waits before it looks for its pool's settings again.
-const patience = 5 * time.Second
+// patience is how long a lease waits before it looks for its pool's settings again. Each look is a write: at the first start on a
+// large table there may be very many.
+const patience = 30 * time.Second
 
 func (cfg Config) withDefaults() (Config, error) {
 	def := func(d *time.Duration, to time.Duration) {

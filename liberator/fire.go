@@ -32,7 +32,7 @@ func (l *Liberator) Fire(nowMs int64, due []stream.Timer) error {
 			continue // it is not the row's: nothing depends on it
 		}
 		// A slot that nobody was there to use is lost: many together would be a burst.
-		row.Slot = row.Slot && nowMs-row.Timer <= burstMs
+		row.Slot = row.Slot && nowMs-row.Timer <= lateMs
 		row.Timer = 0
 		if err := l.fire(key, &row, nowMs); err != nil {
 			return l.fail(err)
@@ -82,8 +82,12 @@ func (l *Liberator) fire(key string, row *Resource, nowMs int64) error {
 	return nil
 }
 
-// burstMs is how much of its budget a pool can use at once.
-const burstMs = 1000
+const (
+	burstMs = 1000 // how much of its budget a pool can use at once
+	// lateMs is how late a slot may be: timers fire at the end of transactions, which are a second long and more when there is much
+	// to do.
+	lateMs = 5000
+)
 
 // slot takes the next one of a budget: when it is, in Unix ms. The row has it in microseconds.
 func (l *Liberator) slot(key string, p *pool, nowMs int64) (int64, error) {

@@ -58,7 +58,7 @@ func (d *dumb) commit(n int, nowMs int64) (want []string, leases map[string]*eve
 		switch {
 		case nowMs < s.nextMs:
 		case pool == nil:
-			s.nextMs = nowMs + 5000
+			s.nextMs = nowMs + patience.Milliseconds()
 		default:
 			s.tries++
 			s.nextMs = nowMs + min(int64(30_000)<<min(s.tries-1, 10), 600_000)

@@ -31,7 +31,7 @@ const (
 
 	demoLongest    = 10 * time.Minute
 	demoQuarantine = 2 * time.Second
-	demoCycle       = 10 * time.Minute // of a day in fast motion; the regions' peaks are a third of it apart
+	demoCycle      = 10 * time.Minute // of a day in fast motion; the regions' peaks are a third of it apart
 )
 
 // devLeases is the part of weir dev that is about leases: a DynamoDB of several regions, and users of them.

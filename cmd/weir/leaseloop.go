@@ -51,6 +51,7 @@ type loopParts struct {
 	metrics  *processors.Metrics
 	table    *leases
 	roles    []string
+	alone    bool // there is no spend counter in the process
 	// poll is how often a stream with nothing new is asked; 0: the bridge's default.
 	poll time.Duration
 }
@@ -89,11 +90,15 @@ func newLeaseLoop(c *config.Config, p loopParts) (*leaseLoop, error) {
 	return l, nil
 }
 
-// add makes the runtime of a core. What passes there is a thousandth of the ad events: it takes little memory.
+// add makes the runtime of a core. Beside the spend counter it takes little memory: a thousandth of what passes there passes here.
 func (l *leaseLoop) add(proc processors.Processor, p loopParts) error {
 	pc := processorConfig(l.cfg, p.kafka, &l.log)
 	pc.Workers, pc.Tick, pc.Metrics = max(1, l.cfg.Processor.Workers/4), roles.BridgeTick, p.metrics
 	pc.CacheBytes, pc.WriteBytes, pc.FetchBytes, pc.BallastBytes = max(8<<20, pc.CacheBytes/8), max(8<<20, pc.WriteBytes/8), 2<<20, 16<<20
+	if p.alone {
+		share := int64(l.cfg.Memory) / int64(len(p.roles))
+		pc.CacheBytes, pc.WriteBytes = max(8<<20, share/3), max(8<<20, share/6)
+	}
 	rt, err := processors.New(pc, proc)
 	if err != nil {
 		return fail(exitConfig, "cannot set up "+proc.App, err, "correct the configuration; `weir config print` shows it")

@@ -86,7 +86,7 @@ func newNode(c *config.Config, p nodeParts) (*node, error) {
 		}
 	}
 	if of := loopRoles(p.roles); len(of) > 0 {
-		n.loop, err = newLeaseLoop(c, loopParts{kafka: p.kafka, log: p.log, registry: reg, metrics: metrics, table: p.table, roles: of, poll: p.poll})
+		n.loop, err = newLeaseLoop(c, loopParts{kafka: p.kafka, log: p.log, registry: reg, metrics: metrics, table: p.table, roles: of, alone: n.runtime == nil, poll: p.poll})
 		if err != nil {
 			return nil, err
 		}

@@ -43,6 +43,9 @@ type Config struct {
 	RetryMin, RetryMax time.Duration
 	// SessionTimeout is how long the group waits for a silent member. Defaults to 6 s.
 	SessionTimeout time.Duration
+	// Skip goes on at the first record there is where retention took records before they were read, and says so. It is for effects
+	// that somebody asks for again. Defaults to stopping the partition.
+	Skip bool
 	// Log is where the consumer says what it does. Defaults to nothing.
 	Log *zerolog.Logger
 

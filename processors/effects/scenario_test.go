@@ -128,6 +128,30 @@ func TestOutOfRange(t *testing.T) {
 	})
 }
 
+// Where it is allowed, what is left is done.
+func TestSkip(t *testing.T) {
+	scenario(t, func(t *testing.T, w *world, l *log) {
+		w.send(0, "a", "b", "c", "d")
+		first := w.start("a", func(c *Config) { c.Do = l.do })
+		time.Sleep(time.Minute)
+		first.stop()
+		w.send(0, "f", "g", "h")
+		if err := w.c.DeleteRecords(topic, 0, 6); err != nil {
+			t.Fatal(err)
+		}
+		second := w.start("a", func(c *Config) { c.Do, c.Skip = l.do, true })
+		w.send(0, "i")
+		time.Sleep(time.Minute)
+		if s := status(second, 0); s.Stopped != nil || s.Pending != 0 || l.count() != 6 {
+			t.Errorf("%d are done, want a to d, h and i; %+v", l.count(), s)
+		}
+		second.stop()
+		if w.behind() != 0 {
+			t.Errorf("%d are not committed", w.behind())
+		}
+	})
+}
+
 // No more calls are under way than allowed, and a stop waits for those that are.
 func TestConcurrencyAndStop(t *testing.T) {
 	scenario(t, func(t *testing.T, w *world, l *log) {

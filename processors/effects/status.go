@@ -75,6 +75,9 @@ func (c *Consumer) fetchErrors(ctx context.Context, fetches kgo.Fetches) (failed
 			at.Offset = c.cl.CommittedOffsets()[topic][n].Offset
 		}
 		why := c.cfg.Kafka.Unreadable(ctx, at, err)
+		if c.skip(why, err) {
+			return
+		}
 		c.cl.PauseFetchPartitions(map[string][]int32{topic: {n}})
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -82,4 +85,15 @@ func (c *Consumer) fetchErrors(ctx context.Context, fetches kgo.Fetches) (failed
 		c.cfg.Log.Error().Err(why).Str("topic", topic).Int32("partition", n).Msg("partition_stopped")
 	})
 	return failed
+}
+
+// skip goes on after records that retention took, if that is allowed and all that is wrong.
+func (c *Consumer) skip(why, cause error) bool {
+	var lost *processors.UnreadableError
+	if !c.cfg.Skip || !errors.As(why, &lost) || lost.Lost == 0 || !errors.Is(cause, kerr.OffsetOutOfRange) {
+		return false
+	}
+	c.cfg.Log.Warn().Err(why).Str("topic", lost.Topic).Int32("partition", lost.Partition).Int64("lost", lost.Lost).Msg("records_skipped")
+	c.cl.SetOffsets(map[string]map[int32]kgo.EpochOffset{lost.Topic: {lost.Partition: {Epoch: -1, Offset: lost.Offset + lost.Lost}}})
+	return true
 }
