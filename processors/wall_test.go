@@ -1,0 +1,56 @@
+package processors
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/weirhq/weir/internal/stream"
+)
+
+// countingFires counts the timers that fire.
+type countingFires struct {
+	fired map[string]int
+}
+
+func (countingFires) Fold(*Batch) error            { return nil }
+func (countingFires) Flush(Commit, *Changes) error { return nil }
+
+func (c countingFires) Fire(_ int64, due []Timer) error {
+	for _, t := range due {
+		c.fired[string(t.Key)]++
+	}
+	return nil
+}
+
+// After an outage all timers of the time of day may be due: no transaction has more of them than it can write, and none is
+// lost. Those of event time come before the next record, all of them.
+func TestManyTimersAreDue(t *testing.T) {
+	const many = 2*wallLimit + 1000
+	for _, c := range []struct {
+		clock stream.Clock
+		want  []int // fired after each transaction
+	}{{WallTime, []int{wallLimit, 2 * wallLimit, many, many}}, {EventTime, []int{many, many}}} {
+		s := memoryStore(t)
+		h := countingFires{map[string]int{}}
+		set := &task{timers: newTimers(0, s.db)}
+		for i := range many {
+			set.timers.Set(Timer{Clock: c.clock, AtMs: int64(i % 7), Key: fmt.Append(nil, i)})
+		}
+		commitTimers(t, s, set.timers)
+		one := &task{timers: newTimers(0, s.db), handler: h} // as after a restart
+		for i, want := range c.want {
+			if err := one.fire(c.clock, 100); err != nil {
+				t.Fatal(err)
+			}
+			commitTimers(t, s, one.timers)
+			if len(h.fired) != want {
+				t.Errorf("clock %d: %d fired after transaction %d, want %d", c.clock, len(h.fired), i+1, want)
+			}
+		}
+		for key, n := range h.fired {
+			if n != 1 {
+				t.Fatalf("clock %d: timer %s fired %d times", c.clock, key, n)
+			}
+		}
+	}
+}
