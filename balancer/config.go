@@ -27,7 +27,7 @@ type Config struct {
 	Limits Limits
 	// Every is the time between two plans of a pool. Defaults to 10 s.
 	Every time.Duration
-	// Tick is the time between two looks at what may run out, and between two figures of headroom at least. Defaults to 2 s.
+	// Tick is the time between two looks at what may run out, and between two figures of headroom at least. Defaults to 1 s.
 	Tick time.Duration
 	// Margin is how many standard deviations of the forecast's error are planned for beyond the forecast. Defaults to 2.
 	Margin float64
@@ -58,7 +58,7 @@ func (c Config) withDefaults() (Config, error) {
 	def(&c.Changes, events.LeaseChangesTopic)
 	def(&c.Results, events.LeaseResultsTopic)
 	def(&c.Every, 10*time.Second)
-	def(&c.Tick, 2*time.Second)
+	def(&c.Tick, time.Second)
 	def(&c.Margin, 2)
 	def(&c.Return, 0.8)
 	def(&c.Fresh, 10*time.Second)

@@ -4,7 +4,7 @@
 //	lease.changes ─┐         ┌─▶ resources by name, version; the available by region and age      (the store)
 //	lease.results ─┴─ Fold ──┼─▶ counts: free, ends of leases by time; arrivals: Series, Profile  (memory)
 //	                         └─▶ flights: transfers that were commanded and not seen yet          (both)
-//	every 2 s ────── Fire ── views, one for each region ── Pull, Plan ──▶ lease.commands.<region>  transfers, headroom
+//	every second ─── Fire ── views, one for each region ── Pull, Plan ──▶ lease.commands.<region>  transfers, headroom
 //	                                                                  ├─▶ lease.headroom          how each pool stands
 //	                                                                  └─▶ lease.journal           why, in a sentence
 //
