@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -38,6 +39,7 @@ func (t *Table) Put(ctx context.Context, region string, item Item, e Expect) (fo
 	in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = e.condition()
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
+	begun := time.Now()
 	out, err := t.Client(region).PutItem(ctx, in, t.Options)
 	var refused *types.ConditionalCheckFailedException
 	switch {
@@ -46,7 +48,7 @@ func (t *Table) Put(ctx context.Context, region string, item Item, e Expect) (fo
 	case err != nil:
 		return nil, false, t.Failed(err)
 	}
-	return item, true, t.checkClock(out.ResultMetadata)
+	return item, true, t.checkClock(out.ResultMetadata, begun)
 }
 
 // Delete removes a row where what is expected is there, or no row.

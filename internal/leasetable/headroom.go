@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -80,6 +81,7 @@ func (t *Table) PutHeadroom(ctx context.Context, h *eventspb.LeaseHeadroom) (fou
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
+	begun := time.Now()
 	out, err := t.Client(h.GetRegion()).PutItem(ctx, in, t.Options)
 	var refused *types.ConditionalCheckFailedException
 	switch {
@@ -88,5 +90,5 @@ func (t *Table) PutHeadroom(ctx context.Context, h *eventspb.LeaseHeadroom) (fou
 	case err != nil:
 		return nil, false, t.Failed(err)
 	}
-	return item, true, t.checkClock(out.ResultMetadata)
+	return item, true, t.checkClock(out.ResultMetadata, begun)
 }

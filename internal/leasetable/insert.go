@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -33,6 +34,7 @@ func (t *Table) Insert(ctx context.Context, region string, items []Item) ([]Inse
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
+	begun := time.Now()
 	out, err := t.Client(region).BatchExecuteStatement(ctx, in, t.Options)
 	if err != nil {
 		return nil, t.Failed(err)
@@ -50,7 +52,7 @@ func (t *Table) Insert(ctx context.Context, region string, items []Item) ([]Inse
 			list[i].Err = t.refused(r.Error)
 		}
 	}
-	return list, t.checkClock(out.ResultMetadata)
+	return list, t.checkClock(out.ResultMetadata, begun)
 }
 
 // statement is the text that inserts items with certain attributes. Most items of an import have the same.

@@ -65,11 +65,12 @@ func (t *Table) Options(o *dynamodb.Options) {
 func (t *Table) Get(ctx context.Context, region string, p lease.Primary) (Item, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
+	begun := time.Now()
 	out, err := t.Client(region).GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.Name, Key: PrimaryKey(p), ConsistentRead: aws.Bool(true)}, t.Options)
 	if err != nil {
 		return nil, t.Failed(err)
 	}
-	return out.Item, t.checkClock(out.ResultMetadata)
+	return out.Item, t.checkClock(out.ResultMetadata, begun)
 }
 
 // Query reads a partition of the table by a consistent read.
@@ -99,11 +100,12 @@ func (t *Table) Pages(ctx context.Context, region string, in *dynamodb.QueryInpu
 func (t *Table) Page(ctx context.Context, region string, in *dynamodb.QueryInput) (*dynamodb.QueryOutput, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
+	begun := time.Now()
 	out, err := t.Client(region).Query(ctx, in, t.Options)
 	if err != nil {
 		return nil, t.Failed(err)
 	}
-	return out, t.checkClock(out.ResultMetadata)
+	return out, t.checkClock(out.ResultMetadata, begun)
 }
 
 // Keys reads a key's rows of all regions, as they are in ours.
@@ -142,6 +144,7 @@ func (t *Table) WriteItem(ctx context.Context, region string, p lease.Primary, w
 	with[WriterRegion] = S(region)
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
+	begun := time.Now()
 	out, err := t.Client(region).UpdateItem(ctx, Update(t.Name, p, w, with), t.Options)
 	var refused *types.ConditionalCheckFailedException
 	switch {
@@ -150,18 +153,18 @@ func (t *Table) WriteItem(ctx context.Context, region string, p lease.Primary, w
 	case err != nil:
 		return nil, false, t.Failed(err)
 	}
-	return out.Attributes, true, t.checkClock(out.ResultMetadata)
+	return out.Attributes, true, t.checkClock(out.ResultMetadata, begun)
 }
 
-// checkClock compares our clock with that of who answered. The answer's has seconds only.
-func (t *Table) checkClock(m middleware.Metadata) error {
+// checkClock compares our clock with that of who answered, whose has seconds only. It was asked some time after begun, and answered
+// some time before its answer was here: a slow answer is no clock that is off.
+func (t *Table) checkClock(m middleware.Metadata, begun time.Time) error {
 	server, ok := awsmiddleware.GetServerTime(m)
 	at, ok2 := awsmiddleware.GetResponseAt(m)
 	if !ok || !ok2 {
 		return nil
 	}
-	off := at.Sub(server)
-	if off > t.Skew+time.Second || off < -t.Skew {
+	if begun.Sub(server) > t.Skew+time.Second || server.Sub(at) > t.Skew {
 		return fmt.Errorf("%w: it says %s, DynamoDB %s; %v are allowed", ErrClock, at.UTC().Format(time.RFC3339), server.UTC().Format(time.RFC3339), t.Skew)
 	}
 	return nil
