@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasefold"
 	"github.com/weirhq/weir/internal/overlay"
 	"github.com/weirhq/weir/internal/stream"
 )
@@ -47,7 +46,7 @@ func New(cfg Config, t stream.Task) (*Dedup, error) {
 	}
 	d := &Dedup{
 		cfg: cfg, partition: t.Partition, timers: t.Timers,
-		keys: overlay.New(TableKeys, t.Get, keys()), pools: overlay.New(TablePools, t.Get, pools()), figures: overlay.New(TableFigures, t.Get, numbers()),
+		keys: overlay.New(TableKeys, t.Get, keys()), pools: overlay.New(TablePools, t.Get, pools()), figures: overlay.New(TableFigures, t.Get, overlay.Numbers()),
 	}
 	for i, f := range []struct {
 		key string
@@ -65,61 +64,29 @@ func (d *Dedup) fail(err error) error {
 	return fmt.Errorf("dedup, partition %d: %w", d.partition, err)
 }
 
-// chunk is how many records are decoded before their rows are read.
-const chunk = 1024
-
 // Fold takes the changes of b. Those that it refuses go to b.Reject; an error means that state could not be read.
 func (d *Dedup) Fold(b *stream.Batch) error {
-	for from := 0; from < len(b.Records); from += chunk {
-		if err := d.foldChunk(b, from, min(from+chunk, len(b.Records))); err != nil {
-			return d.fail(err)
-		}
-	}
-	slices.SortFunc(b.Rejects, func(x, y stream.Reject) int { return x.Index - y.Index })
-	return nil
-}
-
-func (d *Dedup) foldChunk(b *stream.Batch, from, to int) error {
-	changes := make([]eventspb.LeaseChange, to-from)
-	keys := make([]string, 0, len(changes))
-	broken := map[int]bool{}
-	for i := range changes {
-		if err := proto.Unmarshal(b.Records[from+i].Value, &changes[i]); err != nil {
-			b.Reject(from+i, ReasonUndecodable, err.Error())
-			broken[i] = true
-		} else if r := changes[i].GetKey(); r != nil {
-			keys = append(keys, rowKey(&changes[i], r.Key))
-		}
-	}
-	if err := d.keys.Prefetch(keys); err != nil {
-		return err
-	}
-	for i := range changes {
-		if broken[i] {
-			continue
-		}
-		bad, err := d.fold(&changes[i])
-		if err != nil {
-			return err
-		}
-		if bad != nil {
-			b.Reject(from+i, bad.reason, bad.detail)
-		}
+	fold := leasefold.Fold{Row: rowOf, Prefetch: d.keys.Prefetch, Change: d.fold}
+	if err := fold.Each(b); err != nil {
+		return d.fail(err)
 	}
 	return nil
 }
 
-// rowKey is where the row of a key is.
-func rowKey(c *eventspb.LeaseChange, key string) string {
-	return c.Client + "\x00" + c.Pool + "\x00" + key
+// rowOf is where the row of a key is that a change is about.
+func rowOf(c *eventspb.LeaseChange) string {
+	if r := c.GetKey(); r != nil {
+		return leasefold.RowKey(c, r.Key)
+	}
+	return ""
 }
 
-func (d *Dedup) fold(c *eventspb.LeaseChange) (*refusal, error) {
+func (d *Dedup) fold(c *eventspb.LeaseChange) (*leasefold.Refusal, error) {
 	switch row := c.Row.(type) {
 	case nil:
-		return refuse(ReasonNoRow, "the change has no row of a kind that is known here"), nil
+		return leasefold.Refuse(leasefold.ReasonNoRow, "the change has no row of a kind that is known here"), nil
 	case *eventspb.LeaseChange_Key:
-		bad := checkNames(c)
+		bad := leasefold.CheckNames(c)
 		if bad == nil {
 			bad = d.checkKey(row.Key)
 		}
@@ -128,7 +95,7 @@ func (d *Dedup) fold(c *eventspb.LeaseChange) (*refusal, error) {
 		}
 		return nil, d.foldKey(c, row.Key)
 	case *eventspb.LeaseChange_Settings:
-		bad := checkNames(c)
+		bad := leasefold.CheckNames(c)
 		if bad == nil && !c.Gone {
 			bad = checkSettings(row.Settings)
 		}
@@ -151,7 +118,7 @@ func (d *Dedup) foldSettings(c *eventspb.LeaseChange, s *eventspb.LeasePool) err
 }
 
 func (d *Dedup) foldKey(c *eventspb.LeaseChange, k *eventspb.LeaseKey) error {
-	name := rowKey(c, k.Key)
+	name := leasefold.RowKey(c, k.Key)
 	e, known, err := d.keys.Get(name)
 	if err != nil {
 		return err

@@ -141,15 +141,3 @@ func pools() overlay.Format[pool] {
 		},
 	}
 }
-
-// numbers are rows of one number.
-func numbers() overlay.Format[int64] {
-	return overlay.Format[int64]{
-		Append: func(dst []byte, n *int64) []byte { return packed.AppendInt(dst, *n) },
-		Parse: func(value []byte) (int64, error) {
-			r := packed.NewReader(value)
-			n := r.Int()
-			return n, r.End()
-		},
-	}
-}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasefold"
 )
 
 type bad struct {
@@ -28,29 +29,29 @@ func rejects(tb testing.TB) []bad {
 		return bad{name, reason, marshal(tb, c)}
 	}
 	return []bad{
-		{"garbage", ReasonUndecodable, []byte{0xff, 0xff}},
-		{"nothing", ReasonNoRow, nil},
-		key("no row", ReasonNoRow, func(c *eventspb.LeaseChange, _ *eventspb.LeaseKey) { c.Row = nil }),
-		key("no client", ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseKey) { c.Client = "" }),
-		key("NUL in the client", ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseKey) { c.Client = "c\x00" }),
-		key("no pool", ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseKey) { c.Pool = "" }),
-		key("no key", ReasonBadName, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Key = "" }),
-		key("long key", ReasonBadName, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Key = strings.Repeat("x", 2000) }),
-		key("no resource", ReasonBadName, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Resource = "" }),
-		key("no region", ReasonUnknownRegion, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Region = "" }),
-		key("foreign region", ReasonUnknownRegion, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Region = "mars" }),
-		key("version 0", ReasonBadVersion, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Version = 0 }),
+		{"garbage", leasefold.ReasonUndecodable, []byte{0xff, 0xff}},
+		{"nothing", leasefold.ReasonNoRow, nil},
+		key("no row", leasefold.ReasonNoRow, func(c *eventspb.LeaseChange, _ *eventspb.LeaseKey) { c.Row = nil }),
+		key("no client", leasefold.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseKey) { c.Client = "" }),
+		key("NUL in the client", leasefold.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseKey) { c.Client = "c\x00" }),
+		key("no pool", leasefold.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseKey) { c.Pool = "" }),
+		key("no key", leasefold.ReasonBadName, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Key = "" }),
+		key("long key", leasefold.ReasonBadName, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Key = strings.Repeat("x", 2000) }),
+		key("no resource", leasefold.ReasonBadName, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Resource = "" }),
+		key("no region", leasefold.ReasonUnknownRegion, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Region = "" }),
+		key("foreign region", leasefold.ReasonUnknownRegion, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Region = "mars" }),
+		key("version 0", leasefold.ReasonBadVersion, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Version = 0 }),
 		key("no state", ReasonUnknownState, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.State = "" }),
 		key("foreign state", ReasonUnknownState, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.State = string(Gone) }),
-		key("no end", ReasonNoExpires, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.ExpiresMs = 0 }),
-		key("end before 1970", ReasonBadTime, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.ExpiresMs = -1 }),
-		key("end after all", ReasonBadTime, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.ExpiresMs = math.MaxInt64 }),
-		key("granted before 1970", ReasonBadTime, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.GrantedMs = math.MinInt64 }),
-		set("settings without version", ReasonBadVersion, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Version = 0 }),
-		set("settings without pool", ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeasePool) { c.Pool = "" }),
-		set("foreign mode", ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Duplicates = "ask" }),
-		set("negative quarantine", ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.QuarantineMs = -1 }),
-		set("too many shelves", ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Shelves = 1001 }),
+		key("no end", leasefold.ReasonNoExpires, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.ExpiresMs = 0 }),
+		key("end before 1970", leasefold.ReasonBadTime, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.ExpiresMs = -1 }),
+		key("end after all", leasefold.ReasonBadTime, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.ExpiresMs = math.MaxInt64 }),
+		key("granted before 1970", leasefold.ReasonBadTime, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.GrantedMs = math.MinInt64 }),
+		set("settings without version", leasefold.ReasonBadVersion, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Version = 0 }),
+		set("settings without pool", leasefold.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeasePool) { c.Pool = "" }),
+		set("foreign mode", leasefold.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Duplicates = "ask" }),
+		set("negative quarantine", leasefold.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.QuarantineMs = -1 }),
+		set("too many shelves", leasefold.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Shelves = 1001 }),
 	}
 }
 
@@ -87,7 +88,7 @@ func FuzzFold(f *testing.F) {
 		f.Add(marshal(f, keyRow("us", 5, s)), int64(2000))
 	}
 	f.Fuzz(func(t *testing.T, value []byte, now int64) {
-		now = max(0, min(now, maxMs))
+		now = max(0, min(now, leasefold.MaxMs))
 		r := newRunner(t, testConfig())
 		r.Append(marshal(t, keyRow("eu", 1, lease.Leased)), value, marshal(t, settings(1, "release")), value)
 		r.Fold(4)
@@ -108,7 +109,7 @@ func FuzzFold(f *testing.F) {
 		}
 		describe(t, r) // each output is what it is to be
 		for range 6 {
-			now += maxMs
+			now += leasefold.MaxMs
 			r.Commit(now)
 		}
 		if n := len(r.Table(TableKeys)); n > 0 {

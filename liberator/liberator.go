@@ -2,11 +2,9 @@ package liberator
 
 import (
 	"fmt"
-	"slices"
-
-	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/leasefold"
 	"github.com/weirhq/weir/internal/overlay"
 	"github.com/weirhq/weir/internal/stream"
 )
@@ -44,7 +42,7 @@ func New(cfg Config, t stream.Task) (*Liberator, error) {
 	l := &Liberator{
 		cfg: cfg, partition: t.Partition, timers: t.Timers,
 		resources: overlay.New(TableResources, t.Get, resources()), pools: overlay.New(TablePools, t.Get, pools()),
-		budgets: overlay.New(TableBudgets, t.Get, numbers()), figures: overlay.New(TableFigures, t.Get, numbers()),
+		budgets: overlay.New(TableBudgets, t.Get, overlay.Numbers()), figures: overlay.New(TableFigures, t.Get, overlay.Numbers()),
 	}
 	if l.stats.Leases, _, err = l.figures.Get(leasesKey); err != nil {
 		return nil, l.fail(err)
@@ -57,61 +55,29 @@ func (l *Liberator) fail(err error) error {
 	return fmt.Errorf("liberator, partition %d: %w", l.partition, err)
 }
 
-// chunk is how many records are decoded before their rows are read.
-const chunk = 1024
-
 // Fold takes the changes of b. Those that it refuses go to b.Reject; an error means that state could not be read.
 func (l *Liberator) Fold(b *stream.Batch) error {
-	for from := 0; from < len(b.Records); from += chunk {
-		if err := l.foldChunk(b, from, min(from+chunk, len(b.Records))); err != nil {
-			return l.fail(err)
-		}
-	}
-	slices.SortFunc(b.Rejects, func(x, y stream.Reject) int { return x.Index - y.Index })
-	return nil
-}
-
-func (l *Liberator) foldChunk(b *stream.Batch, from, to int) error {
-	changes := make([]eventspb.LeaseChange, to-from)
-	keys := make([]string, 0, len(changes))
-	broken := map[int]bool{}
-	for i := range changes {
-		if err := proto.Unmarshal(b.Records[from+i].Value, &changes[i]); err != nil {
-			b.Reject(from+i, ReasonUndecodable, err.Error())
-			broken[i] = true
-		} else if r := changes[i].GetResource(); r != nil {
-			keys = append(keys, rowKey(&changes[i], r.Resource))
-		}
-	}
-	if err := l.resources.Prefetch(keys); err != nil {
-		return err
-	}
-	for i := range changes {
-		if broken[i] {
-			continue
-		}
-		bad, err := l.fold(&changes[i])
-		if err != nil {
-			return err
-		}
-		if bad != nil {
-			b.Reject(from+i, bad.reason, bad.detail)
-		}
+	fold := leasefold.Fold{Row: rowOf, Prefetch: l.resources.Prefetch, Change: l.fold}
+	if err := fold.Each(b); err != nil {
+		return l.fail(err)
 	}
 	return nil
 }
 
-// rowKey is where the row of a resource is.
-func rowKey(c *eventspb.LeaseChange, resource string) string {
-	return c.Client + "\x00" + c.Pool + "\x00" + resource
+// rowOf is where the row of a resource is that a change is about.
+func rowOf(c *eventspb.LeaseChange) string {
+	if r := c.GetResource(); r != nil {
+		return leasefold.RowKey(c, r.Resource)
+	}
+	return ""
 }
 
-func (l *Liberator) fold(c *eventspb.LeaseChange) (*refusal, error) {
+func (l *Liberator) fold(c *eventspb.LeaseChange) (*leasefold.Refusal, error) {
 	switch row := c.Row.(type) {
 	case nil:
-		return refuse(ReasonNoRow, "the change has no row of a kind that is known here"), nil
+		return leasefold.Refuse(leasefold.ReasonNoRow, "the change has no row of a kind that is known here"), nil
 	case *eventspb.LeaseChange_Resource:
-		bad := checkNames(c)
+		bad := leasefold.CheckNames(c)
 		if bad == nil {
 			bad = l.checkResource(row.Resource)
 		}
@@ -120,9 +86,9 @@ func (l *Liberator) fold(c *eventspb.LeaseChange) (*refusal, error) {
 		}
 		return nil, l.foldResource(c, row.Resource)
 	case *eventspb.LeaseChange_Settings:
-		bad := checkNames(c)
+		bad := leasefold.CheckNames(c)
 		if bad == nil && !c.Gone {
-			bad = checkSettings(row.Settings)
+			bad = leasefold.CheckSettings(row.Settings)
 		}
 		if bad != nil || c.Gone { // leases of a pool that was removed end by its last settings
 			return bad, nil
@@ -143,7 +109,7 @@ func (l *Liberator) foldSettings(c *eventspb.LeaseChange, s *eventspb.LeasePool)
 }
 
 func (l *Liberator) foldResource(c *eventspb.LeaseChange, r *eventspb.LeaseResource) error {
-	key := rowKey(c, r.Resource)
+	key := leasefold.RowKey(c, r.Resource)
 	old, known, err := l.resources.Get(key)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/leasefold"
 	"github.com/weirhq/weir/internal/stream"
 )
 
@@ -28,26 +29,26 @@ func rejects(tb testing.TB) []bad {
 		return bad{name, reason, marshal(tb, c)}
 	}
 	return []bad{
-		{"garbage", ReasonUndecodable, []byte{0xff, 0xff}},
-		{"nothing", ReasonNoRow, nil},
-		res("no row", ReasonNoRow, func(c *eventspb.LeaseChange, _ *eventspb.LeaseResource) { c.Row = nil }),
-		res("no client", ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseResource) { c.Client = "" }),
-		res("no pool", ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseResource) { c.Pool = "" }),
-		res("NUL in the pool", ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseResource) { c.Pool = "p\x00q" }),
-		res("no resource", ReasonBadName, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Resource = "" }),
-		res("long resource", ReasonBadName, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Resource = strings.Repeat("x", 2000) }),
-		res("no owner", ReasonUnknownRegion, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Owner = "" }),
-		res("foreign owner", ReasonUnknownRegion, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Owner = "mars" }),
-		res("version 0", ReasonBadVersion, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Version = 0 }),
+		{"garbage", leasefold.ReasonUndecodable, []byte{0xff, 0xff}},
+		{"nothing", leasefold.ReasonNoRow, nil},
+		res("no row", leasefold.ReasonNoRow, func(c *eventspb.LeaseChange, _ *eventspb.LeaseResource) { c.Row = nil }),
+		res("no client", leasefold.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseResource) { c.Client = "" }),
+		res("no pool", leasefold.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseResource) { c.Pool = "" }),
+		res("NUL in the pool", leasefold.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseResource) { c.Pool = "p\x00q" }),
+		res("no resource", leasefold.ReasonBadName, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Resource = "" }),
+		res("long resource", leasefold.ReasonBadName, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Resource = strings.Repeat("x", 2000) }),
+		res("no owner", leasefold.ReasonUnknownRegion, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Owner = "" }),
+		res("foreign owner", leasefold.ReasonUnknownRegion, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Owner = "mars" }),
+		res("version 0", leasefold.ReasonBadVersion, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Version = 0 }),
 		res("held and available", ReasonHeldAndFree, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.AvailableMs = 1 }),
-		res("no end", ReasonNoExpires, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.ExpiresMs = 0 }),
-		res("end before 1970", ReasonBadTime, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.ExpiresMs = -1 }),
-		res("end after all", ReasonBadTime, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.ExpiresMs = math.MaxInt64 }),
-		set("settings without version", ReasonBadVersion, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Version = -1 }),
-		set("settings without pool", ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeasePool) { c.Pool = "" }),
-		set("negative quarantine", ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.QuarantineMs = -1 }),
-		set("endless quarantine", ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.QuarantineMs = math.MaxInt64 }),
-		set("no shelves", ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Shelves = 0 }),
+		res("no end", leasefold.ReasonNoExpires, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.ExpiresMs = 0 }),
+		res("end before 1970", leasefold.ReasonBadTime, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.ExpiresMs = -1 }),
+		res("end after all", leasefold.ReasonBadTime, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.ExpiresMs = math.MaxInt64 }),
+		set("settings without version", leasefold.ReasonBadVersion, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Version = -1 }),
+		set("settings without pool", leasefold.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeasePool) { c.Pool = "" }),
+		set("negative quarantine", leasefold.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.QuarantineMs = -1 }),
+		set("endless quarantine", leasefold.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.QuarantineMs = math.MaxInt64 }),
+		set("no shelves", leasefold.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Shelves = 0 }),
 	}
 }
 
@@ -101,7 +102,7 @@ func FuzzFold(f *testing.F) {
 	f.Add(marshal(f, leased("r", 5, 10_000)), int64(11_001))
 	f.Add(marshal(f, free("r", 5, 10_000)), int64(11_001))
 	f.Fuzz(func(t *testing.T, value []byte, now int64) {
-		now = max(0, min(now, maxMs))
+		now = max(0, min(now, leasefold.MaxMs))
 		r := newRunner(t, testConfig())
 		r.Append(value, marshal(t, settings(1, 60_000, 2)), value)
 		r.Fold(3)
