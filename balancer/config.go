@@ -48,8 +48,7 @@ const (
 	grace         = 10 * time.Second // after a transfer's time, until it is given up
 	nearby        = 5 * time.Second  // see View.Near
 	readFor       = 10 * time.Second // after news from a scan, until it is thought to be done
-	maxRegions    = 32
-	maxTime       = 1 << 52 // ms; the last time that a change may name
+	maxTime       = 1 << 52          // ms; the last time that a change may name
 	maxAhead      = 5 * time.Minute
 )
 
@@ -83,8 +82,8 @@ func (c *Config) check() error {
 		}
 	}
 	switch {
-	case len(c.Regions) == 0 || len(c.Regions) > maxRegions:
-		return fmt.Errorf("balancer: %d regions: 1 to %d are allowed", len(c.Regions), maxRegions)
+	case len(c.Regions) == 0 || len(c.Regions) > events.MaxLeaseRegions:
+		return fmt.Errorf("balancer: %d regions: 1 to %d are allowed", len(c.Regions), events.MaxLeaseRegions)
 	case c.Changes == c.Results:
 		return fmt.Errorf("balancer: changes and results are both topic %s: they hold different records", c.Changes)
 	case c.Tick < 10*time.Millisecond || c.Every < c.Tick:

@@ -95,7 +95,7 @@ func (e *Executor) late(ctx context.Context, o *order.Order, by int64) (a answer
 		return a, err //nolint:wrapcheck // as in attempt
 	}
 	row, err := leasetable.Row(item)
-	if err != nil || o.Headroom != nil {
+	if err != nil {
 		row = lease.Row{} // not what we made
 	}
 	a.version = row.Version

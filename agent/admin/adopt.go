@@ -151,7 +151,7 @@ func (r *adopting) client(ctx context.Context, client string) error {
 		r.gather(results)
 	}()
 	err = r.a.Resources(gctx, client, Filter{at: r.o.By}, func(found Resource) error {
-		if found.Region == r.o.By && found.row.Version > adoptedVersion {
+		if found.Region == r.o.By && found.row.Version > lease.AdoptedLeap {
 			results <- Adopted{There: 1}
 		}
 		if found.Region != r.o.Region {
@@ -173,9 +173,6 @@ func (r *adopting) client(ctx context.Context, client string) error {
 	<-gathered
 	return err
 }
-
-// adoptedVersion is what only adopted rows have: the rule leaps.
-const adoptedVersion = 1 << 20
 
 func (r *adopting) gather(results <-chan Adopted) {
 	last := time.Now()
@@ -230,7 +227,7 @@ func (r *adopting) adopt(ctx context.Context, found *Resource, pool *Pool) (Adop
 			return Adopted{}, err
 		case ok:
 			return Adopted{Adopted: 1, Offered: offered}, nil
-		case row.Owner == r.o.By && row.Version > adoptedVersion: // an answer was lost, or another command was faster
+		case row.Owner == r.o.By && row.Version > lease.AdoptedLeap: // an answer was lost, or another command was faster
 			return Adopted{There: 1}, nil
 		case row.Owner != r.o.Region: // it was on its way to another
 			return Adopted{}, nil

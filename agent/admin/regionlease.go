@@ -55,11 +55,13 @@ func (a *Admin) closeRegion(ctx context.Context, r *Region, o *Adoption) (time.T
 		if row.closed && o.DeadSince.IsZero() {
 			return time.UnixMilli(row.until), nil
 		}
-		if row.closed, row.until = true, o.DeadSince.UnixMilli(); o.DeadSince.IsZero() {
-			if row.until, err = a.bound(ctx, r, o.By); err != nil {
+		until := o.DeadSince.UnixMilli()
+		if o.DeadSince.IsZero() {
+			if until, err = a.bound(ctx, r, &row, o.By); err != nil {
 				return time.Time{}, err
 			}
 		}
+		row.closed, row.until = true, until
 		if ok, err := row.put(ctx, a); ok || err != nil {
 			return time.UnixMilli(row.until), err
 		}
@@ -67,12 +69,8 @@ func (a *Admin) closeRegion(ctx context.Context, r *Region, o *Adoption) (time.T
 	return time.Time{}, fmt.Errorf("%s: %w", r, ErrChanged)
 }
 
-// bound is the end of a region's lease, if the region is known to go by it.
-func (a *Admin) bound(ctx context.Context, r *Region, by string) (int64, error) {
-	row, err := a.regionLease(ctx, r.Region)
-	if err != nil {
-		return 0, err
-	}
+// bound is the end of a region's lease, which is row, if the region is known to go by it.
+func (a *Admin) bound(ctx context.Context, r *Region, row *limitRow, by string) (int64, error) {
 	beat, err := a.table.Get(ctx, by, lease.BeatRow(r.Region))
 	if err != nil {
 		return 0, err

@@ -94,17 +94,6 @@ func (f *faulty) run(ctx context.Context, faults []devFault) error {
 	return g.Wait()
 }
 
-func waitFor(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
-}
-
 // kill has a region answer nothing and hear nothing, or ends that.
 func (f *faulty) kill(region string, down bool) error {
 	f.mu.Lock()

@@ -66,14 +66,10 @@ func (a *app) adopt(ctx context.Context, l *leases, o admin.Adoption, wait bool)
 	var early *admin.EarlyError
 	if errors.As(err, &early) && wait {
 		a.say("%v: waiting", early)
-		timer := time.NewTimer(time.Until(early.Until))
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			done, err = l.Adopt(ctx, o)
-		case <-ctx.Done():
-			err = ctx.Err()
+		if !waitFor(ctx, time.Until(early.Until)) {
+			return leaseFailure("cannot adopt the region", ctx.Err())
 		}
+		done, err = l.Adopt(ctx, o)
 	}
 	if err != nil {
 		return leaseFailure("cannot adopt the region", err)

@@ -42,7 +42,7 @@ func Protocol() *Rules {
 		},
 		Transfer: Rule{Name: "transfer", When: []Condition{version, {AttrAvailable, Past}}, Set: []Attr{AttrOwner, AttrAvailable}},
 		Adopt: Rule{
-			Name: "adopt", When: []Condition{version}, Set: []Attr{AttrOwner, AttrAvailable}, Remove: []Attr{AttrKey, AttrExpires}, Leap: leap,
+			Name: "adopt", When: []Condition{version}, Set: []Attr{AttrOwner, AttrAvailable}, Remove: []Attr{AttrKey, AttrExpires}, Leap: AdoptedLeap,
 		},
 		Retire: Rule{Name: "retire", When: []Condition{version, {AttrAvailable, Past}}, Remove: []Attr{AttrAvailable}},
 		Revive: Rule{Name: "revive", When: []Condition{version}, Set: []Attr{AttrAvailable}},
@@ -58,9 +58,9 @@ func Protocol() *Rules {
 	}
 }
 
-// leap takes an adopted row's version past all that its last owner may have written and nobody saw: a token of those is
+// AdoptedLeap takes an adopted row's version past all that its last owner may have written and nobody saw: a token of those is
 // smaller, and none of their writes is made on the adopted row.
-const leap = 1 << 20
+const AdoptedLeap = 1 << 20
 
 // All lists the rules, for those who look at each.
 func (r *Rules) All() []*Rule {

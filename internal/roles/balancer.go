@@ -26,16 +26,12 @@ func (r Balancer) Processor() (processors.Processor, error) {
 	if err := cfg.Check(); err != nil {
 		return processors.Processor{}, err
 	}
-	partitions := r.Partitions
-	if partitions == 0 {
-		partitions = events.DefaultLeasePartitions
-	}
 	outputs := []string{balancer.OutputHeadroom: events.LeaseHeadroomTopic, balancer.OutputJournal: events.LeaseJournalTopic}
 	for _, region := range r.Regions {
 		outputs = append(outputs, events.LeaseCommandsTopic(region))
 	}
 	return processors.Processor{
-		App: events.BalancerApp, Partitions: partitions, Inputs: []string{cfg.Changes, cfg.Results},
+		App: events.BalancerApp, Partitions: leasePartitions(r.Partitions), Inputs: []string{cfg.Changes, cfg.Results},
 		Changelog: events.LeaseStateTopic(events.BalancerApp), Outputs: outputs,
 		New: func(t processors.Task) (processors.Handler, error) {
 			b, err := balancer.New(cfg, t)
