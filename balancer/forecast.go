@@ -51,7 +51,6 @@ const (
 
 const (
 	recentFor = 10_000 // ms; half-life of the rate of the last seconds
-	quickFor  = 2_000  // ms; of that of the very last
 	damping   = 0.9    // of Holt's trend, a step
 	trendGain = 0.1
 	underCost = 3.0       // a lease too few in a forecast costs as much as so many too many: it may be refused
@@ -60,7 +59,7 @@ const (
 	worth     = 1.0 / 600 // and better by more than that: a lease in ten minutes
 )
 
-// Series is the arrivals of new leases of a pool in a region, as far as forecasts need them: 309 bytes when encoded. Time
+// Series is the arrivals of new leases of a pool in a region, as far as forecasts need them: 301 bytes when encoded. Time
 // is what it is told; equal calls make equal series.
 type Series struct {
 	step  int64   // number of the open step, by stepMs; 0: nothing was seen
@@ -77,8 +76,8 @@ type Series struct {
 	hourSteps float64
 
 	recent   float64 // arrivals a second, of the last ten seconds or so
-	quick    float64 // of the last two
 	recentMs int64   // as of then
+	last     last    // each of the last seconds
 
 	past    [waiting]guess // forecasts that are not scored yet, by stride
 	score   [methods]float64
@@ -98,28 +97,24 @@ type guess struct {
 func (s *Series) Add(atMs int64, n float64, p *Profile) {
 	s.Advance(atMs, p)
 	s.count += n
-	s.recent, s.quick = s.decayed(atMs)
-	s.recent, s.quick = s.recent+n*1000*math.Ln2/recentFor, s.quick+n*1000*math.Ln2/quickFor
+	s.recent = s.decayed(atMs) + n*1000*math.Ln2/recentFor
 	s.recentMs = max(s.recentMs, atMs)
+	s.last.add(atMs, n)
 }
 
 // empty says that no arrival was ever seen: there is nothing to forecast from.
 func (s *Series) empty() bool { return s.step == 0 }
 
-// Recent is the arrivals a second of the last seconds before a time: it knows of a burst long before the forecast. The
-// very last seconds count if they were so many more that chance alone does not make it (two standard deviations of a mean
-// with such weights): a burst is seen within five seconds, and a single lease of a small pool is none.
+// Recent is the arrivals a second of the last seconds before a time: it knows of a burst long before the forecast.
 func (s *Series) Recent(atMs int64) float64 {
-	recent, quick := s.decayed(atMs)
-	return max(recent, quick-2*math.Sqrt(quick*1000*math.Ln2/quickFor/2))
+	return max(s.decayed(atMs), s.last.least(atMs))
 }
 
-func (s *Series) decayed(atMs int64) (recent, quick float64) {
+func (s *Series) decayed(atMs int64) float64 {
 	if atMs <= s.recentMs {
-		return s.recent, s.quick
+		return s.recent
 	}
-	ms := float64(atMs - s.recentMs)
-	return s.recent * math.Exp2(-ms/recentFor), s.quick * math.Exp2(-ms/quickFor)
+	return s.recent * math.Exp2(-float64(atMs-s.recentMs)/recentFor)
 }
 
 // Advance closes the steps before a time: nothing more than was counted came in them.
@@ -130,7 +125,7 @@ func (s *Series) Advance(atMs int64, p *Profile) {
 		s.step = step
 	case step-s.step > longGap:
 		swung := s.swung
-		*s = Series{step: step, recent: s.recent, quick: s.quick, recentMs: s.recentMs, score: s.score, square: s.square, samples: s.samples, swung: swung}
+		*s = Series{step: step, recent: s.recent, recentMs: s.recentMs, score: s.score, square: s.square, samples: s.samples, swung: swung}
 	}
 	for s.step < step {
 		s.close(p)

@@ -7,11 +7,11 @@ import (
 )
 
 // seriesBytes is the length of an encoded Series: version, step and time, numbers, guesses.
-const seriesBytes = 1 + 8*(15+2*methods) + waiting*(16+4*methods)
+const seriesBytes = 1 + 8*(14+2*methods) + waiting*(16+4*methods)
 
 // floats are the numbers of s but steps, times and guesses, in the order in which they are encoded.
 func (s *Series) floats() []*float64 {
-	list := []*float64{&s.count, &s.total, &s.age, &s.level, &s.prior, &s.holt, &s.trend, &s.hourSum, &s.hourSteps, &s.recent, &s.quick, &s.samples, &s.swung}
+	list := []*float64{&s.count, &s.total, &s.age, &s.level, &s.prior, &s.holt, &s.trend, &s.hourSum, &s.hourSteps, &s.recent, &s.samples, &s.swung}
 	for m := range s.score {
 		list = append(list, &s.score[m], &s.square[m])
 	}
@@ -21,7 +21,7 @@ func (s *Series) floats() []*float64 {
 // Encode appends the series to dst.
 func (s *Series) Encode(dst []byte) []byte {
 	le := binary.LittleEndian
-	dst = append(dst, 1)
+	dst = append(dst, 2)
 	dst = le.AppendUint64(dst, uint64(s.step))
 	dst = le.AppendUint64(dst, uint64(s.recentMs))
 	for _, f := range s.floats() {
@@ -44,8 +44,8 @@ func DecodeSeries(src []byte) (Series, error) {
 	if len(src) == 0 {
 		return s, nil
 	}
-	if len(src) != seriesBytes || src[0] != 1 {
-		return s, fmt.Errorf("balancer: a series has %d bytes, of version %d, not %d of version 1", len(src), src[0], seriesBytes)
+	if len(src) != seriesBytes || src[0] != 2 {
+		return s, fmt.Errorf("balancer: a series has %d bytes, of version %d, not %d of version 2", len(src), src[0], seriesBytes)
 	}
 	le := binary.LittleEndian
 	src = src[1:]

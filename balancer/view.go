@@ -59,10 +59,11 @@ func (v *View) want(lim *Limits) int64 {
 	return max(0, v.Need-v.Soon, ceil(v.speed()*v.cover(lim).Seconds()))
 }
 
-// Cover and low water are shares of the horizon, where that is short, and never shorter than what is moved takes to arrive.
+// Cover and low water are shares of the horizon, where that is short, and low water is never less than what is moved takes to
+// arrive: some 2 s to be seen, decided and carried out, 3 s of rest, and what a burst is underestimated by in its first seconds.
 const (
-	coverShare, leastCover = 5, 10 * time.Second
-	lowShare, leastLow     = 20, 5 * time.Second
+	coverShare, leastCover = 5, 16 * time.Second
+	lowShare, leastLow     = 20, 8 * time.Second
 )
 
 func (v *View) horizon() time.Duration {

@@ -78,10 +78,10 @@ type ours struct {
 
 func (p *ours) arrived(second int, n []int) {
 	for r := range n {
-		if n[r] > 0 {
-			p.series[r].Add(int64(second)*1000, float64(n[r]), &p.profile[r])
-		} else {
-			p.series[r].Advance(int64(second)*1000, &p.profile[r])
+		at := int64(second) * 1000
+		p.series[r].Advance(at, &p.profile[r])
+		for i := range n[r] { // evenly over the second
+			p.series[r].Add(at+int64(i)*1000/int64(n[r]), 1, &p.profile[r])
 		}
 	}
 }
@@ -113,6 +113,6 @@ func (p *ours) view(r, second int, w *world) balancer.View {
 	return balancer.View{
 		Region: w.curves[r].Region, State: balancer.StateActive, Free: int64(w.free[r]), Soon: int64(0.8 * float64(w.soon[r])),
 		Coming: int64(w.coming[r]), Need: int64((rate + p.margin*spread) * horizon.Seconds()), Rate: rate,
-		Recent: p.series[r].Recent(int64(second) * 1000), Horizon: horizon.Milliseconds(),
+		Recent: p.series[r].Recent(int64(second+1) * 1000), Horizon: horizon.Milliseconds(),
 	}
 }

@@ -1,0 +1,87 @@
+package balancer
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// The ring says what a list of all arrivals says, in whatever order they come.
+func TestLastAgainstList(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		var l last
+		var list []int64
+		now, newest := start, int64(0)
+		for range 300 {
+			now += rng.Int64N(900)
+			if rng.IntN(20) == 0 {
+				now += rng.Int64N(20_000)
+			}
+			for range rng.IntN(4) {
+				at := now - rng.Int64N(12_000)
+				l.add(at, 1)
+				list, newest = append(list, at), max(newest, at)
+			}
+			near(t, "the least rate", l.least(now), leastOf(list, now, newest), 1e-9)
+		}
+	}
+	var l last
+	l.add(-1, 1)
+	l.add(-1<<62, 1)
+	near(t, "of no time at all", l.least(0)+l.least(-5), 0, 0)
+}
+
+// leastOf is least the dumb way. What was out of the ring when it came, or has left it since, does not count.
+func leastOf(list []int64, now, newest int64) (rate float64) {
+	for k := range int64(lastBins) {
+		from, n := (now/lastBin-k)*lastBin, 0.0
+		for _, at := range list {
+			if at >= from && at <= now && at/lastBin > newest/lastBin-lastBins {
+				n++
+			}
+		}
+		if now-from >= lastBin {
+			rate = max(rate, (n-1.5*math.Sqrt(n))*1000/float64(now-from))
+		}
+	}
+	return rate
+}
+
+// A burst is half seen within a second, and chance alone is seldom taken for one: not twice in a thousand looks is the rate
+// said to be twice what it is.
+func TestLastSeesBursts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, rate := range []float64{0.2, 1, 5, 20, 100} {
+		var l last
+		looks, wrong, sum := 0, 0, 0.0
+		at := float64(start)
+		for next := start; next < start+20_000_000; next += 1000 {
+			for ; at < float64(next); at += rng.ExpFloat64() * 1000 / rate {
+				l.add(int64(at), 1)
+			}
+			seen := l.least(next)
+			looks, sum = looks+1, sum+seen
+			if seen > 2*rate+2 {
+				wrong++
+			}
+		}
+		t.Logf("%v a second: %.2f times it on average; %d of %d looks above twice it", rate, sum/float64(looks)/rate, wrong, looks)
+		if wrong > looks/500 || sum/float64(looks) > 1.3*rate {
+			t.Errorf("%v a second is taken for bursts: %d of %d looks, %.3g on average", rate, wrong, looks, sum/float64(looks))
+		}
+	}
+	late := 0
+	for range 1000 {
+		var l last
+		for at := float64(start); at < float64(start+1000); at += rng.ExpFloat64() * 50 {
+			l.add(int64(at), 1)
+		}
+		if l.least(start+1000) < 10 {
+			late++
+		}
+	}
+	if late > 100 {
+		t.Errorf("%d of 1000 bursts of 20 a second are seen as less than half of it after one second", late)
+	}
+}
