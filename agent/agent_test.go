@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weirhq/weir/dynamotest"
@@ -169,4 +170,27 @@ func TestExhaustedAgain(t *testing.T) {
 	if calls[0].RoundTrips != 2+1+4 || calls[1].RoundTrips != 1 || calls[2].RoundTrips != 1 {
 		t.Errorf("%d, %d, %d round trips, want 7 (settings, key, four sub-partitions), 1, 1", calls[0].RoundTrips, calls[1].RoundTrips, calls[2].RoundTrips)
 	}
+}
+
+// Of two leases that regions made of a key at once, an agent of a third takes the one that is going to win (package dedup): the
+// first that was granted, whatever the regions' names. So its user does not switch.
+func TestThirdRegionTakesTheWinner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, dynamotest.Profile{}, "ap", "eu", "us")
+		for _, region := range []string{"ap", "us"} {
+			w.register(region, 1)
+		}
+		for _, way := range [][2]string{{"ap", "us"}, {"us", "ap"}} {
+			if err := w.cloud.Cut(way[0], way[1], true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first := get(t.Context(), t, w.agent("us"), "key", time.Minute)
+		pass(t.Context(), t, time.Second)
+		second := get(t.Context(), t, w.agent("ap"), "key", time.Minute)
+		w.cloud.Settle()
+		if got := get(t.Context(), t, w.agent("eu"), "key", time.Minute); first.Resource == second.Resource || got.Resource != first.Resource {
+			t.Errorf("leased %s, then %s elsewhere; the third region takes %s", first.Resource, second.Resource, got.Resource)
+		}
+	})
 }

@@ -18,7 +18,7 @@ func decide(rows []Row, nowMs, skew int64) verdict {
 			continue
 		}
 		v.live = append(v.live, i)
-		if r.Sent == "" && (v.winner < 0 || r.before(&rows[v.winner])) {
+		if r.Sent == "" && (v.winner < 0 || lease.Wins(r.Region, r.Granted, rows[v.winner].Region, rows[v.winner].Granted)) {
 			v.winner = i
 		}
 	}

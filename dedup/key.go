@@ -58,14 +58,6 @@ func (k *Key) row(region string) (i int, ok bool) {
 	return slices.BinarySearchFunc(k.Rows, region, func(r Row, region string) int { return cmp.Compare(r.Region, region) })
 }
 
-// before is the order of winners: the same everywhere, by what does not change as long as a lease goes on.
-func (r *Row) before(o *Row) bool {
-	if (r.Granted == 0) != (o.Granted == 0) {
-		return o.Granted == 0
-	}
-	return cmp.Or(cmp.Compare(r.Granted, o.Granted), cmp.Compare(r.Region, o.Region)) < 0
-}
-
 func (r *Row) leaseKey(key string) *eventspb.LeaseKey {
 	return &eventspb.LeaseKey{
 		Key: key, Region: r.Region, Version: r.Version, State: string(r.State), Resource: r.Resource, ResourceVersion: r.At,

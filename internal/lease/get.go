@@ -114,10 +114,10 @@ func (g *Get) yield(t *Terms, in Seen) Step {
 	return t.onKey(&t.Rules.Reinstate, in.Now, Row{Version: g.own.Version, State: Leased})
 }
 
-// best is the region other than ours whose lease of the key is to be used: by all the same one.
+// best is the region other than ours whose lease of the key is to be used: by all the same one, which is not going to be superseded.
 func best(keys map[string]Row, t *Terms, now int64) (region string, ok bool) {
 	for r, k := range keys {
-		if r != t.Region && k.Live(now, t.Skew) && (!ok || r < region) {
+		if r != t.Region && k.Live(now, t.Skew) && (!ok || Wins(r, k.Granted, region, keys[region].Granted)) {
 			region, ok = r, true
 		}
 	}

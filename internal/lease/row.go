@@ -1,5 +1,7 @@
 package lease
 
+import "cmp"
+
 // State is the state of a key row.
 type State string
 
@@ -27,6 +29,16 @@ type Row struct {
 	Resource string
 	At       int64  // pending: version of the resource row at which it is to be taken; else the one it was left at
 	Winner   string // superseded: the region whose lease won
+	Granted  int64  // when it first named a resource for this lease; 0: not known
+}
+
+// Wins is the order of the leases that two regions made of a key at once: the first that was granted, then the first by region;
+// one without a time of granting comes last. All go by it, as it is by what does not change while a lease goes on.
+func Wins(region string, granted int64, otherRegion string, otherGranted int64) bool {
+	if (granted == 0) != (otherGranted == 0) {
+		return otherGranted == 0
+	}
+	return cmp.Or(cmp.Compare(granted, otherGranted), cmp.Compare(region, otherRegion)) < 0
 }
 
 // Live says whether a key row promises its resource to a user whose clock says now.

@@ -34,7 +34,7 @@ func Row(item Item) (row lease.Row, err error) {
 	}
 	row = lease.Row{
 		Version: get(Version), Expires: get(Expires), Owner: text(Owner), Key: text(Key), Available: get(Available),
-		State: lease.State(text(State)), Resource: text(Resource), At: get(At), Winner: text(Winner),
+		State: lease.State(text(State)), Resource: text(Resource), At: get(At), Winner: text(Winner), Granted: get(GrantedAt),
 	}
 	if err == nil && len(item) > 0 && row.Version < 1 {
 		err = fmt.Errorf("attribute %s is missing or less than 1", Version)
