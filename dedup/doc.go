@@ -11,7 +11,8 @@
 //
 // A row is live if it is leased and its end is more than the skew away. Of the live rows of a key the winner is the one that
 // was granted first, then the first by region; a row without a time of granting comes last. The others are superseded: their
-// agents use the winner's resource from their next call on, and their own resource comes back at the end of its lease.
+// agents use the winner's resource from their next call on, and their own resource comes back at the end of its lease. If the
+// winner is about to end, that or its renewal is waited for first, 2 s at most.
 //
 // Fold never decides: it keeps rows. Fire alone does, by the time at which it was called, so that no change with a wrong time
 // makes a lease look over.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/weirhq/weir/internal/stream"
 )
@@ -63,7 +64,7 @@ func (d *Dedup) look(name string, k *Key, nowMs int64) (next int64, err error) {
 			return next, nil
 		}
 		x := scene{client: names[0], pool: names[1], key: names[2], settings: &p, nowMs: nowMs}
-		if p.mode != modeObserve {
+		if p.mode != modeObserve && !d.soon(k, &v, nowMs) {
 			if err := d.supersede(&x, k, &v); err != nil {
 				return 0, err
 			}
@@ -88,6 +89,19 @@ func (d *Dedup) look(name string, k *Key, nowMs int64) (next int64, err error) {
 		at(k.Case.Resolved + d.cfg.Keep.Milliseconds())
 	}
 	return next, nil
+}
+
+// hold is how long the end of the winner's lease is waited for.
+const hold = 2 * time.Second
+
+// soon says whether the winner's lease is about to end. If it is not renewed, the others would have lost to nothing, and keys
+// that are leased for longer would get another resource. It is waited for once: leases that are always short are decided, too.
+func (d *Dedup) soon(k *Key, v *verdict, nowMs int64) bool {
+	since := nowMs
+	if k.Case.open() {
+		since = k.Case.Since
+	}
+	return v.winner >= 0 && k.Rows[v.winner].Expires <= nowMs+(d.cfg.Skew+hold).Milliseconds() && nowMs < since+hold.Milliseconds()
 }
 
 // scene is where and when a decision is carried out.

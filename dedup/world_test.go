@@ -214,7 +214,7 @@ func (w *world) judge(fresh []*eventspb.LeaseCommand) error {
 	}
 	for _, k := range rows {
 		lost := w.live(k) || k.State == string(lease.Superseded) && k.ExpiresMs > w.now+skewMs && k.Winner != winner
-		if k.Region == winner || !lost {
+		if k.Region == winner || !lost || can[0].ExpiresMs <= w.now+skewMs+hold.Milliseconds() { // testdata/soon.txt has what is due then
 			continue
 		}
 		tries := 0
