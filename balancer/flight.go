@@ -13,6 +13,9 @@ import (
 	"github.com/weirhq/weir/internal/stream"
 )
 
+// kindTransfer is LeaseResult.kind of a transfer's result.
+const kindTransfer = "transfer"
+
 // flight is a transfer that was commanded and of which no change was seen yet.
 type flight struct {
 	id       string
@@ -73,26 +76,29 @@ func (b *Balancer) bar(p *pool, f *flight) {
 }
 
 // foldResult takes what became of a command. If it was carried out, the change comes through the stream.
-func (b *Balancer) foldResult(r *stream.Record) refusal {
+func (b *Balancer) foldResult(r *stream.Record) (refusal, error) {
 	m := &eventspb.LeaseResult{}
 	if err := proto.Unmarshal(r.Value, m); err != nil {
-		return refusal{ReasonUndecodable, err.Error()}
+		return refusal{ReasonUndecodable, err.Error()}, nil //nolint:nilerr // the record is refused, nothing failed
 	}
 	p := b.pools[joined(m.Client, m.Pool)]
-	if p == nil {
-		return refusal{}
+	if p == nil || m.Kind != kindTransfer {
+		return refusal{}, nil
 	}
-	f := p.flights[m.Resource]
-	switch {
+	done := m.Outcome == eventspb.LeaseOutcome_LEASE_OUTCOME_DONE
+	switch f := p.flights[m.Resource]; {
 	case f == nil || f.id != m.Id || f.failed: // somebody else's, or over
-	case m.Outcome == eventspb.LeaseOutcome_LEASE_OUTCOME_DONE:
+	case done:
 		f.untilMs, f.changed = max(f.untilMs, min(m.DoneMs, f.untilMs+60_000)+10*60_000), true
 		b.dirty += len(m.Resource) + 80
 	default:
 		b.bar(p, f)
 		b.dirty += len(m.Resource) + 80
 	}
-	return refusal{}
+	if done || m.Version <= 0 {
+		return refusal{}, nil
+	}
+	return refusal{}, b.outrun(p, m.Resource, m.Version)
 }
 
 // expire gives up the flights whose time is over.

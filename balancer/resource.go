@@ -63,6 +63,26 @@ func (b *Balancer) foldResource(p *pool, c *eventspb.LeaseChange, m *eventspb.Le
 	return nil
 }
 
+// outrun takes note that a resource's row is at a version by now, whose change was not seen here. Until it is, nothing is known
+// of the resource: most often somebody leased it a moment ago, and the change is on its way. But if it went to another pool while
+// a stream was lost, no change of that ever comes here; it would stay free for ever, and, as the one that is available the longest,
+// be the first to be commanded in vain each time. So older changes are not waited for either, whatever their order.
+func (b *Balancer) outrun(p *pool, name string, version int64) error {
+	old, known, err := b.resource(p, name)
+	now := row{version: version - 1, gone: true}
+	if err != nil || !known || old.version >= version || old == now {
+		return err
+	}
+	if s := b.site(p, old.owner); s != nil {
+		s.count(&old, -1)
+	}
+	if f := p.flights[name]; f != nil {
+		b.land(p, name, f)
+	}
+	b.put(p, name, &entry{row: now, before: old, known: true})
+	return nil
+}
+
 // resource is what is known of a resource.
 func (b *Balancer) resource(p *pool, name string) (r row, known bool, err error) {
 	if e := p.fresh[name]; e != nil {
