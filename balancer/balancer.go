@@ -29,6 +29,7 @@ type Balancer struct {
 
 	out     []output
 	gone    []string // flights that ended, by key
+	dropped []dead   // rows of pools that are forgotten
 	scratch []byte
 }
 

@@ -36,6 +36,7 @@ func (b *Balancer) Fire(nowMs int64, _ []stream.Timer) error {
 	}
 	now := b.now(nowMs)
 	budget, first := b.cfg.MaxCommands, int(nowMs/b.cfg.Tick.Milliseconds())
+	var gone []*pool
 	for i := range b.order {
 		// Each time another pool is the first to spend what may be commanded.
 		p := b.order[(i+first)%len(b.order)]
@@ -54,7 +55,20 @@ func (b *Balancer) Fire(nowMs int64, _ []stream.Timer) error {
 		if len(moves) > 0 {
 			views = b.look(p, now)
 		}
-		b.tell(p, views, now)
+		over := p.over()
+		if over {
+			gone = append(gone, p)
+		} else {
+			p.overMs = 0
+		}
+		if !over || p.sites[0].told != nil { // of one that is over the last that is told is that it has nothing
+			b.tell(p, views, now)
+		}
+	}
+	for _, p := range gone {
+		if err := b.forget(p, now.ms); err != nil {
+			return b.fail(err)
+		}
 	}
 	return b.broken
 }
