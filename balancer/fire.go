@@ -37,6 +37,7 @@ func (b *Balancer) Fire(nowMs int64, _ []stream.Timer) error {
 	now := b.now(nowMs)
 	budget, first := b.cfg.MaxCommands, int(nowMs/b.cfg.Tick.Milliseconds())
 	var gone []*pool
+	b.stats.look(now.states)
 	for i := range b.order {
 		// Each time another pool is the first to spend what may be commanded.
 		p := b.order[(i+first)%len(b.order)]
@@ -55,6 +56,7 @@ func (b *Balancer) Fire(nowMs int64, _ []stream.Timer) error {
 		if len(moves) > 0 {
 			views = b.look(p, now)
 		}
+		b.stats.see(p, views, now.ms, &b.cfg.Limits)
 		over := p.over()
 		if over {
 			gone = append(gone, p)

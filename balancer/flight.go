@@ -21,6 +21,7 @@ type flight struct {
 	id       string
 	from, to int   // regions; -1: not declared any more
 	version  int64 // of the resource when it was decided
+	sinceMs  int64 // when it was commanded; 0: not known
 	untilMs  int64 // when it is given up
 	failed   bool  // it will not come; the resource is left alone until then, as what we know of it is old
 	changed  bool
@@ -70,6 +71,7 @@ func (b *Balancer) ground(p *pool, f *flight) {
 func (b *Balancer) bar(p *pool, f *flight) {
 	b.ground(p, f)
 	f.failed, f.changed = true, true
+	b.stats.Refused++
 	if f.from >= 0 {
 		p.sites[f.from].barred++
 	}
@@ -101,10 +103,25 @@ func (b *Balancer) foldResult(r *stream.Record) (refusal, error) {
 	return refusal{}, b.outrun(p, m.Resource, m.Version)
 }
 
+// overtake ends the flight of a resource of which something newer is known than what was commanded.
+func (b *Balancer) overtake(p *pool, resource string, f *flight, arrived bool) {
+	switch {
+	case f.failed:
+	case arrived:
+		b.stats.Arrived++
+	default:
+		b.stats.Overtaken++
+	}
+	b.land(p, resource, f)
+}
+
 // expire gives up the flights whose time is over.
 func (b *Balancer) expire(p *pool, nowMs int64) {
 	for resource, f := range p.flights {
 		if nowMs > f.untilMs {
+			if !f.failed {
+				b.stats.GivenUp++
+			}
 			b.land(p, resource, f)
 		}
 	}
@@ -116,7 +133,7 @@ func (b *Balancer) loadFlight(key string, value []byte) error {
 	if err := proto.Unmarshal(value, m); err != nil || len(parts) < 3 {
 		return fmt.Errorf("%w, or its key is", err)
 	}
-	f := &flight{id: m.Id, from: b.region(m.From), to: b.region(m.To), version: m.Version, untilMs: m.UntilMs, failed: m.Failed}
+	f := &flight{id: m.Id, from: b.region(m.From), to: b.region(m.To), version: m.Version, sinceMs: m.SinceMs, untilMs: m.UntilMs, failed: m.Failed}
 	p := b.pool(parts[0], parts[1])
 	p.flights[parts[2]] = f
 	switch {
@@ -134,7 +151,7 @@ func (b *Balancer) loadFlight(key string, value []byte) error {
 }
 
 func (b *Balancer) flightState(f *flight) ([]byte, error) {
-	m := &balancerpb.Flight{Id: f.id, Version: f.version, UntilMs: f.untilMs, Failed: f.failed}
+	m := &balancerpb.Flight{Id: f.id, Version: f.version, SinceMs: f.sinceMs, UntilMs: f.untilMs, Failed: f.failed}
 	if f.from >= 0 {
 		m.From = b.cfg.Regions[f.from]
 	}

@@ -57,7 +57,7 @@ func (b *Balancer) foldResource(p *pool, c *eventspb.LeaseChange, m *eventspb.Le
 		p.readMs, p.changed = c.AtMs, true
 	}
 	if f := p.flights[m.Resource]; f != nil && (c.Gone || m.Version > f.version) {
-		b.land(p, m.Resource, f)
+		b.overtake(p, m.Resource, f, !c.Gone && f.to >= 0 && now.owner == b.cfg.Regions[f.to])
 	}
 	b.put(p, m.Resource, &entry{row: now, before: old, known: known})
 	return nil
@@ -77,7 +77,7 @@ func (b *Balancer) outrun(p *pool, name string, version int64) error {
 		s.count(&old, -1)
 	}
 	if f := p.flights[name]; f != nil {
-		b.land(p, name, f)
+		b.overtake(p, name, f, false)
 	}
 	b.put(p, name, &entry{row: now, before: old, known: true})
 	return nil
