@@ -17,6 +17,7 @@ type Headroom struct {
 	Free   int
 	// More says that counting stopped: there are more than Free.
 	More bool
+	// AsOf is when it was so. What did not change since may be some minutes old.
 	AsOf time.Time
 	// Forecast is what the balancer expects; nil where none runs.
 	Forecast *Forecast
@@ -35,12 +36,13 @@ type Forecast struct {
 const (
 	// counted is up to how many of a sub-partition are counted.
 	counted = 1000
-	// headroomAge is how old what the balancer says may be. It says it every 30 s at least.
-	headroomAge = time.Minute
+	// headroomAge is how old what the balancer says may be. It writes what changed within seconds, and what did not every 5 min:
+	// one of those may be lost, or late, without that all agents count. If it stops, figures stay for that long: see Headroom.AsOf.
+	headroomAge = 11 * time.Minute
 )
 
-// Headroom says what is available in the agent's region, and what is expected: as the balancer last wrote it, some seconds ago,
-// by one request. Where no balancer runs it counts, up to 1,000 for each sub-partition of the pool, by one request for each: that
+// Headroom says what is available in the agent's region, and what is expected: as the balancer last wrote it, which it does within
+// seconds of a change, by one request. Where no balancer runs it counts, up to 1,000 for each sub-partition of the pool, by one request for each: that
 // is for people and dashboards.
 func (a *Agent) Headroom(ctx context.Context, client, pool string) (Headroom, error) {
 	if err := check(client, pool, "-"); err != nil {

@@ -29,6 +29,8 @@ type Balancer struct {
 
 	out     []output
 	gone    []string // flights that ended, by key
+	dropped []dead   // rows of pools that are forgotten
+	stats   Stats
 	scratch []byte
 }
 
@@ -45,7 +47,7 @@ func New(cfg Config, t stream.Task) (*Balancer, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Balancer{cfg: cfg, task: t, regions: make([]region, len(cfg.Regions)), pools: map[string]*pool{}}
+	b := &Balancer{cfg: cfg, task: t, regions: make([]region, len(cfg.Regions)), pools: map[string]*pool{}, stats: Stats{Moved: map[Path]int64{}}}
 	for i := range b.regions {
 		b.regions[i].seen = map[string]sight{}
 	}

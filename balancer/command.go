@@ -18,7 +18,7 @@ func (b *Balancer) command(p *pool, m Move, now *moment, budget *int) error {
 	*budget -= len(list)
 	until := now.ms + b.cfg.Patience.Milliseconds()
 	for _, c := range list {
-		f := &flight{from: from, to: to, version: c.version, untilMs: until + grace.Milliseconds()}
+		f := &flight{from: from, to: to, version: c.version, sinceMs: now.ms, untilMs: until + grace.Milliseconds()}
 		b.launch(p, c.resource, f)
 		b.send(from, p, &eventspb.LeaseCommand{
 			Id: f.id, Client: p.client, Pool: p.name, Region: m.From, By: "balancer", Why: m.Why, DecidedMs: now.ms, NotAfterMs: until,
@@ -27,6 +27,7 @@ func (b *Balancer) command(p *pool, m Move, now *moment, budget *int) error {
 			}},
 		})
 	}
+	b.stats.Moved[Path{m.Kind, m.From, m.To}] += int64(len(list))
 	text := m.Why
 	if n := int64(len(list)); n < m.Count {
 		text += fmt.Sprintf(", %d of them at once", n)

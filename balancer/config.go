@@ -44,7 +44,9 @@ type Config struct {
 const (
 	headroomEvery = 4 * time.Second  // headroom that changed is told at most so often
 	tableEvery    = 5 * time.Second  // and written to the table
-	headroomAtAll = 30 * time.Second // and told at least so often
+	headroomAtAll = 5 * time.Minute  // and told, and written, at least so often: agents believe a row for twice that and a minute
+	forgetAfter   = time.Minute      // a pool that is gone is forgotten; before, what is read again may bring it back
+	forgetAtOnce  = 5000             // rows in one look at the pools
 	grace         = 10 * time.Second // after a transfer's time, until it is given up
 	nearby        = 5 * time.Second  // see View.Near
 	readFor       = 10 * time.Second // after news from a scan, until it is thought to be done

@@ -4,24 +4,38 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/balancer/balancerpb"
+	"github.com/weirhq/weir/events/eventspb"
 )
 
 // Essence is what of a value the inputs alone decide: resources, settings, heartbeats, how many were refused. What
-// depends on the time of day as well, as when a step of a series was closed and what was moved, is not.
+// depends on the time of day as well, as when a step of a series was closed and what was moved, is not; nor what is left of
+// a pool that was deleted, as it is forgotten some time later.
 func Essence(table byte, _, value []byte) []byte {
 	switch table {
-	case TableResources, TableFree, TableRegions:
+	case TableFree, TableRegions:
+		return value
+	case TableResources:
+		if r, err := decodeRow(value, nil); err == nil && r.gone {
+			return nil
+		}
 		return value
 	case TablePools:
 		m := &balancerpb.Pool{}
 		if proto.Unmarshal(value, m) != nil {
 			return value
 		}
-		return append([]byte{}, m.Settings...)
+		settings := &eventspb.LeasePool{}
+		if proto.Unmarshal(m.Settings, settings) != nil || !unset(settings) {
+			return append([]byte{}, m.Settings...)
+		}
+		return nil
 	case TableSites:
 		m := &balancerpb.Site{}
 		if proto.Unmarshal(value, m) != nil {
 			return value
+		}
+		if m.Refused == 0 {
+			return nil
 		}
 		out, err := proto.Marshal(&balancerpb.Site{Refused: m.Refused, Minute: m.Minute, RefusedNow: m.RefusedNow, RefusedBefore: m.RefusedBefore})
 		if err != nil {

@@ -36,6 +36,8 @@ func (b *Balancer) Fire(nowMs int64, _ []stream.Timer) error {
 	}
 	now := b.now(nowMs)
 	budget, first := b.cfg.MaxCommands, int(nowMs/b.cfg.Tick.Milliseconds())
+	var gone []*pool
+	b.stats.look(now.states)
 	for i := range b.order {
 		// Each time another pool is the first to spend what may be commanded.
 		p := b.order[(i+first)%len(b.order)]
@@ -54,7 +56,21 @@ func (b *Balancer) Fire(nowMs int64, _ []stream.Timer) error {
 		if len(moves) > 0 {
 			views = b.look(p, now)
 		}
-		b.tell(p, views, now)
+		b.stats.see(p, views, now.ms, &b.cfg.Limits)
+		over := p.over()
+		if over {
+			gone = append(gone, p)
+		} else {
+			p.overMs = 0
+		}
+		if !over || p.sites[0].told != nil { // of one that is over the last that is told is that it has nothing
+			b.tell(p, views, now)
+		}
+	}
+	for _, p := range gone {
+		if err := b.forget(p, now.ms); err != nil {
+			return b.fail(err)
+		}
 	}
 	return b.broken
 }

@@ -13,11 +13,15 @@ import (
 	"github.com/weirhq/weir/internal/stream"
 )
 
+// kindTransfer is LeaseResult.kind of a transfer's result.
+const kindTransfer = "transfer"
+
 // flight is a transfer that was commanded and of which no change was seen yet.
 type flight struct {
 	id       string
 	from, to int   // regions; -1: not declared any more
 	version  int64 // of the resource when it was decided
+	sinceMs  int64 // when it was commanded; 0: not known
 	untilMs  int64 // when it is given up
 	failed   bool  // it will not come; the resource is left alone until then, as what we know of it is old
 	changed  bool
@@ -67,38 +71,57 @@ func (b *Balancer) ground(p *pool, f *flight) {
 func (b *Balancer) bar(p *pool, f *flight) {
 	b.ground(p, f)
 	f.failed, f.changed = true, true
+	b.stats.Refused++
 	if f.from >= 0 {
 		p.sites[f.from].barred++
 	}
 }
 
 // foldResult takes what became of a command. If it was carried out, the change comes through the stream.
-func (b *Balancer) foldResult(r *stream.Record) refusal {
+func (b *Balancer) foldResult(r *stream.Record) (refusal, error) {
 	m := &eventspb.LeaseResult{}
 	if err := proto.Unmarshal(r.Value, m); err != nil {
-		return refusal{ReasonUndecodable, err.Error()}
+		return refusal{ReasonUndecodable, err.Error()}, nil //nolint:nilerr // the record is refused, nothing failed
 	}
 	p := b.pools[joined(m.Client, m.Pool)]
-	if p == nil {
-		return refusal{}
+	if p == nil || m.Kind != kindTransfer {
+		return refusal{}, nil
 	}
-	f := p.flights[m.Resource]
-	switch {
+	done := m.Outcome == eventspb.LeaseOutcome_LEASE_OUTCOME_DONE
+	switch f := p.flights[m.Resource]; {
 	case f == nil || f.id != m.Id || f.failed: // somebody else's, or over
-	case m.Outcome == eventspb.LeaseOutcome_LEASE_OUTCOME_DONE:
+	case done:
 		f.untilMs, f.changed = max(f.untilMs, min(m.DoneMs, f.untilMs+60_000)+10*60_000), true
 		b.dirty += len(m.Resource) + 80
 	default:
 		b.bar(p, f)
 		b.dirty += len(m.Resource) + 80
 	}
-	return refusal{}
+	if done || m.Version <= 0 {
+		return refusal{}, nil
+	}
+	return refusal{}, b.outrun(p, m.Resource, m.Version)
+}
+
+// overtake ends the flight of a resource of which something newer is known than what was commanded.
+func (b *Balancer) overtake(p *pool, resource string, f *flight, arrived bool) {
+	switch {
+	case f.failed:
+	case arrived:
+		b.stats.Arrived++
+	default:
+		b.stats.Overtaken++
+	}
+	b.land(p, resource, f)
 }
 
 // expire gives up the flights whose time is over.
 func (b *Balancer) expire(p *pool, nowMs int64) {
 	for resource, f := range p.flights {
 		if nowMs > f.untilMs {
+			if !f.failed {
+				b.stats.GivenUp++
+			}
 			b.land(p, resource, f)
 		}
 	}
@@ -110,7 +133,7 @@ func (b *Balancer) loadFlight(key string, value []byte) error {
 	if err := proto.Unmarshal(value, m); err != nil || len(parts) < 3 {
 		return fmt.Errorf("%w, or its key is", err)
 	}
-	f := &flight{id: m.Id, from: b.region(m.From), to: b.region(m.To), version: m.Version, untilMs: m.UntilMs, failed: m.Failed}
+	f := &flight{id: m.Id, from: b.region(m.From), to: b.region(m.To), version: m.Version, sinceMs: m.SinceMs, untilMs: m.UntilMs, failed: m.Failed}
 	p := b.pool(parts[0], parts[1])
 	p.flights[parts[2]] = f
 	switch {
@@ -128,7 +151,7 @@ func (b *Balancer) loadFlight(key string, value []byte) error {
 }
 
 func (b *Balancer) flightState(f *flight) ([]byte, error) {
-	m := &balancerpb.Flight{Id: f.id, Version: f.version, UntilMs: f.untilMs, Failed: f.failed}
+	m := &balancerpb.Flight{Id: f.id, Version: f.version, SinceMs: f.sinceMs, UntilMs: f.untilMs, Failed: f.failed}
 	if f.from >= 0 {
 		m.From = b.cfg.Regions[f.from]
 	}

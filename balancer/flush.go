@@ -21,6 +21,11 @@ func (b *Balancer) Flush(_ stream.Commit, ch *stream.Changes) error {
 		return b.broken
 	}
 	b.tick(0)
+	for _, d := range b.dropped { // first: a pool that is made again may have some of them
+		ch.Delete(d.table, []byte(d.key))
+	}
+	clear(b.dropped)
+	b.dropped = b.dropped[:0]
 	b.flushResources(ch)
 	if err := b.flushPools(ch); err != nil {
 		return b.fail(err)

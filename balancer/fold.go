@@ -23,7 +23,7 @@ func (b *Balancer) Fold(in *stream.Batch) error {
 		case b.cfg.Changes:
 			bad, err = b.foldChange(r)
 		case b.cfg.Results:
-			bad = b.foldResult(r)
+			bad, err = b.foldResult(r)
 		default:
 			err = fmt.Errorf("topic %s is none of its inputs", in.Topic)
 		}

@@ -130,8 +130,8 @@ func (r *rig) answer(from *reader) {
 	}
 	c := list[int(from.next())%len(list)]
 	v, err := proto.Marshal(&eventspb.LeaseResult{
-		Id: c.Id, Client: c.Client, Pool: c.Pool, Region: c.Region, Resource: c.GetTransfer().Resource,
-		Outcome: eventspb.LeaseOutcome(from.next() % 8), DoneMs: from.number(),
+		Id: c.Id, Client: c.Client, Pool: c.Pool, Region: c.Region, Kind: "transfer", Resource: c.GetTransfer().Resource,
+		Outcome: eventspb.LeaseOutcome(from.next() % 8), DoneMs: from.number(), Version: from.number(),
 	})
 	if err != nil {
 		r.t.Fatal(err)

@@ -22,7 +22,8 @@ type pool struct {
 	aged    map[string]*entry  // what changed before it: the store may not have that yet
 	flights map[string]*flight // by resource
 	changed bool
-	touched bool // is in Balancer.touched
+	touched bool  // is in Balancer.touched
+	overMs  int64 // since when it is over; 0: it is not
 }
 
 // entry is a resource that changed since the last Flush.

@@ -57,9 +57,29 @@ func (b *Balancer) foldResource(p *pool, c *eventspb.LeaseChange, m *eventspb.Le
 		p.readMs, p.changed = c.AtMs, true
 	}
 	if f := p.flights[m.Resource]; f != nil && (c.Gone || m.Version > f.version) {
-		b.land(p, m.Resource, f)
+		b.overtake(p, m.Resource, f, !c.Gone && f.to >= 0 && now.owner == b.cfg.Regions[f.to])
 	}
 	b.put(p, m.Resource, &entry{row: now, before: old, known: known})
+	return nil
+}
+
+// outrun takes note that a resource's row is at a version by now, whose change was not seen here. Until it is, nothing is known
+// of the resource: most often somebody leased it a moment ago, and the change is on its way. But if it went to another pool while
+// a stream was lost, no change of that ever comes here; it would stay free for ever, and, as the one that is available the longest,
+// be the first to be commanded in vain each time. So older changes are not waited for either, whatever their order.
+func (b *Balancer) outrun(p *pool, name string, version int64) error {
+	old, known, err := b.resource(p, name)
+	now := row{version: version - 1, gone: true}
+	if err != nil || !known || old.version >= version || old == now {
+		return err
+	}
+	if s := b.site(p, old.owner); s != nil {
+		s.count(&old, -1)
+	}
+	if f := p.flights[name]; f != nil {
+		b.overtake(p, name, f, false)
+	}
+	b.put(p, name, &entry{row: now, before: old, known: true})
 	return nil
 }
 

@@ -27,6 +27,7 @@ type rig struct {
 	nowMs   int64
 	readMs  int64           // when records were written, if later than now
 	out     []stream.Change // all that was emitted
+	flown   int64           // flights when it was opened
 }
 
 var regions3 = []string{"eu", "us", "ap"}
@@ -48,6 +49,14 @@ func (r *rig) open() {
 		r.t.Fatal(err)
 	}
 	r.b = b
+	r.flown = 0
+	for _, p := range b.order {
+		for _, f := range p.flights {
+			if !f.failed {
+				r.flown++
+			}
+		}
+	}
 }
 
 // crash loses the open transaction, and takes the partition over.
@@ -285,6 +294,19 @@ func (r *rig) audit() error {
 			add(got, joined(p.key, r.cfg.Regions[i]), counts{s.free + s.ripening.all(), s.leases, s.other, s.coming, s.leaving, s.barred})
 		}
 	}
+	s := r.b.Stats()
+	commanded, fly := r.flown, int64(0)
+	for _, n := range s.Moved {
+		commanded += n
+	}
+	for _, p := range r.b.order {
+		for i := range p.sites {
+			fly += p.sites[i].coming
+		}
+	}
+	if ended := s.Arrived + s.Overtaken + s.Refused + s.GivenUp; commanded != ended+fly {
+		return fmt.Errorf("%d resources were commanded, of %d is known what became of them, %d fly: %+v", commanded, ended, fly, s)
+	}
 	if !maps.Equal(want, got) {
 		return fmt.Errorf("counts are not what a recount gives:\ngot  %v\nwant %v", got, want)
 	}
@@ -332,10 +354,10 @@ func (r *rig) auditFree() error {
 
 // same compares the balancer with one that begins from its state.
 func (r *rig) same() error {
-	old := r.b
+	old, flown := r.b, r.flown
 	r.apply()
 	r.open()
-	defer func() { r.b = old }()
+	defer func() { r.b, r.flown = old, flown }()
 	if a, b := picture(old), picture(r.b); a != b {
 		return fmt.Errorf("a balancer that begins from the state is another:\nwas %s\nis  %s", a, b)
 	}

@@ -31,7 +31,7 @@ type row struct {
 	holder    uint64 // hash of who leases it; 0: nobody
 	expires   int64  // of the lease, ms
 	available int64  // from when, ms; 0: not
-	gone      bool   // it is in another pool; the version keeps what is older out
+	gone      bool   // it is in another pool, or may be; the version keeps what is older out
 }
 
 func (r *row) free() bool   { return !r.gone && r.holder == 0 && r.available > 0 }

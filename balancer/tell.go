@@ -7,7 +7,9 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// tell gives out how a pool stands in each region, if it changed and not too often, and now and then if not.
+// tell gives out how a pool stands in each region, if it changed and not too often, and seldom if not: most of ten thousand pools
+// are as they were, and each row of the table costs a write in each region. A region that is silent gets none: what is known of it is
+// no news, it would wait for the executor by the thousands, and agents there count by themselves when the last row is too old.
 func (b *Balancer) tell(p *pool, views []View, now *moment) {
 	for i := range views {
 		s := &p.sites[i]
@@ -24,7 +26,7 @@ func (b *Balancer) tell(p *pool, views []View, now *moment) {
 			}
 		}
 		since := now.ms - s.commandedMs
-		if s.due && now.states[i] != StateAdopted && (since < 0 || since >= tableEvery.Milliseconds()) {
+		if s.due && now.states[i] != StateAdopted && now.states[i] != StateSilent && (since < 0 || since >= tableEvery.Milliseconds()) {
 			s.due, s.commandedMs = false, now.ms
 			b.touch(s)
 			b.send(i, p, &eventspb.LeaseCommand{
@@ -46,15 +48,16 @@ func (b *Balancer) headroom(p *pool, i int, v *View, now *moment) *eventspb.Leas
 	}
 }
 
-// differs says whether a figure tells anything new. What is a matter of time alone, a lag's and a forecast's last digits,
-// does not.
+// differs says whether a figure tells anything new. What is a matter of time alone does not: a forecast's last digits, what
+// is left of it, less than half a lease within the horizon, long after the last lease, and a lag that grows and grows.
 func differs(a, b *eventspb.LeaseHeadroom) bool {
 	if b == nil {
 		return true
 	}
-	near := func(x, y float64) bool { return math.Abs(x-y) <= 0.02*max(math.Abs(x), math.Abs(y)) }
+	near := func(x, y, least float64) bool { return math.Abs(x-y) <= max(least, 0.02*max(math.Abs(x), math.Abs(y))) }
+	half := 500 / max(1, float64(a.HorizonMs))
 	return a.Free != b.Free || a.Soon != b.Soon || a.Leased != b.Leased || a.Coming != b.Coming || a.Leaving != b.Leaving ||
-		!near(float64(a.Need), float64(b.Need)) || !near(a.Rate, b.Rate) || !near(a.Spread, b.Spread) || a.Forecast != b.Forecast ||
+		!near(float64(a.Need), float64(b.Need), 0) || !near(a.Rate, b.Rate, half) || !near(a.Spread, b.Spread, half) || a.Forecast != b.Forecast ||
 		a.Floor != b.Floor || a.Refused != b.Refused || a.State != b.State ||
-		(a.LagMs < 0) != (b.LagMs < 0) || max(a.LagMs-b.LagMs, b.LagMs-a.LagMs) > 1000
+		(a.LagMs < 0) != (b.LagMs < 0) || max(a.LagMs-b.LagMs, b.LagMs-a.LagMs) > max(1000, a.LagMs/2, b.LagMs/2)
 }

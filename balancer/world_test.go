@@ -182,6 +182,7 @@ func TestAuditNotices(t *testing.T) {
 		"a retired one forgotten":          func(w *world) { w.b.order[0].sites[2].other-- },
 		"a flight that never lands":        func(w *world) { w.b.order[0].sites[1].leaving++ },
 		"a flight that lands twice":        func(w *world) { w.b.order[0].sites[0].coming-- },
+		"a flight that is not counted":     func(w *world) { w.b.stats.Arrived++ },
 		"a bar that stays":                 func(w *world) { w.b.order[0].sites[1].barred++ },
 		"one available that is not listed": func(w *world) { drop(w, TableFree) },
 		"a row that is lost":               func(w *world) { drop(w, TableResources) },

@@ -125,8 +125,8 @@ func TestDecode(t *testing.T) {
 				Version: 5, LongestMs: 1, QuarantineMs: 2, Shelves: 3, Floors: map[string]int64{"us": 4}, Balance: "on", Duplicates: "observe", Forecast: "holt",
 			}}},
 		}},
-		"region": {lease.RegionRow("us"), "", `{` + w + `,"region_state":"adopted","swing_to":"ap","swing_percent":20,"lease_until_ms":6,"adopted_by":"eu-west-1"}`, outcomeChange, []*eventspb.LeaseChange{
-			{Row: &eventspb.LeaseChange_RegionRow{RegionRow: &eventspb.LeaseRegion{Region: "us", Version: 5, State: "adopted", SwingTo: "ap", SwingPercent: 20, LeaseUntilMs: 6, AdoptedBy: home}}},
+		"region": {lease.RegionRow("us"), "", `{` + w + `,"region_state":"adopted","swing_to":"ap","swing_percent":20,"adopted_by":"eu-west-1"}`, outcomeChange, []*eventspb.LeaseChange{
+			{Row: &eventspb.LeaseChange_RegionRow{RegionRow: &eventspb.LeaseRegion{Region: "us", Version: 5, State: "adopted", SwingTo: "ap", SwingPercent: 20, AdoptedBy: home}}},
 		}},
 		"demand": {demand, `{"refused":1}`, `{"writer_region":"eu-west-1","refused":12}`, outcomeChange, []*eventspb.LeaseChange{
 			{Client: "c", Pool: "p", Row: &eventspb.LeaseChange_Demand{Demand: &eventspb.LeaseDemand{Region: home, Refused: 12}}},

@@ -29,7 +29,7 @@
 //
 // # What it does not do
 //
-// A row that was deleted in a gap of the stream is not noticed: a scan tells what is, not what was. Lease rows are never
-// deleted. A scanned row may come before older changes of it that are still on their way: readers keep the greatest version.
+// A row that was deleted in a gap of the stream is not noticed, nor to which pool a resource belonged before it: a scan tells
+// what is, not what was. Lease rows are never deleted; the balancer finds out by a command that is in vain. A scanned row may come before older changes of it that are still on their way: readers keep the greatest version.
 // It does not order the changes of different items, nor those that other regions wrote.
 package bridge

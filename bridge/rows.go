@@ -96,7 +96,7 @@ func (r *row) change(f *fields) *eventspb.LeaseChange {
 	case regionRow:
 		c.Row = &eventspb.LeaseChange_RegionRow{RegionRow: &eventspb.LeaseRegion{
 			Region: r.Sort, Version: version, State: f.text(leasetable.RegionState), SwingTo: f.text(leasetable.SwingTo), SwingPercent: f.small(leasetable.SwingPercent),
-			LeaseUntilMs: f.number(leasetable.LeaseUntilMs), AdoptedBy: f.text(leasetable.AdoptedBy),
+			AdoptedBy: f.text(leasetable.AdoptedBy),
 		}}
 	case demandRow:
 		c.Row = &eventspb.LeaseChange_Demand{Demand: &eventspb.LeaseDemand{Region: r.Sort, Refused: f.number(leasetable.Refused)}}

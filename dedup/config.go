@@ -22,8 +22,8 @@ type Config struct {
 	Output func(region string) (int, bool)
 	// Skew is the most by which clocks differ; the agents' is the same. Defaults to 500 ms.
 	Skew time.Duration
-	// Margin is how long a row is remembered that is over, so that a late change of an older version is known as such. Such a
-	// change is of a lease that is over as well. Defaults to 1 min.
+	// Margin is how long a row is remembered after all its versions that were seen are over, so that a change of one of them that
+	// comes late, or again, is known as old. After that it is of a lease that is over. Defaults to 1 min.
 	Margin time.Duration
 	// Retry is after how long a command is said again if nothing came of it; it doubles up to MaxRetry. Defaults to 30 s.
 	Retry time.Duration

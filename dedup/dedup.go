@@ -125,13 +125,16 @@ func (d *Dedup) foldKey(c *eventspb.LeaseChange, k *eventspb.LeaseKey) error {
 	}
 	row := Row{
 		Region: k.Region, Version: k.Version, State: lease.State(k.State), Resource: k.Resource, At: k.ResourceVersion,
-		Expires: k.ExpiresMs, Granted: k.GrantedMs, Winner: k.Winner,
+		Expires: k.ExpiresMs, Granted: k.GrantedMs, Winner: k.Winner, Latest: k.ExpiresMs,
 	}
 	if c.Gone {
 		row.State = Gone
 	}
 	e.Rows = slices.Clone(e.Rows) // what the table has is a value
 	i, found := e.row(k.Region)
+	if found {
+		row.Latest = max(row.Latest, e.Rows[i].Latest)
+	}
 	switch {
 	case !found:
 		e.Rows = slices.Insert(e.Rows, i, row)
@@ -139,7 +142,10 @@ func (d *Dedup) foldKey(c *eventspb.LeaseChange, k *eventspb.LeaseKey) error {
 	case k.Version > e.Rows[i].Version, k.Version == e.Rows[i].Version && c.Gone && e.Rows[i].State != Gone:
 		e.Rows[i] = row
 	default:
-		d.stats.Old++
+		if d.stats.Old++; row.Latest > e.Rows[i].Latest {
+			e.Rows[i].Latest = row.Latest
+			d.keys.Put(name, e)
+		}
 		return nil
 	}
 	d.stats.Changes++
@@ -171,7 +177,7 @@ const atOnce = 1
 
 // drop is from when on a row is forgotten.
 func (d *Dedup) drop(r *Row) int64 {
-	return max(atOnce, r.Expires+d.cfg.Skew.Milliseconds()+d.cfg.Margin.Milliseconds())
+	return max(atOnce, r.Latest+d.cfg.Skew.Milliseconds()+d.cfg.Margin.Milliseconds())
 }
 
 // wake makes the timer of a key fire at atMs, or before if one is set that does.

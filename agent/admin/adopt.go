@@ -54,7 +54,7 @@ func (e *EarlyError) Is(target error) bool { return target == ErrEarly }
 
 // Adopt takes over the resources of a region that is cut off or gone, as package lease's rule Adopt has it: when the region may
 // write no more, by another one, whose copy of each row is the last that anybody knows. What the region leased just before is in
-// no copy, so that a resource is offered only after the longest lease and a quarantine on top. It can be run again until
+// no copy, so that a resource is offered only after the longest lease that its pool ever allowed and a quarantine on top. It can be run again until
 // nothing is left; it never changes what was adopted already. All other regions have to answer: what the lost one gave to one of
 // them stays there.
 func (a *Admin) Adopt(ctx context.Context, o Adoption) (Adopted, error) {
@@ -192,8 +192,9 @@ func (r *adopting) gather(results <-chan Adopted) {
 // not heard of the adoption may have sent it to the lost one a moment ago; regions order writes by their own clocks, so ours comes
 // twice the skew after the row was seen: else that one could win elsewhere.
 func (r *adopting) adopt(ctx context.Context, found *Resource, pool *Pool) (Adopted, error) {
-	last := r.until.Add(time.Duration(pool.LongestLease))
-	if found.State == Leased && found.Until.After(last) { // leased when the pool's leases were longer
+	// That the pool's leases were made shorter, the region may not have heard.
+	last := r.until.Add(time.Duration(pool.LongestEver))
+	if found.State == Leased && found.Until.After(last) { // by a clock that is off
 		last = found.Until
 	}
 	offered := last.Add(time.Duration(pool.Quarantine))

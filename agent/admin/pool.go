@@ -20,6 +20,9 @@ type Pool struct {
 	Pool   string `json:"pool"`
 	// LongestLease is the longest a lease may be; longer ones are made shorter. Defaults to 1 h.
 	LongestLease Duration `json:"longest_lease"`
+	// LongestEver is the greatest LongestLease that the pool ever had: a region that is cut off may not have heard that it became
+	// less, so an adoption waits for that long. It never becomes less itself.
+	LongestEver Duration `json:"longest_ever" table:"wide"`
 	// Quarantine is for how long after its lease's end a resource is not leased to another key. Defaults to 10 s.
 	Quarantine Duration `json:"quarantine"`
 	// SubPartitions is over how many partitions of the index a region's available resources are spread: one for each
@@ -58,6 +61,7 @@ func (p *Pool) check() error {
 	if p.SubPartitions == 0 {
 		p.SubPartitions = 10
 	}
+	p.LongestEver = max(p.LongestEver, p.LongestLease)
 	err := errors.Join(
 		lease.CheckLease(p.Client, p.Pool, "-"), checkDescription(p.Description), checkWord("balance", &p.Balance, leasetable.BalanceModes()),
 		checkWord("duplicates", &p.Duplicates, leasetable.DuplicateModes()), checkWord("forecast", &p.Forecast, leasetable.Forecasts()),
@@ -72,6 +76,8 @@ func (p *Pool) check() error {
 		return err
 	case p.LongestLease < 0 || p.LongestLease > Duration(maxLease):
 		return fmt.Errorf("the longest lease is %v: give more than 0 and no more than %v", p.LongestLease, maxLease)
+	case p.LongestEver > Duration(maxLease):
+		return fmt.Errorf("the longest lease that ever was is %v: give no more than %v", p.LongestEver, maxLease)
 	case p.Quarantine < 0 || p.Quarantine > Duration(maxLease):
 		return fmt.Errorf("the quarantine is %v: give more than 0 and no more than %v", p.Quarantine, maxLease)
 	case p.SubPartitions < 0 || p.SubPartitions > maxSubPartitions:
@@ -82,8 +88,8 @@ func (p *Pool) check() error {
 
 func (p *Pool) settings() leasetable.Pool {
 	return leasetable.Pool{
-		Client: p.Client, Name: p.Pool, Version: p.Version, Longest: time.Duration(p.LongestLease), Quarantine: time.Duration(p.Quarantine), Shelves: p.SubPartitions,
-		Floors: p.Floors, Balance: p.Balance, Duplicates: p.Duplicates, Forecast: p.Forecast,
+		Client: p.Client, Name: p.Pool, Version: p.Version, Longest: time.Duration(p.LongestLease), LongestEver: time.Duration(p.LongestEver),
+		Quarantine: time.Duration(p.Quarantine), Shelves: p.SubPartitions, Floors: p.Floors, Balance: p.Balance, Duplicates: p.Duplicates, Forecast: p.Forecast,
 	}
 }
 
@@ -95,7 +101,7 @@ func (p *Pool) item() leasetable.Item {
 func (p *Pool) read(item leasetable.Item) error {
 	s, err := leasetable.PoolOf(item)
 	p.Client, p.Pool, p.LongestLease, p.Quarantine, p.SubPartitions = s.Client, s.Name, Duration(s.Longest), Duration(s.Quarantine), s.Shelves
-	p.Floors, p.Balance, p.Duplicates, p.Forecast = s.Floors, s.Balance, s.Duplicates, s.Forecast
+	p.LongestEver, p.Floors, p.Balance, p.Duplicates, p.Forecast = Duration(s.LongestEver), s.Floors, s.Balance, s.Duplicates, s.Forecast
 	return err
 }
 
@@ -124,6 +130,7 @@ func (p *Pool) follows(old *Pool) error {
 	if p.SubPartitions < old.SubPartitions {
 		return fmt.Errorf("%s: sub-partitions cannot become fewer, %d of %d: what lies in the others would be found by nobody", p, p.SubPartitions, old.SubPartitions)
 	}
+	p.LongestEver = max(p.LongestEver, old.LongestEver)
 	return nil
 }
 

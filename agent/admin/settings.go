@@ -34,7 +34,7 @@ type Entity[T any] interface {
 	stored() *Stored
 	needs(ctx context.Context, a *Admin) error  // says what has to be there before it
 	unused(ctx context.Context, a *Admin) error // says why it may not go
-	follows(old *T) error                       // says why it may not take old's place
+	follows(old *T) error                       // says why it may not take old's place, and keeps what is to be kept of that
 }
 
 // Create puts settings that are not there yet; else the error is ErrExists.
@@ -148,13 +148,13 @@ func Import[T any, P Entity[T]](ctx context.Context, a *Admin, v T, dry bool) (O
 	}
 	was := P(&old).stored()
 	p.stored().Version, p.stored().Updated, p.stored().writer = was.Version, was.Updated, was.writer
+	if err := invalid(p.follows(&old)); err != nil {
+		return "", err
+	}
 	if fmt.Sprintf("%+v", v) == fmt.Sprintf("%+v", old) {
 		return Unchanged, nil
 	}
 	if dry {
-		if err := invalid(p.follows(&old)); err != nil {
-			return "", err
-		}
 		return Updated, p.needs(ctx, a)
 	}
 	_, err = Update[T, P](ctx, a, v)

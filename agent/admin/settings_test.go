@@ -7,8 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
 )
 
 func TestSettings(t *testing.T) {
@@ -186,5 +191,58 @@ func create[T any, P admin.Entity[T]](t testing.TB, w *world, v T) {
 	t.Helper()
 	if _, err := admin.Create[T, P](t.Context(), w.Admin, v); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The longest lease that a pool ever had is kept, whoever changes it and however; a row of before has the present one.
+func TestLongestEver(t *testing.T) {
+	w := newWorld(t, dynamotest.Profile{}, "eu", "us")
+	ctx := t.Context()
+	hours := func(n int) admin.Duration { return admin.Duration(time.Duration(n) * time.Hour) }
+	pool := func(longest int) admin.Pool {
+		return admin.Pool{Client: "c", Pool: "q", LongestLease: hours(longest)}
+	}
+	look := func(longest, ever int) admin.Pool {
+		t.Helper()
+		p, err := admin.Get(ctx, w.Admin, pool(0))
+		if err != nil || p.LongestLease != hours(longest) || p.LongestEver != hours(ever) {
+			t.Errorf("the longest is %v, ever %v, %v; want %d and %d hours", p.LongestLease, p.LongestEver, err, longest, ever)
+		}
+		return p
+	}
+	bring := func(p admin.Pool, want admin.Outcome) {
+		t.Helper()
+		if got, err := admin.Import(ctx, w.Admin, p, false); got != want || err != nil {
+			t.Errorf("import of %+v: %s, %v, want %s", p, got, err, want)
+		}
+	}
+	bring(pool(5), admin.Created)
+	p := look(5, 5)
+	p.LongestLease, p.LongestEver = hours(1), 0 // of somebody who does not know what that is
+	if _, err := admin.Update(ctx, w.Admin, p); err != nil {
+		t.Fatal(err)
+	}
+	look(1, 5)
+	bring(pool(1), admin.Unchanged)
+	bring(pool(2), admin.Updated)
+	look(2, 5)
+	bring(pool(7), admin.Updated)
+	bring(pool(3), admin.Updated)
+	p = look(3, 7)
+
+	// A row of a weir that did not keep it.
+	item := leasetable.PrimaryKey(lease.PoolRow("c", "q"))
+	if _, err := w.cloud.Region("eu").Client().UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: aws.String(table), Key: item, UpdateExpression: aws.String("REMOVE longest_ever_ms"),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	look(3, 3)
+	bring(pool(3), admin.Unchanged)
+	bring(pool(1), admin.Updated)
+	look(1, 3)
+	p.LongestEver = admin.Duration(1000 * 24 * time.Hour)
+	if _, err := admin.Import(ctx, w.Admin, p, false); !errors.Is(err, admin.ErrInvalid) {
+		t.Errorf("ever %v: %v, want %v", p.LongestEver, err, admin.ErrInvalid)
 	}
 }

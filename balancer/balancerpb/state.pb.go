@@ -340,6 +340,7 @@ type Flight struct {
 	Version       int64                  `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`
 	UntilMs       int64                  `protobuf:"varint,5,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"` // when it is given up
 	Failed        bool                   `protobuf:"varint,6,opt,name=failed,proto3" json:"failed,omitempty"`                  // it will not come; the resource is left alone until then
+	SinceMs       int64                  `protobuf:"varint,7,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"` // when it was commanded; 0: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -414,6 +415,13 @@ func (x *Flight) GetFailed() bool {
 		return x.Failed
 	}
 	return false
+}
+
+func (x *Flight) GetSinceMs() int64 {
+	if x != nil {
+		return x.SinceMs
+	}
+	return 0
 }
 
 // Task is the state that is no pool's.
@@ -502,14 +510,15 @@ const file_state_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x17.weir.balancer.v1.SightR\x05value:\x028\x01\"7\n" +
 	"\x05Sight\x12\x17\n" +
 	"\abeat_ms\x18\x01 \x01(\x03R\x06beatMs\x12\x15\n" +
-	"\x06lag_ms\x18\x02 \x01(\x03R\x05lagMs\"\x89\x01\n" +
+	"\x06lag_ms\x18\x02 \x01(\x03R\x05lagMs\"\xa4\x01\n" +
 	"\x06Flight\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x12\x18\n" +
 	"\aversion\x18\x04 \x01(\x03R\aversion\x12\x19\n" +
 	"\buntil_ms\x18\x05 \x01(\x03R\auntilMs\x12\x16\n" +
-	"\x06failed\x18\x06 \x01(\bR\x06failed\"@\n" +
+	"\x06failed\x18\x06 \x01(\bR\x06failed\x12\x19\n" +
+	"\bsince_ms\x18\a \x01(\x03R\asinceMs\"@\n" +
 	"\x04Task\x12\x19\n" +
 	"\bfired_ms\x18\x01 \x01(\x03R\afiredMs\x12\x1d\n" +
 	"\n" +

@@ -70,7 +70,7 @@ func newLeaseLoop(c *config.Config, p loopParts) (*leaseLoop, error) {
 		},
 		roleLiberator: roles.Liberator{Regions: regions, Partitions: partitions, Skew: c.Leases.Skew, Metrics: metrics}.Processor,
 		roleDedup:     roles.Dedup{Regions: regions, Partitions: partitions, Skew: c.Leases.Skew, Metrics: metrics}.Processor,
-		roleBalancer:  roles.Balancer{Regions: regions, Partitions: partitions, Config: balancer.Config{}}.Processor,
+		roleBalancer:  roles.Balancer{Regions: regions, Partitions: partitions, Config: balancer.Config{}, Metrics: metrics}.Processor,
 	}
 	for _, role := range p.roles {
 		if made[role] == nil {

@@ -20,8 +20,8 @@ func newRegionAdoptCmd(a *app) *cobra.Command {
 		Short: "Gives the resources of a region that is cut off or gone to another",
 		Long: "Gives the resources of a region that is cut off or gone to another. First its agents must have stopped: they do so when its\n" +
 			"region lease is over, which nobody extends from now on; a region without one needs --dead-since. Then each resource goes to\n" +
-			"the other region, which leases it after the longest lease and a quarantine on top: what the lost region leased last, nobody knows.\n" +
-			"It can be run again at any time, and must be where it says that some are left. --undo takes the region in again.",
+			"the other region, which leases it after the longest lease that its pool ever allowed and a quarantine on top: what the lost\n" +
+			"region leased last, nobody knows. It can be run again at any time, and must be where it says that some are left. --undo takes the region in again.",
 		Example: "  weir region update us-east-1 --region-lease 15m   (long before)\n  weir region adopt us-east-1 --by us-west-2 --wait",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -638,7 +638,6 @@ type LeaseRegion struct {
 	State         string                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`                    // active, evacuating, adopted; empty: active
 	SwingTo       string                 `protobuf:"bytes,4,opt,name=swing_to,json=swingTo,proto3" json:"swing_to,omitempty"` // region that takes over part of its traffic
 	SwingPercent  int32                  `protobuf:"varint,5,opt,name=swing_percent,json=swingPercent,proto3" json:"swing_percent,omitempty"`
-	LeaseUntilMs  int64                  `protobuf:"varint,6,opt,name=lease_until_ms,json=leaseUntilMs,proto3" json:"lease_until_ms,omitempty"` // the region's agents begin no lease after it; 0: no limit
 	AdoptedBy     string                 `protobuf:"bytes,7,opt,name=adopted_by,json=adoptedBy,proto3" json:"adopted_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -705,13 +704,6 @@ func (x *LeaseRegion) GetSwingTo() string {
 func (x *LeaseRegion) GetSwingPercent() int32 {
 	if x != nil {
 		return x.SwingPercent
-	}
-	return 0
-}
-
-func (x *LeaseRegion) GetLeaseUntilMs() int64 {
-	if x != nil {
-		return x.LeaseUntilMs
 	}
 	return 0
 }
@@ -1981,16 +1973,15 @@ const file_leases_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"?\n" +
 	"\vLeaseDemand\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x18\n" +
-	"\arefused\x18\x02 \x01(\x03R\arefused\"\xda\x01\n" +
+	"\arefused\x18\x02 \x01(\x03R\arefused\"\xca\x01\n" +
 	"\vLeaseRegion\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\x12\x14\n" +
 	"\x05state\x18\x03 \x01(\tR\x05state\x12\x19\n" +
 	"\bswing_to\x18\x04 \x01(\tR\aswingTo\x12#\n" +
-	"\rswing_percent\x18\x05 \x01(\x05R\fswingPercent\x12$\n" +
-	"\x0elease_until_ms\x18\x06 \x01(\x03R\fleaseUntilMs\x12\x1d\n" +
+	"\rswing_percent\x18\x05 \x01(\x05R\fswingPercent\x12\x1d\n" +
 	"\n" +
-	"adopted_by\x18\a \x01(\tR\tadoptedBy\"h\n" +
+	"adopted_by\x18\a \x01(\tR\tadoptedByJ\x04\b\x06\x10\aR\x0elease_until_ms\"h\n" +
 	"\tLeaseBeat\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x17\n" +
 	"\abeat_ms\x18\x02 \x01(\x03R\x06beatMs\x12\x17\n" +

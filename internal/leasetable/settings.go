@@ -13,13 +13,14 @@ import (
 
 // Attributes of settings.
 const (
-	LongestMs    = "longest_lease_ms"
-	QuarantineMs = "quarantine_ms"
-	Shelves      = "sub_partitions"
-	Floors       = "floors"
-	Balance      = "balance"
-	Duplicates   = "duplicates"
-	Forecast     = "forecast"
+	LongestMs     = "longest_lease_ms"
+	LongestEverMs = "longest_ever_ms" // the greatest LongestMs that the row ever had; absent in old rows
+	QuarantineMs  = "quarantine_ms"
+	Shelves       = "sub_partitions"
+	Floors        = "floors"
+	Balance       = "balance"
+	Duplicates    = "duplicates"
+	Forecast      = "forecast"
 
 	RegionState   = "region_state"
 	SwingTo       = "swing_to"
@@ -56,6 +57,7 @@ type Pool struct {
 	Client, Name string
 	Version      int64
 	Longest      time.Duration    // of a lease
+	LongestEver  time.Duration    // that Longest was; never less than it
 	Quarantine   time.Duration    // after its end
 	Shelves      int              // sub-partitions that a region's available resources are spread over
 	Floors       map[string]int64 // free resources that a region never gives away, by region
@@ -69,6 +71,7 @@ func (p *Pool) Item() Item {
 	item := PrimaryKey(lease.PoolRow(p.Client, p.Name))
 	item[ClientID], item[PoolID], item[Version] = S(p.Client), S(p.Name), N(p.Version)
 	item[LongestMs], item[QuarantineMs], item[Shelves] = N(p.Longest.Milliseconds()), N(p.Quarantine.Milliseconds()), N(int64(p.Shelves))
+	item[LongestEverMs] = N(max(p.Longest, p.LongestEver).Milliseconds())
 	item[Balance], item[Duplicates], item[Forecast] = S(p.Balance), S(p.Duplicates), S(p.Forecast)
 	if len(p.Floors) > 0 {
 		floors := Item{}
@@ -85,7 +88,7 @@ const longestMs = int64(365 * 24 * time.Hour / time.Millisecond) // of any setti
 // PoolOf reads a pool's row.
 func PoolOf(item Item) (Pool, error) {
 	p := Pool{Client: Text(item, ClientID), Name: Text(item, PoolID)}
-	var longest, quarantine, shelves int64
+	var longest, ever, quarantine, shelves int64
 	for _, n := range []struct {
 		name string
 		to   *int64
@@ -93,9 +96,13 @@ func PoolOf(item Item) (Pool, error) {
 	}{
 		{Version, &p.Version, 1 << 62},
 		{LongestMs, &longest, longestMs},
+		{LongestEverMs, &ever, longestMs},
 		{QuarantineMs, &quarantine, longestMs},
 		{Shelves, &shelves, 1000},
 	} {
+		if _, there := item[n.name]; !there && n.name == LongestEverMs {
+			continue
+		}
 		v, err := Number(item, n.name)
 		if err != nil {
 			return p, err
@@ -106,6 +113,7 @@ func PoolOf(item Item) (Pool, error) {
 		*n.to = v
 	}
 	p.Longest, p.Quarantine, p.Shelves = time.Duration(longest)*time.Millisecond, time.Duration(quarantine)*time.Millisecond, int(shelves)
+	p.LongestEver = max(p.Longest, time.Duration(ever)*time.Millisecond)
 	err := words(item, map[string]word{Balance: {&p.Balance, BalanceModes()}, Duplicates: {&p.Duplicates, DuplicateModes()}, Forecast: {&p.Forecast, Forecasts()}})
 	if err == nil {
 		p.Floors, err = floors(item)

@@ -100,6 +100,7 @@ func AllowedLabel(name string) bool {
 	case "app", // processor application
 		"code",       // RPC outcome
 		"dc",         // datacentre
+		"from",       // of leases.regions
 		"go_version", // of the build
 		"kind",       // a closed set named in the metric's help
 		"listener",   // data, ops
@@ -111,7 +112,8 @@ func AllowedLabel(name string) bool {
 		"reason",     // a closed set, such as reject reasons
 		"region",     // of leases.regions
 		"role",       // of a process
-		"state",      // of a task
+		"state",      // of a task, of a region
+		"to",         // of leases.regions
 		"topic",      // of the catalogue
 		"type",       // event type
 		"version",    // of the build

@@ -16,6 +16,8 @@ type Balancer struct {
 	Partitions int32
 	// Config is how it balances. Its regions and topics are set here. Its zero value works.
 	Config balancer.Config
+	// Metrics receives the figures. Defaults to none.
+	Metrics *LeaseMetrics
 }
 
 // Processor wires the balancer: lease.changes and lease.results in; lease.headroom, lease.journal and the commands of each
@@ -38,7 +40,7 @@ func (r Balancer) Processor() (processors.Processor, error) {
 			if err != nil {
 				return nil, fmt.Errorf("balancer: %w", err)
 			}
-			return b, nil
+			return r.Metrics.observeBalancer(b, t.Partition, r.Regions), nil
 		},
 		Essence: balancer.Essence,
 	}, nil

@@ -125,7 +125,7 @@ func TestLiberatorSurvivesKills(t *testing.T) {
 			}
 			ids[c.Id] = true
 		}
-		wantFigures(t, registry, "weir_lease_liberator", "commands", "deferred", "delay_ms", "leases", "old", "repeated", "waited")
+		wantFigures(t, registry, "weir_lease_liberator", "commands", "deferred", "delay_ms", "fire_ms", "leases", "old", "repeated", "waited")
 	})
 }
 
@@ -208,7 +208,7 @@ func TestDedupSurvivesKills(t *testing.T) {
 		if n := len(w.State(1, dedup.TableKeys)); n > 0 {
 			t.Errorf("%d keys are not forgotten", n)
 		}
-		wantFigures(t, registry, "weir_lease_dedup", "found", "keys", "old", "open", "repeated", "resolved", "revokes", "supersedes", "took_ms", "waited")
+		wantFigures(t, registry, "weir_lease_dedup", "fire_ms", "found", "keys", "old", "open", "repeated", "resolved", "revokes", "supersedes", "took_ms", "waited")
 	})
 }
 

@@ -83,6 +83,7 @@ func (h *hours) run(span time.Duration) {
 	if err := h.cloud.SetFaults(); err != nil {
 		h.t.Error(err)
 	}
+	h.twins() // who lease for a minute at least
 	wait(context.Background(), 20*time.Second)
 	h.single() // while there still are leases
 	h.users.close()

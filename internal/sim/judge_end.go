@@ -56,17 +56,19 @@ func conserved(h *History) (Violation, bool) {
 // counted is I10, too: what the balancer says that there is, is what a count of the rows gives.
 func counted(h *History) (Violation, bool) {
 	s := h.Scenario
-	if !h.quiet(7000) { // it tells each few seconds
+	const soon = 7000 // what changed is told within a few seconds; what did not holds as it was told
+	if !h.quiet(soon) {
 		return fine()
 	}
 	for r := range s.Regions {
 		free, leased, m := int64(0), int64(0), h.Headroom[regionNames[r]]
+		asOf := max(m.GetAsOfMs(), epoch+s.end()-soon)
 		for i := range s.Resources {
 			switch row := &h.Rows[0][i].Row; {
 			case row.Owner != regionNames[r]:
 			case row.Key != "":
 				leased++
-			case row.Available/freeGrain < m.GetAsOfMs()/freeGrain:
+			case row.Available/freeGrain < asOf/freeGrain:
 				free++
 			}
 		}

@@ -1,0 +1,215 @@
+package balancer
+
+import (
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events/eventspb"
+)
+
+// told is what was told since the last call: in the topic by region, tombstones as nil, and in the table.
+func (r *rig) told() (topic map[string][]*eventspb.LeaseHeadroom, table map[string][]*eventspb.LeaseHeadroom) {
+	topic, table = map[string][]*eventspb.LeaseHeadroom{}, map[string][]*eventspb.LeaseHeadroom{}
+	for _, c := range r.out {
+		region := string(c.Key)[strings.LastIndex(string(c.Key), "\x00")+1:]
+		m := &eventspb.LeaseCommand{}
+		switch {
+		case c.Output == OutputHeadroom && c.Value == nil:
+			topic[region] = append(topic[region], nil)
+		case c.Output == OutputHeadroom:
+			h := &eventspb.LeaseHeadroom{}
+			if err := proto.Unmarshal(c.Value, h); err != nil {
+				r.t.Fatal(err)
+			}
+			topic[region] = append(topic[region], h)
+		case c.Output >= OutputCommands:
+			if err := proto.Unmarshal(c.Value, m); err != nil {
+				r.t.Fatal(err)
+			}
+			if h := m.GetHeadroom(); h != nil {
+				table[m.Region] = append(table[m.Region], h)
+			}
+		}
+	}
+	r.out = nil
+	return topic, table
+}
+
+// A pool that nobody leases from any more is told of seldom, also while its forecast goes down and down, and always before agents
+// think that nobody tells. Nothing is written for a region that is silent, and little told.
+func TestIdlePoolIsToldSeldom(t *testing.T) {
+	w := newWorld(t, 10)
+	w.stock("eu", 300)
+	w.commit()
+	for range 60 {
+		w.beats()
+		w.take("eu", 3, 30_000)
+		w.live()
+		w.pass(1000)
+	}
+	for range 3600 { // it calms down
+		w.beats()
+		w.live()
+		w.pass(1000)
+	}
+	w.told()
+	last := w.nowMs
+	for range 3600 {
+		w.beats()
+		w.pass(1000)
+	}
+	topic, table := w.told()
+	for _, region := range regions3 {
+		if n, m := len(topic[region]), len(table[region]); n > 24 || m > 24 || m < 10 {
+			t.Errorf("in an hour in which nothing happens %s is told of %d times, and written %d times", region, n, m)
+		}
+		at := last
+		for _, h := range table[region] {
+			if at > last && h.AsOfMs-at > 5*60_000+2000 {
+				t.Errorf("%s: the row is %d ms old", region, h.AsOfMs-at)
+			}
+			at = h.AsOfMs
+		}
+	}
+	for range 3600 {
+		w.nowMs += 1000
+		for _, at := range []string{"us", "ap"} { // these see nothing of eu
+			for _, from := range []string{"us", "ap"} {
+				w.fold(&eventspb.LeaseChange{Region: at, AtMs: w.nowMs, Row: &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{From: from, BeatMs: w.nowMs - 100, SeenMs: w.nowMs}}})
+			}
+		}
+		w.commit()
+	}
+	topic, table = w.told()
+	if n, m := len(topic["eu"]), len(table["eu"]); n > 40 || m > 3 {
+		t.Errorf("an hour of silence: told of %d times, written %d times", n, m)
+	}
+}
+
+func (w *world) setting(version int64, gone bool) {
+	w.fold(&eventspb.LeaseChange{Region: "eu", Client: "c", Pool: "p", AtMs: w.nowMs, Gone: gone, Row: &eventspb.LeaseChange_Settings{
+		Settings: &eventspb.LeasePool{Version: version, Shelves: 10, QuarantineMs: 1000},
+	}})
+}
+
+// keys is how many rows of a pool the store has or will have.
+func (w *world) keys(pool string) (n int) {
+	w.apply()
+	for k := range w.store {
+		if k[1:] == pool || strings.HasPrefix(k[1:], pool+"\x00") {
+			n++
+		}
+	}
+	return n
+}
+
+// A pool that is deleted, when its resources are in another or retired, is told of no more, and forgotten when none is left.
+func TestDeletedPool(t *testing.T) {
+	w := newWorld(t, 11)
+	w.setting(1, false)
+	w.stock("eu", 7000)
+	w.stock("us", 3)
+	for range 10 {
+		w.beats()
+		w.take("eu", 5, 5_000)
+		w.live()
+		w.pass(1000)
+	}
+	for range 20 {
+		w.live()
+		w.pass(1000)
+	}
+	for i, name := range w.names {
+		m := w.rows[name]
+		m.Version++
+		if m.AvailableMs = 0; i == 5 {
+			w.fold(w.change("p", m)) // retired
+			continue
+		}
+		c := w.change("p", m)
+		c.Gone = true
+		w.fold(c)
+	}
+	w.told()
+	w.setting(2, true)
+	for range 50 {
+		w.beats()
+		w.pass(1000)
+	}
+	if _, table := w.told(); len(table["eu"]) == 0 || table["eu"][len(table["eu"])-1].Free > 0 {
+		t.Errorf("the table is told %v, want that there is nothing", table["eu"])
+	}
+	for range 60 {
+		w.beats()
+		w.pass(1000)
+	}
+	topic, table := w.told()
+	for _, region := range regions3 {
+		if list := topic[region]; len(list) != 1 || list[0] != nil {
+			t.Errorf("%s: told %v, want a tombstone", region, list)
+		}
+		if len(table[region]) > 0 {
+			t.Errorf("%s: written %v", region, table[region])
+		}
+	}
+	w.crash()
+	if err := w.audit(); err != nil || w.keys("c\x00p") < 7000 {
+		t.Errorf("%d rows are left while one is retired, %v", w.keys("c\x00p"), err)
+	}
+	m := w.rows[w.names[5]] // the retired one goes, too
+	m.Version++
+	c := w.change("p", m)
+	c.Gone = true
+	w.fold(c)
+	for range 100 {
+		w.beats()
+		w.pass(1000)
+	}
+	if topic, _ := w.told(); len(topic) > 0 {
+		t.Errorf("told again: %v", topic)
+	}
+	if n := w.keys("c\x00p"); n > 0 || len(w.b.pools) > 0 || len(w.b.order) > 0 {
+		t.Errorf("%d rows are left, %d pools", n, len(w.b.order))
+	}
+	if err := w.same(); err != nil {
+		t.Error(err)
+	}
+	// And it is made again, with one of them.
+	w.setting(1_000_000, false)
+	m.AvailableMs = w.nowMs
+	w.write(m)
+	w.beats()
+	w.pass(2000)
+	if topic, _ := w.told(); len(topic["eu"]) != 1 || topic["eu"][0].GetFree() != 1 {
+		t.Errorf("made again: %v", topic["eu"])
+	}
+	if err := w.audit(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A pool without resources is there as long as it has settings, and one without settings as long as it has resources.
+func TestPoolThatIsNotOver(t *testing.T) {
+	for name, of := range map[string]func(w *world){
+		"settings":  func(w *world) { w.setting(1, false) },
+		"resources": func(w *world) { w.stock("us", 1) },
+		"a lease":   func(w *world) { w.stock("us", 1); w.take("us", 1, 3_600_000) },
+		"to come": func(w *world) {
+			w.stock("us", 1)
+			w.rows["res-0000"].AvailableMs += 3_600_000
+			w.write(w.rows["res-0000"])
+		},
+	} {
+		w := newWorld(t, 12)
+		of(w)
+		for range 200 {
+			w.beats()
+			w.pass(1000)
+		}
+		if topic, _ := w.told(); len(w.b.order) != 1 || len(topic["us"]) == 0 || topic["us"][len(topic["us"])-1] == nil {
+			t.Errorf("%s: it is forgotten", name)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package balancer
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events/eventspb"
+)
+
+// Resources went to another pool while a stream had a gap: only a scan of where they are now tells of them. They are commanded
+// in vain once, and the pool that they left counts them no more.
+func TestResourceThatChangedPoolUnseen(t *testing.T) {
+	w := newWorld(t, 9)
+	w.pace = 1 << 30
+	w.stock("us", 200)
+	for _, name := range w.names[:50] {
+		m := w.rows[name]
+		m.Version++
+		c := w.change("other", m)
+		c.Scanned = true
+		w.fold(c)
+	}
+	w.commit()
+	vain := map[string]int{}
+	for range 300 {
+		w.beats()
+		w.fold(&eventspb.LeaseChange{Region: "eu", Client: "c", Pool: "p", AtMs: w.nowMs, Row: &eventspb.LeaseChange_Demand{
+			Demand: &eventspb.LeaseDemand{Region: "eu", Refused: (w.nowMs - start) / 500},
+		}})
+		for _, o := range w.out {
+			c := &eventspb.LeaseCommand{}
+			if o.Output < OutputCommands || proto.Unmarshal(o.Value, c) != nil || c.GetTransfer() == nil {
+				continue
+			}
+			if name := c.GetTransfer().Resource; c.Pool == "p" && slices.Contains(w.names[:50], name) {
+				vain[name]++
+			}
+		}
+		w.live()
+		if err := w.audit(); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(1000)
+	}
+	if len(vain) != 50 {
+		t.Errorf("%d of the 50 were commanded: the test saw little", len(vain))
+	}
+	for name, n := range vain {
+		if n > 1 {
+			t.Errorf("%s is in the other pool and was commanded %d times", name, n)
+		}
+	}
+	if p, other := w.b.pool("c", "p").stock(), w.b.pool("c", "other").stock(); p != 150 || other != 50 {
+		t.Errorf("%d resources in the pool, %d in the other, want 150 and 50", p, other)
+	}
+	if err := w.same(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What is known in the end does not depend on the order in which changes and results come: see B7.
+func TestResultsInAnyOrder(t *testing.T) {
+	gone := 0
+	for seed := range uint64(400) {
+		rng := rand.New(rand.NewPCG(seed, 11))
+		var list []func(r *rig)
+		m := &eventspb.LeaseResource{Resource: "a", Owner: "us", AvailableMs: start}
+		for version := range 2 + rng.Int64N(5) {
+			m.Version = version + 1
+			if m.Holder, m.ExpiresMs, m.AvailableMs = "", 0, start; rng.IntN(2) == 0 {
+				m.Holder, m.ExpiresMs, m.AvailableMs = "p#k", start+60_000, 0
+			}
+			if kept := proto.CloneOf(m); version == 0 || rng.IntN(3) > 0 {
+				left := version > 0 && rng.IntN(4) == 0
+				list = append(list, func(r *rig) {
+					c := r.change("p", kept)
+					c.Gone = left
+					r.fold(c)
+				})
+			}
+		}
+		for range rng.IntN(4) {
+			version, outcome := rng.Int64N(8), eventspb.LeaseOutcome(rng.IntN(7))
+			list = append(list, func(r *rig) { r.result("a", version, outcome) })
+		}
+		var want map[string]row
+		for range 6 {
+			r := newRig(t, Config{Regions: regions3})
+			for i, step := range list {
+				if step(r); rng.IntN(3) == 0 {
+					r.commit()
+				}
+				if err := r.audit(); i > 0 && err != nil {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
+			}
+			got := r.rows()
+			if want == nil {
+				want = got
+			}
+			if !maps.Equal(got, want) {
+				t.Fatalf("seed %d: in another order %+v, was %+v", seed, got, want)
+			}
+			if got[joined("c", "p", "a")].gone {
+				gone++
+			}
+			rng.Shuffle(len(list)-1, func(i, j int) { list[i+1], list[j+1] = list[j+1], list[i+1] }) // it is known before it is commanded
+		}
+	}
+	if gone == 0 || gone == 400*6 {
+		t.Errorf("gone in %d of all: the test saw little", gone)
+	}
+}
+
+// result is what became of a transfer.
+func (r *rig) result(resource string, version int64, outcome eventspb.LeaseOutcome) {
+	r.t.Helper()
+	v, err := proto.Marshal(&eventspb.LeaseResult{
+		Id: "transfer-x", Client: "c", Pool: "p", Region: "us", Kind: "transfer", Resource: resource, Outcome: outcome, Version: version, DoneMs: r.nowMs,
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.foldValues("lease.results", v)
+}

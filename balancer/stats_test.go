@@ -1,0 +1,70 @@
+package balancer
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/weirhq/weir/events/eventspb"
+)
+
+// The figures are those of what the world saw happen. That every flight is in one of them, the audit says.
+func TestStats(t *testing.T) {
+	w := newWorld(t, 13)
+	w.stock("us", 500)
+	w.stock("eu", 20)
+	w.commit()
+	pace := int64(0)
+	for i := range 200 {
+		w.beats()
+		if i == 100 {
+			w.fold(&eventspb.LeaseChange{Region: "ap", AtMs: w.nowMs, Row: &eventspb.LeaseChange_RegionRow{
+				RegionRow: &eventspb.LeaseRegion{Region: "ap", Version: 1, State: StateEvacuating},
+			}})
+		}
+		if refused := w.take("eu", 4, 20_000); refused > 0 {
+			pace += int64(refused)
+			w.fold(&eventspb.LeaseChange{Region: "eu", Client: "c", Pool: "p", AtMs: w.nowMs, Row: &eventspb.LeaseChange_Demand{
+				Demand: &eventspb.LeaseDemand{Region: "eu", Refused: pace},
+			}})
+		}
+		if w.live(); i%20 == 0 {
+			w.take("us", 500, 5_000) // what is commanded is overtaken
+		}
+		if err := w.audit(); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(1000)
+		if s := w.b.Stats(); i == 50 && (len(s.Short) != 3 || s.Short[0] != 1 || s.Short[2] != 0 || s.States[0] != StateActive || s.Pools != 1) {
+			t.Errorf("%+v, want eu to be short", s)
+		}
+	}
+	s, arrived := w.b.Stats(), 0
+	for way, n := range w.moved {
+		arrived += n
+		from, to, _ := strings.Cut(way, ">")
+		if commanded := s.Moved[Path{KindMove, from, to}] + s.Moved[Path{KindPull, from, to}]; commanded < int64(n) {
+			t.Errorf("%d arrived by %s, %d were commanded", n, way, commanded)
+		}
+	}
+	if s.Arrived != int64(arrived) || arrived == 0 || s.Refused+s.Overtaken < int64(w.failed) || w.failed == 0 || s.States[2] != StateEvacuating {
+		t.Errorf("%+v, and %d arrived, %d did not", s, arrived, w.failed)
+	}
+	// Nobody carries out what is commanded now: it flies for its time, and is given up.
+	w.stock("us", 100)
+	oldest := int64(0)
+	for range 90 {
+		w.beats()
+		pace += 3
+		w.fold(&eventspb.LeaseChange{Region: "eu", Client: "c", Pool: "p", AtMs: w.nowMs, Row: &eventspb.LeaseChange_Demand{
+			Demand: &eventspb.LeaseDemand{Region: "eu", Refused: pace},
+		}})
+		w.pass(1000)
+		oldest = max(oldest, w.b.Stats().OldestMs)
+		if err := w.audit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := w.b.Stats(); s.GivenUp == 0 || s.Flying == 0 || oldest < 69_000 || oldest > 71_000 {
+		t.Errorf("%+v, the oldest was %d ms old", s, oldest)
+	}
+}
