@@ -16,6 +16,7 @@ import (
 	"github.com/weirhq/weir/internal/stream"
 	"github.com/weirhq/weir/liberator"
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/spendcounter"
 )
 
 // blank is a task without state.
@@ -39,7 +40,7 @@ func figuresOf(t *testing.T, r *obs.Registry) (list []string) {
 		t.Fatal(err)
 	}
 	for _, f := range families {
-		if !strings.HasPrefix(f.GetName(), "weir_lease_") {
+		if !strings.HasPrefix(f.GetName(), "weir_lease_") && !strings.HasPrefix(f.GetName(), "weir_spend_") {
 			continue
 		}
 		for _, m := range f.GetMetric() {
@@ -59,33 +60,39 @@ func figuresOf(t *testing.T, r *obs.Registry) (list []string) {
 // its state takes nothing away.
 func TestFiguresGoWithTheirPartition(t *testing.T) {
 	output := func(string) (int, bool) { return 2, true }
-	for name, made := range map[string]func(m *LeaseMetrics, partition int32) (processors.Handler, error){
-		"liberator": func(m *LeaseMetrics, partition int32) (processors.Handler, error) {
+	for name, made := range map[string]func(*LeaseMetrics, *SpendMetrics, int32) (processors.Handler, error){
+		"liberator": func(m *LeaseMetrics, _ *SpendMetrics, partition int32) (processors.Handler, error) {
 			c, err := liberator.New(liberator.Config{Output: output}, blank{}.task())
 			return m.observeLiberator(c, partition), err
 		},
-		"dedup": func(m *LeaseMetrics, partition int32) (processors.Handler, error) {
+		"dedup": func(m *LeaseMetrics, _ *SpendMetrics, partition int32) (processors.Handler, error) {
 			c, err := dedup.New(dedup.Config{Output: output}, blank{}.task())
 			return m.observeDedup(c, partition), err
 		},
-		"balancer": func(m *LeaseMetrics, partition int32) (processors.Handler, error) {
+		"balancer": func(m *LeaseMetrics, _ *SpendMetrics, partition int32) (processors.Handler, error) {
 			c, err := balancer.New(balancer.Config{Regions: []string{"eu", "us"}}, blank{}.task())
 			return m.observeBalancer(c, partition, []string{"eu", "us"}), err
+		},
+		"spend counter": func(_ *LeaseMetrics, spend *SpendMetrics, partition int32) (processors.Handler, error) {
+			c, err := spendcounter.New(spendcounter.Config{}, blank{}.task())
+			return spend.observe(c, partition), err
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			registry := obs.NewRegistry("test")
-			m := NewLeaseMetrics(registry)
+			m, spend := NewLeaseMetrics(registry), NewSpendMetrics(registry)
 			run := func(partition int32, work bool) processors.Handler {
-				h, err := made(m, partition)
+				h, err := made(m, spend, partition)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if !work {
 					return h
 				}
-				if err := h.(processors.Timed).Fire(1_700_000_000_000, nil); err != nil {
-					t.Fatal(err)
+				if timed, ok := h.(processors.Timed); ok {
+					if err := timed.Fire(1_700_000_000_000, nil); err != nil {
+						t.Fatal(err)
+					}
 				}
 				if err := h.Flush(stream.Commit{}, &stream.Changes{}); err != nil {
 					t.Fatal(err)

@@ -10,7 +10,8 @@ import (
 	"github.com/weirhq/weir/spendcounter"
 )
 
-// SpendMetrics are the spend counter's figures, by partition. A partition's values are as of its last commit here.
+// SpendMetrics are the spend counter's figures, by partition. A partition's values are as of its last commit here;
+// those of a partition that went elsewhere are not here any more.
 type SpendMetrics struct {
 	figures *prometheus.GaugeVec
 }
@@ -28,31 +29,37 @@ func NewSpendMetrics(r prometheus.Registerer) *SpendMetrics {
 // observed is a Counter whose figures are kept up to date.
 type observed struct {
 	*spendcounter.Counter
-	set map[string]prometheus.Gauge
+	figures   *prometheus.GaugeVec
+	partition string
+	shown     bool
 }
 
 func (m *SpendMetrics) observe(c *spendcounter.Counter, partition int32) processors.Handler {
 	if m == nil {
 		return c
 	}
-	o := &observed{Counter: c, set: map[string]prometheus.Gauge{}}
-	for _, kind := range []string{"duplicates", "transport_duplicates", "lost", "early_rotations", "ids", "entries", "evictions", "bytes"} {
-		o.set[kind] = m.figures.WithLabelValues(strconv.Itoa(int(partition)), kind)
-	}
-	return o
+	return &observed{Counter: c, figures: m.figures, partition: strconv.Itoa(int(partition))}
 }
 
 // Flush implements processors.Handler.
 func (o *observed) Flush(c stream.Commit, ch *stream.Changes) error {
 	err := o.Counter.Flush(c, ch)
+	o.shown = true
 	s := o.Stats()
-	o.set["duplicates"].Set(float64(s.Duplicates))
-	o.set["transport_duplicates"].Set(float64(s.TransportDuplicates))
-	o.set["lost"].Set(float64(s.Lost))
-	o.set["early_rotations"].Set(float64(s.EarlyRotations))
-	o.set["ids"].Set(float64(s.IDs))
-	o.set["entries"].Set(float64(s.Entries))
-	o.set["evictions"].Set(float64(s.Evictions))
-	o.set["bytes"].Set(float64(s.IDBytes + s.EntryBytes))
+	for kind, n := range map[string]float64{
+		"duplicates": float64(s.Duplicates), "transport_duplicates": float64(s.TransportDuplicates), "lost": float64(s.Lost), "early_rotations": float64(s.EarlyRotations),
+		"ids": float64(s.IDs), "entries": float64(s.Entries), "evictions": float64(s.Evictions), "bytes": float64(s.IDBytes + s.EntryBytes),
+	} {
+		o.figures.WithLabelValues(o.partition, kind).Set(n)
+	}
 	return err
 }
+
+// Close implements processors.Closer. One that was only made to look at its state has shown nothing: figures are another's.
+func (o *observed) Close() {
+	if o.shown {
+		o.figures.DeletePartialMatch(prometheus.Labels{"partition": o.partition})
+	}
+}
+
+var _ processors.Closer = (*observed)(nil)
