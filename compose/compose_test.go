@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ func TestCompose(t *testing.T) {
 
 	p.counts("weir-b", "e1", 1)
 	p.leases("before")
+	p.within(time.Minute, "both have partitions of each application", func() error { return p.shared("weir-a", "weir-b") })
 	began := time.Now()
 	p.must("kill", "-s", "KILL", "weir-b")
 	p.within(time.Minute, "weir-a folds every partition", func() error {
@@ -45,6 +47,7 @@ func TestCompose(t *testing.T) {
 		return nil
 	})
 	t.Logf("weir-a folds every partition of the spend counter %v after weir-b was killed", time.Since(began).Round(time.Millisecond))
+	p.within(time.Minute, "weir-a has all partitions of each application", func() error { return p.shared("weir-a") })
 	p.counts("weir-a", "e2", 2)
 	p.counts("weir-a", "e1", 2) // again: a duplicate
 	p.leases("after")
@@ -169,6 +172,37 @@ func (p *project) within(limit time.Duration, what string, try func() error) {
 		}
 	}
 	p.t.Fatalf("%s: not within %v: %v", what, limit, err)
+}
+
+// shared complains unless exactly these processes have partitions of each application, by the word of Kafka's own tool.
+func (p *project) shared(processes ...string) error {
+	out, err := p.compose(p.t.Context(), "exec", "-T", "kafka", "/opt/kafka/bin/kafka-consumer-groups.sh", "--bootstrap-server", "localhost:19092",
+		"--describe", "--all-groups", "--members")
+	if err != nil {
+		return err
+	}
+	members := map[string][]string{}
+	for line := range strings.Lines(out) {
+		f := strings.Fields(line) // group, member, instance, host, client, partitions
+		if len(f) < 6 || f[0] == "GROUP" || f[5] == "0" {
+			continue
+		}
+		for _, name := range []string{"weir-a", "weir-b"} {
+			if strings.Contains(f[2], name) && !slices.Contains(members[f[0]], name) {
+				members[f[0]] = append(members[f[0]], name)
+			}
+		}
+	}
+	const applications = 5 + 3 // spend counter, bridge, liberator, dedup, balancer; an executor for each region
+	for group, has := range members {
+		if slices.Sort(has); !slices.Equal(has, processes) {
+			return fmt.Errorf("%s is shared by %v", group, has)
+		}
+	}
+	if len(members) != applications {
+		return fmt.Errorf("%d applications have members, want %d:\n%s", len(members), applications, out)
+	}
+	return nil
 }
 
 // counts produces an event of campaign spring, and wants so many of them counted.
