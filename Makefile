@@ -1,6 +1,6 @@
 # Needs POSIX make, a shell and Go; everything else is pinned in tools/go.mod. Plain `make` lists the targets.
 .POSIX:
-.PHONY: help build test test-short test-race sim fuzz bench bench-once bench-peers lint fmt vet vuln generate generate-check verify ci clean docker-note
+.PHONY: help build image test test-short test-race sim fuzz bench bench-once bench-peers lint fmt vet vuln generate generate-check verify ci clean docker-note
 
 # The client's mutexes must be visible to testing/synctest in the crash model, hence the tag in every test run.
 TAGS     = -tags synctests
@@ -22,6 +22,10 @@ FUZZTIME = 10s
 BROKERS  = 127.0.0.1:9092
 EVENTS   = 20000000
 ROUNDS   = 3
+# The container image, where it is put together, and who it trusts: a file of certificates of this machine.
+IMAGE    = weir:dev
+IMAGEDIR = dist/image
+ROOTS    = /etc/ssl/certs/ca-certificates.crt
 # A file that each counted run appends "passed failed skipped" to.
 TOTALS   =
 TALLY    = go run ./internal/tally -totals "$(TOTALS)" --
@@ -31,6 +35,12 @@ help: ## list the targets
 
 build: ## compile bin/weir
 	go build -o bin/weir ./cmd/weir
+
+image: ## build the container image IMAGE for compose/ (IMAGE=weir:dev)
+	rm -rf $(IMAGEDIR)/data $(IMAGEDIR)/tls && mkdir -p $(IMAGEDIR)/data $(IMAGEDIR)/tls
+	CGO_ENABLED=0 GOOS=linux go build -trimpath -ldflags '-s -w' -o $(IMAGEDIR)/weir ./cmd/weir
+	cp $(ROOTS) $(IMAGEDIR)/ca-certificates.crt
+	docker build -q -t $(IMAGE) -f compose/Dockerfile $(IMAGEDIR)
 
 test: docker-note ## run every test, those on containers too where a Docker engine answers
 	@$(TALLY) $(TAGS) -count=1 -timeout $(TIMEOUT) $(ARGS) $(PKGS)

@@ -52,7 +52,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Latency: newLatency(prometheus.NewDesc("weir_processor_event_to_commit_seconds",
 			"From the timestamp of an input record until what it did is committed. A batch's records are taken to be spread evenly between its oldest and newest.", []string{"app"}, nil)),
 		Lag:       gauge("lag_records", "Records between the next offset and the end of the inputs.", "worker"),
-		Partition: gauge("partitions", "Partitions by state.", "worker", "state"),
+		Partition: gauge("partitions", "Partitions by state: barrier, restoring, running, stopped; standby (another process folds it).", "worker", "state"),
 	}
 	if r != nil {
 		r.MustRegister(m.Records, m.Rejected, m.Commits, m.Aborts, m.Phase, m.Latency, m.Size, m.Dirty, m.DirtyKeys, m.DirtyBytes, m.Restores, m.Replayed, m.Left, m.Timers, m.Lag, m.Partition)

@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weirhq/weir/api/render"
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/loadgen"
@@ -149,7 +148,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 					g.Go(func() error { return d.load(ctx, k) })
 					g.Go(func() error { return d.watch(ctx) })
 					g.Go(func() error {
-						return (&faulty{d: d.leases, say: func(format string, args ...any) { fmt.Fprintf(d.a.stdout, format+"\n", args...) }}).run(ctx, d.faults)
+						return (&faulty{cloud: d.leases.cloud, regions: regions, agents: d.leases.agents, say: func(format string, args ...any) { fmt.Fprintf(d.a.stdout, format+"\n", args...) }}).run(ctx, d.faults)
 					})
 				})
 			})
@@ -200,40 +199,11 @@ func (d *dev) example() string {
 
 // load produces events at the rate, and heartbeats.
 func (d *dev) load(ctx context.Context, k processors.Kafka) error {
-	sink, err := processors.NewProducer(k, d.node.view.Layout.Name(events.EventsTopic))
-	if err != nil {
-		return fail(0, "cannot produce", err, "")
-	}
-	defer sink.Close()
-	gen, err := loadgen.New(loadgen.Config{StartMs: time.Now().UnixMilli(), Shards: d.node.view.Layout.Partitions()})
-	if err != nil {
-		return err
-	}
 	rate := d.rate
 	if d.noLoad {
 		rate = 0
 	}
-	pacer, err := loadgen.NewPacer(rate)
-	if err != nil {
-		return err
-	}
-	for pause(ctx) {
-		now := time.Now()
-		for _, r := range gen.Heartbeats(now.UnixMilli()) {
-			if err := sink.Produce(ctx, r.Partition, r.Key, r.Value); err != nil && ctx.Err() == nil {
-				return fail(0, "cannot produce heartbeats", err, "")
-			}
-		}
-		var buf []byte
-		for range pacer.Take(now) {
-			var r loadgen.Record
-			buf, r = gen.Append(buf[:0], now.UnixMilli())
-			if err := sink.Produce(ctx, r.Partition, r.Key, r.Value); err != nil && ctx.Err() == nil {
-				return fail(0, "cannot produce events", err, "")
-			}
-		}
-	}
-	return nil
+	return produceEvents(ctx, k, d.node.view.Layout, rate, nil)
 }
 
 // watch tells once in a while what is going on: every second on a terminal, in place; else every ten.

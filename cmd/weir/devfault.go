@@ -14,7 +14,7 @@ import (
 	"github.com/weirhq/weir/dynamotest"
 )
 
-// devFault is something that goes wrong on purpose in weir dev.
+// devFault is something that goes wrong on purpose in weir dev, or in weir dynamodb.
 type devFault struct {
 	kind   string // faultDuplicate or faultRegion
 	region string
@@ -67,8 +67,10 @@ func parseFault(text string, regions []string) (devFault, error) {
 
 // faulty makes the faults happen, and says so.
 type faulty struct {
-	d   *devLeases
-	say func(format string, args ...any)
+	cloud   *dynamotest.Cloud
+	regions []string
+	agents  []*agent.Agent // of the regions, in their order; only for duplicates
+	say     func(format string, args ...any)
 
 	mu   sync.Mutex
 	down []string
@@ -107,10 +109,10 @@ func (f *faulty) kill(region string, down bool) error {
 	for _, r := range f.down {
 		faults = append(faults, dynamotest.Fault{Kind: dynamotest.Unreachable, Rate: 1, Region: r})
 	}
-	if err := f.d.cloud.SetFaults(faults...); err != nil {
+	if err := f.cloud.SetFaults(faults...); err != nil {
 		return err
 	}
-	for _, other := range f.d.regions() {
+	for _, other := range f.regions {
 		if other == region {
 			continue
 		}
@@ -127,19 +129,19 @@ func (f *faulty) kill(region string, down bool) error {
 }
 
 func (f *faulty) cut(a, b string, cut bool) error {
-	if err := f.d.cloud.Cut(a, b, cut); err != nil {
+	if err := f.cloud.Cut(a, b, cut); err != nil {
 		return err
 	}
-	return f.d.cloud.Cut(b, a, cut)
+	return f.cloud.Cut(b, a, cut)
 }
 
 // duplicate has two regions lease one key, each having heard nothing of the other, and looks until they agree.
 func (f *faulty) duplicate(ctx context.Context) error {
-	regions := f.d.regions()
+	regions := f.regions
 	if len(regions) < 2 {
 		return fail(exitUsage, "no duplicate can be made", fmt.Errorf("there is one region"), "give leases.regions two")
 	}
-	a, b := f.d.agents[0], f.d.agents[1]
+	a, b := f.agents[0], f.agents[1]
 	f.mu.Lock()
 	f.n++
 	key := fmt.Sprintf("twice-%d", f.n)

@@ -3,35 +3,16 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weirhq/weir/agent"
-	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/dynamotest"
 	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/internal/leasedemo"
-)
-
-// What weir dev has in its table.
-const (
-	demoName      = "demo" // of the client, and of its pool
-	demoResources = 100    // of a region
-	demoRate      = 1.8    // new keys a second there, on average
-	demoSwing     = 0.7    // how far that goes up and down
-	demoLength    = 30 * time.Second
-
-	demoLongest    = 10 * time.Minute
-	demoQuarantine = 2 * time.Second
-	demoCycle      = 10 * time.Minute // of a day in fast motion; the regions' peaks are a third of it apart
 )
 
 // devLeases is the part of weir dev that is about leases: a DynamoDB of several regions, and users of them.
@@ -39,9 +20,7 @@ type devLeases struct {
 	cfg       config.Leases
 	cloud     *dynamotest.Cloud
 	listeners []net.Listener
-	table     *leases
-	agents    []*agent.Agent
-	users     []*leasedemo.Crowd
+	*demo
 }
 
 // startLeases starts the DynamoDB. A region listens where the configuration has it, if that port is free.
@@ -65,27 +44,10 @@ func startLeases(ctx context.Context, cfg config.Leases, dir string) (*devLeases
 		d.listeners = append(d.listeners, l)
 		d.cfg.Regions[i] = region + "=http://" + l.Addr().String()
 	}
-	if d.table, err = connectLeases(ctx, d.cfg); err != nil {
+	if d.demo, err = newDemo(ctx, d.cfg); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
-	for i, region := range regions {
-		a, err := d.table.agent(region)
-		if err != nil {
-			return nil, errors.Join(err, d.close())
-		}
-		d.agents = append(d.agents, a)
-		d.users = append(d.users, leasedemo.New(a, leasedemo.Config{
-			Client: demoName, Pool: demoName, Prefix: region + "-user-", Rate: demoRate, Length: demoLength,
-			Swing: demoSwing, Cycle: demoCycle, Peak: float64(i) / float64(len(regions)),
-		}))
-	}
 	return d, nil
-}
-
-// regions are the names.
-func (d *devLeases) regions() []string {
-	names, _ := d.cfg.Places()
-	return names
 }
 
 // listenNear listens at the port of a URL on this machine, or at any.
@@ -100,8 +62,8 @@ func listenNear(ctx context.Context, endpoint string) (net.Listener, error) {
 }
 
 func (d *devLeases) close() error {
-	for _, a := range d.agents {
-		a.Close()
+	if d.demo != nil {
+		d.demo.close()
 	}
 	err := d.cloud.Close()
 	for _, l := range d.listeners {
@@ -117,7 +79,7 @@ func (d *devLeases) run(ctx context.Context, users bool, ready func()) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return d.cloud.Serve(ctx, d.listeners...) })
 	g.Go(func() error {
-		if err := d.prepare(ctx); err != nil {
+		if err := d.applyAndPrepare(ctx); err != nil {
 			if ctx.Err() != nil {
 				return nil //nolint:nilerr // it was asked to stop
 			}
@@ -132,61 +94,11 @@ func (d *devLeases) run(ctx context.Context, users bool, ready func()) error {
 	return g.Wait()
 }
 
-// prepare makes what is not there yet.
-func (d *devLeases) prepare(ctx context.Context) error {
+func (d *devLeases) applyAndPrepare(ctx context.Context) error {
 	if err := d.table.Apply(ctx, nil); err != nil {
 		return err
 	}
-	made := func(err error) error {
-		if errors.Is(err, admin.ErrExists) {
-			return nil
-		}
-		return err
-	}
-	regions := d.regions()
-	var err error
-	for _, r := range regions {
-		_, e := admin.Create(ctx, d.table.Admin, admin.Region{Region: r})
-		err = errors.Join(err, made(e))
-	}
-	_, e := admin.Create(ctx, d.table.Admin, admin.Client{Client: demoName, Stored: admin.Stored{Description: "made by weir dev"}})
-	err = errors.Join(err, made(e))
-	_, e = admin.Create(ctx, d.table.Admin, admin.Pool{
-		Client: demoName, Pool: demoName, LongestLease: admin.Duration(demoLongest), Quarantine: admin.Duration(demoQuarantine), Stored: admin.Stored{Description: "made by weir dev"},
-	})
-	if err = errors.Join(err, made(e)); err != nil {
-		return err
-	}
-	for _, r := range regions {
-		var names strings.Builder
-		for i := range demoResources {
-			fmt.Fprintf(&names, "%s-%03d\n", r, i)
-		}
-		_, err := d.table.ImportResources(ctx, strings.NewReader(names.String()), admin.ResourceImport{Client: demoName, Pool: demoName, Region: r})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// use takes and gives back leases in every region, until ctx ends.
-func (d *devLeases) use(ctx context.Context) {
-	var g sync.WaitGroup
-	for _, u := range d.users {
-		g.Go(func() { u.Run(ctx) })
-	}
-	g.Wait()
-}
-
-// held is how many leases the users have, and what they did.
-func (d *devLeases) held() string {
-	var held, got, renewed, released, refused int64
-	for _, u := range d.users {
-		held, got, renewed = held+u.Held.Load(), got+u.Got.Load(), renewed+u.Renewed.Load()
-		released, refused = released+u.Released.Load(), refused+u.Refused.Load()+u.Failed.Load()
-	}
-	return fmt.Sprintf("leases %d held, %d got, %d renewed, %d released, %d refused", held, got, renewed, released, refused)
+	return d.prepare(ctx)
 }
 
 // regionsFlag is what other commands need to be told, if it is not what they take anyway.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/weirhq/weir/dynamotest"
 )
@@ -23,6 +24,7 @@ type dynamo struct {
 	dir                            string
 	port                           int
 	seed                           uint64
+	fault                          []string
 }
 
 func newDynamoDBCmd(a *app) *cobra.Command {
@@ -34,6 +36,7 @@ func newDynamoDBCmd(a *app) *cobra.Command {
 			"lag and last-writer-wins. It is no database to keep anything in that matters. What it does not do it refuses by name.\n" +
 			"Each region has its own port: the first has --port, the others those after it. Any credentials do.",
 		Example: "  weir dynamodb --regions 3 --port 8000\n" +
+			"  weir dynamodb --regions 3 --fault region=us-west-2@1m+2m\n" +
 			"  AWS_ACCESS_KEY_ID=x AWS_SECRET_ACCESS_KEY=x aws dynamodb list-tables --endpoint-url http://127.0.0.1:8000 --region eu-west-1",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return d.run(cmd.Context()) },
@@ -45,6 +48,7 @@ func newDynamoDBCmd(a *app) *cobra.Command {
 	f.StringVar(&d.profile, "profile", "friendly", "how regions behave: ideal, friendly (some lag) or hostile (lag, faults, shards that roll over)")
 	f.StringVar(&d.dir, "data-dir", "", "directory that keeps the tables (default: they are gone at the end)")
 	f.StringVar(&d.access, "access-key-id", "", "the only access key id that is let in (default: any); needed where --host is not this machine's own")
+	f.StringArrayVar(&d.fault, "fault", nil, "a region that is down for a time, such as region=us-west-2@5m+2m: after five minutes, for two; can be given again; empty: none")
 	f.Uint64Var(&d.seed, "seed", 0, "what lags and faults are drawn from")
 	return c
 }
@@ -52,6 +56,10 @@ func newDynamoDBCmd(a *app) *cobra.Command {
 func (d *dynamo) run(ctx context.Context) (err error) {
 	cfg := dynamotest.Config{Seed: d.seed, Dir: d.dir, AccessKeyID: d.access}
 	if cfg.Regions, err = regionNames(d.regions); err != nil {
+		return err
+	}
+	faults, err := d.faults(cfg.Regions)
+	if err != nil {
 		return err
 	}
 	switch d.profile {
@@ -81,7 +89,31 @@ func (d *dynamo) run(ctx context.Context) (err error) {
 	for i, region := range cfg.Regions {
 		fmt.Fprintf(d.a.stdout, "%s at http://%s\n", region, listeners[i].Addr())
 	}
-	return cloud.Serve(ctx, listeners...)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return cloud.Serve(ctx, listeners...) })
+	g.Go(func() error {
+		say := func(format string, args ...any) { fmt.Fprintf(d.a.stdout, format+"\n", args...) }
+		return (&faulty{cloud: cloud, regions: cfg.Regions, say: say}).run(ctx, faults)
+	})
+	return g.Wait()
+}
+
+// faults are those of regions: there is nobody here to lease anything twice.
+func (d *dynamo) faults(regions []string) (list []devFault, err error) {
+	for _, text := range d.fault {
+		if text == "" {
+			continue
+		}
+		f, err := parseFault(text, regions)
+		if err != nil {
+			return nil, err
+		}
+		if f.kind != faultRegion {
+			return nil, usage("--fault "+text+" is not known here", "write region=NAME@AFTER+LENGTH; weir dev has the others")
+		}
+		list = append(list, f)
+	}
+	return list, nil
 }
 
 // listen takes the ports, all or none.

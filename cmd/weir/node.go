@@ -25,6 +25,7 @@ type node struct {
 	runtime  *processors.Runtime // of the spend counter; nil without it, as are router, view and figures
 	loop     *leaseLoop          // nil without
 	server   *api.Server
+	registry *obs.Registry
 	router   *api.Router
 	view     *roles.View
 	figures  *roles.Figures
@@ -67,7 +68,7 @@ func newNode(c *config.Config, p nodeParts) (*node, error) {
 	reg := obs.NewRegistry(buildVersion().Version)
 	debug.SetGCPercent(gcPercent)
 	metrics := processors.NewMetrics(reg)
-	n := &node{endpoint: c.API.Advertise, patience: c.Processor.ShutdownTimeout}
+	n := &node{registry: reg, endpoint: c.API.Advertise, patience: c.Processor.ShutdownTimeout}
 	serve := api.Config{Listen: c.API.Listen, OpsListen: c.API.OpsListen, Ready: n.ready, Registry: reg, Logger: p.log}
 	x, err := accessOf(c)
 	if err != nil {

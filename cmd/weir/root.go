@@ -17,6 +17,8 @@ func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
 		newDevCmd(a),
 		newRunCmd(a),
+		newReadyCmd(a),
+		newLoadCmd(a),
 		newIngestCmd(a),
 		newSpendCmd(a),
 		newStateCmd(a),
@@ -39,6 +41,7 @@ func commands(a *app) []*cobra.Command {
 		newBalancerCmd(a),
 		newDynamoDBCmd(a),
 		newBenchCmd(a),
+		newTLSCmd(a),
 		newConfigCmd(a),
 		newVersionCmd(a),
 	}

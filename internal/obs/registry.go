@@ -68,6 +68,33 @@ func (r *Registry) MustRegister(cs ...prometheus.Collector) {
 	}
 }
 
+// Metric is what a registry knows of a metric before it has a value.
+type Metric struct {
+	Name, Help string // a histogram's name is without _bucket, _sum and _count
+	Labels     []string
+}
+
+// Metrics are all that were registered, those of the Go runtime and the process too, in no order: what rules and dashboards may
+// ask for.
+func (r *Registry) Metrics() ([]Metric, error) {
+	ch := make(chan *prometheus.Desc)
+	go func() {
+		defer close(ch)
+		r.Describe(ch)
+	}()
+	var list []Metric
+	var errs []error
+	for d := range ch {
+		p, err := parseDesc(d.String())
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		list = append(list, Metric{p.name, p.help, p.labels})
+	}
+	return list, errors.Join(errs...)
+}
+
 // CheckDesc says what in a metric's description is against the naming rule: the name begins with weir_ and is lower
 // case, the help text is a sentence, every label is an AllowedLabel.
 func CheckDesc(d *prometheus.Desc) error {

@@ -95,3 +95,26 @@ func TestParseDescUnknownForm(t *testing.T) {
 		}
 	}
 }
+
+// Metrics names what has no value yet, with its labels, and what the library registered.
+func TestMetrics(t *testing.T) {
+	r := NewRegistry("test")
+	r.MustRegister(prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "weir_lag_records", Help: "Records behind.", ConstLabels: prometheus.Labels{"app": "a"}}, []string{"partition"}))
+	list, err := r.Metrics()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]Metric{}
+	for _, m := range list {
+		found[m.Name] = m
+	}
+	m := found["weir_lag_records"]
+	if m.Help != "Records behind." || !slices.Equal(m.Labels, []string{"app", "partition"}) {
+		t.Errorf("%+v", m)
+	}
+	for _, name := range []string{"weir_build_info", "go_goroutines", "process_resident_memory_bytes"} {
+		if found[name].Help == "" {
+			t.Errorf("there is no %s", name)
+		}
+	}
+}

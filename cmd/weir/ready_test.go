@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/processors"
+)
+
+// tlsFiles are what `weir tls create` makes for a host, as settings.
+func tlsFiles(t *testing.T, host string) []string {
+	t.Helper()
+	dir := t.TempDir()
+	if got := weir(t, "tls", "create", "--dir", dir, "--host", host); got.code != exitOK {
+		t.Fatalf("%+v", got)
+	}
+	cert := filepath.Join(dir, "cert.pem")
+	return []string{
+		"WEIR_API_TLS_CERT_FILE=" + cert, "WEIR_API_CA_FILE=" + cert,
+		"WEIR_API_TLS_KEY_FILE=" + filepath.Join(dir, "key.pem"), "WEIR_API_TOKEN_FILE=" + filepath.Join(dir, "token"),
+	}
+}
+
+// A process that no broker answers is not ready, and says why, over TLS at every interface, too.
+func TestNotReady(t *testing.T) {
+	env := append(tlsFiles(t, "weir-0.example"),
+		"WEIR_API_LISTEN=127.0.0.1:0", "WEIR_API_OPS_LISTEN=0.0.0.0:0", "WEIR_API_ADVERTISE=weir-0.example:443", "WEIR_DATA_DIR="+t.TempDir())
+	cfg, err := config.Load(config.Options{Environ: env, Hostname: func() (string, error) { return "host", nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := newNode(cfg, nodeParts{kafka: processors.Kafka{Brokers: []string{"127.0.0.1:1"}}, log: zerolog.Nop(), roles: []string{roleSpend}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ended := make(chan error, 1)
+	go func() { ended <- n.server.Run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	<-n.server.Ready()
+	_, port, _ := net.SplitHostPort(n.server.OpsAddr())
+	if got := weirIn(t, env, "ready", "--ops-listen", "0.0.0.0:"+port); got.code != exitLater || !strings.Contains(got.stderr, "no partition") {
+		t.Errorf("%+v", got)
+	}
+	other := append(env, "WEIR_API_ADVERTISE=weir-1.example:443") // another machine's certificate
+	if got := weirIn(t, other, "ready", "--ops-listen", "0.0.0.0:"+port); got.code != exitUnavailable || !strings.Contains(got.stderr, "certificate") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestReady(t *testing.T) {
+	for _, tc := range []struct {
+		name, body string
+		status     int
+		code       int
+		want       string
+	}{
+		{"ready", `{"ready":true,"reasons":[]}`, 200, exitOK, "ready"},
+		{"not yet", `{"ready":false,"reasons":["partition 3 is restoring"]}`, 503, exitLater, "partition 3 is restoring"},
+		{"another server", "<html>", 200, exitUnavailable, "check that it is weir's"},
+		{"wants a token", "no", 401, exitUnavailable, "401"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/readyz" {
+					t.Errorf("it asks %s", r.URL)
+				}
+				w.WriteHeader(tc.status)
+				_, _ = w.Write([]byte(tc.body))
+			}))
+			defer s.Close()
+			if got := weir(t, "ready", "--ops-listen", s.Listener.Addr().String()); got.code != tc.code || !strings.Contains(got.stderr, tc.want) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+	if got := weir(t, "ready", "--ops-listen", freeAddr(t)); got.code != exitUnavailable {
+		t.Errorf("nobody listens: %+v", got)
+	}
+}
+
+// What is there stays; a host more makes a new certificate, and the token stays.
+func TestTLSCreate(t *testing.T) {
+	dir := t.TempDir()
+	create := func(hosts string) (cert, token string) {
+		t.Helper()
+		if got := weir(t, "tls", "create", "--dir", dir, "--host", hosts); got.code != exitOK {
+			t.Fatalf("%+v", got)
+		}
+		pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(pair.Leaf.Raw), readFile(t, filepath.Join(dir, "token"))
+	}
+	cert, token := create("a,b")
+	if again, sameToken := create("b,a"); again != cert || sameToken != token || len(token) < 32 {
+		t.Error("what was there did not stay")
+	}
+	if again, sameToken := create("a,b,c"); again == cert || sameToken != token {
+		t.Error("a host more, and the certificate is the same, or the token is not")
+	}
+	if until, ok := certified(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), []string{"c"}, time.Now().Add(certLife-certLeft+time.Hour)); ok {
+		t.Errorf("a certificate that ends at %s is good enough 29 days before", until)
+	}
+	if got := weir(t, "tls", "create", "--dir", filepath.Join(dir, "none")); got.code != exitIO {
+		t.Errorf("a directory that is not there: %+v", got)
+	}
+}

@@ -1,0 +1,268 @@
+package compose
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// project is the services of compose.yaml under a name and at ports of their own.
+type project struct {
+	t   *testing.T
+	env []string
+}
+
+// TestCompose brings the whole up, kills one of the two processes, and looks whether the other goes on with all of it.
+func TestCompose(t *testing.T) {
+	p := newProject(t)
+	p.must("up", "-d", "--wait", "--wait-timeout", "180")
+
+	p.counts("weir-b", "e1", 1)
+	p.leases("before")
+	p.within(time.Minute, "both have partitions of each application", func() error { return p.shared("weir-a", "weir-b") })
+	began := time.Now()
+	p.must("kill", "-s", "KILL", "weir-b")
+	p.within(time.Minute, "weir-a folds every partition", func() error {
+		rows := []struct{ Process, Task string }{}
+		if err := p.ask(&rows, "weir-a", "lag"); err != nil {
+			return err
+		}
+		for _, r := range rows {
+			if r.Process != "weir-a" || r.Task != "running" {
+				return fmt.Errorf("%+v", rows)
+			}
+		}
+		if len(rows) == 0 {
+			return errors.New("lag names no partition")
+		}
+		return nil
+	})
+	t.Logf("weir-a folds every partition of the spend counter %v after weir-b was killed", time.Since(began).Round(time.Millisecond))
+	p.within(time.Minute, "weir-a has all partitions of each application", func() error { return p.shared("weir-a") })
+	p.counts("weir-a", "e2", 2)
+	p.counts("weir-a", "e1", 2) // again: a duplicate
+	p.leases("after")
+	p.within(time.Minute, "weir-a is ready", func() error { _, err := p.run("weir-a", "ready"); return err })
+	p.sane()
+}
+
+// newProject builds the image and takes everything away after the test.
+func newProject(t *testing.T) *project {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs containers, which -short leaves out")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for _, args := range [][]string{{"info"}, {"compose", "version"}} {
+		if err := exec.CommandContext(ctx, "docker", args...).Run(); err != nil {
+			t.Skipf("`docker %s` does not answer (%v): start an engine and install docker compose to run this test", strings.Join(args, " "), err)
+		}
+	}
+	name := fmt.Sprintf("weir-test-%d", os.Getpid())
+	image := name + ":test"
+	if out, err := exec.CommandContext(t.Context(), "make", "-C", "..", "image", "IMAGE="+image, "IMAGEDIR="+t.TempDir()).CombinedOutput(); err != nil {
+		t.Fatalf("make image: %v\n%s", err, out)
+	}
+	p := &project{t: t, env: append(os.Environ(), "COMPOSE_PROJECT_NAME="+name, "WEIR_IMAGE="+image, "FAULT=")}
+	for _, variable := range []string{"KAFKA_PORT", "DYNAMODB_PORTS"} {
+		p.env = append(p.env, variable+"="+ports(t, variable))
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		defer cancel()
+		if t.Failed() {
+			out, err := p.compose(ctx, "logs", "--no-color", "--tail", "40", "weir-a", "weir-b", "load", "dynamodb", "topics", "table", "tls")
+			t.Logf("%s%v", out, err)
+		}
+		if out, err := p.compose(ctx, "down", "-v", "--timeout", "1"); err != nil {
+			t.Errorf("containers stay behind: %v\n%s", err, out)
+		}
+		if out, err := exec.CommandContext(ctx, "docker", "rmi", image).CombinedOutput(); err != nil {
+			t.Errorf("the image stays behind: %v\n%s", err, out)
+		}
+	})
+	return p
+}
+
+// ports are free ones: three in a row for DynamoDB, in which another program may be quicker.
+func ports(t *testing.T, variable string) string {
+	t.Helper()
+	for range 100 {
+		first, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = first.Close()
+		port := first.Addr().(*net.TCPAddr).Port
+		if variable == "KAFKA_PORT" {
+			return fmt.Sprint(port)
+		}
+		free := 0
+		for i := range 3 {
+			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+i))
+			if err == nil {
+				_ = l.Close()
+				free++
+			}
+		}
+		if free == 3 {
+			return fmt.Sprintf("%d-%d", port, port+2)
+		}
+	}
+	t.Fatal("no three free ports in a row")
+	return ""
+}
+
+// compose runs docker compose.
+func (p *project) compose(ctx context.Context, args ...string) (string, error) {
+	return p.input(ctx, "", args...)
+}
+
+// input is compose with something to read. The answer is what it writes; the error has the talk.
+func (p *project) input(ctx context.Context, text string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "docker", append([]string{"compose", "-f", "compose.yaml"}, args...)...)
+	var out, talk bytes.Buffer
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.env, strings.NewReader(text), &out, &talk
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("docker compose %s: %w\n%s", strings.Join(args, " "), err, talk.Bytes())
+	}
+	return out.String(), nil
+}
+
+func (p *project) must(args ...string) {
+	p.t.Helper()
+	began := time.Now()
+	if _, err := p.compose(p.t.Context(), args...); err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Logf("docker compose %s: %v", strings.Join(args, " "), time.Since(began).Round(time.Millisecond))
+}
+
+// run runs a command of weir in a service's container.
+func (p *project) run(service string, args ...string) (string, error) {
+	return p.compose(p.t.Context(), append([]string{"exec", "-T", service, "weir"}, args...)...)
+}
+
+// ask is run for what a command says in JSON.
+func (p *project) ask(v any, service string, args ...string) error {
+	out, err := p.run(service, append(args, "-o", "json")...)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal([]byte(out), v)
+}
+
+// within asks again and again; each try takes a quarter of a second by itself.
+func (p *project) within(limit time.Duration, what string, try func() error) {
+	p.t.Helper()
+	var err error
+	for began := time.Now(); time.Since(began) < limit; {
+		if err = try(); err == nil {
+			return
+		}
+	}
+	p.t.Fatalf("%s: not within %v: %v", what, limit, err)
+}
+
+// shared complains unless exactly these processes have partitions of each application, by the word of Kafka's own tool.
+func (p *project) shared(processes ...string) error {
+	out, err := p.compose(p.t.Context(), "exec", "-T", "kafka", "/opt/kafka/bin/kafka-consumer-groups.sh", "--bootstrap-server", "localhost:19092",
+		"--describe", "--all-groups", "--members")
+	if err != nil {
+		return err
+	}
+	members := map[string][]string{}
+	for line := range strings.Lines(out) {
+		f := strings.Fields(line) // group, member, instance, host, client, partitions
+		if len(f) < 6 || f[0] == "GROUP" || f[5] == "0" {
+			continue
+		}
+		for _, name := range []string{"weir-a", "weir-b"} {
+			if strings.Contains(f[2], name) && !slices.Contains(members[f[0]], name) {
+				members[f[0]] = append(members[f[0]], name)
+			}
+		}
+	}
+	const applications = 5 + 3 // spend counter, bridge, liberator, dedup, balancer; an executor for each region
+	for group, has := range members {
+		if slices.Sort(has); !slices.Equal(has, processes) {
+			return fmt.Errorf("%s is shared by %v", group, has)
+		}
+	}
+	if len(members) != applications {
+		return fmt.Errorf("%d applications have members, want %d:\n%s", len(members), applications, out)
+	}
+	return nil
+}
+
+// counts produces an event of campaign spring, and wants so many of them counted.
+func (p *project) counts(service, id string, want uint64) {
+	p.t.Helper()
+	event := fmt.Sprintf(`{"event_id":%q,"account":"acme","campaign":"spring","type":"impression","price_micros":1234,"currency":"USD","event_ms":1384000000000}`, id)
+	if _, err := p.input(p.t.Context(), event+"\n", "exec", "-T", service, "weir", "ingest", "-", "--format", "jsonl"); err != nil {
+		p.t.Fatal(err)
+	}
+	var got struct {
+		Charged int64 `json:"charged_micros"`
+		Events  uint64
+	}
+	if err := p.ask(&got, service, "spend", "show", "--campaign", "spring", "--wait"); err != nil {
+		p.t.Fatal(err)
+	}
+	if got.Events != want || got.Charged != int64(want)*1234 {
+		p.t.Errorf("after event %s %s says %+v, want %d events", id, service, got, want)
+	}
+}
+
+// leases has a key lease a resource of the pool that load made, and another lease one for two seconds. It waits until that one is free
+// again: bridge, liberator and executor are at work.
+func (p *project) leases(key string) {
+	p.t.Helper()
+	type lease struct{ Resource string }
+	get := func(l *lease, key, length string) error {
+		return p.ask(l, "weir-a", "lease", "get", "--client", "demo", "--pool", "demo", "--key", key, "--for", length)
+	}
+	var first, second, brief lease
+	p.within(time.Minute, "a lease of key "+key, func() error { return get(&first, key, "5m") })
+	if err := get(&second, key, "5m"); err != nil || second.Resource != first.Resource {
+		p.t.Errorf("key %s has %+v, and then %+v: %v", key, first, second, err)
+	}
+	began := time.Now()
+	if err := get(&brief, key+"-brief", "2s"); err != nil {
+		p.t.Fatal(err)
+	}
+	p.within(time.Minute, brief.Resource+" is free again", func() error {
+		var rows []struct{ Key string }
+		err := p.ask(&rows, "weir-a", "resource", "get", brief.Resource, "--client", "demo")
+		if err == nil && (len(rows) != 1 || rows[0].Key == key+"-brief") {
+			err = fmt.Errorf("%+v", rows)
+		}
+		return err
+	})
+	p.t.Logf("%s was free again %v after it was leased for two seconds", brief.Resource, time.Since(began).Round(time.Millisecond))
+}
+
+// sane looks at the containers that stay: none was killed for its memory, and none started again by itself.
+func (p *project) sane() {
+	p.t.Helper()
+	out, err := p.compose(p.t.Context(), "ps", "-q", "weir-a", "kafka", "dynamodb")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, id := range strings.Fields(out) {
+		state, err := exec.CommandContext(p.t.Context(), "docker", "inspect", "-f", "{{.Name}} {{.State.OOMKilled}} {{.RestartCount}}", id).CombinedOutput()
+		if err != nil || !strings.HasSuffix(strings.TrimSpace(string(state)), " false 0") {
+			p.t.Errorf("killed for its memory, or started again: %s %v", state, err)
+		}
+	}
+}
