@@ -11,7 +11,7 @@ TIMEOUT  = 15m
 ARGS     =
 # Packages with goroutines of their own, and crash runs under the race detector, which is about ten times slower.
 RACE     = ./agent/... ./api/... ./bridge/... ./cmd/weir/... ./dynamotest/... ./executor/... ./internal/... ./processors/...
-RACERUNS = 12
+RACERUNS = 8
 # Tests of judges, by what is wrong on purpose, and those that have one goroutine or take an hour there.
 NORACE   = Notices|Mutation|Mutants|Catches|Evacuate|LoopHours|Goals|Seeds|Shrink
 # Runs of the crash and abort model, and seeds of the model of the lease loop.
