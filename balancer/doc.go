@@ -31,8 +31,9 @@
 //	B4  A resource is in at most one flight. It is commanded again only after that ended: by a change, or by its time.
 //	B5  Forecasts go by the time of the changes, not of their reading: a log read late gives the same.
 //	B6  A refused record leaves no trace.
-//	B7  What is known of a resource depends on which changes and results were folded, not on their order: results tell of
-//	    versions, too, and one that is greater than all changes says that the resource may be in another pool by now.
+//	B7  What is known of a resource depends on which changes and results were folded since it is known at all, not on their
+//	    order: results tell of versions, too, and one that is greater than all changes says that the resource may be in another
+//	    pool by now.
 //
 // # What it does not do
 //

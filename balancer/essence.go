@@ -7,9 +7,9 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// Essence is what of a value the inputs alone decide: resources, settings, heartbeats, how many were refused. What
-// depends on the time of day as well, as when a step of a series was closed and what was moved, is not; nor what is left of
-// a pool that was deleted, as it is forgotten some time later.
+// Essence is what of a value the inputs alone decide: resources, settings, heartbeats. What depends on the time of day as well, as
+// when a step of a series was closed and what was moved, is not; nor what is left of a pool that was deleted, as it is forgotten
+// some time later: gone resources, how many keys were refused.
 func Essence(table byte, _, value []byte) []byte {
 	switch table {
 	case TableFree, TableRegions:
@@ -29,19 +29,6 @@ func Essence(table byte, _, value []byte) []byte {
 			return append([]byte{}, m.Settings...)
 		}
 		return nil
-	case TableSites:
-		m := &balancerpb.Site{}
-		if proto.Unmarshal(value, m) != nil {
-			return value
-		}
-		if m.Refused == 0 {
-			return nil
-		}
-		out, err := proto.Marshal(&balancerpb.Site{Refused: m.Refused, Minute: m.Minute, RefusedNow: m.RefusedNow, RefusedBefore: m.RefusedBefore})
-		if err != nil {
-			return value
-		}
-		return append([]byte{}, out...)
 	default:
 		return nil
 	}

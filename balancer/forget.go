@@ -2,6 +2,7 @@ package balancer
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -14,6 +15,8 @@ type dead struct {
 	table byte
 	key   string
 }
+
+var errStays = errors.New("the pool has resources")
 
 // over says whether nothing is left of a pool: it has no settings, as it was deleted or these were never seen, and nothing that
 // is leased or can be. Retired resources do not count: they stay in the table for ever.
@@ -71,14 +74,25 @@ func (b *Balancer) erase(p *pool) error {
 	}
 	left := forgetAtOnce
 	for _, table := range []byte{TableSites, TableProfiles, TableResources} {
-		err := b.task.Scan(table, []byte(joined(p.key, "")), func(key, _ []byte) error {
+		err := b.task.Scan(table, []byte(joined(p.key, "")), func(key, value []byte) error {
 			if left--; left < 0 {
 				return errEnough
+			}
+			if table == TableResources {
+				switch r, err := decodeRow(value, b.cfg.Regions); {
+				case err != nil:
+					return fmt.Errorf("resource %q: %w", key, err)
+				case !r.gone: // of a region that is not declared now, which no count has
+					return errStays
+				}
 			}
 			rows = append(rows, dead{table, string(key)})
 			return nil
 		})
-		if err != nil && !errors.Is(err, errEnough) {
+		switch {
+		case errors.Is(err, errStays):
+			return nil
+		case err != nil && !errors.Is(err, errEnough):
 			return err
 		}
 	}

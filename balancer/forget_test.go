@@ -213,3 +213,47 @@ func TestPoolThatIsNotOver(t *testing.T) {
 		}
 	}
 }
+
+// A pool without settings whose resources are all of a region that is not declared for a while is not over: when the region is
+// declared again they are known, and none is commanded at a version that is long past.
+func TestPoolOfUndeclaredRegion(t *testing.T) {
+	w := newWorld(t, 9)
+	w.pace = 1 << 30
+	w.stock("us", 100)
+	w.commit()
+	w.pass(1000)
+	w.cfg.Regions = []string{"eu", "ap"}
+	w.crash()
+	for range 100 {
+		w.pass(1000)
+	}
+	w.cfg.Regions = regions3
+	w.crash()
+	w.setting(1, false)
+	for _, name := range w.names {
+		m := w.rows[name]
+		m.AvailableMs = w.nowMs
+		w.write(m)
+	}
+	w.commit()
+	commands := 0
+	for i := range 120 {
+		w.beats()
+		w.fold(&eventspb.LeaseChange{Region: "eu", Client: "c", Pool: "p", AtMs: w.nowMs, Row: &eventspb.LeaseChange_Demand{
+			Demand: &eventspb.LeaseDemand{Region: "eu", Refused: int64(i)},
+		}})
+		list, _, _ := w.commands()
+		for _, c := range list {
+			if x := c.GetTransfer(); x != nil {
+				if commands++; x.Version < w.rows[x.Resource].Version {
+					t.Fatalf("%s is commanded at version %d, it is at %d", x.Resource, x.Version, w.rows[x.Resource].Version)
+				}
+			}
+			w.execute(c)
+		}
+		w.pass(1000)
+	}
+	if err := w.audit(); err != nil || commands == 0 {
+		t.Errorf("%d commands; %v", commands, err)
+	}
+}

@@ -69,7 +69,7 @@ func (b *Balancer) foldResource(p *pool, c *eventspb.LeaseChange, m *eventspb.Le
 // be the first to be commanded in vain each time. So older changes are not waited for either, whatever their order.
 func (b *Balancer) outrun(p *pool, name string, version int64) error {
 	old, known, err := b.resource(p, name)
-	now := row{version: version - 1, gone: true}
+	now := row{version: version - 1, gone: true, holder: old.holder} // by the holder a lease that was counted is known again
 	if err != nil || !known || old.version >= version || old == now {
 		return err
 	}

@@ -98,8 +98,11 @@ const hold = 2 * time.Second
 // that are leased for longer would get another resource. It is waited for once: leases that are always short are decided, too.
 func (d *Dedup) soon(k *Key, v *verdict, nowMs int64) bool {
 	since := nowMs
-	if k.Case.open() {
+	switch {
+	case k.Case.open():
 		since = k.Case.Since
+	case len(v.live) < 2: // a superseded row that names another winner
+		return false
 	}
 	return v.winner >= 0 && k.Rows[v.winner].Expires <= nowMs+(d.cfg.Skew+hold).Milliseconds() && nowMs < since+hold.Milliseconds()
 }

@@ -130,8 +130,9 @@ func (o *op) do() {
 		o.ask(a.region, func() {
 			clear(rows)
 			for r := range a.w.s.Regions {
-				if row := a.w.regions[a.region].items[a.w.keyRow(o.key, r)].Row; row.Version > 0 {
-					rows[regionNames[r]] = row
+				if x := a.w.regions[a.region].items[a.w.keyRow(o.key, r)]; x.Row.Version > 0 {
+					x.Row.Granted = x.granted
+					rows[regionNames[r]] = x.Row
 				}
 			}
 		}, func() { o.seen(lease.Seen{Keys: rows}) })
