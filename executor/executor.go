@@ -46,7 +46,7 @@ func New(cfg Config) (*Executor, error) {
 	var err error
 	e.consumer, err = effects.New(effects.Config{
 		Kafka: cfg.Kafka, Group: events.LeaseExecutorGroup(cfg.Region), Topic: events.LeaseCommandsTopic(cfg.Region), Instance: cfg.Instance,
-		Do: e.Do, Key: row, Concurrency: cfg.Concurrency, Log: cfg.Log,
+		Do: e.Do, Key: row, Concurrency: cfg.Concurrency, Pending: cfg.Pending, PendingBytes: pendingBytes, Log: cfg.Log,
 		Skip: true, // a command that retention took is said again by who wants it still, or was for a moment that is over
 	})
 	if err != nil {

@@ -51,7 +51,7 @@ type loopParts struct {
 	metrics  *processors.Metrics
 	table    *leases
 	roles    []string
-	alone    bool // there is no spend counter in the process
+	memory   budget
 	// poll is how often a stream with nothing new is asked; 0: the bridge's default.
 	poll time.Duration
 }
@@ -65,7 +65,7 @@ func newLeaseLoop(c *config.Config, p loopParts) (*leaseLoop, error) {
 		roleBridge: func() (processors.Processor, error) {
 			return roles.Bridge{Bridge: bridge.Config{
 				Regions: regions, Table: c.Leases.Table, DB: p.table.connection.Client, Streams: p.table.connection.Streams, Partitions: partitions,
-				PollMin: p.poll, PollMax: 2 * p.poll, Metrics: bridge.NewMetrics(p.registry), Board: &l.board, Log: &l.log,
+				PollMin: p.poll, PollMax: 2 * p.poll, QueueBytes: int(p.memory.of(roleBridge).queue), Metrics: bridge.NewMetrics(p.registry), Board: &l.board, Log: &l.log,
 			}}.Processor(), nil
 		},
 		roleLiberator: roles.Liberator{Regions: regions, Partitions: partitions, Skew: c.Leases.Skew, Metrics: metrics}.Processor,
@@ -80,7 +80,7 @@ func newLeaseLoop(c *config.Config, p loopParts) (*leaseLoop, error) {
 		if err != nil {
 			return nil, fail(exitConfig, "cannot set up the "+role, err, "correct leases.regions")
 		}
-		if err := l.add(proc, p); err != nil {
+		if err := l.add(proc, p, role); err != nil {
 			return nil, err
 		}
 	}
@@ -90,15 +90,10 @@ func newLeaseLoop(c *config.Config, p loopParts) (*leaseLoop, error) {
 	return l, nil
 }
 
-// add makes the runtime of a core. Beside the spend counter it takes little memory: a thousandth of what passes there passes here.
-func (l *leaseLoop) add(proc processors.Processor, p loopParts) error {
-	pc := processorConfig(l.cfg, p.kafka, &l.log)
-	pc.Workers, pc.Tick, pc.Metrics = max(1, l.cfg.Processor.Workers/4), roles.BridgeTick, p.metrics
-	pc.CacheBytes, pc.WriteBytes, pc.FetchBytes, pc.BallastBytes = max(8<<20, pc.CacheBytes/8), max(8<<20, pc.WriteBytes/8), 2<<20, 16<<20
-	if p.alone {
-		share := int64(l.cfg.Memory) / int64(len(p.roles))
-		pc.CacheBytes, pc.WriteBytes = max(8<<20, share/3), max(8<<20, share/6)
-	}
+// add makes the runtime of a role's core.
+func (l *leaseLoop) add(proc processors.Processor, p loopParts, role string) error {
+	pc := processorConfig(l.cfg, p.kafka, &l.log, p.memory.of(role))
+	pc.Tick, pc.Metrics, pc.BallastBytes = roles.BridgeTick, p.metrics, 16<<20
 	rt, err := processors.New(pc, proc)
 	if err != nil {
 		return fail(exitConfig, "cannot set up "+proc.App, err, "correct the configuration; `weir config print` shows it")
@@ -113,6 +108,7 @@ func (l *leaseLoop) addExecutors(regions []string, p loopParts) (err error) {
 	e := roles.Executors{
 		Config: executor.Config{
 			Regions: regions, Partitions: int32(l.cfg.Leases.Partitions), Kafka: p.kafka, Instance: l.cfg.Instance, Log: &l.log, Metrics: executor.NewMetrics(p.registry),
+			Pending: int(p.memory.of(roleExecutor).pending),
 		},
 		Connection: l.table.connection, Table: l.cfg.Leases.Table, Skew: l.cfg.Leases.Skew,
 	}
