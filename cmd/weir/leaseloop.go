@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,13 +65,14 @@ func newLeaseLoop(c *config.Config, p loopParts) (*leaseLoop, error) {
 	made := map[string]func() (processors.Processor, error){
 		roleBridge: func() (processors.Processor, error) {
 			return roles.Bridge{Bridge: bridge.Config{
+				Timeout: c.Leases.Bridge.Timeout, ScanRate: c.Leases.Bridge.ScanRate, Sweep: cmp.Or(c.Leases.Bridge.Sweep, -1),
 				Regions: regions, Table: c.Leases.Table, DB: p.table.connection.Client, Streams: p.table.connection.Streams, Partitions: partitions,
 				PollMin: p.poll, PollMax: 2 * p.poll, QueueBytes: int(p.memory.of(roleBridge).queue), Metrics: bridge.NewMetrics(p.registry), Board: &l.board, Log: &l.log,
 			}}.Processor(), nil
 		},
-		roleLiberator: roles.Liberator{Regions: regions, Partitions: partitions, Skew: c.Leases.Skew, Metrics: metrics}.Processor,
+		roleLiberator: roles.Liberator{Regions: regions, Partitions: partitions, Skew: c.Leases.Skew, PerShelf: c.Leases.Liberator.Rate, Metrics: metrics}.Processor,
 		roleDedup:     roles.Dedup{Regions: regions, Partitions: partitions, Skew: c.Leases.Skew, Metrics: metrics}.Processor,
-		roleBalancer:  roles.Balancer{Regions: regions, Partitions: partitions, Config: balancer.Config{}}.Processor,
+		roleBalancer:  roles.Balancer{Regions: regions, Partitions: partitions, Config: balancing(c)}.Processor,
 	}
 	for _, role := range p.roles {
 		if made[role] == nil {
@@ -88,6 +90,12 @@ func newLeaseLoop(c *config.Config, p loopParts) (*leaseLoop, error) {
 		return l, l.addExecutors(regions, p)
 	}
 	return l, nil
+}
+
+// balancing is how the balancer works by the settings.
+func balancing(c *config.Config) balancer.Config {
+	b := c.Leases.Balancer
+	return balancer.Config{Every: b.Every, Tick: b.Tick, Limits: balancer.Limits{Cap: int64(b.Cap), CapShare: float64(b.CapPercent) / 100, Evacuate: int64(b.Evacuate)}}
 }
 
 // add makes the runtime of a role's core.
@@ -108,9 +116,9 @@ func (l *leaseLoop) addExecutors(regions []string, p loopParts) (err error) {
 	e := roles.Executors{
 		Config: executor.Config{
 			Regions: regions, Partitions: int32(l.cfg.Leases.Partitions), Kafka: p.kafka, Instance: l.cfg.Instance, Log: &l.log, Metrics: executor.NewMetrics(p.registry),
-			Pending: int(p.memory.of(roleExecutor).pending),
+			Pending: int(p.memory.of(roleExecutor).pending), Concurrency: l.cfg.Leases.Executor.Concurrency, MaxRate: l.cfg.Leases.Executor.Rate,
 		},
-		Connection: l.table.connection, Table: l.cfg.Leases.Table, Skew: l.cfg.Leases.Skew,
+		Connection: l.table.connection, Table: l.cfg.Leases.Table, Skew: l.cfg.Leases.Skew, Timeout: l.cfg.Leases.Executor.Timeout,
 	}
 	if l.cfg.Leases.Region != "" {
 		e.Regions = []string{l.cfg.Leases.Region}

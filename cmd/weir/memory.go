@@ -53,7 +53,7 @@ const (
 	leastStore   = 4 << 20 // cache or write buffers
 	queueBytes   = 4 << 20 // of a bridge, at most
 	pendingBytes = 1 << 10 // what a command takes that waits in memory
-	leastPending = 256     // commands: four times what is under way at once
+	leastPending = 4       // commands, for each that is under way
 	mostPending  = 2000
 )
 
@@ -82,7 +82,7 @@ func sharesOf(c *config.Config, role string, part int64) shares {
 			s.regions = 1
 		}
 		s.pendings = s.regions * int64(c.Leases.Partitions)
-		s.pending = min(max(part/pendingBytes/s.pendings, leastPending), mostPending)
+		s.pending = max(min(part/pendingBytes/s.pendings, mostPending), leastPending*int64(c.Leases.Executor.Concurrency))
 		return s
 	}
 	s.readers = int64(workersOf(c, role) + min(1, c.Processor.Standbys))
