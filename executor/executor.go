@@ -132,7 +132,11 @@ func (e *Executor) Do(ctx context.Context, r *effects.Record) error {
 	if why := reason(err); why != "" {
 		e.cfg.Metrics.Retries.WithLabelValues(e.cfg.Region, why).Inc()
 	}
-	return fmt.Errorf("region %s: %w", e.cfg.Region, err)
+	var named *leasetable.Error
+	if errors.As(err, &named) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", e.cfg.Region, err)
 }
 
 func (e *Executor) do(ctx context.Context, r *effects.Record) error {

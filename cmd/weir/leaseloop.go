@@ -17,6 +17,7 @@ import (
 	"github.com/weirhq/weir/executor"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/obs"
+	"github.com/weirhq/weir/internal/outage"
 	"github.com/weirhq/weir/internal/roles"
 	"github.com/weirhq/weir/processors"
 )
@@ -166,15 +167,28 @@ const extendEvery = 10 * time.Second
 func (l *leaseLoop) extend(ctx context.Context) {
 	t := time.NewTicker(extendEvery)
 	defer t.Stop()
+	var failing outage.Log
 	for {
-		if err := l.table.Extend(ctx); err != nil && ctx.Err() == nil {
-			l.log.Warn().Err(err).Msg("region_leases_not_extended")
+		if err := l.table.Extend(ctx); ctx.Err() == nil {
+			l.extended(&failing, err)
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-t.C:
 		}
+	}
+}
+
+func (l *leaseLoop) extended(failing *outage.Log, err error) {
+	if err == nil {
+		if n := failing.Fine(time.Now()); n.Say == outage.Over {
+			l.log.Warn().Dur("for", n.For).Msg("region_leases_extended_again")
+		}
+		return
+	}
+	if n := failing.Failed(time.Now()); n.Say != outage.Nothing {
+		l.log.Warn().Err(err).Dur("for", n.For).Msg("region_leases_not_extended")
 	}
 }
 

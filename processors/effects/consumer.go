@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/weirhq/weir/internal/outage"
 	"github.com/weirhq/weir/processors"
 )
 
@@ -53,7 +54,7 @@ type Consumer struct {
 	order   []*partition // the same, for taking turns
 	turn    int
 	running int
-	logged  time.Time // when a failure was last
+	outage  outage.Log
 }
 
 // New makes a Consumer. It starts nothing.
@@ -216,6 +217,9 @@ func (c *Consumer) done(p *partition, e *entry) {
 		}
 	}
 	p.finish(e)
+	if e.Attempt > 0 {
+		c.recovered()
+	}
 	if p.paused && p.stopped == nil && len(p.entries) <= c.cfg.Pending/2 && p.bytes <= c.cfg.PendingBytes/2 {
 		p.paused = false
 		c.cl.ResumeFetchPartitions(map[string][]int32{c.cfg.Topic: {p.n}})
