@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,7 +44,7 @@ func newBridgeScanCmd(a *app) *cobra.Command {
 			if err := askScans(cmd.Context(), k, regions, args); err != nil {
 				return fail(exitUnavailable, "cannot ask for the scan", err, "check --brokers; `weir topics plan --for leases` shows what is missing")
 			}
-			a.say("asked for a scan of %d regions", len(args))
+			a.say("asked the bridge of %s to read all rows of its region; once it has, `weir status` has a line of kind scan with how many", strings.Join(args, ", that of "))
 			return nil
 		},
 	}
