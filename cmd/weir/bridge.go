@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -52,7 +54,12 @@ func newBridgeScanCmd(a *app) *cobra.Command {
 	return c
 }
 
+// askTime is how long brokers have to take a request for a scan.
+const askTime = 10 * time.Second
+
 func askScans(ctx context.Context, k processors.Kafka, regions, of []string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, askTime, fmt.Errorf("no broker has taken it within %s", askTime))
+	defer cancel()
 	p, err := processors.NewProducer(k, events.LeaseBridgeTopic)
 	if err != nil {
 		return err
@@ -63,7 +70,10 @@ func askScans(ctx context.Context, k processors.Kafka, regions, of []string) err
 			return err
 		}
 	}
-	return p.Flush(ctx)
+	if err := p.Flush(ctx); err != nil {
+		return cmp.Or(context.Cause(ctx), err)
+	}
+	return nil
 }
 
 // rejectRow is a record of a stream that is not of weir's schema.

@@ -74,6 +74,7 @@ func newRunCmd(a *app) *cobra.Command {
 	c.Flags().String("listen", "", "address of the API (default: api.listen)")
 	c.Flags().String("ops-listen", "", "address of health and metrics (default: api.ops_listen)")
 	c.Flags().String("memory", "", "budget of memory, such as 512MiB (default: memory); `weir config memory` shows where it goes")
+	a.leaseFlags(c.Flags())
 	a.bind(c.Flags(), "memory", "memory")
 	a.bind(c.Flags(), "data-dir", "data_dir")
 	a.bind(c.Flags(), "instance", "instance")
