@@ -183,7 +183,7 @@ func resourceEvent(was, is *lease.Row) string {
 	case was.Key != "":
 		return "given back, available from " + from
 	case was.Owner != is.Owner:
-		return "moved from " + was.Owner + " to " + is.Owner
+		return "moved from " + was.Owner + " to " + is.Owner + ", available from " + from
 	default:
 		return "available from " + from
 	}

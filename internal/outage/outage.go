@@ -49,7 +49,7 @@ func (l *Log) Failed(now time.Time) Note {
 	}
 	l.last = now
 	l.failures++
-	n := Note{For: now.Sub(l.begun), Failures: l.failures}
+	n := Note{For: now.Sub(l.begun).Round(time.Millisecond), Failures: l.failures}
 	switch {
 	case l.said.IsZero() && n.For >= patience && now.Sub(l.before) >= between:
 		n.Say, l.said, l.before = Begins, now, now
@@ -64,7 +64,7 @@ func (l *Log) Fine(now time.Time) (n Note) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.said.IsZero() {
-		n = Note{Over, now.Sub(l.begun), l.failures}
+		n = Note{Over, now.Sub(l.begun).Round(time.Millisecond), l.failures}
 	}
 	l.begun, l.said, l.failures = time.Time{}, time.Time{}, 0
 	return n
