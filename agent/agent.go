@@ -9,6 +9,7 @@ import (
 
 	"github.com/weirhq/weir/internal/lease"
 	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/internal/outage"
 )
 
 // Agent leases resources. It is safe for use by many goroutines; a process needs one for each table.
@@ -18,6 +19,8 @@ type Agent struct {
 	table leasetable.Table
 	cache cache
 	reads singleflight.Group // of settings
+
+	outage outage.Log // of requests in the background
 
 	mu     sync.Mutex
 	pools  map[poolName]*pool

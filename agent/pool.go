@@ -88,9 +88,7 @@ func (p *pool) exhausted() bool {
 // fill reads candidates behind the callers' backs.
 func (p *pool) fill(ctx context.Context) {
 	found, err := p.look(ctx, &Call{})
-	if err != nil {
-		p.a.cfg.Logger.Warn().Err(err).Str("client", p.client).Str("pool", p.name).Msg("candidates_not_read")
-	}
+	p.a.tell("read candidates of "+p.client+"/"+p.name, err)
 	p.mu.Lock()
 	p.filling = false
 	p.mu.Unlock()

@@ -59,10 +59,7 @@ func (p *pool) tell(ctx context.Context) {
 		if n == 0 {
 			return
 		}
-		err := p.a.table.Count(ctx, p.a.cfg.Region, row, leasetable.Refused, n)
-		if err != nil {
-			p.a.cfg.Logger.Warn().Err(err).Str("client", p.client).Str("pool", p.name).Msg("refusals_not_told")
-		}
+		p.a.tell("tell refusals of "+p.client+"/"+p.name, p.a.table.Count(ctx, p.a.cfg.Region, row, leasetable.Refused, n))
 		if sleepUntil(ctx, time.Now().Add(refusalEvery)) != nil {
 			return
 		}

@@ -58,8 +58,9 @@ func (a *Agent) reread(ctx context.Context, p *pool, client, name string) (*pool
 	})
 	switch {
 	case err == nil:
+		a.tell("", nil)
 	case p != nil && (errors.Is(err, ErrUnavailable) || errors.Is(err, ErrThrottled)):
-		a.cfg.Logger.Warn().Err(err).Str("client", client).Str("pool", name).Msg("settings_not_read")
+		a.tell("read settings of "+client+"/"+name, err)
 		return p, nil
 	default:
 		a.mu.Lock()

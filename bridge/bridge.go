@@ -14,6 +14,7 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/outage"
 	"github.com/weirhq/weir/internal/stream"
 )
 
@@ -55,6 +56,7 @@ type Bridge struct {
 	beaten  map[string]int64 // when a beat of a region was last passed on
 	shown   time.Time
 	warned  time.Time
+	outage  outage.Log
 
 	life    context.Context // of the goroutines: it ends with Close
 	cancel  context.CancelFunc
@@ -189,6 +191,7 @@ func (b *Bridge) Close() {
 func (b *Bridge) show(now time.Time) {
 	s, m := b.health.status(b.region, now.UnixMilli()), b.cfg.Metrics
 	b.cfg.Board.set(b, s)
+	b.tell(s.Problem, now)
 	m.lag.WithLabelValues(b.region).Set(float64(s.LagMs) / 1000)
 	m.shards.WithLabelValues(b.region).Set(float64(s.Shards))
 	m.queued.WithLabelValues(b.region).Set(float64(b.queue.size()))
@@ -202,19 +205,34 @@ func (b *Bridge) show(now time.Time) {
 	}
 }
 
+// tell logs that the region cannot be asked, and when it can be again, in few lines. The last is a warning as well: who reads of the
+// begin wants to read of the end.
+func (b *Bridge) tell(problem string, now time.Time) {
+	if problem == "" {
+		if n := b.outage.Fine(now); n.Say == outage.Over {
+			b.log.Warn().Dur("for", n.For).Msg("region_works_again")
+		}
+		return
+	}
+	switch n := b.outage.Failed(now); n.Say {
+	case outage.Begins:
+		b.log.Warn().Str("problem", problem).Msg("region_failed")
+	case outage.GoesOn:
+		b.log.Warn().Str("problem", problem).Dur("for", n.For).Msg("region_still_fails")
+	default:
+	}
+}
+
 // gap says that the stream has lost records, and asks for a scan.
 func (b *Bridge) gap(d *delivery, what string, nowMs int64) {
 	b.cfg.Metrics.gaps.WithLabelValues(b.region).Inc()
 	b.log.Warn().Str("what", what).Msg("stream_gap")
 	// What is lost was written a day ago: a scan that began since has seen what became of it.
 	d.ask = asked{nowMs - (retention - time.Hour).Milliseconds(), "gap: " + what}
-	note := &eventspb.LeaseNote{
+	d.note(&eventspb.LeaseNote{
 		AtMs: nowMs, By: "bridge", Kind: "gap", From: b.region,
 		Text: "The stream of " + b.region + " lost records before they were read: " + what + ". All rows of the region are read from the table.",
-	}
-	if value, err := proto.Marshal(note); err == nil {
-		d.emit(output{outJournal, events.LeaseShard("", "", b.cfg.Partitions), poolKey("", ""), value})
-	}
+	}, b.cfg.Partitions)
 }
 
 // count takes a record's outcome down.

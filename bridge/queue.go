@@ -3,6 +3,11 @@ package bridge
 import (
 	"context"
 	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
 )
 
 // delivery is what is handed over in one transaction or not at all: outputs, and the state that says so.
@@ -39,6 +44,13 @@ func (d *delivery) emit(o output) {
 func (d *delivery) put(e entry) {
 	d.entries = append(d.entries, e)
 	d.bytes += len(e.key) + len(e.value) + 64
+}
+
+// note puts a note into the journal. partitions is how many that has.
+func (d *delivery) note(n *eventspb.LeaseNote, partitions int32) {
+	if value, err := proto.Marshal(n); err == nil { // else a name is not UTF-8, and no region's
+		d.emit(output{outJournal, events.LeaseShard("", "", partitions), poolKey("", ""), value})
+	}
 }
 
 // queue is the way from the goroutines that read to Flush. What one goroutine pushed after another's push had returned is

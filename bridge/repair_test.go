@@ -87,26 +87,26 @@ func TestTrimmed(t *testing.T) {
 				during(func() { sleep(time.Minute) }, h)
 				h.end()
 				_, before := h.known()
-				if len(h.notes()) > 0 || before != 20 {
-					t.Fatalf("%d gaps at the first start, %d rows scanned", len(h.notes()), before)
+				if len(h.notes("gap")) > 0 || before != 20 {
+					t.Fatalf("%d gaps at the first start, %d rows scanned", len(h.notes("gap")), before)
 				}
 				write(10, 30)
 				sleep(26 * time.Hour)
 				write(25, 35)
 				during(func() { sleep(time.Minute) }, h)
 				_, after := h.known()
-				if notes := h.notes(); len(notes) == 0 || notes[0].Kind != "gap" || after != before+35 {
+				if notes := h.notes("gap"); len(notes) == 0 || after != before+35 {
 					t.Errorf("gaps %v, %d rows scanned after %d", notes, after, before)
 				}
 				if err := h.complete(); err != nil {
 					t.Error(err)
 				}
-				notes := len(h.notes())
+				notes := len(h.notes("gap"))
 				h.end() // and that is that: the next life finds nothing wrong
 				write(0, 5)
 				during(func() { sleep(time.Minute) }, h)
-				if len(h.notes()) != notes {
-					t.Errorf("another gap: %v", h.notes())
+				if len(h.notes("gap")) != notes {
+					t.Errorf("another gap: %v", h.notes("gap"))
 				}
 			})
 		})
@@ -248,6 +248,9 @@ func TestScans(t *testing.T) {
 		during(func() { sleep(30 * time.Second) }, h)
 		if _, n := h.known(); n != 400 {
 			t.Errorf("after the scan that was asked for, %d rows of 400", n)
+		}
+		if notes := h.notes("scan"); len(notes) != 2 || notes[1].Count != 200 || !strings.HasSuffix(notes[1].Text, ": asked for.") {
+			t.Errorf("the journal has %v of two scans", notes)
 		}
 		h.aborts = 0
 		during(func() { sleep(2 * time.Hour) }, h)

@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/smithy-go"
+
+	"github.com/weirhq/weir/internal/leasetable"
 )
 
 // What can be wrong with a request: kinds of a metric, too.
@@ -61,9 +63,11 @@ func (b *Bridge) ask(ctx context.Context, who string, send func(context.Context)
 		return nil
 	}
 	b.cfg.Metrics.failures.WithLabelValues(b.region, kindOf(err)).Inc()
-	err = fmt.Errorf("%s in %s: %w", who, b.region, err)
-	b.health.trouble(who, err)
-	return err
+	b.log.Debug().Str("what", who).Str("raw", err.Error()).Msg("request_failed")
+	if b.life.Err() == nil { // else it is we who gave it up
+		b.health.trouble(who, fmt.Errorf("%s: %s", who, leasetable.Why(err)))
+	}
+	return fmt.Errorf("%s in %s: %w", who, b.region, err)
 }
 
 // backoff is a pause that doubles from least to most.

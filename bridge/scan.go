@@ -2,12 +2,14 @@ package bridge
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/lease"
 	"github.com/weirhq/weir/internal/leasetable"
 )
@@ -129,6 +131,9 @@ func (s *scanner) page(ctx context.Context, kind string, at *scanState) {
 		s.sweep = scanState{StartedMs: at.StartedMs, Done: true}
 		d.put(scanEntry(sweepKey, s.sweep))
 	}
+	if at.Done && kind == scanKey {
+		s.noteScan(d, at, nowMs)
+	}
 	if s.queue.push(ctx, d) != nil {
 		return
 	}
@@ -137,6 +142,16 @@ func (s *scanner) page(ctx context.Context, kind string, at *scanState) {
 		s.log.Info().Str("kind", kind).Int64("rows", at.Rows).Msg("scan_ended")
 	}
 	pause(ctx, time.Duration(out.ScannedCount)*time.Second/time.Duration(rate)-time.Since(began))
+}
+
+// noteScan puts into the journal that a scan is done: whoever asked for it may be anywhere.
+func (s *scanner) noteScan(d *delivery, at *scanState, nowMs int64) {
+	last, _ := s.asks.get()
+	took := time.Duration(nowMs-at.StartedMs) * time.Millisecond
+	d.note(&eventspb.LeaseNote{
+		AtMs: nowMs, By: "bridge", Kind: "scan", From: s.region, Count: at.Rows,
+		Text: fmt.Sprintf("All %d rows of %s were read from the table in %s: %s.", at.Rows, s.region, max(0, took).Round(100*time.Millisecond), last.Why),
+	}, s.cfg.Partitions)
 }
 
 // rate is how many rows a second are to be read.

@@ -68,7 +68,7 @@ func (b *Bridge) begin(ctx context.Context, arn string) error {
 	s := streamState{BegunMs: time.Now().UnixMilli()}
 	b.saved.streams[arn] = s
 	b.log.Info().Str("stream", arn).Msg("stream_begun")
-	d := &delivery{ask: asked{s.BegunMs, "stream " + arn + " is new"}}
+	d := &delivery{ask: asked{s.BegunMs, "the stream is new"}}
 	d.put(entry{streamTable, arn, encode(s)})
 	return b.queue.push(ctx, d)
 }

@@ -282,12 +282,17 @@ func (h *host) changes() (list []*eventspb.LeaseChange) {
 	return list
 }
 
-func (h *host) notes() (list []*eventspb.LeaseNote) {
+// notes are those of a kind.
+func (h *host) notes(kind string) (list []*eventspb.LeaseNote) {
 	for _, o := range h.log {
 		if o.topic == outJournal {
 			n := &eventspb.LeaseNote{}
-			_ = proto.Unmarshal(o.value, n)
-			list = append(list, n)
+			if err := proto.Unmarshal(o.value, n); err != nil {
+				h.w.t.Fatal(err)
+			}
+			if n.Kind == kind {
+				list = append(list, n)
+			}
 		}
 	}
 	return list

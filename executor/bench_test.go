@@ -4,13 +4,17 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/lease"
 	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/effects"
+	"github.com/weirhq/weir/processors/embedded"
 )
 
 // BenchmarkCommands makes the writes of commands on a table in memory, sixteen at a time: by the executor, from the record's bytes to
@@ -40,17 +44,12 @@ func BenchmarkCommands(b *testing.B) {
 		}
 		return w
 	}
-	command := func(i, n int) *eventspb.LeaseCommand {
-		return &eventspb.LeaseCommand{Id: fmt.Sprint(i), Client: "c", Pool: "p", Region: "eu", By: "dedup", Command: &eventspb.LeaseCommand_Revoke{Revoke: &eventspb.LeaseRevoke{
-			Resource: fmt.Sprint("r", i), Version: int64(1 + n), AvailableMs: 5, Shelves: 4, Holder: lease.Holder("p", "k"),
-		}}}
-	}
 	b.Run("executor", func(b *testing.B) {
 		w := world(b)
 		e := w.executor(func(c *Config) { c.Results = func(context.Context, int32, []byte, []byte) error { return nil } })
 		records := make([]*effects.Record, b.N)
 		for n := range records {
-			records[n] = record(b, command(n%rows, n/rows))
+			records[n] = record(b, again(n%rows, n/rows))
 		}
 		run(b, func(i, n int) error { return e.Do(context.Background(), records[n*rows+i]) })
 	})
@@ -58,7 +57,7 @@ func BenchmarkCommands(b *testing.B) {
 		w := world(b)
 		e := w.executor()
 		run(b, func(i, n int) error {
-			o, err := e.terms.Make(command(i, n), 20_000)
+			o, err := e.terms.Make(again(i, n), 20_000)
 			if err != nil {
 				return err
 			}
@@ -67,4 +66,60 @@ func BenchmarkCommands(b *testing.B) {
 			return err
 		})
 	})
+}
+
+// again is a command that changes row i for time n.
+func again(i, n int) *eventspb.LeaseCommand {
+	return &eventspb.LeaseCommand{Id: fmt.Sprint(i), Client: "c", Pool: "p", Region: "eu", By: "dedup", Command: &eventspb.LeaseCommand_Revoke{Revoke: &eventspb.LeaseRevoke{
+		Resource: fmt.Sprint("r", i), Version: int64(1 + n), AvailableMs: 5, Shelves: 4, Holder: lease.Holder("p", "k"),
+	}}}
+}
+
+// BenchmarkPending carries commands out that wait in Kafka, with so many of each partition in memory: 64 under way are kept busy by
+// few.
+func BenchmarkPending(b *testing.B) {
+	const parts, rows = 12, 1024
+	for _, pending := range []int{64, 256, 2000, 20_000} {
+		b.Run(fmt.Sprint(pending), func(b *testing.B) {
+			broker, err := embedded.Start(embedded.Config{Topics: events.LeaseCatalog([]string{"eu", "us"}, parts)})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer broker.Close()
+			w := newWorld(b, dynamotest.Profile{})
+			for i := range rows {
+				w.set(lease.ResourceRow("c", fmt.Sprint("r", i)), lease.Row{Version: 1, Owner: "eu", Available: 1})
+			}
+			ctx, cancel := context.WithCancel(b.Context())
+			defer cancel()
+			var done atomic.Int64
+			e := w.executor(func(c *Config) {
+				c.Kafka, c.Pending = processors.Kafka{Brokers: broker.Addrs()}, pending
+				c.Results = func(context.Context, int32, []byte, []byte) error {
+					if done.Add(1) == int64(b.N) {
+						cancel()
+					}
+					return nil
+				}
+			})
+			p, err := processors.NewProducer(e.cfg.Kafka, events.LeaseCommandsTopic("eu"))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer p.Close()
+			for n := range b.N {
+				if err := p.Produce(ctx, int32(n%rows%parts), []byte("c|p"), record(b, again(n%rows, n/rows)).Value); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := p.Flush(ctx); err != nil {
+				b.Fatal(err)
+			}
+			b.ResetTimer()
+			if err := e.Run(ctx); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "commands/s")
+		})
+	}
 }

@@ -34,6 +34,9 @@ type Config struct {
 	Instance string
 	// Concurrency is how many commands are carried out at once, at most. Defaults to 64.
 	Concurrency int
+	// Pending is how many commands of a partition wait in memory at most: while the region is down, all of them may. Defaults to
+	// 2,000, and 1 MiB of them.
+	Pending int
 	// MaxRate is how many requests are made a second, at most. Defaults to what the table takes: it begins with 500, soon
 	// doubles, and goes back when the table throttles.
 	MaxRate int
@@ -51,6 +54,8 @@ type Config struct {
 const (
 	startRate = 500 // requests a second
 	leastRate = 25
+
+	pendingBytes = 1 << 20 // of a partition's commands that wait in memory
 )
 
 func (c *Config) fill() error {
@@ -76,8 +81,11 @@ func (c *Config) fill() error {
 	if c.Partitions == 0 {
 		c.Partitions = events.DefaultLeasePartitions
 	}
-	if c.Partitions < 0 || c.Concurrency < 0 || c.MaxRate < 0 {
-		return fmt.Errorf("executor: Config.Partitions %d, Concurrency %d or MaxRate %d is negative", c.Partitions, c.Concurrency, c.MaxRate)
+	if c.Partitions < 0 || c.Concurrency < 0 || c.MaxRate < 0 || c.Pending < 0 {
+		return fmt.Errorf("executor: Config.Partitions %d, Concurrency %d, MaxRate %d or Pending %d is negative", c.Partitions, c.Concurrency, c.MaxRate, c.Pending)
+	}
+	if c.Pending == 0 {
+		c.Pending = 2000
 	}
 	if c.Concurrency == 0 {
 		c.Concurrency = 64

@@ -46,7 +46,7 @@ func New(cfg Config) (*Executor, error) {
 	var err error
 	e.consumer, err = effects.New(effects.Config{
 		Kafka: cfg.Kafka, Group: events.LeaseExecutorGroup(cfg.Region), Topic: events.LeaseCommandsTopic(cfg.Region), Instance: cfg.Instance,
-		Do: e.Do, Key: row, Concurrency: cfg.Concurrency, Log: cfg.Log,
+		Do: e.Do, Key: row, Concurrency: cfg.Concurrency, Pending: cfg.Pending, PendingBytes: pendingBytes, Log: cfg.Log,
 		Skip: true, // a command that retention took is said again by who wants it still, or was for a moment that is over
 	})
 	if err != nil {
@@ -134,7 +134,11 @@ func (e *Executor) Do(ctx context.Context, r *effects.Record) error {
 	if why := reason(err); why != "" {
 		e.cfg.Metrics.Retries.WithLabelValues(e.cfg.Region, why).Inc()
 	}
-	return fmt.Errorf("region %s: %w", e.cfg.Region, err)
+	var named *leasetable.Error
+	if errors.As(err, &named) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", e.cfg.Region, err)
 }
 
 func (e *Executor) do(ctx context.Context, r *effects.Record) error {

@@ -41,7 +41,7 @@ func (a *Admin) History(ctx context.Context, client, pool, key, resource string)
 	for _, region := range a.regions {
 		events, err := a.events(ctx, region, wanted)
 		if err != nil {
-			return nil, fmt.Errorf("stream of %s: %w", region, err)
+			return nil, fmt.Errorf("read the stream: %w", err)
 		}
 		all = append(all, events...)
 	}
@@ -54,13 +54,12 @@ func (a *Admin) events(ctx context.Context, region string, wanted func(pk, sk st
 	in := &dynamodb.DescribeTableInput{TableName: &a.table.Name}
 	out, err := a.table.Client(region).DescribeTable(ctx, in, a.table.Options)
 	if err != nil {
-		return nil, a.table.Failed(err)
+		return nil, a.table.Failed(region, err)
 	}
 	if out.Table.LatestStreamArn == nil {
-		return nil, fmt.Errorf("%w: it has no stream (weir table apply)", leasetable.ErrTable)
+		return nil, fmt.Errorf("%w: it has no stream in %s (weir table apply)", leasetable.ErrTable, region)
 	}
-	streams := a.streams(region)
-	shards, err := a.shards(ctx, streams, *out.Table.LatestStreamArn)
+	shards, err := a.shards(ctx, region, *out.Table.LatestStreamArn)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +68,7 @@ func (a *Admin) events(ctx context.Context, region string, wanted func(pk, sk st
 	g.SetLimit(readers)
 	for i, shard := range shards {
 		g.Go(func() error {
-			return a.shard(gctx, streams, *out.Table.LatestStreamArn, &shard, func(r *types.Record) {
+			return a.shard(gctx, region, *out.Table.LatestStreamArn, &shard, func(r *types.Record) {
 				if e, ok := event(region, r, wanted); ok {
 					found[i] = append(found[i], e)
 				}
@@ -82,13 +81,14 @@ func (a *Admin) events(ctx context.Context, region string, wanted func(pk, sk st
 	return events, err
 }
 
-func (a *Admin) shards(ctx context.Context, streams *dynamodbstreams.Client, arn string) ([]types.Shard, error) {
+func (a *Admin) shards(ctx context.Context, region, arn string) ([]types.Shard, error) {
+	streams := a.streams(region)
 	var shards []types.Shard
 	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &arn}
 	for {
 		out, err := streams.DescribeStream(ctx, in)
 		if err != nil {
-			return nil, a.table.Failed(err)
+			return nil, a.table.Failed(region, err)
 		}
 		shards = append(shards, out.StreamDescription.Shards...)
 		if in.ExclusiveStartShardId = out.StreamDescription.LastEvaluatedShardId; in.ExclusiveStartShardId == nil {
@@ -102,18 +102,19 @@ func (a *Admin) shards(ctx context.Context, streams *dynamodbstreams.Client, arn
 const quiet = 20
 
 // shard reads a shard from its oldest record to its end, or to where nothing more comes.
-func (a *Admin) shard(ctx context.Context, streams *dynamodbstreams.Client, arn string, shard *types.Shard, yield func(*types.Record)) error {
+func (a *Admin) shard(ctx context.Context, region, arn string, shard *types.Shard, yield func(*types.Record)) error {
+	streams := a.streams(region)
 	closed := shard.SequenceNumberRange != nil && shard.SequenceNumberRange.EndingSequenceNumber != nil
 	begin, err := streams.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{
 		StreamArn: &arn, ShardId: shard.ShardId, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
 	})
 	if err != nil {
-		return a.table.Failed(err)
+		return a.table.Failed(region, err)
 	}
 	for at, empty := begin.ShardIterator, 0; at != nil && (closed || empty < quiet); {
 		out, err := streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: at})
 		if err != nil {
-			return a.table.Failed(err)
+			return a.table.Failed(region, err)
 		}
 		for i := range out.Records {
 			yield(&out.Records[i])
@@ -182,7 +183,7 @@ func resourceEvent(was, is *lease.Row) string {
 	case was.Key != "":
 		return "given back, available from " + from
 	case was.Owner != is.Owner:
-		return "moved from " + was.Owner + " to " + is.Owner
+		return "moved from " + was.Owner + " to " + is.Owner + ", available from " + from
 	default:
 		return "available from " + from
 	}

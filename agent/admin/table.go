@@ -168,7 +168,7 @@ func (a *Admin) describe(ctx context.Context, region string) (*types.TableDescri
 	case errors.As(err, &none):
 		return nil, nil
 	case err != nil:
-		return nil, a.table.Failed(err)
+		return nil, a.table.Failed(region, err)
 	}
 	return out.Table, nil
 }
@@ -220,7 +220,7 @@ func (a *Admin) do(ctx context.Context, s Step) error {
 	if err == nil || errors.As(err, &busy) { // busy: an answer was lost, or somebody else does it
 		return nil
 	}
-	return a.table.Failed(err)
+	return a.table.Failed(s.Region, err)
 }
 
 // settle waits until nothing of the table is being made.

@@ -42,13 +42,14 @@ func newBalancerPlanCmd(a *app) *cobra.Command {
 		Use:   "plan --dry-run",
 		Short: "Says in a sentence each what would be moved now and why, and how the other regions stand",
 		Long: "Says in a sentence each what would be moved now and why, and how the other regions stand. It plans as the balancer does, from what that\n" +
-			"last said of each pool and region; the balancer makes its own plan every ten seconds and carries it out.",
+			"last said of each pool and region, with leases.balancer of the configuration here; the balancer makes its own plan every\n" +
+			"leases.balancer.every and carries it out.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !dry {
 				return usage("only the balancer carries plans out", "give --dry-run, or run the role balancer")
 			}
-			_, k, err := a.cluster()
+			cfg, k, err := a.cluster()
 			if err != nil {
 				return err
 			}
@@ -56,7 +57,7 @@ func newBalancerPlanCmd(a *app) *cobra.Command {
 			if err != nil {
 				return fail(exitUnavailable, "cannot read how the pools stand", err, "check --brokers; `weir topics plan --for leases` shows what is missing")
 			}
-			rows := plans(all)
+			rows := plans(all, balancing(cfg).Limits)
 			if a.structured() {
 				return printRows(a, rows)
 			}
@@ -77,7 +78,7 @@ func newBalancerPlanCmd(a *app) *cobra.Command {
 }
 
 // plans are the plans of all pools. all is by client and pool.
-func plans(all []*eventspb.LeaseHeadroom) []planRow {
+func plans(all []*eventspb.LeaseHeadroom, limits balancer.Limits) []planRow {
 	rows := []planRow{}
 	for len(all) > 0 {
 		n := 1
@@ -89,10 +90,10 @@ func plans(all []*eventspb.LeaseHeadroom) []planRow {
 			views[i] = balancer.ViewOf(h)
 		}
 		client, pool := all[0].Client, all[0].Pool
-		for _, m := range balancer.Plan(views, balancer.Limits{}) {
+		for _, m := range balancer.Plan(views, limits) {
 			rows = append(rows, planRow{client, pool, m.Kind, m.From, m.To, m.Count, m.Why})
 		}
-		for _, why := range balancer.Explain(views, balancer.Limits{}) {
+		for _, why := range balancer.Explain(views, limits) {
 			rows = append(rows, planRow{Client: client, Pool: pool, Why: why})
 		}
 		all = all[n:]
@@ -123,7 +124,11 @@ func newBalancerBacktestCmd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			report, err := backtest.Run(curves, backtest.Config{Stock: f.stock, Seed: f.seed})
+			cfg, err := a.loadConfig()
+			if err != nil {
+				return err
+			}
+			report, err := backtest.Run(curves, backtest.Config{Stock: f.stock, Seed: f.seed, Limits: balancing(cfg).Limits})
 			if err != nil {
 				return fail(exitData, "cannot try these curves", err, "they need one length and step: --days cuts them")
 			}

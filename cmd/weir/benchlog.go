@@ -76,6 +76,6 @@ func benchCounter(topic string, memory int64) (processors.Processor, error) {
 func benchConfig(k processors.Kafka, memory int64) processors.Config {
 	c := config.Default()
 	c.Memory = config.Bytes(memory)
-	s := sharesOf(c)
+	s := spendAlone(c)
 	return processors.Config{Kafka: k, CacheBytes: s.cache, WriteBytes: s.writes, FetchBytes: int32(s.fetch), CommitBytes: int(s.changes)}
 }

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,7 +46,7 @@ func newBridgeScanCmd(a *app) *cobra.Command {
 			if err := askScans(cmd.Context(), k, regions, args); err != nil {
 				return fail(exitUnavailable, "cannot ask for the scan", err, "check --brokers; `weir topics plan --for leases` shows what is missing")
 			}
-			a.say("asked for a scan of %d regions", len(args))
+			a.say("asked the bridge of %s to read all rows of its region; once it has, `weir status` has a line of kind scan with how many", strings.Join(args, ", that of "))
 			return nil
 		},
 	}
@@ -51,7 +54,12 @@ func newBridgeScanCmd(a *app) *cobra.Command {
 	return c
 }
 
+// askTime is how long brokers have to take a request for a scan.
+const askTime = 10 * time.Second
+
 func askScans(ctx context.Context, k processors.Kafka, regions, of []string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, askTime, fmt.Errorf("no broker has taken it within %s", askTime))
+	defer cancel()
 	p, err := processors.NewProducer(k, events.LeaseBridgeTopic)
 	if err != nil {
 		return err
@@ -62,7 +70,10 @@ func askScans(ctx context.Context, k processors.Kafka, regions, of []string) err
 			return err
 		}
 	}
-	return p.Flush(ctx)
+	if err := p.Flush(ctx); err != nil {
+		return cmp.Or(context.Cause(ctx), err)
+	}
+	return nil
 }
 
 // rejectRow is a record of a stream that is not of weir's schema.

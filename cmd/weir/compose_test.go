@@ -96,7 +96,7 @@ func TestComposeFiles(t *testing.T) {
 			t.Errorf("Prometheus has %+v, %s %s and %s", s, name, c.API.CAFile, c.API.TokenFile)
 		}
 		const program = 128 << 20 // the code and its stacks
-		need := int64(c.Memory) + sharesOf(c).ids + program
+		need := int64(c.Memory) + budgetOf(c, []string{roleSpend, roleLeases}).ids + program
 		limit, err := config.ParseBytes(strings.TrimSuffix(services[name].Memory, "m") + "MiB")
 		if err != nil || int64(limit) < need {
 			t.Errorf("%s: mem_limit %s, and memory with event ids and the program is %d MiB: %v", name, services[name].Memory, need>>20, err)

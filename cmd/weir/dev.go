@@ -43,10 +43,7 @@ type dev struct {
 	regions []string // as they were configured; what they are is in cfg
 }
 
-const (
-	devPoll       = 100 * time.Millisecond // of a stream with nothing new
-	devPartitions = 4                      // of each topic of leases, unless the configuration says another number
-)
+const devPoll = 100 * time.Millisecond // of a stream with nothing new
 
 func newDevCmd(a *app) *cobra.Command {
 	d := &dev{a: a, started: time.Now()}
@@ -94,9 +91,6 @@ func (d *dev) run(ctx context.Context) (err error) {
 			return err
 		}
 		d.faults = append(d.faults, fault)
-	}
-	if slices.ContainsFunc(d.cfg.Entries(), func(e config.Entry) bool { return e.Key == "leases.partitions" && e.Origin == config.OriginDefault }) {
-		d.cfg.Leases.Partitions = devPartitions
 	}
 	if !d.keep {
 		if d.cfg.DataDir, err = os.MkdirTemp("", "weir-dev-"); err != nil {
@@ -187,6 +181,21 @@ func (d *dev) ready() {
 		brokers = " --brokers " + d.broker.Addrs()[0]
 	}
 	out("         weir status%s", brokers)
+	out("  join   weir run --roles %s,%s --instance second --data-dir DIR --listen 127.0.0.1:0 --ops-listen 127.0.0.1:0%s%s%s",
+		roleSpend, roleLeases, brokers, d.leases.regionsFlag(d.regions), d.shape())
+}
+
+// shape is what a process that joins needs to be told of the topics, if they are not as it takes them to be.
+func (d *dev) shape() (environ string) {
+	for _, e := range d.cfg.Entries() {
+		if e.Value != e.Default && slices.Contains([]string{"dc", "spend.partitions", "spend.generation", "leases.partitions", "leases.table"}, e.Key) {
+			environ += " " + e.Env + "=" + e.Value
+		}
+	}
+	if environ != "" {
+		environ = "   with" + environ
+	}
+	return environ
 }
 
 // example is a campaign that the load generator charges most.

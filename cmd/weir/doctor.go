@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,26 +16,25 @@ import (
 )
 
 func newDoctorCmd(a *app) *cobra.Command {
-	return &cobra.Command{
+	var what []string
+	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Checks brokers, topics, clocks and disk against what weir needs",
-		Args:  cobra.NoArgs,
+		Short: "Checks brokers, topics, clocks and disk, and the table of leases, against what weir needs",
+		Long: "Checks brokers, topics, clocks and disk against what weir needs; with --for leases also the topics of the lease loop, and in each\n" +
+			"region the table, its index and stream, the clock, the settings, and when its bridge was last there.",
+		Example: "  weir doctor --for spend,leases --brokers k1:9092",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkFor(what); err != nil {
+				return err
+			}
 			cfg, k, err := a.cluster()
 			if err != nil {
 				return err
 			}
-			topics, defaults := wantedTopics(cfg, forSpend)
-			proc, err := spendRole(cfg).Processor()
+			checks, err := diagnose(cmd.Context(), cfg, k, what)
 			if err != nil {
 				return err
-			}
-			checks := admin.Doctor(cmd.Context(), k, admin.Options{
-				Topics: topics, Defaults: defaults, Processor: proc, StateDir: cfg.DataDir,
-				SessionTimeout: cfg.Processor.SessionTimeout, TransactionTimeout: cfg.Processor.TransactionTimeout,
-			})
-			if cfg.Spend.Generation > 1 {
-				checks = append(checks, formerTopics(cmd.Context(), cfg, k))
 			}
 			if err := a.showChecks(checks); err != nil {
 				return err
@@ -47,6 +47,34 @@ func newDoctorCmd(a *app) *cobra.Command {
 			return nil
 		},
 	}
+	forFlag(c.Flags(), &what)
+	a.leaseFlags(c.Flags())
+	return c
+}
+
+// diagnose looks at all that is needed for each of what.
+func diagnose(ctx context.Context, cfg *config.Config, k processors.Kafka, what []string) ([]admin.Check, error) {
+	topics, defaults := wantedTopics(cfg, what...)
+	o := admin.Options{
+		Topics: topics, Defaults: defaults, Apply: "weir topics apply --for " + strings.Join(what, ","), StateDir: cfg.DataDir,
+		SessionTimeout: cfg.Processor.SessionTimeout, TransactionTimeout: cfg.Processor.TransactionTimeout,
+	}
+	spend := slices.Contains(what, forSpend)
+	if spend {
+		proc, err := spendRole(cfg).Processor()
+		if err != nil {
+			return nil, err
+		}
+		o.Processor = proc
+	}
+	checks := admin.Doctor(ctx, k, o)
+	if spend && cfg.Spend.Generation > 1 {
+		checks = append(checks, formerTopics(ctx, cfg, k))
+	}
+	if slices.Contains(what, forLeases) {
+		return append(checks, leaseChecks(ctx, cfg)...), nil
+	}
+	return append(checks, admin.Check{Name: "leases", OK: true, Severity: admin.Info, Detail: "not looked at: `weir doctor --for leases` does"}), nil
 }
 
 // formerTopics looks at those that the state was moved from: what comes in there is counted by nobody.

@@ -200,23 +200,6 @@ func newLeaseListCmd(a *app) *cobra.Command {
 	return c
 }
 
-func newLeaseHistoryCmd(a *app) *cobra.Command {
-	o := &leaseCmd{a: a}
-	c := o.command("history", "Tells what happened to a key, or to a resource, in the last 24 hours", func(ctx context.Context, l *leases) error {
-		if (o.resource == "") == (o.key == "") || (o.key == "") != (o.pool == "") {
-			return usage("it is not clear whose history is wanted", "give --pool and --key, or --resource")
-		}
-		list, err := l.History(ctx, o.client, o.pool, o.key, o.resource)
-		if err != nil {
-			return leaseFailure("cannot tell the history", err)
-		}
-		return printRows(a, list)
-	})
-	o.keyFlag(c)
-	c.Flags().StringVar(&o.resource, "resource", "", "resource, in place of a key")
-	return c
-}
-
 // headroomRow is how much a region has, and what is expected there.
 type headroomRow struct {
 	Region  string    `json:"region"`

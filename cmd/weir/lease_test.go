@@ -40,7 +40,7 @@ func leaseWorld(t *testing.T) []string {
 			t.Error(err)
 		}
 	})
-	return []string{"WEIR_LEASES_REGIONS=" + strings.Join(regions, ","), "AWS_EC2_METADATA_DISABLED=true", "WEIR_LEASES_TIMEOUT=30s"}
+	return []string{"WEIR_LEASES_REGIONS=" + strings.Join(regions, ","), "AWS_EC2_METADATA_DISABLED=true", "WEIR_LEASES_TIMEOUT=30s", "WEIR_KAFKA_BROKERS=127.0.0.1:1"}
 }
 
 // A day of an administrator: each command does what it says, and refuses what cannot be.
@@ -120,7 +120,9 @@ func TestLeaseCommands(t *testing.T) {
 		{"lease show --client c --pool p --key k", exitOK, "yes, until", ""},
 		{"lease show --client c --pool p --key none", exitOK, "", "never had a lease"},
 		{"lease list --client c", exitOK, "k", ""},
-		{"lease history --client c --pool p --key k", exitOK, "has r", ""},
+		{"lease history --client c --pool p --key k", exitOK, "has r", "read the streams of DynamoDB, which have 24 hours: no broker has lease.changes"},
+		{"lease history --client c --pool p --key k --from kafka", exitUnavailable, "", "--from streams"},
+		{"lease history --client c --pool p --key k --from paper", exitUsage, "", "kafka, streams or auto"},
 		{"lease history --client c", exitUsage, "", "--resource"},
 		{"lease release --client c --pool p --key k --dry-run", exitOK, "", "would be given back"},
 		{"lease release --client c --pool p --key k", exitOK, "", "given back"},

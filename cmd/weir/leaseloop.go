@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/weirhq/weir/executor"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/obs"
+	"github.com/weirhq/weir/internal/outage"
 	"github.com/weirhq/weir/internal/roles"
 	"github.com/weirhq/weir/processors"
 )
@@ -51,7 +53,7 @@ type loopParts struct {
 	metrics  *processors.Metrics
 	table    *leases
 	roles    []string
-	alone    bool // there is no spend counter in the process
+	memory   budget
 	// poll is how often a stream with nothing new is asked; 0: the bridge's default.
 	poll time.Duration
 }
@@ -64,13 +66,14 @@ func newLeaseLoop(c *config.Config, p loopParts) (*leaseLoop, error) {
 	made := map[string]func() (processors.Processor, error){
 		roleBridge: func() (processors.Processor, error) {
 			return roles.Bridge{Bridge: bridge.Config{
+				Timeout: c.Leases.Bridge.Timeout, ScanRate: c.Leases.Bridge.ScanRate, Sweep: cmp.Or(c.Leases.Bridge.Sweep, -1),
 				Regions: regions, Table: c.Leases.Table, DB: p.table.connection.Client, Streams: p.table.connection.Streams, Partitions: partitions,
-				PollMin: p.poll, PollMax: 2 * p.poll, Metrics: bridge.NewMetrics(p.registry), Board: &l.board, Log: &l.log,
+				PollMin: p.poll, PollMax: 2 * p.poll, QueueBytes: int(p.memory.of(roleBridge).queue), Metrics: bridge.NewMetrics(p.registry), Board: &l.board, Log: &l.log,
 			}}.Processor(), nil
 		},
-		roleLiberator: roles.Liberator{Regions: regions, Partitions: partitions, Skew: c.Leases.Skew, Metrics: metrics}.Processor,
+		roleLiberator: roles.Liberator{Regions: regions, Partitions: partitions, Skew: c.Leases.Skew, PerShelf: c.Leases.Liberator.Rate, Metrics: metrics}.Processor,
 		roleDedup:     roles.Dedup{Regions: regions, Partitions: partitions, Skew: c.Leases.Skew, Metrics: metrics}.Processor,
-		roleBalancer:  roles.Balancer{Regions: regions, Partitions: partitions, Config: balancer.Config{}, Metrics: metrics}.Processor,
+		roleBalancer:  roles.Balancer{Regions: regions, Partitions: partitions, Config: balancing(c), Metrics: metrics}.Processor,
 	}
 	for _, role := range p.roles {
 		if made[role] == nil {
@@ -80,7 +83,7 @@ func newLeaseLoop(c *config.Config, p loopParts) (*leaseLoop, error) {
 		if err != nil {
 			return nil, fail(exitConfig, "cannot set up the "+role, err, "correct leases.regions")
 		}
-		if err := l.add(proc, p); err != nil {
+		if err := l.add(proc, p, role); err != nil {
 			return nil, err
 		}
 	}
@@ -90,15 +93,16 @@ func newLeaseLoop(c *config.Config, p loopParts) (*leaseLoop, error) {
 	return l, nil
 }
 
-// add makes the runtime of a core. Beside the spend counter it takes little memory: a thousandth of what passes there passes here.
-func (l *leaseLoop) add(proc processors.Processor, p loopParts) error {
-	pc := processorConfig(l.cfg, p.kafka, &l.log)
-	pc.Workers, pc.Tick, pc.Metrics = max(1, l.cfg.Processor.Workers/4), roles.BridgeTick, p.metrics
-	pc.CacheBytes, pc.WriteBytes, pc.FetchBytes, pc.BallastBytes = max(8<<20, pc.CacheBytes/8), max(8<<20, pc.WriteBytes/8), 2<<20, 16<<20
-	if p.alone {
-		share := int64(l.cfg.Memory) / int64(len(p.roles))
-		pc.CacheBytes, pc.WriteBytes = max(8<<20, share/3), max(8<<20, share/6)
-	}
+// balancing is how the balancer works by the settings.
+func balancing(c *config.Config) balancer.Config {
+	b := c.Leases.Balancer
+	return balancer.Config{Every: b.Every, Tick: b.Tick, Limits: balancer.Limits{Cap: int64(b.Cap), CapShare: float64(b.CapPercent) / 100, Evacuate: int64(b.Evacuate)}}
+}
+
+// add makes the runtime of a role's core.
+func (l *leaseLoop) add(proc processors.Processor, p loopParts, role string) error {
+	pc := processorConfig(l.cfg, p.kafka, &l.log, p.memory.of(role))
+	pc.Tick, pc.Metrics, pc.BallastBytes = roles.BridgeTick, p.metrics, 16<<20
 	rt, err := processors.New(pc, proc)
 	if err != nil {
 		return fail(exitConfig, "cannot set up "+proc.App, err, "correct the configuration; `weir config print` shows it")
@@ -113,8 +117,9 @@ func (l *leaseLoop) addExecutors(regions []string, p loopParts) (err error) {
 	e := roles.Executors{
 		Config: executor.Config{
 			Regions: regions, Partitions: int32(l.cfg.Leases.Partitions), Kafka: p.kafka, Instance: l.cfg.Instance, Log: &l.log, Metrics: executor.NewMetrics(p.registry),
+			Pending: int(p.memory.of(roleExecutor).pending), Concurrency: l.cfg.Leases.Executor.Concurrency, MaxRate: l.cfg.Leases.Executor.Rate,
 		},
-		Connection: l.table.connection, Table: l.cfg.Leases.Table, Skew: l.cfg.Leases.Skew,
+		Connection: l.table.connection, Table: l.cfg.Leases.Table, Skew: l.cfg.Leases.Skew, Timeout: l.cfg.Leases.Executor.Timeout,
 	}
 	if l.cfg.Leases.Region != "" {
 		e.Regions = []string{l.cfg.Leases.Region}
@@ -162,15 +167,28 @@ const extendEvery = 10 * time.Second
 func (l *leaseLoop) extend(ctx context.Context) {
 	t := time.NewTicker(extendEvery)
 	defer t.Stop()
+	var failing outage.Log
 	for {
-		if err := l.table.Extend(ctx); err != nil && ctx.Err() == nil {
-			l.log.Warn().Err(err).Msg("region_leases_not_extended")
+		if err := l.table.Extend(ctx); ctx.Err() == nil {
+			l.extended(&failing, err)
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-t.C:
 		}
+	}
+}
+
+func (l *leaseLoop) extended(failing *outage.Log, err error) {
+	if err == nil {
+		if n := failing.Fine(time.Now()); n.Say == outage.Over {
+			l.log.Warn().Dur("for", n.For).Msg("region_leases_extended_again")
+		}
+		return
+	}
+	if n := failing.Failed(time.Now()); n.Say != outage.Nothing {
+		l.log.Warn().Err(err).Dur("for", n.For).Msg("region_leases_not_extended")
 	}
 }
 

@@ -33,19 +33,21 @@ type node struct {
 	patience time.Duration // of a stop
 }
 
-// countingRole is the role with everything that decides what it counts.
-func countingRole(c *config.Config) roles.Spend {
+// countingRole is the role with everything that decides what it counts. memory is what it has.
+func countingRole(c *config.Config, memory shares) roles.Spend {
 	role := spendRole(c)
-	role.DuplicateWindow, role.MaxIDs, role.Memory = c.Spend.DuplicateWindow, c.Spend.MaxIDs, sharesOf(c).campaigns
+	role.DuplicateWindow, role.MaxIDs, role.Memory = c.Spend.DuplicateWindow, c.Spend.MaxIDs, memory.campaigns
 	return role
 }
 
-// processorConfig is how a processor runs here.
-func processorConfig(c *config.Config, k processors.Kafka, log *zerolog.Logger) processors.Config {
-	memory := sharesOf(c)
+// spendAlone is what the spend counter has in a process that does nothing else.
+func spendAlone(c *config.Config) shares { return budgetOf(c, []string{roleSpend}).of(roleSpend) }
+
+// processorConfig is how a processor runs here, with the memory that its role has.
+func processorConfig(c *config.Config, k processors.Kafka, log *zerolog.Logger, memory shares) processors.Config {
 	return processors.Config{
 		Kafka: k, Dir: c.DataDir, Instance: c.Instance, Log: log,
-		Workers: c.Processor.Workers, CommitInterval: c.Processor.CommitInterval, CommitMax: c.Processor.CommitIntervalMax,
+		Workers: workersOf(c, memory.role), CommitInterval: c.Processor.CommitInterval, CommitMax: c.Processor.CommitIntervalMax,
 		CommitRecords: c.Processor.CommitRecords, CommitBytes: int(memory.changes), PollRecords: c.Processor.PollRecords, PoisonLimit: c.Processor.PoisonLimit,
 		Standbys: c.Processor.Standbys, SessionTimeout: c.Processor.SessionTimeout, TransactionTimeout: c.Processor.TransactionTimeout,
 		CacheBytes: memory.cache, WriteBytes: memory.writes, FetchBytes: int32(memory.fetch),
@@ -67,7 +69,7 @@ type nodeParts struct {
 func newNode(c *config.Config, p nodeParts) (*node, error) {
 	reg := obs.NewRegistry(buildVersion().Version)
 	debug.SetGCPercent(gcPercent)
-	metrics := processors.NewMetrics(reg)
+	metrics, memory := processors.NewMetrics(reg), budgetOf(c, p.roles)
 	n := &node{registry: reg, endpoint: c.API.Advertise, patience: c.Processor.ShutdownTimeout}
 	serve := api.Config{Listen: c.API.Listen, OpsListen: c.API.OpsListen, Ready: n.ready, Registry: reg, Logger: p.log}
 	x, err := accessOf(c)
@@ -82,12 +84,12 @@ func newNode(c *config.Config, p nodeParts) (*node, error) {
 		serve.AllowedHosts = []string{host} // by which the others ask
 	}
 	if slices.Contains(p.roles, roleSpend) {
-		if err := n.addSpend(c, p, spendParts{reg, metrics, x, &serve}); err != nil {
+		if err := n.addSpend(c, p, spendParts{memory.of(roleSpend), reg, metrics, x, &serve}); err != nil {
 			return nil, err
 		}
 	}
 	if of := loopRoles(p.roles); len(of) > 0 {
-		n.loop, err = newLeaseLoop(c, loopParts{kafka: p.kafka, log: p.log, registry: reg, metrics: metrics, table: p.table, roles: of, alone: n.runtime == nil, poll: p.poll})
+		n.loop, err = newLeaseLoop(c, loopParts{kafka: p.kafka, log: p.log, registry: reg, metrics: metrics, table: p.table, roles: of, memory: memory, poll: p.poll})
 		if err != nil {
 			return nil, err
 		}
@@ -100,6 +102,7 @@ func newNode(c *config.Config, p nodeParts) (*node, error) {
 
 // spendParts are what the spend counter shares with the rest of its node.
 type spendParts struct {
+	memory   shares
 	registry *obs.Registry
 	metrics  *processors.Metrics
 	access   access
@@ -108,13 +111,13 @@ type spendParts struct {
 
 // addSpend gives a node the spend counter, and its server what answers from it.
 func (n *node) addSpend(c *config.Config, p nodeParts, s spendParts) error {
-	role := countingRole(c)
+	role := countingRole(c, s.memory)
 	role.Metrics = roles.NewSpendMetrics(s.registry)
 	proc, err := role.Processor()
 	if err != nil {
 		return fail(exitConfig, "cannot set up the spend counter", err, "correct dc and peers")
 	}
-	pc := processorConfig(c, p.kafka, &p.log)
+	pc := processorConfig(c, p.kafka, &p.log, s.memory)
 	pc.Metrics, pc.Traces = s.metrics, p.traces
 	if n.runtime, err = processors.New(pc, proc); err != nil {
 		return fail(exitConfig, "cannot set up the processor", err, "correct the configuration; `weir config print` shows it")

@@ -109,7 +109,7 @@ func (r *rekeying) open(ctx context.Context) (err error) {
 	if r.cfg, r.k, err = r.a.cluster(); err != nil {
 		return err
 	}
-	r.to = countingRole(r.cfg)
+	r.to = countingRole(r.cfg, spendAlone(r.cfg))
 	if r.from == 0 {
 		r.from = r.cfg.Spend.Generation - 1
 	}

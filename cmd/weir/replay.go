@@ -115,7 +115,7 @@ func (r *replay) open() error {
 	if err != nil {
 		return err
 	}
-	r.role = countingRole(cfg)
+	r.role = countingRole(cfg, spendAlone(cfg))
 	live, err := r.role.Processor()
 	if err != nil {
 		return fail(exitConfig, "cannot set up the spend counter", err, "correct dc and peers")

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/obs"
@@ -23,10 +24,37 @@ func roleNames() []string { return append([]string{roleSpend, roleLeases}, lease
 
 // loopRoles are the roles of the lease loop in a list.
 func loopRoles(list []string) []string {
-	if slices.Contains(list, roleLeases) {
-		return leaseRoles()
+	return slices.DeleteFunc(rolesOf(list), func(r string) bool { return r == roleSpend })
+}
+
+// rolesOf are all roles that a list stands for, each once.
+func rolesOf(list []string) (all []string) {
+	for _, r := range append([]string{roleSpend}, leaseRoles()...) {
+		if slices.Contains(list, r) || r != roleSpend && slices.Contains(list, roleLeases) {
+			all = append(all, r)
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(list), func(r string) bool { return !slices.Contains(leaseRoles(), r) })
+	return all
+}
+
+func rolesFlag(f *pflag.FlagSet, list *[]string) {
+	f.StringSliceVar(list, "roles", []string{roleSpend}, "roles of the process: "+strings.Join(roleNames(), ", "))
+}
+
+func checkRoles(list []string) error {
+	if len(list) == 0 {
+		return usage("no role is named", "the roles are: "+strings.Join(roleNames(), ", "))
+	}
+	for _, r := range list {
+		if !slices.Contains(roleNames(), r) {
+			do := "the roles are: " + strings.Join(roleNames(), ", ")
+			if n, ok := config.Nearest(r, roleNames()); ok {
+				do = "did you mean " + n + "?"
+			}
+			return usage(fmt.Sprintf("no role is called %q", r), do)
+		}
+	}
+	return nil
 }
 
 func newRunCmd(a *app) *cobra.Command {
@@ -40,12 +68,13 @@ func newRunCmd(a *app) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.run(cmd, roleList) },
 	}
-	c.Flags().StringSliceVar(&roleList, "roles", []string{roleSpend}, "roles to run: "+strings.Join(roleNames(), ", "))
+	rolesFlag(c.Flags(), &roleList)
 	c.Flags().String("data-dir", "", "directory of the state (default: data_dir)")
 	c.Flags().String("instance", "", "stable name of this process (default: instance)")
 	c.Flags().String("listen", "", "address of the API (default: api.listen)")
 	c.Flags().String("ops-listen", "", "address of health and metrics (default: api.ops_listen)")
 	c.Flags().String("memory", "", "budget of memory, such as 512MiB (default: memory); `weir config memory` shows where it goes")
+	a.leaseFlags(c.Flags())
 	a.bind(c.Flags(), "memory", "memory")
 	a.bind(c.Flags(), "data-dir", "data_dir")
 	a.bind(c.Flags(), "instance", "instance")
@@ -55,14 +84,8 @@ func newRunCmd(a *app) *cobra.Command {
 }
 
 func (a *app) run(cmd *cobra.Command, roleList []string) error {
-	for _, r := range roleList {
-		if !slices.Contains(roleNames(), r) {
-			do := "the roles are: " + strings.Join(roleNames(), ", ")
-			if n, ok := config.Nearest(r, roleNames()); ok {
-				do = "did you mean " + n + "?"
-			}
-			return usage(fmt.Sprintf("no role is called %q", r), do)
-		}
+	if err := checkRoles(roleList); err != nil {
+		return err
 	}
 	cfg, err := a.loadConfig()
 	if err != nil {
@@ -95,7 +118,7 @@ func (a *app) run(cmd *cobra.Command, roleList []string) error {
 		return err
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(sharesOf(cfg).heap) // garbage too: the collector works harder before it exceeds the budget
+		debug.SetMemoryLimit(budgetOf(cfg, roleList).heap()) // garbage too: the collector works harder before it exceeds the budget
 	}
 	return n.run(cmd.Context(), func() {
 		a.say("ready: API %s://%s, metrics %[1]s://%[3]s/metrics, %[4]d partitions", n.server.Scheme(), n.server.Addr(), n.server.OpsAddr(), n.owned())

@@ -142,7 +142,7 @@ func (a *app) showSavepoint(sp *processors.Savepoint) error {
 // quiet is a configuration of the runtime for commands, that log nothing.
 func quiet(cfg *config.Config, k processors.Kafka) processors.Config {
 	log := zerolog.Nop()
-	return processorConfig(cfg, k, &log)
+	return processorConfig(cfg, k, &log, spendAlone(cfg))
 }
 
 // savepoints are those of the spend counter in data_dir. Kafka is not needed.
@@ -151,7 +151,7 @@ func (a *app) savepoints() (*processors.Savepoints, error) {
 	if err != nil {
 		return nil, err
 	}
-	proc, err := countingRole(cfg).Processor()
+	proc, err := countingRole(cfg, spendAlone(cfg)).Processor()
 	if err != nil {
 		return nil, fail(exitConfig, "cannot set up the spend counter", err, "correct dc and peers")
 	}

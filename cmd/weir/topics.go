@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
@@ -38,6 +39,22 @@ func wantedTopics(c *config.Config, what ...string) (topics []events.Topic, d ad
 func leaseTopics(c *config.Config) []events.Topic {
 	regions, _ := c.Leases.Places()
 	return events.LeaseCatalog(regions, int32(c.Leases.Partitions))
+}
+
+func forFlag(f *pflag.FlagSet, what *[]string) {
+	f.StringSliceVar(what, "for", []string{forSpend}, "what it is for: spend, leases")
+}
+
+func checkFor(what []string) error {
+	for _, w := range what {
+		if w != forSpend && w != forLeases {
+			return usage("nothing is there for "+w, "give --for spend, --for leases, or both")
+		}
+	}
+	if len(what) == 0 {
+		return usage("--for is empty", "give --for spend, --for leases, or both")
+	}
+	return nil
 }
 
 func newTopicsCmd(a *app) *cobra.Command {
@@ -75,7 +92,7 @@ func newTopicsCmd(a *app) *cobra.Command {
 	}
 	for _, sub := range []*cobra.Command{plan, apply} {
 		sub.Flags().Int("replication-factor", 0, "copies of each partition (default: topics.replication_factor)")
-		sub.Flags().StringSliceVar(&what, "for", []string{forSpend}, "what they are for: spend, leases")
+		forFlag(sub.Flags(), &what)
 		sub.Flags().Int("min-insync", 0, "copies that must have a record (default: topics.min_insync)")
 		a.bind(sub.Flags(), "replication-factor", "topics.replication_factor")
 		a.bind(sub.Flags(), "min-insync", "topics.min_insync")
@@ -89,10 +106,8 @@ func (a *app) topicPlan(cmd *cobra.Command, what []string) (processors.Kafka, []
 	if err != nil {
 		return k, nil, err
 	}
-	for _, w := range what {
-		if w != forSpend && w != forLeases {
-			return k, nil, usage("there are no topics for "+w, "give --for spend, --for leases, or both")
-		}
+	if err := checkFor(what); err != nil {
+		return k, nil, err
 	}
 	topics, defaults := wantedTopics(cfg, what...)
 	steps, err := admin.Plan(cmd.Context(), k, topics, defaults)

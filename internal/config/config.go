@@ -96,7 +96,40 @@ type Leases struct {
 	Region     string        `key:"region" default:"" unit:"region" doc:"the region whose resources commands lease, and whose executor weir run has; empty: the first, and those of all regions"`
 	Skew       time.Duration `key:"skew" default:"500ms" unit:"duration" min:"50ms" max:"1m" doc:"most by which clocks may be off; the same everywhere; a resource that moves to another region rests for four times as long"`
 	Partitions int           `key:"partitions" default:"12" unit:"partitions" min:"1" max:"1024" doc:"partitions of the topics of leases; another number needs new topics"`
-	Timeout    time.Duration `key:"timeout" default:"2s" unit:"duration" min:"50ms" max:"1m" doc:"time for one request of commands and agents to DynamoDB; executors take 1s, which is part of how long a moved resource rests, bridges 10s"`
+	Timeout    time.Duration `key:"timeout" default:"2s" unit:"duration" min:"50ms" max:"1m" doc:"time for one request of commands and agents to DynamoDB; executors and bridges have theirs"`
+
+	Executor  LeaseExecutor  `key:"executor"`
+	Bridge    LeaseBridge    `key:"bridge"`
+	Liberator LeaseLiberator `key:"liberator"`
+	Balancer  LeaseBalancer  `key:"balancer"`
+}
+
+// LeaseExecutor is how fast commands are carried out in a region.
+type LeaseExecutor struct {
+	Timeout     time.Duration `key:"timeout" default:"1s" unit:"duration" min:"50ms" max:"10s" doc:"time for one request; a resource that moves rests for it and four times leases.skew; longer where answers take longer"`
+	Concurrency int           `key:"concurrency" default:"64" unit:"commands" min:"1" max:"1024" doc:"commands carried out at once in each region"`
+	Rate        int           `key:"rate" default:"0" unit:"requests per second" min:"0" max:"1000000" doc:"most requests a second in each region; 0: as many as the table takes"`
+}
+
+// LeaseBridge is how fast bridges read the table, beside its streams.
+type LeaseBridge struct {
+	Timeout  time.Duration `key:"timeout" default:"10s" unit:"duration" min:"1s" max:"1m" doc:"time for one request"`
+	ScanRate int           `key:"scan_rate" default:"5000" unit:"rows per second" min:"10" max:"1000000" doc:"rows a second that a scan reads which was asked for, or makes good what a stream lost; four of 1 KB cost two read units"`
+	Sweep    time.Duration `key:"sweep" default:"24h" unit:"duration" min:"0s" max:"720h" doc:"in what time the whole table is read once, for ever, against what a stream lost without a word; 0s: never"`
+}
+
+// LeaseLiberator is how fast resources are given back.
+type LeaseLiberator struct {
+	Rate int `key:"rate" default:"200" unit:"resources per second" min:"1" max:"1000000" doc:"most resources a second that are given back to one sub-partition of a pool in a region: DynamoDB takes 1000 writes a second of one"`
+}
+
+// LeaseBalancer is how much is moved, and how often.
+type LeaseBalancer struct {
+	Every      time.Duration `key:"every" default:"10s" unit:"duration" min:"100ms" max:"1h" doc:"time between two plans of a pool"`
+	Tick       time.Duration `key:"tick" default:"1s" unit:"duration" min:"100ms" max:"1m" doc:"time between two looks at what is about to run out"`
+	Cap        int           `key:"cap" default:"100" unit:"resources" min:"1" max:"1000000" doc:"most that one plan of a pool moves, if leases.balancer.cap_percent is not more"`
+	CapPercent int           `key:"cap_percent" default:"25" unit:"percent" min:"1" max:"100" doc:"most that one plan of a pool moves, of what is free in it, if leases.balancer.cap is not more"`
+	Evacuate   int           `key:"evacuate" default:"1000" unit:"resources" min:"1" max:"1000000" doc:"most that leave a region in one plan of a pool while it is evacuated"`
 }
 
 // Topics says how topics are created.

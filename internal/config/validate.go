@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // disagreements returns what is wrong between settings that are each right on their own.
@@ -36,6 +37,11 @@ func (c *Config) disagreements() []Problem {
 	rule(len(regions) != len(slices.Compact(slices.Sorted(slices.Values(regions)))), "leases.regions", "names a region twice", "name each once")
 	rule(c.Leases.Region != "" && !slices.Contains(regions, c.Leases.Region), "leases.region",
 		fmt.Sprintf("= %s is not one of leases.regions", c.Leases.Region), "name one of "+strings.Join(regions, ", "))
+
+	b := c.Leases.Balancer
+	rule(b.Tick > b.Every, "leases.balancer.tick", fmt.Sprintf("= %s is above leases.balancer.every = %s", showDuration(b.Tick), showDuration(b.Every)), "lower the first or raise the second")
+	sweep := c.Leases.Bridge.Sweep
+	rule(sweep > 0 && sweep < time.Minute, "leases.bridge.sweep", fmt.Sprintf("= %s would read the whole table without a pause", showDuration(sweep)), "take 1m or more, or 0s for never")
 
 	a := c.API
 	for _, at := range []struct{ key, addr string }{{"api.listen", a.Listen}, {"api.ops_listen", a.OpsListen}} {
@@ -80,7 +86,8 @@ func (c *Config) Warnings() []Problem {
 		fmt.Sprintf("= %d with topics.min_insync = %d loses written events when a broker dies", c.Topics.ReplicationFactor, c.Topics.MinInSync),
 		"use 3 and 2 where there are three brokers")
 	warn(c.Spend.DuplicateWindow == 0, "spend.duplicate_window", "= 0s counts an event again whenever it is sent again", "leave it at 10m")
-	warn(c.Processor.SessionTimeout < 6e9, "processor.session_timeout",
+	warn(c.Leases.Bridge.Sweep == 0, "leases.bridge.sweep", "= 0s never finds what a stream lost without a word", "leave it at 24h")
+	warn(c.Processor.SessionTimeout < 6*time.Second, "processor.session_timeout",
 		"is below 6s, which brokers refuse unless group.min.session.timeout.ms is lowered", "use 6s or more")
 	return problems
 }

@@ -19,7 +19,7 @@ func (t *Table) Count(ctx context.Context, region string, p lease.Primary, attri
 		ExpressionAttributeValues: Item{":writer": S(region), ":n": N(n), ":one": N(1)},
 	}, t.Options)
 	if err != nil {
-		return t.Failed(err)
+		return t.Failed(region, err)
 	}
 	return nil
 }

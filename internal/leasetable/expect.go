@@ -46,7 +46,7 @@ func (t *Table) Put(ctx context.Context, region string, item Item, e Expect) (fo
 	case errors.As(err, &refused):
 		return refused.Item, reflect.DeepEqual(refused.Item, item), nil // equal: an answer was lost, and this is our own write
 	case err != nil:
-		return nil, false, t.Failed(err)
+		return nil, false, t.Failed(region, err)
 	}
 	return item, true, t.checkClock(out.ResultMetadata, begun)
 }
@@ -63,7 +63,7 @@ func (t *Table) Delete(ctx context.Context, region string, p lease.Primary, e Ex
 	case errors.As(err, &refused):
 		return refused.Item == nil, nil
 	case err != nil:
-		return false, t.Failed(err)
+		return false, t.Failed(region, err)
 	}
 	return true, nil
 }

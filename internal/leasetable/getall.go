@@ -25,7 +25,7 @@ func (t *Table) GetAll(ctx context.Context, region string, keys []lease.Primary)
 	for len(want.Keys) > 0 {
 		out, err := t.Client(region).BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{t.Name: want}}, t.Options)
 		if err != nil {
-			return nil, t.Failed(err)
+			return nil, t.Failed(region, err)
 		}
 		for _, item := range out.Responses[t.Name] {
 			found[lease.Primary{Partition: Text(item, PK), Sort: Text(item, SK)}] = item

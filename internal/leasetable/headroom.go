@@ -88,7 +88,7 @@ func (t *Table) PutHeadroom(ctx context.Context, h *eventspb.LeaseHeadroom) (fou
 	case errors.As(err, &refused):
 		return refused.Item, false, nil
 	case err != nil:
-		return nil, false, t.Failed(err)
+		return nil, false, t.Failed(h.GetRegion(), err)
 	}
 	return item, true, t.checkClock(out.ResultMetadata, begun)
 }

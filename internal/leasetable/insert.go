@@ -37,7 +37,7 @@ func (t *Table) Insert(ctx context.Context, region string, items []Item) ([]Inse
 	begun := time.Now()
 	out, err := t.Client(region).BatchExecuteStatement(ctx, in, t.Options)
 	if err != nil {
-		return nil, t.Failed(err)
+		return nil, t.Failed(region, err)
 	}
 	if len(out.Responses) != len(items) {
 		return nil, fmt.Errorf("%w: %d answers to %d inserts", ErrUnavailable, len(out.Responses), len(items))

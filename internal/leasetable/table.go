@@ -68,7 +68,7 @@ func (t *Table) Get(ctx context.Context, region string, p lease.Primary) (Item, 
 	begun := time.Now()
 	out, err := t.Client(region).GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.Name, Key: PrimaryKey(p), ConsistentRead: aws.Bool(true)}, t.Options)
 	if err != nil {
-		return nil, t.Failed(err)
+		return nil, t.Failed(region, err)
 	}
 	return out.Item, t.checkClock(out.ResultMetadata, begun)
 }
@@ -103,7 +103,7 @@ func (t *Table) Page(ctx context.Context, region string, in *dynamodb.QueryInput
 	begun := time.Now()
 	out, err := t.Client(region).Query(ctx, in, t.Options)
 	if err != nil {
-		return nil, t.Failed(err)
+		return nil, t.Failed(region, err)
 	}
 	return out, t.checkClock(out.ResultMetadata, begun)
 }
@@ -151,7 +151,7 @@ func (t *Table) WriteItem(ctx context.Context, region string, p lease.Primary, w
 	case errors.As(err, &refused):
 		return refused.Item, false, nil
 	case err != nil:
-		return nil, false, t.Failed(err)
+		return nil, false, t.Failed(region, err)
 	}
 	return out.Attributes, true, t.checkClock(out.ResultMetadata, begun)
 }

@@ -136,7 +136,8 @@ func TestCheckEvents(t *testing.T) {
 	}{
 		{"explained", []File{doc, code(`Msg("a_b")`)}, ""},
 		{"not explained", []File{doc, code(`Msg("a_b")`), file("processors/x/b.go", `func f() { l.Msg("c") }`)}, "b.go:4:12: the event c: use a row"},
-		{"elsewhere", []File{doc, code(`Msg("a_b")`), file("api/b.go", `func f() { l.Msg("api.c") }`)}, ""},
+		{"of the loop", []File{doc, code(`Msg("a_b")`), file("bridge/b.go", `func f() { l.Msg("c_d") }`)}, "the event c_d: use a row"},
+		{"of the API", []File{doc, code(`Msg("a_b")`), file("api/b.go", `func f() { l.Msg("api.c") }`)}, ""},
 		{"in a test", []File{doc, code(`Msg("a_b")`), file("processors/b_test.go", `func f() { l.Msg("So it is") }`)}, ""},
 		{"a sentence", []File{doc, code(`Msg("a_b")`), file("api/b.go", `func f() { l.Msg("So it is") }`)}, `the log message "So it is": use one event name`},
 		{"made up", []File{doc, code(`Msg("a_b")`), file("api/b.go", `func f() { l.Msg("a_" + x) }`)}, "is no literal"},

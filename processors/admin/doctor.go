@@ -37,6 +37,8 @@ type Options struct {
 	// Topics and Defaults are what Plan takes.
 	Topics   []events.Topic
 	Defaults Defaults
+	// Apply is the command that makes the topics good. Defaults to weir topics apply.
+	Apply string
 	// Processor names the group, transactional ids and topics that ACLs must allow. Without an App nothing is said of them.
 	Processor processors.Processor
 	// StateDir is processors.Config.Dir. Empty: the disk is not looked at.
@@ -59,6 +61,9 @@ func (o *Options) setDefaults() {
 		if *d.p == 0 {
 			*d.p = d.v
 		}
+	}
+	if o.Apply == "" {
+		o.Apply = "weir topics apply"
 	}
 	if o.MinFree == 0 {
 		o.MinFree = 1 << 30

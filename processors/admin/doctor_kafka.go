@@ -121,7 +121,7 @@ func (d *doctor) topics(ctx context.Context) {
 		return
 	}
 	for _, s := range steps {
-		c := Check{Name: "topic " + s.Topic, Severity: Error, Detail: "must be: " + s.String(), Do: "run `weir topics apply`"}
+		c := Check{Name: "topic " + s.Topic, Severity: Error, Detail: "must be: " + s.String(), Do: "run `" + d.Apply + "`"}
 		switch {
 		case s.Kind == StepAlter:
 			c.Severity = Warning
@@ -186,7 +186,7 @@ func (d *doctor) promises(ctx context.Context) {
 	}
 	d.judge(len(low) == 0, Check{
 		Name: "min.insync.replicas", Severity: Warning, Detail: summary(low, "2 or more everywhere", "below 2"),
-		Do: "with 1, what is acknowledged can be lost with one disk: set topics.min_insync 2 and run `weir topics apply`",
+		Do: "with 1, what is acknowledged can be lost with one disk: set topics.min_insync 2 and run `" + d.Apply + "`",
 	})
 	d.judge(len(unclean) == 0, Check{
 		Name: "unclean leader election", Severity: Warning, Detail: summary(unclean, "off", "where it is on"),

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/weirhq/weir/internal/outage"
 	"github.com/weirhq/weir/processors"
 )
 
@@ -53,7 +54,7 @@ type Consumer struct {
 	order   []*partition // the same, for taking turns
 	turn    int
 	running int
-	logged  time.Time // when a failure was last
+	outage  outage.Log
 }
 
 // New makes a Consumer. It starts nothing.
@@ -64,8 +65,10 @@ func New(cfg Config) (*Consumer, error) {
 	return &Consumer{cfg: cfg, parts: map[int32]*partition{}, committing: make(chan struct{}, 1)}, nil
 }
 
-// pollRecords is the most that one poll gives.
-const pollRecords = 1000
+const (
+	pollRecords = 1000    // that one poll gives, at most
+	fetchBytes  = 1 << 20 // of what a broker sends at a time; in memory it becomes about ten times as much
+)
 
 // Run does what the topic says until ctx ends, which is no error. It is called once.
 func (c *Consumer) Run(ctx context.Context) error {
@@ -78,7 +81,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.BlockRebalanceOnPoll(),
 		kgo.SessionTimeout(c.cfg.SessionTimeout), kgo.HeartbeatInterval(c.cfg.SessionTimeout/6), kgo.RebalanceTimeout(30*time.Second+c.cfg.Grace),
-		kgo.FetchMaxWait(250*time.Millisecond), kgo.FetchMaxBytes(4<<20), kgo.FetchMaxPartitionBytes(1<<20),
+		kgo.FetchMaxWait(250*time.Millisecond), kgo.FetchMaxBytes(fetchBytes), kgo.FetchMaxPartitionBytes(fetchBytes/4),
 		kgo.OnPartitionsAssigned(c.onAssigned), kgo.OnPartitionsRevoked(c.onRevoked), kgo.OnPartitionsLost(c.onLost),
 	)
 	if err != nil {
@@ -214,6 +217,9 @@ func (c *Consumer) done(p *partition, e *entry) {
 		}
 	}
 	p.finish(e)
+	if e.Attempt > 0 {
+		c.recovered()
+	}
 	if p.paused && p.stopped == nil && len(p.entries) <= c.cfg.Pending/2 && p.bytes <= c.cfg.PendingBytes/2 {
 		p.paused = false
 		c.cl.ResumeFetchPartitions(map[string][]int32{c.cfg.Topic: {p.n}})

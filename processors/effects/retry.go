@@ -1,12 +1,12 @@
 package effects
 
 import (
+	"errors"
 	"math/rand/v2"
 	"time"
-)
 
-// logEvery is how often failures are logged: a region that is down fails hundreds of times a second.
-const logEvery = 10 * time.Second
+	"github.com/weirhq/weir/internal/outage"
+)
 
 // failed is told that a call failed: it is made again after a pause, for ever. The mutex is held.
 func (c *Consumer) failed(p *partition, e *entry, err error) {
@@ -18,11 +18,7 @@ func (c *Consumer) failed(p *partition, e *entry, err error) {
 	}
 	pause := c.pause(e.Attempt)
 	e.Attempt++
-	if now := time.Now(); now.Sub(c.logged) >= logEvery {
-		c.logged = now
-		c.cfg.Log.Warn().Err(err).Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("offset", e.Offset).Int("attempt", e.Attempt).
-			Int("retrying", p.retrying).Int("pending", len(p.entries)).Msg("effect_failed")
-	}
+	c.told(p, e, err)
 	e.timer = time.AfterFunc(pause, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -31,6 +27,46 @@ func (c *Consumer) failed(p *partition, e *entry, err error) {
 			c.dispatch()
 		}
 	})
+}
+
+// told logs failures: a region that is down fails hundreds of times a second. The mutex is held.
+func (c *Consumer) told(p *partition, e *entry, err error) {
+	log := c.cfg.Log
+	if raw := interface{ Raw() string }(nil); errors.As(err, &raw) {
+		log.Debug().Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("offset", e.Offset).Int("attempt", e.Attempt).Str("raw", raw.Raw()).Msg("effect_tried")
+	}
+	switch n := c.outage.Failed(time.Now()); n.Say {
+	case outage.Begins:
+		log.Warn().Err(err).Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("offset", e.Offset).Int("attempt", e.Attempt).Int("waiting", c.waiting()).Msg("effect_failed")
+	case outage.GoesOn:
+		log.Warn().Err(err).Str("topic", c.cfg.Topic).Dur("for", n.For).Int("failures", n.Failures).Int("waiting", c.waiting()).Msg("effect_still_fails")
+	default:
+	}
+}
+
+// recovered is told that a record was done that had failed. It is a warning as well: who reads of the begin wants to read of the
+// end. The mutex is held.
+func (c *Consumer) recovered() {
+	for _, p := range c.order {
+		if p.retrying > 0 {
+			return
+		}
+	}
+	if n := c.outage.Fine(time.Now()); n.Say == outage.Over {
+		c.cfg.Log.Warn().Str("topic", c.cfg.Topic).Dur("for", n.For).Int("failures", n.Failures).Int("waiting", c.waiting()).Msg("effect_succeeds_again")
+	}
+}
+
+// waiting counts the records that were fetched and are not done. The mutex is held.
+func (c *Consumer) waiting() (n int) {
+	for _, p := range c.order {
+		for _, e := range p.entries {
+			if !e.done {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // pause is how long to wait after so many failures before: twice as long each time, less up to a half by chance.

@@ -3,12 +3,18 @@
 package effects
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/weirhq/weir/processors"
 )
@@ -45,6 +51,12 @@ func (l *log) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.done)
+}
+
+func (l *log) forbid(key string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refuse[key] = err
 }
 
 func (l *log) allow() {
@@ -98,6 +110,54 @@ func TestStuckKey(t *testing.T) {
 		}
 		if w.behind() != 0 {
 			t.Errorf("%d are not committed", w.behind())
+		}
+	})
+}
+
+// refusal is an error that knows more than it says.
+type refusal struct{}
+
+func (refusal) Error() string { return "the region is down" }
+func (refusal) Raw() string   { return "operation error, StatusCode: 0" }
+
+// What fails for long is said in few lines: when it begins, once a minute, when it is over. What fails for a moment is not said, and
+// what the other side's library says is for debugging.
+func TestFailuresInFewLines(t *testing.T) {
+	scenario(t, func(t *testing.T, w *world, l *log) {
+		var lines bytes.Buffer
+		logger := zerolog.New(zerolog.SyncWriter(&lines)).Level(zerolog.WarnLevel)
+		p := w.start("a", func(c *Config) { c.Do, c.Log = l.do, &logger })
+		for i := range 100 {
+			key := fmt.Sprint("bad", i)
+			l.forbid(key, refusal{})
+			w.send(int32(i%parts), key)
+		}
+		time.Sleep(150 * time.Second)
+		w.send(0, "k")
+		l.allow()
+		time.Sleep(time.Minute)
+		l.forbid("bad", refusal{})
+		w.send(1, "bad")
+		time.Sleep(time.Second)
+		l.allow()
+		time.Sleep(time.Minute)
+		p.stop()
+		var said []string
+		for _, line := range strings.Split(strings.TrimSpace(lines.String()), "\n") {
+			var e struct {
+				Message, Error    string
+				Failures, Waiting int
+			}
+			if err := json.Unmarshal([]byte(line), &e); err != nil {
+				t.Fatal(err)
+			}
+			said = append(said, e.Message)
+			if over := e.Message == "effect_succeeds_again"; over && e.Waiting > 0 || !over && (e.Error != "the region is down" || e.Waiting != 100) || strings.Contains(line, "StatusCode") {
+				t.Error(line)
+			}
+		}
+		if want := "[effect_failed effect_still_fails effect_still_fails effect_succeeds_again]"; fmt.Sprint(said) != want {
+			t.Errorf("said %v, want %v", said, want)
 		}
 	})
 }

@@ -1,0 +1,74 @@
+package admin
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/lease"
+)
+
+// Told is what changes of keys and resources say happened, oldest first: as History, of what was read of the topic of changes. They
+// may come in any order and more than once, as they do after a scan or a replay.
+func Told(changes []*eventspb.LeaseChange) []Event {
+	type change struct {
+		row  lease.Row
+		from *eventspb.LeaseChange
+	}
+	type name struct{ kind, name, region string }
+	rows := map[name][]change{}
+	for _, c := range changes {
+		switch {
+		case c.GetKey() != nil:
+			k := c.GetKey()
+			of := name{"key", k.Key, k.Region}
+			rows[of] = append(rows[of], change{lease.Row{Version: k.Version, State: lease.State(k.State), Resource: k.Resource, Expires: k.ExpiresMs, Winner: k.Winner}, c})
+		case c.GetResource() != nil:
+			r := c.GetResource()
+			of := name{"resource", r.Resource, ""}
+			rows[of] = append(rows[of], change{lease.Row{Version: r.Version, Owner: r.Owner, Key: r.Holder, Expires: r.ExpiresMs, Available: r.AvailableMs}, c})
+		}
+	}
+	var all []Event
+	for of, list := range rows {
+		slices.SortStableFunc(list, func(x, y change) int {
+			return cmp.Or(cmp.Compare(x.row.Version, y.row.Version), order(x.from.Gone, y.from.Gone), order(x.from.Scanned, y.from.Scanned))
+		})
+		list = slices.CompactFunc(list, func(x, y change) bool { return x.row.Version == y.row.Version && x.from.Gone == y.from.Gone })
+		var was lease.Row
+		for _, c := range list {
+			e := Event{Time: time.UnixMilli(c.from.AtMs).UTC(), Region: c.from.Region, Row: of.name, Version: c.row.Version}
+			if c.row.Version > was.Version+1 { // not all is known: nothing is said of what it was before
+				was = lease.Row{Version: c.row.Version - 1, Owner: c.row.Owner}
+			}
+			switch {
+			case c.from.Gone:
+				e.What = "left pool " + c.from.Pool
+			case of.kind == "key":
+				e.Row, e.What = "key", keyEvent(&c.row)
+			default:
+				e.What = resourceEvent(&was, &c.row)
+			}
+			if c.from.Scanned {
+				e.What += " (found in the table then)"
+			}
+			all, was = append(all, e), c.row
+		}
+	}
+	slices.SortStableFunc(all, func(x, y Event) int {
+		return cmp.Or(x.Time.Compare(y.Time), cmp.Compare(x.Row, y.Row), cmp.Compare(x.Region, y.Region), cmp.Compare(x.Version, y.Version))
+	})
+	return all
+}
+
+// order puts false before true.
+func order(x, y bool) int {
+	switch {
+	case x == y:
+		return 0
+	case y:
+		return -1
+	}
+	return 1
+}

@@ -1,0 +1,33 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/internal/outage"
+)
+
+// tell logs what fails behind the callers' backs, in few lines: that it begins, that it goes on, and that it is over. The last is a
+// warning as well: who reads of the begin wants to read of the end.
+func (a *Agent) tell(what string, err error) {
+	if err == nil {
+		if n := a.outage.Fine(time.Now()); n.Say == outage.Over {
+			a.cfg.Logger.Warn().Str("region", a.cfg.Region).Dur("for", n.For).Int("failures", n.Failures).Msg("region_works_again")
+		}
+		return
+	}
+	if errors.Is(err, context.Canceled) { // the agent is being closed
+		return
+	}
+	log := a.cfg.Logger
+	log.Debug().Str("region", a.cfg.Region).Str("what", what).Str("raw", leasetable.Raw(err)).Msg("request_failed")
+	switch n := a.outage.Failed(time.Now()); n.Say {
+	case outage.Begins:
+		log.Warn().Err(err).Str("region", a.cfg.Region).Str("what", what).Msg("region_failed")
+	case outage.GoesOn:
+		log.Warn().Err(err).Str("region", a.cfg.Region).Str("what", what).Dur("for", n.For).Int("failures", n.Failures).Msg("region_still_fails")
+	default:
+	}
+}
