@@ -20,10 +20,12 @@ type Region struct {
 	// SwingTo names the region that SwingPercent of its traffic is about to go to, so that resources go before it.
 	SwingTo      string `json:"swing_to" table:"wide"`
 	SwingPercent int    `json:"swing_percent" table:"wide"`
-	// RegionLease is for how long its agents may write leases when the settings' region extends it no more: then others
-	// may adopt its resources. Defaults to 0, which is no limit.
+	// RegionLease is for how long its agents may write leases when no other region vouches for it any more: then others may
+	// adopt its resources. Defaults to 0, which is no limit.
 	RegionLease Duration `json:"region_lease" table:"wide"`
 	AdoptedBy   string   `json:"adopted_by" table:"wide"`
+	// Problem is why it does not answer now: of Regions alone, and no setting.
+	Problem string `json:"problem,omitempty"`
 	Stored
 
 	since time.Time // when RegionLease was switched on
@@ -37,7 +39,29 @@ func (r *Region) primary() lease.Primary { return lease.RegionRow(r.Region) }
 // minRegionLease leaves time to extend a region's lease, and to hear of it, many times before it ends.
 const minRegionLease = time.Minute
 
+// Regions are all regions, and which of them do not answer now. If the home is one of those the settings are as region at has them.
+func (a *Admin) Regions(ctx context.Context) (all []Region, at string, err error) {
+	if all, at, err = LookAll(ctx, a, Region{}); err != nil {
+		return nil, at, err
+	}
+	names, silent := make([]string, len(all)), map[string]error{}
+	for i := range all {
+		names[i] = all[i].Region
+	}
+	a.ask(names, func(_ int, region string) error {
+		_, err := a.table.Get(ctx, region, lease.RegionRow(region))
+		return err
+	}, silent)
+	for i := range all {
+		if err := silent[all[i].Region]; err != nil {
+			all[i].Problem = "does not answer: " + err.Error()
+		}
+	}
+	return all, at, nil
+}
+
 func (r *Region) check() error {
+	r.Problem = ""
 	err := errors.Join(
 		lease.CheckName("region", r.Region, lease.MaxName), checkDescription(r.Description), checkWord("state", &r.State, leasetable.RegionStates()),
 	)

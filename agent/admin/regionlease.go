@@ -4,73 +4,215 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/weirhq/weir/internal/lease"
 	"github.com/weirhq/weir/internal/leasetable"
 )
 
-// closed is the attribute of a region's lease that nobody may extend any more.
+// closed is the attribute of a region's lease that its voucher may extend no more.
 const closed = "closed"
 
-// Extend lets the agents of each region that has a region lease write for that long from now on, unless the region was
-// adopted or is about to be. Whoever runs the executor of the settings' region calls it many times in the shortest of them.
-func (a *Admin) Extend(ctx context.Context) error {
-	regions, err := List(ctx, a, Region{})
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for i := range regions {
-		if r := &regions[i]; r.RegionLease > 0 && r.State != leasetable.Adopted {
-			errs = append(errs, a.extend(ctx, r))
-		}
-	}
-	return errors.Join(errs...)
+// Vouched is what a region knows of its own lease.
+type Vouched struct {
+	Lease time.Duration // 0: it has none
+	Until time.Time
 }
 
-func (a *Admin) extend(ctx context.Context, r *Region) error {
-	row, err := a.regionLease(ctx, r.Region)
-	until := time.Now().Add(time.Duration(r.RegionLease)).UnixMilli()
+// Vouch has region by vouch for all others that have a region lease: their agents may write for that long from now on, as soon as they
+// hear of it. It asks nobody but by: whoever runs the executor of by calls it many times in the shortest lease. A region that was
+// adopted, or is about to be, gets nothing.
+//
+// The home vouches for itself, too, as long as its lease is not over: of two regions that do not hear each other it is the one that goes
+// on. After a silence as long as its lease it waits for another's word, since it may have been adopted meanwhile.
+func (a *Admin) Vouch(ctx context.Context, by string) (Vouched, error) {
+	settings, err := a.table.Query(ctx, by, lease.RegionRow("").Partition)
+	if err != nil {
+		return Vouched{}, err
+	}
+	items, err := a.table.Query(ctx, by, lease.RegionLeases)
+	if err != nil {
+		return Vouched{}, err
+	}
+	limits, err := leasetable.LimitsOf(settings, items)
+	if err != nil {
+		return Vouched{}, err
+	}
+	v := vouching{a: a, by: by, limits: limits, rows: map[string]leasetable.Item{}}
+	for _, item := range items {
+		v.rows[leasetable.Text(item, leasetable.SK)] = item
+	}
+	own, there := limits[by]
+	if !there || own.By != "" {
+		return Vouched{}, nil
+	}
+	var known Vouched
+	var errs []error
+	for _, item := range settings {
+		r, err := leasetable.RegionOf(item)
+		switch {
+		case err != nil || r.Lease == 0 || r.State == leasetable.Adopted:
+			continue
+		case r.Name == by:
+			if known = (Vouched{r.Lease, time.UnixMilli(own.Until)}); !v.itself() {
+				continue
+			}
+		}
+		errs = append(errs, v.extend(ctx, &r))
+	}
+	return known, errors.Join(errs...)
+}
+
+// vouching is a region that vouches for others, and what it knows.
+type vouching struct {
+	a      *Admin
+	by     string
+	limits map[string]leasetable.Limit
+	rows   map[string]leasetable.Item // by sort key
+}
+
+// itself says whether it may vouch for itself.
+func (v *vouching) itself() bool {
+	h, err := homeOf(v.rows[lease.HomeRow().Sort])
+	if h.version == 0 {
+		h.region = v.a.home()
+	}
+	if err != nil || h.region != v.by || h.moving {
+		return false
+	}
+	alone := true
+	for region, limit := range v.limits {
+		alone = alone && (region == v.by || limit.By != "")
+	}
+	own := v.limits[v.by]
+	return alone || own.Until == 1 || own.Check(time.Now(), v.a.table.Skew, v.a.table.Timeout) == nil
+}
+
+func (v *vouching) extend(ctx context.Context, r *leasetable.Region) error {
+	row, err := vouchOf(r.Name, v.by, v.rows[lease.RegionLeaseRow(r.Name, v.by).Sort])
+	until := time.Now().Add(r.Lease).UnixMilli()
 	if err != nil || row.closed || row.until >= until {
 		return err
 	}
 	row.until = until
-	_, err = row.put(ctx, a) // if somebody was faster, it is extended, or closed
+	_, err = row.put(ctx, v.a, v.by) // if somebody was faster, it is extended, or closed
 	return err
 }
 
 // hold is for how long an agent goes on with settings that it cannot read again: 10 times agent.Config.SettingsTTL.
 const hold = 5 * time.Minute
 
-// closeRegion has nobody extend a region's lease any more, and gives the time after which nothing is written through it: as the
-// operator says, or the end of its lease. The latter binds only a region that has heard of it: its beats say of what settings,
-// and for some time after that an agent there may still have gone by those before.
+// closeRegion has nobody vouch for a region any more, and gives the time after which nothing is written through it: as the operator
+// says, or the end of its lease. That is closed by each voucher's own endpoint: what one that does not answer goes on to say is known to
+// nobody but, perhaps, the region. And it binds only a region that has heard of its lease: its beats say of what settings, and for some
+// time after that an agent there may still have gone by those before.
 func (a *Admin) closeRegion(ctx context.Context, r *Region, o *Adoption) (time.Time, error) {
 	for range 10 {
-		row, err := a.regionLease(ctx, r.Region)
+		rows, err := a.vouchers(ctx, r, o)
 		if err != nil {
 			return time.Time{}, err
 		}
-		if row.closed && o.DeadSince.IsZero() {
-			return time.UnixMilli(row.until), nil
+		until, open := int64(0), []*vouch{}
+		for _, row := range rows {
+			if until = max(until, row.until); !row.closed {
+				open = append(open, row)
+			}
 		}
-		until := o.DeadSince.UnixMilli()
-		if o.DeadSince.IsZero() {
-			if until, err = a.bound(ctx, r, &row, o.By); err != nil {
+		switch {
+		case !o.DeadSince.IsZero():
+			until, open = o.DeadSince.UnixMilli(), rows
+		case len(open) > 0:
+			if until, err = a.bound(ctx, r, rows, o.By); err != nil {
 				return time.Time{}, err
 			}
 		}
-		row.closed, row.until = true, until
-		if ok, err := row.put(ctx, a); ok || err != nil {
-			return time.UnixMilli(row.until), err
+		done := true
+		for _, row := range open {
+			if row.closed && row.until == until {
+				continue
+			}
+			row.closed, row.until = true, until
+			ok, err := row.put(ctx, a, row.through)
+			if err != nil {
+				return time.Time{}, err
+			}
+			done = done && ok
+		}
+		if done {
+			return time.UnixMilli(until), nil
 		}
 	}
 	return time.Time{}, fmt.Errorf("%s: %w", r, ErrChanged)
 }
 
-// bound is the end of a region's lease, which is row, if the region is known to go by it.
-func (a *Admin) bound(ctx context.Context, r *Region, row *limitRow, by string) (int64, error) {
+// vouchers reads the rows by which a region may lease, each where it is written: of all regions that are declared, whether they have
+// vouched yet or not, and of those that once were. Where the operator's word counts, those that do not answer are left out.
+func (a *Admin) vouchers(ctx context.Context, r *Region, o *Adoption) ([]*vouch, error) {
+	regions, err := List(ctx, a, Region{})
+	if err != nil {
+		return nil, err
+	}
+	items, err := a.table.Query(ctx, a.home(), lease.RegionLeases)
+	if err != nil {
+		return nil, err
+	}
+	declared := map[string]bool{} // or not
+	var known []*vouch
+	for _, item := range items {
+		region, by, ok := lease.RegionLeaseOf(leasetable.Text(item, leasetable.SK))
+		if !ok || region != r.Region {
+			continue
+		}
+		row, err := vouchOf(region, by, item)
+		if err != nil {
+			return nil, err
+		}
+		known = append(known, &row)
+		declared[by] = false
+	}
+	for i := range regions {
+		declared[regions[i].Region] = true
+	}
+	delete(declared, r.Region)
+	names := slices.Sorted(maps.Keys(declared))
+	rows, silent := make([]*vouch, len(names)), map[string]error{}
+	a.ask(names, func(i int, by string) error {
+		item, err := a.table.Get(ctx, by, lease.RegionLeaseRow(r.Region, by))
+		if err != nil {
+			return err
+		}
+		row, err := vouchOf(r.Region, by, item)
+		rows[i] = &row
+		return err
+	}, silent)
+	for _, row := range known {
+		switch {
+		case row.by == r.Region:
+			if !row.closed && o.DeadSince.IsZero() {
+				return nil, fmt.Errorf("%w: %s is or was the home and vouches for itself: only you can say since when it does not: weir region adopt %s --by %s --dead-since TIME",
+					ErrInvalid, r, r.Region, o.By)
+			}
+			row.through, row.leap = a.home(), lease.AdoptedLeap
+			rows = append(rows, row)
+		case silent[row.by] != nil && !declared[row.by]: // it was deleted: what it said last holds
+			if delete(silent, row.by); o.DeadSince.IsZero() {
+				row.closed = true
+				rows = append(rows, row)
+			}
+		}
+	}
+	if len(silent) > 0 && o.DeadSince.IsZero() {
+		by := slices.Sorted(maps.Keys(silent))[0]
+		return nil, fmt.Errorf("%s may vouch for %s, and does not answer: once it does, try again; or say since when nothing is written through %s: weir region adopt %s --by %s --dead-since TIME: %w",
+			by, r, r.Region, r.Region, o.By, silent[by])
+	}
+	return slices.DeleteFunc(rows, func(row *vouch) bool { return row == nil }), nil
+}
+
+// bound is the end of a region's lease, by its rows, if the region is known to go by it.
+func (a *Admin) bound(ctx context.Context, r *Region, rows []*vouch, by string) (int64, error) {
 	beat, err := a.table.Get(ctx, by, lease.BeatRow(r.Region))
 	if err != nil {
 		return 0, err
@@ -81,19 +223,24 @@ func (a *Admin) bound(ctx context.Context, r *Region, row *limitRow, by string) 
 		}
 		return n
 	}
+	until := int64(0)
+	for _, row := range rows {
+		until = max(until, row.until)
+	}
 	heard, at := number(leasetable.HeardMs), number(leasetable.BeatMs)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("%w: beat of region %s: %w", leasetable.ErrTable, r.Region, err)
-	case row.version == 0 || row.until < r.since.UnixMilli():
-		return 0, fmt.Errorf("%w: %s has a region lease that nobody has extended yet: run an executor of %s, or say since when nothing is written through the region", ErrInvalid, r, a.home())
+	case until == 0 || until < r.since.UnixMilli():
+		return 0, fmt.Errorf("%w: %s has a region lease that nobody has extended yet: run an executor of another region, or say since when nothing is written through it", ErrInvalid, r)
 	case heard < r.since.UnixMilli():
 		return 0, fmt.Errorf("%w: %s has not been heard of since it has a region lease, so nobody knows that its agents go by it: say since when they certainly write nothing", ErrInvalid, r)
 	}
-	return max(row.until, at+hold.Milliseconds()), nil
+	return max(until, at+hold.Milliseconds()), nil
 }
 
-// Readmit makes an adopted region one like the others again. What it had stays where it is now.
+// Readmit makes an adopted region one like the others again. What it had stays where it is now. A region that does not answer vouches
+// for it only once this was done again.
 func (a *Admin) Readmit(ctx context.Context, region string) (Region, error) {
 	r, err := Get(ctx, a, Region{Region: region})
 	if err == nil {
@@ -102,53 +249,79 @@ func (a *Admin) Readmit(ctx context.Context, region string) (Region, error) {
 	if err != nil {
 		return r, err
 	}
-	row, err := a.regionLease(ctx, region)
-	if err == nil && row.closed {
-		row.closed = false
-		_, err = row.put(ctx, a)
-	}
-	if err != nil || r.State != leasetable.Adopted {
+	regions, err := List(ctx, a, Region{})
+	if err != nil {
 		return r, err
+	}
+	var names []string
+	for i := range regions {
+		names = append(names, regions[i].Region)
+	}
+	failed := map[string]error{}
+	a.ask(others(names, region), func(_ int, by string) error { return a.reopen(ctx, region, by) }, failed)
+	if err := failed[a.home()]; err != nil {
+		return r, err
+	}
+	if r.State != leasetable.Adopted {
+		return r, nil
 	}
 	r.State, r.AdoptedBy = leasetable.Active, ""
 	return r, put(ctx, a, &r, ErrChanged)
 }
 
-// limitRow is the row of a region's lease.
-type limitRow struct {
-	region  string
-	version int64
-	until   int64
-	closed  bool
+// reopen lets a region vouch for one again.
+func (a *Admin) reopen(ctx context.Context, region, by string) error {
+	item, err := a.table.Get(ctx, by, lease.RegionLeaseRow(region, by))
+	if err != nil {
+		return err
+	}
+	row, err := vouchOf(region, by, item)
+	if err == nil && row.closed {
+		row.closed = false
+		_, err = row.put(ctx, a, by)
+	}
+	return err
 }
 
-func (a *Admin) regionLease(ctx context.Context, region string) (limitRow, error) {
-	l := limitRow{region: region}
-	item, err := a.table.Get(ctx, a.home(), lease.RegionLeaseRow(region))
-	if err != nil || item == nil {
-		return l, err
+// vouch is a row by which a region may lease, as far as another vouches for it.
+type vouch struct {
+	region, by string
+	version    int64
+	until      int64
+	closed     bool
+
+	writer  string // whose endpoint it was written through
+	through string // and is to be
+	leap    int64  // of its version, if that is another's
+}
+
+func vouchOf(region, by string, item leasetable.Item) (vouch, error) {
+	l := vouch{region: region, by: by, through: by}
+	if item == nil {
+		return l, nil
 	}
+	var err error
 	if l.version, err = leasetable.Number(item, leasetable.Version); err == nil {
 		l.until, err = leasetable.Number(item, leasetable.LeaseUntilMs)
 	}
 	if err != nil {
-		return l, fmt.Errorf("%w: lease of region %s: %w", leasetable.ErrTable, region, err)
+		return l, fmt.Errorf("%w: lease of region %s by %s: %w", leasetable.ErrTable, region, by, err)
 	}
-	l.closed = leasetable.Text(item, closed) != ""
+	l.writer, l.closed = leasetable.Text(item, leasetable.WriterRegion), leasetable.Text(item, closed) != ""
 	return l, nil
 }
 
-// put writes l, if it is as it was read.
-func (l *limitRow) put(ctx context.Context, a *Admin) (bool, error) {
+// put writes l through a region, if it is there as it was read.
+func (l *vouch) put(ctx context.Context, a *Admin, at string) (bool, error) {
 	expect := leasetable.Expect{}
 	if l.version > 0 {
-		expect = leasetable.Expect{Version: l.version, Writer: a.home()}
+		expect = leasetable.Expect{Version: l.version, Writer: l.writer}
 	}
-	item := leasetable.PrimaryKey(lease.RegionLeaseRow(l.region))
-	item[leasetable.Version], item[leasetable.LeaseUntilMs], item[leasetable.WriterRegion] = leasetable.N(l.version+1), leasetable.N(l.until), leasetable.S(a.home())
+	item := leasetable.PrimaryKey(lease.RegionLeaseRow(l.region, l.by))
+	item[leasetable.Version], item[leasetable.LeaseUntilMs], item[leasetable.WriterRegion] = leasetable.N(l.version+1+l.leap), leasetable.N(l.until), leasetable.S(at)
 	if l.closed {
 		item[closed] = leasetable.S(time.Now().UTC().Format(time.RFC3339))
 	}
-	_, ok, err := a.table.Put(ctx, a.home(), item, expect)
+	_, ok, err := a.table.Put(ctx, at, item, expect)
 	return ok, err
 }

@@ -23,14 +23,14 @@ type Filter struct {
 	InUse        bool   // all but retired ones
 	Limit        int    // no more than that many
 
-	at string // region that is asked. Defaults to the first
+	at string // region that is asked. Defaults to the home
 }
 
 // readers is how many partitions are read at a time.
 const readers = 8
 
 // Resources gives those of a client to yield, one at a time, in no order, until yield returns an error. It reads all rows
-// that the client has and the first region knows; those of other regions may be a little behind.
+// that the client has and the home knows; those of other regions may be a little behind.
 func (a *Admin) Resources(ctx context.Context, client string, f Filter, yield func(Resource) error) error {
 	if err := invalid(lease.CheckName("client", client, lease.MaxName)); err != nil {
 		return err

@@ -125,7 +125,7 @@ func (l *leaseLoop) addExecutors(regions []string, p loopParts) (err error) {
 	return nil
 }
 
-// run works until ctx ends.
+// run works until it is told to stop, or a role fails.
 func (l *leaseLoop) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, rt := range l.runtimes {
@@ -139,10 +139,8 @@ func (l *leaseLoop) run(ctx context.Context) error {
 			return nil
 		})
 	}
-	regions, _ := l.cfg.Leases.Places()
-	if slices.ContainsFunc(l.executors, func(e *executor.Executor) bool { return e.Region() == regions[0] }) {
-		g.Go(func() error { l.extend(ctx); return nil })
-	}
+	stop := l.vouchers(context.WithoutCancel(ctx))
+	defer stop()
 	return g.Wait()
 }
 
@@ -153,25 +151,6 @@ func explainLoop(err error) error {
 			"`weir topics plan --for leases` shows the difference, `weir topics apply --for leases` makes it good; set leases.partitions to what the topics have, or make new topics")
 	}
 	return explainRun(err)
-}
-
-// extendEvery is how often region leases are extended: many times in the shortest.
-const extendEvery = 10 * time.Second
-
-// extend lets agents of all regions go on, see admin.Extend.
-func (l *leaseLoop) extend(ctx context.Context) {
-	t := time.NewTicker(extendEvery)
-	defer t.Stop()
-	for {
-		if err := l.table.Extend(ctx); err != nil && ctx.Err() == nil {
-			l.log.Warn().Err(err).Msg("region_leases_not_extended")
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
-	}
 }
 
 // ready says whether all that this process has to do here is being done.

@@ -133,7 +133,7 @@ func newResourceListCmd(a *app) *cobra.Command {
 	var state string
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "Lists resources, as the first region knows them",
+		Short: "Lists resources, as the home knows them",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch f.State = admin.State(state); f.State {

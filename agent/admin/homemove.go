@@ -1,0 +1,379 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// HomeMove says where the home goes.
+type HomeMove struct {
+	To string
+	// DeadSince is a time since when, for certain, nothing has been written through the home there is. It is needed if that is lost.
+	DeadSince time.Time
+	// Wait is told how long it waits until nobody puts anything through the home before. Defaults to nothing.
+	Wait func(time.Duration)
+}
+
+// MoveHome makes another region the one that settings and new resources are written through. A fence goes through the home there is:
+// first its own row, after which nobody begins to put in anything there, then, when whoever had begun is done, row by row: each becomes
+// the new home's at its next version. That one goes on once it has all of them. It can be run again at any time, and ends what was
+// interrupted.
+//
+// Where the home is lost the new one takes the latest copy of each row that a live region has, all of which have to answer, at a version
+// that is greater by far.
+func (a *Admin) MoveHome(ctx context.Context, m HomeMove) (Home, error) {
+	if !slices.Contains(a.regions, m.To) {
+		return Home{}, fmt.Errorf("%w: %s is none of the configured regions %v", ErrInvalid, m.To, a.regions)
+	}
+	now, silent, err := a.newestHome(ctx)
+	switch {
+	case silent[m.To] != nil:
+		return Home{}, silent[m.To]
+	case now.version == 0 && silent[a.home()] != nil:
+		return Home{}, err
+	case now.version == 0:
+		now.region = a.home()
+	}
+	if now.region != m.To || now.moving {
+		move := &homeMove{a: a, HomeMove: m, from: now.region}
+		switch {
+		case now.moving && now.region != m.To:
+			return Home{}, fmt.Errorf("%w: it is on its way to %s: first weir region home %s, with the same --dead-since if any", ErrHome, now.region, now.region)
+		case now.moving:
+			move.from = now.from
+		}
+		if m.DeadSince.IsZero() {
+			err = move.alive(ctx)
+		} else {
+			err = move.dead(ctx, now)
+		}
+		if err != nil {
+			return Home{}, err
+		}
+	}
+	return a.Home(ctx)
+}
+
+// homeMove is a move at work.
+type homeMove struct {
+	a *Admin
+	HomeMove
+	from string
+}
+
+// alive moves the home from a region that answers.
+func (m *homeMove) alive(ctx context.Context) error {
+	h, err := m.a.homeRow(ctx, m.from)
+	if err != nil {
+		return fmt.Errorf("%w; if the home is lost, say since when: weir region home %s --dead-since TIME", err, m.To)
+	}
+	if err := m.mayBe(ctx, m.from); err != nil {
+		return err
+	}
+	switch {
+	case h.version > 0 && h.region == m.To: // the fence is there
+	case h.version > 0 && h.region != m.from:
+		return fmt.Errorf("the home's row: %w", ErrChanged)
+	default:
+		expect := leasetable.Expect{}
+		if h.version > 0 {
+			expect = leasetable.Expect{Version: h.version, Writer: m.from}
+		}
+		h = homeRow{region: m.To, version: h.version + 1, updated: time.Now(), from: m.from, moving: true}
+		if err := h.put(ctx, m.a, m.from, expect); err != nil {
+			return err
+		}
+	}
+	if left := time.Until(h.updated.Add(homeAge + 2*m.a.table.Skew)); h.moving && left > 0 {
+		if m.Wait != nil {
+			m.Wait(left)
+		}
+		if err := pause(ctx, left); err != nil {
+			return err
+		}
+	}
+	rows, err := m.fence(ctx)
+	if err != nil {
+		return err
+	}
+	if err := m.arrived(ctx, rows, h.version); err != nil {
+		return err
+	}
+	return m.finish(ctx)
+}
+
+// mayBe says why To cannot be the home, as a region has its settings.
+func (m *homeMove) mayBe(ctx context.Context, at string) error {
+	r, err := get(ctx, m.a, at, Region{Region: m.To})
+	if err == nil && r.State == leasetable.Adopted {
+		err = fmt.Errorf("%w: %s was adopted by %s: take it in again first, weir region adopt %s --undo", ErrInvalid, &r, r.AdoptedBy, m.To)
+	}
+	return err
+}
+
+// fence makes the rows of settings To's, through from, and gives their versions.
+func (m *homeMove) fence(ctx context.Context) (versions map[lease.Primary]int64, err error) {
+	for range 10 {
+		rows, err := m.a.homeRows(ctx, m.from)
+		if err != nil {
+			return nil, err
+		}
+		versions, done := map[lease.Primary]int64{}, true
+		for key, item := range rows {
+			version, err := leasetable.Number(item, leasetable.Version)
+			if err != nil {
+				return nil, fmt.Errorf("%w: row %s of %s: %w", leasetable.ErrTable, key.Sort, key.Partition, err)
+			}
+			if leasetable.Text(item, leasetable.WriterRegion) == m.from {
+				over := leasetable.Expect{Version: version, Writer: m.from}
+				version++
+				ok, err := m.put(ctx, m.from, item, version, over)
+				if err != nil {
+					return nil, err
+				}
+				done = done && ok
+			}
+			versions[key] = version
+		}
+		if done {
+			return versions, m.closeOwn(ctx)
+		}
+	}
+	return nil, fmt.Errorf("the rows of %s: %w", m.from, ErrChanged)
+}
+
+// put makes a row To's.
+func (m *homeMove) put(ctx context.Context, through string, item leasetable.Item, version int64, over leasetable.Expect) (bool, error) {
+	item = maps.Clone(item)
+	item[leasetable.Version], item[leasetable.WriterRegion] = leasetable.N(version), leasetable.S(m.To)
+	_, ok, err := m.a.table.Put(ctx, through, item, over)
+	return ok, err
+}
+
+// closeOwn ends what from vouches for itself: only the home does.
+func (m *homeMove) closeOwn(ctx context.Context) error {
+	for range 10 {
+		item, err := m.a.table.Get(ctx, m.from, lease.RegionLeaseRow(m.from, m.from))
+		if err != nil {
+			return err
+		}
+		row, err := vouchOf(m.from, m.from, item)
+		if err != nil || row.closed || row.version == 0 {
+			return err
+		}
+		row.closed = true
+		if ok, err := row.put(ctx, m.a, m.from); ok || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("the region lease of %s: %w", m.from, ErrChanged)
+}
+
+// shownThere is how long copies of settings may take to reach the new home.
+const shownThere = time.Minute
+
+// arrived waits until To has all rows as they are at from now, and the fence.
+func (m *homeMove) arrived(ctx context.Context, rows map[lease.Primary]int64, home int64) error {
+	for begun := time.Now(); ; {
+		there, err := m.a.homeRows(ctx, m.To)
+		if err != nil {
+			return err
+		}
+		h, err := m.a.homeRow(ctx, m.To)
+		if err != nil {
+			return err
+		}
+		missing := 0
+		for key, version := range rows {
+			if n, err := leasetable.Number(there[key], leasetable.Version); err != nil || n < version {
+				missing++
+			}
+		}
+		switch {
+		case missing == 0 && h.version >= home:
+			return nil
+		case time.Since(begun) > shownThere:
+			return fmt.Errorf("%w: %d rows have not come to %s yet: run it again, or, if %s is cut off, say since when nothing is written there", ErrChanged, missing, m.To, m.from)
+		}
+		if err := pause(ctx, 200*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// finish lets To begin.
+func (m *homeMove) finish(ctx context.Context) error {
+	item, err := m.a.table.Get(ctx, m.To, lease.RegionLeaseRow(m.To, m.To))
+	if err != nil {
+		return err
+	}
+	own, err := vouchOf(m.To, m.To, item)
+	if err != nil {
+		return err
+	}
+	if own.closed { // it was the home before
+		own.closed = false
+		if _, err := own.put(ctx, m.a, m.To); err != nil {
+			return err
+		}
+	}
+	h, err := m.a.homeRow(ctx, m.To)
+	if err != nil || !h.moving {
+		return err
+	}
+	over := leasetable.Expect{Version: h.version, Writer: m.To}
+	h.version, h.moving, h.updated = h.version+1, false, time.Now()
+	return h.put(ctx, m.a, m.To, over)
+}
+
+// homeRows are all rows of settings, as a region has them.
+func (a *Admin) homeRows(ctx context.Context, at string) (map[lease.Primary]leasetable.Item, error) {
+	rows := map[lease.Primary]leasetable.Item{}
+	read := func(partition string) error {
+		items, err := a.table.Query(ctx, at, partition)
+		for _, item := range items {
+			rows[primary(item)] = item
+		}
+		return err
+	}
+	clients := lease.ClientRow("").Partition
+	if err := read(lease.RegionRow("").Partition); err != nil {
+		return nil, err
+	}
+	if err := read(clients); err != nil {
+		return nil, err
+	}
+	for key := range maps.Clone(rows) {
+		if key.Partition == clients {
+			if err := read(lease.PoolRow(key.Sort, "").Partition); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return rows, nil
+}
+
+// dead moves the home from a region that is lost. now is the latest that is known of the home's row.
+func (m *homeMove) dead(ctx context.Context, now homeRow) error {
+	// As in Adopt: what was written last may bear a time that is as much later, and ours one that is as much earlier; so may our clock.
+	if at := m.DeadSince.Add(3 * m.a.table.Skew); !time.Now().After(at) {
+		return &EarlyError{m.from, at}
+	}
+	if err := m.mayBe(ctx, m.To); err != nil {
+		return err
+	}
+	live, err := m.live(ctx)
+	if err != nil {
+		return err
+	}
+	copies, failed := make([]map[lease.Primary]leasetable.Item, len(live)), map[string]error{}
+	m.a.ask(live, func(i int, region string) (err error) {
+		copies[i], err = m.a.homeRows(ctx, region)
+		return err
+	}, failed)
+	homes := make([]homeRow, len(live))
+	m.a.ask(live, func(i int, region string) (err error) {
+		homes[i], err = m.a.homeRow(ctx, region)
+		return err
+	}, failed)
+	for region, err := range failed {
+		return fmt.Errorf("%s has to answer, as it may have what no other region has of %s: %w", region, m.from, err)
+	}
+	for _, h := range homes {
+		if h.version > 0 && h.region != m.from && h.region != m.To {
+			return fmt.Errorf("the home's row: %w", ErrChanged)
+		}
+	}
+	here := homes[0]
+	if !here.moving || here.region != m.To || !here.dead {
+		over := leasetable.Expect{}
+		if here.version > 0 {
+			over = leasetable.Expect{Version: here.version, Writer: here.region}
+		}
+		h := homeRow{region: m.To, version: max(now.version, here.version) + 1 + lease.AdoptedLeap, updated: time.Now(), from: m.from, moving: true, dead: true}
+		if err := h.put(ctx, m.a, m.To, over); err != nil {
+			return err
+		}
+	}
+	if err := m.take(ctx, copies); err != nil {
+		return err
+	}
+	if err := m.closeLost(ctx); err != nil {
+		return err
+	}
+	return m.finish(ctx)
+}
+
+// live are the regions whose copies count: To first, and all that are declared and neither lost nor adopted.
+func (m *homeMove) live(ctx context.Context) ([]string, error) {
+	regions, err := list(ctx, m.a, m.To, Region{})
+	live := []string{m.To}
+	for i := range regions {
+		if r := &regions[i]; r.Region != m.To && r.Region != m.from && r.State != leasetable.Adopted {
+			live = append(live, r.Region)
+		}
+	}
+	return live, err
+}
+
+// take makes the latest copy of each row To's, where the lost home, or a move that did not come to its end, has left it. copies are by
+// region, To's first.
+func (m *homeMove) take(ctx context.Context, copies []map[lease.Primary]leasetable.Item) error {
+	latest := map[lease.Primary]leasetable.Item{}
+	version := func(item leasetable.Item) int64 {
+		n, err := leasetable.Number(item, leasetable.Version)
+		if err != nil {
+			return 0
+		}
+		return n
+	}
+	for _, rows := range copies {
+		for key, item := range rows {
+			if version(item) > version(latest[key]) {
+				latest[key] = item
+			}
+		}
+	}
+	for key, item := range latest {
+		here := copies[0][key]
+		if version(here) == version(item) && leasetable.Text(here, leasetable.WriterRegion) == m.To {
+			continue
+		}
+		over := leasetable.Expect{}
+		if here != nil {
+			over = leasetable.Expect{Version: version(here), Writer: leasetable.Text(here, leasetable.WriterRegion)}
+		}
+		ok, err := m.put(ctx, m.To, item, version(item)+1+lease.AdoptedLeap, over)
+		if err == nil && !ok {
+			err = fmt.Errorf("row %s of %s: %w", key.Sort, key.Partition, ErrChanged)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeLost ends, as To has it, what the lost home vouched for itself: should it come back it finds that it may not go on.
+func (m *homeMove) closeLost(ctx context.Context) error {
+	item, err := m.a.table.Get(ctx, m.To, lease.RegionLeaseRow(m.from, m.from))
+	if err != nil {
+		return err
+	}
+	row, err := vouchOf(m.from, m.from, item)
+	if err != nil || row.closed {
+		return err
+	}
+	row.closed, row.until, row.leap = true, m.DeadSince.UnixMilli(), lease.AdoptedLeap
+	ok, err := row.put(ctx, m.a, m.To)
+	if err == nil && !ok {
+		err = fmt.Errorf("the region lease of %s: %w", m.from, ErrChanged)
+	}
+	return err
+}
