@@ -24,10 +24,15 @@ import (
 	"github.com/weirhq/weir/internal/leasetable"
 )
 
-// threeRegions is a world whose regions have a region lease and ten resources each; the first is the home.
 func threeRegions(t *testing.T) *world {
 	t.Helper()
-	w := newWorld(t, dynamotest.Profile{ReplicationLag: dynamotest.Span{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond}}, "eu", "us", "ap")
+	return leasedRegions(t, "eu", "us", "ap")
+}
+
+// leasedRegions is a world whose regions have a region lease and ten resources each; the first is the home.
+func leasedRegions(t *testing.T, regions ...string) *world {
+	t.Helper()
+	w := newWorld(t, dynamotest.Profile{ReplicationLag: dynamotest.Span{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond}}, regions...)
 	update(t, w, admin.Pool{Client: "c", Pool: "p"}, func(p *admin.Pool) { p.LongestLease = admin.Duration(5 * time.Minute) })
 	for _, region := range w.regions {
 		update(t, w, admin.Region{Region: region}, func(r *admin.Region) { r.RegionLease = admin.Duration(2 * time.Minute) })
@@ -429,6 +434,30 @@ func (w *world) mortal(t testing.TB, home string, requests int) *admin.Admin {
 		t.Fatal(err)
 	}
 	return a
+}
+
+// Of two regions the one that is not the home stops when the home is lost, until it is the home.
+func TestHomeLostOfTwo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := leasedRegions(t, "eu", "us")
+		u := w.users(t)
+		w.pass(t, 20*time.Second)
+		w.alone(t, "eu", true)
+		dead := time.Now()
+		w.pass(t, 3*time.Minute, "eu")
+		if err := u.get("us"); !errors.Is(err, agent.ErrRegion) {
+			t.Errorf("nobody vouches for us: %v", err)
+		}
+		if _, err := w.MoveHome(t.Context(), admin.HomeMove{To: "us", DeadSince: dead}); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			w.pass(t, time.Minute, "eu")
+			if err := u.get("us"); err != nil {
+				t.Errorf("us is the home: %v", err)
+			}
+		}
+	})
 }
 
 // What the lost home put in last, and only a third region knows, is not put in by another's name a second time.

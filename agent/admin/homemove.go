@@ -209,19 +209,8 @@ func (m *homeMove) arrived(ctx context.Context, rows map[lease.Primary]int64, ho
 
 // finish lets To begin.
 func (m *homeMove) finish(ctx context.Context) error {
-	item, err := m.a.table.Get(ctx, m.To, lease.RegionLeaseRow(m.To, m.To))
-	if err != nil {
+	if err := m.openOwn(ctx); err != nil {
 		return err
-	}
-	own, err := vouchOf(m.To, m.To, item)
-	if err != nil {
-		return err
-	}
-	if own.closed { // it was the home before
-		own.closed = false
-		if _, err := own.put(ctx, m.a, m.To); err != nil {
-			return err
-		}
 	}
 	h, err := m.a.homeRow(ctx, m.To)
 	if err != nil || !h.moving {
@@ -230,6 +219,29 @@ func (m *homeMove) finish(ctx context.Context) error {
 	over := leasetable.Expect{Version: h.version, Writer: m.To}
 	h.version, h.moving, h.updated = h.version+1, false, time.Now()
 	return h.put(ctx, m.a, m.To, over)
+}
+
+// openOwn lets To vouch for itself from now on. It does so once: where the home before was the only other region nobody else can.
+func (m *homeMove) openOwn(ctx context.Context) error {
+	r, err := get(ctx, m.a, m.To, Region{Region: m.To})
+	if err != nil {
+		return err
+	}
+	for range 10 {
+		item, err := m.a.table.Get(ctx, m.To, lease.RegionLeaseRow(m.To, m.To))
+		if err != nil {
+			return err
+		}
+		own, err := vouchOf(m.To, m.To, item)
+		if err != nil || r.RegionLease == 0 && !own.closed {
+			return err
+		}
+		own.closed, own.until = false, max(own.until, time.Now().Add(time.Duration(r.RegionLease)).UnixMilli())
+		if ok, err := own.put(ctx, m.a, m.To); ok || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("the region lease of %s: %w", m.To, ErrChanged)
 }
 
 // homeRows are all rows of settings, as a region has them.
