@@ -18,7 +18,8 @@ type Adoption struct {
 	Region string // that is cut off or gone
 	By     string // whose endpoint they are written through from now on
 	// DeadSince is a time since when, for certain, no agent or executor has written through Region. It is needed if nothing tells:
-	// the region has no region lease, or was not heard of since it has one. Where it is given it is believed.
+	// the region has no region lease, or was not heard of since it has one, or is the home and vouches for itself, or one that may vouch
+	// for it does not answer.
 	DeadSince time.Time
 	// Rate is the most rows a second. Defaults to what the table takes.
 	Rate int
@@ -46,7 +47,7 @@ type EarlyError struct {
 }
 
 func (e *EarlyError) Error() string {
-	return fmt.Sprintf("region %q: %v: its agents may lease until %s; nobody extends that any more", e.Region, ErrEarly, e.Until.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("region %q: %v: it may go on until %s, by what was said of it before", e.Region, ErrEarly, e.Until.UTC().Format(time.RFC3339))
 }
 
 // Is makes it an ErrEarly.

@@ -52,26 +52,63 @@ func (a *Admin) checkHome(ctx context.Context) (before []string, err error) {
 	case h.moving:
 		return nil, fmt.Errorf("%w: they are on their way to %s from %s: weir region home %s ends that", ErrHome, h.region, h.from, h.region)
 	}
-	limits, err := a.table.Limits(ctx, a.home())
+	st, err := a.standing(ctx, a.home())
 	if err != nil {
 		return nil, err
 	}
-	var live []string
-	for region, limit := range limits {
-		if region != a.home() && limit.By == "" {
-			live = append(live, region)
-		}
-	}
 	if h.from != "" && time.Since(h.updated) < spread {
-		if before = live; h.dead {
-			before = others(live, h.from)
+		if before = st.live; h.dead {
+			before = others(st.live, h.from)
 		}
 	}
-	limit := limits[a.home()]
-	if over := limit.Check(time.Now(), a.table.Skew, a.table.Timeout); over != nil {
-		return before, a.stillHome(ctx, h, live, over)
+	if st.lasts {
+		return before, nil
 	}
-	return before, nil
+	return before, a.stillHome(ctx, h, st.live)
+}
+
+// standing is what the home's own copies say of it.
+type standing struct {
+	settings []leasetable.Item           // of all regions
+	limits   map[string]leasetable.Limit // theirs
+	rows     map[string]leasetable.Item  // by which they may lease, by sort key
+	live     []string                    // other regions that were not adopted
+	// lasts says that it cannot have been given up: it has no region lease, or its own word that it goes on holds, or there is none
+	// who would know better. What others say of it does not count: that may have been said before they gave it up.
+	lasts bool
+}
+
+func (a *Admin) standing(ctx context.Context, home string) (st standing, err error) {
+	if st.settings, err = a.table.Query(ctx, home, lease.RegionRow("").Partition); err != nil {
+		return st, err
+	}
+	items, err := a.table.Query(ctx, home, lease.RegionLeases)
+	if err != nil {
+		return st, err
+	}
+	if st.limits, err = leasetable.LimitsOf(st.settings, items); err != nil {
+		return st, err
+	}
+	st.rows = make(map[string]leasetable.Item, len(items))
+	for _, item := range items {
+		st.rows[leasetable.Text(item, leasetable.SK)] = item
+	}
+	for region, limit := range st.limits {
+		if region != home && limit.By == "" {
+			st.live = append(st.live, region)
+		}
+	}
+	self, err := vouchOf(home, home, st.rows[lease.RegionLeaseRow(home, home).Sort])
+	own := st.limits[home]
+	word := leasetable.Limit{Until: max(1, self.until)}
+	switch {
+	case own.By != "" || self.closed:
+	case own.Until <= 1 || len(st.live) == 0: // without lease, or without anybody's word
+		st.lasts = true
+	default:
+		st.lasts = word.Check(time.Now(), a.table.Skew, a.table.Timeout) == nil
+	}
+	return st, err
 }
 
 // spread is how long after a move new resources are looked for in other regions, too.
@@ -81,21 +118,22 @@ func (a *Admin) otherHome(h homeRow) error {
 	return fmt.Errorf("%w: set leases.home to %s, it is %s", ErrHome, h.region, a.home())
 }
 
-// stillHome asks others whether the home is the home when its region lease is over: nobody has run the lease loop for some time, or it
-// was lost and is back, and they know better. over is the error if none of them answers.
-func (a *Admin) stillHome(ctx context.Context, h homeRow, live []string, over error) error {
+// stillHome asks other regions whether the home is the home when its own word does not hold: nobody has run its executor for as long as
+// its region lease, or it was lost and is back, and they know better. One of them has to answer.
+func (a *Admin) stillHome(ctx context.Context, h homeRow, live []string) error {
 	rows, silent := make([]homeRow, len(live)), map[string]error{}
 	a.ask(live, func(i int, region string) (err error) {
 		rows[i], err = a.homeRow(ctx, region)
 		return err
 	}, silent)
 	for _, other := range rows {
-		if other.version > h.version {
+		if other.version > h.version && (other.region != h.region || other.moving) {
 			return a.otherHome(other)
 		}
 	}
 	if len(live) > 0 && len(silent) == len(live) {
-		return over
+		return fmt.Errorf("%w: %s was silent for as long as its region lease, and no other region answers, which would know if it was given up: %w",
+			leasetable.ErrRegion, h.region, silent[live[0]])
 	}
 	return nil
 }

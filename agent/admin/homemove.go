@@ -14,7 +14,8 @@ import (
 // HomeMove says where the home goes.
 type HomeMove struct {
 	To string
-	// DeadSince is a time since when, for certain, nothing has been written through the home there is. It is needed if that is lost.
+	// DeadSince is a time since when, for certain, nothing has been written through the home there is. It is needed if that is lost. The
+	// home moves when its region lease has passed since.
 	DeadSince time.Time
 	// Wait is told how long it waits until nobody puts anything through the home before. Defaults to nothing.
 	Wait func(time.Duration)
@@ -273,12 +274,18 @@ func (a *Admin) homeRows(ctx context.Context, at string) (map[lease.Primary]leas
 
 // dead moves the home from a region that is lost. now is the latest that is known of the home's row.
 func (m *homeMove) dead(ctx context.Context, now homeRow) error {
-	// As in Adopt: what was written last may bear a time that is as much later, and ours one that is as much earlier; so may our clock.
-	if at := m.DeadSince.Add(3 * m.a.table.Skew); !time.Now().After(at) {
-		return &EarlyError{m.from, at}
-	}
 	if err := m.mayBe(ctx, m.To); err != nil {
 		return err
+	}
+	// Should it be back soon it must find that its own word holds no more. As in Adopt: what was written last may bear a time that is as
+	// much later, and ours one that is as much earlier; so may our clock.
+	lost, err := get(ctx, m.a, m.To, Region{Region: m.from})
+	if err != nil {
+		return err
+	}
+	until := m.DeadSince.Add(time.Duration(lost.RegionLease))
+	if at := until.Add(3 * m.a.table.Skew); !time.Now().After(at) {
+		return &EarlyError{m.from, at}
 	}
 	live, err := m.live(ctx)
 	if err != nil {
@@ -312,14 +319,43 @@ func (m *homeMove) dead(ctx context.Context, now homeRow) error {
 		if err := h.put(ctx, m.a, m.To, over); err != nil {
 			return err
 		}
+		here = h
 	}
 	if err := m.take(ctx, copies); err != nil {
 		return err
 	}
-	if err := m.closeLost(ctx); err != nil {
+	if err := m.closeLost(ctx, until); err != nil {
+		return err
+	}
+	if err := m.heard(ctx, live, here.version); err != nil {
 		return err
 	}
 	return m.finish(ctx)
+}
+
+// heard waits until all live regions know who the home is: whichever of them the lost one asks when it is back has to tell it.
+func (m *homeMove) heard(ctx context.Context, live []string, version int64) error {
+	for begun := time.Now(); ; {
+		var late string
+		for _, region := range live {
+			h, err := m.a.homeRow(ctx, region)
+			if err != nil {
+				return err
+			}
+			if h.version < version {
+				late = region
+			}
+		}
+		switch {
+		case late == "":
+			return nil
+		case time.Since(begun) > shownThere:
+			return fmt.Errorf("%w: %s does not hear %s: run it again when it does", ErrChanged, late, m.To)
+		}
+		if err := pause(ctx, 200*time.Millisecond); err != nil {
+			return err
+		}
+	}
 }
 
 // live are the regions whose copies count: To first, and all that are declared and neither lost nor adopted.
@@ -373,7 +409,7 @@ func (m *homeMove) take(ctx context.Context, copies []map[lease.Primary]leasetab
 }
 
 // closeLost ends, as To has it, what the lost home vouched for itself: should it come back it finds that it may not go on.
-func (m *homeMove) closeLost(ctx context.Context) error {
+func (m *homeMove) closeLost(ctx context.Context, until time.Time) error {
 	item, err := m.a.table.Get(ctx, m.To, lease.RegionLeaseRow(m.from, m.from))
 	if err != nil {
 		return err
@@ -382,7 +418,7 @@ func (m *homeMove) closeLost(ctx context.Context) error {
 	if err != nil || row.closed {
 		return err
 	}
-	row.closed, row.until, row.leap = true, m.DeadSince.UnixMilli(), lease.AdoptedLeap
+	row.closed, row.until, row.leap = true, max(row.until, until.UnixMilli()), lease.AdoptedLeap
 	ok, err := row.put(ctx, m.a, m.To)
 	if err == nil && !ok {
 		err = fmt.Errorf("the region lease of %s: %w", m.from, ErrChanged)

@@ -25,89 +25,73 @@ type Vouched struct {
 // hear of it. It asks nobody but by: whoever runs the executor of by calls it many times in the shortest lease. A region that was
 // adopted, or is about to be, gets nothing.
 //
-// The home vouches for itself, too, as long as its lease is not over: of two regions that do not hear each other it is the one that goes
-// on. After a silence as long as its lease it waits for another's word, since it may have been adopted meanwhile.
+// The home vouches for itself, too, as long as it keeps doing so: of two regions that do not hear each other it is the one that goes on.
+// After a silence as long as its lease it asks others whether it still is, since it may have been given up meanwhile.
 func (a *Admin) Vouch(ctx context.Context, by string) (Vouched, error) {
-	settings, err := a.table.Query(ctx, by, lease.RegionRow("").Partition)
+	st, err := a.standing(ctx, by)
 	if err != nil {
 		return Vouched{}, err
 	}
-	items, err := a.table.Query(ctx, by, lease.RegionLeases)
-	if err != nil {
-		return Vouched{}, err
-	}
-	limits, err := leasetable.LimitsOf(settings, items)
-	if err != nil {
-		return Vouched{}, err
-	}
-	v := vouching{a: a, by: by, limits: limits, rows: map[string]leasetable.Item{}}
-	for _, item := range items {
-		v.rows[leasetable.Text(item, leasetable.SK)] = item
-	}
-	own, there := limits[by]
+	own, there := st.limits[by]
 	if !there || own.By != "" {
 		return Vouched{}, nil
 	}
 	var known Vouched
 	var errs []error
-	for _, item := range settings {
+	for _, item := range st.settings {
 		r, err := leasetable.RegionOf(item)
 		switch {
 		case err != nil || r.Lease == 0 || r.State == leasetable.Adopted:
 			continue
 		case r.Name == by:
-			if known = (Vouched{r.Lease, time.UnixMilli(own.Until)}); !v.itself() {
+			known = Vouched{r.Lease, time.UnixMilli(own.Until)}
+			if may, err := a.itself(ctx, by, &st); !may {
+				errs = append(errs, err)
 				continue
 			}
 		}
-		errs = append(errs, v.extend(ctx, &r))
+		errs = append(errs, a.extend(ctx, by, &r, &st))
 	}
 	return known, errors.Join(errs...)
 }
 
-// vouching is a region that vouches for others, and what it knows.
-type vouching struct {
-	a      *Admin
-	by     string
-	limits map[string]leasetable.Limit
-	rows   map[string]leasetable.Item // by sort key
-}
-
-// itself says whether it may vouch for itself.
-func (v *vouching) itself() bool {
-	h, err := homeOf(v.rows[lease.HomeRow().Sort])
+// itself says whether a region may vouch for itself: the home, while its word holds, or once another region confirms that it is.
+func (a *Admin) itself(ctx context.Context, by string, st *standing) (bool, error) {
+	h, err := homeOf(st.rows[lease.HomeRow().Sort])
 	if h.version == 0 {
-		h.region = v.a.home()
+		h.region = a.home()
 	}
-	if err != nil || h.region != v.by || h.moving {
-		return false
+	if err != nil || h.region != by || h.moving {
+		return false, err
 	}
-	alone := true
-	for region, limit := range v.limits {
-		alone = alone && (region == v.by || limit.By != "")
+	if !st.lasts {
+		err = a.stillHome(ctx, h, st.live)
 	}
-	own := v.limits[v.by]
-	return alone || own.Until == 1 || own.Check(time.Now(), v.a.table.Skew, v.a.table.Timeout) == nil
+	if errors.Is(err, ErrHome) { // it will hear of it
+		return false, nil
+	}
+	return err == nil, err
 }
 
-func (v *vouching) extend(ctx context.Context, r *leasetable.Region) error {
-	row, err := vouchOf(r.Name, v.by, v.rows[lease.RegionLeaseRow(r.Name, v.by).Sort])
+func (a *Admin) extend(ctx context.Context, by string, r *leasetable.Region, st *standing) error {
+	row, err := vouchOf(r.Name, by, st.rows[lease.RegionLeaseRow(r.Name, by).Sort])
 	until := time.Now().Add(r.Lease).UnixMilli()
 	if err != nil || row.closed || row.until >= until {
 		return err
 	}
 	row.until = until
-	_, err = row.put(ctx, v.a, v.by) // if somebody was faster, it is extended, or closed
+	_, err = row.put(ctx, a, by) // if somebody was faster, it is extended, or closed
 	return err
 }
 
 // hold is for how long an agent goes on with settings that it cannot read again: 10 times agent.Config.SettingsTTL.
 const hold = 5 * time.Minute
 
-// closeRegion has nobody vouch for a region any more, and gives the time after which nothing is written through it: as the operator
-// says, or the end of its lease. That is closed by each voucher's own endpoint: what one that does not answer goes on to say is known to
-// nobody but, perhaps, the region. And it binds only a region that has heard of its lease: its beats say of what settings, and for some
-// time after that an agent there may still have gone by those before.
+// closeRegion has nobody vouch for a region any more, and gives the time after which nothing is written through it: the end of its
+// lease. That is closed by each voucher's own endpoint: what one that does not answer goes on to say is known to nobody but, perhaps, the
+// region. And it binds only a region that has heard of its lease: its beats say of what settings, and for some time after that an agent
+// there may still have gone by those before. Where that is not known the operator's word stands for it. All the same it is waited for what
+// others have said: that may reach the region first, should it be back soon.
 func (a *Admin) closeRegion(ctx context.Context, r *Region, o *Adoption) (time.Time, error) {
 	for range 10 {
 		rows, err := a.vouchers(ctx, r, o)
@@ -122,7 +106,7 @@ func (a *Admin) closeRegion(ctx context.Context, r *Region, o *Adoption) (time.T
 		}
 		switch {
 		case !o.DeadSince.IsZero():
-			until, open = o.DeadSince.UnixMilli(), rows
+			until = max(until, o.DeadSince.UnixMilli())
 		case len(open) > 0:
 			if until, err = a.bound(ctx, r, rows, o.By); err != nil {
 				return time.Time{}, err
@@ -130,9 +114,6 @@ func (a *Admin) closeRegion(ctx context.Context, r *Region, o *Adoption) (time.T
 		}
 		done := true
 		for _, row := range open {
-			if row.closed && row.until == until {
-				continue
-			}
 			row.closed, row.until = true, until
 			ok, err := row.put(ctx, a, row.through)
 			if err != nil {

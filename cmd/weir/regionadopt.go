@@ -20,9 +20,9 @@ func newRegionAdoptCmd(a *app) *cobra.Command {
 		Short: "Gives the resources of a region that is cut off or gone to another",
 		Long: "Gives the resources of a region that is cut off or gone to another. First its agents must have stopped: they do so when its\n" +
 			"region lease is over, which no region extends from now on: so all others have to answer. Else, and for a region without region\n" +
-			"lease or that was the home, --dead-since is your word for it. Then each resource goes to\n" +
-			"the other region, which leases it after the longest lease that its pool ever allowed and a quarantine on top: what the lost\n" +
-			"region leased last, nobody knows.\n" +
+			"lease or that was the home, --dead-since is your word for it; what other regions have said of it holds to its end all the same.\n" +
+			"Then each resource goes to the other region, which leases it after the longest lease that its pool ever allowed and a quarantine\n" +
+			"on top: what the lost region leased last, nobody knows.\n" +
 			"If the home is lost, another must be made the home first: `weir region home`.\n" +
 			"It can be run again at any time, and must be where it says that some are left. --undo takes the region in again.",
 		Example: "  weir region update us-east-1 --region-lease 15m   (long before)\n  weir region adopt us-east-1 --by us-west-2 --wait",

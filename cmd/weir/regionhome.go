@@ -12,6 +12,7 @@ import (
 // newRegionHomeCmd returns `weir region home`.
 func newRegionHomeCmd(a *app) *cobra.Command {
 	var since string
+	var wait bool
 	c := &cobra.Command{
 		Use:   "home [NEW]",
 		Short: "Shows the region that keeps the settings, or makes another one that",
@@ -19,8 +20,9 @@ func newRegionHomeCmd(a *app) *cobra.Command {
 			"NEW it makes that the home: a fence goes through the old one, row by row, after which nobody writes settings there. It takes ten\n" +
 			"seconds and a little more; no lease is held up. It can be run again at any time, and ends what was interrupted. Then set leases.home\n" +
 			"everywhere: whoever still has the old one is refused.\n" +
-			"If the old home is lost, --dead-since is your word that nothing is written through it any more, by agents, executors or commands.",
-		Example: "  weir region home\n  weir region home us-east-1 --dead-since 2026-01-31T12:00:00Z",
+			"If the old home is lost, --dead-since is your word that nothing is written through it any more, by agents, executors or commands;\n" +
+			"its region lease has to pass since, lest it be back and not know.",
+		Example: "  weir region home\n  weir region home us-east-1 --dead-since 2026-01-31T12:00:00Z --wait",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dead, err := deadSince(since)
@@ -41,9 +43,18 @@ func newRegionHomeCmd(a *app) *cobra.Command {
 				}
 				return a.showHome(h)
 			}
-			h, err := l.MoveHome(cmd.Context(), admin.HomeMove{To: args[0], DeadSince: dead, Wait: func(d time.Duration) {
+			move := admin.HomeMove{To: args[0], DeadSince: dead, Wait: func(d time.Duration) {
 				a.say("waiting %s until nobody puts anything in by way of the old one", d.Round(time.Second))
-			}})
+			}}
+			h, err := l.MoveHome(cmd.Context(), move)
+			var early *admin.EarlyError
+			if errors.As(err, &early) && wait {
+				a.say("%v: waiting", early)
+				if !waitFor(cmd.Context(), time.Until(early.Until)) {
+					return leaseFailure("cannot move the home", cmd.Context().Err())
+				}
+				h, err = l.MoveHome(cmd.Context(), move)
+			}
 			if err != nil {
 				return leaseFailure("cannot move the home", err)
 			}
@@ -51,6 +62,7 @@ func newRegionHomeCmd(a *app) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&since, "dead-since", "", "time since when nothing was written through the old home, for certain: it is lost")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until the lost home's region lease has passed, instead of saying when that is")
 	a.leaseFlags(c.Flags())
 	return c
 }
