@@ -50,6 +50,7 @@ type Admin struct {
 	mu      sync.Mutex
 	checked time.Time // that it is
 	before  []string  // regions that are asked, too, before a new resource is put in
+	lost    string    // which of them need not answer
 }
 
 // New returns an Admin. It sends nothing yet.

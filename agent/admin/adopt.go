@@ -165,7 +165,7 @@ func (r *adopting) client(ctx context.Context, client string) error {
 		defer close(gathered)
 		r.gather(results)
 	}()
-	err = r.a.Resources(gctx, client, Filter{at: r.o.By}, func(found Resource) error {
+	err = r.a.Resources(gctx, client, Filter{At: r.o.By}, func(found Resource) error {
 		if found.Region == r.o.By && found.row.Version > lease.AdoptedLeap {
 			results <- Adopted{There: 1}
 		}

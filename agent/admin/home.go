@@ -24,12 +24,12 @@ func (a *Admin) atHome(ctx context.Context, do func(context.Context) error) erro
 	a.mu.Unlock()
 	if time.Since(checked) > homeAge/3 {
 		checked = time.Now()
-		before, err := a.checkHome(ctx)
+		before, lost, err := a.checkHome(ctx)
 		if err != nil {
 			return err
 		}
 		a.mu.Lock()
-		a.checked, a.before = checked, before
+		a.checked, a.before, a.lost = checked, before, lost
 		a.mu.Unlock()
 	}
 	ctx, cancel := context.WithDeadline(ctx, checked.Add(homeAge))
@@ -38,33 +38,33 @@ func (a *Admin) atHome(ctx context.Context, do func(context.Context) error) erro
 }
 
 // checkHome says why settings and new resources cannot be written through the configured home now. before are the regions that may know
-// of resources that came in before it was the home and are not known there yet.
-func (a *Admin) checkHome(ctx context.Context) (before []string, err error) {
+// of resources that came in before it was the home and are not known there yet, and lost is the one of them that need not answer.
+func (a *Admin) checkHome(ctx context.Context) (before []string, lost string, err error) {
 	h, err := a.homeRow(ctx, a.home())
 	if err == nil && h.version == 0 {
 		h, err = a.firstHome(ctx)
 	}
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, "", err
 	case h.region != a.home():
-		return nil, a.otherHome(h)
+		return nil, "", a.otherHome(h)
 	case h.moving:
-		return nil, fmt.Errorf("%w: they are on their way to %s from %s: weir region home %s ends that", ErrHome, h.region, h.from, h.region)
+		return nil, "", fmt.Errorf("%w: they are on their way to %s from %s: weir region home %s ends that", ErrHome, h.region, h.from, h.region)
 	}
 	st, err := a.standing(ctx, a.home())
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if h.from != "" && time.Since(h.updated) < spread {
 		if before = st.live; h.dead {
-			before = others(st.live, h.from)
+			lost = h.from
 		}
 	}
 	if st.lasts {
-		return before, nil
+		return before, lost, nil
 	}
-	return before, a.stillHome(ctx, h, st.live)
+	return before, lost, a.stillHome(ctx, h, st.live)
 }
 
 // standing is what the home's own copies say of it.
@@ -142,7 +142,7 @@ func (a *Admin) stillHome(ctx context.Context, h homeRow, live []string) error {
 // name that was put in through two homes would have two rows, of which one is lost.
 func (a *Admin) alsoThere(ctx context.Context, items []leasetable.Item) (map[lease.Primary]leasetable.Item, error) {
 	a.mu.Lock()
-	before := a.before
+	before, lost := a.before, a.lost
 	a.mu.Unlock()
 	keys := make([]lease.Primary, len(items))
 	for i, item := range items {
@@ -151,6 +151,9 @@ func (a *Admin) alsoThere(ctx context.Context, items []leasetable.Item) (map[lea
 	all := map[lease.Primary]leasetable.Item{}
 	for _, region := range before {
 		found, err := a.table.GetAll(ctx, region, keys)
+		if region == lost && errors.Is(err, leasetable.ErrUnavailable) {
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s, which may know resources that came in before the home moved: %w", region, err)
 		}

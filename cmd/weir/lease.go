@@ -184,7 +184,11 @@ func newLeaseListCmd(a *app) *cobra.Command {
 		}
 		rows, now := []row{}, time.Now()
 		f.Pool, f.Key = o.pool, o.key
-		err := l.Resources(ctx, o.client, f, func(r admin.Resource) error {
+		var err error
+		if f.At, err = a.anywhere(ctx, l); err != nil {
+			return leaseFailure("cannot list", err)
+		}
+		err = l.Resources(ctx, o.client, f, func(r admin.Resource) error {
 			rows = append(rows, row{r.Key, r.Pool, r.Resource, r.Region, r.Token, r.Until, r.Until.Before(now)})
 			return nil
 		})

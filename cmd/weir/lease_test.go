@@ -217,6 +217,8 @@ func TestSilentRegion(t *testing.T) {
 		{"region list", exitOK, []string{"eu", "us", "does not answer"}, "this is what us knows"},
 		{"region get us", exitOK, []string{"active"}, "this is what us knows"},
 		{"pool list --client c", exitOK, []string{"p"}, "this is what us knows"},
+		{"resource list --client c", exitOK, []string{"r1"}, "this is what us knows"},
+		{"lease list --client c", exitOK, []string{"r1"}, "this is what us knows"},
 		{"lease show --client c --pool p --key k", exitOK, []string{"does not answer", "yes, until"}, ""},
 		{"lease headroom --client c --pool p", exitUnavailable, []string{"eu", "us", "does not answer"}, ""},
 		{"region home", exitOK, []string{"does not answer"}, ""},

@@ -165,6 +165,9 @@ func (a *app) listResources(ctx context.Context, client string, f admin.Filter) 
 		rows = rows[:0]
 		return err
 	}
+	if f.At, err = a.anywhere(ctx, l); err != nil {
+		return leaseFailure("cannot list", err)
+	}
 	err = l.Resources(ctx, client, f, func(r admin.Resource) error {
 		if rows = append(rows, r); a.format == formatJSONL && len(rows) == 1000 {
 			return flush()

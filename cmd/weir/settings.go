@@ -35,6 +35,13 @@ func (a *app) asKnownAt(l *leases, at string) {
 	}
 }
 
+// anywhere is the home or, if that does not answer, another region that does.
+func (a *app) anywhere(ctx context.Context, l *leases) (string, error) {
+	_, at, err := admin.LookAll(ctx, l.Admin, admin.Region{})
+	a.asKnownAt(l, at)
+	return at, err
+}
+
 // newSettingsCmd returns `weir noun create|get|list|update|delete|import`.
 func newSettingsCmd[T any, P admin.Entity[T]](s *settingsOf[T], short string) *cobra.Command {
 	c := &cobra.Command{Use: s.noun, Short: short}
