@@ -185,7 +185,8 @@ func TestHomeLost(t *testing.T) {
 				t.Errorf("%s without the home: %v", region, err)
 			}
 		}
-		if all, at, err := w.Regions(ctx); err != nil || at == "eu" || len(all) != 3 || all[1].Region != "eu" || !strings.Contains(all[1].Problem, "does not answer") {
+		if all, at, err := w.Regions(ctx); err != nil || at == "eu" || len(all) != 3 || all[1].Region != "eu" || !strings.Contains(all[1].Problem, "does not answer") ||
+			all[1].LeaseUntil.Before(dead) || all[0].LeaseUntil.Before(time.Now()) {
 			t.Errorf("%+v as %s has it, %v", all, at, err)
 		}
 		if list, err := w.Lease(ctx, "c", "p", "k1"); err != nil || len(list) != 1 || list[0].Resource == "" || !strings.Contains(list[0].Problem, "does not answer") {

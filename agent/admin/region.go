@@ -24,8 +24,10 @@ type Region struct {
 	// adopt its resources. Defaults to 0, which is no limit.
 	RegionLease Duration `json:"region_lease" table:"wide"`
 	AdoptedBy   string   `json:"adopted_by" table:"wide"`
-	// Problem is why it does not answer now: of Regions alone, and no setting.
-	Problem string `json:"problem,omitempty"`
+	// LeaseUntil is until when its agents may lease, by what others have said so far, and Problem why it does not answer now: of Regions
+	// alone, and no settings.
+	LeaseUntil time.Time `json:"lease_until,omitzero" table:"wide"`
+	Problem    string    `json:"problem,omitempty"`
 	Stored
 
 	since time.Time // when RegionLease was switched on
@@ -39,14 +41,20 @@ func (r *Region) primary() lease.Primary { return lease.RegionRow(r.Region) }
 // minRegionLease leaves time to extend a region's lease, and to hear of it, many times before it ends.
 const minRegionLease = time.Minute
 
-// Regions are all regions, and which of them do not answer now. If the home is one of those the settings are as region at has them.
+// Regions are all regions, until when they may lease, and which of them do not answer now. If the home is one of those the settings are as region at has them.
 func (a *Admin) Regions(ctx context.Context) (all []Region, at string, err error) {
 	if all, at, err = LookAll(ctx, a, Region{}); err != nil {
 		return nil, at, err
 	}
+	limits, err := a.table.Limits(ctx, at)
+	if err != nil {
+		return nil, at, err
+	}
 	names, silent := make([]string, len(all)), map[string]error{}
 	for i := range all {
-		names[i] = all[i].Region
+		if names[i] = all[i].Region; limits[names[i]].Until > 1 {
+			all[i].LeaseUntil = time.UnixMilli(limits[names[i]].Until).UTC()
+		}
 	}
 	a.ask(names, func(_ int, region string) error {
 		_, err := a.table.Get(ctx, region, lease.RegionRow(region))
@@ -61,7 +69,7 @@ func (a *Admin) Regions(ctx context.Context) (all []Region, at string, err error
 }
 
 func (r *Region) check() error {
-	r.Problem = ""
+	r.LeaseUntil, r.Problem = time.Time{}, ""
 	err := errors.Join(
 		lease.CheckName("region", r.Region, lease.MaxName), checkDescription(r.Description), checkWord("state", &r.State, leasetable.RegionStates()),
 	)
