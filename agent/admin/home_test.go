@@ -376,7 +376,7 @@ func moveInPieces(t *testing.T, lost bool) {
 	from, to := "eu", "us"
 	for requests := 0; ; requests++ {
 		m := admin.HomeMove{To: to}
-		if wait(t, 5*time.Second); lost {
+		if wait(t, 3*time.Minute); lost {
 			m.DeadSince = time.Now().Add(-130 * time.Second)
 		}
 		_, err := w.mortal(t, from, requests).MoveHome(ctx, m)
@@ -404,7 +404,7 @@ func moveInPieces(t *testing.T, lost bool) {
 		if wait(t, time.Second); h.Moving && (writers[from] || writers[to]) || !h.Moving && (writers[from] == writers[to] || !writers[h.Home]) {
 			t.Errorf("interrupted after %d requests: %+v, and these may write: %v", requests, h, writers)
 		}
-		if lost {
+		if wait(t, 3*time.Minute); lost {
 			m.DeadSince = time.Now().Add(-130 * time.Second)
 		}
 		if h, err := w.adminAt(t, from).MoveHome(ctx, m); err != nil || h.Home != to || h.Moving {
