@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/singleflight"
 
@@ -18,7 +19,9 @@ type Agent struct {
 	rules *lease.Rules
 	table leasetable.Table
 	cache cache
-	reads singleflight.Group // of settings
+	reads singleflight.Group // of settings, and of regions: ""
+
+	regions atomic.Pointer[regions]
 
 	outage outage.Log // of requests in the background
 

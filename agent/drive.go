@@ -75,8 +75,7 @@ func (d *drive) run(ctx context.Context, m machine) (lease.Step, error) {
 // write makes the write of a step. A resource that comes back is put on another shelf, so that none runs empty or over.
 func (d *drive) write(ctx context.Context, s *lease.Step) (lease.Row, bool, error) {
 	with, now := leasetable.Item{}, d.pool.settings.Load()
-	limit := now.limits[s.Region]
-	if err := limit.Check(time.Now(), d.a.cfg.Skew, d.a.cfg.Timeout); err != nil {
+	if err := d.a.mayWrite(s.Region); err != nil {
 		return lease.Row{}, false, err
 	}
 	if s.Do == lease.WriteKey {

@@ -1,11 +1,18 @@
 package agent
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/middleware"
 
 	"github.com/weirhq/weir/dynamotest"
 	"github.com/weirhq/weir/internal/lease"
@@ -27,7 +34,7 @@ func TestRegionLease(t *testing.T) {
 			w.cloud.Settle()
 		}
 		extend := func(until time.Time) {
-			item := leasetable.PrimaryKey(lease.RegionLeaseRow("eu"))
+			item := leasetable.PrimaryKey(lease.RegionLeaseRow("eu", "us"))
 			item[leasetable.LeaseUntilMs] = leasetable.N(until.UnixMilli())
 			w.put("us", item)
 			w.cloud.Settle()
@@ -39,7 +46,7 @@ func TestRegionLease(t *testing.T) {
 			return a.GetLease(t.Context(), "c", "p", key, time.Now().Add(10*time.Minute))
 		}
 		region(leasetable.Region{Name: "eu", State: "active", Lease: time.Minute})
-		if _, err := get("k"); !errors.Is(err, ErrRegion) || !strings.Contains(err.Error(), "nobody has extended it") {
+		if _, err := get("k"); !errors.Is(err, ErrRegion) || !strings.Contains(err.Error(), "no other region has extended it") {
 			t.Errorf("before anybody extended it: %v, want %v", err, ErrRegion)
 		}
 		begun := time.Now()
@@ -88,7 +95,7 @@ func TestRegionLeaseReread(t *testing.T) {
 		item[leasetable.Version] = leasetable.N(2)
 		w.put("eu", item)
 		extend := func() {
-			item := leasetable.PrimaryKey(lease.RegionLeaseRow("eu"))
+			item := leasetable.PrimaryKey(lease.RegionLeaseRow("eu", "us"))
 			item[leasetable.LeaseUntilMs] = leasetable.N(time.Now().Add(time.Minute).UnixMilli())
 			w.put("eu", item)
 		}
@@ -118,6 +125,58 @@ func TestRegionLeaseReread(t *testing.T) {
 		pass(t.Context(), t, time.Second)
 		if err := get("c"); err != nil {
 			t.Errorf("a second after it was extended: %v", err)
+		}
+	})
+}
+
+// However many pools an agent has, it reads the limits of regions once: two requests, and one for each pool's own settings.
+func TestLimitsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, dynamotest.Profile{}, "eu", "us")
+		for _, region := range []string{"eu", "us"} {
+			item := (&leasetable.Region{Name: region, State: "active", Lease: time.Hour}).Item()
+			for name, v := range leasetable.PrimaryKey(lease.RegionRow(region)) {
+				item[name] = v
+			}
+			item[leasetable.Version] = leasetable.N(2)
+			w.put("eu", item)
+			until := leasetable.PrimaryKey(lease.RegionLeaseRow(region, "us"))
+			until[leasetable.LeaseUntilMs] = leasetable.N(time.Now().Add(time.Hour).UnixMilli())
+			w.put("us", until)
+		}
+		const pools = 20
+		for i := range pools {
+			p := leasetable.Pool{Client: "c", Name: fmt.Sprint("p", i), Version: 1, Longest: time.Hour, Quarantine: 10 * time.Second, Shelves: 4}
+			w.put("eu", p.Item())
+		}
+		w.cloud.Settle()
+		var requests atomic.Int64
+		count := middleware.InitializeMiddlewareFunc("count", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
+			middleware.InitializeOutput, middleware.Metadata, error,
+		) {
+			requests.Add(1)
+			return next.HandleInitialize(ctx, in)
+		})
+		a := w.agent("eu", func(c *Config) {
+			c.Client = func(region string) *dynamodb.Client {
+				o := w.cloud.Region(region).Client().Options()
+				o.APIOptions = append(slices.Clone(o.APIOptions), func(s *middleware.Stack) error { return s.Initialize.Add(count, middleware.Before) })
+				return dynamodb.New(o)
+			}
+		})
+		defer a.Close()
+		for round := range 3 {
+			requests.Store(0)
+			for i := range pools {
+				if _, err := a.poolOf(t.Context(), "c", fmt.Sprint("p", i), &Call{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			synctest.Wait()
+			if n := requests.Load(); n != pools+2 {
+				t.Errorf("round %d: %d requests for %d pools, want two more than pools", round, n, pools)
+			}
+			pass(t.Context(), t, a.cfg.SettingsTTL+time.Second)
 		}
 	})
 }

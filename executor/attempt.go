@@ -123,10 +123,10 @@ func (e *Executor) askRegion(ctx context.Context) (leasetable.Limit, error) {
 	if e.limitErr == nil && e.clock.Load() && age < limitAge {
 		return e.limit, nil
 	}
-	item, err := e.cfg.Table.Get(ctx, e.cfg.Region, lease.RegionRow(e.cfg.Region))
+	limits, err := e.cfg.Table.Limits(ctx, e.cfg.Region)
 	limit := e.limit
 	if err == nil {
-		limit, err = e.cfg.Table.LimitOf(ctx, e.cfg.Region, item)
+		limit = limits[e.cfg.Region]
 	}
 	if ctx.Err() != nil { // it is this caller who gave up
 		return limit, ctx.Err()

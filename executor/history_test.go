@@ -278,7 +278,7 @@ func TestRegionLease(t *testing.T) {
 			w.put(item)
 		}
 		extend := func(d time.Duration) {
-			item := leasetable.PrimaryKey(lease.RegionLeaseRow("eu"))
+			item := leasetable.PrimaryKey(lease.RegionLeaseRow("eu", "us"))
 			item[leasetable.LeaseUntilMs] = leasetable.N(time.Now().Add(d).UnixMilli())
 			w.put(item)
 		}

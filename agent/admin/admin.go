@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -23,14 +25,16 @@ var (
 	ErrHome     = errors.New("its settings are kept in another region")
 )
 
-// Config says which table. All fields but the last three must be set.
+// Config says which table. All fields but the last four must be set.
 type Config struct {
 	Table   string
-	Regions []string // the first keeps the settings
+	Regions []string
 	// Client and Streams make the clients of a region.
 	Client  func(region string) *dynamodb.Client
 	Streams func(region string) *dynamodbstreams.Client
 
+	// Home is the region that settings and new resources are written through, as MoveHome made it. Defaults to the first of Regions.
+	Home     string
 	Skew     time.Duration // as of agents. Defaults to 500 ms
 	Timeout  time.Duration // of a request. Defaults to 5 s
 	Attempts int           // of a request. Defaults to 5
@@ -41,6 +45,12 @@ type Admin struct {
 	table   leasetable.Table
 	regions []string
 	streams func(region string) *dynamodbstreams.Client
+	at      string // the home
+
+	mu      sync.Mutex
+	checked time.Time // that it is
+	before  []string  // regions that are asked, too, before a new resource is put in
+	lost    string    // which of them need not answer
 }
 
 // New returns an Admin. It sends nothing yet.
@@ -53,6 +63,12 @@ func New(c Config) (*Admin, error) {
 			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
 	}
+	if c.Home == "" {
+		c.Home = c.Regions[0]
+	}
+	if !slices.Contains(c.Regions, c.Home) {
+		return nil, fmt.Errorf("%w: the home, %s, is none of the regions %v", ErrInvalid, c.Home, c.Regions)
+	}
 	if c.Skew == 0 {
 		c.Skew = 500 * time.Millisecond
 	}
@@ -62,13 +78,13 @@ func New(c Config) (*Admin, error) {
 	if c.Attempts == 0 {
 		c.Attempts = 5
 	}
-	a := &Admin{regions: c.Regions, streams: c.Streams}
+	a := &Admin{regions: c.Regions, streams: c.Streams, at: c.Home}
 	a.table.Name, a.table.New, a.table.Skew, a.table.Timeout, a.table.Attempts = c.Table, c.Client, c.Skew, c.Timeout, c.Attempts
 	return a, nil
 }
 
-// home is the region whose endpoint settings and new resources are written through.
-func (a *Admin) home() string { return a.regions[0] }
+// home is the region whose endpoint settings and new resources are written through, as configured.
+func (a *Admin) home() string { return a.at }
 
 // request limits one request, whose client does the retries.
 func (a *Admin) request(ctx context.Context) (context.Context, context.CancelFunc) {

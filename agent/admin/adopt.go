@@ -18,7 +18,8 @@ type Adoption struct {
 	Region string // that is cut off or gone
 	By     string // whose endpoint they are written through from now on
 	// DeadSince is a time since when, for certain, no agent or executor has written through Region. It is needed if nothing tells:
-	// the region has no region lease, or was not heard of since it has one. Where it is given it is believed.
+	// the region has no region lease, or was not heard of since it has one, or is the home and vouches for itself, or one that may vouch
+	// for it does not answer.
 	DeadSince time.Time
 	// Rate is the most rows a second. Defaults to what the table takes.
 	Rate int
@@ -46,7 +47,7 @@ type EarlyError struct {
 }
 
 func (e *EarlyError) Error() string {
-	return fmt.Sprintf("region %q: %v: its agents may lease until %s; nobody extends that any more", e.Region, ErrEarly, e.Until.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("region %q: %v: it may go on until %s, by what was said of it before", e.Region, ErrEarly, e.Until.UTC().Format(time.RFC3339))
 }
 
 // Is makes it an ErrEarly.
@@ -62,17 +63,17 @@ func (a *Admin) Adopt(ctx context.Context, o Adoption) (Adopted, error) {
 	if err != nil {
 		return Adopted{}, err
 	}
-	until, err := a.closeRegion(ctx, &r, &o)
+	until, err := a.over(ctx, &r, &o)
 	if err != nil {
 		return Adopted{}, err
-	}
-	// The region's last write may bear a time that is as much later, and ours one that is as much earlier; so may our clock.
-	if at := until.Add(3 * a.table.Skew); !time.Now().After(at) {
-		return Adopted{}, &EarlyError{o.Region, at}
 	}
 	if r.State != leasetable.Adopted {
 		r.State, r.AdoptedBy, r.SwingTo, r.SwingPercent = leasetable.Adopted, o.By, "", 0
 		if err := put(ctx, a, &r, ErrChanged); err != nil {
+			return Adopted{}, err
+		}
+		// A region that was declared a moment ago, and did not know yet, may have vouched for it.
+		if until, err = a.over(ctx, &r, &o); err != nil {
 			return Adopted{}, err
 		}
 	}
@@ -93,9 +94,25 @@ func (a *Admin) Adopt(ctx context.Context, o Adoption) (Adopted, error) {
 	return run.done, nil
 }
 
+// over has nobody vouch for the region any more, and gives the time after which nothing is written through it, once that is over by all
+// clocks.
+func (a *Admin) over(ctx context.Context, r *Region, o *Adoption) (time.Time, error) {
+	until, err := a.closeRegion(ctx, r, o)
+	// The region's last write may bear a time that is as much later, and ours one that is as much earlier; so may our clock.
+	if at := until.Add(3 * a.table.Skew); err == nil && !time.Now().After(at) {
+		err = &EarlyError{o.Region, at}
+	}
+	return until, err
+}
+
 // adoptable reads the region and says why o cannot be.
 func (a *Admin) adoptable(ctx context.Context, o *Adoption) (Region, error) {
-	r, err := Get(ctx, a, Region{Region: o.Region})
+	r := Region{Region: o.Region}
+	if o.Region == a.home() && o.By != o.Region {
+		return r, fmt.Errorf("%s: %w: it is the home, which keeps the settings and vouches for itself. If it is lost, first weir region home %s --dead-since TIME, then set leases.home to %[3]s everywhere, then weir region adopt %[4]s --by %[3]s --dead-since TIME",
+			&r, ErrHome, o.By, r.Region)
+	}
+	r, err := Get(ctx, a, r)
 	if err != nil {
 		return r, err
 	}
@@ -107,8 +124,6 @@ func (a *Admin) adoptable(ctx context.Context, o *Adoption) (Region, error) {
 		return r, fmt.Errorf("%w: %s cannot adopt its own resources", ErrInvalid, &r)
 	case by.State == leasetable.Adopted:
 		return r, fmt.Errorf("%w: %s was adopted itself, by %s", ErrInvalid, &by, by.AdoptedBy)
-	case o.Region == a.home():
-		return r, fmt.Errorf("%s: %w: it keeps the settings: name another region first, everywhere, once the table's rows say so", &r, ErrHome)
 	case r.State == leasetable.Adopted && r.AdoptedBy != o.By:
 		return r, fmt.Errorf("%w: %s was adopted by %s: that one goes on", ErrInvalid, &r, r.AdoptedBy)
 	case r.RegionLease == 0 && o.DeadSince.IsZero() && r.State != leasetable.Adopted:
@@ -150,7 +165,7 @@ func (r *adopting) client(ctx context.Context, client string) error {
 		defer close(gathered)
 		r.gather(results)
 	}()
-	err = r.a.Resources(gctx, client, Filter{at: r.o.By}, func(found Resource) error {
+	err = r.a.Resources(gctx, client, Filter{At: r.o.By}, func(found Resource) error {
 		if found.Region == r.o.By && found.row.Version > lease.AdoptedLeap {
 			results <- Adopted{There: 1}
 		}

@@ -43,7 +43,7 @@ func TestAdopt(t *testing.T) {
 			}
 		}
 		refused("nobody has extended")
-		if err := w.Extend(ctx); err != nil {
+		if err := w.vouch(ctx); err != nil {
 			t.Fatal(err)
 		}
 		wait(t, time.Second)
@@ -81,7 +81,7 @@ func TestAdopt(t *testing.T) {
 		}{
 			{admin.Adoption{Region: "us", By: "us"}, "its own"},
 			{admin.Adoption{Region: "us", By: "mars"}, "not there"},
-			{admin.Adoption{Region: "eu", By: "us"}, "keeps the settings"},
+			{admin.Adoption{Region: "eu", By: "us"}, "weir region home us --dead-since TIME"},
 			{admin.Adoption{Region: "ap", By: "us"}, "no region lease"},
 			{admin.Adoption{Region: "ap", By: "us", DeadSince: time.Now().Add(time.Hour)}, "future"},
 		} {
@@ -97,7 +97,7 @@ func TestAdopt(t *testing.T) {
 				}
 			}
 		}
-		if err := w.Extend(ctx); err != nil { // which it does not hear
+		if err := w.vouch(ctx); err != nil { // which it does not hear
 			t.Fatal(err)
 		}
 		update(t, w, admin.Pool{Client: "c", Pool: "p"}, func(p *admin.Pool) { p.LongestLease = admin.Duration(time.Minute) }) // nor that
@@ -110,7 +110,7 @@ func TestAdopt(t *testing.T) {
 		}
 		// From now on nobody extends its lease: it leases on until that is over.
 		for i := 0; time.Now().Before(early.Until); i++ {
-			if err := w.Extend(ctx); err != nil {
+			if err := w.vouch(ctx); err != nil {
 				t.Fatal(err)
 			}
 			if err := get(fmt.Sprint("alone", i)); err != nil && !errors.Is(err, agent.ErrRegion) {
@@ -174,7 +174,7 @@ func TestAdopt(t *testing.T) {
 		if r, err := w.Readmit(ctx, "us"); err != nil || r.State != "active" || r.RegionLease != us.RegionLease {
 			t.Errorf("readmitted: %+v, %v", r, err)
 		}
-		if err := w.Extend(ctx); err != nil {
+		if err := w.vouch(ctx); err != nil {
 			t.Fatal(err)
 		}
 		wait(t, 5*time.Second)

@@ -18,7 +18,16 @@ func (a *Admin) CreateResource(ctx context.Context, client, pool, region, name s
 		return r, err
 	}
 	item := a.fresh(name, &to, region)
-	found, ok, err := a.table.Put(ctx, a.home(), item, leasetable.Expect{})
+	var found leasetable.Item
+	var ok bool
+	err = a.atHome(ctx, func(ctx context.Context) error {
+		there, err := a.alsoThere(ctx, []leasetable.Item{item})
+		if found = there[primary(item)]; found != nil || err != nil {
+			return err
+		}
+		found, ok, err = a.table.Put(ctx, a.home(), item, leasetable.Expect{})
+		return err
+	})
 	if err != nil {
 		return r, err
 	}

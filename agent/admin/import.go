@@ -245,14 +245,27 @@ func (im *importer) put(ctx context.Context, b batch) error {
 
 // try sends items once, and gives those that were not put, with the reason of one.
 func (im *importer) try(ctx context.Context, items []leasetable.Item) (left []leasetable.Item, err error) {
-	list, err := im.a.table.Insert(ctx, im.a.home(), items)
+	there := map[lease.Primary]leasetable.Item{}
+	var list []leasetable.Inserted
+	err = im.a.atHome(ctx, func(ctx context.Context) error {
+		known, err := im.a.alsoThere(ctx, items)
+		for key, found := range known {
+			im.count(func(s *Imported) { s.Lines++; *im.outcome(s, found, im.itemOf(items, key))++ })
+		}
+		if len(known) > 0 {
+			items = slices.DeleteFunc(slices.Clone(items), func(item leasetable.Item) bool { return known[primary(item)] != nil })
+		}
+		if err == nil && len(items) > 0 {
+			list, err = im.a.table.Insert(ctx, im.a.home(), items)
+		}
+		return err
+	})
 	if err != nil {
 		if errors.Is(err, leasetable.ErrThrottled) {
 			im.throttled(len(items))
 		}
 		return items, err
 	}
-	there := map[lease.Primary]leasetable.Item{}
 	var created int64
 	for i, one := range list {
 		switch {
@@ -279,6 +292,11 @@ func (im *importer) try(ctx context.Context, items []leasetable.Item) (left []le
 		im.count(func(s *Imported) { s.Lines++; *im.outcome(s, found[key], item)++ })
 	}
 	return left, err
+}
+
+// itemOf is the one of that key.
+func (im *importer) itemOf(items []leasetable.Item, key lease.Primary) leasetable.Item {
+	return items[slices.IndexFunc(items, func(item leasetable.Item) bool { return primary(item) == key })]
 }
 
 func primary(item leasetable.Item) lease.Primary {

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,44 +24,63 @@ type KeyLease struct {
 	Winner   string    `json:"winner,omitempty"` // superseded: the region whose lease counts
 	// Holds tells in words whether the resource's row says the same.
 	Holds string `json:"holds"`
+	// Problem is why the region could not be asked itself.
+	Problem string `json:"problem,omitempty"`
 }
 
-// Lease shows the leases of a key, each as its own region has it.
+// Lease shows the leases of a key, each as its own region has it; of a region that does not answer, as another one knows it.
 func (a *Admin) Lease(ctx context.Context, client, pool, key string) ([]KeyLease, error) {
 	if err := invalid(lease.CheckLease(client, pool, key)); err != nil {
 		return nil, err
 	}
 	partition := lease.KeyRows(client, pool, key)
+	found, silent := make([][]leasetable.Item, len(a.regions)), map[string]error{}
+	a.ask(a.regions, func(i int, region string) (err error) {
+		found[i], err = a.table.Query(ctx, region, partition)
+		return err
+	}, silent)
 	var list []KeyLease
-	for _, region := range a.regions {
-		own, err := a.table.Get(ctx, region, lease.Primary{Partition: partition, Sort: region})
+	for i, region := range a.regions {
+		from, err := i, silent[region]
 		if err != nil {
-			return nil, err
+			if !errors.Is(err, leasetable.ErrUnavailable) || len(silent) == len(a.regions) {
+				return nil, err
+			}
+			from = slices.IndexFunc(a.regions, func(r string) bool { return silent[r] == nil })
 		}
-		if own == nil {
-			continue
+		l := KeyLease{Region: region}
+		for _, item := range found[from] {
+			if leasetable.Text(item, leasetable.SK) != region {
+				continue
+			}
+			row, err := leasetable.Row(item)
+			if err != nil {
+				return nil, fmt.Errorf("%w: row %s of %s: %w", leasetable.ErrTable, region, partition, err)
+			}
+			if l, err = a.keyLease(ctx, client, pool, key, region, row, a.regions[from]); err != nil {
+				return nil, err
+			}
 		}
-		row, err := leasetable.Row(own)
 		if err != nil {
-			return nil, fmt.Errorf("%w: row %s of %s: %w", leasetable.ErrTable, region, partition, err)
+			l.Problem = fmt.Sprintf("does not answer: %v (this is what %s knows)", err, a.regions[from])
 		}
-		l, err := a.keyLease(ctx, client, pool, key, region, row)
-		if err != nil {
-			return nil, err
+		if l.State != "" || l.Problem != "" {
+			list = append(list, l)
 		}
-		list = append(list, l)
 	}
 	slices.SortFunc(list, func(x, y KeyLease) int { return strings.Compare(x.Region, y.Region) })
 	return list, nil
 }
 
-func (a *Admin) keyLease(ctx context.Context, client, pool, key, region string, row lease.Row) (KeyLease, error) {
+func (a *Admin) keyLease(ctx context.Context, client, pool, key, region string, row lease.Row, at string) (KeyLease, error) {
 	l := KeyLease{
 		Region: region, State: string(row.State), Resource: row.Resource, Token: row.At, Expires: time.UnixMilli(row.Expires).UTC(), Winner: row.Winner,
 	}
 	l.Ended = l.Expires.Before(time.Now())
-	r, err := a.Resource(ctx, client, row.Resource)
+	r, err := a.resource(ctx, at, client, row.Resource)
 	switch {
+	case errors.Is(err, leasetable.ErrUnavailable):
+		l.Holds = fmt.Sprintf("not known: %s does not answer", cmp.Or(r.Region, at))
 	case errors.Is(err, ErrNotFound):
 		l.Holds = "no such resource"
 	case err != nil:

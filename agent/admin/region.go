@@ -20,10 +20,14 @@ type Region struct {
 	// SwingTo names the region that SwingPercent of its traffic is about to go to, so that resources go before it.
 	SwingTo      string `json:"swing_to" table:"wide"`
 	SwingPercent int    `json:"swing_percent" table:"wide"`
-	// RegionLease is for how long its agents may write leases when the settings' region extends it no more: then others
-	// may adopt its resources. Defaults to 0, which is no limit.
+	// RegionLease is for how long its agents may write leases when no other region vouches for it any more: then others may
+	// adopt its resources. Defaults to 0, which is no limit.
 	RegionLease Duration `json:"region_lease" table:"wide"`
 	AdoptedBy   string   `json:"adopted_by" table:"wide"`
+	// LeaseUntil is until when its agents may lease, by what others have said so far, and Problem why it does not answer now: of Regions
+	// alone, and no settings.
+	LeaseUntil time.Time `json:"lease_until,omitzero" table:"wide"`
+	Problem    string    `json:"problem,omitempty"`
 	Stored
 
 	since time.Time // when RegionLease was switched on
@@ -37,7 +41,35 @@ func (r *Region) primary() lease.Primary { return lease.RegionRow(r.Region) }
 // minRegionLease leaves time to extend a region's lease, and to hear of it, many times before it ends.
 const minRegionLease = time.Minute
 
+// Regions are all regions, until when they may lease, and which of them do not answer now. If the home is one of those the settings are as region at has them.
+func (a *Admin) Regions(ctx context.Context) (all []Region, at string, err error) {
+	if all, at, err = LookAll(ctx, a, Region{}); err != nil {
+		return nil, at, err
+	}
+	limits, err := a.table.Limits(ctx, at)
+	if err != nil {
+		return nil, at, err
+	}
+	names, silent := make([]string, len(all)), map[string]error{}
+	for i := range all {
+		if names[i] = all[i].Region; limits[names[i]].Until > 1 {
+			all[i].LeaseUntil = time.UnixMilli(limits[names[i]].Until).UTC()
+		}
+	}
+	a.ask(names, func(_ int, region string) error {
+		_, err := a.table.Get(ctx, region, lease.RegionRow(region))
+		return err
+	}, silent)
+	for i := range all {
+		if err := silent[all[i].Region]; err != nil {
+			all[i].Problem = "does not answer: " + err.Error()
+		}
+	}
+	return all, at, nil
+}
+
 func (r *Region) check() error {
+	r.LeaseUntil, r.Problem = time.Time{}, ""
 	err := errors.Join(
 		lease.CheckName("region", r.Region, lease.MaxName), checkDescription(r.Description), checkWord("state", &r.State, leasetable.RegionStates()),
 	)

@@ -2,75 +2,125 @@ package admin
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/weirhq/weir/internal/lease"
 	"github.com/weirhq/weir/internal/leasetable"
 )
 
-// closed is the attribute of a region's lease that nobody may extend any more.
-const closed = "closed"
-
-// Extend lets the agents of each region that has a region lease write for that long from now on, unless the region was
-// adopted or is about to be. Whoever runs the executor of the settings' region calls it many times in the shortest of them.
-func (a *Admin) Extend(ctx context.Context) error {
-	regions, err := List(ctx, a, Region{})
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for i := range regions {
-		if r := &regions[i]; r.RegionLease > 0 && r.State != leasetable.Adopted {
-			errs = append(errs, a.extend(ctx, r))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (a *Admin) extend(ctx context.Context, r *Region) error {
-	row, err := a.regionLease(ctx, r.Region)
-	until := time.Now().Add(time.Duration(r.RegionLease)).UnixMilli()
-	if err != nil || row.closed || row.until >= until {
-		return err
-	}
-	row.until = until
-	_, err = row.put(ctx, a) // if somebody was faster, it is extended, or closed
-	return err
-}
-
 // hold is for how long an agent goes on with settings that it cannot read again: 10 times agent.Config.SettingsTTL.
 const hold = 5 * time.Minute
 
-// closeRegion has nobody extend a region's lease any more, and gives the time after which nothing is written through it: as the
-// operator says, or the end of its lease. The latter binds only a region that has heard of it: its beats say of what settings,
-// and for some time after that an agent there may still have gone by those before.
+// closeRegion has nobody vouch for a region any more, and gives the time after which nothing is written through it: the end of its
+// lease. That is closed by each voucher's own endpoint: what one that does not answer goes on to say is known to nobody but, perhaps, the
+// region. And it binds only a region that has heard of its lease: its beats say of what settings, and for some time after that an agent
+// there may still have gone by those before. Where that is not known the operator's word stands for it. All the same it is waited for what
+// others have said: that may reach the region first, should it be back soon.
 func (a *Admin) closeRegion(ctx context.Context, r *Region, o *Adoption) (time.Time, error) {
 	for range 10 {
-		row, err := a.regionLease(ctx, r.Region)
+		rows, err := a.vouchers(ctx, r, o)
 		if err != nil {
 			return time.Time{}, err
 		}
-		if row.closed && o.DeadSince.IsZero() {
-			return time.UnixMilli(row.until), nil
+		until, open := int64(0), []*vouch{}
+		for _, row := range rows {
+			if until = max(until, row.until); !row.closed {
+				open = append(open, row)
+			}
 		}
-		until := o.DeadSince.UnixMilli()
-		if o.DeadSince.IsZero() {
-			if until, err = a.bound(ctx, r, &row, o.By); err != nil {
+		switch {
+		case !o.DeadSince.IsZero():
+			until = max(until, o.DeadSince.UnixMilli())
+		case len(open) > 0:
+			if until, err = a.bound(ctx, r, rows, o.By); err != nil {
 				return time.Time{}, err
 			}
 		}
-		row.closed, row.until = true, until
-		if ok, err := row.put(ctx, a); ok || err != nil {
-			return time.UnixMilli(row.until), err
+		done := true
+		for _, row := range open {
+			row.closed, row.until = true, until
+			ok, err := row.put(ctx, a, row.through)
+			if err != nil {
+				return time.Time{}, err
+			}
+			done = done && ok
+		}
+		if done {
+			return time.UnixMilli(until), nil
 		}
 	}
 	return time.Time{}, fmt.Errorf("%s: %w", r, ErrChanged)
 }
 
-// bound is the end of a region's lease, which is row, if the region is known to go by it.
-func (a *Admin) bound(ctx context.Context, r *Region, row *limitRow, by string) (int64, error) {
+// vouchers reads the rows by which a region may lease, each where it is written: of all regions that are declared, whether they have
+// vouched yet or not, and of those that once were. Where the operator's word counts, those that do not answer are left out.
+func (a *Admin) vouchers(ctx context.Context, r *Region, o *Adoption) ([]*vouch, error) {
+	regions, err := List(ctx, a, Region{})
+	if err != nil {
+		return nil, err
+	}
+	items, err := a.table.Query(ctx, a.home(), lease.RegionLeases)
+	if err != nil {
+		return nil, err
+	}
+	declared := map[string]bool{} // or not
+	var known []*vouch
+	for _, item := range items {
+		region, by, ok := lease.RegionLeaseOf(leasetable.Text(item, leasetable.SK))
+		if !ok || region != r.Region {
+			continue
+		}
+		row, err := vouchOf(region, by, item)
+		if err != nil {
+			return nil, err
+		}
+		known = append(known, &row)
+		declared[by] = false
+	}
+	for i := range regions {
+		declared[regions[i].Region] = true
+	}
+	delete(declared, r.Region)
+	names := slices.Sorted(maps.Keys(declared))
+	rows, silent := make([]*vouch, len(names)), map[string]error{}
+	a.ask(names, func(i int, by string) error {
+		item, err := a.table.Get(ctx, by, lease.RegionLeaseRow(r.Region, by))
+		if err != nil {
+			return err
+		}
+		row, err := vouchOf(r.Region, by, item)
+		rows[i] = &row
+		return err
+	}, silent)
+	for _, row := range known {
+		switch {
+		case row.by == r.Region:
+			if !row.closed && o.DeadSince.IsZero() {
+				return nil, fmt.Errorf("%w: %s is or was the home and vouches for itself: only you can say since when it does not: weir region adopt %s --by %s --dead-since TIME",
+					ErrInvalid, r, r.Region, o.By)
+			}
+			row.through, row.leap = a.home(), lease.AdoptedLeap
+			rows = append(rows, row)
+		case silent[row.by] != nil && !declared[row.by]: // it was deleted: what it said last holds
+			if delete(silent, row.by); o.DeadSince.IsZero() {
+				row.closed = true
+				rows = append(rows, row)
+			}
+		}
+	}
+	if len(silent) > 0 && o.DeadSince.IsZero() {
+		by := slices.Sorted(maps.Keys(silent))[0]
+		return nil, fmt.Errorf("%s may vouch for %s, and does not answer: once it does, try again; or say since when nothing is written through %s: weir region adopt %s --by %s --dead-since TIME: %w",
+			by, r, r.Region, r.Region, o.By, silent[by])
+	}
+	return slices.DeleteFunc(rows, func(row *vouch) bool { return row == nil }), nil
+}
+
+// bound is the end of a region's lease, by its rows, if the region is known to go by it.
+func (a *Admin) bound(ctx context.Context, r *Region, rows []*vouch, by string) (int64, error) {
 	beat, err := a.table.Get(ctx, by, lease.BeatRow(r.Region))
 	if err != nil {
 		return 0, err
@@ -81,19 +131,24 @@ func (a *Admin) bound(ctx context.Context, r *Region, row *limitRow, by string) 
 		}
 		return n
 	}
+	until := int64(0)
+	for _, row := range rows {
+		until = max(until, row.until)
+	}
 	heard, at := number(leasetable.HeardMs), number(leasetable.BeatMs)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("%w: beat of region %s: %w", leasetable.ErrTable, r.Region, err)
-	case row.version == 0 || row.until < r.since.UnixMilli():
-		return 0, fmt.Errorf("%w: %s has a region lease that nobody has extended yet: run an executor of %s, or say since when nothing is written through the region", ErrInvalid, r, a.home())
+	case until == 0 || until < r.since.UnixMilli():
+		return 0, fmt.Errorf("%w: %s has a region lease that nobody has extended yet: run an executor of another region, or say since when nothing is written through it", ErrInvalid, r)
 	case heard < r.since.UnixMilli():
 		return 0, fmt.Errorf("%w: %s has not been heard of since it has a region lease, so nobody knows that its agents go by it: say since when they certainly write nothing", ErrInvalid, r)
 	}
-	return max(row.until, at+hold.Milliseconds()), nil
+	return max(until, at+hold.Milliseconds()), nil
 }
 
-// Readmit makes an adopted region one like the others again. What it had stays where it is now.
+// Readmit makes an adopted region one like the others again. What it had stays where it is now. A region that does not answer vouches
+// for it only once this was done again.
 func (a *Admin) Readmit(ctx context.Context, region string) (Region, error) {
 	r, err := Get(ctx, a, Region{Region: region})
 	if err == nil {
@@ -102,53 +157,36 @@ func (a *Admin) Readmit(ctx context.Context, region string) (Region, error) {
 	if err != nil {
 		return r, err
 	}
-	row, err := a.regionLease(ctx, region)
-	if err == nil && row.closed {
-		row.closed = false
-		_, err = row.put(ctx, a)
-	}
-	if err != nil || r.State != leasetable.Adopted {
+	regions, err := List(ctx, a, Region{})
+	if err != nil {
 		return r, err
+	}
+	var names []string
+	for i := range regions {
+		names = append(names, regions[i].Region)
+	}
+	failed := map[string]error{}
+	a.ask(others(names, region), func(_ int, by string) error { return a.reopen(ctx, region, by) }, failed)
+	if err := failed[a.home()]; err != nil {
+		return r, err
+	}
+	if r.State != leasetable.Adopted {
+		return r, nil
 	}
 	r.State, r.AdoptedBy = leasetable.Active, ""
 	return r, put(ctx, a, &r, ErrChanged)
 }
 
-// limitRow is the row of a region's lease.
-type limitRow struct {
-	region  string
-	version int64
-	until   int64
-	closed  bool
-}
-
-func (a *Admin) regionLease(ctx context.Context, region string) (limitRow, error) {
-	l := limitRow{region: region}
-	item, err := a.table.Get(ctx, a.home(), lease.RegionLeaseRow(region))
-	if err != nil || item == nil {
-		return l, err
-	}
-	if l.version, err = leasetable.Number(item, leasetable.Version); err == nil {
-		l.until, err = leasetable.Number(item, leasetable.LeaseUntilMs)
-	}
+// reopen lets a region vouch for one again.
+func (a *Admin) reopen(ctx context.Context, region, by string) error {
+	item, err := a.table.Get(ctx, by, lease.RegionLeaseRow(region, by))
 	if err != nil {
-		return l, fmt.Errorf("%w: lease of region %s: %w", leasetable.ErrTable, region, err)
+		return err
 	}
-	l.closed = leasetable.Text(item, closed) != ""
-	return l, nil
-}
-
-// put writes l, if it is as it was read.
-func (l *limitRow) put(ctx context.Context, a *Admin) (bool, error) {
-	expect := leasetable.Expect{}
-	if l.version > 0 {
-		expect = leasetable.Expect{Version: l.version, Writer: a.home()}
+	row, err := vouchOf(region, by, item)
+	if err == nil && row.closed {
+		row.closed = false
+		_, err = row.put(ctx, a, by)
 	}
-	item := leasetable.PrimaryKey(lease.RegionLeaseRow(l.region))
-	item[leasetable.Version], item[leasetable.LeaseUntilMs], item[leasetable.WriterRegion] = leasetable.N(l.version+1), leasetable.N(l.until), leasetable.S(a.home())
-	if l.closed {
-		item[closed] = leasetable.S(time.Now().UTC().Format(time.RFC3339))
-	}
-	_, ok, err := a.table.Put(ctx, a.home(), item, expect)
-	return ok, err
+	return err
 }

@@ -67,11 +67,15 @@ func resourceOf(client string, item leasetable.Item) (r Resource, err error) {
 
 // Resource reads a resource where it is written: at its owner.
 func (a *Admin) Resource(ctx context.Context, client, name string) (Resource, error) {
+	return a.resource(ctx, a.home(), client, name)
+}
+
+// resource is Resource, and asks region at who the owner is.
+func (a *Admin) resource(ctx context.Context, at, client, name string) (Resource, error) {
 	r := Resource{Client: client, Resource: name}
 	if err := checkResource(client, name); err != nil {
 		return r, err
 	}
-	at := a.home()
 	for range len(a.regions) + 1 {
 		item, err := a.table.Get(ctx, at, lease.ResourceRow(client, name))
 		if err != nil {
@@ -177,13 +181,10 @@ func (a *Admin) change(ctx context.Context, client, name string, dry bool,
 
 // mayWrite says why nothing may be written through a region now: others may be about to adopt what it has.
 func (a *Admin) mayWrite(ctx context.Context, region string) error {
-	item, err := a.table.Get(ctx, a.home(), lease.RegionRow(region))
+	limits, err := a.table.Limits(ctx, a.home())
 	if err != nil {
 		return err
 	}
-	limit, err := a.table.LimitOf(ctx, a.home(), item)
-	if err != nil {
-		return err
-	}
+	limit := limits[region]
 	return limit.Check(time.Now(), a.table.Skew, a.table.Timeout)
 }

@@ -23,14 +23,15 @@ type Filter struct {
 	InUse        bool   // all but retired ones
 	Limit        int    // no more than that many
 
-	at string // region that is asked. Defaults to the first
+	// At is the region that is asked. Defaults to the home.
+	At string
 }
 
 // readers is how many partitions are read at a time.
 const readers = 8
 
 // Resources gives those of a client to yield, one at a time, in no order, until yield returns an error. It reads all rows
-// that the client has and the first region knows; those of other regions may be a little behind.
+// that the client has and the home, or At, knows; those of other regions may be a little behind.
 func (a *Admin) Resources(ctx context.Context, client string, f Filter, yield func(Resource) error) error {
 	if err := invalid(lease.CheckName("client", client, lease.MaxName)); err != nil {
 		return err
@@ -79,7 +80,7 @@ var errEnough = fmt.Errorf("enough")
 // bucket reads one partition.
 func (a *Admin) bucket(ctx context.Context, client string, n int, f Filter, to chan<- []Resource) error {
 	q := f.query(a.table.Name, lease.Bucket(client, n))
-	at := cmp.Or(f.at, a.home())
+	at := cmp.Or(f.At, a.home())
 	for {
 		out, err := a.table.Page(ctx, at, q)
 		if err != nil {

@@ -51,13 +51,17 @@ func Create[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (T, error) {
 	return v, put[T, P](ctx, a, p, ErrExists)
 }
 
-// Get reads the settings that v names; if they are not there the error is ErrNotFound.
+// Get reads the settings that v names, at home; if they are not there the error is ErrNotFound.
 func Get[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (T, error) {
+	return get[T, P](ctx, a, a.home(), v)
+}
+
+func get[T any, P Entity[T]](ctx context.Context, a *Admin, at string, v T) (T, error) {
 	p := P(&v)
 	if err := invalid(p.check()); err != nil {
 		return v, err
 	}
-	item, err := a.table.Get(ctx, a.home(), p.primary())
+	item, err := a.table.Get(ctx, at, p.primary())
 	if err != nil {
 		return v, err
 	}
@@ -67,14 +71,50 @@ func Get[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (T, error) {
 	return v, read[T, P](item, p)
 }
 
-// List reads all settings of v's kind: of a pool's client, all others alone.
+// List reads all settings of v's kind, at home: of a pool's client, all others alone.
 func List[T any, P Entity[T]](ctx context.Context, a *Admin, v T) ([]T, error) {
-	items, err := a.table.Query(ctx, a.home(), P(&v).primary().Partition)
+	return list[T, P](ctx, a, a.home(), v)
+}
+
+func list[T any, P Entity[T]](ctx context.Context, a *Admin, at string, v T) ([]T, error) {
+	items, err := a.table.Query(ctx, at, P(&v).primary().Partition)
 	list := make([]T, len(items))
 	for i := 0; i < len(items) && err == nil; i++ {
 		err = read[T, P](items[i], P(&list[i]))
 	}
 	return list, err
+}
+
+// Look is Get for people: if the home does not answer another region is asked, whose copy may be a little behind. at is which.
+func Look[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (found T, at string, err error) {
+	at, err = a.anywhere(func(at string) (err error) {
+		found, err = get[T, P](ctx, a, at, v)
+		return err
+	})
+	return found, at, err
+}
+
+// LookAll is List for people, as Look is Get.
+func LookAll[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (all []T, at string, err error) {
+	at, err = a.anywhere(func(at string) (err error) {
+		all, err = list[T, P](ctx, a, at, v)
+		return err
+	})
+	return all, at, err
+}
+
+// anywhere asks the home, and while nobody answers the others in turn.
+func (a *Admin) anywhere(ask func(at string) error) (at string, err error) {
+	first := ask(a.home())
+	if !errors.Is(first, leasetable.ErrUnavailable) {
+		return a.home(), first
+	}
+	for _, at := range others(a.regions, a.home()) {
+		if err := ask(at); !errors.Is(err, leasetable.ErrUnavailable) {
+			return at, err
+		}
+	}
+	return a.home(), first
 }
 
 // Update puts settings in the place of those that are at the same version; else the error is ErrChanged.
@@ -112,11 +152,13 @@ func Delete[T any, P Entity[T]](ctx context.Context, a *Admin, v T, dry bool) er
 	if err != nil || dry {
 		return err
 	}
-	ok, err := a.table.Delete(ctx, a.home(), p.primary(), leasetable.Expect{Version: p.stored().Version, Writer: a.home()})
-	if err == nil && !ok {
-		err = fmt.Errorf("%s: %w", p, ErrChanged)
-	}
-	return err
+	return a.atHome(ctx, func(ctx context.Context) error {
+		ok, err := a.table.Delete(ctx, a.home(), p.primary(), leasetable.Expect{Version: p.stored().Version, Writer: a.home()})
+		if err == nil && !ok {
+			err = fmt.Errorf("%s: %w", p, ErrChanged)
+		}
+		return err
+	})
 }
 
 // Outcome is what became of one of many rows.
@@ -181,7 +223,12 @@ func put[T any, P Entity[T]](ctx context.Context, a *Admin, p P, otherwise error
 	}
 	item[leasetable.Version], item[leasetable.UpdatedMs] = leasetable.N(s.Version), leasetable.N(s.Updated.UnixMilli())
 	item[leasetable.Description], item[leasetable.WriterRegion] = leasetable.S(s.Description), leasetable.S(a.home())
-	found, ok, err := a.table.Put(ctx, a.home(), item, expect)
+	var found leasetable.Item
+	var ok bool
+	err := a.atHome(ctx, func(ctx context.Context) (err error) {
+		found, ok, err = a.table.Put(ctx, a.home(), item, expect)
+		return err
+	})
 	if err != nil || ok {
 		return err
 	}
@@ -196,7 +243,7 @@ func (a *Admin) mine(what fmt.Stringer, writer string) error {
 	if writer == a.home() {
 		return nil
 	}
-	return fmt.Errorf("%s: %w: name %s first among the regions, not %s", what, ErrHome, writer, a.home())
+	return fmt.Errorf("%s: %w: set leases.home to %s, it is %s", what, ErrHome, writer, a.home())
 }
 
 func read[T any, P Entity[T]](item leasetable.Item, p P) error {

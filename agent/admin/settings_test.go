@@ -110,22 +110,22 @@ func TestSettings(t *testing.T) {
 			w.cloud.Settle()
 			_, err := admin.Update(ctx, w.admin(t, "us", "eu"), changed)
 			return err
-		}, admin.ErrHome, "name eu first"},
+		}, admin.ErrHome, "set leases.home to eu"},
 		{"removed by way of another region", func() error {
 			return admin.Delete(ctx, w.admin(t, "us", "eu"), admin.Pool{Client: "c", Pool: "q"}, false)
-		}, admin.ErrHome, "name eu first"},
+		}, admin.ErrHome, "set leases.home to eu"},
 		{"a resource by way of another region", func() error {
 			_, err := w.admin(t, "us", "eu").CreateResource(ctx, "c", "p", "us", "r")
 			return err
-		}, admin.ErrHome, "name eu first"},
+		}, admin.ErrHome, "set leases.home to eu"},
 		{"resources by way of another region", func() error {
 			_, err := w.admin(t, "us", "eu").ImportResources(ctx, strings.NewReader("r"), admin.ResourceImport{Client: "c", Pool: "p", Region: "us"})
 			return err
-		}, admin.ErrHome, "name eu first"},
+		}, admin.ErrHome, "set leases.home to eu"},
 		{"a pool by way of another region", func() error {
 			_, err := admin.Create(ctx, w.admin(t, "us", "eu"), admin.Pool{Client: "c", Pool: "z"})
 			return err
-		}, admin.ErrHome, "name eu first"},
+		}, admin.ErrHome, "set leases.home to eu"},
 	} {
 		if err := c.do(); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %v with %q", c.name, err, c.want, c.says)

@@ -66,7 +66,7 @@ func (a *Admin) Plan(ctx context.Context) ([]Step, error) {
 			},
 		}))
 	}
-	for _, region := range a.regions[1:] {
+	for _, region := range others(a.regions, a.home()) {
 		if !slices.ContainsFunc(t.Replicas, func(r types.ReplicaDescription) bool { return r.RegionName != nil && *r.RegionName == region }) {
 			steps = append(steps, a.update("add a replica in "+region, &dynamodb.UpdateTableInput{
 				ReplicaUpdates: []types.ReplicationGroupUpdate{{Create: &types.CreateReplicationGroupMemberAction{RegionName: &region}}},
@@ -130,15 +130,15 @@ func schema(keys []types.KeySchemaElement, attributes []types.AttributeDefinitio
 	return strings.Join(list, ", ")
 }
 
-// elsewhere is the error of a table that is in another region, where the first has none.
+// elsewhere is the error of a table that is in another region, where the home has none.
 func (a *Admin) elsewhere(ctx context.Context) error {
-	for _, region := range a.regions[1:] {
+	for _, region := range others(a.regions, a.home()) {
 		t, err := a.describe(ctx, region)
 		if err != nil {
 			return err
 		}
 		if t != nil {
-			return fmt.Errorf("%w: table %s is in %s and not in %s: name first the region that all others name first", ErrHome, a.table.Name, region, a.home())
+			return fmt.Errorf("%w: table %s is in %s and not in %s: set leases.home to what all others have", ErrHome, a.table.Name, region, a.home())
 		}
 	}
 	return nil

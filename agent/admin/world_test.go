@@ -1,6 +1,9 @@
 package admin_test
 
 import (
+	"context"
+	"errors"
+	"slices"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -14,7 +17,8 @@ const table = "leases"
 
 // world is a cloud with the table in all its regions, and a client c with a pool p.
 type world struct {
-	cloud *dynamotest.Cloud
+	cloud   *dynamotest.Cloud
+	regions []string
 	*admin.Admin
 }
 
@@ -27,7 +31,7 @@ func newWorld(t testing.TB, profile dynamotest.Profile, regions ...string) *worl
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cloud.Close() })
-	w := &world{cloud: cloud}
+	w := &world{cloud: cloud, regions: regions}
 	w.Admin = w.admin(t, regions...)
 	if err := w.Apply(t.Context(), nil); err != nil {
 		t.Fatal(err)
@@ -42,15 +46,31 @@ func newWorld(t testing.TB, profile dynamotest.Profile, regions ...string) *worl
 	return w
 }
 
+// vouch has the others vouch for each region: those that others leave out.
+func (w *world) vouch(ctx context.Context, but ...string) error {
+	var errs []error
+	for _, by := range w.regions {
+		if !slices.Contains(but, by) {
+			_, err := w.Vouch(ctx, by)
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
 func (w *world) admin(t testing.TB, regions ...string) *admin.Admin {
 	t.Helper()
-	a, err := admin.New(admin.Config{
-		Table: table, Regions: regions,
-		Client:  func(region string) *dynamodb.Client { return w.cloud.Region(region).Client() },
-		Streams: func(region string) *dynamodbstreams.Client { return w.cloud.Region(region).StreamsClient() },
-	})
+	a, err := admin.New(w.config(regions...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
+}
+
+func (w *world) config(regions ...string) admin.Config {
+	return admin.Config{
+		Table: table, Regions: regions,
+		Client:  func(region string) *dynamodb.Client { return w.cloud.Region(region).Client() },
+		Streams: func(region string) *dynamodbstreams.Client { return w.cloud.Region(region).StreamsClient() },
+	}
 }

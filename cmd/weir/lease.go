@@ -135,7 +135,9 @@ func (o *leaseCmd) release(ctx context.Context, l *leases) error {
 		if k.State == string(lease.Released) || k.State == string(lease.Pending) && k.Ended {
 			continue
 		}
-		n++
+		if n++; k.Problem != "" {
+			return fail(exitUnavailable, "cannot give the lease back", errors.New(k.Region+" "+k.Problem), "try again when the region answers; the lease ends by itself")
+		}
 		if !o.dry {
 			if err := o.give(ctx, l, k); err != nil && !(k.Ended && errors.Is(err, agent.ErrEnded)) { // another key has it by now
 				return leaseFailure("cannot give the lease back", err)
@@ -170,7 +172,7 @@ func (o *leaseCmd) give(ctx context.Context, l *leases, k admin.KeyLease) error 
 func newLeaseListCmd(a *app) *cobra.Command {
 	o := &leaseCmd{a: a}
 	f := admin.Filter{State: admin.Leased}
-	c := o.command("list", "Lists the leases of a client, as the first region knows them", func(ctx context.Context, l *leases) error {
+	c := o.command("list", "Lists the leases of a client, as the home knows them", func(ctx context.Context, l *leases) error {
 		type row struct {
 			Key      string    `json:"key"`
 			Pool     string    `json:"pool"`
@@ -182,7 +184,11 @@ func newLeaseListCmd(a *app) *cobra.Command {
 		}
 		rows, now := []row{}, time.Now()
 		f.Pool, f.Key = o.pool, o.key
-		err := l.Resources(ctx, o.client, f, func(r admin.Resource) error {
+		var err error
+		if f.At, err = a.anywhere(ctx, l); err != nil {
+			return leaseFailure("cannot list", err)
+		}
+		err = l.Resources(ctx, o.client, f, func(r admin.Resource) error {
 			rows = append(rows, row{r.Key, r.Pool, r.Resource, r.Region, r.Token, r.Until, r.Until.Before(now)})
 			return nil
 		})

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weirhq/weir/dynamotest"
 )
@@ -91,7 +92,13 @@ func TestLeaseCommands(t *testing.T) {
 		{"region evacuate us --undo", exitOK, "active", ""},
 		{"region adopt us", exitUsage, "", "--by"},
 		{"region adopt us --by us", exitUsage, "", "its own"},
-		{"region adopt eu --by us", exitConfig, "", "keeps the settings"},
+		{"region adopt eu --by us", exitConfig, "", "weir region home us --dead-since TIME"},
+		{"region home -o json", exitOK, `"agrees": true`, ""},
+		{"region home -o json --home us", exitOK, `"home": "eu"`, "set leases.home to eu everywhere: here it is us"},
+		{"region home mars", exitUsage, "", "none of the configured regions"},
+		{"region home --home mars", exitConfig, "", "leases.home"},
+		{"region home --dead-since 2020-01-31T12:00:00Z", exitUsage, "", "name it"},
+		{"client create d --home us", exitConfig, "", "set leases.home to eu"},
 		{"region adopt us --by eu --dead-since yesterday", exitUsage, "", "2026-01-31T12:00:00Z"},
 		{"pool import " + pools + " --dry-run", exitOK, "", "would be created (dry run)"},
 		{"pool import " + pools, exitOK, "", "created"},
@@ -143,5 +150,91 @@ func TestLeaseCommands(t *testing.T) {
 	all := weirIn(t, env, strings.Fields("resource list --client c -o json")...)
 	if err := json.Unmarshal([]byte(all.stdout), &list); err != nil || len(list) != 6 || list[0].Resource != "r1" {
 		t.Errorf("%v, %+v", err, list)
+	}
+}
+
+// The home is lost: another becomes it, and adopts what it had.
+func TestRegionHome(t *testing.T) {
+	env := leaseWorld(t)
+	dead := time.Now().Add(-5 * time.Second).UTC().Format(time.RFC3339)
+	for _, step := range []struct {
+		line   string
+		code   int
+		out    string
+		errout string
+	}{
+		{"table apply", exitOK, "", ""},
+		{"region home", exitOK, "", "no row says yet"},
+		{"region create eu", exitOK, "eu", ""},
+		{"region create us", exitOK, "us", ""},
+		{"client create c", exitOK, "c", ""},
+		{"pool create p --client c", exitOK, "p", ""},
+		{"resource create r1 r2 --client c --pool p --region eu", exitOK, "r2", ""},
+		{"region home us --dead-since soon", exitUsage, "", "2026-01-31T12:00:00Z"},
+		{"region home us --dead-since " + dead + " -o json", exitOK, `"home": "us"`, "set leases.home to us everywhere"},
+		{"client create d", exitConfig, "", "set leases.home to us"},
+		{"client create d --home us", exitOK, "d", ""},
+		{"region adopt eu --by us", exitConfig, "", "weir region home us"},
+		{"region adopt eu --by us --home us", exitUsage, "", "no region lease"},
+		{"region adopt eu --by us --home us --dead-since " + dead + " -o json", exitOK, `"adopted": 2`, ""},
+		{"region list --home us", exitOK, "adopted", ""},
+		{"region home -o json --home us", exitOK, `"agrees": true`, ""},
+	} {
+		got := weirIn(t, env, strings.Fields(step.line)...)
+		if got.code != step.code || !strings.Contains(got.stdout, step.out) || !strings.Contains(got.stderr, step.errout) {
+			t.Errorf("weir %s: %d, want %d\nstdout, to have %q:\n%s\nstderr, to have %q:\n%s", step.line, got.code, step.code, step.out, got.stdout, step.errout, got.stderr)
+		}
+	}
+}
+
+// A region that does not answer is in all lists, with the reason; the others are shown as they are.
+func TestSilentRegion(t *testing.T) {
+	env := leaseWorld(t)
+	run := func(line string, env []string) result {
+		t.Helper()
+		return weirIn(t, env, strings.Fields(line)...)
+	}
+	for _, line := range []string{
+		"table apply", "region create eu", "region create us", "client create c", "pool create p --client c", "resource create r1 --client c --pool p --region us",
+		"lease get --client c --pool p --key k --region us",
+	} {
+		if got := run(line, env); got.code != exitOK {
+			t.Fatalf("weir %s: %s", line, got.stderr)
+		}
+	}
+	nowhere, err := listenNear(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nowhere.Close()
+	_, us, _ := strings.Cut(env[0], ",")
+	env = append([]string{"WEIR_LEASES_REGIONS=eu=http://" + nowhere.Addr().String() + "," + us}, env[1:]...)
+	env = append(env, "WEIR_LEASES_TIMEOUT=1s")
+	for _, step := range []struct {
+		line   string
+		code   int
+		out    []string
+		errout string
+	}{
+		{"region list", exitOK, []string{"eu", "us", "does not answer"}, "this is what us knows"},
+		{"region get us", exitOK, []string{"active"}, "this is what us knows"},
+		{"pool list --client c", exitOK, []string{"p"}, "this is what us knows"},
+		{"resource list --client c", exitOK, []string{"r1"}, "this is what us knows"},
+		{"lease list --client c", exitOK, []string{"r1"}, "this is what us knows"},
+		{"lease show --client c --pool p --key k", exitOK, []string{"does not answer", "yes, until"}, ""},
+		{"lease headroom --client c --pool p", exitUnavailable, []string{"eu", "us", "does not answer"}, ""},
+		{"region home", exitOK, []string{"does not answer"}, ""},
+		{"region home us", exitUnavailable, nil, "--dead-since"},
+		{"client create d", exitUnavailable, nil, ""},
+	} {
+		got := run(step.line, env)
+		for _, want := range step.out {
+			if !strings.Contains(got.stdout, want) {
+				t.Errorf("weir %s: no %q in:\n%s", step.line, want, got.stdout)
+			}
+		}
+		if got.code != step.code || !strings.Contains(got.stderr, step.errout) {
+			t.Errorf("weir %s: %d, want %d\n%s\nto have %q:\n%s", step.line, got.code, step.code, got.stdout, step.errout, got.stderr)
+		}
 	}
 }

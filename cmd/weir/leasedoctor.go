@@ -34,7 +34,7 @@ func leaseChecks(ctx context.Context, cfg *config.Config) []admin.Check {
 				found[i] = []admin.Check{{Name: "region " + region, Severity: admin.Error, Detail: strings.TrimPrefix(err.Error(), region+": "), Do: f.do}}
 				return
 			}
-			found[i] = replicaChecks(&r, regions[0], time.Now())
+			found[i] = replicaChecks(&r, cfg.Leases.HomeRegion(), time.Now())
 		})
 	}
 	all.Wait()
@@ -77,8 +77,8 @@ func replicaChecks(r *leaseadmin.Replica, home string, now time.Time) (checks []
 	bad(r.Index != "ACTIVE", admin.Error, fmt.Sprintf("its index of what is available is %q: nothing can be leased there", r.Index), "run `weir table apply`, and wait until it is ACTIVE")
 	bad(r.Clock != nil, admin.Error, fmt.Sprint(r.Clock), "set the clock of this machine (NTP), or raise leases.skew everywhere")
 	bad(r.Writer == "", admin.Error, "it is not in the table: nobody can lease there", "run `weir region create "+r.Region+"`; right after that, wait for replication")
-	bad(r.Writer != "" && r.Writer != home, admin.Error, fmt.Sprintf("its settings are kept in %s, and here %s is first in leases.regions", r.Writer, home),
-		"set leases.regions in the order that all others have")
+	bad(r.Writer != "" && r.Writer != home, admin.Error, fmt.Sprintf("its settings are kept in %s, and leases.home is %s", r.Writer, home),
+		"`weir region home` says which region the table has for home: set leases.home to that")
 	if r.Writer == home { // else there is nothing to bridge yet
 		bad(r.Beat.IsZero(), admin.Warning, "no bridge ever ran for it", "`weir run --roles leases` runs them all; leases work without, and nothing is freed or moved")
 		age := now.Sub(r.Beat).Round(time.Second)

@@ -17,7 +17,6 @@ import (
 	"github.com/weirhq/weir/executor"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/obs"
-	"github.com/weirhq/weir/internal/outage"
 	"github.com/weirhq/weir/internal/roles"
 	"github.com/weirhq/weir/processors"
 )
@@ -130,7 +129,7 @@ func (l *leaseLoop) addExecutors(regions []string, p loopParts) (err error) {
 	return nil
 }
 
-// run works until ctx ends.
+// run works until it is told to stop, or a role fails.
 func (l *leaseLoop) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, rt := range l.runtimes {
@@ -144,10 +143,8 @@ func (l *leaseLoop) run(ctx context.Context) error {
 			return nil
 		})
 	}
-	regions, _ := l.cfg.Leases.Places()
-	if slices.ContainsFunc(l.executors, func(e *executor.Executor) bool { return e.Region() == regions[0] }) {
-		g.Go(func() error { l.extend(ctx); return nil })
-	}
+	stop := l.vouchers(context.WithoutCancel(ctx))
+	defer stop()
 	return g.Wait()
 }
 
@@ -158,38 +155,6 @@ func explainLoop(err error) error {
 			"`weir topics plan --for leases` shows the difference, `weir topics apply --for leases` makes it good; set leases.partitions to what the topics have, or make new topics")
 	}
 	return explainRun(err)
-}
-
-// extendEvery is how often region leases are extended: many times in the shortest.
-const extendEvery = 10 * time.Second
-
-// extend lets agents of all regions go on, see admin.Extend.
-func (l *leaseLoop) extend(ctx context.Context) {
-	t := time.NewTicker(extendEvery)
-	defer t.Stop()
-	var failing outage.Log
-	for {
-		if err := l.table.Extend(ctx); ctx.Err() == nil {
-			l.extended(&failing, err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
-	}
-}
-
-func (l *leaseLoop) extended(failing *outage.Log, err error) {
-	if err == nil {
-		if n := failing.Fine(time.Now()); n.Say == outage.Over {
-			l.log.Warn().Dur("for", n.For).Msg("region_leases_extended_again")
-		}
-		return
-	}
-	if n := failing.Failed(time.Now()); n.Say != outage.Nothing {
-		l.log.Warn().Err(err).Dur("for", n.For).Msg("region_leases_not_extended")
-	}
 }
 
 // ready says whether all that this process has to do here is being done.

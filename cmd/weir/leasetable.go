@@ -18,6 +18,8 @@ import (
 func (a *app) leaseFlags(f *pflag.FlagSet) {
 	f.StringSlice("regions", nil, "regions of the table, name or name=URL, the same in the same order everywhere (default: leases.regions)")
 	a.bind(f, "regions", "leases.regions")
+	f.String("home", "", "region that keeps the settings, the same everywhere (default: leases.home, then the first of leases.regions)")
+	a.bind(f, "home", "leases.home")
 	a.tableFlag(f)
 }
 
@@ -55,7 +57,7 @@ func connectLeases(ctx context.Context, cfg config.Leases) (*leases, error) {
 	}
 	l := &leases{cfg: cfg, connection: connection}
 	l.Admin, err = admin.New(admin.Config{
-		Table: cfg.Table, Regions: regions, Client: connection.Client, Streams: connection.Streams, Skew: cfg.Skew, Timeout: cfg.Timeout,
+		Table: cfg.Table, Regions: regions, Home: cfg.HomeRegion(), Client: connection.Client, Streams: connection.Streams, Skew: cfg.Skew, Timeout: cfg.Timeout,
 	})
 	if err != nil {
 		return nil, leaseFailure("cannot reach DynamoDB", err)
@@ -90,7 +92,7 @@ func leaseFailure(what string, err error) error {
 		{admin.ErrEarly, exitLater, "run it again then, or with --wait"},
 		{agent.ErrRegion, exitLater, "use another region, or see `weir region get`"},
 		{admin.ErrChanged, exitLater, "look at it again, then run the command again"},
-		{admin.ErrHome, exitConfig, "set leases.regions in the order that all others have"},
+		{admin.ErrHome, exitConfig, "do what the message says; `weir region home` shows what the table says of it"},
 		{agent.ErrExhausted, exitLater, "try again later, or put resources in with `weir resource import`"},
 		{agent.ErrThrottled, exitLater, "try again in a moment"},
 		{agent.ErrTable, exitConfig, "`weir table plan` says what is missing"},

@@ -21,11 +21,12 @@ func newRegionCmd(a *app) *cobra.Command {
 			f.StringVar(&r.SwingTo, "swing-to", r.SwingTo, "region that part of its traffic is about to go to: resources go before it")
 			f.IntVar(&r.SwingPercent, "swing-percent", r.SwingPercent, "how much of its traffic")
 			f.DurationVar((*time.Duration)(&r.RegionLease), "region-lease", time.Duration(r.RegionLease),
-				"how long its agents may lease when they hear nothing of the settings' region; then others may adopt its resources; 0: for ever")
+				"how long its agents may lease when no other region vouches for it; then others may adopt its resources; 0: for ever")
 			descriptionFlag(f, &r.Stored)
 		},
+		look: func(ctx context.Context, l *leases) ([]admin.Region, string, error) { return l.Regions(ctx) },
 	}, "Makes, shows and removes regions: where resources are")
-	c.AddCommand(newRegionEvacuateCmd(a), newRegionAdoptCmd(a))
+	c.AddCommand(newRegionEvacuateCmd(a), newRegionAdoptCmd(a), newRegionHomeCmd(a))
 	return c
 }
 

@@ -19,19 +19,19 @@ func newRegionAdoptCmd(a *app) *cobra.Command {
 		Use:   "adopt NAME --by REGION",
 		Short: "Gives the resources of a region that is cut off or gone to another",
 		Long: "Gives the resources of a region that is cut off or gone to another. First its agents must have stopped: they do so when its\n" +
-			"region lease is over, which nobody extends from now on; a region without one needs --dead-since. Then each resource goes to\n" +
-			"the other region, which leases it after the longest lease that its pool ever allowed and a quarantine on top: what the lost\n" +
-			"region leased last, nobody knows. It can be run again at any time, and must be where it says that some are left. --undo takes the region in again.",
+			"region lease is over, which no region extends from now on: so all others have to answer. Else, and for a region without region\n" +
+			"lease or that was the home, --dead-since is your word for it; what other regions have said of it holds to its end all the same.\n" +
+			"Then each resource goes to the other region, which leases it after the longest lease that its pool ever allowed and a quarantine\n" +
+			"on top: what the lost region leased last, nobody knows.\n" +
+			"If the home is lost, another must be made the home first: `weir region home`.\n" +
+			"It can be run again at any time, and must be where it says that some are left. --undo takes the region in again.",
 		Example: "  weir region update us-east-1 --region-lease 15m   (long before)\n  weir region adopt us-east-1 --by us-west-2 --wait",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Region = args[0]
-			if since != "" {
-				at, err := time.Parse(time.RFC3339, since)
-				if err != nil {
-					return usage("--dead-since "+since+" is no time", "write it as 2026-01-31T12:00:00Z")
-				}
-				o.DeadSince = at
+			var err error
+			if o.DeadSince, err = deadSince(since); err != nil {
+				return err
 			}
 			if !undo && o.By == "" {
 				return usage("it is not said which region adopts", "give --by")
@@ -52,7 +52,7 @@ func newRegionAdoptCmd(a *app) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&o.By, "by", "", "region that adopts")
-	f.StringVar(&since, "dead-since", "", "time since when nothing was written through the region, for certain; for one without region lease")
+	f.StringVar(&since, "dead-since", "", "time since when nothing was written through the region, for certain")
 	f.IntVar(&o.Rate, "rate", 0, "rows a second at most (default: what the table takes)")
 	f.BoolVar(&wait, "wait", false, "wait until the region's lease is over, instead of saying when that is")
 	f.BoolVar(&undo, "undo", false, "take the region in again; what it had stays where it is")

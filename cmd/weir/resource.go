@@ -133,7 +133,7 @@ func newResourceListCmd(a *app) *cobra.Command {
 	var state string
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "Lists resources, as the first region knows them",
+		Short: "Lists resources, as the home knows them",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch f.State = admin.State(state); f.State {
@@ -164,6 +164,9 @@ func (a *app) listResources(ctx context.Context, client string, f admin.Filter) 
 		err := printRows(a, rows)
 		rows = rows[:0]
 		return err
+	}
+	if f.At, err = a.anywhere(ctx, l); err != nil {
+		return leaseFailure("cannot list", err)
 	}
 	err = l.Resources(ctx, client, f, func(r admin.Resource) error {
 		if rows = append(rows, r); a.format == formatJSONL && len(rows) == 1000 {

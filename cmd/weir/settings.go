@@ -24,6 +24,22 @@ type settingsOf[T any] struct {
 	name  func(*T) *string
 	// parents are flags that name what it belongs to; fields those of what can be set, whose defaults are what is set.
 	parents, fields func(*pflag.FlagSet, *T)
+	// look lists all, and says as which region has them. Defaults to admin.LookAll.
+	look func(context.Context, *leases) ([]T, string, error)
+}
+
+// asKnownAt says that the home did not answer, if another region was asked.
+func (a *app) asKnownAt(l *leases, at string) {
+	if home := l.cfg.HomeRegion(); at != home {
+		a.say("%s, which keeps the settings, does not answer: this is what %s knows", home, at)
+	}
+}
+
+// anywhere is the home or, if that does not answer, another region that does.
+func (a *app) anywhere(ctx context.Context, l *leases) (string, error) {
+	_, at, err := admin.LookAll(ctx, l.Admin, admin.Region{})
+	a.asKnownAt(l, at)
+	return at, err
 }
 
 // newSettingsCmd returns `weir noun create|get|list|update|delete|import`.
@@ -38,17 +54,25 @@ func newSettingsCmd[T any, P admin.Entity[T]](s *settingsOf[T], short string) *c
 	})
 	s.fields(create.Flags(), &s.value)
 	get := newSettingCmd(s, "get NAME", "Shows a "+s.noun, func(ctx context.Context, l *leases, _ *cobra.Command) error {
-		found, err := admin.Get[T, P](ctx, l.Admin, s.value)
+		found, at, err := admin.Look[T, P](ctx, l.Admin, s.value)
 		if err != nil {
 			return leaseFailure("cannot show the "+s.noun, err)
 		}
+		s.a.asKnownAt(l, at)
 		return printOne(s.a, found)
 	})
 	list := newSettingCmd(s, "list", "Lists each "+s.noun, func(ctx context.Context, l *leases, _ *cobra.Command) error {
-		all, err := admin.List[T, P](ctx, l.Admin, s.value)
+		look := s.look
+		if look == nil {
+			look = func(ctx context.Context, l *leases) ([]T, string, error) {
+				return admin.LookAll[T, P](ctx, l.Admin, s.value)
+			}
+		}
+		all, at, err := look(ctx, l)
 		if err != nil {
 			return leaseFailure("cannot list", err)
 		}
+		s.a.asKnownAt(l, at)
 		return printRows(s.a, all)
 	})
 	update := newSettingCmd(s, "update NAME", "Changes what the flags name of a "+s.noun, func(ctx context.Context, l *leases, cmd *cobra.Command) error {

@@ -92,7 +92,8 @@ type Spend struct {
 // Leases says where the table of leases is. The defaults are what weir dev serves.
 type Leases struct {
 	Table      string        `key:"table" default:"weir-leases" check:"table" doc:"name of the DynamoDB table"`
-	Regions    []string      `key:"regions" default:"eu-west-1=http://127.0.0.1:8000,us-east-1=http://127.0.0.1:8001,us-west-2=http://127.0.0.1:8002" unit:"regions" check:"region" doc:"regions that have a replica, the same in the same order everywhere: the first keeps the settings; name, or name=URL where DynamoDB is not AWS's own"`
+	Regions    []string      `key:"regions" default:"eu-west-1=http://127.0.0.1:8000,us-east-1=http://127.0.0.1:8001,us-west-2=http://127.0.0.1:8002" unit:"regions" check:"region" doc:"regions that have a replica, the same in the same order everywhere; name, or name=URL where DynamoDB is not AWS's own"`
+	Home       string        `key:"home" default:"" unit:"region" doc:"the region that settings and new resources are written through, the same everywhere; weir region home moves it; empty: the first of leases.regions"`
 	Region     string        `key:"region" default:"" unit:"region" doc:"the region whose resources commands lease, and whose executor weir run has; empty: the first, and those of all regions"`
 	Skew       time.Duration `key:"skew" default:"500ms" unit:"duration" min:"50ms" max:"1m" doc:"most by which clocks may be off; the same everywhere; a resource that moves to another region rests for four times as long"`
 	Partitions int           `key:"partitions" default:"12" unit:"partitions" min:"1" max:"1024" doc:"partitions of the topics of leases; another number needs new topics"`

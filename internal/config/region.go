@@ -39,3 +39,12 @@ func (l *Leases) Here() string {
 	regions, _ := l.Places()
 	return regions[0]
 }
+
+// HomeRegion is the region that settings and new resources are written through.
+func (l *Leases) HomeRegion() string {
+	if l.Home != "" {
+		return l.Home
+	}
+	regions, _ := l.Places()
+	return regions[0]
+}

@@ -37,6 +37,8 @@ func (c *Config) disagreements() []Problem {
 	rule(len(regions) != len(slices.Compact(slices.Sorted(slices.Values(regions)))), "leases.regions", "names a region twice", "name each once")
 	rule(c.Leases.Region != "" && !slices.Contains(regions, c.Leases.Region), "leases.region",
 		fmt.Sprintf("= %s is not one of leases.regions", c.Leases.Region), "name one of "+strings.Join(regions, ", "))
+	rule(c.Leases.Home != "" && !slices.Contains(regions, c.Leases.Home), "leases.home",
+		fmt.Sprintf("= %s is not one of leases.regions", c.Leases.Home), "name one of "+strings.Join(regions, ", "))
 
 	b := c.Leases.Balancer
 	rule(b.Tick > b.Every, "leases.balancer.tick", fmt.Sprintf("= %s is above leases.balancer.every = %s", showDuration(b.Tick), showDuration(b.Every)), "lower the first or raise the second")

@@ -124,7 +124,7 @@ func same(item leasetable.Item, c *eventspb.LeaseChange) error {
 		want = lease.Row{Version: r.Version, Owner: r.Owner, Key: r.Holder, Expires: r.ExpiresMs, Available: r.AvailableMs}
 	} else if k := c.GetKey(); k != nil {
 		want = lease.Row{
-			Version: k.Version, State: lease.State(k.State), Resource: k.Resource, At: k.ResourceVersion, Expires: k.ExpiresMs, Winner: k.Winner,
+			Version: k.Version, State: lease.State(k.State), Resource: k.Resource, At: k.ResourceVersion, Expires: k.ExpiresMs, Winner: k.Winner, Granted: k.GrantedMs,
 		}
 	}
 	if row != want {

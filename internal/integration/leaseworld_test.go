@@ -160,7 +160,12 @@ func (w *leaseWorld) fill() {
 			errs = append(errs, w.put(scarcePool, r, scarceStock))
 		}
 	}
-	errs = append(errs, w.admin.Extend(ctx), w.cloud.Settle())
+	errs = append(errs, w.cloud.Settle())
+	for _, r := range w.regions {
+		_, err := w.admin.Vouch(ctx, r)
+		errs = append(errs, err)
+	}
+	errs = append(errs, w.cloud.Settle())
 	if err := errors.Join(errs...); err != nil {
 		w.t.Fatal(err)
 	}

@@ -125,8 +125,23 @@ func poolOf(partition, kind string) (client, pool string, ok bool) {
 // BeatRow is the primary key of a region's sign of life.
 func BeatRow(region string) Primary { return Primary{"B", region} }
 
-// RegionLeaseRow is the primary key of until when a region's agents may write leases.
-func RegionLeaseRow(region string) Primary { return Primary{"L", region} }
+// RegionLeases is the partition that has the leases of all regions, and HomeRow.
+const RegionLeases = "L"
+
+// RegionLeaseRow is the primary key of until when leases may be written through a region, as far as another one vouches for it.
+// It is written through that one's endpoint.
+func RegionLeaseRow(region, by string) Primary {
+	return Primary{RegionLeases, escape(region) + "#" + escape(by)}
+}
+
+// RegionLeaseOf gives what a row of that partition is about; ok is false for another row.
+func RegionLeaseOf(sort string) (region, by string, ok bool) {
+	region, by, ok = strings.Cut(sort, "#")
+	return unescape(region), unescape(by), ok && region != "" && by != "" && !strings.Contains(by, "#")
+}
+
+// HomeRow is the primary key of the row that says through which region settings and new resources are written.
+func HomeRow() Primary { return Primary{RegionLeases, "home"} }
 
 // Holder is what a resource row says of who holds it: the key, and of which pool, since the resource may come to another.
 func Holder(pool, key string) string { return escape(pool) + "#" + escape(key) }

@@ -29,6 +29,9 @@ const (
 	LeaseSinceMs  = "region_lease_since_ms"
 	HeardMs       = "heard_ms" // of a beat: updated_ms of the region's settings, as the region has them
 	AdoptedBy     = "adopted_by"
+	HomeFrom      = "home_from"   // of the home's row: the home before
+	HomeMoving    = "home_moving" // of the home's row: it is on its way
+	HomeDead      = "home_dead"   // of the home's row: the one before was lost
 )
 
 // States of a region.

@@ -247,6 +247,10 @@ func (a *agent) tellRefusals(life int) {
 	if life != a.life {
 		return
 	}
+	if a.w.faults.off[a.region] {
+		a.w.after(1000, func() { a.tellRefusals(life) })
+		return
+	}
 	n := a.untold
 	if a.untold = 0; n == 0 {
 		a.reporting = false

@@ -28,7 +28,9 @@ func (w *world) newBridge(i int) *bridge {
 }
 
 func (b *bridge) beat() {
-	b.r.put(b.w.beatRow(b.r.id), item{count: b.r.clock()})
+	if !b.w.faults.off[b.r.id] {
+		b.r.put(b.w.beatRow(b.r.id), item{count: b.r.clock()})
+	}
 }
 
 // poll hands over what the stream has.
@@ -85,7 +87,7 @@ func (b *bridge) emit(s *streamed, scanned bool) {
 		c.AtMs = b.r.clock()
 	}
 	w := b.w
-	if s.id >= w.limitRow(0) {
+	if s.id >= w.homeRow() {
 		return
 	}
 	switch beat := s.id >= w.beatRow(0) && s.id < w.demandRow(0); {

@@ -7,7 +7,8 @@ type faults struct {
 	w      *world
 	dice   *rand.Rand
 	half   [len(regionNames)]int
-	closed [len(regionNames)]bool // regions whose limits nobody extends any more
+	closed [len(regionNames)]bool // regions that are, or are to be, adopted
+	off    [len(regionNames)]bool // regions without power
 	active [faultKinds][len(regionNames)]int
 }
 
@@ -81,10 +82,7 @@ func (f *faults) begin(x Fault) {
 	case Adopt:
 		f.dead(x)
 	case Settings:
-		s := w.regions[0].items[w.poolRow()].settings
-		s.version++
-		s.quarantine, s.shelves = w.s.Quarantine+longer, max(1, w.s.Shelves-1)
-		w.regions[0].put(w.poolRow(), item{settings: s})
+		f.setting(w.poolRow(), func(s *settings) { s.quarantine, s.shelves = w.s.Quarantine+longer, max(1, w.s.Shelves-1) })
 	default:
 	}
 }
@@ -120,6 +118,9 @@ func (f *faults) end(x Fault) {
 	w := f.w
 	switch x.Kind {
 	case CutRegion, Adopt:
+		if f.off[x.Region] && !f.on(Adopt, x.Region) {
+			f.powerBack(x.Region)
+		}
 		if r := w.regions[x.Region]; !f.apart(x.Region) {
 			list := r.waiting
 			r.waiting = nil
@@ -139,12 +140,27 @@ func (f *faults) end(x Fault) {
 
 // state writes a region's state, at home.
 func (f *faults) state(region int, state string) {
-	id := f.w.regionRow(region)
-	s := f.w.regions[0].items[id].settings
-	if s.state == "adopted" {
+	f.setting(f.w.regionRow(region), func(s *settings) {
+		if s.state != "adopted" {
+			s.state = state
+		}
+	})
+}
+
+// setting changes a row of settings, as soon as the home can be reached.
+func (f *faults) setting(id rowID, change func(*settings)) {
+	if home := f.w.home; !f.off[home] {
+		f.settingAt(home, id, change)
 		return
 	}
+	f.w.after(500, func() { f.setting(id, change) })
+}
+
+func (f *faults) settingAt(home int, id rowID, change func(*settings)) {
+	r := f.w.regions[home]
+	s := r.items[id].settings
 	s.version++
-	s.state = state
-	f.w.regions[0].put(id, item{settings: s})
+	change(&s)
+	r.put(id, item{settings: s})
+	f.w.h.settings(id, s.version)
 }

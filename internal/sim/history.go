@@ -34,6 +34,7 @@ type History struct {
 	Left       []string // of the executors, at the end: commands that wait
 
 	newest map[rowID]stamp
+	set    map[rowID]int64 // the greatest version of each row of settings that was written
 }
 
 // Write is a write of the protocol that was made.
@@ -89,6 +90,14 @@ type stamp struct {
 }
 
 func (h *History) mark(name string) { h.Marks[name]++ }
+
+// settings notes that settings were written.
+func (h *History) settings(id rowID, version int64) {
+	if h.set == nil {
+		h.set = map[rowID]int64{}
+	}
+	h.set[id] = max(h.set[id], version)
+}
 
 // fail ends the run.
 func (h *History) fail(err error) {

@@ -73,3 +73,15 @@ func notOffered(h *History) (Violation, bool) {
 	}
 	return fine()
 }
+
+// oneHome is that settings have one writer: in the end all regions have the greatest version that was written of each row.
+func oneHome(h *History) (Violation, bool) {
+	for _, id := range slices.Sorted(maps.Keys(h.set)) {
+		for r := range h.Rows {
+			if s := h.Rows[r][id].settings; s.version != h.set[id] {
+				return broken("home", epoch+h.Scenario.end(), nil, "in the end %s has row %d of settings at version %d, and %d was written", regionNames[r], id, s.version, h.set[id])
+			}
+		}
+	}
+	return fine()
+}

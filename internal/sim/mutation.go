@@ -39,6 +39,11 @@ func Mutations() []Wrong {
 		{Mutation: "executor does not look at the region lease", Seeds: 200, By: "I18"},
 		{Mutation: "agent looks at its own region lease only", Seeds: 300, By: "I18", With: longLeases},
 		{Mutation: "adoption does not wait", Seeds: 60, By: "I18 I20"},
+		{Mutation: "adoption closes one voucher's row", Seeds: 300, By: "I18 I20 I7"},
+		{Mutation: "every region vouches for itself", Seeds: 300, By: "I18 I20 I7"},
+		{Mutation: "home that is back vouches for itself", Seeds: 100, By: "I18 I20 I7", With: cutWhenBack},
+		{Mutation: "what others have said of a lost home is forgotten", Seeds: 1500, By: "I18 I20 I7"},
+		{Mutation: "a home that was lost is not fenced off", Seeds: 60, By: "home"},
 		{Mutation: "pool has no liberator", Seeds: 3, By: "liveness"},
 	}
 }
@@ -62,6 +67,15 @@ func (w *Wrong) Draw(seed uint64) *Scenario {
 
 // longLeases has leases that go on while a region is adopted, and users that renew them.
 func longLeases(s *Scenario) { s.Lease, s.Think, s.Keys = 20_000, 300, 3 }
+
+// cutWhenBack has a home that was lost hear nobody for some time when it is back.
+func cutWhenBack(s *Scenario) {
+	for _, f := range s.Faults {
+		if f.Kind == Adopt && f.Region == 0 {
+			s.Faults = append(s.Faults, Fault{Kind: CutRegion, From: f.To - 100, To: f.To + 5000})
+		}
+	}
+}
 
 // mutate makes the mutations of the protocol's rules.
 func mutate(wrong Mutation, rules *lease.Rules) {

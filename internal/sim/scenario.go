@@ -46,7 +46,7 @@ const (
 	KillAgents
 	Evacuate // the region is evacuated; that may last to the end
 	Quarrel  // users of all regions want the same keys at the same time
-	Adopt    // the region is cut off, and another adopts its resources
+	Adopt    // the region is cut off, or without power if it is the home, and another adopts its resources
 	Settings // the pool's quarantine becomes longer, and its sub-partitions fewer
 	faultKinds
 )
@@ -99,7 +99,7 @@ func Draw(seed uint64) *Scenario {
 			f := Fault{Kind: FaultKind(r.IntN(int(faultKinds))), Region: r.IntN(s.Regions), From: from, To: from + 1000 + r.Int64N(7000)}
 			f.Forever = f.Kind == Evacuate && r.IntN(3) == 0 && !slices.ContainsFunc(s.Faults, func(f Fault) bool { return f.Forever })
 			if f.Kind == Adopt {
-				f.Half = r.IntN(2) == 0
+				f.Half = r.IntN(2) == 0 && f.Region > 0
 				f.To += regionLease
 			}
 			s.Faults = append(s.Faults, f)
@@ -107,7 +107,6 @@ func Draw(seed uint64) *Scenario {
 		at += 4000 + r.Int64N(6000)
 	}
 	s.Heal = at + 4000
-	s.Faults = slices.DeleteFunc(s.Faults, func(f Fault) bool { return f.Kind == Adopt && f.Region == 0 }) // the settings are there
 	return s
 }
 

@@ -3,6 +3,7 @@ package sim
 import (
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -79,6 +80,46 @@ func runAll(first, many uint64) []run {
 	}
 	workers.Wait()
 	return runs
+}
+
+// TestHomeLost is that the home is lost for longer than its region lease, early or late, others lease on and adopt what it had, and it
+// comes back, half of the time without hearing them at first. SEEDS says how many.
+func TestHomeLost(t *testing.T) {
+	t.Parallel()
+	moved, back, adopted, on := 0, 0, 0, 0
+	seeds := number(t, "SEEDS", 200)
+	for seed := range seeds {
+		s := homeLost(seed)
+		h := Run(s, "", false)
+		if bad := Judge(h); len(bad) > 0 {
+			t.Fatal(Explain(s, "", bad[0]))
+		}
+		moved, back, adopted = moved+min(1, h.Marks["home moved"]), back+min(1, h.Marks["lost home is back"]), adopted+min(1, h.Marks["adopted"])
+		from := epoch + s.Faults[0].From
+		for i := range h.Uses { // others go on, after anybody's word of before is over
+			if u := &h.Uses[i]; s.Regions > 2 && u.Region != regionNames[0] && u.From > from+regionLease+2000 && u.From < epoch+s.Faults[0].To {
+				on++
+				break
+			}
+		}
+	}
+	t.Logf("of %d homes that were lost %d were moved away from, %d came back after that, of %d the resources were adopted; in %d runs others leased meanwhile", seeds, moved, back, adopted, on)
+	if n := int(seeds); 2*moved < n || 2*back < n || 2*adopted < n || 4*on < n {
+		t.Error("that is too few to tell")
+	}
+}
+
+// homeLost is the scenario of a seed in which that is all that happens, or one thing more.
+func homeLost(seed uint64) *Scenario {
+	s := Draw(seed)
+	from := s.Warm + int64(seed%50)*100
+	lost := Fault{Kind: Adopt, From: from, To: from + 9000 + int64(seed%13)*1000}
+	s.Faults = slices.DeleteFunc(s.Faults, func(f Fault) bool { return f.Kind == Adopt || f.Kind == CutRegion })
+	s.Faults = append([]Fault{lost}, s.Faults[:min(len(s.Faults), int(seed%3))]...)
+	if s.Heal = max(s.Heal, lost.To+12_000); seed%2 == 0 {
+		cutWhenBack(s)
+	}
+	return s
 }
 
 // TestSame is that a seed gives the same run each time, to the letter.

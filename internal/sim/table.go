@@ -20,9 +20,12 @@ func (w *world) poolRow() rowID             { return w.plain(0) }
 func (w *world) regionRow(region int) rowID { return w.plain(1 + region) }
 func (w *world) beatRow(region int) rowID   { return w.plain(1 + w.s.Regions + region) }
 func (w *world) demandRow(region int) rowID { return w.plain(1 + 2*w.s.Regions + region) }
-func (w *world) limitRow(region int) rowID  { return w.plain(1 + 3*w.s.Regions + region) }
-func (w *world) isResource(id rowID) bool   { return int(id) < w.s.Resources }
-func (w *world) isLease(id rowID) bool      { return id < w.plain(0) }
+func (w *world) homeRow() rowID             { return w.plain(1 + 3*w.s.Regions) }
+func (w *world) limitRow(region, by int) rowID {
+	return w.plain(2 + (3+region)*w.s.Regions + by)
+}
+func (w *world) isResource(id rowID) bool { return int(id) < w.s.Resources }
+func (w *world) isLease(id rowID) bool    { return id < w.plain(0) }
 func (w *world) keyOf(id rowID) (k, reg int) {
 	n := int(id) - w.s.Resources
 	return n / w.s.Regions, n % w.s.Regions
@@ -54,7 +57,7 @@ type item struct {
 	lease.Row
 	granted  int64 // of a key row: when its lease was begun
 	settings settings
-	count    int64 // of refusals; of a beat: its time; of a limit: when it is
+	count    int64 // of refusals; of a beat: its time; of a limit: when it is; of the home: which
 
 	writer int
 	stamp  int64  // when it was written, by the clock of the writer's region
@@ -66,7 +69,7 @@ type settings struct {
 	version    int64
 	quarantine int64
 	shelves    int32
-	state      string
+	state      string // of a limit: closed, when nobody may extend it
 }
 
 // newer is the order in which the last writer wins.
@@ -112,7 +115,7 @@ type streamed struct {
 func (w *world) newRegion(i int) *region {
 	r := &region{w: w, id: i, name: regionNames[i], dice: w.dice("region" + regionNames[i])}
 	r.off = w.off(r.dice)
-	r.items = make([]item, w.limitRow(w.s.Regions))
+	r.items = make([]item, w.limitRow(w.s.Regions, 0))
 	r.index = make([][]shown, w.s.Resources)
 	return r
 }
@@ -266,5 +269,5 @@ func (w *world) ask(dice *rand.Rand, c call) {
 }
 
 func (w *world) cut(a, b int) bool {
-	return a != b && (w.faults.cut(a) || w.faults.cut(b))
+	return w.faults.off[a] || w.faults.off[b] || a != b && (w.faults.cut(a) || w.faults.cut(b))
 }

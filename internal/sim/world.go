@@ -36,6 +36,7 @@ type world struct {
 	tasks     []*task
 	topics    topics
 	faults    faults
+	home      int // the region that settings are written through, as all administrators know it but those of a home that was lost
 	h         *History
 	story     *strings.Builder // nil: it is not told
 }
@@ -150,13 +151,14 @@ func (w *world) begin() {
 		w.agents = append(w.agents, w.newAgent(i))
 	}
 	w.faults.plan()
-	w.extendLimits()
+	w.vouch()
 }
 
 // stock registers the resources and writes the settings.
 func (w *world) stock() {
 	r := w.dice("stock")
-	home := w.regions[0]
+	home := w.regions[w.home]
+	home.put(w.homeRow(), item{})
 	home.put(w.poolRow(), item{settings: settings{version: 1, quarantine: w.s.Quarantine, shelves: w.s.Shelves}})
 	for i := range w.regions {
 		home.put(w.regionRow(i), item{settings: settings{version: 1, state: "active"}})

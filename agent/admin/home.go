@@ -1,0 +1,300 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// homeAge is how long what was read of the home holds: whatever is put where nothing was is put by then. So that long after the home
+// was fenced off nobody puts anything through it any more, and another may. It must be the same everywhere.
+const homeAge = 10 * time.Second
+
+// atHome does what is written through the home: after a look at the home's row, through its endpoint, that is young enough, and as
+// long as that look holds.
+func (a *Admin) atHome(ctx context.Context, do func(context.Context) error) error {
+	a.mu.Lock()
+	checked := a.checked
+	a.mu.Unlock()
+	if time.Since(checked) > homeAge/3 {
+		checked = time.Now()
+		before, lost, err := a.checkHome(ctx)
+		if err != nil {
+			return err
+		}
+		a.mu.Lock()
+		a.checked, a.before, a.lost = checked, before, lost
+		a.mu.Unlock()
+	}
+	ctx, cancel := context.WithDeadline(ctx, checked.Add(homeAge))
+	defer cancel()
+	return do(ctx)
+}
+
+// checkHome says why settings and new resources cannot be written through the configured home now. before are the regions that may know
+// of resources that came in before it was the home and are not known there yet, and lost is the one of them that need not answer.
+func (a *Admin) checkHome(ctx context.Context) (before []string, lost string, err error) {
+	h, err := a.homeRow(ctx, a.home())
+	if err == nil && h.version == 0 {
+		h, err = a.firstHome(ctx)
+	}
+	switch {
+	case err != nil:
+		return nil, "", err
+	case h.region != a.home():
+		return nil, "", a.otherHome(h)
+	case h.moving:
+		return nil, "", fmt.Errorf("%w: they are on their way to %s from %s: weir region home %s ends that", ErrHome, h.region, h.from, h.region)
+	}
+	st, err := a.standing(ctx, a.home())
+	if err != nil {
+		return nil, "", err
+	}
+	if h.from != "" && time.Since(h.updated) < spread {
+		if before = st.live; h.dead {
+			lost = h.from
+		}
+	}
+	if st.lasts {
+		return before, lost, nil
+	}
+	return before, lost, a.stillHome(ctx, h, st.live)
+}
+
+// standing is what the home's own copies say of it.
+type standing struct {
+	settings []leasetable.Item           // of all regions
+	limits   map[string]leasetable.Limit // theirs
+	rows     map[string]leasetable.Item  // by which they may lease, by sort key
+	live     []string                    // other regions that were not adopted
+	// lasts says that it cannot have been given up: it has no region lease, or its own word that it goes on holds, or there is none
+	// who would know better. What others say of it does not count: that may have been said before they gave it up.
+	lasts bool
+}
+
+func (a *Admin) standing(ctx context.Context, home string) (st standing, err error) {
+	if st.settings, err = a.table.Query(ctx, home, lease.RegionRow("").Partition); err != nil {
+		return st, err
+	}
+	items, err := a.table.Query(ctx, home, lease.RegionLeases)
+	if err != nil {
+		return st, err
+	}
+	if st.limits, err = leasetable.LimitsOf(st.settings, items); err != nil {
+		return st, err
+	}
+	st.rows = make(map[string]leasetable.Item, len(items))
+	for _, item := range items {
+		st.rows[leasetable.Text(item, leasetable.SK)] = item
+	}
+	for region, limit := range st.limits {
+		if region != home && limit.By == "" {
+			st.live = append(st.live, region)
+		}
+	}
+	self, err := vouchOf(home, home, st.rows[lease.RegionLeaseRow(home, home).Sort])
+	own := st.limits[home]
+	word := leasetable.Limit{Until: max(1, self.until)}
+	switch {
+	case own.By != "" || self.closed:
+	case own.Until <= 1 || len(st.live) == 0: // without lease, or without anybody's word
+		st.lasts = true
+	default:
+		st.lasts = word.Check(time.Now(), a.table.Skew, a.table.Timeout) == nil
+	}
+	return st, err
+}
+
+// spread is how long after a move new resources are looked for in other regions, too.
+const spread = 24 * time.Hour
+
+func (a *Admin) otherHome(h homeRow) error {
+	return fmt.Errorf("%w: set leases.home to %s, it is %s", ErrHome, h.region, a.home())
+}
+
+// stillHome asks other regions whether the home is the home when its own word does not hold: nobody has run its executor for as long as
+// its region lease, or it was lost and is back, and they know better. One of them has to answer.
+func (a *Admin) stillHome(ctx context.Context, h homeRow, live []string) error {
+	rows, silent := make([]homeRow, len(live)), map[string]error{}
+	a.ask(live, func(i int, region string) (err error) {
+		rows[i], err = a.homeRow(ctx, region)
+		return err
+	}, silent)
+	for _, other := range rows {
+		if other.version > h.version && (other.region != h.region || other.moving) {
+			return a.otherHome(other)
+		}
+	}
+	if len(live) > 0 && len(silent) == len(live) {
+		return fmt.Errorf("%w: %s was silent for as long as its region lease, and no other region answers, which would know if it was given up: %w",
+			leasetable.ErrRegion, h.region, silent[live[0]])
+	}
+	return nil
+}
+
+// alsoThere finds those of new resources that another region knows, though the home does not: for some time after the home moved. A
+// name that was put in through two homes would have two rows, of which one is lost.
+func (a *Admin) alsoThere(ctx context.Context, items []leasetable.Item) (map[lease.Primary]leasetable.Item, error) {
+	a.mu.Lock()
+	before, lost := a.before, a.lost
+	a.mu.Unlock()
+	keys := make([]lease.Primary, len(items))
+	for i, item := range items {
+		keys[i] = primary(item)
+	}
+	all := map[lease.Primary]leasetable.Item{}
+	for _, region := range before {
+		found, err := a.table.GetAll(ctx, region, keys)
+		if region == lost && errors.Is(err, leasetable.ErrUnavailable) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s, which may know resources that came in before the home moved: %w", region, err)
+		}
+		for key, item := range found {
+			all[key] = item
+		}
+	}
+	return all, nil
+}
+
+// homeRow is what a region's copy says of the home.
+type homeRow struct {
+	region  string // the home
+	version int64  // 0: there is no row
+	updated time.Time
+	from    string // the home before, if there was one
+	moving  bool   // not all is there yet
+	dead    bool   // from was lost
+}
+
+func (a *Admin) homeRow(ctx context.Context, at string) (homeRow, error) {
+	item, err := a.table.Get(ctx, at, lease.HomeRow())
+	if err != nil {
+		return homeRow{}, fmt.Errorf("%s: %w", at, err)
+	}
+	return homeOf(item)
+}
+
+func homeOf(item leasetable.Item) (h homeRow, err error) {
+	if item == nil {
+		return h, nil
+	}
+	var ms int64
+	if h.version, err = leasetable.Number(item, leasetable.Version); err == nil {
+		ms, err = leasetable.Number(item, leasetable.UpdatedMs)
+	}
+	if err != nil {
+		return h, fmt.Errorf("%w: the home's row: %w", leasetable.ErrTable, err)
+	}
+	h.region, h.updated, h.from = leasetable.Text(item, leasetable.WriterRegion), time.UnixMilli(ms).UTC(), leasetable.Text(item, leasetable.HomeFrom)
+	h.moving, h.dead = leasetable.Text(item, leasetable.HomeMoving) != "", leasetable.Text(item, leasetable.HomeDead) != ""
+	return h, nil
+}
+
+// put writes h through a region, over the row that is expected there.
+func (h *homeRow) put(ctx context.Context, a *Admin, at string, over leasetable.Expect) error {
+	item := leasetable.PrimaryKey(lease.HomeRow())
+	item[leasetable.Version], item[leasetable.UpdatedMs] = leasetable.N(h.version), leasetable.N(h.updated.UnixMilli())
+	item[leasetable.WriterRegion], item[leasetable.HomeFrom] = leasetable.S(h.region), leasetable.S(h.from)
+	for name, is := range map[string]bool{leasetable.HomeMoving: h.moving, leasetable.HomeDead: h.dead} {
+		if is {
+			item[name] = leasetable.S("yes")
+		}
+	}
+	_, ok, err := a.table.Put(ctx, at, item, over)
+	if err == nil && !ok {
+		err = fmt.Errorf("the home's row: %w", ErrChanged)
+	}
+	return err
+}
+
+// firstHome writes the home's row of a table that has none. Another home shows by what was written there.
+func (a *Admin) firstHome(ctx context.Context) (homeRow, error) {
+	settings, err := a.table.Query(ctx, a.home(), lease.RegionRow("").Partition)
+	if err != nil {
+		return homeRow{}, err
+	}
+	for _, item := range settings {
+		if writer := leasetable.Text(item, leasetable.WriterRegion); writer != a.home() {
+			return homeRow{region: writer, version: 1}, nil
+		}
+	}
+	h := homeRow{region: a.home(), version: 1, updated: time.Now()}
+	err = h.put(ctx, a, a.home(), leasetable.Expect{})
+	if errors.Is(err, ErrChanged) {
+		return a.homeRow(ctx, a.home())
+	}
+	return h, err
+}
+
+// Home is what the table says of the region that settings and new resources are written through.
+type Home struct {
+	Home       string    `json:"home"`       // empty: no row says it yet
+	Configured string    `json:"configured"` // leases.home
+	Agrees     bool      `json:"agrees"`
+	Moving     bool      `json:"moving"` // it was not moved to its end: run that again
+	From       string    `json:"from"`   // the home before
+	Since      time.Time `json:"since,omitzero"`
+	Problems   []string  `json:"problems"` // regions that do not answer
+}
+
+// Home reads the home's row in all regions that answer; the latest counts.
+func (a *Admin) Home(ctx context.Context) (Home, error) {
+	h, silent, err := a.newestHome(ctx)
+	v := Home{Configured: a.home(), Home: h.region, Agrees: h.region == a.home(), Moving: h.moving, From: h.from, Since: h.updated, Problems: []string{}}
+	for _, region := range a.regions {
+		if silent[region] != nil {
+			v.Problems = append(v.Problems, silent[region].Error())
+		}
+	}
+	if len(silent) == len(a.regions) {
+		return v, err
+	}
+	return v, nil
+}
+
+// newestHome is the latest that any of the configured regions knows of the home, and which do not answer. err is of one of them.
+func (a *Admin) newestHome(ctx context.Context) (newest homeRow, silent map[string]error, err error) {
+	silent = map[string]error{}
+	rows := make([]homeRow, len(a.regions))
+	a.ask(a.regions, func(i int, region string) (err error) {
+		rows[i], err = a.homeRow(ctx, region)
+		return err
+	}, silent)
+	for _, h := range rows {
+		if h.version > newest.version {
+			newest = h
+		}
+	}
+	for _, e := range silent {
+		err = e
+	}
+	return newest, silent, err
+}
+
+// ask does something in each of some regions, all at once: one that does not answer holds up no other. failed gets their errors.
+func (a *Admin) ask(regions []string, do func(i int, region string) error, failed map[string]error) {
+	errs := make([]error, len(regions))
+	var all sync.WaitGroup
+	for i, region := range regions {
+		all.Go(func() { errs[i] = do(i, region) })
+	}
+	all.Wait()
+	for i, err := range errs {
+		if err != nil {
+			failed[regions[i]] = err
+		}
+	}
+}
+
+// others are regions without one.
+func others(regions []string, one string) []string {
+	return slices.DeleteFunc(slices.Clone(regions), func(r string) bool { return r == one })
+}

@@ -1,0 +1,181 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// dead moves the home from a region that is lost. now is the latest that is known of the home's row.
+func (m *homeMove) dead(ctx context.Context, now homeRow) error {
+	if err := m.mayBe(ctx, m.To); err != nil {
+		return err
+	}
+	until, err := m.ownWord(ctx)
+	if err != nil {
+		return err
+	}
+	// As in Adopt: what was written last may bear a time that is as much later, and ours one that is as much earlier; so may our clock.
+	if at := until.Add(3 * m.a.table.Skew); !time.Now().After(at) {
+		return &EarlyError{m.from, at}
+	}
+	live, err := m.live(ctx)
+	if err != nil {
+		return err
+	}
+	copies, failed := make([]map[lease.Primary]leasetable.Item, len(live)), map[string]error{}
+	m.a.ask(live, func(i int, region string) (err error) {
+		copies[i], err = m.a.homeRows(ctx, region)
+		return err
+	}, failed)
+	homes := make([]homeRow, len(live))
+	m.a.ask(live, func(i int, region string) (err error) {
+		homes[i], err = m.a.homeRow(ctx, region)
+		return err
+	}, failed)
+	for region, err := range failed {
+		return fmt.Errorf("%s has to answer, as it may have what no other region has of %s: %w", region, m.from, err)
+	}
+	for _, h := range homes {
+		if h.version > 0 && h.region != m.from && h.region != m.To {
+			return fmt.Errorf("the home's row: %w", ErrChanged)
+		}
+	}
+	here := homes[0]
+	if !here.moving || here.region != m.To || !here.dead {
+		over := leasetable.Expect{}
+		if here.version > 0 {
+			over = leasetable.Expect{Version: here.version, Writer: here.region}
+		}
+		h := homeRow{region: m.To, version: max(now.version, here.version) + 1 + lease.AdoptedLeap, updated: time.Now(), from: m.from, moving: true, dead: true}
+		if err := h.put(ctx, m.a, m.To, over); err != nil {
+			return err
+		}
+		here = h
+	}
+	if err := m.take(ctx, copies); err != nil {
+		return err
+	}
+	if err := m.closeLost(ctx, until); err != nil {
+		return err
+	}
+	if err := m.heard(ctx, live, here.version); err != nil {
+		return err
+	}
+	return m.finish(ctx)
+}
+
+// ownWord is until when the lost home may go on by what it said of itself: should it be back soon it must find that this is over.
+func (m *homeMove) ownWord(ctx context.Context) (time.Time, error) {
+	lost, err := get(ctx, m.a, m.To, Region{Region: m.from})
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return time.Time{}, err
+	}
+	item, err := m.a.table.Get(ctx, m.To, lease.RegionLeaseRow(m.from, m.from))
+	if err != nil {
+		return time.Time{}, err
+	}
+	row, err := vouchOf(m.from, m.from, item)
+	until := m.DeadSince.Add(time.Duration(lost.RegionLease))
+	if known := time.UnixMilli(row.until); known.After(until) {
+		until = known
+	}
+	return until, err
+}
+
+// heard waits until all live regions know who the home is: whichever of them the lost one asks when it is back has to tell it.
+func (m *homeMove) heard(ctx context.Context, live []string, version int64) error {
+	for begun := time.Now(); ; {
+		var late string
+		for _, region := range live {
+			h, err := m.a.homeRow(ctx, region)
+			if err != nil {
+				return err
+			}
+			if h.version < version {
+				late = region
+			}
+		}
+		switch {
+		case late == "":
+			return nil
+		case time.Since(begun) > shownThere:
+			return fmt.Errorf("%w: %s does not hear %s: run it again when it does", ErrChanged, late, m.To)
+		}
+		if err := pause(ctx, 200*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// live are the regions whose copies count: To first, and all that are declared and neither lost nor adopted.
+func (m *homeMove) live(ctx context.Context) ([]string, error) {
+	regions, err := list(ctx, m.a, m.To, Region{})
+	live := []string{m.To}
+	for i := range regions {
+		if r := &regions[i]; r.Region != m.To && r.Region != m.from && r.State != leasetable.Adopted {
+			live = append(live, r.Region)
+		}
+	}
+	return live, err
+}
+
+// take makes the latest copy of each row To's, where the lost home, or a move that did not come to its end, has left it. copies are by
+// region, To's first.
+func (m *homeMove) take(ctx context.Context, copies []map[lease.Primary]leasetable.Item) error {
+	latest := map[lease.Primary]leasetable.Item{}
+	version := func(item leasetable.Item) int64 {
+		n, err := leasetable.Number(item, leasetable.Version)
+		if err != nil {
+			return 0
+		}
+		return n
+	}
+	for _, rows := range copies {
+		for key, item := range rows {
+			if version(item) > version(latest[key]) {
+				latest[key] = item
+			}
+		}
+	}
+	for key, item := range latest {
+		here := copies[0][key]
+		if version(here) == version(item) && leasetable.Text(here, leasetable.WriterRegion) == m.To {
+			continue
+		}
+		over := leasetable.Expect{}
+		if here != nil {
+			over = leasetable.Expect{Version: version(here), Writer: leasetable.Text(here, leasetable.WriterRegion)}
+		}
+		ok, err := m.put(ctx, m.To, item, version(item)+1+lease.AdoptedLeap, over)
+		if err == nil && !ok {
+			err = fmt.Errorf("row %s of %s: %w", key.Sort, key.Partition, ErrChanged)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeLost ends, as To has it, what the lost home vouched for itself: should it come back it finds that it may not go on.
+func (m *homeMove) closeLost(ctx context.Context, until time.Time) error {
+	item, err := m.a.table.Get(ctx, m.To, lease.RegionLeaseRow(m.from, m.from))
+	if err != nil {
+		return err
+	}
+	row, err := vouchOf(m.from, m.from, item)
+	if err != nil || row.closed {
+		return err
+	}
+	row.closed, row.until, row.leap = true, max(row.until, until.UnixMilli()), lease.AdoptedLeap
+	ok, err := row.put(ctx, m.a, m.To)
+	if err == nil && !ok {
+		err = fmt.Errorf("the region lease of %s: %w", m.from, ErrChanged)
+	}
+	return err
+}

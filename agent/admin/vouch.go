@@ -1,0 +1,129 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+)
+
+// Vouched is what a region knows of its own lease.
+type Vouched struct {
+	Lease time.Duration // 0: it has none
+	Until time.Time
+}
+
+// Vouch has region by vouch for all others that have a region lease: their agents may write for that long from now on, as soon as they
+// hear of it. It asks nobody but by: whoever runs the executor of by calls it many times in the shortest lease. A region that was
+// adopted, or is about to be, gets nothing.
+//
+// The home vouches for itself, too, as long as it keeps doing so: of two regions that do not hear each other it is the one that goes on.
+// After a silence as long as its lease it asks others whether it still is, since it may have been given up meanwhile.
+func (a *Admin) Vouch(ctx context.Context, by string) (Vouched, error) {
+	st, err := a.standing(ctx, by)
+	if err != nil {
+		return Vouched{}, err
+	}
+	own, there := st.limits[by]
+	if !there || own.By != "" {
+		return Vouched{}, nil
+	}
+	var known Vouched
+	var errs []error
+	for _, item := range st.settings {
+		r, err := leasetable.RegionOf(item)
+		switch {
+		case err != nil || r.Lease == 0 || r.State == leasetable.Adopted:
+			continue
+		case r.Name == by:
+			known = Vouched{r.Lease, time.UnixMilli(own.Until)}
+			if may, err := a.itself(ctx, by, &st); !may {
+				errs = append(errs, err)
+				continue
+			}
+		}
+		errs = append(errs, a.extend(ctx, by, &r, &st))
+	}
+	return known, errors.Join(errs...)
+}
+
+// itself says whether a region may vouch for itself: the home, while its word holds, or once another region confirms that it is.
+func (a *Admin) itself(ctx context.Context, by string, st *standing) (bool, error) {
+	h, err := homeOf(st.rows[lease.HomeRow().Sort])
+	if h.version == 0 {
+		h.region = a.home()
+	}
+	if err != nil || h.region != by || h.moving {
+		return false, err
+	}
+	if !st.lasts {
+		err = a.stillHome(ctx, h, st.live)
+	}
+	if errors.Is(err, ErrHome) { // it will hear of it
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// lately is within what time another process of the region's has extended a lease that is not extended again.
+const lately = 4 * time.Second
+
+func (a *Admin) extend(ctx context.Context, by string, r *leasetable.Region, st *standing) error {
+	row, err := vouchOf(r.Name, by, st.rows[lease.RegionLeaseRow(r.Name, by).Sort])
+	until := time.Now().Add(r.Lease).UnixMilli()
+	if err != nil || row.closed || until-row.until < lately.Milliseconds() {
+		return err
+	}
+	row.until = until
+	_, err = row.put(ctx, a, by) // if somebody was faster, it is extended, or closed
+	return err
+}
+
+// closed is the attribute of a region's lease that its voucher may extend no more.
+const closed = "closed"
+
+// vouch is a row by which a region may lease, as far as another vouches for it.
+type vouch struct {
+	region, by string
+	version    int64
+	until      int64
+	closed     bool
+
+	writer  string // whose endpoint it was written through
+	through string // and is to be
+	leap    int64  // of its version, if that is another's
+}
+
+func vouchOf(region, by string, item leasetable.Item) (vouch, error) {
+	l := vouch{region: region, by: by, through: by}
+	if item == nil {
+		return l, nil
+	}
+	var err error
+	if l.version, err = leasetable.Number(item, leasetable.Version); err == nil {
+		l.until, err = leasetable.Number(item, leasetable.LeaseUntilMs)
+	}
+	if err != nil {
+		return l, fmt.Errorf("%w: lease of region %s by %s: %w", leasetable.ErrTable, region, by, err)
+	}
+	l.writer, l.closed = leasetable.Text(item, leasetable.WriterRegion), leasetable.Text(item, closed) != ""
+	return l, nil
+}
+
+// put writes l through a region, if it is there as it was read.
+func (l *vouch) put(ctx context.Context, a *Admin, at string) (bool, error) {
+	expect := leasetable.Expect{}
+	if l.version > 0 {
+		expect = leasetable.Expect{Version: l.version, Writer: l.writer}
+	}
+	item := leasetable.PrimaryKey(lease.RegionLeaseRow(l.region, l.by))
+	item[leasetable.Version], item[leasetable.LeaseUntilMs], item[leasetable.WriterRegion] = leasetable.N(l.version+1+l.leap), leasetable.N(l.until), leasetable.S(at)
+	if l.closed {
+		item[closed] = leasetable.S(time.Now().UTC().Format(time.RFC3339))
+	}
+	_, ok, err := a.table.Put(ctx, at, item, expect)
+	return ok, err
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/weirhq/weir/agent/admin"
+	"github.com/weirhq/weir/internal/outage"
+)
+
+const (
+	vouchEvery = 10 * time.Second // many times in the shortest region lease
+	firstVouch = 2 * time.Second  // that a process which ends at once has for it
+)
+
+// vouchers have the regions whose executors run here vouch for the others, see admin.Vouch, until stop is called: each by itself, so that
+// one that does not answer holds up no other. That has nothing to do with what becomes of the roles: even a process that fails and is
+// started again and again vouches each time, as others live by it.
+func (l *leaseLoop) vouchers(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var all, first sync.WaitGroup
+	for _, e := range l.executors {
+		first.Add(1)
+		all.Go(func() { l.vouch(ctx, e.Region(), first.Done) })
+	}
+	return func() {
+		late := time.AfterFunc(firstVouch, cancel)
+		first.Wait()
+		late.Stop()
+		cancel()
+		all.Wait()
+	}
+}
+
+// vouch has one region vouch until ctx ends, and warns while the region's own lease comes to its end. begun is called once.
+func (l *leaseLoop) vouch(ctx context.Context, region string, begun func()) {
+	t := time.NewTicker(vouchEvery)
+	defer t.Stop()
+	begun = sync.OnceFunc(begun)
+	var known admin.Vouched
+	var failing outage.Log
+	for round := 0; ; round++ {
+		now, err := l.table.Vouch(ctx, region)
+		if begun(); err == nil {
+			known = now
+		}
+		if ctx.Err() == nil {
+			l.vouched(&failing, region, err)
+		}
+		if left := time.Until(known.Until); round > 0 && known.Lease > 0 && left < known.Lease/3 {
+			l.log.Warn().Str("region", region).Time("until", known.Until).Dur("left_ms", max(0, left)).Msg("region_lease_ends")
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+	}
+}
+
+// vouched tells of leases that are not extended.
+func (l *leaseLoop) vouched(failing *outage.Log, region string, err error) {
+	if err == nil {
+		if n := failing.Fine(time.Now()); n.Say == outage.Over {
+			l.log.Warn().Str("region", region).Dur("for", n.For).Msg("region_leases_extended_again")
+		}
+		return
+	}
+	if n := failing.Failed(time.Now()); n.Say != outage.Nothing {
+		l.log.Warn().Err(err).Str("region", region).Dur("for", n.For).Msg("region_leases_not_extended")
+	}
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/weirhq/weir/executor"
+	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/internal/roles"
+	"github.com/weirhq/weir/processors"
+)
+
+// A region whose endpoint hangs holds up nobody's word for others, and one round is made even by a process that ends at once.
+func TestVouchers(t *testing.T) {
+	env := leaseWorld(t)
+	for _, line := range []string{"table apply", "region create eu --region-lease 5m", "region create us --region-lease 5m", "region get us"} {
+		if got := weirIn(t, env, strings.Fields(line)...); got.code != exitOK {
+			t.Fatalf("weir %s: %s", line, got.stderr)
+		}
+	}
+	hangs, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hangs.Close()
+	go func() {
+		for {
+			c, err := hangs.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(io.Discard, c) }()
+		}
+	}()
+	_, us, _ := strings.Cut(strings.TrimPrefix(env[0], "WEIR_LEASES_REGIONS="), ",")
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	table, err := connectLeases(t.Context(), config.Leases{
+		Table: "weir-leases", Regions: []string{"eu=http://" + hangs.Addr().String(), us}, Skew: 500 * time.Millisecond, Timeout: 30 * time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &leaseLoop{table: table, log: zerolog.Nop()}
+	l.executors, err = roles.Executors{
+		Config: executor.Config{Regions: []string{"eu", "us"}, Kafka: processors.Kafka{Brokers: []string{"127.0.0.1:1"}}}, Connection: table.connection, Table: "weir-leases",
+	}.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	l.vouchers(context.WithoutCancel(t.Context()))() // at once
+	if took := time.Since(begun); took > firstVouch+5*time.Second {
+		t.Errorf("it took %v to stop", took)
+	}
+	look := leasetable.Table{Name: "weir-leases", New: table.connection.Client, Skew: time.Minute, Timeout: 10 * time.Second, Attempts: 3}
+	item, err := look.Get(t.Context(), "us", lease.RegionLeaseRow("eu", "us"))
+	if until, bad := leasetable.Number(item, leasetable.LeaseUntilMs); err != nil || bad != nil || time.UnixMilli(until).Before(begun.Add(4*time.Minute)) {
+		t.Errorf("%v, %v: us has not vouched for eu", item, err)
+	}
+	if v, err := table.Vouch(t.Context(), "us"); err != nil || v.Lease != 5*time.Minute {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
