@@ -114,8 +114,12 @@ const (
 // our clock is right, before the first write, after the clock was found to be off, and every limitAge; the read does no harm. One
 // reads for all who wait; if it fails all fail, and nobody asks again at once: a region may have a hundred thousand commands.
 func (e *Executor) askRegion(ctx context.Context) (leasetable.Limit, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	select {
+	case e.asks <- struct{}{}:
+		defer func() { <-e.asks }()
+	case <-ctx.Done():
+		return leasetable.Limit{}, fmt.Errorf("wait for what the region says: %w", ctx.Err())
+	}
 	age := time.Since(e.limitRead)
 	if e.limitErr != nil && age < e.rest {
 		return e.limit, e.limitErr

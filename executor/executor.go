@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,7 +27,7 @@ type Executor struct {
 	consumer *effects.Consumer
 	clock    atomic.Bool // the last answer showed the clock to be right
 
-	mu        sync.Mutex
+	asks      chan struct{}    // full while somebody asks the region; who has filled it has what follows
 	limit     leasetable.Limit // of the region, as of limitRead
 	limitErr  error            // why it could not be read
 	limitRead time.Time
@@ -40,7 +39,7 @@ func New(cfg Config) (*Executor, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	e := &Executor{cfg: cfg, rest: limitRest, pace: pace.New(startRate, leastRate, cfg.MaxRate), terms: order.Terms{
+	e := &Executor{cfg: cfg, rest: limitRest, asks: make(chan struct{}, 1), pace: pace.New(startRate, leastRate, cfg.MaxRate), terms: order.Terms{
 		Region: cfg.Region, Regions: cfg.Regions, Rules: lease.Protocol(), Skew: cfg.Table.Skew.Milliseconds(), Wait: cfg.Wait.Milliseconds(), Draw: cfg.Draw,
 	}}
 	var err error

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -237,6 +239,40 @@ func TestRegionDown(t *testing.T) {
 	if row := w.row(p); w.results[0].Outcome != eventspb.LeaseOutcome_LEASE_OUTCOME_DONE || row.Owner != "us" || row.Version != 4 {
 		t.Errorf("%v made it %+v", w.results[0], row)
 	}
+}
+
+// While the region is slow to say whether anything may be written, all who want to write wait for the one answer, and who gives up is
+// let go at once.
+func TestSlowRegion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, dynamotest.Profile{})
+		e := w.executor()
+		w.settle(dynamotest.Fault{Kind: dynamotest.Slow, Rate: 1, Region: "eu", Operation: "Query", Delay: dynamotest.Span{Min: 300 * time.Millisecond, Max: 300 * time.Millisecond}})
+		begun := time.Now()
+		impatient, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		callers := []context.Context{t.Context(), t.Context(), t.Context(), t.Context(), impatient}
+		var all sync.WaitGroup
+		took := make([]time.Duration, len(callers))
+		for i := range took {
+			c := &eventspb.LeaseCommand{Id: fmt.Sprint(i), Client: "c", Pool: "p", Region: "eu", Command: &eventspb.LeaseCommand_Transfer{
+				Transfer: &eventspb.LeaseTransfer{Resource: "r", Version: 3, To: "us", Shelves: 4},
+			}}
+			all.Go(func() {
+				if i == 4 {
+					<-time.After(50 * time.Millisecond) // others ask by now
+				}
+				if err := e.Do(callers[i], record(t, c)); (err != nil) != (i == 4) {
+					t.Errorf("command %d: %v", i, err)
+				}
+				took[i] = time.Since(begun)
+			})
+		}
+		all.Wait()
+		if took[0] != 300*time.Millisecond || slices.Max(took[:4]) != slices.Min(took[:4]) || took[4] != 100*time.Millisecond {
+			t.Errorf("a request of 300 ms was waited for %v", took)
+		}
+	})
 }
 
 // A clock that is off stops all writes, before the first and later.

@@ -143,6 +143,8 @@ type adopting struct {
 	pace  *pace.Pace
 	rules *lease.Rules
 	done  Adopted
+	mine  leasetable.Limit // until when the adopting region may write
+	read  time.Time        // when that was read
 }
 
 // adopters is how many rows are under way at a time. Each waits before it is written, see adopt.
@@ -176,8 +178,12 @@ func (r *adopting) client(ctx context.Context, client string) error {
 		if pool == nil {
 			return fmt.Errorf("%w: %s is of pool %q, which is not there", leasetable.ErrTable, &found, found.Pool)
 		}
+		mine, err := r.limit(gctx)
+		if err != nil {
+			return err
+		}
 		g.Go(func() error {
-			got, err := r.adopt(gctx, &found, pool)
+			got, err := r.adopt(gctx, &found, pool, &mine)
 			results <- got
 			return err
 		})
@@ -203,10 +209,26 @@ func (r *adopting) gather(results <-chan Adopted) {
 	}
 }
 
+// limit is until when the adopting region may write, as it knows: it may be lost, and adopted, itself meanwhile.
+func (r *adopting) limit(ctx context.Context) (leasetable.Limit, error) {
+	if time.Since(r.read) < limitAge {
+		return r.mine, nil
+	}
+	now := time.Now()
+	limits, err := r.a.table.Limits(ctx, r.o.By)
+	if err == nil {
+		r.mine, r.read = limits[r.o.By], now
+	}
+	return r.mine, err
+}
+
+// limitAge is how long what was read of a region's limit is used.
+const limitAge = 10 * time.Second
+
 // adopt makes the write, on the row as the adopting region has it. Nobody else writes that row there. But a third region that had
 // not heard of the adoption may have sent it to the lost one a moment ago; regions order writes by their own clocks, so ours comes
 // twice the skew after the row was seen: else that one could win elsewhere.
-func (r *adopting) adopt(ctx context.Context, found *Resource, pool *Pool) (Adopted, error) {
+func (r *adopting) adopt(ctx context.Context, found *Resource, pool *Pool, mine *leasetable.Limit) (Adopted, error) {
 	// That the pool's leases were made shorter, the region may not have heard.
 	last := r.until.Add(time.Duration(pool.LongestEver))
 	if found.State == Leased && found.Until.After(last) { // by a clock that is off
@@ -234,6 +256,9 @@ func (r *adopting) adopt(ctx context.Context, found *Resource, pool *Pool) (Adop
 		}
 		if gone, err := r.elsewhere(ctx, found, w.Args.Version); gone || err != nil {
 			return Adopted{}, err
+		}
+		if err := mine.Check(time.Now(), r.a.table.Skew, r.a.table.Timeout); err != nil {
+			return Adopted{}, fmt.Errorf("%s cannot take it over: %w", r.o.By, err)
 		}
 		row, ok, err := r.a.table.Write(ctx, r.o.By, lease.ResourceRow(found.Client, found.Resource), &w, with)
 		switch {

@@ -231,3 +231,28 @@ func beat(t *testing.T, w *world, heard time.Time) {
 	}
 	wait(t, time.Second)
 }
+
+// A region that is itself cut off for longer than its region lease takes nothing over: somebody may be about to adopt it.
+func TestAdoptByLostRegion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := threeRegions(t)
+		w.pass(t, 20*time.Second)
+		since := time.Now()
+		w.alone(t, "us", true)
+		w.alone(t, "ap", true)
+		w.pass(t, 10*time.Minute, "us")
+		adoption := admin.Adoption{Region: "us", By: "ap", DeadSince: since}
+		if _, err := w.Adopt(t.Context(), adoption); !errors.Is(err, admin.ErrEarly) { // what the others have said of us
+			t.Fatal(err)
+		}
+		w.pass(t, 3*time.Minute, "us")
+		if done, err := w.Adopt(t.Context(), adoption); !errors.Is(err, agent.ErrRegion) || done.Adopted > 0 {
+			t.Errorf("by a region that may not write: %+v, %v", done, err)
+		}
+		w.alone(t, "ap", false)
+		w.pass(t, 20*time.Second, "us")
+		if done, err := w.Adopt(t.Context(), adoption); err != nil || done.Adopted != 10 {
+			t.Errorf("once it may: %+v, %v", done, err)
+		}
+	})
+}

@@ -126,10 +126,13 @@ func (f *faults) dead(x Fault) {
 			a.by = r
 		}
 	}
-	if f.closed[x.Region] || a.by == nil {
+	if f.closed[x.Region] || a.by == nil || f.adopts[x.Region] {
 		return
 	}
-	f.closed[x.Region] = true
+	if x.Region == w.home && !w.settled() { // settings that nobody else has are lost with it, and nothing is to be said of that
+		return
+	}
+	f.closed[x.Region], f.adopts[a.by.id] = true, true
 	if x.Region == w.home {
 		f.powerOff(x.Region)
 		a.since = w.now + a.off
@@ -214,6 +217,10 @@ func (f *faults) adopt(dead int, by *region, until, off int64) {
 			Rule: &w.rules.Adopt, Args: lease.Row{Version: row.Version, Owner: by.name, Available: last + w.s.quarantine()}, Now: w.now + off, Skew: w.s.Skew,
 		}
 		w.after(2*w.s.Skew+1, func() {
+			var own limit
+			if !own.allows(w, by.id, by.id, w.now+off+agentTimeout) || f.elsewhere(i, dead, by, row.Version) {
+				return
+			}
 			w.ask(f.dice, call{from: by.id, to: by, timeout: agentTimeout, do: func() {
 				row, _, ok := by.write(rowID(i), &wr, 0)
 				if ok {
@@ -224,4 +231,19 @@ func (f *faults) adopt(dead int, by *region, until, off int64) {
 		})
 	}
 	w.after(2500, func() { f.adopt(dead, by, until, off) })
+}
+
+// elsewhere says whether the lost region gave a resource to a third one, as that has it, and the adopting one has not heard of it; or
+// whether one that may have it does not answer, so that it is asked again later.
+func (f *faults) elsewhere(resource, dead int, by *region, version int64) bool {
+	w := f.w
+	for i, other := range w.regions {
+		if i == dead || i == by.id || by.items[w.regionRow(i)].settings.state == "adopted" {
+			continue
+		}
+		if row := &other.items[resource].Row; w.cut(by.id, i) || row.Version > version && row.Owner != regionNames[dead] {
+			return w.wrong != "adoption asks nobody"
+		}
+	}
+	return false
 }

@@ -38,6 +38,6 @@
 // Each of the checks is shown to find something: Mutations are systems with something wrong.
 //
 // What it does not do: it has one pool, whose records are in one partition, and no retired resources; agents read the table
-// each time. A region that is about to be adopted sends no resource to others: a third one could see that, and the adopter not,
-// and both would own it. The home moves only when it is lost, by losing its power: its machines and its endpoint. The bridge's and the executor's own code, the runtime and the wire are tested where they are.
+// each time. The home moves only when it is lost, by losing its power: its machines and its endpoint. The bridge's and the
+// executor's own code, the runtime and the wire are tested where they are.
 package sim

@@ -112,10 +112,6 @@ func (e *executor) attempt(row lease.Primary, j *job) {
 		again()
 		return
 	}
-	if j.c.GetTransfer() != nil && w.faults.on(Adopt, e.r.id) { // see the package's comment
-		again()
-		return
-	}
 	now := w.now + e.off
 	if w.wrong != "executor does not look at the region lease" && !e.limit.allows(w, e.r.id, e.r.id, now+executorTimeout) {
 		if e.r.items[w.regionRow(e.r.id)].settings.state != "adopted" {

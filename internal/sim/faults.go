@@ -8,6 +8,7 @@ type faults struct {
 	dice   *rand.Rand
 	half   [len(regionNames)]int
 	closed [len(regionNames)]bool // regions that are, or are to be, adopted
+	adopts [len(regionNames)]bool // regions that adopt another: what becomes of that if they are lost, too, an operator has to say
 	off    [len(regionNames)]bool // regions without power
 	active [faultKinds][len(regionNames)]int
 }

@@ -45,8 +45,9 @@ type Write struct {
 	Name          string
 	Rule          string
 	Before, After lease.Row
-	Newest        int64 // version that the row had by the last write anywhere
-	Ahead         int64 // by how much the clock that wrote that one is ahead of this one's; the last writer wins
+	Newest        int64  // version that the row had by the last write anywhere
+	Owner         string // whose it was by that write, if that region had heard of it
+	Ahead         int64  // by how much the clock that wrote that one is ahead of this one's; the last writer wins
 }
 
 // Use is that users of a key use a resource, by the true time: until their deadline, a crash of the agent notwithstanding.
@@ -113,6 +114,11 @@ func (h *History) wrote(r *region, id rowID, wr *lease.Write, before, after *ite
 	last := h.newest[id]
 	w := Write{
 		At: r.w.now, Region: r.id, Row: id, Name: r.w.rowName(id), Rule: wr.Rule.Name, Before: before.Row, After: after.Row, Newest: last.version,
+	}
+	for i, other := range r.w.regions {
+		if last.row.Owner == regionNames[i] && other.items[id].Row.Version == last.version {
+			w.Owner = last.row.Owner
+		}
 	}
 	if last.region != r.id && last.version > 0 {
 		w.Ahead = last.at - after.stamp

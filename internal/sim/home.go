@@ -51,11 +51,7 @@ func (f *faults) moveHome(to *region) {
 	w, from := f.w, f.w.home
 	w.h.mark("home moved")
 	w.tell("admin", "%s is the home from now on", to.name)
-	rows := []rowID{w.poolRow()}
-	for i := range w.regions {
-		rows = append(rows, w.regionRow(i))
-	}
-	for _, id := range rows {
+	for _, id := range w.settingRows() {
 		latest := to.items[id].settings
 		for i, r := range w.regions {
 			if s := r.items[id].settings; i != from && s.version > latest.version {
@@ -72,4 +68,25 @@ func (f *faults) moveHome(to *region) {
 	it.count = max(it.count, w.now+regionLease-w.s.Skew)
 	to.put(w.limitRow(to.id, to.id), it)
 	w.home = to.id
+}
+
+// settingRows are the rows of settings.
+func (w *world) settingRows() []rowID {
+	rows := []rowID{w.poolRow()}
+	for i := range w.regions {
+		rows = append(rows, w.regionRow(i))
+	}
+	return rows
+}
+
+// settled says whether all regions have the settings that the home has.
+func (w *world) settled() bool {
+	for _, id := range w.settingRows() {
+		for _, r := range w.regions {
+			if r.items[id].settings.version != w.regions[w.home].items[id].settings.version {
+				return false
+			}
+		}
+	}
+	return true
 }

@@ -22,6 +22,8 @@ func noLostWrite(h *History) (Violation, bool) {
 		switch w := &h.Writes[i]; {
 		case w.Newest != w.Before.Version && w.Rule != "adopt": // which leaps over what nobody has seen
 			return broken("I18", w.At, []string{w.Name}, "%s of %s in %s is made on version %d, and %d is the last that was written", w.Rule, w.Name, regionNames[w.Region], w.Before.Version, w.Newest)
+		case w.Newest != w.Before.Version && w.Owner != "" && w.Owner != w.Before.Owner:
+			return broken("I18", w.At, []string{w.Name}, "%s of %s in %s takes it from %s, whose it has been since version %d", w.Rule, w.Name, regionNames[w.Region], w.Owner, w.Newest)
 		case w.Ahead >= 0 && w.Ahead != 0:
 			return broken("I18", w.At, []string{w.Name}, "%s of %s in %s has a time that is %d ms before that of the last write elsewhere", w.Rule, w.Name, regionNames[w.Region], w.Ahead)
 		}

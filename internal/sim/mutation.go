@@ -39,6 +39,7 @@ func Mutations() []Wrong {
 		{Mutation: "executor does not look at the region lease", Seeds: 200, By: "I18"},
 		{Mutation: "agent looks at its own region lease only", Seeds: 300, By: "I18", With: longLeases},
 		{Mutation: "adoption does not wait", Seeds: 60, By: "I18 I20"},
+		{Mutation: "adoption asks nobody", Seeds: 500, By: "I18 I20 I7", With: cutBesideLost},
 		{Mutation: "adoption closes one voucher's row", Seeds: 300, By: "I18 I20 I7"},
 		{Mutation: "every region vouches for itself", Seeds: 300, By: "I18 I20 I7"},
 		{Mutation: "home that is back vouches for itself", Seeds: 100, By: "I18 I20 I7", With: cutWhenBack},
@@ -67,6 +68,16 @@ func (w *Wrong) Draw(seed uint64) *Scenario {
 
 // longLeases has leases that go on while a region is adopted, and users that renew them.
 func longLeases(s *Scenario) { s.Lease, s.Think, s.Keys = 20_000, 300, 3 }
+
+// cutBesideLost has a region hear nothing of what one that is lost a moment later gave to a third.
+func cutBesideLost(s *Scenario) {
+	for _, f := range s.Faults {
+		if f.Kind == Adopt && s.Regions > 2 && f.Region > 0 {
+			s.Faults = append(s.Faults, Fault{Kind: Evacuate, Region: f.Region, From: f.From - 4000, To: f.From},
+				Fault{Kind: CutRegion, Region: 3 - f.Region, From: f.From - 3000, To: f.From + 1000})
+		}
+	}
+}
 
 // cutWhenBack has a home that was lost hear nobody for some time when it is back.
 func cutWhenBack(s *Scenario) {
