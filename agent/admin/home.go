@@ -177,7 +177,7 @@ type homeRow struct {
 func (a *Admin) homeRow(ctx context.Context, at string) (homeRow, error) {
 	item, err := a.table.Get(ctx, at, lease.HomeRow())
 	if err != nil {
-		return homeRow{}, fmt.Errorf("%s: %w", at, err)
+		return homeRow{}, err
 	}
 	return homeOf(item)
 }

@@ -62,7 +62,7 @@ func (a *Admin) Lease(ctx context.Context, client, pool, key string) ([]KeyLease
 			}
 		}
 		if err != nil {
-			l.Problem = fmt.Sprintf("does not answer: %v (this is what %s knows)", err, a.regions[from])
+			l.Problem = fmt.Sprintf("%v; this is what %s knows", err, a.regions[from])
 		}
 		if l.State != "" || l.Problem != "" {
 			list = append(list, l)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weirhq/weir/internal/lease"
@@ -41,7 +42,8 @@ func (r *Region) primary() lease.Primary { return lease.RegionRow(r.Region) }
 // minRegionLease leaves time to extend a region's lease, and to hear of it, many times before it ends.
 const minRegionLease = time.Minute
 
-// Regions are all regions, until when they may lease, and which of them do not answer now. If the home is one of those the settings are as region at has them.
+// Regions are all regions, until when they may lease, and which of them do not answer now. If the home is one of those the settings
+// are as region at has them.
 func (a *Admin) Regions(ctx context.Context) (all []Region, at string, err error) {
 	if all, at, err = LookAll(ctx, a, Region{}); err != nil {
 		return nil, at, err
@@ -62,7 +64,7 @@ func (a *Admin) Regions(ctx context.Context) (all []Region, at string, err error
 	}, silent)
 	for i := range all {
 		if err := silent[all[i].Region]; err != nil {
-			all[i].Problem = "does not answer: " + err.Error()
+			all[i].Problem = strings.TrimPrefix(err.Error(), names[i]+": ")
 		}
 	}
 	return all, at, nil
