@@ -68,7 +68,11 @@ func (c *closable) Fire(nowMs int64, due []Timer) error {
 // Whatever ends a handler, kills at every edge, aborts, poison, rebalances, failed takeovers, standbys that only look, and the
 // stop: it is closed once, and nothing is called after it.
 func TestEveryHandlerIsClosedOnce(t *testing.T) {
-	for seed := range uint64(6) {
+	seeds := uint64(6)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
 		r := &register{}
 		if verdict, _, _ := runBubble(t, 900+seed, mutation{core: r.core}); verdict != nil {
 			t.Errorf("seed %d: %v", seed, verdict)

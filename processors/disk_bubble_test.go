@@ -119,7 +119,7 @@ const diskRuns = 60
 func TestDiskFull(t *testing.T) {
 	all, mu, runs := map[string]int{}, sync.Mutex{}, uint64(diskRuns)
 	if testing.Short() {
-		runs = 5
+		runs = 2
 	}
 	t.Run("seeds", func(t *testing.T) {
 		for seed := range runs {
