@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -12,11 +11,10 @@ import (
 	"github.com/weirhq/weir/processors"
 )
 
-// TestAdvertised asks the API by the name that the others are told, as a proxy passes it on, and by one that nobody was.
-func TestAdvertised(t *testing.T) {
-	cfg, err := config.Load(config.Options{Environ: []string{
-		"WEIR_API_LISTEN=127.0.0.1:0", "WEIR_API_OPS_LISTEN=127.0.0.1:0", "WEIR_API_ADVERTISE=weir-0.example:443", "WEIR_DATA_DIR=" + t.TempDir(),
-	}, Hostname: func() (string, error) { return "host", nil }})
+// listening is a node whose listeners answer, and which no broker does.
+func listening(t *testing.T, environ []string) *node {
+	t.Helper()
+	cfg, err := config.Load(config.Options{Environ: environ, Hostname: func() (string, error) { return "host", nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,18 +22,26 @@ func TestAdvertised(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- n.server.Run(ctx) }()
-	defer func() {
+	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-	}()
+	})
 	<-n.server.Ready()
+	return n
+}
+
+// TestAdvertised asks the API by the name that the others are told, as a proxy passes it on, and by one that nobody was.
+func TestAdvertised(t *testing.T) {
+	n := listening(t, []string{
+		"WEIR_API_LISTEN=127.0.0.1:0", "WEIR_API_OPS_LISTEN=127.0.0.1:0", "WEIR_API_ADVERTISE=weir-0.example:443", "WEIR_DATA_DIR=" + t.TempDir(),
+	})
 	for host, want := range map[string]int{"weir-0.example:443": http.StatusOK, "weir-1.example:443": http.StatusForbidden} {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.server.Addr()+"/style.css", nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+n.server.Addr()+"/style.css", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/tls"
 	"net"
 	"net/http"
@@ -10,11 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/rs/zerolog"
-
-	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/processors"
 )
 
 // tlsFiles are what `weir tls create` makes for a host, as settings.
@@ -35,24 +29,7 @@ func tlsFiles(t *testing.T, host string) []string {
 func TestNotReady(t *testing.T) {
 	env := append(tlsFiles(t, "weir-0.example"),
 		"WEIR_API_LISTEN=127.0.0.1:0", "WEIR_API_OPS_LISTEN=0.0.0.0:0", "WEIR_API_ADVERTISE=weir-0.example:443", "WEIR_DATA_DIR="+t.TempDir())
-	cfg, err := config.Load(config.Options{Environ: env, Hostname: func() (string, error) { return "host", nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := newNode(cfg, nodeParts{kafka: processors.Kafka{Brokers: []string{"127.0.0.1:1"}}, log: zerolog.Nop(), roles: []string{roleSpend}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	ended := make(chan error, 1)
-	go func() { ended <- n.server.Run(ctx) }()
-	defer func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	}()
-	<-n.server.Ready()
+	n := listening(t, env)
 	_, port, _ := net.SplitHostPort(n.server.OpsAddr())
 	if got := weirIn(t, env, "ready", "--ops-listen", "0.0.0.0:"+port); got.code != exitLater || !strings.Contains(got.stderr, "no partition") {
 		t.Errorf("%+v", got)
