@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"google.golang.org/protobuf/proto"
@@ -77,6 +78,9 @@ func (b *Balancer) bar(p *pool, f *flight) {
 	}
 }
 
+// earlyRest is how long a resource is left alone of which the executor says that it is not available yet.
+const earlyRest = 5 * time.Second
+
 // foldResult takes what became of a command. If it was carried out, the change comes through the stream.
 func (b *Balancer) foldResult(r *stream.Record) (refusal, error) {
 	m := &eventspb.LeaseResult{}
@@ -94,7 +98,9 @@ func (b *Balancer) foldResult(r *stream.Record) (refusal, error) {
 		f.untilMs, f.changed = max(f.untilMs, min(m.DoneMs, f.untilMs+60_000)+10*60_000), true
 		b.dirty += len(m.Resource) + 80
 	default:
-		b.bar(p, f)
+		if b.bar(p, f); m.Outcome == eventspb.LeaseOutcome_LEASE_OUTCOME_EARLY { // the executor's clock is behind: soon it is time
+			f.untilMs = min(f.untilMs, m.DoneMs+earlyRest.Milliseconds())
+		}
 		b.dirty += len(m.Resource) + 80
 	}
 	if done || m.Version <= 0 {

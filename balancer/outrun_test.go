@@ -151,3 +151,47 @@ func (r *rig) result(resource string, version int64, outcome eventspb.LeaseOutco
 	}
 	r.foldValues("lease.results", v)
 }
+
+// A resource that the executor's clock says is not available yet is commanded again some seconds later, not after a minute as one
+// that it refuses for another reason.
+func TestEarlyIsSoonAgain(t *testing.T) {
+	for outcome, least := range map[eventspb.LeaseOutcome]int{eventspb.LeaseOutcome_LEASE_OUTCOME_EARLY: 3, eventspb.LeaseOutcome_LEASE_OUTCOME_INVALID: 0} {
+		w := newWorld(t, 9)
+		w.pace = 1 << 30
+		w.stock("us", 30)
+		w.commit()
+		often := map[string]int{}
+		for i := range 40 {
+			w.beats()
+			w.fold(&eventspb.LeaseChange{Region: "eu", Client: "c", Pool: "p", AtMs: w.nowMs, Row: &eventspb.LeaseChange_Demand{
+				Demand: &eventspb.LeaseDemand{Region: "eu", Refused: int64(i)},
+			}})
+			list, _, _ := w.commands()
+			for _, c := range list {
+				x := c.GetTransfer()
+				if x == nil {
+					continue
+				}
+				often[x.Resource]++
+				v, err := proto.Marshal(&eventspb.LeaseResult{
+					Id: c.Id, Client: "c", Pool: "p", Region: c.Region, Kind: "transfer", Resource: x.Resource, Outcome: outcome, Version: x.Version, DoneMs: w.nowMs,
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.foldValues("lease.results", v)
+			}
+			w.pass(1000)
+		}
+		if err := w.audit(); err != nil {
+			t.Error(err)
+		}
+		most := 0
+		for _, n := range often {
+			most = max(most, n)
+		}
+		if most > 8 || least > 0 && most < least || least == 0 && most != 1 {
+			t.Errorf("%v: one resource is commanded %d times in 40 s, want %d or more, and once if it is refused", outcome, most, least)
+		}
+	}
+}

@@ -13,14 +13,14 @@ func onceInFlight(h *History) (Violation, bool) {
 		id    string
 		until int64
 	}
-	out := map[string]sent{}
+	out, keys := map[string]sent{}, map[string]string{} // by resource and version; that, by command
 	results := h.Results
 	for i := range h.Commands {
 		c := &h.Commands[i]
 		for len(results) > 0 && results[0].At <= c.At { // those that were not carried out may be sent again
 			r := results[0].Is
-			if results = results[1:]; out[r.Resource].id == r.Id && r.Outcome != eventspb.LeaseOutcome_LEASE_OUTCOME_DONE {
-				delete(out, r.Resource)
+			if results = results[1:]; out[keys[r.Id]].id == r.Id && r.Outcome != eventspb.LeaseOutcome_LEASE_OUTCOME_DONE {
+				delete(out, keys[r.Id])
 			}
 		}
 		x := c.Is.GetTransfer()
@@ -31,7 +31,7 @@ func onceInFlight(h *History) (Violation, bool) {
 		if o, known := out[key]; known && o.until > c.Is.DecidedMs {
 			return broken("I10", c.At, []string{x.Resource}, "%s is sent to %s by %s, and %s is still under way", key, x.To, c.Is.Id, o.id)
 		}
-		out[key] = sent{c.Is.Id, c.Is.NotAfterMs}
+		out[key], keys[c.Is.Id] = sent{c.Is.Id, c.Is.NotAfterMs}, key
 	}
 	return fine()
 }
