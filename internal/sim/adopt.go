@@ -148,7 +148,8 @@ func (f *faults) start(a adoption) {
 		return
 	}
 	for i := range w.regions {
-		if i == a.region || !f.cut(i) {
+		// All hear who the home is before it is that: what the lost one asks when it is back has to tell it.
+		if i == a.region || !f.cut(i) && !(a.region == w.home && f.apart(i)) {
 			continue
 		}
 		if !f.on(Adopt, a.region) || w.time()+regionLease > w.s.Heal { // it is back, or it is too late for what follows
