@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -81,7 +82,7 @@ func (a *Admin) Adopt(ctx context.Context, o Adoption) (Adopted, error) {
 	if err != nil {
 		return Adopted{}, err
 	}
-	live, err := a.liveBeside(ctx, &o)
+	live, err := a.liveBeside(ctx, a.home(), o.Region, o.By)
 	if err != nil {
 		return Adopted{}, err
 	}
@@ -278,11 +279,11 @@ func (r *adopting) adopt(ctx context.Context, found *Resource, pool *Pool, mine 
 	}
 }
 
-// liveBeside lists the regions that are neither lost nor the one that adopts.
-func (a *Admin) liveBeside(ctx context.Context, o *Adoption) (live []string, err error) {
-	regions, err := List(ctx, a, Region{})
+// liveBeside lists the regions beside some that were not adopted, as region at has them.
+func (a *Admin) liveBeside(ctx context.Context, at string, some ...string) (live []string, err error) {
+	regions, err := list(ctx, a, at, Region{})
 	for i := range regions {
-		if r := &regions[i]; r.Region != o.Region && r.Region != o.By && r.State != leasetable.Adopted {
+		if r := &regions[i]; !slices.Contains(some, r.Region) && r.State != leasetable.Adopted {
 			live = append(live, r.Region)
 		}
 	}

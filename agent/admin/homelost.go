@@ -23,10 +23,11 @@ func (m *homeMove) dead(ctx context.Context, now homeRow) error {
 	if at := until.Add(3 * m.a.table.Skew); !time.Now().After(at) {
 		return &EarlyError{m.from, at}
 	}
-	live, err := m.live(ctx)
+	live, err := m.a.liveBeside(ctx, m.To, m.To, m.from)
 	if err != nil {
 		return err
 	}
+	live = append([]string{m.To}, live...) // whose copies count, To's first
 	copies, failed := make([]map[lease.Primary]leasetable.Item, len(live)), map[string]error{}
 	m.a.ask(live, func(i int, region string) (err error) {
 		copies[i], err = m.a.homeRows(ctx, region)
@@ -75,11 +76,7 @@ func (m *homeMove) ownWord(ctx context.Context) (time.Time, error) {
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return time.Time{}, err
 	}
-	item, err := m.a.table.Get(ctx, m.To, lease.RegionLeaseRow(m.from, m.from))
-	if err != nil {
-		return time.Time{}, err
-	}
-	row, err := vouchOf(m.from, m.from, item)
+	row, err := m.a.vouchAt(ctx, m.To, m.from, m.from)
 	until := m.DeadSince.Add(time.Duration(lost.RegionLease))
 	if known := time.UnixMilli(row.until); known.After(until) {
 		until = known
@@ -110,18 +107,6 @@ func (m *homeMove) heard(ctx context.Context, live []string, version int64) erro
 			return err
 		}
 	}
-}
-
-// live are the regions whose copies count: To first, and all that are declared and neither lost nor adopted.
-func (m *homeMove) live(ctx context.Context) ([]string, error) {
-	regions, err := list(ctx, m.a, m.To, Region{})
-	live := []string{m.To}
-	for i := range regions {
-		if r := &regions[i]; r.Region != m.To && r.Region != m.from && r.State != leasetable.Adopted {
-			live = append(live, r.Region)
-		}
-	}
-	return live, err
 }
 
 // take makes the latest copy of each row To's, where the lost home, or a move that did not come to its end, has left it. copies are by
@@ -164,11 +149,7 @@ func (m *homeMove) take(ctx context.Context, copies []map[lease.Primary]leasetab
 
 // closeLost ends, as To has it, what the lost home vouched for itself: should it come back it finds that it may not go on.
 func (m *homeMove) closeLost(ctx context.Context, until time.Time) error {
-	item, err := m.a.table.Get(ctx, m.To, lease.RegionLeaseRow(m.from, m.from))
-	if err != nil {
-		return err
-	}
-	row, err := vouchOf(m.from, m.from, item)
+	row, err := m.a.vouchAt(ctx, m.To, m.from, m.from)
 	if err != nil || row.closed {
 		return err
 	}

@@ -159,21 +159,11 @@ func (m *homeMove) put(ctx context.Context, through string, item leasetable.Item
 
 // closeOwn ends what from vouches for itself: only the home does.
 func (m *homeMove) closeOwn(ctx context.Context) error {
-	for range 10 {
-		item, err := m.a.table.Get(ctx, m.from, lease.RegionLeaseRow(m.from, m.from))
-		if err != nil {
-			return err
-		}
-		row, err := vouchOf(m.from, m.from, item)
-		if err != nil || row.closed || row.version == 0 {
-			return err
-		}
-		row.closed = true
-		if ok, err := row.put(ctx, m.a, m.from); ok || err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("the region lease of %s: %w", m.from, ErrChanged)
+	return m.a.changeOwn(ctx, m.from, func(own *vouch) bool {
+		nothing := own.closed || own.version == 0
+		own.closed = true
+		return nothing
+	})
 }
 
 // shownThere is how long copies of settings may take to reach the new home.
@@ -228,21 +218,11 @@ func (m *homeMove) openOwn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for range 10 {
-		item, err := m.a.table.Get(ctx, m.To, lease.RegionLeaseRow(m.To, m.To))
-		if err != nil {
-			return err
-		}
-		own, err := vouchOf(m.To, m.To, item)
-		if err != nil || r.RegionLease == 0 && !own.closed {
-			return err
-		}
+	return m.a.changeOwn(ctx, m.To, func(own *vouch) bool {
+		nothing := r.RegionLease == 0 && !own.closed
 		own.closed, own.until = false, max(own.until, time.Now().Add(time.Duration(r.RegionLease)).UnixMilli())
-		if ok, err := own.put(ctx, m.a, m.To); ok || err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("the region lease of %s: %w", m.To, ErrChanged)
+		return nothing
+	})
 }
 
 // homeRows are all rows of settings, as a region has them.

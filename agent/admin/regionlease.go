@@ -179,11 +179,7 @@ func (a *Admin) Readmit(ctx context.Context, region string) (Region, error) {
 
 // reopen lets a region vouch for one again.
 func (a *Admin) reopen(ctx context.Context, region, by string) error {
-	item, err := a.table.Get(ctx, by, lease.RegionLeaseRow(region, by))
-	if err != nil {
-		return err
-	}
-	row, err := vouchOf(region, by, item)
+	row, err := a.vouchAt(ctx, by, region, by)
 	if err == nil && row.closed {
 		row.closed = false
 		_, err = row.put(ctx, a, by)

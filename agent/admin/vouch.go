@@ -113,6 +113,29 @@ func vouchOf(region, by string, item leasetable.Item) (vouch, error) {
 	return l, nil
 }
 
+// vouchAt is that row as a region has it.
+func (a *Admin) vouchAt(ctx context.Context, at, region, by string) (vouch, error) {
+	item, err := a.table.Get(ctx, at, lease.RegionLeaseRow(region, by))
+	if err != nil {
+		return vouch{}, err
+	}
+	return vouchOf(region, by, item)
+}
+
+// changeOwn changes what a region vouches for itself, through its endpoint, again if somebody else was faster. change says whether there is nothing to do.
+func (a *Admin) changeOwn(ctx context.Context, region string, change func(own *vouch) (nothing bool)) error {
+	for range 10 {
+		own, err := a.vouchAt(ctx, region, region, region)
+		if err != nil || change(&own) {
+			return err
+		}
+		if ok, err := own.put(ctx, a, region); ok || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("the region lease of %s: %w", region, ErrChanged)
+}
+
 // put writes l through a region, if it is there as it was read.
 func (l *vouch) put(ctx context.Context, a *Admin, at string) (bool, error) {
 	expect := leasetable.Expect{}
