@@ -52,7 +52,7 @@ test-race: ## run the short tests of concurrent packages under the race detector
 	@BUBBLE_RUNS=$(RACERUNS) $(TALLY) $(TAGS) -count=1 -short -race -skip '$(NORACE)' -timeout $(TIMEOUT) $(ARGS) $(RACE)
 
 sim: ## crash and abort the runtime RUNS times, and run SEEDS seeds of the lease loop's model (make sim RUNS=5000 SEEDS=20000)
-	@SEEDS=$(SEEDS) $(TALLY) $(TAGS) -count=1 -timeout 60m -run '^TestSeeds$$' $(ARGS) ./internal/sim
+	@SEEDS=$(SEEDS) $(TALLY) $(TAGS) -count=1 -timeout 60m -run '^TestSeeds$$' $(ARGS) ./test/sim
 	@BUBBLE_RUNS=$(RUNS) $(TALLY) $(TAGS) -count=1 -timeout 60m -run '^Test(Crashes|Troubles)$$' $(ARGS) ./processors/...
 
 fuzz: ## fuzz every fuzz target for FUZZTIME

@@ -8,16 +8,16 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
 	"github.com/weirhq/weir/internal/outage"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // Agent leases resources. It is safe for use by many goroutines; a process needs one for each table.
 type Agent struct {
 	cfg   Config
 	rules *lease.Rules
-	table leasetable.Table
+	table table.Table
 	cache cache
 	reads singleflight.Group // of settings, and of regions: ""
 

@@ -16,8 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/weirhq/weir/dynamotest"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // BenchmarkGetCached gives a lease from memory.
@@ -78,8 +78,8 @@ func BenchmarkGetExisting(b *testing.B) {
 		a := existing(b, client)
 		query := &dynamodb.QueryInput{
 			TableName: aws.String(testTable), ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("#pk = :pk"),
-			ExpressionAttributeNames:  map[string]string{"#pk": leasetable.PK},
-			ExpressionAttributeValues: leasetable.Item{":pk": leasetable.S(lease.KeyRows("c", "p", "k"))},
+			ExpressionAttributeNames:  map[string]string{"#pk": table.PK},
+			ExpressionAttributeValues: table.Item{":pk": table.S(lease.KeyRows("c", "p", "k"))},
 		}
 		if _, err := client.Query(b.Context(), query); err != nil {
 			b.Fatal(err)
@@ -127,9 +127,9 @@ func BenchmarkGetNew(b *testing.B) {
 					a.running.Wait() // the settling and the reading ahead included
 				}))
 				each = append(each, float64(time.Since(begun).Nanoseconds()))
-				item := leasetable.PrimaryKey(lease.ResourceRow("c", fmt.Sprint("more-", i)))
-				item[leasetable.Version], item[leasetable.Owner] = leasetable.N(1), leasetable.S(linearRegion)
-				item[leasetable.Available], item[leasetable.Shard] = leasetable.N(int64(n+i)), leasetable.S(lease.Shelf("c", "p", linearRegion, 0))
+				item := table.PrimaryKey(lease.ResourceRow("c", fmt.Sprint("more-", i)))
+				item[table.Version], item[table.Owner] = table.N(1), table.S(linearRegion)
+				item[table.Available], item[table.Shard] = table.N(int64(n+i)), table.S(lease.Shelf("c", "p", linearRegion, 0))
 				w.put(linearRegion, item)
 				i++
 			}

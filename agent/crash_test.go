@@ -13,8 +13,8 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/weirhq/weir/dynamotest"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // mortal makes clients that stop working at a request: before it is sent, or after its answer has come.
@@ -82,9 +82,9 @@ func (w *world) held() map[string]string {
 	}
 	held := map[string]string{}
 	for _, item := range out.Items {
-		row, err := leasetable.Row(item)
+		row, err := table.Row(item)
 		if err == nil && row.Key != "" {
-			held[leasetable.Text(item, leasetable.SK)] = row.Key
+			held[table.Text(item, table.SK)] = row.Key
 		}
 	}
 	return held

@@ -11,7 +11,7 @@
 // resource: what is protected by the resource can refuse smaller ones. The deadline is for the holder's own clock; it comes
 // before the lease's end by as much as clocks may differ.
 //
-// The protocol is package internal/lease's, which a model check has run through all interleavings. What it promises:
+// The protocol is package lease's, which a model check has run through all interleavings. What it promises:
 //
 //   - No resource is used for two keys at one time, whatever crashes when, as long as clocks are off by no more than Config.Skew.
 //   - Within a region a key has one resource at a time. Two regions that get a new key within the time of replication may

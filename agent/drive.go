@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // name is what a lease is of.
@@ -74,18 +74,18 @@ func (d *drive) run(ctx context.Context, m machine) (lease.Step, error) {
 
 // write makes the write of a step. A resource that comes back is put on another shelf, so that none runs empty or over.
 func (d *drive) write(ctx context.Context, s *lease.Step) (lease.Row, bool, error) {
-	with, now := leasetable.Item{}, d.pool.settings.Load()
+	with, now := table.Item{}, d.pool.settings.Load()
 	if err := d.a.mayWrite(s.Region); err != nil {
 		return lease.Row{}, false, err
 	}
 	if s.Do == lease.WriteKey {
 		if s.Write.Args.State == lease.Pending {
-			with[leasetable.GrantedAt] = leasetable.N(s.Write.Now)
+			with[table.GrantedAt] = table.N(s.Write.Now)
 		}
 		return d.a.table.Write(ctx, s.Region, lease.Primary{Partition: d.partition, Sort: s.Region}, &s.Write, with)
 	}
 	if s.Write.Args.Available > 0 {
-		with[leasetable.Shard] = leasetable.S(lease.Shelf(d.name.client, d.name.pool, s.Region, rand.IntN(now.Shelves)))
+		with[table.Shard] = table.S(lease.Shelf(d.name.client, d.name.pool, s.Region, rand.IntN(now.Shelves)))
 	}
 	return d.a.table.Write(ctx, s.Region, lease.ResourceRow(d.name.client, s.Resource), &s.Write, with)
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // Errors to branch on, with errors.Is.
@@ -17,12 +17,12 @@ var (
 	ErrEnded       = errors.New("the lease has ended")                     // get it again
 	ErrSuperseded  = errors.New("another region's lease of the key won")   // get it again: it gives that one
 	ErrStale       = errors.New("the lease was renewed by another holder") // get it again for the new token
-	ErrThrottled   = leasetable.ErrThrottled                               // back off
-	ErrUnavailable = leasetable.ErrUnavailable                             // the outcome may be unknown: ask again, which is safe
-	ErrTable       = leasetable.ErrTable                                   // weir table apply
-	ErrDenied      = leasetable.ErrDenied                                  // weir table policy prints what they must be allowed
-	ErrClock       = leasetable.ErrClock                                   // set it, or raise Config.Skew everywhere
-	ErrRegion      = leasetable.ErrRegion                                  // use another region; the message says until when
+	ErrThrottled   = table.ErrThrottled                                    // back off
+	ErrUnavailable = table.ErrUnavailable                                  // the outcome may be unknown: ask again, which is safe
+	ErrTable       = table.ErrTable                                        // weir table apply
+	ErrDenied      = table.ErrDenied                                       // weir table policy prints what they must be allowed
+	ErrClock       = table.ErrClock                                        // set it, or raise Config.Skew everywhere
+	ErrRegion      = table.ErrRegion                                       // use another region; the message says until when
 	ErrClosed      = errors.New("the agent is closed")
 )
 

@@ -15,20 +15,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/weirhq/weir/dynamotest"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // stock makes n resources available in shelves of a pool in the place of the world's own.
 func (w *world) stock(region string, n, shelves int) {
 	w.t.Helper()
-	pool := leasetable.Pool{Client: "c", Name: "p", Version: 2, Longest: time.Hour, Quarantine: 2 * time.Second, Shelves: shelves}
+	pool := table.Pool{Client: "c", Name: "p", Version: 2, Longest: time.Hour, Quarantine: 2 * time.Second, Shelves: shelves}
 	w.put(region, pool.Item())
 	var batch []types.WriteRequest
 	for i := range n {
-		item := leasetable.PrimaryKey(lease.ResourceRow("c", fmt.Sprintf("resource-%06d", i)))
-		item[leasetable.Version], item[leasetable.Owner], item[leasetable.PoolID] = leasetable.N(1), leasetable.S(region), leasetable.S("p")
-		item[leasetable.Available], item[leasetable.Shard] = leasetable.N(int64(1+i)), leasetable.S(lease.Shelf("c", "p", region, i%shelves))
+		item := table.PrimaryKey(lease.ResourceRow("c", fmt.Sprintf("resource-%06d", i)))
+		item[table.Version], item[table.Owner], item[table.PoolID] = table.N(1), table.S(region), table.S("p")
+		item[table.Available], item[table.Shard] = table.N(int64(1+i)), table.S(lease.Shelf("c", "p", region, i%shelves))
 		if batch = append(batch, types.WriteRequest{PutRequest: &types.PutRequest{Item: item}}); len(batch) < 25 && i < n-1 {
 			continue
 		}

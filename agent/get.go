@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/lease"
 )
 
 // GetLease gives the lease of a key: the one there is, here or in another region, or a new one until expires. A lease that

@@ -7,8 +7,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // Headroom is how many resources of a pool can be leased in a region.
@@ -57,7 +57,7 @@ func (a *Agent) Headroom(ctx context.Context, client, pool string) (Headroom, er
 		return Headroom{}, err
 	}
 	if item != nil {
-		h, err := leasetable.HeadroomOf(item)
+		h, err := table.HeadroomOf(item)
 		if err != nil {
 			return Headroom{}, fmt.Errorf("%w: headroom of pool %s: %w", ErrTable, pool, err)
 		}

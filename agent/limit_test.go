@@ -15,8 +15,8 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/weirhq/weir/dynamotest"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // The agents of a region that nobody extends any more write nothing after its lease, by every clock; not even a renewal.
@@ -24,18 +24,18 @@ func TestRegionLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, dynamotest.Profile{}, "eu", "us")
 		w.register("eu", 4)
-		region := func(r leasetable.Region) {
+		region := func(r table.Region) {
 			item := r.Item()
-			for name, v := range leasetable.PrimaryKey(lease.RegionRow(r.Name)) {
+			for name, v := range table.PrimaryKey(lease.RegionRow(r.Name)) {
 				item[name] = v
 			}
-			item[leasetable.Version] = leasetable.N(2)
+			item[table.Version] = table.N(2)
 			w.put("us", item)
 			w.cloud.Settle()
 		}
 		extend := func(until time.Time) {
-			item := leasetable.PrimaryKey(lease.RegionLeaseRow("eu", "us"))
-			item[leasetable.LeaseUntilMs] = leasetable.N(until.UnixMilli())
+			item := table.PrimaryKey(lease.RegionLeaseRow("eu", "us"))
+			item[table.LeaseUntilMs] = table.N(until.UnixMilli())
 			w.put("us", item)
 			w.cloud.Settle()
 		}
@@ -45,7 +45,7 @@ func TestRegionLease(t *testing.T) {
 		get := func(key string) (Lease, error) {
 			return a.GetLease(t.Context(), "c", "p", key, time.Now().Add(10*time.Minute))
 		}
-		region(leasetable.Region{Name: "eu", State: "active", Lease: time.Minute})
+		region(table.Region{Name: "eu", State: "active", Lease: time.Minute})
 		if _, err := get("k"); !errors.Is(err, ErrRegion) || !strings.Contains(err.Error(), "no other region has extended it") {
 			t.Errorf("before anybody extended it: %v, want %v", err, ErrRegion)
 		}
@@ -72,7 +72,7 @@ func TestRegionLease(t *testing.T) {
 		if _, err := get("k"); err != nil {
 			t.Errorf("a lease that there is: %v", err)
 		}
-		region(leasetable.Region{Name: "eu", State: "adopted", AdoptedBy: "us"})
+		region(table.Region{Name: "eu", State: "adopted", AdoptedBy: "us"})
 		pass(t.Context(), t, ttl+time.Second)
 		_, _ = get("m")
 		synctest.Wait()
@@ -88,15 +88,15 @@ func TestRegionLeaseReread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, dynamotest.Profile{}, "eu")
 		w.register("eu", 4)
-		item := (&leasetable.Region{Name: "eu", State: "active", Lease: time.Minute}).Item()
-		for name, v := range leasetable.PrimaryKey(lease.RegionRow("eu")) {
+		item := (&table.Region{Name: "eu", State: "active", Lease: time.Minute}).Item()
+		for name, v := range table.PrimaryKey(lease.RegionRow("eu")) {
 			item[name] = v
 		}
-		item[leasetable.Version] = leasetable.N(2)
+		item[table.Version] = table.N(2)
 		w.put("eu", item)
 		extend := func() {
-			item := leasetable.PrimaryKey(lease.RegionLeaseRow("eu", "us"))
-			item[leasetable.LeaseUntilMs] = leasetable.N(time.Now().Add(time.Minute).UnixMilli())
+			item := table.PrimaryKey(lease.RegionLeaseRow("eu", "us"))
+			item[table.LeaseUntilMs] = table.N(time.Now().Add(time.Minute).UnixMilli())
 			w.put("eu", item)
 		}
 		a := w.agent("eu", func(c *Config) { c.CacheTTL = time.Nanosecond })
@@ -134,19 +134,19 @@ func TestLimitsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, dynamotest.Profile{}, "eu", "us")
 		for _, region := range []string{"eu", "us"} {
-			item := (&leasetable.Region{Name: region, State: "active", Lease: time.Hour}).Item()
-			for name, v := range leasetable.PrimaryKey(lease.RegionRow(region)) {
+			item := (&table.Region{Name: region, State: "active", Lease: time.Hour}).Item()
+			for name, v := range table.PrimaryKey(lease.RegionRow(region)) {
 				item[name] = v
 			}
-			item[leasetable.Version] = leasetable.N(2)
+			item[table.Version] = table.N(2)
 			w.put("eu", item)
-			until := leasetable.PrimaryKey(lease.RegionLeaseRow(region, "us"))
-			until[leasetable.LeaseUntilMs] = leasetable.N(time.Now().Add(time.Hour).UnixMilli())
+			until := table.PrimaryKey(lease.RegionLeaseRow(region, "us"))
+			until[table.LeaseUntilMs] = table.N(time.Now().Add(time.Hour).UnixMilli())
 			w.put("us", until)
 		}
 		const pools = 20
 		for i := range pools {
-			p := leasetable.Pool{Client: "c", Name: fmt.Sprint("p", i), Version: 1, Longest: time.Hour, Quarantine: 10 * time.Second, Shelves: 4}
+			p := table.Pool{Client: "c", Name: fmt.Sprint("p", i), Version: 1, Longest: time.Hour, Quarantine: 10 * time.Second, Shelves: 4}
 			w.put("eu", p.Item())
 		}
 		w.cloud.Settle()

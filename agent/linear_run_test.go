@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/weirhq/weir/dynamotest"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // linearRegion is a region that the SDK knows: to find the endpoint of any other takes it a fifth of a request.
@@ -120,19 +120,19 @@ func (r *linearRun) history(t testing.TB, table linearTable) []*linearCall {
 // furnish makes the table with its client, its pool and its resources.
 func (r *linearRun) furnish(t testing.TB, db *dynamodb.Client) {
 	t.Helper()
-	if _, err := db.CreateTable(t.Context(), leasetable.Create(testTable)); err != nil {
+	if _, err := db.CreateTable(t.Context(), table.Create(testTable)); err != nil {
 		t.Fatal(err)
 	}
-	client := leasetable.PrimaryKey(lease.ClientRow("c"))
-	client[leasetable.Version] = leasetable.N(1)
-	pool := leasetable.Pool{Client: "c", Name: "p", Version: 1, Longest: time.Hour, Quarantine: r.quarantine, Shelves: 1}
-	region := leasetable.PrimaryKey(lease.RegionRow(linearRegion))
-	region[leasetable.Version] = leasetable.N(1)
-	items := []leasetable.Item{region, client, pool.Item()}
+	client := table.PrimaryKey(lease.ClientRow("c"))
+	client[table.Version] = table.N(1)
+	pool := table.Pool{Client: "c", Name: "p", Version: 1, Longest: time.Hour, Quarantine: r.quarantine, Shelves: 1}
+	region := table.PrimaryKey(lease.RegionRow(linearRegion))
+	region[table.Version] = table.N(1)
+	items := []table.Item{region, client, pool.Item()}
 	for i := range r.resources {
-		item := leasetable.PrimaryKey(lease.ResourceRow("c", fmt.Sprint("r", i)))
-		item[leasetable.Version], item[leasetable.Owner] = leasetable.N(1), leasetable.S(linearRegion)
-		item[leasetable.Available], item[leasetable.Shard] = leasetable.N(1), leasetable.S(lease.Shelf("c", "p", linearRegion, 0))
+		item := table.PrimaryKey(lease.ResourceRow("c", fmt.Sprint("r", i)))
+		item[table.Version], item[table.Owner] = table.N(1), table.S(linearRegion)
+		item[table.Available], item[table.Shard] = table.N(1), table.S(lease.Shelf("c", "p", linearRegion, 0))
 		items = append(items, item)
 	}
 	for _, item := range items {
@@ -215,7 +215,7 @@ func (r *linearRun) free(ctx context.Context, db *dynamodb.Client) {
 			continue // the next time
 		}
 		for _, item := range out.Items {
-			row, err := leasetable.Row(item)
+			row, err := table.Row(item)
 			w := lease.Write{
 				Rule: &rules.Liberate, Now: time.Now().UnixMilli(), Skew: r.skew.Milliseconds(),
 				Args: lease.Row{Version: row.Version, Available: row.Expires + r.quarantine.Milliseconds()},
@@ -223,9 +223,9 @@ func (r *linearRun) free(ctx context.Context, db *dynamodb.Client) {
 			if err != nil || row.Key == "" || !w.Holds(&row) {
 				continue
 			}
-			name := leasetable.Text(item, leasetable.SK)
-			with := leasetable.Item{leasetable.Shard: leasetable.S(lease.Shelf("c", "p", linearRegion, 0)), leasetable.WriterRegion: leasetable.S(linearRegion)}
-			_, _ = db.UpdateItem(ctx, leasetable.Update(testTable, lease.ResourceRow("c", name), &w, with)) // refused or not: the next time
+			name := table.Text(item, table.SK)
+			with := table.Item{table.Shard: table.S(lease.Shelf("c", "p", linearRegion, 0)), table.WriterRegion: table.S(linearRegion)}
+			_, _ = db.UpdateItem(ctx, table.Update(testTable, lease.ResourceRow("c", name), &w, with)) // refused or not: the next time
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // pool is what the agent knows of a pool: its settings, and resources of it that were available when last looked.
@@ -138,8 +138,8 @@ func (p *pool) shelf(ctx context.Context, n int) (found []lease.Candidate, err e
 	}
 	offer := lease.Write{Rule: &p.a.rules.Offered, Args: lease.Row{Owner: p.a.cfg.Region}, Now: now, Skew: p.a.cfg.Skew.Milliseconds()}
 	for _, item := range items {
-		row, err := leasetable.Row(item)
-		resource := leasetable.Text(item, leasetable.SK)
+		row, err := table.Row(item)
+		resource := table.Text(item, table.SK)
 		if err != nil || resource == "" || !offer.Holds(&row) {
 			continue // edited by hand, or of another region: not for us
 		}
@@ -151,11 +151,11 @@ func (p *pool) shelf(ctx context.Context, n int) (found []lease.Candidate, err e
 // available asks the index for what is available of one sub-partition.
 func (p *pool) available(n int, now int64, limit int32) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
-		TableName: &p.a.cfg.Table, IndexName: aws.String(leasetable.AvailableIndex), Limit: aws.Int32(limit),
+		TableName: &p.a.cfg.Table, IndexName: aws.String(table.AvailableIndex), Limit: aws.Int32(limit),
 		KeyConditionExpression:   aws.String("#shard = :shard AND #available <= :now"),
-		ExpressionAttributeNames: map[string]string{"#shard": leasetable.Shard, "#available": leasetable.Available},
-		ExpressionAttributeValues: leasetable.Item{
-			":shard": leasetable.S(lease.Shelf(p.client, p.name, p.a.cfg.Region, n)), ":now": leasetable.N(now),
+		ExpressionAttributeNames: map[string]string{"#shard": table.Shard, "#available": table.Available},
+		ExpressionAttributeValues: table.Item{
+			":shard": table.S(lease.Shelf(p.client, p.name, p.a.cfg.Region, n)), ":now": table.N(now),
 		},
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // refusals counts the keys that were refused a lease because their pool is exhausted here. The table shows nothing of them,
@@ -59,7 +59,7 @@ func (p *pool) tell(ctx context.Context) {
 		if n == 0 {
 			return
 		}
-		p.a.tell("tell refusals of "+p.client+"/"+p.name, p.a.table.Count(ctx, p.a.cfg.Region, row, leasetable.Refused, n))
+		p.a.tell("tell refusals of "+p.client+"/"+p.name, p.a.table.Count(ctx, p.a.cfg.Region, row, table.Refused, n))
 		if sleepUntil(ctx, time.Now().Add(refusalEvery)) != nil {
 			return
 		}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/dynamotest"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // Refused keys are counted in the table, each once a minute, by one write a second at most.
@@ -30,9 +30,9 @@ func TestRefusals(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			n, _ := leasetable.Number(item, leasetable.Refused)
-			v, _ := leasetable.Number(item, leasetable.Version)
-			if n != refused || v != version || leasetable.Text(item, leasetable.WriterRegion) != "eu" {
+			n, _ := table.Number(item, table.Refused)
+			v, _ := table.Number(item, table.Version)
+			if n != refused || v != version || table.Text(item, table.WriterRegion) != "eu" {
 				t.Errorf("the row says %v, want %d refused at version %d", item, refused, version)
 			}
 		}

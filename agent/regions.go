@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // regions are until when leases may be written through each region, as ours has it: a lease of another region is renewed and given
 // back there, so its limit holds for us, too. All pools share them.
 type regions struct {
-	limits map[string]leasetable.Limit
+	limits map[string]table.Limit
 	read   time.Time
 }
 

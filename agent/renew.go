@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/lease"
 )
 
 // Renew gives a lease a later end, at its region's endpoint, and returns it with its new token. It ends no later than the

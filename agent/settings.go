@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // settings are a pool's, as they were read.
 type settings struct {
-	leasetable.Pool
+	table.Pool
 	read time.Time
 }
 
@@ -92,7 +92,7 @@ func (a *Agent) settings(ctx context.Context, client, pool string) (*settings, e
 	if found == nil {
 		return nil, a.unknown(ctx, client, pool)
 	}
-	if s.Pool, err = leasetable.PoolOf(found); err != nil {
+	if s.Pool, err = table.PoolOf(found); err != nil {
 		return nil, fmt.Errorf("%w: settings of pool %s: %w", ErrTable, pool, err)
 	}
 	if s.Quarantine < a.cfg.Skew {

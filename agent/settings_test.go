@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/weirhq/weir/dynamotest"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // While settings cannot be read again, the old ones hold, and no call waits for them.
@@ -68,7 +68,7 @@ func TestSettingsGone(t *testing.T) {
 	a := w.agent("eu", func(c *Config) { c.SettingsTTL, c.CacheTTL = time.Nanosecond, time.Nanosecond })
 	get(t.Context(), t, a, "k", time.Minute)
 	if _, err := w.cloud.Region("eu").Client().DeleteItem(t.Context(), &dynamodb.DeleteItemInput{
-		TableName: aws.String(testTable), Key: leasetable.PrimaryKey(lease.PoolRow("c", "p")),
+		TableName: aws.String(testTable), Key: table.PrimaryKey(lease.PoolRow("c", "p")),
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -79,10 +79,10 @@ func TestSettingsGone(t *testing.T) {
 
 func TestSettingsRefused(t *testing.T) {
 	w := newWorld(t, dynamotest.Profile{}, "eu", "us")
-	short := leasetable.Pool{Client: "c", Name: "short", Version: 1, Longest: time.Hour, Quarantine: time.Second / 10, Shelves: 4}
+	short := table.Pool{Client: "c", Name: "short", Version: 1, Longest: time.Hour, Quarantine: time.Second / 10, Shelves: 4}
 	w.put("eu", short.Item())
 	broken := short.Item()
-	broken[leasetable.SK], broken[leasetable.Shelves] = leasetable.S("pool#broken"), leasetable.S("many")
+	broken[table.SK], broken[table.Shelves] = table.S("pool#broken"), table.S("many")
 	w.put("eu", broken)
 	w.cloud.Settle()
 	for _, c := range []struct {

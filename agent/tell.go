@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/weirhq/weir/internal/leasetable"
 	"github.com/weirhq/weir/internal/outage"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // tell logs what fails behind the callers' backs, in few lines: that it begins, that it goes on, and that it is over. The last is a
@@ -22,7 +22,7 @@ func (a *Agent) tell(what string, err error) {
 		return
 	}
 	log := a.cfg.Logger
-	log.Debug().Str("region", a.cfg.Region).Str("what", what).Str("raw", leasetable.Raw(err)).Msg("request_failed")
+	log.Debug().Str("region", a.cfg.Region).Str("what", what).Str("raw", table.Raw(err)).Msg("request_failed")
 	switch n := a.outage.Failed(time.Now()); n.Say {
 	case outage.Begins:
 		log.Warn().Err(err).Str("region", a.cfg.Region).Str("what", what).Msg("region_failed")

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/lease"
 )
 
 // Watch looks after a lease and tells when it is lost: the channel gets ErrSuperseded, ErrReleased or ErrEnded, once, and is

@@ -7,8 +7,8 @@ import (
 
 	"github.com/weirhq/weir/dynamotest"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 func quick(c *Config) { c.CacheTTL, c.Skew = 20*time.Millisecond, 100*time.Millisecond }
@@ -31,7 +31,7 @@ func TestWatch(t *testing.T) {
 			}
 			write := lease.Write{Rule: &a.rules.Supersede, Args: lease.Row{Version: rows["eu"].Version, State: lease.Superseded, Winner: "us"}}
 			p := lease.Primary{Partition: lease.KeyRows("c", "p", "k"), Sort: "eu"}
-			if _, ok, err := a.table.Write(t.Context(), "eu", p, &write, leasetable.Item{}); !ok || err != nil {
+			if _, ok, err := a.table.Write(t.Context(), "eu", p, &write, table.Item{}); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
 		}, ErrSuperseded},
@@ -73,7 +73,7 @@ func TestHeadroom(t *testing.T) {
 	} {
 		if c.row != nil {
 			c.row.Client, c.row.Pool, c.row.Region = "c", "p", "eu"
-			w.put("eu", leasetable.HeadroomItem(c.row))
+			w.put("eu", table.HeadroomItem(c.row))
 		}
 		h, err := a.Headroom(t.Context(), "c", "p")
 		if err != nil || h.Free != c.want || h.More || h.Region != "eu" || (h.Forecast != nil) != c.said {

@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/weirhq/weir/dynamotest"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // world is a cloud with the table in all its regions, and one pool of one client.
@@ -32,7 +32,7 @@ func newWorld(t testing.TB, profile dynamotest.Profile, regions ...string) *worl
 	t.Cleanup(func() { cloud.Close() })
 	w := &world{t, cloud}
 	db := cloud.Region(regions[0]).Client()
-	if _, err = db.CreateTable(t.Context(), leasetable.Create(testTable)); err != nil {
+	if _, err = db.CreateTable(t.Context(), table.Create(testTable)); err != nil {
 		t.Fatal(err)
 	}
 	for _, region := range regions[1:] {
@@ -42,15 +42,15 @@ func newWorld(t testing.TB, profile dynamotest.Profile, regions ...string) *worl
 			t.Fatal(err)
 		}
 	}
-	client := leasetable.PrimaryKey(lease.ClientRow("c"))
-	client[leasetable.Version] = leasetable.N(1)
+	client := table.PrimaryKey(lease.ClientRow("c"))
+	client[table.Version] = table.N(1)
 	w.put(regions[0], client)
 	for _, region := range regions {
-		row := leasetable.PrimaryKey(lease.RegionRow(region))
-		row[leasetable.Version] = leasetable.N(1)
+		row := table.PrimaryKey(lease.RegionRow(region))
+		row[table.Version] = table.N(1)
 		w.put(regions[0], row)
 	}
-	pool := leasetable.Pool{Client: "c", Name: "p", Version: 1, Longest: time.Hour, Quarantine: 2 * time.Second, Shelves: 4}
+	pool := table.Pool{Client: "c", Name: "p", Version: 1, Longest: time.Hour, Quarantine: 2 * time.Second, Shelves: 4}
 	w.put(regions[0], pool.Item())
 	cloud.Settle()
 	cloud.SetFaults(profile.Faults...)
@@ -63,7 +63,7 @@ func quiet(p dynamotest.Profile) dynamotest.Profile {
 	return p
 }
 
-func (w *world) put(region string, item leasetable.Item) {
+func (w *world) put(region string, item table.Item) {
 	w.t.Helper()
 	if _, err := w.cloud.Region(region).Client().PutItem(w.t.Context(), &dynamodb.PutItemInput{TableName: aws.String(testTable), Item: item}); err != nil {
 		w.t.Fatal(err)
@@ -75,9 +75,9 @@ func (w *world) register(region string, n int) {
 	w.t.Helper()
 	for i := range n {
 		name := fmt.Sprintf("%s-r%d", region, i)
-		item := leasetable.PrimaryKey(lease.ResourceRow("c", name))
-		item[leasetable.Version], item[leasetable.Owner], item[leasetable.PoolID] = leasetable.N(1), leasetable.S(region), leasetable.S("p")
-		item[leasetable.Available], item[leasetable.Shard] = leasetable.N(int64(1+i)), leasetable.S(lease.Shelf("c", "p", region, i%4))
+		item := table.PrimaryKey(lease.ResourceRow("c", name))
+		item[table.Version], item[table.Owner], item[table.PoolID] = table.N(1), table.S(region), table.S("p")
+		item[table.Available], item[table.Shard] = table.N(int64(1+i)), table.S(lease.Shelf("c", "p", region, i%4))
 		w.put(region, item)
 	}
 	w.cloud.Settle()

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // Balancer is the pools of one task. It is not safe for concurrent use. After an error it is of no more use: the state

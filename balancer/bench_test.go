@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // stockpile is a store with the resources of many pools, which it makes up when asked.
@@ -105,7 +105,7 @@ func BenchmarkPlanAll(b *testing.B) {
 		for r := range core.regions {
 			core.regions[r].beatMs, core.regions[r].clockMs = now, now
 		}
-		if err := core.Fire(now, nil); err != nil {
+		if err := core.OnTimer(now, nil); err != nil {
 			b.Fatal(err)
 		}
 		b.StopTimer()

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/events"
-	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/lease"
 )
 
 // The outputs that the runtime must wire up. That of the commands to Config.Regions[i] is OutputCommands + i.

@@ -7,10 +7,10 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// Essence is what of a value the inputs alone decide: resources, settings, heartbeats. What depends on the time of day as well, as
+// Canonical is what of a value the inputs alone decide: resources, settings, heartbeats. What depends on the time of day as well, as
 // when a step of a series was closed and what was moved, is not; nor what is left of a pool that was deleted, as it is forgotten
 // some time later: gone resources, how many keys were refused.
-func Essence(table byte, _, value []byte) []byte {
+func Canonical(table byte, _, value []byte) []byte {
 	switch table {
 	case TableFree, TableRegions:
 		return value

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // tick sets the next timer after a time of day; 0: the first, at once.
@@ -21,10 +21,10 @@ func (b *Balancer) tick(nowMs int64) {
 	b.task.Timers.Set(stream.Timer{Clock: stream.WallTime, AtMs: at, Key: []byte("tick")})
 }
 
-// Fire looks at all pools, once a tick: what is about to run out gets more at once, and now and then there is a plan.
+// OnTimer looks at all pools, once a tick: what is about to run out gets more at once, and now and then there is a plan.
 // What is known of a region that has had no fresh heartbeat is of the past, as all is while the log is read from its
 // beginning: nothing is moved to or from it.
-func (b *Balancer) Fire(nowMs int64, _ []stream.Timer) error {
+func (b *Balancer) OnTimer(nowMs int64, _ []stream.Timer) error {
 	if b.broken != nil {
 		return b.broken
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/weirhq/weir/balancer/balancerpb"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // kindTransfer is LeaseResult.kind of a transfer's result.

@@ -9,11 +9,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/balancer/balancerpb"
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
-// Dirty is about how many bytes the next Flush hands over.
-func (b *Balancer) Dirty() int { return b.dirty }
+// PendingBytes is about how many bytes the next Flush hands over.
+func (b *Balancer) PendingBytes() int { return b.dirty }
 
 // Flush says what changed since the last Flush, and what was decided.
 func (b *Balancer) Flush(_ stream.Commit, ch *stream.Changes) error {

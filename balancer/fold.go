@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/stream"
 )
 
 // Fold folds the records of in. Those that it refuses go to in.Reject; an error means that state could not be read.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/lease"
 )
 
 // checkResource says what is wrong with a resource's change; everything is, before anything is changed.

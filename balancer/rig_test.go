@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // rig runs a Balancer as the runtime does: what a Flush gave is in the store when the next one has returned, and not before.
@@ -145,7 +145,7 @@ func (r *rig) commit() {
 		for _, d := range due {
 			r.set[d.AtMs] = false
 		}
-		if err := r.b.Fire(r.nowMs, due); err != nil {
+		if err := r.b.OnTimer(r.nowMs, due); err != nil {
 			r.t.Fatal(err)
 		}
 	}

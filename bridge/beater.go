@@ -8,23 +8,23 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // beats writes the region's row of beats until ctx ends, so that every region can tell how far replication from here lags, and of
 // which settings the region has heard.
 func (b *Bridge) beats(ctx context.Context) {
-	row := leasetable.PrimaryKey(lease.BeatRow(b.region))
+	row := table.PrimaryKey(lease.BeatRow(b.region))
 	for {
 		in := &dynamodb.UpdateItemInput{
 			TableName: &b.cfg.Table, Key: row, UpdateExpression: aws.String("SET #beat = :now, #writer = :region"),
-			ExpressionAttributeNames:  map[string]string{"#beat": leasetable.BeatMs, "#writer": leasetable.WriterRegion},
-			ExpressionAttributeValues: leasetable.Item{":now": leasetable.N(time.Now().UnixMilli()), ":region": leasetable.S(b.region)},
+			ExpressionAttributeNames:  map[string]string{"#beat": table.BeatMs, "#writer": table.WriterRegion},
+			ExpressionAttributeValues: table.Item{":now": table.N(time.Now().UnixMilli()), ":region": table.S(b.region)},
 		}
 		if heard := b.heard(ctx); heard != nil {
 			*in.UpdateExpression += ", #heard = :heard"
-			in.ExpressionAttributeNames["#heard"], in.ExpressionAttributeValues[":heard"] = leasetable.HeardMs, heard
+			in.ExpressionAttributeNames["#heard"], in.ExpressionAttributeValues[":heard"] = table.HeardMs, heard
 		}
 		// One that fails is told of, and the next one comes soon enough.
 		_ = b.ask(ctx, "write the beat", func(ctx context.Context) error {
@@ -39,11 +39,11 @@ func (b *Bridge) beats(ctx context.Context) {
 
 // heard is the time of the region's settings as the region has them; nil if that is not known now.
 func (b *Bridge) heard(ctx context.Context) (at types.AttributeValue) {
-	in := &dynamodb.GetItemInput{TableName: &b.cfg.Table, Key: leasetable.PrimaryKey(lease.RegionRow(b.region)), ConsistentRead: aws.Bool(true)}
+	in := &dynamodb.GetItemInput{TableName: &b.cfg.Table, Key: table.PrimaryKey(lease.RegionRow(b.region)), ConsistentRead: aws.Bool(true)}
 	_ = b.ask(ctx, "read the region's settings", func(ctx context.Context) error {
 		out, err := b.db.GetItem(ctx, in, onceDB)
 		if err == nil {
-			at = out.Item[leasetable.UpdatedMs]
+			at = out.Item[table.UpdatedMs]
 		}
 		return err
 	})

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // fullAnswer is an answer of 1000 records of resources that were leased, with another iterator.

@@ -15,7 +15,7 @@ import (
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/outage"
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // The processor's outputs, see Outputs.

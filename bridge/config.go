@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -52,16 +53,16 @@ type Config struct {
 }
 
 func (c *Config) setDefaults() {
-	def(&c.Partitions, events.DefaultLeasePartitions)
-	def(&c.PollMin, 200*time.Millisecond)
-	def(&c.PollMax, time.Second)
-	def(&c.List, 30*time.Second)
-	def(&c.Requests, 8)
-	def(&c.QueueBytes, 4<<20)
-	def(&c.Timeout, 10*time.Second)
-	def(&c.ScanRate, 5000)
-	def(&c.Sweep, 24*time.Hour)
-	def(&c.Heartbeat, 2*time.Second)
+	c.Partitions = cmp.Or(c.Partitions, events.DefaultLeasePartitions)
+	c.PollMin = cmp.Or(c.PollMin, 200*time.Millisecond)
+	c.PollMax = cmp.Or(c.PollMax, time.Second)
+	c.List = cmp.Or(c.List, 30*time.Second)
+	c.Requests = cmp.Or(c.Requests, 8)
+	c.QueueBytes = cmp.Or(c.QueueBytes, 4<<20)
+	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
+	c.ScanRate = cmp.Or(c.ScanRate, 5000)
+	c.Sweep = cmp.Or(c.Sweep, 24*time.Hour)
+	c.Heartbeat = cmp.Or(c.Heartbeat, 2*time.Second)
 	c.PollMax = max(c.PollMax, c.PollMin)
 	if c.Metrics == nil {
 		c.Metrics = NewMetrics(nil)
@@ -87,11 +88,4 @@ func (c *Config) check(partition int32) error {
 		return errors.New("bridge: a setting is negative: leave it out for its default")
 	}
 	return nil
-}
-
-func def[T comparable](p *T, v T) {
-	var zero T
-	if *p == zero {
-		*p = v
-	}
 }

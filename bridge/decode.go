@@ -8,8 +8,8 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // decoder makes changes of records and of scanned items. It has no state: one serves all goroutines.
@@ -41,8 +41,8 @@ const (
 
 func keysOf(r *streamtypes.Record) (p lease.Primary) {
 	if r.Dynamodb != nil {
-		_, p.Partition, _ = image{stream: r.Dynamodb.Keys}.attribute(leasetable.PK)
-		_, p.Sort, _ = image{stream: r.Dynamodb.Keys}.attribute(leasetable.SK)
+		_, p.Partition, _ = image{stream: r.Dynamodb.Keys}.attribute(table.PK)
+		_, p.Sort, _ = image{stream: r.Dynamodb.Keys}.attribute(table.SK)
 	}
 	return p
 }
@@ -61,9 +61,9 @@ func (x *decoder) try(d *delivery, at place, r *streamtypes.Record, nowMs int64)
 	if r.Dynamodb == nil {
 		return "", &refusal{ReasonImage, "the record has no change"}
 	}
-	for _, name := range []string{leasetable.PK, leasetable.SK} {
+	for _, name := range []string{table.PK, table.SK} {
 		if k, s, _ := (image{stream: r.Dynamodb.Keys}).attribute(name); k != text || s == "" {
-			return "", &refusal{ReasonKey, "the primary key is not of strings " + leasetable.PK + " and " + leasetable.SK}
+			return "", &refusal{ReasonKey, "the primary key is not of strings " + table.PK + " and " + table.SK}
 		}
 	}
 	old, now := image{stream: r.Dynamodb.OldImage}, fields{image: image{stream: r.Dynamodb.NewImage}}
@@ -82,11 +82,11 @@ func (x *decoder) try(d *delivery, at place, r *streamtypes.Record, nowMs int64)
 	case of.sort == beatRow:
 		return x.beat(d, &of, &now, gone, nowMs)
 	}
-	switch writer := now.text(leasetable.WriterRegion); {
+	switch writer := now.text(table.WriterRegion); {
 	case now.wrong != nil:
 		return "", now.wrong
 	case writer == "":
-		return "", &refusal{ReasonWriter, "attribute " + leasetable.WriterRegion + " is missing: it says whose stream counts"}
+		return "", &refusal{ReasonWriter, "attribute " + table.WriterRegion + " is missing: it says whose stream counts"}
 	case writer != x.region:
 		return outcomeForeign, nil
 	}
@@ -97,14 +97,14 @@ func (x *decoder) try(d *delivery, at place, r *streamtypes.Record, nowMs int64)
 	c.Region, c.AtMs, c.Gone = x.region, at.ms, gone
 	was := fields{image: old}
 	if of.sort.versioned() && !gone && !old.empty() {
-		if before := was.number(leasetable.Version); was.wrong == nil && before >= versionOf(c) {
+		if before := was.number(table.Version); was.wrong == nil && before >= versionOf(c) {
 			return "", &refusal{ReasonStale, "attribute version goes from " + strconv.FormatInt(before, 10) + " to " + strconv.FormatInt(versionOf(c), 10) + ": every write adds to it"}
 		}
 	}
 	if gone { // a write of its own: what it ends is older
 		setVersion(c, max(versionOf(c), versionOf(c)+1))
 	}
-	if pool := was.text(leasetable.PoolID); of.sort == resourceRow && was.wrong == nil && pool != "" && pool != c.Pool {
+	if pool := was.text(table.PoolID); of.sort == resourceRow && was.wrong == nil && pool != "" && pool != c.Pool {
 		left := proto.CloneOf(c)
 		left.Pool, left.Gone = pool, true
 		if why := x.emit(d, left); why != nil {
@@ -118,9 +118,9 @@ func (x *decoder) beat(d *delivery, of *row, f *fields, gone bool, nowMs int64) 
 	if gone {
 		return outcomeSkipped, nil
 	}
-	b := beat{of.Sort, f.number(leasetable.BeatMs), nowMs}
+	b := beat{of.Sort, f.number(table.BeatMs), nowMs}
 	if b.beatMs < 1 {
-		f.refuse(ReasonMissing, "attribute %s is missing or less than 1", leasetable.BeatMs)
+		f.refuse(ReasonMissing, "attribute %s is missing or less than 1", table.BeatMs)
 	}
 	if f.wrong == nil {
 		d.beats = append(d.beats, b)
@@ -130,13 +130,13 @@ func (x *decoder) beat(d *delivery, of *row, f *fields, gone bool, nowMs int64) 
 
 // scanned adds to d what a row of the table says, and tells the outcome. A row that is not of the schema is left out: it was
 // rejected when it was written.
-func (x *decoder) scanned(d *delivery, item leasetable.Item, nowMs int64) string {
+func (x *decoder) scanned(d *delivery, item table.Item, nowMs int64) string {
 	f := fields{image: image{table: item}}
-	of := rowOf(lease.Primary{Partition: f.text(leasetable.PK), Sort: f.text(leasetable.SK)})
+	of := rowOf(lease.Primary{Partition: f.text(table.PK), Sort: f.text(table.SK)})
 	switch {
 	case of.sort <= skippedRow, of.sort == beatRow:
 		return outcomeSkipped
-	case f.text(leasetable.WriterRegion) != x.region:
+	case f.text(table.WriterRegion) != x.region:
 		return outcomeForeign
 	}
 	c := of.change(&f)

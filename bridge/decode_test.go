@@ -13,8 +13,8 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // value makes an attribute of what JSON has: strings, numbers, maps, and booleans for what is neither.
@@ -195,11 +195,11 @@ func FuzzDecode(f *testing.F) {
 			{Partition: client, Sort: key},
 			{Partition: string(junk), Sort: pool},
 		}[sort%8]
-		item := leasetable.Item{
-			leasetable.PK: leasetable.S(p.Partition), leasetable.SK: leasetable.S(p.Sort), leasetable.WriterRegion: leasetable.S(home), leasetable.Version: leasetable.N(version),
-			leasetable.PoolID: leasetable.S(pool), leasetable.Owner: leasetable.S(region), leasetable.State: leasetable.S("leased"), leasetable.Expires: leasetable.Digits(digits),
-			leasetable.BeatMs: leasetable.Digits(digits), leasetable.Refused: leasetable.Digits(digits), leasetable.Key: leasetable.S(string(junk)),
-			leasetable.Floors: &types.AttributeValueMemberM{Value: leasetable.Item{region: leasetable.Digits(digits)}},
+		item := table.Item{
+			table.PK: table.S(p.Partition), table.SK: table.S(p.Sort), table.WriterRegion: table.S(home), table.Version: table.N(version),
+			table.PoolID: table.S(pool), table.Owner: table.S(region), table.State: table.S("leased"), table.Expires: table.Digits(digits),
+			table.BeatMs: table.Digits(digits), table.Refused: table.Digits(digits), table.Key: table.S(string(junk)),
+			table.Floors: &types.AttributeValueMemberM{Value: table.Item{region: table.Digits(digits)}},
 		}
 		image := map[string]streamtypes.AttributeValue{}
 		for name, v := range item {
@@ -213,8 +213,8 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		r := &streamtypes.Record{EventName: streamtypes.OperationTypeModify, Dynamodb: &streamtypes.StreamRecord{
-			SequenceNumber: aws.String("7"), NewImage: image, OldImage: map[string]streamtypes.AttributeValue{leasetable.Version: value(json.Number(leasetable.N(old).(*types.AttributeValueMemberN).Value))},
-			Keys: map[string]streamtypes.AttributeValue{leasetable.PK: image[leasetable.PK], leasetable.SK: image[leasetable.SK]},
+			SequenceNumber: aws.String("7"), NewImage: image, OldImage: map[string]streamtypes.AttributeValue{table.Version: value(json.Number(table.N(old).(*types.AttributeValueMemberN).Value))},
+			Keys: map[string]streamtypes.AttributeValue{table.PK: image[table.PK], table.SK: image[table.SK]},
 		}}
 		if remove {
 			r.EventName, r.Dynamodb.OldImage, r.Dynamodb.NewImage = streamtypes.OperationTypeRemove, image, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/weirhq/weir/internal/dynoxide"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // The same bridge on streams that are not ours, in real time: handlers that are thrown away, and each change once, in order.
@@ -21,7 +21,7 @@ func TestStreamsElsewhere(t *testing.T) {
 	endpoint := dynoxide.Endpoint(t, "read its streams")
 	cfg := aws.Config{Region: home, BaseEndpoint: &endpoint, Credentials: credentials.NewStaticCredentialsProvider("a", "a", "")}
 	db := dynamodb.NewFromConfig(cfg)
-	if _, err := db.CreateTable(t.Context(), leasetable.Create(testTable)); err != nil {
+	if _, err := db.CreateTable(t.Context(), table.Create(testTable)); err != nil {
 		t.Fatal(err)
 	}
 	w := &world{t: t, cfg: Config{
@@ -37,8 +37,8 @@ func TestStreamsElsewhere(t *testing.T) {
 		for i := range rows {
 			name := fmt.Sprintf("r%d", i)
 			_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(testTable), Item: map[string]types.AttributeValue{
-				leasetable.PK: leasetable.S(lease.ResourceRow("c", name).Partition), leasetable.SK: leasetable.S(name), leasetable.Version: leasetable.N(int64(v + 1)),
-				leasetable.WriterRegion: leasetable.S(home), leasetable.Owner: leasetable.S(home), leasetable.PoolID: leasetable.S("p"),
+				table.PK: table.S(lease.ResourceRow("c", name).Partition), table.SK: table.S(name), table.Version: table.N(int64(v + 1)),
+				table.WriterRegion: table.S(home), table.Owner: table.S(home), table.PoolID: table.S("p"),
 			}})
 			if err != nil {
 				t.Fatal(err)

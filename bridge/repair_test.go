@@ -19,10 +19,10 @@ import (
 
 	"github.com/weirhq/weir/dynamotest"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
 	"github.com/weirhq/weir/internal/obs"
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
+	"github.com/weirhq/weir/stream"
 )
 
 const home = "eu-west-1"
@@ -356,9 +356,9 @@ func TestRejects(t *testing.T) {
 		w.cfg.Metrics = NewMetrics(obs.NewRegistry("test"))
 		during(func() {
 			for _, p := range []lease.Primary{{Partition: "user#1", Sort: "x"}, lease.ResourceRow("c", "no-pool"), lease.ResourceRow("c", "r")} {
-				set := map[string]types.AttributeValue{leasetable.Owner: leasetable.S(home)}
+				set := map[string]types.AttributeValue{table.Owner: table.S(home)}
 				if p.Sort == "r" {
-					set[leasetable.PoolID] = leasetable.S("p")
+					set[table.PoolID] = table.S("p")
 				}
 				if err := w.update(t.Context(), home, p, set); err != nil {
 					t.Fatal(err)

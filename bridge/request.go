@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/smithy-go"
 
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // What can be wrong with a request: kinds of a metric, too.
@@ -65,7 +65,7 @@ func (b *Bridge) ask(ctx context.Context, who string, send func(context.Context)
 	b.cfg.Metrics.failures.WithLabelValues(b.region, kindOf(err)).Inc()
 	b.log.Debug().Str("what", who).Str("raw", err.Error()).Msg("request_failed")
 	if b.life.Err() == nil { // else it is we who gave it up
-		b.health.trouble(who, fmt.Errorf("%s: %s", who, leasetable.Why(err)))
+		b.health.trouble(who, fmt.Errorf("%s: %s", who, table.Why(err)))
 	}
 	return fmt.Errorf("%s in %s: %w", who, b.region, err)
 }

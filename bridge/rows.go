@@ -2,8 +2,8 @@ package bridge
 
 import (
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // row is what a partition key says of an item.
@@ -72,34 +72,34 @@ func (r *row) change(f *fields) *eventspb.LeaseChange {
 	c := &eventspb.LeaseChange{Client: r.client, Pool: r.pool}
 	version := int64(0)
 	if r.sort.versioned() {
-		if version = f.number(leasetable.Version); version < 1 {
-			f.refuse(ReasonVersion, "attribute %s is missing or less than 1", leasetable.Version)
+		if version = f.number(table.Version); version < 1 {
+			f.refuse(ReasonVersion, "attribute %s is missing or less than 1", table.Version)
 		}
 	}
 	switch r.sort {
 	case resourceRow:
-		c.Pool = f.need(leasetable.PoolID)
+		c.Pool = f.need(table.PoolID)
 		c.Row = &eventspb.LeaseChange_Resource{Resource: &eventspb.LeaseResource{
-			Resource: r.Sort, Version: version, Owner: f.need(leasetable.Owner), Holder: f.text(leasetable.Key),
-			ExpiresMs: f.number(leasetable.Expires), AvailableMs: f.number(leasetable.Available),
+			Resource: r.Sort, Version: version, Owner: f.need(table.Owner), Holder: f.text(table.Key),
+			ExpiresMs: f.number(table.Expires), AvailableMs: f.number(table.Available),
 		}}
 	case keyRow:
 		c.Row = &eventspb.LeaseChange_Key{Key: &eventspb.LeaseKey{
-			Key: r.key, Region: r.Sort, Version: version, State: f.need(leasetable.State), Resource: f.text(leasetable.Resource),
-			ResourceVersion: f.number(leasetable.At), ExpiresMs: f.number(leasetable.Expires), GrantedMs: f.number(leasetable.GrantedAt), Winner: f.text(leasetable.Winner),
+			Key: r.key, Region: r.Sort, Version: version, State: f.need(table.State), Resource: f.text(table.Resource),
+			ResourceVersion: f.number(table.At), ExpiresMs: f.number(table.Expires), GrantedMs: f.number(table.GrantedAt), Winner: f.text(table.Winner),
 		}}
 	case poolRow:
 		c.Row = &eventspb.LeaseChange_Settings{Settings: &eventspb.LeasePool{
-			Version: version, LongestMs: f.number(leasetable.LongestMs), QuarantineMs: f.number(leasetable.QuarantineMs), Shelves: f.small(leasetable.Shelves),
-			Floors: f.numbers(leasetable.Floors), Balance: f.text(leasetable.Balance), Duplicates: f.text(leasetable.Duplicates), Forecast: f.text(leasetable.Forecast),
+			Version: version, LongestMs: f.number(table.LongestMs), QuarantineMs: f.number(table.QuarantineMs), Shelves: f.small(table.Shelves),
+			Floors: f.numbers(table.Floors), Balance: f.text(table.Balance), Duplicates: f.text(table.Duplicates), Forecast: f.text(table.Forecast),
 		}}
 	case regionRow:
 		c.Row = &eventspb.LeaseChange_RegionRow{RegionRow: &eventspb.LeaseRegion{
-			Region: r.Sort, Version: version, State: f.text(leasetable.RegionState), SwingTo: f.text(leasetable.SwingTo), SwingPercent: f.small(leasetable.SwingPercent),
-			AdoptedBy: f.text(leasetable.AdoptedBy),
+			Region: r.Sort, Version: version, State: f.text(table.RegionState), SwingTo: f.text(table.SwingTo), SwingPercent: f.small(table.SwingPercent),
+			AdoptedBy: f.text(table.AdoptedBy),
 		}}
 	case demandRow:
-		c.Row = &eventspb.LeaseChange_Demand{Demand: &eventspb.LeaseDemand{Region: r.Sort, Refused: f.number(leasetable.Refused)}}
+		c.Row = &eventspb.LeaseChange_Demand{Demand: &eventspb.LeaseDemand{Region: r.Sort, Refused: f.number(table.Refused)}}
 	case unknownRow, skippedRow, beatRow:
 	}
 	return c

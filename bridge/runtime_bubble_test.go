@@ -16,6 +16,7 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/processorstest"
+	"github.com/weirhq/weir/stream"
 )
 
 // running is a world and the runtime's, in one bubble.
@@ -29,9 +30,9 @@ func inRuntime(t *testing.T, profile dynamotest.Profile, f func(t *testing.T, r 
 	t.Helper()
 	regions := []string{"eu-west-1", "us-east-1"}
 	r := &running{}
-	p := processors.Processor{
+	p := stream.Processor{
 		App: events.BridgeApp, Partitions: 2, Inputs: []string{events.LeaseBridgeTopic}, Changelog: events.LeaseStateTopic(events.BridgeApp), Outputs: Outputs(),
-		New: func(task processors.Task) (processors.Handler, error) { return New(r.cfg, task) },
+		New: func(task stream.Task) (stream.Handler, error) { return New(r.cfg, task) },
 	}
 	// What a bridge says depends on more than the records of its topic: there is no refolding it.
 	o := processorstest.Options{Processor: p, Config: processors.Config{Tick: 100 * time.Millisecond}, NoRefold: true}

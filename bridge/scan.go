@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 const (
@@ -98,10 +98,10 @@ func (s *scanner) page(ctx context.Context, kind string, at *scanState) {
 	began, rate := time.Now(), s.rate(ctx, kind)
 	in := &dynamodb.ScanInput{
 		TableName: &s.cfg.Table, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(min(rate, scanPage))), FilterExpression: aws.String("#writer = :region"),
-		ExpressionAttributeNames: map[string]string{"#writer": leasetable.WriterRegion}, ExpressionAttributeValues: leasetable.Item{":region": leasetable.S(s.region)},
+		ExpressionAttributeNames: map[string]string{"#writer": table.WriterRegion}, ExpressionAttributeValues: table.Item{":region": table.S(s.region)},
 	}
 	if at.PK != "" {
-		in.ExclusiveStartKey = leasetable.PrimaryKey(lease.Primary{Partition: at.PK, Sort: at.SK})
+		in.ExclusiveStartKey = table.PrimaryKey(lease.Primary{Partition: at.PK, Sort: at.SK})
 	}
 	var out *dynamodb.ScanOutput
 	wait := backoff{least: s.cfg.PollMin, most: 5 * time.Second}
@@ -125,7 +125,7 @@ func (s *scanner) page(ctx context.Context, kind string, at *scanState) {
 		}
 	}
 	last := out.LastEvaluatedKey
-	at.PK, at.SK, at.Done = leasetable.Text(last, leasetable.PK), leasetable.Text(last, leasetable.SK), len(last) == 0
+	at.PK, at.SK, at.Done = table.Text(last, table.PK), table.Text(last, table.SK), len(last) == 0
 	d.put(scanEntry(kind, *at))
 	if at.Done && kind == scanKey && s.cfg.Sweep > 0 { // it was a sweep, too
 		s.sweep = scanState{StartedMs: at.StartedMs, Done: true}

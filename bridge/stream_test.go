@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/dynamotest"
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // flaw spoils a run on purpose.

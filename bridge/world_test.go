@@ -23,9 +23,9 @@ import (
 
 	"github.com/weirhq/weir/dynamotest"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
+	"github.com/weirhq/weir/stream"
 )
 
 const testTable = "leases"
@@ -49,7 +49,7 @@ func newWorld(t testing.TB, profile dynamotest.Profile, seed uint64, regions ...
 	w := &world{t: t, cloud: cloud}
 	w.trip = func(r *http.Request, to http.RoundTripper) (*http.Response, error) { return to.RoundTrip(r) }
 	db := cloud.Region(regions[0]).Client()
-	if _, err = db.CreateTable(t.Context(), leasetable.Create(testTable)); err != nil {
+	if _, err = db.CreateTable(t.Context(), table.Create(testTable)); err != nil {
 		t.Fatal(err)
 	}
 	for _, region := range regions[1:] {
@@ -103,8 +103,8 @@ func answer(r *http.Request, status int, text string) *http.Response {
 // update adds one to an item's version, and sets what else there is. It says whether it was told that it did.
 func (w *world) update(ctx context.Context, region string, p lease.Primary, set map[string]types.AttributeValue) error {
 	set = maps.Clone(set)
-	set[leasetable.WriterRegion] = leasetable.S(region)
-	expr, names, values := "SET #v = if_not_exists(#v, :zero) + :one", map[string]string{"#v": leasetable.Version}, leasetable.Item{":zero": leasetable.N(0), ":one": leasetable.N(1)}
+	set[table.WriterRegion] = table.S(region)
+	expr, names, values := "SET #v = if_not_exists(#v, :zero) + :one", map[string]string{"#v": table.Version}, table.Item{":zero": table.N(0), ":one": table.N(1)}
 	i := 0
 	for name, v := range set {
 		i++
@@ -112,7 +112,7 @@ func (w *world) update(ctx context.Context, region string, p lease.Primary, set 
 		names[fmt.Sprintf("#a%d", i)], values[fmt.Sprintf(":a%d", i)] = name, v
 	}
 	_, err := w.cloud.Region(region).Client().UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: aws.String(testTable), Key: leasetable.PrimaryKey(p), UpdateExpression: &expr, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
+		TableName: aws.String(testTable), Key: table.PrimaryKey(p), UpdateExpression: &expr, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 	}, onceDB)
 	return err
 }
@@ -121,7 +121,7 @@ func (w *world) update(ctx context.Context, region string, p lease.Primary, set 
 func sleep(d time.Duration) { <-time.After(d) }
 
 func (w *world) resource(ctx context.Context, region, name, pool string) error {
-	return w.update(ctx, region, lease.ResourceRow("c", name), map[string]types.AttributeValue{leasetable.PoolID: leasetable.S(pool), leasetable.Owner: leasetable.S(region)})
+	return w.update(ctx, region, lease.ResourceRow("c", name), map[string]types.AttributeValue{table.PoolID: table.S(pool), table.Owner: table.S(region)})
 }
 
 // versions are those of all rows that a region wrote last, as it has them.
@@ -135,9 +135,9 @@ func (w *world) versions(region string) map[string]int64 {
 			w.t.Fatal(err)
 		}
 		for _, item := range page.Items {
-			if leasetable.Text(item, leasetable.WriterRegion) == region {
-				if v, err := leasetable.Number(item, leasetable.Version); err == nil {
-					out[leasetable.Text(item, leasetable.SK)] = v
+			if table.Text(item, table.WriterRegion) == region {
+				if v, err := table.Number(item, table.Version); err == nil {
+					out[table.Text(item, table.SK)] = v
 				}
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/lease"
 )
 
 // BenchmarkFold takes changes of keys, each of another one, of which one in a thousand is leased in a second region, too; it

@@ -1,6 +1,8 @@
 package dedup
 
-import "github.com/weirhq/weir/internal/lease"
+import (
+	"github.com/weirhq/weir/lease"
+)
 
 // verdict is what the rows of a key come to at one time. Numbers are indices of the key's rows.
 type verdict struct {

@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasefold"
-	"github.com/weirhq/weir/internal/overlay"
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/changes"
+	"github.com/weirhq/weir/stream"
+	"github.com/weirhq/weir/stream/state"
 )
 
 // Dedup watches the keys of one task. It is not safe for concurrent use. After an error it is of no more use: the state that
@@ -18,9 +18,9 @@ type Dedup struct {
 	cfg       Config
 	partition int32
 	timers    stream.Timers
-	keys      *overlay.Table[Key]
-	pools     *overlay.Table[pool]
-	figures   *overlay.Table[int64]
+	keys      *state.Table[Key]
+	pools     *state.Table[pool]
+	figures   *state.Table[int64]
 	out       []output
 	stats     Stats
 	counted   [2]int64 // of stats.Keys and stats.Open, what is in the table
@@ -46,7 +46,7 @@ func New(cfg Config, t stream.Task) (*Dedup, error) {
 	}
 	d := &Dedup{
 		cfg: cfg, partition: t.Partition, timers: t.Timers,
-		keys: overlay.New(TableKeys, t.Get, keys()), pools: overlay.New(TablePools, t.Get, pools()), figures: overlay.New(TableFigures, t.Get, overlay.Numbers()),
+		keys: state.New(TableKeys, t.Get, keys()), pools: state.New(TablePools, t.Get, pools()), figures: state.New(TableFigures, t.Get, state.Numbers()),
 	}
 	for i, f := range []struct {
 		key string
@@ -66,7 +66,7 @@ func (d *Dedup) fail(err error) error {
 
 // Fold takes the changes of b. Those that it refuses go to b.Reject; an error means that state could not be read.
 func (d *Dedup) Fold(b *stream.Batch) error {
-	fold := leasefold.Fold{Row: rowOf, Prefetch: d.keys.Prefetch, Change: d.fold}
+	fold := changes.Fold{Row: rowOf, Prefetch: d.keys.Prefetch, Change: d.fold}
 	if err := fold.Each(b); err != nil {
 		return d.fail(err)
 	}
@@ -76,17 +76,17 @@ func (d *Dedup) Fold(b *stream.Batch) error {
 // rowOf is where the row of a key is that a change is about.
 func rowOf(c *eventspb.LeaseChange) string {
 	if r := c.GetKey(); r != nil {
-		return leasefold.RowKey(c, r.Key)
+		return changes.RowKey(c, r.Key)
 	}
 	return ""
 }
 
-func (d *Dedup) fold(c *eventspb.LeaseChange) (*leasefold.Refusal, error) {
+func (d *Dedup) fold(c *eventspb.LeaseChange) (*changes.Refusal, error) {
 	switch row := c.Row.(type) {
 	case nil:
-		return leasefold.Refuse(leasefold.ReasonNoRow, "the change has no row of a kind that is known here"), nil
+		return changes.Refuse(changes.ReasonNoRow, "the change has no row of a kind that is known here"), nil
 	case *eventspb.LeaseChange_Key:
-		bad := leasefold.CheckNames(c)
+		bad := changes.CheckNames(c)
 		if bad == nil {
 			bad = d.checkKey(row.Key)
 		}
@@ -95,7 +95,7 @@ func (d *Dedup) fold(c *eventspb.LeaseChange) (*leasefold.Refusal, error) {
 		}
 		return nil, d.foldKey(c, row.Key)
 	case *eventspb.LeaseChange_Settings:
-		bad := leasefold.CheckNames(c)
+		bad := changes.CheckNames(c)
 		if bad == nil && !c.Gone {
 			bad = checkSettings(row.Settings)
 		}
@@ -118,7 +118,7 @@ func (d *Dedup) foldSettings(c *eventspb.LeaseChange, s *eventspb.LeasePool) err
 }
 
 func (d *Dedup) foldKey(c *eventspb.LeaseChange, k *eventspb.LeaseKey) error {
-	name := leasefold.RowKey(c, k.Key)
+	name := changes.RowKey(c, k.Key)
 	e, known, err := d.keys.Get(name)
 	if err != nil {
 		return err
@@ -218,5 +218,5 @@ func (d *Dedup) Flush(_ stream.Commit, ch *stream.Changes) error {
 	return nil
 }
 
-// Dirty is about how many bytes the next Flush hands over.
-func (d *Dedup) Dirty() int { return 256 * (d.keys.Len() + len(d.out)) }
+// PendingBytes is about how many bytes the next Flush hands over.
+func (d *Dedup) PendingBytes() int { return 256 * (d.keys.Len() + len(d.out)) }

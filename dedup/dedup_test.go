@@ -12,9 +12,9 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/stream"
-	"github.com/weirhq/weir/internal/stream/streamtest"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/stream"
+	"github.com/weirhq/weir/stream/streamtest"
 )
 
 func regions() []string { return []string{"ap", "eu", "us"} }

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
-// Fire looks at the keys whose timers are due: what is over is forgotten, what is leased twice is decided.
-func (d *Dedup) Fire(nowMs int64, due []stream.Timer) error {
+// OnTimer looks at the keys whose timers are due: what is over is forgotten, what is leased twice is decided.
+func (d *Dedup) OnTimer(nowMs int64, due []stream.Timer) error {
 	keys := make([]string, len(due))
 	for i := range due {
 		keys[i] = string(due[i].Key)

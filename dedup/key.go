@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/overlay"
-	"github.com/weirhq/weir/internal/packed"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/stream/state"
+	"github.com/weirhq/weir/stream/state/packed"
 )
 
 // Key is what is kept of a key that is leased, or was until a short time ago.
@@ -103,8 +103,8 @@ func ParseKey(value []byte) (k Key, err error) {
 	return k, p.End()
 }
 
-func keys() overlay.Format[Key] {
-	return overlay.Format[Key]{Append: func(dst []byte, k *Key) []byte { return k.append(dst) }, Parse: ParseKey}
+func keys() state.Format[Key] {
+	return state.Format[Key]{Append: func(dst []byte, k *Key) []byte { return k.append(dst) }, Parse: ParseKey}
 }
 
 // pool is the settings of a pool.
@@ -122,8 +122,8 @@ const (
 	modeRelease   = "release"
 )
 
-func pools() overlay.Format[pool] {
-	return overlay.Format[pool]{
+func pools() state.Format[pool] {
+	return state.Format[pool]{
 		Append: func(dst []byte, p *pool) []byte {
 			dst = packed.AppendString(packed.AppendInt(dst, p.version), p.mode)
 			return packed.AppendInt(packed.AppendInt(dst, p.quarantine), int64(p.shelves))

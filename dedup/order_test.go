@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/lease"
 )
 
 // TestArrivals: three regions lease one key, granted at all combinations of times, seen in every order and cut into commits in

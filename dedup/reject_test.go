@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasefold"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/changes"
 )
 
 type bad struct {
@@ -29,29 +29,29 @@ func rejects(tb testing.TB) []bad {
 		return bad{name, reason, marshal(tb, c)}
 	}
 	return []bad{
-		{"garbage", leasefold.ReasonUndecodable, []byte{0xff, 0xff}},
-		{"nothing", leasefold.ReasonNoRow, nil},
-		key("no row", leasefold.ReasonNoRow, func(c *eventspb.LeaseChange, _ *eventspb.LeaseKey) { c.Row = nil }),
-		key("no client", leasefold.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseKey) { c.Client = "" }),
-		key("NUL in the client", leasefold.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseKey) { c.Client = "c\x00" }),
-		key("no pool", leasefold.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseKey) { c.Pool = "" }),
-		key("no key", leasefold.ReasonBadName, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Key = "" }),
-		key("long key", leasefold.ReasonBadName, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Key = strings.Repeat("x", 2000) }),
-		key("no resource", leasefold.ReasonBadName, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Resource = "" }),
-		key("no region", leasefold.ReasonUnknownRegion, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Region = "" }),
-		key("foreign region", leasefold.ReasonUnknownRegion, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Region = "mars" }),
-		key("version 0", leasefold.ReasonBadVersion, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Version = 0 }),
+		{"garbage", changes.ReasonUndecodable, []byte{0xff, 0xff}},
+		{"nothing", changes.ReasonNoRow, nil},
+		key("no row", changes.ReasonNoRow, func(c *eventspb.LeaseChange, _ *eventspb.LeaseKey) { c.Row = nil }),
+		key("no client", changes.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseKey) { c.Client = "" }),
+		key("NUL in the client", changes.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseKey) { c.Client = "c\x00" }),
+		key("no pool", changes.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseKey) { c.Pool = "" }),
+		key("no key", changes.ReasonBadName, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Key = "" }),
+		key("long key", changes.ReasonBadName, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Key = strings.Repeat("x", 2000) }),
+		key("no resource", changes.ReasonBadName, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Resource = "" }),
+		key("no region", changes.ReasonUnknownRegion, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Region = "" }),
+		key("foreign region", changes.ReasonUnknownRegion, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Region = "mars" }),
+		key("version 0", changes.ReasonBadVersion, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Version = 0 }),
 		key("no state", ReasonUnknownState, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.State = "" }),
 		key("foreign state", ReasonUnknownState, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.State = string(Gone) }),
-		key("no end", leasefold.ReasonNoExpires, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.ExpiresMs = 0 }),
-		key("end before 1970", leasefold.ReasonBadTime, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.ExpiresMs = -1 }),
-		key("end after all", leasefold.ReasonBadTime, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.ExpiresMs = math.MaxInt64 }),
-		key("granted before 1970", leasefold.ReasonBadTime, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.GrantedMs = math.MinInt64 }),
-		set("settings without version", leasefold.ReasonBadVersion, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Version = 0 }),
-		set("settings without pool", leasefold.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeasePool) { c.Pool = "" }),
-		set("foreign mode", leasefold.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Duplicates = "ask" }),
-		set("negative quarantine", leasefold.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.QuarantineMs = -1 }),
-		set("too many shelves", leasefold.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Shelves = 1001 }),
+		key("no end", changes.ReasonNoExpires, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.ExpiresMs = 0 }),
+		key("end before 1970", changes.ReasonBadTime, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.ExpiresMs = -1 }),
+		key("end after all", changes.ReasonBadTime, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.ExpiresMs = math.MaxInt64 }),
+		key("granted before 1970", changes.ReasonBadTime, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.GrantedMs = math.MinInt64 }),
+		set("settings without version", changes.ReasonBadVersion, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Version = 0 }),
+		set("settings without pool", changes.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeasePool) { c.Pool = "" }),
+		set("foreign mode", changes.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Duplicates = "ask" }),
+		set("negative quarantine", changes.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.QuarantineMs = -1 }),
+		set("too many shelves", changes.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Shelves = 1001 }),
 	}
 }
 
@@ -88,7 +88,7 @@ func FuzzFold(f *testing.F) {
 		f.Add(marshal(f, keyRow("us", 5, s)), int64(2000))
 	}
 	f.Fuzz(func(t *testing.T, value []byte, now int64) {
-		now = max(0, min(now, leasefold.MaxMs))
+		now = max(0, min(now, changes.MaxMs))
 		r := newRunner(t, testConfig())
 		r.Append(marshal(t, keyRow("eu", 1, lease.Leased)), value, marshal(t, settings(1, "release")), value)
 		r.Fold(4)
@@ -109,7 +109,7 @@ func FuzzFold(f *testing.F) {
 		}
 		describe(t, r) // each output is what it is to be
 		for range 6 {
-			now += leasefold.MaxMs
+			now += changes.MaxMs
 			r.Commit(now)
 		}
 		if n := len(r.Table(TableKeys)); n > 0 {

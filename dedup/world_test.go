@@ -9,9 +9,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/stream"
-	"github.com/weirhq/weir/internal/stream/streamtest"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/stream"
+	"github.com/weirhq/weir/stream/streamtest"
 )
 
 const skewMs = 500

@@ -18,9 +18,9 @@ import (
 
 	"github.com/weirhq/weir/agent"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
-	"github.com/weirhq/weir/processors/effects"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
+	"github.com/weirhq/weir/processors/sink"
 )
 
 // Agents lease, renew and give back while a liberator's commands come, each two or three times and at once, on a table that fails
@@ -121,7 +121,7 @@ func (l *liberator) send(c *eventspb.LeaseCommand, after time.Duration) {
 	}
 	l.calls.Go(func() {
 		<-time.After(after)
-		for l.e.Do(context.Background(), &effects.Record{Value: value}) != nil {
+		for l.e.Do(context.Background(), &sink.Record{Value: value}) != nil {
 			<-time.After(20 * time.Millisecond)
 		}
 	})
@@ -232,18 +232,18 @@ var errOther = errors.New("no resource's row")
 
 // resource reads a resource's row in a record of a stream.
 func resource(image map[string]streamtypes.AttributeValue) (string, lease.Row, error) {
-	item := leasetable.Item{}
+	item := table.Item{}
 	for k, v := range image {
 		switch v := v.(type) {
 		case *streamtypes.AttributeValueMemberS:
-			item[k] = leasetable.S(v.Value)
+			item[k] = table.S(v.Value)
 		case *streamtypes.AttributeValueMemberN:
-			item[k] = leasetable.Digits(v.Value)
+			item[k] = table.Digits(v.Value)
 		}
 	}
-	if pk := leasetable.Text(item, leasetable.PK); len(pk) < 2 || pk[:2] != "R#" {
+	if pk := table.Text(item, table.PK); len(pk) < 2 || pk[:2] != "R#" {
 		return "", lease.Row{}, errOther
 	}
-	row, err := leasetable.Row(item)
-	return leasetable.Text(item, leasetable.SK), row, err
+	row, err := table.Row(item)
+	return table.Text(item, table.SK), row, err
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/lease/order"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/command"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // answer is what became of a command.
@@ -38,7 +38,7 @@ func (e *Executor) attempt(ctx context.Context, c *eventspb.LeaseCommand) (a ans
 	now := time.Now().UnixMilli()
 	o, err := e.terms.Make(c, now)
 	switch {
-	case errors.Is(err, order.ErrInvalid):
+	case errors.Is(err, command.ErrInvalid):
 		return answer{outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_INVALID, detail: err.Error()}, nil
 	case err != nil:
 		return a, fmt.Errorf("make an order of a command: %w", err)
@@ -47,15 +47,15 @@ func (e *Executor) attempt(ctx context.Context, c *eventspb.LeaseCommand) (a ans
 	case o.Headroom != nil:
 		return e.headroom(ctx, o)
 	}
-	with := leasetable.Item{}
+	with := table.Item{}
 	if o.Shelf != "" {
-		with[leasetable.Shard] = leasetable.S(o.Shelf)
+		with[table.Shard] = table.S(o.Shelf)
 	}
 	item, made, err := e.cfg.Table.WriteItem(ctx, e.cfg.Region, o.Row, &o.Write, with)
 	if err != nil {
 		return a, err //nolint:wrapcheck // it names the cause, and the log names the command
 	}
-	row, err := leasetable.Row(item)
+	row, err := table.Row(item)
 	if err != nil && !made {
 		// No attempt would change it, and what it is a person must see.
 		return answer{outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, detail: "the row cannot be read: " + err.Error()}, nil
@@ -65,7 +65,7 @@ func (e *Executor) attempt(ctx context.Context, c *eventspb.LeaseCommand) (a ans
 	return a, nil
 }
 
-func (e *Executor) headroom(ctx context.Context, o *order.Order) (a answer, err error) {
+func (e *Executor) headroom(ctx context.Context, o *command.Request) (a answer, err error) {
 	item, made, err := e.cfg.Table.PutHeadroom(ctx, o.Headroom)
 	if err != nil {
 		return a, err //nolint:wrapcheck // as in attempt
@@ -75,8 +75,8 @@ func (e *Executor) headroom(ctx context.Context, o *order.Order) (a answer, err 
 }
 
 // asOf is when a headroom row is of, 0 if it does not say.
-func asOf(item leasetable.Item) int64 {
-	n, err := leasetable.Number(item, leasetable.AsOf)
+func asOf(item table.Item) int64 {
+	n, err := table.Number(item, table.AsOf)
 	if err != nil {
 		return 0
 	}
@@ -85,7 +85,7 @@ func asOf(item leasetable.Item) int64 {
 
 // late says what became of a command that is too late. Of a transfer an attempt before may have made it, and its answer or its
 // result have been lost.
-func (e *Executor) late(ctx context.Context, o *order.Order, by int64) (a answer, err error) {
+func (e *Executor) late(ctx context.Context, o *command.Request, by int64) (a answer, err error) {
 	a.outcome, a.detail = eventspb.LeaseOutcome_LEASE_OUTCOME_LATE, fmt.Sprintf("%d ms after its time", by)
 	if o.Kind != "transfer" {
 		return a, nil // who decided it says it again, or goes by the stream: after an outage there may be millions
@@ -94,7 +94,7 @@ func (e *Executor) late(ctx context.Context, o *order.Order, by int64) (a answer
 	if err != nil {
 		return a, err //nolint:wrapcheck // as in attempt
 	}
-	row, err := leasetable.Row(item)
+	row, err := table.Row(item)
 	if err != nil {
 		row = lease.Row{} // not what we made
 	}
@@ -113,12 +113,12 @@ const (
 // askRegion gives until when something may be written through the region. It reads the region's row, which also shows whether
 // our clock is right, before the first write, after the clock was found to be off, and every limitAge; the read does no harm. One
 // reads for all who wait; if it fails all fail, and nobody asks again at once: a region may have a hundred thousand commands.
-func (e *Executor) askRegion(ctx context.Context) (leasetable.Limit, error) {
+func (e *Executor) askRegion(ctx context.Context) (table.Limit, error) {
 	select {
 	case e.asks <- struct{}{}:
 		defer func() { <-e.asks }()
 	case <-ctx.Done():
-		return leasetable.Limit{}, fmt.Errorf("wait for what the region says: %w", ctx.Err())
+		return table.Limit{}, fmt.Errorf("wait for what the region says: %w", ctx.Err())
 	}
 	age := time.Since(e.limitRead)
 	if e.limitErr != nil && age < e.rest {
@@ -141,10 +141,10 @@ func (e *Executor) askRegion(ctx context.Context) (leasetable.Limit, error) {
 }
 
 func (e *Executor) sawClock(err error) {
-	if errors.Is(err, leasetable.ErrClock) {
+	if errors.Is(err, table.ErrClock) {
 		e.clock.Store(false)
 	}
-	if errors.Is(err, leasetable.ErrThrottled) {
+	if errors.Is(err, table.ErrThrottled) {
 		e.pace.Throttle(1)
 	}
 }

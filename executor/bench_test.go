@@ -10,11 +10,11 @@ import (
 	"github.com/weirhq/weir/dynamotest"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 	"github.com/weirhq/weir/processors"
-	"github.com/weirhq/weir/processors/effects"
-	"github.com/weirhq/weir/processors/embedded"
+	"github.com/weirhq/weir/processors/devbroker"
+	"github.com/weirhq/weir/processors/sink"
 )
 
 // BenchmarkCommands makes the writes of commands on a table in memory, sixteen at a time: by the executor, from the record's bytes to
@@ -47,7 +47,7 @@ func BenchmarkCommands(b *testing.B) {
 	b.Run("executor", func(b *testing.B) {
 		w := world(b)
 		e := w.executor(func(c *Config) { c.Results = func(context.Context, int32, []byte, []byte) error { return nil } })
-		records := make([]*effects.Record, b.N)
+		records := make([]*sink.Record, b.N)
 		for n := range records {
 			records[n] = record(b, again(n%rows, n/rows))
 		}
@@ -61,7 +61,7 @@ func BenchmarkCommands(b *testing.B) {
 			if err != nil {
 				return err
 			}
-			in := leasetable.Update(testTable, o.Row, &o.Write, leasetable.Item{leasetable.Shard: leasetable.S(o.Shelf)})
+			in := table.Update(testTable, o.Row, &o.Write, table.Item{table.Shard: table.S(o.Shelf)})
 			_, err = w.plain.Client("eu").UpdateItem(context.Background(), in, w.plain.Options)
 			return err
 		})
@@ -81,7 +81,7 @@ func BenchmarkPending(b *testing.B) {
 	const parts, rows = 12, 1024
 	for _, pending := range []int{64, 256, 2000, 20_000} {
 		b.Run(fmt.Sprint(pending), func(b *testing.B) {
-			broker, err := embedded.Start(embedded.Config{Topics: events.LeaseCatalog([]string{"eu", "us"}, parts)})
+			broker, err := devbroker.Start(devbroker.Config{Topics: events.LeaseCatalog([]string{"eu", "us"}, parts)})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -11,8 +11,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/weirhq/weir/events"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 	"github.com/weirhq/weir/processors"
 )
 
@@ -22,7 +22,7 @@ type Config struct {
 	Region  string
 	Regions []string
 	// Table is the table of leases. Its Attempts must be 1: an attempt is one request.
-	Table *leasetable.Table
+	Table *table.Table
 	// Wait is for how long a resource is not available after its transfer. Defaults to 4 times Table.Skew and Table.Timeout,
 	// which is the least.
 	Wait time.Duration

@@ -12,24 +12,24 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/lease/order"
-	"github.com/weirhq/weir/internal/leasetable"
 	"github.com/weirhq/weir/internal/pace"
-	"github.com/weirhq/weir/processors/effects"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/command"
+	"github.com/weirhq/weir/lease/table"
+	"github.com/weirhq/weir/processors/sink"
 )
 
 // Executor carries out the commands of one region. It is made by New.
 type Executor struct {
 	cfg      Config
-	terms    order.Terms
+	terms    command.Terms
 	pace     *pace.Pace
-	consumer *effects.Consumer
+	consumer *sink.Consumer
 	clock    atomic.Bool // the last answer showed the clock to be right
 
-	asks      chan struct{}    // full while somebody asks the region; who has filled it has what follows
-	limit     leasetable.Limit // of the region, as of limitRead
-	limitErr  error            // why it could not be read
+	asks      chan struct{} // full while somebody asks the region; who has filled it has what follows
+	limit     table.Limit   // of the region, as of limitRead
+	limitErr  error         // why it could not be read
 	limitRead time.Time
 	rest      time.Duration // limitRest
 }
@@ -39,11 +39,11 @@ func New(cfg Config) (*Executor, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	e := &Executor{cfg: cfg, rest: limitRest, asks: make(chan struct{}, 1), pace: pace.New(startRate, leastRate, cfg.MaxRate), terms: order.Terms{
+	e := &Executor{cfg: cfg, rest: limitRest, asks: make(chan struct{}, 1), pace: pace.New(startRate, leastRate, cfg.MaxRate), terms: command.Terms{
 		Region: cfg.Region, Regions: cfg.Regions, Rules: lease.Protocol(), Skew: cfg.Table.Skew.Milliseconds(), Wait: cfg.Wait.Milliseconds(), Draw: cfg.Draw,
 	}}
 	var err error
-	e.consumer, err = effects.New(effects.Config{
+	e.consumer, err = sink.New(sink.Config{
 		Kafka: cfg.Kafka, Group: events.LeaseExecutorGroup(cfg.Region), Topic: events.LeaseCommandsTopic(cfg.Region), Instance: cfg.Instance,
 		Do: e.Do, Key: row, Concurrency: cfg.Concurrency, Pending: cfg.Pending, PendingBytes: pendingBytes, Log: cfg.Log,
 		Skip: true, // a command that retention took is said again by who wants it still, or was for a moment that is over
@@ -58,7 +58,7 @@ func New(cfg Config) (*Executor, error) {
 func (e *Executor) Region() string { return e.cfg.Region }
 
 // Status says how its partitions stand: what waits while the region does not answer, and why.
-func (e *Executor) Status() []effects.Status { return e.consumer.Status() }
+func (e *Executor) Status() []sink.Status { return e.consumer.Status() }
 
 // figures is how often the gauges are set.
 const figures = time.Second
@@ -66,7 +66,7 @@ const figures = time.Second
 // Run carries out commands until ctx ends, which is no error.
 func (e *Executor) Run(ctx context.Context) error {
 	if e.cfg.Results == nil {
-		p, err := effects.NewPublisher(e.cfg.Kafka, events.LeaseResultsTopic)
+		p, err := sink.NewPublisher(e.cfg.Kafka, events.LeaseResultsTopic)
 		if err != nil {
 			return fmt.Errorf("executor of %s: %w", e.cfg.Region, err)
 		}
@@ -111,18 +111,18 @@ func (e *Executor) show(done chan struct{}) {
 // row is the row that a record's command is of. Records that are no command are of one row, for all that it matters. The command is
 // decoded again when it is carried out: that takes a thousandth of the time, and while a region is down so many wait in memory
 // that they are better kept as bytes, a third of the size.
-func row(r *effects.Record) string {
+func row(r *sink.Record) string {
 	var c eventspb.LeaseCommand
 	if proto.Unmarshal(r.Value, &c) != nil {
 		return ""
 	}
-	p := order.Of(&c).Row
+	p := command.Of(&c).Row
 	return p.Partition + "\x00" + p.Sort
 }
 
 // Do carries out the command of a record and gives its result. After an error it is to be called again: nothing is known of
 // what became of the command.
-func (e *Executor) Do(ctx context.Context, r *effects.Record) error {
+func (e *Executor) Do(ctx context.Context, r *sink.Record) error {
 	gauge := e.cfg.Metrics.InFlight.WithLabelValues(e.cfg.Region)
 	gauge.Inc()
 	defer gauge.Dec()
@@ -133,14 +133,14 @@ func (e *Executor) Do(ctx context.Context, r *effects.Record) error {
 	if why := reason(err); why != "" {
 		e.cfg.Metrics.Retries.WithLabelValues(e.cfg.Region, why).Inc()
 	}
-	var named *leasetable.Error
+	var named *table.Error
 	if errors.As(err, &named) {
 		return err
 	}
 	return fmt.Errorf("%s: %w", e.cfg.Region, err)
 }
 
-func (e *Executor) do(ctx context.Context, r *effects.Record) error {
+func (e *Executor) do(ctx context.Context, r *sink.Record) error {
 	var c eventspb.LeaseCommand
 	var a answer
 	if err := proto.Unmarshal(r.Value, &c); err != nil {
@@ -173,7 +173,7 @@ func (e *Executor) do(ctx context.Context, r *effects.Record) error {
 }
 
 func (e *Executor) result(c *eventspb.LeaseCommand, a answer) *eventspb.LeaseResult {
-	t := order.Of(c)
+	t := command.Of(c)
 	return &eventspb.LeaseResult{
 		Id: clip(c.GetId()), Client: clip(c.GetClient()), Pool: clip(c.GetPool()), Region: e.cfg.Region, By: clip(c.GetBy()), Kind: t.Kind,
 		Resource: clip(t.Resource), Key: clip(t.Key), Outcome: a.outcome, Detail: clip(a.detail), Version: a.version,

@@ -9,8 +9,8 @@ import (
 
 	"github.com/weirhq/weir/dynamotest"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/processors/effects"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/processors/sink"
 )
 
 // Any bytes have one result, with an id and an outcome, at the first attempt: nothing that a record says makes a request that
@@ -40,7 +40,7 @@ func FuzzDo(f *testing.F) {
 			}
 			return proto.Unmarshal(value, r)
 		}
-		if err := e.Do(context.Background(), &effects.Record{Partition: 3, Offset: 9, Value: value}); err != nil {
+		if err := e.Do(context.Background(), &sink.Record{Partition: 3, Offset: 9, Value: value}); err != nil {
 			t.Fatal(err)
 		}
 		if len(got) != 1 || got[0].Id == "" || got[0].Outcome == 0 || got[0].Region != "eu" {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/weirhq/weir/dynamotest"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // expected says, row by row of the design's table, what becomes of a command: the row after it and the outcome. It is the dumb
@@ -167,7 +167,7 @@ func TestHistories(t *testing.T) {
 				if row != after {
 					t.Fatalf("%v\nmade of %+v: %+v, not %+v", c, rows[p], row, after)
 				}
-				if shard := leasetable.Text(w.item(p), leasetable.Shard); row.Available > 0 && want == eventspb.LeaseOutcome_LEASE_OUTCOME_DONE {
+				if shard := table.Text(w.item(p), table.Shard); row.Available > 0 && want == eventspb.LeaseOutcome_LEASE_OUTCOME_DONE {
 					if !onShelf(shard, row.Owner) {
 						t.Fatalf("%v: a resource of %s is on the shelf %q", c, row.Owner, shard)
 					}
@@ -198,7 +198,7 @@ func (w *world) checkHeadroom(t *testing.T, c *eventspb.LeaseCommand, asOf int64
 	if asOf == 0 {
 		return
 	}
-	h, err := leasetable.HeadroomOf(w.item(lease.HeadroomRow("c", "p", "eu")))
+	h, err := table.HeadroomOf(w.item(lease.HeadroomRow("c", "p", "eu")))
 	if err != nil || h.AsOfMs != asOf {
 		t.Fatalf("%v: %v; the row is %v (%v), not as of %d", c, outcome, h, err, asOf)
 	}
@@ -305,17 +305,17 @@ func TestRegionLease(t *testing.T) {
 		w := newWorld(t, dynamotest.Profile{})
 		p := lease.ResourceRow("c", "r")
 		w.set(p, lease.Row{Version: 3, Owner: "eu", Available: 5})
-		region := func(r leasetable.Region) {
+		region := func(r table.Region) {
 			item := r.Item()
-			for name, v := range leasetable.PrimaryKey(lease.RegionRow("eu")) {
+			for name, v := range table.PrimaryKey(lease.RegionRow("eu")) {
 				item[name] = v
 			}
-			item[leasetable.Version] = leasetable.N(2)
+			item[table.Version] = table.N(2)
 			w.put(item)
 		}
 		extend := func(d time.Duration) {
-			item := leasetable.PrimaryKey(lease.RegionLeaseRow("eu", "us"))
-			item[leasetable.LeaseUntilMs] = leasetable.N(time.Now().Add(d).UnixMilli())
+			item := table.PrimaryKey(lease.RegionLeaseRow("eu", "us"))
+			item[table.LeaseUntilMs] = table.N(time.Now().Add(d).UnixMilli())
 			w.put(item)
 		}
 		version := int64(3)
@@ -325,12 +325,12 @@ func TestRegionLease(t *testing.T) {
 			set  func()
 			ok   bool
 		}{
-			{"nobody extended it", func() { region(leasetable.Region{State: "active", Lease: time.Minute}) }, false},
+			{"nobody extended it", func() { region(table.Region{State: "active", Lease: time.Minute}) }, false},
 			{"it is extended", func() { extend(time.Minute) }, true},
 			{"long enough for a request", func() { extend(limitAge + 1600*time.Millisecond) }, true},
 			{"not long enough for a request", func() { extend(limitAge + 1400*time.Millisecond) }, false},
-			{"without region lease", func() { region(leasetable.Region{State: "active"}) }, true},
-			{"adopted", func() { region(leasetable.Region{State: "adopted", AdoptedBy: "us"}) }, false},
+			{"without region lease", func() { region(table.Region{State: "active"}) }, true},
+			{"adopted", func() { region(table.Region{State: "adopted", AdoptedBy: "us"}) }, false},
 		} {
 			c.set()
 			<-time.After(limitAge)

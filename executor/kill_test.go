@@ -14,9 +14,9 @@ import (
 	"github.com/weirhq/weir/dynamotest"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/lease"
 	"github.com/weirhq/weir/processors/processorstest"
+	"github.com/weirhq/weir/stream"
 )
 
 // life is one run of an executor.
@@ -51,7 +51,7 @@ func TestKills(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			topics := processors.Processor{
+			topics := stream.Processor{
 				App: events.LeaseExecutorGroup("eu"), Partitions: 4, Changelog: "none", Inputs: []string{events.LeaseCommandsTopic("eu")}, Outputs: []string{events.LeaseResultsTopic},
 			}
 			processorstest.Run(t, processorstest.Options{Processor: topics, Seed: seed, NoRefold: true}, func(t *testing.T, k *processorstest.World) { kills(t, k, seed) })

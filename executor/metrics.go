@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // Metrics are the executors' figures. Label sets are closed: region, kind, outcome, reason.
@@ -60,11 +60,11 @@ func reason(err error) string {
 	}{
 		{context.Canceled, ""},
 		{errResults, "results"},
-		{leasetable.ErrThrottled, "throttled"},
-		{leasetable.ErrClock, "clock"},
-		{leasetable.ErrDenied, "denied"},
-		{leasetable.ErrTable, "table"},
-		{leasetable.ErrRegion, "region_lease"},
+		{table.ErrThrottled, "throttled"},
+		{table.ErrClock, "clock"},
+		{table.ErrDenied, "denied"},
+		{table.ErrTable, "table"},
+		{table.ErrRegion, "region_lease"},
 	} {
 		if errors.Is(err, r.err) {
 			return r.name

@@ -16,10 +16,10 @@ import (
 	"github.com/weirhq/weir/dynamotest"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
 	"github.com/weirhq/weir/internal/pace"
-	"github.com/weirhq/weir/processors/effects"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
+	"github.com/weirhq/weir/processors/sink"
 )
 
 const testTable = "leases"
@@ -28,7 +28,7 @@ const testTable = "leases"
 type world struct {
 	t     testing.TB
 	cloud *dynamotest.Cloud
-	plain *leasetable.Table
+	plain *table.Table
 
 	mu      sync.Mutex
 	results []*eventspb.LeaseResult
@@ -46,7 +46,7 @@ func newWorld(t testing.TB, profile dynamotest.Profile) *world {
 	w := &world{t: t, cloud: cloud}
 	w.plain = w.table()
 	db := cloud.Region("eu").Client()
-	if _, err = db.CreateTable(context.Background(), leasetable.Create(testTable)); err != nil {
+	if _, err = db.CreateTable(context.Background(), table.Create(testTable)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err = db.UpdateTable(context.Background(), &dynamodb.UpdateTableInput{TableName: aws.String(testTable), ReplicaUpdates: []types.ReplicationGroupUpdate{
@@ -54,15 +54,15 @@ func newWorld(t testing.TB, profile dynamotest.Profile) *world {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	client := leasetable.PrimaryKey(lease.ClientRow("c"))
-	client[leasetable.Version] = leasetable.N(1)
+	client := table.PrimaryKey(lease.ClientRow("c"))
+	client[table.Version] = table.N(1)
 	w.put(client)
 	for _, region := range []string{"eu", "us"} {
-		row := leasetable.PrimaryKey(lease.RegionRow(region))
-		row[leasetable.Version] = leasetable.N(1)
+		row := table.PrimaryKey(lease.RegionRow(region))
+		row[table.Version] = table.N(1)
 		w.put(row)
 	}
-	pool := leasetable.Pool{Client: "c", Name: "p", Version: 1, Longest: time.Hour, Quarantine: time.Second, Shelves: 4}
+	pool := table.Pool{Client: "c", Name: "p", Version: 1, Longest: time.Hour, Quarantine: time.Second, Shelves: 4}
 	w.put(pool.Item())
 	w.settle(faults...)
 	return w
@@ -77,7 +77,7 @@ func (w *world) settle(faults ...dynamotest.Fault) {
 	}
 }
 
-func (w *world) put(item leasetable.Item) {
+func (w *world) put(item table.Item) {
 	w.t.Helper()
 	if _, err := w.cloud.Region("eu").Client().PutItem(context.Background(), &dynamodb.PutItemInput{TableName: aws.String(testTable), Item: item}); err != nil {
 		w.t.Fatal(err)
@@ -88,32 +88,32 @@ func (w *world) put(item leasetable.Item) {
 func (w *world) set(p lease.Primary, r lease.Row) {
 	w.t.Helper()
 	if r == (lease.Row{}) {
-		if _, err := w.cloud.Region("eu").Client().DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: aws.String(testTable), Key: leasetable.PrimaryKey(p)}); err != nil {
+		if _, err := w.cloud.Region("eu").Client().DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: aws.String(testTable), Key: table.PrimaryKey(p)}); err != nil {
 			w.t.Fatal(err)
 		}
 		return
 	}
-	item := leasetable.PrimaryKey(p)
-	item[leasetable.Version] = leasetable.N(r.Version)
-	for name, s := range map[string]string{leasetable.Owner: r.Owner, leasetable.Key: r.Key, leasetable.State: string(r.State), leasetable.Resource: r.Resource, leasetable.Winner: r.Winner} {
+	item := table.PrimaryKey(p)
+	item[table.Version] = table.N(r.Version)
+	for name, s := range map[string]string{table.Owner: r.Owner, table.Key: r.Key, table.State: string(r.State), table.Resource: r.Resource, table.Winner: r.Winner} {
 		if s != "" {
-			item[name] = leasetable.S(s)
+			item[name] = table.S(s)
 		}
 	}
-	for name, n := range map[string]int64{leasetable.Expires: r.Expires, leasetable.Available: r.Available, leasetable.At: r.At} {
+	for name, n := range map[string]int64{table.Expires: r.Expires, table.Available: r.Available, table.At: r.At} {
 		if n != 0 {
-			item[name] = leasetable.N(n)
+			item[name] = table.N(n)
 		}
 	}
 	if r.Available > 0 {
-		item[leasetable.Shard] = leasetable.S(lease.Shelf("c", "p", r.Owner, 0))
+		item[table.Shard] = table.S(lease.Shelf("c", "p", r.Owner, 0))
 	}
-	item[leasetable.PoolID] = leasetable.S("p")
+	item[table.PoolID] = table.S("p")
 	w.put(item)
 }
 
 // item is a row as it is in eu, whatever fails.
-func (w *world) item(p lease.Primary) leasetable.Item {
+func (w *world) item(p lease.Primary) table.Item {
 	w.t.Helper()
 	for {
 		item, err := w.plain.Get(context.Background(), "eu", p)
@@ -125,15 +125,15 @@ func (w *world) item(p lease.Primary) leasetable.Item {
 
 func (w *world) row(p lease.Primary) lease.Row {
 	w.t.Helper()
-	row, err := leasetable.Row(w.item(p))
+	row, err := table.Row(w.item(p))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return row
 }
 
-func (w *world) table() *leasetable.Table {
-	return &leasetable.Table{
+func (w *world) table() *table.Table {
+	return &table.Table{
 		Name: testTable, Skew: 500 * time.Millisecond, Timeout: time.Second, Attempts: 1,
 		New: func(region string) *dynamodb.Client { return w.cloud.Region(region).Client() },
 	}
@@ -176,7 +176,7 @@ func (w *world) do(e *Executor, c *eventspb.LeaseCommand) *eventspb.LeaseResult 
 		w.t.Fatal(err)
 	}
 	for range 100 {
-		if err = e.Do(context.Background(), &effects.Record{Value: value}); err == nil {
+		if err = e.Do(context.Background(), &sink.Record{Value: value}); err == nil {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			return w.results[len(w.results)-1]
@@ -245,11 +245,11 @@ func (m *commander) command(row func(lease.Primary) lease.Row) *eventspb.LeaseCo
 	return c
 }
 
-func record(t testing.TB, c *eventspb.LeaseCommand) *effects.Record {
+func record(t testing.TB, c *eventspb.LeaseCommand) *sink.Record {
 	t.Helper()
 	value, err := proto.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &effects.Record{Value: value}
+	return &sink.Record{Value: value}
 }

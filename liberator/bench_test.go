@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weirhq/weir/internal/stream/streamtest"
+	"github.com/weirhq/weir/stream/streamtest"
 )
 
 // benchRunner holds n leases of 100 pools, of which the first ending end within the second from 10 s on.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weirhq/weir/internal/stream/streamtest"
+	"github.com/weirhq/weir/stream/streamtest"
 )
 
 // burst makes n leases that all end at 10 s, in the order of their names or one after the other by 1 µs of name.

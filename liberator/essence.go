@@ -1,8 +1,8 @@
 package liberator
 
-// Essence is what of a value the changes alone decide: not when timers were to fire and what was commanded by then, nor the
-// budgets. By it a replay is compared with the live task. See processors.Processor.
-func Essence(table byte, _, value []byte) []byte {
+// Canonical is what of a value the changes alone decide: not when timers were to fire and what was commanded by then, nor the
+// budgets. By it a replay is compared with the live task. See stream.Processor.
+func Canonical(table byte, _, value []byte) []byte {
 	switch table {
 	case TableResources:
 		r, err := ParseResource(value)

@@ -9,12 +9,12 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/stream"
 )
 
-// Fire ends the leases whose timers are due.
-func (l *Liberator) Fire(nowMs int64, due []stream.Timer) error {
+// OnTimer ends the leases whose timers are due.
+func (l *Liberator) OnTimer(nowMs int64, due []stream.Timer) error {
 	keys := make([]string, len(due))
 	for i := range due {
 		keys[i] = string(due[i].Key)

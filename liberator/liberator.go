@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/leasefold"
-	"github.com/weirhq/weir/internal/overlay"
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/lease/changes"
+	"github.com/weirhq/weir/stream"
+	"github.com/weirhq/weir/stream/state"
 )
 
 // Liberator watches the leases of one task. It is not safe for concurrent use. After an error it is of no more use: the
@@ -15,10 +15,10 @@ type Liberator struct {
 	cfg       Config
 	partition int32
 	timers    stream.Timers
-	resources *overlay.Table[Resource]
-	pools     *overlay.Table[pool]
-	budgets   *overlay.Table[int64]
-	figures   *overlay.Table[int64]
+	resources *state.Table[Resource]
+	pools     *state.Table[pool]
+	budgets   *state.Table[int64]
+	figures   *state.Table[int64]
 	out       []command
 	stats     Stats
 	counted   int64 // of stats.Leases, what is in the table
@@ -41,8 +41,8 @@ func New(cfg Config, t stream.Task) (*Liberator, error) {
 	}
 	l := &Liberator{
 		cfg: cfg, partition: t.Partition, timers: t.Timers,
-		resources: overlay.New(TableResources, t.Get, resources()), pools: overlay.New(TablePools, t.Get, pools()),
-		budgets: overlay.New(TableBudgets, t.Get, overlay.Numbers()), figures: overlay.New(TableFigures, t.Get, overlay.Numbers()),
+		resources: state.New(TableResources, t.Get, resources()), pools: state.New(TablePools, t.Get, pools()),
+		budgets: state.New(TableBudgets, t.Get, state.Numbers()), figures: state.New(TableFigures, t.Get, state.Numbers()),
 	}
 	if l.stats.Leases, _, err = l.figures.Get(leasesKey); err != nil {
 		return nil, l.fail(err)
@@ -57,7 +57,7 @@ func (l *Liberator) fail(err error) error {
 
 // Fold takes the changes of b. Those that it refuses go to b.Reject; an error means that state could not be read.
 func (l *Liberator) Fold(b *stream.Batch) error {
-	fold := leasefold.Fold{Row: rowOf, Prefetch: l.resources.Prefetch, Change: l.fold}
+	fold := changes.Fold{Row: rowOf, Prefetch: l.resources.Prefetch, Change: l.fold}
 	if err := fold.Each(b); err != nil {
 		return l.fail(err)
 	}
@@ -67,17 +67,17 @@ func (l *Liberator) Fold(b *stream.Batch) error {
 // rowOf is where the row of a resource is that a change is about.
 func rowOf(c *eventspb.LeaseChange) string {
 	if r := c.GetResource(); r != nil {
-		return leasefold.RowKey(c, r.Resource)
+		return changes.RowKey(c, r.Resource)
 	}
 	return ""
 }
 
-func (l *Liberator) fold(c *eventspb.LeaseChange) (*leasefold.Refusal, error) {
+func (l *Liberator) fold(c *eventspb.LeaseChange) (*changes.Refusal, error) {
 	switch row := c.Row.(type) {
 	case nil:
-		return leasefold.Refuse(leasefold.ReasonNoRow, "the change has no row of a kind that is known here"), nil
+		return changes.Refuse(changes.ReasonNoRow, "the change has no row of a kind that is known here"), nil
 	case *eventspb.LeaseChange_Resource:
-		bad := leasefold.CheckNames(c)
+		bad := changes.CheckNames(c)
 		if bad == nil {
 			bad = l.checkResource(row.Resource)
 		}
@@ -86,9 +86,9 @@ func (l *Liberator) fold(c *eventspb.LeaseChange) (*leasefold.Refusal, error) {
 		}
 		return nil, l.foldResource(c, row.Resource)
 	case *eventspb.LeaseChange_Settings:
-		bad := leasefold.CheckNames(c)
+		bad := changes.CheckNames(c)
 		if bad == nil && !c.Gone {
-			bad = leasefold.CheckSettings(row.Settings)
+			bad = changes.CheckSettings(row.Settings)
 		}
 		if bad != nil || c.Gone { // leases of a pool that was removed end by its last settings
 			return bad, nil
@@ -109,7 +109,7 @@ func (l *Liberator) foldSettings(c *eventspb.LeaseChange, s *eventspb.LeasePool)
 }
 
 func (l *Liberator) foldResource(c *eventspb.LeaseChange, r *eventspb.LeaseResource) error {
-	key := leasefold.RowKey(c, r.Resource)
+	key := changes.RowKey(c, r.Resource)
 	old, known, err := l.resources.Get(key)
 	if err != nil {
 		return err
@@ -179,5 +179,5 @@ func (l *Liberator) Flush(_ stream.Commit, ch *stream.Changes) error {
 	return nil
 }
 
-// Dirty is about how many bytes the next Flush hands over.
-func (l *Liberator) Dirty() int { return 128*l.resources.Len() + 256*len(l.out) }
+// PendingBytes is about how many bytes the next Flush hands over.
+func (l *Liberator) PendingBytes() int { return 128*l.resources.Len() + 256*len(l.out) }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/stream"
-	"github.com/weirhq/weir/internal/stream/streamtest"
+	"github.com/weirhq/weir/stream"
+	"github.com/weirhq/weir/stream/streamtest"
 )
 
 // dumb is a liberator that reads all changes again at each commit and looks at each resource. It has no budget.
@@ -234,11 +234,11 @@ func (f *flawed) Fold(b *stream.Batch) error {
 	return f.Liberator.Fold(b)
 }
 
-func (f *flawed) Fire(nowMs int64, due []stream.Timer) error {
+func (f *flawed) OnTimer(nowMs int64, due []stream.Timer) error {
 	if f.flaw == "fires late" {
 		nowMs -= 3000
 	}
-	return f.Liberator.Fire(nowMs, due)
+	return f.Liberator.OnTimer(nowMs, due)
 }
 
 func (f *flawed) Flush(c stream.Commit, ch *stream.Changes) error {

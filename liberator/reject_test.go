@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/leasefold"
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/lease/changes"
+	"github.com/weirhq/weir/stream"
 )
 
 type bad struct {
@@ -29,26 +29,26 @@ func rejects(tb testing.TB) []bad {
 		return bad{name, reason, marshal(tb, c)}
 	}
 	return []bad{
-		{"garbage", leasefold.ReasonUndecodable, []byte{0xff, 0xff}},
-		{"nothing", leasefold.ReasonNoRow, nil},
-		res("no row", leasefold.ReasonNoRow, func(c *eventspb.LeaseChange, _ *eventspb.LeaseResource) { c.Row = nil }),
-		res("no client", leasefold.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseResource) { c.Client = "" }),
-		res("no pool", leasefold.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseResource) { c.Pool = "" }),
-		res("NUL in the pool", leasefold.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseResource) { c.Pool = "p\x00q" }),
-		res("no resource", leasefold.ReasonBadName, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Resource = "" }),
-		res("long resource", leasefold.ReasonBadName, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Resource = strings.Repeat("x", 2000) }),
-		res("no owner", leasefold.ReasonUnknownRegion, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Owner = "" }),
-		res("foreign owner", leasefold.ReasonUnknownRegion, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Owner = "mars" }),
-		res("version 0", leasefold.ReasonBadVersion, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Version = 0 }),
+		{"garbage", changes.ReasonUndecodable, []byte{0xff, 0xff}},
+		{"nothing", changes.ReasonNoRow, nil},
+		res("no row", changes.ReasonNoRow, func(c *eventspb.LeaseChange, _ *eventspb.LeaseResource) { c.Row = nil }),
+		res("no client", changes.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseResource) { c.Client = "" }),
+		res("no pool", changes.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseResource) { c.Pool = "" }),
+		res("NUL in the pool", changes.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeaseResource) { c.Pool = "p\x00q" }),
+		res("no resource", changes.ReasonBadName, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Resource = "" }),
+		res("long resource", changes.ReasonBadName, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Resource = strings.Repeat("x", 2000) }),
+		res("no owner", changes.ReasonUnknownRegion, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Owner = "" }),
+		res("foreign owner", changes.ReasonUnknownRegion, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Owner = "mars" }),
+		res("version 0", changes.ReasonBadVersion, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Version = 0 }),
 		res("held and available", ReasonHeldAndFree, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.AvailableMs = 1 }),
-		res("no end", leasefold.ReasonNoExpires, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.ExpiresMs = 0 }),
-		res("end before 1970", leasefold.ReasonBadTime, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.ExpiresMs = -1 }),
-		res("end after all", leasefold.ReasonBadTime, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.ExpiresMs = math.MaxInt64 }),
-		set("settings without version", leasefold.ReasonBadVersion, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Version = -1 }),
-		set("settings without pool", leasefold.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeasePool) { c.Pool = "" }),
-		set("negative quarantine", leasefold.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.QuarantineMs = -1 }),
-		set("endless quarantine", leasefold.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.QuarantineMs = math.MaxInt64 }),
-		set("no shelves", leasefold.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Shelves = 0 }),
+		res("no end", changes.ReasonNoExpires, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.ExpiresMs = 0 }),
+		res("end before 1970", changes.ReasonBadTime, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.ExpiresMs = -1 }),
+		res("end after all", changes.ReasonBadTime, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.ExpiresMs = math.MaxInt64 }),
+		set("settings without version", changes.ReasonBadVersion, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Version = -1 }),
+		set("settings without pool", changes.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeasePool) { c.Pool = "" }),
+		set("negative quarantine", changes.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.QuarantineMs = -1 }),
+		set("endless quarantine", changes.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.QuarantineMs = math.MaxInt64 }),
+		set("no shelves", changes.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Shelves = 0 }),
 	}
 }
 
@@ -102,7 +102,7 @@ func FuzzFold(f *testing.F) {
 	f.Add(marshal(f, leased("r", 5, 10_000)), int64(11_001))
 	f.Add(marshal(f, free("r", 5, 10_000)), int64(11_001))
 	f.Fuzz(func(t *testing.T, value []byte, now int64) {
-		now = max(0, min(now, leasefold.MaxMs))
+		now = max(0, min(now, changes.MaxMs))
 		r := newRunner(t, testConfig())
 		r.Append(value, marshal(t, settings(1, 60_000, 2)), value)
 		r.Fold(3)

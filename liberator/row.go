@@ -1,8 +1,8 @@
 package liberator
 
 import (
-	"github.com/weirhq/weir/internal/overlay"
-	"github.com/weirhq/weir/internal/packed"
+	"github.com/weirhq/weir/stream/state"
+	"github.com/weirhq/weir/stream/state/packed"
 )
 
 // Resource is what is kept of a resource: a few bytes if it is free, about 30 if it is leased.
@@ -41,8 +41,8 @@ func ParseResource(value []byte) (r Resource, err error) {
 	return r, p.End()
 }
 
-func resources() overlay.Format[Resource] {
-	return overlay.Format[Resource]{Append: func(dst []byte, r *Resource) []byte { return r.append(dst) }, Parse: ParseResource}
+func resources() state.Format[Resource] {
+	return state.Format[Resource]{Append: func(dst []byte, r *Resource) []byte { return r.append(dst) }, Parse: ParseResource}
 }
 
 // pool is the settings of a pool.
@@ -52,8 +52,8 @@ type pool struct {
 	shelves    int32
 }
 
-func pools() overlay.Format[pool] {
-	return overlay.Format[pool]{
+func pools() state.Format[pool] {
+	return state.Format[pool]{
 		Append: func(dst []byte, p *pool) []byte {
 			return packed.AppendInt(packed.AppendInt(packed.AppendInt(dst, p.version), p.quarantine), int64(p.shelves))
 		},

@@ -26,8 +26,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weirhq/weir/internal/invariant"
-	"github.com/weirhq/weir/internal/stream"
 	"github.com/weirhq/weir/processors/internal/simkafka"
+	"github.com/weirhq/weir/stream"
 )
 
 // The bubble runs the real client, a fake cluster of three brokers and Pebble on a crashable file system in virtual time,
@@ -50,15 +50,15 @@ type ledger struct {
 	next  map[string]int64
 }
 
-func newLedger(t Task) (Handler, error) {
+func newLedger(t stream.Task) (stream.Handler, error) {
 	return &ledger{get: t.Get, p: t.Partition, sums: map[string]int64{}, dirty: map[string]bool{}, next: t.Next}, nil
 }
 
-func (l *ledger) WarmFrom() map[string]int64 {
+func (l *ledger) RebuildFrom() map[string]int64 {
 	return map[string]int64{"in": max(0, l.next["in"]-10), "in2": max(0, l.next["in2"]-5)}
 }
 
-func (l *ledger) Warm(b *Batch) error {
+func (l *ledger) Rebuild(b *stream.Batch) error {
 	for _, r := range b.Records {
 		if r.Offset >= l.next[b.Topic] {
 			return fmt.Errorf("warmed with %s@%d, state is at %d", b.Topic, r.Offset, l.next[b.Topic])
@@ -67,7 +67,7 @@ func (l *ledger) Warm(b *Batch) error {
 	return nil
 }
 
-func (l *ledger) Fold(b *Batch) error {
+func (l *ledger) Fold(b *stream.Batch) error {
 	for i, r := range b.Records {
 		if string(r.Value) == "bad" {
 			b.Reject(i, "bad", "the value says so")
@@ -98,7 +98,7 @@ func (l *ledger) Fold(b *Batch) error {
 	return nil
 }
 
-func (l *ledger) Flush(_ Commit, ch *Changes) error {
+func (l *ledger) Flush(_ stream.Commit, ch *stream.Changes) error {
 	for k := range l.dirty {
 		ch.Put(1, []byte(k), binary.BigEndian.AppendUint64(nil, uint64(l.sums[k])))
 	}
@@ -140,7 +140,7 @@ type world struct {
 type mutation struct {
 	opts []kgo.Opt
 	edge func(w *worker, at string) error
-	core func(Task) (Handler, error)
+	core func(stream.Task) (stream.Handler, error)
 }
 
 func (w *world) hit(what string) {
@@ -186,7 +186,7 @@ func (w *world) start(name string, fs *vfs.MemFS) *process {
 	if cfg.edge = p.edge; w.disk != nil {
 		cfg.FS, cfg.BallastBytes, cfg.WriteBytes = w.disk, w.ballast, 192<<10
 	}
-	rt, err := New(cfg, Processor{App: app, Inputs: inputs(), Changelog: "log", Outputs: []string{"out", "fired"}, New: w.mut.core})
+	rt, err := New(cfg, stream.Processor{App: app, Inputs: inputs(), Changelog: "log", Outputs: []string{"out", "fired"}, New: w.mut.core})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -466,7 +466,7 @@ func wallTimers(procs []*process) bool {
 				continue
 			}
 			best[q], waits[q] = m.ChangelogNext, false
-			_ = snap.Scan(q, stream.TimerTable, []byte{byte(WallTime)}, func(_, _ []byte) error {
+			_ = snap.Scan(q, stream.TimerTable, []byte{byte(stream.WallTime)}, func(_, _ []byte) error {
 				waits[q] = true
 				return nil
 			})
@@ -722,7 +722,7 @@ func TestMutants(t *testing.T) {
 			}
 			return nil
 		}},
-		"poison leaves a trace": {core: func(t Task) (Handler, error) {
+		"poison leaves a trace": {core: func(t stream.Task) (stream.Handler, error) {
 			h, err := newLedger(t)
 			return sloppy{h.(*ledger)}, err
 		}},
@@ -760,7 +760,7 @@ func TestMutants(t *testing.T) {
 // sloppy swallows a panic and keeps what the record had done by then.
 type sloppy struct{ *ledger }
 
-func (s sloppy) Fold(b *Batch) (err error) {
+func (s sloppy) Fold(b *stream.Batch) (err error) {
 	one := *b
 	for i := range b.Records {
 		one.Records, one.Rejects = b.Records[i:i+1], nil

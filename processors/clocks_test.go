@@ -11,9 +11,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/weirhq/weir/internal/stream"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/processorstest"
+	"github.com/weirhq/weir/stream"
 )
 
 // delay is how long after its record each timer of alarms is due.
@@ -21,20 +21,20 @@ const delay = 500 * time.Millisecond
 
 // alarms sets two timers for each record, one of each clock, and says when they fire: the clock and the record.
 type alarms struct {
-	processors.Task
+	stream.Task
 	fired []string
 }
 
-func (h *alarms) Fold(b *processors.Batch) error {
+func (h *alarms) Fold(b *stream.Batch) error {
 	for _, r := range b.Records {
-		for _, clock := range []stream.Clock{processors.EventTime, processors.WallTime} {
-			h.Timers.Set(processors.Timer{Clock: clock, AtMs: r.TimeMs + delay.Milliseconds(), Key: strconv.AppendInt(nil, r.Offset, 10)})
+		for _, clock := range []stream.Clock{stream.EventTime, stream.WallTime} {
+			h.Timers.Set(stream.Timer{Clock: clock, AtMs: r.TimeMs + delay.Milliseconds(), Key: strconv.AppendInt(nil, r.Offset, 10)})
 		}
 	}
 	return nil
 }
 
-func (h *alarms) Fire(nowMs int64, due []processors.Timer) error {
+func (h *alarms) OnTimer(nowMs int64, due []stream.Timer) error {
 	for _, t := range due {
 		if t.AtMs > nowMs {
 			return fmt.Errorf("timer of record %s is due at %d, it is %d", t.Key, t.AtMs, nowMs)
@@ -44,7 +44,7 @@ func (h *alarms) Fire(nowMs int64, due []processors.Timer) error {
 	return nil
 }
 
-func (h *alarms) Flush(_ processors.Commit, ch *processors.Changes) error {
+func (h *alarms) Flush(_ stream.Commit, ch *stream.Changes) error {
 	for _, f := range h.fired {
 		ch.Emit(0, h.Partition, []byte(f), nil)
 	}
@@ -53,9 +53,9 @@ func (h *alarms) Flush(_ processors.Commit, ch *processors.Changes) error {
 }
 
 func alarming() processorstest.Options {
-	return processorstest.Options{Partitions: 1, Processor: processors.Processor{
+	return processorstest.Options{Partitions: 1, Processor: stream.Processor{
 		App: "alarms", Inputs: []string{"in"}, Changelog: "log", Outputs: []string{"out"},
-		New: func(t processors.Task) (processors.Handler, error) { return &alarms{Task: t}, nil },
+		New: func(t stream.Task) (stream.Handler, error) { return &alarms{Task: t}, nil },
 	}}
 }
 
@@ -100,10 +100,10 @@ func TestClockOfProducerJumps(t *testing.T) {
 			if jump < time.Minute { // the time of day is still near base
 				wall = 1
 			}
-			if n := got[fmt.Sprintf("%d %d", processors.EventTime, i)]; n != event {
+			if n := got[fmt.Sprintf("%d %d", stream.EventTime, i)]; n != event {
 				t.Errorf("record %d, %s from the first: its timer of event time fired %d times, want %d", i, jump, n, event)
 			}
-			if n := got[fmt.Sprintf("%d %d", processors.WallTime, i)]; n != wall {
+			if n := got[fmt.Sprintf("%d %d", stream.WallTime, i)]; n != wall {
 				t.Errorf("record %d, %s from the first: its timer of the time of day fired %d times, want %d", i, jump, n, wall)
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"sync"
 	"testing"
+
+	"github.com/weirhq/weir/stream"
 )
 
 // register is every handler that a run made.
@@ -22,7 +24,7 @@ type closable struct {
 	late   []string // what was called after Close
 }
 
-func (r *register) core(t Task) (Handler, error) {
+func (r *register) core(t stream.Task) (stream.Handler, error) {
 	h, err := newTimedLedger(t)
 	if err != nil {
 		return nil, err
@@ -53,16 +55,16 @@ func (c *closable) Close() {
 	c.closed++
 }
 
-func (c *closable) Fold(b *Batch) error { c.called("Fold"); return c.timedLedger.Fold(b) }
-func (c *closable) Warm(b *Batch) error { c.called("Warm"); return c.timedLedger.Warm(b) }
-func (c *closable) Flush(at Commit, ch *Changes) error {
+func (c *closable) Fold(b *stream.Batch) error    { c.called("Fold"); return c.timedLedger.Fold(b) }
+func (c *closable) Rebuild(b *stream.Batch) error { c.called("Warm"); return c.timedLedger.Rebuild(b) }
+func (c *closable) Flush(at stream.Commit, ch *stream.Changes) error {
 	c.called("Flush")
 	return c.timedLedger.Flush(at, ch)
 }
 
-func (c *closable) Fire(nowMs int64, due []Timer) error {
+func (c *closable) OnTimer(nowMs int64, due []stream.Timer) error {
 	c.called("Fire")
-	return c.timedLedger.Fire(nowMs, due)
+	return c.timedLedger.OnTimer(nowMs, due)
 }
 
 // Whatever ends a handler, kills at every edge, aborts, poison, rebalances, failed takeovers, standbys that only look, and the

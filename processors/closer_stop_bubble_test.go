@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/processorstest"
+	"github.com/weirhq/weir/stream"
 )
 
 // probes are handlers that take their time to be made, and how often each was closed.
@@ -26,7 +27,7 @@ type probe struct {
 	closed int
 }
 
-func (p *probes) new(t processors.Task) (processors.Handler, error) {
+func (p *probes) new(t stream.Task) (stream.Handler, error) {
 	<-time.After(p.slow)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -35,7 +36,7 @@ func (p *probes) new(t processors.Task) (processors.Handler, error) {
 	return h, nil
 }
 
-func (h *probe) Fold(b *processors.Batch) error {
+func (h *probe) Fold(b *stream.Batch) error {
 	for _, r := range b.Records {
 		if string(r.Value) == "poison" {
 			panic("poison")
@@ -44,16 +45,16 @@ func (h *probe) Fold(b *processors.Batch) error {
 	return nil
 }
 
-func (h *probe) Flush(processors.Commit, *processors.Changes) error { return nil }
+func (h *probe) Flush(stream.Commit, *stream.Changes) error { return nil }
 
-func (h *probe) WarmFrom() map[string]int64 {
+func (h *probe) RebuildFrom() map[string]int64 {
 	if h.n%3 == 0 {
 		return map[string]int64{"in": 0}
 	}
 	return nil
 }
 
-func (h *probe) Warm(*processors.Batch) error { return errors.New("not this time") }
+func (h *probe) Rebuild(*stream.Batch) error { return errors.New("not this time") }
 
 func (h *probe) Close() {
 	h.of.mu.Lock()
@@ -81,7 +82,7 @@ func (p *probes) open(t *testing.T) (n int) {
 // when it fails to warm up.
 func TestHandlersThatNobodyTakesAreClosed(t *testing.T) {
 	p := &probes{}
-	o := processorstest.Options{NoRefold: true, Partitions: 4, Config: processors.Config{PoisonLimit: 1}, Processor: processors.Processor{
+	o := processorstest.Options{NoRefold: true, Partitions: 4, Config: processors.Config{PoisonLimit: 1}, Processor: stream.Processor{
 		App: "probe", Inputs: []string{"in"}, Changelog: "probe.log", New: p.new,
 	}}
 	processorstest.Run(t, o, func(t *testing.T, w *processorstest.World) {

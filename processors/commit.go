@@ -13,8 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weirhq/weir/internal/stream"
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/stream"
 )
 
 // pending is one task's part of the transaction that is being ended.
@@ -169,7 +169,7 @@ func (w *worker) flushTasks() (parts []*pending, barriers []*task, err error) {
 		if err := t.fireDue(now); err != nil {
 			return nil, nil, err
 		}
-		c := Commit{NowMs: now.UnixMilli(), OwnerEpoch: t.own, Sequence: t.seq + 1, Next: t.next}
+		c := stream.Commit{NowMs: now.UnixMilli(), OwnerEpoch: t.own, Sequence: t.seq + 1, Next: t.next}
 		if err := t.flush(c); err != nil {
 			return nil, nil, err
 		}
@@ -183,7 +183,7 @@ func (w *worker) flushTasks() (parts []*pending, barriers []*task, err error) {
 }
 
 // marker says what this transaction commits for the task.
-func (t *task) marker(c Commit, inputs []string) *changelogpb.Marker {
+func (t *task) marker(c stream.Commit, inputs []string) *changelogpb.Marker {
 	m := &changelogpb.Marker{Sequence: c.Sequence, OwnerEpoch: c.OwnerEpoch, WrittenAtMs: c.NowMs}
 	m.WatermarkMs, m.NextTimerMs = t.mark.nowMs, t.timers.nextMs()
 	for _, topic := range inputs {

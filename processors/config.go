@@ -1,6 +1,7 @@
 package processors
 
 import (
+	"cmp"
 	"os"
 	"runtime"
 	"time"
@@ -84,27 +85,27 @@ type Config struct {
 }
 
 func (c *Config) setDefaults() {
-	def(&c.FS, vfs.Default)
+	c.FS = cmp.Or(c.FS, vfs.Default)
 	host, err := os.Hostname()
 	if err != nil || host == "" {
 		host = "weir"
 	}
-	def(&c.Instance, host)
-	def(&c.Workers, DefaultWorkers())
-	def(&c.CommitInterval, 100*time.Millisecond)
-	def(&c.CommitMax, time.Second)
-	def(&c.CommitRecords, 2_000_000)
-	def(&c.CommitBytes, 32<<20)
-	def(&c.PollRecords, 20_000)
-	def(&c.Tick, time.Second)
-	def(&c.PoisonLimit, 10)
-	def(&c.SessionTimeout, 6*time.Second)
-	def(&c.TransactionTimeout, 10*time.Second)
-	def(&c.CacheBytes, 64<<20)
-	def(&c.WriteBytes, 96<<20)
-	def(&c.BallastBytes, 64<<20)
-	def(&c.FetchBytes, 8<<20)
-	def(&c.refreshBehind, refreshBehind)
+	c.Instance = cmp.Or(c.Instance, host)
+	c.Workers = cmp.Or(c.Workers, DefaultWorkers())
+	c.CommitInterval = cmp.Or(c.CommitInterval, 100*time.Millisecond)
+	c.CommitMax = cmp.Or(c.CommitMax, time.Second)
+	c.CommitRecords = cmp.Or(c.CommitRecords, 2_000_000)
+	c.CommitBytes = cmp.Or(c.CommitBytes, 32<<20)
+	c.PollRecords = cmp.Or(c.PollRecords, 20_000)
+	c.Tick = cmp.Or(c.Tick, time.Second)
+	c.PoisonLimit = cmp.Or(c.PoisonLimit, 10)
+	c.SessionTimeout = cmp.Or(c.SessionTimeout, 6*time.Second)
+	c.TransactionTimeout = cmp.Or(c.TransactionTimeout, 10*time.Second)
+	c.CacheBytes = cmp.Or(c.CacheBytes, 64<<20)
+	c.WriteBytes = cmp.Or(c.WriteBytes, 96<<20)
+	c.BallastBytes = cmp.Or(c.BallastBytes, 64<<20)
+	c.FetchBytes = cmp.Or(c.FetchBytes, 8<<20)
+	c.refreshBehind = cmp.Or(c.refreshBehind, refreshBehind)
 	if c.Log == nil {
 		nop := zerolog.Nop()
 		c.Log = &nop
@@ -122,13 +123,6 @@ func (c *Config) setDefaults() {
 
 // DefaultWorkers is the number of workers of a Config that does not say.
 func DefaultWorkers() int { return max(4, runtime.GOMAXPROCS(0)) }
-
-func def[T comparable](p *T, v T) {
-	var zero T
-	if *p == zero {
-		*p = v
-	}
-}
 
 // Client makes a plain client: to produce, to look, to administer.
 func (k Kafka) Client(opts ...kgo.Opt) (*kgo.Client, error) {

@@ -3,6 +3,8 @@ package processors
 import (
 	"errors"
 	"time"
+
+	"github.com/weirhq/weir/stream"
 )
 
 // cycle is what is measured of one transaction.
@@ -35,7 +37,7 @@ type span struct {
 }
 
 // saw takes note of a batch, which is not empty.
-func (c *cycle) saw(records []Record) {
+func (c *cycle) saw(records []stream.Record) {
 	s := span{len(records), records[0].TimeMs, records[0].TimeMs}
 	for i := range records {
 		s.oldest, s.newest = min(s.oldest, records[i].TimeMs), max(s.newest, records[i].TimeMs)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/weirhq/weir/stream"
 )
 
 // TestLatency compares the histogram with Prometheus's own, told of each record: of batches that are spread evenly over their
@@ -20,7 +22,7 @@ func TestLatency(t *testing.T) {
 	for range 300 {
 		n, oldest := 1+rng.IntN(5000), now.UnixMilli()-int64(rng.IntN(100_000))
 		length := int64(rng.IntN(3)) * int64(rng.IntN(3000))
-		records := make([]Record, n)
+		records := make([]stream.Record, n)
 		for i := range records {
 			records[i].TimeMs = min(now.UnixMilli()+5, oldest+length*int64(i)/int64(n))
 			exact.Observe(float64(max(0, now.UnixMilli()-records[i].TimeMs)) / 1000)
@@ -74,7 +76,7 @@ func TestSpanCountsEachRecord(t *testing.T) {
 // TestLagIsTheSlowestPartitions reads ages from what the workers say of their partitions.
 func TestLagIsTheSlowestPartitions(t *testing.T) {
 	ago := func(d time.Duration) int64 { return time.Now().Add(-d).UnixMilli() }
-	r := &Runtime{proc: Processor{App: "a"}, viewers: []*viewer{{worker: "0", list: []Status{
+	r := &Runtime{proc: stream.Processor{App: "a"}, viewers: []*viewer{{worker: "0", list: []Status{
 		{Lag: 0, NewestMs: ago(time.Hour), WatermarkMs: ago(20 * time.Second)}, {Lag: 1, NewestMs: ago(10 * time.Second), WatermarkMs: ago(30 * time.Second)}, {Lag: 9},
 	}}}}
 	f, ok := r.Collector().(*figures)

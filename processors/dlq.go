@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/stream"
 )
 
 // Headers of a dead letter. Key and value of the refused record: the value as it was, the key in a header, because the
@@ -35,7 +37,7 @@ const maxDetail = 8 << 10
 
 type deadLetter struct {
 	topic  string
-	rec    Record
+	rec    stream.Record
 	reason string
 	detail string
 }

@@ -14,17 +14,18 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/processors"
-	"github.com/weirhq/weir/processors/embedded"
+	"github.com/weirhq/weir/processors/devbroker"
+	"github.com/weirhq/weir/stream"
 )
 
 // words counts words. Its state is table 1: a word and its count.
 type words struct {
-	processors.Task
+	stream.Task
 	counts map[string]uint64 // of this handler's life
 	dirty  map[string]bool
 }
 
-func (h *words) Fold(b *processors.Batch) error {
+func (h *words) Fold(b *stream.Batch) error {
 	for _, r := range b.Records {
 		for _, word := range strings.Fields(string(r.Value)) {
 			if _, known := h.counts[word]; !known {
@@ -43,7 +44,7 @@ func (h *words) Fold(b *processors.Batch) error {
 	return nil
 }
 
-func (h *words) Flush(_ processors.Commit, ch *processors.Changes) error {
+func (h *words) Flush(_ stream.Commit, ch *stream.Changes) error {
 	for word := range h.dirty {
 		ch.Put(1, []byte(word), binary.BigEndian.AppendUint64(nil, h.counts[word]))
 		ch.Emit(0, h.Partition, []byte(word), fmt.Append(nil, h.counts[word]))
@@ -54,7 +55,7 @@ func (h *words) Flush(_ processors.Commit, ch *processors.Changes) error {
 
 // A word count: state in a table, outputs, both exactly once.
 func ExampleHandler() {
-	demo("wordcount", func(t processors.Task) (processors.Handler, error) {
+	demo("wordcount", func(t stream.Task) (stream.Handler, error) {
 		return &words{Task: t, counts: map[string]uint64{}, dirty: map[string]bool{}}, nil
 	}, []kgo.Record{{Value: []byte("to be or")}, {Value: []byte("not to be")}}, map[string]string{"to": "2", "be": "2", "or": "1", "not": "1"})
 	// Output: all there
@@ -62,35 +63,35 @@ func ExampleHandler() {
 
 // sessions counts a user's events until 30 s pass without one. A session is the count and the time of its last event.
 type sessions struct {
-	processors.Task
+	stream.Task
 	open   map[string][2]int64
 	closed []string // user=count, for outputs
 }
 
 const silence = 30_000 // ms
 
-func (h *sessions) Fold(b *processors.Batch) error {
+func (h *sessions) Fold(b *stream.Batch) error {
 	for _, r := range b.Records {
 		s, err := h.load(string(r.Key))
 		if err != nil {
 			return err
 		}
 		if s[0] == 0 { // one timer for each session: when it fires, it looks whether it is time
-			h.Timers.Set(processors.Timer{AtMs: r.TimeMs + silence, Key: r.Key})
+			h.Timers.Set(stream.Timer{AtMs: r.TimeMs + silence, Key: r.Key})
 		}
 		h.open[string(r.Key)] = [2]int64{s[0] + 1, max(s[1], r.TimeMs)}
 	}
 	return nil
 }
 
-func (h *sessions) Fire(nowMs int64, due []processors.Timer) error {
+func (h *sessions) OnTimer(nowMs int64, due []stream.Timer) error {
 	for _, t := range due {
 		user := string(t.Key)
 		switch s, err := h.load(user); {
 		case err != nil:
 			return err
 		case s[1]+silence > nowMs: // there was another event meanwhile
-			h.Timers.Set(processors.Timer{AtMs: s[1] + silence, Key: t.Key})
+			h.Timers.Set(stream.Timer{AtMs: s[1] + silence, Key: t.Key})
 		default:
 			h.closed = append(h.closed, fmt.Sprintf("%s=%d", user, s[0]))
 			h.open[user] = [2]int64{}
@@ -110,7 +111,7 @@ func (h *sessions) load(user string) (s [2]int64, err error) {
 	return s, err
 }
 
-func (h *sessions) Flush(_ processors.Commit, ch *processors.Changes) error {
+func (h *sessions) Flush(_ stream.Commit, ch *stream.Changes) error {
 	for user, s := range h.open {
 		if s[0] == 0 {
 			ch.Delete(1, []byte(user))
@@ -128,18 +129,18 @@ func (h *sessions) Flush(_ processors.Commit, ch *processors.Changes) error {
 }
 
 // Sessions by durable timers in event time: a session ends when 30 s of its partition's time pass without an event.
-func ExampleTimed() {
+func ExampleProcessor_timers() {
 	at := func(user string, second int64) kgo.Record {
 		return kgo.Record{Key: []byte(user), Timestamp: time.Unix(1_800_000_000+second, 0)}
 	}
-	demo("sessions", func(t processors.Task) (processors.Handler, error) {
+	demo("sessions", func(t stream.Task) (stream.Handler, error) {
 		return &sessions{Task: t, open: map[string][2]int64{}}, nil
 	}, []kgo.Record{at("ann", 0), at("bob", 10), at("ann", 25), at("ann", 50), at("eve", 100)}, map[string]string{"ann": "3", "bob": "1"})
 	// Output: all there
 }
 
 // demo runs a processor on a broker in this process until its output has what is wanted as the last values of its keys.
-func demo(app string, handler func(processors.Task) (processors.Handler, error), in []kgo.Record, want map[string]string) {
+func demo(app string, handler func(stream.Task) (stream.Handler, error), in []kgo.Record, want map[string]string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var topics []events.Topic
@@ -152,13 +153,13 @@ func demo(app string, handler func(processors.Task) (processors.Handler, error),
 	for _, name := range append([]string{"out", app + ".changelog", app + ".dlq"}, inputs...) {
 		topics = append(topics, events.Topic{Name: name, Partitions: 1})
 	}
-	broker, err := embedded.Start(embedded.Config{Topics: topics})
+	broker, err := devbroker.Start(devbroker.Config{Topics: topics})
 	must(err)
 	defer func() { must(broker.Close()) }()
 	dir, err := os.MkdirTemp("", app)
 	must(err)
 	defer func() { must(os.RemoveAll(dir)) }()
-	rt, err := processors.New(processors.Config{Kafka: broker.Kafka(), Dir: dir, Instance: "one"}, processors.Processor{
+	rt, err := processors.New(processors.Config{Kafka: broker.Kafka(), Dir: dir, Instance: "one"}, stream.Processor{
 		App: app, Inputs: inputs, Changelog: app + ".changelog", Outputs: []string{"out"}, New: handler,
 	})
 	must(err)

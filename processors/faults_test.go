@@ -18,18 +18,19 @@ import (
 
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/processorstest"
+	"github.com/weirhq/weir/stream"
 )
 
 // The faults that a runtime must survive, by name. What a world is judged by beside what is written here: see processorstest.
 
 // sum adds up the values of each key in table 1, and emits what it took: each record once. "poison" panics.
 type sum struct {
-	processors.Task
+	stream.Task
 	sums map[string]uint64
 	took []string
 }
 
-func (h *sum) Fold(b *processors.Batch) error {
+func (h *sum) Fold(b *stream.Batch) error {
 	for _, r := range b.Records {
 		key := string(r.Key)
 		if _, known := h.sums[key]; !known {
@@ -55,7 +56,7 @@ func (h *sum) Fold(b *processors.Batch) error {
 	return nil
 }
 
-func (h *sum) Flush(_ processors.Commit, ch *processors.Changes) error {
+func (h *sum) Flush(_ stream.Commit, ch *stream.Changes) error {
 	for key, n := range h.sums {
 		ch.Put(1, []byte(key), binary.BigEndian.AppendUint64(nil, n))
 	}
@@ -68,9 +69,9 @@ func (h *sum) Flush(_ processors.Commit, ch *processors.Changes) error {
 }
 
 func summing() processorstest.Options {
-	return processorstest.Options{Processor: processors.Processor{
+	return processorstest.Options{Processor: stream.Processor{
 		App: "sum", Inputs: []string{"in"}, Changelog: "log", Outputs: []string{"out"},
-		New: func(t processors.Task) (processors.Handler, error) {
+		New: func(t stream.Task) (stream.Handler, error) {
 			return &sum{Task: t, sums: map[string]uint64{}}, nil
 		},
 	}}

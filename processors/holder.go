@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/stream"
 )
 
 // ErrInUse says that the group of an application has members. Its state is changed from outside only while nobody runs it.
@@ -24,7 +25,7 @@ var ErrInUse = errors.New("the application runs")
 // is in the group no more cannot commit.
 type holder struct {
 	cfg  *Config
-	proc *Processor
+	proc *stream.Processor
 	sess *kgo.GroupTransactSession
 	adm  *kadm.Client
 	n    int32             // partitions
@@ -42,7 +43,7 @@ type holding struct{ kgo.GroupBalancer }
 func (holding) ProtocolName() string { return "weir-offline" }
 
 // hold joins the group of proc. It returns ErrInUse if somebody else is in it.
-func hold(ctx context.Context, cfg *Config, proc *Processor) (h *holder, err error) {
+func hold(ctx context.Context, cfg *Config, proc *stream.Processor) (h *holder, err error) {
 	h = &holder{cfg: cfg, proc: proc, news: make(chan struct{}, 1)}
 	txn, timeout := proc.App+"-offline", max(cfg.TransactionTimeout, time.Minute)
 	plain, err := cfg.Kafka.Client()
@@ -50,10 +51,10 @@ func hold(ctx context.Context, cfg *Config, proc *Processor) (h *holder, err err
 		return nil, fmt.Errorf("make client: %w", err)
 	}
 	defer plain.Close()
-	if h.n, err = proc.awaitTopics(ctx, kadm.NewClient(plain)); err != nil {
+	if h.n, err = awaitTopics(ctx, proc, kadm.NewClient(plain)); err != nil {
 		return nil, err
 	}
-	if h.ids, err = proc.topicIDs(ctx, kadm.NewClient(plain)); err != nil {
+	if h.ids, err = topicIDs(ctx, proc, kadm.NewClient(plain)); err != nil {
 		return nil, err
 	}
 	if err := nobody(ctx, kadm.NewClient(plain), proc.App); err != nil {

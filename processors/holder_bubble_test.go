@@ -14,12 +14,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weirhq/weir/stream"
 )
 
-func (w *world) hold(proc Processor) (*holder, error) {
+func (w *world) hold(proc stream.Processor) (*holder, error) {
 	cfg := Config{Kafka: w.kafka(), Dir: "/state", FS: vfs.NewMem(), Log: &w.log}
 	cfg.setDefaults()
-	if err := proc.check(); err != nil {
+	if err := proc.Complete(); err != nil {
 		return nil, err
 	}
 	return hold(context.Background(), &cfg, &proc)
@@ -196,7 +198,7 @@ func (o *only) Take(_ byte, key, live, shadow []byte) (bool, error) {
 	return true, nil
 }
 
-func (o *only) Rest(live Get, ch *Changes) error {
+func (o *only) Rest(live Get, ch *stream.Changes) error {
 	v, err := live(1, []byte("total"))
 	if err != nil {
 		return err

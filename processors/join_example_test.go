@@ -6,20 +6,20 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/stream"
 )
 
 // clicked joins two topics by key: an impression with the click that comes within ten minutes of it, before it or after. What
 // waits for its other half is in table 1: "i/" or "c/" and the key, with the value of the record. A key comes once in each topic.
 type clicked struct {
-	processors.Task
+	stream.Task
 	changed map[string]string // "" is gone
 	out     [][2]string
 }
 
 const horizon = 600_000 // ms
 
-func (h *clicked) Fold(b *processors.Batch) error {
+func (h *clicked) Fold(b *stream.Batch) error {
 	mine, other := "i/", "c/"
 	if b.Topic == "clicks" {
 		mine, other = other, mine
@@ -34,13 +34,13 @@ func (h *clicked) Fold(b *processors.Batch) error {
 			h.changed[other+string(r.Key)] = ""
 		default: // it waits, until no record of the other topic can come any more
 			h.changed[mine+string(r.Key)] = string(r.Value)
-			h.Timers.Set(processors.Timer{AtMs: r.TimeMs + horizon, Key: []byte(mine + string(r.Key))})
+			h.Timers.Set(stream.Timer{AtMs: r.TimeMs + horizon, Key: []byte(mine + string(r.Key))})
 		}
 	}
 	return nil
 }
 
-func (h *clicked) Fire(_ int64, due []processors.Timer) error {
+func (h *clicked) OnTimer(_ int64, due []stream.Timer) error {
 	for _, t := range due {
 		half, err := h.load(string(t.Key))
 		if err != nil {
@@ -62,7 +62,7 @@ func (h *clicked) load(key string) (string, error) {
 	return string(v), err
 }
 
-func (h *clicked) Flush(_ processors.Commit, ch *processors.Changes) error {
+func (h *clicked) Flush(_ stream.Commit, ch *stream.Changes) error {
 	for key, v := range h.changed {
 		if v == "" {
 			ch.Delete(1, []byte(key))
@@ -80,11 +80,11 @@ func (h *clicked) Flush(_ processors.Commit, ch *processors.Changes) error {
 
 // A join of two topics. Partition p of both is one task. Its event time is that of the topic that is behind, so what waits is
 // not given up because the other topic is read faster; a topic that is silent for EventTimes.Idle does not hold time back.
-func ExampleTimed_join() {
+func ExampleProcessor_join() {
 	at := func(topic, key string, second int64) kgo.Record {
 		return kgo.Record{Topic: topic, Key: []byte(key), Value: []byte("x"), Timestamp: time.Unix(1_800_000_000+second, 0)}
 	}
-	demo("clicked", func(t processors.Task) (processors.Handler, error) {
+	demo("clicked", func(t stream.Task) (stream.Handler, error) {
 		return &clicked{Task: t, changed: map[string]string{}}, nil
 	}, []kgo.Record{
 		at("in", "ad1", 0), at("in", "ad2", 10), at("clicks", "ad1", 60), at("clicks", "ad3", 70), at("in", "ad3", 80),

@@ -9,7 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // later keeps changes of one task that Kafka has committed and the store does not have yet. A worker that is far behind writes
@@ -31,7 +31,7 @@ const laterFor = 2 * time.Second
 
 // keeps says whether the task's changes can wait: no range of keys, and no timers, which are read from the store.
 func (t *task) keeps() bool {
-	if _, timed := t.handler.(Timed); timed {
+	if _, timed := t.handler.(stream.TimerHandler); timed {
 		return false
 	}
 	return !slices.ContainsFunc(t.changes.List, func(c stream.Change) bool { return c.Op == stream.OpDeleteRange })

@@ -11,8 +11,8 @@ import (
 	"github.com/rs/zerolog"
 	"pgregory.net/rapid"
 
-	"github.com/weirhq/weir/internal/stream"
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/stream"
 )
 
 // TestLaterReadsLikeTheStore: whatever waits and whatever is written, a handler reads what it would read had every transaction
@@ -80,7 +80,7 @@ func TestLaterPositions(t *testing.T) {
 	s := memStore(t, vfs.NewMem())
 	defer func() { _ = s.close() }()
 	nop := zerolog.Nop()
-	w := newWorker(0, &Config{Log: &nop, CommitBytes: 1 << 20, Workers: 1, Metrics: NewMetrics(prometheus.NewRegistry())}, &Processor{App: "a", Inputs: []string{"in"}}, s)
+	w := newWorker(0, &Config{Log: &nop, CommitBytes: 1 << 20, Workers: 1, Metrics: NewMetrics(prometheus.NewRegistry())}, &stream.Processor{App: "a", Inputs: []string{"in"}}, s)
 	w.behind, w.tasks = true, map[int32]*task{3: {p: 3, meta: &changelogpb.TaskMeta{Format: metaFormat, App: s.app}, timers: newTimers(3, s.db), later: &later{}}}
 	marker := &changelogpb.Marker{Sequence: 7, Inputs: []*changelogpb.Position{{Topic: "in", Next: 58}}}
 	if err := w.apply([]*pending{{t: w.tasks[3], marker: marker, markerAt: 9}}); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirhq/weir/internal/obs"
+	"github.com/weirhq/weir/stream"
 )
 
 // figuresOf gives what a registry shows: counters and gauges by value, histograms by _count and _sum.
@@ -55,7 +56,7 @@ func TestFigures(t *testing.T) {
 		fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 12345})
 		proc := ledgers("in")
 		hold := make(chan struct{})
-		proc.New = func(task Task) (Handler, error) {
+		proc.New = func(task stream.Task) (stream.Handler, error) {
 			h, err := newLedger(task)
 			return waiter{h.(*ledger), hold}, err
 		}
@@ -119,7 +120,7 @@ type waiter struct {
 	hold chan struct{}
 }
 
-func (s waiter) Fold(b *Batch) error {
+func (s waiter) Fold(b *stream.Batch) error {
 	for i := range b.Records {
 		if string(b.Records[i].Value) == "slow" {
 			b.Records[i].Value = []byte("1")

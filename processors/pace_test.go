@@ -5,13 +5,15 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/weirhq/weir/stream"
 )
 
 // TestPace: the time between commits grows as long as more is unread than a transaction takes, however few records each poll
 // brings, and is the short one again once that is not so.
 func TestPace(t *testing.T) {
 	nop := zerolog.Nop()
-	w := newWorker(0, &Config{Log: &nop, PollRecords: 20_000, CommitInterval: 100 * time.Millisecond, CommitMax: time.Second}, &Processor{App: "a"}, nil)
+	w := newWorker(0, &Config{Log: &nop, PollRecords: 20_000, CommitInterval: 100 * time.Millisecond, CommitMax: time.Second}, &stream.Processor{App: "a"}, nil)
 	w.tasks = map[int32]*task{0: {}, 1: {}}
 	w.wait = w.cfg.CommitInterval
 	turn := func(count int, lags ...int64) time.Duration {

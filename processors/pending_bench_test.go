@@ -8,7 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // BenchmarkPendingTimers has ten million timers pending (100,000 with -short) and takes their partition over: what they take on
@@ -27,7 +27,7 @@ func BenchmarkPendingTimers(b *testing.B) {
 	bulk := newBulk(s, 0)
 	for i := range n {
 		key := binary.BigEndian.AppendUint64(nil, uint64(i)*0x9e3779b97f4a7c15)
-		k := append([]byte{stream.TimerTable, byte(EventTime)}, timerKey(int64(1+i%1_000_000_007), key)...)
+		k := append([]byte{stream.TimerTable, byte(stream.EventTime)}, timerKey(int64(1+i%1_000_000_007), key)...)
 		if err := bulk.put(k, []byte{}); err != nil {
 			b.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func BenchmarkPendingTimers(b *testing.B) {
 		before := inUse()
 		began := time.Now()
 		list := newTimers(0, s.db)
-		due, err := list.due(EventTime, 1, fireBatch)
+		due, err := list.due(stream.EventTime, 1, fireBatch)
 		if err != nil || len(due) != 1 {
 			b.Fatalf("%d timers are due, %v; want 1", len(due), err)
 		}

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/stream"
 )
 
 // producerBuffered bounds the records of a Producer that no broker has acknowledged; producerBytes bounds their size.
@@ -32,7 +34,7 @@ type Producer struct {
 
 // NewProducer makes a Producer for topic. It connects when the first record comes. Close it.
 func NewProducer(k Kafka, topic string) (*Producer, error) {
-	if !legalName.MatchString(topic) {
+	if !stream.ValidName(topic) {
 		return nil, fmt.Errorf("make producer: %q is not a legal topic name: use 1 to 200 letters, digits, '.', '_' or '-'", topic)
 	}
 	cl, err := k.Client(

@@ -10,8 +10,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/weirhq/weir/internal/stream"
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/stream"
 )
 
 // Promotion says what of a shadow becomes live.
@@ -31,7 +31,7 @@ type Selector interface {
 	Take(table byte, key, live, shadow []byte) (bool, error)
 	// Rest is called after the last Take, and puts what must change with what was taken, such as sums over it. live reads the
 	// live state.
-	Rest(live Get, ch *Changes) error
+	Rest(live Get, ch *stream.Changes) error
 }
 
 // Get reads a key of a table; nil if there is none.
@@ -112,7 +112,7 @@ type promotion struct {
 	last         *changelogpb.Marker // of the live changelog
 	counts       map[byte]*Correction
 	selector     Selector
-	commit       Commit
+	commit       stream.Commit
 }
 
 func (a *promotion) run(ctx context.Context) error {
@@ -127,7 +127,7 @@ func (a *promotion) run(ctx context.Context) error {
 	m := a.h.marker(a.last, next)
 	m.WatermarkMs = max(m.WatermarkMs, meta.GetMarker().GetWatermarkMs())
 	m.NextTimerMs = meta.GetMarker().GetNextTimerMs()
-	a.commit = Commit{NowMs: m.WrittenAtMs, OwnerEpoch: m.OwnerEpoch, Sequence: m.Sequence, Next: next}
+	a.commit = stream.Commit{NowMs: m.WrittenAtMs, OwnerEpoch: m.OwnerEpoch, Sequence: m.Sequence, Next: next}
 	// Once to see whether there is anything to write: a marker alone would be a change, too.
 	if err := a.differences(func(_, _ []byte) error { return ctx.Err() }); err != nil || len(a.counts) == 0 || !a.how.Commit {
 		return err
@@ -182,7 +182,7 @@ func (a *promotion) differences(send func(key, value []byte) error) (err error) 
 // one looks at one key: order says whether only the live state has it (-1), only the shadow (1), or both.
 func (a *promotion) one(was, is *pebble.Iterator, order int, send func(key, value []byte) error) error {
 	var key, before, after, x, y []byte
-	of := essence(a.h.proc.Essence)
+	of := essence(a.h.proc.Canonical)
 	if order <= 0 {
 		key, before = was.Key()[2:], notNil(was.Value())
 		x = of.of(key[0], key[1:], before)
@@ -202,7 +202,7 @@ func (a *promotion) one(was, is *pebble.Iterator, order int, send func(key, valu
 	}
 	if after != nil {
 		var err error
-		if after, err = a.h.proc.restamp(key, after, a.commit); err != nil {
+		if after, err = rewrite(a.h.proc, key, after, a.commit); err != nil {
 			return err
 		}
 	}
@@ -228,7 +228,7 @@ func (a *promotion) rest(send func(key, value []byte) error) error {
 	if len(a.counts) == 0 {
 		return nil
 	}
-	var ch Changes
+	var ch stream.Changes
 	live := func(table byte, key []byte) ([]byte, error) { return get(a.live.db, storeKey(a.p, table, key)) }
 	if err := a.selector.Rest(live, &ch); err != nil {
 		return err

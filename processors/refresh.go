@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weirhq/weir/internal/stream"
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/stream"
 )
 
 // Local tables are not in the changelog: a takeover reads inputs again to complete them, which takes the longer the busier the
@@ -68,7 +68,7 @@ func (f *standby) refresh(ctx context.Context) {
 // warmed makes a handler as of meta and asks it for its local tables.
 func (f *standby) warmed(ctx context.Context, snap *pebble.Snapshot, meta *changelogpb.TaskMeta, p int32) (r refreshed) {
 	v := revival{ctx: ctx, kafka: f.cfg.Kafka, proc: f.proc, log: f.log, db: snap, start: map[string]int64{}}
-	v.task = Task{Partition: p, OwnerEpoch: meta.Marker.OwnerEpoch, Next: positions(meta.Marker.Inputs)}
+	v.task = stream.Task{Partition: p, OwnerEpoch: meta.Marker.OwnerEpoch, Next: positions(meta.Marker.Inputs)}
 	if meta.Local != nil {
 		v.task.LocalNext = positions(meta.Local)
 	}
@@ -80,14 +80,14 @@ func (f *standby) warmed(ctx context.Context, snap *pebble.Snapshot, meta *chang
 		return r
 	}
 	defer closeHandler(h)
-	if _, ok := h.(Warmer); !ok {
+	if _, ok := h.(stream.Rebuilder); !ok {
 		r.local = meta.Marker.Inputs // it has no memory to rebuild
 		return r
 	}
 	t := &task{p: p, handler: h, timers: newTimers(p, snap)}
 	t.timers.off()
 	m := meta.Marker
-	if r.err = t.flush(Commit{NowMs: time.Now().UnixMilli(), OwnerEpoch: m.OwnerEpoch, Sequence: m.Sequence, Next: v.task.Next}); r.err != nil {
+	if r.err = t.flush(stream.Commit{NowMs: time.Now().UnixMilli(), OwnerEpoch: m.OwnerEpoch, Sequence: m.Sequence, Next: v.task.Next}); r.err != nil {
 		return r
 	}
 	for _, c := range t.changes.List {

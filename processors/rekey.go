@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"path"
 
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // Rekeying moves the state of an application to another one with another number of partitions.
@@ -17,7 +17,7 @@ type Rekeying struct {
 	Merge func(table byte, key, one, other []byte) ([]byte, error)
 	// Take is called with a handler of each partition of the source that ever committed, as of where it stands and warmed up, to
 	// put what Place cannot: what only its memory holds, or what has to be divided. Defaults to nothing.
-	Take func(h Handler, put Put) error
+	Take func(h stream.Handler, put Put) error
 	// Rest puts what is known only after all of that, such as sums over the keys that came to a partition. Defaults to nothing.
 	Rest func(put Put) error
 }
@@ -52,8 +52,8 @@ var (
 //
 // Values go through to's Restamp, with an owner's epoch above all of from's: who keeps the newest of a key finds it there.
 // Timers go where Place sends their keys, for which it gets table 127. Local tables are not moved.
-func Rekey(ctx context.Context, cfg Config, from, to Processor, how Rekeying) (out Rekeyed, err error) {
-	if err := errors.Join(from.check(), to.check()); err != nil {
+func Rekey(ctx context.Context, cfg Config, from, to stream.Processor, how Rekeying) (out Rekeyed, err error) {
+	if err := errors.Join(from.Complete(), to.Complete()); err != nil {
 		return out, err
 	}
 	if from.App == to.App || from.Changelog == to.Changelog {
@@ -154,7 +154,7 @@ func (r *rekey) take(ctx context.Context, p int32, starts Positions) error {
 		return nil
 	}
 	v := revival{ctx: ctx, kafka: r.source.cfg.Kafka, proc: r.source.proc, log: *r.source.cfg.Log, db: r.was.db, start: starts.of(p)}
-	v.task = Task{Partition: p, OwnerEpoch: marker.OwnerEpoch, Next: positions(marker.Inputs)}
+	v.task = stream.Task{Partition: p, OwnerEpoch: marker.OwnerEpoch, Next: positions(marker.Inputs)}
 	h, _, err := v.handler()
 	if err != nil {
 		return err
@@ -163,13 +163,13 @@ func (r *rekey) take(ctx context.Context, p int32, starts Positions) error {
 	return r.how.Take(h, r.sorted.put)
 }
 
-// restamp is Restamp for a key as it is in the changelog.
-func (p *Processor) restamp(key, value []byte, c Commit) ([]byte, error) {
+// rewrite is Processor.Rewrite for a key as it is in the changelog.
+func rewrite(p *stream.Processor, key, value []byte, c stream.Commit) ([]byte, error) {
 	table := key[0]
-	if p.Restamp == nil || table == stream.TimerTable {
+	if p.Rewrite == nil || table == stream.TimerTable {
 		return value, nil
 	}
-	value, err := p.Restamp(table, key[1:], value, c)
+	value, err := p.Rewrite(table, key[1:], value, c)
 	if err != nil {
 		return nil, fmt.Errorf("table %d, key %x: %w", table, key[1:], err)
 	}

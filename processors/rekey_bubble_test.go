@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/stream"
 )
 
 // TestRekey moves a ledger from 3 partitions to 6, where each key has one place: the totals are equal, whatever step the move
@@ -35,7 +36,7 @@ func TestRekey(t *testing.T) {
 			t.Fatal(err)
 		}
 		var epoch, tries uint64
-		to.Restamp = func(table byte, key, value []byte, c Commit) ([]byte, error) {
+		to.Rewrite = func(table byte, key, value []byte, c stream.Commit) ([]byte, error) {
 			epoch = c.OwnerEpoch
 			return value, nil
 		}
@@ -65,7 +66,7 @@ func TestRekey(t *testing.T) {
 			return binary.BigEndian.AppendUint64(nil, binary.BigEndian.Uint64(one)+binary.BigEndian.Uint64(other)), nil
 		}}
 		// Each try has keys of its own, which the next one must take back.
-		how.Take = func(h Handler, put Put) error {
+		how.Take = func(h stream.Handler, put Put) error {
 			tries++
 			return put(int32(tries%6), 2, fmt.Appendf(nil, "%T %d", h, tries), []byte("taken"))
 		}
@@ -123,7 +124,7 @@ func TestRekey(t *testing.T) {
 			}
 		}
 		how.Take, how.Rest = nil, nil
-		how.Take = func(Handler, Put) error { return nil }
+		how.Take = func(stream.Handler, Put) error { return nil }
 		for _, written := range []int{4, 0} { // those that lose a key, and then none
 			if moved, err := move(how, nil); err != nil || moved.Written != written {
 				t.Errorf("a move without those keys: %+v, %v, want %d written", moved, err, written)
@@ -163,8 +164,8 @@ func TestRekey(t *testing.T) {
 		if now := w.logTotals(); now["k3"] != 126 {
 			t.Errorf("the source has changed: %v", now)
 		}
-		to.Continued = true
-		if _, err := to.resolve(ctx, kadm.NewClient(cl), Start{}, nil); !errors.Is(err, ErrTrimmed) {
+		to.Migrated = true
+		if _, err := (Start{}).resolve(ctx, &to, kadm.NewClient(cl), nil); !errors.Is(err, ErrTrimmed) {
 			t.Errorf("a replay of what was moved, from the beginning: %v", err)
 		}
 	})

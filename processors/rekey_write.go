@@ -10,8 +10,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/weirhq/weir/internal/stream"
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/stream"
 )
 
 // sorting is the target's state in the making.
@@ -127,10 +127,10 @@ func (r *rekey) write(ctx context.Context, done map[int32]*changelogpb.Marker) e
 
 // state is what partition p of the target is to have, as written with m.
 func (r *rekey) state(p int32, m *changelogpb.Marker) fill {
-	c := Commit{NowMs: m.WrittenAtMs, OwnerEpoch: m.OwnerEpoch, Sequence: m.Sequence, Next: positions(m.Inputs)}
+	c := stream.Commit{NowMs: m.WrittenAtMs, OwnerEpoch: m.OwnerEpoch, Sequence: m.Sequence, Next: positions(m.Inputs)}
 	return func(send func(key, value []byte) error) error {
 		return r.sorted.state(p)(func(key, value []byte) error {
-			value, err := r.target.proc.restamp(key, value, c)
+			value, err := rewrite(r.target.proc, key, value, c)
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/stream"
 )
 
 // restored is what a takeover found out. The worker's loop turns it into a running task.
@@ -18,7 +19,7 @@ type restored struct {
 	next    map[string]int64
 	start   map[string]int64 // first offset that an input still has
 	own     uint64
-	handler Handler
+	handler stream.Handler
 	timers  *timers
 	later   *later
 	repair  bool // the group's offsets are not the marker's: the next transaction sets them

@@ -9,6 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/stream"
 )
 
 // finish compares what the log and the group say, and makes the handler. A few partitions of a process do so at a time.
@@ -31,7 +33,7 @@ func (r *restorer) finish(f *facts) (*restored, error) {
 func (r *restorer) revive(res *restored) (err error) {
 	v := revival{
 		ctx: r.ctx, kafka: r.w.cfg.Kafka, proc: r.w.proc, log: r.w.log, db: r.w.store.db, start: res.start,
-		task: Task{Partition: r.p, OwnerEpoch: res.own, Next: res.next},
+		task: stream.Task{Partition: r.p, OwnerEpoch: res.own, Next: res.next},
 	}
 	if res.meta.Local != nil {
 		v.task.LocalNext = positions(res.meta.Local)
@@ -45,17 +47,17 @@ func (r *restorer) revive(res *restored) (err error) {
 type revival struct {
 	ctx   context.Context
 	kafka Kafka
-	proc  *Processor
+	proc  *stream.Processor
 	log   zerolog.Logger
 	db    pebble.Reader
-	task  Task
+	task  stream.Task
 	start map[string]int64 // first offset that an input still has
 	later later
 }
 
-func (v *revival) handler() (h Handler, timers *timers, err error) {
+func (v *revival) handler() (h stream.Handler, timers *timers, err error) {
 	p := v.task.Partition
-	var made Handler
+	var made stream.Handler
 	defer func() {
 		if err != nil {
 			closeHandler(made)
@@ -82,14 +84,14 @@ func (v *revival) handler() (h Handler, timers *timers, err error) {
 		return nil, nil, &taskError{p, fmt.Errorf("make its handler: %w", err)}
 	}
 	made = h
-	if _, timed := h.(Timed); !timed {
+	if _, timed := h.(stream.TimerHandler); !timed {
 		timers.off()
 	}
-	warm, ok := h.(Warmer)
+	warm, ok := h.(stream.Rebuilder)
 	if !ok {
 		return h, timers, nil
 	}
-	for topic, from := range warm.WarmFrom() {
+	for topic, from := range warm.RebuildFrom() {
 		if start := v.start[topic]; from < start && from < v.task.Next[topic] {
 			// Retention has taken the beginning: what only it held is not known any more.
 			v.log.Warn().Int32("partition", p).Str("topic", topic).Int64("from", from).Int64("log_start", start).Msg("warm_range_cut")
@@ -103,7 +105,7 @@ func (v *revival) handler() (h Handler, timers *timers, err error) {
 }
 
 // warm reads an input again, up to where the state is.
-func (v *revival) warm(h Warmer, from place) error {
+func (v *revival) warm(h stream.Rebuilder, from place) error {
 	p, next := v.task.Partition, v.task.Next[from.topic]
 	if from.offset >= next {
 		return nil
@@ -111,12 +113,12 @@ func (v *revival) warm(h Warmer, from place) error {
 	t := &task{p: p, next: map[string]int64{from.topic: from.offset}}
 	var recs []*kgo.Record
 	give := func() error {
-		b := &Batch{Topic: from.topic, Partition: p, Records: t.take(from.topic, recs, never, nil), NowMs: time.Now().UnixMilli()}
+		b := &stream.Batch{Topic: from.topic, Partition: p, Records: t.take(from.topic, recs, never, nil), NowMs: time.Now().UnixMilli()}
 		recs = recs[:0]
 		if len(b.Records) == 0 {
 			return nil
 		}
-		if err := h.Warm(b); err != nil {
+		if err := h.Rebuild(b); err != nil {
 			return &taskError{p, fmt.Errorf("warm its handler: %w", err)}
 		}
 		return nil

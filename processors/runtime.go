@@ -16,13 +16,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weirhq/weir/processors/changelogpb"
-	"github.com/weirhq/weir/processors/internal/edge"
+	"github.com/weirhq/weir/processors/internal/failpoint"
+	"github.com/weirhq/weir/stream"
 )
 
 // Runtime runs one Processor in this process.
 type Runtime struct {
 	cfg   Config
-	proc  Processor
+	proc  stream.Processor
 	pulse *pulse
 
 	mu      sync.RWMutex
@@ -32,8 +33,8 @@ type Runtime struct {
 }
 
 // New checks what can be checked without a broker. It starts nothing.
-func New(cfg Config, proc Processor) (*Runtime, error) {
-	if err := proc.check(); err != nil {
+func New(cfg Config, proc stream.Processor) (*Runtime, error) {
+	if err := proc.Complete(); err != nil {
 		return nil, err
 	}
 	if len(cfg.Kafka.Brokers) == 0 {
@@ -43,7 +44,7 @@ func New(cfg Config, proc Processor) (*Runtime, error) {
 		return nil, errors.New("no state directory: set data_dir")
 	}
 	cfg.setDefaults()
-	if !legalName.MatchString(cfg.Instance) {
+	if !stream.ValidName(cfg.Instance) {
 		return nil, fmt.Errorf("instance %q is not a legal name: use letters, digits, '.', '_' or '-'", cfg.Instance)
 	}
 	if cfg.CommitMax < cfg.CommitInterval {
@@ -64,8 +65,8 @@ func New(cfg Config, proc Processor) (*Runtime, error) {
 // Run works until ctx ends, then commits what is folded, leaves the group and closes the store. It returns nil after a
 // clean stop.
 func (r *Runtime) Run(ctx context.Context) (err error) {
-	if hook := edge.From(ctx); hook != nil { // a test decides how far it gets
-		r.cfg.edge = func(_ *worker, at string) error { return hook(edge.Edge(at)) }
+	if hook := failpoint.From(ctx); hook != nil { // a test decides how far it gets
+		r.cfg.edge = func(_ *worker, at string) error { return hook(failpoint.Edge(at)) }
 	}
 	parts, err := r.preflight(ctx)
 	if err != nil {
@@ -146,17 +147,17 @@ func (r *Runtime) preflight(ctx context.Context) (int32, error) {
 		return 0, fmt.Errorf("list brokers: %w", err)
 	}
 	r.cfg.FetchBytes = max(1<<20, r.cfg.FetchBytes/int32(max(1, len(brokers))))
-	return r.proc.awaitTopics(ctx, adm)
+	return awaitTopics(ctx, &r.proc, adm)
 }
 
 // topicsWait is how long a start waits for topics: those made a moment ago are not known to every broker yet.
 const topicsWait = 5 * time.Second
 
 // awaitTopics is partitions, with patience for topics that are missing.
-func (p *Processor) awaitTopics(ctx context.Context, adm *kadm.Client) (n int32, err error) {
+func awaitTopics(ctx context.Context, p *stream.Processor, adm *kadm.Client) (n int32, err error) {
 	until := time.Now().Add(topicsWait)
 	for {
-		n, err = p.partitions(ctx, adm)
+		n, err = partitions(ctx, p, adm)
 		if !errors.Is(err, kerr.UnknownTopicOrPartition) && !errors.Is(err, kerr.LeaderNotAvailable) || time.Now().After(until) {
 			return n, err
 		}
@@ -167,7 +168,7 @@ func (p *Processor) awaitTopics(ctx context.Context, adm *kadm.Client) (n int32,
 }
 
 // partitions checks that all topics exist and are co-partitioned.
-func (p *Processor) partitions(ctx context.Context, adm *kadm.Client) (int32, error) {
+func partitions(ctx context.Context, p *stream.Processor, adm *kadm.Client) (int32, error) {
 	names := append([]string{p.Changelog, p.DLQ}, p.Inputs...)
 	list, err := adm.ListTopics(ctx, append(names, p.Outputs...)...)
 	if err != nil {
@@ -218,7 +219,7 @@ func (r *Runtime) Snapshot() (*Snapshot, error) {
 		return nil, ErrNotRunning
 	}
 	r.store.reads.Add(1)
-	return &Snapshot{snap: r.store.db.NewSnapshot(), store: r.store, essence: r.proc.Essence}, nil
+	return &Snapshot{snap: r.store.db.NewSnapshot(), store: r.store, essence: r.proc.Canonical}, nil
 }
 
 // Close releases the snapshot.

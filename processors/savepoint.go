@@ -13,6 +13,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weirhq/weir/stream"
 )
 
 // Savepoint is a picture of one process's store: each partition as of one committed transaction. It shares the files of
@@ -62,12 +64,12 @@ func (r *Runtime) Savepoint(ctx context.Context, name string) (*Savepoint, error
 // Savepoints are those of one application in one state directory.
 type Savepoints struct {
 	cfg  Config
-	proc Processor
+	proc stream.Processor
 }
 
 // NewSavepoints needs Config.Dir, and of the processor its names and Essence.
-func NewSavepoints(cfg Config, proc Processor) (*Savepoints, error) {
-	if err := proc.check(); err != nil {
+func NewSavepoints(cfg Config, proc stream.Processor) (*Savepoints, error) {
+	if err := proc.Complete(); err != nil {
 		return nil, err
 	}
 	if cfg.Dir == "" {
@@ -136,7 +138,7 @@ func (s *Savepoints) take(ctx context.Context, db *pebble.DB, name string) (sp *
 }
 
 func checkName(name string) error {
-	if !legalName.MatchString(name) || name[0] == '.' {
+	if !stream.ValidName(name) || name[0] == '.' {
 		return fmt.Errorf("%w: %q is not a legal name: use 1 to 200 letters, digits, '.', '_' or '-', and no '.' first", ErrSavepoint, name)
 	}
 	return nil
@@ -154,7 +156,7 @@ func (s *Savepoints) sumUp(ctx context.Context, sp *Savepoint, dir string) error
 			return err
 		}
 		part := SavepointPart{Partition: n, Sequence: meta.Marker.Sequence, OwnerEpoch: meta.Marker.OwnerEpoch, Next: positions(meta.Marker.Inputs), ChangelogNext: meta.ChangelogNext}
-		part.Tables, err = sums(p.db, n, s.proc.Essence)
+		part.Tables, err = sums(p.db, n, s.proc.Canonical)
 		sp.Partitions = append(sp.Partitions, part)
 		return err
 	})

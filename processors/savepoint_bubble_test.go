@@ -14,6 +14,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/stream"
 )
 
 // fill produces n records of 1 for keys k0 to k9, over all partitions of in.
@@ -40,7 +42,7 @@ func (w *world) folded(rt *Runtime, n int64) func() bool {
 	}
 }
 
-func (w *world) savepoints(fs vfs.FS, proc Processor) *Savepoints {
+func (w *world) savepoints(fs vfs.FS, proc stream.Processor) *Savepoints {
 	s, err := NewSavepoints(Config{Dir: "/state", FS: fs, Log: &w.log, CacheBytes: 1 << 20}, proc)
 	if err != nil {
 		w.t.Fatal(err)

@@ -13,6 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weirhq/weir/stream"
 )
 
 // Shadow is a processor's second life under another application id: the same core and inputs, with a group, transactional
@@ -23,8 +25,8 @@ import (
 //	  ─▶ Drop
 type Shadow struct {
 	cfg   Config
-	live  Processor
-	proc  Processor
+	live  stream.Processor
+	proc  stream.Processor
 	state shadowState
 }
 
@@ -51,8 +53,8 @@ var (
 
 // NewShadow describes the shadow of live that is called app. It starts nothing. Its topics are those of live with app and a
 // dot before their names.
-func NewShadow(cfg Config, live Processor, app string) (*Shadow, error) {
-	if err := live.check(); err != nil {
+func NewShadow(cfg Config, live stream.Processor, app string) (*Shadow, error) {
+	if err := live.Complete(); err != nil {
 		return nil, err
 	}
 	cfg.Standbys = 0 // it runs in one process
@@ -62,14 +64,14 @@ func NewShadow(cfg Config, live Processor, app string) (*Shadow, error) {
 	for _, o := range live.Outputs {
 		s.proc.Outputs = append(s.proc.Outputs, app+"."+o)
 	}
-	if err := s.proc.check(); err != nil {
+	if err := s.proc.Complete(); err != nil {
 		return nil, err
 	}
 	if app == live.App {
 		return nil, fmt.Errorf("%w: a replay under the application id of the live processor, %q, would be the live processor: choose another name", ErrShadow, app)
 	}
-	taken := append(slices.Clone(live.Inputs), live.written()...)
-	for _, topic := range s.proc.written() {
+	taken := append(slices.Clone(live.Inputs), writtenTopics(&live)...)
+	for _, topic := range writtenTopics(&s.proc) {
 		if slices.Contains(taken, topic) {
 			return nil, fmt.Errorf("%w: topic %s of a replay called %q is one of the live processor's: choose another name", ErrShadow, topic, app)
 		}
@@ -77,13 +79,13 @@ func NewShadow(cfg Config, live Processor, app string) (*Shadow, error) {
 	return s, nil
 }
 
-// written are the topics that a processor writes.
-func (p *Processor) written() []string {
+// writtenTopics are the topics that a processor writes.
+func writtenTopics(p *stream.Processor) []string {
 	return append([]string{p.Changelog, p.DLQ}, p.Outputs...)
 }
 
 // Processor is what runs under the shadow's name.
-func (s *Shadow) Processor() Processor { return s.proc }
+func (s *Shadow) Processor() stream.Processor { return s.proc }
 
 func (s *Shadow) dir() string { return path.Join(s.cfg.Dir, s.proc.App) }
 
@@ -138,7 +140,7 @@ func (s *Shadow) ready() error {
 
 // createTopics makes the shadow's topics as the live ones are: partitions, copies and settings.
 func (s *Shadow) createTopics(ctx context.Context, adm *kadm.Client) error {
-	was, as := s.live.written(), s.proc.written()
+	was, as := writtenTopics(&s.live), writtenTopics(&s.proc)
 	list, err := adm.ListTopics(ctx, was...)
 	if err != nil {
 		return fmt.Errorf("read topics: %w", err)
@@ -170,7 +172,7 @@ func (s *Shadow) createTopics(ctx context.Context, adm *kadm.Client) error {
 			return fmt.Errorf("create topic %s: %w", as[i], err)
 		}
 	}
-	_, err = s.proc.awaitTopics(ctx, adm)
+	_, err = awaitTopics(ctx, &s.proc, adm)
 	return err
 }
 
@@ -203,7 +205,7 @@ func (s *Shadow) dropKafka(ctx context.Context, adm *kadm.Client) error {
 	if err := nobody(ctx, adm, s.proc.App); err != nil {
 		return err
 	}
-	topics, err := adm.DeleteTopics(ctx, s.proc.written()...)
+	topics, err := adm.DeleteTopics(ctx, writtenTopics(&s.proc)...)
 	if err != nil {
 		return fmt.Errorf("delete the topics of %s: %w", s.proc.App, err)
 	}
@@ -213,7 +215,7 @@ func (s *Shadow) dropKafka(ctx context.Context, adm *kadm.Client) error {
 		}
 	}
 	for gone := false; !gone && ctx.Err() == nil; pause(ctx, 100*time.Millisecond) { // a broker may know them a moment longer
-		list, err := adm.ListTopics(ctx, s.proc.written()...)
+		list, err := adm.ListTopics(ctx, writtenTopics(&s.proc)...)
 		if err != nil {
 			return fmt.Errorf("read topics: %w", err)
 		}

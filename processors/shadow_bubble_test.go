@@ -21,6 +21,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/stream"
 )
 
 // alive is all that others could notice of the live processor in Kafka: the ends of its topics and its group's offsets.
@@ -42,7 +43,7 @@ func (w *world) alive() map[string]int64 {
 	return out
 }
 
-func (w *world) shadow(fs vfs.FS, proc Processor, name string, step func(string) error) *Shadow {
+func (w *world) shadow(fs vfs.FS, proc stream.Processor, name string, step func(string) error) *Shadow {
 	w.t.Helper()
 	s, err := NewShadow(Config{Kafka: w.kafka(), Dir: "/state", FS: fs, Instance: "s", Log: &w.log, CacheBytes: 1 << 20, Workers: 2, PollRecords: 11, CommitRecords: 20, step: step}, proc, name)
 	if err != nil {
@@ -71,7 +72,7 @@ func (w *world) unequal(s *Shadow, sp *Savepoint) (out []string) {
 
 // grow runs the core until it has folded n records more, takes a savepoint when it is at rest, and another somewhere later,
 // while records flow.
-func (w *world) grow(fs vfs.FS, proc Processor, from, n int64) (rest, flowing *Savepoint) {
+func (w *world) grow(fs vfs.FS, proc stream.Processor, from, n int64) (rest, flowing *Savepoint) {
 	w.t.Helper()
 	rt, end := w.begin("a", Config{Workers: 2, FS: fs, PollRecords: 13}, proc)
 	w.fill(3, int(n))
@@ -101,10 +102,10 @@ func (w *world) grow(fs vfs.FS, proc Processor, from, n int64) (rest, flowing *S
 }
 
 // timed is a ledger with timers in event time.
-func timedLedgers() Processor {
+func timedLedgers() stream.Processor {
 	p := ledgers("in")
 	p.Outputs = []string{"out", "out"}
-	p.New = func(t Task) (Handler, error) {
+	p.New = func(t stream.Task) (stream.Handler, error) {
 		h, err := newTimedLedger(t)
 		return eventOnly{h.(*timedLedger)}, err
 	}
@@ -114,12 +115,12 @@ func timedLedgers() Processor {
 // eventOnly sets timers of event time only: the others go by the time of day, which a replay does not repeat.
 type eventOnly struct{ *timedLedger }
 
-func (l eventOnly) Fold(b *Batch) error {
+func (l eventOnly) Fold(b *stream.Batch) error {
 	if err := l.ledger.Fold(b); err != nil {
 		return err
 	}
 	for _, r := range b.Records {
-		l.timers.Set(Timer{Clock: EventTime, AtMs: r.TimeMs + 300, Key: fmt.Appendf(nil, "%s/%d/%d", b.Topic, b.Partition, r.Offset)})
+		l.timers.Set(stream.Timer{Clock: stream.EventTime, AtMs: r.TimeMs + 300, Key: fmt.Appendf(nil, "%s/%d/%d", b.Topic, b.Partition, r.Offset)})
 	}
 	return nil
 }
@@ -127,7 +128,7 @@ func (l eventOnly) Fold(b *Batch) error {
 // TestReplayEqualsLive: from the beginning and from a savepoint, up to offsets in the middle of the log, a replay holds what
 // the live processor held there; it goes on when asked; and nothing of the live one changes.
 func TestReplayEqualsLive(t *testing.T) {
-	for name, proc := range map[string]Processor{"sums": ledgers("in"), "timers": timedLedgers()} {
+	for name, proc := range map[string]stream.Processor{"sums": ledgers("in"), "timers": timedLedgers()} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, 3, func(t *testing.T, w *world) {
 				fs, ctx := vfs.NewCrashableMem(), context.Background()
@@ -182,7 +183,7 @@ func TestReplayEqualsLive(t *testing.T) {
 }
 
 // dropAll drops the replays, and looks that nothing is left of them.
-func (w *world) dropAll(fs vfs.FS, proc Processor) {
+func (w *world) dropAll(fs vfs.FS, proc stream.Processor) {
 	w.t.Helper()
 	for _, name := range []string{"again-beginning", "again-savepoint"} {
 		for range 2 {
@@ -347,12 +348,12 @@ func TestReplayFromOffsetAndTime(t *testing.T) {
 // wrong counts every record of key k3 twice, and remembers a key that nobody sent.
 type wrong struct{ *ledger }
 
-func newWrong(t Task) (Handler, error) {
+func newWrong(t stream.Task) (stream.Handler, error) {
 	h, err := newLedger(t)
 	return wrong{h.(*ledger)}, err
 }
 
-func (l wrong) Fold(b *Batch) error {
+func (l wrong) Fold(b *stream.Batch) error {
 	if err := l.ledger.Fold(b); err != nil {
 		return err
 	}
@@ -492,7 +493,7 @@ func TestPromote(t *testing.T) {
 		w.sequences()
 		var mu sync.Mutex
 		lost := map[int32]bool{} // whether the first takeover of a partition had no local tables
-		good.New = func(t Task) (Handler, error) {
+		good.New = func(t stream.Task) (stream.Handler, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if _, ok := lost[t.Partition]; !ok {

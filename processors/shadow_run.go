@@ -229,7 +229,7 @@ func (s *Shadow) Compare(ctx context.Context, sp *Savepoint) (out []Comparison, 
 		if !maps.Equal(at, part.Next) {
 			return nil, fmt.Errorf("%w %s is at %v in partition %d, savepoint %s at %v: let it run up to there first", ErrShadow, s.proc.App, at, part.Partition, sp.Name, part.Next)
 		}
-		got, err := sums(pic.db, part.Partition, s.proc.Essence)
+		got, err := sums(pic.db, part.Partition, s.proc.Canonical)
 		if err != nil {
 			return nil, err
 		}

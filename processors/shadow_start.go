@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/stream"
 )
 
 // Start is where a replay begins. The zero value is the beginning of the inputs, with an empty state.
@@ -82,7 +83,7 @@ func (s *Shadow) begin(ctx context.Context, adm *kadm.Client, from Start) (err e
 	if err != nil {
 		return err
 	}
-	if s.state.Start, err = s.live.resolve(ctx, adm, from, metas); err != nil {
+	if s.state.Start, err = from.resolve(ctx, &s.live, adm, metas); err != nil {
 		return err
 	}
 	if err := s.save(); err != nil {
@@ -114,7 +115,7 @@ func (s *Shadow) unknown(ctx context.Context, adm *kadm.Client) error {
 	if _, err := s.cfg.FS.Stat(path.Join(s.dir(), "db")); err == nil {
 		return fmt.Errorf("%w: %s holds the state of an application: choose another name", ErrShadow, s.dir())
 	}
-	list, err := adm.ListTopics(ctx, s.proc.written()...)
+	list, err := adm.ListTopics(ctx, writtenTopics(&s.proc)...)
 	if err != nil {
 		return fmt.Errorf("read topics: %w", err)
 	}
@@ -127,7 +128,7 @@ func (s *Shadow) unknown(ctx context.Context, adm *kadm.Client) error {
 }
 
 // resolve gives the offsets at which a replay begins: of all partitions, or of those in metas.
-func (p *Processor) resolve(ctx context.Context, adm *kadm.Client, from Start, metas map[int32]*changelogpb.TaskMeta) (Positions, error) {
+func (from Start) resolve(ctx context.Context, p *stream.Processor, adm *kadm.Client, metas map[int32]*changelogpb.TaskMeta) (Positions, error) {
 	starts, err := adm.ListStartOffsets(ctx, p.Inputs...)
 	if err == nil {
 		err = starts.Error()
@@ -145,7 +146,7 @@ func (p *Processor) resolve(ctx context.Context, adm *kadm.Client, from Start, m
 	if err != nil {
 		return nil, fmt.Errorf("read where the inputs begin and end: %w", err)
 	}
-	if p.Continued && metas == nil && !from.Trimmed {
+	if p.Migrated && metas == nil && !from.Trimmed {
 		return nil, fmt.Errorf("%w: %s began with the state of another application, and its inputs have only what came after that. Begin from a savepoint, or say that it does not matter", ErrTrimmed, p.App)
 	}
 	out := Positions{}

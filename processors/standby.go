@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/stream"
 )
 
 // standby keeps partitions warm that other processes fold: it replays their changelogs into this process's store. The group
@@ -23,7 +24,7 @@ import (
 //	                                                  ▲ wakes: a new plan, a partition that a worker let go
 type standby struct {
 	cfg   *Config
-	proc  *Processor
+	proc  *stream.Processor
 	store *store
 	log   zerolog.Logger
 	view  *viewer
@@ -49,7 +50,7 @@ type standby struct {
 // duty is what the group gave one worker.
 type duty struct{ active, standbys, warming []int32 }
 
-func newStandby(cfg *Config, proc *Processor, s *store, view *viewer) *standby {
+func newStandby(cfg *Config, proc *stream.Processor, s *store, view *viewer) *standby {
 	f := &standby{
 		cfg: cfg, proc: proc, store: s, view: view, log: cfg.Log.With().Str("app", proc.App).Logger(),
 		duties: map[int]duty{}, held: map[int32]*replay{}, ends: map[int32]int64{}, exact: map[int32]*exact{}, resting: map[int32]time.Time{}, rebuild: map[int32]bool{},

@@ -13,6 +13,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/stream"
 )
 
 // crew is three processes that keep each other's partitions warm.
@@ -219,7 +221,7 @@ func TestNewProcessWarmsFirst(t *testing.T) {
 // book is a core with memory that only a local table holds: which keys it has seen. A key that comes again counts as a
 // duplicate.
 type book struct {
-	task   Task
+	task   stream.Task
 	seen   map[string]bool
 	fresh  []string
 	counts [2]uint64 // new, again
@@ -227,9 +229,9 @@ type book struct {
 	warmed *atomic.Int64
 }
 
-func (b *book) WarmFrom() map[string]int64 { return map[string]int64{"in": b.task.LocalNext["in"]} }
+func (b *book) RebuildFrom() map[string]int64 { return map[string]int64{"in": b.task.LocalNext["in"]} }
 
-func (b *book) Warm(batch *Batch) error {
+func (b *book) Rebuild(batch *stream.Batch) error {
 	b.warmed.Add(int64(len(batch.Records)))
 	for _, r := range batch.Records {
 		b.see(string(r.Key))
@@ -246,7 +248,7 @@ func (b *book) see(key string) bool {
 	return false
 }
 
-func (b *book) Fold(batch *Batch) error {
+func (b *book) Fold(batch *stream.Batch) error {
 	for _, r := range batch.Records {
 		if b.see(string(r.Key)) {
 			b.counts[1]++
@@ -258,7 +260,7 @@ func (b *book) Fold(batch *Batch) error {
 	return nil
 }
 
-func (b *book) Flush(_ Commit, ch *Changes) error {
+func (b *book) Flush(_ stream.Commit, ch *stream.Changes) error {
 	for _, k := range b.fresh {
 		ch.Put(128, []byte(k), nil)
 	}
@@ -277,7 +279,7 @@ func TestStandbyKnowsLocalTables(t *testing.T) {
 		var warmed [2]atomic.Int64
 		begin := func(i int) (*Runtime, func() error) {
 			proc := ledgers("in")
-			proc.New = func(task Task) (Handler, error) {
+			proc.New = func(task stream.Task) (stream.Handler, error) {
 				b := &book{task: task, seen: map[string]bool{}, warmed: &warmed[i]}
 				v, err := task.Get(1, []byte("n"))
 				if err == nil && v != nil {

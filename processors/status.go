@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/weirhq/weir/stream"
 )
 
 // Status is what a task looks like from outside.
@@ -58,7 +60,7 @@ func (w *worker) publish() {
 		s := Status{App: w.proc.App, Partition: p, State: t.state.String(), OwnerEpoch: t.own, Sequence: t.seq, ChangelogNext: t.meta.GetChangelogNext(), Lag: t.lag}
 		s.Next = maps.Clone(positions(t.meta.GetMarker().GetInputs()))
 		s.NewestMs = t.newest
-		if _, timed := t.handler.(Timed); timed {
+		if _, timed := t.handler.(stream.TimerHandler); timed {
 			s.WatermarkMs = t.mark.nowMs
 		}
 		if t.why != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/stream"
 )
 
 // takeOver brings partitions whose barrier is committed to where they can run:
@@ -55,7 +56,7 @@ func (w *worker) takeOver(life context.Context, list []*restorer) {
 
 // facts are what the brokers say of the processor's topics and group, after the barriers were committed.
 type facts struct {
-	proc    *Processor
+	proc    *stream.Processor
 	ids     map[string][]byte // of the changelog and the inputs
 	offsets kadm.OffsetResponses
 	logs    kadm.ListedOffsets // where the changelog begins
@@ -80,8 +81,8 @@ func (w *worker) ask(ctx context.Context) (*facts, error) {
 }
 
 // askTopics asks what a replay of the changelog has to know.
-func askTopics(ctx context.Context, adm *kadm.Client, proc *Processor) (*facts, error) {
-	ids, err := proc.topicIDs(ctx, adm)
+func askTopics(ctx context.Context, adm *kadm.Client, proc *stream.Processor) (*facts, error) {
+	ids, err := topicIDs(ctx, proc, adm)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +97,7 @@ func askTopics(ctx context.Context, adm *kadm.Client, proc *Processor) (*facts, 
 }
 
 // topicIDs are those of the changelog and the inputs, by name.
-func (p *Processor) topicIDs(ctx context.Context, adm *kadm.Client) (map[string][]byte, error) {
+func topicIDs(ctx context.Context, p *stream.Processor, adm *kadm.Client) (map[string][]byte, error) {
 	list, err := adm.ListTopics(ctx, append([]string{p.Changelog}, p.Inputs...)...)
 	if err == nil {
 		err = list.Error()

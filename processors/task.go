@@ -8,8 +8,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/weirhq/weir/internal/stream"
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/stream"
 )
 
 type taskState uint8
@@ -37,7 +37,7 @@ type task struct {
 	holds    bool      // the store's partition is this task's
 	failed   int       // failures in a row that were its own fault
 	tries    int       // takeovers in a row that failed
-	handler  Handler
+	handler  stream.Handler
 
 	meta *changelogpb.TaskMeta // as of the last applied transaction
 	ids  map[string][]byte     // topic ids of the inputs
@@ -48,7 +48,7 @@ type task struct {
 	timers  *timers
 	later   *later
 	mark    *watermark
-	changes Changes
+	changes stream.Changes
 	rejects []deadLetter     // of the open transaction
 	folded  int              // records of the open transaction
 	fired   [2]int           // timers of it, by clock
@@ -81,7 +81,7 @@ var errPoison = errors.New("a record panicked in the fold")
 
 // take turns fetched records into the runtime's, dropping those already applied, control records, and what comes at end or
 // after it. Offsets move on past all of them, to end at most.
-func (t *task) take(topic string, in []*kgo.Record, end int64, out []Record) []Record {
+func (t *task) take(topic string, in []*kgo.Record, end int64, out []stream.Record) []stream.Record {
 	next := t.next[topic]
 	for _, r := range in {
 		if r.Offset < next {
@@ -95,11 +95,11 @@ func (t *task) take(topic string, in []*kgo.Record, end int64, out []Record) []R
 		if r.Attrs.IsControl() {
 			continue
 		}
-		rec := Record{Key: r.Key, Value: r.Value, Offset: r.Offset, TimeMs: r.Timestamp.UnixMilli()}
+		rec := stream.Record{Key: r.Key, Value: r.Value, Offset: r.Offset, TimeMs: r.Timestamp.UnixMilli()}
 		if len(r.Headers) > 0 {
-			rec.Headers = make([]Header, len(r.Headers))
+			rec.Headers = make([]stream.Header, len(r.Headers))
 			for i, h := range r.Headers {
-				rec.Headers[i] = Header{Key: h.Key, Value: h.Value}
+				rec.Headers[i] = stream.Header{Key: h.Key, Value: h.Value}
 			}
 		}
 		out = append(out, rec)
@@ -109,7 +109,7 @@ func (t *task) take(topic string, in []*kgo.Record, end int64, out []Record) []R
 }
 
 // fold gives a batch to the handler: at once, or one by one where a record of it is known or suspected to be poison.
-func (t *task) fold(b *Batch, limit int) error {
+func (t *task) fold(b *stream.Batch, limit int) error {
 	if len(t.poison) == 0 && t.careful[b.Topic] == 0 {
 		return t.foldAll(b)
 	}
@@ -137,7 +137,7 @@ func (t *task) fold(b *Batch, limit int) error {
 	return nil
 }
 
-func (t *task) foldAll(b *Batch) (err error) {
+func (t *task) foldAll(b *stream.Batch) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = t.poisoned(b, v)
@@ -167,12 +167,12 @@ func (t *task) caught(what string, err *error) {
 }
 
 // flush asks the handler for its changes.
-func (t *task) flush(c Commit) (err error) {
+func (t *task) flush(c stream.Commit) (err error) {
 	defer t.caught("flush", &err)
 	if err := t.handler.Flush(c, &t.changes); err != nil {
 		return &taskError{t.p, fmt.Errorf("flush: %w", err)}
 	}
-	if _, timed := t.handler.(Timed); !timed && t.timers.changed() {
+	if _, timed := t.handler.(stream.TimerHandler); !timed && t.timers.changed() {
 		return &taskError{t.p, errors.New("the handler sets timers and has no Fire")}
 	}
 	t.timers.flush(&t.changes)
@@ -180,8 +180,8 @@ func (t *task) flush(c Commit) (err error) {
 }
 
 // foldTimed gives a batch to the handler in runs of one grain of event time, and fires what is due in between.
-func (t *task) foldTimed(b *Batch, limit int) error {
-	if _, timed := t.handler.(Timed); !timed {
+func (t *task) foldTimed(b *stream.Batch, limit int) error {
+	if _, timed := t.handler.(stream.TimerHandler); !timed {
 		return t.fold(b, limit)
 	}
 	now, run, from := time.Now(), *b, 0
@@ -196,7 +196,7 @@ func (t *task) foldTimed(b *Batch, limit int) error {
 				return err
 			}
 		}
-		if err := t.fire(EventTime, t.mark.nowMs); err != nil {
+		if err := t.fire(stream.EventTime, t.mark.nowMs); err != nil {
 			return err
 		}
 	}
@@ -214,7 +214,7 @@ const (
 
 // fire calls the handler with what is due, until nothing is.
 func (t *task) fire(clock stream.Clock, nowMs int64) (err error) {
-	timed, ok := t.handler.(Timed)
+	timed, ok := t.handler.(stream.TimerHandler)
 	if !ok {
 		return nil
 	}
@@ -228,10 +228,10 @@ func (t *task) fire(clock stream.Clock, nowMs int64) (err error) {
 		if n += len(due); n > fireLimit {
 			return &taskError{t.p, fmt.Errorf("%d timers fired at one time, the last for %d: Fire keeps setting timers in the past", n, due[0].AtMs)}
 		}
-		if err := timed.Fire(nowMs, due); err != nil {
+		if err := timed.OnTimer(nowMs, due); err != nil {
 			return &taskError{t.p, fmt.Errorf("fire: %w", err)}
 		}
-		if clock == WallTime && n >= wallLimit {
+		if clock == stream.WallTime && n >= wallLimit {
 			return nil
 		}
 	}
@@ -241,11 +241,11 @@ func (t *task) fire(clock stream.Clock, nowMs int64) (err error) {
 func (t *task) fireDue(now time.Time) error {
 	// An input may have become idle. And what a late record set in the past waits for time to advance, or for a quiet moment.
 	if t.mark.advance(now) || t.folded == 0 {
-		if err := t.fire(EventTime, t.mark.nowMs); err != nil {
+		if err := t.fire(stream.EventTime, t.mark.nowMs); err != nil {
 			return err
 		}
 	}
-	return t.fire(WallTime, now.UnixMilli())
+	return t.fire(stream.WallTime, now.UnixMilli())
 }
 
 // maxFailed is how often a task may fail in a row by its own fault before it waits for a person.
@@ -260,7 +260,7 @@ func (t *task) blame(err error) {
 }
 
 // poisoned remembers where the panic was: exactly, if the batch was one record, else as a range to walk with care.
-func (t *task) poisoned(b *Batch, v any) error {
+func (t *task) poisoned(b *stream.Batch, v any) error {
 	if len(b.Records) == 1 {
 		t.poison[place{b.Topic, b.Records[0].Offset}] = fmt.Sprintf("%v\n%s", v, debug.Stack())
 	} else {
@@ -296,7 +296,7 @@ func (t *task) forget() {
 
 // due says whether a task that runs wants a commit though it read nothing.
 func (t *task) due(now time.Time, tick time.Duration) bool {
-	return t.repair || now.Sub(t.flushed) >= tick || t.timers.ready(WallTime, now.UnixMilli())
+	return t.repair || now.Sub(t.flushed) >= tick || t.timers.ready(stream.WallTime, now.UnixMilli())
 }
 
 func (t *task) touched() bool {
@@ -332,4 +332,11 @@ func firstLine(s string) string {
 		}
 	}
 	return s
+}
+
+// closeHandler is the end of a handler; h may be nil.
+func closeHandler(h stream.Handler) {
+	if c, ok := h.(stream.Closer); ok {
+		c.Close()
+	}
 }

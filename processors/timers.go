@@ -10,7 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // timers are the timers of one task: what the store has, and over it what the open transaction set, cancelled and fired. A
@@ -166,7 +166,7 @@ func (t *timers) stored(of stream.Clock, upTo int64, limit int) (list []string, 
 func (t *timers) changed() bool { return len(t.clocks[0].open)+len(t.clocks[1].open) > 0 }
 
 // flush hands over what the open transaction did, in the store's order: it writes that twice as fast.
-func (t *timers) flush(ch *Changes) {
+func (t *timers) flush(ch *stream.Changes) {
 	var key []byte
 	for i := range t.clocks {
 		open := t.clocks[i].open

@@ -9,13 +9,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // timedLedger is a ledger that sets two timers for each record it takes, one of each clock, and says when they fired.
 type timedLedger struct {
 	*ledger
-	timers Timers
+	timers stream.Timers
 	fires  []string
 }
 
@@ -24,7 +24,7 @@ const (
 	wallDelay  = 700
 )
 
-func newTimedLedger(t Task) (Handler, error) {
+func newTimedLedger(t stream.Task) (stream.Handler, error) {
 	h, err := newLedger(t)
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func newTimedLedger(t Task) (Handler, error) {
 	return &timedLedger{ledger: h.(*ledger), timers: t.Timers}, nil
 }
 
-func (l *timedLedger) Fold(b *Batch) error {
+func (l *timedLedger) Fold(b *stream.Batch) error {
 	if err := l.ledger.Fold(b); err != nil {
 		return err
 	}
@@ -43,14 +43,14 @@ func (l *timedLedger) Fold(b *Batch) error {
 	for i, r := range b.Records {
 		if !refused[i] {
 			key := fmt.Appendf(nil, "%s/%d/%d", b.Topic, l.p, r.Offset)
-			l.timers.Set(Timer{Clock: EventTime, AtMs: r.TimeMs + eventDelay, Key: key})
-			l.timers.Set(Timer{Clock: WallTime, AtMs: r.TimeMs + wallDelay, Key: key})
+			l.timers.Set(stream.Timer{Clock: stream.EventTime, AtMs: r.TimeMs + eventDelay, Key: key})
+			l.timers.Set(stream.Timer{Clock: stream.WallTime, AtMs: r.TimeMs + wallDelay, Key: key})
 		}
 	}
 	return nil
 }
 
-func (l *timedLedger) Fire(nowMs int64, due []Timer) error {
+func (l *timedLedger) OnTimer(nowMs int64, due []stream.Timer) error {
 	for _, t := range due {
 		if t.AtMs > nowMs {
 			return fmt.Errorf("timer %s is due at %d, it is %d", t.Key, t.AtMs, nowMs)
@@ -60,7 +60,7 @@ func (l *timedLedger) Fire(nowMs int64, due []Timer) error {
 	return nil
 }
 
-func (l *timedLedger) Flush(c Commit, ch *Changes) error {
+func (l *timedLedger) Flush(c stream.Commit, ch *stream.Changes) error {
 	for _, f := range l.fires {
 		ch.Emit(1, l.p, []byte(f), []byte(f))
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
 
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 func memoryStore(t testing.TB) *store {
@@ -32,7 +32,7 @@ func memoryStore(t testing.TB) *store {
 
 // commitTimers writes what the open transaction did to the store, as a commit does.
 func commitTimers(t interface{ Fatal(args ...any) }, s *store, list *timers) int {
-	var ch Changes
+	var ch stream.Changes
 	list.flush(&ch)
 	b := s.db.NewBatch()
 	if err := applyChanges(b, list.p, ch.List); err != nil {
@@ -52,18 +52,18 @@ func TestTimersAgainstMap(t *testing.T) {
 		if err := s.clear(3); err != nil {
 			t.Fatal(err)
 		}
-		durable, open := map[string]Timer{}, map[string]Timer{}
+		durable, open := map[string]stream.Timer{}, map[string]stream.Timer{}
 		list := newTimers(3, s.db)
-		name := func(x Timer) string { return fmt.Sprintf("%d %s", x.Clock, timerKey(x.AtMs, x.Key)) }
-		copied := func(m map[string]Timer) map[string]Timer {
-			out := map[string]Timer{}
+		name := func(x stream.Timer) string { return fmt.Sprintf("%d %s", x.Clock, timerKey(x.AtMs, x.Key)) }
+		copied := func(m map[string]stream.Timer) map[string]stream.Timer {
+			out := map[string]stream.Timer{}
 			for k, v := range m {
 				out[k] = v
 			}
 			return out
 		}
-		timer := rapid.Custom(func(t *rapid.T) Timer {
-			return Timer{
+		timer := rapid.Custom(func(t *rapid.T) stream.Timer {
+			return stream.Timer{
 				Clock: stream.Clock(rapid.IntRange(0, 1).Draw(t, "clock")), AtMs: rapid.Int64Range(0, 40).Draw(t, "at"),
 				Key: []byte(rapid.SampledFrom([]string{"", "a", "b", "\x00", "\xff\xff"}).Draw(t, "key")),
 			}
@@ -118,32 +118,32 @@ func TestTimersAgainstMap(t *testing.T) {
 
 // stepper notes the order in which records and timers come: a timer of 1.5 s for each record.
 type stepper struct {
-	timers Timers
+	timers stream.Timers
 	order  []string
 }
 
-func (h *stepper) Fold(b *Batch) error {
+func (h *stepper) Fold(b *stream.Batch) error {
 	for _, r := range b.Records {
 		h.order = append(h.order, fmt.Sprintf("record %d", r.Offset))
-		h.timers.Set(Timer{Clock: EventTime, AtMs: r.TimeMs + 1500, Key: binary.BigEndian.AppendUint64(nil, uint64(r.Offset))})
+		h.timers.Set(stream.Timer{Clock: stream.EventTime, AtMs: r.TimeMs + 1500, Key: binary.BigEndian.AppendUint64(nil, uint64(r.Offset))})
 	}
 	return nil
 }
 
-func (h *stepper) Fire(nowMs int64, due []Timer) error {
+func (h *stepper) OnTimer(nowMs int64, due []stream.Timer) error {
 	for _, x := range due {
 		h.order = append(h.order, fmt.Sprintf("timer %d at %d", binary.BigEndian.Uint64(x.Key), nowMs))
 	}
 	return nil
 }
 
-func (h *stepper) Flush(Commit, *Changes) error { return nil }
+func (h *stepper) Flush(stream.Commit, *stream.Changes) error { return nil }
 
 // TestEventTimeIsOfTheRecords: how records are fetched and when transactions end does not show in what fires when.
 func TestEventTimeIsOfTheRecords(t *testing.T) {
 	s := memoryStore(t)
-	proc := Processor{App: "steps", Inputs: []string{"in"}, Changelog: "log", New: func(Task) (Handler, error) { return nil, nil }}
-	if err := proc.check(); err != nil {
+	proc := stream.Processor{App: "steps", Inputs: []string{"in"}, Changelog: "log", New: func(stream.Task) (stream.Handler, error) { return nil, nil }}
+	if err := proc.Complete(); err != nil {
 		t.Fatal(err)
 	}
 	run := func(t interface{ Fatal(args ...any) }, times []int64, cuts map[int]bool) []string {
@@ -154,17 +154,17 @@ func TestEventTimeIsOfTheRecords(t *testing.T) {
 		list := newTimers(1, s.db)
 		h.timers = list
 		k := &task{p: 1, handler: h, timers: list, mark: newWatermark(proc.Time, proc.Inputs, 0, time.Now())}
-		var recs []Record
+		var recs []stream.Record
 		flush := func() {
 			if len(recs) > 0 {
-				if err := k.foldTimed(&Batch{Topic: "in", Partition: 1, Records: recs}, 10); err != nil {
+				if err := k.foldTimed(&stream.Batch{Topic: "in", Partition: 1, Records: recs}, 10); err != nil {
 					t.Fatal(err)
 				}
 			}
 			recs = nil
 		}
 		for i, ms := range times {
-			recs = append(recs, Record{Offset: int64(i), TimeMs: ms})
+			recs = append(recs, stream.Record{Offset: int64(i), TimeMs: ms})
 			if cuts[i] {
 				flush()
 			}
@@ -203,10 +203,10 @@ func BenchmarkTimers(b *testing.B) {
 	fired := 0
 	for n := 0; n < b.N; n += each {
 		for i := range each {
-			list.Set(Timer{AtMs: int64(n + i + each), Key: binary.BigEndian.AppendUint64(nil, uint64(i)*0x9e3779b97f4a7c15)})
+			list.Set(stream.Timer{AtMs: int64(n + i + each), Key: binary.BigEndian.AppendUint64(nil, uint64(i)*0x9e3779b97f4a7c15)})
 		}
 		for {
-			due, err := list.due(EventTime, int64(n), fireBatch)
+			due, err := list.due(stream.EventTime, int64(n), fireBatch)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -22,6 +22,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weirhq/weir/processors/internal/simkafka"
+	"github.com/weirhq/weir/stream"
 )
 
 // Each test here is a way in which the runtime once went wrong.
@@ -44,7 +45,7 @@ func bubble(t *testing.T, n int32, f func(t *testing.T, w *world)) {
 }
 
 // begin starts a runtime; end stops it and gives its error.
-func (w *world) begin(name string, cfg Config, proc Processor) (rt *Runtime, end func() error) {
+func (w *world) begin(name string, cfg Config, proc stream.Processor) (rt *Runtime, end func() error) {
 	cfg.Kafka, cfg.Dir, cfg.Instance, cfg.Log, cfg.CacheBytes = w.kafka(), "/state", name, &w.log, 1<<20
 	if cfg.FS == nil {
 		cfg.FS = vfs.NewCrashableMem()
@@ -82,8 +83,8 @@ func (w *world) foldThree(fs *vfs.MemFS) {
 	}
 }
 
-func ledgers(topics ...string) Processor {
-	return Processor{App: app, Inputs: topics, Changelog: "log", Outputs: []string{"out"}, New: newLedger}
+func ledgers(topics ...string) stream.Processor {
+	return stream.Processor{App: app, Inputs: topics, Changelog: "log", Outputs: []string{"out"}, New: newLedger}
 }
 
 func (w *world) put(topic string, p int32, values ...string) {
@@ -176,7 +177,7 @@ func TestFirstTransactionAbortsOnTrimmedLog(t *testing.T) {
 // refuser refuses what is long.
 type refuser struct{}
 
-func (refuser) Fold(b *Batch) error {
+func (refuser) Fold(b *stream.Batch) error {
 	for i := range b.Records {
 		if len(b.Records[i].Value) > 100 {
 			b.Reject(i, "long", "too long")
@@ -185,7 +186,7 @@ func (refuser) Fold(b *Batch) error {
 	return nil
 }
 
-func (refuser) Flush(Commit, *Changes) error { return nil }
+func (refuser) Flush(stream.Commit, *stream.Changes) error { return nil }
 
 // A letter is larger than the record that it holds.
 func TestLetterOfTheLargestRecord(t *testing.T) {
@@ -193,7 +194,7 @@ func TestLetterOfTheLargestRecord(t *testing.T) {
 		big := strings.Repeat("x", 1<<20-200)
 		w.put("in", 0, big, "1")
 		proc := ledgers("in")
-		proc.New = func(Task) (Handler, error) { return refuser{}, nil }
+		proc.New = func(stream.Task) (stream.Handler, error) { return refuser{}, nil }
 		if err := w.c.DeleteTopic(app + ".dlq"); err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +222,7 @@ func TestLetterRefused(t *testing.T) {
 		w.put("in", 0, string(big), "1")
 		w.put("in", 1, "1")
 		proc := ledgers("in")
-		proc.New = func(Task) (Handler, error) { return refuser{}, nil }
+		proc.New = func(stream.Task) (stream.Handler, error) { return refuser{}, nil }
 		rt, end := w.begin("a", Config{Workers: 1}, proc)
 		w.until("partition 0 stops", time.Minute, func() bool { return w.status(rt, 0).State == "stopped" })
 		if s := w.status(rt, 0); !strings.Contains(s.Reason, "MESSAGE_TOO_LARGE") {
@@ -241,7 +242,7 @@ type sick struct {
 	panics bool
 }
 
-func (s sick) Flush(c Commit, ch *Changes) error {
+func (s sick) Flush(c stream.Commit, ch *stream.Changes) error {
 	if s.p != 0 {
 		return s.ledger.Flush(c, ch)
 	}
@@ -260,7 +261,7 @@ func TestFlushFails(t *testing.T) {
 					w.put("in", p, "1", "1")
 				}
 				proc := ledgers("in")
-				proc.New = func(task Task) (Handler, error) {
+				proc.New = func(task stream.Task) (stream.Handler, error) {
 					h, err := newLedger(task)
 					return sick{h.(*ledger), panics}, err
 				}
@@ -283,7 +284,7 @@ func TestFlushFails(t *testing.T) {
 func TestNewFails(t *testing.T) {
 	bubble(t, 4, func(t *testing.T, w *world) {
 		proc := ledgers("in")
-		proc.New = func(task Task) (Handler, error) {
+		proc.New = func(task stream.Task) (stream.Handler, error) {
 			if task.Partition == 2 {
 				return nil, errors.New("state is not readable")
 			}

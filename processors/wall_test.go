@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // countingFires counts the timers that fire.
@@ -12,10 +12,10 @@ type countingFires struct {
 	fired map[string]int
 }
 
-func (countingFires) Fold(*Batch) error            { return nil }
-func (countingFires) Flush(Commit, *Changes) error { return nil }
+func (countingFires) Fold(*stream.Batch) error                   { return nil }
+func (countingFires) Flush(stream.Commit, *stream.Changes) error { return nil }
 
-func (c countingFires) Fire(_ int64, due []Timer) error {
+func (c countingFires) OnTimer(_ int64, due []stream.Timer) error {
 	for _, t := range due {
 		c.fired[string(t.Key)]++
 	}
@@ -29,12 +29,12 @@ func TestManyTimersAreDue(t *testing.T) {
 	for _, c := range []struct {
 		clock stream.Clock
 		want  []int // fired after each transaction
-	}{{WallTime, []int{wallLimit, 2 * wallLimit, many, many}}, {EventTime, []int{many, many}}} {
+	}{{stream.WallTime, []int{wallLimit, 2 * wallLimit, many, many}}, {stream.EventTime, []int{many, many}}} {
 		s := memoryStore(t)
 		h := countingFires{map[string]int{}}
 		set := &task{timers: newTimers(0, s.db)}
 		for i := range many {
-			set.timers.Set(Timer{Clock: c.clock, AtMs: int64(i % 7), Key: fmt.Append(nil, i)})
+			set.timers.Set(stream.Timer{Clock: c.clock, AtMs: int64(i % 7), Key: fmt.Append(nil, i)})
 		}
 		commitTimers(t, s, set.timers)
 		one := &task{timers: newTimers(0, s.db), handler: h} // as after a restart

@@ -1,16 +1,20 @@
 package processors
 
-import "time"
+import (
+	"time"
+
+	"github.com/weirhq/weir/stream"
+)
 
 // watermark is the event time of one task: no record is expected any more that is older.
 type watermark struct {
-	times EventTimes
+	times stream.EventTimeConfig
 	nowMs int64            // the mark; it never goes back
 	newMs map[string]int64 // newest time of each input
 	heard map[string]time.Time
 }
 
-func newWatermark(times EventTimes, inputs []string, fromMs int64, now time.Time) *watermark {
+func newWatermark(times stream.EventTimeConfig, inputs []string, fromMs int64, now time.Time) *watermark {
 	w := &watermark{times: times, nowMs: fromMs, newMs: map[string]int64{}, heard: map[string]time.Time{}}
 	for _, topic := range inputs {
 		w.newMs[topic], w.heard[topic] = fromMs, now // each holds the others back until it speaks or is idle

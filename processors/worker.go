@@ -11,6 +11,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/stream"
 )
 
 // errRebuild ends a session whose state is not known: the next one settles it.
@@ -20,7 +22,7 @@ var errRebuild = errors.New("session is rebuilt")
 type worker struct {
 	id      int
 	cfg     *Config
-	proc    *Processor
+	proc    *stream.Processor
 	store   *store
 	standby *standby
 	txnID   string
@@ -39,7 +41,7 @@ type worker struct {
 	plan     plan // what the group gave this worker at last
 	news     news // from callbacks and restores, run in the loop
 	restores sync.WaitGroup
-	scratch  []Record
+	scratch  []stream.Record
 	records  []kgo.Record  // of the open transaction
 	parts    []*pending    // of the transaction that is being ended
 	revoked  bool          // a revoke since the last End: it would abort the next one
@@ -49,7 +51,7 @@ type worker struct {
 	cycle cycle
 }
 
-func newWorker(id int, cfg *Config, proc *Processor, s *store) *worker {
+func newWorker(id int, cfg *Config, proc *stream.Processor, s *store) *worker {
 	txn := fmt.Sprintf("%s-%s-%d", proc.App, cfg.Instance, id)
 	return &worker{
 		id: id, cfg: cfg, proc: proc, store: s, txnID: txn,
@@ -351,7 +353,7 @@ func (w *worker) foldAll(fetches kgo.Fetches) error {
 		}
 		w.cycle.saw(w.scratch)
 		t.newest = w.scratch[len(w.scratch)-1].TimeMs
-		failed = t.foldTimed(&Batch{Topic: fp.Topic, Partition: fp.Partition, Records: w.scratch, NowMs: now}, w.cfg.PoisonLimit)
+		failed = t.foldTimed(&stream.Batch{Topic: fp.Topic, Partition: fp.Partition, Records: w.scratch, NowMs: now}, w.cfg.PoisonLimit)
 	})
 	return failed
 }
@@ -381,8 +383,8 @@ func (w *worker) due() bool {
 // dirty is about how many bytes the open transaction will write.
 func (w *worker) dirty() (n int) {
 	for _, t := range w.tasks {
-		if s, ok := t.handler.(Sizer); ok {
-			n += s.Dirty()
+		if s, ok := t.handler.(stream.PendingSizer); ok {
+			n += s.PendingBytes()
 		}
 		if t.timers != nil {
 			n += t.timers.bytes

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/stream"
 	"github.com/weirhq/weir/spendcounter/spendpb"
+	"github.com/weirhq/weir/stream"
 )
 
 // Account takes over the spend of one account from a counter that counted it anew, and nothing else: its campaign days as they

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // zipf draws campaign ranks with exponent s over n campaigns.

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // carriedBytes is what an id takes in TableCarried: its hash and that of its account, by which another move finds its shard.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/ring"
-	"github.com/weirhq/weir/internal/stream"
 	"github.com/weirhq/weir/spendcounter/spendpb"
+	"github.com/weirhq/weir/stream"
 )
 
 // Counter is the spend of one task. It is not safe for concurrent use. After an error it is of no more use: the state

@@ -1,7 +1,7 @@
 package spendcounter
 
-// Dirty is about how many bytes the next Flush will hand over.
-func (c *Counter) Dirty() int {
+// PendingBytes is about how many bytes the next Flush will hand over.
+func (c *Counter) PendingBytes() int {
 	const record = 128 // of a campaign day, key and value
 	return record*len(c.cache.dirty) + 8*(len(c.window.pending[0])+len(c.window.pending[1]))
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/stream"
 	"github.com/weirhq/weir/spendcounter"
+	"github.com/weirhq/weir/stream"
 )
 
 // A runtime makes a Counter from committed state, folds batches and commits what Flush says.

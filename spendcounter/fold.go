@@ -6,7 +6,7 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/dense"
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // ringSpanMs is the length of the spans from which the ring by ingest time is rebuilt: with two of them the last 60 s

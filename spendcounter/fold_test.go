@@ -12,7 +12,7 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // TestAgainstRecount is the property of properties: whatever the logs, their interleaving, batches, commits, restarts,

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/weirhq/weir/events"
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // FuzzFold gives every topic arbitrary bytes. Whatever they are, the fold neither fails nor panics, and what it took is
@@ -54,7 +54,7 @@ func FuzzFold(f *testing.F) {
 		// A restart that has lost the local tables takes up the same records.
 		s.localNext = nil
 		c = mustNew(t, testConfig(), s)
-		if err := c.Warm(&stream.Batch{Topic: b.Topic, Partition: 3, Records: b.Records}); err != nil {
+		if err := c.Rebuild(&stream.Batch{Topic: b.Topic, Partition: 3, Records: b.Records}); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -5,7 +5,7 @@ import (
 
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/ring"
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 const (

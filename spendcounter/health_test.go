@@ -6,7 +6,7 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // feed folds one record whose own time is ms at wall time now.
@@ -147,11 +147,11 @@ func TestRestartIsNoDip(t *testing.T) {
 	for _, locals := range []map[string]int64{s.localNext, nil} {
 		s.localNext = locals
 		c = mustNew(t, testConfig(), s)
-		from := c.WarmFrom()[events.EventsTopic]
+		from := c.RebuildFrom()[events.EventsTopic]
 		if locals != nil && from < 595 || locals == nil && from == 0 {
 			t.Errorf("with locals %v: reads again from %d", locals != nil, from)
 		}
-		if err := c.Warm(&stream.Batch{Topic: events.EventsTopic, Partition: 3, Records: log[from:]}); err != nil {
+		if err := c.Rebuild(&stream.Batch{Topic: events.EventsTopic, Partition: 3, Records: log[from:]}); err != nil {
 			t.Fatal(err)
 		}
 		s.flush(t, c, now)

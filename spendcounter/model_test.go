@@ -9,7 +9,7 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // recount is the same count, made the dumb way: one record after the other, maps, big integers, generated decoders.

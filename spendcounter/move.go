@@ -10,8 +10,8 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/stream"
 	"github.com/weirhq/weir/spendcounter/spendpb"
+	"github.com/weirhq/weir/stream"
 )
 
 // Move splits and merges what the counters of one number of shards keep into what those of another number keep, as if these

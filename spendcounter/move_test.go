@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/weirhq/weir/events"
-	"github.com/weirhq/weir/internal/stream"
 	"github.com/weirhq/weir/spendcounter/spendpb"
+	"github.com/weirhq/weir/stream"
 )
 
 // fleet is the counters of all shards of one layout, with their inputs.
@@ -49,10 +49,10 @@ func (f *fleet) start() {
 
 // warm does what the runtime does before the first fold.
 func (f *fleet) warm(s *shard, c *Counter) {
-	for topic, from := range c.WarmFrom() {
+	for topic, from := range c.RebuildFrom() {
 		if next := s.next[topic]; from < next {
 			b := &stream.Batch{Topic: topic, Partition: s.partition, Records: cloneRecords(s.inputs[topic][from:next])}
-			if err := c.Warm(b); err != nil {
+			if err := c.Rebuild(b); err != nil {
 				f.t.Fatal(err)
 			}
 		}

@@ -3,7 +3,7 @@ package spendcounter
 import (
 	"encoding/binary"
 
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // OriginHeader is the header of a copied record that says which record of the origin datacentre it is.

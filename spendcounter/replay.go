@@ -3,7 +3,7 @@ package spendcounter
 import (
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // Numbers of fields that a commit, not the inputs, decides.
@@ -12,10 +12,10 @@ const (
 	taskIDs, taskRing                      = 8, 9
 )
 
-// Essence is what of a value of TableSpend or TableTask the inputs alone decide. Spend leaves out which commit wrote it. The
+// Canonical is what of a value of TableSpend or TableTask the inputs alone decide. Spend leaves out which commit wrote it. The
 // task record leaves out where the generations of ids and rings began in each topic: with more than one topic that depends on
 // which was read first. A malformed value is its own essence.
-func Essence(table byte, _, value []byte) []byte {
+func Canonical(table byte, _, value []byte) []byte {
 	switch table {
 	case TableSpend:
 		return without(value, spendEpoch, spendOffset)
@@ -27,8 +27,8 @@ func Essence(table byte, _, value []byte) []byte {
 	return value
 }
 
-// Restamp makes a Spend that another counter wrote one of commit cm; events names the topic of the events.
-func Restamp(events string, table byte, value []byte, cm stream.Commit) ([]byte, error) {
+// Rewrite makes a Spend that another counter wrote one of commit cm; events names the topic of the events.
+func Rewrite(events string, table byte, value []byte, cm stream.Commit) ([]byte, error) {
 	if table != TableSpend {
 		return value, nil
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // essences is what the logged tables of a store hold, as a replay is compared by.
@@ -19,7 +19,7 @@ func essences(s *store) map[string]string {
 	out := map[string]string{}
 	for _, table := range []byte{TableSpend, TableTask} {
 		for k, v := range s.tables[table] {
-			out[string(table)+k] = string(Essence(table, []byte(k), v))
+			out[string(table)+k] = string(Canonical(table, []byte(k), v))
 		}
 	}
 	return out
@@ -58,7 +58,7 @@ func TestRestampIsWhatTheCounterWrites(t *testing.T) {
 		r.all()
 		cm := stream.Commit{OwnerEpoch: rapid.Uint64().Draw(t, "epoch"), Sequence: rapid.Uint64().Draw(t, "sequence"), Next: map[string]int64{events.EventsTopic: rapid.Int64Min(0).Draw(t, "offset")}}
 		for k, v := range r.store.tables[TableSpend] {
-			got, err := Restamp(events.EventsTopic, TableSpend, v, cm)
+			got, err := Rewrite(events.EventsTopic, TableSpend, v, cm)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +70,7 @@ func TestRestampIsWhatTheCounterWrites(t *testing.T) {
 			if again := must(proto.Marshal(want)); !bytes.Equal(got, again) {
 				t.Fatalf("%q: %x, want %x", k, got, again)
 			}
-			if !bytes.Equal(Essence(TableSpend, []byte(k), got), Essence(TableSpend, []byte(k), v)) {
+			if !bytes.Equal(Canonical(TableSpend, []byte(k), got), Canonical(TableSpend, []byte(k), v)) {
 				t.Fatalf("%q: the stamp changes the essence", k)
 			}
 			seen++

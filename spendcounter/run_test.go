@@ -13,8 +13,8 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/stream"
 	"github.com/weirhq/weir/spendcounter/spendpb"
+	"github.com/weirhq/weir/stream"
 )
 
 // folded is one record in the order of folding.
@@ -161,7 +161,7 @@ func (r *run) restart() {
 }
 
 func (r *run) warm() {
-	from := r.c.WarmFrom()
+	from := r.c.RebuildFrom()
 	for _, l := range rapid.Permutation(r.logs).Draw(r.t, "warm order") {
 		if l.copied && from[l.topic] > 0 && !r.marked(l.topic, from[l.topic]) {
 			r.t.Fatalf("%s is read again from %d, where nobody wrote down what had been applied", l.topic, from[l.topic])
@@ -170,7 +170,7 @@ func (r *run) warm() {
 		for at < to {
 			n := rapid.IntRange(1, to-at).Draw(r.t, "warm batch")
 			b := &stream.Batch{Topic: l.topic, Partition: r.store.partition, NowMs: r.now, Records: cloneRecords(l.recs[at : at+n])}
-			if err := r.c.Warm(b); err != nil || len(b.Rejects) > 0 {
+			if err := r.c.Rebuild(b); err != nil || len(b.Rejects) > 0 {
 				r.t.Fatalf("warm: %v, rejects %v", err, b.Rejects)
 			}
 			scribble(b.Records)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weirhq/weir/events"
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // maxTimeMs is the end of the year 9999: a record's own time beyond it is taken for that.

@@ -2,8 +2,8 @@ package spendcounter
 
 import (
 	"github.com/weirhq/weir/events"
-	"github.com/weirhq/weir/internal/stream"
 	"github.com/weirhq/weir/spendcounter/spendpb"
+	"github.com/weirhq/weir/stream"
 )
 
 // warmPlan says what of an input must be read again.
@@ -14,9 +14,9 @@ type warmPlan struct {
 	applied         []applied
 }
 
-// WarmFrom is the first offset of each input topic that must be read again, up to Task.Next, to know the ids and the
+// RebuildFrom is the first offset of each input topic that must be read again, up to Task.Next, to know the ids and the
 // ring as they were. The runtime passes those records to Warm, topic by topic, before the first Fold.
-func (c *Counter) WarmFrom() map[string]int64 {
+func (c *Counter) RebuildFrom() map[string]int64 {
 	from := make(map[string]int64, len(c.inputs))
 	for i := range c.inputs {
 		from[c.inputs[i].topic] = c.inputs[i].warm.from
@@ -78,11 +78,11 @@ func appliedBefore(topic string, offset int64, marks ...*spendpb.Mark) (was []ap
 	return appliedFrom(best), max(at, 0)
 }
 
-// Warm notes what the records of b, which were folded before, left in the duplicate set and in the ring by ingest time.
+// Rebuild notes what the records of b, which were folded before, left in the duplicate set and in the ring by ingest time.
 // It changes no spend and refuses nothing: what Fold refused it skips. Only a refusal because of an overflow cannot be
 // told from the record alone: such an id counts as seen, because to charge an event twice would be worse than to show a
 // corrected one as a duplicate.
-func (c *Counter) Warm(b *stream.Batch) error {
+func (c *Counter) Rebuild(b *stream.Batch) error {
 	in, err := c.begin(b)
 	if err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/stream"
+	"github.com/weirhq/weir/stream"
 )
 
 // TestDuplicateWindow repeats one event at growing distances: inside the window it is always a duplicate, beyond twice

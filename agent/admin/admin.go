@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // Errors to branch on, with errors.Is. Those of package agent come beside them.
@@ -42,7 +42,7 @@ type Config struct {
 
 // Admin administers a table. It is safe for use by many goroutines.
 type Admin struct {
-	table   leasetable.Table
+	table   table.Table
 	regions []string
 	streams func(region string) *dynamodbstreams.Client
 	at      string // the home

@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
 	"github.com/weirhq/weir/internal/pace"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // Adoption says whose resources go to whom.
@@ -68,8 +68,8 @@ func (a *Admin) Adopt(ctx context.Context, o Adoption) (Adopted, error) {
 	if err != nil {
 		return Adopted{}, err
 	}
-	if r.State != leasetable.Adopted {
-		r.State, r.AdoptedBy, r.SwingTo, r.SwingPercent = leasetable.Adopted, o.By, "", 0
+	if r.State != table.Adopted {
+		r.State, r.AdoptedBy, r.SwingTo, r.SwingPercent = table.Adopted, o.By, "", 0
 		if err := put(ctx, a, &r, ErrChanged); err != nil {
 			return Adopted{}, err
 		}
@@ -86,7 +86,7 @@ func (a *Admin) Adopt(ctx context.Context, o Adoption) (Adopted, error) {
 	if err != nil {
 		return Adopted{}, err
 	}
-	run := &adopting{a: a, live: live, o: &o, until: until, pace: pace.New(StartRate, leasetable.MaxInsert, o.Rate), rules: lease.Protocol()}
+	run := &adopting{a: a, live: live, o: &o, until: until, pace: pace.New(StartRate, table.MaxInsert, o.Rate), rules: lease.Protocol()}
 	for _, c := range clients {
 		if err := run.client(ctx, c.Client); err != nil {
 			return run.done, err
@@ -123,11 +123,11 @@ func (a *Admin) adoptable(ctx context.Context, o *Adoption) (Region, error) {
 		return r, err
 	case o.By == o.Region:
 		return r, fmt.Errorf("%w: %s cannot adopt its own resources", ErrInvalid, &r)
-	case by.State == leasetable.Adopted:
+	case by.State == table.Adopted:
 		return r, fmt.Errorf("%w: %s was adopted itself, by %s", ErrInvalid, &by, by.AdoptedBy)
-	case r.State == leasetable.Adopted && r.AdoptedBy != o.By:
+	case r.State == table.Adopted && r.AdoptedBy != o.By:
 		return r, fmt.Errorf("%w: %s was adopted by %s: that one goes on", ErrInvalid, &r, r.AdoptedBy)
-	case r.RegionLease == 0 && o.DeadSince.IsZero() && r.State != leasetable.Adopted:
+	case r.RegionLease == 0 && o.DeadSince.IsZero() && r.State != table.Adopted:
 		return r, fmt.Errorf("%w: %s has no region lease, so nobody knows until when its agents write: say since when they certainly do not", ErrInvalid, &r)
 	case o.DeadSince.After(time.Now()):
 		return r, fmt.Errorf("%w: %s is in the future", ErrInvalid, o.DeadSince.Format(time.RFC3339))
@@ -144,8 +144,8 @@ type adopting struct {
 	pace  *pace.Pace
 	rules *lease.Rules
 	done  Adopted
-	mine  leasetable.Limit // until when the adopting region may write
-	read  time.Time        // when that was read
+	mine  table.Limit // until when the adopting region may write
+	read  time.Time   // when that was read
 }
 
 // adopters is how many rows are under way at a time. Each waits before it is written, see adopt.
@@ -177,7 +177,7 @@ func (r *adopting) client(ctx context.Context, client string) error {
 		}
 		pool := rest[found.Pool]
 		if pool == nil {
-			return fmt.Errorf("%w: %s is of pool %q, which is not there", leasetable.ErrTable, &found, found.Pool)
+			return fmt.Errorf("%w: %s is of pool %q, which is not there", table.ErrTable, &found, found.Pool)
 		}
 		mine, err := r.limit(gctx)
 		if err != nil {
@@ -211,7 +211,7 @@ func (r *adopting) gather(results <-chan Adopted) {
 }
 
 // limit is until when the adopting region may write, as it knows: it may be lost, and adopted, itself meanwhile.
-func (r *adopting) limit(ctx context.Context) (leasetable.Limit, error) {
+func (r *adopting) limit(ctx context.Context) (table.Limit, error) {
 	if time.Since(r.read) < limitAge {
 		return r.mine, nil
 	}
@@ -229,7 +229,7 @@ const limitAge = 10 * time.Second
 // adopt makes the write, on the row as the adopting region has it. Nobody else writes that row there. But a third region that had
 // not heard of the adoption may have sent it to the lost one a moment ago; regions order writes by their own clocks, so ours comes
 // twice the skew after the row was seen: else that one could win elsewhere.
-func (r *adopting) adopt(ctx context.Context, found *Resource, pool *Pool, mine *leasetable.Limit) (Adopted, error) {
+func (r *adopting) adopt(ctx context.Context, found *Resource, pool *Pool, mine *table.Limit) (Adopted, error) {
 	// That the pool's leases were made shorter, the region may not have heard.
 	last := r.until.Add(time.Duration(pool.LongestEver))
 	if found.State == Leased && found.Until.After(last) { // by a clock that is off
@@ -240,13 +240,13 @@ func (r *adopting) adopt(ctx context.Context, found *Resource, pool *Pool, mine 
 		Rule: &r.rules.Adopt, Args: lease.Row{Version: found.row.Version, Owner: r.o.By, Available: offered.UnixMilli()},
 		Now: time.Now().UnixMilli(), Skew: r.a.table.Skew.Milliseconds(),
 	}
-	with := leasetable.Item{leasetable.Shard: pool.shelf(r.o.By)}
+	with := table.Item{table.Shard: pool.shelf(r.o.By)}
 	if found.State == Retired {
 		if !time.Now().After(offered.Add(r.a.table.Skew)) { // it may have been revived and leased, and nobody has seen it
 			return Adopted{Left: 1, Offered: offered}, nil
 		}
 		w.Args.Available = 0
-		with = leasetable.Item{}
+		with = table.Item{}
 	}
 	for {
 		if err := pause(ctx, 2*r.a.table.Skew+time.Millisecond); err != nil {
@@ -263,7 +263,7 @@ func (r *adopting) adopt(ctx context.Context, found *Resource, pool *Pool, mine 
 		}
 		row, ok, err := r.a.table.Write(ctx, r.o.By, lease.ResourceRow(found.Client, found.Resource), &w, with)
 		switch {
-		case errors.Is(err, leasetable.ErrThrottled):
+		case errors.Is(err, table.ErrThrottled):
 			r.pace.Throttle(1)
 		case err != nil:
 			return Adopted{}, err
@@ -283,7 +283,7 @@ func (r *adopting) adopt(ctx context.Context, found *Resource, pool *Pool, mine 
 func (a *Admin) liveBeside(ctx context.Context, at string, some ...string) (live []string, err error) {
 	regions, err := list(ctx, a, at, Region{})
 	for i := range regions {
-		if r := &regions[i]; !slices.Contains(some, r.Region) && r.State != leasetable.Adopted {
+		if r := &regions[i]; !slices.Contains(some, r.Region) && r.State != table.Adopted {
 			live = append(live, r.Region)
 		}
 	}
@@ -298,9 +298,9 @@ func (r *adopting) elsewhere(ctx context.Context, found *Resource, version int64
 		if err != nil {
 			return false, err
 		}
-		row, err := leasetable.Row(item)
+		row, err := table.Row(item)
 		if err != nil {
-			return false, fmt.Errorf("%w: %s in %s: %w", leasetable.ErrTable, found, region, err)
+			return false, fmt.Errorf("%w: %s in %s: %w", table.ErrTable, found, region, err)
 		}
 		if row.Version > version && row.Owner != r.o.Region {
 			return true, nil

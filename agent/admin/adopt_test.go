@@ -14,8 +14,8 @@ import (
 	"github.com/weirhq/weir/agent"
 	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/dynamotest"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	leasetable "github.com/weirhq/weir/lease/table"
 )
 
 // A region is cut off with leases, some of which nobody else has seen. Its resources are adopted: not before its agents have

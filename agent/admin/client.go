@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // Client is who has pools.
@@ -24,10 +24,10 @@ func (c *Client) check() error {
 	return errors.Join(lease.CheckName("client", c.Client, lease.MaxName), checkDescription(c.Description))
 }
 
-func (c *Client) item() leasetable.Item { return leasetable.Item{} }
+func (c *Client) item() table.Item { return table.Item{} }
 
-func (c *Client) read(item leasetable.Item) error {
-	c.Client = leasetable.Text(item, leasetable.SK)
+func (c *Client) read(item table.Item) error {
+	c.Client = table.Text(item, table.SK)
 	return nil
 }
 

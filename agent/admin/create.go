@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // CreateResource puts in a resource that nobody knows yet; else the error is ErrExists.
@@ -18,14 +18,14 @@ func (a *Admin) CreateResource(ctx context.Context, client, pool, region, name s
 		return r, err
 	}
 	item := a.fresh(name, &to, region)
-	var found leasetable.Item
+	var found table.Item
 	var ok bool
 	err = a.atHome(ctx, func(ctx context.Context) error {
-		there, err := a.alsoThere(ctx, []leasetable.Item{item})
+		there, err := a.alsoThere(ctx, []table.Item{item})
 		if found = there[primary(item)]; found != nil || err != nil {
 			return err
 		}
-		found, ok, err = a.table.Put(ctx, a.home(), item, leasetable.Expect{})
+		found, ok, err = a.table.Put(ctx, a.home(), item, table.Expect{})
 		return err
 	})
 	if err != nil {

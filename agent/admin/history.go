@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // Event is one change of a row that a lease is made of.
@@ -57,7 +57,7 @@ func (a *Admin) events(ctx context.Context, region string, wanted func(pk, sk st
 		return nil, a.table.Failed(region, err)
 	}
 	if out.Table.LatestStreamArn == nil {
-		return nil, fmt.Errorf("%w: it has no stream in %s (weir table apply)", leasetable.ErrTable, region)
+		return nil, fmt.Errorf("%w: it has no stream in %s (weir table apply)", table.ErrTable, region)
 	}
 	shards, err := a.shards(ctx, region, *out.Table.LatestStreamArn)
 	if err != nil {
@@ -130,16 +130,16 @@ func (a *Admin) shard(ctx context.Context, region, arn string, shard *types.Shar
 // event is a record in words, if it is of a wanted row and of a write of that region.
 func event(region string, r *types.Record, wanted func(pk, sk string) bool) (Event, bool) {
 	d := r.Dynamodb
-	pk, sk := text(d.Keys, leasetable.PK), text(d.Keys, leasetable.SK)
-	if !wanted(pk, sk) || text(d.NewImage, leasetable.WriterRegion) != region {
+	pk, sk := text(d.Keys, table.PK), text(d.Keys, table.SK)
+	if !wanted(pk, sk) || text(d.NewImage, table.WriterRegion) != region {
 		return Event{}, false
 	}
 	e := Event{Region: region, Row: sk}
 	if d.ApproximateCreationDateTime != nil {
 		e.Time = d.ApproximateCreationDateTime.UTC()
 	}
-	was, _ := leasetable.Row(plain(d.OldImage))
-	is, err := leasetable.Row(plain(d.NewImage))
+	was, _ := table.Row(plain(d.OldImage))
+	is, err := table.Row(plain(d.NewImage))
 	if e.Version = is.Version; err != nil {
 		e.What = "cannot be read: " + err.Error()
 		return e, true
@@ -197,14 +197,14 @@ func text(item map[string]types.AttributeValue, name string) string {
 }
 
 // plain is an image as an item, as far as rows need it.
-func plain(image map[string]types.AttributeValue) leasetable.Item {
-	item := leasetable.Item{}
+func plain(image map[string]types.AttributeValue) table.Item {
+	item := table.Item{}
 	for name, v := range image {
 		switch v := v.(type) {
 		case *types.AttributeValueMemberS:
-			item[name] = leasetable.S(v.Value)
+			item[name] = table.S(v.Value)
 		case *types.AttributeValueMemberN:
-			item[name] = leasetable.Digits(v.Value)
+			item[name] = table.Digits(v.Value)
 		}
 	}
 	return item

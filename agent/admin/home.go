@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // homeAge is how long what was read of the home holds: whatever is put where nothing was is put by then. So that long after the home
@@ -69,10 +69,10 @@ func (a *Admin) checkHome(ctx context.Context) (before []string, lost string, er
 
 // standing is what the home's own copies say of it.
 type standing struct {
-	settings []leasetable.Item           // of all regions
-	limits   map[string]leasetable.Limit // theirs
-	rows     map[string]leasetable.Item  // by which they may lease, by sort key
-	live     []string                    // other regions that were not adopted
+	settings []table.Item           // of all regions
+	limits   map[string]table.Limit // theirs
+	rows     map[string]table.Item  // by which they may lease, by sort key
+	live     []string               // other regions that were not adopted
 	// lasts says that it cannot have been given up: it has no region lease, or its own word that it goes on holds, or there is none
 	// who would know better. What others say of it does not count: that may have been said before they gave it up.
 	lasts bool
@@ -86,12 +86,12 @@ func (a *Admin) standing(ctx context.Context, home string) (st standing, err err
 	if err != nil {
 		return st, err
 	}
-	if st.limits, err = leasetable.LimitsOf(st.settings, items); err != nil {
+	if st.limits, err = table.LimitsOf(st.settings, items); err != nil {
 		return st, err
 	}
-	st.rows = make(map[string]leasetable.Item, len(items))
+	st.rows = make(map[string]table.Item, len(items))
 	for _, item := range items {
-		st.rows[leasetable.Text(item, leasetable.SK)] = item
+		st.rows[table.Text(item, table.SK)] = item
 	}
 	for region, limit := range st.limits {
 		if region != home && limit.By == "" {
@@ -100,7 +100,7 @@ func (a *Admin) standing(ctx context.Context, home string) (st standing, err err
 	}
 	self, err := vouchOf(home, home, st.rows[lease.RegionLeaseRow(home, home).Sort])
 	own := st.limits[home]
-	word := leasetable.Limit{Until: max(1, self.until)}
+	word := table.Limit{Until: max(1, self.until)}
 	switch {
 	case own.By != "" || self.closed:
 	case own.Until <= 1 || len(st.live) == 0: // without lease, or without anybody's word
@@ -133,14 +133,14 @@ func (a *Admin) stillHome(ctx context.Context, h homeRow, live []string) error {
 	}
 	if len(live) > 0 && len(silent) == len(live) {
 		return fmt.Errorf("%w: %s was silent for as long as its region lease, and no other region answers, which would know if it was given up: %w",
-			leasetable.ErrRegion, h.region, silent[live[0]])
+			table.ErrRegion, h.region, silent[live[0]])
 	}
 	return nil
 }
 
 // alsoThere finds those of new resources that another region knows, though the home does not: for some time after the home moved. A
 // name that was put in through two homes would have two rows, of which one is lost.
-func (a *Admin) alsoThere(ctx context.Context, items []leasetable.Item) (map[lease.Primary]leasetable.Item, error) {
+func (a *Admin) alsoThere(ctx context.Context, items []table.Item) (map[lease.Primary]table.Item, error) {
 	a.mu.Lock()
 	before, lost := a.before, a.lost
 	a.mu.Unlock()
@@ -148,10 +148,10 @@ func (a *Admin) alsoThere(ctx context.Context, items []leasetable.Item) (map[lea
 	for i, item := range items {
 		keys[i] = primary(item)
 	}
-	all := map[lease.Primary]leasetable.Item{}
+	all := map[lease.Primary]table.Item{}
 	for _, region := range before {
 		found, err := a.table.GetAll(ctx, region, keys)
-		if region == lost && errors.Is(err, leasetable.ErrUnavailable) {
+		if region == lost && errors.Is(err, table.ErrUnavailable) {
 			continue
 		}
 		if err != nil {
@@ -182,30 +182,30 @@ func (a *Admin) homeRow(ctx context.Context, at string) (homeRow, error) {
 	return homeOf(item)
 }
 
-func homeOf(item leasetable.Item) (h homeRow, err error) {
+func homeOf(item table.Item) (h homeRow, err error) {
 	if item == nil {
 		return h, nil
 	}
 	var ms int64
-	if h.version, err = leasetable.Number(item, leasetable.Version); err == nil {
-		ms, err = leasetable.Number(item, leasetable.UpdatedMs)
+	if h.version, err = table.Number(item, table.Version); err == nil {
+		ms, err = table.Number(item, table.UpdatedMs)
 	}
 	if err != nil {
-		return h, fmt.Errorf("%w: the home's row: %w", leasetable.ErrTable, err)
+		return h, fmt.Errorf("%w: the home's row: %w", table.ErrTable, err)
 	}
-	h.region, h.updated, h.from = leasetable.Text(item, leasetable.WriterRegion), time.UnixMilli(ms).UTC(), leasetable.Text(item, leasetable.HomeFrom)
-	h.moving, h.dead = leasetable.Text(item, leasetable.HomeMoving) != "", leasetable.Text(item, leasetable.HomeDead) != ""
+	h.region, h.updated, h.from = table.Text(item, table.WriterRegion), time.UnixMilli(ms).UTC(), table.Text(item, table.HomeFrom)
+	h.moving, h.dead = table.Text(item, table.HomeMoving) != "", table.Text(item, table.HomeDead) != ""
 	return h, nil
 }
 
 // put writes h through a region, over the row that is expected there.
-func (h *homeRow) put(ctx context.Context, a *Admin, at string, over leasetable.Expect) error {
-	item := leasetable.PrimaryKey(lease.HomeRow())
-	item[leasetable.Version], item[leasetable.UpdatedMs] = leasetable.N(h.version), leasetable.N(h.updated.UnixMilli())
-	item[leasetable.WriterRegion], item[leasetable.HomeFrom] = leasetable.S(h.region), leasetable.S(h.from)
-	for name, is := range map[string]bool{leasetable.HomeMoving: h.moving, leasetable.HomeDead: h.dead} {
+func (h *homeRow) put(ctx context.Context, a *Admin, at string, over table.Expect) error {
+	item := table.PrimaryKey(lease.HomeRow())
+	item[table.Version], item[table.UpdatedMs] = table.N(h.version), table.N(h.updated.UnixMilli())
+	item[table.WriterRegion], item[table.HomeFrom] = table.S(h.region), table.S(h.from)
+	for name, is := range map[string]bool{table.HomeMoving: h.moving, table.HomeDead: h.dead} {
 		if is {
-			item[name] = leasetable.S("yes")
+			item[name] = table.S("yes")
 		}
 	}
 	_, ok, err := a.table.Put(ctx, at, item, over)
@@ -222,12 +222,12 @@ func (a *Admin) firstHome(ctx context.Context) (homeRow, error) {
 		return homeRow{}, err
 	}
 	for _, item := range settings {
-		if writer := leasetable.Text(item, leasetable.WriterRegion); writer != a.home() {
+		if writer := table.Text(item, table.WriterRegion); writer != a.home() {
 			return homeRow{region: writer, version: 1}, nil
 		}
 	}
 	h := homeRow{region: a.home(), version: 1, updated: time.Now()}
-	err = h.put(ctx, a, a.home(), leasetable.Expect{})
+	err = h.put(ctx, a, a.home(), table.Expect{})
 	if errors.Is(err, ErrChanged) {
 		return a.homeRow(ctx, a.home())
 	}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // dead moves the home from a region that is lost. now is the latest that is known of the home's row.
@@ -28,7 +28,7 @@ func (m *homeMove) dead(ctx context.Context, now homeRow) error {
 		return err
 	}
 	live = append([]string{m.To}, live...) // whose copies count, To's first
-	copies, failed := make([]map[lease.Primary]leasetable.Item, len(live)), map[string]error{}
+	copies, failed := make([]map[lease.Primary]table.Item, len(live)), map[string]error{}
 	m.a.ask(live, func(i int, region string) (err error) {
 		copies[i], err = m.a.homeRows(ctx, region)
 		return err
@@ -48,9 +48,9 @@ func (m *homeMove) dead(ctx context.Context, now homeRow) error {
 	}
 	here := homes[0]
 	if !here.moving || here.region != m.To || !here.dead {
-		over := leasetable.Expect{}
+		over := table.Expect{}
 		if here.version > 0 {
-			over = leasetable.Expect{Version: here.version, Writer: here.region}
+			over = table.Expect{Version: here.version, Writer: here.region}
 		}
 		h := homeRow{region: m.To, version: max(now.version, here.version) + 1 + lease.AdoptedLeap, updated: time.Now(), from: m.from, moving: true, dead: true}
 		if err := h.put(ctx, m.a, m.To, over); err != nil {
@@ -111,10 +111,10 @@ func (m *homeMove) heard(ctx context.Context, live []string, version int64) erro
 
 // take makes the latest copy of each row To's, where the lost home, or a move that did not come to its end, has left it. copies are by
 // region, To's first.
-func (m *homeMove) take(ctx context.Context, copies []map[lease.Primary]leasetable.Item) error {
-	latest := map[lease.Primary]leasetable.Item{}
-	version := func(item leasetable.Item) int64 {
-		n, err := leasetable.Number(item, leasetable.Version)
+func (m *homeMove) take(ctx context.Context, copies []map[lease.Primary]table.Item) error {
+	latest := map[lease.Primary]table.Item{}
+	version := func(item table.Item) int64 {
+		n, err := table.Number(item, table.Version)
 		if err != nil {
 			return 0
 		}
@@ -129,12 +129,12 @@ func (m *homeMove) take(ctx context.Context, copies []map[lease.Primary]leasetab
 	}
 	for key, item := range latest {
 		here := copies[0][key]
-		if version(here) == version(item) && leasetable.Text(here, leasetable.WriterRegion) == m.To {
+		if version(here) == version(item) && table.Text(here, table.WriterRegion) == m.To {
 			continue
 		}
-		over := leasetable.Expect{}
+		over := table.Expect{}
 		if here != nil {
-			over = leasetable.Expect{Version: version(here), Writer: leasetable.Text(here, leasetable.WriterRegion)}
+			over = table.Expect{Version: version(here), Writer: table.Text(here, table.WriterRegion)}
 		}
 		ok, err := m.put(ctx, m.To, item, version(item)+1+lease.AdoptedLeap, over)
 		if err == nil && !ok {

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // HomeMove says where the home goes.
@@ -82,9 +82,9 @@ func (m *homeMove) alive(ctx context.Context) error {
 	case h.version > 0 && h.region != m.from:
 		return fmt.Errorf("the home's row: %w", ErrChanged)
 	default:
-		expect := leasetable.Expect{}
+		expect := table.Expect{}
 		if h.version > 0 {
-			expect = leasetable.Expect{Version: h.version, Writer: m.from}
+			expect = table.Expect{Version: h.version, Writer: m.from}
 		}
 		h = homeRow{region: m.To, version: h.version + 1, updated: time.Now(), from: m.from, moving: true}
 		if err := h.put(ctx, m.a, m.from, expect); err != nil {
@@ -112,7 +112,7 @@ func (m *homeMove) alive(ctx context.Context) error {
 // mayBe says why To cannot be the home, as a region has its settings.
 func (m *homeMove) mayBe(ctx context.Context, at string) error {
 	r, err := get(ctx, m.a, at, Region{Region: m.To})
-	if err == nil && r.State == leasetable.Adopted {
+	if err == nil && r.State == table.Adopted {
 		err = fmt.Errorf("%w: %s was adopted by %s: take it in again first, weir region adopt %s --undo", ErrInvalid, &r, r.AdoptedBy, m.To)
 	}
 	return err
@@ -127,12 +127,12 @@ func (m *homeMove) fence(ctx context.Context) (versions map[lease.Primary]int64,
 		}
 		versions, done := map[lease.Primary]int64{}, true
 		for key, item := range rows {
-			version, err := leasetable.Number(item, leasetable.Version)
+			version, err := table.Number(item, table.Version)
 			if err != nil {
-				return nil, fmt.Errorf("%w: row %s of %s: %w", leasetable.ErrTable, key.Sort, key.Partition, err)
+				return nil, fmt.Errorf("%w: row %s of %s: %w", table.ErrTable, key.Sort, key.Partition, err)
 			}
-			if leasetable.Text(item, leasetable.WriterRegion) == m.from {
-				over := leasetable.Expect{Version: version, Writer: m.from}
+			if table.Text(item, table.WriterRegion) == m.from {
+				over := table.Expect{Version: version, Writer: m.from}
 				version++
 				ok, err := m.put(ctx, m.from, item, version, over)
 				if err != nil {
@@ -150,9 +150,9 @@ func (m *homeMove) fence(ctx context.Context) (versions map[lease.Primary]int64,
 }
 
 // put makes a row To's.
-func (m *homeMove) put(ctx context.Context, through string, item leasetable.Item, version int64, over leasetable.Expect) (bool, error) {
+func (m *homeMove) put(ctx context.Context, through string, item table.Item, version int64, over table.Expect) (bool, error) {
 	item = maps.Clone(item)
-	item[leasetable.Version], item[leasetable.WriterRegion] = leasetable.N(version), leasetable.S(m.To)
+	item[table.Version], item[table.WriterRegion] = table.N(version), table.S(m.To)
 	_, ok, err := m.a.table.Put(ctx, through, item, over)
 	return ok, err
 }
@@ -182,7 +182,7 @@ func (m *homeMove) arrived(ctx context.Context, rows map[lease.Primary]int64, ho
 		}
 		missing := 0
 		for key, version := range rows {
-			if n, err := leasetable.Number(there[key], leasetable.Version); err != nil || n < version {
+			if n, err := table.Number(there[key], table.Version); err != nil || n < version {
 				missing++
 			}
 		}
@@ -207,7 +207,7 @@ func (m *homeMove) finish(ctx context.Context) error {
 	if err != nil || !h.moving {
 		return err
 	}
-	over := leasetable.Expect{Version: h.version, Writer: m.To}
+	over := table.Expect{Version: h.version, Writer: m.To}
 	h.version, h.moving, h.updated = h.version+1, false, time.Now()
 	return h.put(ctx, m.a, m.To, over)
 }
@@ -226,8 +226,8 @@ func (m *homeMove) openOwn(ctx context.Context) error {
 }
 
 // homeRows are all rows of settings, as a region has them.
-func (a *Admin) homeRows(ctx context.Context, at string) (map[lease.Primary]leasetable.Item, error) {
-	rows := map[lease.Primary]leasetable.Item{}
+func (a *Admin) homeRows(ctx context.Context, at string) (map[lease.Primary]table.Item, error) {
+	rows := map[lease.Primary]table.Item{}
 	read := func(partition string) error {
 		items, err := a.table.Query(ctx, at, partition)
 		for _, item := range items {

@@ -15,9 +15,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
 	"github.com/weirhq/weir/internal/pace"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // ResourceImport says where the resources of a file go.
@@ -74,13 +74,13 @@ type importer struct {
 // batch is some lines of the file.
 type batch struct {
 	first, next int64 // lines
-	items       []leasetable.Item
+	items       []table.Item
 }
 
 // ImportResources puts a resource in for each line of a file, where none has its name. What is there is left as it is.
 // After an error, or a crash, the same import goes on where it was.
 func (a *Admin) ImportResources(ctx context.Context, in io.Reader, from ResourceImport) (Imported, error) {
-	im := &importer{a: a, from: from, ended: map[int64]int64{}, pace: pace.New(StartRate, leasetable.MaxInsert, from.MaxRate)}
+	im := &importer{a: a, from: from, ended: map[int64]int64{}, pace: pace.New(StartRate, table.MaxInsert, from.MaxRate)}
 	var err error
 	if im.pool, err = a.target(ctx, from.Client, from.Pool, from.Region); err != nil {
 		return Imported{}, err
@@ -165,7 +165,7 @@ func (im *importer) read(ctx context.Context, in io.Reader, to chan<- batch) err
 			continue
 		}
 		im.add(&b, line, strings.TrimSpace(strings.TrimPrefix(name, "\ufeff")), seen)
-		if len(b.items) == leasetable.MaxInsert || line-b.first > 100*leasetable.MaxInsert {
+		if len(b.items) == table.MaxInsert || line-b.first > 100*table.MaxInsert {
 			if err := send(line + 1); err != nil {
 				return err
 			}
@@ -205,11 +205,11 @@ func (im *importer) add(b *batch, line int64, name string, seen map[string]bool)
 }
 
 // fresh is the row of a resource that nobody knows yet.
-func (a *Admin) fresh(name string, pool *Pool, region string) leasetable.Item {
-	item := leasetable.PrimaryKey(lease.ResourceRow(pool.Client, name))
-	item[leasetable.Version], item[leasetable.Available] = leasetable.N(1), leasetable.N(time.Now().UnixMilli())
-	item[leasetable.Owner], item[leasetable.WriterRegion] = leasetable.S(region), leasetable.S(a.home())
-	item[leasetable.PoolID], item[leasetable.Shard] = leasetable.S(pool.Pool), pool.shelf(region)
+func (a *Admin) fresh(name string, pool *Pool, region string) table.Item {
+	item := table.PrimaryKey(lease.ResourceRow(pool.Client, name))
+	item[table.Version], item[table.Available] = table.N(1), table.N(time.Now().UnixMilli())
+	item[table.Owner], item[table.WriterRegion] = table.S(region), table.S(a.home())
+	item[table.PoolID], item[table.Shard] = table.S(pool.Pool), pool.shelf(region)
 	return item
 }
 
@@ -220,7 +220,7 @@ func (im *importer) put(ctx context.Context, b batch) error {
 			return err
 		}
 		left, err := im.try(ctx, b.items)
-		if err != nil && (tries >= batchTries || !errors.Is(err, leasetable.ErrThrottled) && !errors.Is(err, leasetable.ErrUnavailable)) {
+		if err != nil && (tries >= batchTries || !errors.Is(err, table.ErrThrottled) && !errors.Is(err, table.ErrUnavailable)) {
 			return fmt.Errorf("lines %d to %d: %w", b.first+1, b.next, err)
 		}
 		if len(left) < len(b.items) {
@@ -244,16 +244,16 @@ func (im *importer) put(ctx context.Context, b batch) error {
 }
 
 // try sends items once, and gives those that were not put, with the reason of one.
-func (im *importer) try(ctx context.Context, items []leasetable.Item) (left []leasetable.Item, err error) {
-	there := map[lease.Primary]leasetable.Item{}
-	var list []leasetable.Inserted
+func (im *importer) try(ctx context.Context, items []table.Item) (left []table.Item, err error) {
+	there := map[lease.Primary]table.Item{}
+	var list []table.Inserted
 	err = im.a.atHome(ctx, func(ctx context.Context) error {
 		known, err := im.a.alsoThere(ctx, items)
 		for key, found := range known {
 			im.count(func(s *Imported) { s.Lines++; *im.outcome(s, found, im.itemOf(items, key))++ })
 		}
 		if len(known) > 0 {
-			items = slices.DeleteFunc(slices.Clone(items), func(item leasetable.Item) bool { return known[primary(item)] != nil })
+			items = slices.DeleteFunc(slices.Clone(items), func(item table.Item) bool { return known[primary(item)] != nil })
 		}
 		if err == nil && len(items) > 0 {
 			list, err = im.a.table.Insert(ctx, im.a.home(), items)
@@ -261,7 +261,7 @@ func (im *importer) try(ctx context.Context, items []leasetable.Item) (left []le
 		return err
 	})
 	if err != nil {
-		if errors.Is(err, leasetable.ErrThrottled) {
+		if errors.Is(err, table.ErrThrottled) {
 			im.throttled(len(items))
 		}
 		return items, err
@@ -274,7 +274,7 @@ func (im *importer) try(ctx context.Context, items []leasetable.Item) (left []le
 		case one.Err == nil:
 			created++
 		default:
-			if left, err = append(left, items[i]), one.Err; errors.Is(err, leasetable.ErrThrottled) {
+			if left, err = append(left, items[i]), one.Err; errors.Is(err, table.ErrThrottled) {
 				im.throttled(1)
 			}
 		}
@@ -295,22 +295,22 @@ func (im *importer) try(ctx context.Context, items []leasetable.Item) (left []le
 }
 
 // itemOf is the one of that key.
-func (im *importer) itemOf(items []leasetable.Item, key lease.Primary) leasetable.Item {
-	return items[slices.IndexFunc(items, func(item leasetable.Item) bool { return primary(item) == key })]
+func (im *importer) itemOf(items []table.Item, key lease.Primary) table.Item {
+	return items[slices.IndexFunc(items, func(item table.Item) bool { return primary(item) == key })]
 }
 
-func primary(item leasetable.Item) lease.Primary {
-	return lease.Primary{Partition: leasetable.Text(item, leasetable.PK), Sort: leasetable.Text(item, leasetable.SK)}
+func primary(item table.Item) lease.Primary {
+	return lease.Primary{Partition: table.Text(item, table.PK), Sort: table.Text(item, table.SK)}
 }
 
 // outcome is what a row that is there is counted as.
-func (im *importer) outcome(s *Imported, found, item leasetable.Item) *int64 {
-	text := func(name string) bool { return leasetable.Text(found, name) == leasetable.Text(item, name) }
-	row, err := leasetable.Row(found)
+func (im *importer) outcome(s *Imported, found, item table.Item) *int64 {
+	text := func(name string) bool { return table.Text(found, name) == table.Text(item, name) }
+	row, err := table.Row(found)
 	switch {
 	case err == nil && row.Version > 0 && row.Key == "" && row.Available == 0:
 		return &s.Retired
-	case !text(leasetable.PoolID) || !text(leasetable.Owner):
+	case !text(table.PoolID) || !text(table.Owner):
 		return &s.Elsewhere
 	default:
 		return &s.There
@@ -368,9 +368,9 @@ func (im *importer) keep(ctx context.Context) error {
 	if im.from.ID == "" || upTo == im.begun {
 		return nil
 	}
-	item := leasetable.PrimaryKey(lease.ImportRow(im.from.Client, im.from.ID))
-	item[leasetable.Lines], item[leasetable.UpdatedMs] = leasetable.N(upTo), leasetable.N(time.Now().UnixMilli())
-	_, _, err := im.a.table.Put(ctx, im.a.home(), item, leasetable.Anything())
+	item := table.PrimaryKey(lease.ImportRow(im.from.Client, im.from.ID))
+	item[table.Lines], item[table.UpdatedMs] = table.N(upTo), table.N(time.Now().UnixMilli())
+	_, _, err := im.a.table.Put(ctx, im.a.home(), item, table.Anything())
 	return err
 }
 
@@ -383,9 +383,9 @@ func (a *Admin) imported(ctx context.Context, client, id string) (int64, error) 
 	if err != nil || item == nil {
 		return 0, err
 	}
-	n, err := leasetable.Number(item, leasetable.Lines)
+	n, err := table.Number(item, table.Lines)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", leasetable.ErrTable, err)
+		return 0, fmt.Errorf("%w: %w", table.ErrTable, err)
 	}
 	return n, nil
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // KeyLease is what a region knows of a key's lease, and what the row of its resource says.
@@ -34,7 +34,7 @@ func (a *Admin) Lease(ctx context.Context, client, pool, key string) ([]KeyLease
 		return nil, err
 	}
 	partition := lease.KeyRows(client, pool, key)
-	found, silent := make([][]leasetable.Item, len(a.regions)), map[string]error{}
+	found, silent := make([][]table.Item, len(a.regions)), map[string]error{}
 	a.ask(a.regions, func(i int, region string) (err error) {
 		found[i], err = a.table.Query(ctx, region, partition)
 		return err
@@ -43,19 +43,19 @@ func (a *Admin) Lease(ctx context.Context, client, pool, key string) ([]KeyLease
 	for i, region := range a.regions {
 		from, err := i, silent[region]
 		if err != nil {
-			if !errors.Is(err, leasetable.ErrUnavailable) || len(silent) == len(a.regions) {
+			if !errors.Is(err, table.ErrUnavailable) || len(silent) == len(a.regions) {
 				return nil, err
 			}
 			from = slices.IndexFunc(a.regions, func(r string) bool { return silent[r] == nil })
 		}
 		l := KeyLease{Region: region}
 		for _, item := range found[from] {
-			if leasetable.Text(item, leasetable.SK) != region {
+			if table.Text(item, table.SK) != region {
 				continue
 			}
-			row, err := leasetable.Row(item)
+			row, err := table.Row(item)
 			if err != nil {
-				return nil, fmt.Errorf("%w: row %s of %s: %w", leasetable.ErrTable, region, partition, err)
+				return nil, fmt.Errorf("%w: row %s of %s: %w", table.ErrTable, region, partition, err)
 			}
 			if l, err = a.keyLease(ctx, client, pool, key, region, row, a.regions[from]); err != nil {
 				return nil, err
@@ -79,7 +79,7 @@ func (a *Admin) keyLease(ctx context.Context, client, pool, key, region string, 
 	l.Ended = l.Expires.Before(time.Now())
 	r, err := a.resource(ctx, at, client, row.Resource)
 	switch {
-	case errors.Is(err, leasetable.ErrUnavailable):
+	case errors.Is(err, table.ErrUnavailable):
 		l.Holds = fmt.Sprintf("not known: %s does not answer", cmp.Or(r.Region, at))
 	case errors.Is(err, ErrNotFound):
 		l.Holds = "no such resource"

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/weirhq/weir/internal/leasetable"
+	leasetable "github.com/weirhq/weir/lease/table"
 )
 
 // Role is who does what with the table.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // Pool is what keys lease resources from. Zero values are defaults when it is made.
@@ -63,12 +63,12 @@ func (p *Pool) check() error {
 	}
 	p.LongestEver = max(p.LongestEver, p.LongestLease)
 	err := errors.Join(
-		lease.CheckLease(p.Client, p.Pool, "-"), checkDescription(p.Description), checkWord("balance", &p.Balance, leasetable.BalanceModes()),
-		checkWord("duplicates", &p.Duplicates, leasetable.DuplicateModes()), checkWord("forecast", &p.Forecast, leasetable.Forecasts()),
+		lease.CheckLease(p.Client, p.Pool, "-"), checkDescription(p.Description), checkWord("balance", &p.Balance, table.BalanceModes()),
+		checkWord("duplicates", &p.Duplicates, table.DuplicateModes()), checkWord("forecast", &p.Forecast, table.Forecasts()),
 	)
 	for region, n := range p.Floors {
-		if n < 0 || n > leasetable.MaxFloor {
-			err = errors.Join(err, fmt.Errorf("the floor of %s is %d: give 0 to %d", region, n, leasetable.MaxFloor))
+		if n < 0 || n > table.MaxFloor {
+			err = errors.Join(err, fmt.Errorf("the floor of %s is %d: give 0 to %d", region, n, table.MaxFloor))
 		}
 	}
 	switch {
@@ -86,20 +86,20 @@ func (p *Pool) check() error {
 	return nil
 }
 
-func (p *Pool) settings() leasetable.Pool {
-	return leasetable.Pool{
+func (p *Pool) settings() table.Pool {
+	return table.Pool{
 		Client: p.Client, Name: p.Pool, Version: p.Version, Longest: time.Duration(p.LongestLease), LongestEver: time.Duration(p.LongestEver),
 		Quarantine: time.Duration(p.Quarantine), Shelves: p.SubPartitions, Floors: p.Floors, Balance: p.Balance, Duplicates: p.Duplicates, Forecast: p.Forecast,
 	}
 }
 
-func (p *Pool) item() leasetable.Item {
+func (p *Pool) item() table.Item {
 	s := p.settings()
 	return s.Item()
 }
 
-func (p *Pool) read(item leasetable.Item) error {
-	s, err := leasetable.PoolOf(item)
+func (p *Pool) read(item table.Item) error {
+	s, err := table.PoolOf(item)
 	p.Client, p.Pool, p.LongestLease, p.Quarantine, p.SubPartitions = s.Client, s.Name, Duration(s.Longest), Duration(s.Quarantine), s.Shelves
 	p.LongestEver, p.Floors, p.Balance, p.Duplicates, p.Forecast = Duration(s.LongestEver), s.Floors, s.Balance, s.Duplicates, s.Forecast
 	return err
@@ -107,7 +107,7 @@ func (p *Pool) read(item leasetable.Item) error {
 
 // shelf is a sub-partition of a region, drawn.
 func (p *Pool) shelf(region string) types.AttributeValue {
-	return leasetable.S(lease.Shelf(p.Client, p.Pool, region, rand.IntN(p.SubPartitions)))
+	return table.S(lease.Shelf(p.Client, p.Pool, region, rand.IntN(p.SubPartitions)))
 }
 
 func (p *Pool) needs(ctx context.Context, a *Admin) error {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // Region is where resources are: one that has a replica of the table, and whose agents may lease.
@@ -73,7 +73,7 @@ func (a *Admin) Regions(ctx context.Context) (all []Region, at string, err error
 func (r *Region) check() error {
 	r.LeaseUntil, r.Problem = time.Time{}, ""
 	err := errors.Join(
-		lease.CheckName("region", r.Region, lease.MaxName), checkDescription(r.Description), checkWord("state", &r.State, leasetable.RegionStates()),
+		lease.CheckName("region", r.Region, lease.MaxName), checkDescription(r.Description), checkWord("state", &r.State, table.RegionStates()),
 	)
 	switch {
 	case err != nil:
@@ -88,18 +88,18 @@ func (r *Region) check() error {
 	return nil
 }
 
-func (r *Region) item() leasetable.Item {
+func (r *Region) item() table.Item {
 	if r.RegionLease > 0 && r.since.IsZero() {
 		r.since = r.Updated
 	}
-	s := leasetable.Region{
+	s := table.Region{
 		Since: r.since, State: r.State, SwingTo: r.SwingTo, SwingPercent: r.SwingPercent, Lease: time.Duration(r.RegionLease), AdoptedBy: r.AdoptedBy,
 	}
 	return s.Item()
 }
 
-func (r *Region) read(item leasetable.Item) error {
-	s, err := leasetable.RegionOf(item)
+func (r *Region) read(item table.Item) error {
+	s, err := table.RegionOf(item)
 	r.since = s.Since
 	r.Region, r.State, r.SwingTo, r.SwingPercent, r.RegionLease, r.AdoptedBy = s.Name, s.State, s.SwingTo, s.SwingPercent, Duration(s.Lease), s.AdoptedBy
 	return err
@@ -119,7 +119,7 @@ func (r *Region) follows(old *Region) error {
 	if r.since = old.since; old.RegionLease == 0 || r.RegionLease == 0 {
 		r.since = time.Time{}
 	}
-	if adopted := leasetable.Adopted; (r.State == adopted) != (old.State == adopted) {
+	if adopted := table.Adopted; (r.State == adopted) != (old.State == adopted) {
 		return fmt.Errorf("%s: its state cannot become %s from %s: weir region adopt does that", r, r.State, old.State)
 	}
 	return nil

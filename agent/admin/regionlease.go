@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // hold is for how long an agent goes on with settings that it cannot read again: 10 times agent.Config.SettingsTTL.
@@ -69,7 +69,7 @@ func (a *Admin) vouchers(ctx context.Context, r *Region, o *Adoption) ([]*vouch,
 	declared := map[string]bool{} // or not
 	var known []*vouch
 	for _, item := range items {
-		region, by, ok := lease.RegionLeaseOf(leasetable.Text(item, leasetable.SK))
+		region, by, ok := lease.RegionLeaseOf(table.Text(item, table.SK))
 		if !ok || region != r.Region {
 			continue
 		}
@@ -127,7 +127,7 @@ func (a *Admin) bound(ctx context.Context, r *Region, rows []*vouch, by string) 
 	}
 	number := func(name string) (n int64) {
 		if _, there := beat[name]; there && err == nil {
-			n, err = leasetable.Number(beat, name)
+			n, err = table.Number(beat, name)
 		}
 		return n
 	}
@@ -135,10 +135,10 @@ func (a *Admin) bound(ctx context.Context, r *Region, rows []*vouch, by string) 
 	for _, row := range rows {
 		until = max(until, row.until)
 	}
-	heard, at := number(leasetable.HeardMs), number(leasetable.BeatMs)
+	heard, at := number(table.HeardMs), number(table.BeatMs)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%w: beat of region %s: %w", leasetable.ErrTable, r.Region, err)
+		return 0, fmt.Errorf("%w: beat of region %s: %w", table.ErrTable, r.Region, err)
 	case until == 0 || until < r.since.UnixMilli():
 		return 0, fmt.Errorf("%w: %s has a region lease that nobody has extended yet: run an executor of another region, or say since when nothing is written through it", ErrInvalid, r)
 	case heard < r.since.UnixMilli():
@@ -170,10 +170,10 @@ func (a *Admin) Readmit(ctx context.Context, region string) (Region, error) {
 	if err := failed[a.home()]; err != nil {
 		return r, err
 	}
-	if r.State != leasetable.Adopted {
+	if r.State != table.Adopted {
 		return r, nil
 	}
-	r.State, r.AdoptedBy = leasetable.Active, ""
+	r.State, r.AdoptedBy = table.Active, ""
 	return r, put(ctx, a, &r, ErrChanged)
 }
 

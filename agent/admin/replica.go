@@ -8,8 +8,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // Replica is how a region's copy of the table is, as that region says.
@@ -37,10 +37,10 @@ func (a *Admin) Replica(ctx context.Context, region string) (r Replica, err erro
 	if i := index(t); i != nil {
 		r.Index = string(i.IndexStatus)
 	}
-	get := func(p lease.Primary) (leasetable.Item, error) {
+	get := func(p lease.Primary) (table.Item, error) {
 		begun := time.Now()
 		item, err := a.table.Get(ctx, region, p)
-		if r.Took = time.Since(begun); errors.Is(err, leasetable.ErrClock) {
+		if r.Took = time.Since(begun); errors.Is(err, table.ErrClock) {
 			r.Clock, err = err, nil
 		}
 		return item, err
@@ -49,14 +49,14 @@ func (a *Admin) Replica(ctx context.Context, region string) (r Replica, err erro
 	if err != nil {
 		return r, err
 	}
-	r.Writer = leasetable.Text(settings, leasetable.WriterRegion)
+	r.Writer = table.Text(settings, table.WriterRegion)
 	beat, err := get(lease.BeatRow(region))
 	if err != nil || len(beat) == 0 {
 		return r, err
 	}
-	ms, err := leasetable.Number(beat, leasetable.BeatMs)
+	ms, err := table.Number(beat, table.BeatMs)
 	if err != nil {
-		return r, fmt.Errorf("%w: beat of region %s: %w", leasetable.ErrTable, region, err)
+		return r, fmt.Errorf("%w: beat of region %s: %w", table.ErrTable, region, err)
 	}
 	r.Beat = time.UnixMilli(ms)
 	return r, nil

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // State is what becomes of a resource at the moment.
@@ -44,10 +44,10 @@ func (r *Resource) String() string {
 }
 
 // resourceOf reads a row.
-func resourceOf(client string, item leasetable.Item) (r Resource, err error) {
-	r = Resource{Client: client, Resource: leasetable.Text(item, leasetable.SK), Pool: leasetable.Text(item, leasetable.PoolID)}
-	if r.row, err = leasetable.Row(item); err != nil {
-		return r, fmt.Errorf("%w: %s: %w", leasetable.ErrTable, &r, err)
+func resourceOf(client string, item table.Item) (r Resource, err error) {
+	r = Resource{Client: client, Resource: table.Text(item, table.SK), Pool: table.Text(item, table.PoolID)}
+	if r.row, err = table.Row(item); err != nil {
+		return r, fmt.Errorf("%w: %s: %w", table.ErrTable, &r, err)
 	}
 	r.Region, r.Token = r.row.Owner, r.row.Version
 	now := time.Now()
@@ -104,7 +104,7 @@ func checkResource(client, name string) error {
 
 // Retire takes an available resource out of use. Dry only says whether it would.
 func (a *Admin) Retire(ctx context.Context, client, name string, dry bool) (Resource, error) {
-	return a.change(ctx, client, name, dry, func(r *Resource, rules *lease.Rules) (*lease.Write, leasetable.Item, error) {
+	return a.change(ctx, client, name, dry, func(r *Resource, rules *lease.Rules) (*lease.Write, table.Item, error) {
 		switch r.State {
 		case Retired:
 			return nil, nil, nil
@@ -120,7 +120,7 @@ func (a *Admin) Retire(ctx context.Context, client, name string, dry bool) (Reso
 
 // Revive puts a retired resource into use again, where it was.
 func (a *Admin) Revive(ctx context.Context, client, name string, dry bool) (Resource, error) {
-	return a.change(ctx, client, name, dry, func(r *Resource, rules *lease.Rules) (*lease.Write, leasetable.Item, error) {
+	return a.change(ctx, client, name, dry, func(r *Resource, rules *lease.Rules) (*lease.Write, table.Item, error) {
 		if r.State != Retired {
 			return nil, nil, nil
 		}
@@ -128,13 +128,13 @@ func (a *Admin) Revive(ctx context.Context, client, name string, dry bool) (Reso
 		if err != nil {
 			return nil, nil, err
 		}
-		return &lease.Write{Rule: &rules.Revive, Args: lease.Row{Available: time.Now().UnixMilli()}}, leasetable.Item{leasetable.Shard: pool.shelf(r.Region)}, nil
+		return &lease.Write{Rule: &rules.Revive, Args: lease.Row{Available: time.Now().UnixMilli()}}, table.Item{table.Shard: pool.shelf(r.Region)}, nil
 	})
 }
 
 // SetPool puts an available resource into another pool of its client.
 func (a *Admin) SetPool(ctx context.Context, client, name, pool string, dry bool) (Resource, error) {
-	return a.change(ctx, client, name, dry, func(r *Resource, rules *lease.Rules) (*lease.Write, leasetable.Item, error) {
+	return a.change(ctx, client, name, dry, func(r *Resource, rules *lease.Rules) (*lease.Write, table.Item, error) {
 		to, err := Get(ctx, a, Pool{Client: client, Pool: pool})
 		switch {
 		case err != nil:
@@ -146,13 +146,13 @@ func (a *Admin) SetPool(ctx context.Context, client, name, pool string, dry bool
 		}
 		// A transfer to where it is: the version goes up, so that nobody takes it who found it in the old pool.
 		return &lease.Write{Rule: &rules.Transfer, Args: lease.Row{Owner: r.Region, Available: r.row.Available}},
-			leasetable.Item{leasetable.Shard: to.shelf(r.Region), leasetable.PoolID: leasetable.S(pool)}, nil
+			table.Item{table.Shard: to.shelf(r.Region), table.PoolID: table.S(pool)}, nil
 	})
 }
 
 // change makes the write that decide names, if the resource is still as it was seen. No write is nothing to do.
 func (a *Admin) change(ctx context.Context, client, name string, dry bool,
-	decide func(*Resource, *lease.Rules) (*lease.Write, leasetable.Item, error),
+	decide func(*Resource, *lease.Rules) (*lease.Write, table.Item, error),
 ) (Resource, error) {
 	r, err := a.Resource(ctx, client, name)
 	if err != nil {
@@ -166,7 +166,7 @@ func (a *Admin) change(ctx context.Context, client, name string, dry bool,
 		return r, fmt.Errorf("%s: %w", &r, err)
 	}
 	if with == nil {
-		with = leasetable.Item{}
+		with = table.Item{}
 	}
 	w.Args.Version, w.Now, w.Skew = r.row.Version, time.Now().UnixMilli(), a.table.Skew.Milliseconds()
 	item, ok, err := a.table.WriteItem(ctx, r.Region, lease.ResourceRow(client, name), w, with)

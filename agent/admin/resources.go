@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	leasetable "github.com/weirhq/weir/lease/table"
 )
 
 // Filter says which resources. Zero fields let all through.

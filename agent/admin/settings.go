@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // Stored is what every row of settings has.
@@ -28,9 +28,9 @@ type Entity[T any] interface {
 	*T
 	String() string // such as: pool p of client c
 	primary() lease.Primary
-	check() error          // of names and values
-	item() leasetable.Item // what this kind has
-	read(leasetable.Item) error
+	check() error     // of names and values
+	item() table.Item // what this kind has
+	read(table.Item) error
 	stored() *Stored
 	needs(ctx context.Context, a *Admin) error  // says what has to be there before it
 	unused(ctx context.Context, a *Admin) error // says why it may not go
@@ -106,11 +106,11 @@ func LookAll[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (all []T, a
 // anywhere asks the home, and while nobody answers the others in turn.
 func (a *Admin) anywhere(ask func(at string) error) (at string, err error) {
 	first := ask(a.home())
-	if !errors.Is(first, leasetable.ErrUnavailable) {
+	if !errors.Is(first, table.ErrUnavailable) {
 		return a.home(), first
 	}
 	for _, at := range others(a.regions, a.home()) {
-		if err := ask(at); !errors.Is(err, leasetable.ErrUnavailable) {
+		if err := ask(at); !errors.Is(err, table.ErrUnavailable) {
 			return at, err
 		}
 	}
@@ -153,7 +153,7 @@ func Delete[T any, P Entity[T]](ctx context.Context, a *Admin, v T, dry bool) er
 		return err
 	}
 	return a.atHome(ctx, func(ctx context.Context) error {
-		ok, err := a.table.Delete(ctx, a.home(), p.primary(), leasetable.Expect{Version: p.stored().Version, Writer: a.home()})
+		ok, err := a.table.Delete(ctx, a.home(), p.primary(), table.Expect{Version: p.stored().Version, Writer: a.home()})
 		if err == nil && !ok {
 			err = fmt.Errorf("%s: %w", p, ErrChanged)
 		}
@@ -206,9 +206,9 @@ func Import[T any, P Entity[T]](ctx context.Context, a *Admin, v T, dry bool) (O
 // put writes p as its next version, if it is still at the one that p has.
 func put[T any, P Entity[T]](ctx context.Context, a *Admin, p P, otherwise error) error {
 	s := p.stored()
-	expect := leasetable.Expect{} // nothing
+	expect := table.Expect{} // nothing
 	if s.Version > 0 {
-		expect = leasetable.Expect{Version: s.Version, Writer: a.home()}
+		expect = table.Expect{Version: s.Version, Writer: a.home()}
 	}
 	s.Updated = time.UnixMilli(time.Now().UnixMilli()).UTC()
 	if s.Version == 0 {
@@ -218,12 +218,12 @@ func put[T any, P Entity[T]](ctx context.Context, a *Admin, p P, otherwise error
 	s.Version++
 	s.writer = a.home()
 	item := p.item()
-	for name, v := range leasetable.PrimaryKey(p.primary()) {
+	for name, v := range table.PrimaryKey(p.primary()) {
 		item[name] = v
 	}
-	item[leasetable.Version], item[leasetable.UpdatedMs] = leasetable.N(s.Version), leasetable.N(s.Updated.UnixMilli())
-	item[leasetable.Description], item[leasetable.WriterRegion] = leasetable.S(s.Description), leasetable.S(a.home())
-	var found leasetable.Item
+	item[table.Version], item[table.UpdatedMs] = table.N(s.Version), table.N(s.Updated.UnixMilli())
+	item[table.Description], item[table.WriterRegion] = table.S(s.Description), table.S(a.home())
+	var found table.Item
 	var ok bool
 	err := a.atHome(ctx, func(ctx context.Context) (err error) {
 		found, ok, err = a.table.Put(ctx, a.home(), item, expect)
@@ -232,7 +232,7 @@ func put[T any, P Entity[T]](ctx context.Context, a *Admin, p P, otherwise error
 	if err != nil || ok {
 		return err
 	}
-	if err := a.mine(p, leasetable.Text(found, leasetable.WriterRegion)); err != nil && expect.Version > 0 {
+	if err := a.mine(p, table.Text(found, table.WriterRegion)); err != nil && expect.Version > 0 {
 		return err
 	}
 	return fmt.Errorf("%s: %w", p, otherwise)
@@ -246,21 +246,21 @@ func (a *Admin) mine(what fmt.Stringer, writer string) error {
 	return fmt.Errorf("%s: %w: set leases.home to %s, it is %s", what, ErrHome, writer, a.home())
 }
 
-func read[T any, P Entity[T]](item leasetable.Item, p P) error {
+func read[T any, P Entity[T]](item table.Item, p P) error {
 	err := p.read(item)
 	s := p.stored()
 	var ms int64
 	if err == nil {
-		s.Version, err = leasetable.Number(item, leasetable.Version)
+		s.Version, err = table.Number(item, table.Version)
 	}
 	if err == nil {
-		ms, err = leasetable.Number(item, leasetable.UpdatedMs)
+		ms, err = table.Number(item, table.UpdatedMs)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %s: %w", leasetable.ErrTable, p, err)
+		return fmt.Errorf("%w: %s: %w", table.ErrTable, p, err)
 	}
-	s.writer = leasetable.Text(item, leasetable.WriterRegion)
-	s.Updated, s.Description = time.UnixMilli(ms).UTC(), leasetable.Text(item, leasetable.Description)
+	s.writer = table.Text(item, table.WriterRegion)
+	s.Updated, s.Description = time.UnixMilli(ms).UTC(), table.Text(item, table.Description)
 	return nil
 }
 

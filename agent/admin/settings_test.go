@@ -12,8 +12,8 @@ import (
 
 	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/dynamotest"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	leasetable "github.com/weirhq/weir/lease/table"
 )
 
 func TestSettings(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // Step is one thing to do to the table.
@@ -32,7 +32,7 @@ func (a *Admin) Plan(ctx context.Context) ([]Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	want := leasetable.Create(a.table.Name)
+	want := table.Create(a.table.Name)
 	var steps []Step
 	if t == nil {
 		if err := a.elsewhere(ctx); err != nil {
@@ -44,11 +44,11 @@ func (a *Admin) Plan(ctx context.Context) ([]Step, error) {
 				IndexName: want.GlobalSecondaryIndexes[0].IndexName, KeySchema: want.GlobalSecondaryIndexes[0].KeySchema, Projection: want.GlobalSecondaryIndexes[0].Projection,
 			}},
 		}
-		steps = append(steps, Step{Region: a.home(), create: want, What: "create table " + a.table.Name + ", on demand, with the index " + leasetable.AvailableIndex +
+		steps = append(steps, Step{Region: a.home(), create: want, What: "create table " + a.table.Name + ", on demand, with the index " + table.AvailableIndex +
 			" and a stream of old and new images"})
 	}
 	if bad := a.mismatch(t, want); bad != "" {
-		return nil, fmt.Errorf("%w: %s: choose another name, or remove what is there", leasetable.ErrTable, bad)
+		return nil, fmt.Errorf("%w: %s: choose another name, or remove what is there", table.ErrTable, bad)
 	}
 	for _, r := range t.Replicas {
 		if err := failedReplica(r); err != nil {
@@ -60,7 +60,7 @@ func (a *Admin) Plan(ctx context.Context) ([]Step, error) {
 	}
 	if index(t) == nil {
 		in := &want.GlobalSecondaryIndexes[0]
-		steps = append(steps, a.update("create the index "+leasetable.AvailableIndex, &dynamodb.UpdateTableInput{
+		steps = append(steps, a.update("create the index "+table.AvailableIndex, &dynamodb.UpdateTableInput{
 			AttributeDefinitions: want.AttributeDefinitions, GlobalSecondaryIndexUpdates: []types.GlobalSecondaryIndexUpdate{
 				{Create: &types.CreateGlobalSecondaryIndexAction{IndexName: in.IndexName, KeySchema: in.KeySchema, Projection: in.Projection}},
 			},
@@ -89,9 +89,9 @@ func (a *Admin) mismatch(t *types.TableDescription, want *dynamodb.CreateTableIn
 		return fmt.Sprintf("table %s in %s has the keys %s, weir's has %s", a.table.Name, a.home(),
 			schema(t.KeySchema, t.AttributeDefinitions), schema(want.KeySchema, want.AttributeDefinitions))
 	case in != nil && schema(in.KeySchema, t.AttributeDefinitions) != schema(want.GlobalSecondaryIndexes[0].KeySchema, want.AttributeDefinitions):
-		return fmt.Sprintf("its index %s has the keys %s", leasetable.AvailableIndex, schema(in.KeySchema, t.AttributeDefinitions))
+		return fmt.Sprintf("its index %s has the keys %s", table.AvailableIndex, schema(in.KeySchema, t.AttributeDefinitions))
 	case in != nil && in.Projection.ProjectionType != types.ProjectionTypeAll && !shows(in.Projection, want.GlobalSecondaryIndexes[0].Projection):
-		return fmt.Sprintf("its index %s shows %v", leasetable.AvailableIndex, in.Projection.NonKeyAttributes)
+		return fmt.Sprintf("its index %s shows %v", table.AvailableIndex, in.Projection.NonKeyAttributes)
 	case t.StreamSpecification != nil && t.StreamSpecification.StreamViewType != "" && t.StreamSpecification.StreamViewType != types.StreamViewTypeNewAndOldImages:
 		return fmt.Sprintf("its stream has %s", t.StreamSpecification.StreamViewType)
 	}
@@ -109,7 +109,7 @@ func shows(has, want *types.Projection) bool {
 
 func index(t *types.TableDescription) *types.GlobalSecondaryIndexDescription {
 	for i := range t.GlobalSecondaryIndexes {
-		if *t.GlobalSecondaryIndexes[i].IndexName == leasetable.AvailableIndex {
+		if *t.GlobalSecondaryIndexes[i].IndexName == table.AvailableIndex {
 			return &t.GlobalSecondaryIndexes[i]
 		}
 	}
@@ -152,7 +152,7 @@ func failedReplica(r types.ReplicaDescription) error {
 		if r.ReplicaStatusDescription != nil {
 			why = *r.ReplicaStatusDescription
 		}
-		return fmt.Errorf("%w: replica in %s is %s: %s", leasetable.ErrTable, *r.RegionName, r.ReplicaStatus, why)
+		return fmt.Errorf("%w: replica in %s is %s: %s", table.ErrTable, *r.RegionName, r.ReplicaStatus, why)
 	default:
 		return nil
 	}
@@ -195,7 +195,7 @@ func (a *Admin) Apply(ctx context.Context, told func(Step)) error {
 				return fmt.Errorf("%s: %w", s, err)
 			}
 		case time.Since(done) > shown:
-			return fmt.Errorf("%w: %s: it was done %v ago, and the table does not show it", leasetable.ErrTable, s, shown)
+			return fmt.Errorf("%w: %s: it was done %v ago, and the table does not show it", table.ErrTable, s, shown)
 		default: // descriptions of tables lag
 			if err := pause(ctx, time.Second/4); err != nil {
 				return err

@@ -13,7 +13,7 @@ import (
 	"github.com/weirhq/weir/agent"
 	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/dynamotest"
-	"github.com/weirhq/weir/internal/leasetable"
+	leasetable "github.com/weirhq/weir/lease/table"
 )
 
 // A table is made step by step, each of which is told; once it is as it must be there is nothing to do.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/lease"
 )
 
 // Told is what changes of keys and resources say happened, oldest first: as History, of what was read of the topic of changes. They

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // Vouched is what a region knows of its own lease.
@@ -34,9 +34,9 @@ func (a *Admin) Vouch(ctx context.Context, by string) (Vouched, error) {
 	var known Vouched
 	var errs []error
 	for _, item := range st.settings {
-		r, err := leasetable.RegionOf(item)
+		r, err := table.RegionOf(item)
 		switch {
-		case err != nil || r.Lease == 0 || r.State == leasetable.Adopted:
+		case err != nil || r.Lease == 0 || r.State == table.Adopted:
 			continue
 		case r.Name == by:
 			known = Vouched{r.Lease, time.UnixMilli(own.Until)}
@@ -71,7 +71,7 @@ func (a *Admin) itself(ctx context.Context, by string, st *standing) (bool, erro
 // lately is within what time another process of the region's has extended a lease that is not extended again.
 const lately = 4 * time.Second
 
-func (a *Admin) extend(ctx context.Context, by string, r *leasetable.Region, st *standing) error {
+func (a *Admin) extend(ctx context.Context, by string, r *table.Region, st *standing) error {
 	row, err := vouchOf(r.Name, by, st.rows[lease.RegionLeaseRow(r.Name, by).Sort])
 	until := time.Now().Add(r.Lease).UnixMilli()
 	if err != nil || row.closed || until-row.until < lately.Milliseconds() {
@@ -97,19 +97,19 @@ type vouch struct {
 	leap    int64  // of its version, if that is another's
 }
 
-func vouchOf(region, by string, item leasetable.Item) (vouch, error) {
+func vouchOf(region, by string, item table.Item) (vouch, error) {
 	l := vouch{region: region, by: by, through: by}
 	if item == nil {
 		return l, nil
 	}
 	var err error
-	if l.version, err = leasetable.Number(item, leasetable.Version); err == nil {
-		l.until, err = leasetable.Number(item, leasetable.LeaseUntilMs)
+	if l.version, err = table.Number(item, table.Version); err == nil {
+		l.until, err = table.Number(item, table.LeaseUntilMs)
 	}
 	if err != nil {
-		return l, fmt.Errorf("%w: lease of region %s by %s: %w", leasetable.ErrTable, region, by, err)
+		return l, fmt.Errorf("%w: lease of region %s by %s: %w", table.ErrTable, region, by, err)
 	}
-	l.writer, l.closed = leasetable.Text(item, leasetable.WriterRegion), leasetable.Text(item, closed) != ""
+	l.writer, l.closed = table.Text(item, table.WriterRegion), table.Text(item, closed) != ""
 	return l, nil
 }
 
@@ -138,14 +138,14 @@ func (a *Admin) changeOwn(ctx context.Context, region string, change func(own *v
 
 // put writes l through a region, if it is there as it was read.
 func (l *vouch) put(ctx context.Context, a *Admin, at string) (bool, error) {
-	expect := leasetable.Expect{}
+	expect := table.Expect{}
 	if l.version > 0 {
-		expect = leasetable.Expect{Version: l.version, Writer: l.writer}
+		expect = table.Expect{Version: l.version, Writer: l.writer}
 	}
-	item := leasetable.PrimaryKey(lease.RegionLeaseRow(l.region, l.by))
-	item[leasetable.Version], item[leasetable.LeaseUntilMs], item[leasetable.WriterRegion] = leasetable.N(l.version+1+l.leap), leasetable.N(l.until), leasetable.S(at)
+	item := table.PrimaryKey(lease.RegionLeaseRow(l.region, l.by))
+	item[table.Version], item[table.LeaseUntilMs], item[table.WriterRegion] = table.N(l.version+1+l.leap), table.N(l.until), table.S(at)
 	if l.closed {
-		item[closed] = leasetable.S(time.Now().UTC().Format(time.RFC3339))
+		item[closed] = table.S(time.Now().UTC().Format(time.RFC3339))
 	}
 	_, ok, err := a.table.Put(ctx, at, item, expect)
 	return ok, err

@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirhq/weir/api/leasestatus"
 	"github.com/weirhq/weir/balancer"
 	"github.com/weirhq/weir/balancer/backtest"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/leaseview"
 )
 
 // newBalancerCmd returns `weir balancer`.
@@ -53,7 +53,7 @@ func newBalancerPlanCmd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := leaseview.Headroom(cmd.Context(), k, leaseview.Query{Client: q.client, Pool: q.pool})
+			all, err := leasestatus.Headroom(cmd.Context(), k, leasestatus.Query{Client: q.client, Pool: q.pool})
 			if err != nil {
 				return fail(exitUnavailable, "cannot read how the pools stand", err, "check --brokers; `weir topics plan --for leases` shows what is missing")
 			}

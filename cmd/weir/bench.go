@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirhq/weir/bench/broker"
 	"github.com/weirhq/weir/internal/loadgen"
 	"github.com/weirhq/weir/processors"
-	"github.com/weirhq/weir/processors/benchmark"
 )
 
 func newBenchCmd(a *app) *cobra.Command {
@@ -117,7 +117,7 @@ func (b *benchSpend) run(ctx context.Context, a *app, k processors.Kafka, zipf f
 	cfg.Workers, cfg.CommitInterval, cfg.CommitMax = b.workers, b.interval, b.behind
 	var bares, folds, ratios []float64
 	for round := range b.rounds {
-		bare, err := benchmark.Bare(ctx, k, log.topic(), b.events)
+		bare, err := broker.Bare(ctx, k, log.topic(), b.events)
 		if err != nil {
 			return row, err
 		}
@@ -125,7 +125,7 @@ func (b *benchSpend) run(ctx context.Context, a *app, k processors.Kafka, zipf f
 		if err != nil {
 			return row, err
 		}
-		fold, err := benchmark.Fold(ctx, cfg, proc, b.events/4, b.events)
+		fold, err := broker.Fold(ctx, cfg, proc, b.events/4, b.events)
 		if err = errors.Join(err, stop()); err != nil {
 			return row, err
 		}

@@ -13,8 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirhq/weir/bench/broker"
 	"github.com/weirhq/weir/processors"
-	"github.com/weirhq/weir/processors/benchmark"
+	"github.com/weirhq/weir/stream"
 )
 
 // crew is one application of several processes, as a benchmark starts and kills them.
@@ -22,10 +23,10 @@ type crew struct {
 	a      *app
 	k      processors.Kafka
 	log    string // topic of the events
-	proc   processors.Processor
+	proc   stream.Processor
 	memory int64
 	dir    string
-	group  *benchmark.Group
+	group  *broker.Group
 	kids   map[int]*exec.Cmd
 	forget func() error
 }
@@ -35,10 +36,10 @@ func newCrew(ctx context.Context, a *app, k processors.Kafka, log string, memory
 	if c.proc, err = benchCounter(log, memory); err != nil {
 		return nil, err
 	}
-	if c.forget, err = benchmark.Fresh(ctx, k, &c.proc); err != nil {
+	if c.forget, err = broker.Fresh(ctx, k, &c.proc); err != nil {
 		return nil, err
 	}
-	if c.group, err = benchmark.WatchGroup(k, c.proc.App, log); err != nil {
+	if c.group, err = broker.WatchGroup(k, c.proc.App, log); err != nil {
 		return nil, errors.Join(err, c.forget())
 	}
 	c.dir, err = os.MkdirTemp("", "weir-bench")

@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weirhq/weir/bench/broker"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/loadgen"
 	"github.com/weirhq/weir/processors"
-	"github.com/weirhq/weir/processors/benchmark"
 	"github.com/weirhq/weir/spendcounter"
 )
 
@@ -56,14 +56,14 @@ func (b *benchLatency) rows(ctx context.Context, a *app, k processors.Kafka, mem
 // run gives the times of the probes, in order.
 func (b *benchLatency) run(ctx context.Context, a *app, k processors.Kafka, memory int64) (took []time.Duration, err error) {
 	topic := fmt.Sprintf("weir.bench.latency-%d", time.Now().UnixNano())
-	if err := benchmark.Create(ctx, k, topic, events.DefaultShards, nil); err != nil {
+	if err := broker.Create(ctx, k, topic, events.DefaultShards, nil); err != nil {
 		return nil, err
 	}
 	proc, err := benchCounter(topic, memory)
 	if err != nil {
 		return nil, err
 	}
-	forget, err := benchmark.Fresh(ctx, k, &proc)
+	forget, err := broker.Fresh(ctx, k, &proc)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (b *benchLatency) run(ctx context.Context, a *app, k processors.Kafka, memo
 
 // capacity is how many events a second are counted while they are produced as fast as it goes.
 func (b *benchLatency) capacity(ctx context.Context, rt *processors.Runtime) (float64, error) {
-	for benchmark.Applied(rt) == 0 {
+	for broker.Applied(rt) == 0 {
 		if !pause(ctx) {
 			return 0, ctx.Err()
 		}
@@ -113,9 +113,9 @@ func (b *benchLatency) capacity(ctx context.Context, rt *processors.Runtime) (fl
 	if err := pass(ctx, half); err != nil {
 		return 0, err
 	}
-	from, began := benchmark.Applied(rt), time.Now()
+	from, began := broker.Applied(rt), time.Now()
 	err := pass(ctx, half)
-	return float64(benchmark.Applied(rt)-from) / time.Since(began).Seconds(), err
+	return float64(broker.Applied(rt)-from) / time.Since(began).Seconds(), err
 }
 
 func pass(ctx context.Context, d time.Duration) error {
@@ -134,7 +134,7 @@ func caughtUp(ctx context.Context, rt *processors.Runtime, sent *atomic.Int64) e
 		if err := pass(ctx, 500*time.Millisecond); err != nil {
 			return err
 		}
-		if benchmark.Applied(rt) >= goal {
+		if broker.Applied(rt) >= goal {
 			return nil
 		}
 	}

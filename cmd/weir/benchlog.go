@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/weirhq/weir/bench/broker"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/loadgen"
-	"github.com/weirhq/weir/internal/roles"
 	"github.com/weirhq/weir/processors"
-	"github.com/weirhq/weir/processors/benchmark"
+	"github.com/weirhq/weir/spendcounter"
+	"github.com/weirhq/weir/stream"
 )
 
 // benchLog is a log of ad events for benchmarks. It is kept for the next run.
@@ -55,7 +56,7 @@ func (l benchLog) fill(ctx context.Context, a *app, k processors.Kafka) error {
 	a.say("log: %s", l.topic())
 	var buf []byte
 	made := int64(0)
-	return benchmark.Load(ctx, k, l.topic(), l.events, func() (int32, []byte, []byte) {
+	return broker.Load(ctx, k, l.topic(), l.events, func() (int32, []byte, []byte) {
 		var r loadgen.Record
 		if made++; made > l.events/4 {
 			gen = then
@@ -66,8 +67,8 @@ func (l benchLog) fill(ctx context.Context, a *app, k processors.Kafka) error {
 }
 
 // benchCounter is the spend counter over a benchmark's log alone.
-func benchCounter(topic string, memory int64) (processors.Processor, error) {
-	proc, err := roles.Spend{Events: topic, Memory: memory / 4}.Processor()
+func benchCounter(topic string, memory int64) (stream.Processor, error) {
+	proc, err := spendcounter.ProcessorConfig{Events: topic, Memory: memory / 4}.Processor()
 	proc.Inputs, proc.Outputs = []string{topic}, []string{"weir.bench.health"}
 	return proc, err
 }

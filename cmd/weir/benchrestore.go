@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirhq/weir/bench/broker"
 	"github.com/weirhq/weir/processors"
-	"github.com/weirhq/weir/processors/benchmark"
 )
 
 // benchRestore rebuilds state from an empty disk.
@@ -34,7 +34,7 @@ func newBenchRestoreCmd(a *app) *cobra.Command {
 
 func (b *benchRestore) rows(ctx context.Context, a *app, k processors.Kafka, memory int64) ([]figure, error) {
 	a.say("changelog of %d keys", b.keys)
-	topic, err := benchmark.LoadChangelog(ctx, k, b.keys)
+	topic, err := broker.LoadChangelog(ctx, k, b.keys)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (b *benchRestore) rows(ctx context.Context, a *app, k processors.Kafka, mem
 		if err != nil {
 			return nil, err
 		}
-		r, err := benchmark.Restore(ctx, benchConfig(k, memory), topic, b.keys)
+		r, err := broker.Restore(ctx, benchConfig(k, memory), topic, b.keys)
 		if err = errors.Join(err, stop()); err != nil {
 			return nil, err
 		}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirhq/weir/bench/broker"
 	"github.com/weirhq/weir/internal/loadgen"
 	"github.com/weirhq/weir/processors"
-	"github.com/weirhq/weir/processors/benchmark"
 )
 
 // figure is one line of an answer: the median of some rounds.
@@ -95,7 +95,7 @@ func (s *several) growth(ctx context.Context, a *app, k processors.Kafka, memory
 			if err != nil {
 				return nil, err
 			}
-			r, err := benchmark.Fold(ctx, benchConfig(k, memory), proc, log.events/2, log.events)
+			r, err := broker.Fold(ctx, benchConfig(k, memory), proc, log.events/2, log.events)
 			if err != nil {
 				return nil, err
 			}
@@ -157,12 +157,12 @@ func (s *several) shared(ctx context.Context, a *app, k processors.Kafka, memory
 	}
 	var from int64
 	began, err := c.group.Until(ctx, func(next map[int32]int64) bool {
-		from = benchmark.Sum(next)
+		from = broker.Sum(next)
 		return from >= s.log.events/4
 	})
 	if err != nil {
 		return 0, err
 	}
-	ended, err := c.group.Until(ctx, benchmark.Total(s.log.events))
+	ended, err := c.group.Until(ctx, broker.Total(s.log.events))
 	return float64(s.log.events-from) / ended.Sub(began).Seconds(), err
 }

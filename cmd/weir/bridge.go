@@ -15,7 +15,8 @@ import (
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/processors"
-	"github.com/weirhq/weir/processors/admin"
+	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/stream"
 )
 
 // newBridgeCmd returns `weir bridge`.
@@ -101,7 +102,7 @@ func newBridgeRejectedCmd(a *app) *cobra.Command {
 				return err
 			}
 			rows := []rejectRow{}
-			err = admin.Read(cmd.Context(), k, events.LeaseRejectedTopic, time.Now().Add(-since), func(_ int32, r processors.Record) error {
+			err = kafkaadmin.Read(cmd.Context(), k, events.LeaseRejectedTopic, time.Now().Add(-since), func(_ int32, r stream.Record) error {
 				var v eventspb.LeaseReject
 				if err := proto.Unmarshal(r.Value, &v); err != nil {
 					return err

@@ -10,8 +10,8 @@ import (
 
 	"github.com/weirhq/weir/agent"
 	"github.com/weirhq/weir/agent/admin"
+	"github.com/weirhq/weir/agent/leaseload"
 	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/internal/leasedemo"
 )
 
 // What the demo has in its table.
@@ -31,7 +31,7 @@ const (
 type demo struct {
 	table  *leases
 	agents []*agent.Agent
-	users  []*leasedemo.Crowd
+	users  []*leaseload.Users
 }
 
 // newDemo connects to the table. It makes nothing there before prepare.
@@ -49,7 +49,7 @@ func newDemo(ctx context.Context, cfg config.Leases) (*demo, error) {
 			return nil, leaseFailure("cannot lease in "+region, err)
 		}
 		d.agents = append(d.agents, a)
-		d.users = append(d.users, leasedemo.New(a, leasedemo.Config{
+		d.users = append(d.users, leaseload.New(a, leaseload.Config{
 			Client: demoName, Pool: demoName, Prefix: region + "-user-", Rate: demoRate, Length: demoLength,
 			Swing: demoSwing, Cycle: demoCycle, Peak: float64(i) / float64(len(regions)),
 		}))

@@ -22,7 +22,7 @@ import (
 	"github.com/weirhq/weir/internal/loadgen"
 	"github.com/weirhq/weir/internal/obs"
 	"github.com/weirhq/weir/processors"
-	"github.com/weirhq/weir/processors/embedded"
+	"github.com/weirhq/weir/processors/devbroker"
 )
 
 // dev is `weir dev`: everything in one process, with nothing installed.
@@ -33,7 +33,7 @@ type dev struct {
 	rate    int64
 	port    int  // of the embedded Kafka; 0: choose
 	keep    bool // the data directory is the user's
-	broker  *embedded.Broker
+	broker  *devbroker.Broker
 	node    *node
 	leases  *devLeases
 	log     zerolog.Logger
@@ -113,7 +113,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 		kafkaDir = filepath.Join(d.cfg.DataDir, "kafka")
 	}
 	//nolint:contextcheck // it lives until Close, which comes after everything that uses it has ended
-	d.broker, err = embedded.Start(embedded.Config{DataDir: kafkaDir, Port: d.port, Topics: append(spendRole(d.cfg).Topics(), leaseTopics(d.cfg)...), Log: d.log})
+	d.broker, err = devbroker.Start(devbroker.Config{DataDir: kafkaDir, Port: d.port, Topics: append(spendRole(d.cfg).Topics(), leaseTopics(d.cfg)...), Log: d.log})
 	if err != nil {
 		return fail(0, "cannot start the embedded Kafka", err, "choose another --kafka-port, or another --data-dir")
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors"
-	"github.com/weirhq/weir/processors/admin"
+	"github.com/weirhq/weir/processors/kafkaadmin"
 )
 
 // letterRow is a dead letter as it is shown.
@@ -30,7 +30,7 @@ type letterRow struct {
 	Headers map[string]string `json:"headers,omitempty" table:"-"`
 }
 
-func rowOf(l *admin.Letter) letterRow {
+func rowOf(l *kafkaadmin.Letter) letterRow {
 	detail, _, _ := strings.Cut(l.Detail, "\n")
 	if l.Damaged != nil {
 		detail = "damaged: " + l.Damaged.Error()
@@ -48,7 +48,7 @@ func rowOf(l *admin.Letter) letterRow {
 	return r
 }
 
-func rowsOf(letters []admin.Letter) []letterRow {
+func rowsOf(letters []kafkaadmin.Letter) []letterRow {
 	rows := make([]letterRow, len(letters))
 	for i := range letters {
 		rows[i] = rowOf(&letters[i])
@@ -60,7 +60,7 @@ func rowsOf(letters []admin.Letter) []letterRow {
 type dlq struct {
 	a      *app
 	topic  string // of the queue
-	filter admin.Filter
+	filter kafkaadmin.Filter
 	all    bool
 	yes    bool
 	why    string
@@ -100,7 +100,7 @@ func newDLQShowCmd(a *app) *cobra.Command {
 		Short: "Shows one refused record whole: ORIGIN is topic/partition/offset, as list gives it",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			origin, err := admin.ParseOrigin(args[0])
+			origin, err := kafkaadmin.ParseOrigin(args[0])
 			if err != nil {
 				return usage(err.Error(), "take it from `weir dlq list`")
 			}
@@ -108,7 +108,7 @@ func newDLQShowCmd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			l, err := admin.Show(cmd.Context(), k, letters(cfg), origin)
+			l, err := kafkaadmin.Show(cmd.Context(), k, letters(cfg), origin)
 			if err != nil {
 				return fail(0, "cannot show the letter", err, "`weir dlq list` shows what there is")
 			}
@@ -148,13 +148,13 @@ func newDLQResolveCmd(a *app, how string) *cobra.Command {
 	return c
 }
 
-func (d *dlq) list(ctx context.Context) (processors.Kafka, []admin.Letter, error) {
+func (d *dlq) list(ctx context.Context) (processors.Kafka, []kafkaadmin.Letter, error) {
 	cfg, k, err := d.a.cluster()
 	if err != nil {
 		return k, nil, err
 	}
 	d.topic = letters(cfg)
-	list, err := admin.List(ctx, k, d.topic, d.filter)
+	list, err := kafkaadmin.List(ctx, k, d.topic, d.filter)
 	if err != nil {
 		return k, nil, fail(0, "cannot read the dead-letter queue", err, "check --brokers; `weir doctor` looks closer")
 	}
@@ -181,10 +181,10 @@ func (d *dlq) resolve(ctx context.Context, how string, origins []string) error {
 		d.a.say("%d records would be %s; --yes does it", len(letters), map[string]string{"replay": "replayed", "drop": "dropped"}[how])
 		return printRows(d.a, rowsOf(letters))
 	}
-	order := admin.Order{Topic: d.topic, By: who(), Why: d.why}
-	do := admin.Replay
+	order := kafkaadmin.Order{Topic: d.topic, By: who(), Why: d.why}
+	do := kafkaadmin.Replay
 	if how == "drop" {
-		do = admin.Drop
+		do = kafkaadmin.Drop
 	}
 	out, err := do(ctx, k, letters, order)
 	if err != nil {
@@ -198,10 +198,10 @@ func (d *dlq) resolve(ctx context.Context, how string, origins []string) error {
 func letters(c *config.Config) string { return spendRole(c).Layout.Name(events.SpendDLQTopic) }
 
 // pick keeps the letters of the origins, all of which must be there.
-func pick(letters []admin.Letter, origins []string) ([]admin.Letter, error) {
-	var out []admin.Letter
+func pick(letters []kafkaadmin.Letter, origins []string) ([]kafkaadmin.Letter, error) {
+	var out []kafkaadmin.Letter
 	for _, o := range origins {
-		i := slices.IndexFunc(letters, func(l admin.Letter) bool { return l.Name() == o })
+		i := slices.IndexFunc(letters, func(l kafkaadmin.Letter) bool { return l.Name() == o })
 		if i < 0 {
 			return nil, fail(exitFailed, "no unresolved record of origin "+o, errors.New("it was resolved before, or never refused"), "`weir dlq list` shows what there is")
 		}

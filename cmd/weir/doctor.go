@@ -12,7 +12,7 @@ import (
 
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors"
-	"github.com/weirhq/weir/processors/admin"
+	"github.com/weirhq/weir/processors/kafkaadmin"
 )
 
 func newDoctorCmd(a *app) *cobra.Command {
@@ -40,7 +40,7 @@ func newDoctorCmd(a *app) *cobra.Command {
 				return err
 			}
 			for _, c := range checks {
-				if !c.OK && c.Severity == admin.Error {
+				if !c.OK && c.Severity == kafkaadmin.Error {
 					return fail(exitFailed, "not everything is there that weir needs", errors.New(c.Name+": "+c.Detail), c.Do)
 				}
 			}
@@ -53,9 +53,9 @@ func newDoctorCmd(a *app) *cobra.Command {
 }
 
 // diagnose looks at all that is needed for each of what.
-func diagnose(ctx context.Context, cfg *config.Config, k processors.Kafka, what []string) ([]admin.Check, error) {
+func diagnose(ctx context.Context, cfg *config.Config, k processors.Kafka, what []string) ([]kafkaadmin.Check, error) {
 	topics, defaults := wantedTopics(cfg, what...)
-	o := admin.Options{
+	o := kafkaadmin.Options{
 		Topics: topics, Defaults: defaults, Apply: "weir topics apply --for " + strings.Join(what, ","), StateDir: cfg.DataDir,
 		SessionTimeout: cfg.Processor.SessionTimeout, TransactionTimeout: cfg.Processor.TransactionTimeout,
 	}
@@ -67,27 +67,27 @@ func diagnose(ctx context.Context, cfg *config.Config, k processors.Kafka, what 
 		}
 		o.Processor = proc
 	}
-	checks := admin.Doctor(ctx, k, o)
+	checks := kafkaadmin.Doctor(ctx, k, o)
 	if spend && cfg.Spend.Generation > 1 {
 		checks = append(checks, formerTopics(ctx, cfg, k))
 	}
 	if slices.Contains(what, forLeases) {
 		return append(checks, leaseChecks(ctx, cfg)...), nil
 	}
-	return append(checks, admin.Check{Name: "leases", OK: true, Severity: admin.Info, Detail: "not looked at: `weir doctor --for leases` does"}), nil
+	return append(checks, kafkaadmin.Check{Name: "leases", OK: true, Severity: kafkaadmin.Info, Detail: "not looked at: `weir doctor --for leases` does"}), nil
 }
 
 // formerTopics looks at those that the state was moved from: what comes in there is counted by nobody.
-func formerTopics(ctx context.Context, cfg *config.Config, k processors.Kafka) admin.Check {
+func formerTopics(ctx context.Context, cfg *config.Config, k processors.Kafka) kafkaadmin.Check {
 	former := spendRole(cfg)
 	former.Layout.Generation--
-	c := admin.Check{Name: "former topics", OK: true, Severity: admin.Error, Do: "find who still sends there, and have it send to the topics of this generation; what it sent is counted once it is sent there again"}
+	c := kafkaadmin.Check{Name: "former topics", OK: true, Severity: kafkaadmin.Error, Do: "find who still sends there, and have it send to the topics of this generation; what it sent is counted once it is sent there again"}
 	proc, err := former.Processor()
 	if err != nil {
 		c.OK, c.Detail = false, err.Error()
 		return c
 	}
-	lag, err := admin.Lag(ctx, k, proc.App, proc.Inputs)
+	lag, err := kafkaadmin.Lag(ctx, k, proc.App, proc.Inputs)
 	if err != nil {
 		c.Detail = "not there any more, or they cannot be read"
 		return c
@@ -101,7 +101,7 @@ func formerTopics(ctx context.Context, cfg *config.Config, k processors.Kafka) a
 }
 
 // showChecks prints one line a check, what to do below it.
-func (a *app) showChecks(checks []admin.Check) error {
+func (a *app) showChecks(checks []kafkaadmin.Check) error {
 	if a.structured() {
 		return printRows(a, checks)
 	}

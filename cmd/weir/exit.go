@@ -12,7 +12,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // Exit codes. Scripts rely on them: they do not change.
@@ -146,7 +146,7 @@ func (a *app) report(err error) int {
 		fmt.Fprintf(a.stderr, "  why: %s\n", strings.ReplaceAll(strings.TrimSpace(why), "\n", "\n       "))
 	}
 	fmt.Fprintf(a.stderr, "  do:  %s\n", f.do)
-	if raw := leasetable.Raw(f.err); raw != "" {
+	if raw := table.Raw(f.err); raw != "" {
 		if c, err := a.loadConfig(); err == nil && (c.Log.Level == "debug" || c.Log.Level == "trace") {
 			fmt.Fprintf(a.stderr, "  raw: %s\n", raw)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/processors"
-	"github.com/weirhq/weir/processors/admin"
+	"github.com/weirhq/weir/processors/kafkaadmin"
 )
 
 // lagRow is one partition of one input: what the brokers say of it, and then what the processes say.
@@ -55,7 +55,7 @@ func newLagCmd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := admin.Lag(cmd.Context(), k, proc.App, proc.Inputs)
+			list, err := kafkaadmin.Lag(cmd.Context(), k, proc.App, proc.Inputs)
 			if err != nil {
 				return fail(exitUnavailable, "cannot read the lag", err, "check --brokers; `weir doctor` looks closer")
 			}
@@ -89,7 +89,7 @@ func atWork(ctx context.Context, x access, members []processors.Member) []*weirp
 }
 
 // lagRows joins what brokers and processes say.
-func lagRows(list []admin.PartitionLag, members []processors.Member, tasks []*weirpb.Partition) []lagRow {
+func lagRows(list []kafkaadmin.PartitionLag, members []processors.Member, tasks []*weirpb.Partition) []lagRow {
 	rows := make([]lagRow, 0, len(list))
 	for _, l := range list {
 		r := lagRow{

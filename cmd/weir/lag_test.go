@@ -6,13 +6,13 @@ import (
 
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/processors"
-	"github.com/weirhq/weir/processors/admin"
+	"github.com/weirhq/weir/processors/kafkaadmin"
 )
 
 // TestLagRows: a row has the brokers' word on its partition, the process that folds it, those that keep it warm, and what is
 // left of a restore; a process that does not answer leaves the last two empty.
 func TestLagRows(t *testing.T) {
-	list := []admin.PartitionLag{{Topic: "in", Partition: 0, Lag: 7, Member: "m1", State: "Stable"}, {Topic: "in", Partition: 1, Member: "m2"}, {Topic: "in", Partition: 2}}
+	list := []kafkaadmin.PartitionLag{{Topic: "in", Partition: 0, Lag: 7, Member: "m1", State: "Stable"}, {Topic: "in", Partition: 1, Member: "m2"}, {Topic: "in", Partition: 2}}
 	members := []processors.Member{
 		{ID: "m1", Instance: "a", Partitions: []int32{0}, Standbys: []int32{1}},
 		{ID: "m2", Instance: "b", Partitions: []int32{1}, Standbys: []int32{0, 2}},

@@ -12,7 +12,7 @@ import (
 
 	"github.com/weirhq/weir/agent"
 	"github.com/weirhq/weir/agent/admin"
-	"github.com/weirhq/weir/internal/lease"
+	"github.com/weirhq/weir/lease"
 )
 
 // leaseCmd is what the sub-commands of `weir lease` share.

@@ -10,11 +10,11 @@ import (
 	"github.com/weirhq/weir/agent"
 	leaseadmin "github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/processors/admin"
+	"github.com/weirhq/weir/processors/kafkaadmin"
 )
 
 // findings are what is wrong, a line each.
-func findings(checks []admin.Check) (list []string) {
+func findings(checks []kafkaadmin.Check) (list []string) {
 	for _, c := range checks {
 		if !c.OK {
 			list = append(list, fmt.Sprintf("%s %s: %s (%s)", c.Severity, c.Name, c.Detail, c.Do))

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weirhq/weir/agent/admin"
+	"github.com/weirhq/weir/api/leasestatus"
 	"github.com/weirhq/weir/events"
-	"github.com/weirhq/weir/internal/leaseview"
 )
 
 // Where a history is read.
@@ -75,7 +75,7 @@ func (o *leaseHistory) changes(ctx context.Context, l *leases, since time.Time) 
 	if err != nil {
 		return nil, err
 	}
-	rows := leaseview.Rows{Client: o.client, Pool: o.pool, Key: o.key, Resource: o.resource, Partitions: int32(l.cfg.Partitions)}
-	list, err := leaseview.Changes(ctx, k, rows, since)
+	rows := leasestatus.Rows{Client: o.client, Pool: o.pool, Key: o.key, Resource: o.resource, Partitions: int32(l.cfg.Partitions)}
+	list, err := leasestatus.Changes(ctx, k, rows, since)
 	return admin.Told(list), err
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/processors"
-	"github.com/weirhq/weir/processors/embedded"
+	"github.com/weirhq/weir/processors/devbroker"
 )
 
 // TestHistoryFromKafka: where a broker has the topic of changes, the history comes from there, of the key or the resource that is
 // named and of no other, and nothing of DynamoDB is needed.
 func TestHistoryFromKafka(t *testing.T) {
-	broker, err := embedded.Start(embedded.Config{Topics: events.LeaseCatalog([]string{"eu"}, 3)})
+	broker, err := devbroker.Start(devbroker.Config{Topics: events.LeaseCatalog([]string{"eu"}, 3)})
 	if err != nil {
 		t.Fatal(err)
 	}

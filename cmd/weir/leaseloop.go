@@ -12,13 +12,16 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weirhq/weir/api/metrics"
 	"github.com/weirhq/weir/balancer"
 	"github.com/weirhq/weir/bridge"
+	"github.com/weirhq/weir/dedup"
 	"github.com/weirhq/weir/executor"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/obs"
-	"github.com/weirhq/weir/internal/roles"
+	"github.com/weirhq/weir/liberator"
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/stream"
 )
 
 // The roles of the lease loop.
@@ -59,20 +62,20 @@ type loopParts struct {
 
 func newLeaseLoop(c *config.Config, p loopParts) (*leaseLoop, error) {
 	l := &leaseLoop{cfg: c, log: p.log, table: p.table}
-	metrics := roles.NewLeaseMetrics(p.registry)
+	metrics := metrics.NewLease(p.registry)
 	regions, _ := c.Leases.Places()
 	partitions := int32(c.Leases.Partitions)
-	made := map[string]func() (processors.Processor, error){
-		roleBridge: func() (processors.Processor, error) {
-			return roles.Bridge{Bridge: bridge.Config{
+	made := map[string]func() (stream.Processor, error){
+		roleBridge: func() (stream.Processor, error) {
+			return bridge.Config{
 				Timeout: c.Leases.Bridge.Timeout, ScanRate: c.Leases.Bridge.ScanRate, Sweep: cmp.Or(c.Leases.Bridge.Sweep, -1),
 				Regions: regions, Table: c.Leases.Table, DB: p.table.connection.Client, Streams: p.table.connection.Streams, Partitions: partitions,
 				PollMin: p.poll, PollMax: 2 * p.poll, QueueBytes: int(p.memory.of(roleBridge).queue), Metrics: bridge.NewMetrics(p.registry), Board: &l.board, Log: &l.log,
-			}}.Processor(), nil
+			}.Processor(), nil
 		},
-		roleLiberator: roles.Liberator{Regions: regions, Partitions: partitions, Skew: c.Leases.Skew, PerShelf: c.Leases.Liberator.Rate, Metrics: metrics}.Processor,
-		roleDedup:     roles.Dedup{Regions: regions, Partitions: partitions, Skew: c.Leases.Skew, Metrics: metrics}.Processor,
-		roleBalancer:  roles.Balancer{Regions: regions, Partitions: partitions, Config: balancing(c), Metrics: metrics}.Processor,
+		roleLiberator: liberator.ProcessorConfig{Regions: regions, Partitions: partitions, Skew: c.Leases.Skew, PerShelf: c.Leases.Liberator.Rate}.Processor,
+		roleDedup:     dedup.ProcessorConfig{Regions: regions, Partitions: partitions, Skew: c.Leases.Skew}.Processor,
+		roleBalancer:  balancer.ProcessorConfig{Regions: regions, Partitions: partitions, Config: balancing(c)}.Processor,
 	}
 	for _, role := range p.roles {
 		if made[role] == nil {
@@ -82,7 +85,7 @@ func newLeaseLoop(c *config.Config, p loopParts) (*leaseLoop, error) {
 		if err != nil {
 			return nil, fail(exitConfig, "cannot set up the "+role, err, "correct leases.regions")
 		}
-		if err := l.add(proc, p, role); err != nil {
+		if err := l.add(metrics.Meter(proc, regions), p, role); err != nil {
 			return nil, err
 		}
 	}
@@ -99,9 +102,9 @@ func balancing(c *config.Config) balancer.Config {
 }
 
 // add makes the runtime of a role's core.
-func (l *leaseLoop) add(proc processors.Processor, p loopParts, role string) error {
+func (l *leaseLoop) add(proc stream.Processor, p loopParts, role string) error {
 	pc := processorConfig(l.cfg, p.kafka, &l.log, p.memory.of(role))
-	pc.Tick, pc.Metrics, pc.BallastBytes = roles.BridgeTick, p.metrics, 16<<20
+	pc.Tick, pc.Metrics, pc.BallastBytes = bridge.Tick, p.metrics, 16<<20
 	rt, err := processors.New(pc, proc)
 	if err != nil {
 		return fail(exitConfig, "cannot set up "+proc.App, err, "correct the configuration; `weir config print` shows it")
@@ -113,7 +116,7 @@ func (l *leaseLoop) add(proc processors.Processor, p loopParts, role string) err
 
 // addExecutors makes those of leases.region, or of all regions.
 func (l *leaseLoop) addExecutors(regions []string, p loopParts) (err error) {
-	e := roles.Executors{
+	e := executor.RegionsConfig{
 		Config: executor.Config{
 			Regions: regions, Partitions: int32(l.cfg.Leases.Partitions), Kafka: p.kafka, Instance: l.cfg.Instance, Log: &l.log, Metrics: executor.NewMetrics(p.registry),
 			Pending: int(p.memory.of(roleExecutor).pending), Concurrency: l.cfg.Leases.Executor.Concurrency, MaxRate: l.cfg.Leases.Executor.Rate,

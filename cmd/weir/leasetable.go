@@ -11,7 +11,7 @@ import (
 	"github.com/weirhq/weir/agent"
 	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // leaseFlags are those of every command that looks at the table of leases.
@@ -38,7 +38,7 @@ func (a *app) regionFlag(f *pflag.FlagSet, what string) {
 type leases struct {
 	*admin.Admin
 	cfg        config.Leases
-	connection *leasetable.Connection
+	connection *table.Connection
 }
 
 func (a *app) leases(ctx context.Context) (*leases, error) {
@@ -51,7 +51,7 @@ func (a *app) leases(ctx context.Context) (*leases, error) {
 
 func connectLeases(ctx context.Context, cfg config.Leases) (*leases, error) {
 	regions, endpoints := cfg.Places()
-	connection, err := leasetable.Connect(ctx, endpoints)
+	connection, err := table.Connect(ctx, endpoints)
 	if err != nil {
 		return nil, leaseFailure("cannot reach DynamoDB", err)
 	}

@@ -12,9 +12,8 @@ import (
 
 	"github.com/weirhq/weir/executor"
 	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/internal/lease"
-	"github.com/weirhq/weir/internal/leasetable"
-	"github.com/weirhq/weir/internal/roles"
+	"github.com/weirhq/weir/lease"
+	leasetable "github.com/weirhq/weir/lease/table"
 	"github.com/weirhq/weir/processors"
 )
 
@@ -49,7 +48,7 @@ func TestVouchers(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := &leaseLoop{table: table, log: zerolog.Nop()}
-	l.executors, err = roles.Executors{
+	l.executors, err = executor.RegionsConfig{
 		Config: executor.Config{Regions: []string{"eu", "us"}, Kafka: processors.Kafka{Brokers: []string{"127.0.0.1:1"}}}, Connection: table.connection, Table: "weir-leases",
 	}.New()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors"
-	"github.com/weirhq/weir/processors/embedded"
+	"github.com/weirhq/weir/processors/devbroker"
 )
 
 func readFile(t *testing.T, name string) string {
@@ -31,7 +31,7 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	broker, err := embedded.Start(embedded.Config{Topics: spendRole(cfg).Topics()})
+	broker, err := devbroker.Start(devbroker.Config{Topics: spendRole(cfg).Topics()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,10 +14,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weirhq/weir/api"
+	"github.com/weirhq/weir/api/local"
+	"github.com/weirhq/weir/api/metrics"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/obs"
-	"github.com/weirhq/weir/internal/roles"
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/spendcounter"
 )
 
 // node is one weir process at work: the spend counter's runtime and the API over its state, the lease loop, or both.
@@ -27,14 +29,14 @@ type node struct {
 	server   *api.Server
 	registry *obs.Registry
 	router   *api.Router
-	view     *roles.View
-	figures  *roles.Figures
+	view     *local.ClusterInfo
+	figures  *local.SpendReader
 	endpoint string        // where others reach the API; empty: where it listens
 	patience time.Duration // of a stop
 }
 
 // countingRole is the role with everything that decides what it counts. memory is what it has.
-func countingRole(c *config.Config, memory shares) roles.Spend {
+func countingRole(c *config.Config, memory shares) spendcounter.ProcessorConfig {
 	role := spendRole(c)
 	role.DuplicateWindow, role.MaxIDs, role.Memory = c.Spend.DuplicateWindow, c.Spend.MaxIDs, memory.campaigns
 	return role
@@ -112,22 +114,22 @@ type spendParts struct {
 // addSpend gives a node the spend counter, and its server what answers from it.
 func (n *node) addSpend(c *config.Config, p nodeParts, s spendParts) error {
 	role := countingRole(c, s.memory)
-	role.Metrics = roles.NewSpendMetrics(s.registry)
 	proc, err := role.Processor()
 	if err != nil {
 		return fail(exitConfig, "cannot set up the spend counter", err, "correct dc and peers")
 	}
+	proc = metrics.NewSpend(s.registry).Meter(proc)
 	pc := processorConfig(c, p.kafka, &p.log, s.memory)
 	pc.Metrics, pc.Traces = s.metrics, p.traces
 	if n.runtime, err = processors.New(pc, proc); err != nil {
 		return fail(exitConfig, "cannot set up the processor", err, "correct the configuration; `weir config print` shows it")
 	}
 	s.registry.MustRegister(n.runtime.Collector())
-	n.view = &roles.View{Runtime: n.runtime, Kafka: p.kafka, DC: c.DC, Layout: role.Layout, Version: buildVersion().Version}
+	n.view = &local.ClusterInfo{Runtime: n.runtime, Kafka: p.kafka, DC: c.DC, Layout: role.Layout, Version: buildVersion().Version}
 	n.router = api.NewRouter(api.RouterConfig{
-		State: roles.NewState(n.runtime, role.Layout), Peers: roles.Peers{Kafka: p.kafka, App: proc.App}, TLS: s.access.tls, Roots: s.access.roots,
+		State: local.NewStateReader(n.runtime, role.Layout), Peers: local.Peers{Kafka: p.kafka, App: proc.App}, TLS: s.access.tls, Roots: s.access.roots,
 	})
-	n.figures = &roles.Figures{State: n.router, Kafka: p.kafka, Inputs: proc.Inputs, DC: c.DC, Shards: proc.Partitions}
+	n.figures = &local.SpendReader{State: n.router, Kafka: p.kafka, Inputs: proc.Inputs, DC: c.DC, Shards: proc.Partitions}
 	s.serve.Spend, s.serve.Cluster, s.serve.Savepoints, s.serve.State = n.figures, n.view, n.view, n.router
 	return nil
 }

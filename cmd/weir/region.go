@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/weirhq/weir/agent/admin"
-	"github.com/weirhq/weir/internal/leasetable"
+	"github.com/weirhq/weir/lease/table"
 )
 
 // newRegionCmd returns `weir region`.
@@ -63,7 +63,7 @@ func (a *app) evacuate(ctx context.Context, l *leases, e evacuation) error {
 	if err != nil {
 		return leaseFailure("cannot evacuate the region", err)
 	}
-	from, to := leasetable.Active, leasetable.Evacuating
+	from, to := table.Active, table.Evacuating
 	if e.undo {
 		from, to = to, from
 	}

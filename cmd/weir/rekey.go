@@ -11,9 +11,10 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/internal/roles"
 	"github.com/weirhq/weir/processors"
-	"github.com/weirhq/weir/processors/admin"
+	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/spendcounter"
+	"github.com/weirhq/weir/stream"
 )
 
 // rekeyPlan is what the command would do, or has done.
@@ -38,8 +39,10 @@ type rekeying struct {
 
 	cfg *config.Config
 	k   processors.Kafka
-	to  roles.Spend
-	how roles.Rekey
+	to  spendcounter.ProcessorConfig
+	how processors.Rekeying
+
+	source, target stream.Processor
 }
 
 func newRekeyCmd(a *app) *cobra.Command {
@@ -86,7 +89,7 @@ func (r *rekeying) run(ctx context.Context) error {
 	err = plan.obstacle(r)
 	if err == nil && r.yes {
 		var done processors.Rekeyed
-		done, err = processors.Rekey(ctx, quiet(r.cfg, r.k), r.how.From, r.how.To, r.how.How)
+		done, err = processors.Rekey(ctx, quiet(r.cfg, r.k), r.source, r.target, r.how)
 		plan.Keys, plan.Written = done.Keys, done.Written
 		err = explainRekey(err)
 	}
@@ -121,23 +124,25 @@ func (r *rekeying) open(ctx context.Context) (err error) {
 	if l.Shards, err = shardsOf(ctx, r.k, l.Name(events.EventsTopic)); err != nil {
 		return err
 	}
-	if r.how, err = r.to.RekeyFrom(l); err != nil {
+	move, source, target, err := r.to.MoveFrom(l)
+	if err != nil {
 		return fail(exitConfig, "cannot set up the spend counter", err, "correct dc and peers")
 	}
+	r.how, r.source, r.target = moveOfSpend(move), source, target
 	return nil
 }
 
 // plan looks at both sides. It changes nothing.
 func (r *rekeying) plan(ctx context.Context) (*rekeyPlan, error) {
-	from, to := r.how.From, r.how.To
+	from, to := r.source, r.target
 	p := &rekeyPlan{From: from.App, To: to.App, FromPartitions: from.Partitions, ToPartitions: to.Partitions, Running: []string{}, Topics: []string{}}
 	_, defaults := wantedTopics(r.cfg)
-	steps, err := admin.Plan(ctx, r.k, r.to.Topics(), defaults)
+	steps, err := kafkaadmin.Plan(ctx, r.k, r.to.Topics(), defaults)
 	if err != nil {
 		return nil, fail(exitUnavailable, "cannot compare the topics", err, "check --brokers; `weir doctor` looks closer")
 	}
 	for _, s := range steps {
-		if s.Kind != admin.StepAlter {
+		if s.Kind != kafkaadmin.StepAlter {
 			p.Topics = append(p.Topics, s.String())
 		}
 	}
@@ -156,14 +161,14 @@ func (r *rekeying) plan(ctx context.Context) (*rekeyPlan, error) {
 			}
 		}
 	}
-	lag, err := admin.Lag(ctx, r.k, from.App, from.Inputs)
+	lag, err := kafkaadmin.Lag(ctx, r.k, from.App, from.Inputs)
 	if err != nil {
 		return nil, fail(exitUnavailable, "cannot read the lag of "+from.App, err, "check --brokers and --from; `weir doctor` looks closer")
 	}
 	for _, l := range lag {
 		p.Unread += l.Lag
 	}
-	letters, err := admin.List(ctx, r.k, from.DLQ, admin.Filter{})
+	letters, err := kafkaadmin.List(ctx, r.k, from.DLQ, kafkaadmin.Filter{})
 	if err != nil {
 		return nil, fail(exitUnavailable, "cannot read "+from.DLQ, err, "check --brokers; `weir doctor` looks closer")
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/internal/roles"
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/spendcounter"
 )
 
 // replay is what the command line says.
@@ -28,7 +28,7 @@ type replay struct {
 	drop    bool
 	yes     bool
 
-	role       roles.Spend
+	role       spendcounter.ProcessorConfig
 	shadow     *processors.Shadow
 	savepoints *processors.Savepoints
 }
@@ -212,7 +212,7 @@ func (r *replay) correct(ctx context.Context) error {
 	report, done := r.progress()
 	how := processors.Promotion{Commit: r.yes, Report: report}
 	if r.account != "" {
-		how.Select = r.role.OnlyAccount(r.account)
+		how.Select = func(int32) processors.Selector { return spendcounter.NewAccount(r.role.DC, r.account) }
 	}
 	list, err := r.shadow.Promote(ctx, how)
 	done()

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirhq/weir/api/leasestatus"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/leaseview"
 )
 
 // statusView is what `weir status` prints.
@@ -107,20 +107,20 @@ func newStatusCmd(a *app) *cobra.Command {
 }
 
 // loop reads the loop's topics.
-func (a *app) loop(cmd *cobra.Command, q *loopQuery) (*leaseview.View, error) {
+func (a *app) loop(cmd *cobra.Command, q *loopQuery) (*leasestatus.View, error) {
 	cfg, k, err := a.cluster()
 	if err != nil {
 		return nil, err
 	}
 	regions, _ := cfg.Leases.Places()
-	v, err := leaseview.Read(cmd.Context(), k, leaseview.Query{Client: q.client, Pool: q.pool, Since: time.Now().Add(-q.since), Regions: regions})
+	v, err := leasestatus.Read(cmd.Context(), k, leasestatus.Query{Client: q.client, Pool: q.pool, Since: time.Now().Add(-q.since), Regions: regions})
 	if err != nil {
 		return nil, fail(exitUnavailable, "cannot read the topics of leases", err, "check --brokers; `weir topics plan --for leases` shows what is missing")
 	}
 	return v, nil
 }
 
-func statusOf(v *leaseview.View) *statusView {
+func statusOf(v *leasestatus.View) *statusView {
 	s := &statusView{Pools: []poolRow{}, Commands: []commandRow{}, Duplicates: []duplicateRow{}, Notes: []noteRow{}}
 	for _, h := range v.Headroom {
 		s.Pools = append(s.Pools, poolRow{

@@ -9,14 +9,14 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/internal/roles"
 	"github.com/weirhq/weir/processors"
-	"github.com/weirhq/weir/processors/admin"
+	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/spendcounter"
 )
 
 // spendRole is the spend counter of this configuration, as far as brokers know it.
-func spendRole(c *config.Config) roles.Spend {
-	return roles.Spend{DC: c.DC, Peers: c.Peers, Layout: events.Layout{Shards: int32(c.Spend.Partitions), Generation: c.Spend.Generation}}
+func spendRole(c *config.Config) spendcounter.ProcessorConfig {
+	return spendcounter.ProcessorConfig{DC: c.DC, Peers: c.Peers, Layout: events.Layout{Shards: int32(c.Spend.Partitions), Generation: c.Spend.Generation}}
 }
 
 // What topics are for.
@@ -26,14 +26,14 @@ const (
 )
 
 // wantedTopics are the topics that this configuration needs for each of what.
-func wantedTopics(c *config.Config, what ...string) (topics []events.Topic, d admin.Defaults) {
+func wantedTopics(c *config.Config, what ...string) (topics []events.Topic, d kafkaadmin.Defaults) {
 	if slices.Contains(what, forSpend) {
 		topics = append(topics, spendRole(c).Topics()...)
 	}
 	if slices.Contains(what, forLeases) {
 		topics = append(topics, leaseTopics(c)...)
 	}
-	return topics, admin.Defaults{ReplicationFactor: int16(c.Topics.ReplicationFactor), MinInsync: int16(c.Topics.MinInSync)}
+	return topics, kafkaadmin.Defaults{ReplicationFactor: int16(c.Topics.ReplicationFactor), MinInsync: int16(c.Topics.MinInSync)}
 }
 
 func leaseTopics(c *config.Config) []events.Topic {
@@ -84,7 +84,7 @@ func newTopicsCmd(a *app) *cobra.Command {
 			if err := a.showSteps(steps); err != nil {
 				return err
 			}
-			if err := admin.Apply(cmd.Context(), k, steps); err != nil {
+			if err := kafkaadmin.Apply(cmd.Context(), k, steps); err != nil {
 				return fail(0, "the topics are not as they must be", err, "correct what it names, then apply again")
 			}
 			return nil
@@ -101,7 +101,7 @@ func newTopicsCmd(a *app) *cobra.Command {
 	return c
 }
 
-func (a *app) topicPlan(cmd *cobra.Command, what []string) (processors.Kafka, []admin.Step, error) {
+func (a *app) topicPlan(cmd *cobra.Command, what []string) (processors.Kafka, []kafkaadmin.Step, error) {
 	cfg, k, err := a.cluster()
 	if err != nil {
 		return k, nil, err
@@ -110,7 +110,7 @@ func (a *app) topicPlan(cmd *cobra.Command, what []string) (processors.Kafka, []
 		return k, nil, err
 	}
 	topics, defaults := wantedTopics(cfg, what...)
-	steps, err := admin.Plan(cmd.Context(), k, topics, defaults)
+	steps, err := kafkaadmin.Plan(cmd.Context(), k, topics, defaults)
 	if err != nil {
 		return k, nil, fail(exitUnavailable, "cannot compare the topics", err, "check --brokers; `weir doctor` looks closer")
 	}
@@ -127,7 +127,7 @@ func (a *app) cluster() (*config.Config, processors.Kafka, error) {
 	return cfg, k, err
 }
 
-func (a *app) showSteps(steps []admin.Step) error {
+func (a *app) showSteps(steps []kafkaadmin.Step) error {
 	if a.structured() {
 		return printRows(a, steps)
 	}

@@ -30,13 +30,14 @@ func TestCheckImports(t *testing.T) {
 		want  string // in the only complaint; "" = none
 	}{
 		{"as it should be", []Package{
-			pkg("events", "strings", "./events/eventspb", "./internal/stream", "github.com/cespare/xxhash/v2"),
+			pkg("events", "strings", "./events/eventspb", "./internal/ring", "github.com/cespare/xxhash/v2"),
 			pkg("events/eventspb", "google.golang.org/protobuf/proto"),
-			pkg("internal/stream", "sort"),
+			pkg("stream", "sort"),
+			pkg("internal/ring", "sort"),
 			pkg("internal/obs", "github.com/prometheus/client_golang/prometheus"),
-			pkg("spendcounter", "./events", "./internal/stream", "./spendcounter/spendpb", "time"),
+			pkg("spendcounter", "./events", "./stream", "./spendcounter/spendpb", "time"),
 			pkg("spendcounter/spendpb", "google.golang.org/protobuf/proto"),
-			pkg("processors", kgo, pebble, "./internal/stream", "./internal/obs"),
+			pkg("processors", kgo, pebble, "./stream", "./internal/obs"),
 			tested(pkg("processors/processorstest", kgo, "./spendcounter")),
 			pkg("agent", aws),
 			tested(pkg("test/kafka", kgo, aws, "./spendcounter")),
@@ -61,7 +62,14 @@ func TestCheckImports(t *testing.T) {
 			[]Package{pkg("dedup", "./internal/a"), pkg("internal/a", "./processors"), pkg("processors", kgo)},
 			"dedup imports processors by way of internal/a: use ",
 		},
-		{"a name that only begins like a core", []Package{pkg("pacingdemo", "os")}, ""},
+		{"a name that only begins like a core", []Package{pkg("pacingdemo", "os")}, "pacingdemo stands on no floor"},
+		{"an arrow that runs up", []Package{pkg("agent", "./api")}, "agent (floor 2) imports api (floor 3)"},
+		{"an arrow that runs up inside a folder", []Package{pkg("lease/command", "./lease/table")}, "lease/command (floor 0) imports lease/table (floor 2)"},
+		{"two folders that need each other", []Package{pkg("agent/a", "./bridge"), pkg("bridge", "./agent/b")}, "the folders agent and bridge import each other"},
+		{"a leaf that is none", []Package{pkg("internal/a", "./agent")}, "internal/a imports agent: use a folder"},
+		{"a leaf that needs a library", []Package{pkg("internal/a", "github.com/rs/zerolog")}, ""},
+		{"the model of handlers needs a noun", []Package{pkg("stream", "./events")}, "stream imports events: use "},
+		{"a test of the whole as a helper", []Package{tested(pkg("api", "./test/sim"))}, "api imports test/sim: use "},
 		{"Kafka elsewhere", []Package{pkg("api", kgo)}, "api imports " + kgo + ": use a function of processors"},
 		{"Kafka in a test elsewhere", []Package{tested(pkg("cmd/weir", kgo))}, "cmd/weir imports " + kgo},
 		{"Pebble elsewhere", []Package{pkg("internal/store", pebble)}, "internal/store imports " + pebble},
@@ -71,7 +79,7 @@ func TestCheckImports(t *testing.T) {
 		{"a test needs a command", []Package{tested(pkg("test/e2e", "./cmd/weir"))}, "test/e2e imports cmd/weir: use "},
 		{"flags in a library", []Package{pkg("internal/ingest", "github.com/spf13/pflag")}, "flags are read in cmd"},
 		{"configuration in a library", []Package{pkg("processors", "./internal/config")}, "use plain values"},
-		{"the runtime needs a core", []Package{pkg("processors/x", "./spendcounter")}, "processors/x imports spendcounter: use internal/stream"},
+		{"the runtime needs a core", []Package{pkg("processors/x", "./spendcounter")}, "processors/x imports spendcounter: use stream"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := CheckImports(tc.graph)

@@ -10,21 +10,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/processorstest"
+	"github.com/weirhq/weir/stream"
 )
 
 // words counts words. Its state is table 1: a word and its count. It emits each count that changed.
 type words struct {
-	processors.Task
+	stream.Task
 	counts map[string]uint64 // what changed since the last commit
 }
 
-func newWords(t processors.Task) (processors.Handler, error) {
+func newWords(t stream.Task) (stream.Handler, error) {
 	return &words{Task: t, counts: map[string]uint64{}}, nil
 }
 
-func (h *words) Fold(b *processors.Batch) error {
+func (h *words) Fold(b *stream.Batch) error {
 	for _, r := range b.Records {
 		for _, word := range strings.Fields(string(r.Value)) {
 			if _, known := h.counts[word]; !known {
@@ -42,7 +42,7 @@ func (h *words) Fold(b *processors.Batch) error {
 	return nil
 }
 
-func (h *words) Flush(_ processors.Commit, ch *processors.Changes) error {
+func (h *words) Flush(_ stream.Commit, ch *stream.Changes) error {
 	for word, n := range h.counts {
 		count := binary.BigEndian.AppendUint64(nil, n)
 		ch.Put(1, []byte(word), count)
@@ -52,8 +52,8 @@ func (h *words) Flush(_ processors.Commit, ch *processors.Changes) error {
 	return nil
 }
 
-func wordCount() processors.Processor {
-	return processors.Processor{App: "wordcount", Inputs: []string{"lines"}, Changelog: "wordcount.log", Outputs: []string{"counts"}, New: newWords}
+func wordCount() stream.Processor {
+	return stream.Processor{App: "wordcount", Inputs: []string{"lines"}, Changelog: "wordcount.log", Outputs: []string{"counts"}, New: newWords}
 }
 
 // A process dies at every edge of a commit, and comes back each time on what the crash left of its disk. The totals are exact,

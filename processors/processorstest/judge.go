@@ -12,9 +12,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirhq/weir/internal/invariant"
-	"github.com/weirhq/weir/internal/stream"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/stream"
 )
 
 // held is what the store of one process holds.

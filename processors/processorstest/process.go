@@ -11,20 +11,20 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/weirhq/weir/processors"
-	"github.com/weirhq/weir/processors/internal/edge"
+	"github.com/weirhq/weir/processors/internal/failpoint"
 	"github.com/weirhq/weir/processors/internal/simkafka"
 )
 
 // Edge is a moment in a commit at which a process can be killed.
-type Edge = edge.Edge
+type Edge = failpoint.Edge
 
 // The edges of a commit, in their order.
 const (
-	Flushed  = edge.Flushed  // the handlers gave their changes; nothing is produced
-	Produced = edge.Produced // everything is handed to the client; the brokers may have some of it
-	Written  = edge.Written  // the brokers have all of it, and the transaction is open
-	Ended    = edge.Ended    // the brokers know the outcome; the store knows nothing of it
-	Applied  = edge.Applied  // the store has it
+	Flushed  = failpoint.Flushed  // the handlers gave their changes; nothing is produced
+	Produced = failpoint.Produced // everything is handed to the client; the brokers may have some of it
+	Written  = failpoint.Written  // the brokers have all of it, and the transaction is open
+	Ended    = failpoint.Ended    // the brokers know the outcome; the store knows nothing of it
+	Applied  = failpoint.Applied  // the store has it
 )
 
 // Edges lists them, in their order.
@@ -89,7 +89,7 @@ func (w *World) Start(name string) *Process {
 	if p.rt, err = processors.New(cfg, w.o.Processor); err != nil {
 		w.t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(edge.With(context.Background(), p.edge))
+	ctx, cancel := context.WithCancel(failpoint.With(context.Background(), p.edge))
 	p.cancel = cancel
 	go func() {
 		defer close(p.done)

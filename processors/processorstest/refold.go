@@ -12,9 +12,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/weirhq/weir/internal/stream"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/stream"
 )
 
 // refold gives all records of each partition to one handler that nobody disturbs, cut into transactions as the markers say,
@@ -55,7 +55,7 @@ func (w *World) refold(ctx context.Context, log []*kgo.Record) error {
 }
 
 // inputs are the records to fold, by partition and topic: without the dead letters.
-func (w *World) inputs(ctx context.Context) (map[int32]map[string][]processors.Record, error) {
+func (w *World) inputs(ctx context.Context) (map[int32]map[string][]stream.Record, error) {
 	letters := map[string]bool{}
 	list, err := w.sim.Read(ctx, w.o.Processor.DLQ)
 	if err != nil {
@@ -68,9 +68,9 @@ func (w *World) inputs(ctx context.Context) (map[int32]map[string][]processors.R
 		}
 		letters[string(r.Key)] = true
 	}
-	out := map[int32]map[string][]processors.Record{}
+	out := map[int32]map[string][]stream.Record{}
 	for p := range w.parts {
-		out[p] = map[string][]processors.Record{}
+		out[p] = map[string][]stream.Record{}
 	}
 	for _, topic := range w.o.Processor.Inputs {
 		list, err := w.sim.Read(ctx, topic)
@@ -78,9 +78,9 @@ func (w *World) inputs(ctx context.Context) (map[int32]map[string][]processors.R
 			return nil, err
 		}
 		for _, r := range list {
-			rec := processors.Record{Key: r.Key, Value: r.Value, Offset: r.Offset, TimeMs: r.Timestamp.UnixMilli()}
+			rec := stream.Record{Key: r.Key, Value: r.Value, Offset: r.Offset, TimeMs: r.Timestamp.UnixMilli()}
 			for _, h := range r.Headers {
-				rec.Headers = append(rec.Headers, processors.Header{Key: h.Key, Value: h.Value})
+				rec.Headers = append(rec.Headers, stream.Header{Key: h.Key, Value: h.Value})
 			}
 			if name := fmt.Sprintf("%s/%d/%d", topic, r.Partition, r.Offset); !letters[name] {
 				out[r.Partition][topic] = append(out[r.Partition][topic], rec)
@@ -94,22 +94,22 @@ func (w *World) inputs(ctx context.Context) (map[int32]map[string][]processors.R
 
 // refolder is one partition.
 type refolder struct {
-	proc    *processors.Processor
+	proc    *stream.Processor
 	p       int32
 	state   map[string]string // table and key, local tables too
 	from    map[string]int64
-	inputs  map[string][]processors.Record
+	inputs  map[string][]stream.Record
 	outputs map[string]int
 }
 
 // run folds everything; timed says that the handler has timers, and nothing was done.
 func (f *refolder) run(log []*kgo.Record) (timed bool, err error) {
-	task := processors.Task{Partition: f.p, OwnerEpoch: 1, Next: map[string]int64{}, Get: f.get, Scan: f.scan, Timers: noTimers{}}
+	task := stream.Task{Partition: f.p, OwnerEpoch: 1, Next: map[string]int64{}, Get: f.get, Scan: f.scan, Timers: noTimers{}}
 	h, err := f.proc.New(task)
 	if err != nil {
 		return false, fmt.Errorf("partition %d: make a handler to compare with: %w", f.p, err)
 	}
-	if _, timed := h.(processors.Timed); timed {
+	if _, timed := h.(stream.TimerHandler); timed {
 		return true, nil
 	}
 	logged := map[string]string{}
@@ -137,7 +137,7 @@ func (f *refolder) run(log []*kgo.Record) (timed bool, err error) {
 }
 
 // transaction folds what one transaction took, and applies what the handler makes of it.
-func (f *refolder) transaction(h processors.Handler, m *changelogpb.Marker) (err error) {
+func (f *refolder) transaction(h stream.Handler, m *changelogpb.Marker) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("I1: the handler panics, and the dead-letter queue has no such record: %v\n%s", v, debug.Stack())
@@ -150,7 +150,7 @@ func (f *refolder) transaction(h processors.Handler, m *changelogpb.Marker) (err
 				continue
 			}
 			// One by one: what comes of a record must not depend on its neighbours in a batch.
-			b := &processors.Batch{Topic: topic, Partition: f.p, NowMs: m.GetWrittenAtMs(), Records: []processors.Record{r}}
+			b := &stream.Batch{Topic: topic, Partition: f.p, NowMs: m.GetWrittenAtMs(), Records: []stream.Record{r}}
 			if err := h.Fold(b); err != nil {
 				return fmt.Errorf("fold: %w", err)
 			}
@@ -160,15 +160,15 @@ func (f *refolder) transaction(h processors.Handler, m *changelogpb.Marker) (err
 		}
 		f.from[topic] = next[topic]
 	}
-	var ch processors.Changes
-	if err := h.Flush(processors.Commit{NowMs: m.GetWrittenAtMs(), OwnerEpoch: m.GetOwnerEpoch(), Sequence: m.GetSequence(), Next: next}, &ch); err != nil {
+	var ch stream.Changes
+	if err := h.Flush(stream.Commit{NowMs: m.GetWrittenAtMs(), OwnerEpoch: m.GetOwnerEpoch(), Sequence: m.GetSequence(), Next: next}, &ch); err != nil {
 		return fmt.Errorf("flush: %w", err)
 	}
 	f.apply(&ch)
 	return nil
 }
 
-func (f *refolder) apply(ch *processors.Changes) {
+func (f *refolder) apply(ch *stream.Changes) {
 	for i := range ch.List {
 		c := &ch.List[i]
 		key := name(c.Table, c.Key)
@@ -223,8 +223,8 @@ func (f *refolder) scan(table byte, prefix []byte, fn func(key, value []byte) er
 // noTimers is for handlers without Fire, which set none.
 type noTimers struct{}
 
-func (noTimers) Set(processors.Timer)    {}
-func (noTimers) Cancel(processors.Timer) {}
+func (noTimers) Set(stream.Timer)    {}
+func (noTimers) Cancel(stream.Timer) {}
 
 // output names an output record.
 func output(topic string, p int32, key, value []byte) string {

@@ -18,12 +18,13 @@ import (
 
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/internal/simkafka"
+	"github.com/weirhq/weir/stream"
 )
 
 // Options say what is tested.
 type Options struct {
 	// Processor is what runs. Its topics are made.
-	Processor processors.Processor
+	Processor stream.Processor
 	// Config is how it runs. Kafka.Brokers, Dir, FS and Instance are set by the world, Workers defaults to 2, CacheBytes to
 	// 1 MiB and Log to what is shown if the test fails.
 	Config processors.Config

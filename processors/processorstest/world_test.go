@@ -12,19 +12,19 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/stream"
 )
 
 // sums is a sum per key, and an output for each change of one. Its flaws are switched on one at a time.
 type sums struct {
-	processors.Task
+	stream.Task
 	sum  map[string]int
 	flaw string
 	out  *int // a variable outside
 	said bool
 }
 
-func (h *sums) Fold(b *processors.Batch) error {
+func (h *sums) Fold(b *stream.Batch) error {
 	for i, r := range b.Records {
 		n, err := strconv.Atoi(string(r.Value))
 		if err != nil {
@@ -56,7 +56,7 @@ func (h *sums) Fold(b *processors.Batch) error {
 	return nil
 }
 
-func (h *sums) Flush(_ processors.Commit, ch *processors.Changes) error {
+func (h *sums) Flush(_ stream.Commit, ch *stream.Changes) error {
 	for key, n := range h.sum {
 		v := strconv.AppendInt(nil, int64(n), 10)
 		ch.Put(1, []byte(key), v)
@@ -74,9 +74,9 @@ func (h *sums) Flush(_ processors.Commit, ch *processors.Changes) error {
 
 func options(flaw string) Options {
 	out := new(int)
-	return Options{Partitions: 2, Processor: processors.Processor{
+	return Options{Partitions: 2, Processor: stream.Processor{
 		App: "sums", Inputs: []string{"in"}, Changelog: "log", Outputs: []string{"out"},
-		New: func(t processors.Task) (processors.Handler, error) {
+		New: func(t stream.Task) (stream.Handler, error) {
 			return &sums{Task: t, sum: map[string]int{}, flaw: flaw, out: out}, nil
 		},
 	}}

@@ -1,0 +1,188 @@
+package leaseload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weirhq/weir/agent"
+)
+
+// Config says what a Crowd does. Client, Pool, Prefix, Rate and Length must be set.
+type Config struct {
+	Client, Pool string
+	Prefix       string        // of its keys
+	Rate         float64       // new keys a second, in the middle of the cycle
+	Length       time.Duration // of a lease
+	// Swing is how far the rate goes up and down, as a share of Rate; Cycle is how long that takes, and Peak when in it the
+	// rate is highest, as a share. Default to none.
+	Swing float64
+	Cycle time.Duration
+	Peak  float64
+}
+
+// Stats count what was done. Held is how many leases are held now.
+type Stats struct {
+	Held, Got, Renewed, Released, Refused, Failed atomic.Int64
+}
+
+// Users uses leases of one agent's region.
+type Users struct {
+	Stats
+
+	agent *agent.Agent
+	cfg   Config
+	begun time.Time
+	n     int
+	calls errgroup.Group
+	ends  []use
+}
+
+// use is a lease and what is done with it next.
+type use struct {
+	lease agent.Lease
+	at    time.Time
+	then  intent
+}
+
+type intent uint8
+
+const (
+	end intent = iota
+	renew
+	release
+)
+
+// atOnce is how many calls are under way.
+const atOnce = 8
+
+// New returns a Crowd. It does nothing before Run.
+func New(a *agent.Agent, cfg Config) *Users {
+	return &Users{agent: a, cfg: cfg}
+}
+
+const beat = 100 * time.Millisecond
+
+// Run goes on until ctx ends.
+func (c *Users) Run(ctx context.Context) {
+	t := time.NewTicker(beat)
+	defer t.Stop()
+	c.begun = time.Now()
+	results := make(chan use, 4*atOnce)
+	c.calls.SetLimit(atOnce)
+	defer func() { _ = c.calls.Wait() }()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case u := <-results:
+			c.ends = append(c.ends, u)
+		case now := <-t.C:
+			for range poisson(c.rate(now) * beat.Seconds()) {
+				c.n++
+				c.begin(ctx, fmt.Sprintf("%s%s-%d", c.cfg.Prefix, c.begun.Format("150405"), c.n), results)
+			}
+			c.due(ctx, now, results)
+		}
+	}
+}
+
+// rate is how many arrive a second.
+func (c *Users) rate(now time.Time) float64 {
+	if c.cfg.Cycle == 0 {
+		return c.cfg.Rate
+	}
+	share := now.Sub(c.begun).Seconds()/c.cfg.Cycle.Seconds() - c.cfg.Peak
+	return c.cfg.Rate * (1 + c.cfg.Swing*math.Cos(2*math.Pi*share))
+}
+
+// begin gets a lease for a new key, unless too many calls are under way: those come back later, like people.
+func (c *Users) begin(ctx context.Context, key string, results chan<- use) {
+	c.calls.TryGo(func() error {
+		l, err := c.agent.GetLease(ctx, c.cfg.Client, c.cfg.Pool, key, time.Now().Add(c.cfg.Length))
+		if err != nil {
+			c.failed(ctx, err)
+			return nil
+		}
+		c.Got.Add(1)
+		c.Held.Add(1)
+		u := use{l, l.Deadline, end}
+		switch left := time.Until(l.Deadline); rand.IntN(4) {
+		case 0:
+			u.at, u.then = time.Now().Add(left/2), renew
+		case 1:
+			u.at, u.then = time.Now().Add(left/4), release
+		}
+		send(ctx, results, u)
+		return nil
+	})
+}
+
+func send(ctx context.Context, results chan<- use, u use) {
+	select {
+	case results <- u:
+	case <-ctx.Done():
+	}
+}
+
+// due does what is due with the leases that are held.
+func (c *Users) due(ctx context.Context, now time.Time, results chan<- use) {
+	kept := c.ends[:0]
+	for _, u := range c.ends {
+		switch {
+		case u.at.After(now):
+			kept = append(kept, u)
+		case u.then == end:
+			c.Held.Add(-1)
+		case !c.calls.TryGo(func() error { c.further(ctx, u, results); return nil }):
+			kept = append(kept, u)
+		}
+	}
+	clear(c.ends[len(kept):])
+	c.ends = kept
+}
+
+// further renews or gives back.
+func (c *Users) further(ctx context.Context, u use, results chan<- use) {
+	if u.then == release {
+		c.Held.Add(-1)
+		if err := c.agent.Release(ctx, u.lease); err != nil {
+			c.failed(ctx, err)
+			return
+		}
+		c.Released.Add(1)
+		return
+	}
+	l, err := c.agent.Renew(ctx, u.lease, time.Now().Add(c.cfg.Length))
+	if err != nil {
+		c.failed(ctx, err)
+		l = u.lease
+	} else {
+		c.Renewed.Add(1)
+	}
+	send(ctx, results, use{l, l.Deadline, end})
+}
+
+func (c *Users) failed(ctx context.Context, err error) {
+	switch {
+	case ctx.Err() != nil:
+	case errors.Is(err, agent.ErrExhausted):
+		c.Refused.Add(1)
+	default:
+		c.Failed.Add(1)
+	}
+}
+
+// poisson draws how many come when mean are to be expected (Knuth).
+func poisson(mean float64) (n int) {
+	for p := rand.Float64(); p > math.Exp(-mean); n++ {
+		p *= rand.Float64()
+	}
+	return n
+}

@@ -1,0 +1,46 @@
+package leasestatus
+
+import (
+	"context"
+	"time"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/stream"
+)
+
+// Rows are those of a key, or of a resource, whichever is named.
+type Rows struct {
+	Client, Pool, Key string
+	Resource          string
+	Partitions        int32 // of the topic
+}
+
+// answerTime is how long brokers have to say that they have the topic.
+const answerTime = 5 * time.Second
+
+// Changes reads what became of rows since a time, in the order of each partition.
+func Changes(ctx context.Context, k processors.Kafka, rows Rows, since time.Time) (all []*eventspb.LeaseChange, err error) {
+	quick, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	if err := kafkaadmin.Read(quick, k, events.LeaseChangesTopic, time.Now().Add(time.Hour), func(int32, stream.Record) error { return nil }); err != nil {
+		return nil, err
+	}
+	err = kafkaadmin.Read(ctx, k, events.LeaseChangesTopic, since, func(p int32, r stream.Record) error {
+		if rows.Resource == "" && p != events.LeaseShard(rows.Client, rows.Pool, rows.Partitions) {
+			return nil
+		}
+		c := &eventspb.LeaseChange{}
+		if err := unmarshal(events.LeaseChangesTopic, p, r, c); err != nil {
+			return err
+		}
+		if c.Client == rows.Client && (rows.Resource != "" && c.GetResource().GetResource() == rows.Resource ||
+			rows.Resource == "" && c.Pool == rows.Pool && c.GetKey().GetKey() == rows.Key) {
+			all = append(all, c)
+		}
+		return nil
+	})
+	return all, err
+}

@@ -1,0 +1,145 @@
+package leasestatus
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/stream"
+)
+
+// Query says what to read. Empty names let all through.
+type Query struct {
+	Client, Pool string
+	Since        time.Time // of notes
+	Regions      []string  // whose commands are counted
+}
+
+func (q *Query) wants(client, pool string) bool {
+	return (q.Client == "" || q.Client == client) && (q.Pool == "" || q.Pool == pool)
+}
+
+// View is how the loop stands.
+type View struct {
+	Headroom   []*eventspb.LeaseHeadroom // by client, pool and region
+	Notes      []*eventspb.LeaseNote     // the oldest first
+	Duplicates []*eventspb.LeaseDuplicate
+	Waiting    []Waiting
+}
+
+// Waiting is what an executor has not carried out yet.
+type Waiting struct {
+	Region   string
+	Commands int64
+	Oldest   time.Duration // how long the oldest waits; below 0: not known
+}
+
+// Read reads the topics as they are now.
+func Read(ctx context.Context, k processors.Kafka, q Query) (*View, error) {
+	v := &View{}
+	var err error
+	if v.Headroom, err = Headroom(ctx, k, q); err != nil {
+		return nil, err
+	}
+	if v.Notes, err = Notes(ctx, k, q); err != nil {
+		return nil, err
+	}
+	if v.Duplicates, err = Duplicates(ctx, k, q); err != nil {
+		return nil, err
+	}
+	v.Waiting, err = waiting(ctx, k, q.Regions)
+	return v, err
+}
+
+// Headroom reads how each pool stands in each region.
+func Headroom(ctx context.Context, k processors.Kafka, q Query) ([]*eventspb.LeaseHeadroom, error) {
+	all, err := latest[eventspb.LeaseHeadroom](ctx, k, events.LeaseHeadroomTopic)
+	all = slices.DeleteFunc(all, func(h *eventspb.LeaseHeadroom) bool { return !q.wants(h.Client, h.Pool) })
+	slices.SortFunc(all, func(a, b *eventspb.LeaseHeadroom) int {
+		return cmp.Or(cmp.Compare(a.Client, b.Client), cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Region, b.Region))
+	})
+	return all, err
+}
+
+// Duplicates reads the keys that were leased in several regions.
+func Duplicates(ctx context.Context, k processors.Kafka, q Query) ([]*eventspb.LeaseDuplicate, error) {
+	all, err := latest[eventspb.LeaseDuplicate](ctx, k, events.LeaseDuplicatesTopic)
+	all = slices.DeleteFunc(all, func(d *eventspb.LeaseDuplicate) bool { return !q.wants(d.Client, d.Pool) })
+	slices.SortFunc(all, func(a, b *eventspb.LeaseDuplicate) int {
+		return cmp.Or(cmp.Compare(a.SinceMs, b.SinceMs), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Key, b.Key))
+	})
+	return all, err
+}
+
+// Notes reads what was decided since a time.
+func Notes(ctx context.Context, k processors.Kafka, q Query) (all []*eventspb.LeaseNote, err error) {
+	err = kafkaadmin.Read(ctx, k, events.LeaseJournalTopic, q.Since, func(p int32, r stream.Record) error {
+		n := &eventspb.LeaseNote{}
+		if err := unmarshal(events.LeaseJournalTopic, p, r, n); err != nil {
+			return err
+		}
+		if q.wants(n.Client, n.Pool) {
+			all = append(all, n)
+		}
+		return nil
+	})
+	slices.SortStableFunc(all, func(a, b *eventspb.LeaseNote) int { return cmp.Compare(a.AtMs, b.AtMs) })
+	return all, err
+}
+
+// message is a pointer to a record's type.
+type message[T any] interface {
+	*T
+	proto.Message
+}
+
+// latest reads the last value of every key of a compacted topic.
+func latest[T any, P message[T]](ctx context.Context, k processors.Kafka, topic string) ([]P, error) {
+	last := map[string]P{}
+	err := kafkaadmin.Read(ctx, k, topic, time.Time{}, func(p int32, r stream.Record) error {
+		if r.Value == nil {
+			delete(last, string(r.Key))
+			return nil
+		}
+		v := P(new(T))
+		last[string(r.Key)] = v
+		return unmarshal(topic, p, r, v)
+	})
+	all := make([]P, 0, len(last))
+	for _, v := range last {
+		all = append(all, v)
+	}
+	return all, err
+}
+
+func unmarshal(topic string, partition int32, r stream.Record, m proto.Message) error {
+	if err := proto.Unmarshal(r.Value, m); err != nil {
+		return fmt.Errorf("record %s[%d]@%d: %w", topic, partition, r.Offset, err)
+	}
+	return nil
+}
+
+// waiting asks the groups of the executors.
+func waiting(ctx context.Context, k processors.Kafka, regions []string) (all []Waiting, err error) {
+	for _, r := range regions {
+		lag, err := kafkaadmin.Lag(ctx, k, events.LeaseExecutorGroup(r), []string{events.LeaseCommandsTopic(r)})
+		if err != nil {
+			return nil, err
+		}
+		w := Waiting{Region: r}
+		for _, l := range lag {
+			w.Commands += l.Lag
+			w.Oldest = max(w.Oldest, time.Duration(l.LagSeconds*float64(time.Second)))
+		}
+		all = append(all, w)
+	}
+	return all, nil
+}

@@ -1,0 +1,181 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/api"
+	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/spendcounter"
+	"github.com/weirhq/weir/spendcounter/spendpb"
+	"github.com/weirhq/weir/stream"
+)
+
+// StateReader implements api.StateSource from the store of a runtime in this process.
+type StateReader struct {
+	runtime *processors.Runtime
+	info    api.StateInfo
+	hashing chan struct{} // one at a time: it reads a whole partition
+}
+
+// NewStateReader shows what the spend counter keeps in rt.
+func NewStateReader(rt *processors.Runtime, l events.Layout) *StateReader {
+	return &StateReader{
+		runtime: rt, hashing: make(chan struct{}, 1),
+		info: api.StateInfo{App: l.Name(spendcounter.App), Instance: rt.Instance(), Partitions: l.Partitions(), Tables: spendTables(l.Partitions())},
+	}
+}
+
+// spendTables are the tables of the spend counter and the runtime's timers.
+func spendTables(shards int32) []api.Table {
+	return []api.Table{
+		{
+			Number: spendcounter.TableSpend, Name: "spend", Message: func() proto.Message { return &eventspb.Spend{} },
+			Partition: func(key []byte) (int32, bool) {
+				_, account, _, _, err := spendcounter.ParseKey(key)
+				return events.ShardBytes(account, shards), err == nil
+			},
+		},
+		{Number: spendcounter.TableTask, Name: "task", Message: func() proto.Message { return &spendpb.TaskState{} }},
+		{Number: spendcounter.TableCarried, Name: "carried_ids"},
+		{Number: stream.TimerTable, Name: "timers"},
+		{Number: spendcounter.TableIDs, Name: "ids"},
+		{Number: spendcounter.TableRings, Name: "rings", Message: func() proto.Message { return &spendpb.LocalState{} }},
+		{Number: spendcounter.TableHealth, Name: "health", Message: func() proto.Message { return &eventspb.SpendHistogram{} }},
+	}
+}
+
+// Info implements api.StateSource.
+func (s *StateReader) Info() api.StateInfo { return s.info }
+
+// Page implements api.StateSource.
+func (s *StateReader) Page(ctx context.Context, q api.PageQuery) (_ *api.Page, err error) {
+	snap, asOf, err := s.open(q.Partition, q.MaxStaleness)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, snap.Close()) }()
+	page := &api.Page{AsOf: asOf}
+	full := errors.New("the page is full")
+	size := 0
+	err = snap.Range(processors.Span{Partition: q.Partition, Table: q.Table, From: q.From, To: q.To}, func(key, value []byte) error {
+		if len(page.Entries) >= q.Limit || size >= api.MaxPageBytes {
+			page.More = true
+			return full
+		}
+		size += len(key) + len(value)
+		page.Entries = append(page.Entries, api.Entry{Key: bytes.Clone(key), Value: bytes.Clone(value)})
+		return ctx.Err()
+	})
+	if err != nil && !errors.Is(err, full) {
+		return nil, fmt.Errorf("table %d of partition %d: %w", q.Table, q.Partition, err)
+	}
+	return page, nil
+}
+
+// Hash implements api.StateSource.
+func (s *StateReader) Hash(ctx context.Context, partition int32, maxStaleness time.Duration) (_ *weirpb.PartitionHash, err error) {
+	select {
+	case s.hashing <- struct{}{}:
+		defer func() { <-s.hashing }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	snap, asOf, err := s.open(partition, maxStaleness)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, snap.Close()) }()
+	sums, err := snap.Hash(partition)
+	if err != nil {
+		return nil, fmt.Errorf("partition %d: %w", partition, err)
+	}
+	out := &weirpb.PartitionHash{AsOf: asOf}
+	for _, table := range slices.Sorted(maps.Keys(sums)) {
+		sum := sums[table]
+		out.Tables = append(out.Tables, &weirpb.TableHash{Table: uint32(table), Keys: sum.Keys, Bytes: sum.Bytes, Hash: sum.Hash[:]})
+	}
+	return out, nil
+}
+
+// open takes a snapshot if the partition can be read from it. The caller closes it.
+func (s *StateReader) open(p int32, maxStaleness time.Duration) (*processors.Snapshot, *weirpb.AsOf, error) {
+	status, err := s.readable(p, maxStaleness)
+	if err != nil {
+		return nil, nil, err
+	}
+	snap, err := s.runtime.Snapshot()
+	if errors.Is(err, processors.ErrNotRunning) {
+		return nil, nil, gap(p, api.StateElsewhere, err.Error())
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	asOf, err := s.asOf(snap, status, maxStaleness)
+	if err != nil {
+		return nil, nil, errors.Join(err, snap.Close())
+	}
+	return snap, asOf, nil
+}
+
+// readable looks at how the partition stands here.
+func (s *StateReader) readable(p int32, maxStaleness time.Duration) (processors.Status, error) {
+	for _, st := range s.runtime.Status() {
+		switch {
+		case st.Partition != p:
+		case st.State == api.StateStandby && (maxStaleness == 0 || st.Reason != ""):
+			return st, gap(p, st.State, st.Reason)
+		case st.State != api.StateStandby && (st.OwnerEpoch == 0 || st.State == "restoring"):
+			return st, gap(p, st.State, st.Reason)
+		default:
+			return st, nil
+		}
+	}
+	return processors.Status{}, gap(p, api.StateElsewhere, "")
+}
+
+// asOf says what the snapshot has of a partition, and refuses a standby's that is too old.
+func (s *StateReader) asOf(snap *processors.Snapshot, st processors.Status, maxStaleness time.Duration) (*weirpb.AsOf, error) {
+	meta, err := snap.Meta(st.Partition)
+	if err != nil {
+		return nil, err
+	}
+	by := &weirpb.ServedBy{Instance: s.info.Instance, Role: "owner"}
+	if st.State == "stopped" {
+		by.Stopped = st.Reason
+	}
+	if st.State == api.StateStandby {
+		if meta.GetMarker() == nil {
+			return nil, gap(st.Partition, st.State, "it has nothing yet")
+		}
+		// What was committed later than its last marker was written, it does not have; and whatever was before, it has.
+		by.Role, by.StalenessMs = api.StateStandby, max(0, time.Now().UnixMilli()-meta.GetMarker().GetWrittenAtMs())
+		if by.StalenessMs > maxStaleness.Milliseconds() {
+			return nil, gap(st.Partition, st.State, fmt.Sprintf("its state is %d ms old and at most %d ms are allowed", by.StalenessMs, maxStaleness.Milliseconds()))
+		}
+	}
+	out := &weirpb.AsOf{
+		Partition: st.Partition, AppliedMs: meta.GetAppliedAtMs(), NextOffsets: map[string]int64{},
+		ChangelogNext: meta.GetChangelogNext(), OwnerEpoch: meta.GetMarker().GetOwnerEpoch(), ServedBy: by,
+	}
+	for _, in := range meta.GetMarker().GetInputs() {
+		out.NextOffsets[in.Topic] = in.Next
+	}
+	return out, nil
+}
+
+func gap(p int32, state, reason string) error {
+	return &api.PartitionsError{Gaps: []api.PartitionGap{{Partition: p, State: state, Reason: reason}}}
+}
+
+var _ api.StateSource = (*StateReader)(nil)

@@ -1,0 +1,345 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/weirhq/weir/api"
+	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/devbroker"
+	"github.com/weirhq/weir/spendcounter"
+)
+
+// peer is one process of those that share the partitions, all of them in the test's own.
+type peer struct {
+	name   string
+	view   *ClusterInfo
+	client *api.Client
+	mute   func() // ends its API and nothing else
+	stop   func()
+}
+
+func startBroker(t *testing.T) processors.Kafka {
+	t.Helper()
+	b, err := devbroker.Start(devbroker.Config{Topics: spendcounter.ProcessorConfig{DC: "local"}.Topics()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b.Kafka()
+}
+
+// startPeer runs the spend counter as cmd/weir wires it.
+func startPeer(t *testing.T, k processors.Kafka, name string) *peer {
+	t.Helper()
+	proc, err := spendcounter.ProcessorConfig{DC: "local"}.Processor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt, err := processors.New(processors.Config{
+		Kafka: k, Dir: t.TempDir(), Instance: name, Workers: 1, Standbys: 1, CommitInterval: 50 * time.Millisecond, SessionTimeout: 6 * time.Second,
+	}, proc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := &ClusterInfo{Runtime: rt, Kafka: k, DC: "local"}
+	router := api.NewRouter(api.RouterConfig{State: NewStateReader(rt, events.Layout{}), Peers: Peers{Kafka: k, App: proc.App}})
+	server, err := api.New(api.Config{
+		Listen: "127.0.0.1:0", OpsListen: "127.0.0.1:0", Cluster: view, State: router,
+		Spend: &SpendReader{State: router, Kafka: k, Inputs: proc.Inputs, DC: "local", Shards: proc.Partitions},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Listen(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	rt.Advertise(server.Addr())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 2)
+	go func() { ended <- rt.Run(ctx) }()
+	serving, mute := context.WithCancel(ctx)
+	go func() { ended <- server.Run(serving) }()
+	p := &peer{name: name, view: view, client: api.NewClient(server.Addr()), mute: mute}
+	stopped := false
+	p.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		mute()
+		cancel()
+		if err := errors.Join(<-ended, <-ended); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		router.Close()
+		p.client.Close()
+	}
+	t.Cleanup(p.stop)
+	return p
+}
+
+// eventually asks until there is no complaint.
+func eventually(t *testing.T, what string, try func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := try(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: %v", what, err)
+		case <-tick.C:
+		}
+	}
+}
+
+// running waits until the peers run so many partitions each.
+func running(t *testing.T, want map[*peer]int) {
+	t.Helper()
+	eventually(t, "the partitions are shared", func(ctx context.Context) error {
+		for p, n := range want {
+			if got := p.view.Owned(); got != n {
+				return fmt.Errorf("%s has %d partitions, want %d", p.name, got, n)
+			}
+			if ok, why := p.view.Ready(ctx); !ok {
+				return fmt.Errorf("%s: %v", p.name, why)
+			}
+		}
+		return nil
+	})
+}
+
+// charge produces n impressions of each of 60 campaigns, of 60 accounts.
+func charge(t *testing.T, k processors.Kafka, round string, n int) {
+	t.Helper()
+	sink, err := processors.NewProducer(k, events.EventsTopic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sink.Close()
+	now := time.Now().UnixMilli()
+	for c := range 60 {
+		account := fmt.Sprint("account-", c)
+		for i := range n {
+			e := &eventspb.AdEvent{
+				EventId: fmt.Sprint(round, c, "-", i), Account: account, Campaign: fmt.Sprint("c", c), Currency: "USD",
+				Type: eventspb.EventType_EVENT_TYPE_IMPRESSION, PriceMicros: int64(c + 1), EventMs: now, IngestMs: now, ServingDc: "local",
+			}
+			if err := sink.Produce(t.Context(), events.Shard(account, events.DefaultShards), []byte(account), events.AppendEvent(nil, e)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := sink.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// scan reads all pages of a table.
+func (p *peer) scan(ctx context.Context, table string, limit int32) (all []*weirpb.StateEntry, pages int, err error) {
+	for req := (&weirpb.ScanStateRequest{Table: table, Limit: limit}); ; pages++ {
+		res, err := p.client.ScanState(ctx, req)
+		if err != nil {
+			return nil, 0, err
+		}
+		all = append(all, res.Entries...)
+		if req.PageToken = res.NextPageToken; req.PageToken == "" {
+			return all, pages + 1, nil
+		}
+	}
+}
+
+// TestTwoProcesses asks two processes for what the other has, moves partitions between them, and takes one away.
+func TestTwoProcesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a broker and two processes")
+	}
+	k := startBroker(t)
+	a := startPeer(t, k, "a")
+	running(t, map[*peer]int{a: 24})
+	b := startPeer(t, k, "b")
+	running(t, map[*peer]int{a: 12, b: 12})
+	charge(t, k, "first", 10)
+
+	// By both, without an account: every partition could have the campaign.
+	served := map[string]int{}
+	for c := range 60 {
+		var first *weirpb.GetSpendResponse
+		for _, p := range []*peer{a, b} {
+			res, err := p.client.GetSpend(t.Context(), &weirpb.GetSpendRequest{Campaign: fmt.Sprint("c", c), Wait: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			by := res.AsOf.ServedBy
+			if res.ChargedMicros != int64(10*(c+1)) || by.Role != "owner" || by.StalenessMs != 0 {
+				t.Errorf("%s says of c%d: %v", p.name, c, res)
+			}
+			if served[by.Instance]++; first == nil {
+				first = res
+			}
+			res.AsOf.EventMs, res.AsOf.NextOffsets, res.AsOf.AppliedMs, res.AsOf.ChangelogNext = first.AsOf.EventMs, first.AsOf.NextOffsets, first.AsOf.AppliedMs, first.AsOf.ChangelogNext
+			if d := cmp.Diff(first, res, protocmp.Transform()); d != "" {
+				t.Errorf("a and b differ: %s", d)
+			}
+		}
+	}
+	if served["a"] == 0 || served["b"] == 0 || served["a"]+served["b"] != 120 {
+		t.Errorf("served by %v", served)
+	}
+	testState(t, a, b)
+	testCluster(t, a, b)
+
+	testStandby(t, a, b, k)
+
+	// b leaves: what it had is asked of nobody else than a, which has it soon.
+	b.stop()
+	running(t, map[*peer]int{a: 24})
+	charge(t, k, "third", 5)
+	for c := range 60 {
+		res, err := a.client.GetSpend(t.Context(), &weirpb.GetSpendRequest{Campaign: fmt.Sprint("c", c), Wait: true})
+		if err != nil || res.ChargedMicros != int64(22*(c+1)) || res.AsOf.ServedBy.Instance != "a" {
+			t.Errorf("after b left: %v, %v", res, err)
+		}
+	}
+}
+
+// testState reads the state of all partitions by both, in large and small pages, key by key and by hash.
+func testState(t *testing.T, a, b *peer) {
+	t.Helper()
+	want, pages, err := a.scan(t.Context(), "spend", 0)
+	if err != nil || len(want) != 60 || pages != 1 {
+		t.Fatalf("%d entries in %d pages: %v", len(want), pages, err)
+	}
+	for _, p := range []*peer{a, b} {
+		got, pages, err := p.scan(t.Context(), "1", 7)
+		if err != nil || pages < 9 {
+			t.Fatalf("%d pages: %v", pages, err)
+		}
+		if d := cmp.Diff(want, got, protocmp.Transform()); d != "" {
+			t.Errorf("%s: %s", p.name, d)
+		}
+	}
+	for i, e := range want {
+		if i > 0 && (e.Partition < want[i-1].Partition || e.Partition == want[i-1].Partition && bytes.Compare(e.Key, want[i-1].Key) <= 0) {
+			t.Errorf("entry %d is out of order", i)
+		}
+		res, err := b.client.GetState(t.Context(), &weirpb.GetStateRequest{Table: "spend", Key: e.Key}) // the key tells where
+		if err != nil || res.Entry.Partition != e.Partition || !bytes.Equal(res.Entry.Value, e.Value) || !strings.Contains(res.Entry.Json, `"currency":"USD"`) {
+			t.Fatalf("key %q: %v, %v", e.Key, res, err)
+		}
+	}
+	res, err := a.client.ScanState(t.Context(), &weirpb.ScanStateRequest{Table: "spend", Prefix: []byte("c59\x00")})
+	if err != nil || len(res.Entries) != 1 || len(res.AsOf) != 24 {
+		t.Errorf("one campaign: %v, %v", res, err)
+	}
+	_, err = b.client.GetState(t.Context(), &weirpb.GetStateRequest{Table: "health", Key: []byte("nowhere/7"), Partition: new(int32(7))})
+	if connect.CodeOf(err) != connect.CodeNotFound || !strings.Contains(err.Error(), "as of partition 7") {
+		t.Errorf("no such key: %v", err)
+	}
+	eventually(t, "equal hashes", func(ctx context.Context) error { // a barrier may be written between the two questions
+		by := map[string][]string{}
+		for _, p := range []*peer{a, b} {
+			res, err := p.client.HashState(ctx, &weirpb.HashStateRequest{})
+			if err != nil {
+				return err
+			}
+			for _, h := range res.Partitions {
+				for _, x := range h.Tables {
+					by[p.name] = append(by[p.name], fmt.Sprintf("%d %s %d %x by %s", h.AsOf.Partition, x.Name, x.Keys, x.Hash, h.AsOf.ServedBy.Instance))
+				}
+			}
+		}
+		if d := cmp.Diff(by["a"], by["b"]); d != "" || len(by["a"]) < 24 {
+			return fmt.Errorf("%d hashes: %s", len(by["a"]), d)
+		}
+		return nil
+	})
+}
+
+// testCluster asks for all partitions and shards.
+func testCluster(t *testing.T, a, b *peer) {
+	t.Helper()
+	for _, p := range []*peer{a, b} {
+		eventually(t, "partitions and shards of "+p.name, func(ctx context.Context) error {
+			parts, err := p.client.ListPartitions(ctx)
+			if err != nil {
+				return err
+			}
+			by := map[string]int{}
+			for _, x := range parts.Partitions {
+				by[x.Instance+" "+x.State]++
+			}
+			health, err := p.client.ListHealth(ctx)
+			if err != nil {
+				return err
+			}
+			if by["a running"] != 12 || by["b running"] != 12 || by["a standby"] != 12 || by["b standby"] != 12 || len(health.Shards) != 24 || len(health.Gaps) != 0 {
+				return fmt.Errorf("partitions %v, health %v", by, health)
+			}
+			return nil
+		})
+	}
+}
+
+// testStandby takes b's API away, not its folding: what b owns is read at a, which keeps it warm, by those who allow it.
+func testStandby(t *testing.T, a, b *peer, k processors.Kafka) {
+	t.Helper()
+	b.mute()
+	charge(t, k, "second", 7)
+	byStandby := 0
+	for c := range 60 {
+		req := &weirpb.GetSpendRequest{Campaign: fmt.Sprint("c", c), Account: fmt.Sprint("account-", c)}
+		_, err := a.client.GetSpend(t.Context(), req)
+		mine := err == nil
+		if !mine && (connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "its owner b at ")) {
+			t.Errorf("c%d: %v", c, err)
+		}
+		req.MaxStalenessMs = 20_000
+		eventually(t, "the standby follows", func(ctx context.Context) error {
+			res, err := a.client.GetSpend(ctx, req)
+			if err != nil {
+				return err
+			}
+			by := res.AsOf.ServedBy
+			if want := map[bool]string{true: "owner", false: "standby"}[mine]; by.Role != want || by.Instance != "a" || mine && by.StalenessMs != 0 || by.StalenessMs > req.MaxStalenessMs {
+				t.Errorf("c%d: served by %v, want the %s", c, by, want)
+			}
+			if res.ChargedMicros != int64(17*(c+1)) {
+				return fmt.Errorf("c%d: charged %d", c, res.ChargedMicros)
+			}
+			return nil
+		})
+		if !mine {
+			byStandby++
+		}
+	}
+	if byStandby < 10 || byStandby > 50 {
+		t.Errorf("%d of 60 campaigns are b's", byStandby)
+	}
+	_, err := a.client.GetSpend(t.Context(), &weirpb.GetSpendRequest{Campaign: "c1", MaxStalenessMs: 1, Wait: true})
+	if connect.CodeOf(err) != connect.CodeInvalidArgument {
+		t.Errorf("both wait and staleness: %v", err)
+	}
+}

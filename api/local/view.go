@@ -1,0 +1,90 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/weirhq/weir/api"
+	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/processors"
+)
+
+// ClusterInfo answers the API's questions about the cluster from a running spend counter.
+type ClusterInfo struct {
+	Runtime *processors.Runtime
+	Kafka   processors.Kafka
+	DC      string
+	Layout  events.Layout
+	Version string
+}
+
+// Cluster implements api.ClusterSource.
+func (v *ClusterInfo) Cluster(context.Context) (*weirpb.GetClusterResponse, error) {
+	return &weirpb.GetClusterResponse{
+		Brokers: v.Kafka.Brokers, Dc: v.DC, EventsTopic: v.Layout.Name(events.EventsTopic), Partitions: v.Layout.Partitions(), Version: v.Version,
+	}, nil
+}
+
+// Partitions implements api.ClusterSource.
+func (v *ClusterInfo) Partitions(context.Context) ([]*weirpb.Partition, error) {
+	var out []*weirpb.Partition
+	for _, s := range v.Runtime.Status() {
+		p := &weirpb.Partition{
+			App: s.App, Partition: s.Partition, State: s.State, Reason: s.Reason, OwnerEpoch: s.OwnerEpoch, Sequence: s.Sequence,
+			NextOffsets: maps.Clone(s.Next), Lag: &s.Lag, ChangelogNext: s.ChangelogNext, Instance: v.Runtime.Instance(),
+		}
+		if s.Restore != nil {
+			p.Restore = &weirpb.RestoreLeft{Records: s.Restore.Records, Bytes: s.Restore.Bytes, EtaMs: s.Restore.ETA.Milliseconds()}
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// Owned counts the partitions that this process owns.
+func (v *ClusterInfo) Owned() int {
+	n := 0
+	for _, s := range v.Runtime.Status() {
+		if s.State != api.StateStandby {
+			n++
+		}
+	}
+	return n
+}
+
+// Ready tells whether every partition that this process owns can be answered for.
+func (v *ClusterInfo) Ready(context.Context) (ok bool, reasons []string) {
+	if d, cut := v.Runtime.Silence(); cut {
+		return false, []string{fmt.Sprintf("no broker has answered for %s: it goes on by itself once they do", d.Round(time.Second))}
+	}
+	if v.Owned() == 0 {
+		return false, []string{"no partition assigned yet"}
+	}
+	for _, s := range v.Runtime.Status() {
+		if s.State != "running" && s.State != api.StateStandby {
+			reasons = append(reasons, fmt.Sprintf("%s partition %d is %s %s", s.App, s.Partition, s.State, s.Reason))
+		}
+	}
+	return len(reasons) == 0, reasons
+}
+
+// Savepoint implements api.SavepointSource.
+func (v *ClusterInfo) Savepoint(ctx context.Context, name string) (*weirpb.CreateSavepointResponse, error) {
+	sp, err := v.Runtime.Savepoint(ctx, name)
+	if errors.Is(err, processors.ErrSavepoint) {
+		return nil, fmt.Errorf("%w: %w", api.ErrRefused, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &weirpb.CreateSavepointResponse{App: sp.App, Name: sp.Name, Partitions: int32(len(sp.Partitions))}, nil
+}
+
+var (
+	_ api.ClusterSource   = (*ClusterInfo)(nil)
+	_ api.SavepointSource = (*ClusterInfo)(nil)
+)

@@ -1,0 +1,45 @@
+package balancer
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/stream"
+)
+
+// ProcessorConfig configures the role that moves free resources to the regions that will need them.
+type ProcessorConfig struct {
+	// Regions are the names of all regions.
+	Regions []string
+	// Partitions is the number of partitions of the topics. Defaults to events.DefaultLeasePartitions.
+	Partitions int32
+	// Config is how it balances. Its regions and topics are set here. Its zero value works.
+	Config Config
+}
+
+// Processor wires the balancer: lease.changes and lease.results in; lease.headroom, lease.journal and the commands of each
+// region out.
+func (r ProcessorConfig) Processor() (stream.Processor, error) {
+	cfg := r.Config
+	cfg.Regions, cfg.Changes, cfg.Results = r.Regions, events.LeaseChangesTopic, events.LeaseResultsTopic
+	if err := cfg.Check(); err != nil {
+		return stream.Processor{}, err
+	}
+	outputs := []string{OutputHeadroom: events.LeaseHeadroomTopic, OutputJournal: events.LeaseJournalTopic}
+	for _, region := range r.Regions {
+		outputs = append(outputs, events.LeaseCommandsTopic(region))
+	}
+	return stream.Processor{
+		App: events.BalancerApp, Partitions: cmp.Or(r.Partitions, events.DefaultLeasePartitions), Inputs: []string{cfg.Changes, cfg.Results},
+		Changelog: events.LeaseStateTopic(events.BalancerApp), Outputs: outputs,
+		New: func(t stream.Task) (stream.Handler, error) {
+			b, err := New(cfg, t)
+			if err != nil {
+				return nil, fmt.Errorf("balancer: %w", err)
+			}
+			return b, nil
+		},
+		Canonical: Canonical,
+	}, nil
+}

@@ -1,0 +1,87 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/processors"
+)
+
+// Group watches how far an application has committed its input, from outside its processes.
+type Group struct {
+	cl         *kgo.Client
+	app, topic string
+}
+
+// WatchGroup connects. Close it.
+func WatchGroup(k processors.Kafka, app, topic string) (*Group, error) {
+	cl, err := k.Client()
+	if err != nil {
+		return nil, err
+	}
+	return &Group{cl, app, topic}, nil
+}
+
+// Close lets go of the connections.
+func (g *Group) Close() { g.cl.Close() }
+
+// Next gives the committed offset of each partition.
+func (g *Group) Next(ctx context.Context) (map[int32]int64, error) {
+	got, err := kadm.NewClient(g.cl).FetchOffsets(ctx, g.app)
+	if err != nil {
+		return nil, fmt.Errorf("read the offsets of %s: %w", g.app, err)
+	}
+	next := map[int32]int64{}
+	got.Each(func(o kadm.OffsetResponse) {
+		if o.Err == nil && o.Topic == g.topic && o.At > 0 {
+			next[o.Partition] = o.At
+		}
+	})
+	return next, nil
+}
+
+// Until waits until what the group has committed is as ok says, and returns when that was.
+func (g *Group) Until(ctx context.Context, ok func(next map[int32]int64) bool) (time.Time, error) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		next, err := g.Next(ctx)
+		if err == nil && ok(next) {
+			return time.Now(), nil
+		}
+		select {
+		case <-ctx.Done():
+			return time.Time{}, ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// Total gives a condition for Until: so many records in all.
+func Total(n int64) func(map[int32]int64) bool {
+	return func(next map[int32]int64) bool { return Sum(next) >= n }
+}
+
+// Sum adds up.
+func Sum(next map[int32]int64) (n int64) {
+	for _, v := range next {
+		n += v
+	}
+	return n
+}
+
+// Past gives a condition for Until: every partition of before is further.
+func Past(before map[int32]int64) func(map[int32]int64) bool {
+	return func(next map[int32]int64) bool {
+		for p, v := range before {
+			if next[p] <= v {
+				return false
+			}
+		}
+		return true
+	}
+}

@@ -1,0 +1,142 @@
+package broker
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/stream"
+)
+
+const (
+	restorePartitions = 24
+	restoreValue      = 100 // bytes
+)
+
+// LoadChangelog fills a changelog with n keys of 16 bytes with values of 100, evenly over 24 partitions in random order, each
+// partition ended by a marker; unless it is there already. It returns the topic.
+func LoadChangelog(ctx context.Context, k processors.Kafka, n int64) (topic string, err error) {
+	topic = fmt.Sprintf("weir.bench.restore.%d", n)
+	total := n + restorePartitions
+	if ends, err := processors.EndOffsets(ctx, k, topic); err == nil {
+		var have int64
+		for _, end := range ends[topic] {
+			have += end
+		}
+		if have >= total { // each run adds its barriers
+			return topic, nil
+		}
+	}
+	var i int64
+	value := make([]byte, restoreValue)
+	rng := rand.New(rand.NewPCG(1, 2))
+	key := make([]byte, 17)
+	err = Load(ctx, k, topic, total, func() (int32, []byte, []byte) {
+		p := int32(i % restorePartitions)
+		if i++; i > n {
+			m := &changelogpb.Marker{Sequence: 1, OwnerEpoch: 1, Inputs: []*changelogpb.Position{{Topic: restoreInput}}, WrittenAtMs: time.Now().UnixMilli()}
+			b, err := proto.Marshal(m)
+			if err != nil {
+				return p, []byte("\x00m"), nil
+			}
+			return p, []byte("\x00m"), b
+		}
+		key[0] = 1
+		binary.BigEndian.PutUint64(key[1:], rng.Uint64())
+		binary.BigEndian.PutUint64(key[9:], uint64(i))
+		for j := 0; j < restoreValue; j += 25 { // a row compresses to about a third
+			binary.LittleEndian.PutUint64(value[j:], rng.Uint64())
+		}
+		return p, key, value
+	})
+	return topic, err
+}
+
+const restoreInput = "weir.bench.restore.in"
+
+// Restore rebuilds the state of a changelog that LoadChangelog made, from an empty disk, and returns the keys per second from
+// the start of the process's work to its last partition that can fold.
+func Restore(ctx context.Context, cfg processors.Config, topic string, n int64) (Result, error) {
+	app := fmt.Sprintf("weir.bench.restore-%d", time.Now().UnixNano())
+	for _, t := range []string{restoreInput, app + ".dlq"} {
+		if err := Create(ctx, cfg.Kafka, t, restorePartitions, nil); err != nil {
+			return Result{}, err
+		}
+	}
+	if err := commitStart(ctx, cfg.Kafka, app); err != nil {
+		return Result{}, err
+	}
+	dir, err := os.MkdirTemp("", "weir-bench")
+	if err != nil {
+		return Result{}, err
+	}
+	cfg.Dir = dir
+	rt, err := processors.New(cfg, stream.Processor{
+		App: app, Inputs: []string{restoreInput}, Changelog: topic, New: func(stream.Task) (stream.Handler, error) { return idle{}, nil },
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	run, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	began := time.Now()
+	go func() { done <- rt.Run(run) }()
+	err = allRunning(done, rt)
+	took := time.Since(began)
+	stop()
+	return result("restore", n, took), errors.Join(err, <-done, os.RemoveAll(dir), forget(context.WithoutCancel(ctx), cfg.Kafka, app+".dlq"))
+}
+
+// commitStart gives a new group the offsets that the markers have.
+func commitStart(ctx context.Context, k processors.Kafka, app string) error {
+	cl, err := k.Client()
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	at := kadm.Offsets{}
+	for p := range int32(restorePartitions) {
+		at.AddOffset(restoreInput, p, 0, -1)
+	}
+	return kadm.NewClient(cl).CommitAllOffsets(ctx, app, at)
+}
+
+func allRunning(done chan error, rt *processors.Runtime) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-done:
+			done <- nil
+			return errors.Join(errors.New("the processor ended before it was restored"), err)
+		case <-tick.C:
+		}
+		running := 0
+		for _, s := range rt.Status() {
+			switch s.State {
+			case "running":
+				running++
+			case "stopped":
+				return fmt.Errorf("partition %d stopped: %s", s.Partition, s.Reason)
+			}
+		}
+		if running == restorePartitions {
+			return nil
+		}
+	}
+}
+
+// idle is a handler that has nothing to do.
+type idle struct{}
+
+func (idle) Fold(*stream.Batch) error                   { return nil }
+func (idle) Flush(stream.Commit, *stream.Changes) error { return nil }

@@ -1,0 +1,184 @@
+package model
+
+import (
+	"fmt"
+
+	"github.com/weirhq/weir/lease"
+)
+
+// fault is a violation that only the move itself shows.
+type fault uint8
+
+const (
+	faultNone fault = iota
+	faultStale
+	faultStamp
+	faultNeither
+	faultRetired
+	faultUndone
+	faultEarly
+	faultLoser
+)
+
+// check returns which invariant w breaks, or "".
+func (m *model) check(w *world) string {
+	switch w.fault {
+	case faultStale:
+		return "I18: a row is written in a region that has not seen its last version: one of the two writes will be lost"
+	case faultStamp:
+		return "I18: a row is written with an earlier time than its last write elsewhere: the write will be lost"
+	case faultNeither:
+		return "I9: a row that was available or leased is neither, and nobody retired it"
+	case faultRetired:
+		return "I9: a retired resource is put into use, and nobody revived it"
+	case faultUndone:
+		return "I19: a resource is retired or revived by a command that has not seen the last such one: that one is undone"
+	case faultEarly:
+		return "I20: a resource is offered before its last lease's end and the quarantine"
+	case faultLoser:
+		return "I8: a key's lease was superseded, and one who asked again has not the winner's"
+	case faultNone:
+	}
+	for r := range m.Resources {
+		for at, id := range w.resources[r].copies {
+			if row := &m.rows.list[id]; at < len(m.Regions) && row.Key != "" && row.Available != 0 {
+				return fmt.Sprintf("I9: %s is both available and leased: %s", m.Resources[r].Name, tell(*row))
+			}
+		}
+	}
+	for i := range m.Clients {
+		for k := range int8(len(m.Keys)) {
+			if m.using(w, i, k) {
+				if broken := m.checkUse(w, i, k); broken != "" {
+					return broken
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// checkUse looks at one key's resource in use by client i.
+func (m *model) checkUse(w *world, i int, k int8) string {
+	mine := &m.clients.list[w.clients[i]].holds[k]
+	for j := range i {
+		for l := range int8(len(m.Keys)) {
+			if !m.using(w, j, l) {
+				continue
+			}
+			other := &m.clients.list[w.clients[j]].holds[l]
+			switch {
+			case k != l && mine.Resource == other.Resource:
+				return fmt.Sprintf("I7: client %d uses %s for %s, client %d for %s", j+1, mine.Resource, m.Keys[l], i+1, m.Keys[k])
+			case k == l && mine.Region == other.Region && mine.Resource != other.Resource:
+				return fmt.Sprintf("I7r: for %s client %d uses %s and client %d %s", m.Keys[k], j+1, other.Resource, i+1, mine.Resource)
+			}
+		}
+	}
+	r := m.resource(mine.Resource)
+	row := &m.rows.list[w.resources[r].copies[m.region(mine.Region)]]
+	held := row.Key == m.Keys[k] && row.Expires >= mine.Expires
+	released := row.Available >= mine.Expires+m.Quarantine && !w.resources[r].liberated
+	if !held && !released && !m.Naive {
+		return fmt.Sprintf("I17: client %d uses %s for %s until %d, but its row says: %s", i+1, mine.Resource, m.Keys[k], mine.Expires, tell(*row))
+	}
+	return ""
+}
+
+// checkChange looks at what a write makes of resource r's row.
+func (m *model) checkChange(w *world, r int, write *lease.Write, before, after *lease.Row) {
+	wasRetired, isRetired := before.Version > 0 && before.Key == "" && before.Available == 0, after.Key == "" && after.Available == 0
+	administers := write.Rule == &m.Rules.Retire || write.Rule == &m.Rules.Revive
+	switch {
+	case administers && wasRetired != isRetired && write.Args.Version < int64(w.resources[r].administered):
+		w.fault = faultUndone
+	case isRetired && !wasRetired && write.Rule != &m.Rules.Retire:
+		w.fault = faultNeither
+	case wasRetired && !isRetired && write.Rule != &m.Rules.Revive:
+		w.fault = faultRetired
+	}
+	for _, copied := range w.resources[r].copies { // the copy written may not know of the last lease
+		if row := &m.rows.list[copied]; row.Key != "" && after.Key == "" && after.Available != 0 && after.Available < row.Expires+m.Quarantine {
+			w.fault = faultEarly
+		}
+	}
+	if administers {
+		w.resources[r].administered = int32(after.Version)
+	}
+}
+
+// checkAsked looks at what client i makes of a key's rows when they say that another region's lease won.
+func (m *model) checkAsked(w *world, i int, k int8, seen *answer) {
+	own := &m.rows.list[seen.rows[m.Clients[i].Region]]
+	if now := m.clock(w, i); own.State == lease.Superseded && own.Expires > now+m.Skew {
+		c := &m.clients.list[w.clients[i]]
+		for region, id := range seen.rows[:len(m.Regions)] {
+			row := &m.rows.list[id]
+			if row.Live(now, m.Skew) && (c.op != idle || c.holds[k].Resource != row.Resource || c.holds[k].Region != m.Regions[region]) {
+				w.fault = faultLoser
+			}
+		}
+	}
+}
+
+// tell describes a row.
+func tell(r lease.Row) string {
+	s := fmt.Sprintf("version %d", r.Version)
+	for _, a := range []struct {
+		name  string
+		value any
+		there bool
+	}{
+		{"owner", r.Owner, r.Owner != ""},
+		{"key", r.Key, r.Key != ""},
+		{"state", r.State, r.State != ""},
+		{"resource", r.Resource, r.Resource != ""},
+		{"at", r.At, r.At != 0},
+		{"expires", r.Expires, r.Expires != 0},
+		{"available from", r.Available, r.Available != 0},
+		{"winner", r.Winner, r.Winner != ""},
+	} {
+		if a.there {
+			s += fmt.Sprintf(", %s %v", a.name, a.value)
+		}
+	}
+	return s
+}
+
+func (m *model) told(a answer) string {
+	if !m.telling {
+		return ""
+	}
+	s := ""
+	for i, region := range m.Regions {
+		if r := m.rows.list[a.rows[i]]; r.Version > 0 {
+			s += "[" + region + ": " + tell(r) + "] "
+		}
+	}
+	if s == "" {
+		return "no row"
+	}
+	return s
+}
+
+func (m *model) describe(key string, s *lease.Step) string {
+	if !m.telling {
+		return ""
+	}
+	row := s.Resource
+	if s.Do == lease.WriteKey {
+		row = key
+	}
+	return fmt.Sprintf("%s %s at version %d", s.Write.Rule.Name, row, s.Write.Args.Version)
+}
+
+func (m *model) outcome(ok bool, row uint32) string {
+	switch {
+	case !m.telling:
+		return ""
+	case ok:
+		return "made, " + tell(m.rows.list[row])
+	default:
+		return "refused, " + tell(m.rows.list[row])
+	}
+}

@@ -1,0 +1,159 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weirhq/weir/lease"
+)
+
+// Result is what Explore found.
+type Result struct {
+	States  int      // looked at; with symmetries one stands for several
+	Broken  string   // the invariant, "" if none
+	History []string // of a shortest way to it
+	Made    []string // the rules by which something was written
+}
+
+// String is the transcript.
+func (r Result) String() string {
+	if r.Broken == "" {
+		return "no invariant is broken"
+	}
+	return strings.Join(r.History, "\n") + "\n" + r.Broken
+}
+
+// explorer is a model with the states that were found.
+type explorer struct {
+	*packer
+	group []*symmetry
+	seen  *store
+	found int // number of the state that breaks an invariant, or -1
+}
+
+// Explore visits every state, nearest first, until an invariant breaks or there is no new one, or there are more than
+// limit. It fails if the world's prefix is no history of it, or if its names are not distinct.
+func Explore(c Config, limit int) (Result, error) {
+	e, start, prefix, err := begin(c)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := e.visit(start, limit); err != nil {
+		return Result{}, err
+	}
+	res := Result{States: e.seen.n}
+	for _, rule := range c.Rules.All() {
+		if e.made[rule] {
+			res.Made = append(res.Made, rule.Name)
+		}
+	}
+	if e.found >= 0 {
+		res.History, res.Broken = e.history(start)
+		res.History = append(prefix, res.History...)
+	}
+	return res, nil
+}
+
+// visit finds states from a start on, until one breaks an invariant.
+func (e *explorer) visit(start world, limit int) error {
+	from, known, encoded := world{}, parts{}, make([]byte, partBytes*e.end)
+	at := 0
+	e.yield = func(next world, _ string) {
+		if e.found >= 0 {
+			return
+		}
+		p := e.pack(&next, &from, &known)
+		p = e.least(&p, e.group)
+		p.put(encoded)
+		if n, isNew := e.seen.add(encoded, at); isNew && e.check(&next) != "" {
+			e.found = n
+		}
+	}
+	for e.yield(start, ""); at < e.seen.n && e.found < 0 && e.seen.n <= limit; at++ {
+		known.get(e.seen.state(at))
+		from = e.unpack(&known)
+		e.moves(from)
+		if e.full() {
+			return errParts
+		}
+	}
+	return nil
+}
+
+// begin makes an explorer, the state after its world's prefix, and what happened until then.
+func begin(c Config) (*explorer, world, []string, error) {
+	if err := c.valid(); err != nil {
+		return nil, world{}, nil, err
+	}
+	m := newModel(c)
+	p := newPacker(m)
+	e := &explorer{packer: p, seen: newStore(partBytes * p.end), found: -1}
+	e.group = e.symmetries()
+	if c.AllNames {
+		e.group = e.group[:1]
+	}
+	w, prefix := m.start(), []string{}
+	m.telling = true
+	for _, what := range c.Prefix {
+		var ways []world
+		m.yield = func(next world, how string) {
+			if strings.HasPrefix(how, what) {
+				ways, prefix = append(ways, next), append(prefix, how)
+			}
+		}
+		m.moves(w)
+		if len(ways) != 1 {
+			return nil, w, prefix, fmt.Errorf("%d moves are %q after:\n%s", len(ways), what, strings.Join(prefix, "\n"))
+		}
+		w = ways[0]
+	}
+	m.telling = false
+	return e, w, prefix, nil
+}
+
+// history describes a way from a start to the state found, by making its moves again: the states found stand for others too, so
+// each move is one to a state for which the next one found stands.
+func (e *explorer) history(w world) (list []string, broken string) {
+	var way []int
+	for at := e.found; at > 0; at = e.seen.parent(at) {
+		way = append(way, at)
+	}
+	e.telling = true
+	for i := len(way) - 1; i >= 0; i-- {
+		what, next := "", world{}
+		e.yield = func(to world, how string) {
+			known := parts{}
+			p := e.pack(&to, &world{}, &known)
+			p = e.least(&p, e.group)
+			encoded := make([]byte, partBytes*e.end)
+			if p.put(encoded); what == "" && string(encoded) == string(e.seen.state(way[i])) {
+				what, next = how, to
+			}
+		}
+		e.moves(w)
+		list, w = append(list, what), next
+	}
+	return list, e.check(&w)
+}
+
+// start is the state in which every resource is available and nobody has asked for anything.
+func (m *model) start() world {
+	w := world{rest: rest{now: 2, budgets: m.budgets()}}
+	for r, res := range m.Resources {
+		id := m.rows.id(lease.Row{Version: 1, Owner: m.Regions[res.Owner], Available: 1})
+		for at := range m.Regions {
+			w.resources[r].copies[at] = id
+		}
+	}
+	for i, c := range m.Clients {
+		w.clients[i] = m.clients.id(client{ops: c.Ops})
+	}
+	return w
+}
+
+func (c *Config) budgets() budgets {
+	return budgets{
+		crashes: c.Crashes, lost: c.LostAnswers, repeats: c.Repeats, liberations: c.Liberations, transfers: c.Transfers,
+		supersedes: c.Supersedes, adoptions: c.Adoptions, imports: c.Imports, retires: c.Retires, revives: c.Revives,
+	}
+}

@@ -1,0 +1,198 @@
+package model
+
+import (
+	"fmt"
+
+	"github.com/weirhq/weir/lease"
+)
+
+// model is a Config being explored.
+type model struct {
+	Config
+	rows     pool[lease.Row]
+	clients  pool[client]
+	commands pool[command]
+	written  map[writing]uint32 // what is known of writes and answers: neither is worked out twice
+	answers  map[answer]uint32
+	made     map[*lease.Rule]bool
+	enough   int  // budgets left when there were as many troubles as there may be
+	telling  bool // moves are to be described
+	yield    func(next world, what string)
+}
+
+func newModel(c Config) *model {
+	all := c.budgets()
+	return &model{
+		Config: c, rows: newPool[lease.Row](), clients: newPool[client](), commands: newPool[command](),
+		written: map[writing]uint32{}, answers: map[answer]uint32{}, made: map[*lease.Rule]bool{}, enough: all.sum() - int(c.Troubles),
+	}
+}
+
+// moves yields every state that one step of anybody leads to.
+func (m *model) moves(w world) {
+	for i := range m.Clients {
+		m.clientMoves(w, i)
+	}
+	m.commandMoves(w)
+	if w.cut == 0 || w.healed {
+		m.replicate(w)
+	}
+	if w.cut == 0 && int64(w.now) <= m.CutBy && (m.Troubles == 0 || w.adoptions > 0) {
+		n := w
+		n.cut = w.now
+		m.to(n, "%s is cut off", m.Regions[0])
+	}
+	if w.cut > 0 && !w.healed {
+		n := w
+		n.healed = true
+		m.to(n, "%s is back", m.Regions[0])
+	}
+	if int64(w.now) < m.Ticks {
+		m.to(m.tick(w), "time passes")
+	}
+}
+
+// tick is w one tick later. What nobody uses any more is forgotten, so that states are fewer.
+func (m *model) tick(w world) world {
+	w.now++
+	m.forgetPast(&w)
+	for i := range m.Clients {
+		by := answer{of: int8(i), client: w.clients[i], now: w.now, kind: noAnswer}
+		to, ok := m.answers[by]
+		if !ok {
+			c := m.clients.list[w.clients[i]]
+			for k := range c.holds {
+				if c.holds[k].Resource != "" && !m.using(&w, i, int8(k)) {
+					c.holds[k] = lease.Grant{}
+				}
+			}
+			to = m.clients.id(m.forget(c))
+			m.answers[by] = to
+		}
+		w.clients[i] = to
+	}
+	return w
+}
+
+// to yields n. Without a listener who wants them, nothing is described.
+func (m *model) to(n world, format string, args ...any) {
+	if m.Troubles > 0 && n.sum() <= m.enough {
+		n.budgets = budgets{}
+	}
+	if m.telling {
+		m.yield(n, fmt.Sprintf(format, args...))
+		return
+	}
+	m.yield(n, "")
+}
+
+func (m *model) with(w world, i int, c client) world {
+	w.clients[i] = m.clients.id(m.forget(c))
+	return w
+}
+
+func (m *model) clock(w *world, i int) int64 { return int64(w.now) + m.Clients[i].Skew }
+
+func (m *model) terms(region string, key int8) *lease.Terms {
+	return &lease.Terms{Rules: m.Rules, Region: region, Key: m.Keys[key], Skew: m.Skew, Quarantine: m.Quarantine}
+}
+
+func (m *model) region(name string) int {
+	for i, r := range m.Regions {
+		if r == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// replicate yields what the copying of one row to one other region leads to.
+func (m *model) replicate(w world) {
+	for r := range m.Resources {
+		for from := range m.Regions {
+			for to := range m.Regions {
+				if m.rows.list[w.resources[r].copies[from]].Version > m.rows.list[w.resources[r].copies[to]].Version {
+					n := w
+					n.resources[r].copies[to] = w.resources[r].copies[from]
+					m.to(n, "row %s comes from %s to %s", m.Resources[r].Name, m.Regions[from], m.Regions[to])
+				}
+			}
+		}
+	}
+	for k := range m.Keys {
+		for owner := range m.Regions {
+			for to := range m.Regions {
+				if w.keys[k][owner][to] != w.keys[k][owner][owner] {
+					n := w
+					n.keys[k][owner][to] = w.keys[k][owner][owner]
+					m.to(n, "row %s of %s comes to %s", m.Keys[k], m.Regions[owner], m.Regions[to])
+				}
+			}
+		}
+	}
+}
+
+// writeResource makes a write at a region's endpoint, if its conditions hold, and returns the row as it then is.
+func (m *model) writeResource(w *world, r, region int, write *lease.Write, by writing) (row uint32, ok bool) {
+	before := w.resources[r].copies[region]
+	if row, ok = m.apply(before, write, by); !ok {
+		return row, false
+	}
+	for _, copied := range w.resources[r].copies {
+		if m.rows.list[copied].Version > m.rows.list[before].Version && write.Rule != &m.Rules.Adopt {
+			w.fault = faultStale
+		}
+	}
+	s := stamp{at: w.now, region: int8(region)}
+	if m.StampSkew != nil {
+		s.at += int8(m.StampSkew[region])
+	}
+	if last := w.resources[r].stamp; write.Rule != &m.Rules.Adopt && last.region != s.region && s.at <= last.at {
+		w.fault = faultStamp
+	}
+	m.checkChange(w, r, write, &m.rows.list[before], &m.rows.list[row])
+	w.resources[r].copies[region] = row
+	if len(m.Regions) > 1 && m.rows.list[row].Available > 0 {
+		w.resources[r].stamp = s // only a row that may change its owner needs it
+	}
+	w.resources[r].liberated = write.Rule == &m.Rules.Liberate
+	return row, true
+}
+
+// writing is a write of a client or a command, on a row: what it comes to is always the same.
+type writing struct {
+	client, command, row uint32
+	now                  int8
+}
+
+// apply gives the number of the row after a write, and whether it was made.
+func (m *model) apply(row uint32, write *lease.Write, by writing) (uint32, bool) {
+	by.row = row
+	after, ok := m.written[by]
+	if !ok {
+		if after = row; write.Holds(&m.rows.list[row]) {
+			after = m.rows.id(write.Apply(m.rows.list[row]))
+			m.made[write.Rule] = true
+		}
+		m.written[by] = after
+	}
+	return after, after != row // a write always changes the version
+}
+
+// reach says whether a client or command at a region can write at an endpoint. A region that is cut off goes on until its
+// region lease is over, by the clock of who writes; it takes that up again only when it has seen what became of its rows.
+func (m *model) reach(w *world, from, to int, clock int64) bool {
+	if w.cut == 0 {
+		return true
+	}
+	if to == 0 {
+		return from == 0 && clock < int64(w.cut)+m.RegionLease-m.Skew
+	}
+	return from != 0
+}
+
+func (m *model) writeKey(w *world, k int8, region int, write *lease.Write, by writing) (row uint32, ok bool) {
+	row, ok = m.apply(w.keys[k][region][region], write, by)
+	w.keys[k][region][region] = row
+	return row, ok
+}

@@ -1,0 +1,105 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// MaxInsert is how many items an Insert may have.
+const MaxInsert = 25
+
+// Inserted is what became of one item of an Insert: Err, or There, because one of its key was, or it was put.
+type Inserted struct {
+	There bool
+	Err   error
+}
+
+// Insert puts items where there are none: each for itself, in one request. No two may have one key. PartiQL's INSERT is the
+// only way by which DynamoDB does so: BatchWriteItem replaces what is there.
+func (t *Table) Insert(ctx context.Context, region string, items []Item) ([]Inserted, error) {
+	in := &dynamodb.BatchExecuteStatementInput{Statements: make([]types.BatchStatementRequest, len(items))}
+	s := &statement{}
+	for i, item := range items {
+		if !s.fits(item) {
+			s = t.statement(item)
+		}
+		in.Statements[i] = s.request(item)
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
+	defer cancel()
+	begun := time.Now()
+	out, err := t.Client(region).BatchExecuteStatement(ctx, in, t.Options)
+	if err != nil {
+		return nil, t.Failed(region, err)
+	}
+	if len(out.Responses) != len(items) {
+		return nil, fmt.Errorf("%w: %d answers to %d inserts", ErrUnavailable, len(out.Responses), len(items))
+	}
+	list := make([]Inserted, len(items))
+	for i, r := range out.Responses {
+		switch {
+		case r.Error == nil:
+		case r.Error.Code == types.BatchStatementErrorCodeEnumDuplicateItem:
+			list[i].There = true
+		default:
+			list[i].Err = t.refused(r.Error)
+		}
+	}
+	return list, t.checkClock(out.ResultMetadata, begun)
+}
+
+// statement is the text that inserts items with certain attributes. Most items of an import have the same.
+type statement struct {
+	text  string
+	names []string
+}
+
+func (t *Table) statement(item Item) *statement {
+	s := &statement{names: slices.Sorted(maps.Keys(item))}
+	s.text = fmt.Sprintf("INSERT INTO %q VALUE {'%s': ?}", t.Name, strings.Join(s.names, "': ?, '"))
+	return s
+}
+
+func (s *statement) fits(item Item) bool {
+	for _, name := range s.names {
+		if item[name] == nil {
+			return false
+		}
+	}
+	return len(s.names) == len(item)
+}
+
+func (s *statement) request(item Item) types.BatchStatementRequest {
+	r := types.BatchStatementRequest{Statement: &s.text, Parameters: make([]types.AttributeValue, len(s.names))}
+	for i, name := range s.names {
+		r.Parameters[i] = item[name]
+	}
+	return r
+}
+
+// refused says which of our errors the error of one statement is.
+func (t *Table) refused(e *types.BatchStatementError) error {
+	kind := ErrUnavailable
+	switch e.Code {
+	case types.BatchStatementErrorCodeEnumThrottlingError, types.BatchStatementErrorCodeEnumProvisionedThroughputExceeded,
+		types.BatchStatementErrorCodeEnumRequestLimitExceeded:
+		kind = ErrThrottled
+	case types.BatchStatementErrorCodeEnumAccessDenied:
+		kind = ErrDenied
+	case types.BatchStatementErrorCodeEnumResourceNotFound, types.BatchStatementErrorCodeEnumValidationError:
+		kind = ErrTable
+	default:
+	}
+	message := ""
+	if e.Message != nil {
+		message = *e.Message
+	}
+	return fmt.Errorf("%w: %s: %s", kind, e.Code, message)
+}

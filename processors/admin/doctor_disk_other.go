@@ -1,9 +1,0 @@
-//go:build !linux && !darwin
-
-package admin
-
-import "errors"
-
-func statDisk(string) (diskStat, error) { return diskStat{}, errors.ErrUnsupported }
-
-func lockHolder(string) (int, error) { return 0, errors.ErrUnsupported }

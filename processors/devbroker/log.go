@@ -1,0 +1,22 @@
+package devbroker
+
+import (
+	"fmt"
+
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+// kafkaLog passes the broker's errors on as warnings, and its warnings, such as a commit that took five milliseconds, for
+// those who debug. The rest is of interest to its authors.
+type kafkaLog struct{ log zerolog.Logger }
+
+func (l kafkaLog) Logf(level kfake.LogLevel, format string, args ...any) {
+	switch level {
+	case kfake.LogLevelError:
+		l.log.Warn().Str("text", fmt.Sprintf(format, args...)).Msg("embedded_kafka")
+	case kfake.LogLevelWarn:
+		l.log.Debug().Str("text", fmt.Sprintf(format, args...)).Msg("embedded_kafka")
+	case kfake.LogLevelInfo, kfake.LogLevelDebug, kfake.LogLevelNone:
+	}
+}

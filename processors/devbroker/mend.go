@@ -1,0 +1,191 @@
+package devbroker
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// stale is the age of a partition's newest batch from which it gets a new one that holds no record: a partition whose
+// last batch expires would begin at offset 0 after the next restart. All retentions are longer.
+const stale = 12 * time.Hour
+
+// mend brings a data directory to a state in which every transaction is committed or aborted as a whole, and every
+// partition knows where it ends. It works on the broker's files before the broker reads them.
+func mend(dir string, j *journal, log zerolog.Logger) error {
+	in, died, err := j.read()
+	if err != nil {
+		return err
+	}
+	if err := restoreGuard(dir); err != nil {
+		return err
+	}
+	kafka := filepath.Join(dir, "kafka")
+	parts, err := partitions(kafka)
+	if err != nil {
+		return err
+	}
+	if died {
+		for _, p := range parts {
+			if err := p.cutTail(); err != nil {
+				return err
+			}
+		}
+		for _, name := range []string{"groups.log", "pids.log"} {
+			if err := cutLog(filepath.Join(kafka, name)); err != nil {
+				return err
+			}
+		}
+		if err := settle(kafka, parts, in, log); err != nil {
+			return err
+		}
+	}
+	for _, p := range parts {
+		if err := p.refresh(time.Now()); err != nil {
+			return err
+		}
+	}
+	if died {
+		log.Info().Msg("data_directory_mended")
+	}
+	return j.begin()
+}
+
+// partitions opens all partition directories. A broker that never ran has none.
+func partitions(kafka string) ([]*partition, error) {
+	dirs, err := os.ReadDir(filepath.Join(kafka, "partitions"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []*partition
+	for _, d := range dirs {
+		p, err := openPartition(filepath.Join(kafka, "partitions", d.Name()))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// pid is an entry of the broker's log of producers.
+type pid struct {
+	Type    string `json:"type"` // init: an epoch begins; endtx: a transaction of it was ended
+	PID     int64  `json:"pid"`
+	Epoch   int16  `json:"epoch"`
+	TxID    string `json:"txid,omitempty"`
+	Timeout int32  `json:"timeout,omitempty"`
+}
+
+// settle ends every transaction that is open: the one of the intent is committed if the broker died in that, all others
+// are aborted. The broker would treat them as aborted too, but without markers, and a client that reads an aborted
+// transaction drops whatever its producer wrote up to the marker: what it committed later, too.
+func settle(kafka string, parts []*partition, in *intent, log zerolog.Logger) error {
+	producers, err := readPIDs(filepath.Join(kafka, "pids.log"))
+	if err != nil {
+		return err
+	}
+	// The broker writes the end of a transaction after all its parts, and a new epoch after that, or when someone else
+	// takes the transactional id: it died in the commit if the last entry is the beginning of the intent's epoch.
+	begun := in != nil && producers[in.ProducerID].Type == "init" && producers[in.ProducerID].Epoch == in.Epoch
+	var committed, aborted int
+	fenced := map[int64]bool{}
+	for _, p := range parts {
+		open, err := p.open()
+		if err != nil {
+			return err
+		}
+		for who := range open {
+			m := marker{pid: who.id, epoch: who.epoch, at: time.Now()}
+			if m.commit = begun && who == (producer{in.ProducerID, in.Epoch}); m.commit {
+				committed++
+			} else {
+				aborted++
+				fenced[who.id] = true
+			}
+			if err := p.appendMarker(m); err != nil {
+				return err
+			}
+		}
+	}
+	if begun {
+		log.Info().Int64("producer", in.ProducerID).Int("markers", committed).Int("offsets", len(in.Offsets)).Msg("commit_finished")
+		if err := appendLog(filepath.Join(kafka, "groups.log"), groupEntries(in.Offsets)); err != nil {
+			return err
+		}
+		fenced[in.ProducerID] = true
+	}
+	if len(fenced) > 0 {
+		log.Info().Int("producers", len(fenced)).Int("markers", aborted).Msg("transactions_aborted")
+	}
+	return fence(filepath.Join(kafka, "pids.log"), producers, fenced)
+}
+
+func readPIDs(path string) (map[int64]pid, error) {
+	docs, err := readLog(path)
+	if err != nil {
+		return nil, err
+	}
+	out := map[int64]pid{}
+	for _, d := range docs {
+		var e pid
+		if err := json.Unmarshal(d, &e); err != nil {
+			return nil, fmt.Errorf("read pids.log: %w", err)
+		}
+		if e.Type != "init" { // it does not repeat what the producer is called
+			e.TxID, e.Timeout = out[e.PID].TxID, out[e.PID].Timeout
+		}
+		out[e.PID] = e
+	}
+	return out, nil
+}
+
+// fence begins a new epoch for producers whose transaction was settled: one that lives on in another process must not go
+// on with the second half of it.
+func fence(path string, producers map[int64]pid, who map[int64]bool) error {
+	var docs [][]byte
+	for id := range who {
+		e, known := producers[id]
+		if !known {
+			continue
+		}
+		e.Type, e.Epoch = "init", e.Epoch+1
+		doc, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		docs = append(docs, doc)
+	}
+	return appendLog(path, docs)
+}
+
+// groupEntries are the broker's own notes of committed offsets.
+func groupEntries(commits []commit) [][]byte {
+	var out [][]byte
+	now := time.Now().UnixMilli()
+	for _, c := range commits {
+		doc, err := json.Marshal(struct {
+			Type       string `json:"type"`
+			Group      string `json:"g"`
+			Topic      string `json:"t,omitempty"`
+			Partition  int32  `json:"p,omitempty"`
+			Offset     int64  `json:"o,omitempty"`
+			Epoch      int32  `json:"e,omitempty"`
+			Metadata   string `json:"m"`
+			LastCommit int64  `json:"lc"`
+		}{"commit", c.Group, c.Topic, c.Partition, c.Offset, c.LeaderEpoch, c.Metadata, now})
+		if err == nil { // a struct of numbers and texts
+			out = append(out, doc)
+		}
+	}
+	return out
+}

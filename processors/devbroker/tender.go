@@ -1,0 +1,196 @@
+package devbroker
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weirhq/weir/events"
+)
+
+// tender keeps the broker from growing: it trims deleted topics and compacts the others.
+type tender struct {
+	b    *Broker
+	quit chan struct{}
+	done chan struct{}
+
+	mu      sync.Mutex // held while the cluster is worked on from a request; stop waits for it
+	stopped bool
+	waiting bool             // a compaction waits for its moment
+	after   map[string]int64 // bytes of each compacted topic after its last compaction
+}
+
+// minDirty is how much compacted topics must have grown to be worth a compaction: it reads and writes them whole.
+const minDirty = 1 << 20
+
+func newTender(b *Broker) *tender {
+	return &tender{b: b, quit: make(chan struct{}), done: make(chan struct{}), after: map[string]int64{}}
+}
+
+func (t *tender) run() {
+	defer close(t.done)
+	tick := time.NewTicker(t.b.cfg.Interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-t.quit:
+			return
+		case <-tick.C:
+			t.trim()
+			t.wantCompaction()
+		}
+	}
+}
+
+// stop ends the tender. The cluster may be closed afterwards: nothing of ours waits for it any more.
+func (t *tender) stop() {
+	close(t.quit)
+	<-t.done
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stopped = true
+}
+
+// trim drops the oldest records of topics that are not compacted and are too large. Like Kafka's own it goes by bytes,
+// other than Kafka's it leaves what a group has not read: a file that is ingested faster than it is folded would lose
+// its beginning.
+func (t *tender) trim() {
+	groups, err := t.groups()
+	if err != nil {
+		t.b.cfg.Log.Error().Err(err).Msg("trim_failed")
+		return
+	}
+	for _, topic := range t.b.cfg.Topics {
+		if topic.Cleanup != events.CleanupDelete {
+			continue
+		}
+		limit := t.b.cfg.TopicBytes / int64(topic.Partitions)
+		for _, p := range t.b.cluster.PartitionInfos(topic.Name) {
+			records := p.HighWatermark - p.LogStartOffset
+			if p.NumBytes <= limit || records <= 1 {
+				continue
+			}
+			// Batches are of about one size. The last record stays: a partition without any would begin at 0 after a restart.
+			cut := p.LogStartOffset + int64(float64(records)*float64(p.NumBytes-limit)/float64(p.NumBytes))
+			cut = min(cut, p.LastStableOffset, p.HighWatermark-1)
+			for _, g := range groups {
+				if c, ok := g.Commits[topic.Name][p.Partition]; ok {
+					cut = min(cut, c.Offset)
+				}
+			}
+			if cut <= p.LogStartOffset {
+				continue
+			}
+			if err := t.b.cluster.DeleteRecords(topic.Name, p.Partition, cut); err != nil {
+				t.b.cfg.Log.Error().Err(err).Str("topic", topic.Name).Msg("trim_failed")
+			}
+		}
+	}
+}
+
+// groups reads the commits of all groups.
+func (t *tender) groups() ([]*kfake.GroupInfo, error) {
+	cl, err := t.b.Kafka().Client()
+	if err != nil {
+		return nil, err
+	}
+	defer cl.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	names, err := kadm.NewClient(cl).ListGroups(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []*kfake.GroupInfo
+	for _, name := range names.Groups() {
+		if g := t.b.cluster.GroupInfo(name); g != nil {
+			out = append(out, g)
+		}
+	}
+	return out, nil
+}
+
+// wantCompaction asks for one if the compacted topics have grown by half.
+func (t *tender) wantCompaction() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var now, before int64
+	for topic, n := range t.sizes() {
+		now += n
+		before += t.after[topic]
+	}
+	if t.waiting || now-before < max(minDirty, before/2) {
+		return
+	}
+	t.waiting = true
+	// The broker would compact records away in favour of newer ones whose transaction is still open, and if that is
+	// aborted the key is lost. So it happens in a request, when nothing else does, and only when nothing is open.
+	t.b.cluster.Control(func(kmsg.Request) (kmsg.Response, error, bool) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		switch {
+		case t.stopped:
+			t.b.cluster.DropControl()
+		case t.quiet():
+			t.b.cluster.DropControl()
+			t.waiting = false
+			t.compact()
+		}
+		return nil, nil, false
+	})
+}
+
+func (t *tender) compacted() []string {
+	var names []string
+	for _, topic := range t.b.cfg.Topics {
+		if topic.Cleanup == events.CleanupCompact {
+			names = append(names, topic.Name)
+		}
+	}
+	return names
+}
+
+func (t *tender) sizes() map[string]int64 {
+	out := map[string]int64{}
+	for _, topic := range t.compacted() {
+		for _, p := range t.b.cluster.PartitionInfos(topic) {
+			out[topic] += p.NumBytes
+		}
+	}
+	return out
+}
+
+// quiet tells whether no transaction is open in a compacted topic.
+func (t *tender) quiet() bool {
+	for _, topic := range t.compacted() {
+		for _, p := range t.b.cluster.PartitionInfos(topic) {
+			if p.LastStableOffset != p.HighWatermark {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// compact rewrites the compacted topics. With a data directory their files are linked to a safe place meanwhile: the
+// broker removes the old ones before it writes the new.
+func (t *tender) compact() {
+	began := time.Now()
+	guard, err := t.b.guard(t.compacted())
+	if err != nil {
+		t.b.cfg.Log.Error().Err(fmt.Errorf("keep the old files: %w", err)).Msg("compaction_skipped")
+		return
+	}
+	t.b.cluster.Compact()
+	if err := guard.release(); err != nil {
+		t.b.cfg.Log.Error().Err(err).Msg("compaction_leftovers")
+	}
+	before := t.after
+	t.after = t.sizes()
+	t.b.cfg.Log.Info().Interface("bytes", t.after).Interface("before", before).Dur("took", time.Since(began)).Msg("compacted")
+}

@@ -1,0 +1,63 @@
+package kafkaadmin
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	ageWait     = 3 * time.Second // for all partitions together
+	ageParallel = 16              // fetches at a time
+	ageBytes    = 64 << 10        // of a fetch; a batch that is larger comes whole
+)
+
+// ages sets LagSeconds of the rows that lag: one fetch of a partition's oldest record that is not processed. What no broker
+// says in time is -1.
+func ages(ctx context.Context, cl *kgo.Client, rows []PartitionLag) error {
+	ctx, cancel := context.WithTimeout(ctx, ageWait)
+	defer cancel()
+	scanners := map[string]*scanner{}
+	var group errgroup.Group
+	group.SetLimit(ageParallel)
+	for i := range rows {
+		row := &rows[i]
+		if row.Lag == 0 {
+			continue
+		}
+		s := scanners[row.Topic]
+		if s == nil {
+			var err error
+			if s, err = newScanner(ctx, cl, row.Topic); err != nil {
+				return err
+			}
+			s.bytes, scanners[row.Topic] = ageBytes, s
+		}
+		group.Go(func() error {
+			row.LagSeconds = s.age(ctx, row)
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// age is how long ago the row's first record that is not processed was written; 0 if only transaction markers are left.
+func (s *scanner) age(ctx context.Context, row *PartitionLag) float64 {
+	for at := max(row.Committed, row.Start); at < row.Stable; {
+		got, next, err := s.fetch(ctx, row.Partition, at)
+		switch {
+		case len(got.Records) > 0 && got.Records[0].Offset < row.Stable:
+			seconds := max(0, time.Since(got.Records[0].Timestamp).Seconds())
+			return math.Round(seconds*1000) / 1000
+		case err != nil:
+			return -1
+		case len(got.Records) > 0, next == at:
+			return 0
+		}
+		at = next
+	}
+	return 0
+}

@@ -1,0 +1,450 @@
+package kafkaadmin
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weirhq/weir/processors"
+)
+
+const queue = "app.dlq"
+
+// letterRecord is a letter as package processors writes it; TestLettersOfTheRuntime holds the two together.
+func letterRecord(o Origin, value string, headers ...kgo.RecordHeader) *kgo.Record {
+	h := func(k, v string) kgo.RecordHeader { return kgo.RecordHeader{Key: k, Value: []byte(v)} }
+	return &kgo.Record{Topic: queue, Partition: o.Partition, Key: []byte(o.String()), Value: []byte(value), Headers: append([]kgo.RecordHeader{
+		h(processors.HeaderApp, "app"), h(processors.HeaderTopic, o.Topic), h(processors.HeaderPartition, fmt.Sprint(o.Partition)),
+		h(processors.HeaderOffset, fmt.Sprint(o.Offset)), h(processors.HeaderTimeMs, "1700000000123"), h(processors.HeaderReason, "negative_price"),
+		h(processors.HeaderDetail, "the price is -1"), h(processors.HeaderKey, "account"),
+	}, headers...)}
+}
+
+// queueOf fills a queue with n letters of topic in, spread over its partitions.
+func queueOf(t *testing.T, n int) (*kfake.Cluster, processors.Kafka, []Letter) {
+	t.Helper()
+	c, k := fake(t, kfake.SeedTopics(4, "in", queue))
+	var rs []*kgo.Record
+	for i := range n {
+		rs = append(rs, letterRecord(Origin{"in", int32(i % 4), int64(i)}, fmt.Sprintf("v%d", i)))
+	}
+	produce(t, k, "worker", rs...)
+	letters, err := List(t.Context(), k, queue, Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(letters) != n {
+		t.Fatalf("%d letters of %d", len(letters), n)
+	}
+	return c, k, letters
+}
+
+// judge checks that each of n letters was replayed exactly once and that none is left.
+func judge(t *testing.T, k processors.Kafka, n int) {
+	t.Helper()
+	times := map[string]int{}
+	for _, r := range committed(t, k, "in") {
+		last := r.Headers[len(r.Headers)-1]
+		if last.Key != HeaderReplayOf {
+			t.Fatalf("a record without %s: %v", HeaderReplayOf, r.Headers)
+		}
+		times[string(last.Value)]++
+	}
+	for i := range n {
+		if o := (Origin{"in", int32(i % 4), int64(i)}); times[o.String()] != 1 {
+			t.Errorf("%s was replayed %d times", o, times[o.String()])
+		}
+	}
+	if len(times) != n {
+		t.Errorf("%d origins, want %d", len(times), n)
+	}
+	left, err := List(t.Context(), k, queue, Filter{})
+	if err != nil || len(left) != 0 {
+		t.Errorf("left in the queue: %d, %v", len(left), err)
+	}
+}
+
+func TestReplayTwiceIsOnce(t *testing.T) {
+	const n = 1203
+	_, k, letters := queueOf(t, n)
+	var steps []int
+	got, err := Replay(t.Context(), k, letters, Order{Topic: queue, Progress: func(o Outcome) { steps = append(steps, o.Done) }})
+	if err != nil || got != (Outcome{Done: n}) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if len(steps) != 3 || steps[0] != resolveLetters {
+		t.Errorf("transactions ended at %v", steps)
+	}
+	judge(t, k, n)
+	if got, err = Replay(t.Context(), k, letters, Order{Topic: queue}); err != nil || got != (Outcome{Gone: n}) {
+		t.Fatalf("again: %+v, %v", got, err)
+	}
+	if got, err = Drop(t.Context(), k, letters, Order{Topic: queue, By: "me", Why: "test"}); err != nil || got != (Outcome{Gone: n}) {
+		t.Fatalf("drop after it: %+v, %v", got, err)
+	}
+	judge(t, k, n)
+}
+
+func TestLetterNamedTwiceIsReplayedOnce(t *testing.T) {
+	_, k, letters := queueOf(t, 2)
+	got, err := Replay(t.Context(), k, append(letters, letters...), Order{Topic: queue})
+	if err != nil || got.Done != 2 || got.Left != 0 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	judge(t, k, 2)
+}
+
+// TestCrashAtEveryEdge ends a session where it hurts and tries again.
+func TestCrashAtEveryEdge(t *testing.T) {
+	const n = 700 // two transactions
+	crash := errors.New("crash")
+	for _, at := range []string{"opened", "checked", "produced", "committed"} {
+		t.Run(at, func(t *testing.T) {
+			_, k, letters := queueOf(t, n)
+			got, err := Replay(t.Context(), k, letters, Order{Topic: queue, edge: func(here string, cl *kgo.Client) error {
+				if here != at {
+					return nil
+				}
+				cl.Close() // a transaction that is open stays open at the broker
+				return crash
+			}})
+			if !errors.Is(err, crash) || got.Done != 0 {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			done := 0
+			if at == "committed" {
+				done = resolveLetters
+			}
+			if got, err = Replay(t.Context(), k, letters, Order{Topic: queue}); err != nil || got != (Outcome{Done: n - done, Gone: done}) {
+				t.Fatalf("again: %+v, %v", got, err)
+			}
+			judge(t, k, n)
+		})
+	}
+}
+
+// TestTakeoverAtEveryEdge runs a whole second replay inside the first.
+func TestTakeoverAtEveryEdge(t *testing.T) {
+	const n = 700
+	for _, at := range []string{"opened", "checked", "produced", "committed"} {
+		t.Run(at, func(t *testing.T) {
+			_, k, letters := queueOf(t, n)
+			var inner Outcome
+			var once sync.Once
+			got, err := Replay(t.Context(), k, letters, Order{Topic: queue, edge: func(here string, _ *kgo.Client) (err error) {
+				if here == at {
+					once.Do(func() { inner, err = Replay(t.Context(), k, letters, Order{Topic: queue}) })
+				}
+				return err
+			}})
+			switch at {
+			case "opened": // it reads the queue afterwards, and finds nothing to do
+				if err != nil || got != (Outcome{Gone: n}) {
+					t.Errorf("outer: %+v, %v", got, err)
+				}
+			case "committed": // the first transaction is ours
+				if !errors.Is(err, ErrTakenOver) || inner != (Outcome{Done: n - resolveLetters, Gone: resolveLetters}) {
+					t.Errorf("outer: %+v, %v; inner %+v", got, err, inner)
+				}
+			default:
+				if !errors.Is(err, ErrTakenOver) || got.Done != 0 || inner.Done != n {
+					t.Errorf("outer: %+v, %v; inner %+v", got, err, inner)
+				}
+			}
+			judge(t, k, n)
+		})
+	}
+}
+
+func TestConcurrentReplays(t *testing.T) {
+	const n = 900
+	_, k, letters := queueOf(t, n)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	done := 0
+	for range 4 {
+		wg.Go(func() {
+			got, err := Replay(t.Context(), k, letters, Order{Topic: queue})
+			if err != nil && !errors.Is(err, ErrTakenOver) {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			done += got.Done
+		})
+	}
+	wg.Wait()
+	got, err := Replay(t.Context(), k, letters, Order{Topic: queue})
+	if err != nil || done+got.Done != n {
+		t.Fatalf("%d + %+v, %v", done, got, err)
+	}
+	judge(t, k, n)
+}
+
+// TestOpenTransactionHidesNothing: the application has a transaction open in the queue, which began before the tombstones
+// of a first replay. The last stable offset is before them, so a second replay that read only so far would count twice.
+func TestOpenTransactionHidesNothing(t *testing.T) {
+	const n = 4
+	c, k, letters := queueOf(t, n)
+	worker := client(t, k, kgo.TransactionalID("worker"))
+	got, err := Replay(t.Context(), k, letters, Order{Topic: queue, edge: func(at string, _ *kgo.Client) error {
+		if at != "checked" {
+			return nil
+		}
+		if err := worker.BeginTransaction(); err != nil {
+			return err
+		}
+		var rs []*kgo.Record
+		for p := range int32(n) {
+			rs = append(rs, letterRecord(Origin{"other", p, 99}, "v"))
+		}
+		return worker.ProduceSync(t.Context(), rs...).FirstErr()
+	}})
+	if err != nil || got.Done != n {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	hidden, err := List(t.Context(), k, queue, Filter{})
+	if err != nil || len(hidden) != n {
+		t.Fatalf("the open transaction does not hide the tombstones: %d letters, %v", len(hidden), err)
+	}
+	fetches := 0
+	got, err = Replay(t.Context(), k, hidden, Order{Topic: queue, edge: func(at string, _ *kgo.Client) error {
+		if at != "opened" {
+			return nil
+		}
+		c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+			if fetches++; fetches == 3 { // by now it waits
+				go func() {
+					if err := worker.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
+						t.Error(err)
+					}
+				}()
+			}
+			return nil, nil, false
+		})
+		return nil
+	}})
+	if err != nil || got != (Outcome{Gone: n}) || fetches < 3 {
+		t.Fatalf("again: %+v, %v, after %d fetches", got, err, fetches)
+	}
+	judge(t, k, n)
+}
+
+func TestUnansweredCommit(t *testing.T) {
+	const n = 10
+	c, k, letters := queueOf(t, n)
+	c.ControlKey(int16(kmsg.EndTxn), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		resp := req.ResponseKind().(*kmsg.EndTxnResponse)
+		resp.ErrorCode = kerr.UnknownServerError.Code
+		return resp, nil, true
+	})
+	got, err := Replay(t.Context(), k, letters, Order{Topic: queue})
+	if !errors.Is(err, ErrUnknown) || got != (Outcome{Left: n}) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if got, err = Replay(t.Context(), k, letters, Order{Topic: queue}); err != nil || got != (Outcome{Done: n}) {
+		t.Fatalf("again: %+v, %v", got, err)
+	}
+	judge(t, k, n)
+}
+
+func TestReplayToAPlaceThatIsGone(t *testing.T) {
+	_, k, _ := queueOf(t, 1)
+	produce(t, k, "", letterRecord(Origin{"in", 3, 5}, "good"), letterRecord(Origin{"gone", 3, 5}, "v"))
+	letters, err := List(t.Context(), k, queue, Filter{Partitions: []int32{3}})
+	if err != nil || len(letters) != 2 {
+		t.Fatal(letters, err)
+	}
+	ctx := t.Context()
+	got, err := Replay(ctx, k, letters, Order{Topic: queue})
+	if !errors.Is(err, kerr.UnknownTopicOrPartition) || got.Done != 0 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if rs := committed(t, k, "in"); len(rs) != 0 {
+		t.Errorf("the transaction was not atomic: %d records", len(rs))
+	}
+	if left, err := List(ctx, k, queue, Filter{Partitions: []int32{3}}); err != nil || len(left) != 2 {
+		t.Errorf("left: %v %v", left, err)
+	}
+}
+
+func TestDrop(t *testing.T) {
+	_, k, letters := queueOf(t, 8)
+	if _, err := Drop(t.Context(), k, letters[:1], Order{Topic: queue}); err == nil {
+		t.Error("a letter was dropped by nobody")
+	}
+	got, err := Drop(t.Context(), k, letters[:3], Order{Topic: queue, By: "ann", Why: "test traffic"})
+	if err != nil || got != (Outcome{Done: 3}) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if rs := committed(t, k, "in"); len(rs) != 0 {
+		t.Errorf("dropped letters were replayed: %d", len(rs))
+	}
+	tombstones := 0
+	for _, r := range committed(t, k, queue) {
+		if r.Value != nil {
+			continue
+		}
+		tombstones++
+		text := fmt.Sprint(header(r, HeaderResolved), header(r, HeaderBy), header(r, HeaderWhy))
+		if text != "dropped ann test traffic" && text != "droppedanntest traffic" {
+			t.Errorf("tombstone says %q", text)
+		}
+	}
+	left, err := List(t.Context(), k, queue, Filter{})
+	if err != nil || len(left) != 5 || tombstones != 3 {
+		t.Errorf("%d left, %d tombstones, %v", len(left), tombstones, err)
+	}
+}
+
+func header(r *kgo.Record, key string) string {
+	for _, h := range r.Headers {
+		if h.Key == key {
+			return string(h.Value)
+		}
+	}
+	return ""
+}
+
+func TestListAndShow(t *testing.T) {
+	_, k, letters := queueOf(t, 8)
+	produce(t, k, "", letterRecord(Origin{"in", 2, 99}, "v", kgo.RecordHeader{Key: processors.HeaderReason, Value: []byte("other")}))
+	aborted := client(t, k, kgo.TransactionalID("aborted"))
+	_ = aborted.BeginTransaction()
+	_ = aborted.ProduceSync(t.Context(), letterRecord(Origin{"in", 2, 100}, "v"), &kgo.Record{Topic: queue, Partition: 2, Key: []byte("in/2/99")})
+	if err := aborted.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		f    Filter
+		n    int
+	}{
+		{"all", Filter{}, 9},
+		{"reason", Filter{Reason: "other"}, 1},
+		{"partition", Filter{Partitions: []int32{2}}, 3},
+		{"none", Filter{Partitions: []int32{}}, 0},
+		{"limit", Filter{Limit: 5}, 5},
+		{"both", Filter{Reason: "negative_price", Partitions: []int32{2}, Limit: 1}, 1},
+	} {
+		got, err := List(t.Context(), k, queue, c.f)
+		if err != nil || len(got) != c.n {
+			t.Errorf("%s: %d letters, want %d, %v", c.name, len(got), c.n, err)
+		}
+	}
+	got, err := Show(t.Context(), k, queue, Origin{"in", 2, 2})
+	if err != nil || string(got.Value) != "v2" || string(got.Key) != "account" || got.Reason != "negative_price" ||
+		got.Detail != "the price is -1" || got.App != "app" || !got.Time.Equal(time.UnixMilli(1700000000123)) || got.Refused.IsZero() {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := Show(t.Context(), k, queue, Origin{"in", 2, 100}); !errors.Is(err, ErrNoLetter) {
+		t.Errorf("a letter of an aborted transaction: %v", err)
+	}
+	if _, err := Replay(t.Context(), k, letters[:1], Order{Topic: queue}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Show(t.Context(), k, queue, letters[0].Origin); !errors.Is(err, ErrNoLetter) {
+		t.Errorf("a resolved letter: %v", err)
+	}
+	if _, err := List(t.Context(), k, "nowhere.dlq", Filter{}); !errors.Is(err, kerr.UnknownTopicOrPartition) {
+		t.Errorf("a queue that does not exist: %v", err)
+	}
+}
+
+// TestListPassesGaps: compaction left nothing between the first letter and the open transaction at which the read ends.
+func TestListPassesGaps(t *testing.T) {
+	c, k := fake(t, kfake.SeedTopics(1, "in"))
+	if err := c.CreateTopic(queue, 1, map[string]string{"cleanup.policy": "compact", "delete.retention.ms": "0"}); err != nil {
+		t.Fatal(err)
+	}
+	first, second := Origin{"in", 0, 1}, Origin{"in", 0, 2}
+	produce(t, k, "", letterRecord(first, "v"))
+	produce(t, k, "", letterRecord(second, "v"))
+	produce(t, k, "", &kgo.Record{Topic: queue, Key: []byte(second.String())})
+	open := client(t, k, kgo.TransactionalID("open"))
+	_ = open.BeginTransaction()
+	if err := open.ProduceSync(t.Context(), letterRecord(Origin{"in", 0, 3}, "v")).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	c.Compact()
+	got, err := List(t.Context(), k, queue, Filter{})
+	if err != nil || len(got) != 1 || got[0].Origin != first {
+		t.Fatalf("%v, %v", got, err)
+	}
+}
+
+func TestScannerReadsWhatAConsumerReads(t *testing.T) {
+	_, k := fake(t, kfake.SeedTopics(1, "t"))
+	cl := client(t, k, kgo.TransactionalID("tx"))
+	for i := range 60 {
+		_ = cl.BeginTransaction()
+		for j := range i % 7 {
+			if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: fmt.Appendf(nil, "%d.%d", i, j)}).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := cl.EndTransaction(t.Context(), kgo.TransactionEndTry(i%3 != 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := committed(t, k, "t")
+	reader := client(t, k, kgo.ConsumeTopics("t"), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	for i := 0; i < len(got); {
+		for it := reader.PollFetches(t.Context()).RecordIter(); !it.Done(); i++ {
+			if r := it.Next(); i >= len(got) || r.Offset != got[i].Offset || !bytes.Equal(r.Value, got[i].Value) {
+				t.Fatalf("record %d is %d=%s", i, r.Offset, r.Value)
+			}
+		}
+	}
+	if len(got) == 0 {
+		t.Fatal("nothing was read")
+	}
+}
+
+func TestDamagedLetters(t *testing.T) {
+	_, k := fake(t, kfake.SeedTopics(1, "in", queue))
+	good, noTime, other := letterRecord(Origin{"in", 0, 1}, "v"), letterRecord(Origin{"in", 0, 2}, "v"), letterRecord(Origin{"in", 0, 3}, "v")
+	noTime.Headers[4].Value = []byte("noon")
+	other.Key = []byte("in/0/4")
+	produce(t, k, "", good, noTime, other, &kgo.Record{Topic: queue, Key: []byte("foreign"), Value: []byte("v")})
+	letters, err := List(t.Context(), k, queue, Filter{})
+	if err != nil || len(letters) != 4 {
+		t.Fatal(letters, err)
+	}
+	for i, l := range letters {
+		if (l.Damaged != nil) != (i > 0) {
+			t.Errorf("letter %d (%s): %v", i, l.Name(), l.Damaged)
+		}
+	}
+	if letters[3].Name() != "foreign" {
+		t.Errorf("a foreign record is called %q", letters[3].Name())
+	}
+	if _, err := Replay(t.Context(), k, letters, Order{Topic: queue}); err == nil || !strings.Contains(err.Error(), "drop it") {
+		t.Errorf("damaged letters were replayed: %v", err)
+	}
+	if got, err := Drop(t.Context(), k, letters, Order{Topic: queue, By: "me", Why: "foreign"}); err != nil || got.Done != 4 {
+		t.Errorf("drop: %+v %v", got, err)
+	}
+}
+
+func TestParseOrigin(t *testing.T) {
+	for _, s := range []string{"in/0/0", "ads.events/23/9223372036854775807"} {
+		if o, err := ParseOrigin(s); err != nil || o.String() != s {
+			t.Errorf("%s: %v %v", s, o, err)
+		}
+	}
+	for _, s := range []string{"", "in", "in/0", "/0/0", "in/-1/0", "in/0/-1", "in/x/0", "in/0/0/0", "in/2147483648/0"} {
+		if o, err := ParseOrigin(s); err == nil {
+			t.Errorf("%q is %v", s, o)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package kafkaadmin
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weirhq/weir/stream"
+)
+
+// ACLs are the rights that a principal needs to run p and to administer it, one per line, as kafka-acls.sh takes them.
+func ACLs(p stream.Processor) []string {
+	dlq := p.DLQ
+	if dlq == "" {
+		dlq = p.App + ".dlq"
+	}
+	var out []string
+	topic := func(names []string, operations ...string) {
+		for _, n := range names {
+			out = append(out, "--topic "+n+ops(operations))
+		}
+	}
+	topic(p.Inputs, "Read", "Describe", "DescribeConfigs")
+	topic([]string{p.Changelog, dlq}, "Read", "Write", "Describe", "DescribeConfigs")
+	topic(slices.DeleteFunc(slices.Clone(p.Outputs), func(n string) bool { return n == p.Changelog }), "Write", "Describe", "DescribeConfigs")
+	out = append(out,
+		fmt.Sprintf("--group %s%s", p.App, ops([]string{"Read", "Describe"})),
+		fmt.Sprintf("--transactional-id %s- --resource-pattern-type prefixed%s", p.App, ops([]string{"Write", "Describe"})),
+		"--cluster"+ops([]string{"Describe", "DescribeConfigs"}),
+		"for `weir ingest` and `weir dlq replay`, besides:",
+	)
+	topic(p.Inputs, "Write")
+	out = append(out,
+		fmt.Sprintf("--transactional-id weir-dlq-%s%s", strings.TrimSuffix(dlq, ".dlq"), ops([]string{"Write", "Describe"})),
+		"for `weir topics apply`, besides:", "--cluster"+ops([]string{"Create"}), "--topic '*'"+ops([]string{"AlterConfigs"}))
+	return out
+}
+
+func ops(names []string) string {
+	return " --operation " + strings.Join(names, " --operation ")
+}

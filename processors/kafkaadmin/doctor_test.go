@@ -1,0 +1,221 @@
+package kafkaadmin
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kversion"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/stream"
+)
+
+func proc() stream.Processor {
+	return stream.Processor{App: "app", Inputs: []string{"ads.events"}, Changelog: "spend.by.local", Outputs: []string{"spend.health"}}
+}
+
+// find returns the check of a name.
+func find(t *testing.T, checks []Check, name string) Check {
+	t.Helper()
+	for _, c := range checks {
+		if c.Name == name {
+			return c
+		}
+	}
+	t.Fatalf("no check is called %q: %+v", name, checks)
+	return Check{}
+}
+
+func TestDoctorOfAHealthyCluster(t *testing.T) {
+	c, k := fake(t)
+	d := Defaults{ReplicationFactor: 3, MinInsync: 2}
+	steps, err := Plan(t.Context(), k, events.Catalog("local", events.Layout{}), d)
+	if err == nil {
+		err = Apply(t.Context(), k, steps)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	produce(t, k, "", &kgo.Record{Topic: events.EventsTopic, Value: []byte("v")})
+	dir := filepath.Join(t.TempDir(), "state")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Topics: events.Catalog("local", events.Layout{}), Defaults: d, Processor: proc(), StateDir: dir, MinFree: 1}
+	checks := Doctor(t.Context(), k, o)
+	for _, c := range checks {
+		if !c.OK || c.Severity != Info || c.Detail == "" || c.Do != "" {
+			t.Errorf("%+v", c)
+		}
+	}
+	for i := range 3 {
+		if b := find(t, checks, fmt.Sprintf("broker %d", i)); !strings.Contains(b.Detail, c.ListenAddrs()[i]) {
+			t.Errorf("broker %d: %+v", i, b)
+		}
+	}
+	for _, name := range []string{
+		"kafka version", "transaction.version", "group.min.session.timeout.ms", "group.max.session.timeout.ms", "transaction.max.timeout.ms",
+		"message.max.bytes", "topics", "leaders", "in-sync copies", "replication factor", "min.insync.replicas", "unclean leader election",
+		"clock", "state directory", "disk space", "state lock", "acls",
+	} {
+		find(t, checks, name)
+	}
+	acls := find(t, checks, "acls").Detail
+	for _, want := range []string{"--topic ads.events --operation Read", "--topic app.dlq --operation Read --operation Write", "--group app ", "--transactional-id app- --resource-pattern-type prefixed", "--transactional-id weir-dlq-app "} {
+		if !strings.Contains(acls, want) {
+			t.Errorf("acls do not have %q:\n%s", want, acls)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("left in the state directory: %v %v", left, err)
+	}
+}
+
+func TestDoctorFindsWhatIsWrong(t *testing.T) {
+	_, k := fake(t, kfake.NumBrokers(1), kfake.MaxVersions(kversion.V3_7_0()),
+		kfake.BrokerConfigs(map[string]string{"group.min.session.timeout.ms": "30000", "transaction.max.timeout.ms": "1000", "message.max.bytes": "1000"}),
+		kfake.SeedTopics(3, events.EventsTopic, events.HealthTopic))
+	checks := Doctor(t.Context(), k, Options{Topics: events.Catalog("local", events.Layout{}), Defaults: Defaults{ReplicationFactor: 1, MinInsync: 1}})
+	for name, want := range map[string]Severity{
+		"transaction.version": Error, "group.min.session.timeout.ms": Error, "transaction.max.timeout.ms": Error, "message.max.bytes": Warning,
+		"topic " + events.EventsTopic: Error, "topic " + events.SpendTopic("local"): Error, "replication factor": Warning, "min.insync.replicas": Warning,
+	} {
+		if c := find(t, checks, name); c.OK || c.Severity != want || c.Do == "" || c.Detail == "" {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+func TestDoctorClock(t *testing.T) {
+	_, k := fake(t, kfake.SeedTopics(1, "in"))
+	topics := []events.Topic{{Name: "in", Partitions: 1, Cleanup: events.CleanupDelete, Config: map[string]string{"message.timestamp.type": "LogAppendTime"}}}
+	if c := find(t, Doctor(t.Context(), k, Options{Topics: topics}), "clock"); !c.OK || !strings.Contains(c.Detail, "not compared") {
+		t.Errorf("%+v", c)
+	}
+	// The topic keeps the producer's time, which stands for a broker whose clock is ahead.
+	produce(t, k, "", &kgo.Record{Topic: "in", Value: []byte("v"), Timestamp: time.Now().Add(time.Hour)})
+	if c := find(t, Doctor(t.Context(), k, Options{Topics: topics}), "clock"); c.OK || c.Severity != Warning || !strings.Contains(c.Detail, "in our future") {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestDoctorWithoutBrokers(t *testing.T) {
+	c, k := fake(t)
+	c.Close()
+	checks := Doctor(t.Context(), k, Options{Topics: events.Catalog("local", events.Layout{}), Timeout: 300 * time.Millisecond, StateDir: t.TempDir(), MinFree: 1})
+	if b := find(t, checks, "brokers"); b.OK || b.Severity != Error || !strings.Contains(b.Detail, k.Brokers[0]) {
+		t.Errorf("%+v", b)
+	}
+	find(t, checks, "disk space") // the rest is looked at all the same
+}
+
+func TestDoctorDisk(t *testing.T) {
+	look := func(dir string, minFree uint64) []Check {
+		d := &doctor{Options: Options{StateDir: dir, Processor: proc(), MinFree: minFree}}
+		d.disk()
+		return d.checks
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if c := find(t, look(dir, 1), "state directory"); c.OK || c.Severity != Warning || !strings.Contains(c.Do, "chmod 0700") {
+		t.Errorf("open to all: %+v", c)
+	}
+	if c := find(t, look(dir, 1<<62), "disk space"); c.OK || c.Severity != Error {
+		t.Errorf("full: %+v", c)
+	}
+	if c := find(t, look(filepath.Join(dir, "a", "b"), 1), "state directory"); !c.OK || !strings.Contains(c.Detail, "does not exist yet") {
+		t.Errorf("to be made: %+v", c)
+	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c := find(t, look(file, 1), "state directory"); c.OK || c.Severity != Error {
+		t.Errorf("a file: %+v", c)
+	}
+}
+
+// TestDoctorNamesTheLockHolder asks about a lock that another process holds, and about one of our own, which must
+// survive the question.
+func TestDoctorNamesTheLockHolder(t *testing.T) {
+	dir := t.TempDir()
+	state := filepath.Join(dir, "app")
+	if err := os.Mkdir(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	lockFile := filepath.Join(state, "LOCK")
+	look := func() Check {
+		d := &doctor{Options: Options{StateDir: dir, Processor: proc()}}
+		d.disk()
+		return find(t, d.checks, "state lock")
+	}
+	if c := look(); !strings.Contains(c.Detail, "nothing has run here") {
+		t.Errorf("%+v", c)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestHoldLock$")
+	cmd.Env = append(os.Environ(), "HOLD_LOCK="+lockFile)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil { // it has the lock
+		t.Fatal(err)
+	}
+	if c := look(); !strings.Contains(c.Detail, fmt.Sprintf("held by process %d", cmd.Process.Pid)) {
+		t.Errorf("%+v", c)
+	}
+	_ = in.Close()
+	_ = cmd.Wait()
+	if c := look(); !strings.Contains(c.Detail, "free") {
+		t.Errorf("%+v", c)
+	}
+
+	lock, err := vfs.Default.Lock(lockFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lock.Close() }()
+	if err := os.WriteFile(filepath.Join(state, "holder"), fmt.Appendf(nil, "instance a, process %d, since now\n", os.Getpid()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c := look(); !strings.Contains(c.Detail, "held by this process") {
+		t.Errorf("%+v", c)
+	}
+	probe := exec.Command(os.Args[0], "-test.run=^TestHoldLock$")
+	probe.Env = append(os.Environ(), "HOLD_LOCK="+lockFile)
+	if err := probe.Run(); err == nil {
+		t.Error("the question let go of our own lock")
+	}
+}
+
+// TestHoldLock is the other process of TestDoctorNamesTheLockHolder.
+func TestHoldLock(t *testing.T) {
+	file := os.Getenv("HOLD_LOCK")
+	if file == "" {
+		t.Skip("only as a process of its own")
+	}
+	lock, err := vfs.Default.Lock(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lock.Close() }()
+	_, _ = os.Stdout.WriteString("!")
+	_, _ = os.Stdin.Read(make([]byte, 1))
+}

@@ -1,0 +1,141 @@
+package kafkaadmin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/weirhq/weir/processors"
+)
+
+// PartitionLag is how far a group is in one partition. Offsets are those of the next record.
+type PartitionLag struct {
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	Start     int64  `json:"start"`     // of the log: what is before is gone
+	Committed int64  `json:"committed"` // of the group; -1 if it never committed here
+	Stable    int64  `json:"stable"`    // end for readers of committed records
+	High      int64  `json:"high"`      // end of the log; records from Stable on are in transactions that are not decided
+	// Lag is the number of offsets from Committed (or Start) to Stable. Transaction markers have offsets too; a group of
+	// ours commits past them, so it comes down to 0.
+	Lag int64 `json:"lag"`
+	// LagSeconds is the age of the oldest record that is not processed; 0 if there is none, -1 if its broker did not say in time.
+	LagSeconds float64 `json:"lag_seconds"`
+	Lost       int64   `json:"lost"`     // offsets that retention took before the group read them
+	Member     string  `json:"member"`   // that has the partition; "" if none
+	Instance   string  `json:"instance"` // its static name
+	Host       string  `json:"host"`
+	State      string  `json:"state"` // of the group: Stable, PreparingRebalance, CompletingRebalance, Empty, Dead
+}
+
+// Lag looks at group in all partitions of inputs. A group that does not exist has State "Dead" and lags by whole logs.
+// The rows are in the order of inputs, then of partitions.
+func Lag(ctx context.Context, k processors.Kafka, group string, inputs []string) ([]PartitionLag, error) {
+	cl, err := k.Client()
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	defer cl.Close()
+	adm := kadm.NewClient(cl)
+	members, state, err := owners(ctx, adm, group)
+	if err != nil {
+		return nil, err
+	}
+	// Committed offsets first: the ends, which only grow, are then never behind them.
+	committed, err := adm.FetchOffsets(ctx, group)
+	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+		return nil, fmt.Errorf("read the offsets of group %s: %w", group, err)
+	}
+	ends, err := logEnds(ctx, adm, inputs)
+	if err != nil {
+		return nil, err
+	}
+	var out []PartitionLag
+	for _, topic := range inputs {
+		for p, high := range ends.high[topic] {
+			l := members[place{topic, p}]
+			l.Topic, l.Partition, l.State, l.High, l.Committed = topic, p, state, high.Offset, -1
+			start, _ := ends.start.Lookup(topic, p)
+			stable, _ := ends.stable.Lookup(topic, p)
+			l.Start, l.Stable = start.Offset, stable.Offset
+			if c, ok := committed.Lookup(topic, p); ok {
+				if c.Err != nil {
+					return nil, fmt.Errorf("read the offset of group %s in %s[%d]: %w", group, topic, p, c.Err)
+				}
+				l.Committed = c.At
+			}
+			if l.Committed >= 0 {
+				l.Lost = max(0, l.Start-l.Committed)
+			}
+			l.Lag = max(0, l.Stable-max(l.Committed, l.Start))
+			out = append(out, l)
+		}
+	}
+	slices.SortFunc(out, func(a, b PartitionLag) int {
+		if d := slices.Index(inputs, a.Topic) - slices.Index(inputs, b.Topic); d != 0 {
+			return d
+		}
+		return int(a.Partition - b.Partition)
+	})
+	return out, ages(ctx, cl, out)
+}
+
+type place struct {
+	topic     string
+	partition int32
+}
+
+// owners tells who has which partition, and the group's state.
+func owners(ctx context.Context, adm *kadm.Client, group string) (map[place]PartitionLag, string, error) {
+	groups, err := adm.DescribeGroups(ctx, group)
+	if err != nil {
+		return nil, "", fmt.Errorf("describe group %s: %w", group, err)
+	}
+	g := groups[group]
+	if errors.Is(g.Err, kerr.GroupIDNotFound) {
+		return nil, "Dead", nil
+	}
+	if g.Err != nil {
+		return nil, "", fmt.Errorf("describe group %s: %w %s", group, g.Err, g.ErrMessage)
+	}
+	out := map[place]PartitionLag{}
+	for _, m := range g.Members {
+		has, ok := m.Assigned.AsConsumer()
+		if !ok {
+			continue
+		}
+		who := PartitionLag{Member: m.MemberID, Host: m.ClientHost}
+		if m.InstanceID != nil {
+			who.Instance = *m.InstanceID
+		}
+		for _, t := range has.Topics {
+			for _, p := range t.Partitions {
+				out[place{t.Topic, p}] = who
+			}
+		}
+	}
+	return out, g.State, nil
+}
+
+type ends struct{ start, stable, high kadm.ListedOffsets }
+
+func logEnds(ctx context.Context, adm *kadm.Client, topics []string) (e ends, err error) {
+	for _, q := range []struct {
+		into *kadm.ListedOffsets
+		ask  func(context.Context, ...string) (kadm.ListedOffsets, error)
+	}{{&e.start, adm.ListStartOffsets}, {&e.stable, adm.ListCommittedOffsets}, {&e.high, adm.ListEndOffsets}} {
+		got, err := q.ask(ctx, topics...)
+		if err == nil {
+			err = got.Error()
+		}
+		if err != nil {
+			return e, fmt.Errorf("read the ends of %v: %w: check the names; `weir topics plan` shows what is missing", topics, err)
+		}
+		*q.into = got
+	}
+	return e, nil
+}

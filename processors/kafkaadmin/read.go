@@ -1,0 +1,85 @@
+package kafkaadmin
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/stream"
+)
+
+// Read calls fn for each record of a topic that is committed when it is called, of all partitions, one call at a time; those
+// of one partition come in order. Where since is not zero, it begins with the records of that time, by their timestamps. Key
+// and value of a record are fn's to keep. A record whose value is nil is a tombstone of a compacted topic.
+func Read(ctx context.Context, k processors.Kafka, topic string, since time.Time, fn func(partition int32, r stream.Record) error) error {
+	cl, err := k.Client()
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	defer cl.Close()
+	s, err := newScanner(ctx, cl, topic)
+	if err != nil {
+		return err
+	}
+	adm := kadm.NewClient(cl)
+	ends, err := adm.ListCommittedOffsets(ctx, topic)
+	if err == nil {
+		err = ends.Error()
+	}
+	starts := kadm.ListedOffsets{}
+	if err == nil && !since.IsZero() {
+		if starts, err = adm.ListOffsetsAfterMilli(ctx, since.UnixMilli(), topic); err == nil {
+			err = starts.Error()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("read the ends of %s: %w", topic, err)
+	}
+	type found struct {
+		partition int32
+		record    stream.Record
+	}
+	records := make(chan found, 1000)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(ageParallel)
+	go func() {
+		defer close(records)
+		for _, p := range s.partitions() {
+			end, _ := ends.Lookup(topic, p)
+			start, _ := starts.Lookup(topic, p)
+			// A partition's leader may move while it is read, so each reader looks for itself.
+			one := *s
+			g.Go(func() error {
+				return one.read(ctx, p, start.Offset, end.Offset, func(r *kgo.Record) {
+					if r.Attrs.IsControl() {
+						return
+					}
+					select {
+					case records <- found{p, stream.Record{Key: r.Key, Value: r.Value, Offset: r.Offset, TimeMs: r.Timestamp.UnixMilli()}}:
+					case <-ctx.Done():
+					}
+				})
+			})
+		}
+		err = g.Wait()
+	}()
+	var failed error
+	for f := range records {
+		if failed == nil {
+			if failed = fn(f.partition, f.record); failed != nil {
+				cancel()
+			}
+		}
+	}
+	if failed != nil {
+		return failed
+	}
+	return err
+}

@@ -1,0 +1,135 @@
+package kafkaadmin
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/stream"
+)
+
+// picky is a core that refuses everything until it is mended, and then remembers what it folded.
+type picky struct {
+	mu     *sync.Mutex
+	mended *bool
+	folded *[]string
+}
+
+func (p picky) Fold(b *stream.Batch) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, r := range b.Records {
+		if !*p.mended {
+			b.Reject(i, "picky", fmt.Sprintf("record %d", r.Offset))
+			continue
+		}
+		*p.folded = append(*p.folded, text(r.Key, r.Value, r.Headers[:len(r.Headers)-1]))
+	}
+	return nil
+}
+
+func (p picky) Flush(stream.Commit, *stream.Changes) error { return nil }
+
+// text is a record byte by byte; nil and empty differ.
+func text(key, value []byte, headers []stream.Header) string {
+	s := fmt.Sprintf("%#v=%#v", key, value)
+	for _, h := range headers {
+		s += fmt.Sprintf(" %q:%#v", h.Key, h.Value)
+	}
+	return s
+}
+
+// TestLettersOfTheRuntime sends records through a real processor that refuses them, and back after it was mended.
+func TestLettersOfTheRuntime(t *testing.T) {
+	_, k := fake(t, kfake.SeedTopics(1, "in", "log", queue))
+	sent := []*kgo.Record{
+		{Key: []byte("k"), Value: []byte("v")},
+		{Key: nil, Value: nil},
+		{Key: []byte{}, Value: []byte{}},
+		{Key: []byte{0, 0xff, '/'}, Value: []byte{0xff, 0, 0xfe}, Headers: []kgo.RecordHeader{{Key: "a", Value: nil}, {Key: "a", Value: []byte{}}, {Key: "", Value: []byte{0xff}}}},
+		{Key: nil, Value: nil, Headers: []kgo.RecordHeader{{Key: "o.x", Value: []byte("1")}, {Key: "weir-topic", Value: []byte("mine")}, {Key: "weir-null-value"}}},
+	}
+	want := map[string]int{}
+	for i, r := range sent {
+		r.Topic, r.Timestamp = "in", time.UnixMilli(1700000000000+int64(i))
+		var hs []stream.Header
+		for _, h := range r.Headers {
+			hs = append(hs, stream.Header{Key: h.Key, Value: h.Value})
+		}
+		want[text(r.Key, r.Value, hs)]++
+	}
+	produce(t, k, "", sent...)
+
+	var mended bool
+	var folded []string
+	core := picky{mu: new(sync.Mutex), mended: &mended, folded: &folded}
+	rt, err := processors.New(processors.Config{Kafka: k, Dir: t.TempDir(), Instance: "one", Workers: 1, CommitInterval: 10 * time.Millisecond},
+		stream.Processor{App: "app", Inputs: []string{"in"}, Changelog: "log", DLQ: queue, New: func(stream.Task) (stream.Handler, error) { return core, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- rt.Run(ctx) }()
+
+	letters := await(t, func() []Letter {
+		got, err := List(t.Context(), k, queue, Filter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}, len(sent))
+	for i, l := range letters {
+		if l.Damaged != nil || l.Reason != "picky" || l.Detail != fmt.Sprintf("record %d", i) || l.App != "app" ||
+			l.Origin != (Origin{"in", 0, int64(i)}) || !l.Time.Equal(sent[i].Timestamp) {
+			t.Errorf("letter %d: %+v", i, l)
+		}
+	}
+	core.mu.Lock()
+	mended = true
+	core.mu.Unlock()
+	if got, err := Replay(t.Context(), k, letters, Order{Topic: queue}); err != nil || got.Done != len(sent) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	got := map[string]int{}
+	for _, s := range await(t, func() []string {
+		core.mu.Lock()
+		defer core.mu.Unlock()
+		return folded
+	}, len(sent)) {
+		got[s]++
+	}
+	for s, n := range want {
+		if got[s] != n {
+			t.Errorf("folded %d times, want %d: %s", got[s], n, s)
+		}
+	}
+	stop()
+	if err := <-ran; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// await asks until there are n things.
+func await[T any](t *testing.T, ask func() []T, n int) []T {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(20 * time.Second)
+	for {
+		if got := ask(); len(got) >= n {
+			return got
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("there are not %d after 20 s", n)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package kafkaadmin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// scanner reads partitions of one topic from offset to offset by its own fetch requests. A consumer cannot do it: it
+// never tells that what it waits for was compacted away, so that it would have to guess by a time-out.
+type scanner struct {
+	cl     *kgo.Client
+	topic  string
+	detail kadm.TopicDetail
+	unzip  kgo.Decompressor
+	bytes  int32 // of a fetch
+}
+
+func newScanner(ctx context.Context, cl *kgo.Client, topic string) (*scanner, error) {
+	s := &scanner{cl: cl, topic: topic, unzip: kgo.DefaultDecompressor(), bytes: 4 << 20}
+	return s, s.look(ctx)
+}
+
+// look reads who leads the partitions.
+func (s *scanner) look(ctx context.Context) error {
+	list, err := kadm.NewClient(s.cl).ListTopics(ctx, s.topic)
+	if err == nil {
+		err = list[s.topic].Err
+	}
+	if err != nil {
+		return fmt.Errorf("look at topic %s: %w: `weir topics plan` shows what is missing", s.topic, err)
+	}
+	s.detail = list[s.topic]
+	return nil
+}
+
+func (s *scanner) partitions() []int32 {
+	ps := s.detail.Partitions.Numbers()
+	slices.Sort(ps)
+	return ps
+}
+
+// read gives fn the committed records of [from, upto) in order. Where a transaction is open below upto, it waits for it
+// to be decided: ctx, or the transaction's own time-out at the broker, bounds that.
+func (s *scanner) read(ctx context.Context, p int32, from, upto int64, fn func(*kgo.Record)) error {
+	for tries := 0; from < upto; {
+		got, next, err := s.fetch(ctx, p, from)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, kerr.OffsetOutOfRange) && got.LogStartOffset > from: // what is before was deleted
+			from = got.LogStartOffset
+			continue
+		case err != nil && tries < 10 && moved(err):
+			tries++
+			if err := s.relook(ctx, tries); err != nil {
+				return err
+			}
+			continue
+		case err != nil:
+			return fmt.Errorf("read %s[%d] at %d: %w", s.topic, p, from, err)
+		}
+		tries = 0
+		for _, r := range got.Records {
+			if r.Offset < upto {
+				fn(r)
+			}
+		}
+		if next == from && got.LastStableOffset >= upto {
+			return nil // everything from here on was compacted away
+		}
+		from = next
+	}
+	return nil
+}
+
+// fetch asks the leader for what comes at offset at, and waits up to half a second if there is nothing.
+func (s *scanner) fetch(ctx context.Context, p int32, at int64) (kgo.FetchPartition, int64, error) {
+	part := kmsg.NewFetchRequestTopicPartition()
+	part.Partition, part.FetchOffset, part.PartitionMaxBytes = p, at, s.bytes
+	topic := kmsg.NewFetchRequestTopic()
+	topic.Topic, topic.TopicID, topic.Partitions = s.topic, s.detail.ID, []kmsg.FetchRequestTopicPartition{part}
+	req := kmsg.NewPtrFetchRequest()
+	req.ReplicaID, req.MaxWaitMillis, req.MinBytes, req.MaxBytes, req.IsolationLevel = -1, 500, 1, 16<<20, 1
+	req.Topics = []kmsg.FetchRequestTopic{topic}
+
+	kresp, err := s.cl.Broker(int(s.detail.Partitions[p].Leader)).RetriableRequest(ctx, req)
+	if err != nil {
+		return kgo.FetchPartition{}, at, err
+	}
+	resp, ok := kresp.(*kmsg.FetchResponse)
+	if !ok {
+		return kgo.FetchPartition{}, at, fmt.Errorf("the answer to a fetch is a %T", kresp)
+	}
+	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
+		return kgo.FetchPartition{}, at, err
+	}
+	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
+		return kgo.FetchPartition{}, at, errors.New("the broker answered for another partition")
+	}
+	got, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{
+		Offset: at, IsolationLevel: kgo.ReadCommitted(), Topic: s.topic, Partition: p,
+	}, &resp.Topics[0].Partitions[0], s.unzip, nil)
+	return got, next, got.Err
+}
+
+// moved tells whether asking for the leader anew can help.
+func moved(err error) bool {
+	return kerr.IsRetriable(err) || !errors.As(err, new(*kerr.Error))
+}
+
+func (s *scanner) relook(ctx context.Context, tries int) error {
+	t := time.NewTimer(time.Duration(tries) * 50 * time.Millisecond)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return s.look(ctx)
+	}
+}

@@ -1,0 +1,141 @@
+package kafkaadmin
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/weirhq/weir/events"
+)
+
+func TestPlanAndApplyTheCatalogue(t *testing.T) {
+	_, k := fake(t)
+	d := Defaults{ReplicationFactor: 3, MinInsync: 2}
+	want := append(events.Catalog("local", events.Layout{}), events.Copied("far", events.Layout{}))
+	steps, err := Plan(t.Context(), k, want, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(steps) != len(want) {
+		t.Fatalf("%d steps for %d topics", len(steps), len(want))
+	}
+	for i, s := range steps {
+		if s.Kind != StepCreate || s.Topic != want[i].Name || s.Partitions != want[i].Partitions || s.ReplicationFactor != 3 {
+			t.Errorf("step %d: %+v", i, s)
+		}
+	}
+	if err := Apply(t.Context(), k, steps); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := Plan(t.Context(), k, want, d); err != nil || len(again) != 0 {
+		t.Fatalf("a plan after apply: %v %v", again, err)
+	}
+	if err := Apply(t.Context(), k, steps); err != nil { // someone else was faster
+		t.Fatalf("the same steps again: %v", err)
+	}
+	got, err := describe(t.Context(), kadm.NewClient(client(t, k)), []string{events.EventsTopic})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range d.settings(want[0]) {
+		if got[events.EventsTopic][name] != v {
+			t.Errorf("%s = %q, want %q", name, got[events.EventsTopic][name], v)
+		}
+	}
+}
+
+func TestPlanOfDifferences(t *testing.T) {
+	_, k := fake(t)
+	adm := kadm.NewClient(client(t, k))
+	if _, err := adm.CreateTopic(t.Context(), 4, 1, map[string]*string{
+		"cleanup.policy": kadm.StringPtr("compact,delete"), "retention.ms": kadm.StringPtr("1000"), "segment.ms": kadm.StringPtr("77"),
+	}, "a"); err != nil {
+		t.Fatal(err)
+	}
+	want := []events.Topic{
+		{Name: "a", Partitions: 6, Cleanup: "delete,compact", Retention: time.Hour, Config: map[string]string{"max.message.bytes": "1000012"}},
+		{Name: "b", Partitions: 6, Cleanup: events.CleanupCompact},
+	}
+	d := Defaults{ReplicationFactor: 2, MinInsync: 1}
+	steps, err := Plan(t.Context(), k, want, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range steps {
+		got = append(got, s.String())
+	}
+	// The list in another order is the same list; min.insync.replicas is as wanted; segment.ms is not ours. The broker
+	// does not report max.message.bytes of 1000012 as what it is by default, so it is set.
+	for i, part := range [][]string{
+		{"leave topic a: it has 4 partitions and must have 6", "state"},
+		{"leave topic a: it has 1 copies", "kafka-reassign-partitions.sh"},
+		{"change topic a: max.message.bytes from 1048588 to 1000012, retention.ms from 1000 to 3600000"},
+		{"create topic b with 6 partitions, 2 copies and cleanup.policy=compact, min.insync.replicas=1"},
+	} {
+		for _, p := range part {
+			if i >= len(got) || !strings.Contains(got[i], p) {
+				t.Fatalf("step %d does not say %q:\n%s", i, p, strings.Join(got, "\n"))
+			}
+		}
+	}
+	if len(got) != 4 {
+		t.Fatalf("%d steps:\n%s", len(got), strings.Join(got, "\n"))
+	}
+	if err := Apply(t.Context(), k, steps); !errors.Is(err, ErrConflict) {
+		t.Fatalf("apply with conflicts: %v", err)
+	}
+	left, err := Plan(t.Context(), k, want, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range left {
+		if s.Kind != StepConflict {
+			t.Errorf("left after apply: %s", s)
+		}
+	}
+	configs, err := describe(t.Context(), adm, []string{"a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if configs["a"]["segment.ms"] != "77" {
+		t.Errorf("a setting that is not ours was changed to %q", configs["a"]["segment.ms"])
+	}
+}
+
+func TestPlanRefusesWhatCannotWork(t *testing.T) {
+	_, k := fake(t)
+	if _, err := Plan(t.Context(), k, events.Catalog("local", events.Layout{}), Defaults{ReplicationFactor: 1, MinInsync: 2}); err == nil || !strings.Contains(err.Error(), "topics.min_insync") {
+		t.Errorf("min.insync above the replication factor: %v", err)
+	}
+	steps, err := Plan(t.Context(), k, events.Catalog("local", events.Layout{}), Defaults{ReplicationFactor: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Apply(t.Context(), k, steps); err == nil || !strings.Contains(err.Error(), "topics.replication_factor") {
+		t.Errorf("more copies than brokers: %v", err)
+	}
+}
+
+func TestSameValue(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"1", "1", true},
+		{"0.5", "0.50", true},
+		{"compact,delete", "delete, compact", true},
+		{"", "", true},
+		{"compact", "delete", false},
+		{"1", "2", false},
+		{"1", "", false},
+		{"compact", "compact,delete", false},
+	} {
+		if same(c.a, c.b) != c.same {
+			t.Errorf("same(%q, %q) is not %v", c.a, c.b, c.same)
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/internal/outage"
+	"github.com/weirhq/weir/processors"
+)
+
+// partition is one that the group gave to this consumer.
+type partition struct {
+	*line
+	n       int32
+	ctx     context.Context // of its calls
+	cancel  context.CancelFunc
+	running int
+	paused  bool
+	left    bool          // no call begins any more
+	quiet   chan struct{} // closed when it was left and no call is under way
+
+	committed int64 // as of the last commit here
+	retrying  int
+	why       error // the last error of Do while records are retried
+	stopped   error // it cannot be read
+}
+
+func newPartition(life context.Context, n int32) *partition {
+	p := &partition{line: newLine(), n: n, quiet: make(chan struct{}), committed: -1}
+	p.ctx, p.cancel = context.WithCancel(life)
+	return p
+}
+
+// Consumer calls Do for the records of a topic. It is made by New.
+type Consumer struct {
+	cfg   Config
+	cl    *kgo.Client
+	calls sync.WaitGroup
+	life  context.Context // of all calls
+
+	// committing has room for one: a commit is under way. A partition that is taken away is gone when its last has ended. It is
+	// no mutex, so that who waits for the brokers does not stop the clock of a testing/synctest bubble.
+	committing chan struct{}
+
+	mu      sync.Mutex // of what follows
+	parts   map[int32]*partition
+	order   []*partition // the same, for taking turns
+	turn    int
+	running int
+	outage  outage.Log
+}
+
+// New makes a Consumer. It starts nothing.
+func New(cfg Config) (*Consumer, error) {
+	if err := cfg.fill(); err != nil {
+		return nil, err
+	}
+	return &Consumer{cfg: cfg, parts: map[int32]*partition{}, committing: make(chan struct{}, 1)}, nil
+}
+
+const (
+	pollRecords = 1000    // that one poll gives, at most
+	fetchBytes  = 1 << 20 // of what a broker sends at a time; in memory it becomes about ten times as much
+)
+
+// Run does what the topic says until ctx ends, which is no error. It is called once.
+func (c *Consumer) Run(ctx context.Context) error {
+	life, kill := context.WithCancel(context.WithoutCancel(ctx))
+	defer kill()
+	c.life = life
+	cl, err := c.cfg.Kafka.Client(
+		kgo.ConsumerGroup(c.cfg.Group), kgo.InstanceID(c.cfg.Instance), kgo.ConsumeTopics(c.cfg.Topic), kgo.DisableAutoCommit(),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.BlockRebalanceOnPoll(),
+		kgo.SessionTimeout(c.cfg.SessionTimeout), kgo.HeartbeatInterval(c.cfg.SessionTimeout/6), kgo.RebalanceTimeout(30*time.Second+c.cfg.Grace),
+		kgo.FetchMaxWait(250*time.Millisecond), kgo.FetchMaxBytes(fetchBytes), kgo.FetchMaxPartitionBytes(fetchBytes/4),
+		kgo.OnPartitionsAssigned(c.onAssigned), kgo.OnPartitionsRevoked(c.onRevoked), kgo.OnPartitionsLost(c.onLost),
+	)
+	if err != nil {
+		return fmt.Errorf("make client for %s: %w", c.cfg.Topic, err)
+	}
+	c.cl = cl
+	ticks := make(chan struct{})
+	go func() {
+		defer close(ticks)
+		c.commitAlways(ctx)
+	}()
+	err = c.poll(ctx)
+	<-ticks
+	c.mu.Lock()
+	all := slices.Collect(keys(c.order))
+	c.mu.Unlock()
+	c.release(life, all)
+	kill()
+	c.calls.Wait()
+	if errors.Is(err, processors.ErrInstance) { // the name is another's
+		c.cl.CloseAllowingRebalance()
+		return err
+	}
+	c.leave(life)
+	return err
+}
+
+// leave ends the membership, if the brokers answer soon; else the session timeout does. A static member leaves only by its
+// name.
+func (c *Consumer) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	c.cl.CloseAllowingRebalance()
+	plain, err := c.cfg.Kafka.Client()
+	if err == nil {
+		defer plain.Close()
+		_, err = kadm.NewClient(plain).LeaveGroup(ctx, kadm.LeaveGroup(c.cfg.Group).InstanceIDs(c.cfg.Instance))
+	}
+	if err != nil {
+		c.cfg.Log.Warn().Err(err).Str("group", c.cfg.Group).Msg("leave_failed")
+	}
+}
+
+// poll fetches until ctx ends.
+func (c *Consumer) poll(ctx context.Context) error {
+	for ctx.Err() == nil {
+		fetches := c.cl.PollRecords(ctx, pollRecords)
+		// While a poll's records are in hand no partition changes hands, so they belong to the partitions as they are.
+		err := c.fetchErrors(ctx, fetches)
+		if ctx.Err() == nil && err == nil {
+			c.take(fetches)
+		}
+		c.cl.AllowRebalance()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take puts what was fetched into the lines, and pauses those that are full.
+func (c *Consumer) take(fetches kgo.Fetches) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fetches.EachPartition(func(fp kgo.FetchTopicPartition) {
+		p := c.parts[fp.Partition]
+		if p == nil || p.left {
+			return
+		}
+		for _, r := range fp.Records {
+			p.epoch = r.LeaderEpoch
+			if r.Attrs.IsControl() { // nothing to do, but to go past
+				p.next = r.Offset + 1
+				continue
+			}
+			e := &entry{Record: Record{Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value, Time: r.Timestamp}}
+			e.key = c.cfg.Key(&e.Record)
+			p.add(e)
+		}
+		if !p.paused && (len(p.entries) >= c.cfg.Pending || p.bytes >= c.cfg.PendingBytes) {
+			p.paused = true
+			c.cl.PauseFetchPartitions(map[string][]int32{c.cfg.Topic: {p.n}})
+		}
+	})
+	c.dispatch()
+}
+
+// dispatch begins as many calls as may be under way, a partition at a time. The mutex is held.
+func (c *Consumer) dispatch() {
+	for idle := 0; idle < len(c.order) && c.running < c.cfg.Concurrency; {
+		p := c.order[c.turn%len(c.order)]
+		c.turn++
+		var e *entry
+		if !p.left && p.running < c.cfg.PerPartition {
+			e = p.line.take()
+		}
+		if e == nil {
+			idle++
+			continue
+		}
+		idle = 0
+		p.running++
+		c.running++
+		c.calls.Go(func() { c.call(p, e) })
+	}
+}
+
+func (c *Consumer) call(p *partition, e *entry) {
+	r := e.Record // Do may keep it
+	err := c.cfg.Do(p.ctx, &r)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p.running--
+	c.running--
+	switch {
+	case c.parts[p.n] != p: // it is another's now
+	case err != nil:
+		c.failed(p, e, err)
+	default:
+		c.done(p, e)
+	}
+	if p.left && p.running == 0 {
+		close(p.quiet)
+	}
+	c.dispatch()
+}
+
+// done is told that a call succeeded. The mutex is held.
+func (c *Consumer) done(p *partition, e *entry) {
+	if e.Attempt > 0 {
+		if p.retrying--; p.retrying == 0 {
+			p.why = nil
+		}
+	}
+	p.finish(e)
+	if e.Attempt > 0 {
+		c.recovered()
+	}
+	if p.paused && p.stopped == nil && len(p.entries) <= c.cfg.Pending/2 && p.bytes <= c.cfg.PendingBytes/2 {
+		p.paused = false
+		c.cl.ResumeFetchPartitions(map[string][]int32{c.cfg.Topic: {p.n}})
+	}
+}

@@ -1,0 +1,99 @@
+package sink
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+func keys(list []*partition) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for _, p := range list {
+			if !yield(p.n) {
+				return
+			}
+		}
+	}
+}
+
+// onAssigned runs on the client's goroutine, before any fetch of the new partitions.
+func (c *Consumer) onAssigned(_ context.Context, cl *kgo.Client, got map[string][]int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range got[c.cfg.Topic] {
+		p := newPartition(c.life, n) //nolint:contextcheck // its calls outlive this callback
+		c.parts[n] = p
+		c.order = append(c.order, p)
+		c.cfg.Log.Info().Str("topic", c.cfg.Topic).Int32("partition", n).Msg("partition_assigned")
+	}
+	cl.ResumeFetchPartitions(got) // as it was left the last time
+}
+
+// onRevoked lets go of partitions in good order, while the group waits.
+func (c *Consumer) onRevoked(ctx context.Context, _ *kgo.Client, gone map[string][]int32) {
+	c.release(ctx, gone[c.cfg.Topic])
+}
+
+// onLost lets go of partitions that others may have already: there is nothing to wait for and nothing to commit.
+func (c *Consumer) onLost(_ context.Context, _ *kgo.Client, gone map[string][]int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drop(c.leaving(gone[c.cfg.Topic]))
+}
+
+// release ends the calls of partitions, commits what is done, and lets go of them.
+func (c *Consumer) release(ctx context.Context, numbers []int32) {
+	c.mu.Lock()
+	list := c.leaving(numbers)
+	c.mu.Unlock()
+	if len(list) == 0 {
+		return
+	}
+	grace := time.NewTimer(c.cfg.Grace)
+	defer grace.Stop()
+	for _, p := range list {
+		select {
+		case <-p.quiet:
+			continue
+		case <-grace.C:
+		}
+		break
+	}
+	c.commit(ctx, list)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drop(list)
+}
+
+// leaving begins no further call of partitions. The mutex is held.
+func (c *Consumer) leaving(numbers []int32) (list []*partition) {
+	for _, n := range numbers {
+		p := c.parts[n]
+		if p == nil || p.left {
+			continue
+		}
+		if p.left = true; p.running == 0 {
+			close(p.quiet)
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// drop forgets partitions, and cancels what they have under way. The mutex is held.
+func (c *Consumer) drop(list []*partition) {
+	for _, p := range list {
+		p.cancel()
+		for _, e := range p.entries {
+			if e.timer != nil {
+				e.timer.Stop()
+			}
+		}
+		delete(c.parts, p.n)
+		c.order = slices.DeleteFunc(c.order, func(o *partition) bool { return o == p })
+		c.cfg.Log.Info().Str("topic", c.cfg.Topic).Int32("partition", p.n).Msg("partition_released")
+	}
+}

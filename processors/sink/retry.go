@@ -1,0 +1,83 @@
+package sink
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/weirhq/weir/internal/outage"
+)
+
+// failed is told that a call failed: it is made again after a pause, for ever. The mutex is held.
+func (c *Consumer) failed(p *partition, e *entry, err error) {
+	if p.left { // whoever has the partition next does it
+		return
+	}
+	if p.why = err; e.Attempt == 0 {
+		p.retrying++
+	}
+	pause := c.pause(e.Attempt)
+	e.Attempt++
+	c.told(p, e, err)
+	e.timer = time.AfterFunc(pause, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.parts[p.n] == p && !p.left {
+			p.again(e)
+			c.dispatch()
+		}
+	})
+}
+
+// told logs failures: a region that is down fails hundreds of times a second. The mutex is held.
+func (c *Consumer) told(p *partition, e *entry, err error) {
+	log := c.cfg.Log
+	if raw := interface{ Raw() string }(nil); errors.As(err, &raw) {
+		log.Debug().Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("offset", e.Offset).Int("attempt", e.Attempt).Str("raw", raw.Raw()).Msg("effect_tried")
+	}
+	switch n := c.outage.Failed(time.Now()); n.Say {
+	case outage.Begins:
+		log.Warn().Err(err).Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("offset", e.Offset).Int("attempt", e.Attempt).Int("waiting", c.waiting()).Msg("effect_failed")
+	case outage.GoesOn:
+		log.Warn().Err(err).Str("topic", c.cfg.Topic).Dur("for", n.For).Int("failures", n.Failures).Int("waiting", c.waiting()).Msg("effect_still_fails")
+	default:
+	}
+}
+
+// recovered is told that a record was done that had failed. It is a warning as well: who reads of the begin wants to read of the
+// end. The mutex is held.
+func (c *Consumer) recovered() {
+	for _, p := range c.order {
+		if p.retrying > 0 {
+			return
+		}
+	}
+	if n := c.outage.Fine(time.Now()); n.Say == outage.Over {
+		c.cfg.Log.Warn().Str("topic", c.cfg.Topic).Dur("for", n.For).Int("failures", n.Failures).Int("waiting", c.waiting()).Msg("effect_succeeds_again")
+	}
+}
+
+// waiting counts the records that were fetched and are not done. The mutex is held.
+func (c *Consumer) waiting() (n int) {
+	for _, p := range c.order {
+		for _, e := range p.entries {
+			if !e.done {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// pause is how long to wait after so many failures before: twice as long each time, less up to a half by chance.
+func (c *Consumer) pause(failures int) time.Duration {
+	d := c.cfg.RetryMin
+	for range failures {
+		if d >= c.cfg.RetryMax {
+			break
+		}
+		d *= 2
+	}
+	d = min(d, c.cfg.RetryMax)
+	return d - rand.N(d/2+1)
+}

@@ -1,0 +1,278 @@
+//go:build synctests
+
+package sink
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/weirhq/weir/processors"
+)
+
+// log is a Do that notes what it does, and refuses what it is told to.
+type log struct {
+	mu     sync.Mutex
+	done   []string
+	refuse map[string]error
+	most   int
+	now    int
+}
+
+func (l *log) do(ctx context.Context, r *Record) error {
+	l.mu.Lock()
+	l.now++
+	l.most = max(l.most, l.now)
+	l.mu.Unlock()
+	select {
+	case <-ctx.Done():
+	case <-time.After(10 * time.Millisecond):
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.now--
+	if err := l.refuse[string(r.Key)]; err != nil {
+		return err
+	}
+	l.done = append(l.done, string(r.Key))
+	return ctx.Err()
+}
+
+func (l *log) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.done)
+}
+
+func (l *log) forbid(key string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refuse[key] = err
+}
+
+func (l *log) allow() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.refuse)
+}
+
+func scenario(t *testing.T, f func(t *testing.T, w *world, l *log)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, nil)
+		defer w.close()
+		f(t, w, &log{refuse: map[string]error{}})
+	})
+}
+
+func status(p *process, n int32) Status {
+	for _, s := range p.Status() {
+		if s.Partition == n {
+			return s
+		}
+	}
+	return Status{}
+}
+
+// One key that fails holds back its own, not others, until too many wait: then fetching stops, and goes on when it succeeds.
+func TestStuckKey(t *testing.T) {
+	scenario(t, func(t *testing.T, w *world, l *log) {
+		l.refuse["bad"] = errors.New("the region is down")
+		p := w.start("a", func(c *Config) { c.Do, c.Pending = l.do, 20 })
+		defer p.stop()
+		w.send(0, "bad", "k1", "bad", "k2", "k3")
+		w.send(1, "k4")
+		time.Sleep(time.Minute)
+		s := status(p, 0)
+		if l.count() != 4 || s.Pending != 2 || s.Retrying != 1 || s.Err == nil || s.Paused || time.Since(s.Oldest) < 50*time.Second {
+			t.Fatalf("%d are done; %+v", l.count(), s)
+		}
+		for range 100 {
+			w.send(0, "k1")
+			w.send(1, "k4")
+		}
+		time.Sleep(time.Minute)
+		if s := status(p, 0); !s.Paused || l.count() >= 4+200 {
+			t.Fatalf("%d are done; %+v", l.count(), s)
+		}
+		l.allow()
+		time.Sleep(time.Minute)
+		if s := status(p, 0); l.count() != 206 || s != (Status{}) {
+			t.Errorf("%d are done; %+v", l.count(), s)
+		}
+		if w.behind() != 0 {
+			t.Errorf("%d are not committed", w.behind())
+		}
+	})
+}
+
+// refusal is an error that knows more than it says.
+type refusal struct{}
+
+func (refusal) Error() string { return "the region is down" }
+func (refusal) Raw() string   { return "operation error, StatusCode: 0" }
+
+// What fails for long is said in few lines: when it begins, once a minute, when it is over. What fails for a moment is not said, and
+// what the other side's library says is for debugging.
+func TestFailuresInFewLines(t *testing.T) {
+	scenario(t, func(t *testing.T, w *world, l *log) {
+		var lines bytes.Buffer
+		logger := zerolog.New(zerolog.SyncWriter(&lines)).Level(zerolog.WarnLevel)
+		p := w.start("a", func(c *Config) { c.Do, c.Log = l.do, &logger })
+		for i := range 100 {
+			key := fmt.Sprint("bad", i)
+			l.forbid(key, refusal{})
+			w.send(int32(i%parts), key)
+		}
+		time.Sleep(150 * time.Second)
+		w.send(0, "k")
+		l.allow()
+		time.Sleep(time.Minute)
+		l.forbid("bad", refusal{})
+		w.send(1, "bad")
+		time.Sleep(time.Second)
+		l.allow()
+		time.Sleep(time.Minute)
+		p.stop()
+		var said []string
+		for _, line := range strings.Split(strings.TrimSpace(lines.String()), "\n") {
+			var e struct {
+				Message, Error    string
+				Failures, Waiting int
+			}
+			if err := json.Unmarshal([]byte(line), &e); err != nil {
+				t.Fatal(err)
+			}
+			said = append(said, e.Message)
+			if over := e.Message == "effect_succeeds_again"; over && e.Waiting > 0 || !over && (e.Error != "the region is down" || e.Waiting != 100) || strings.Contains(line, "StatusCode") {
+				t.Error(line)
+			}
+		}
+		if want := "[effect_failed effect_still_fails effect_still_fails effect_succeeds_again]"; fmt.Sprint(said) != want {
+			t.Errorf("said %v, want %v", said, want)
+		}
+	})
+}
+
+// What retention took before it was read stops its partition, and no other.
+func TestOutOfRange(t *testing.T) {
+	scenario(t, func(t *testing.T, w *world, l *log) {
+		w.send(0, "a", "b", "c", "d")
+		w.send(1, "e")
+		first := w.start("a", func(c *Config) { c.Do = l.do })
+		time.Sleep(time.Minute)
+		first.stop()
+		w.send(0, "f", "g", "h")
+		if err := w.c.DeleteRecords(topic, 0, 6); err != nil {
+			t.Fatal(err)
+		}
+		second := w.start("a", func(c *Config) { c.Do = l.do })
+		defer second.stop()
+		w.send(1, "i")
+		time.Sleep(time.Minute)
+		var unreadable *processors.UnreadableError
+		if s := status(second, 0); !errors.As(s.Stopped, &unreadable) || unreadable.Offset != 4 || unreadable.Lost != 2 {
+			t.Errorf("%+v, %v", s, s.Stopped)
+		}
+		if s := status(second, 1); s.Stopped != nil || l.count() != 6 {
+			t.Errorf("%d are done; %+v", l.count(), s)
+		}
+	})
+}
+
+// Where it is allowed, what is left is done.
+func TestSkip(t *testing.T) {
+	scenario(t, func(t *testing.T, w *world, l *log) {
+		w.send(0, "a", "b", "c", "d")
+		first := w.start("a", func(c *Config) { c.Do = l.do })
+		time.Sleep(time.Minute)
+		first.stop()
+		w.send(0, "f", "g", "h")
+		if err := w.c.DeleteRecords(topic, 0, 6); err != nil {
+			t.Fatal(err)
+		}
+		second := w.start("a", func(c *Config) { c.Do, c.Skip = l.do, true })
+		w.send(0, "i")
+		time.Sleep(time.Minute)
+		if s := status(second, 0); s.Stopped != nil || s.Pending != 0 || l.count() != 6 {
+			t.Errorf("%d are done, want a to d, h and i; %+v", l.count(), s)
+		}
+		second.stop()
+		if w.behind() != 0 {
+			t.Errorf("%d are not committed", w.behind())
+		}
+	})
+}
+
+// No more calls are under way than allowed, and a stop waits for those that are.
+func TestConcurrencyAndStop(t *testing.T) {
+	scenario(t, func(t *testing.T, w *world, l *log) {
+		p := w.start("a", func(c *Config) {
+			c.Do, c.Concurrency, c.Key = l.do, 3, func(r *Record) string { return string(rune(r.Offset)) }
+		})
+		for range 40 {
+			w.send(0, "x")
+			w.send(1, "x")
+		}
+		for l.count() < 30 {
+			time.Sleep(time.Millisecond)
+		}
+		p.stop()
+		if l.most != 3 || p.err != nil {
+			t.Errorf("%d at once, %v", l.most, p.err)
+		}
+		if n := w.behind(); n != 80-int64(l.count()) {
+			t.Errorf("%d are done, and %d not committed", l.count(), n)
+		}
+	})
+}
+
+// A call that does not end is cancelled after the grace, and is not committed.
+func TestGrace(t *testing.T) {
+	scenario(t, func(t *testing.T, w *world, _ *log) {
+		p := w.start("a", func(c *Config) {
+			c.Do = func(ctx context.Context, r *Record) error {
+				if string(r.Key) == "slow" {
+					<-ctx.Done()
+					return nil // it says it is done, too late
+				}
+				return nil
+			}
+		})
+		w.send(0, "k", "slow", "k")
+		time.Sleep(10 * time.Second)
+		begun := time.Now()
+		p.stop()
+		if took := time.Since(begun); took < 3*time.Second || took > 5*time.Second {
+			t.Errorf("the stop took %v", took)
+		}
+		if n := w.behind(); n != 2 {
+			t.Errorf("%d are not committed, 2 are not done in order", n)
+		}
+	})
+}
+
+// A second process of the same name ends the first, with an error that says why.
+func TestInstanceTaken(t *testing.T) {
+	scenario(t, func(t *testing.T, w *world, l *log) {
+		first := w.start("a", func(c *Config) { c.Do = l.do })
+		time.Sleep(10 * time.Second)
+		second := w.start("a", func(c *Config) { c.Do = l.do })
+		time.Sleep(time.Minute)
+		w.send(0, "k")
+		time.Sleep(time.Minute)
+		second.stop()
+		first.stop()
+		if !errors.Is(first.err, processors.ErrInstance) || l.count() != 1 {
+			t.Errorf("%v; %d are done", first.err, l.count())
+		}
+	})
+}

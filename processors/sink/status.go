@@ -1,0 +1,99 @@
+package sink
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/processors"
+)
+
+// Status is how one partition stands.
+type Status struct {
+	Partition int32
+	Pending   int       // records that were fetched and are not done
+	Running   int       // of them, being done
+	Retrying  int       // of them, those that failed at least once: each holds back what comes after it under its key
+	Oldest    time.Time // when the oldest of them was produced; zero without any
+	Paused    bool      // too many wait: no more are fetched
+	Err       error     // why they failed, as of the last time; nil if none is retried
+	Stopped   error     // why no more can be fetched, until it is decided where to go on; errors.As gives a *processors.UnreadableError
+}
+
+// Status gives the partitions that this consumer has.
+func (c *Consumer) Status() []Status {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := make([]Status, 0, len(c.order))
+	for _, p := range c.order {
+		s := Status{Partition: p.n, Running: p.running, Retrying: p.retrying, Paused: p.paused, Err: p.why, Stopped: p.stopped}
+		for _, e := range p.entries {
+			if !e.done {
+				s.Pending++
+				if s.Oldest.IsZero() || e.Time.Before(s.Oldest) {
+					s.Oldest = e.Time
+				}
+			}
+		}
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b Status) int { return cmp.Compare(a.Partition, b.Partition) })
+	return list
+}
+
+// fetchErrors stops the partitions that cannot be read on. Its error is of what concerns all.
+func (c *Consumer) fetchErrors(ctx context.Context, fetches kgo.Fetches) (failed error) {
+	fetches.EachError(func(topic string, n int32, err error) {
+		switch {
+		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+			return
+		case errors.Is(err, kgo.ErrClientClosed):
+			failed = fmt.Errorf("read %s: %w", c.cfg.Topic, err)
+			return
+		case errors.Is(err, kerr.FencedInstanceID):
+			failed = fmt.Errorf("%w: another process joined group %s as %s: give each process its own instance", processors.ErrInstance, c.cfg.Group, c.cfg.Instance)
+			return
+		}
+		c.mu.Lock()
+		p := c.parts[n]
+		at := processors.UnreadableError{Topic: topic, Partition: n}
+		if p != nil {
+			at.Offset = p.next
+		}
+		c.mu.Unlock()
+		if topic != c.cfg.Topic || p == nil || !processors.StopsPartition(err) {
+			c.cfg.Log.Warn().Err(err).Str("topic", topic).Int32("partition", n).Msg("fetch_failed")
+			return
+		}
+		if at.Offset < 0 { // nothing was fetched yet
+			at.Offset = c.cl.CommittedOffsets()[topic][n].Offset
+		}
+		why := c.cfg.Kafka.Unreadable(ctx, at, err)
+		if c.skip(why, err) {
+			return
+		}
+		c.cl.PauseFetchPartitions(map[string][]int32{topic: {n}})
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		p.stopped = why
+		c.cfg.Log.Error().Err(why).Str("topic", topic).Int32("partition", n).Msg("partition_stopped")
+	})
+	return failed
+}
+
+// skip goes on after records that retention took, if that is allowed and all that is wrong.
+func (c *Consumer) skip(why, cause error) bool {
+	var lost *processors.UnreadableError
+	if !c.cfg.Skip || !errors.As(why, &lost) || lost.Lost == 0 || !errors.Is(cause, kerr.OffsetOutOfRange) {
+		return false
+	}
+	c.cfg.Log.Warn().Err(why).Str("topic", lost.Topic).Int32("partition", lost.Partition).Int64("lost", lost.Lost).Msg("records_skipped")
+	c.cl.SetOffsets(map[string]map[int32]kgo.EpochOffset{lost.Topic: {lost.Partition: {Epoch: -1, Offset: lost.Offset + lost.Lost}}})
+	return true
+}

@@ -1,0 +1,178 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/stream"
+)
+
+// leaseLog is what lease.changes has, row by row.
+type leaseLog struct {
+	rows    map[rowName]*rowLog
+	changes int // beside scanned ones
+	scanned int
+	wrong   []string
+}
+
+// rowName is a row in one partition of the topic: rows of all pools are in each.
+type rowName struct {
+	lease.Primary
+	partition int32
+}
+
+// rowLog is the history of a row.
+type rowLog struct {
+	seen   map[int64]bool   // versions that came from a stream
+	last   map[string]int64 // by region whose stream it was: the version
+	newest *eventspb.LeaseChange
+}
+
+// readLeaseLog reads the topic whole, and notes each change that comes twice, or before an older one of its row from the
+// same region.
+func readLeaseLog(ctx context.Context, k processors.Kafka) (*leaseLog, error) {
+	l := &leaseLog{rows: map[rowName]*rowLog{}}
+	err := kafkaadmin.Read(ctx, k, events.LeaseChangesTopic, time.Time{}, func(p int32, r stream.Record) error {
+		c := &eventspb.LeaseChange{}
+		if err := proto.Unmarshal(r.Value, c); err != nil {
+			return fmt.Errorf("change %d/%d: %w", p, r.Offset, err)
+		}
+		if name, version, ok := nameOf(c); ok {
+			l.add(rowName{name, p}, version, c)
+		}
+		return nil
+	})
+	return l, err
+}
+
+// nameOf gives the row of a change, if its rows have versions.
+func nameOf(c *eventspb.LeaseChange) (p lease.Primary, version int64, ok bool) {
+	switch r := c.Row.(type) {
+	case *eventspb.LeaseChange_Resource:
+		return lease.ResourceRow(c.Client, r.Resource.Resource), r.Resource.Version, true
+	case *eventspb.LeaseChange_Key:
+		return lease.Primary{Partition: lease.KeyRows(c.Client, c.Pool, r.Key.Key), Sort: r.Key.Region}, r.Key.Version, true
+	case *eventspb.LeaseChange_Settings:
+		return lease.PoolRow(c.Client, c.Pool), r.Settings.Version, true
+	case *eventspb.LeaseChange_RegionRow:
+		return lease.RegionRow(r.RegionRow.Region), r.RegionRow.Version, true
+	}
+	return p, 0, false
+}
+
+func (l *leaseLog) add(name rowName, version int64, c *eventspb.LeaseChange) {
+	r := l.rows[name]
+	if r == nil {
+		r = &rowLog{seen: map[int64]bool{}, last: map[string]int64{}}
+		l.rows[name] = r
+	}
+	if r.newest == nil || version > r.newestVersion() {
+		r.newest = c
+	}
+	if c.Scanned {
+		l.scanned++
+		return
+	}
+	l.changes++
+	if r.seen[version] {
+		l.wrong = append(l.wrong, fmt.Sprintf("version %d of %v comes twice, now from %s", version, name, c.Region))
+	}
+	if version < r.last[c.Region] {
+		l.wrong = append(l.wrong, fmt.Sprintf("version %d of %v comes after %d, from %s", version, name, r.last[c.Region], c.Region))
+	}
+	r.seen[version], r.last[c.Region] = true, version
+}
+
+// leases says whether the row is of a resource or a key, and not of settings.
+func (r *rowLog) leases() bool { return r.newest.GetResource() != nil || r.newest.GetKey() != nil }
+
+func (r *rowLog) newestVersion() int64 {
+	_, v, _ := nameOf(r.newest)
+	return v
+}
+
+// gaps says which versions of resources and keys never came from a stream. Each write adds one to them, so there are none.
+func (l *leaseLog) gaps() (gaps []string) {
+	for name, r := range l.rows {
+		if !r.leases() {
+			continue
+		}
+		for v := int64(1); v <= r.newestVersion(); v++ {
+			if !r.seen[v] {
+				gaps = append(gaps, fmt.Sprintf("version %d of %v never came, %d did", v, name, r.newestVersion()))
+			}
+		}
+	}
+	return gaps
+}
+
+// leaseOutcomes is what became of the commands.
+type leaseOutcomes struct {
+	commands map[string]*eventspb.LeaseCommand // by id
+	answers  map[string]*eventspb.LeaseResult  // by id of the command: the first
+	done     map[string]*eventspb.LeaseResult  // the first that says that it was carried out
+}
+
+// readOutcomes reads commands and results.
+func readOutcomes(ctx context.Context, k processors.Kafka, regions []string) (*leaseOutcomes, error) {
+	o := &leaseOutcomes{commands: map[string]*eventspb.LeaseCommand{}, answers: map[string]*eventspb.LeaseResult{}, done: map[string]*eventspb.LeaseResult{}}
+	for _, region := range regions {
+		err := kafkaadmin.Read(ctx, k, events.LeaseCommandsTopic(region), time.Time{}, func(_ int32, r stream.Record) error {
+			c := &eventspb.LeaseCommand{}
+			err := proto.Unmarshal(r.Value, c)
+			o.commands[c.Id] = c
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return o, kafkaadmin.Read(ctx, k, events.LeaseResultsTopic, time.Time{}, func(_ int32, r stream.Record) error {
+		x := &eventspb.LeaseResult{}
+		err := proto.Unmarshal(r.Value, x)
+		if o.answers[x.Id] == nil {
+			o.answers[x.Id] = x
+		}
+		if x.Outcome == eventspb.LeaseOutcome_LEASE_OUTCOME_DONE && o.done[x.Id] == nil {
+			o.done[x.Id] = x
+		}
+		return err
+	})
+}
+
+// count counts the commands of a kind that were carried out.
+func (o *leaseOutcomes) count(kind string) (n int) {
+	for _, r := range o.done {
+		if r.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// delays are the times from a lease's end until its resource was given back.
+func (o *leaseOutcomes) delays(yes func(*eventspb.LeaseResult) bool) (all []time.Duration) {
+	for id, r := range o.done {
+		if c := o.commands[id].GetLiberate(); c != nil && yes(r) {
+			all = append(all, time.Duration(r.DoneMs-c.ExpiresMs)*time.Millisecond)
+		}
+	}
+	return all
+}
+
+// size counts the records of a topic.
+func size(ctx context.Context, k processors.Kafka, topic string) (n int, err error) {
+	err = kafkaadmin.Read(ctx, k, topic, time.Time{}, func(int32, stream.Record) error {
+		n++
+		return nil
+	})
+	return n, err
+}

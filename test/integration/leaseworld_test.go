@@ -1,0 +1,218 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weirhq/weir/agent"
+	"github.com/weirhq/weir/agent/admin"
+	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/lease/table"
+	"github.com/weirhq/weir/processors"
+)
+
+// What the tests of leases have in their table.
+const (
+	leaseTable      = "weir-leases"
+	leaseClient     = "client"
+	leasePartitions = 4
+
+	// The pools, each in another partition.
+	widePool, plentyPool = "wide", "plenty" // stock in all regions
+	scarcePool           = "scarce"         // stock in the first region alone, wanted in all
+
+	leaseSkew       = 200 * time.Millisecond
+	leaseQuarantine = time.Second
+	longestLease    = 15 * time.Second
+
+	wideStock   = 25 // of a pool in a region
+	scarceStock = 30
+)
+
+// leaseWorld is the lease loop around a test: regions of DynamoDB over HTTP in this process, brokers in a container,
+// `weir run --roles leases` outside.
+type leaseWorld struct {
+	*cluster
+	cloud   *dynamotest.Cloud
+	admin   *admin.Admin
+	table   table.Table
+	kafka   processors.Kafka
+	regions []string
+	faults  []dynamotest.Fault
+	stock   map[string]string // pool by resource
+	a, b    *instance
+}
+
+// newLeaseWorld makes table, topics and stock. The regions are hostile from then on.
+func newLeaseWorld(t *testing.T, regions ...string) *leaseWorld {
+	t.Helper()
+	need(t)
+	profile := dynamotest.Hostile()
+	w := &leaseWorld{
+		cluster: newCluster(t, theBroker()), regions: regions, faults: profile.Faults, stock: map[string]string{},
+	}
+	w.kafka = processors.Kafka{Brokers: w.addrs()}
+	profile.Faults = nil
+	var err error
+	if w.cloud, err = dynamotest.New(dynamotest.Config{Regions: regions, Profile: profile}); err != nil {
+		t.Fatal(err)
+	}
+	endpoints := w.serve()
+	w.connect(endpoints)
+	var places []string
+	for _, r := range regions {
+		places = append(places, r+"="+endpoints[r])
+	}
+	settings := fmt.Sprintf(`leases: {regions: ["%s"], partitions: %d, skew: %s}`, strings.Join(places, `", "`), leasePartitions, leaseSkew)
+	w.a, w.b = newInstance(w.cluster, "a", settings), newInstance(w.cluster, "b", settings)
+	w.a.roles, w.b.roles = "leases", "leases"
+	w.clear()
+	w.clearGroups()
+	w.fill()
+	r := weir(t, "topics", "apply", "--for", "leases", "--replication-factor", "1", "--min-insync", "1", "-f", w.a.config)
+	if r.code != 0 {
+		t.Fatalf("weir topics apply: code %d\n%s", r.code, r.stderr)
+	}
+	if err := w.cloud.SetFaults(w.faults...); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// serve serves the regions to the processes, until the test is over.
+func (w *leaseWorld) serve() (endpoints map[string]string) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	endpoints = map[string]string{}
+	var listeners []net.Listener
+	for _, r := range w.regions {
+		var lc net.ListenConfig
+		l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		listeners = append(listeners, l)
+		endpoints[r] = "http://" + l.Addr().String()
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- w.cloud.Serve(ctx, listeners...) }()
+	w.t.Cleanup(func() {
+		cancel()
+		if err := errors.Join(<-ended, w.cloud.Close()); err != nil {
+			w.t.Error(err)
+		}
+	})
+	return endpoints
+}
+
+func (w *leaseWorld) connect(endpoints map[string]string) {
+	w.t.Helper()
+	connection, err := table.Connect(w.t.Context(), endpoints)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.table = table.Table{Name: leaseTable, New: connection.Client, Skew: leaseSkew, Timeout: 2 * time.Second, Attempts: 3}
+	w.admin, err = admin.New(admin.Config{
+		Table: leaseTable, Regions: w.regions, Client: connection.Client, Streams: connection.Streams, Skew: leaseSkew,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// agent is one of a region. It looks at the table often, so that a lease which lost is soon known.
+func (w *leaseWorld) agent(region string) *agent.Agent {
+	w.t.Helper()
+	a, err := agent.New(agent.Config{
+		Region: region, Table: leaseTable, Client: w.table.New, Skew: leaseSkew,
+		CacheTTL: 200 * time.Millisecond, CandidateTTL: time.Second,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(a.Close)
+	return a
+}
+
+// fill makes the table, its settings and the stock.
+func (w *leaseWorld) fill() {
+	w.t.Helper()
+	ctx, errs := w.t.Context(), []error{w.admin.Apply(w.t.Context(), nil)}
+	made := func(_ any, err error) { errs = append(errs, err) }
+	for _, r := range w.regions {
+		made(admin.Create(ctx, w.admin, admin.Region{Region: r, RegionLease: admin.Duration(time.Minute)}))
+	}
+	made(admin.Create(ctx, w.admin, admin.Client{Client: leaseClient}))
+	for _, pool := range []string{widePool, plentyPool, scarcePool} {
+		made(admin.Create(ctx, w.admin, admin.Pool{
+			Client: leaseClient, Pool: pool, LongestLease: admin.Duration(longestLease), Quarantine: admin.Duration(leaseQuarantine), SubPartitions: 2,
+		}))
+	}
+	for i, r := range w.regions {
+		errs = append(errs, w.put(widePool, r, wideStock), w.put(plentyPool, r, wideStock))
+		if i == 0 {
+			errs = append(errs, w.put(scarcePool, r, scarceStock))
+		}
+	}
+	errs = append(errs, w.cloud.Settle())
+	for _, r := range w.regions {
+		_, err := w.admin.Vouch(ctx, r)
+		errs = append(errs, err)
+	}
+	errs = append(errs, w.cloud.Settle())
+	if err := errors.Join(errs...); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// put puts n resources into a pool.
+func (w *leaseWorld) put(pool, region string, n int) error {
+	var lines strings.Builder
+	for i := range n {
+		name := fmt.Sprintf("%s-%s-%02d", pool, region, i)
+		w.stock[name] = pool
+		lines.WriteString(name + "\n")
+	}
+	_, err := w.admin.ImportResources(w.t.Context(), strings.NewReader(lines.String()), admin.ResourceImport{Client: leaseClient, Pool: pool, Region: region})
+	return err
+}
+
+// clearGroups takes away the groups of the loop, with what earlier tests left there.
+func (w *leaseWorld) clearGroups() {
+	w.t.Helper()
+	groups := leaseApps()
+	for _, r := range w.regions {
+		groups = append(groups, events.LeaseExecutorGroup(r))
+	}
+	for _, g := range groups {
+		w.deleteGroup(g)
+	}
+}
+
+func leaseApps() []string {
+	return []string{events.BridgeApp, events.LiberatorApp, events.DedupApp, events.BalancerApp}
+}
+
+// cut has a region answer nothing, and neither hear of others nor be heard; or ends that.
+func (w *leaseWorld) cut(region string, down bool) {
+	w.t.Helper()
+	faults := w.faults
+	if down { // the first fault that befalls a request counts
+		faults = append([]dynamotest.Fault{{Kind: dynamotest.Unreachable, Rate: 1, Region: region}}, faults...)
+	}
+	errs := []error{w.cloud.SetFaults(faults...)}
+	for _, r := range w.regions {
+		if r != region {
+			errs = append(errs, w.cloud.Cut(r, region, down), w.cloud.Cut(region, r, down))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		w.t.Fatal(err)
+	}
+}

@@ -1,0 +1,139 @@
+//go:build synctests
+
+package leaseloop_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/balancer"
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/processors/processorstest"
+)
+
+// leases feeds a balancer's topics in a bubble, as the bridge and the executors do.
+type leases struct {
+	t    *testing.T
+	w    *processorstest.World
+	rows map[string]*eventspb.LeaseResource
+	read map[string]int // commands that were carried out, by region
+	done map[string]int // transfers, by resource and version
+}
+
+func (l *leases) produce(topic string, m proto.Message) {
+	l.t.Helper()
+	v, err := proto.Marshal(m)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.w.Produce(topic, 0, "", string(v))
+}
+
+func (l *leases) change(region string, c *eventspb.LeaseChange) {
+	c.Region, c.AtMs = region, time.Now().UnixMilli()
+	l.produce(events.LeaseChangesTopic, c)
+}
+
+func (l *leases) write(m *eventspb.LeaseResource) {
+	m.Version++
+	l.change(m.Owner, &eventspb.LeaseChange{Client: "c", Pool: "p", Row: &eventspb.LeaseChange_Resource{Resource: m}})
+}
+
+// second lets a second pass: heartbeats, keys that are refused in eu, and executors at work.
+func (l *leases) second(i int) {
+	l.t.Helper()
+	now := time.Now().UnixMilli()
+	for _, at := range []string{"eu", "us"} {
+		for _, from := range []string{"eu", "us"} {
+			l.change(at, &eventspb.LeaseChange{Row: &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{From: from, BeatMs: now, SeenMs: now}}})
+		}
+		for n, r := range l.w.Records(events.LeaseCommandsTopic(at)) {
+			if n >= l.read[at] {
+				l.read[at]++
+				l.execute(at, r.Value)
+			}
+		}
+	}
+	l.change("eu", &eventspb.LeaseChange{Client: "c", Pool: "p", Row: &eventspb.LeaseChange_Demand{Demand: &eventspb.LeaseDemand{Region: "eu", Refused: int64(i / 5)}}})
+	time.Sleep(time.Second) //nolint:forbidigo // in a bubble
+}
+
+func (l *leases) execute(region string, value []byte) {
+	c := &eventspb.LeaseCommand{}
+	if err := proto.Unmarshal(value, c); err != nil {
+		l.t.Fatal(err)
+	}
+	x := c.GetTransfer()
+	if x == nil {
+		return
+	}
+	l.done[fmt.Sprint(x.Resource, x.Version)]++
+	if m := l.rows[x.Resource]; m.Version == x.Version && m.Owner == region {
+		m.Owner, m.AvailableMs = x.To, time.Now().UnixMilli()+3000
+		l.write(m)
+	}
+}
+
+// The balancer dies at every edge of a commit, again and again, and comes back. Each resource is moved once, none is forgotten in
+// flight, and what it knows of each in the end is what the table has.
+func TestBalancerSurvivesKills(t *testing.T) {
+	proc, err := balancer.ProcessorConfig{Regions: []string{"eu", "us"}, Partitions: 1}.Processor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	processorstest.Run(t, processorstest.Options{Processor: proc, Partitions: 1}, func(t *testing.T, w *processorstest.World) {
+		l := &leases{t: t, w: w, rows: map[string]*eventspb.LeaseResource{}, read: map[string]int{}, done: map[string]int{}}
+		p := w.Start("a")
+		for i := range 300 {
+			name := fmt.Sprintf("res-%03d", i)
+			l.rows[name] = &eventspb.LeaseResource{Resource: name, Owner: "us", AvailableMs: time.Now().UnixMilli()}
+			l.write(l.rows[name])
+		}
+		at := 0
+		for _, edge := range processorstest.Edges() {
+			for range 10 {
+				at++
+				l.second(at)
+			}
+			p.KillAt(edge)
+			for !p.Gone() {
+				at++
+				l.second(at)
+			}
+			if err := p.Await(); err != processorstest.ErrKilled {
+				t.Fatalf("it did not die at %q: %v", edge, err)
+			}
+			p = w.Start("a")
+		}
+		for range 100 { // until what was in flight landed
+			at++
+			l.second(at)
+		}
+		w.CaughtUp()
+		moved := 0
+		for name, m := range l.rows {
+			if m.Owner == "eu" {
+				moved++
+			}
+			if n := l.done[name+"1"]; m.Owner == "eu" && n != 1 {
+				t.Errorf("%s was commanded %d times", name, n)
+			}
+		}
+		if moved == 0 || moved == 300 {
+			t.Errorf("%d of 300 were moved", moved)
+		}
+		if n := len(w.State(0, balancer.TableResources)); n != 300 {
+			t.Errorf("%d resources are known", n)
+		}
+		if n := len(w.State(0, balancer.TableFree)); n != 300 {
+			t.Errorf("%d are listed as available", n)
+		}
+		if n := len(w.State(0, balancer.TableFlights)); n != 0 {
+			t.Errorf("%d are still in flight", n)
+		}
+	})
+}

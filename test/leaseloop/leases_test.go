@@ -1,0 +1,268 @@
+//go:build synctests
+
+package leaseloop
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/api/metrics"
+	"github.com/weirhq/weir/dedup"
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/obs"
+	"github.com/weirhq/weir/liberator"
+	"github.com/weirhq/weir/processors/processorstest"
+	"github.com/weirhq/weir/stream"
+)
+
+const leaseTasks = 2
+
+// changed sends changes to partition 1.
+func changed(t *testing.T, w *processorstest.World, list ...*eventspb.LeaseChange) {
+	t.Helper()
+	for _, c := range list {
+		c.Client, c.Pool = "c", "p"
+		value, err := proto.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Produce(events.LeaseChangesTopic, 1, "c\x00p", string(value))
+	}
+}
+
+func poolRow() *eventspb.LeaseChange {
+	return &eventspb.LeaseChange{Row: &eventspb.LeaseChange_Settings{Settings: &eventspb.LeasePool{Version: 1, QuarantineMs: 60_000, Shelves: 4}}}
+}
+
+func commandsOf(t *testing.T, w *processorstest.World, region string) (list []*eventspb.LeaseCommand) {
+	t.Helper()
+	for _, r := range w.Records(events.LeaseCommandsTopic(region)) {
+		c := &eventspb.LeaseCommand{}
+		if err := proto.Unmarshal(r.Value, c); err != nil {
+			t.Fatal(err)
+		}
+		if r.Partition != 1 {
+			t.Errorf("%v in partition %d", c, r.Partition)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// TestLiberatorSurvivesKills: at every edge of a commit the process dies while leases begin and end. Each lease is ended by one
+// first command, in time, and said again until the stream shows it.
+func TestLiberatorSurvivesKills(t *testing.T) {
+	registry := obs.NewRegistry("test")
+	proc, err := liberator.ProcessorConfig{Regions: []string{"us", "eu"}, Partitions: leaseTasks}.Processor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	processorstest.Run(t, processorstest.Options{Processor: metrics.NewLease(registry).Meter(proc, nil)}, func(t *testing.T, w *processorstest.World) {
+		ends := map[string]int64{}
+		row := func(name string, version int64) *eventspb.LeaseChange {
+			ends[name] = time.Now().UnixMilli() + 3000
+			return &eventspb.LeaseChange{Row: &eventspb.LeaseChange_Resource{Resource: &eventspb.LeaseResource{
+				Resource: name, Version: version, Owner: "eu", Holder: "p#k", ExpiresMs: ends[name],
+			}}}
+		}
+		p := w.Start("a")
+		changed(t, w, poolRow())
+		for i, edge := range processorstest.Edges() {
+			w.CaughtUp()
+			changed(t, w, row(fmt.Sprint("begun-", i), 1), row(fmt.Sprint("renewed-", i), 1))
+			time.Sleep(1500 * time.Millisecond)
+			changed(t, w, row(fmt.Sprint("renewed-", i), 2))
+			p.KillAt(edge)
+			if err := p.Await(); err != processorstest.ErrKilled {
+				t.Fatalf("it did not die at %q: %v", edge, err)
+			}
+			p = w.Start("a")
+			w.CaughtUp()
+		}
+		time.Sleep(10 * time.Second)
+		first := map[string]int64{}
+		for _, c := range commandsOf(t, w, "eu") {
+			l := c.GetLiberate()
+			if l.ExpiresMs != ends[l.Resource] || l.AvailableMs != l.ExpiresMs+60_000 || c.DecidedMs < l.ExpiresMs+1000 {
+				t.Errorf("command %v", c)
+			}
+			if first[l.Resource] == 0 {
+				first[l.Resource] = c.DecidedMs
+			}
+		}
+		for name, end := range ends {
+			// A process that died at the wrong moment is away for as long as it takes to take over.
+			if late := first[name] - end; late > 15_000 || first[name] == 0 {
+				t.Errorf("%s was ended %d ms after its end", name, late)
+			}
+		}
+		var all []*eventspb.LeaseChange
+		for name := range ends {
+			all = append(all, &eventspb.LeaseChange{Row: &eventspb.LeaseChange_Resource{Resource: &eventspb.LeaseResource{
+				Resource: name, Version: 9, Owner: "eu", AvailableMs: 1,
+			}}})
+		}
+		changed(t, w, all...)
+		w.CaughtUp()
+		said := len(commandsOf(t, w, "eu"))
+		time.Sleep(20 * time.Minute)
+		if n := len(commandsOf(t, w, "eu")); n != said {
+			t.Errorf("%d commands for leases that the stream shows ended", n-said)
+		}
+		if n := len(w.State(1, liberator.TableResources)); n != len(ends) {
+			t.Errorf("%d resources, want %d", n, len(ends))
+		}
+		ids := map[string]bool{}
+		for _, c := range commandsOf(t, w, "eu") {
+			if ids[c.Id] {
+				t.Errorf("two commands %s", c.Id)
+			}
+			ids[c.Id] = true
+		}
+		wantFigures(t, registry, "weir_lease_liberator", "commands", "deferred", "delay_ms", "fire_ms", "leases", "old", "repeated", "waited")
+	})
+}
+
+// TestDedupSurvivesKills: at every edge of a commit the process dies while two regions lease a key. The same one is told that it
+// lost, and what is reported opens and is resolved once.
+func TestDedupSurvivesKills(t *testing.T) {
+	registry := obs.NewRegistry("test")
+	proc, err := dedup.ProcessorConfig{Regions: []string{"us", "eu"}, Partitions: leaseTasks}.Processor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	processorstest.Run(t, processorstest.Options{Processor: metrics.NewLease(registry).Meter(proc, nil)}, func(t *testing.T, w *processorstest.World) {
+		row := func(key, region, state string, version int64) *eventspb.LeaseChange {
+			granted := int64(2000)
+			if region == "us" {
+				granted = 1000
+			}
+			return &eventspb.LeaseChange{Row: &eventspb.LeaseChange_Key{Key: &eventspb.LeaseKey{
+				Key: key, Region: region, Version: version, State: state, Resource: region + key, ResourceVersion: 1, GrantedMs: granted,
+				ExpiresMs: time.Now().UnixMilli() + 600_000, Winner: map[string]string{"superseded": "us"}[state],
+			}}}
+		}
+		p := w.Start("a")
+		changed(t, w, poolRow())
+		for i, edge := range processorstest.Edges() {
+			w.CaughtUp()
+			key := fmt.Sprint("k", i)
+			changed(t, w, row(key, "eu", "leased", 1))
+			w.CaughtUp()
+			p.KillAt(edge)
+			changed(t, w, row(key, "us", "leased", 1))
+			if err := p.Await(); err != processorstest.ErrKilled {
+				t.Fatalf("it did not die at %q: %v", edge, err)
+			}
+			p = w.Start("a")
+			w.CaughtUp()
+		}
+		time.Sleep(40 * time.Second) // each is told again
+		told := map[string]int{}
+		for _, c := range commandsOf(t, w, "eu") {
+			if s := c.GetSupersede(); s.Version != 1 || s.Winner != "us" {
+				t.Errorf("command %v", c)
+			}
+			told[c.GetSupersede().Key]++
+		}
+		for i := range processorstest.Edges() {
+			key := fmt.Sprint("k", i)
+			if told[key] < 2 {
+				t.Errorf("%s was told %d times", key, told[key])
+			}
+			changed(t, w, row(key, "eu", "superseded", 2))
+		}
+		w.CaughtUp()
+		said := len(commandsOf(t, w, "eu"))
+		time.Sleep(2 * time.Hour)
+		if n, us := len(commandsOf(t, w, "eu")), len(commandsOf(t, w, "us")); n != said || us > 0 {
+			t.Errorf("%d commands for what is resolved, %d to the winner", n-said, us)
+		}
+		var states []string
+		for _, r := range w.Records(events.LeaseDuplicatesTopic) {
+			d := &eventspb.LeaseDuplicate{}
+			if err := proto.Unmarshal(r.Value, d); err != nil {
+				t.Fatal(err)
+			}
+			states = append(states, fmt.Sprintf("%q %s", r.Key, d.State))
+		}
+		var want []string
+		for i := range processorstest.Edges() {
+			for _, s := range []string{"", "resolved", "superseding"} {
+				want = append(want, fmt.Sprintf("%q %s", fmt.Sprint("c\x00p\x00k", i), s))
+			}
+		}
+		slices.Sort(states)
+		if !slices.Equal(states, want) {
+			t.Errorf("duplicates %q, want %q", states, want)
+		}
+		if n := len(w.Records(events.LeaseJournalTopic)); n != 2*len(processorstest.Edges()) {
+			t.Errorf("%d notes", n)
+		}
+		if n := len(w.State(1, dedup.TableKeys)); n > 0 {
+			t.Errorf("%d keys are not forgotten", n)
+		}
+		wantFigures(t, registry, "weir_lease_dedup", "fire_ms", "found", "keys", "old", "open", "repeated", "resolved", "revokes", "supersedes", "took_ms", "waited")
+	})
+}
+
+func wantFigures(t *testing.T, g prometheus.Gatherer, name string, want ...string) {
+	t.Helper()
+	families, err := g.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]bool{}
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "kind" {
+					kinds[l.GetValue()] = true
+				}
+			}
+		}
+	}
+	if got := slices.Sorted(maps.Keys(kinds)); !slices.Equal(got, want) {
+		t.Errorf("kinds %v, want %v", got, want)
+	}
+}
+
+// TestLeaseTopics: every topic that the roles name is in the catalogue.
+func TestLeaseTopics(t *testing.T) {
+	regions := []string{"us", "eu"}
+	known := map[string]bool{}
+	for _, topic := range events.LeaseCatalog(regions, 0) {
+		known[topic.Name] = true
+	}
+	l, err := liberator.ProcessorConfig{Regions: regions}.Processor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := dedup.ProcessorConfig{Regions: regions}.Processor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []stream.Processor{l, d} {
+		for _, name := range append(append([]string{p.Changelog, p.App + ".dlq"}, p.Inputs...), p.Outputs...) {
+			if !known[name] {
+				t.Errorf("%s names topic %s, which is not in the catalogue", p.App, name)
+			}
+		}
+		if p.Partitions != events.DefaultLeasePartitions {
+			t.Errorf("%s has %d partitions", p.App, p.Partitions)
+		}
+	}
+	if _, err := (dedup.ProcessorConfig{}).Processor(); err == nil {
+		t.Error("a dedup without regions")
+	}
+}

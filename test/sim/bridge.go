@@ -1,0 +1,143 @@
+package sim
+
+import (
+	"math/rand/v2"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/lease"
+)
+
+// bridge is a model of package bridge: a region's stream to lease.changes, each row's records in their order, and those that
+// the region did not write left out. It writes the region's heartbeats.
+type bridge struct {
+	w    *world
+	r    *region
+	dice *rand.Rand
+	next [shardCount]int
+	lag  int64
+}
+
+func (w *world) newBridge(i int) *bridge {
+	b := &bridge{w: w, r: w.regions[i], dice: w.dice("bridge" + regionNames[i])}
+	w.each(b.dice, 100, 200, b.poll)
+	w.each(b.dice, 1000, 0, b.beat)
+	w.each(b.dice, 9000, 6000, b.scan)
+	return b
+}
+
+func (b *bridge) beat() {
+	if !b.w.faults.off[b.r.id] {
+		b.r.put(b.w.beatRow(b.r.id), item{count: b.r.clock()})
+	}
+}
+
+// poll hands over what the stream has.
+func (b *bridge) poll() {
+	if b.w.faults.cut(b.r.id) {
+		return
+	}
+	b.lag = b.dice.Int64N(200)
+	for s := range b.r.shards {
+		if s == 0 && b.w.faults.on(StallShard, b.r.id) {
+			continue
+		}
+		for n := b.next[s]; n < len(b.r.shards[s]) && b.r.shards[s][n].at+b.lag <= b.w.now; n++ {
+			b.next[s] = n + 1
+			if b.w.faults.on(LoseRecord, b.r.id) && b.dice.IntN(3) == 0 {
+				b.w.h.mark("lost record")
+				continue
+			}
+			b.emit(&b.r.shards[s][n], false)
+		}
+	}
+}
+
+// replay goes back in the stream.
+func (b *bridge) replay() {
+	for s := range b.next {
+		b.next[s] = max(0, b.next[s]-b.dice.IntN(40))
+	}
+	b.w.h.mark("replay")
+	b.w.tell("bridge "+b.r.name, "goes back in the stream")
+}
+
+// scan reads the table: the rows that this region wrote.
+func (b *bridge) scan() {
+	if b.w.faults.cut(b.r.id) || b.w.wrong == "bridge drops records" {
+		return
+	}
+	for id := range b.r.items {
+		it := &b.r.items[id]
+		if it.seq > 0 && it.writer == b.r.id {
+			b.emit(&streamed{b.w.now, rowID(id), *it}, true)
+		}
+	}
+}
+
+// emit makes a record of an item. Those of other regions are left out, beside their heartbeats: they say how far copies lag.
+func (b *bridge) emit(s *streamed, scanned bool) {
+	if b.leavesOut(s) {
+		return
+	}
+	it := &s.item
+	c := &eventspb.LeaseChange{Region: b.r.name, Client: client, Pool: pool, AtMs: it.stamp, Scanned: scanned}
+	if scanned {
+		c.AtMs = b.r.clock()
+	}
+	w := b.w
+	if s.id >= w.homeRow() {
+		return
+	}
+	switch beat := s.id >= w.beatRow(0) && s.id < w.demandRow(0); {
+	case beat && scanned:
+		return
+	case beat:
+		c.Row = &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{
+			From: regionNames[s.id-w.beatRow(0)], BeatMs: it.count, SeenMs: b.r.clock(), LagMs: b.backlog(),
+		}}
+	case it.writer != b.r.id:
+		return
+	case w.isResource(s.id):
+		c.Row = &eventspb.LeaseChange_Resource{Resource: &eventspb.LeaseResource{
+			Resource: resourceName(int(s.id)), Version: it.Version, Owner: it.Owner, Holder: it.Key, ExpiresMs: it.Expires, AvailableMs: it.Available,
+		}}
+	case w.isLease(s.id):
+		k, r := w.keyOf(s.id)
+		c.Row = keyChange(keyName(k), regionNames[r], &it.Row, it.granted)
+	case s.id == w.poolRow():
+		c.Row = &eventspb.LeaseChange_Settings{Settings: &eventspb.LeasePool{
+			Version: it.settings.version, LongestMs: w.s.longest(), QuarantineMs: it.settings.quarantine, Shelves: it.settings.shelves, Duplicates: w.s.Mode,
+		}}
+	case s.id < w.beatRow(0):
+		c.Row = &eventspb.LeaseChange_RegionRow{RegionRow: &eventspb.LeaseRegion{
+			Region: regionNames[s.id-w.regionRow(0)], Version: it.settings.version, State: it.settings.state,
+		}}
+	default:
+		c.Row = &eventspb.LeaseChange_Demand{Demand: &eventspb.LeaseDemand{Region: regionNames[s.id-w.demandRow(0)], Refused: it.count}}
+	}
+	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(c)
+	if err != nil {
+		w.h.fail(err)
+		return
+	}
+	w.topics.changes = append(w.topics.changes, record{value, w.now})
+}
+
+func keyChange(key, region string, row *lease.Row, granted int64) *eventspb.LeaseChange_Key {
+	return &eventspb.LeaseChange_Key{Key: &eventspb.LeaseKey{
+		Key: key, Region: region, Version: row.Version, State: string(row.State), Resource: row.Resource,
+		ResourceVersion: row.At, ExpiresMs: row.Expires, GrantedMs: granted, Winner: row.Winner,
+	}}
+}
+
+// backlog is how old the oldest record is that was not read.
+func (b *bridge) backlog() (ms int64) {
+	for s, n := range b.next {
+		if n < len(b.r.shards[s]) {
+			ms = max(ms, b.w.now-b.r.shards[s][n].at-b.lag)
+		}
+	}
+	return max(0, ms)
+}

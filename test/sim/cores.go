@@ -1,0 +1,140 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/balancer"
+	"github.com/weirhq/weir/dedup"
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/lease/command"
+	"github.com/weirhq/weir/liberator"
+	"github.com/weirhq/weir/stream"
+)
+
+// How the cores are configured: as in production, with shorter times.
+const (
+	firstRetry    = 2000
+	mostRetry     = 8000
+	balancerTakes = 5000 // the executor's time for a transfer
+	freeGrain     = 2000 // the balancer counts as free what was so that long ago
+	tableFlights  = balancer.TableFlights
+)
+
+func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
+func (w *world) newTasks() []*task {
+	output := func(region string) (int, bool) {
+		i := regionNumber(region)
+		return 2 + i, i >= 0 && i < w.s.Regions
+	}
+	list := []*task{
+		{name: "liberator", make: func(t stream.Task) (core, error) {
+			return liberator.New(liberator.Config{Output: output, Skew: ms(w.s.Skew), Retry: ms(firstRetry), MaxRetry: ms(mostRetry)}, t)
+		}},
+		{name: "dedup", make: func(t stream.Task) (core, error) {
+			if w.wrong == "dedup prefers who comes last" {
+				return &lastWins{output: output}, nil
+			}
+			return dedup.New(dedup.Config{Output: output, Skew: ms(w.s.Skew), Margin: 20 * time.Second, Retry: ms(firstRetry), MaxRetry: ms(mostRetry)}, t)
+		}},
+		{name: "balancer", make: func(t stream.Task) (core, error) {
+			return balancer.New(balancer.Config{
+				Regions: regionNames[:w.s.Regions], Every: 3 * time.Second, Tick: time.Second, Fresh: 4 * time.Second, Patience: ms(balancerTakes),
+				Limits: balancer.Limits{Dead: 1, Cover: 20 * time.Second, Low: 5 * time.Second, Lag: 3 * time.Second},
+			}, t)
+		}},
+	}
+	for _, t := range list {
+		t.w, t.dice, t.emit = w, w.dice(t.name), func(c *stream.Change) { w.produce(t, c) }
+		t.inputs = []input{{name: events.LeaseChangesTopic, of: &w.topics.changes}}
+		if t.name == "balancer" {
+			t.inputs = append(t.inputs, input{name: events.LeaseResultsTopic, of: &w.topics.results})
+		}
+		if w.wrong != "pool has no liberator" || t.name != "liberator" {
+			t.start()
+		}
+	}
+	return list
+}
+
+// produce takes a record that a core wrote. The numbers of outputs are alike: those from 2 on are of commands.
+func (w *world) produce(t *task, c *stream.Change) {
+	switch {
+	case c.Output < 2 && t.name == "balancer" && c.Output == balancer.OutputHeadroom:
+		h := &eventspb.LeaseHeadroom{}
+		if err := proto.Unmarshal(c.Value, h); err != nil {
+			w.h.fail(err)
+			return
+		}
+		if w.h.Headroom == nil {
+			w.h.Headroom = map[string]*eventspb.LeaseHeadroom{}
+		}
+		w.h.Headroom[h.Region] = h
+	case c.Output < 2 && t.name == "dedup" && c.Output == dedup.OutputDuplicates:
+		d := &eventspb.LeaseDuplicate{}
+		if err := proto.Unmarshal(c.Value, d); err != nil {
+			w.h.fail(err)
+			return
+		}
+		if w.h.Duplicates == nil {
+			w.h.Duplicates = map[string]string{}
+		}
+		w.h.Duplicates[string(c.Key)] = d.State
+		w.h.mark("duplicate")
+		w.tell(t.name, "%s is %s: %s wins", d.Key, d.State, d.Winner)
+	case c.Output < 2:
+		if w.story != nil {
+			n := &eventspb.LeaseNote{}
+			if proto.Unmarshal(c.Value, n) == nil {
+				w.tell(t.name, "%s", n.Text)
+			}
+		}
+	default:
+		w.command(t, c)
+	}
+}
+
+func (w *world) command(t *task, c *stream.Change) {
+	m := &eventspb.LeaseCommand{}
+	if err := proto.Unmarshal(c.Value, m); err != nil {
+		w.h.fail(err)
+		return
+	}
+	if m.GetHeadroom() != nil {
+		return // what the executor does with it has no say here
+	}
+	if w.wrong == "liberator knows no quarantine" && m.GetLiberate() != nil {
+		m.GetLiberate().AvailableMs = m.GetLiberate().ExpiresMs
+	}
+	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		w.h.fail(err)
+		return
+	}
+	region := c.Output - 2
+	w.topics.commands[region] = append(w.topics.commands[region], record{value, w.now})
+	w.h.Commands = append(w.h.Commands, Command{At: w.now, Region: region, Is: m})
+	if w.story != nil {
+		w.tell(t.name, "tells %s: %s", regionNames[region], commandText(m))
+	}
+}
+
+func commandText(m *eventspb.LeaseCommand) string {
+	o := command.Of(m)
+	switch {
+	case m.GetLiberate() != nil:
+		l := m.GetLiberate()
+		return fmt.Sprintf("liberate %s at version %d, available from %s: %s", o.Resource, l.Version, clock(l.AvailableMs-epoch), m.Why)
+	case m.GetTransfer() != nil:
+		return fmt.Sprintf("transfer %s at version %d to %s (%s)", o.Resource, m.GetTransfer().Version, m.GetTransfer().To, m.Id)
+	case m.GetSupersede() != nil:
+		return fmt.Sprintf("supersede %s@%s at version %d, which has %s: %s", o.Key, m.Region, m.GetSupersede().Version, o.Resource, m.Why)
+	case m.GetRevoke() != nil:
+		return fmt.Sprintf("revoke %s at version %d from %s: %s", o.Resource, m.GetRevoke().Version, o.Key, m.Why)
+	}
+	return o.Kind
+}

@@ -1,0 +1,94 @@
+package sim
+
+import (
+	"github.com/weirhq/weir/lease"
+)
+
+// powerOff ends all that a region does: its machines and its table's endpoint.
+func (f *faults) powerOff(region int) {
+	w := f.w
+	f.off[region] = true
+	w.tell("FAULT", "%s, the home, has no power", regionNames[region])
+	for _, a := range w.agents {
+		if a.region == region {
+			a.crash()
+		}
+	}
+	w.executors[region].crash()
+}
+
+// powerBack has it go on where it was: with its copies, and with administrators who still take it for the home.
+func (f *faults) powerBack(region int) {
+	w := f.w
+	f.off[region] = false
+	if w.home == region {
+		return
+	}
+	w.h.mark("lost home is back")
+	f.staleAdmin(region, 0)
+}
+
+// staleAdmin writes settings through a home that is one no more, if its copies do not tell him.
+func (f *faults) staleAdmin(home, tries int) {
+	w, r := f.w, f.w.regions[home]
+	if tries == 10 {
+		return
+	}
+	own := r.items[w.limitRow(home, home)].count
+	knows := r.items[w.homeRow()].count != int64(home) || own < w.now+w.s.Skew && !r.stillHome()
+	if w.wrong == "a home that was lost is not fenced off" {
+		knows = false
+	}
+	if knows {
+		w.tell("admin", "is refused by %s: it is not the home", r.name)
+		return
+	}
+	f.settingAt(home, w.poolRow(), func(*settings) {})
+	w.after(200, func() { f.staleAdmin(home, tries+1) })
+}
+
+// moveHome makes another region the home that is lost: it takes the latest copy of each row of settings that a live region has, at a
+// version that is greater by far, and ends what the lost one vouched for itself.
+func (f *faults) moveHome(to *region) {
+	w, from := f.w, f.w.home
+	w.h.mark("home moved")
+	w.tell("admin", "%s is the home from now on", to.name)
+	for _, id := range w.settingRows() {
+		latest := to.items[id].settings
+		for i, r := range w.regions {
+			if s := r.items[id].settings; i != from && s.version > latest.version {
+				latest = s
+			}
+		}
+		latest.version += 1 + lease.AdoptedLeap
+		to.put(id, item{settings: latest})
+		w.h.settings(id, latest.version)
+	}
+	to.put(w.homeRow(), item{count: int64(to.id)})
+	to.put(w.limitRow(from, from), item{settings: settings{state: "closed"}})
+	it := to.items[w.limitRow(to.id, to.id)]
+	it.count = max(it.count, w.now+regionLease-w.s.Skew)
+	to.put(w.limitRow(to.id, to.id), it)
+	w.home = to.id
+}
+
+// settingRows are the rows of settings.
+func (w *world) settingRows() []rowID {
+	rows := []rowID{w.poolRow()}
+	for i := range w.regions {
+		rows = append(rows, w.regionRow(i))
+	}
+	return rows
+}
+
+// settled says whether all regions have the settings that the home has.
+func (w *world) settled() bool {
+	for _, id := range w.settingRows() {
+		for _, r := range w.regions {
+			if r.items[id].settings.version != w.regions[w.home].items[id].settings.version {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,97 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Shrink makes a scenario smaller that breaks an invariant, as long as it breaks the same: fewer faults, shorter, fewer agents, keys,
+// resources and regions.
+func Shrink(s *Scenario, wrong Mutation, invariant string) *Scenario {
+	fails := func(s *Scenario) bool { // what is not there any more throws other dice: a few are tried
+		for range 4 {
+			if slices.ContainsFunc(Judge(Run(s, wrong, false)), func(v Violation) bool { return v.Invariant == invariant }) {
+				return true
+			}
+			s.Dice++
+		}
+		return false
+	}
+	for smaller := true; smaller; {
+		smaller = false
+		for _, try := range pieces(s) {
+			if fails(try) {
+				s, smaller = try, true
+				break
+			}
+		}
+	}
+	return s
+}
+
+// pieces are a scenario without one thing or another, the greatest first.
+func pieces(s *Scenario) (list []*Scenario) {
+	add := func(change func(*Scenario)) {
+		c := *s
+		c.Faults = slices.Clone(s.Faults)
+		change(&c)
+		list = append(list, &c)
+	}
+	if len(s.Faults) > 1 {
+		add(func(c *Scenario) { c.Faults = nil })
+		add(func(c *Scenario) { c.Faults = c.Faults[:len(c.Faults)/2] })
+		add(func(c *Scenario) { c.Faults = c.Faults[len(c.Faults)/2:] })
+	}
+	for i := range s.Faults {
+		add(func(c *Scenario) { c.Faults = slices.Delete(c.Faults, i, i+1) })
+	}
+	last := s.Warm
+	for _, f := range s.Faults {
+		last = max(last, f.To)
+	}
+	for _, heal := range []int64{last + 4000, s.Heal / 2, s.Heal - 5000} {
+		if heal < s.Heal && heal >= 3000 {
+			add(func(c *Scenario) { c.Heal = heal })
+		}
+	}
+	for _, n := range []struct{ of func(*Scenario) *int }{
+		{of: func(s *Scenario) *int { return &s.Agents }},
+		{of: func(s *Scenario) *int { return &s.Keys }},
+		{of: func(s *Scenario) *int { return &s.Resources }},
+	} {
+		for _, to := range []int{*n.of(s) / 2, *n.of(s) - 1} {
+			if to >= 1 && to < *n.of(s) {
+				add(func(c *Scenario) { *n.of(c) = to })
+			}
+		}
+	}
+	if s.Regions > 2 {
+		add(func(c *Scenario) {
+			c.Regions--
+			c.Faults = slices.DeleteFunc(c.Faults, func(f Fault) bool { return f.Region >= c.Regions })
+		})
+	}
+	return list
+}
+
+// mostLines is how many lines of a transcript are told.
+const mostLines = 80
+
+// Explain is all that a person needs of a failure: what is broken, the smaller scenario and what happened in it, and the command to
+// run the seed again.
+func Explain(s *Scenario, wrong Mutation, v Violation) string {
+	small := Shrink(s, wrong, v.Invariant)
+	h := Run(small, wrong, true)
+	bad := Judge(h)
+	i := slices.IndexFunc(bad, func(x Violation) bool { return x.Invariant == v.Invariant })
+	if i < 0 {
+		return fmt.Sprintf("%v\n(it does not show when the story is told)", v)
+	}
+	again := fmt.Sprintf("SEED=%d go test ./test/sim -run TestSeeds -v", s.Seed)
+	lines := slices.Collect(strings.Lines(Excerpt(h.Story, bad[i].Names...)))
+	if n := len(lines) - mostLines; n > 0 {
+		lines = slices.Insert(lines[n:], 0, fmt.Sprintf("  ... %d lines before\n", n))
+	}
+	return fmt.Sprintf("seed %d: %v\n\nIn a smaller scenario of the same seed: %v\n%v\n%s\nAll of it: %s", s.Seed, v, bad[i], small, strings.Join(lines, ""), again)
+}

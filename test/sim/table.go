@@ -1,0 +1,273 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"github.com/weirhq/weir/lease"
+)
+
+// rowID is a row of the table, the same in all regions: first the resources, then each key's rows by region, and the plain ones.
+type rowID int
+
+func (w *world) keyRow(key, region int) rowID {
+	return rowID(w.s.Resources + key*w.s.Regions + region)
+}
+
+func (w *world) plain(n int) rowID          { return rowID(w.s.Resources + w.s.Keys*w.s.Regions + n) }
+func (w *world) poolRow() rowID             { return w.plain(0) }
+func (w *world) regionRow(region int) rowID { return w.plain(1 + region) }
+func (w *world) beatRow(region int) rowID   { return w.plain(1 + w.s.Regions + region) }
+func (w *world) demandRow(region int) rowID { return w.plain(1 + 2*w.s.Regions + region) }
+func (w *world) homeRow() rowID             { return w.plain(1 + 3*w.s.Regions) }
+func (w *world) limitRow(region, by int) rowID {
+	return w.plain(2 + (3+region)*w.s.Regions + by)
+}
+func (w *world) isResource(id rowID) bool { return int(id) < w.s.Resources }
+func (w *world) isLease(id rowID) bool    { return id < w.plain(0) }
+func (w *world) keyOf(id rowID) (k, reg int) {
+	n := int(id) - w.s.Resources
+	return n / w.s.Regions, n % w.s.Regions
+}
+
+func resourceName(i int) string { return "r" + strconv.Itoa(i+1) }
+func keyName(i int) string      { return "k" + strconv.Itoa(i+1) }
+
+// numbered is the number of a name made by resourceName or keyName.
+func numbered(name string) int {
+	n, err := strconv.Atoi(name[1:])
+	if err != nil {
+		return -1
+	}
+	return n - 1
+}
+
+// rowName is a row's name for people.
+func (w *world) rowName(id rowID) string {
+	if w.isResource(id) {
+		return resourceName(int(id))
+	}
+	k, r := w.keyOf(id)
+	return keyName(k) + "@" + regionNames[r]
+}
+
+// item is a row with all that it has. The row of what is no lease is empty.
+type item struct {
+	lease.Row
+	granted  int64 // of a key row: when its lease was begun
+	settings settings
+	count    int64 // of refusals; of a beat: its time; of a limit: when it is; of the home: which
+
+	writer int
+	stamp  int64  // when it was written, by the clock of the writer's region
+	seq    uint64 // the same by order, in that region
+}
+
+// settings are a pool's or a region's.
+type settings struct {
+	version    int64
+	quarantine int64
+	shelves    int32
+	state      string // of a limit: closed, when nobody may extend it
+}
+
+// newer is the order in which the last writer wins.
+func (i *item) newer(o *item) bool {
+	switch {
+	case o.seq == 0:
+		return true
+	case i.writer == o.writer:
+		return i.seq > o.seq
+	case i.stamp != o.stamp:
+		return i.stamp > o.stamp
+	}
+	return i.writer > o.writer
+}
+
+// region is a region's table: its copy of each row, the index, the stream.
+type region struct {
+	w       *world
+	id      int
+	name    string
+	off     int64 // of its clock
+	dice    *rand.Rand
+	items   []item
+	index   [][]shown // by resource: what the index shows from when on
+	shards  [shardCount][]streamed
+	waiting []func() // copies that cannot leave, or come in, while it is cut off
+}
+
+const shardCount = 2
+
+type shown struct {
+	from int64
+	row  lease.Row
+}
+
+// streamed is a record of the stream.
+type streamed struct {
+	at   int64
+	id   rowID
+	item item
+}
+
+func (w *world) newRegion(i int) *region {
+	r := &region{w: w, id: i, name: regionNames[i], dice: w.dice("region" + regionNames[i])}
+	r.off = w.off(r.dice)
+	r.items = make([]item, w.limitRow(w.s.Regions, 0))
+	r.index = make([][]shown, w.s.Resources)
+	return r
+}
+
+func (r *region) clock() int64 { return r.w.now + r.off }
+
+// write makes a write on this region's copy if its conditions hold there. granted goes into a key row that becomes pending.
+func (r *region) write(id rowID, wr *lease.Write, granted int64) (row lease.Row, found, ok bool) {
+	before := r.items[id]
+	found = before.Version > 0
+	if !wr.Holds(&before.Row) {
+		return before.Row, found, false
+	}
+	after := before
+	after.Row = wr.Apply(before.Row)
+	if wr.Args.State == lease.Pending {
+		after.granted = granted
+	}
+	r.put(id, after)
+	r.w.h.wrote(r, id, wr, &before, &r.items[id])
+	return after.Row, true, true
+}
+
+// put writes a row here, and sends it to the other regions and the stream.
+func (r *region) put(id rowID, it item) {
+	w := r.w
+	w.seq++
+	it.writer, it.stamp, it.seq = r.id, r.clock(), w.seq
+	r.keep(id, &it)
+	shard := int(id) % shardCount
+	r.shards[shard] = append(r.shards[shard], streamed{w.now, id, it})
+	for _, to := range w.regions {
+		if to != r {
+			r.send(to, id, it)
+		}
+	}
+}
+
+// send replicates: in no order.
+func (r *region) send(to *region, id rowID, it item) {
+	w := r.w
+	lag := 5 + r.dice.Int64N(2*w.s.Lag)
+	if w.faults.on(SlowCopies, r.id) {
+		lag += r.dice.Int64N(4000)
+	}
+	if w.faults.on(Adopt, r.id) {
+		r.waiting = append(r.waiting, func() { r.send(to, id, it) })
+		return
+	}
+	w.after(lag, func() { r.arrive(to, id, it) })
+}
+
+func (r *region) arrive(to *region, id rowID, it item) {
+	for _, at := range []*region{r, to} {
+		if r.w.faults.on(CutRegion, at.id) || at == to && r.w.faults.on(Adopt, at.id) {
+			at.waiting = append(at.waiting, func() { r.send(to, id, it) })
+			return
+		}
+	}
+	if !it.newer(&to.items[id]) {
+		return
+	}
+	to.keep(id, &it)
+	if id >= r.w.beatRow(0) && id < r.w.demandRow(0) {
+		shard := int(id) % shardCount
+		to.shards[shard] = append(to.shards[shard], streamed{r.w.now, id, it})
+	}
+}
+
+// keep makes it this region's copy. The index follows in its time, in order.
+func (r *region) keep(id rowID, it *item) {
+	r.items[id] = *it
+	if !r.w.isResource(id) {
+		return
+	}
+	list := r.index[id]
+	from := r.w.now + r.dice.Int64N(20)
+	if r.dice.IntN(50) == 0 {
+		from += r.dice.Int64N(2000)
+	}
+	if n := len(list); n > 0 {
+		from = max(from, list[n-1].from)
+	}
+	for len(list) > 1 && list[1].from <= r.w.now {
+		list = slices.Delete(list, 0, 1)
+	}
+	r.index[id] = append(list, shown{from, it.Row})
+}
+
+// offered is what the index shows to be available, to whom the clock says now.
+func (r *region) offered(now int64) (list []lease.Candidate) {
+	offer := lease.Write{Rule: &r.w.rules.Offered, Args: lease.Row{Owner: r.name}, Now: now, Skew: r.w.s.Skew}
+	for i, shows := range r.index {
+		for n := len(shows) - 1; n >= 0; n-- {
+			if shows[n].from > r.w.now {
+				continue
+			}
+			if row := &shows[n].row; offer.Holds(row) {
+				list = append(list, lease.Candidate{Resource: resourceName(i), At: row.Version})
+			}
+			break
+		}
+	}
+	return list
+}
+
+// call is a request to a region's endpoint.
+type call struct {
+	from    int // the region of who asks
+	to      *region
+	timeout int64
+	late    int64 // by how much it may be carried out after the time-out
+	do      func()
+	done    func(answered bool)
+}
+
+// ask makes a request: it takes time, and it or its answer may be lost.
+func (w *world) ask(dice *rand.Rand, c call) {
+	there, back := 1+dice.Int64N(15), 1+dice.Int64N(15)
+	lost := 400
+	if w.faults.on(LoseNet, c.from) {
+		lost = 5
+	}
+	fail := func() { c.done(false) }
+	if w.cut(c.from, c.to.id) {
+		w.after(20+dice.Int64N(200), fail)
+		return
+	}
+	switch dice.IntN(lost) {
+	case 0:
+		w.after(c.timeout, fail)
+		return
+	case 1:
+		back = c.timeout
+	case 2, 3:
+		there = dice.Int64N(c.timeout + c.late)
+	}
+	w.after(there, func() {
+		if w.cut(c.from, c.to.id) {
+			w.after(c.timeout-there, fail)
+			return
+		}
+		c.do()
+		if there+back >= c.timeout {
+			w.h.mark("unknown outcome")
+			w.after(c.timeout-there, fail)
+			return
+		}
+		w.after(back, func() { c.done(true) })
+	})
+}
+
+func (w *world) cut(a, b int) bool {
+	return w.faults.off[a] || w.faults.off[b] || a != b && (w.faults.cut(a) || w.faults.cut(b))
+}
