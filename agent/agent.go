@@ -21,13 +21,13 @@ type Agent struct {
 	cache cache
 	reads singleflight.Group // of settings, and of regions: ""
 
-	regions atomic.Pointer[regions]
+	writeLeases atomic.Pointer[writeLeases]
 
-	outage outage.Log // of requests in the background
+	outage outage.Tracker // of requests in the background
 
 	mu     sync.Mutex
 	pools  map[poolName]*pool
-	calls  map[name]*shared
+	calls  map[leaseName]*shared
 	closed bool
 
 	background context.Context
@@ -42,10 +42,10 @@ func New(cfg Config) (*Agent, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	a := &Agent{cfg: cfg, rules: lease.Protocol(), pools: map[poolName]*pool{}, calls: map[name]*shared{}}
+	a := &Agent{cfg: cfg, rules: lease.Protocol(), pools: map[poolName]*pool{}, calls: map[leaseName]*shared{}}
 	a.table.Name, a.table.New = a.cfg.Table, a.cfg.Client
 	a.table.Skew, a.table.Timeout, a.table.Attempts = a.cfg.Skew, a.cfg.Timeout, a.cfg.Attempts
-	a.cache = cache{most: cfg.CacheLeases, leases: map[name]cached{}}
+	a.cache = cache{capacity: cfg.CacheLeases, leases: map[leaseName]cached{}}
 	a.background, a.stop = context.WithCancel(context.Background())
 	return a, nil
 }
@@ -60,8 +60,8 @@ func (a *Agent) Close() {
 	a.running.Wait()
 }
 
-// behind does something in the background, unless the agent is closed.
-func (a *Agent) behind(do func(context.Context)) {
+// goBackground does something in the background, unless the agent is closed.
+func (a *Agent) goBackground(do func(context.Context)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.closed {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestGetRenewRelease(t *testing.T) {
-	w := newWorld(t, dynamotest.Profile{}, "eu")
+	w := newFixture(t, dynamotest.Profile{}, "eu")
 	w.register("eu", 3)
 	var calls []Call
 	var mu sync.Mutex
@@ -66,7 +66,7 @@ func TestGetRenewRelease(t *testing.T) {
 }
 
 func TestGetRefuses(t *testing.T) {
-	w := newWorld(t, dynamotest.Profile{}, "eu")
+	w := newFixture(t, dynamotest.Profile{}, "eu")
 	w.register("eu", 1)
 	a := w.agent("eu")
 	long := make([]byte, 2000)
@@ -98,7 +98,7 @@ func TestGetRefuses(t *testing.T) {
 
 // Many agents, each in its own goroutine, asking for the same keys: no key has two resources, no resource two keys.
 func TestStampede(t *testing.T) {
-	w := newWorld(t, dynamotest.Hostile(), "eu")
+	w := newFixture(t, dynamotest.Hostile(), "eu")
 	w.register("eu", 40)
 	const agents, keys = 20, 30
 	type got struct{ key, resource string }
@@ -143,7 +143,7 @@ func TestStampede(t *testing.T) {
 
 // Many at once who find the pool's memory empty each get a candidate; none is told that the pool is exhausted.
 func TestManyAtOnce(t *testing.T) {
-	w := newWorld(t, dynamotest.Profile{}, "eu")
+	w := newFixture(t, dynamotest.Profile{}, "eu")
 	w.register("eu", 300)
 	a := w.agent("eu")
 	var all sync.WaitGroup
@@ -159,7 +159,7 @@ func TestManyAtOnce(t *testing.T) {
 
 // Those who are refused again and again do not ask all sub-partitions each time.
 func TestExhaustedAgain(t *testing.T) {
-	w := newWorld(t, dynamotest.Profile{}, "eu")
+	w := newFixture(t, dynamotest.Profile{}, "eu")
 	var calls []Call
 	a := w.agent("eu", func(c *Config) { c.Observe = func(c Call) { calls = append(calls, c) } })
 	for i := range 3 {
@@ -176,7 +176,7 @@ func TestExhaustedAgain(t *testing.T) {
 // first that was granted, whatever the regions' names. So its user does not switch.
 func TestThirdRegionTakesTheWinner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, dynamotest.Profile{}, "ap", "eu", "us")
+		w := newFixture(t, dynamotest.Profile{}, "ap", "eu", "us")
 		for _, region := range []string{"ap", "us"} {
 			w.register(region, 1)
 		}

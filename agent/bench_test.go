@@ -22,7 +22,7 @@ import (
 
 // BenchmarkGetCached gives a lease from memory.
 func BenchmarkGetCached(b *testing.B) {
-	w := newWorld(b, dynamotest.Profile{}, linearRegion)
+	w := newFixture(b, dynamotest.Profile{}, linearRegion)
 	w.register(linearRegion, 1)
 	var trips atomic.Int64
 	a := w.agent(linearRegion, func(c *Config) {
@@ -47,7 +47,7 @@ func BenchmarkGetCached(b *testing.B) {
 // turns: own-cpu-ns/op is what the agent takes of the processor beside the SDK.
 func BenchmarkGetExisting(b *testing.B) {
 	existing := func(b *testing.B, client *dynamodb.Client) *Agent {
-		w := newWorld(b, dynamotest.Profile{}, linearRegion)
+		w := newFixture(b, dynamotest.Profile{}, linearRegion)
 		w.register(linearRegion, 1)
 		first := w.agent(linearRegion)
 		get(b.Context(), b, first, "k", time.Hour)
@@ -112,7 +112,7 @@ func BenchmarkGetExisting(b *testing.B) {
 func BenchmarkGetNew(b *testing.B) {
 	for _, n := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			w := newWorld(b, dynamotest.Profile{}, linearRegion)
+			w := newFixture(b, dynamotest.Profile{}, linearRegion)
 			w.stock(linearRegion, n, 1)
 			var tries atomic.Int64
 			a := w.agent(linearRegion, func(c *Config) { c.Observe = func(call Call) { tries.Add(int64(call.Tries)) } })
@@ -129,7 +129,7 @@ func BenchmarkGetNew(b *testing.B) {
 				each = append(each, float64(time.Since(begun).Nanoseconds()))
 				item := table.PrimaryKey(lease.ResourceRow("c", fmt.Sprint("more-", i)))
 				item[table.Version], item[table.Owner] = table.N(1), table.S(linearRegion)
-				item[table.Available], item[table.Shard] = table.N(int64(n+i)), table.S(lease.Shelf("c", "p", linearRegion, 0))
+				item[table.Available], item[table.Bucket] = table.N(int64(n+i)), table.S(lease.Bucket("c", "p", linearRegion, 0))
 				w.put(linearRegion, item)
 				i++
 			}

@@ -7,10 +7,10 @@ import (
 
 // cache keeps leases that were given out. It forgets those that are over, and some other when it is full.
 type cache struct {
-	most int
+	capacity int
 
 	mu     sync.Mutex
-	leases map[name]cached
+	leases map[leaseName]cached
 }
 
 type cached struct {
@@ -18,10 +18,10 @@ type cached struct {
 	until time.Time // for which it is given without another look
 }
 
-// looked is how many leases are looked at for one to forget.
-const looked = 8
+// evictionSample is how many leases are looked at for one to forget.
+const evictionSample = 8
 
-func (c *cache) get(n name, now time.Time) (Lease, bool) {
+func (c *cache) get(n leaseName, now time.Time) (Lease, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.leases[n]
@@ -31,11 +31,11 @@ func (c *cache) get(n name, now time.Time) (Lease, bool) {
 	return e.lease, true
 }
 
-func (c *cache) put(n name, l Lease, until time.Time) {
+func (c *cache) put(n leaseName, l Lease, until time.Time) {
 	l.New, l.Clamped = false, false
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, ok := c.leases[n]; !ok && len(c.leases) >= c.most {
+	if _, ok := c.leases[n]; !ok && len(c.leases) >= c.capacity {
 		c.forget()
 	}
 	c.leases[n] = cached{l, until}
@@ -43,11 +43,11 @@ func (c *cache) put(n name, l Lease, until time.Time) {
 
 // forget drops the one, of a few that the map's order happens to give first, that is good for the shortest time.
 func (c *cache) forget() {
-	var worst name
+	var worst leaseName
 	var until time.Time
-	left := looked
+	left := evictionSample
 	for n, e := range c.leases {
-		if left == looked || e.until.Before(until) {
+		if left == evictionSample || e.until.Before(until) {
 			worst, until = n, e.until
 		}
 		if left--; left == 0 {
@@ -58,7 +58,7 @@ func (c *cache) forget() {
 }
 
 // renew replaces what is known of a lease, if it is the one that is kept.
-func (c *cache) renew(n name, l Lease) {
+func (c *cache) renew(n leaseName, l Lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := c.leases[n]; ok && e.lease.Token == l.Token && e.lease.Resource == l.Resource && e.lease.Region == l.Region {
@@ -67,7 +67,7 @@ func (c *cache) renew(n name, l Lease) {
 	}
 }
 
-func (c *cache) drop(n name) {
+func (c *cache) drop(n leaseName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.leases, n)

@@ -48,7 +48,7 @@ func TestCrashAnywhere(t *testing.T) {
 	for requests := range int32(12) {
 		for _, answered := range []bool{false, true} {
 			t.Run(fmt.Sprintf("request %d, answered %v", requests, answered), func(t *testing.T) {
-				w := newWorld(t, dynamotest.Profile{}, "eu")
+				w := newFixture(t, dynamotest.Profile{}, "eu")
 				w.register("eu", 5)
 				d := &mortal{answered: answered}
 				d.left.Store(requests)
@@ -74,7 +74,7 @@ func TestCrashAnywhere(t *testing.T) {
 }
 
 // held is which key holds which resource.
-func (w *world) held() map[string]string {
+func (w *fixture) held() map[string]string {
 	w.t.Helper()
 	out, err := w.cloud.Regions()[0].Client().Scan(w.t.Context(), &dynamodb.ScanInput{TableName: aws.String(testTable), ConsistentRead: aws.Bool(true)})
 	if err != nil {
@@ -83,8 +83,8 @@ func (w *world) held() map[string]string {
 	held := map[string]string{}
 	for _, item := range out.Items {
 		row, err := table.Row(item)
-		if err == nil && row.Key != "" {
-			held[table.Text(item, table.SK)] = row.Key
+		if err == nil && row.Holder != "" {
+			held[table.Text(item, table.SK)] = row.Holder
 		}
 	}
 	return held
@@ -92,7 +92,7 @@ func (w *world) held() map[string]string {
 
 // What a call costs: nothing from memory, one request for a lease that there is, three for a new one.
 func TestRoundTrips(t *testing.T) {
-	w := newWorld(t, dynamotest.Profile{}, "eu")
+	w := newFixture(t, dynamotest.Profile{}, "eu")
 	w.register("eu", 50)
 	var last atomic.Pointer[Call]
 	observed := func(c *Config) { c.Observe = func(c Call) { last.Store(&c) } }

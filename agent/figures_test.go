@@ -20,15 +20,15 @@ import (
 )
 
 // stock makes n resources available in shelves of a pool in the place of the world's own.
-func (w *world) stock(region string, n, shelves int) {
+func (w *fixture) stock(region string, n, shelves int) {
 	w.t.Helper()
-	pool := table.Pool{Client: "c", Name: "p", Version: 2, Longest: time.Hour, Quarantine: 2 * time.Second, Shelves: shelves}
+	pool := table.Pool{Client: "c", Name: "p", Version: 2, LongestLease: time.Hour, Quarantine: 2 * time.Second, Buckets: shelves}
 	w.put(region, pool.Item())
 	var batch []types.WriteRequest
 	for i := range n {
 		item := table.PrimaryKey(lease.ResourceRow("c", fmt.Sprintf("resource-%06d", i)))
 		item[table.Version], item[table.Owner], item[table.PoolID] = table.N(1), table.S(region), table.S("p")
-		item[table.Available], item[table.Shard] = table.N(int64(1+i)), table.S(lease.Shelf("c", "p", region, i%shelves))
+		item[table.Available], item[table.Bucket] = table.N(int64(1+i)), table.S(lease.Bucket("c", "p", region, i%shelves))
 		if batch = append(batch, types.WriteRequest{PutRequest: &types.PutRequest{Item: item}}); len(batch) < 25 && i < n-1 {
 			continue
 		}
@@ -52,7 +52,7 @@ func TestTriesOfNewLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		profile := dynamotest.Friendly()
 		profile.Faults = []dynamotest.Fault{{Kind: dynamotest.Slow, Rate: 1, Delay: dynamotest.Span{Min: 2 * time.Millisecond, Max: 12 * time.Millisecond}}}
-		w := newWorld(t, profile, linearRegion)
+		w := newFixture(t, profile, linearRegion)
 		if err := w.cloud.SetFaults(); err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestMemoryOfCachedLeases(t *testing.T) {
 	before := heap()
 	expires := time.Now().Add(time.Hour)
 	for i := range 2 * leases { // the second half takes the place of the first
-		n := name{strings.Clone("advertising-emea"), strings.Clone("tracking-ids-v2"), fmt.Sprintf("visitor-%08x-7e1c-4d0f-9a55-c0ffee%06x", i, i)}
+		n := leaseName{strings.Clone("advertising-emea"), strings.Clone("tracking-ids-v2"), fmt.Sprintf("visitor-%08x-7e1c-4d0f-9a55-c0ffee%06x", i, i)}
 		l := a.lease(n, lease.Grant{Resource: fmt.Sprintf("GTM-container-%09d", i), Region: linearRegion, Token: int64(i), KeyVersion: 2, Expires: expires.UnixMilli()})
 		a.cache.put(n, l, expires)
 	}
@@ -133,7 +133,7 @@ func TestMemoryOfCachedLeases(t *testing.T) {
 	if used > most {
 		t.Errorf("%d leases take %d bytes, want at most %d", leases, used, most)
 	}
-	if _, ok := a.cache.get(name{"none", "none", "none"}, time.Now()); ok { // and keeps the cache from being collected
+	if _, ok := a.cache.get(leaseName{"none", "none", "none"}, time.Now()); ok { // and keeps the cache from being collected
 		t.Error(errors.New("a lease of a key that nobody asked for"))
 	}
 }

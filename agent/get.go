@@ -15,7 +15,7 @@ import (
 // This is get_lease of System1's "Global Real-Time Resource Pool Allocation".
 func (a *Agent) GetLease(ctx context.Context, client, pool, key string, expires time.Time) (Lease, error) {
 	begun := time.Now()
-	n := name{client, pool, key}
+	n := leaseName{client, pool, key}
 	call := Call{}
 	l, ok := a.cache.get(n, begun)
 	err := error(nil)
@@ -29,7 +29,7 @@ func (a *Agent) GetLease(ctx context.Context, client, pool, key string, expires 
 	return l, err
 }
 
-func (a *Agent) checkGet(n name, expires time.Time) error {
+func (a *Agent) checkGet(n leaseName, expires time.Time) error {
 	if err := check(n.client, n.pool, n.key); err != nil {
 		return err
 	}
@@ -47,60 +47,60 @@ func (a *Agent) observe(call *Call, begun time.Time) {
 }
 
 // get asks the table.
-func (a *Agent) get(ctx context.Context, n name, expires time.Time, call *Call) (Lease, error) {
+func (a *Agent) get(ctx context.Context, n leaseName, expires time.Time, call *Call) (Lease, error) {
 	p, err := a.poolOf(ctx, n.client, n.pool, call)
 	if err != nil {
 		return Lease{}, err
 	}
 	expires, clamped := p.clamp(expires)
 	g := lease.Get{Until: expires.UnixMilli()}
-	d := a.drive(n, p, a.cfg.Region, call)
+	d := a.newRunner(n, p, a.cfg.Region, call)
 	last, err := d.run(ctx, &g)
 	switch {
 	case err != nil:
 		return Lease{}, err
-	case last.Do == lease.Exhausted:
+	case last.Action == lease.Exhausted:
 		p.refused(n.key)
 		return Lease{}, &ExhaustedError{Client: n.client, Pool: n.pool, Region: a.cfg.Region, RetryAfter: a.cfg.CandidateTTL}
-	case last.Do == lease.Lost:
+	case last.Action == lease.Lost:
 		return Lease{}, fmt.Errorf("%w: its end, %s, passed while it was being got", ErrEnded, expires.UTC().Format(time.RFC3339))
 	}
 	l := a.lease(n, last.Lease)
 	l.Clamped = clamped && l.New
 	if l.pending {
-		a.behind(func(ctx context.Context) { a.settle(context.WithoutCancel(ctx), d, l) }) // Close waits for it
+		a.goBackground(func(ctx context.Context) { a.settle(context.WithoutCancel(ctx), d, l) }) // Close waits for it
 	}
 	a.cache.put(n, l, time.Now().Add(a.cfg.CacheTTL))
 	return l, nil
 }
 
-func (a *Agent) lease(n name, g lease.Grant) Lease {
+func (a *Agent) lease(n leaseName, g lease.Grant) Lease {
 	end := time.UnixMilli(g.Expires)
 	return Lease{
 		Client: n.client, Pool: n.pool, Key: n.key, Resource: g.Resource, Region: g.Region, Token: g.Token, Expires: end, Deadline: end.Add(-a.cfg.Skew),
-		New: g.Settle, version: g.KeyVersion, pending: g.Settle,
+		New: g.Unsettled, version: g.KeyVersion, pending: g.Unsettled,
 	}
 }
 
 func (l *Lease) grant() lease.Grant {
 	return lease.Grant{
-		Resource: l.Resource, Region: l.Region, Token: l.Token, KeyVersion: l.version, Expires: l.Expires.UnixMilli(), Settle: l.pending,
+		Resource: l.Resource, Region: l.Region, Token: l.Token, KeyVersion: l.version, Expires: l.Expires.UnixMilli(), Unsettled: l.pending,
 	}
 }
 
 // settlePause is how long it is waited before a lease is settled once more; it doubles up to mostPause.
 const (
-	settlePause = 200 * time.Millisecond
-	mostPause   = 10 * time.Second
+	settlePause    = 200 * time.Millisecond
+	maxSettlePause = 10 * time.Second
 )
 
 // settle says in the key row that the resource was taken. Until it does, whoever finds the row here asks the resource row, but
 // other regions see no lease, and nobody a duplicate: so it is said until it is known to be, for as long as the lease lasts.
-func (a *Agent) settle(ctx context.Context, d drive, l Lease) {
-	for pause := settlePause; ; pause = min(2*pause, mostPause) {
-		step := d.terms.Settled(l.grant(), time.Now().UnixMilli())
+func (a *Agent) settle(ctx context.Context, d runner, l Lease) {
+	for pause := settlePause; ; pause = min(2*pause, maxSettlePause) {
+		step := d.params.SettleStep(l.grant(), time.Now().UnixMilli())
 		row, ok, err := d.write(ctx, &step)
-		if ok || err == nil && row.State == lease.Leased && row.Resource == l.Resource && row.At == l.Token { // or an answer was lost
+		if ok || err == nil && row.State == lease.Leased && row.Resource == l.Resource && row.ResourceVersion == l.Token { // or an answer was lost
 			l.version, l.pending, l.New = row.Version, false, false
 			a.cache.renew(d.name, l)
 		}

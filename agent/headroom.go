@@ -25,20 +25,20 @@ type Headroom struct {
 
 // Forecast is what is expected of a pool in a region within Horizon.
 type Forecast struct {
-	Horizon time.Duration
-	Need    int     // new leases, with a margin
-	Rate    float64 // new leases a second that are wanted
-	Soon    int     // resources that become available: leases and quarantines that end
-	Coming  int     // resources on their way from other regions
-	Refused int     // keys that got no lease in the last minute
+	Horizon   time.Duration
+	Need      int     // new leases, with a margin
+	Rate      float64 // new leases a second that are wanted
+	Returning int     // resources that become available: leases and quarantines that end
+	InTransit int     // resources on their way from other regions
+	Refused   int     // keys that got no lease in the last minute
 }
 
 const (
-	// counted is up to how many of a sub-partition are counted.
-	counted = 1000
-	// headroomAge is how old what the balancer says may be. It writes what changed within seconds, and what did not every 5 min:
+	// maxCounted is up to how many of a sub-partition are counted.
+	maxCounted = 1000
+	// maxHeadroomAge is how old what the balancer says may be. It writes what changed within seconds, and what did not every 5 min:
 	// one of those may be lost, or late, without that all agents count. If it stops, figures stay for that long: see Headroom.AsOf.
-	headroomAge = 11 * time.Minute
+	maxHeadroomAge = 11 * time.Minute
 )
 
 // Headroom says what is available in the agent's region, and what is expected: as the balancer last wrote it, which it does within
@@ -61,9 +61,9 @@ func (a *Agent) Headroom(ctx context.Context, client, pool string) (Headroom, er
 		if err != nil {
 			return Headroom{}, fmt.Errorf("%w: headroom of pool %s: %w", ErrTable, pool, err)
 		}
-		if at := time.UnixMilli(h.AsOfMs); time.Since(at) < headroomAge {
+		if at := time.UnixMilli(h.AsOfMs); time.Since(at) < maxHeadroomAge {
 			return Headroom{Region: a.cfg.Region, Free: int(h.Free), AsOf: at, Forecast: &Forecast{
-				Horizon: time.Duration(h.HorizonMs) * time.Millisecond, Need: int(h.Need), Rate: h.Rate, Soon: int(h.Soon), Coming: int(h.Coming), Refused: int(h.Refused),
+				Horizon: time.Duration(h.HorizonMs) * time.Millisecond, Need: int(h.Need), Rate: h.Rate, Returning: int(h.Soon), InTransit: int(h.Coming), Refused: int(h.Refused),
 			}}, nil
 		}
 	}
@@ -73,8 +73,8 @@ func (a *Agent) Headroom(ctx context.Context, client, pool string) (Headroom, er
 // count counts what the index shows, which lags a little behind.
 func (a *Agent) count(ctx context.Context, p *pool) (Headroom, error) {
 	h := Headroom{Region: a.cfg.Region, AsOf: time.Now()}
-	for n := range p.settings.Load().Shelves {
-		q := p.available(n, h.AsOf.UnixMilli(), counted)
+	for n := range p.settings.Load().Buckets {
+		q := p.available(n, h.AsOf.UnixMilli(), maxCounted)
 		q.Select = types.SelectCount
 		out, err := a.table.Page(ctx, a.cfg.Region, q)
 		if err != nil {

@@ -22,7 +22,7 @@ import (
 // The agents of a region that nobody extends any more write nothing after its lease, by every clock; not even a renewal.
 func TestRegionLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, dynamotest.Profile{}, "eu", "us")
+		w := newFixture(t, dynamotest.Profile{}, "eu", "us")
 		w.register("eu", 4)
 		region := func(r table.Region) {
 			item := r.Item()
@@ -34,8 +34,8 @@ func TestRegionLease(t *testing.T) {
 			w.cloud.Settle()
 		}
 		extend := func(until time.Time) {
-			item := table.PrimaryKey(lease.RegionLeaseRow("eu", "us"))
-			item[table.LeaseUntilMs] = table.N(until.UnixMilli())
+			item := table.PrimaryKey(lease.WriteLeaseRow("eu", "us"))
+			item[table.WriteLeaseUntilMs] = table.N(until.UnixMilli())
 			w.put("us", item)
 			w.cloud.Settle()
 		}
@@ -45,9 +45,9 @@ func TestRegionLease(t *testing.T) {
 		get := func(key string) (Lease, error) {
 			return a.GetLease(t.Context(), "c", "p", key, time.Now().Add(10*time.Minute))
 		}
-		region(table.Region{Name: "eu", State: "active", Lease: time.Minute})
-		if _, err := get("k"); !errors.Is(err, ErrRegion) || !strings.Contains(err.Error(), "no other region has extended it") {
-			t.Errorf("before anybody extended it: %v, want %v", err, ErrRegion)
+		region(table.Region{Name: "eu", State: "active", WriteLease: time.Minute})
+		if _, err := get("k"); !errors.Is(err, ErrNoWriteLease) || !strings.Contains(err.Error(), "no other region has extended it") {
+			t.Errorf("before anybody extended it: %v, want %v", err, ErrNoWriteLease)
 		}
 		begun := time.Now()
 		extend(begun.Add(time.Minute))
@@ -63,11 +63,11 @@ func TestRegionLease(t *testing.T) {
 			t.Errorf("a renewal in time: %v", err)
 		}
 		pass(t.Context(), t, 501*time.Millisecond)
-		if _, err := a.Renew(t.Context(), l, time.Now().Add(30*time.Minute)); !errors.Is(err, ErrRegion) {
-			t.Errorf("a renewal too late: %v, want %v", err, ErrRegion)
+		if _, err := a.Renew(t.Context(), l, time.Now().Add(30*time.Minute)); !errors.Is(err, ErrNoWriteLease) {
+			t.Errorf("a renewal too late: %v, want %v", err, ErrNoWriteLease)
 		}
-		if _, err := get("m"); !errors.Is(err, ErrRegion) {
-			t.Errorf("a lease too late: %v, want %v", err, ErrRegion)
+		if _, err := get("m"); !errors.Is(err, ErrNoWriteLease) {
+			t.Errorf("a lease too late: %v, want %v", err, ErrNoWriteLease)
 		}
 		if _, err := get("k"); err != nil {
 			t.Errorf("a lease that there is: %v", err)
@@ -76,8 +76,8 @@ func TestRegionLease(t *testing.T) {
 		pass(t.Context(), t, ttl+time.Second)
 		_, _ = get("m")
 		synctest.Wait()
-		if _, err := get("m"); !errors.Is(err, ErrRegion) || !strings.Contains(err.Error(), "us has adopted") {
-			t.Errorf("in an adopted region: %v, want %v", err, ErrRegion)
+		if _, err := get("m"); !errors.Is(err, ErrNoWriteLease) || !strings.Contains(err.Error(), "us has adopted") {
+			t.Errorf("in an adopted region: %v, want %v", err, ErrNoWriteLease)
 		}
 	})
 }
@@ -86,17 +86,17 @@ func TestRegionLease(t *testing.T) {
 // others that are refused do so no more than once a second.
 func TestRegionLeaseReread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, dynamotest.Profile{}, "eu")
+		w := newFixture(t, dynamotest.Profile{}, "eu")
 		w.register("eu", 4)
-		item := (&table.Region{Name: "eu", State: "active", Lease: time.Minute}).Item()
+		item := (&table.Region{Name: "eu", State: "active", WriteLease: time.Minute}).Item()
 		for name, v := range table.PrimaryKey(lease.RegionRow("eu")) {
 			item[name] = v
 		}
 		item[table.Version] = table.N(2)
 		w.put("eu", item)
 		extend := func() {
-			item := table.PrimaryKey(lease.RegionLeaseRow("eu", "us"))
-			item[table.LeaseUntilMs] = table.N(time.Now().Add(time.Minute).UnixMilli())
+			item := table.PrimaryKey(lease.WriteLeaseRow("eu", "us"))
+			item[table.WriteLeaseUntilMs] = table.N(time.Now().Add(time.Minute).UnixMilli())
 			w.put("eu", item)
 		}
 		a := w.agent("eu", func(c *Config) { c.CacheTTL = time.Nanosecond })
@@ -115,12 +115,12 @@ func TestRegionLeaseReread(t *testing.T) {
 			t.Errorf("after a minute without a call: %v", err)
 		}
 		pass(t.Context(), t, 61*time.Second)
-		if err := get("c"); !errors.Is(err, ErrRegion) {
-			t.Errorf("nobody has extended it: %v, want %v", err, ErrRegion)
+		if err := get("c"); !errors.Is(err, ErrNoWriteLease) {
+			t.Errorf("nobody has extended it: %v, want %v", err, ErrNoWriteLease)
 		}
 		extend()
-		if err := get("c"); !errors.Is(err, ErrRegion) {
-			t.Errorf("at once: %v, want %v: it is not read for every call that is refused", err, ErrRegion)
+		if err := get("c"); !errors.Is(err, ErrNoWriteLease) {
+			t.Errorf("at once: %v, want %v: it is not read for every call that is refused", err, ErrNoWriteLease)
 		}
 		pass(t.Context(), t, time.Second)
 		if err := get("c"); err != nil {
@@ -132,21 +132,21 @@ func TestRegionLeaseReread(t *testing.T) {
 // However many pools an agent has, it reads the limits of regions once: two requests, and one for each pool's own settings.
 func TestLimitsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, dynamotest.Profile{}, "eu", "us")
+		w := newFixture(t, dynamotest.Profile{}, "eu", "us")
 		for _, region := range []string{"eu", "us"} {
-			item := (&table.Region{Name: region, State: "active", Lease: time.Hour}).Item()
+			item := (&table.Region{Name: region, State: "active", WriteLease: time.Hour}).Item()
 			for name, v := range table.PrimaryKey(lease.RegionRow(region)) {
 				item[name] = v
 			}
 			item[table.Version] = table.N(2)
 			w.put("eu", item)
-			until := table.PrimaryKey(lease.RegionLeaseRow(region, "us"))
-			until[table.LeaseUntilMs] = table.N(time.Now().Add(time.Hour).UnixMilli())
+			until := table.PrimaryKey(lease.WriteLeaseRow(region, "us"))
+			until[table.WriteLeaseUntilMs] = table.N(time.Now().Add(time.Hour).UnixMilli())
 			w.put("us", until)
 		}
 		const pools = 20
 		for i := range pools {
-			p := table.Pool{Client: "c", Name: fmt.Sprint("p", i), Version: 1, Longest: time.Hour, Quarantine: 10 * time.Second, Shelves: 4}
+			p := table.Pool{Client: "c", Name: fmt.Sprint("p", i), Version: 1, LongestLease: time.Hour, Quarantine: 10 * time.Second, Buckets: 4}
 			w.put("eu", p.Item())
 		}
 		w.cloud.Settle()

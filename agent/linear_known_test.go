@@ -15,7 +15,7 @@ import (
 // What TestLinearizable found, each as the shortest way to it.
 
 // doomed is an agent that can send so many requests, and sees the answer to the last one or not.
-func (w *world) doomed(requests int32, answered bool) *Agent {
+func (w *fixture) doomed(requests int32, answered bool) *Agent {
 	w.t.Helper()
 	d := &mortal{answered: answered}
 	d.left.Store(requests)
@@ -35,7 +35,7 @@ func pass(ctx context.Context, t testing.TB, d time.Duration) {
 // A holder gives back what it got, but its lease is over and the key has another resource meanwhile.
 func TestLateReleaseIsOfItsOwnLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, dynamotest.Profile{}, "eu")
+		w := newFixture(t, dynamotest.Profile{}, "eu")
 		w.register("eu", 3)
 		ctx := t.Context()
 		late, b := w.agent("eu", quick), w.agent("eu", quick)
@@ -71,7 +71,7 @@ func TestLateReleaseIsOfItsOwnLease(t *testing.T) {
 // Whoever is told that a lease was given back is not given that same lease by the next get.
 func TestReleasedIsNotGivenAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, dynamotest.Profile{}, "eu")
+		w := newFixture(t, dynamotest.Profile{}, "eu")
 		w.register("eu", 3)
 		ctx := t.Context()
 		a := w.agent("eu", quick)
@@ -94,7 +94,7 @@ func TestReleasedIsNotGivenAgain(t *testing.T) {
 // A renewal that stopped between its two writes can be tried again, as the example of Watch does: with a later end.
 func TestRenewAgainAfterHalf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, dynamotest.Profile{}, "eu")
+		w := newFixture(t, dynamotest.Profile{}, "eu")
 		w.register("eu", 3)
 		ctx := t.Context()
 		dying := w.doomed(4, true) // settings twice, key row, resource row: the key row is not told

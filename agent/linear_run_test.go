@@ -125,14 +125,14 @@ func (r *linearRun) furnish(t testing.TB, db *dynamodb.Client) {
 	}
 	client := table.PrimaryKey(lease.ClientRow("c"))
 	client[table.Version] = table.N(1)
-	pool := table.Pool{Client: "c", Name: "p", Version: 1, Longest: time.Hour, Quarantine: r.quarantine, Shelves: 1}
+	pool := table.Pool{Client: "c", Name: "p", Version: 1, LongestLease: time.Hour, Quarantine: r.quarantine, Buckets: 1}
 	region := table.PrimaryKey(lease.RegionRow(linearRegion))
 	region[table.Version] = table.N(1)
 	items := []table.Item{region, client, pool.Item()}
 	for i := range r.resources {
 		item := table.PrimaryKey(lease.ResourceRow("c", fmt.Sprint("r", i)))
 		item[table.Version], item[table.Owner] = table.N(1), table.S(linearRegion)
-		item[table.Available], item[table.Shard] = table.N(1), table.S(lease.Shelf("c", "p", linearRegion, 0))
+		item[table.Available], item[table.Bucket] = table.N(1), table.S(lease.Bucket("c", "p", linearRegion, 0))
 		items = append(items, item)
 	}
 	for _, item := range items {
@@ -220,11 +220,11 @@ func (r *linearRun) free(ctx context.Context, db *dynamodb.Client) {
 				Rule: &rules.Liberate, Now: time.Now().UnixMilli(), Skew: r.skew.Milliseconds(),
 				Args: lease.Row{Version: row.Version, Available: row.Expires + r.quarantine.Milliseconds()},
 			}
-			if err != nil || row.Key == "" || !w.Holds(&row) {
+			if err != nil || row.Holder == "" || !w.Holds(&row) {
 				continue
 			}
 			name := table.Text(item, table.SK)
-			with := table.Item{table.Shard: table.S(lease.Shelf("c", "p", linearRegion, 0)), table.WriterRegion: table.S(linearRegion)}
+			with := table.Item{table.Bucket: table.S(lease.Bucket("c", "p", linearRegion, 0)), table.WriterRegion: table.S(linearRegion)}
 			_, _ = db.UpdateItem(ctx, table.Update(testTable, lease.ResourceRow("c", name), &w, with)) // refused or not: the next time
 		}
 	}

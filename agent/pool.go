@@ -31,9 +31,9 @@ type pool struct {
 	refusals   refusals
 }
 
-// most is how many rows of a shelf are looked at; a candidate is any of them, since those who all take the first one only
+// maxBucketRows is how many rows of a shelf are looked at; a candidate is any of them, since those who all take the first one only
 // get in each other's way.
-const most = 200
+const maxBucketRows = 200
 
 // pick gives a candidate, reading the index if none is left.
 func (p *pool) pick(ctx context.Context, call *Call) (lease.Candidate, bool, error) {
@@ -43,7 +43,7 @@ func (p *pool) pick(ctx context.Context, call *Call) (lease.Candidate, bool, err
 	if p.exhausted() {
 		return lease.Candidate{}, false, nil
 	}
-	found, err := p.look(ctx, call)
+	found, err := p.readCandidates(ctx, call)
 	if err != nil || len(found) == 0 {
 		return lease.Candidate{}, false, err
 	}
@@ -66,7 +66,7 @@ func (p *pool) take() (lease.Candidate, bool) {
 	p.candidates = p.candidates[:n-1]
 	if n <= p.a.cfg.Candidates/4 && !p.filling {
 		p.filling = true
-		p.a.behind(p.fill)
+		p.a.goBackground(p.prefetch)
 	}
 	return c, true
 }
@@ -85,10 +85,10 @@ func (p *pool) exhausted() bool {
 	return time.Since(p.empty) < p.a.cfg.CandidateTTL/20
 }
 
-// fill reads candidates behind the callers' backs.
-func (p *pool) fill(ctx context.Context) {
-	found, err := p.look(ctx, &Call{})
-	p.a.tell("read candidates of "+p.client+"/"+p.name, err)
+// prefetch reads candidates behind the callers' backs.
+func (p *pool) prefetch(ctx context.Context) {
+	found, err := p.readCandidates(ctx, &Call{})
+	p.a.logOutage("read candidates of "+p.client+"/"+p.name, err)
 	p.mu.Lock()
 	p.filling = false
 	p.mu.Unlock()
@@ -97,10 +97,10 @@ func (p *pool) fill(ctx context.Context) {
 	}
 }
 
-// look reads candidates from two sub-partitions drawn at random, and from others only when those have none: more and more
+// readCandidates reads candidates from two sub-partitions drawn at random, and from others only when those have none: more and more
 // at a time, so that a pool of a thousand that is nearly empty is looked through in 20 times what one takes.
-func (p *pool) look(ctx context.Context, call *Call) ([]lease.Candidate, error) {
-	shelves := rand.Perm(p.settings.Load().Shelves)
+func (p *pool) readCandidates(ctx context.Context, call *Call) ([]lease.Candidate, error) {
+	shelves := rand.Perm(p.settings.Load().Buckets)
 	var found []lease.Candidate
 	for wave := 2; len(shelves) > 0 && len(found) == 0; wave = min(4*wave, 64) {
 		n := min(wave, len(shelves))
@@ -109,7 +109,7 @@ func (p *pool) look(ctx context.Context, call *Call) ([]lease.Candidate, error) 
 		g, ctx := errgroup.WithContext(ctx)
 		for i, shelf := range shelves[:n] {
 			g.Go(func() (err error) {
-				lists[i], err = p.shelf(ctx, shelf)
+				lists[i], err = p.readBucket(ctx, shelf)
 				return err
 			})
 		}
@@ -127,10 +127,10 @@ func (p *pool) look(ctx context.Context, call *Call) ([]lease.Candidate, error) 
 	return found[:min(len(found), p.a.cfg.Candidates)], nil
 }
 
-// shelf reads what the index shows of one sub-partition, from one end or the other.
-func (p *pool) shelf(ctx context.Context, n int) (found []lease.Candidate, err error) {
+// readBucket reads what the index shows of one sub-partition, from one end or the other.
+func (p *pool) readBucket(ctx context.Context, n int) (found []lease.Candidate, err error) {
 	now := time.Now().UnixMilli()
-	q := p.available(n, now, most)
+	q := p.available(n, now, maxBucketRows)
 	q.ScanIndexForward = aws.Bool(rand.IntN(2) == 0)
 	items, err := p.a.table.Pages(ctx, p.a.cfg.Region, q)
 	if err != nil {
@@ -143,7 +143,7 @@ func (p *pool) shelf(ctx context.Context, n int) (found []lease.Candidate, err e
 		if err != nil || resource == "" || !offer.Holds(&row) {
 			continue // edited by hand, or of another region: not for us
 		}
-		found = append(found, lease.Candidate{Resource: resource, At: row.Version})
+		found = append(found, lease.Candidate{Resource: resource, Version: row.Version})
 	}
 	return found, nil
 }
@@ -153,16 +153,16 @@ func (p *pool) available(n int, now int64, limit int32) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		TableName: &p.a.cfg.Table, IndexName: aws.String(table.AvailableIndex), Limit: aws.Int32(limit),
 		KeyConditionExpression:   aws.String("#shard = :shard AND #available <= :now"),
-		ExpressionAttributeNames: map[string]string{"#shard": table.Shard, "#available": table.Available},
+		ExpressionAttributeNames: map[string]string{"#shard": table.Bucket, "#available": table.Available},
 		ExpressionAttributeValues: table.Item{
-			":shard": table.S(lease.Shelf(p.client, p.name, p.a.cfg.Region, n)), ":now": table.N(now),
+			":shard": table.S(lease.Bucket(p.client, p.name, p.a.cfg.Region, n)), ":now": table.N(now),
 		},
 	}
 }
 
 // clamp gives the end of a lease that the pool allows, and whether that is an earlier one.
 func (p *pool) clamp(expires time.Time) (time.Time, bool) {
-	if longest := time.Now().Add(p.settings.Load().Longest); expires.After(longest) {
+	if longest := time.Now().Add(p.settings.Load().LongestLease); expires.After(longest) {
 		return longest, true
 	}
 	return expires, false

@@ -11,18 +11,18 @@ import (
 // refusals counts the keys that were refused a lease because their pool is exhausted here. The table shows nothing of them,
 // and whoever moves resources to where they are needed has to know.
 type refusals struct {
-	keys      map[string]time.Time // when each was counted
-	untold    int64
-	reporting bool
+	keys       map[string]time.Time // when each was counted
+	unreported int64
+	reporting  bool
 }
 
 const (
-	// refusalEvery is how often refusals are told, at most: one small write for each agent, pool and region.
-	refusalEvery = time.Second
-	// refusalOnce is for how long a key that asks again and again is one.
-	refusalOnce = time.Minute
-	// refusalKeys bounds the keys that are remembered: if there are more, some are counted twice.
-	refusalKeys = 10_000
+	// refusalInterval is how often refusals are told, at most: one small write for each agent, pool and region.
+	refusalInterval = time.Second
+	// refusalWindow is for how long a key that asks again and again is one.
+	refusalWindow = time.Minute
+	// maxRefusalKeys bounds the keys that are remembered: if there are more, some are counted twice.
+	maxRefusalKeys = 10_000
 )
 
 // refused counts a key.
@@ -30,28 +30,28 @@ func (p *pool) refused(key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r, now := &p.refusals, time.Now()
-	if at, known := r.keys[key]; known && now.Sub(at) < refusalOnce {
+	if at, known := r.keys[key]; known && now.Sub(at) < refusalWindow {
 		return
 	}
-	if len(r.keys) >= refusalKeys || r.keys == nil {
+	if len(r.keys) >= maxRefusalKeys || r.keys == nil {
 		r.keys = map[string]time.Time{}
 	}
 	r.keys[key] = now
-	r.untold++
+	r.unreported++
 	if !r.reporting {
 		r.reporting = true
-		p.a.behind(p.tell)
+		p.a.goBackground(p.reportRefusals)
 	}
 }
 
-// tell writes how many were refused, until there are none to tell of.
-func (p *pool) tell(ctx context.Context) {
+// reportRefusals writes how many were refused, until there are none to tell of.
+func (p *pool) reportRefusals(ctx context.Context) {
 	row := lease.DemandRow(p.client, p.name, p.a.cfg.Region)
 	for {
 		p.mu.Lock()
 		r := &p.refusals
-		n := r.untold
-		r.untold = 0
+		n := r.unreported
+		r.unreported = 0
 		if n == 0 {
 			r.reporting = false
 		}
@@ -59,8 +59,8 @@ func (p *pool) tell(ctx context.Context) {
 		if n == 0 {
 			return
 		}
-		p.a.tell("tell refusals of "+p.client+"/"+p.name, p.a.table.Count(ctx, p.a.cfg.Region, row, table.Refused, n))
-		if sleepUntil(ctx, time.Now().Add(refusalEvery)) != nil {
+		p.a.logOutage("tell refusals of "+p.client+"/"+p.name, p.a.table.Count(ctx, p.a.cfg.Region, row, table.Refused, n))
+		if sleepUntil(ctx, time.Now().Add(refusalInterval)) != nil {
 			return
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // Refused keys are counted in the table, each once a minute, by one write a second at most.
 func TestRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, dynamotest.Profile{}, "eu")
+		w := newFixture(t, dynamotest.Profile{}, "eu")
 		a := w.agent("eu", func(*Config) {})
 		defer a.Close()
 		refuse := func(key string) {
@@ -45,10 +45,10 @@ func TestRefusals(t *testing.T) {
 		}
 		synctest.Wait()
 		told(1, 1) // not before the second is over
-		pass(t.Context(), t, refusalEvery)
+		pass(t.Context(), t, refusalInterval)
 		synctest.Wait()
 		told(51, 2)
-		pass(t.Context(), t, refusalOnce)
+		pass(t.Context(), t, refusalWindow)
 		refuse("first")
 		synctest.Wait()
 		told(52, 3)

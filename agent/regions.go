@@ -9,60 +9,62 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// regions are until when leases may be written through each region, as ours has it: a lease of another region is renewed and given
+// writeLeases are until when leases may be written through each region, as ours has it: a lease of another region is renewed and given
 // back there, so its limit holds for us, too. All pools share them.
-type regions struct {
-	limits map[string]table.Limit
-	read   time.Time
+type writeLeases struct {
+	byRegion map[string]table.WriteLease
+	read     time.Time
 }
 
-// endedAge is how old limits may be by which our region's is over, before a call waits for new ones: it may have been extended
+// maxEndedAge is how old limits may be by which our region's is over, before a call waits for new ones: it may have been extended
 // meanwhile.
-const endedAge = time.Second
+const maxEndedAge = time.Second
 
-// ended says whether our region may lease no more.
-func (a *Agent) ended(r *regions) bool {
-	limit := r.limits[a.cfg.Region]
+// writeLeaseOver says whether our region may lease no more.
+func (a *Agent) writeLeaseOver(r *writeLeases) bool {
+	limit := r.byRegion[a.cfg.Region]
 	return limit.Check(time.Now(), a.cfg.Skew, a.cfg.Timeout) != nil
 }
 
-// fresh says whether limits are so young that they need not be read again. nil are not.
-func (a *Agent) fresh(r *regions) bool {
+// isFresh says whether limits are so young that they need not be read again. nil are not.
+func (a *Agent) isFresh(r *writeLeases) bool {
 	if r == nil {
 		return false
 	}
 	age := time.Since(r.read)
-	return age < a.cfg.SettingsTTL && (age < endedAge || !a.ended(r))
+	return age < a.cfg.SettingsTTL && (age < maxEndedAge || !a.writeLeaseOver(r))
 }
 
-// readRegions reads the limits, unless they are fresh: once for all pools that want them now.
-func (a *Agent) readRegions(ctx context.Context) error {
+// readWriteLeases reads the limits, unless they are fresh: once for all pools that want them now.
+func (a *Agent) readWriteLeases(ctx context.Context) error {
 	_, err, _ := a.reads.Do("", func() (any, error) {
-		if a.fresh(a.regions.Load()) {
+		if a.isFresh(a.writeLeases.Load()) {
 			return nil, nil
 		}
 		now := time.Now()
-		limits, err := a.table.Limits(ctx, a.cfg.Region)
+		limits, err := a.table.WriteLeases(ctx, a.cfg.Region)
 		if err != nil {
 			return nil, err
 		}
 		if _, there := limits[a.cfg.Region]; !there {
 			return nil, fmt.Errorf("%w: region %q is not in the table (weir region create)", ErrUnknown, a.cfg.Region)
 		}
-		a.regions.Store(&regions{limits, now})
+		a.writeLeases.Store(&writeLeases{limits, now})
 		return nil, nil
 	})
 	return err //nolint:wrapcheck // it is ours
 }
 
-// mayWrite says why nothing may be written through a region now.
-func (a *Agent) mayWrite(region string) error {
-	limit, there := a.regions.Load().limits[region]
+// checkWriteLease says why nothing may be written through a region now.
+func (a *Agent) checkWriteLease(region string) error {
+	limit, there := a.writeLeases.Load().byRegion[region]
 	if !there {
 		return fmt.Errorf("%w: region %q is not in the table (weir region create)", ErrUnknown, region)
 	}
 	return limit.Check(time.Now(), a.cfg.Skew, a.cfg.Timeout)
 }
 
-// lasting says whether an error is no reason to go on with what was known before.
-func lasting(err error) bool { return !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrThrottled) }
+// isPermanent says whether an error is no reason to go on with what was known before.
+func isPermanent(err error) bool {
+	return !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrThrottled)
+}

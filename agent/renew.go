@@ -21,7 +21,7 @@ func (a *Agent) Renew(ctx context.Context, l Lease, expires time.Time) (Lease, e
 }
 
 func (a *Agent) renew(ctx context.Context, l Lease, expires time.Time, call *Call) (Lease, error) {
-	n := name{l.Client, l.Pool, l.Key}
+	n := leaseName{l.Client, l.Pool, l.Key}
 	if err := a.checkGet(n, expires); err != nil {
 		return Lease{}, err
 	}
@@ -34,10 +34,10 @@ func (a *Agent) renew(ctx context.Context, l Lease, expires time.Time, call *Cal
 	}
 	expires, clamped := p.clamp(expires)
 	m := lease.Renew{Lease: l.grant(), Until: expires.UnixMilli()}
-	d := a.drive(n, p, l.Region, call)
+	d := a.newRunner(n, p, l.Region, call)
 	last, err := d.run(ctx, &m)
 	if err == nil {
-		err = lost(last)
+		err = lossError(last)
 	}
 	if err != nil {
 		a.cache.drop(n)
@@ -60,7 +60,7 @@ func (a *Agent) Release(ctx context.Context, l Lease) error {
 }
 
 func (a *Agent) release(ctx context.Context, l Lease, call *Call) error {
-	n := name{l.Client, l.Pool, l.Key}
+	n := leaseName{l.Client, l.Pool, l.Key}
 	if err := check(l.Client, l.Pool, l.Key); err != nil {
 		return err
 	}
@@ -70,18 +70,18 @@ func (a *Agent) release(ctx context.Context, l Lease, call *Call) error {
 	}
 	a.cache.drop(n)
 	m := lease.Release{Lease: l.grant()}
-	d := a.drive(n, p, l.Region, call)
+	d := a.newRunner(n, p, l.Region, call)
 	last, err := d.run(ctx, &m)
 	a.cache.drop(n)
 	if err != nil {
 		return err
 	}
-	return lost(last)
+	return lossError(last)
 }
 
-// lost says why a machine gave up.
-func lost(last lease.Step) error {
-	if last.Do != lease.Lost {
+// lossError says why a machine gave up.
+func lossError(last lease.Step) error {
+	if last.Action != lease.Lost {
 		return nil
 	}
 	switch last.Why {

@@ -15,8 +15,8 @@ type settings struct {
 	read time.Time
 }
 
-// tooOld is how many times SettingsTTL settings may be old before a call waits for new ones.
-const tooOld = 10
+// maxSettingsAge is how many times SettingsTTL settings may be old before a call waits for new ones.
+const maxSettingsAge = 10
 
 // poolOf gives a pool with its settings. Those that get old are read again behind the caller's back, and so are the limits of
 // regions; only the first call, or one after a long silence, or one of a region whose limit is over, waits for them. While they cannot
@@ -25,32 +25,32 @@ func (a *Agent) poolOf(ctx context.Context, client, name string, call *Call) (*p
 	a.mu.Lock()
 	p := a.pools[poolName{client, name}]
 	a.mu.Unlock()
-	r := a.regions.Load()
+	r := a.writeLeases.Load()
 	if p != nil && r != nil {
-		age, oldest := time.Since(p.settings.Load().read), tooOld*a.cfg.SettingsTTL
+		age, oldest := time.Since(p.settings.Load().read), maxSettingsAge*a.cfg.SettingsTTL
 		switch {
-		case age < a.cfg.SettingsTTL && a.fresh(r):
+		case age < a.cfg.SettingsTTL && a.isFresh(r):
 			return p, nil
-		case age < oldest && time.Since(r.read) < oldest && !a.ended(r):
+		case age < oldest && time.Since(r.read) < oldest && !a.writeLeaseOver(r):
 			if p.reading.CompareAndSwap(false, true) {
-				a.behind(func(ctx context.Context) {
+				a.goBackground(func(ctx context.Context) {
 					defer p.reading.Store(false)
-					_, _ = a.reread(ctx, p, client, name)
+					_, _ = a.refreshSettings(ctx, p, client, name)
 				})
 			}
 			return p, nil
 		}
 	}
 	call.RoundTrips += 2
-	return a.reread(ctx, p, client, name)
+	return a.refreshSettings(ctx, p, client, name)
 }
 
-// reread reads what is old of a pool's settings and of the limits, once for all who want them now. p is what was known of the pool,
+// refreshSettings reads what is old of a pool's settings and of the limits, once for all who want them now. p is what was known of the pool,
 // or nil.
-func (a *Agent) reread(ctx context.Context, p *pool, client, name string) (*pool, error) {
+func (a *Agent) refreshSettings(ctx context.Context, p *pool, client, name string) (*pool, error) {
 	v, err, _ := a.reads.Do(lease.PoolRow(client, name).Partition+"#"+name, func() (any, error) {
 		ctx := context.WithoutCancel(ctx)
-		if err := a.readRegions(ctx); err != nil {
+		if err := a.readWriteLeases(ctx); err != nil {
 			return nil, err
 		}
 		if p != nil {
@@ -62,9 +62,9 @@ func (a *Agent) reread(ctx context.Context, p *pool, client, name string) (*pool
 	})
 	switch {
 	case err == nil:
-		a.tell("", nil)
-	case p != nil && !lasting(err):
-		a.tell("read settings of "+client+"/"+name, err)
+		a.logOutage("", nil)
+	case p != nil && !isPermanent(err):
+		a.logOutage("read settings of "+client+"/"+name, err)
 		return p, nil
 	default:
 		a.mu.Lock()
@@ -90,7 +90,7 @@ func (a *Agent) settings(ctx context.Context, client, pool string) (*settings, e
 		return nil, err
 	}
 	if found == nil {
-		return nil, a.unknown(ctx, client, pool)
+		return nil, a.missing(ctx, client, pool)
 	}
 	if s.Pool, err = table.PoolOf(found); err != nil {
 		return nil, fmt.Errorf("%w: settings of pool %s: %w", ErrTable, pool, err)
@@ -101,8 +101,8 @@ func (a *Agent) settings(ctx context.Context, client, pool string) (*settings, e
 	return s, nil
 }
 
-// unknown says which of a pool and its client is not there.
-func (a *Agent) unknown(ctx context.Context, client, pool string) error {
+// missing says which of a pool and its client is not there.
+func (a *Agent) missing(ctx context.Context, client, pool string) error {
 	item, err := a.table.Get(ctx, a.cfg.Region, lease.ClientRow(client))
 	switch {
 	case err != nil:

@@ -16,7 +16,7 @@ import (
 
 // While settings cannot be read again, the old ones hold, and no call waits for them.
 func TestSettingsThrottled(t *testing.T) {
-	w := newWorld(t, dynamotest.Profile{}, "eu")
+	w := newFixture(t, dynamotest.Profile{}, "eu")
 	w.register("eu", 3)
 	var last Call
 	a := w.agent("eu", func(c *Config) {
@@ -41,7 +41,7 @@ func TestSettingsThrottled(t *testing.T) {
 
 // Settings that get old are read again without a call that waits for it.
 func TestSettingsReread(t *testing.T) {
-	w := newWorld(t, dynamotest.Profile{}, "eu")
+	w := newFixture(t, dynamotest.Profile{}, "eu")
 	w.register("eu", 3)
 	var last Call
 	a := w.agent("eu", func(c *Config) {
@@ -52,18 +52,18 @@ func TestSettingsReread(t *testing.T) {
 	a.running.Wait()
 	p := a.pools[poolName{"c", "p"}]
 	old := settings{Pool: p.settings.Load().Pool, read: time.Now().Add(-2 * a.cfg.SettingsTTL)}
-	old.Shelves = 1
+	old.Buckets = 1
 	p.settings.Store(&old)
 	get(t.Context(), t, a, "k", time.Minute)
 	a.running.Wait()
-	if now := p.settings.Load(); last.RoundTrips != 1 || now.Shelves != 4 || a.pools[poolName{"c", "p"}] != p {
-		t.Errorf("%d round trips, %d sub-partitions, want 1 and 4", last.RoundTrips, now.Shelves)
+	if now := p.settings.Load(); last.RoundTrips != 1 || now.Buckets != 4 || a.pools[poolName{"c", "p"}] != p {
+		t.Errorf("%d round trips, %d sub-partitions, want 1 and 4", last.RoundTrips, now.Buckets)
 	}
 }
 
 // A pool that is gone is found to be.
 func TestSettingsGone(t *testing.T) {
-	w := newWorld(t, dynamotest.Profile{}, "eu")
+	w := newFixture(t, dynamotest.Profile{}, "eu")
 	w.register("eu", 3)
 	a := w.agent("eu", func(c *Config) { c.SettingsTTL, c.CacheTTL = time.Nanosecond, time.Nanosecond })
 	get(t.Context(), t, a, "k", time.Minute)
@@ -78,11 +78,11 @@ func TestSettingsGone(t *testing.T) {
 }
 
 func TestSettingsRefused(t *testing.T) {
-	w := newWorld(t, dynamotest.Profile{}, "eu", "us")
-	short := table.Pool{Client: "c", Name: "short", Version: 1, Longest: time.Hour, Quarantine: time.Second / 10, Shelves: 4}
+	w := newFixture(t, dynamotest.Profile{}, "eu", "us")
+	short := table.Pool{Client: "c", Name: "short", Version: 1, LongestLease: time.Hour, Quarantine: time.Second / 10, Buckets: 4}
 	w.put("eu", short.Item())
 	broken := short.Item()
-	broken[table.SK], broken[table.Shelves] = table.S("pool#broken"), table.S("many")
+	broken[table.SK], broken[table.Buckets] = table.S("pool#broken"), table.S("many")
 	w.put("eu", broken)
 	w.cloud.Settle()
 	for _, c := range []struct {

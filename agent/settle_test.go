@@ -16,7 +16,7 @@ func TestSettledLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		requests := int32(1000)
 		for _, name := range []string{"how many requests it takes", "the last one fails"} {
-			w := newWorld(t, dynamotest.Profile{}, "eu")
+			w := newFixture(t, dynamotest.Profile{}, "eu")
 			w.register("eu", 40)
 			d := &mortal{}
 			d.left.Store(requests)
@@ -39,7 +39,7 @@ func TestSettledLater(t *testing.T) {
 				}
 				pass(t.Context(), t, 5*time.Second)
 				d.left.Store(1000)
-				pass(t.Context(), t, mostPause)
+				pass(t.Context(), t, maxSettlePause)
 				synctest.Wait()
 			}
 			if s := state(); s != lease.Leased {

@@ -13,11 +13,11 @@ type shared struct {
 	err   error
 }
 
-// patience is for how long a call goes on that nobody may be waiting for any more.
-const patience = time.Minute
+// maxSharedCall is for how long a call goes on that nobody may be waiting for any more.
+const maxSharedCall = time.Minute
 
 // share makes one call for all who ask for the same key at one time. It is ended by no one of them who gives up.
-func (a *Agent) share(ctx context.Context, n name, do func(context.Context, *Call) (Lease, error)) (Lease, Call, error) {
+func (a *Agent) share(ctx context.Context, n leaseName, do func(context.Context, *Call) (Lease, error)) (Lease, Call, error) {
 	a.mu.Lock()
 	if a.closed {
 		a.mu.Unlock()
@@ -28,7 +28,7 @@ func (a *Agent) share(ctx context.Context, n name, do func(context.Context, *Cal
 		s = &shared{done: make(chan struct{})}
 		a.calls[n] = s
 		a.running.Go(func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxSharedCall)
 			defer cancel()
 			defer context.AfterFunc(a.background, cancel)() //nolint:contextcheck // Close ends it
 			s.lease, s.err = do(ctx, &s.call)

@@ -18,7 +18,7 @@ import (
 func TestRegionDownInFewLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines bytes.Buffer
-		w := newWorld(t, dynamotest.Profile{}, "eu")
+		w := newFixture(t, dynamotest.Profile{}, "eu")
 		w.register("eu", 100)
 		a := w.agent("eu", func(c *Config) {
 			c.SettingsTTL, c.CacheTTL, c.Logger = time.Minute, time.Nanosecond, zerolog.New(zerolog.SyncWriter(&lines)).Level(zerolog.WarnLevel)

@@ -42,7 +42,7 @@ func (a *Agent) watch(ctx context.Context, l Lease) error {
 		}
 		rows, err := a.table.Keys(ctx, l.Region, lease.KeyRows(l.Client, l.Pool, l.Key))
 		if err == nil {
-			if l, err = a.seen(l, rows[l.Region]); err != nil {
+			if l, err = a.updated(l, rows[l.Region]); err != nil {
 				return err
 			}
 		}
@@ -53,8 +53,8 @@ func (a *Agent) watch(ctx context.Context, l Lease) error {
 	return ctx.Err()
 }
 
-// seen is the lease as its key row now has it.
-func (a *Agent) seen(l Lease, row lease.Row) (Lease, error) {
+// updated is the lease as its key row now has it.
+func (a *Agent) updated(l Lease, row lease.Row) (Lease, error) {
 	switch {
 	case row.State == lease.Superseded:
 		return l, ErrSuperseded
@@ -64,7 +64,7 @@ func (a *Agent) seen(l Lease, row lease.Row) (Lease, error) {
 		return l, ErrReleased
 	case row.State == lease.Leased && row.Expires > l.Expires.UnixMilli():
 		l.Expires = time.UnixMilli(row.Expires)
-		l.Deadline, l.Token = l.Expires.Add(-a.cfg.Skew), row.At
+		l.Deadline, l.Token = l.Expires.Add(-a.cfg.Skew), row.ResourceVersion
 	}
 	return l, nil
 }

@@ -16,30 +16,30 @@ func quick(c *Config) { c.CacheTTL, c.Skew = 20*time.Millisecond, 100*time.Milli
 func TestWatch(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		lose func(t *testing.T, w *world, a *Agent, l Lease)
+		lose func(t *testing.T, w *fixture, a *Agent, l Lease)
 		want error
 	}{
-		{"released", func(t *testing.T, _ *world, a *Agent, l Lease) {
+		{"released", func(t *testing.T, _ *fixture, a *Agent, l Lease) {
 			if err := a.Release(t.Context(), l); err != nil {
 				t.Error(err)
 			}
 		}, ErrReleased},
-		{"superseded", func(t *testing.T, w *world, a *Agent, l Lease) {
+		{"superseded", func(t *testing.T, w *fixture, a *Agent, l Lease) {
 			rows, err := a.table.Keys(t.Context(), "eu", lease.KeyRows("c", "p", "k"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			write := lease.Write{Rule: &a.rules.Supersede, Args: lease.Row{Version: rows["eu"].Version, State: lease.Superseded, Winner: "us"}}
-			p := lease.Primary{Partition: lease.KeyRows("c", "p", "k"), Sort: "eu"}
+			p := lease.PrimaryKey{Partition: lease.KeyRows("c", "p", "k"), Sort: "eu"}
 			if _, ok, err := a.table.Write(t.Context(), "eu", p, &write, table.Item{}); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
 		}, ErrSuperseded},
-		{"at its end", func(*testing.T, *world, *Agent, Lease) {}, ErrEnded},
+		{"at its end", func(*testing.T, *fixture, *Agent, Lease) {}, ErrEnded},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, dynamotest.Profile{}, "eu")
+			w := newFixture(t, dynamotest.Profile{}, "eu")
 			w.register("eu", 1)
 			a, other := w.agent("eu", quick), w.agent("eu", quick)
 			l := get(t.Context(), t, a, "k", time.Second)
@@ -57,7 +57,7 @@ func TestWatch(t *testing.T) {
 }
 
 func TestHeadroom(t *testing.T) {
-	w := newWorld(t, dynamotest.Profile{}, "eu")
+	w := newFixture(t, dynamotest.Profile{}, "eu")
 	w.register("eu", 7)
 	a := w.agent("eu")
 	get(t.Context(), t, a, "k", time.Minute)
@@ -68,7 +68,7 @@ func TestHeadroom(t *testing.T) {
 		said bool
 	}{
 		{"counted", nil, 6, false},
-		{"said long ago", &eventspb.LeaseHeadroom{AsOfMs: time.Now().Add(-2 * headroomAge).UnixMilli(), Free: 50}, 6, false},
+		{"said long ago", &eventspb.LeaseHeadroom{AsOfMs: time.Now().Add(-2 * maxHeadroomAge).UnixMilli(), Free: 50}, 6, false},
 		{"said", &eventspb.LeaseHeadroom{AsOfMs: time.Now().UnixMilli(), Free: 50, Need: 7, HorizonMs: 600_000}, 50, true},
 	} {
 		if c.row != nil {

@@ -15,22 +15,22 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// world is a cloud with the table in all its regions, and one pool of one client.
-type world struct {
+// fixture is a cloud with the table in all its regions, and one pool of one client.
+type fixture struct {
 	t     testing.TB
 	cloud *dynamotest.Cloud
 }
 
 const testTable = "leases"
 
-func newWorld(t testing.TB, profile dynamotest.Profile, regions ...string) *world {
+func newFixture(t testing.TB, profile dynamotest.Profile, regions ...string) *fixture {
 	t.Helper()
 	cloud, err := dynamotest.New(dynamotest.Config{Regions: regions, Profile: quiet(profile)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cloud.Close() })
-	w := &world{t, cloud}
+	w := &fixture{t, cloud}
 	db := cloud.Region(regions[0]).Client()
 	if _, err = db.CreateTable(t.Context(), table.Create(testTable)); err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func newWorld(t testing.TB, profile dynamotest.Profile, regions ...string) *worl
 		row[table.Version] = table.N(1)
 		w.put(regions[0], row)
 	}
-	pool := table.Pool{Client: "c", Name: "p", Version: 1, Longest: time.Hour, Quarantine: 2 * time.Second, Shelves: 4}
+	pool := table.Pool{Client: "c", Name: "p", Version: 1, LongestLease: time.Hour, Quarantine: 2 * time.Second, Buckets: 4}
 	w.put(regions[0], pool.Item())
 	cloud.Settle()
 	cloud.SetFaults(profile.Faults...)
@@ -63,7 +63,7 @@ func quiet(p dynamotest.Profile) dynamotest.Profile {
 	return p
 }
 
-func (w *world) put(region string, item table.Item) {
+func (w *fixture) put(region string, item table.Item) {
 	w.t.Helper()
 	if _, err := w.cloud.Region(region).Client().PutItem(w.t.Context(), &dynamodb.PutItemInput{TableName: aws.String(testTable), Item: item}); err != nil {
 		w.t.Fatal(err)
@@ -71,19 +71,19 @@ func (w *world) put(region string, item table.Item) {
 }
 
 // register makes resources r0, r1, ... of a region available.
-func (w *world) register(region string, n int) {
+func (w *fixture) register(region string, n int) {
 	w.t.Helper()
 	for i := range n {
 		name := fmt.Sprintf("%s-r%d", region, i)
 		item := table.PrimaryKey(lease.ResourceRow("c", name))
 		item[table.Version], item[table.Owner], item[table.PoolID] = table.N(1), table.S(region), table.S("p")
-		item[table.Available], item[table.Shard] = table.N(int64(1+i)), table.S(lease.Shelf("c", "p", region, i%4))
+		item[table.Available], item[table.Bucket] = table.N(int64(1+i)), table.S(lease.Bucket("c", "p", region, i%4))
 		w.put(region, item)
 	}
 	w.cloud.Settle()
 }
 
-func (w *world) agent(region string, change ...func(*Config)) *Agent {
+func (w *fixture) agent(region string, change ...func(*Config)) *Agent {
 	w.t.Helper()
 	cfg := Config{Region: region, Table: testTable, Client: func(region string) *dynamodb.Client { return w.cloud.Region(region).Client() }}
 	for _, c := range change {

@@ -26,7 +26,7 @@ type Client struct {
 	spend   weirpbconnect.SpendServiceClient
 	cluster weirpbconnect.ClusterServiceClient
 	state   weirpbconnect.StateServiceClient
-	bad     error // what is wrong with the address; the answer to every call
+	addrErr error // what is wrong with the address; the answer to every call
 }
 
 // ClientConfig is for callers that need more than NewClient. Only Server has no default.
@@ -40,9 +40,9 @@ type ClientConfig struct {
 }
 
 const (
-	askLimit  = 15 * time.Second // a call, connecting included
-	waitLimit = 75 * time.Second // one with wait: above the server's own limit, whose error says more
-	dialLimit = 5 * time.Second
+	callTimeout = 15 * time.Second // a call, connecting included
+	waitTimeout = 75 * time.Second // one with wait: above the server's own limit, whose error says more
+	dialTimeout = 5 * time.Second
 
 	maxAnswerBytes = 64 << 20
 )
@@ -57,18 +57,18 @@ func NewClient(server string) *Client {
 func NewClientWith(cfg ClientConfig) *Client {
 	base, err := baseURL(cfg.Server)
 	if err != nil {
-		return &Client{bad: err, http: &http.Client{}}
+		return &Client{addrErr: err, http: &http.Client{}}
 	}
 	if cfg.Token != "" && base.Scheme != "https" && !isLoopback(base.Hostname()) {
-		return &Client{bad: clientErrorf(connect.CodeInvalidArgument,
+		return &Client{addrErr: clientErrorf(connect.CodeInvalidArgument,
 			"a token is not sent over plain HTTP to %s, where others could read it: use https://%s", base.Host, base.Host), http: &http.Client{}}
 	}
 	if cfg.Transport == nil {
 		cfg.Transport = &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment, // never for loopback
-			DialContext:            (&net.Dialer{Timeout: dialLimit}).DialContext,
+			DialContext:            (&net.Dialer{Timeout: dialTimeout}).DialContext,
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: cfg.Roots},
-			TLSHandshakeTimeout:    dialLimit,
+			TLSHandshakeTimeout:    dialTimeout,
 			IdleConnTimeout:        time.Minute,
 			ForceAttemptHTTP2:      true,
 			MaxResponseHeaderBytes: 256 << 10,
@@ -128,70 +128,70 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // GetSpend asks for one campaign's spend. With Wait it may take as long as the server's wait limit.
 func (c *Client) GetSpend(ctx context.Context, req *weirpb.GetSpendRequest) (*weirpb.GetSpendResponse, error) {
-	limit := askLimit
+	limit := callTimeout
 	if req.GetWait() {
-		limit = waitLimit
+		limit = waitTimeout
 	}
-	if c.bad != nil {
-		return nil, c.bad
+	if c.addrErr != nil {
+		return nil, c.addrErr
 	}
 	return call(ctx, c, limit, c.spend.GetSpend, req)
 }
 
 // ListHealth asks for the newest histogram of each shard of the process.
 func (c *Client) ListHealth(ctx context.Context) (*weirpb.ListHealthResponse, error) {
-	if c.bad != nil {
-		return nil, c.bad
+	if c.addrErr != nil {
+		return nil, c.addrErr
 	}
-	return call(ctx, c, askLimit, c.spend.ListHealth, &weirpb.ListHealthRequest{})
+	return call(ctx, c, callTimeout, c.spend.ListHealth, &weirpb.ListHealthRequest{})
 }
 
 // GetCluster asks for the brokers and the names that a producer needs.
 func (c *Client) GetCluster(ctx context.Context) (*weirpb.GetClusterResponse, error) {
-	if c.bad != nil {
-		return nil, c.bad
+	if c.addrErr != nil {
+		return nil, c.addrErr
 	}
-	return call(ctx, c, askLimit, c.cluster.GetCluster, &weirpb.GetClusterRequest{})
+	return call(ctx, c, callTimeout, c.cluster.GetCluster, &weirpb.GetClusterRequest{})
 }
 
 // CreateSavepoint has the process take a savepoint of its state. It reads the whole state: it may take a minute.
 func (c *Client) CreateSavepoint(ctx context.Context, name string) (*weirpb.CreateSavepointResponse, error) {
-	if c.bad != nil {
-		return nil, c.bad
+	if c.addrErr != nil {
+		return nil, c.addrErr
 	}
-	return call(ctx, c, waitLimit, c.cluster.CreateSavepoint, &weirpb.CreateSavepointRequest{Name: name})
+	return call(ctx, c, waitTimeout, c.cluster.CreateSavepoint, &weirpb.CreateSavepointRequest{Name: name})
 }
 
 // ListPartitions asks for the tasks of all processes.
 func (c *Client) ListPartitions(ctx context.Context) (*weirpb.ListPartitionsResponse, error) {
-	if c.bad != nil {
-		return nil, c.bad
+	if c.addrErr != nil {
+		return nil, c.addrErr
 	}
-	return call(ctx, c, askLimit, c.cluster.ListPartitions, &weirpb.ListPartitionsRequest{})
+	return call(ctx, c, callTimeout, c.cluster.ListPartitions, &weirpb.ListPartitionsRequest{})
 }
 
 // GetState asks for the value of one key.
 func (c *Client) GetState(ctx context.Context, req *weirpb.GetStateRequest) (*weirpb.GetStateResponse, error) {
-	if c.bad != nil {
-		return nil, c.bad
+	if c.addrErr != nil {
+		return nil, c.addrErr
 	}
-	return call(ctx, c, askLimit, c.state.GetState, req)
+	return call(ctx, c, callTimeout, c.state.GetState, req)
 }
 
 // ScanState asks for a page of the keys of a table.
 func (c *Client) ScanState(ctx context.Context, req *weirpb.ScanStateRequest) (*weirpb.ScanStateResponse, error) {
-	if c.bad != nil {
-		return nil, c.bad
+	if c.addrErr != nil {
+		return nil, c.addrErr
 	}
-	return call(ctx, c, askLimit, c.state.ScanState, req)
+	return call(ctx, c, callTimeout, c.state.ScanState, req)
 }
 
 // HashState asks for sums over what partitions hold. It may take as long as the server's limit.
 func (c *Client) HashState(ctx context.Context, req *weirpb.HashStateRequest) (*weirpb.HashStateResponse, error) {
-	if c.bad != nil {
-		return nil, c.bad
+	if c.addrErr != nil {
+		return nil, c.addrErr
 	}
-	return call(ctx, c, waitLimit, c.state.HashState, req)
+	return call(ctx, c, waitTimeout, c.state.HashState, req)
 }
 
 type unary[Req, Res any] func(context.Context, *connect.Request[Req]) (*connect.Response[Res], error)

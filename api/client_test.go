@@ -130,7 +130,7 @@ func TestClientKeepsServerText(t *testing.T) {
 
 // TestClientTimeouts asks a server that accepts and says nothing, in virtual time.
 func TestClientTimeouts(t *testing.T) {
-	for wait, limit := range map[bool]time.Duration{false: askLimit, true: waitLimit} {
+	for wait, limit := range map[bool]time.Duration{false: callTimeout, true: waitTimeout} {
 		synctest.Test(t, func(t *testing.T) {
 			var far []net.Conn
 			tr := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {

@@ -47,7 +47,7 @@ func (s *clusterService) partitions(ctx context.Context) ([]*weirpb.Partition, e
 		return nil, sourceError(err, "the list of partitions")
 	}
 	parts = slices.Clone(parts) // the source may keep its own
-	if s.router != nil && !askedOf(ctx).hop {
+	if s.router != nil && !requestMetaOf(ctx).forwarded {
 		parts = s.router.complete(ctx, parts)
 	}
 	slices.SortFunc(parts, func(a, b *weirpb.Partition) int {
@@ -87,7 +87,7 @@ func (r *Router) complete(ctx context.Context, parts []*weirpb.Partition) []*wei
 		if owned[p] {
 			continue
 		}
-		gap := &weirpb.Partition{App: r.info.App, Partition: p, State: StateElsewhere}
+		gap := &weirpb.Partition{App: r.info.App, Partition: p, State: StateRemote}
 		o, known := owner(list, p)
 		switch {
 		case known && silent[o.Instance] != "":
@@ -109,7 +109,7 @@ func (r *Router) partitionsOf(ctx context.Context, p Peer) (parts []*weirpb.Part
 	if p.Endpoint == "" {
 		return nil, p.Instance + " does not say where its API is"
 	}
-	ctx, cancel := context.WithTimeout(ctx, hopLimitStale)
+	ctx, cancel := context.WithTimeout(ctx, forwardTimeoutStale)
 	defer cancel()
 	res, err := r.client(p).cluster.ListPartitions(ctx, connect.NewRequest(&weirpb.ListPartitionsRequest{}))
 	if err != nil {

@@ -25,8 +25,8 @@ func ambiguous(format string, args ...any) error {
 	return errorf(connect.CodeFailedPrecondition, format, args...)
 }
 
-// broken is for what a source must never do. No figure is made of it.
-func broken(format string, args ...any) error {
+// sourceBug is for what a source must never do. No figure is made of it.
+func sourceBug(format string, args ...any) error {
 	return errorf(connect.CodeInternal,
 		format+": this is a defect of weir, and no figure was made of it: please report it with the logs", args...)
 }

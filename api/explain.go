@@ -17,7 +17,7 @@ import (
 // explain turns the error of a call into one that says what, why and what to do. What the server said is said already;
 // the rest is about not having reached one.
 func (c *Client) explain(err error, took time.Duration) error {
-	text := c.unreached(err, took)
+	text := c.unreachable(err, took)
 	var coded *connect.Error
 	if errors.As(err, &coded) && connect.IsWireError(err) {
 		text = coded.Message()
@@ -28,7 +28,7 @@ func (c *Client) explain(err error, took time.Duration) error {
 	return &clientError{text: text, err: err}
 }
 
-func (c *Client) unreached(err error, took time.Duration) string {
+func (c *Client) unreachable(err error, took time.Duration) string {
 	var (
 		dns     *net.DNSError
 		cert    *tls.CertificateVerificationError

@@ -63,7 +63,7 @@ func (f *fakeState) look(ctx context.Context, p int32, maxStaleness time.Duratio
 	by := &weirpb.ServedBy{Instance: f.instance, Role: "owner"}
 	switch {
 	case part == nil:
-		return nil, nil, no(StateElsewhere, "")
+		return nil, nil, no(StateRemote, "")
 	case part.state == "owner":
 	case part.state == StateStandby && maxStaleness == 0:
 		return nil, nil, no(StateStandby, "")
@@ -213,7 +213,7 @@ func (m *member) peer(partitions ...int32) Peer {
 func (m *member) age() {
 	m.router.peers.mu.Lock()
 	defer m.router.peers.mu.Unlock()
-	m.router.peers.at = m.router.peers.at.Add(-peersAge)
+	m.router.peers.at = m.router.peers.at.Add(-maxPeersAge)
 }
 
 // forget lets m know nothing of its peers.

@@ -2,22 +2,22 @@ package api
 
 import "sync"
 
-// gate counts the requests that are worked on, bounds them, and lets a stopping server wait for them. A WaitGroup does
+// inflightLimiter counts the requests that are worked on, bounds them, and lets a stopping server wait for them. A WaitGroup does
 // not do: net/http may start one more handler while Run already waits.
-type gate struct {
+type inflightLimiter struct {
 	mu     sync.Mutex
 	n, max int
 	closed bool
 	idle   chan struct{} // closed once the gate is closed and empty
 }
 
-func newGate(limit int) *gate {
-	return &gate{max: limit, idle: make(chan struct{})}
+func newInflightLimiter(limit int) *inflightLimiter {
+	return &inflightLimiter{max: limit, idle: make(chan struct{})}
 }
 
 // enter tells whether a request may begin; if so, leave is called at its end. If not, stopping says that it is because
 // of close and not of the bound.
-func (g *gate) enter() (ok, stopping bool) {
+func (g *inflightLimiter) enter() (ok, stopping bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed || g.n >= g.max {
@@ -27,7 +27,7 @@ func (g *gate) enter() (ok, stopping bool) {
 	return true, false
 }
 
-func (g *gate) leave() {
+func (g *inflightLimiter) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.n--
@@ -37,7 +37,7 @@ func (g *gate) leave() {
 }
 
 // close lets no further request in. The channel is closed when the last one has left.
-func (g *gate) close() <-chan struct{} {
+func (g *inflightLimiter) close() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.closed {
@@ -50,7 +50,7 @@ func (g *gate) close() <-chan struct{} {
 }
 
 // len is the number of requests inside.
-func (g *gate) len() int {
+func (g *inflightLimiter) len() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.n

@@ -13,28 +13,28 @@ import (
 	"connectrpc.com/connect"
 )
 
-// guard decides who may ask at all, before anything of a request's body is read.
-type guard struct {
-	gate  *gate
-	token string
-	hosts []string // lower case, beside loopback
-	open  []string // paths that need no token
-	next  http.Handler
+// authHandler decides who may ask at all, before anything of a request's body is read.
+type authHandler struct {
+	limiter *inflightLimiter
+	token   string
+	hosts   []string // lower case, beside loopback
+	public  []string // paths that need no token
+	next    http.Handler
 }
 
-func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (g *authHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secureHeaders(w.Header())
-	ok, stopping := g.gate.enter()
+	ok, stopping := g.limiter.enter()
 	switch {
 	case stopping:
 		deny(w, r, http.StatusServiceUnavailable, errorf(connect.CodeUnavailable, "this weir is stopping: ask another one, or try again later"))
 		return
 	case !ok:
 		deny(w, r, http.StatusTooManyRequests, errorf(connect.CodeResourceExhausted,
-			"%d requests are worked on, which is the limit: try again in a moment, with fewer at a time", g.gate.max))
+			"%d requests are worked on, which is the limit: try again in a moment, with fewer at a time", g.limiter.max))
 		return
 	}
-	defer g.gate.leave()
+	defer g.limiter.leave()
 	if g.token == "" {
 		if !g.knownHost(r.Host) {
 			deny(w, r, http.StatusMisdirectedRequest, errorf(connect.CodePermissionDenied,
@@ -42,7 +42,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				r.Host, KeyToken))
 			return
 		}
-	} else if !slices.Contains(g.open, r.URL.Path) && !g.authorized(r) {
+	} else if !slices.Contains(g.public, r.URL.Path) && !g.authorized(r) {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="weir"`)
 		deny(w, r, http.StatusUnauthorized, errorf(connect.CodeUnauthenticated,
 			"the request carries no valid token: send the header Authorization: Bearer TOKEN with the one in the file of %s", KeyToken))
@@ -53,7 +53,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // knownHost refuses the names of DNS rebinding: a page of evil.example whose name turns to 127.0.0.1 still sends its
 // own name. Browsers always send one; old probes (HTTP/1.0) send none.
-func (g *guard) knownHost(hostport string) bool {
+func (g *authHandler) knownHost(hostport string) bool {
 	if hostport == "" {
 		return true
 	}
@@ -66,7 +66,7 @@ func (g *guard) knownHost(hostport string) bool {
 }
 
 // authorized compares digests, in constant time, so that neither the length nor a common beginning shows.
-func (g *guard) authorized(r *http.Request) bool {
+func (g *authHandler) authorized(r *http.Request) bool {
 	scheme, got, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	want, have := sha256.Sum256([]byte(g.token)), sha256.Sum256([]byte(strings.TrimSpace(got)))
 	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(want[:], have[:]) == 1

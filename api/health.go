@@ -55,7 +55,7 @@ func shardHealth(h *eventspb.SpendHistogram) (*weirpb.ShardHealth, error) {
 		IngestCount: h.GetIngestCount(),
 		WrittenAtMs: h.GetWrittenAtMs(),
 	}
-	var f figures
+	var f checkedSums
 	for _, o := range h.GetOrigins() {
 		f.count("cumulative_count", &out.CumulativeCount, o.GetCumulativeCount())
 		f.micros("cumulative_micros", &out.CumulativeMicros, o.GetCumulativeMicros())

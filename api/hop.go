@@ -14,44 +14,44 @@ import (
 	"github.com/weirhq/weir/api/weirpb/weirpbconnect"
 )
 
-// HopHeader marks a question that one process passes on to another, with the name of the one that is meant. It is answered
+// ForwardedHeader marks a question that one process passes on to another, with the name of the one that is meant. It is answered
 // from what is there and never passed on again, so that no question runs in circles.
-const HopHeader = "Weir-Hop"
+const ForwardedHeader = "Weir-Hop"
 
 const (
-	hopDial  = time.Second
-	hopLimit = 5 * time.Second // of a question that is passed on
-	// hopLimitStale is the same where somebody else may answer.
-	hopLimitStale = time.Second
+	forwardDialTimeout = time.Second
+	forwardTimeout     = 5 * time.Second // of a question that is passed on
+	// forwardTimeoutStale is the same where somebody else may answer.
+	forwardTimeoutStale = time.Second
 )
 
-// asked is what the handlers need of a request's headers.
-type asked struct {
-	hop           bool
+// requestMeta is what the handlers need of a request's headers.
+type requestMeta struct {
+	forwarded     bool
 	authorization string // the caller's
 }
 
-type askedKey struct{}
+type requestMetaKey struct{}
 
-func askedOf(ctx context.Context) asked {
-	c, _ := ctx.Value(askedKey{}).(asked)
+func requestMetaOf(ctx context.Context) requestMeta {
+	c, _ := ctx.Value(requestMetaKey{}).(requestMeta)
 	return c
 }
 
-func withAsked(ctx context.Context, h http.Header) context.Context {
-	return context.WithValue(ctx, askedKey{}, asked{hop: h.Get(HopHeader) != "", authorization: h.Get("Authorization")})
+func withRequestMeta(ctx context.Context, h http.Header) context.Context {
+	return context.WithValue(ctx, requestMetaKey{}, requestMeta{forwarded: h.Get(ForwardedHeader) != "", authorization: h.Get("Authorization")})
 }
 
 // receive reads the headers of a request to the process called self.
 func receive(self string) connect.UnaryInterceptorFunc {
 	return func(next connect.UnaryFunc) connect.UnaryFunc {
 		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-			meant := req.Header().Get(HopHeader)
+			meant := req.Header().Get(ForwardedHeader)
 			if meant != "" && meant != self {
 				return nil, errorf(connect.CodeUnavailable, "this is %s and %.100q was meant: two processes say that they are at one address: "+
 					"give each an api.listen, or api.advertise, by which the others reach it", self, meant)
 			}
-			return next(withAsked(ctx, req.Header()), req)
+			return next(withRequestMeta(ctx, req.Header()), req)
 		}
 	}
 }
@@ -73,8 +73,8 @@ func (r *Router) client(p Peer) peerClient {
 	}
 	send := connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
 		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-			req.Header().Set(HopHeader, p.Instance)
-			if auth := askedOf(ctx).authorization; auth != "" && secret {
+			req.Header().Set(ForwardedHeader, p.Instance)
+			if auth := requestMetaOf(ctx).authorization; auth != "" && secret {
 				req.Header().Set("Authorization", auth)
 			}
 			return next(ctx, req)
@@ -84,11 +84,11 @@ func (r *Router) client(p Peer) peerClient {
 	return peerClient{weirpbconnect.NewStateServiceClient(r.http, base, opts...), weirpbconnect.NewClusterServiceClient(r.http, base, opts...)}
 }
 
-func hopTransport(roots *x509.CertPool) http.RoundTripper {
+func forwardTransport(roots *x509.CertPool) http.RoundTripper {
 	return &http.Transport{
-		DialContext:            (&net.Dialer{Timeout: hopDial}).DialContext,
+		DialContext:            (&net.Dialer{Timeout: forwardDialTimeout}).DialContext,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
-		TLSHandshakeTimeout:    hopDial,
+		TLSHandshakeTimeout:    forwardDialTimeout,
 		IdleConnTimeout:        time.Minute,
 		MaxIdleConnsPerHost:    32,
 		ForceAttemptHTTP2:      true,
@@ -96,8 +96,8 @@ func hopTransport(roots *x509.CertPool) http.RoundTripper {
 	}
 }
 
-// absent tells whether err, of a question to another process, says that it cannot answer now, or is none that can.
-func absent(ctx context.Context, err error) bool {
+// cannotAnswer tells whether err, of a question to another process, says that it cannot answer now, or is none that can.
+func cannotAnswer(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
 	}

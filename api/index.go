@@ -48,7 +48,7 @@ func (s *Server) addIndex(mux *http.ServeMux) {
 	page := template.Must(template.ParseFS(static, "static/index.html"))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		var buf bytes.Buffer
-		if err := page.Execute(&buf, s.indexPage(withAsked(r.Context(), r.Header), r.Host)); err != nil {
+		if err := page.Execute(&buf, s.indexPage(withRequestMeta(r.Context(), r.Header), r.Host)); err != nil {
 			s.log.Error().Err(err).Msg("api.index_failed")
 			http.Error(w, "the page could not be made: see api.index_failed in the log", http.StatusInternalServerError)
 			return

@@ -284,7 +284,7 @@ func TestRequestLimit(t *testing.T) {
 }
 
 func TestGate(t *testing.T) {
-	g := newGate(2)
+	g := newInflightLimiter(2)
 	for i, want := range []bool{true, true, false} {
 		if ok, stopping := g.enter(); ok != want || stopping {
 			t.Errorf("enter %d: %v, stopping %v", i, ok, stopping)

@@ -19,14 +19,14 @@ const (
 	tokenHead    = 1 + 8 + 2
 )
 
-func (p position) token(q scanQuestion) string {
+func (p position) token(q scanQuery) string {
 	b := binary.BigEndian.AppendUint64([]byte{tokenVersion}, q.fingerprint())
 	b = binary.BigEndian.AppendUint16(b, uint16(p.partition))
 	return base64.RawURLEncoding.EncodeToString(append(b, p.from...))
 }
 
 // resume reads a token of the same question. Whatever it holds, the position is inside of what q asks for.
-func (q scanQuestion) resume(token string) (position, error) {
+func (q scanQuery) resume(token string) (position, error) {
 	b, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || len(b) < tokenHead || b[0] != tokenVersion {
 		return position{}, invalid("page_token %.32q is none of ours: take next_page_token of the page before as it is, or leave it out to begin anew", token)
@@ -35,14 +35,14 @@ func (q scanQuestion) resume(token string) (position, error) {
 		return position{}, invalid("page_token is of another question: ask with the same table, range and partition as the page before, or leave it out to begin anew")
 	}
 	p := position{partition: int32(binary.BigEndian.Uint16(b[9:])), from: b[tokenHead:]}
-	if p.partition < q.first || p.partition > q.last || !q.holds(p.from) {
+	if p.partition < q.first || p.partition > q.last || !q.contains(p.from) {
 		return position{}, invalid("page_token points out of the range that is asked for: take next_page_token of the page before as it is, or leave it out to begin anew")
 	}
 	return p, nil
 }
 
 // fingerprint tells questions apart whose pages would not fit together. The size of the pages may change.
-func (q scanQuestion) fingerprint() uint64 {
+func (q scanQuery) fingerprint() uint64 {
 	h := xxhash.New()
 	for _, part := range [][]byte{{q.table, byte(q.first >> 8), byte(q.first), byte(q.last >> 8), byte(q.last)}, q.from, q.to} {
 		_, _ = h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part)))) // a Digest never fails

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	peersLimit = 3 * time.Second        // of one question to the PeerSource
-	peersAge   = 200 * time.Millisecond // an answer so young is not asked for again
+	peersTimeout = 3 * time.Second        // of one question to the PeerSource
+	maxPeersAge  = 200 * time.Millisecond // an answer so young is not asked for again
 )
 
 // peers remembers who shares the partitions until somebody finds that it is wrong. That it is old does no harm: a process
@@ -29,12 +29,12 @@ func (p *peers) get(ctx context.Context, anew bool) ([]Peer, error) {
 	p.mu.Lock()
 	list, at := p.list, p.at
 	p.mu.Unlock()
-	if !at.IsZero() && (!anew || time.Since(at) < peersAge) {
+	if !at.IsZero() && (!anew || time.Since(at) < maxPeersAge) {
 		return list, nil
 	}
 	// One asks for all that wait, so its time is not that of the first of them.
 	asked := p.flight.DoChan("", func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), peersLimit)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), peersTimeout)
 		defer cancel()
 		list, err := p.source.Peers(ctx)
 		if err != nil {

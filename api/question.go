@@ -12,8 +12,8 @@ const maxIDBytes = 4096
 
 const dayLayout = "2006-01-02"
 
-// question is a GetSpendRequest that was checked.
-type question struct {
+// spendQuery is a GetSpendRequest that was checked.
+type spendQuery struct {
 	campaign, account, currency string
 	day                         int32 // YYYYMMDD; 0 = all
 	wait                        bool
@@ -21,15 +21,15 @@ type question struct {
 }
 
 // subject names what was asked for, in an error's text.
-func (q question) subject() string {
+func (q spendQuery) subject() string {
 	if q.account == "" {
 		return fmt.Sprintf("campaign %q in any account", q.campaign)
 	}
 	return fmt.Sprintf("campaign %q of account %q", q.campaign, q.account)
 }
 
-func newQuestion(m *weirpb.GetSpendRequest) (question, error) {
-	q := question{campaign: m.GetCampaign(), account: m.GetAccount(), currency: m.GetCurrency(), wait: m.GetWait()}
+func newSpendQuery(m *weirpb.GetSpendRequest) (spendQuery, error) {
+	q := spendQuery{campaign: m.GetCampaign(), account: m.GetAccount(), currency: m.GetCurrency(), wait: m.GetWait()}
 	var err error
 	if q.maxStaleness, err = staleness(m.GetMaxStalenessMs()); err != nil {
 		return q, err

@@ -45,7 +45,7 @@ type RouterConfig struct {
 // NewRouter starts nothing.
 func NewRouter(cfg RouterConfig) *Router {
 	if cfg.Transport == nil {
-		cfg.Transport = hopTransport(cfg.Roots)
+		cfg.Transport = forwardTransport(cfg.Roots)
 	}
 	return &Router{
 		state: cfg.State, info: cfg.State.Info(), peers: &peers{source: cfg.Peers}, tls: cfg.TLS,
@@ -58,18 +58,18 @@ func (r *Router) Close() { r.http.CloseIdleConnections() }
 
 // Page is that of StateSource, of any partition. The Gap of a *PartitionsError says who has it, as far as is known.
 func (r *Router) Page(ctx context.Context, q PageQuery) (*Page, error) {
-	limit := hopLimit
+	limit := forwardTimeout
 	if q.MaxStaleness > 0 {
-		limit = hopLimitStale
+		limit = forwardTimeoutStale
 	}
-	return asking[*Page]{
+	return lookup[*Page]{
 		partition: q.Partition, maxStaleness: q.MaxStaleness, limit: limit,
-		here: func(ctx context.Context, stale time.Duration) (*Page, error) {
+		local: func(ctx context.Context, stale time.Duration) (*Page, error) {
 			q := q
 			q.MaxStaleness = stale
 			return r.state.Page(ctx, q)
 		},
-		there: func(ctx context.Context, c peerClient) (*Page, error) {
+		remote: func(ctx context.Context, c peerClient) (*Page, error) {
 			res, err := c.state.ScanState(ctx, connect.NewRequest(&weirpb.ScanStateRequest{
 				App: r.info.App, Table: fmt.Sprint(q.Table), Start: q.From, End: q.To, Partition: &q.Partition, Limit: int32(q.Limit),
 				MaxStalenessMs: q.MaxStaleness.Milliseconds(),
@@ -84,7 +84,7 @@ func (r *Router) Page(ctx context.Context, q PageQuery) (*Page, error) {
 
 func pageOf(m *weirpb.ScanStateResponse) (*Page, error) {
 	if len(m.GetAsOf()) != 1 {
-		return nil, broken("a page of one partition came with %d as-ofs", len(m.GetAsOf()))
+		return nil, sourceBug("a page of one partition came with %d as-ofs", len(m.GetAsOf()))
 	}
 	p := &Page{AsOf: m.GetAsOf()[0], More: m.GetNextPageToken() != ""}
 	for _, e := range m.GetEntries() {
@@ -95,12 +95,12 @@ func pageOf(m *weirpb.ScanStateResponse) (*Page, error) {
 
 // hash is Hash of StateSource, of any partition.
 func (r *Router) hash(ctx context.Context, partition int32, maxStaleness time.Duration) (*weirpb.PartitionHash, error) {
-	return asking[*weirpb.PartitionHash]{
+	return lookup[*weirpb.PartitionHash]{
 		partition: partition, maxStaleness: maxStaleness, limit: hashLimit,
-		here: func(ctx context.Context, stale time.Duration) (*weirpb.PartitionHash, error) {
+		local: func(ctx context.Context, stale time.Duration) (*weirpb.PartitionHash, error) {
 			return r.state.Hash(ctx, partition, stale)
 		},
-		there: func(ctx context.Context, c peerClient) (*weirpb.PartitionHash, error) {
+		remote: func(ctx context.Context, c peerClient) (*weirpb.PartitionHash, error) {
 			res, err := c.state.HashState(ctx, connect.NewRequest(&weirpb.HashStateRequest{
 				App: r.info.App, Partition: &partition, MaxStalenessMs: maxStaleness.Milliseconds(),
 			}))
@@ -108,36 +108,36 @@ func (r *Router) hash(ctx context.Context, partition int32, maxStaleness time.Du
 				return nil, err
 			}
 			if len(res.Msg.GetPartitions()) != 1 {
-				return nil, broken("the hash of one partition came as %d", len(res.Msg.GetPartitions()))
+				return nil, sourceBug("the hash of one partition came as %d", len(res.Msg.GetPartitions()))
 			}
 			return res.Msg.GetPartitions()[0], nil
 		},
 	}.run(ctx, r)
 }
 
-// asking is a question about one partition.
-type asking[R any] struct {
+// lookup is a question about one partition.
+type lookup[R any] struct {
 	partition    int32
 	maxStaleness time.Duration
 	limit        time.Duration // of passing it on
-	here         func(ctx context.Context, maxStaleness time.Duration) (R, error)
-	there        func(ctx context.Context, c peerClient) (R, error)
+	local        func(ctx context.Context, maxStaleness time.Duration) (R, error)
+	remote       func(ctx context.Context, c peerClient) (R, error)
 }
 
 // run asks where the partition is. Its *PartitionsError tells what was tried.
-func (a asking[R]) run(ctx context.Context, r *Router) (R, error) {
-	res, err := a.here(ctx, 0)
+func (a lookup[R]) run(ctx context.Context, r *Router) (R, error) {
+	res, err := a.local(ctx, 0)
 	var gaps *PartitionsError
 	if !errors.As(err, &gaps) {
 		return res, err
 	}
-	if askedOf(ctx).hop {
+	if requestMetaOf(ctx).forwarded {
 		if a.maxStaleness == 0 {
 			return res, err
 		}
-		return a.here(ctx, a.maxStaleness)
+		return a.local(ctx, a.maxStaleness)
 	}
-	t := trail{gap: gaps.Gaps[0]}
+	t := attempts{gap: gaps.Gaps[0]}
 	var list []Peer
 	asked := ""
 	for _, anew := range []bool{false, true} {
@@ -149,14 +149,14 @@ func (a asking[R]) run(ctx context.Context, r *Router) (R, error) {
 		o, known := owner(list, a.partition)
 		switch {
 		case known && o.Instance == r.info.Instance && anew:
-			if res, err := a.here(ctx, 0); !errors.As(err, &gaps) { // it may have come meanwhile
+			if res, err := a.local(ctx, 0); !errors.As(err, &gaps) { // it may have come meanwhile
 				return res, err
 			}
-			t = trail{gap: gaps.Gaps[0]}
+			t = attempts{gap: gaps.Gaps[0]}
 			t.add("the group gives it to this process, %s", o.Instance)
 		case known && o.Instance != r.info.Instance && o.Instance+o.Endpoint != asked:
 			asked = o.Instance + o.Endpoint
-			res, no, err := a.ask(ctx, r, o)
+			res, no, err := a.forward(ctx, r, o)
 			if no == "" {
 				return res, err
 			}
@@ -175,8 +175,8 @@ func (a asking[R]) run(ctx context.Context, r *Router) (R, error) {
 }
 
 // standby asks those that keep the partition warm, this process first.
-func (a asking[R]) standby(ctx context.Context, r *Router, list []Peer, t trail) (R, error) {
-	res, err := a.here(ctx, a.maxStaleness)
+func (a lookup[R]) standby(ctx context.Context, r *Router, list []Peer, t attempts) (R, error) {
+	res, err := a.local(ctx, a.maxStaleness)
 	var gaps *PartitionsError
 	if !errors.As(err, &gaps) {
 		return res, err
@@ -189,7 +189,7 @@ func (a asking[R]) standby(ctx context.Context, r *Router, list []Peer, t trail)
 		if p.Instance == r.info.Instance || !slices.Contains(p.Standbys, a.partition) {
 			continue
 		}
-		res, no, err := a.ask(ctx, r, p)
+		res, no, err := a.forward(ctx, r, p)
 		if no == "" {
 			return res, err
 		}
@@ -198,18 +198,18 @@ func (a asking[R]) standby(ctx context.Context, r *Router, list []Peer, t trail)
 	return res, &PartitionsError{Gaps: []PartitionGap{t.gap}}
 }
 
-// trail is a gap with what was tried to fill it.
-type trail struct{ gap PartitionGap }
+// attempts is a gap with what was tried to fill it.
+type attempts struct{ gap PartitionGap }
 
-func (t *trail) add(format string, args ...any) {
+func (t *attempts) add(format string, args ...any) {
 	if t.gap.Reason != "" {
 		t.gap.Reason += "; "
 	}
 	t.gap.Reason += fmt.Sprintf(format, args...)
 }
 
-// ask passes the question on to p. If p cannot answer it, no says who does not and why.
-func (a asking[R]) ask(ctx context.Context, r *Router, p Peer) (res R, no string, err error) {
+// forward passes the question on to p. If p cannot answer it, no says who does not and why.
+func (a lookup[R]) forward(ctx context.Context, r *Router, p Peer) (res R, no string, err error) {
 	if p.Endpoint == "" {
 		return res, p.Instance + " does not say where its API is", nil
 	}
@@ -217,13 +217,13 @@ func (a asking[R]) ask(ctx context.Context, r *Router, p Peer) (res R, no string
 	callers := ends && time.Until(end) < a.limit // time is up for the caller before it is for p
 	bounded, cancel := context.WithTimeout(ctx, a.limit)
 	defer cancel()
-	res, err = a.there(bounded, r.client(p))
+	res, err = a.remote(bounded, r.client(p))
 	switch {
 	case err == nil:
 		return res, "", nil
 	case callers && connect.CodeOf(err) == connect.CodeDeadlineExceeded:
 		return res, "", fmt.Errorf("%s at %s: %w", p.Instance, p.Endpoint, context.DeadlineExceeded)
-	case absent(ctx, err):
+	case cannotAnswer(ctx, err):
 		return res, fmt.Sprintf("%s at %s does not answer for it: %s", p.Instance, p.Endpoint, message(err)), nil
 	}
 	return res, "", errorf(connect.CodeOf(err), "%s at %s, which has partition %d, says: %s", p.Instance, p.Endpoint, a.partition, message(err))

@@ -86,7 +86,7 @@ func TestHopIsOne(t *testing.T) {
 	// And one who sends the header gets what is there.
 	r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+scanState, strings.NewReader(`{"table":"spend","partition":0}`))
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set(HopHeader, "weir-b")
+	r.Header.Set(ForwardedHeader, "weir-b")
 	s := mustNew(t, changed(config(), func(c *Config) { c.State = b.router }))
 	if _, body := serve(s.dataHandler(), r); !strings.Contains(body, "partition 0 is elsewhere") {
 		t.Errorf("%s", body)
@@ -245,7 +245,7 @@ func TestSilentOwner(t *testing.T) {
 	a.is(2, StateStandby, 100)
 	began := time.Now()
 	res, err := getFive(t, a, 1000)
-	if err != nil || string(res.Entry.Value) != "warm" || time.Since(began) > 2*hopLimitStale {
+	if err != nil || string(res.Entry.Value) != "warm" || time.Since(began) > 2*forwardTimeoutStale {
 		t.Errorf("%v, %v after %s", res, err, time.Since(began))
 	}
 	// The caller's own time is kept, and is not taken for the owner's fault.
@@ -317,9 +317,9 @@ func TestAuthorizationOfAHop(t *testing.T) {
 				sent = r
 				return nil, io.EOF
 			})})
-			ctx := withAsked(t.Context(), http.Header{"Authorization": {"Bearer " + token}})
+			ctx := withRequestMeta(t.Context(), http.Header{"Authorization": {"Bearer " + token}})
 			_, err := r.client(Peer{Instance: "weir-b", Endpoint: c.endpoint}).state.HashState(ctx, connect.NewRequest(&weirpb.HashStateRequest{}))
-			if err == nil || sent == nil || !strings.HasPrefix(sent.URL.String(), c.url) || sent.Header.Get(HopHeader) != "weir-b" {
+			if err == nil || sent == nil || !strings.HasPrefix(sent.URL.String(), c.url) || sent.Header.Get(ForwardedHeader) != "weir-b" {
 				t.Fatalf("%v, %v", sent, err)
 			}
 			if got := sent.Header.Get("Authorization"); (got == "Bearer "+token) != c.token || got != "" && !c.token {
@@ -398,7 +398,7 @@ func TestPeersAreAskedOnce(t *testing.T) {
 		<-time.After(time.Second)
 		began := time.Now()
 		list, err := p.get(t.Context(), true)
-		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != peersLimit || len(list) != 1 {
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != peersTimeout || len(list) != 1 {
 			t.Errorf("%v, %v after %s", list, err, time.Since(began))
 		}
 	})

@@ -34,16 +34,16 @@ const (
 
 // Server is the data listener and the ops listener of one process.
 type Server struct {
-	cfg      Config
-	log      zerolog.Logger
-	metrics  *metrics
-	spend    *spendService
-	cluster  *clusterService
-	dataGate *gate
-	opsGate  *gate
-	ready    chan struct{}
-	stopping atomic.Bool
-	started  atomic.Bool
+	cfg         Config
+	log         zerolog.Logger
+	metrics     *metrics
+	spend       *spendService
+	cluster     *clusterService
+	dataLimiter *inflightLimiter
+	opsLimiter  *inflightLimiter
+	ready       chan struct{}
+	stopping    atomic.Bool
+	started     atomic.Bool
 
 	mu            sync.Mutex
 	data, ops     net.Listener // open, from Listen to Run
@@ -61,14 +61,14 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	return &Server{
-		cfg:      cfg,
-		log:      cfg.Logger,
-		metrics:  m,
-		spend:    &spendService{spend: cfg.Spend, cluster: cfg.Cluster, waitLimit: cfg.WaitLimit},
-		cluster:  &clusterService{source: cfg.Cluster, router: cfg.State, savepoints: cfg.Savepoints, log: cfg.Logger},
-		dataGate: newGate(cfg.MaxRequests),
-		opsGate:  newGate(maxOpsRequests),
-		ready:    make(chan struct{}),
+		cfg:         cfg,
+		log:         cfg.Logger,
+		metrics:     m,
+		spend:       &spendService{spend: cfg.Spend, cluster: cfg.Cluster, waitLimit: cfg.WaitLimit},
+		cluster:     &clusterService{source: cfg.Cluster, router: cfg.State, savepoints: cfg.Savepoints, log: cfg.Logger},
+		dataLimiter: newInflightLimiter(cfg.MaxRequests),
+		opsLimiter:  newInflightLimiter(maxOpsRequests),
+		ready:       make(chan struct{}),
 	}, nil
 }
 
@@ -156,9 +156,9 @@ func (s *Server) serve(ctx context.Context) error {
 	s.stopping.Store(true)
 	limit, cancel := context.WithTimeout(background, s.cfg.ShutdownLimit)
 	defer cancel()
-	errs = append(errs, s.stop(limit, stopped{dataSrv, s.dataGate, cutData, "data"}))
+	errs = append(errs, s.stop(limit, listenerShutdown{dataSrv, s.dataLimiter, cutData, "data"}))
 	cutOps() // a profile that is being taken must not hold up the stop
-	errs = append(errs, s.stop(limit, stopped{opsSrv, s.opsGate, cutOps, "ops"}))
+	errs = append(errs, s.stop(limit, listenerShutdown{opsSrv, s.opsLimiter, cutOps, "ops"}))
 	for range running {
 		errs = append(errs, <-failed)
 	}
@@ -222,18 +222,18 @@ func (s *Server) dataHandler() http.Handler {
 		mux.Handle(weirpbconnect.NewClusterServiceHandler(s.cluster, opts...))
 		s.addIndex(mux)
 	}
-	a.next = s.guarded(s.dataGate, nil, sameOrigin(mux))
+	a.next = s.guarded(s.dataLimiter, nil, sameOrigin(mux))
 	return a
 }
 
 func (s *Server) opsHandler() http.Handler {
-	return s.guarded(s.opsGate, []string{"/livez", "/readyz"}, sameOrigin(s.opsMux()))
+	return s.guarded(s.opsLimiter, []string{"/livez", "/readyz"}, sameOrigin(s.opsMux()))
 }
 
-func (s *Server) guarded(g *gate, open []string, next http.Handler) http.Handler {
+func (s *Server) guarded(g *inflightLimiter, open []string, next http.Handler) http.Handler {
 	hosts := make([]string, 0, len(s.cfg.AllowedHosts))
 	for _, h := range s.cfg.AllowedHosts {
 		hosts = append(hosts, strings.ToLower(h))
 	}
-	return &guard{gate: g, token: s.cfg.Token, hosts: hosts, open: open, next: next}
+	return &authHandler{limiter: g, token: s.cfg.Token, hosts: hosts, public: open, next: next}
 }

@@ -65,8 +65,8 @@ type PartitionGap struct {
 
 // States of a partition that the answers depend on.
 const (
-	StateStandby   = "standby"   // another process owns it, this one follows
-	StateElsewhere = "elsewhere" // this process does not have it
+	StateStandby = "standby"   // another process owns it, this one follows
+	StateRemote  = "elsewhere" // this process does not have it
 )
 
 // PartitionsError says which partitions a source cannot read now. The API answers it with Unavailable.

@@ -21,7 +21,7 @@ type spendService struct {
 
 // GetSpend gives one campaign's spend; see the proto for its errors.
 func (s *spendService) GetSpend(ctx context.Context, req *connect.Request[weirpb.GetSpendRequest]) (*connect.Response[weirpb.GetSpendResponse], error) {
-	q, err := newQuestion(req.Msg)
+	q, err := newSpendQuery(req.Msg)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (s *spendService) GetSpend(ctx context.Context, req *connect.Request[weirpb
 			return nil, err
 		}
 	}
-	t := newTally(q)
+	t := newSpendAggregator(q)
 	read, err := s.spend.Spend(ctx, SpendQuery{q.campaign, q.account, q.maxStaleness}, t.add)
 	if err != nil {
 		return nil, sourceError(err, "spend of "+q.subject())
@@ -47,7 +47,7 @@ func (s *spendService) GetSpend(ctx context.Context, req *connect.Request[weirpb
 
 // wait bounds the wait by the server's limit, whatever the caller allows: a caller that never gives up must not hold
 // one of the limited requests for ever.
-func (s *spendService) wait(ctx context.Context, q question) error {
+func (s *spendService) wait(ctx context.Context, q spendQuery) error {
 	bounded, cancel := context.WithTimeout(ctx, s.waitLimit)
 	defer cancel()
 	err := s.spend.WaitProduced(bounded, q.account)
@@ -62,7 +62,7 @@ func (s *spendService) wait(ctx context.Context, q question) error {
 }
 
 // notFound is a statement about offsets, so without a partition that was read there is none to make.
-func (s *spendService) notFound(ctx context.Context, q question, read []*weirpb.AsOf) error {
+func (s *spendService) notFound(ctx context.Context, q spendQuery, read []*weirpb.AsOf) error {
 	if len(read) == 0 {
 		return errorf(connect.CodeUnavailable, "spend of %s: no partition is readable here: "+
 			"wait until the process is ready (/readyz), or ask another one (--server)", q.subject())

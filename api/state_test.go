@@ -286,14 +286,14 @@ func TestNoStateService(t *testing.T) {
 
 // FuzzPageToken reads any text as a token: what is taken is inside of the question, and its own token leads back to it.
 func FuzzPageToken(f *testing.F) {
-	base := scanQuestion{table: 1, from: []byte("b"), to: []byte("d"), first: 1, last: 2}
+	base := scanQuery{table: 1, from: []byte("b"), to: []byte("d"), first: 1, last: 2}
 	f.Add(position{1, []byte("b")}.token(base), []byte("c"), uint16(2))
 	f.Add("", []byte{}, uint16(0))
 	f.Add("AQ", []byte("\xff"), uint16(65535))
 	f.Add(position{3, []byte("c")}.token(base), []byte("b\x00"), uint16(1))
 	f.Fuzz(func(t *testing.T, token string, key []byte, partition uint16) {
 		if p, err := base.resume(token); err == nil {
-			if p.partition < 1 || p.partition > 2 || !base.holds(p.from) {
+			if p.partition < 1 || p.partition > 2 || !base.contains(p.from) {
 				t.Errorf("%q points to %v, out of the question", token, p)
 			}
 		} else if connect.CodeOf(err) != connect.CodeInvalidArgument {
@@ -301,7 +301,7 @@ func FuzzPageToken(f *testing.F) {
 		}
 		at := position{int32(partition), key}
 		p, err := base.resume(at.token(base))
-		inside := partition >= 1 && partition <= 2 && base.holds(key)
+		inside := partition >= 1 && partition <= 2 && base.contains(key)
 		if inside != (err == nil) || inside && (p.partition != at.partition || !bytes.Equal(p.from, at.from)) {
 			t.Errorf("%v came back as %v, %v", at, p, err)
 		}

@@ -17,16 +17,16 @@ const (
 	maxKeyBytes     = 64 << 10 // of a key in a question
 )
 
-// keyQuestion is a GetStateRequest that was checked.
-type keyQuestion struct {
+// keyQuery is a GetStateRequest that was checked.
+type keyQuery struct {
 	table        byte
 	key          []byte
 	partition    int32
 	maxStaleness time.Duration
 }
 
-// scanQuestion is a ScanStateRequest that was checked.
-type scanQuestion struct {
+// scanQuery is a ScanStateRequest that was checked.
+type scanQuery struct {
 	table        byte
 	from, to     []byte // to is the first key after the range; nil: none is
 	first, last  int32  // partitions
@@ -34,13 +34,13 @@ type scanQuestion struct {
 	maxStaleness time.Duration
 }
 
-// holds tells whether key is in the range.
-func (q scanQuestion) holds(key []byte) bool {
+// contains tells whether key is in the range.
+func (q scanQuery) contains(key []byte) bool {
 	return bytes.Compare(key, q.from) >= 0 && (q.to == nil || bytes.Compare(key, q.to) < 0)
 }
 
-// about is what questions of a key and of a range have in common: the table, and how old a standby's answer may be.
-func (i StateInfo) about(m interface {
+// commonFields is what questions of a key and of a range have in common: the table, and how old a standby's answer may be.
+func (i StateInfo) commonFields(m interface {
 	GetApp() string
 	GetTable() string
 	GetMaxStalenessMs() int64
@@ -56,8 +56,8 @@ func (i StateInfo) about(m interface {
 	return t, maxStaleness, err
 }
 
-func (i StateInfo) keyQuestion(m *weirpb.GetStateRequest) (q keyQuestion, err error) {
-	t, maxStaleness, err := i.about(m)
+func (i StateInfo) keyQuery(m *weirpb.GetStateRequest) (q keyQuery, err error) {
+	t, maxStaleness, err := i.commonFields(m)
 	if err != nil {
 		return q, err
 	}
@@ -81,8 +81,8 @@ func (i StateInfo) keyQuestion(m *weirpb.GetStateRequest) (q keyQuestion, err er
 	return q, nil
 }
 
-func (i StateInfo) scanQuestion(m *weirpb.ScanStateRequest) (q scanQuestion, err error) {
-	t, maxStaleness, err := i.about(m)
+func (i StateInfo) scanQuery(m *weirpb.ScanStateRequest) (q scanQuery, err error) {
+	t, maxStaleness, err := i.commonFields(m)
 	if err != nil {
 		return q, err
 	}
@@ -102,7 +102,7 @@ func (i StateInfo) scanQuestion(m *weirpb.ScanStateRequest) (q scanQuestion, err
 		if len(q.from) > 0 || q.to != nil {
 			return q, invalid("the question has a prefix and a range: set prefix, or start and end")
 		}
-		q.from, q.to = m.GetPrefix(), after(m.GetPrefix())
+		q.from, q.to = m.GetPrefix(), prefixEnd(m.GetPrefix())
 	}
 	if q.to != nil && bytes.Compare(q.from, q.to) >= 0 {
 		return q, invalid("no key is at or after start and before end: end is the first key that is not wanted")
@@ -120,8 +120,8 @@ func (i StateInfo) scanQuestion(m *weirpb.ScanStateRequest) (q scanQuestion, err
 	return q, err
 }
 
-// after is the first key after all that begin with prefix; nil if there is none.
-func after(prefix []byte) []byte {
+// prefixEnd is the first key after all that begin with prefix; nil if there is none.
+func prefixEnd(prefix []byte) []byte {
 	end := slices.Clone(prefix)
 	for n := len(end); n > 0; n-- {
 		if end[n-1]++; end[n-1] != 0 {

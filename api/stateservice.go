@@ -25,7 +25,7 @@ type stateService struct {
 
 // GetState gives the value of one key.
 func (s *stateService) GetState(ctx context.Context, req *connect.Request[weirpb.GetStateRequest]) (*connect.Response[weirpb.GetStateResponse], error) {
-	q, err := s.router.info.keyQuestion(req.Msg)
+	q, err := s.router.info.keyQuery(req.Msg)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (s *stateService) GetState(ctx context.Context, req *connect.Request[weirpb
 
 // ScanState gives a page of a range.
 func (s *stateService) ScanState(ctx context.Context, req *connect.Request[weirpb.ScanStateRequest]) (*connect.Response[weirpb.ScanStateResponse], error) {
-	q, err := s.router.info.scanQuestion(req.Msg)
+	q, err := s.router.info.scanQuery(req.Msg)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (s *stateService) ScanState(ctx context.Context, req *connect.Request[weirp
 		out.AsOf = append(out.AsOf, page.AsOf)
 		for _, e := range page.Entries {
 			size += len(e.Key) + len(e.Value)
-			if askedOf(ctx).hop { // whoever passed it on knows the schema too
+			if requestMetaOf(ctx).forwarded { // whoever passed it on knows the schema too
 				out.Entries = append(out.Entries, &weirpb.StateEntry{Partition: p, Key: e.Key, Value: e.Value})
 				continue
 			}
@@ -80,7 +80,7 @@ func (s *stateService) ScanState(ctx context.Context, req *connect.Request[weirp
 		}
 		if page.More {
 			if len(page.Entries) == 0 {
-				return nil, broken("a page of partition %d is empty and says that there is more", p)
+				return nil, sourceBug("a page of partition %d is empty and says that there is more", p)
 			}
 			last := page.Entries[len(page.Entries)-1].Key
 			out.NextPageToken = position{p, append(bytes.Clone(last), 0)}.token(q)

@@ -14,16 +14,16 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// sum adds up days of one account and currency.
-type sum struct {
+// accountSum adds up days of one account and currency.
+type accountSum struct {
 	out     *weirpb.GetSpendResponse
 	byDC    map[string]*weirpb.DcSpend
 	eventMs int64
-	figures
+	checkedSums
 }
 
-func newSum(campaign, account, currency string) *sum {
-	return &sum{
+func newAccountSum(campaign, account, currency string) *accountSum {
+	return &accountSum{
 		out: &weirpb.GetSpendResponse{
 			Campaign: campaign, Account: account, Currency: currency,
 			EventsByType: map[string]uint64{},
@@ -32,7 +32,7 @@ func newSum(campaign, account, currency string) *sum {
 	}
 }
 
-func (s *sum) addDay(rec *eventspb.Spend) {
+func (s *accountSum) addDay(rec *eventspb.Spend) {
 	day := &weirpb.DaySpend{Day: dayText(rec.GetBudgetDay())}
 	for _, dc := range rec.GetByDc() {
 		to := s.byDC[dc.GetServingDc()]
@@ -60,7 +60,7 @@ func (s *sum) addDay(rec *eventspb.Spend) {
 	s.out.Days = append(s.out.Days, day)
 }
 
-func (s *sum) done() (*weirpb.GetSpendResponse, error) {
+func (s *accountSum) done() (*weirpb.GetSpendResponse, error) {
 	if s.overflow != "" {
 		return nil, errorf(connect.CodeOutOfRange, "the sum of %s of campaign %q of account %q over %d days does not fit 64 bits: ask day by day (--day)",
 			s.overflow, s.out.Campaign, s.out.Account, len(s.out.Days))
@@ -77,12 +77,12 @@ func (s *sum) done() (*weirpb.GetSpendResponse, error) {
 	return s.out, nil
 }
 
-// figures adds with a check and remembers a figure that did not fit.
-type figures struct {
+// checkedSums adds with a check and remembers a figure that did not fit.
+type checkedSums struct {
 	overflow string
 }
 
-func (f *figures) micros(name string, to *int64, d int64) {
+func (f *checkedSums) micros(name string, to *int64, d int64) {
 	if (d > 0 && *to > math.MaxInt64-d) || (d < 0 && *to < math.MinInt64-d) {
 		f.overflow = name
 		return
@@ -90,7 +90,7 @@ func (f *figures) micros(name string, to *int64, d int64) {
 	*to += d
 }
 
-func (f *figures) count(name string, to *uint64, d uint64) {
+func (f *checkedSums) count(name string, to *uint64, d uint64) {
 	v, carry := bits.Add64(*to, d, 0)
 	if carry != 0 {
 		f.overflow = name

@@ -11,9 +11,9 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// tally collects the records that a source gives and makes one answer of them.
-type tally struct {
-	q        question
+// spendAggregator collects the records that a source gives and makes one answer of them.
+type spendAggregator struct {
+	q        spendQuery
 	accounts map[string]*accountSpend
 }
 
@@ -23,20 +23,20 @@ type accountSpend struct {
 	currencies map[string]map[int32]*eventspb.Spend
 }
 
-func newTally(q question) *tally {
-	return &tally{q: q, accounts: map[string]*accountSpend{}}
+func newSpendAggregator(q spendQuery) *spendAggregator {
+	return &spendAggregator{q: q, accounts: map[string]*accountSpend{}}
 }
 
 // add takes one record. A record that was not asked for, or one given twice, is a fault of the source: counting it
 // would make a wrong sum, and leaving it out a silent one.
-func (t *tally) add(s *eventspb.Spend, at *weirpb.AsOf) error {
+func (t *spendAggregator) add(s *eventspb.Spend, at *weirpb.AsOf) error {
 	switch {
 	case at == nil:
-		return broken("a record of campaign %q came without its as-of", t.q.campaign)
+		return sourceBug("a record of campaign %q came without its as-of", t.q.campaign)
 	case s.GetCampaign() != t.q.campaign:
-		return broken("asked for campaign %q, the store gave one of %q", t.q.campaign, s.GetCampaign())
+		return sourceBug("asked for campaign %q, the store gave one of %q", t.q.campaign, s.GetCampaign())
 	case t.q.account != "" && s.GetAccount() != t.q.account:
-		return broken("asked for account %q, the store gave one of %q", t.q.account, s.GetAccount())
+		return sourceBug("asked for account %q, the store gave one of %q", t.q.account, s.GetAccount())
 	}
 	a := t.accounts[s.GetAccount()]
 	if a == nil {
@@ -49,7 +49,7 @@ func (t *tally) add(s *eventspb.Spend, at *weirpb.AsOf) error {
 		a.currencies[s.GetCurrency()] = days
 	}
 	if days[s.GetBudgetDay()] != nil {
-		return broken("the store gave campaign %q, account %q, %s, %s twice", t.q.campaign, s.GetAccount(),
+		return sourceBug("the store gave campaign %q, account %q, %s, %s twice", t.q.campaign, s.GetAccount(),
 			dayText(s.GetBudgetDay()), s.GetCurrency())
 	}
 	days[s.GetBudgetDay()] = s
@@ -58,7 +58,7 @@ func (t *tally) add(s *eventspb.Spend, at *weirpb.AsOf) error {
 
 // pick chooses the one account and currency of the question. Both are judged over all days, so that the same question
 // is ambiguous on each of them, and not only on the days on which two currencies met.
-func (t *tally) pick() (account, currency string, err error) {
+func (t *spendAggregator) pick() (account, currency string, err error) {
 	accounts := slices.Sorted(maps.Keys(t.accounts))
 	if len(accounts) > 1 {
 		return "", "", ambiguous("campaign %q exists in %d accounts (%s) and their spend is never summed: name one with account (--account)",
@@ -81,7 +81,7 @@ func (t *tally) pick() (account, currency string, err error) {
 }
 
 // answer makes the response. At least one record was added.
-func (t *tally) answer() (*weirpb.GetSpendResponse, error) {
+func (t *spendAggregator) answer() (*weirpb.GetSpendResponse, error) {
 	account, currency, err := t.pick()
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (t *tally) answer() (*weirpb.GetSpendResponse, error) {
 		}
 		days = []int32{t.q.day}
 	}
-	sum := newSum(t.q.campaign, account, currency)
+	sum := newAccountSum(t.q.campaign, account, currency)
 	for _, d := range days {
 		sum.addDay(byDay[d])
 	}

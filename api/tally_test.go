@@ -81,9 +81,9 @@ func TestTallyAgainstRecount(t *testing.T) {
 			}
 			records = append(records, r)
 		}
-		q := question{campaign: "c1", day: rapid.SampledFrom(append(slices.Clone(days), 0)).Draw(t, "day")}
+		q := spendQuery{campaign: "c1", day: rapid.SampledFrom(append(slices.Clone(days), 0)).Draw(t, "day")}
 		want := dumb(records, q.day)
-		ta := newTally(q)
+		ta := newSpendAggregator(q)
 		for _, r := range records {
 			if err := ta.add(r, &weirpb.AsOf{Partition: 5}); err != nil {
 				t.Fatal(err)
@@ -181,7 +181,7 @@ func TestSumThatDoesNotFit(t *testing.T) {
 	}
 	more := proto.CloneOf(most)
 	more.BudgetDay, more.ByDc[0].ChargedMicros = 20260102, 1
-	ta := newTally(question{campaign: "c"})
+	ta := newSpendAggregator(spendQuery{campaign: "c"})
 	for _, s := range []*eventspb.Spend{most, more} {
 		if err := ta.add(s, &weirpb.AsOf{Partition: 5}); err != nil {
 			t.Fatal(err)

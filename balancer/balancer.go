@@ -21,17 +21,17 @@ type Balancer struct {
 	order   []*pool // by key
 	touched []*pool // some of their resources are in fresh or aged
 
-	firedMs   int64 // the last time of day that was heard of
-	plannedMs int64
-	ticking   bool // a timer is set
-	changed   bool // the task's row is not as committed
-	dirty     int  // about how many bytes the next Flush has
+	firedMs      int64 // the last time of day that was heard of
+	plannedMs    int64
+	ticking      bool // a timer is set
+	changed      bool // the task's row is not as committed
+	pendingBytes int  // about how many bytes the next Flush has
 
-	out     []output
-	gone    []string // flights that ended, by key
-	dropped []dead   // rows of pools that are forgotten
-	stats   Stats
-	scratch []byte
+	out            []output
+	endedTransfers []string   // flights that ended, by key
+	deletions      []deletion // rows of pools that are forgotten
+	stats          Stats
+	scratch        []byte
 }
 
 // output is a record to be produced at the next Flush.
@@ -47,9 +47,9 @@ func New(cfg Config, t stream.Task) (*Balancer, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Balancer{cfg: cfg, task: t, regions: make([]region, len(cfg.Regions)), pools: map[string]*pool{}, stats: Stats{Moved: map[Path]int64{}}}
+	b := &Balancer{cfg: cfg, task: t, regions: make([]region, len(cfg.Regions)), pools: map[string]*pool{}, stats: Stats{Moved: map[MovePath]int64{}}}
 	for i := range b.regions {
-		b.regions[i].seen = map[string]sight{}
+		b.regions[i].seen = map[string]heartbeat{}
 	}
 	if err := b.load(); err != nil {
 		return nil, fmt.Errorf("balancer, partition %d: %w", t.Partition, err)
@@ -60,34 +60,34 @@ func New(cfg Config, t stream.Task) (*Balancer, error) {
 // region is the index of a region; -1 if it is not declared.
 func (b *Balancer) region(name string) int { return slices.Index(b.cfg.Regions, name) }
 
-// site is a pool in a region; nil if the region is not declared.
-func (b *Balancer) site(p *pool, region string) *site {
+// poolRegion is a pool in a region; nil if the region is not declared.
+func (b *Balancer) poolRegion(p *pool, region string) *poolRegion {
 	if i := b.region(region); i >= 0 {
-		return &p.sites[i]
+		return &p.regions[i]
 	}
 	return nil
 }
 
-func (b *Balancer) siteOf(key string) *site {
+func (b *Balancer) poolRegionOf(key string) *poolRegion {
 	parts := strings.SplitN(key, "\x00", 3)
 	if len(parts) < 3 {
 		return nil
 	}
-	return b.site(b.pool(parts[0], parts[1]), parts[2])
+	return b.poolRegion(b.pool(parts[0], parts[1]), parts[2])
 }
 
 // pool is a pool by its name; it is made if there is none.
 func (b *Balancer) pool(client, name string) *pool {
-	key := joined(client, name)
+	key := joinNames(client, name)
 	p := b.pools[key]
 	if p == nil {
 		p = &pool{
-			client: client, name: name, key: key, sites: make([]site, len(b.regions)), changed: true,
-			fresh: map[string]*entry{}, aged: map[string]*entry{}, flights: map[string]*flight{},
+			client: client, name: name, key: key, regions: make([]poolRegion, len(b.regions)), changed: true,
+			changedRows: map[string]*entry{}, flushedRows: map[string]*entry{}, transfers: map[string]*transfer{},
 		}
-		for i := range p.sites {
-			p.sites[i].profile = &Profile{}
-			p.sites[i].ripe = b.firedMs/freeGrain - 1
+		for i := range p.regions {
+			p.regions[i].profile = &Profile{}
+			p.regions[i].freeBin = b.firedMs/freeGrain - 1
 		}
 		b.pools[key] = p
 		i, _ := slices.BinarySearchFunc(b.order, key, func(p *pool, key string) int { return cmp.Compare(p.key, key) })

@@ -30,9 +30,9 @@ func (r *rig) region(m *eventspb.LeaseRegion) {
 // A new lease is an arrival, and so is a key that was refused. A renewal, a row of a scan, one that comes again and one that was
 // never seen before are none.
 func TestArrivals(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newFixture(t, 1)
 	w.stock("eu", 4)
-	seen := func() float64 { return w.b.order[0].sites[0].series.total + w.b.order[0].sites[0].series.count }
+	seen := func() float64 { return w.b.order[0].regions[0].series.total + w.b.order[0].regions[0].series.count }
 	steps := []struct {
 		what string
 		do   func()
@@ -68,7 +68,7 @@ func TestArrivals(t *testing.T) {
 
 // What was folded in the last transaction, and is not in the store yet, can be moved.
 func TestLateOnesMove(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newFixture(t, 1)
 	w.stock("us", 10)
 	w.region(&eventspb.LeaseRegion{Region: "us", Version: 1, State: StateEvacuating})
 	w.commit()
@@ -88,7 +88,7 @@ func TestLateOnesMove(t *testing.T) {
 
 // A swing brings resources to where the traffic will be, before there is any.
 func TestSwingMovesBeforeTheTraffic(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newFixture(t, 1)
 	w.stock("eu", 900)
 	now := 0
 	for i := range 120 { // a quarter of an hour
@@ -113,17 +113,17 @@ func TestSwingMovesBeforeTheTraffic(t *testing.T) {
 	if moved["us"] < 50 || moved["ap"] > 0 {
 		t.Errorf("moved %v", moved)
 	}
-	eu, us := &w.b.order[0].sites[0].series, &w.b.order[0].sites[1].series
+	eu, us := &w.b.order[0].regions[0].series, &w.b.order[0].regions[1].series
 	before := eu.level + us.level
 	w.region(&eventspb.LeaseRegion{Region: "eu", Version: 2})
-	if us.level > 1e-9 || math.Abs(eu.level-before) > 1e-9 || eu.swung != 0 {
+	if us.level > 1e-9 || math.Abs(eu.level-before) > 1e-9 || eu.swungAway != 0 {
 		t.Errorf("after the swing's end eu expects %v, us %v of %v", eu.level, us.level, before)
 	}
 }
 
 // A bridge that is behind reads old changes and old heartbeats now: nothing is moved, and what it reads is no burst of now.
 func TestBridgeThatIsBehind(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newFixture(t, 1)
 	w.stock("us", 500)
 	w.stock("eu", 400)
 	w.commit()
@@ -149,32 +149,32 @@ func TestBridgeThatIsBehind(t *testing.T) {
 	if list, _, _ := w.commands(); len(list) > 0 {
 		t.Errorf("%d moves on old news", len(list))
 	}
-	rate, _ := w.b.order[0].sites[0].series.Forecast(EWMA, nil)
+	rate, _ := w.b.order[0].regions[0].series.Forecast(EWMA, nil)
 	near(t, "a lease each twelve seconds", rate, 1.0/12, 0.02)
 }
 
 // What keeps moves back, and that it is said in the headroom.
 func TestWhatKeepsMovesBack(t *testing.T) {
-	beat := func(w *world, at, from string) {
+	beat := func(w *fixture, at, from string) {
 		w.fold(&eventspb.LeaseChange{Region: at, AtMs: w.nowMs, Row: &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{
 			From: from, BeatMs: w.nowMs - 50, SeenMs: w.nowMs,
 		}}})
 	}
-	own := func(w *world) {
+	own := func(w *fixture) {
 		for _, r := range regions3 {
 			beat(w, r, r)
 		}
 	}
 	for _, c := range []struct {
 		what  string
-		each  func(w *world)
+		each  func(w *fixture)
 		moves bool
 		state string
 		lag   bool
 	}{
-		{"nothing", func(w *world) { w.beats() }, true, StateActive, false},
-		{"switched off", func(w *world) { w.beats(); w.settings(&eventspb.LeasePool{Version: 9, Balance: "off"}) }, false, StateOff, false},
-		{"the table is read", func(w *world) {
+		{"nothing", func(w *fixture) { w.beats() }, true, StateActive, false},
+		{"switched off", func(w *fixture) { w.beats(); w.settings(&eventspb.LeasePool{Version: 9, Balance: "off"}) }, false, StateOff, false},
+		{"the table is read", func(w *fixture) {
 			w.beats()
 			m := &eventspb.LeaseResource{Resource: fmt.Sprint("new", w.nowMs), Version: 1, Owner: "us", AvailableMs: 1}
 			ch := w.change("p", m)
@@ -182,22 +182,22 @@ func TestWhatKeepsMovesBack(t *testing.T) {
 			w.fold(ch)
 		}, false, StateReading, false},
 		{"eu never saw the others", own, false, StateActive, true},
-		{"eu saw the others once", func(w *world) {
+		{"eu saw the others once", func(w *fixture) {
 			own(w)
 			if w.nowMs < start+2000 {
 				w.beats()
 			}
 		}, false, StateActive, true},
-		{"eu is behind its stream", func(w *world) {
+		{"eu is behind its stream", func(w *fixture) {
 			w.beats()
 			w.fold(&eventspb.LeaseChange{Region: "eu", AtMs: w.nowMs, Row: &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{From: "eu", BeatMs: w.nowMs, LagMs: 20_000}}})
 		}, false, StateSilent, false},
-		{"eu is adopted", func(w *world) {
+		{"eu is adopted", func(w *fixture) {
 			w.beats()
 			w.region(&eventspb.LeaseRegion{Region: "eu", Version: 3, State: StateAdopted})
 		}, false, StateAdopted, false},
 	} {
-		w := newWorld(t, 1)
+		w := newFixture(t, 1)
 		w.stock("us", 500)
 		for i := range 20 { // half a minute: a lag of more than the allowed comes about
 			c.each(w)
@@ -275,12 +275,12 @@ func TestRejects(t *testing.T) {
 	} {
 		r := newRig(t, Config{Regions: regions3})
 		r.fold(resource(func(C, M) {}))
-		before := picture(r.b)
+		before := decisionState(r.b)
 		bad := r.fold(x.change)
 		if len(bad) != 1 || bad[0].Reason != x.reason || bad[0].Detail == "" {
 			t.Errorf("%v: %+v, want %s", x.change, bad, x.reason)
 		}
-		if after := picture(r.b); after != before {
+		if after := decisionState(r.b); after != before {
 			t.Errorf("%v left a trace:\n%s\n%s", x.change, before, after)
 		}
 		good := resource(func(_ C, m M) { m.Resource = "b" })
@@ -299,13 +299,13 @@ func TestConfig(t *testing.T) {
 		{Regions: []string{""}},
 		{Regions: regions3, Results: "lease.changes"},
 		{Regions: regions3, Margin: -1},
-		{Regions: regions3, Every: 1},
-		{Regions: regions3, Return: 2},
+		{Regions: regions3, PlanInterval: 1},
+		{Regions: regions3, ReturnShare: 2},
 		{Regions: regions3, MaxCommands: -1},
 		{Regions: regions3, Limits: Limits{Fill: 0.5}},
-		{Regions: regions3, Limits: Limits{Dead: -1}},
-		{Regions: regions3, Limits: Limits{Cap: -1}},
-		{Regions: regions3, Limits: Limits{Low: 1 << 60}},
+		{Regions: regions3, Limits: Limits{DeadBand: -1}},
+		{Regions: regions3, Limits: Limits{MaxMoved: -1}},
+		{Regions: regions3, Limits: Limits{LowWater: 1 << 60}},
 	} {
 		if c.Check() == nil {
 			t.Errorf("%+v passes", c)

@@ -83,15 +83,15 @@ func BenchmarkPlanAll(b *testing.B) {
 	s.b = core
 	for r := range core.regions {
 		reg := &core.regions[r]
-		reg.beatMs, reg.clockMs = start, start
+		reg.heartbeatMs, reg.clockMs = start, start
 		for o := range core.regions {
-			reg.seen[core.cfg.Regions[o]] = sight{beatMs: start + 1<<40}
+			reg.seen[core.cfg.Regions[o]] = heartbeat{writtenMs: start + 1<<40}
 		}
 	}
 	for _, p := range core.order {
-		for i := range p.sites {
+		for i := range p.regions {
 			for at := start - 3_600_000; at < start; at += 10_000 {
-				p.sites[i].series.Add(at, 4, p.sites[i].profile)
+				p.regions[i].series.Add(at, 4, p.regions[i].profile)
 			}
 		}
 	}
@@ -103,7 +103,7 @@ func BenchmarkPlanAll(b *testing.B) {
 	for b.Loop() {
 		now += 10_000
 		for r := range core.regions {
-			core.regions[r].beatMs, core.regions[r].clockMs = now, now
+			core.regions[r].heartbeatMs, core.regions[r].clockMs = now, now
 		}
 		if err := core.OnTimer(now, nil); err != nil {
 			b.Fatal(err)

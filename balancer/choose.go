@@ -11,12 +11,12 @@ func Choose(now Method, series []*Series) Method {
 			score[m] += s.score[m]
 		}
 	}
-	if samples < enough {
+	if samples < minSamples {
 		return now
 	}
 	best := now
 	for m := range Method(methods) {
-		if score[m] < score[best] && score[m] < better*score[now]-worth {
+		if score[m] < score[best] && score[m] < maxScoreRatio*score[now]-minGain {
 			best = m
 		}
 	}

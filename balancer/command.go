@@ -9,17 +9,17 @@ import (
 )
 
 // command makes a move: it picks the resources and tells the executor of their region.
-func (b *Balancer) command(p *pool, m Move, now *moment, budget *int) error {
+func (b *Balancer) command(p *pool, m Move, now *tick, budget *int) error {
 	from, to := b.region(m.From), b.region(m.To)
 	list, err := b.pick(p, from, int(min(m.Count, int64(*budget))), now.ms)
 	if err != nil || len(list) == 0 {
 		return err
 	}
 	*budget -= len(list)
-	until := now.ms + b.cfg.Patience.Milliseconds()
+	until := now.ms + b.cfg.TransferTimeout.Milliseconds()
 	for _, c := range list {
-		f := &flight{from: from, to: to, version: c.version, sinceMs: now.ms, untilMs: until + grace.Milliseconds()}
-		b.launch(p, c.resource, f)
+		f := &transfer{from: from, to: to, version: c.version, sinceMs: now.ms, untilMs: until + grace.Milliseconds()}
+		b.startTransfer(p, c.resource, f)
 		b.send(from, p, &eventspb.LeaseCommand{
 			Id: f.id, Client: p.client, Pool: p.name, Region: m.From, By: "balancer", Why: m.Why, DecidedMs: now.ms, NotAfterMs: until,
 			Command: &eventspb.LeaseCommand_Transfer{Transfer: &eventspb.LeaseTransfer{
@@ -27,7 +27,7 @@ func (b *Balancer) command(p *pool, m Move, now *moment, budget *int) error {
 			}},
 		})
 	}
-	b.stats.Moved[Path{m.Kind, m.From, m.To}] += int64(len(list))
+	b.stats.Moved[MovePath{m.Kind, m.From, m.To}] += int64(len(list))
 	text := m.Why
 	if n := int64(len(list)); n < m.Count {
 		text += fmt.Sprintf(", %d of them at once", n)
@@ -53,5 +53,5 @@ func (b *Balancer) emit(to int, key string, m proto.Message) {
 		return
 	}
 	b.out = append(b.out, output{to, key, value})
-	b.dirty += len(key) + len(value)
+	b.pendingBytes += len(key) + len(value)
 }

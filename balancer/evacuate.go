@@ -2,18 +2,18 @@ package balancer
 
 // evacuate empties regions that are to be empty: to each of the others what it lacks, the rest in the ratio of what they want.
 func (p *plan) evacuate() {
-	for i := range p.seats {
-		from := &p.seats[i]
+	for i := range p.regions {
+		from := &p.regions[i]
 		if from.view.State != StateEvacuating {
 			continue
 		}
-		n := min(p.lim.Evacuate, from.spare())
+		n := min(p.lim.Evacuate, from.surplus())
 		for n > 0 {
-			to := p.neediest()
+			to := p.largestShortfall()
 			if to == nil {
 				break
 			}
-			k := min(n, to.short())
+			k := min(n, to.shortfall())
 			p.move(from, to, k, KindEvacuate)
 			n -= k
 		}
@@ -21,12 +21,12 @@ func (p *plan) evacuate() {
 	}
 }
 
-// neediest is the region that lacks most, of those that resources may be sent to.
-func (p *plan) neediest() *seat {
-	var best *seat
-	for i := range p.seats {
-		s := &p.seats[i]
-		if s.why == "" && s.short() > 0 && (best == nil || s.short() > best.short()) {
+// largestShortfall is the region that lacks most, of those that resources may be sent to.
+func (p *plan) largestShortfall() *regionPlan {
+	var best *regionPlan
+	for i := range p.regions {
+		s := &p.regions[i]
+		if s.why == "" && s.shortfall() > 0 && (best == nil || s.shortfall() > best.shortfall()) {
 			best = s
 		}
 	}
@@ -34,18 +34,18 @@ func (p *plan) neediest() *seat {
 }
 
 // spread gives n resources of a region to all others by what they want, and what is left over by rounding to the first.
-func (p *plan) spread(from *seat, n int64) {
+func (p *plan) spread(from *regionPlan, n int64) {
 	var weights float64
 	last := -1
-	for i := range p.seats {
-		if p.seats[i].why == "" {
-			weights += float64(p.seats[i].want + 1)
+	for i := range p.regions {
+		if p.regions[i].why == "" {
+			weights += float64(p.regions[i].want + 1)
 			last = i
 		}
 	}
 	left, passed := n, 0.0
-	for i := range p.seats {
-		to := &p.seats[i]
+	for i := range p.regions {
+		to := &p.regions[i]
 		if to.why != "" || left <= 0 {
 			continue
 		}

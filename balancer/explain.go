@@ -7,16 +7,16 @@ import (
 )
 
 // sentence explains a move from what is known before it is made. What comes with the count is the rest of it.
-func (p *plan) sentence(from, to *seat, kind string) func(n int64) string {
+func (p *plan) sentence(from, to *regionPlan, kind string) func(n int64) string {
 	h, left := horizon(&to.view), from.held+from.given
-	gives := fmt.Sprintf("%s has %d more than it needs", from.view.Region, from.spare()+from.given)
+	gives := fmt.Sprintf("%s has %d more than it needs", from.view.Region, from.surplus()+from.given)
 	share := ""
-	if p.wants > p.total {
-		share = fmt.Sprintf(" (all regions want %d and there are %d, so each gets its share)", p.wants, p.total)
+	if p.wanted > p.total {
+		share = fmt.Sprintf(" (all regions want %d and there are %d, so each gets its share)", p.wanted, p.total)
 	}
-	has := fmt.Sprintf("%d free%s", to.held, p.comes(to))
+	has := fmt.Sprintf("%d free%s", to.held, p.describeInbound(to))
 	if to.got > 0 { // another region was asked before
-		has = fmt.Sprintf("%d free with %d from other regions", to.held, to.view.Coming+to.got)
+		has = fmt.Sprintf("%d free with %d from other regions", to.held, to.view.InTransit+to.got)
 	}
 	return func(n int64) string {
 		switch kind {
@@ -25,21 +25,21 @@ func (p *plan) sentence(from, to *seat, kind string) func(n int64) string {
 				from.view.Region, left, to.view.Region, to.view.Need, h, has, n)
 		case KindPull:
 			return fmt.Sprintf("%s gives out %.3g a second and has %s, less than it takes for %s; %s%s: %d go there now",
-				to.view.Region, to.view.speed(), has, short(to.view.low(p.lim)), gives, share, n)
+				to.view.Region, to.view.demandRate(), has, short(to.view.low(p.lim)), gives, share, n)
 		default:
 			return fmt.Sprintf("%s expects %d new leases in %s and has %s; %s%s: %d go there", to.view.Region, to.view.Need, h, has, gives, share, n)
 		}
 	}
 }
 
-// comes says what a region will have beside what it has.
-func (p *plan) comes(s *seat) string {
+// describeInbound says what a region will have beside what it has.
+func (p *plan) describeInbound(s *regionPlan) string {
 	var parts []string
-	if s.view.Soon > 0 {
-		parts = append(parts, fmt.Sprintf("%d coming back", s.view.Soon))
+	if s.view.Returning > 0 {
+		parts = append(parts, fmt.Sprintf("%d coming back", s.view.Returning))
 	}
-	if s.view.Coming > 0 {
-		parts = append(parts, fmt.Sprintf("%d on their way", s.view.Coming))
+	if s.view.InTransit > 0 {
+		parts = append(parts, fmt.Sprintf("%d on their way", s.view.InTransit))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -57,20 +57,20 @@ func Explain(views []View, lim Limits) []string {
 		moved[m.To] += m.Count
 	}
 	var out []string
-	for i := range p.seats {
-		out = append(out, p.stands(&p.seats[i], moved[p.seats[i].view.Region]))
+	for i := range p.regions {
+		out = append(out, p.describe(&p.regions[i], moved[p.regions[i].view.Region]))
 	}
 	return out
 }
 
-// stands is a sentence on one region.
-func (p *plan) stands(s *seat, gets int64) string {
+// describe is a sentence on one region.
+func (p *plan) describe(s *regionPlan, gets int64) string {
 	v := &s.view
-	head := fmt.Sprintf("%s expects %d new leases in %s and has %d free%s", v.Region, v.Need, horizon(v), s.held, p.comes(s))
+	head := fmt.Sprintf("%s expects %d new leases in %s and has %d free%s", v.Region, v.Need, horizon(v), s.held, p.describeInbound(s))
 	switch {
 	case v.State == StateEvacuating && s.held == 0:
 		return v.Region + " is being evacuated and has nothing left to give"
-	case v.State == StateEvacuating && p.closed():
+	case v.State == StateEvacuating && p.nothingMoves():
 		return fmt.Sprintf("%s is being evacuated: its %d free resources stay, as nothing may be sent to any other region", v.Region, s.held)
 	case v.State == StateEvacuating:
 		return fmt.Sprintf("%s is being evacuated: its %d free resources leave", v.Region, s.held)
@@ -78,23 +78,23 @@ func (p *plan) stands(s *seat, gets int64) string {
 		return fmt.Sprintf("%s has %d free: nothing is moved from or to it, because %s", v.Region, s.held, v.why())
 	case gets > 0:
 		return fmt.Sprintf("%s: it gets %d", head, gets)
-	case s.short() <= 0 && s.want > s.target:
+	case s.shortfall() <= 0 && s.want > s.target:
 		return fmt.Sprintf("%s: %d short, and so are the others: this is its share", head, s.want-s.stock)
-	case s.short() <= 0:
-		return fmt.Sprintf("%s: enough, with %d to spare", head, s.spare())
+	case s.shortfall() <= 0:
+		return fmt.Sprintf("%s: enough, with %d to spare", head, s.surplus())
 	case s.why != "":
-		return fmt.Sprintf("%s: %d short, and nothing is sent because %s", head, s.short(), s.why)
-	case s.short() <= p.lim.band(s.target):
-		return fmt.Sprintf("%s: %d short, which is within the %d that are let be", head, s.short(), p.lim.band(s.target))
+		return fmt.Sprintf("%s: %d short, and nothing is sent because %s", head, s.shortfall(), s.why)
+	case s.shortfall() <= p.lim.band(s.target):
+		return fmt.Sprintf("%s: %d short, which is within the %d that are let be", head, s.shortfall(), p.lim.band(s.target))
 	default:
-		return fmt.Sprintf("%s: %d short, and no region has any to spare", head, s.short())
+		return fmt.Sprintf("%s: %d short, and no region has any to spare", head, s.shortfall())
 	}
 }
 
-// closed says that nothing may be sent anywhere.
-func (p *plan) closed() bool {
-	for i := range p.seats {
-		if p.seats[i].why == "" {
+// nothingMoves says that nothing may be sent anywhere.
+func (p *plan) nothingMoves() bool {
+	for i := range p.regions {
+		if p.regions[i].why == "" {
 			return false
 		}
 	}

@@ -7,15 +7,15 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// tick sets the next timer after a time of day; 0: the first, at once.
-func (b *Balancer) tick(nowMs int64) {
+// setTimer sets the next timer after a time of day; 0: the first, at once.
+func (b *Balancer) setTimer(nowMs int64) {
 	if nowMs == 0 && b.ticking {
 		return
 	}
 	b.ticking, b.changed = true, true
 	at := int64(0)
 	if nowMs > 0 {
-		step := b.cfg.Tick.Milliseconds()
+		step := b.cfg.TickInterval.Milliseconds()
 		at = (nowMs/step + 1) * step
 	}
 	b.task.Timers.Set(stream.Timer{Clock: stream.WallTime, AtMs: at, Key: []byte("tick")})
@@ -28,24 +28,24 @@ func (b *Balancer) OnTimer(nowMs int64, _ []stream.Timer) error {
 	if b.broken != nil {
 		return b.broken
 	}
-	b.tick(nowMs)
+	b.setTimer(nowMs)
 	b.firedMs = max(b.firedMs, nowMs)
-	plans := nowMs-b.plannedMs >= b.cfg.Every.Milliseconds() || nowMs < b.plannedMs
+	plans := nowMs-b.plannedMs >= b.cfg.PlanInterval.Milliseconds() || nowMs < b.plannedMs
 	if plans {
 		b.plannedMs = nowMs
 	}
-	now := b.now(nowMs)
-	budget, first := b.cfg.MaxCommands, int(nowMs/b.cfg.Tick.Milliseconds())
+	now := b.newTick(nowMs)
+	budget, first := b.cfg.MaxCommands, int(nowMs/b.cfg.TickInterval.Milliseconds())
 	var gone []*pool
-	b.stats.look(now.states)
+	b.stats.begin(now.states)
 	for i := range b.order {
 		// Each time another pool is the first to spend what may be commanded.
 		p := b.order[(i+first)%len(b.order)]
-		views := b.look(p, now)
+		views := b.refreshViews(p, now)
 		moves := Pull(views, b.cfg.Limits)
 		if plans {
 			p.choose()
-			b.complain(p, now)
+			b.noteHighFloors(p, now)
 			moves = Plan(views, b.cfg.Limits)
 		}
 		for _, m := range moves {
@@ -54,17 +54,17 @@ func (b *Balancer) OnTimer(nowMs int64, _ []stream.Timer) error {
 			}
 		}
 		if len(moves) > 0 {
-			views = b.look(p, now)
+			views = b.refreshViews(p, now)
 		}
-		b.stats.see(p, views, now.ms, &b.cfg.Limits)
-		over := p.over()
+		b.stats.addPool(p, views, now.ms, &b.cfg.Limits)
+		over := p.isEmpty()
 		if over {
 			gone = append(gone, p)
 		} else {
-			p.overMs = 0
+			p.emptySinceMs = 0
 		}
-		if !over || p.sites[0].told != nil { // of one that is over the last that is told is that it has nothing
-			b.tell(p, views, now)
+		if !over || p.regions[0].published != nil { // of one that is over the last that is told is that it has nothing
+			b.publishHeadroom(p, views, now)
 		}
 	}
 	for _, p := range gone {
@@ -75,26 +75,26 @@ func (b *Balancer) OnTimer(nowMs int64, _ []stream.Timer) error {
 	return b.broken
 }
 
-// moment is what one firing knows of the regions.
-type moment struct {
+// tick is what one firing knows of the regions.
+type tick struct {
 	ms     int64
 	states []string
 	lags   []int64
 }
 
-func (b *Balancer) now(ms int64) *moment {
-	m := &moment{ms: ms}
+func (b *Balancer) newTick(ms int64) *tick {
+	m := &tick{ms: ms}
 	for i := range b.regions {
-		m.states = append(m.states, b.standing(i, ms))
+		m.states = append(m.states, b.viewState(i, ms))
 		m.lags = append(m.lags, b.lag(i, ms))
 	}
 	return m
 }
 
-// complain says once of each version of a pool's settings that floors are above all the pool has. They are then as high as
+// noteHighFloors says once of each version of a pool's settings that floors are above all the pool has. They are then as high as
 // what there is: a region gives nothing away, and that is all.
-func (b *Balancer) complain(p *pool, now *moment) {
-	if p.noted == p.settings.Version || len(p.settings.Floors) == 0 {
+func (b *Balancer) noteHighFloors(p *pool, now *tick) {
+	if p.floorsNoted == p.settings.Version || len(p.settings.Floors) == 0 {
 		return
 	}
 	stock := p.stock()
@@ -103,7 +103,7 @@ func (b *Balancer) complain(p *pool, now *moment) {
 		if s := now.states[i]; floor <= stock || stock == 0 || s == StateSilent {
 			continue
 		}
-		p.noted, p.changed = p.settings.Version, true
+		p.floorsNoted, p.changed = p.settings.Version, true
 		b.note(p, &eventspb.LeaseNote{
 			AtMs: now.ms, By: "balancer", Kind: "refused", From: name, Count: floor,
 			Text: fmt.Sprintf("the floor of %d in %s is above the %d resources that the whole pool has: %s keeps what it has, and gets no more for it", floor, name, stock, name),

@@ -17,8 +17,8 @@ import (
 // kindTransfer is LeaseResult.kind of a transfer's result.
 const kindTransfer = "transfer"
 
-// flight is a transfer that was commanded and of which no change was seen yet.
-type flight struct {
+// transfer is a transfer that was commanded and of which no change was seen yet.
+type transfer struct {
 	id       string
 	from, to int   // regions; -1: not declared any more
 	version  int64 // of the resource when it was decided
@@ -28,58 +28,58 @@ type flight struct {
 	changed  bool
 }
 
-// launch puts a resource in flight.
-func (b *Balancer) launch(p *pool, resource string, f *flight) {
-	f.id = flightID(p, resource, f, b.cfg.Regions[f.to])
+// startTransfer puts a resource in flight.
+func (b *Balancer) startTransfer(p *pool, resource string, f *transfer) {
+	f.id = transferID(p, resource, f, b.cfg.Regions[f.to])
 	f.changed = true
-	p.flights[resource] = f
-	p.sites[f.from].leaving++
-	p.sites[f.to].coming++
-	b.dirty += len(p.key) + len(resource) + 80
+	p.transfers[resource] = f
+	p.regions[f.from].outbound++
+	p.regions[f.to].inTransit++
+	b.pendingBytes += len(p.key) + len(resource) + 80
 }
 
-// flightID names a transfer: other regions, another version or another try are another one.
-func flightID(p *pool, resource string, f *flight, to string) string {
-	h := xxhash.Sum64String(joined(p.key, resource, to, fmt.Sprint(f.version)))
+// transferID names a transfer: other regions, another version or another try are another one.
+func transferID(p *pool, resource string, f *transfer, to string) string {
+	h := xxhash.Sum64String(joinNames(p.key, resource, to, fmt.Sprint(f.version)))
 	return fmt.Sprintf("transfer-%016x-%x", h, f.untilMs)
 }
 
-// land ends a flight.
-func (b *Balancer) land(p *pool, resource string, f *flight) {
-	b.ground(p, f)
+// completeTransfer ends a flight.
+func (b *Balancer) completeTransfer(p *pool, resource string, f *transfer) {
+	b.uncountTransfer(p, f)
 	if f.failed && f.from >= 0 {
-		p.sites[f.from].barred--
+		p.regions[f.from].excluded--
 	}
-	delete(p.flights, resource)
-	b.gone = append(b.gone, joined(p.key, resource))
-	b.dirty += len(p.key) + len(resource)
+	delete(p.transfers, resource)
+	b.endedTransfers = append(b.endedTransfers, joinNames(p.key, resource))
+	b.pendingBytes += len(p.key) + len(resource)
 }
 
-// ground takes a flight out of the counts of what moves.
-func (b *Balancer) ground(p *pool, f *flight) {
+// uncountTransfer takes a flight out of the counts of what moves.
+func (b *Balancer) uncountTransfer(p *pool, f *transfer) {
 	if f.failed {
 		return
 	}
 	if f.from >= 0 {
-		p.sites[f.from].leaving--
+		p.regions[f.from].outbound--
 	}
 	if f.to >= 0 {
-		p.sites[f.to].coming--
+		p.regions[f.to].inTransit--
 	}
 }
 
-// bar notes that a flight will not come.
-func (b *Balancer) bar(p *pool, f *flight) {
-	b.ground(p, f)
+// failTransfer notes that a flight will not come.
+func (b *Balancer) failTransfer(p *pool, f *transfer) {
+	b.uncountTransfer(p, f)
 	f.failed, f.changed = true, true
 	b.stats.Refused++
 	if f.from >= 0 {
-		p.sites[f.from].barred++
+		p.regions[f.from].excluded++
 	}
 }
 
-// earlyRest is how long a resource is left alone of which the executor says that it is not available yet.
-const earlyRest = 5 * time.Second
+// earlyRetry is how long a resource is left alone of which the executor says that it is not available yet.
+const earlyRetry = 5 * time.Second
 
 // foldResult takes what became of a command. If it was carried out, the change comes through the stream.
 func (b *Balancer) foldResult(r *stream.Record) (refusal, error) {
@@ -87,30 +87,30 @@ func (b *Balancer) foldResult(r *stream.Record) (refusal, error) {
 	if err := proto.Unmarshal(r.Value, m); err != nil {
 		return refusal{ReasonUndecodable, err.Error()}, nil //nolint:nilerr // the record is refused, nothing failed
 	}
-	p := b.pools[joined(m.Client, m.Pool)]
+	p := b.pools[joinNames(m.Client, m.Pool)]
 	if p == nil || m.Kind != kindTransfer {
 		return refusal{}, nil
 	}
 	done := m.Outcome == eventspb.LeaseOutcome_LEASE_OUTCOME_DONE
-	switch f := p.flights[m.Resource]; {
+	switch f := p.transfers[m.Resource]; {
 	case f == nil || f.id != m.Id || f.failed: // somebody else's, or over
 	case done:
 		f.untilMs, f.changed = max(f.untilMs, min(m.DoneMs, f.untilMs+60_000)+10*60_000), true
-		b.dirty += len(m.Resource) + 80
+		b.pendingBytes += len(m.Resource) + 80
 	default:
-		if b.bar(p, f); m.Outcome == eventspb.LeaseOutcome_LEASE_OUTCOME_EARLY { // the executor's clock is behind: soon it is time
-			f.untilMs = min(f.untilMs, m.DoneMs+earlyRest.Milliseconds())
+		if b.failTransfer(p, f); m.Outcome == eventspb.LeaseOutcome_LEASE_OUTCOME_EARLY { // the executor's clock is behind: soon it is time
+			f.untilMs = min(f.untilMs, m.DoneMs+earlyRetry.Milliseconds())
 		}
-		b.dirty += len(m.Resource) + 80
+		b.pendingBytes += len(m.Resource) + 80
 	}
 	if done || m.Version <= 0 {
 		return refusal{}, nil
 	}
-	return refusal{}, b.outrun(p, m.Resource, m.Version)
+	return refusal{}, b.markOutdated(p, m.Resource, m.Version)
 }
 
-// overtake ends the flight of a resource of which something newer is known than what was commanded.
-func (b *Balancer) overtake(p *pool, resource string, f *flight, arrived bool) {
+// endOvertaken ends the flight of a resource of which something newer is known than what was commanded.
+func (b *Balancer) endOvertaken(p *pool, resource string, f *transfer, arrived bool) {
 	switch {
 	case f.failed:
 	case arrived:
@@ -118,45 +118,45 @@ func (b *Balancer) overtake(p *pool, resource string, f *flight, arrived bool) {
 	default:
 		b.stats.Overtaken++
 	}
-	b.land(p, resource, f)
+	b.completeTransfer(p, resource, f)
 }
 
-// expire gives up the flights whose time is over.
-func (b *Balancer) expire(p *pool, nowMs int64) {
-	for resource, f := range p.flights {
+// expireTransfers gives up the flights whose time is over.
+func (b *Balancer) expireTransfers(p *pool, nowMs int64) {
+	for resource, f := range p.transfers {
 		if nowMs > f.untilMs {
 			if !f.failed {
 				b.stats.GivenUp++
 			}
-			b.land(p, resource, f)
+			b.completeTransfer(p, resource, f)
 		}
 	}
 }
 
-func (b *Balancer) loadFlight(key string, value []byte) error {
+func (b *Balancer) loadTransfer(key string, value []byte) error {
 	parts := strings.SplitN(key, "\x00", 3)
 	m := &balancerpb.Flight{}
 	if err := proto.Unmarshal(value, m); err != nil || len(parts) < 3 {
 		return fmt.Errorf("%w, or its key is", err)
 	}
-	f := &flight{id: m.Id, from: b.region(m.From), to: b.region(m.To), version: m.Version, sinceMs: m.SinceMs, untilMs: m.UntilMs, failed: m.Failed}
+	f := &transfer{id: m.Id, from: b.region(m.From), to: b.region(m.To), version: m.Version, sinceMs: m.SinceMs, untilMs: m.UntilMs, failed: m.Failed}
 	p := b.pool(parts[0], parts[1])
-	p.flights[parts[2]] = f
+	p.transfers[parts[2]] = f
 	switch {
 	case f.failed && f.from >= 0:
-		p.sites[f.from].barred++
+		p.regions[f.from].excluded++
 	case !f.failed:
 		if f.from >= 0 {
-			p.sites[f.from].leaving++
+			p.regions[f.from].outbound++
 		}
 		if f.to >= 0 {
-			p.sites[f.to].coming++
+			p.regions[f.to].inTransit++
 		}
 	}
 	return nil
 }
 
-func (b *Balancer) flightState(f *flight) ([]byte, error) {
+func (b *Balancer) transferState(f *transfer) ([]byte, error) {
 	m := &balancerpb.Flight{Id: f.id, Version: f.version, SinceMs: f.sinceMs, UntilMs: f.untilMs, Failed: f.failed}
 	if f.from >= 0 {
 		m.From = b.cfg.Regions[f.from]
@@ -168,7 +168,7 @@ func (b *Balancer) flightState(f *flight) ([]byte, error) {
 }
 
 // freePrefix begins the keys of a pool's available resources in a region.
-func freePrefix(pool, region string) []byte { return []byte(joined(pool, region, "")) }
+func freePrefix(pool, region string) []byte { return []byte(joinNames(pool, region, "")) }
 
 // freeAt reads what is behind the prefix of a free key.
 func freeAt(key []byte) (availableMs int64, resource string, ok bool) {

@@ -13,19 +13,19 @@ import (
 )
 
 // PendingBytes is about how many bytes the next Flush hands over.
-func (b *Balancer) PendingBytes() int { return b.dirty }
+func (b *Balancer) PendingBytes() int { return b.pendingBytes }
 
 // Flush says what changed since the last Flush, and what was decided.
 func (b *Balancer) Flush(_ stream.Commit, ch *stream.Changes) error {
 	if b.broken != nil {
 		return b.broken
 	}
-	b.tick(0)
-	for _, d := range b.dropped { // first: a pool that is made again may have some of them
+	b.setTimer(0)
+	for _, d := range b.deletions { // first: a pool that is made again may have some of them
 		ch.Delete(d.table, []byte(d.key))
 	}
-	clear(b.dropped)
-	b.dropped = b.dropped[:0]
+	clear(b.deletions)
+	b.deletions = b.deletions[:0]
 	b.flushResources(ch)
 	if err := b.flushPools(ch); err != nil {
 		return b.fail(err)
@@ -54,7 +54,7 @@ func (b *Balancer) Flush(_ stream.Commit, ch *stream.Changes) error {
 		ch.Emit(o.to, b.task.Partition, []byte(o.key), o.value)
 	}
 	clear(b.out)
-	b.out, b.dirty = b.out[:0], 0
+	b.out, b.pendingBytes = b.out[:0], 0
 	return nil
 }
 
@@ -64,10 +64,10 @@ func (b *Balancer) flushResources(ch *stream.Changes) {
 	var value []byte
 	still := b.touched[:0]
 	for _, p := range b.touched {
-		for _, name := range slices.Sorted(maps.Keys(p.fresh)) {
-			e := p.fresh[name]
+		for _, name := range slices.Sorted(maps.Keys(p.changedRows)) {
+			e := p.changedRows[name]
 			value = e.encode(value[:0])
-			ch.Put(TableResources, []byte(joined(p.key, name)), value)
+			ch.Put(TableResources, []byte(joinNames(p.key, name)), value)
 			if e.known && e.before.free() {
 				ch.Delete(TableFree, freeKey(p.key, &e.before, name))
 			}
@@ -75,9 +75,9 @@ func (b *Balancer) flushResources(ch *stream.Changes) {
 				ch.Put(TableFree, freeKey(p.key, &e.row, name), binary.AppendUvarint(value[:0], uint64(e.version)))
 			}
 		}
-		clear(p.aged)
-		p.aged, p.fresh = p.fresh, p.aged
-		if p.touched = len(p.aged) > 0; p.touched {
+		clear(p.flushedRows)
+		p.flushedRows, p.changedRows = p.changedRows, p.flushedRows
+		if p.touched = len(p.flushedRows) > 0; p.touched {
 			still = append(still, p)
 		}
 	}
@@ -86,11 +86,11 @@ func (b *Balancer) flushResources(ch *stream.Changes) {
 }
 
 func (b *Balancer) flushPools(ch *stream.Changes) error {
-	slices.Sort(b.gone)
-	for _, key := range b.gone {
-		ch.Delete(TableFlights, []byte(key))
+	slices.Sort(b.endedTransfers)
+	for _, key := range b.endedTransfers {
+		ch.Delete(TableTransfers, []byte(key))
 	}
-	b.gone = b.gone[:0]
+	b.endedTransfers = b.endedTransfers[:0]
 	for _, p := range b.order {
 		if p.changed {
 			value, err := p.state()
@@ -100,20 +100,20 @@ func (b *Balancer) flushPools(ch *stream.Changes) error {
 			ch.Put(TablePools, []byte(p.key), value)
 			p.changed = false
 		}
-		for i := range p.sites {
-			if err := b.flushSite(p, i, ch); err != nil {
+		for i := range p.regions {
+			if err := b.flushPoolRegion(p, i, ch); err != nil {
 				return fmt.Errorf("pool %q in %q: %w", p.key, b.cfg.Regions[i], err)
 			}
 		}
-		if err := b.flushFlights(p, ch); err != nil {
+		if err := b.flushTransfers(p, ch); err != nil {
 			return fmt.Errorf("flights of pool %q: %w", p.key, err)
 		}
 	}
 	return nil
 }
 
-func (b *Balancer) flushSite(p *pool, i int, ch *stream.Changes) error {
-	s, key := &p.sites[i], []byte(joined(p.key, b.cfg.Regions[i]))
+func (b *Balancer) flushPoolRegion(p *pool, i int, ch *stream.Changes) error {
+	s, key := &p.regions[i], []byte(joinNames(p.key, b.cfg.Regions[i]))
 	if s.profile.changed {
 		ch.Put(TableProfiles, key, s.profile.Encode(nil))
 		s.profile.changed = false
@@ -124,26 +124,26 @@ func (b *Balancer) flushSite(p *pool, i int, ch *stream.Changes) error {
 	s.changed = false
 	value, err := s.state()
 	if err == nil {
-		ch.Put(TableSites, key, value)
+		ch.Put(TablePoolRegions, key, value)
 	}
 	return err
 }
 
-func (b *Balancer) flushFlights(p *pool, ch *stream.Changes) error {
+func (b *Balancer) flushTransfers(p *pool, ch *stream.Changes) error {
 	var names []string
-	for name, f := range p.flights {
+	for name, f := range p.transfers {
 		if f.changed {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		f := p.flights[name]
-		value, err := b.flightState(f)
+		f := p.transfers[name]
+		value, err := b.transferState(f)
 		if err != nil {
 			return err
 		}
-		ch.Put(TableFlights, []byte(joined(p.key, name)), value)
+		ch.Put(TableTransfers, []byte(joinNames(p.key, name)), value)
 		f.changed = false
 	}
 	return nil

@@ -15,7 +15,7 @@ func (b *Balancer) Fold(in *stream.Batch) error {
 	if b.broken != nil {
 		return b.broken
 	}
-	b.tick(0)
+	b.setTimer(0)
 	for i := range in.Records {
 		var bad refusal
 		var err error
@@ -77,7 +77,7 @@ func (b *Balancer) foldRow(from int, r *stream.Record, c *eventspb.LeaseChange) 
 	case *eventspb.LeaseChange_RegionRow:
 		return b.foldRegion(c, m.RegionRow), nil
 	case *eventspb.LeaseChange_Beat:
-		return b.foldBeat(from, r, c.Scanned, m.Beat), nil
+		return b.foldHeartbeat(from, r, c.Scanned, m.Beat), nil
 	default: // keys and what is to come: of no interest
 		return refusal{}, nil
 	}
@@ -107,7 +107,7 @@ func (b *Balancer) foldDemand(c *eventspb.LeaseChange, m *eventspb.LeaseDemand) 
 	case m.Refused < 0 || m.Refused > maxTime:
 		return refusal{ReasonBadState, fmt.Sprintf("%d keys were refused", m.Refused)}
 	}
-	s := &b.pool(c.Client, c.Pool).sites[i]
+	s := &b.pool(c.Client, c.Pool).regions[i]
 	if n := s.refuse(c.AtMs, m.Refused, c.Scanned); n > 0 {
 		s.series.Add(c.AtMs, float64(n), s.profile)
 	}
@@ -115,8 +115,8 @@ func (b *Balancer) foldDemand(c *eventspb.LeaseChange, m *eventspb.LeaseDemand) 
 	return refusal{}
 }
 
-// foldBeat takes a heartbeat. Its own time is the writer's, that of the change when it was read.
-func (b *Balancer) foldBeat(from int, r *stream.Record, scanned bool, m *eventspb.LeaseBeat) refusal {
+// foldHeartbeat takes a heartbeat. Its own time is the writer's, that of the change when it was read.
+func (b *Balancer) foldHeartbeat(from int, r *stream.Record, scanned bool, m *eventspb.LeaseBeat) refusal {
 	i := b.region(m.From)
 	switch {
 	case i < 0:
@@ -125,9 +125,9 @@ func (b *Balancer) foldBeat(from int, r *stream.Record, scanned bool, m *eventsp
 		return refusal{ReasonBadTime, fmt.Sprintf("heartbeat of %d, seen at %d, with a lag of %d", m.BeatMs, m.SeenMs, m.LagMs)}
 	case scanned: // by whom it was seen says nothing then
 	case i == from:
-		b.regions[i].hear(m)
+		b.regions[i].observeOwn(m)
 	default:
-		b.regions[from].see(m)
+		b.regions[from].observeOther(m)
 	}
 	return refusal{}
 }

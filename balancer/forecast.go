@@ -40,23 +40,23 @@ func MethodOf(name string) (m Method, ok bool) {
 // What forecasts look at and say.
 const (
 	DefaultHorizon = 10 * time.Minute // how far a forecast reaches
-	LeastHorizon   = 30 * time.Second // of a plan, however short the leases are: what is moved takes some seconds
+	MinHorizon     = 30 * time.Second // of a plan, however short the leases are: what is moved takes some seconds
 
-	stepMs  = 30_000 // arrivals are counted by steps of that
-	ahead   = int64(DefaultHorizon / (stepMs * time.Millisecond))
-	stride  = 4 // steps from one forecast that is scored to the next
-	waiting = int(ahead / stride)
-	longGap = 240 // steps without news after which the past says nothing
+	stepMs           = 30_000 // arrivals are counted by steps of that
+	horizonSteps     = int64(DefaultHorizon / (stepMs * time.Millisecond))
+	stride           = 4 // steps from one forecast that is scored to the next
+	pendingForecasts = int(horizonSteps / stride)
+	longGap          = 240 // steps without news after which the past says nothing
 )
 
 const (
-	recentFor = 10_000 // ms; half-life of the rate of the last seconds
-	damping   = 0.9    // of Holt's trend, a step
-	trendGain = 0.1
-	underCost = 3.0       // a lease too few in a forecast costs as much as so many too many: it may be refused
-	enough    = 30        // forecasts to have been scored before another method is chosen: an hour
-	better    = 0.85      // the other's score must be below this share of the present one's
-	worth     = 1.0 / 600 // and better by more than that: a lease in ten minutes
+	recentHalfLife = 10_000 // ms; half-life of the rate of the last seconds
+	damping        = 0.9    // of Holt's trend, a step
+	trendGain      = 0.1
+	underCost      = 3.0       // a lease too few in a forecast costs as much as so many too many: it may be refused
+	minSamples     = 30        // forecasts to have been scored before another method is chosen: an hour
+	maxScoreRatio  = 0.85      // the other's score must be below this share of the present one's
+	minGain        = 1.0 / 600 // and better by more than that: a lease in ten minutes
 )
 
 // Series is the arrivals of new leases of a pool in a region, as far as forecasts need them: 301 bytes when encoded. Time
@@ -75,19 +75,19 @@ type Series struct {
 	hourSum   float64 // arrivals of this hour, for the profile
 	hourSteps float64
 
-	recent   float64 // arrivals a second, of the last ten seconds or so
-	recentMs int64   // as of then
-	last     last    // each of the last seconds
+	recent         float64        // arrivals a second, of the last ten seconds or so
+	recentMs       int64          // as of then
+	recentArrivals recentArrivals // each of the last seconds
 
-	past    [waiting]guess // forecasts that are not scored yet, by stride
-	score   [methods]float64
-	square  [methods]float64 // mean of the squared errors
-	samples float64          // that were scored
-	swung   float64          // arrivals a second that a swing has taken from here
+	past      [pendingForecasts]scoredForecast // forecasts that are not scored yet, by stride
+	score     [methods]float64
+	square    [methods]float64 // mean of the squared errors
+	samples   float64          // that were scored
+	swungAway float64          // arrivals a second that a swing has taken from here
 }
 
-// guess is what each method said, and when.
-type guess struct {
+// scoredForecast is what each method said, and when.
+type scoredForecast struct {
 	total float64 // Series.total then
 	step  int64   // 0: none
 	rate  [methods]float32
@@ -97,9 +97,9 @@ type guess struct {
 func (s *Series) Add(atMs int64, n float64, p *Profile) {
 	s.Advance(atMs, p)
 	s.count += n
-	s.recent = s.decayed(atMs) + n*1000*math.Ln2/recentFor
+	s.recent = s.decayedRate(atMs) + n*1000*math.Ln2/recentHalfLife
 	s.recentMs = max(s.recentMs, atMs)
-	s.last.add(atMs, n)
+	s.recentArrivals.add(atMs, n)
 }
 
 // empty says that no arrival was ever seen: there is nothing to forecast from.
@@ -107,14 +107,14 @@ func (s *Series) empty() bool { return s.step == 0 }
 
 // Recent is the arrivals a second of the last seconds before a time: it knows of a burst long before the forecast.
 func (s *Series) Recent(atMs int64) float64 {
-	return max(s.decayed(atMs), s.last.least(atMs))
+	return max(s.decayedRate(atMs), s.recentArrivals.minRate(atMs))
 }
 
-func (s *Series) decayed(atMs int64) float64 {
+func (s *Series) decayedRate(atMs int64) float64 {
 	if atMs <= s.recentMs {
 		return s.recent
 	}
-	return s.recent * math.Exp2(-float64(atMs-s.recentMs)/recentFor)
+	return s.recent * math.Exp2(-float64(atMs-s.recentMs)/recentHalfLife)
 }
 
 // Advance closes the steps before a time: nothing more than was counted came in them.
@@ -124,8 +124,8 @@ func (s *Series) Advance(atMs int64, p *Profile) {
 	case s.step == 0:
 		s.step = step
 	case step-s.step > longGap:
-		swung := s.swung
-		*s = Series{step: step, recent: s.recent, recentMs: s.recentMs, score: s.score, square: s.square, samples: s.samples, swung: swung}
+		swung := s.swungAway
+		*s = Series{step: step, recent: s.recent, recentMs: s.recentMs, score: s.score, square: s.square, samples: s.samples, swungAway: swung}
 	}
 	for s.step < step {
 		s.close(p)
@@ -161,14 +161,14 @@ func (s *Series) close(p *Profile) {
 		s.hourSum, s.hourSteps = 0, 0
 	}
 	if s.step%stride == 0 {
-		s.judge(p)
+		s.scoreForecasts(p)
 	}
 }
 
-// judge scores what was forecast a horizon ago, and keeps what is forecast now to be scored then.
-func (s *Series) judge(p *Profile) {
-	g := &s.past[int(s.step/stride)%waiting]
-	if g.step == s.step-ahead {
+// scoreForecasts scores what was forecast a horizon ago, and keeps what is forecast now to be scored then.
+func (s *Series) scoreForecasts(p *Profile) {
+	g := &s.past[int(s.step/stride)%pendingForecasts]
+	if g.step == s.step-horizonSteps {
 		seconds := DefaultHorizon.Seconds()
 		actual := (s.total - g.total) / seconds
 		s.samples++
@@ -180,7 +180,7 @@ func (s *Series) judge(p *Profile) {
 			s.square[m] = keep*s.square[m] + (1-keep)*off*off
 		}
 	}
-	*g = guess{total: s.total, step: s.step}
+	*g = scoredForecast{total: s.total, step: s.step}
 	for m := range g.rate {
 		g.rate[m] = float32(s.rate(Method(m), p))
 	}
@@ -191,7 +191,7 @@ func (s *Series) rate(m Method, p *Profile) float64 {
 	switch m {
 	case Holt:
 		// The mean over the steps h = 1..n of damping + ... + damping^h.
-		const n = float64(ahead)
+		const n = float64(horizonSteps)
 		sum := damping / (1 - damping) * (1 - damping/(1-damping)*(1-math.Pow(damping, n))/n)
 		return max(0, s.holt+sum*s.trend)
 	case Seasonal:

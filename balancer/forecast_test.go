@@ -23,10 +23,10 @@ func daily(ms int64) float64 {
 // mean is rate over the horizon after a time.
 func mean(rate func(int64) float64, ms int64) float64 {
 	sum := 0.0
-	for i := range ahead {
+	for i := range horizonSteps {
 		sum += rate(ms + i*stepMs)
 	}
-	return sum / float64(ahead)
+	return sum / float64(horizonSteps)
 }
 
 func near(t *testing.T, what string, got, want, off float64) {

@@ -10,23 +10,23 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// dead is a row that is to go.
-type dead struct {
+// deletion is a row that is to go.
+type deletion struct {
 	table byte
 	key   string
 }
 
-var errStays = errors.New("the pool has resources")
+var errHasResources = errors.New("the pool has resources")
 
-// over says whether nothing is left of a pool: it has no settings, as it was deleted or these were never seen, and nothing that
+// isEmpty says whether nothing is left of a pool: it has no settings, as it was deleted or these were never seen, and nothing that
 // is leased or can be. Retired resources do not count: they stay in the table for ever.
-func (p *pool) over() bool {
-	for i := range p.sites {
-		if s := &p.sites[i]; s.free > 0 || len(s.ripening) > 0 || s.leases > 0 {
+func (p *pool) isEmpty() bool {
+	for i := range p.regions {
+		if s := &p.regions[i]; s.free > 0 || len(s.freeLater) > 0 || s.leases > 0 {
 			return false
 		}
 	}
-	return len(p.flights) == 0 && unset(&p.settings)
+	return len(p.transfers) == 0 && unset(&p.settings)
 }
 
 // unset says whether nothing is set: see foldSettings.
@@ -39,42 +39,42 @@ func unset(s *eventspb.LeasePool) bool {
 // took them away.
 func (b *Balancer) forget(p *pool, nowMs int64) error {
 	switch {
-	case p.overMs == 0 || p.overMs > nowMs:
-		p.overMs = nowMs
-	case nowMs-p.overMs < forgetAfter.Milliseconds():
+	case p.emptySinceMs == 0 || p.emptySinceMs > nowMs:
+		p.emptySinceMs = nowMs
+	case nowMs-p.emptySinceMs < forgetAfter.Milliseconds():
 	default:
-		for i := range p.sites {
-			if s := &p.sites[i]; s.told != nil {
+		for i := range p.regions {
+			if s := &p.regions[i]; s.published != nil {
 				b.drop(p, i)
 			}
 		}
-		if p.stock() > 0 || len(p.fresh) > 0 || len(p.aged) > 0 { // the store may not have all that there is
+		if p.stock() > 0 || len(p.changedRows) > 0 || len(p.flushedRows) > 0 { // the store may not have all that there is
 			return nil
 		}
-		return b.erase(p)
+		return b.deleteRows(p)
 	}
 	return nil
 }
 
 // drop takes back what was told of a pool in region i.
 func (b *Balancer) drop(p *pool, i int) {
-	s := &p.sites[i]
-	s.told, s.due, s.commandedMs = nil, false, 0
+	s := &p.regions[i]
+	s.published, s.tableStale, s.commandedMs = nil, false, 0
 	b.touch(s)
-	key := joined(p.key, b.cfg.Regions[i])
+	key := joinNames(p.key, b.cfg.Regions[i])
 	b.out = append(b.out, output{OutputHeadroom, key, nil})
-	b.dirty += len(key)
+	b.pendingBytes += len(key)
 }
 
-// erase deletes a pool's rows, or some of them, and forgets it when no more are left.
-func (b *Balancer) erase(p *pool) error {
-	rows := []dead{}
+// deleteRows deletes a pool's rows, or some of them, and forgets it when no more are left.
+func (b *Balancer) deleteRows(p *pool) error {
+	rows := []deletion{}
 	for _, region := range b.cfg.Regions { // the store may not have these yet
-		rows = append(rows, dead{TableSites, joined(p.key, region)}, dead{TableProfiles, joined(p.key, region)})
+		rows = append(rows, deletion{TablePoolRegions, joinNames(p.key, region)}, deletion{TableProfiles, joinNames(p.key, region)})
 	}
-	left := forgetAtOnce
-	for _, table := range []byte{TableSites, TableProfiles, TableResources} {
-		err := b.task.Scan(table, []byte(joined(p.key, "")), func(key, value []byte) error {
+	left := maxForgotten
+	for _, table := range []byte{TablePoolRegions, TableProfiles, TableResources} {
+		err := b.task.Scan(table, []byte(joinNames(p.key, "")), func(key, value []byte) error {
 			if left--; left < 0 {
 				return errEnough
 			}
@@ -83,27 +83,27 @@ func (b *Balancer) erase(p *pool) error {
 				case err != nil:
 					return fmt.Errorf("resource %q: %w", key, err)
 				case !r.gone: // of a region that is not declared now, which no count has
-					return errStays
+					return errHasResources
 				}
 			}
-			rows = append(rows, dead{table, string(key)})
+			rows = append(rows, deletion{table, string(key)})
 			return nil
 		})
 		switch {
-		case errors.Is(err, errStays):
+		case errors.Is(err, errHasResources):
 			return nil
 		case err != nil && !errors.Is(err, errEnough):
 			return err
 		}
 	}
-	b.dropped = append(b.dropped, rows...)
+	b.deletions = append(b.deletions, rows...)
 	for _, r := range rows {
-		b.dirty += len(r.key)
+		b.pendingBytes += len(r.key)
 	}
 	if left < 0 {
 		return nil
 	}
-	b.dropped = append(b.dropped, dead{TablePools, p.key})
+	b.deletions = append(b.deletions, deletion{TablePools, p.key})
 	delete(b.pools, p.key)
 	b.order = slices.DeleteFunc(b.order, func(x *pool) bool { return x == p })
 	return nil

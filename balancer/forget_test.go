@@ -9,8 +9,8 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// told is what was told since the last call: in the topic by region, tombstones as nil, and in the table.
-func (r *rig) told() (topic map[string][]*eventspb.LeaseHeadroom, table map[string][]*eventspb.LeaseHeadroom) {
+// takePublished is what was told since the last call: in the topic by region, tombstones as nil, and in the table.
+func (r *rig) takePublished() (topic map[string][]*eventspb.LeaseHeadroom, table map[string][]*eventspb.LeaseHeadroom) {
 	topic, table = map[string][]*eventspb.LeaseHeadroom{}, map[string][]*eventspb.LeaseHeadroom{}
 	for _, c := range r.out {
 		region := string(c.Key)[strings.LastIndex(string(c.Key), "\x00")+1:]
@@ -39,8 +39,8 @@ func (r *rig) told() (topic map[string][]*eventspb.LeaseHeadroom, table map[stri
 
 // A pool that nobody leases from any more is told of seldom, also while its forecast goes down and down, and always before agents
 // think that nobody tells. Nothing is written for a region that is silent, and little told.
-func TestIdlePoolIsToldSeldom(t *testing.T) {
-	w := newWorld(t, 10)
+func TestIdlePoolIsPublishedSeldom(t *testing.T) {
+	w := newFixture(t, 10)
 	w.stock("eu", 300)
 	w.commit()
 	for range 60 {
@@ -54,13 +54,13 @@ func TestIdlePoolIsToldSeldom(t *testing.T) {
 		w.live()
 		w.pass(1000)
 	}
-	w.told()
+	w.takePublished()
 	last := w.nowMs
 	for range 3600 {
 		w.beats()
 		w.pass(1000)
 	}
-	topic, table := w.told()
+	topic, table := w.takePublished()
 	for _, region := range regions3 {
 		if n, m := len(topic[region]), len(table[region]); n > 24 || m > 24 || m < 10 {
 			t.Errorf("in an hour in which nothing happens %s is told of %d times, and written %d times", region, n, m)
@@ -82,20 +82,20 @@ func TestIdlePoolIsToldSeldom(t *testing.T) {
 		}
 		w.commit()
 	}
-	topic, table = w.told()
+	topic, table = w.takePublished()
 	if n, m := len(topic["eu"]), len(table["eu"]); n > 40 || m > 3 {
 		t.Errorf("an hour of silence: told of %d times, written %d times", n, m)
 	}
 }
 
-func (w *world) setting(version int64, gone bool) {
+func (w *fixture) setting(version int64, gone bool) {
 	w.fold(&eventspb.LeaseChange{Region: "eu", Client: "c", Pool: "p", AtMs: w.nowMs, Gone: gone, Row: &eventspb.LeaseChange_Settings{
 		Settings: &eventspb.LeasePool{Version: version, Shelves: 10, QuarantineMs: 1000},
 	}})
 }
 
 // keys is how many rows of a pool the store has or will have.
-func (w *world) keys(pool string) (n int) {
+func (w *fixture) keys(pool string) (n int) {
 	w.apply()
 	for k := range w.store {
 		if k[1:] == pool || strings.HasPrefix(k[1:], pool+"\x00") {
@@ -107,7 +107,7 @@ func (w *world) keys(pool string) (n int) {
 
 // A pool that is deleted, when its resources are in another or retired, is told of no more, and forgotten when none is left.
 func TestDeletedPool(t *testing.T) {
-	w := newWorld(t, 11)
+	w := newFixture(t, 11)
 	w.setting(1, false)
 	w.stock("eu", 7000)
 	w.stock("us", 3)
@@ -132,20 +132,20 @@ func TestDeletedPool(t *testing.T) {
 		c.Gone = true
 		w.fold(c)
 	}
-	w.told()
+	w.takePublished()
 	w.setting(2, true)
 	for range 50 {
 		w.beats()
 		w.pass(1000)
 	}
-	if _, table := w.told(); len(table["eu"]) == 0 || table["eu"][len(table["eu"])-1].Free > 0 {
+	if _, table := w.takePublished(); len(table["eu"]) == 0 || table["eu"][len(table["eu"])-1].Free > 0 {
 		t.Errorf("the table is told %v, want that there is nothing", table["eu"])
 	}
 	for range 60 {
 		w.beats()
 		w.pass(1000)
 	}
-	topic, table := w.told()
+	topic, table := w.takePublished()
 	for _, region := range regions3 {
 		if list := topic[region]; len(list) != 1 || list[0] != nil {
 			t.Errorf("%s: told %v, want a tombstone", region, list)
@@ -167,7 +167,7 @@ func TestDeletedPool(t *testing.T) {
 		w.beats()
 		w.pass(1000)
 	}
-	if topic, _ := w.told(); len(topic) > 0 {
+	if topic, _ := w.takePublished(); len(topic) > 0 {
 		t.Errorf("told again: %v", topic)
 	}
 	if n := w.keys("c\x00p"); n > 0 || len(w.b.pools) > 0 || len(w.b.order) > 0 {
@@ -182,7 +182,7 @@ func TestDeletedPool(t *testing.T) {
 	w.write(m)
 	w.beats()
 	w.pass(2000)
-	if topic, _ := w.told(); len(topic["eu"]) != 1 || topic["eu"][0].GetFree() != 1 {
+	if topic, _ := w.takePublished(); len(topic["eu"]) != 1 || topic["eu"][0].GetFree() != 1 {
 		t.Errorf("made again: %v", topic["eu"])
 	}
 	if err := w.audit(); err != nil {
@@ -192,23 +192,23 @@ func TestDeletedPool(t *testing.T) {
 
 // A pool without resources is there as long as it has settings, and one without settings as long as it has resources.
 func TestPoolThatIsNotOver(t *testing.T) {
-	for name, of := range map[string]func(w *world){
-		"settings":  func(w *world) { w.setting(1, false) },
-		"resources": func(w *world) { w.stock("us", 1) },
-		"a lease":   func(w *world) { w.stock("us", 1); w.take("us", 1, 3_600_000) },
-		"to come": func(w *world) {
+	for name, of := range map[string]func(w *fixture){
+		"settings":  func(w *fixture) { w.setting(1, false) },
+		"resources": func(w *fixture) { w.stock("us", 1) },
+		"a lease":   func(w *fixture) { w.stock("us", 1); w.take("us", 1, 3_600_000) },
+		"to come": func(w *fixture) {
 			w.stock("us", 1)
 			w.rows["res-0000"].AvailableMs += 3_600_000
 			w.write(w.rows["res-0000"])
 		},
 	} {
-		w := newWorld(t, 12)
+		w := newFixture(t, 12)
 		of(w)
 		for range 200 {
 			w.beats()
 			w.pass(1000)
 		}
-		if topic, _ := w.told(); len(w.b.order) != 1 || len(topic["us"]) == 0 || topic["us"][len(topic["us"])-1] == nil {
+		if topic, _ := w.takePublished(); len(w.b.order) != 1 || len(topic["us"]) == 0 || topic["us"][len(topic["us"])-1] == nil {
 			t.Errorf("%s: it is forgotten", name)
 		}
 	}
@@ -217,7 +217,7 @@ func TestPoolThatIsNotOver(t *testing.T) {
 // A pool without settings whose resources are all of a region that is not declared for a while is not over: when the region is
 // declared again they are known, and none is commanded at a version that is long past.
 func TestPoolOfUndeclaredRegion(t *testing.T) {
-	w := newWorld(t, 9)
+	w := newFixture(t, 9)
 	w.pace = 1 << 30
 	w.stock("us", 100)
 	w.commit()

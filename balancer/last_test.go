@@ -10,7 +10,7 @@ import (
 func TestLastAgainstList(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		var l last
+		var l recentArrivals
 		var list []int64
 		now, newest := start, int64(0)
 		for range 300 {
@@ -23,25 +23,25 @@ func TestLastAgainstList(t *testing.T) {
 				l.add(at, 1)
 				list, newest = append(list, at), max(newest, at)
 			}
-			near(t, "the least rate", l.least(now), leastOf(list, now, newest), 1e-9)
+			near(t, "the least rate", l.minRate(now), leastOf(list, now, newest), 1e-9)
 		}
 	}
-	var l last
+	var l recentArrivals
 	l.add(-1, 1)
 	l.add(-1<<62, 1)
-	near(t, "of no time at all", l.least(0)+l.least(-5), 0, 0)
+	near(t, "of no time at all", l.minRate(0)+l.minRate(-5), 0, 0)
 }
 
 // leastOf is least the dumb way. What was out of the ring when it came, or has left it since, does not count.
 func leastOf(list []int64, now, newest int64) (rate float64) {
-	for k := range int64(lastBins) {
-		from, n := (now/lastBin-k)*lastBin, 0.0
+	for k := range int64(recentBins) {
+		from, n := (now/recentBin-k)*recentBin, 0.0
 		for _, at := range list {
-			if at >= from && at <= now && at/lastBin > newest/lastBin-lastBins {
+			if at >= from && at <= now && at/recentBin > newest/recentBin-recentBins {
 				n++
 			}
 		}
-		if now-from >= lastBin {
+		if now-from >= recentBin {
 			rate = max(rate, (n-1.5*math.Sqrt(n))*1000/float64(now-from))
 		}
 	}
@@ -53,14 +53,14 @@ func leastOf(list []int64, now, newest int64) (rate float64) {
 func TestLastSeesBursts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, rate := range []float64{0.2, 1, 5, 20, 100} {
-		var l last
+		var l recentArrivals
 		looks, wrong, sum := 0, 0, 0.0
 		at := float64(start)
 		for next := start; next < start+20_000_000; next += 1000 {
 			for ; at < float64(next); at += rng.ExpFloat64() * 1000 / rate {
 				l.add(int64(at), 1)
 			}
-			seen := l.least(next)
+			seen := l.minRate(next)
 			looks, sum = looks+1, sum+seen
 			if seen > 2*rate+2 {
 				wrong++
@@ -73,11 +73,11 @@ func TestLastSeesBursts(t *testing.T) {
 	}
 	late := 0
 	for range 1000 {
-		var l last
+		var l recentArrivals
 		for at := float64(start); at < float64(start+1000); at += rng.ExpFloat64() * 50 {
 			l.add(int64(at), 1)
 		}
-		if l.least(start+1000) < 10 {
+		if l.minRate(start+1000) < 10 {
 			late++
 		}
 	}

@@ -27,9 +27,9 @@ func (b *Balancer) load() error {
 	}{
 		{TableRegions, "region", b.loadRegion},
 		{TablePools, "pool", b.loadPool},
-		{TableSites, "site", b.loadSite},
+		{TablePoolRegions, "site", b.loadPoolRegion},
 		{TableProfiles, "profile", b.loadProfile},
-		{TableFlights, "flight", b.loadFlight},
+		{TableTransfers, "flight", b.loadTransfer},
 	} {
 		err := b.task.Scan(t.table, nil, func(key, value []byte) error {
 			if err := t.take(string(key), value); err != nil {
@@ -62,7 +62,7 @@ func (b *Balancer) recount() error {
 		if err != nil {
 			return fmt.Errorf("resource %q: %w", key, err)
 		}
-		if s := b.site(at, r.owner); s != nil {
+		if s := b.poolRegion(at, r.owner); s != nil {
 			s.count(&r, 1)
 		}
 		return nil
@@ -83,15 +83,15 @@ func (b *Balancer) loadPool(key string, value []byte) error {
 	return p.restore(value)
 }
 
-func (b *Balancer) loadSite(key string, value []byte) error {
-	if s := b.siteOf(key); s != nil {
+func (b *Balancer) loadPoolRegion(key string, value []byte) error {
+	if s := b.poolRegionOf(key); s != nil {
 		return s.restore(value)
 	}
 	return nil
 }
 
 func (b *Balancer) loadProfile(key string, value []byte) (err error) {
-	if s := b.siteOf(key); s != nil {
+	if s := b.poolRegionOf(key); s != nil {
 		s.profile, err = DecodeProfile(value)
 	}
 	return err

@@ -1,12 +1,12 @@
 package balancer
 
-// look brings a pool's counts up to now, and gives its views.
-func (b *Balancer) look(p *pool, now *moment) []View {
-	b.expire(p, now.ms)
-	views := make([]View, len(p.sites))
-	for i := range p.sites {
-		s, r := &p.sites[i], &b.regions[i]
-		s.ripen(now.ms)
+// refreshViews brings a pool's counts up to now, and gives its views.
+func (b *Balancer) refreshViews(p *pool, now *tick) []View {
+	b.expireTransfers(p, now.ms)
+	views := make([]View, len(p.regions))
+	for i := range p.regions {
+		s, r := &p.regions[i], &b.regions[i]
+		s.advance(now.ms)
 		if before := s.series.step; r.clockMs > 0 && !s.series.empty() {
 			// Only the region's own time says that nobody came: a stream that is behind does not.
 			if s.series.Advance(r.clockMs, s.profile); s.series.step != before {
@@ -19,11 +19,11 @@ func (b *Balancer) look(p *pool, now *moment) []View {
 }
 
 // view is how a pool stands in region i.
-func (b *Balancer) view(p *pool, i int, now *moment) View {
-	s, horizon := &p.sites[i], p.horizon()
+func (b *Balancer) view(p *pool, i int, now *tick) View {
+	s, horizon := &p.regions[i], p.horizon()
 	v := View{
-		Region: b.cfg.Regions[i], State: b.state(p, now, i), LagMs: now.lags[i], Free: max(0, s.free-s.barred), Leased: s.leases,
-		Near: s.ripening.between(0, (now.ms+nearby.Milliseconds())/freeGrain), Coming: s.coming, Leaving: s.leaving,
+		Region: b.cfg.Regions[i], State: b.state(p, now, i), LagMs: now.lags[i], Free: max(0, s.free-s.excluded), Leased: s.leases,
+		ReturningSoon: s.freeLater.between(0, (now.ms+nearWindow.Milliseconds())/freeGrain), InTransit: s.inTransit, Outbound: s.outbound,
 		Recent: s.series.Recent(now.ms), Floor: p.settings.Floors[b.cfg.Regions[i]], Horizon: horizon,
 	}
 	var spread float64
@@ -33,18 +33,18 @@ func (b *Balancer) view(p *pool, i int, now *moment) View {
 	// leased was not liberated; nobody knows when it will be.
 	q := p.settings.QuarantineMs
 	ends := s.leased.between((now.ms-q-60_000)/leasedGrain, (now.ms+horizon-q)/leasedGrain-1)
-	v.Soon = s.ripening.between(0, (now.ms+horizon)/freeGrain) + int64(b.cfg.Return*float64(ends))
+	v.Returning = s.freeLater.between(0, (now.ms+horizon)/freeGrain) + int64(b.cfg.ReturnShare*float64(ends))
 	return v
 }
 
 // state is a region's state for a pool.
-func (b *Balancer) state(p *pool, now *moment, i int) string {
+func (b *Balancer) state(p *pool, now *tick, i int) string {
 	switch s := now.states[i]; {
 	case s != StateActive && s != StateEvacuating:
 		return s
 	case p.settings.Balance == "off":
 		return StateOff
-	case p.readMs > 0 && now.ms-p.readMs < readFor.Milliseconds():
+	case p.readMs > 0 && now.ms-p.readMs < scanQuiet.Milliseconds():
 		return StateReading
 	default:
 		return s

@@ -14,7 +14,7 @@ import (
 // Resources went to another pool while a stream had a gap: only a scan of where they are now tells of them. They are commanded
 // in vain once, and the pool that they left counts them no more.
 func TestResourceThatChangedPoolUnseen(t *testing.T) {
-	w := newWorld(t, 9)
+	w := newFixture(t, 9)
 	w.pace = 1 << 30
 	w.stock("us", 200)
 	for _, name := range w.names[:50] {
@@ -111,7 +111,7 @@ func TestResultsInAnyOrder(t *testing.T) {
 			if !maps.Equal(got, want) {
 				t.Fatalf("seed %d: in another order %+v, was %+v", seed, got, want)
 			}
-			if got[joined("c", "p", "a")].gone {
+			if got[joinNames("c", "p", "a")].gone {
 				gone++
 			}
 			rng.Shuffle(len(list)-1, func(i, j int) { list[i+1], list[j+1] = list[j+1], list[i+1] }) // it is known before it is commanded
@@ -135,7 +135,7 @@ func TestRenewalIsNoArrival(t *testing.T) {
 		m.Version, m.ExpiresMs = m.Version+1, m.ExpiresMs+10_000
 		r.fold(r.change("p", m))
 	}
-	if n := r.b.pool("c", "p").sites[r.b.region("us")].series.count; n != 1 {
+	if n := r.b.pool("c", "p").regions[r.b.region("us")].series.count; n != 1 {
 		t.Errorf("%v arrivals of one lease", n)
 	}
 }
@@ -156,7 +156,7 @@ func (r *rig) result(resource string, version int64, outcome eventspb.LeaseOutco
 // that it refuses for another reason.
 func TestEarlyIsSoonAgain(t *testing.T) {
 	for outcome, least := range map[eventspb.LeaseOutcome]int{eventspb.LeaseOutcome_LEASE_OUTCOME_EARLY: 3, eventspb.LeaseOutcome_LEASE_OUTCOME_INVALID: 0} {
-		w := newWorld(t, 9)
+		w := newFixture(t, 9)
 		w.pace = 1 << 30
 		w.stock("us", 30)
 		w.commit()

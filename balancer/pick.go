@@ -23,9 +23,9 @@ func (b *Balancer) pick(p *pool, from, n int, nowMs int64) (list []candidate, er
 	if n <= 0 {
 		return nil, nil
 	}
-	late := p.late(b.cfg.Regions[from], nowMs)
+	late := p.unflushedCandidates(b.cfg.Regions[from], nowMs)
 	add := func(c candidate) error {
-		if _, flies := p.flights[c.resource]; !flies {
+		if _, flies := p.transfers[c.resource]; !flies {
 			list = append(list, c)
 		}
 		if len(list) == n {
@@ -50,7 +50,7 @@ func (b *Balancer) pick(p *pool, from, n int, nowMs int64) (list []candidate, er
 		if at > nowMs {
 			return errEnough
 		}
-		if p.fresh[resource] != nil || p.aged[resource] != nil {
+		if p.changedRows[resource] != nil || p.flushedRows[resource] != nil {
 			return nil
 		}
 		c := candidate{resource, at, int64(version)}
@@ -68,19 +68,19 @@ func (b *Balancer) pick(p *pool, from, n int, nowMs int64) (list []candidate, er
 	return list, err
 }
 
-// late are the resources that became available in a region and that the store may not have yet, in order.
-func (p *pool) late(region string, nowMs int64) (list []candidate) {
+// unflushedCandidates are the resources that became available in a region and that the store may not have yet, in order.
+func (p *pool) unflushedCandidates(region string, nowMs int64) (list []candidate) {
 	add := func(name string, r *row) {
 		if r.free() && r.owner == region && r.available <= nowMs {
 			list = append(list, candidate{name, r.available, r.version})
 		}
 	}
-	for name, e := range p.aged {
-		if p.fresh[name] == nil {
+	for name, e := range p.flushedRows {
+		if p.changedRows[name] == nil {
 			add(name, &e.row)
 		}
 	}
-	for name, e := range p.fresh {
+	for name, e := range p.changedRows {
 		add(name, &e.row)
 	}
 	slices.SortFunc(list, order)

@@ -28,7 +28,7 @@ func Plan(views []View, lim Limits) []Move {
 	lim.setDefaults()
 	p := newPlan(views, &lim)
 	p.evacuate()
-	p.fill(KindMove, func(s *seat) bool { return s.short() > lim.band(s.target) })
+	p.fill(KindMove, func(s *regionPlan) bool { return s.shortfall() > lim.band(s.target) })
 	return p.moves
 }
 
@@ -37,15 +37,15 @@ func Plan(views []View, lim Limits) []Move {
 func Pull(views []View, lim Limits) []Move {
 	lim.setDefaults()
 	p := newPlan(views, &lim)
-	p.fill(KindPull, func(s *seat) bool {
-		low := ceil(s.view.speed() * s.view.low(&lim).Seconds())
-		return s.short() > 0 && s.stock+s.view.Near < low
+	p.fill(KindPull, func(s *regionPlan) bool {
+		low := ceil(s.view.demandRate() * s.view.low(&lim).Seconds())
+		return s.shortfall() > 0 && s.stock+s.view.ReturningSoon < low
 	})
 	return p.moves
 }
 
-// seat is a region during a plan. What was decided is taken off or added at once.
-type seat struct {
+// regionPlan is a region during a plan. What was decided is taken off or added at once.
+type regionPlan struct {
 	view   View
 	held   int64  // free, here, and not about to leave
 	stock  int64  // held and what comes
@@ -56,11 +56,11 @@ type seat struct {
 	why    string // why nothing may be sent here
 }
 
-// short is how many are missing.
-func (s *seat) short() int64 { return s.target - s.stock }
+// shortfall is how many are missing.
+func (s *regionPlan) shortfall() int64 { return s.target - s.stock }
 
-// spare is how many the region can give: never what it wants itself, never its floor.
-func (s *seat) spare() int64 {
+// surplus is how many the region can give: never what it wants itself, never its floor.
+func (s *regionPlan) surplus() int64 {
 	switch s.view.State {
 	case "", StateActive:
 		return max(0, s.held-max(s.target, s.view.Floor))
@@ -71,83 +71,83 @@ func (s *seat) spare() int64 {
 }
 
 type plan struct {
-	seats []seat // by region
-	lim   *Limits
-	cap   int64 // what is left of it
-	wants int64 // of all active regions
-	total int64 // what they and those that leave have
-	moves []Move
-	tells []func(n int64) string // by moves
+	regions []regionPlan // by region
+	lim     *Limits
+	cap     int64 // what is left of it
+	wanted  int64 // of all active regions
+	total   int64 // what they and those that leave have
+	moves   []Move
+	reasons []func(n int64) string // by moves
 }
 
 func newPlan(views []View, lim *Limits) *plan {
 	p := &plan{lim: lim}
 	for _, v := range views {
-		s := seat{view: v, held: v.held(), stock: v.stock(), why: v.takes(lim)}
+		s := regionPlan{view: v, held: v.held(), stock: v.stock(), why: v.mayReceive(lim)}
 		if s.active() {
 			s.want = v.want(lim)
-			p.wants += s.want
+			p.wanted += s.want
 			p.total += s.stock
 		} else if v.State == StateEvacuating {
 			p.total += s.stock
 		}
-		p.seats = append(p.seats, s)
+		p.regions = append(p.regions, s)
 	}
-	slices.SortFunc(p.seats, func(a, b seat) int { return cmp.Compare(a.view.Region, b.view.Region) })
+	slices.SortFunc(p.regions, func(a, b regionPlan) int { return cmp.Compare(a.view.Region, b.view.Region) })
 	free := int64(0)
-	for i := range p.seats {
-		s := &p.seats[i]
+	for i := range p.regions {
+		s := &p.regions[i]
 		free += s.held
-		if s.target = s.want; p.wants > p.total {
-			s.target = int64(float64(s.want) * float64(p.total) / float64(p.wants))
+		if s.target = s.want; p.wanted > p.total {
+			s.target = int64(float64(s.want) * float64(p.total) / float64(p.wanted))
 		}
 	}
-	p.cap = max(lim.Cap, ceil(lim.CapShare*float64(free)))
+	p.cap = max(lim.MaxMoved, ceil(lim.MaxMovedShare*float64(free)))
 	return p
 }
 
-func (s *seat) active() bool { return s.view.State == "" || s.view.State == StateActive }
+func (s *regionPlan) active() bool { return s.view.State == "" || s.view.State == StateActive }
 
 // fill moves resources to those regions that needs picks, the greatest shortfall first: from the region with the most to
 // spare, until it is filled or nobody has any.
-func (p *plan) fill(kind string, needs func(*seat) bool) {
-	var takers []*seat
-	for i := range p.seats {
-		if s := &p.seats[i]; s.why == "" && needs(s) {
+func (p *plan) fill(kind string, needs func(*regionPlan) bool) {
+	var takers []*regionPlan
+	for i := range p.regions {
+		if s := &p.regions[i]; s.why == "" && needs(s) {
 			takers = append(takers, s)
 		}
 	}
-	slices.SortStableFunc(takers, func(a, b *seat) int { return cmp.Compare(b.short(), a.short()) })
+	slices.SortStableFunc(takers, func(a, b *regionPlan) int { return cmp.Compare(b.shortfall(), a.shortfall()) })
 	for _, to := range takers { // nobody gets more than it lacks before all have that
-		p.supply(to, to.short(), kind)
+		p.supply(to, to.shortfall(), kind)
 	}
 	for _, to := range takers {
-		if to.got > 0 && to.short() <= 0 {
+		if to.got > 0 && to.shortfall() <= 0 {
 			p.supply(to, ceil((p.lim.Fill-1)*float64(to.got)), kind)
 		}
 	}
 }
 
 // supply moves n resources to a region, or as many as there are.
-func (p *plan) supply(to *seat, n int64, kind string) {
+func (p *plan) supply(to *regionPlan, n int64, kind string) {
 	for n > 0 && p.cap > 0 {
-		from := p.richest(to)
+		from := p.largestSurplus(to)
 		if from == nil {
 			return
 		}
-		k := min(n, p.cap, from.spare())
+		k := min(n, p.cap, from.surplus())
 		p.move(from, to, k, kind)
 		n -= k
 		p.cap -= k
 	}
 }
 
-// richest is the active region with the most to spare; of equal ones the first by name.
-func (p *plan) richest(but *seat) *seat {
-	var best *seat
-	for i := range p.seats {
-		s := &p.seats[i]
-		if s != but && s.active() && s.spare() > 0 && (best == nil || s.spare() > best.spare()) {
+// largestSurplus is the active region with the most to spare; of equal ones the first by name.
+func (p *plan) largestSurplus(but *regionPlan) *regionPlan {
+	var best *regionPlan
+	for i := range p.regions {
+		s := &p.regions[i]
+		if s != but && s.active() && s.surplus() > 0 && (best == nil || s.surplus() > best.surplus()) {
 			best = s
 		}
 	}
@@ -155,18 +155,18 @@ func (p *plan) richest(but *seat) *seat {
 }
 
 // move takes n from one and gives it to the other; between two regions there is one move of each kind.
-func (p *plan) move(from, to *seat, n int64, kind string) {
+func (p *plan) move(from, to *regionPlan, n int64, kind string) {
 	i := slices.IndexFunc(p.moves, func(m Move) bool {
 		return m.From == from.view.Region && m.To == to.view.Region && m.Kind == kind
 	})
 	if i < 0 {
 		i = len(p.moves)
 		p.moves = append(p.moves, Move{From: from.view.Region, To: to.view.Region, Kind: kind})
-		p.tells = append(p.tells, p.sentence(from, to, kind)) // of how things stand before it
+		p.reasons = append(p.reasons, p.sentence(from, to, kind)) // of how things stand before it
 	}
 	m := &p.moves[i]
 	m.Count += n
-	m.Why = p.tells[i](m.Count)
+	m.Why = p.reasons[i](m.Count)
 	from.held, from.stock, from.given = from.held-n, from.stock-n, from.given+n
 	to.stock, to.got = to.stock+n, to.got+n
 }

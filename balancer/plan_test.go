@@ -21,11 +21,11 @@ func random(rng *rand.Rand, n int) []View {
 	views := quiet(n)
 	for i := range views {
 		v := &views[i]
-		v.Free, v.Soon, v.Need = rng.Int64N(500), rng.Int64N(100), rng.Int64N(600)
+		v.Free, v.Returning, v.Need = rng.Int64N(500), rng.Int64N(100), rng.Int64N(600)
 		v.Rate = float64(v.Need) / 700
 		v.Recent = v.Rate * (0.5 + rng.Float64())
 		if rng.IntN(3) == 0 {
-			v.Coming, v.Leaving = rng.Int64N(50), rng.Int64N(v.Free+1)
+			v.InTransit, v.Outbound = rng.Int64N(50), rng.Int64N(v.Free+1)
 		}
 		if rng.IntN(4) == 0 {
 			v.Floor = rng.Int64N(300)
@@ -49,10 +49,10 @@ func started(views []View, moves []Move) []View {
 	for _, m := range moves {
 		for i := range views {
 			if views[i].Region == m.From {
-				views[i].Leaving += m.Count
+				views[i].Outbound += m.Count
 			}
 			if views[i].Region == m.To {
-				views[i].Coming += m.Count
+				views[i].InTransit += m.Count
 			}
 		}
 	}
@@ -64,7 +64,7 @@ func arrived(views []View) []View {
 	views = slices.Clone(views)
 	for i := range views {
 		v := &views[i]
-		v.Free, v.Coming, v.Leaving = v.stock(), 0, 0
+		v.Free, v.InTransit, v.Outbound = v.stock(), 0, 0
 	}
 	return views
 }
@@ -72,7 +72,7 @@ func arrived(views []View) []View {
 // target is what a region is planned to have, and may be left with.
 func target(views []View, lim Limits, region string) int64 {
 	lim.setDefaults()
-	for _, s := range newPlan(views, &lim).seats {
+	for _, s := range newPlan(views, &lim).regions {
 		if s.view.Region == region {
 			return s.target
 		}
@@ -87,9 +87,9 @@ func TestPlanKeepsItsPromises(t *testing.T) {
 	moved, pulled, evacuated := 0, 0, 0
 	for round := range 20_000 {
 		views := random(rng, 1+round%8)
-		lim := Limits{Cap: 1 << 40, Evacuate: 1 << 40}
+		lim := Limits{MaxMoved: 1 << 40, Evacuate: 1 << 40}
 		if round%3 == 0 {
-			lim = Limits{Cap: 40, CapShare: 0.01, Evacuate: 30}
+			lim = Limits{MaxMoved: 40, MaxMovedShare: 0.01, Evacuate: 30}
 		}
 		for _, f := range []func([]View, Limits) []Move{Plan, Pull} {
 			moves := f(views, lim)
@@ -112,7 +112,7 @@ func TestPlanKeepsItsPromises(t *testing.T) {
 				t.Fatalf("round %d: the order of the views decides:\n%+v\n%+v", round, moves, again)
 			}
 		}
-		if lim.Cap < 1000 {
+		if lim.MaxMoved < 1000 {
 			continue
 		}
 		moves := Plan(views, lim)
@@ -166,7 +166,7 @@ func promises(views []View, lim Limits, moves []Move) error {
 			return fmt.Errorf("%s gives and gets", region)
 		}
 	}
-	if most := max(lim.Cap, ceil(lim.CapShare*float64(free))); sum > most {
+	if most := max(lim.MaxMoved, ceil(lim.MaxMovedShare*float64(free))); sum > most {
 		return fmt.Errorf("%d move, the cap is %d", sum, most)
 	}
 	evacuating := int64(0)
@@ -212,7 +212,7 @@ func TestPlanAgainstOneByOne(t *testing.T) {
 				views[i].State = StateActive
 			}
 		}
-		lim := Limits{Cap: 1 << 40, Fill: 1}
+		lim := Limits{MaxMoved: 1 << 40, Fill: 1}
 		lim.setDefaults()
 		moves := Plan(views, lim)
 		n, lack := oneByOne(views, lim)
@@ -235,11 +235,11 @@ func TestPlanAgainstOneByOne(t *testing.T) {
 // lacking is what regions that should get something lack after moves.
 func lacking(views []View, lim Limits, moves []Move) (n int64) {
 	p := newPlan(views, &lim)
-	for _, s := range p.seats {
-		if s.why != "" || s.short() <= lim.band(s.target) {
+	for _, s := range p.regions {
+		if s.why != "" || s.shortfall() <= lim.band(s.target) {
 			continue
 		}
-		k := s.short()
+		k := s.shortfall()
 		for _, m := range moves {
 			if m.To == s.view.Region {
 				k -= m.Count
@@ -254,8 +254,8 @@ func oneByOne(views []View, lim Limits) (moved, lack int64) {
 	p := newPlan(views, &lim)
 	stock, held := map[int]int64{}, map[int]int64{}
 	var takers []int
-	for i := range p.seats {
-		s := &p.seats[i]
+	for i := range p.regions {
+		s := &p.regions[i]
 		stock[i], held[i] = s.stock, s.held
 		if s.why == "" && s.target-s.stock > lim.band(s.target) {
 			takers = append(takers, i)
@@ -264,12 +264,12 @@ func oneByOne(views []View, lim Limits) (moved, lack int64) {
 	for {
 		to, from := -1, -1
 		for _, i := range takers {
-			if s := &p.seats[i]; stock[i] < s.target && (to < 0 || s.target-stock[i] > p.seats[to].target-stock[to]) {
+			if s := &p.regions[i]; stock[i] < s.target && (to < 0 || s.target-stock[i] > p.regions[to].target-stock[to]) {
 				to = i
 			}
 		}
-		for i := range p.seats {
-			s := &p.seats[i]
+		for i := range p.regions {
+			s := &p.regions[i]
 			if i != to && s.active() && held[i] > max(s.target, s.view.Floor) {
 				from = i
 			}
@@ -281,14 +281,14 @@ func oneByOne(views []View, lim Limits) (moved, lack int64) {
 		moved++
 	}
 	for _, i := range takers {
-		lack += max(0, p.seats[i].target-stock[i])
+		lack += max(0, p.regions[i].target-stock[i])
 	}
 	return moved, lack
 }
 
 func TestPlanExplains(t *testing.T) {
 	views := []View{
-		{Region: "eu-west-1", State: StateActive, Free: 35, Soon: 20, Need: 120, Rate: 0.05, Horizon: 600_000},
+		{Region: "eu-west-1", State: StateActive, Free: 35, Returning: 20, Need: 120, Rate: 0.05, Horizon: 600_000},
 		{Region: "us-east-1", State: StateActive, Free: 600, Need: 200, Rate: 0.2, Horizon: 600_000},
 	}
 	moves := Plan(views, Limits{})
@@ -314,7 +314,7 @@ func TestShortageIsShared(t *testing.T) {
 	}
 	views[0].Free = 350
 	for range 5 {
-		views = arrived(started(views, Plan(views, Limits{Cap: 1000})))
+		views = arrived(started(views, Plan(views, Limits{MaxMoved: 1000})))
 	}
 	for i, want := range []int64{200, 100, 50} {
 		if got := views[i].Free; got < want-1 || got > want+1 {
@@ -349,7 +349,7 @@ func TestPullWhatIsAboutToRunOut(t *testing.T) {
 	if len(moves) != 1 || moves[0].Kind != KindPull || moves[0].Count < 400 {
 		t.Errorf("a region with 40 free that gives out 4 a second got %+v", moves)
 	}
-	views[0].Near = 100
+	views[0].ReturningSoon = 100
 	if moves = Pull(views, Limits{}); len(moves) > 0 {
 		t.Errorf("there are 100 more in seconds, and yet %+v", moves)
 	}

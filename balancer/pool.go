@@ -10,20 +10,20 @@ import (
 // pool is a pool in all regions.
 type pool struct {
 	client, name string
-	key          string // both, see joined
-	sites        []site // by Config.Regions
+	key          string       // both, see joined
+	regions      []poolRegion // by Config.Regions
 	settings     eventspb.LeasePool
 	method       Method
 	readMs       int64 // when a scan last told something new
-	noted        int64 // version of the settings whose floors were complained of
-	lengthMs     int64 // how long its leases are, on average of late; 0: none was seen
+	floorsNoted  int64 // version of the settings whose floors were complained of
+	meanLeaseMs  int64 // how long its leases are, on average of late; 0: none was seen
 
-	fresh   map[string]*entry  // by resource: what changed since the last Flush
-	aged    map[string]*entry  // what changed before it: the store may not have that yet
-	flights map[string]*flight // by resource
-	changed bool
-	touched bool  // is in Balancer.touched
-	overMs  int64 // since when it is over; 0: it is not
+	changedRows  map[string]*entry    // by resource: what changed since the last Flush
+	flushedRows  map[string]*entry    // what changed before it: the store may not have that yet
+	transfers    map[string]*transfer // by resource
+	changed      bool
+	touched      bool  // is in Balancer.touched
+	emptySinceMs int64 // since when it is over; 0: it is not
 }
 
 // entry is a resource that changed since the last Flush.
@@ -38,7 +38,7 @@ func (p *pool) state() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return proto.Marshal(&balancerpb.Pool{Settings: settings, Method: uint32(p.method), ReadMs: p.readMs, Noted: p.noted, LengthMs: p.lengthMs})
+	return proto.Marshal(&balancerpb.Pool{Settings: settings, Method: uint32(p.method), ReadMs: p.readMs, Noted: p.floorsNoted, LengthMs: p.meanLeaseMs})
 }
 
 func (p *pool) restore(value []byte) error {
@@ -46,32 +46,32 @@ func (p *pool) restore(value []byte) error {
 	if err := proto.Unmarshal(value, m); err != nil {
 		return err
 	}
-	p.method, p.readMs, p.noted, p.lengthMs = Method(m.Method%methods), m.ReadMs, m.Noted, m.LengthMs
+	p.method, p.readMs, p.floorsNoted, p.meanLeaseMs = Method(m.Method%methods), m.ReadMs, m.Noted, m.LengthMs
 	return proto.Unmarshal(m.Settings, &p.settings)
 }
 
 // lengths is over how many leases their length is averaged, with weights that fall.
 const lengths = 16
 
-// began takes note of the length of a lease that began.
-func (p *pool) began(ms int64) {
+// recordLength takes note of the length of a lease that began.
+func (p *pool) recordLength(ms int64) {
 	if ms <= 0 {
 		return
 	}
-	if p.lengthMs == 0 {
-		p.lengthMs = ms
+	if p.meanLeaseMs == 0 {
+		p.meanLeaseMs = ms
 	}
-	p.lengthMs += (ms - p.lengthMs) / lengths
+	p.meanLeaseMs += (ms - p.meanLeaseMs) / lengths
 	p.changed = true
 }
 
 // horizon is how far it is planned for the pool, in ms: no longer than a lease, because what is expected back within it counts
 // once, and a short lease's resource comes back many times in ten minutes.
 func (p *pool) horizon() int64 {
-	if p.lengthMs == 0 {
+	if p.meanLeaseMs == 0 {
 		return DefaultHorizon.Milliseconds()
 	}
-	return max(LeastHorizon.Milliseconds(), min(p.lengthMs/1000*1000, DefaultHorizon.Milliseconds()))
+	return max(MinHorizon.Milliseconds(), min(p.meanLeaseMs/1000*1000, DefaultHorizon.Milliseconds()))
 }
 
 // choose is the method that the pool is forecast by: what its settings say, else what was best of late.
@@ -81,9 +81,9 @@ func (p *pool) choose() {
 		p.method = m
 		return
 	}
-	series := make([]*Series, len(p.sites))
-	for i := range p.sites {
-		series[i] = &p.sites[i].series
+	series := make([]*Series, len(p.regions))
+	for i := range p.regions {
+		series[i] = &p.regions[i].series
 	}
 	if m := Choose(p.method, series); m != p.method {
 		p.method, p.changed = m, true
@@ -92,8 +92,8 @@ func (p *pool) choose() {
 
 // stock is all resources of the pool.
 func (p *pool) stock() (n int64) {
-	for i := range p.sites {
-		n += p.sites[i].total()
+	for i := range p.regions {
+		n += p.regions[i].total()
 	}
 	return n
 }

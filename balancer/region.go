@@ -9,46 +9,46 @@ import (
 
 // region is what is known of a region.
 type region struct {
-	settings  eventspb.LeaseRegion
-	clockMs   int64 // time of the newest change from its stream
-	beatMs    int64 // of its last heartbeat, by its clock
-	backlogMs int64 // how far the reader of its stream was behind then
-	seen      map[string]sight
-	changed   bool
+	settings    eventspb.LeaseRegion
+	clockMs     int64 // time of the newest change from its stream
+	heartbeatMs int64 // of its last heartbeat, by its clock
+	backlogMs   int64 // how far the reader of its stream was behind then
+	seen        map[string]heartbeat
+	changed     bool
 }
 
-// sight is a heartbeat of another region as this one saw it.
-type sight struct{ beatMs, lagMs int64 }
+// heartbeat is a heartbeat of another region as this one saw it.
+type heartbeat struct{ writtenMs, lagMs int64 }
 
-// hear takes a heartbeat of the region from its own stream. When it was written is what counts: a reader that is behind reads
+// observeOwn takes a heartbeat of the region from its own stream. When it was written is what counts: a reader that is behind reads
 // old ones now.
-func (r *region) hear(b *eventspb.LeaseBeat) {
-	if b.BeatMs >= r.beatMs {
-		r.beatMs, r.backlogMs, r.changed = b.BeatMs, b.LagMs, true
+func (r *region) observeOwn(b *eventspb.LeaseBeat) {
+	if b.BeatMs >= r.heartbeatMs {
+		r.heartbeatMs, r.backlogMs, r.changed = b.BeatMs, b.LagMs, true
 		r.clockMs = max(r.clockMs, b.BeatMs)
 	}
 }
 
-// see takes a heartbeat of another region that came here by replication.
-func (r *region) see(b *eventspb.LeaseBeat) {
-	if b.BeatMs >= r.seen[b.From].beatMs {
-		r.seen[b.From] = sight{b.BeatMs, max(0, b.SeenMs-b.BeatMs)}
+// observeOther takes a heartbeat of another region that came here by replication.
+func (r *region) observeOther(b *eventspb.LeaseBeat) {
+	if b.BeatMs >= r.seen[b.From].writtenMs {
+		r.seen[b.From] = heartbeat{b.BeatMs, max(0, b.SeenMs-b.BeatMs)}
 		r.changed = true
 	}
 }
 
 // fresh says whether what is known of the region is of now.
 func (r *region) fresh(nowMs, within int64) bool {
-	return nowMs-r.beatMs < within && r.backlogMs < within
+	return nowMs-r.heartbeatMs < within && r.backlogMs < within
 }
 
-// standing is the region's state as a View has it.
-func (b *Balancer) standing(i int, nowMs int64) string {
+// viewState is the region's state as a View has it.
+func (b *Balancer) viewState(i int, nowMs int64) string {
 	r := &b.regions[i]
 	switch s := r.settings.State; {
 	case s == StateAdopted:
 		return s
-	case !r.fresh(nowMs, b.cfg.Fresh.Milliseconds()):
+	case !r.fresh(nowMs, b.cfg.HeartbeatTimeout.Milliseconds()):
 		return StateSilent
 	case s == StateEvacuating:
 		return s
@@ -62,14 +62,14 @@ func (b *Balancer) lag(i int, nowMs int64) int64 {
 	to, lag := &b.regions[i], int64(0)
 	for j := range b.regions {
 		from := &b.regions[j]
-		if j == i || from.settings.State == StateAdopted || !from.fresh(nowMs, b.cfg.Fresh.Milliseconds()) {
+		if j == i || from.settings.State == StateAdopted || !from.fresh(nowMs, b.cfg.HeartbeatTimeout.Milliseconds()) {
 			continue
 		}
 		s, ok := to.seen[b.cfg.Regions[j]]
 		if !ok {
 			return -1
 		}
-		lag = max(lag, s.lagMs, from.beatMs-s.beatMs)
+		lag = max(lag, s.lagMs, from.heartbeatMs-s.writtenMs)
 	}
 	return lag
 }
@@ -80,11 +80,11 @@ func (r *region) state() ([]byte, error) {
 		return nil, err
 	}
 	m := &balancerpb.Region{
-		Settings: settings, ClockMs: r.clockMs, BeatMs: r.beatMs, BacklogMs: r.backlogMs,
+		Settings: settings, ClockMs: r.clockMs, BeatMs: r.heartbeatMs, BacklogMs: r.backlogMs,
 		Seen: map[string]*balancerpb.Sight{},
 	}
 	for name, s := range r.seen {
-		m.Seen[name] = &balancerpb.Sight{BeatMs: s.beatMs, LagMs: s.lagMs}
+		m.Seen[name] = &balancerpb.Sight{BeatMs: s.writtenMs, LagMs: s.lagMs}
 	}
 	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 }
@@ -94,9 +94,9 @@ func (r *region) restore(value []byte) error {
 	if err := proto.Unmarshal(value, m); err != nil {
 		return err
 	}
-	r.clockMs, r.beatMs, r.backlogMs = m.ClockMs, m.BeatMs, m.BacklogMs
+	r.clockMs, r.heartbeatMs, r.backlogMs = m.ClockMs, m.BeatMs, m.BacklogMs
 	for name, s := range m.Seen {
-		r.seen[name] = sight{s.BeatMs, s.LagMs}
+		r.seen[name] = heartbeat{s.BeatMs, s.LagMs}
 	}
 	return proto.Unmarshal(m.Settings, &r.settings)
 }

@@ -41,43 +41,43 @@ func (b *Balancer) foldResource(p *pool, c *eventspb.LeaseChange, m *eventspb.Le
 		now.owner = b.cfg.Regions[i]
 	}
 	if known {
-		if s := b.site(p, old.owner); s != nil {
+		if s := b.poolRegion(p, old.owner); s != nil {
 			s.count(&old, -1)
 		}
 	}
-	if s := b.site(p, now.owner); s != nil {
+	if s := b.poolRegion(p, now.owner); s != nil {
 		s.count(&now, 1)
 		if known && !c.Scanned && now.leased() && now.holder != old.holder {
 			s.series.Add(c.AtMs, 1, s.profile)
 			b.touch(s)
-			p.began(now.expires - c.AtMs)
+			p.recordLength(now.expires - c.AtMs)
 		}
 	}
 	if c.Scanned && c.AtMs > p.readMs {
 		p.readMs, p.changed = c.AtMs, true
 	}
-	if f := p.flights[m.Resource]; f != nil && (c.Gone || m.Version > f.version) {
-		b.overtake(p, m.Resource, f, !c.Gone && f.to >= 0 && now.owner == b.cfg.Regions[f.to])
+	if f := p.transfers[m.Resource]; f != nil && (c.Gone || m.Version > f.version) {
+		b.endOvertaken(p, m.Resource, f, !c.Gone && f.to >= 0 && now.owner == b.cfg.Regions[f.to])
 	}
 	b.put(p, m.Resource, &entry{row: now, before: old, known: known})
 	return nil
 }
 
-// outrun takes note that a resource's row is at a version by now, whose change was not seen here. Until it is, nothing is known
+// markOutdated takes note that a resource's row is at a version by now, whose change was not seen here. Until it is, nothing is known
 // of the resource: most often somebody leased it a moment ago, and the change is on its way. But if it went to another pool while
 // a stream was lost, no change of that ever comes here; it would stay free for ever, and, as the one that is available the longest,
 // be the first to be commanded in vain each time. So older changes are not waited for either, whatever their order.
-func (b *Balancer) outrun(p *pool, name string, version int64) error {
+func (b *Balancer) markOutdated(p *pool, name string, version int64) error {
 	old, known, err := b.resource(p, name)
 	now := row{version: version - 1, gone: true, holder: old.holder} // by the holder a lease that was counted is known again
 	if err != nil || !known || old.version >= version || old == now {
 		return err
 	}
-	if s := b.site(p, old.owner); s != nil {
+	if s := b.poolRegion(p, old.owner); s != nil {
 		s.count(&old, -1)
 	}
-	if f := p.flights[name]; f != nil {
-		b.overtake(p, name, f, false)
+	if f := p.transfers[name]; f != nil {
+		b.endOvertaken(p, name, f, false)
 	}
 	b.put(p, name, &entry{row: now, before: old, known: true})
 	return nil
@@ -85,10 +85,10 @@ func (b *Balancer) outrun(p *pool, name string, version int64) error {
 
 // resource is what is known of a resource.
 func (b *Balancer) resource(p *pool, name string) (r row, known bool, err error) {
-	if e := p.fresh[name]; e != nil {
+	if e := p.changedRows[name]; e != nil {
 		return e.row, true, nil
 	}
-	if e := p.aged[name]; e != nil {
+	if e := p.flushedRows[name]; e != nil {
 		return e.row, true, nil
 	}
 	b.scratch = append(append(append(b.scratch[:0], p.key...), 0), name...)
@@ -102,12 +102,12 @@ func (b *Balancer) resource(p *pool, name string) (r row, known bool, err error)
 
 // put makes e what is known of a resource. What it was at the last Flush is kept.
 func (b *Balancer) put(p *pool, name string, e *entry) {
-	if was := p.fresh[name]; was != nil {
+	if was := p.changedRows[name]; was != nil {
 		was.row = e.row
 		return
 	}
-	p.fresh[name] = e
-	b.dirty += 2*(len(p.key)+len(name)) + 100
+	p.changedRows[name] = e
+	b.pendingBytes += 2*(len(p.key)+len(name)) + 100
 	if !p.touched {
 		p.touched = true
 		b.touched = append(b.touched, p)
@@ -115,9 +115,9 @@ func (b *Balancer) put(p *pool, name string, e *entry) {
 }
 
 // touch notes that a site is not as committed.
-func (b *Balancer) touch(s *site) {
+func (b *Balancer) touch(s *poolRegion) {
 	if !s.changed {
 		s.changed = true
-		b.dirty += 500
+		b.pendingBytes += 500
 	}
 }

@@ -51,7 +51,7 @@ func (r *rig) open() {
 	r.b = b
 	r.flown = 0
 	for _, p := range b.order {
-		for _, f := range p.flights {
+		for _, f := range p.transfers {
 			if !f.failed {
 				r.flown++
 			}
@@ -239,9 +239,9 @@ func (r *rig) rows() map[string]row {
 		}
 	}
 	for _, p := range r.b.order {
-		for _, list := range []map[string]*entry{p.aged, p.fresh} {
+		for _, list := range []map[string]*entry{p.flushedRows, p.changedRows} {
 			for name, e := range list {
-				rows[joined(p.key, name)] = e.row
+				rows[joinNames(p.key, name)] = e.row
 			}
 		}
 	}
@@ -273,25 +273,25 @@ func (r *rig) audit() error {
 		}
 	}
 	for _, p := range r.b.order {
-		for _, f := range p.flights {
+		for _, f := range p.transfers {
 			if f.failed {
-				add(want, joined(p.key, r.cfg.Regions[f.from]), counts{barred: 1})
+				add(want, joinNames(p.key, r.cfg.Regions[f.from]), counts{barred: 1})
 				continue
 			}
-			add(want, joined(p.key, r.cfg.Regions[f.from]), counts{leaving: 1})
-			add(want, joined(p.key, r.cfg.Regions[f.to]), counts{coming: 1})
+			add(want, joinNames(p.key, r.cfg.Regions[f.from]), counts{leaving: 1})
+			add(want, joinNames(p.key, r.cfg.Regions[f.to]), counts{coming: 1})
 		}
-		for i := range p.sites {
-			s := &p.sites[i]
+		for i := range p.regions {
+			s := &p.regions[i]
 			if s.leases != s.leased.all() {
 				return fmt.Errorf("%q in %s: %d leases, %d by their ends", p.key, r.cfg.Regions[i], s.leases, s.leased.all())
 			}
-			for _, b := range slices.Concat(s.leased, s.ripening) {
+			for _, b := range slices.Concat(s.leased, s.freeLater) {
 				if b.n < 0 {
 					return fmt.Errorf("%q in %s: %d in a bin", p.key, r.cfg.Regions[i], b.n)
 				}
 			}
-			add(got, joined(p.key, r.cfg.Regions[i]), counts{s.free + s.ripening.all(), s.leases, s.other, s.coming, s.leaving, s.barred})
+			add(got, joinNames(p.key, r.cfg.Regions[i]), counts{s.free + s.freeLater.all(), s.leases, s.other, s.inTransit, s.outbound, s.excluded})
 		}
 	}
 	s := r.b.Stats()
@@ -300,8 +300,8 @@ func (r *rig) audit() error {
 		commanded += n
 	}
 	for _, p := range r.b.order {
-		for i := range p.sites {
-			fly += p.sites[i].coming
+		for i := range p.regions {
+			fly += p.regions[i].inTransit
 		}
 	}
 	if ended := s.Arrived + s.Overtaken + s.Refused + s.GivenUp; commanded != ended+fly {
@@ -358,31 +358,31 @@ func (r *rig) same() error {
 	r.apply()
 	r.open()
 	defer func() { r.b, r.flown = old, flown }()
-	if a, b := picture(old), picture(r.b); a != b {
+	if a, b := decisionState(old), decisionState(r.b); a != b {
 		return fmt.Errorf("a balancer that begins from the state is another:\nwas %s\nis  %s", a, b)
 	}
 	return nil
 }
 
-// picture is all that decisions are made from.
-func picture(b *Balancer) string {
+// decisionState is all that decisions are made from.
+func decisionState(b *Balancer) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%d %d;", b.firedMs, b.plannedMs)
 	for i := range b.regions {
 		r := &b.regions[i]
-		fmt.Fprintf(&s, "region %d %d %d %v %s;", r.clockMs, r.beatMs, r.backlogMs, r.seen, r.settings.State)
+		fmt.Fprintf(&s, "region %d %d %d %v %s;", r.clockMs, r.heartbeatMs, r.backlogMs, r.seen, r.settings.State)
 	}
 	for _, p := range b.order {
-		fmt.Fprintf(&s, "\npool %q %d %d %d %v", p.key, p.method, p.readMs, p.noted, p.settings.Version)
-		for _, name := range slices.Sorted(maps.Keys(p.flights)) {
-			f := *p.flights[name]
+		fmt.Fprintf(&s, "\npool %q %d %d %d %v", p.key, p.method, p.readMs, p.floorsNoted, p.settings.Version)
+		for _, name := range slices.Sorted(maps.Keys(p.transfers)) {
+			f := *p.transfers[name]
 			f.changed = false
 			fmt.Fprintf(&s, " %s:%+v", name, f)
 		}
-		for i := range p.sites {
-			x := &p.sites[i]
-			fmt.Fprintf(&s, "\n  %d %d %v %v %d %d | %d %d %d | %x %v | %d %d %d %d | %v %d %v", x.free, x.ripe, x.ripening, x.leased, x.leases, x.other,
-				x.coming, x.leaving, x.barred, x.series.Encode(nil), x.profile.mean, x.refused, x.minute, x.refusedNow, x.refusedBy, x.told.GetAsOfMs(), x.commandedMs, x.due)
+		for i := range p.regions {
+			x := &p.regions[i]
+			fmt.Fprintf(&s, "\n  %d %d %v %v %d %d | %d %d %d | %x %v | %d %d %d %d | %v %d %v", x.free, x.freeBin, x.freeLater, x.leased, x.leases, x.other,
+				x.inTransit, x.outbound, x.excluded, x.series.Encode(nil), x.profile.mean, x.refused, x.minute, x.refusedNow, x.refusedBefore, x.published.GetAsOfMs(), x.commandedMs, x.tableStale)
 		}
 	}
 	return s.String()

@@ -12,14 +12,14 @@ import (
 
 // The tables.
 const (
-	TableResources byte = 1 // client, pool, resource -> row
-	TableFree      byte = 2 // client, pool, region, available from (8 bytes), resource -> version; those available
-	TablePools     byte = 3 // client, pool -> balancerpb.Pool
-	TableSites     byte = 4 // client, pool, region -> balancerpb.Site
-	TableProfiles  byte = 5 // client, pool, region -> Profile; where an hour was learnt
-	TableFlights   byte = 6 // client, pool, resource -> balancerpb.Flight
-	TableRegions   byte = 7 // region -> balancerpb.Region
-	TableTask      byte = 8 // "task" -> balancerpb.Task
+	TableResources   byte = 1 // client, pool, resource -> row
+	TableFree        byte = 2 // client, pool, region, available from (8 bytes), resource -> version; those available
+	TablePools       byte = 3 // client, pool -> balancerpb.Pool
+	TablePoolRegions byte = 4 // client, pool, region -> balancerpb.Site
+	TableProfiles    byte = 5 // client, pool, region -> Profile; where an hour was learnt
+	TableTransfers   byte = 6 // client, pool, resource -> balancerpb.Flight
+	TableRegions     byte = 7 // region -> balancerpb.Region
+	TableTask        byte = 8 // "task" -> balancerpb.Task
 )
 
 const taskKey = "task"
@@ -84,7 +84,7 @@ func decodeRow(src []byte, names []string) (r row, err error) {
 }
 
 // Keys are names with a zero byte behind each but the last: no name has one.
-func joined(names ...string) string { return strings.Join(names, "\x00") }
+func joinNames(names ...string) string { return strings.Join(names, "\x00") }
 
 // freeKey is the key of an available resource: those of a pool and region are in the order in which they became so.
 func freeKey(pool string, r *row, resource string) []byte {

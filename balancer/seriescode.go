@@ -7,11 +7,11 @@ import (
 )
 
 // seriesBytes is the length of an encoded Series: version, step and time, numbers, guesses.
-const seriesBytes = 1 + 8*(14+2*methods) + waiting*(16+4*methods)
+const seriesBytes = 1 + 8*(14+2*methods) + pendingForecasts*(16+4*methods)
 
 // floats are the numbers of s but steps, times and guesses, in the order in which they are encoded.
 func (s *Series) floats() []*float64 {
-	list := []*float64{&s.count, &s.total, &s.age, &s.level, &s.prior, &s.holt, &s.trend, &s.hourSum, &s.hourSteps, &s.recent, &s.samples, &s.swung}
+	list := []*float64{&s.count, &s.total, &s.age, &s.level, &s.prior, &s.holt, &s.trend, &s.hourSum, &s.hourSteps, &s.recent, &s.samples, &s.swungAway}
 	for m := range s.score {
 		list = append(list, &s.score[m], &s.square[m])
 	}

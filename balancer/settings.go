@@ -76,14 +76,14 @@ func (b *Balancer) foldRegion(c *eventspb.LeaseChange, m *eventspb.LeaseRegion) 
 func (b *Balancer) swing(i int, m *eventspb.LeaseRegion) {
 	old, to := b.region(b.regions[i].settings.SwingTo), b.region(m.SwingTo)
 	for _, p := range b.order {
-		from := &p.sites[i]
+		from := &p.regions[i]
 		if old >= 0 {
-			SwingBack(&from.series, &p.sites[old].series)
-			b.touch(&p.sites[old])
+			SwingBack(&from.series, &p.regions[old].series)
+			b.touch(&p.regions[old])
 		}
 		if to >= 0 {
-			Swing(&from.series, &p.sites[to].series, float64(m.SwingPercent)/100)
-			b.touch(&p.sites[to])
+			Swing(&from.series, &p.regions[to].series, float64(m.SwingPercent)/100)
+			b.touch(&p.regions[to])
 		}
 		b.touch(from)
 	}

@@ -13,107 +13,107 @@ const (
 	leasedGrain = 10_000 // ms; when a lease ends
 )
 
-// site is a pool in a region. The counts are of its resources; none of them is in memory.
-type site struct {
-	free     int64 // available up to the bin ripe
-	ripe     int64 // bin
-	ripening bins  // available later, by freeGrain
-	leased   bins  // by the end of the lease, by leasedGrain
-	leases   int64 // sum of leased
-	other    int64 // neither: retired
+// poolRegion is a pool in a region. The counts are of its resources; none of them is in memory.
+type poolRegion struct {
+	free      int64 // available up to the bin ripe
+	freeBin   int64 // bin
+	freeLater bins  // available later, by freeGrain
+	leased    bins  // by the end of the lease, by leasedGrain
+	leases    int64 // sum of leased
+	other     int64 // neither: retired
 
-	coming, leaving int64 // in flight
-	barred          int64 // counted free, and to be left alone
+	inTransit, outbound int64 // in flight
+	excluded            int64 // counted free, and to be left alone
 
 	series  Series
 	profile *Profile
 
-	refused               int64 // last count plus one; 0: never seen
-	minute                int64 // that the next two are of
-	refusedNow, refusedBy int64 // in this minute, in the one before
+	refused                   int64 // last count plus one; 0: never seen
+	minute                    int64 // that the next two are of
+	refusedNow, refusedBefore int64 // in this minute, in the one before
 
-	told        *eventspb.LeaseHeadroom
+	published   *eventspb.LeaseHeadroom
 	commandedMs int64
-	due         bool // the table does not have what was told
+	tableStale  bool // the table does not have what was told
 	changed     bool // is not as committed
 }
 
 // count adds n times a resource as it is in r: 1 or -1.
-func (s *site) count(r *row, n int64) {
+func (s *poolRegion) count(r *row, n int64) {
 	switch {
 	case r.gone:
 	case r.leased():
 		s.leased.add(r.expires/leasedGrain, n)
 		s.leases += n
 	case r.free():
-		if at := r.available / freeGrain; at <= s.ripe {
+		if at := r.available / freeGrain; at <= s.freeBin {
 			s.free += n
 		} else {
-			s.ripening.add(at, n)
+			s.freeLater.add(at, n)
 		}
 	default:
 		s.other += n
 	}
 }
 
-// ripen counts as free what became available before a time. A bin is ripe once its end has come.
-func (s *site) ripen(nowMs int64) {
-	if bin := nowMs/freeGrain - 1; bin > s.ripe {
-		s.free += s.ripening.take(bin)
-		s.ripe = bin
+// advance counts as free what became available before a time. A bin is ripe once its end has come.
+func (s *poolRegion) advance(nowMs int64) {
+	if bin := nowMs/freeGrain - 1; bin > s.freeBin {
+		s.free += s.freeLater.take(bin)
+		s.freeBin = bin
 	}
 }
 
 // total is the resources of the site.
-func (s *site) total() int64 { return s.free + s.ripening.all() + s.leases + s.other }
+func (s *poolRegion) total() int64 { return s.free + s.freeLater.all() + s.leases + s.other }
 
 // refuse takes the count of keys that were refused so far, and says how many are new.
-func (s *site) refuse(atMs, count int64, scanned bool) (n int64) {
+func (s *poolRegion) refuse(atMs, count int64, scanned bool) (n int64) {
 	const most = 1_000_000 // in one change: more is no demand but a mistake
 	if s.refused > 0 && !scanned {
 		n = min(most, max(0, count+1-s.refused))
 	}
 	s.refused = max(s.refused, count+1) // it never goes back: what does is read again
-	s.turn(atMs)
+	s.rollMinute(atMs)
 	s.refusedNow += n
 	return n
 }
 
-func (s *site) turn(atMs int64) {
+func (s *poolRegion) rollMinute(atMs int64) {
 	switch m := atMs / 60_000; {
 	case m == s.minute+1:
-		s.minute, s.refusedBy, s.refusedNow = m, s.refusedNow, 0
+		s.minute, s.refusedBefore, s.refusedNow = m, s.refusedNow, 0
 	case m > s.minute:
-		s.minute, s.refusedBy, s.refusedNow = m, 0, 0
+		s.minute, s.refusedBefore, s.refusedNow = m, 0, 0
 	}
 }
 
 // refusals is about how many were refused in the minute before a time.
-func (s *site) refusals(atMs int64) int64 {
+func (s *poolRegion) refusals(atMs int64) int64 {
 	switch m := atMs / 60_000; {
 	case m <= s.minute:
-		return s.refusedNow + s.refusedBy*(60_000-atMs%60_000)/60_000
+		return s.refusedNow + s.refusedBefore*(60_000-atMs%60_000)/60_000
 	case m == s.minute+1:
 		return s.refusedNow * (60_000 - atMs%60_000) / 60_000
 	}
 	return 0
 }
 
-func (s *site) state() ([]byte, error) {
+func (s *poolRegion) state() ([]byte, error) {
 	m := &balancerpb.Site{
-		Series: s.series.Encode(nil), Refused: s.refused, Minute: s.minute, RefusedNow: s.refusedNow, RefusedBefore: s.refusedBy,
-		CommandedMs: s.commandedMs, Due: s.due,
+		Series: s.series.Encode(nil), Refused: s.refused, Minute: s.minute, RefusedNow: s.refusedNow, RefusedBefore: s.refusedBefore,
+		CommandedMs: s.commandedMs, Due: s.tableStale,
 	}
 	var err error
-	if s.told != nil {
-		if m.Told, err = proto.Marshal(s.told); err != nil {
+	if s.published != nil {
+		if m.Told, err = proto.Marshal(s.published); err != nil {
 			return nil, err
 		}
 	}
 	return proto.Marshal(m)
 }
 
-func (s *site) restore(value []byte) (err error) {
+func (s *poolRegion) restore(value []byte) (err error) {
 	m := &balancerpb.Site{}
 	if err := proto.Unmarshal(value, m); err != nil {
 		return err
@@ -122,12 +122,12 @@ func (s *site) restore(value []byte) (err error) {
 		return err
 	}
 	if m.Told != nil {
-		s.told = &eventspb.LeaseHeadroom{}
-		if err := proto.Unmarshal(m.Told, s.told); err != nil {
+		s.published = &eventspb.LeaseHeadroom{}
+		if err := proto.Unmarshal(m.Told, s.published); err != nil {
 			return err
 		}
 	}
-	s.refused, s.minute, s.refusedNow, s.refusedBy = m.Refused, m.Minute, m.RefusedNow, m.RefusedBefore
-	s.commandedMs, s.due = m.CommandedMs, m.Due
+	s.refused, s.minute, s.refusedNow, s.refusedBefore = m.Refused, m.Minute, m.RefusedNow, m.RefusedBefore
+	s.commandedMs, s.tableStale = m.CommandedMs, m.Due
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 // The figures are those of what the world saw happen. That every flight is in one of them, the audit says.
 func TestStats(t *testing.T) {
-	w := newWorld(t, 13)
+	w := newFixture(t, 13)
 	w.stock("us", 500)
 	w.stock("eu", 20)
 	w.commit()
@@ -42,7 +42,7 @@ func TestStats(t *testing.T) {
 	for way, n := range w.moved {
 		arrived += n
 		from, to, _ := strings.Cut(way, ">")
-		if commanded := s.Moved[Path{KindMove, from, to}] + s.Moved[Path{KindPull, from, to}]; commanded < int64(n) {
+		if commanded := s.Moved[MovePath{KindMove, from, to}] + s.Moved[MovePath{KindPull, from, to}]; commanded < int64(n) {
 			t.Errorf("%d arrived by %s, %d were commanded", n, way, commanded)
 		}
 	}
@@ -64,7 +64,7 @@ func TestStats(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if s := w.b.Stats(); s.GivenUp == 0 || s.Flying == 0 || oldest < 69_000 || oldest > 71_000 {
+	if s := w.b.Stats(); s.GivenUp == 0 || s.InTransit == 0 || oldest < 69_000 || oldest > 71_000 {
 		t.Errorf("%+v, the oldest was %d ms old", s, oldest)
 	}
 }

@@ -7,16 +7,16 @@ func Swing(from, to *Series, share float64) {
 		*a, *b = *a-d, *b+d
 		return d
 	}
-	from.swung += move(&from.level, &to.level)
+	from.swungAway += move(&from.level, &to.level)
 	move(&from.holt, &to.holt)
 	move(&from.trend, &to.trend)
 }
 
 // SwingBack undoes Swing when the traffic is to come back: as much as once went, if that much is left.
 func SwingBack(from, to *Series) {
-	d := min(from.swung, to.level)
+	d := min(from.swungAway, to.level)
 	from.level, to.level = from.level+d, to.level-d
-	d = min(from.swung, max(0, to.holt))
+	d = min(from.swungAway, max(0, to.holt))
 	from.holt, to.holt = from.holt+d, to.holt-d
-	from.swung = 0
+	from.swungAway = 0
 }

@@ -7,43 +7,43 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// tell gives out how a pool stands in each region, if it changed and not too often, and seldom if not: most of ten thousand pools
+// publishHeadroom gives out how a pool stands in each region, if it changed and not too often, and seldom if not: most of ten thousand pools
 // are as they were, and each row of the table costs a write in each region. A region that is silent gets none: what is known of it is
 // no news, it would wait for the executor by the thousands, and agents there count by themselves when the last row is too old.
-func (b *Balancer) tell(p *pool, views []View, now *moment) {
+func (b *Balancer) publishHeadroom(p *pool, views []View, now *tick) {
 	for i := range views {
-		s := &p.sites[i]
+		s := &p.regions[i]
 		age := int64(math.MaxInt64)
-		if s.told != nil {
-			age = now.ms - s.told.AsOfMs
+		if s.published != nil {
+			age = now.ms - s.published.AsOfMs
 		}
-		if age < 0 || age >= headroomEvery.Milliseconds() {
+		if age < 0 || age >= headroomInterval.Milliseconds() {
 			h := b.headroom(p, i, &views[i], now)
-			if age < 0 || age >= headroomAtAll.Milliseconds() || differs(h, s.told) {
-				s.told, s.due = h, true
-				b.emit(OutputHeadroom, joined(p.key, h.Region), h)
+			if age < 0 || age >= headroomMaxAge.Milliseconds() || differs(h, s.published) {
+				s.published, s.tableStale = h, true
+				b.emit(OutputHeadroom, joinNames(p.key, h.Region), h)
 				b.touch(s)
 			}
 		}
 		since := now.ms - s.commandedMs
-		if s.due && now.states[i] != StateAdopted && now.states[i] != StateSilent && (since < 0 || since >= tableEvery.Milliseconds()) {
-			s.due, s.commandedMs = false, now.ms
+		if s.tableStale && now.states[i] != StateAdopted && now.states[i] != StateSilent && (since < 0 || since >= tableInterval.Milliseconds()) {
+			s.tableStale, s.commandedMs = false, now.ms
 			b.touch(s)
 			b.send(i, p, &eventspb.LeaseCommand{
 				Id:     fmt.Sprintf("headroom-%x", now.ms),
 				Client: p.client, Pool: p.name, Region: views[i].Region, By: "balancer", DecidedMs: now.ms,
-				NotAfterMs: now.ms + headroomAtAll.Milliseconds(), Command: &eventspb.LeaseCommand_Headroom{Headroom: s.told},
+				NotAfterMs: now.ms + headroomMaxAge.Milliseconds(), Command: &eventspb.LeaseCommand_Headroom{Headroom: s.published},
 			})
 		}
 	}
 }
 
-func (b *Balancer) headroom(p *pool, i int, v *View, now *moment) *eventspb.LeaseHeadroom {
-	s := &p.sites[i]
+func (b *Balancer) headroom(p *pool, i int, v *View, now *tick) *eventspb.LeaseHeadroom {
+	s := &p.regions[i]
 	rate, spread := s.series.Forecast(p.method, s.profile)
 	return &eventspb.LeaseHeadroom{
-		Client: p.client, Pool: p.name, Region: v.Region, AsOfMs: now.ms, Free: v.Free, Soon: v.Soon, Leased: v.Leased,
-		Coming: v.Coming, Leaving: v.Leaving, Need: v.Need, HorizonMs: v.Horizon, Rate: rate, Spread: spread,
+		Client: p.client, Pool: p.name, Region: v.Region, AsOfMs: now.ms, Free: v.Free, Soon: v.Returning, Leased: v.Leased,
+		Coming: v.InTransit, Leaving: v.Outbound, Need: v.Need, HorizonMs: v.Horizon, Rate: rate, Spread: spread,
 		Forecast: p.method.String(), Floor: v.Floor, Refused: s.refusals(now.ms), State: v.State, LagMs: v.LagMs,
 	}
 }

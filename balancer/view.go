@@ -20,50 +20,50 @@ const (
 
 // View is how a pool stands in a region: all that a plan is made from. Counts are resources.
 type View struct {
-	Region  string
-	State   string  // one of the states; empty: active
-	LagMs   int64   // of replication to it; negative: not known
-	Free    int64   // available now
-	Near    int64   // available within seconds; a part of Soon
-	Soon    int64   // known to become available within the horizon
-	Leased  int64   //
-	Coming  int64   // on their way here
-	Leaving int64   // decided to leave, still counted in Free
-	Need    int64   // new leases expected within the horizon, with a margin
-	Rate    float64 // new leases a second, as forecast
-	Recent  float64 // new leases a second, of the last seconds; 0: as Rate
-	Floor   int64   // free resources that it never gives away
-	Horizon int64   // ms
+	Region        string
+	State         string  // one of the states; empty: active
+	LagMs         int64   // of replication to it; negative: not known
+	Free          int64   // available now
+	ReturningSoon int64   // available within seconds; a part of Soon
+	Returning     int64   // known to become available within the horizon
+	Leased        int64   //
+	InTransit     int64   // on their way here
+	Outbound      int64   // decided to leave, still counted in Free
+	Need          int64   // new leases expected within the horizon, with a margin
+	Rate          float64 // new leases a second, as forecast
+	Recent        float64 // new leases a second, of the last seconds; 0: as Rate
+	Floor         int64   // free resources that it never gives away
+	Horizon       int64   // ms
 }
 
 // ViewOf is the view that the topic lease.headroom has of a pool in a region.
 func ViewOf(h *eventspb.LeaseHeadroom) View {
 	return View{
-		Region: h.Region, State: h.State, LagMs: h.LagMs, Free: h.Free, Soon: h.Soon, Leased: h.Leased, Coming: h.Coming,
-		Leaving: h.Leaving, Need: h.Need, Rate: h.Rate, Recent: h.Rate, Floor: h.Floor, Horizon: h.HorizonMs,
+		Region: h.Region, State: h.State, LagMs: h.LagMs, Free: h.Free, Returning: h.Soon, Leased: h.Leased, InTransit: h.Coming,
+		Outbound: h.Leaving, Need: h.Need, Rate: h.Rate, Recent: h.Rate, Floor: h.Floor, Horizon: h.HorizonMs,
 	}
 }
 
 // stock is what the region has once all that was decided has arrived.
-func (v *View) stock() int64 { return max(0, v.Free-v.Leaving) + v.Coming }
+func (v *View) stock() int64 { return max(0, v.Free-v.Outbound) + v.InTransit }
 
 // held is the part of stock that is there.
-func (v *View) held() int64 { return max(0, v.Free-v.Leaving) }
+func (v *View) held() int64 { return max(0, v.Free-v.Outbound) }
 
-// speed is at how many a second resources are wanted now: by the forecast, or faster if they lately were.
-func (v *View) speed() float64 { return max(0, v.Rate, v.Recent) }
+// demandRate is at how many a second resources are wanted now: by the forecast, or faster if they lately were.
+func (v *View) demandRate() float64 { return max(0, v.Rate, v.Recent) }
 
 // want is how many free resources the region should have: what it will need within the horizon less what comes back by
 // itself until then, and in any case what lasts for Cover, as what comes back is spread over the horizon.
 func (v *View) want(lim *Limits) int64 {
-	return max(0, v.Need-v.Soon, ceil(v.speed()*v.cover(lim).Seconds()))
+	return max(0, v.Need-v.Returning, ceil(v.demandRate()*v.cover(lim).Seconds()))
 }
 
 // Cover and low water are shares of the horizon, where that is short, and low water is never less than what is moved takes to
 // arrive: some 2 s to be seen, decided and carried out, 3 s of rest, and what a burst is underestimated by in its first seconds.
 const (
-	coverShare, leastCover = 5, 16 * time.Second
-	lowShare, leastLow     = 20, 8 * time.Second
+	coverShare, minCover  = 5, 16 * time.Second
+	lowShare, minLowWater = 20, 8 * time.Second
 )
 
 func (v *View) horizon() time.Duration {
@@ -75,23 +75,23 @@ func (v *View) horizon() time.Duration {
 
 // cover is Limits.Cover, for the view's horizon.
 func (v *View) cover(lim *Limits) time.Duration {
-	return min(lim.Cover, max(leastCover, v.horizon()/coverShare))
+	return min(lim.Cover, max(minCover, v.horizon()/coverShare))
 }
 
 // low is Limits.Low, for the view's horizon.
 func (v *View) low(lim *Limits) time.Duration {
-	return min(lim.Low, max(leastLow, v.horizon()/lowShare))
+	return min(lim.LowWater, max(minLowWater, v.horizon()/lowShare))
 }
 
-// takes says whether resources may be sent to the region; if not, why.
-func (v *View) takes(lim *Limits) (why string) {
+// mayReceive says whether resources may be sent to the region; if not, why.
+func (v *View) mayReceive(lim *Limits) (why string) {
 	switch {
 	case v.State != "" && v.State != StateActive:
 		return v.why()
 	case v.LagMs < 0:
 		return "how far replication to it lags is not known"
-	case v.LagMs > lim.Lag.Milliseconds():
-		return fmt.Sprintf("replication to it lags by %.1f s, %.1f s are allowed", float64(v.LagMs)/1000, lim.Lag.Seconds())
+	case v.LagMs > lim.MaxLag.Milliseconds():
+		return fmt.Sprintf("replication to it lags by %.1f s, %.1f s are allowed", float64(v.LagMs)/1000, lim.MaxLag.Seconds())
 	}
 	return ""
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// world is a table of resources, with agents that lease, a liberator and executors, as the protocol has them.
-type world struct {
+// fixture is a table of resources, with agents that lease, a liberator and executors, as the protocol has them.
+type fixture struct {
 	*rig
 	rng    *rand.Rand
 	rows   map[string]*eventspb.LeaseResource
@@ -24,15 +24,15 @@ type world struct {
 	pace   int // how many commands are carried out at a time, about
 }
 
-func newWorld(t testing.TB, seed uint64) *world {
-	return &world{
+func newFixture(t testing.TB, seed uint64) *fixture {
+	return &fixture{
 		rig: newRig(t, Config{Regions: regions3}), rng: rand.New(rand.NewPCG(seed, 7)), rows: map[string]*eventspb.LeaseResource{},
 		moved: map[string]int{}, pace: 50,
 	}
 }
 
 // write makes a row's change known.
-func (w *world) write(m *eventspb.LeaseResource) {
+func (w *fixture) write(m *eventspb.LeaseResource) {
 	m.Version++
 	c := w.change("p", m)
 	w.past = append(w.past, c)
@@ -42,7 +42,7 @@ func (w *world) write(m *eventspb.LeaseResource) {
 }
 
 // stock makes n resources in a region.
-func (w *world) stock(region string, n int) {
+func (w *fixture) stock(region string, n int) {
 	for range n {
 		name := fmt.Sprintf("res-%04d", len(w.names))
 		w.names = append(w.names, name)
@@ -52,7 +52,7 @@ func (w *world) stock(region string, n int) {
 }
 
 // take leases n resources in a region for a time; what cannot be had is refused.
-func (w *world) take(region string, n int, ms int64) (refused int) {
+func (w *fixture) take(region string, n int, ms int64) (refused int) {
 	for _, name := range w.names {
 		if m := w.rows[name]; n > 0 && m.Owner == region && m.AvailableMs > 0 && m.AvailableMs <= w.nowMs {
 			m.Holder, m.ExpiresMs, m.AvailableMs = fmt.Sprintf("p#%d", w.rng.Int()), w.nowMs+ms, 0
@@ -64,7 +64,7 @@ func (w *world) take(region string, n int, ms int64) (refused int) {
 }
 
 // live does what happens in the table: leases end, some are renewed, and commands are carried out, now or later.
-func (w *world) live() {
+func (w *fixture) live() {
 	for _, name := range w.names {
 		if m := w.rows[name]; m.Holder != "" && m.ExpiresMs < w.nowMs {
 			m.AvailableMs, m.Holder, m.ExpiresMs = m.ExpiresMs+1000, "", 0
@@ -82,7 +82,7 @@ func (w *world) live() {
 	}
 }
 
-func (w *world) execute(c *eventspb.LeaseCommand) {
+func (w *fixture) execute(c *eventspb.LeaseCommand) {
 	x := c.GetTransfer()
 	m := w.rows[x.Resource]
 	res := &eventspb.LeaseResult{
@@ -116,7 +116,7 @@ func (w *world) execute(c *eventspb.LeaseCommand) {
 func TestCountsAreARecount(t *testing.T) {
 	failed := 0
 	for seed := range uint64(30) {
-		w := newWorld(t, seed)
+		w := newFixture(t, seed)
 		w.pace = 4
 		w.stock("eu", 40)
 		w.stock("us", 120)
@@ -152,7 +152,7 @@ func TestCountsAreARecount(t *testing.T) {
 		w.apply()
 		for name, m := range w.rows {
 			want := rowOf(m, false)
-			if got := w.rig.rows()[joined("c", "p", name)]; got != want {
+			if got := w.rig.rows()[joinNames("c", "p", name)]; got != want {
 				t.Fatalf("seed %d: %s is known as %+v, the table has %+v", seed, name, got, want)
 			}
 		}
@@ -161,7 +161,7 @@ func TestCountsAreARecount(t *testing.T) {
 			w.live()
 			w.commit()
 		}
-		for name, f := range w.b.order[0].flights {
+		for name, f := range w.b.order[0].transfers {
 			t.Errorf("seed %d: %s still flies: %+v", seed, name, f)
 		}
 		if failed += w.failed; len(w.moved) == 0 || crashes == 0 {
@@ -175,18 +175,18 @@ func TestCountsAreARecount(t *testing.T) {
 
 // The audit would notice.
 func TestAuditNotices(t *testing.T) {
-	for name, spoil := range map[string]func(w *world){
-		"a resource counted twice":         func(w *world) { w.b.order[0].sites[1].free++ },
-		"a lease counted in no bin":        func(w *world) { w.b.order[0].sites[0].leases++ },
-		"a lease that was not taken off":   func(w *world) { w.b.order[0].sites[0].leased.add(3, 1); w.b.order[0].sites[0].leases++ },
-		"a retired one forgotten":          func(w *world) { w.b.order[0].sites[2].other-- },
-		"a flight that never lands":        func(w *world) { w.b.order[0].sites[1].leaving++ },
-		"a flight that lands twice":        func(w *world) { w.b.order[0].sites[0].coming-- },
-		"a flight that is not counted":     func(w *world) { w.b.stats.Arrived++ },
-		"a bar that stays":                 func(w *world) { w.b.order[0].sites[1].barred++ },
-		"one available that is not listed": func(w *world) { drop(w, TableFree) },
-		"a row that is lost":               func(w *world) { drop(w, TableResources) },
-		"an old version that is listed": func(w *world) {
+	for name, spoil := range map[string]func(w *fixture){
+		"a resource counted twice":         func(w *fixture) { w.b.order[0].regions[1].free++ },
+		"a lease counted in no bin":        func(w *fixture) { w.b.order[0].regions[0].leases++ },
+		"a lease that was not taken off":   func(w *fixture) { w.b.order[0].regions[0].leased.add(3, 1); w.b.order[0].regions[0].leases++ },
+		"a retired one forgotten":          func(w *fixture) { w.b.order[0].regions[2].other-- },
+		"a flight that never lands":        func(w *fixture) { w.b.order[0].regions[1].outbound++ },
+		"a flight that lands twice":        func(w *fixture) { w.b.order[0].regions[0].inTransit-- },
+		"a flight that is not counted":     func(w *fixture) { w.b.stats.Arrived++ },
+		"a bar that stays":                 func(w *fixture) { w.b.order[0].regions[1].excluded++ },
+		"one available that is not listed": func(w *fixture) { drop(w, TableFree) },
+		"a row that is lost":               func(w *fixture) { drop(w, TableResources) },
+		"an old version that is listed": func(w *fixture) {
 			for k := range w.store {
 				if k[0] == TableFree {
 					w.store[k] = []byte{99}
@@ -195,7 +195,7 @@ func TestAuditNotices(t *testing.T) {
 			}
 		},
 	} {
-		w := newWorld(t, 1)
+		w := newFixture(t, 1)
 		w.stock("eu", 4)
 		w.stock("us", 40)
 		w.take("eu", 2, 20_000)
@@ -211,7 +211,7 @@ func TestAuditNotices(t *testing.T) {
 	}
 }
 
-func drop(w *world, table byte) {
+func drop(w *fixture, table byte) {
 	for k := range w.store {
 		if k[0] == table {
 			delete(w.store, k)
@@ -222,7 +222,7 @@ func drop(w *world, table byte) {
 
 // A region that runs dry gets resources within seconds, and they arrive.
 func TestRegionThatRunsDry(t *testing.T) {
-	w := newWorld(t, 3)
+	w := newFixture(t, 3)
 	w.stock("eu", 30)
 	w.stock("us", 2000)
 	w.commit()
@@ -250,7 +250,7 @@ func TestRegionThatRunsDry(t *testing.T) {
 
 // While the log is read from its beginning, and of a region that is not heard of, nothing moves.
 func TestNothingMovesOnOldNews(t *testing.T) {
-	w := newWorld(t, 4)
+	w := newFixture(t, 4)
 	w.stock("eu", 3)
 	w.stock("us", 500)
 	w.commit()
@@ -273,7 +273,7 @@ func TestNothingMovesOnOldNews(t *testing.T) {
 
 // What is commanded and not carried out is tried again after its time, and not before.
 func TestLostCommandComesAgain(t *testing.T) {
-	w := newWorld(t, 5)
+	w := newFixture(t, 5)
 	w.stock("us", 500)
 	w.commit()
 	times := map[string][]int64{}
@@ -303,7 +303,7 @@ func TestLostCommandComesAgain(t *testing.T) {
 }
 
 func TestEvacuatedRegionIsEmptied(t *testing.T) {
-	w := newWorld(t, 6)
+	w := newFixture(t, 6)
 	w.stock("eu", 300)
 	w.stock("us", 20)
 	w.fold(&eventspb.LeaseChange{Region: "eu", AtMs: w.nowMs, Row: &eventspb.LeaseChange_RegionRow{
@@ -321,8 +321,8 @@ func TestEvacuatedRegionIsEmptied(t *testing.T) {
 }
 
 // The sentence of a move is in the journal, and headroom goes to the topic and to the table.
-func TestWhatIsTold(t *testing.T) {
-	w := newWorld(t, 8)
+func TestPublishedHeadroom(t *testing.T) {
+	w := newFixture(t, 8)
 	w.stock("us", 500)
 	w.fold(&eventspb.LeaseChange{Region: "eu", Client: "c", Pool: "p", AtMs: w.nowMs, Row: &eventspb.LeaseChange_Settings{
 		Settings: &eventspb.LeasePool{Version: 1, Shelves: 10, Floors: map[string]int64{"ap": 100_000, "us": 200}},

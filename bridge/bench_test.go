@@ -48,7 +48,7 @@ func BenchmarkRead(b *testing.B) {
 		b.Fatal(err)
 	}
 	x.started = true // nothing else is read
-	r := &reader{Bridge: x, of: &following{Bridge: x, arn: "arn"}, at: shard{ID: "s"}, iterator: "first"}
+	r := &reader{Bridge: x, stream: &streamReader{Bridge: x, arn: "arn"}, at: shard{ID: "s"}, iterator: "first"}
 	ch := &stream.Changes{}
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()

@@ -17,44 +17,44 @@ type Status struct {
 	Problem string // what went wrong last and did not go right since; "" nothing
 }
 
-// Board has the Status of each region that is bridged in this process. The zero value is ready.
-type Board struct {
-	mu   sync.Mutex
-	list map[string]boarded
+// StatusRegistry has the Status of each region that is bridged in this process. The zero value is ready.
+type StatusRegistry struct {
+	mu       sync.Mutex
+	byRegion map[string]registered
 }
 
-type boarded struct {
+type registered struct {
 	by     *Bridge
 	status Status
 }
 
 // List is the regions in the order of their names.
-func (b *Board) List() (list []Status) {
+func (b *StatusRegistry) List() (list []Status) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, s := range b.list {
+	for _, s := range b.byRegion {
 		list = append(list, s.status)
 	}
 	slices.SortFunc(list, func(a, b Status) int { return strings.Compare(a.Region, b.Region) })
 	return list
 }
 
-func (b *Board) set(by *Bridge, s Status) {
+func (b *StatusRegistry) set(by *Bridge, s Status) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.list == nil {
-		b.list = map[string]boarded{}
+	if b.byRegion == nil {
+		b.byRegion = map[string]registered{}
 	}
-	b.list[s.Region] = boarded{by, s}
+	b.byRegion[s.Region] = registered{by, s}
 }
 
 // remove takes down what by has said, and says whether nobody said anything since.
-func (b *Board) remove(by *Bridge, region string) bool {
+func (b *StatusRegistry) remove(by *Bridge, region string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.list[region].by != by {
+	if b.byRegion[region].by != by {
 		return false
 	}
-	delete(b.list, region)
+	delete(b.byRegion, region)
 	return true
 }

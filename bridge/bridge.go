@@ -43,22 +43,22 @@ type Bridge struct {
 	decoder decoder
 	db      *dynamodb.Client
 	streams *dynamodbstreams.Client
-	saved   saved // of New; then the streams are the goroutine's that follows them
+	saved   savedState // of New; then the streams are the goroutine's that follows them
 
-	queue  *queue
-	slots  chan struct{} // of requests for records
-	asks   requests
-	health *health
+	queue        *queue
+	slots        chan struct{} // of requests for records
+	scanRequests scanRequests
+	health       *health
 
 	// Of Flush and Fold.
-	started bool
-	wanted  bool             // a record asked for a scan
-	beaten  map[string]int64 // when a beat of a region was last passed on
-	shown   time.Time
-	warned  time.Time
-	outage  outage.Log
+	started       bool
+	wanted        bool             // a record asked for a scan
+	lastForwarded map[string]int64 // when a beat of a region was last passed on
+	lastPublished time.Time
+	warned        time.Time
+	outage        outage.Tracker
 
-	life    context.Context // of the goroutines: it ends with Close
+	readCtx context.Context // of the goroutines: it ends with Close
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 }
@@ -80,10 +80,10 @@ func New(cfg Config, task stream.Task) (*Bridge, error) {
 	b := &Bridge{
 		cfg: cfg, region: region, log: cfg.Log.With().Str("region", region).Logger(), decoder: decoder{region, cfg.Partitions}, saved: state,
 		db: cfg.DB(region), streams: cfg.Streams(region),
-		queue: newQueue(cfg.QueueBytes), slots: make(chan struct{}, cfg.Requests), asks: requests{last: state.asked, news: make(chan struct{})},
-		health: newHealth(), beaten: map[string]int64{},
+		queue: newQueue(cfg.QueueBytes), slots: make(chan struct{}, cfg.Requests), scanRequests: scanRequests{last: state.scanRequest, changed: make(chan struct{})},
+		health: newHealth(), lastForwarded: map[string]int64{},
 	}
-	b.life, b.cancel = context.WithCancel(context.Background())
+	b.readCtx, b.cancel = context.WithCancel(context.Background())
 	return b, nil
 }
 
@@ -119,31 +119,31 @@ func (b *Bridge) Flush(c stream.Commit, ch *stream.Changes) error {
 				ch.Put(e.table, []byte(e.key), e.value)
 			}
 		}
-		for _, beat := range d.beats {
-			b.pass(ch, beat)
+		for _, beat := range d.heartbeats {
+			b.forwardHeartbeat(ch, beat)
 		}
-		if d.ask.SinceMs > 0 {
-			b.want(ch, d.ask)
+		if d.scanRequest.SinceMs > 0 {
+			b.requestScan(ch, d.scanRequest)
 		}
 	}
 	if b.wanted {
 		b.wanted = false
-		b.want(ch, asked{c.NowMs, "asked for"})
+		b.requestScan(ch, scanRequest{c.NowMs, "asked for"})
 	}
-	if now := time.UnixMilli(c.NowMs); now.Sub(b.shown) >= time.Second {
-		b.shown = now
-		b.show(now)
+	if now := time.UnixMilli(c.NowMs); now.Sub(b.lastPublished) >= time.Second {
+		b.lastPublished = now
+		b.publishStatus(now)
 	}
 	return nil
 }
 
-// want makes a request for a scan, in the transaction of what asks for it.
-func (b *Bridge) want(ch *stream.Changes, a asked) {
-	ch.Put(scanTable, []byte(askedKey), encode(b.asks.add(a)))
+// requestScan makes a request for a scan, in the transaction of what asks for it.
+func (b *Bridge) requestScan(ch *stream.Changes, a scanRequest) {
+	ch.Put(scanTable, []byte(scanRequestKey), encode(b.scanRequests.add(a)))
 }
 
 func (b *Bridge) emit(ch *stream.Changes, o output) {
-	if o.partition != everywhere {
+	if o.partition != allPartitions {
 		ch.Emit(o.topic, o.partition, o.key, o.value)
 		return
 	}
@@ -152,29 +152,29 @@ func (b *Bridge) emit(ch *stream.Changes, o output) {
 	}
 }
 
-// pass passes a beat on, one a second of each region at most.
-func (b *Bridge) pass(ch *stream.Changes, x beat) {
-	if x.seenMs-b.beaten[x.from] < 1000 {
+// forwardHeartbeat passes a beat on, one a second of each region at most.
+func (b *Bridge) forwardHeartbeat(ch *stream.Changes, x heartbeat) {
+	if x.seenMs-b.lastForwarded[x.from] < 1000 {
 		return
 	}
-	b.beaten[x.from] = x.seenMs
+	b.lastForwarded[x.from] = x.seenMs
 	value, err := proto.Marshal(&eventspb.LeaseChange{Region: b.region, AtMs: x.seenMs, Row: &eventspb.LeaseChange_Beat{
-		Beat: &eventspb.LeaseBeat{From: x.from, BeatMs: x.beatMs, SeenMs: x.seenMs, LagMs: b.health.lag(x.seenMs)},
+		Beat: &eventspb.LeaseBeat{From: x.from, BeatMs: x.writtenMs, SeenMs: x.seenMs, LagMs: b.health.lag(x.seenMs)},
 	}})
 	if err == nil { // else its name is not UTF-8, and no region's
-		b.emit(ch, output{outChanges, everywhere, []byte(x.from), value})
+		b.emit(ch, output{outChanges, allPartitions, []byte(x.from), value})
 	}
 }
 
 // start begins to read. Until now this handler may have been made only to look at its state.
 func (b *Bridge) start() {
 	b.started = true
-	b.running.Go(func() { b.follow(b.life) })
-	if b.cfg.Heartbeat > 0 {
-		b.running.Go(func() { b.beats(b.life) })
+	b.running.Go(func() { b.follow(b.readCtx) })
+	if b.cfg.HeartbeatInterval > 0 {
+		b.running.Go(func() { b.writeHeartbeats(b.readCtx) })
 	}
 	s := &scanner{Bridge: b, scan: b.saved.scan, sweep: b.saved.sweep}
-	b.running.Go(func() { s.run(b.life) })
+	b.running.Go(func() { s.run(b.readCtx) })
 }
 
 // Close ends what reads, and waits for it: requests under way are given up. What was read and not handed over is read again by
@@ -182,20 +182,20 @@ func (b *Bridge) start() {
 func (b *Bridge) Close() {
 	b.cancel()
 	b.running.Wait()
-	if b.cfg.Board.remove(b, b.region) {
+	if b.cfg.Registry.remove(b, b.region) {
 		b.cfg.Metrics.forget(b.region)
 	}
 }
 
-// show tells how the region stands.
-func (b *Bridge) show(now time.Time) {
+// publishStatus tells how the region stands.
+func (b *Bridge) publishStatus(now time.Time) {
 	s, m := b.health.status(b.region, now.UnixMilli()), b.cfg.Metrics
-	b.cfg.Board.set(b, s)
-	b.tell(s.Problem, now)
+	b.cfg.Registry.set(b, s)
+	b.logOutage(s.Problem, now)
 	m.lag.WithLabelValues(b.region).Set(float64(s.LagMs) / 1000)
 	m.shards.WithLabelValues(b.region).Set(float64(s.Shards))
 	m.queued.WithLabelValues(b.region).Set(float64(b.queue.size()))
-	if s.LagMs < alarm.Milliseconds() {
+	if s.LagMs < lagWarning.Milliseconds() {
 		b.warned = now // and a minute later it is no start any more
 		return
 	}
@@ -205,38 +205,38 @@ func (b *Bridge) show(now time.Time) {
 	}
 }
 
-// tell logs that the region cannot be asked, and when it can be again, in few lines. The last is a warning as well: who reads of the
+// logOutage logs that the region cannot be asked, and when it can be again, in few lines. The last is a warning as well: who reads of the
 // begin wants to read of the end.
-func (b *Bridge) tell(problem string, now time.Time) {
+func (b *Bridge) logOutage(problem string, now time.Time) {
 	if problem == "" {
-		if n := b.outage.Fine(now); n.Say == outage.Over {
+		if n := b.outage.Success(now); n.Phase == outage.Ended {
 			b.log.Warn().Dur("for", n.For).Msg("region_works_again")
 		}
 		return
 	}
-	switch n := b.outage.Failed(now); n.Say {
-	case outage.Begins:
+	switch n := b.outage.Failure(now); n.Phase {
+	case outage.Started:
 		b.log.Warn().Str("problem", problem).Msg("region_failed")
-	case outage.GoesOn:
+	case outage.Continues:
 		b.log.Warn().Str("problem", problem).Dur("for", n.For).Msg("region_still_fails")
 	default:
 	}
 }
 
-// gap says that the stream has lost records, and asks for a scan.
-func (b *Bridge) gap(d *delivery, what string, nowMs int64) {
+// recordGap says that the stream has lost records, and asks for a scan.
+func (b *Bridge) recordGap(d *batch, what string, nowMs int64) {
 	b.cfg.Metrics.gaps.WithLabelValues(b.region).Inc()
 	b.log.Warn().Str("what", what).Msg("stream_gap")
 	// What is lost was written a day ago: a scan that began since has seen what became of it.
-	d.ask = asked{nowMs - (retention - time.Hour).Milliseconds(), "gap: " + what}
+	d.scanRequest = scanRequest{nowMs - (retention - time.Hour).Milliseconds(), "gap: " + what}
 	d.note(&eventspb.LeaseNote{
 		AtMs: nowMs, By: "bridge", Kind: "gap", From: b.region,
 		Text: "The stream of " + b.region + " lost records before they were read: " + what + ". All rows of the region are read from the table.",
 	}, b.cfg.Partitions)
 }
 
-// count takes a record's outcome down.
-func (b *Bridge) count(outcome, reason string) {
+// countRecord takes a record's outcome down.
+func (b *Bridge) countRecord(outcome, reason string) {
 	b.cfg.Metrics.records.WithLabelValues(b.region, outcome).Inc()
 	if reason != "" {
 		b.cfg.Metrics.rejected.WithLabelValues(b.region, reason).Inc()

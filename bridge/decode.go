@@ -18,28 +18,28 @@ type decoder struct {
 	partitions int32
 }
 
-// place is where a record stands.
-type place struct {
+// streamPos is where a record stands.
+type streamPos struct {
 	shard, sequence string
 	ms              int64 // when it was written, by the stream
 }
 
-// beat is one beat of a region's row of beats.
-type beat struct {
-	from           string
-	beatMs, seenMs int64
+// heartbeat is one beat of a region's row of beats.
+type heartbeat struct {
+	from              string
+	writtenMs, seenMs int64
 }
 
 // What became of a record; the closed set of a metric's outcomes.
 const (
-	outcomeChange  = "change"
-	outcomeForeign = "foreign" // written in another region, whose bridge has it
-	outcomeSkipped = "skipped" // a row that nobody down the stream wants
-	outcomeBeat    = "beat"
-	outcomeReject  = "reject"
+	outcomeChange    = "change"
+	outcomeForeign   = "foreign" // written in another region, whose bridge has it
+	outcomeSkipped   = "skipped" // a row that nobody down the stream wants
+	outcomeHeartbeat = "beat"
+	outcomeReject    = "reject"
 )
 
-func keysOf(r *streamtypes.Record) (p lease.Primary) {
+func keysOf(r *streamtypes.Record) (p lease.PrimaryKey) {
 	if r.Dynamodb != nil {
 		_, p.Partition, _ = image{stream: r.Dynamodb.Keys}.attribute(table.PK)
 		_, p.Sort, _ = image{stream: r.Dynamodb.Keys}.attribute(table.SK)
@@ -48,7 +48,7 @@ func keysOf(r *streamtypes.Record) (p lease.Primary) {
 }
 
 // record adds to d what a record says, and tells the outcome, with the reason if it is rejected.
-func (x *decoder) record(d *delivery, at place, r *streamtypes.Record, nowMs int64) (outcome, reason string) {
+func (x *decoder) record(d *batch, at streamPos, r *streamtypes.Record, nowMs int64) (outcome, reason string) {
 	outcome, why := x.try(d, at, r, nowMs)
 	if why != nil {
 		x.reject(d, at, r, why)
@@ -57,7 +57,7 @@ func (x *decoder) record(d *delivery, at place, r *streamtypes.Record, nowMs int
 	return outcome, ""
 }
 
-func (x *decoder) try(d *delivery, at place, r *streamtypes.Record, nowMs int64) (string, *refusal) {
+func (x *decoder) try(d *batch, at streamPos, r *streamtypes.Record, nowMs int64) (string, *refusal) {
 	if r.Dynamodb == nil {
 		return "", &refusal{ReasonImage, "the record has no change"}
 	}
@@ -73,14 +73,14 @@ func (x *decoder) try(d *delivery, at place, r *streamtypes.Record, nowMs int64)
 	}
 	of := rowOf(keysOf(r))
 	switch {
-	case of.sort == unknownRow:
+	case of.kind == unknownRow:
 		return "", &refusal{ReasonPartition, "no row of the table has this primary key"}
-	case of.sort == skippedRow:
+	case of.kind == skippedRow:
 		return outcomeSkipped, nil
 	case now.empty():
 		return "", &refusal{ReasonImage, "the stream does not show the item: its view must be NEW_AND_OLD_IMAGES"}
-	case of.sort == beatRow:
-		return x.beat(d, &of, &now, gone, nowMs)
+	case of.kind == heartbeatRow:
+		return x.heartbeat(d, &of, &now, gone, nowMs)
 	}
 	switch writer := now.text(table.WriterRegion); {
 	case now.wrong != nil:
@@ -96,7 +96,7 @@ func (x *decoder) try(d *delivery, at place, r *streamtypes.Record, nowMs int64)
 	}
 	c.Region, c.AtMs, c.Gone = x.region, at.ms, gone
 	was := fields{image: old}
-	if of.sort.versioned() && !gone && !old.empty() {
+	if of.kind.versioned() && !gone && !old.empty() {
 		if before := was.number(table.Version); was.wrong == nil && before >= versionOf(c) {
 			return "", &refusal{ReasonStale, "attribute version goes from " + strconv.FormatInt(before, 10) + " to " + strconv.FormatInt(versionOf(c), 10) + ": every write adds to it"}
 		}
@@ -104,7 +104,7 @@ func (x *decoder) try(d *delivery, at place, r *streamtypes.Record, nowMs int64)
 	if gone { // a write of its own: what it ends is older
 		setVersion(c, max(versionOf(c), versionOf(c)+1))
 	}
-	if pool := was.text(table.PoolID); of.sort == resourceRow && was.wrong == nil && pool != "" && pool != c.Pool {
+	if pool := was.text(table.PoolID); of.kind == resourceRow && was.wrong == nil && pool != "" && pool != c.Pool {
 		left := proto.CloneOf(c)
 		left.Pool, left.Gone = pool, true
 		if why := x.emit(d, left); why != nil {
@@ -114,27 +114,27 @@ func (x *decoder) try(d *delivery, at place, r *streamtypes.Record, nowMs int64)
 	return outcomeChange, x.emit(d, c)
 }
 
-func (x *decoder) beat(d *delivery, of *row, f *fields, gone bool, nowMs int64) (string, *refusal) {
+func (x *decoder) heartbeat(d *batch, of *row, f *fields, gone bool, nowMs int64) (string, *refusal) {
 	if gone {
 		return outcomeSkipped, nil
 	}
-	b := beat{of.Sort, f.number(table.BeatMs), nowMs}
-	if b.beatMs < 1 {
-		f.refuse(ReasonMissing, "attribute %s is missing or less than 1", table.BeatMs)
+	b := heartbeat{of.Sort, f.number(table.HeartbeatMs), nowMs}
+	if b.writtenMs < 1 {
+		f.refuse(ReasonMissing, "attribute %s is missing or less than 1", table.HeartbeatMs)
 	}
 	if f.wrong == nil {
-		d.beats = append(d.beats, b)
+		d.heartbeats = append(d.heartbeats, b)
 	}
-	return outcomeBeat, f.wrong
+	return outcomeHeartbeat, f.wrong
 }
 
 // scanned adds to d what a row of the table says, and tells the outcome. A row that is not of the schema is left out: it was
 // rejected when it was written.
-func (x *decoder) scanned(d *delivery, item table.Item, nowMs int64) string {
+func (x *decoder) scanned(d *batch, item table.Item, nowMs int64) string {
 	f := fields{image: image{table: item}}
-	of := rowOf(lease.Primary{Partition: f.text(table.PK), Sort: f.text(table.SK)})
+	of := rowOf(lease.PrimaryKey{Partition: f.text(table.PK), Sort: f.text(table.SK)})
 	switch {
-	case of.sort <= skippedRow, of.sort == beatRow:
+	case of.kind <= skippedRow, of.kind == heartbeatRow:
 		return outcomeSkipped
 	case f.text(table.WriterRegion) != x.region:
 		return outcomeForeign
@@ -148,7 +148,7 @@ func (x *decoder) scanned(d *delivery, item table.Item, nowMs int64) string {
 }
 
 // emit adds c to d, for the partition of its pool, or for all.
-func (x *decoder) emit(d *delivery, c *eventspb.LeaseChange) *refusal {
+func (x *decoder) emit(d *batch, c *eventspb.LeaseChange) *refusal {
 	value, err := proto.Marshal(c)
 	switch {
 	case err != nil:
@@ -157,7 +157,7 @@ func (x *decoder) emit(d *delivery, c *eventspb.LeaseChange) *refusal {
 		return &refusal{ReasonSize, "the change has " + strconv.Itoa(len(value)) + " bytes, " + strconv.Itoa(maxChange) + " are allowed"}
 	}
 	if r := c.GetRegionRow(); r != nil {
-		d.emit(output{outChanges, everywhere, []byte(r.Region), value})
+		d.emit(output{outChanges, allPartitions, []byte(r.Region), value})
 		return nil
 	}
 	d.emit(output{outChanges, events.LeaseShard(c.Client, c.Pool, x.partitions), poolKey(c.Client, c.Pool), value})

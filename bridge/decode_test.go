@@ -61,7 +61,7 @@ func parse(t testing.TB, text string) map[string]streamtypes.AttributeValue {
 	return attributes(m)
 }
 
-func recordOf(t testing.TB, p lease.Primary, old, now string) *streamtypes.Record {
+func recordOf(t testing.TB, p lease.PrimaryKey, old, now string) *streamtypes.Record {
 	r := &streamtypes.Record{EventName: streamtypes.OperationTypeModify, Dynamodb: &streamtypes.StreamRecord{
 		Keys: attributes(map[string]any{"pk": p.Partition, "sk": p.Sort}), OldImage: parse(t, old), NewImage: parse(t, now), SequenceNumber: aws.String("7"),
 	}}
@@ -72,9 +72,9 @@ func recordOf(t testing.TB, p lease.Primary, old, now string) *streamtypes.Recor
 }
 
 // decoded is what came of a record: the changes, shortly, or the reason of its rejection.
-func decoded(t testing.TB, r *streamtypes.Record) (outcome string, list []*eventspb.LeaseChange, d *delivery) {
-	x, d := decoder{home, 4}, &delivery{}
-	outcome, reason := x.record(d, place{"s", "7", 1234}, r, 9999)
+func decoded(t testing.TB, r *streamtypes.Record) (outcome string, list []*eventspb.LeaseChange, d *batch) {
+	x, d := decoder{home, 4}, &batch{}
+	outcome, reason := x.record(d, streamPos{"s", "7", 1234}, r, 9999)
 	for _, o := range d.outputs {
 		if o.topic == outRejected {
 			l := &eventspb.LeaseReject{}
@@ -87,7 +87,7 @@ func decoded(t testing.TB, r *streamtypes.Record) (outcome string, list []*event
 		if err := proto.Unmarshal(o.value, c); err != nil {
 			t.Error(err)
 		}
-		if want := events.LeaseShard(c.Client, c.Pool, 4); o.partition != want && (c.GetRegionRow() == nil || o.partition != everywhere) {
+		if want := events.LeaseShard(c.Client, c.Pool, 4); o.partition != want && (c.GetRegionRow() == nil || o.partition != allPartitions) {
 			t.Errorf("partition %d, want %d", o.partition, want)
 		}
 		list = append(list, c)
@@ -96,11 +96,11 @@ func decoded(t testing.TB, r *streamtypes.Record) (outcome string, list []*event
 }
 
 func TestDecode(t *testing.T) {
-	resource, key := lease.ResourceRow("c#", "r"), lease.Primary{Partition: lease.KeyRows("c", "p", "k"), Sort: home}
-	demand := lease.Primary{Partition: lease.DemandRow("c", "p", "eu").Partition, Sort: home}
+	resource, key := lease.ResourceRow("c#", "r"), lease.PrimaryKey{Partition: lease.KeyRows("c", "p", "k"), Sort: home}
+	demand := lease.PrimaryKey{Partition: lease.DemandRow("c", "p", "eu").Partition, Sort: home}
 	const w = `"writer_region":"eu-west-1","version":5`
 	for name, c := range map[string]struct {
-		p        lease.Primary
+		p        lease.PrimaryKey
 		old, now string
 		outcome  string
 		want     []*eventspb.LeaseChange
@@ -135,11 +135,11 @@ func TestDecode(t *testing.T) {
 		"another region's removal": {resource, `{"writer_region":"us","version":5}`, "", outcomeForeign, nil},
 		"client":                   {lease.ClientRow("c"), "", `{"x":1}`, outcomeSkipped, nil},
 		"import":                   {lease.ImportRow("c", "x"), "", `{"x":1}`, outcomeSkipped, nil},
-		"beat":                     {lease.BeatRow("us"), "", `{"writer_region":"us","beat_ms":1}`, outcomeBeat, nil},
-		"beat removed":             {lease.BeatRow("us"), `{"beat_ms":1}`, "", outcomeSkipped, nil},
-		"beat without a time":      {lease.BeatRow("us"), "", `{"beat_ms":0}`, ReasonMissing, nil},
-		"beat of another type":     {lease.BeatRow("us"), "", `{"beat_ms":"1"}`, ReasonType, nil},
-		"no row of ours":           {lease.Primary{Partition: "user#1", Sort: "x"}, "", `{` + w + `}`, ReasonPartition, nil},
+		"beat":                     {lease.HeartbeatRow("us"), "", `{"writer_region":"us","beat_ms":1}`, outcomeHeartbeat, nil},
+		"beat removed":             {lease.HeartbeatRow("us"), `{"beat_ms":1}`, "", outcomeSkipped, nil},
+		"beat without a time":      {lease.HeartbeatRow("us"), "", `{"beat_ms":0}`, ReasonMissing, nil},
+		"beat of another type":     {lease.HeartbeatRow("us"), "", `{"beat_ms":"1"}`, ReasonType, nil},
+		"no row of ours":           {lease.PrimaryKey{Partition: "user#1", Sort: "x"}, "", `{` + w + `}`, ReasonPartition, nil},
 		"no writer":                {resource, "", `{"version":1}`, ReasonWriter, nil},
 		"writer is a number":       {resource, "", `{"writer_region":1}`, ReasonType, nil},
 		"no version":               {resource, "", `{"writer_region":"eu-west-1","pool_id":"p","owner_region":"us"}`, ReasonVersion, nil},
@@ -167,8 +167,8 @@ func TestDecode(t *testing.T) {
 				t.Errorf("%s:\n got %v\nwant %v", name, list[i], want)
 			}
 		}
-		if outcome == outcomeBeat && (len(d.beats) != 1 || d.beats[0] != beat{"us", 1, 9999}) {
-			t.Errorf("%s: %v", name, d.beats)
+		if outcome == outcomeHeartbeat && (len(d.heartbeats) != 1 || d.heartbeats[0] != heartbeat{"us", 1, 9999}) {
+			t.Errorf("%s: %v", name, d.heartbeats)
 		}
 	}
 	for name, r := range map[string]*streamtypes.Record{
@@ -186,20 +186,20 @@ func FuzzDecode(f *testing.F) {
 	f.Add(uint8(0), "c", "p", "k", int64(1), int64(2), "5", "us", true, []byte(`{"a":1}`))
 	f.Add(uint8(1), "c#", "%", "#", int64(math.MaxInt64), int64(0), "1e3", "eu-west-1", false, []byte{0xff})
 	f.Fuzz(func(t *testing.T, sort uint8, client, pool, key string, version, old int64, digits, region string, remove bool, junk []byte) {
-		p := []lease.Primary{
+		p := []lease.PrimaryKey{
 			lease.ResourceRow(client, key),
 			{Partition: lease.KeyRows(client, pool, key), Sort: region},
 			lease.PoolRow(client, pool), lease.RegionRow(region),
-			lease.BeatRow(region),
+			lease.HeartbeatRow(region),
 			{Partition: lease.DemandRow(client, pool, "eu").Partition, Sort: region},
 			{Partition: client, Sort: key},
 			{Partition: string(junk), Sort: pool},
 		}[sort%8]
 		item := table.Item{
 			table.PK: table.S(p.Partition), table.SK: table.S(p.Sort), table.WriterRegion: table.S(home), table.Version: table.N(version),
-			table.PoolID: table.S(pool), table.Owner: table.S(region), table.State: table.S("leased"), table.Expires: table.Digits(digits),
-			table.BeatMs: table.Digits(digits), table.Refused: table.Digits(digits), table.Key: table.S(string(junk)),
-			table.Floors: &types.AttributeValueMemberM{Value: table.Item{region: table.Digits(digits)}},
+			table.PoolID: table.S(pool), table.Owner: table.S(region), table.State: table.S("leased"), table.Expires: table.Decimal(digits),
+			table.HeartbeatMs: table.Decimal(digits), table.Refused: table.Decimal(digits), table.Holder: table.S(string(junk)),
+			table.Floors: &types.AttributeValueMemberM{Value: table.Item{region: table.Decimal(digits)}},
 		}
 		image := map[string]streamtypes.AttributeValue{}
 		for name, v := range item {
@@ -221,11 +221,11 @@ func FuzzDecode(f *testing.F) {
 		}
 		outcome, list, _ := decoded(t, r)
 		for _, c := range list {
-			if of := rowOf(p); of.sort.versioned() && versionOf(c) < 1 || c.Gone != remove {
+			if of := rowOf(p); of.kind.versioned() && versionOf(c) < 1 || c.Gone != remove {
 				t.Errorf("%s: %v", outcome, c)
 			}
 		}
-		x, d := decoder{home, 4}, &delivery{}
+		x, d := decoder{home, 4}, &batch{}
 		if scanned := x.scanned(d, item, 1234); outcome == outcomeChange && !remove {
 			c := &eventspb.LeaseChange{}
 			if len(d.outputs) != 1 || proto.Unmarshal(d.outputs[0].value, c) != nil || !c.Scanned {

@@ -24,8 +24,8 @@ func TestStreamsElsewhere(t *testing.T) {
 	if _, err := db.CreateTable(t.Context(), table.Create(testTable)); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, cfg: Config{
-		Regions: []string{home}, Table: testTable, Partitions: 4, PollMin: 10 * time.Millisecond, PollMax: 50 * time.Millisecond, List: 200 * time.Millisecond, Heartbeat: -1,
+	w := &fixture{t: t, cfg: Config{
+		Regions: []string{home}, Table: testTable, Partitions: 4, PollMin: 10 * time.Millisecond, PollMax: 50 * time.Millisecond, ListInterval: 200 * time.Millisecond, HeartbeatInterval: -1,
 		DB:      func(string) *dynamodb.Client { return db },
 		Streams: func(string) *dynamodbstreams.Client { return dynamodbstreams.NewFromConfig(cfg) },
 	}}

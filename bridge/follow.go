@@ -19,26 +19,26 @@ func (b *Bridge) follow(ctx context.Context) {
 		if !ok {
 			return
 		}
-		f := &following{Bridge: b, arn: arn, lineage: newLineage(b.saved.shards[arn]), ended: make(chan ended), found: make(chan []shard)}
+		f := &streamReader{Bridge: b, arn: arn, lineage: newLineage(b.saved.shards[arn]), shardEnds: make(chan shardEnd), found: make(chan []shard)}
 		if !f.run(ctx) {
 			return
 		}
 	}
 }
 
-// following is the reading of one stream.
-type following struct {
+// streamReader is the reading of one stream.
+type streamReader struct {
 	*Bridge
-	arn      string
-	lineage  *lineage
-	ended    chan ended
-	found    chan []shard
-	disabled atomic.Bool
-	running  sync.WaitGroup
+	arn       string
+	lineage   *lineage
+	shardEnds chan shardEnd
+	found     chan []shard
+	disabled  atomic.Bool
+	running   sync.WaitGroup
 }
 
 // run reads a stream until it is disabled and all of it was read, or it is not there any more. false: ctx ended before.
-func (f *following) run(ctx context.Context) bool {
+func (f *streamReader) run(ctx context.Context) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer f.running.Wait()
 	defer cancel()
@@ -47,11 +47,11 @@ func (f *following) run(ctx context.Context) bool {
 			f.health.read(n.ID, false, max(n.AfterMs, n.FoundMs))
 		}
 	}
-	wait := backoff{least: f.cfg.PollMin, most: min(f.cfg.List, 5*time.Second)}
+	wait := backoff{least: f.cfg.PollMin, most: min(f.cfg.ListInterval, 5*time.Second)}
 	list := time.NewTimer(0)
 	defer list.Stop()
 	for {
-		f.health.follows(f.arn, f.lineage.open())
+		f.health.setStream(f.arn, f.lineage.open())
 		for _, n := range f.lineage.ready(time.Now().UnixMilli()) {
 			if f.read(ctx, n) != nil {
 				return false
@@ -60,7 +60,7 @@ func (f *following) run(ctx context.Context) bool {
 		select {
 		case <-ctx.Done():
 			return false
-		case e := <-f.ended:
+		case e := <-f.shardEnds:
 			n := f.lineage.nodes[e.id]
 			if n.reading = false; e.gone {
 				n.gone = true
@@ -85,15 +85,15 @@ func (f *following) run(ctx context.Context) bool {
 			case ctx.Err() != nil:
 				return false
 			case over:
-				return f.done(ctx) == nil
+				return f.endStream(ctx) == nil
 			case err != nil:
 				wait.next = min(max(2*wait.next, wait.least), wait.most)
 				list.Reset(wait.next)
 				continue
 			}
 			wait.reset()
-			next := f.cfg.List
-			if f.lineage.unsettled() {
+			next := f.cfg.ListInterval
+			if f.lineage.needsListing() {
 				next = min(next, time.Second)
 			}
 			list.Reset(next)
@@ -102,17 +102,17 @@ func (f *following) run(ctx context.Context) bool {
 }
 
 // read starts the reader of a shard.
-func (f *following) read(ctx context.Context, n *node) error {
+func (f *streamReader) read(ctx context.Context, n *node) error {
 	n.reading = true
 	nowMs := time.Now().UnixMilli()
 	if n.orphaned > 0 && n.After == "" && nowMs-f.saved.streams[f.arn].BegunMs > retention.Milliseconds() {
-		d := &delivery{} // a stream that we know for longer than it keeps shards has had one that we never saw
-		f.gap(d, n.Parent+" was never read and is not listed any more", nowMs)
+		d := &batch{} // a stream that we know for longer than it keeps shards has had one that we never saw
+		f.recordGap(d, n.Parent+" was never read and is not listed any more", nowMs)
 		if err := f.queue.push(ctx, d); err != nil {
 			return err
 		}
 	}
-	r := &reader{Bridge: f.Bridge, of: f, at: n.shard}
+	r := &reader{Bridge: f.Bridge, stream: f, at: n.shard}
 	f.health.read(n.ID, false, max(n.AfterMs, n.FoundMs))
 	f.running.Go(func() {
 		e, ok := r.run(ctx)
@@ -120,7 +120,7 @@ func (f *following) read(ctx context.Context, n *node) error {
 			return
 		}
 		select {
-		case f.ended <- e:
+		case f.shardEnds <- e:
 		case <-ctx.Done():
 		}
 	})
@@ -128,18 +128,18 @@ func (f *following) read(ctx context.Context, n *node) error {
 }
 
 // list learns all shards. over says that nothing is left of the stream, or of what will ever be in it.
-func (f *following) list(ctx context.Context) (over bool, err error) {
+func (f *streamReader) list(ctx context.Context) (over bool, err error) {
 	var all []shard
 	var status streamtypes.StreamStatus
 	err = f.ask(ctx, "list the shards", func(ctx context.Context) (err error) {
 		all, status, err = f.describe(ctx)
 		return err
 	})
-	if err != nil && kindOf(err) != missing {
+	if err != nil && errorKind(err) != missing {
 		return false, err
 	}
 	if err != nil { // the stream is gone, with all that was not read
-		for range sure {
+		for range confirmListings {
 			if err := f.learn(ctx, nil, true); err != nil {
 				return false, err
 			}
@@ -154,10 +154,10 @@ func (f *following) list(ctx context.Context) (over bool, err error) {
 }
 
 // describe lists all shards.
-func (f *following) describe(ctx context.Context) (all []shard, status streamtypes.StreamStatus, err error) {
+func (f *streamReader) describe(ctx context.Context) (all []shard, status streamtypes.StreamStatus, err error) {
 	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &f.arn}
 	for {
-		out, err := f.streams.DescribeStream(ctx, in, once)
+		out, err := f.streams.DescribeStream(ctx, in, noRetry)
 		if err != nil {
 			return nil, "", err
 		}
@@ -177,21 +177,21 @@ func shardsOf(out *dynamodbstreams.DescribeStreamOutput) (list []shard) {
 
 // children looks for the shards that go on where one ended. They may be listed a little later; a listing of all finds those
 // that are not found here.
-func (f *following) children(ctx context.Context, parent string) {
+func (f *streamReader) children(ctx context.Context, parent string) {
 	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &f.arn, ShardFilter: &streamtypes.ShardFilter{Type: streamtypes.ShardFilterTypeChildShards, ShardId: &parent}}
 	const who = "list the children of a shard"
-	defer f.health.trouble(who, nil)
+	defer f.health.setProblem(who, nil)
 	wait := backoff{least: 50 * time.Millisecond, most: time.Second}
 	for range 10 {
 		var kids []shard
 		err := f.ask(ctx, who, func(ctx context.Context) error {
-			out, err := f.streams.DescribeStream(ctx, in, once)
+			out, err := f.streams.DescribeStream(ctx, in, noRetry)
 			if err == nil { // one that does not know the filter lists others, too
 				kids = slices.DeleteFunc(shardsOf(out), func(s shard) bool { return s.Parent != parent })
 			}
 			return err
 		})
-		if err == nil && len(kids) > 0 || err != nil && kindOf(err) == refused {
+		if err == nil && len(kids) > 0 || err != nil && errorKind(err) == refused {
 			select {
 			case f.found <- kids:
 			case <-ctx.Done():
@@ -205,9 +205,9 @@ func (f *following) children(ctx context.Context, parent string) {
 }
 
 // learn takes a listing over into the state.
-func (f *following) learn(ctx context.Context, list []shard, whole bool) error {
+func (f *streamReader) learn(ctx context.Context, list []shard, whole bool) error {
 	nowMs := time.Now().UnixMilli()
-	d := &delivery{}
+	d := &batch{}
 	n := f.lineage.learn(list, whole, nowMs)
 	for _, s := range n.found {
 		d.put(shardEntry(f.arn, s))
@@ -216,7 +216,7 @@ func (f *following) learn(ctx context.Context, list []shard, whole bool) error {
 		f.health.finished(s.ID)
 		s.FinishedMs = nowMs
 		d.put(shardEntry(f.arn, s))
-		f.gap(d, s.ID+" was not read to its end and is not listed any more", nowMs)
+		f.recordGap(d, s.ID+" was not read to its end and is not listed any more", nowMs)
 	}
 	for _, s := range n.forgotten {
 		d.put(entry{shardTable, f.arn + "\x00" + s.ID, nil})
@@ -227,13 +227,13 @@ func (f *following) learn(ctx context.Context, list []shard, whole bool) error {
 	return f.queue.push(ctx, d)
 }
 
-// done ends a stream: that it ended is all that is kept of it.
-func (f *following) done(ctx context.Context) error {
+// endStream ends a stream: that it ended is all that is kept of it.
+func (f *streamReader) endStream(ctx context.Context) error {
 	s := f.saved.streams[f.arn]
 	s.DoneMs = time.Now().UnixMilli()
 	f.saved.streams[f.arn] = s
 	f.log.Info().Str("stream", f.arn).Msg("stream_ended")
-	d := &delivery{}
+	d := &batch{}
 	d.put(entry{streamTable, f.arn, encode(s)})
 	for id := range f.lineage.nodes {
 		d.put(entry{shardTable, f.arn + "\x00" + id, nil})

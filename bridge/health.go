@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// alarm is the lag at which a bridge warns: half of what DynamoDB keeps.
-const alarm = 12 * time.Hour
+// lagWarning is the lag at which a bridge warns: half of what DynamoDB keeps.
+const lagWarning = 12 * time.Hour
 
 // health is what the goroutines of a Bridge say of themselves. It is safe for use by many.
 type health struct {
 	mu       sync.Mutex
-	shards   map[string]tide
+	shards   map[string]shardProgress
 	open     int
 	stream   string
 	scan     string
@@ -20,14 +20,14 @@ type health struct {
 	latest   string            // who had one last
 }
 
-// tide is up to when a shard was read, in Unix ms, and whether to its end.
-type tide struct {
+// shardProgress is up to when a shard was read, in Unix ms, and whether to its end.
+type shardProgress struct {
 	caughtUp bool
 	readMs   int64
 }
 
 func newHealth() *health {
-	return &health{shards: map[string]tide{}, problems: map[string]string{}}
+	return &health{shards: map[string]shardProgress{}, problems: map[string]string{}}
 }
 
 // read takes note of an answer: it has all that was written before ms, or not yet all.
@@ -37,7 +37,7 @@ func (h *health) read(shard string, caughtUp bool, ms int64) {
 	if !caughtUp {
 		ms = max(ms, h.shards[shard].readMs)
 	}
-	h.shards[shard] = tide{caughtUp, ms}
+	h.shards[shard] = shardProgress{caughtUp, ms}
 }
 
 // failed takes note of a shard that could not be asked.
@@ -67,8 +67,8 @@ func (h *health) lag(nowMs int64) (oldest int64) {
 	return oldest
 }
 
-// trouble says what is wrong with who's work; nil that it goes well again.
-func (h *health) trouble(who string, err error) {
+// setProblem says what is wrong with who's work; nil that it goes well again.
+func (h *health) setProblem(who string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err == nil {
@@ -78,13 +78,13 @@ func (h *health) trouble(who string, err error) {
 	h.problems[who], h.latest = err.Error(), who
 }
 
-func (h *health) follows(arn string, open int) {
+func (h *health) setStream(arn string, open int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.stream, h.open = arn, open
 }
 
-func (h *health) scans(kind string, rows int64) {
+func (h *health) setScan(kind string, rows int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.scan, h.rows = kind, rows

@@ -104,8 +104,8 @@ func (f *fields) number(name string) int64 {
 	}
 }
 
-// small is number, of 32 bits.
-func (f *fields) small(name string) int32 {
+// int32 is number, of 32 bits.
+func (f *fields) int32(name string) int32 {
 	n := f.number(name)
 	if int64(int32(n)) != n {
 		f.refuse(ReasonNumber, "attribute %s is %d, not a whole number of 32 bits", name, n)
@@ -135,8 +135,8 @@ func (f *fields) numbers(name string) map[string]int64 {
 	return out
 }
 
-// need is text that must be there.
-func (f *fields) need(name string) string {
+// required is text that must be there.
+func (f *fields) required(name string) string {
 	s := f.text(name)
 	if s == "" {
 		f.refuse(ReasonMissing, "attribute %s is missing or empty", name)

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	retention = 24 * time.Hour // of a stream's records
-	remember  = 48 * time.Hour // a shard that was finished; twice as long as it can be listed
-	sure      = 2              // whole listings in a row that must lack a shard
+	retention       = 24 * time.Hour // of a stream's records
+	shardMemory     = 48 * time.Hour // a shard that was finished; twice as long as it can be listed
+	confirmListings = 2              // whole listings in a row that must lack a shard
 )
 
 // lineage is the shards of one stream: whose child each is, which are finished, and which may be read. It asks nobody and
@@ -37,15 +37,15 @@ func newLineage(known []shard) *lineage {
 	return l
 }
 
-// news is what a listing brought.
-type news struct {
+// listingDiff is what a listing brought.
+type listingDiff struct {
 	found     []shard
 	lost      []shard // not read to their end, and not there any more
 	forgotten []shard // finished long ago
 }
 
 // learn takes a listing: of the whole stream, or a part of it.
-func (l *lineage) learn(list []shard, whole bool, nowMs int64) (n news) {
+func (l *lineage) learn(list []shard, whole bool, nowMs int64) (n listingDiff) {
 	listed := map[string]bool{}
 	for _, s := range list {
 		listed[s.ID] = true
@@ -63,13 +63,13 @@ func (l *lineage) learn(list []shard, whole bool, nowMs int64) (n news) {
 		case listed[id]:
 			x.missing, x.gone = 0, false
 		case x.FinishedMs > 0:
-			if nowMs-x.FinishedMs > remember.Milliseconds() {
+			if nowMs-x.FinishedMs > shardMemory.Milliseconds() {
 				delete(l.nodes, id)
 				n.forgotten = append(n.forgotten, x.shard)
 			}
 		case x.reading: // it can still be read
 		default:
-			if x.missing++; x.missing >= sure {
+			if x.missing++; x.missing >= confirmListings {
 				x.FinishedMs = nowMs
 				n.lost = append(n.lost, x.shard)
 			}
@@ -103,21 +103,21 @@ func (l *lineage) parentDone(x *node, nowMs int64) bool {
 	if p := l.nodes[x.Parent]; p != nil {
 		return p.FinishedMs > 0
 	}
-	return x.orphaned >= sure && older(x.Parent, nowMs)
+	return x.orphaned >= confirmListings && pastRetention(x.Parent, nowMs)
 }
 
-// older says whether a shard may be older than what a stream keeps. Its id has the time at which it was made, in 20 digits; of
+// pastRetention says whether a shard may be older than what a stream keeps. Its id has the time at which it was made, in 20 digits; of
 // one that has not, the listings alone must tell.
-func older(id string, nowMs int64) bool {
+func pastRetention(id string, nowMs int64) bool {
 	digits, _, _ := strings.Cut(strings.TrimPrefix(id, "shardId-"), "-")
 	ms, err := strconv.ParseInt(digits, 10, 64)
 	return err != nil || nowMs-ms > retention.Milliseconds()
 }
 
-// unsettled says whether another listing should come soon.
-func (l *lineage) unsettled() bool {
+// needsListing says whether another listing should come soon.
+func (l *lineage) needsListing() bool {
 	for _, x := range l.nodes {
-		if x.FinishedMs == 0 && (x.gone || x.missing > 0 || x.orphaned > 0 && !x.reading && x.orphaned < sure) {
+		if x.FinishedMs == 0 && (x.gone || x.missing > 0 || x.orphaned > 0 && !x.reading && x.orphaned < confirmListings) {
 			return true
 		}
 	}

@@ -46,7 +46,7 @@ func TestLineage(t *testing.T) {
 	l.learn(kids, false, now)
 	expect(l)
 	l.learn(kids, true, now)
-	if expect(l); !l.unsettled() {
+	if expect(l); !l.needsListing() {
 		t.Error("nobody looks again")
 	}
 	l.learn(kids, true, now)

@@ -10,13 +10,13 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// delivery is what is handed over in one transaction or not at all: outputs, and the state that says so.
-type delivery struct {
-	outputs []output
-	entries []entry
-	beats   []beat
-	ask     asked // for a scan; the zero value asks for none
-	bytes   int
+// batch is what is handed over in one transaction or not at all: outputs, and the state that says so.
+type batch struct {
+	outputs     []output
+	entries     []entry
+	heartbeats  []heartbeat
+	scanRequest scanRequest // for a scan; the zero value asks for none
+	bytes       int
 }
 
 // output is a record of a topic.
@@ -26,8 +26,8 @@ type output struct {
 	key, value []byte
 }
 
-// everywhere is the partition of a record that goes to all of them.
-const everywhere = -1
+// allPartitions is the partition of a record that goes to all of them.
+const allPartitions = -1
 
 // entry is a key of the state; a nil value deletes it.
 type entry struct {
@@ -36,18 +36,18 @@ type entry struct {
 	value []byte
 }
 
-func (d *delivery) emit(o output) {
+func (d *batch) emit(o output) {
 	d.outputs = append(d.outputs, o)
 	d.bytes += len(o.key) + len(o.value) + 64
 }
 
-func (d *delivery) put(e entry) {
+func (d *batch) put(e entry) {
 	d.entries = append(d.entries, e)
 	d.bytes += len(e.key) + len(e.value) + 64
 }
 
 // note puts a note into the journal. partitions is how many that has.
-func (d *delivery) note(n *eventspb.LeaseNote, partitions int32) {
+func (d *batch) note(n *eventspb.LeaseNote, partitions int32) {
 	if value, err := proto.Marshal(n); err == nil { // else a name is not UTF-8, and no region's
 		d.emit(output{outJournal, events.LeaseShard("", "", partitions), poolKey("", ""), value})
 	}
@@ -56,21 +56,21 @@ func (d *delivery) note(n *eventspb.LeaseNote, partitions int32) {
 // queue is the way from the goroutines that read to Flush. What one goroutine pushed after another's push had returned is
 // taken after it.
 type queue struct {
-	most int
+	maxBytes int
 
 	mu    sync.Mutex
-	list  []*delivery
+	list  []*batch
 	bytes int
 	room  chan struct{} // closed when everything was taken
 }
 
-func newQueue(most int) *queue { return &queue{most: most, room: make(chan struct{})} }
+func newQueue(most int) *queue { return &queue{maxBytes: most, room: make(chan struct{})} }
 
 // push waits until the queue has room, and takes any delivery then, however large. The error is ctx's.
-func (q *queue) push(ctx context.Context, d *delivery) error {
+func (q *queue) push(ctx context.Context, d *batch) error {
 	for {
 		q.mu.Lock()
-		if q.bytes < q.most {
+		if q.bytes < q.maxBytes {
 			q.list = append(q.list, d)
 			q.bytes += d.bytes + 1
 			q.mu.Unlock()
@@ -86,7 +86,7 @@ func (q *queue) push(ctx context.Context, d *delivery) error {
 	}
 }
 
-func (q *queue) take() []*delivery {
+func (q *queue) take() []*batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	list := q.list

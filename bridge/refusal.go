@@ -33,7 +33,7 @@ const (
 )
 
 // reject adds a record that is not taken to d.
-func (x *decoder) reject(d *delivery, at place, r *streamtypes.Record, why *refusal) {
+func (x *decoder) reject(d *batch, at streamPos, r *streamtypes.Record, why *refusal) {
 	primary := keysOf(r)
 	out := &eventspb.LeaseReject{
 		Region: x.region, Shard: at.shard, Sequence: at.sequence, Reason: why.reason, Detail: why.detail,
@@ -53,7 +53,7 @@ func recordText(r *streamtypes.Record) string {
 	out := map[string]any{"eventName": r.EventName, "eventID": r.EventID}
 	if c := r.Dynamodb; c != nil {
 		out["dynamodb"] = map[string]any{
-			"Keys": plain(c.Keys), "NewImage": plain(c.NewImage), "OldImage": plain(c.OldImage), "SequenceNumber": c.SequenceNumber,
+			"Keys": imageJSON(c.Keys), "NewImage": imageJSON(c.NewImage), "OldImage": imageJSON(c.OldImage), "SequenceNumber": c.SequenceNumber,
 		}
 	}
 	text, err := json.Marshal(out)
@@ -63,18 +63,18 @@ func recordText(r *streamtypes.Record) string {
 	return string(text[:min(len(text), maxRecord)])
 }
 
-func plain(m map[string]streamtypes.AttributeValue) map[string]any {
+func imageJSON(m map[string]streamtypes.AttributeValue) map[string]any {
 	if m == nil {
 		return nil
 	}
 	out := map[string]any{}
 	for name, v := range m {
-		out[name] = plainValue(v)
+		out[name] = valueJSON(v)
 	}
 	return out
 }
 
-func plainValue(v streamtypes.AttributeValue) any {
+func valueJSON(v streamtypes.AttributeValue) any {
 	switch v := v.(type) {
 	case *streamtypes.AttributeValueMemberS:
 		return map[string]any{"S": v.Value}
@@ -93,11 +93,11 @@ func plainValue(v streamtypes.AttributeValue) any {
 	case *streamtypes.AttributeValueMemberBS:
 		return map[string]any{"BS": v.Value}
 	case *streamtypes.AttributeValueMemberM:
-		return map[string]any{"M": plain(v.Value)}
+		return map[string]any{"M": imageJSON(v.Value)}
 	case *streamtypes.AttributeValueMemberL:
 		list := make([]any, 0, len(v.Value))
 		for _, e := range v.Value {
-			list = append(list, plainValue(e))
+			list = append(list, valueJSON(e))
 		}
 		return map[string]any{"L": list}
 	}

@@ -28,12 +28,12 @@ import (
 const home = "eu-west-1"
 
 // bubble runs a test of one region in virtual time.
-func bubble(t *testing.T, profile dynamotest.Profile, f func(t *testing.T, w *world, h *host)) {
+func bubble(t *testing.T, profile dynamotest.Profile, f func(t *testing.T, w *fixture, h *host)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, profile, 1, home)
+		w := newFixture(t, profile, 1, home)
 		defer w.cloud.Close()
-		w.cfg.Heartbeat = -1
+		w.cfg.HeartbeatInterval = -1
 		h := w.host(home, 1)
 		defer func() {
 			if h.b != nil {
@@ -73,9 +73,9 @@ func (h *host) complete() error {
 func TestTrimmed(t *testing.T) {
 	for name, rollover := range map[string]time.Duration{"the shard is still open": 0, "its shards are gone": time.Hour, "its children are gone": 5 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, dynamotest.Profile{Shards: 2, Rollover: rollover}, func(t *testing.T, w *world, h *host) {
+			bubble(t, dynamotest.Profile{Shards: 2, Rollover: rollover}, func(t *testing.T, w *fixture, h *host) {
 				ctx := t.Context()
-				w.cfg.Sweep = -1 // one would be due, too
+				w.cfg.SweepInterval = -1 // one would be due, too
 				write := func(from, to int) {
 					for i := from; i < to; i++ {
 						if err := w.resource(ctx, home, fmt.Sprintf("r%d", i), "p"); err != nil {
@@ -160,8 +160,8 @@ func childless(r *http.Request, to http.RoundTripper) (*http.Response, error) {
 }
 
 func newStream(t *testing.T, trip func(*http.Request, http.RoundTripper) (*http.Response, error)) {
-	bubble(t, dynamotest.Profile{RolloverRecords: 2}, func(t *testing.T, w *world, h *host) {
-		w.trip, w.cfg.List = trip, 10*time.Second
+	bubble(t, dynamotest.Profile{RolloverRecords: 2}, func(t *testing.T, w *fixture, h *host) {
+		w.trip, w.cfg.ListInterval = trip, 10*time.Second
 		set := func(on bool) {
 			spec := &types.StreamSpecification{StreamEnabled: aws.Bool(on)}
 			if on {
@@ -225,8 +225,8 @@ func (h *host) keys(table byte) (list []string) {
 // A scan that is asked for reads all rows of the region, goes on where it was after each abort, and what nobody can read is
 // refused. A sweep does the same by itself, slowly.
 func TestScans(t *testing.T) {
-	bubble(t, dynamotest.Profile{}, func(t *testing.T, w *world, h *host) {
-		w.cfg.ScanRate, w.cfg.Sweep, w.cfg.List, w.cfg.PollMax = 20, 2*time.Hour, time.Hour, time.Minute
+	bubble(t, dynamotest.Profile{}, func(t *testing.T, w *fixture, h *host) {
+		w.cfg.ScanRate, w.cfg.SweepInterval, w.cfg.ListInterval, w.cfg.PollMax = 20, 2*time.Hour, time.Hour, time.Minute
 		for i := range 200 {
 			if err := w.resource(t.Context(), home, fmt.Sprintf("r%d", i), "p"); err != nil {
 				t.Fatal(err)
@@ -267,8 +267,8 @@ func TestScans(t *testing.T) {
 
 // Of what the stream loses without a word, the sweep makes good.
 func TestSweepMakesGood(t *testing.T) {
-	bubble(t, dynamotest.Profile{}, func(t *testing.T, w *world, h *host) {
-		w.cfg.Sweep, w.cfg.PollMax = time.Hour, 4*time.Second
+	bubble(t, dynamotest.Profile{}, func(t *testing.T, w *fixture, h *host) {
+		w.cfg.SweepInterval, w.cfg.PollMax = time.Hour, 4*time.Second
 		during(func() {
 			sleep(time.Minute)
 			h.between(func() {
@@ -297,23 +297,23 @@ func TestSweepMakesGood(t *testing.T) {
 func TestRegionDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		regions := []string{home, "us-east-1"}
-		w := newWorld(t, dynamotest.Profile{Rollover: 10 * time.Second}, 1, regions...)
+		w := newFixture(t, dynamotest.Profile{Rollover: 10 * time.Second}, 1, regions...)
 		defer w.cloud.Close()
-		w.cfg.Board, w.cfg.PollMax = &Board{}, 3*time.Second
+		w.cfg.Registry, w.cfg.PollMax = &StatusRegistry{}, 3*time.Second
 		a, b := w.host(home, 1), w.host("us-east-1", 2)
 		during(func() {
 			sleep(10 * time.Second)
 			w.cloud.SetFaults(dynamotest.Fault{Kind: dynamotest.Unreachable, Rate: 1, Region: "us-east-1"})
 			_ = w.resource(t.Context(), home, "r", "p")
 			sleep(20 * time.Minute)
-			list := w.cfg.Board.List()
+			list := w.cfg.Registry.List()
 			if len(list) != 2 || list[0].Problem != "" || list[0].LagMs != 0 || list[1].Problem == "" || list[1].LagMs < (19*time.Minute).Milliseconds() {
 				t.Errorf("while a region is down: %+v", list)
 			}
 			w.cloud.SetFaults()
 			_ = w.resource(t.Context(), "us-east-1", "s", "p")
 			sleep(time.Minute)
-			if list := w.cfg.Board.List(); list[1].Problem != "" || list[1].LagMs != 0 || list[1].Shards == 0 {
+			if list := w.cfg.Registry.List(); list[1].Problem != "" || list[1].LagMs != 0 || list[1].Shards == 0 {
 				t.Errorf("when it is back: %+v", list)
 			}
 		}, a, b)
@@ -323,7 +323,7 @@ func TestRegionDown(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if list := w.cfg.Board.List(); len(list) > 0 {
+		if list := w.cfg.Registry.List(); len(list) > 0 {
 			t.Errorf("the board still has %v", list)
 		}
 		// Beats: of both regions, seen by both, one a second at most, everywhere.
@@ -352,10 +352,10 @@ func TestRegionDown(t *testing.T) {
 
 // Records that are not of the schema are in lease.rejected, with why, and those after them go on.
 func TestRejects(t *testing.T) {
-	bubble(t, dynamotest.Profile{}, func(t *testing.T, w *world, h *host) {
+	bubble(t, dynamotest.Profile{}, func(t *testing.T, w *fixture, h *host) {
 		w.cfg.Metrics = NewMetrics(obs.NewRegistry("test"))
 		during(func() {
-			for _, p := range []lease.Primary{{Partition: "user#1", Sort: "x"}, lease.ResourceRow("c", "no-pool"), lease.ResourceRow("c", "r")} {
+			for _, p := range []lease.PrimaryKey{{Partition: "user#1", Sort: "x"}, lease.ResourceRow("c", "no-pool"), lease.ResourceRow("c", "r")} {
 				set := map[string]types.AttributeValue{table.Owner: table.S(home)}
 				if p.Sort == "r" {
 					set[table.PoolID] = table.S("p")
@@ -387,7 +387,7 @@ func TestRejects(t *testing.T) {
 
 // A New that is not flushed reads nothing, and Close of it is allowed.
 func TestNothingBeforeTheFirstFlush(t *testing.T) {
-	bubble(t, dynamotest.Profile{}, func(t *testing.T, w *world, h *host) {
+	bubble(t, dynamotest.Profile{}, func(t *testing.T, w *fixture, h *host) {
 		w.trip = nil // a request would panic
 		h.begin()
 		sleep(time.Minute)
@@ -400,7 +400,7 @@ func TestNothingBeforeTheFirstFlush(t *testing.T) {
 
 // Memory is bounded while nobody flushes.
 func TestQueueIsBounded(t *testing.T) {
-	bubble(t, dynamotest.Profile{Shards: 4}, func(t *testing.T, w *world, h *host) {
+	bubble(t, dynamotest.Profile{Shards: 4}, func(t *testing.T, w *fixture, h *host) {
 		w.cfg.QueueBytes, w.cfg.Requests = 10_000, 2
 		rng := rand.New(rand.NewPCG(1, 1))
 		for range 2000 {
@@ -422,15 +422,15 @@ func TestQueueIsBounded(t *testing.T) {
 }
 
 func TestRowsOfTheSchema(t *testing.T) {
-	for p, want := range map[lease.Primary]sort{
+	for p, want := range map[lease.PrimaryKey]rowKind{
 		lease.ResourceRow("a#b", "r"): resourceRow, {Partition: lease.KeyRows("c", "p", "k"), Sort: home}: keyRow, lease.PoolRow("c", "p"): poolRow,
-		lease.ClientRow("c"): skippedRow, lease.RegionRow(home): regionRow, lease.BeatRow(home): beatRow, lease.ImportRow("c", "x"): skippedRow,
+		lease.ClientRow("c"): skippedRow, lease.RegionRow(home): regionRow, lease.HeartbeatRow(home): heartbeatRow, lease.ImportRow("c", "x"): skippedRow,
 		{Partition: lease.DemandRow("c", "p", "eu").Partition, Sort: home}: demandRow, {Partition: "H#c#p", Sort: home}: skippedRow,
 		{}: unknownRow, {Partition: "R"}: unknownRow, {Partition: "G#x"}: unknownRow, {Partition: "B#"}: unknownRow, {Partition: "H"}: unknownRow,
 		{Partition: "C#c", Sort: "p"}: unknownRow, {Partition: "RR#c#1"}: unknownRow, {Partition: "X#c"}: unknownRow, {Partition: "K#c#p"}: unknownRow,
 	} {
-		if got := rowOf(p); got.sort != want {
-			t.Errorf("%q is taken for %d, not %d", p, got.sort, want)
+		if got := rowOf(p); got.kind != want {
+			t.Errorf("%q is taken for %d, not %d", p, got.kind, want)
 		}
 	}
 }

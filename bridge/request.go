@@ -25,7 +25,7 @@ const (
 	refused     = "refused" // the request makes no sense to whom it was sent
 )
 
-func kindOf(err error) string {
+func errorKind(err error) string {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
 		return unavailable
@@ -48,10 +48,10 @@ func kindOf(err error) string {
 	return unavailable
 }
 
-// once are the options of requests that the SDK must not repeat: whoever sent it knows better when.
-func once(o *dynamodbstreams.Options) { o.Retryer = aws.NopRetryer{} }
+// noRetry are the options of requests that the SDK must not repeat: whoever sent it knows better when.
+func noRetry(o *dynamodbstreams.Options) { o.Retryer = aws.NopRetryer{} }
 
-func onceDB(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
+func noRetryDB(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 
 // ask sends one request, bounded in time. What it fails by is counted, and said of who until it goes well.
 func (b *Bridge) ask(ctx context.Context, who string, send func(context.Context) error) error {
@@ -59,13 +59,13 @@ func (b *Bridge) ask(ctx context.Context, who string, send func(context.Context)
 	defer cancel()
 	err := send(ctx)
 	if err == nil {
-		b.health.trouble(who, nil)
+		b.health.setProblem(who, nil)
 		return nil
 	}
-	b.cfg.Metrics.failures.WithLabelValues(b.region, kindOf(err)).Inc()
+	b.cfg.Metrics.failures.WithLabelValues(b.region, errorKind(err)).Inc()
 	b.log.Debug().Str("what", who).Str("raw", err.Error()).Msg("request_failed")
-	if b.life.Err() == nil { // else it is we who gave it up
-		b.health.trouble(who, fmt.Errorf("%s: %s", who, table.Why(err)))
+	if b.readCtx.Err() == nil { // else it is we who gave it up
+		b.health.setProblem(who, fmt.Errorf("%s: %s", who, table.Cause(err)))
 	}
 	return fmt.Errorf("%s in %s: %w", who, b.region, err)
 }

@@ -8,61 +8,61 @@ import (
 
 // row is what a partition key says of an item.
 type row struct {
-	lease.Primary
-	sort              sort
+	lease.PrimaryKey
+	kind              rowKind
 	client, pool, key string
 }
 
-type sort uint8
+type rowKind uint8
 
 const (
-	unknownRow sort = iota
-	skippedRow      // of no interest to anybody down the stream
+	unknownRow rowKind = iota
+	skippedRow         // of no interest to anybody down the stream
 	resourceRow
 	keyRow
 	poolRow
 	regionRow
-	beatRow
+	heartbeatRow
 	demandRow
 )
 
 // versioned says whether rows of a sort have a version that only grows.
-func (s sort) versioned() bool { return s >= resourceRow && s <= regionRow }
+func (s rowKind) versioned() bool { return s >= resourceRow && s <= regionRow }
 
-func rowOf(p lease.Primary) row {
-	r := row{Primary: p}
+func rowOf(p lease.PrimaryKey) row {
+	r := row{PrimaryKey: p}
 	if len(p.Partition) == 0 || len(p.Partition) > 1 && p.Partition[1] != '#' {
 		return r
 	}
 	ok := true
 	switch long := len(p.Partition) > 1; p.Partition[0] {
 	case 'R':
-		r.sort = resourceRow
+		r.kind = resourceRow
 		r.client, ok = lease.ResourceOf(p.Partition)
 	case 'K':
-		r.sort = keyRow
+		r.kind = keyRow
 		r.client, r.pool, r.key, ok = lease.KeyOf(p.Partition)
 	case 'C':
-		if r.sort = skippedRow; long { // else it is a client's
-			r.sort = poolRow
+		if r.kind = skippedRow; long { // else it is a client's
+			r.kind = poolRow
 			r.client, r.pool, ok = lease.SettingsOf(p)
 		}
 	case 'G':
-		r.sort, ok = regionRow, !long
+		r.kind, ok = regionRow, !long
 	case 'B':
-		r.sort, ok = beatRow, !long
+		r.kind, ok = heartbeatRow, !long
 	case 'D':
-		r.sort = demandRow
+		r.kind = demandRow
 		r.client, r.pool, ok = lease.DemandOf(p.Partition)
 	case 'H', 'I':
-		r.sort, ok = skippedRow, long
+		r.kind, ok = skippedRow, long
 	case 'L':
-		r.sort, ok = skippedRow, !long
+		r.kind, ok = skippedRow, !long
 	default:
 		ok = false
 	}
 	if !ok {
-		return row{Primary: p}
+		return row{PrimaryKey: p}
 	}
 	return r
 }
@@ -71,36 +71,36 @@ func rowOf(p lease.Primary) row {
 func (r *row) change(f *fields) *eventspb.LeaseChange {
 	c := &eventspb.LeaseChange{Client: r.client, Pool: r.pool}
 	version := int64(0)
-	if r.sort.versioned() {
+	if r.kind.versioned() {
 		if version = f.number(table.Version); version < 1 {
 			f.refuse(ReasonVersion, "attribute %s is missing or less than 1", table.Version)
 		}
 	}
-	switch r.sort {
+	switch r.kind {
 	case resourceRow:
-		c.Pool = f.need(table.PoolID)
+		c.Pool = f.required(table.PoolID)
 		c.Row = &eventspb.LeaseChange_Resource{Resource: &eventspb.LeaseResource{
-			Resource: r.Sort, Version: version, Owner: f.need(table.Owner), Holder: f.text(table.Key),
+			Resource: r.Sort, Version: version, Owner: f.required(table.Owner), Holder: f.text(table.Holder),
 			ExpiresMs: f.number(table.Expires), AvailableMs: f.number(table.Available),
 		}}
 	case keyRow:
 		c.Row = &eventspb.LeaseChange_Key{Key: &eventspb.LeaseKey{
-			Key: r.key, Region: r.Sort, Version: version, State: f.need(table.State), Resource: f.text(table.Resource),
-			ResourceVersion: f.number(table.At), ExpiresMs: f.number(table.Expires), GrantedMs: f.number(table.GrantedAt), Winner: f.text(table.Winner),
+			Key: r.key, Region: r.Sort, Version: version, State: f.required(table.State), Resource: f.text(table.Resource),
+			ResourceVersion: f.number(table.ResourceVersion), ExpiresMs: f.number(table.Expires), GrantedMs: f.number(table.GrantedAt), Winner: f.text(table.Winner),
 		}}
 	case poolRow:
 		c.Row = &eventspb.LeaseChange_Settings{Settings: &eventspb.LeasePool{
-			Version: version, LongestMs: f.number(table.LongestMs), QuarantineMs: f.number(table.QuarantineMs), Shelves: f.small(table.Shelves),
+			Version: version, LongestMs: f.number(table.LongestMs), QuarantineMs: f.number(table.QuarantineMs), Shelves: f.int32(table.Buckets),
 			Floors: f.numbers(table.Floors), Balance: f.text(table.Balance), Duplicates: f.text(table.Duplicates), Forecast: f.text(table.Forecast),
 		}}
 	case regionRow:
 		c.Row = &eventspb.LeaseChange_RegionRow{RegionRow: &eventspb.LeaseRegion{
-			Region: r.Sort, Version: version, State: f.text(table.RegionState), SwingTo: f.text(table.SwingTo), SwingPercent: f.small(table.SwingPercent),
+			Region: r.Sort, Version: version, State: f.text(table.RegionState), SwingTo: f.text(table.SwingTo), SwingPercent: f.int32(table.SwingPercent),
 			AdoptedBy: f.text(table.AdoptedBy),
 		}}
 	case demandRow:
 		c.Row = &eventspb.LeaseChange_Demand{Demand: &eventspb.LeaseDemand{Region: r.Sort, Refused: f.number(table.Refused)}}
-	case unknownRow, skippedRow, beatRow:
+	case unknownRow, skippedRow, heartbeatRow:
 	}
 	return c
 }

@@ -21,7 +21,7 @@ import (
 
 // running is a world and the runtime's, in one bubble.
 type running struct {
-	*world
+	*fixture
 	k *processorstest.World
 }
 
@@ -37,8 +37,8 @@ func inRuntime(t *testing.T, profile dynamotest.Profile, f func(t *testing.T, r 
 	// What a bridge says depends on more than the records of its topic: there is no refolding it.
 	o := processorstest.Options{Processor: p, Config: processors.Config{Tick: 100 * time.Millisecond}, NoRefold: true}
 	processorstest.Run(t, o, func(t *testing.T, k *processorstest.World) {
-		r.k, r.world = k, newWorld(t, profile, 1, regions...)
-		r.cfg.Partitions, r.cfg.Heartbeat = 2, -1
+		r.k, r.fixture = k, newFixture(t, profile, 1, regions...)
+		r.cfg.Partitions, r.cfg.HeartbeatInterval = 2, -1
 		t.Cleanup(func() { r.cloud.Close() }) // once the processes have ended
 		f(t, r)
 		for _, region := range regions {

@@ -15,32 +15,32 @@ import (
 )
 
 const (
-	scanPage  = 1000             // rows of one request at most
-	sweepRate = 50               // rows a second of a sweep at least: the table's size is known late and roughly
-	sizeEvery = 10 * time.Minute // how often the size is asked for
+	scanPage     = 1000             // rows of one request at most
+	sweepRate    = 50               // rows a second of a sweep at least: the table's size is known late and roughly
+	sizeInterval = 10 * time.Minute // how often the size is asked for
 )
 
-// requests is the last request for a scan, as Flush handed it over. It is safe for use by many.
-type requests struct {
-	mu   sync.Mutex
-	last asked
-	news chan struct{} // closed when there is another
+// scanRequests is the last request for a scan, as Flush handed it over. It is safe for use by many.
+type scanRequests struct {
+	mu      sync.Mutex
+	last    scanRequest
+	changed chan struct{} // closed when there is another
 }
 
-func (r *requests) get() (asked, <-chan struct{}) {
+func (r *scanRequests) get() (scanRequest, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.last, r.news
+	return r.last, r.changed
 }
 
 // add makes one more request. What was asked for before is served with it, if it wants a later scan; else it is with that.
-func (r *requests) add(a asked) asked {
+func (r *scanRequests) add(a scanRequest) scanRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if a.SinceMs > r.last.SinceMs {
 		r.last = a
-		close(r.news)
-		r.news = make(chan struct{})
+		close(r.changed)
+		r.changed = make(chan struct{})
 	}
 	return r.last
 }
@@ -55,11 +55,11 @@ type scanner struct {
 
 // run works until ctx ends.
 func (s *scanner) run(ctx context.Context) {
-	if s.cfg.Sweep > 0 && s.sweep.StartedMs == 0 {
+	if s.cfg.SweepInterval > 0 && s.sweep.StartedMs == 0 {
 		s.sweep = scanState{StartedMs: time.Now().UnixMilli(), Done: true} // the first scan of all stands for a sweep
 	}
 	for ctx.Err() == nil {
-		last, more := s.asks.get()
+		last, more := s.scanRequests.get()
 		switch {
 		case last.SinceMs > s.scan.StartedMs && (s.scan.Done || s.scan.StartedMs == 0):
 			s.scan = scanState{StartedMs: max(time.Now().UnixMilli(), last.SinceMs)} // whoever asked may have a clock ahead
@@ -67,20 +67,20 @@ func (s *scanner) run(ctx context.Context) {
 			fallthrough
 		case s.scan.StartedMs > 0 && !s.scan.Done:
 			s.page(ctx, scanKey, &s.scan)
-		case s.cfg.Sweep > 0 && !s.sweep.Done:
+		case s.cfg.SweepInterval > 0 && !s.sweep.Done:
 			s.page(ctx, sweepKey, &s.sweep)
 		default:
-			s.health.scans("", 0)
-			s.rest(ctx, more)
+			s.health.setScan("", 0)
+			s.awaitNext(ctx, more)
 		}
 	}
 }
 
-// rest waits for a request, or until the next sweep is due.
-func (s *scanner) rest(ctx context.Context, more <-chan struct{}) {
+// awaitNext waits for a request, or until the next sweep is due.
+func (s *scanner) awaitNext(ctx context.Context, more <-chan struct{}) {
 	var due <-chan time.Time
-	if s.cfg.Sweep > 0 {
-		timer := time.NewTimer(time.Until(time.UnixMilli(s.sweep.StartedMs).Add(s.cfg.Sweep)))
+	if s.cfg.SweepInterval > 0 {
+		timer := time.NewTimer(time.Until(time.UnixMilli(s.sweep.StartedMs).Add(s.cfg.SweepInterval)))
 		defer timer.Stop()
 		due = timer.C
 	}
@@ -94,20 +94,20 @@ func (s *scanner) rest(ctx context.Context, more <-chan struct{}) {
 
 // page reads one page, hands it over with how far it is, and pauses for the pace.
 func (s *scanner) page(ctx context.Context, kind string, at *scanState) {
-	s.health.scans(kind, at.Rows)
+	s.health.setScan(kind, at.Rows)
 	began, rate := time.Now(), s.rate(ctx, kind)
 	in := &dynamodb.ScanInput{
 		TableName: &s.cfg.Table, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(min(rate, scanPage))), FilterExpression: aws.String("#writer = :region"),
 		ExpressionAttributeNames: map[string]string{"#writer": table.WriterRegion}, ExpressionAttributeValues: table.Item{":region": table.S(s.region)},
 	}
 	if at.PK != "" {
-		in.ExclusiveStartKey = table.PrimaryKey(lease.Primary{Partition: at.PK, Sort: at.SK})
+		in.ExclusiveStartKey = table.PrimaryKey(lease.PrimaryKey{Partition: at.PK, Sort: at.SK})
 	}
 	var out *dynamodb.ScanOutput
 	wait := backoff{least: s.cfg.PollMin, most: 5 * time.Second}
 	for {
 		err := s.ask(ctx, "scan the table", func(ctx context.Context) (err error) {
-			out, err = s.db.Scan(ctx, in, onceDB)
+			out, err = s.db.Scan(ctx, in, noRetryDB)
 			return err
 		})
 		if err == nil {
@@ -117,7 +117,7 @@ func (s *scanner) page(ctx context.Context, kind string, at *scanState) {
 			return
 		}
 	}
-	d, nowMs := &delivery{}, time.Now().UnixMilli()
+	d, nowMs := &batch{}, time.Now().UnixMilli()
 	for _, item := range out.Items {
 		if s.decoder.scanned(d, item, nowMs) == outcomeChange {
 			at.Rows++
@@ -127,7 +127,7 @@ func (s *scanner) page(ctx context.Context, kind string, at *scanState) {
 	last := out.LastEvaluatedKey
 	at.PK, at.SK, at.Done = table.Text(last, table.PK), table.Text(last, table.SK), len(last) == 0
 	d.put(scanEntry(kind, *at))
-	if at.Done && kind == scanKey && s.cfg.Sweep > 0 { // it was a sweep, too
+	if at.Done && kind == scanKey && s.cfg.SweepInterval > 0 { // it was a sweep, too
 		s.sweep = scanState{StartedMs: at.StartedMs, Done: true}
 		d.put(scanEntry(sweepKey, s.sweep))
 	}
@@ -145,8 +145,8 @@ func (s *scanner) page(ctx context.Context, kind string, at *scanState) {
 }
 
 // noteScan puts into the journal that a scan is done: whoever asked for it may be anywhere.
-func (s *scanner) noteScan(d *delivery, at *scanState, nowMs int64) {
-	last, _ := s.asks.get()
+func (s *scanner) noteScan(d *batch, at *scanState, nowMs int64) {
+	last, _ := s.scanRequests.get()
 	took := time.Duration(nowMs-at.StartedMs) * time.Millisecond
 	d.note(&eventspb.LeaseNote{
 		AtMs: nowMs, By: "bridge", Kind: "scan", From: s.region, Count: at.Rows,
@@ -159,10 +159,10 @@ func (s *scanner) rate(ctx context.Context, kind string) int {
 	if kind == scanKey {
 		return s.cfg.ScanRate
 	}
-	if s.sized.IsZero() || time.Since(s.sized) > sizeEvery {
+	if s.sized.IsZero() || time.Since(s.sized) > sizeInterval {
 		// What fails is told, and the last size serves.
 		err := s.ask(ctx, "ask for the table's size", func(ctx context.Context) error {
-			out, err := s.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.cfg.Table}, onceDB)
+			out, err := s.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.cfg.Table}, noRetryDB)
 			if err == nil {
 				s.size = aws.ToInt64(out.Table.ItemCount)
 			}
@@ -172,5 +172,5 @@ func (s *scanner) rate(ctx context.Context, kind string) int {
 			s.sized = time.Now()
 		}
 	}
-	return max(sweepRate, int(1.25*float64(s.size)/s.cfg.Sweep.Seconds()))
+	return max(sweepRate, int(1.25*float64(s.size)/s.cfg.SweepInterval.Seconds()))
 }

@@ -16,9 +16,9 @@ const (
 )
 
 const (
-	scanKey  = "scan"
-	sweepKey = "sweep"
-	askedKey = "asked"
+	scanKey        = "scan"
+	sweepKey       = "sweep"
+	scanRequestKey = "asked"
 	// regionKey is whose bridge it is: positions of one region are none of another's.
 	regionKey = "region"
 )
@@ -48,23 +48,23 @@ type scanState struct {
 	Done      bool   `json:"done,omitempty"`
 }
 
-// asked is the last request for a scan: for one that began at SinceMs or later.
-type asked struct {
+// scanRequest is the last request for a scan: for one that began at SinceMs or later.
+type scanRequest struct {
 	SinceMs int64  `json:"since_ms"`
 	Why     string `json:"why"`
 }
 
-// saved is the state as a task finds it.
-type saved struct {
+// savedState is the state as a task finds it.
+type savedState struct {
 	shards      map[string][]shard // by stream
 	streams     map[string]streamState
 	scan, sweep scanState
-	asked       asked
+	scanRequest scanRequest
 	region      string // "" at the first start
 }
 
-func load(task stream.Task) (saved, error) {
-	s := saved{shards: map[string][]shard{}, streams: map[string]streamState{}}
+func load(task stream.Task) (savedState, error) {
+	s := savedState{shards: map[string][]shard{}, streams: map[string]streamState{}}
 	err := task.Scan(shardTable, nil, func(key, value []byte) error {
 		arn, id, _ := strings.Cut(string(key), "\x00")
 		one := shard{}
@@ -87,7 +87,7 @@ func load(task stream.Task) (saved, error) {
 	if err != nil {
 		return s, err
 	}
-	for key, to := range map[string]any{scanKey: &s.scan, sweepKey: &s.sweep, askedKey: &s.asked, regionKey: &s.region} {
+	for key, to := range map[string]any{scanKey: &s.scan, sweepKey: &s.sweep, scanRequestKey: &s.scanRequest, regionKey: &s.region} {
 		value, err := task.Get(scanTable, []byte(key))
 		if err == nil && value != nil {
 			err = decode([]byte(key), value, to)

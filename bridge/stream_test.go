@@ -54,7 +54,7 @@ func nasty(seed uint64, f flaw) func(*http.Request, http.RoundTripper) (*http.Re
 func runStreams(t *testing.T, seed uint64, f flaw) (verdict error) {
 	synctest.Test(t, func(t *testing.T) {
 		regions := []string{"eu-west-1", "us-east-1"}
-		w := newWorld(t, dynamotest.Hostile(), seed, regions...)
+		w := newFixture(t, dynamotest.Hostile(), seed, regions...)
 		defer w.cloud.Close()
 		w.trip = nasty(seed, f)
 		var hosts []*host
@@ -92,7 +92,7 @@ func runStreams(t *testing.T, seed uint64, f flaw) (verdict error) {
 }
 
 // write changes resources of a region for 14 s. What fails may have been done or not: both are seen in the table.
-func (w *world) write(ctx context.Context, region string, rng *rand.Rand) {
+func (w *fixture) write(ctx context.Context, region string, rng *rand.Rand) {
 	for until := time.Now().Add(14 * time.Second); time.Now().Before(until); {
 		name := fmt.Sprintf("%s-%d", region, rng.IntN(25))
 		_ = w.resource(ctx, region, name, fmt.Sprintf("p%d", rng.IntN(3)))

@@ -14,8 +14,8 @@ import (
 // nextStream waits for the oldest stream that was not read to its end, and begins it if it is new.
 func (b *Bridge) nextStream(ctx context.Context) (arn string, ok bool) {
 	const who = "list the streams"
-	wait := backoff{least: b.cfg.PollMin, most: min(b.cfg.List, 5*time.Second)}
-	for ; ; b.health.follows("", 0) {
+	wait := backoff{least: b.cfg.PollMin, most: min(b.cfg.ListInterval, 5*time.Second)}
+	for ; ; b.health.setStream("", 0) {
 		var list []string
 		err := b.ask(ctx, who, func(ctx context.Context) (err error) {
 			list, err = b.listStreams(ctx)
@@ -32,7 +32,7 @@ func (b *Bridge) nextStream(ctx context.Context) (arn string, ok bool) {
 				}
 				return arn, known || b.begin(ctx, arn) == nil
 			}
-			b.health.trouble(who, errNoStream)
+			b.health.setProblem(who, errNoStream)
 		}
 		if !wait.wait(ctx) {
 			return "", false
@@ -45,7 +45,7 @@ func (b *Bridge) listStreams(ctx context.Context) (arns []string, err error) {
 	var list []streamtypes.Stream
 	in := &dynamodbstreams.ListStreamsInput{TableName: &b.cfg.Table}
 	for {
-		out, err := b.streams.ListStreams(ctx, in, once)
+		out, err := b.streams.ListStreams(ctx, in, noRetry)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +68,7 @@ func (b *Bridge) begin(ctx context.Context, arn string) error {
 	s := streamState{BegunMs: time.Now().UnixMilli()}
 	b.saved.streams[arn] = s
 	b.log.Info().Str("stream", arn).Msg("stream_begun")
-	d := &delivery{ask: asked{s.BegunMs, "the stream is new"}}
+	d := &batch{scanRequest: scanRequest{s.BegunMs, "the stream is new"}}
 	d.put(entry{streamTable, arn, encode(s)})
 	return b.queue.push(ctx, d)
 }
@@ -76,11 +76,11 @@ func (b *Bridge) begin(ctx context.Context, arn string) error {
 // forgetStreams deletes what is known of streams that ended long ago and are not listed any more.
 func (b *Bridge) forgetStreams(ctx context.Context, listed []string) error {
 	for arn, s := range b.saved.streams {
-		if s.DoneMs == 0 || slices.Contains(listed, arn) || time.Now().UnixMilli()-s.DoneMs < remember.Milliseconds() {
+		if s.DoneMs == 0 || slices.Contains(listed, arn) || time.Now().UnixMilli()-s.DoneMs < shardMemory.Milliseconds() {
 			continue
 		}
 		delete(b.saved.streams, arn)
-		if err := b.queue.push(ctx, &delivery{entries: []entry{{streamTable, arn, nil}}}); err != nil {
+		if err := b.queue.push(ctx, &batch{entries: []entry{{streamTable, arn, nil}}}); err != nil {
 			return err
 		}
 	}

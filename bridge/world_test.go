@@ -30,15 +30,15 @@ import (
 
 const testTable = "leases"
 
-// world is a cloud with the table, and a host for the bridge of each region.
-type world struct {
+// fixture is a cloud with the table, and a host for the bridge of each region.
+type fixture struct {
 	t     testing.TB
 	cloud *dynamotest.Cloud
 	cfg   Config
 	trip  func(*http.Request, http.RoundTripper) (*http.Response, error) // of requests to streams
 }
 
-func newWorld(t testing.TB, profile dynamotest.Profile, seed uint64, regions ...string) *world {
+func newFixture(t testing.TB, profile dynamotest.Profile, seed uint64, regions ...string) *fixture {
 	t.Helper()
 	calm := profile
 	calm.Faults, calm.TableDelay = nil, 0
@@ -46,7 +46,7 @@ func newWorld(t testing.TB, profile dynamotest.Profile, seed uint64, regions ...
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, cloud: cloud}
+	w := &fixture{t: t, cloud: cloud}
 	w.trip = func(r *http.Request, to http.RoundTripper) (*http.Response, error) { return to.RoundTrip(r) }
 	db := cloud.Region(regions[0]).Client()
 	if _, err = db.CreateTable(t.Context(), table.Create(testTable)); err != nil {
@@ -60,7 +60,7 @@ func newWorld(t testing.TB, profile dynamotest.Profile, seed uint64, regions ...
 		}
 	}
 	w.cfg = Config{
-		Regions: regions, Table: testTable, Partitions: 4, List: 5 * time.Second, PollMin: 50 * time.Millisecond, PollMax: 300 * time.Millisecond,
+		Regions: regions, Table: testTable, Partitions: 4, ListInterval: 5 * time.Second, PollMin: 50 * time.Millisecond, PollMax: 300 * time.Millisecond,
 		DB: func(r string) *dynamodb.Client { return cloud.Region(r).Client() },
 		Streams: func(r string) *dynamodbstreams.Client {
 			base := cloud.Region(r).HTTPClient().Transport
@@ -101,7 +101,7 @@ func answer(r *http.Request, status int, text string) *http.Response {
 }
 
 // update adds one to an item's version, and sets what else there is. It says whether it was told that it did.
-func (w *world) update(ctx context.Context, region string, p lease.Primary, set map[string]types.AttributeValue) error {
+func (w *fixture) update(ctx context.Context, region string, p lease.PrimaryKey, set map[string]types.AttributeValue) error {
 	set = maps.Clone(set)
 	set[table.WriterRegion] = table.S(region)
 	expr, names, values := "SET #v = if_not_exists(#v, :zero) + :one", map[string]string{"#v": table.Version}, table.Item{":zero": table.N(0), ":one": table.N(1)}
@@ -113,19 +113,19 @@ func (w *world) update(ctx context.Context, region string, p lease.Primary, set 
 	}
 	_, err := w.cloud.Region(region).Client().UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: aws.String(testTable), Key: table.PrimaryKey(p), UpdateExpression: &expr, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
-	}, onceDB)
+	}, noRetryDB)
 	return err
 }
 
 // sleep waits, in virtual time: only tests in a bubble call it.
 func sleep(d time.Duration) { <-time.After(d) }
 
-func (w *world) resource(ctx context.Context, region, name, pool string) error {
+func (w *fixture) resource(ctx context.Context, region, name, pool string) error {
 	return w.update(ctx, region, lease.ResourceRow("c", name), map[string]types.AttributeValue{table.PoolID: table.S(pool), table.Owner: table.S(region)})
 }
 
 // versions are those of all rows that a region wrote last, as it has them.
-func (w *world) versions(region string) map[string]int64 {
+func (w *fixture) versions(region string) map[string]int64 {
 	w.t.Helper()
 	out := map[string]int64{}
 	p := dynamodb.NewScanPaginator(w.cloud.Region(region).Client(), &dynamodb.ScanInput{TableName: aws.String(testTable), ConsistentRead: aws.Bool(true)})
@@ -147,7 +147,7 @@ func (w *world) versions(region string) map[string]int64 {
 
 // host is what the runtime is to a bridge: it keeps what was committed, and throws away what was not.
 type host struct {
-	w      *world
+	w      *fixture
 	region string
 	p      int32
 	mu     sync.Mutex // of what follows, held during a turn
@@ -167,7 +167,7 @@ type written struct {
 	value     []byte
 }
 
-func (w *world) host(region string, seed uint64) *host {
+func (w *fixture) host(region string, seed uint64) *host {
 	return &host{
 		w: w, region: region, p: int32(slices.Index(w.cfg.Regions, region)), state: map[string][]byte{}, rng: rand.New(rand.NewPCG(seed, 5)),
 		spoil: func(*stream.Changes) {},
@@ -302,7 +302,7 @@ func (h *host) notes(kind string) (list []*eventspb.LeaseNote) {
 // order.
 func (h *host) judge() error { return h.w.judge(h.region, h.changes()) }
 
-func (w *world) judge(region string, changes []*eventspb.LeaseChange) error {
+func (w *fixture) judge(region string, changes []*eventspb.LeaseChange) error {
 	w.t.Helper()
 	return judgeChanges(region, changes, w.versions(region))
 }

@@ -22,7 +22,7 @@ func BenchmarkFold(b *testing.B) {
 	}
 	b.ReportAllocs()
 	b.ResetTimer()
-	for r.Left() > 0 {
+	for r.Remaining() > 0 {
 		r.Fold(20_000)
 		r.Commit(2000)
 	}

@@ -11,28 +11,28 @@ import (
 )
 
 // supersede gives the commands that are due.
-func (d *Dedup) supersede(x *scene, k *Key, v *verdict) error {
+func (d *Dedup) supersede(x *decisionContext, k *Key, v *decision) error {
 	if v.winner < 0 {
 		return nil
 	}
 	winner := &k.Rows[v.winner]
 	for _, i := range v.losers {
 		r := &k.Rows[i]
-		if r.Sent == winner.Region && x.nowMs < r.Again {
+		if r.CommandedWinner == winner.Region && x.nowMs < r.NextCommandMs {
 			continue
 		}
 		if r.Tries > 0 {
 			d.stats.Repeated++
 		}
-		r.Sent = winner.Region
+		r.CommandedWinner = winner.Region
 		r.Tries++
-		r.Again = x.nowMs + d.cfg.backoff(r.Tries)
+		r.NextCommandMs = x.nowMs + d.cfg.backoff(r.Tries)
 		// The resource first: once the key's row shows that it is superseded, nobody says the other again.
 		if x.settings.mode == modeRelease && r.State == lease.Leased {
 			d.stats.Revokes++
 			c := x.command("revoke", r)
 			c.Command = &eventspb.LeaseCommand_Revoke{Revoke: &eventspb.LeaseRevoke{
-				Resource: r.Resource, Version: r.At, AvailableMs: r.Expires + x.settings.quarantine, Shelves: x.settings.shelves,
+				Resource: r.Resource, Version: r.ResourceVersion, AvailableMs: r.Expires + x.settings.quarantine, Shelves: x.settings.buckets,
 				Holder: lease.Holder(x.pool, x.key),
 			}}
 			if err := d.emitCommand(c); err != nil {
@@ -52,13 +52,13 @@ func (d *Dedup) supersede(x *scene, k *Key, v *verdict) error {
 }
 
 // command is one to the region of r, without what it does.
-func (x *scene) command(kind string, r *Row) *eventspb.LeaseCommand {
-	why := "the lease of the key in " + r.Sent + " won"
+func (x *decisionContext) command(kind string, r *Row) *eventspb.LeaseCommand {
+	why := "the lease of the key in " + r.CommandedWinner + " won"
 	if r.Tries > 1 {
 		why += fmt.Sprintf("; said %d times before, and nothing came of it", r.Tries-1)
 	}
 	return &eventspb.LeaseCommand{
-		Id:     lease.Joined(kind, x.client, x.pool, x.key, r.Region, strconv.FormatInt(r.Version, 10), strconv.FormatInt(r.Tries, 10)),
+		Id:     lease.JoinNames(kind, x.client, x.pool, x.key, r.Region, strconv.FormatInt(r.Version, 10), strconv.FormatInt(r.Tries, 10)),
 		Client: x.client, Pool: x.pool, Region: r.Region, By: "dedup", Why: why, DecidedMs: x.nowMs,
 	}
 }

@@ -8,9 +8,9 @@ import (
 
 // The tables and outputs that the runtime must wire up. Outputs of commands are where Config.Output says.
 const (
-	TableKeys    byte = 1 // client NUL pool NUL key -> Key
-	TablePools   byte = 2 // client NUL pool -> settings
-	TableFigures byte = 3 // "keys", "open" -> how many there are
+	TableKeys   byte = 1 // client NUL pool NUL key -> Key
+	TablePools  byte = 2 // client NUL pool -> settings
+	TableCounts byte = 3 // "keys", "open" -> how many there are
 
 	OutputDuplicates = 0 // lease.duplicates
 	OutputJournal    = 1 // lease.journal
@@ -29,18 +29,18 @@ type Config struct {
 	Retry time.Duration
 	// MaxRetry is the longest time between two looks at an open duplicate. Defaults to 10 min.
 	MaxRetry time.Duration
-	// Keep is how long a resolved duplicate stays in lease.duplicates. Defaults to 1 h.
-	Keep time.Duration
+	// Retention is how long a resolved duplicate stays in lease.duplicates. Defaults to 1 h.
+	Retention time.Duration
 }
 
-// patience is how long a key waits before it looks for its pool's settings again.
-const patience = 5 * time.Second
+// settingsRetry is how long a key waits before it looks for its pool's settings again.
+const settingsRetry = 5 * time.Second
 
 func (cfg Config) withDefaults() (Config, error) {
 	for _, d := range []struct {
 		of *time.Duration
 		to time.Duration
-	}{{&cfg.Skew, 500 * time.Millisecond}, {&cfg.Margin, time.Minute}, {&cfg.Retry, 30 * time.Second}, {&cfg.MaxRetry, 10 * time.Minute}, {&cfg.Keep, time.Hour}} {
+	}{{&cfg.Skew, 500 * time.Millisecond}, {&cfg.Margin, time.Minute}, {&cfg.Retry, 30 * time.Second}, {&cfg.MaxRetry, 10 * time.Minute}, {&cfg.Retention, time.Hour}} {
 		if *d.of == 0 {
 			*d.of = d.to
 		}

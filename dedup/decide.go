@@ -4,23 +4,23 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// verdict is what the rows of a key come to at one time. Numbers are indices of the key's rows.
-type verdict struct {
+// decision is what the rows of a key come to at one time. Numbers are indices of the key's rows.
+type decision struct {
 	live   []int // leased, and not near the end
 	winner int   // one of them; -1: there is none against which no command is out
 	losers []int // those who are to be told that the winner won
 }
 
 // decide looks at rows at nowMs.
-func decide(rows []Row, nowMs, skew int64) verdict {
-	v := verdict{winner: -1}
+func decide(rows []Row, nowMs, skew int64) decision {
+	v := decision{winner: -1}
 	for i := range rows {
 		r := &rows[i]
 		if r.State != lease.Leased || r.Expires <= nowMs+skew {
 			continue
 		}
 		v.live = append(v.live, i)
-		if r.Sent == "" && (v.winner < 0 || lease.Wins(r.Region, r.Granted, rows[v.winner].Region, rows[v.winner].Granted)) {
+		if r.CommandedWinner == "" && (v.winner < 0 || lease.GrantedBefore(r.Region, r.Granted, rows[v.winner].Region, rows[v.winner].Granted)) {
 			v.winner = i
 		}
 	}

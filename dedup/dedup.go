@@ -20,7 +20,7 @@ type Dedup struct {
 	timers    stream.Timers
 	keys      *state.Table[Key]
 	pools     *state.Table[pool]
-	figures   *state.Table[int64]
+	counts    *state.Table[int64]
 	out       []output
 	stats     Stats
 	counted   [2]int64 // of stats.Keys and stats.Open, what is in the table
@@ -46,13 +46,13 @@ func New(cfg Config, t stream.Task) (*Dedup, error) {
 	}
 	d := &Dedup{
 		cfg: cfg, partition: t.Partition, timers: t.Timers,
-		keys: state.New(TableKeys, t.Get, keys()), pools: state.New(TablePools, t.Get, pools()), figures: state.New(TableFigures, t.Get, state.Numbers()),
+		keys: state.New(TableKeys, t.Get, keys()), pools: state.New(TablePools, t.Get, pools()), counts: state.New(TableCounts, t.Get, state.Int64Format()),
 	}
 	for i, f := range []struct {
 		key string
 		to  *int64
 	}{{keysKey, &d.stats.Keys}, {openKey, &d.stats.Open}} {
-		if *f.to, _, err = d.figures.Get(f.key); err != nil {
+		if *f.to, _, err = d.counts.Get(f.key); err != nil {
 			return nil, d.fail(err)
 		}
 		d.counted[i] = *f.to
@@ -124,26 +124,26 @@ func (d *Dedup) foldKey(c *eventspb.LeaseChange, k *eventspb.LeaseKey) error {
 		return err
 	}
 	row := Row{
-		Region: k.Region, Version: k.Version, State: lease.State(k.State), Resource: k.Resource, At: k.ResourceVersion,
-		Expires: k.ExpiresMs, Granted: k.GrantedMs, Winner: k.Winner, Latest: k.ExpiresMs,
+		Region: k.Region, Version: k.Version, State: lease.State(k.State), Resource: k.Resource, ResourceVersion: k.ResourceVersion,
+		Expires: k.ExpiresMs, Granted: k.GrantedMs, Winner: k.Winner, LatestExpires: k.ExpiresMs,
 	}
 	if c.Gone {
-		row.State = Gone
+		row.State = Deleted
 	}
 	e.Rows = slices.Clone(e.Rows) // what the table has is a value
 	i, found := e.row(k.Region)
 	if found {
-		row.Latest = max(row.Latest, e.Rows[i].Latest)
+		row.LatestExpires = max(row.LatestExpires, e.Rows[i].LatestExpires)
 	}
 	switch {
 	case !found:
 		e.Rows = slices.Insert(e.Rows, i, row)
 	// A row that is gone may be told of with the version that it had.
-	case k.Version > e.Rows[i].Version, k.Version == e.Rows[i].Version && c.Gone && e.Rows[i].State != Gone:
+	case k.Version > e.Rows[i].Version, k.Version == e.Rows[i].Version && c.Gone && e.Rows[i].State != Deleted:
 		e.Rows[i] = row
 	default:
-		if d.stats.Old++; row.Latest > e.Rows[i].Latest {
-			e.Rows[i].Latest = row.Latest
+		if d.stats.Old++; row.LatestExpires > e.Rows[i].LatestExpires {
+			e.Rows[i].LatestExpires = row.LatestExpires
 			d.keys.Put(name, e)
 		}
 		return nil
@@ -152,36 +152,36 @@ func (d *Dedup) foldKey(c *eventspb.LeaseChange, k *eventspb.LeaseKey) error {
 	if !known {
 		d.stats.Keys++
 	}
-	if e.matters() {
-		d.wake(name, &e, atOnce)
+	if e.needsDecision() {
+		d.setTimer(name, &e, immediateMs)
 	} else {
-		d.wake(name, &e, d.drop(&row))
+		d.setTimer(name, &e, d.dropAfter(&row))
 	}
 	d.keys.Put(name, e)
 	return nil
 }
 
-// matters says whether there may be something to decide.
-func (k *Key) matters() bool {
+// needsDecision says whether there may be something to decide.
+func (k *Key) needsDecision() bool {
 	n := 0
 	for i := range k.Rows {
 		if s := k.Rows[i].State; s == lease.Leased || s == lease.Superseded {
 			n++
 		}
 	}
-	return n > 1 || k.Case.open()
+	return n > 1 || k.Duplicate.open()
 }
 
-// atOnce is the time of a timer that fires at the end of the transaction in which it is set.
-const atOnce = 1
+// immediateMs is the time of a timer that fires at the end of the transaction in which it is set.
+const immediateMs = 1
 
-// drop is from when on a row is forgotten.
-func (d *Dedup) drop(r *Row) int64 {
-	return max(atOnce, r.Latest+d.cfg.Skew.Milliseconds()+d.cfg.Margin.Milliseconds())
+// dropAfter is from when on a row is forgotten.
+func (d *Dedup) dropAfter(r *Row) int64 {
+	return max(immediateMs, r.LatestExpires+d.cfg.Skew.Milliseconds()+d.cfg.Margin.Milliseconds())
 }
 
-// wake makes the timer of a key fire at atMs, or before if one is set that does.
-func (d *Dedup) wake(name string, k *Key, atMs int64) {
+// setTimer makes the timer of a key fire at atMs, or before if one is set that does.
+func (d *Dedup) setTimer(name string, k *Key, atMs int64) {
 	if k.Timer != 0 {
 		if k.Timer <= atMs {
 			return
@@ -203,13 +203,13 @@ func (d *Dedup) Flush(_ stream.Commit, ch *stream.Changes) error {
 		n   int64
 	}{{keysKey, d.stats.Keys}, {openKey, d.stats.Open}} {
 		if f.n != d.counted[i] {
-			d.figures.Put(f.key, f.n)
+			d.counts.Put(f.key, f.n)
 			d.counted[i] = f.n
 		}
 	}
 	d.keys.Flush(ch)
 	d.pools.Flush(ch)
-	d.figures.Flush(ch)
+	d.counts.Flush(ch)
 	for i := range d.out {
 		ch.Emit(d.out[i].to, d.partition, []byte(d.out[i].key), d.out[i].value)
 	}

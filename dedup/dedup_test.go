@@ -79,7 +79,7 @@ func tell(t *testing.T, r *streamtest.Runner, words []string) string {
 		return describe(t, r)
 	case "crash":
 		r.Crash()
-		r.Fold(r.Left())
+		r.Fold(r.Remaining())
 		return ""
 	case "settings":
 		c = settings(1, words[1])
@@ -115,10 +115,10 @@ func tell(t *testing.T, r *streamtest.Runner, words []string) string {
 // describe says what was written since the last time, and the timer.
 func describe(t *testing.T, r *streamtest.Runner) string {
 	var out strings.Builder
-	for _, x := range r.Refused() {
+	for _, x := range r.TakeRejects() {
 		fmt.Fprintf(&out, "refused: %s: %s\n", x.Reason, x.Detail)
 	}
-	for _, o := range r.Take() {
+	for _, o := range r.TakeOutputs() {
 		switch o.Output {
 		case OutputDuplicates:
 			if o.Value == nil {

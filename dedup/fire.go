@@ -28,8 +28,8 @@ func (d *Dedup) OnTimer(nowMs int64, due []stream.Timer) error {
 			continue // it is not the key's: nothing depends on it
 		}
 		k.Timer = 0
-		k.Rows = slices.DeleteFunc(slices.Clone(k.Rows), func(r Row) bool { return d.drop(&r) <= nowMs })
-		next, err := d.look(name, &k, nowMs)
+		k.Rows = slices.DeleteFunc(slices.Clone(k.Rows), func(r Row) bool { return d.dropAfter(&r) <= nowMs })
+		next, err := d.evaluate(name, &k, nowMs)
 		if err != nil {
 			return d.fail(err)
 		}
@@ -38,21 +38,21 @@ func (d *Dedup) OnTimer(nowMs int64, due []stream.Timer) error {
 			d.keys.Delete(name)
 			continue
 		}
-		d.wake(name, &k, next)
+		d.setTimer(name, &k, next)
 		d.keys.Put(name, k)
 	}
 	return nil
 }
 
-// look decides, and says when to look again: never if the key can be forgotten.
-func (d *Dedup) look(name string, k *Key, nowMs int64) (next int64, err error) {
+// evaluate decides, and says when to look again: never if the key can be forgotten.
+func (d *Dedup) evaluate(name string, k *Key, nowMs int64) (next int64, err error) {
 	next = math.MaxInt64
 	at := func(ms int64) { next = min(next, max(ms, nowMs+1)) }
 	for i := range k.Rows {
-		at(d.drop(&k.Rows[i]))
+		at(d.dropAfter(&k.Rows[i]))
 	}
 	v := decide(k.Rows, nowMs, d.cfg.Skew.Milliseconds())
-	if len(v.losers) > 0 || len(v.live) > 1 || k.Case.open() {
+	if len(v.losers) > 0 || len(v.live) > 1 || k.Duplicate.open() {
 		names := strings.SplitN(name, "\x00", 3)
 		p, known, err := d.pools.Get(names[0] + "\x00" + names[1])
 		if err != nil {
@@ -60,16 +60,16 @@ func (d *Dedup) look(name string, k *Key, nowMs int64) (next int64, err error) {
 		}
 		if !known {
 			d.stats.Waited++
-			at(nowMs + patience.Milliseconds())
+			at(nowMs + settingsRetry.Milliseconds())
 			return next, nil
 		}
-		x := scene{client: names[0], pool: names[1], key: names[2], settings: &p, nowMs: nowMs}
-		if p.mode != modeObserve && !d.soon(k, &v, nowMs) {
+		x := decisionContext{client: names[0], pool: names[1], key: names[2], settings: &p, nowMs: nowMs}
+		if p.mode != modeObserve && !d.winnerEndsSoon(k, &v, nowMs) {
 			if err := d.supersede(&x, k, &v); err != nil {
 				return 0, err
 			}
 			for _, i := range v.losers {
-				at(k.Rows[i].Again)
+				at(k.Rows[i].NextCommandMs)
 			}
 		}
 		if err := d.report(&x, k, &v); err != nil {
@@ -80,35 +80,35 @@ func (d *Dedup) look(name string, k *Key, nowMs int64) (next int64, err error) {
 		}
 	}
 	switch {
-	case k.Case.open():
+	case k.Duplicate.open():
 		at(nowMs + d.cfg.MaxRetry.Milliseconds())
-	case k.Case.State == Resolved && nowMs >= k.Case.Resolved+d.cfg.Keep.Milliseconds():
-		k.Case = Case{}
+	case k.Duplicate.State == Resolved && nowMs >= k.Duplicate.Resolved+d.cfg.Retention.Milliseconds():
+		k.Duplicate = Duplicate{}
 		d.out = append(d.out, output{OutputDuplicates, name, nil})
-	case k.Case.State == Resolved:
-		at(k.Case.Resolved + d.cfg.Keep.Milliseconds())
+	case k.Duplicate.State == Resolved:
+		at(k.Duplicate.Resolved + d.cfg.Retention.Milliseconds())
 	}
 	return next, nil
 }
 
-// hold is how long the end of the winner's lease is waited for.
-const hold = 2 * time.Second
+// winnerGrace is how long the end of the winner's lease is waited for.
+const winnerGrace = 2 * time.Second
 
-// soon says whether the winner's lease is about to end. If it is not renewed, the others would have lost to nothing, and keys
+// winnerEndsSoon says whether the winner's lease is about to end. If it is not renewed, the others would have lost to nothing, and keys
 // that are leased for longer would get another resource. It is waited for once: leases that are always short are decided, too.
-func (d *Dedup) soon(k *Key, v *verdict, nowMs int64) bool {
+func (d *Dedup) winnerEndsSoon(k *Key, v *decision, nowMs int64) bool {
 	since := nowMs
 	switch {
-	case k.Case.open():
-		since = k.Case.Since
+	case k.Duplicate.open():
+		since = k.Duplicate.Since
 	case len(v.live) < 2: // a superseded row that names another winner
 		return false
 	}
-	return v.winner >= 0 && k.Rows[v.winner].Expires <= nowMs+(d.cfg.Skew+hold).Milliseconds() && nowMs < since+hold.Milliseconds()
+	return v.winner >= 0 && k.Rows[v.winner].Expires <= nowMs+(d.cfg.Skew+winnerGrace).Milliseconds() && nowMs < since+winnerGrace.Milliseconds()
 }
 
-// scene is where and when a decision is carried out.
-type scene struct {
+// decisionContext is where and when a decision is carried out.
+type decisionContext struct {
 	client, pool, key string
 	settings          *pool
 	nowMs             int64

@@ -12,33 +12,33 @@ import (
 
 // Key is what is kept of a key that is leased, or was until a short time ago.
 type Key struct {
-	Rows  []Row // by region
-	Timer int64 // when its timer fires, Unix ms; 0: it has none
-	Case  Case
+	Rows      []Row // by region
+	Timer     int64 // when its timer fires, Unix ms; 0: it has none
+	Duplicate Duplicate
 }
 
 // Row is a key's row of one region.
 type Row struct {
-	Region   string
-	Version  int64
-	State    lease.State // Gone too
-	Resource string
-	At       int64 // version of the resource
-	Expires  int64 // Unix ms
-	Granted  int64 // Unix ms; 0: not known
-	Winner   string
-	Latest   int64 // the greatest Expires of all versions that were seen, Unix ms: an older one that comes again is over by then
+	Region          string
+	Version         int64
+	State           lease.State // Gone too
+	Resource        string
+	ResourceVersion int64 // version of the resource
+	Expires         int64 // Unix ms
+	Granted         int64 // Unix ms; 0: not known
+	Winner          string
+	LatestExpires   int64 // the greatest Expires of all versions that were seen, Unix ms: an older one that comes again is over by then
 
-	Sent  string // the winner that a command for this version names; empty: none was given
-	Tries int64  // commands given for this version
-	Again int64  // when the next is to be given, Unix ms
+	CommandedWinner string // the winner that a command for this version names; empty: none was given
+	Tries           int64  // commands given for this version
+	NextCommandMs   int64  // when the next is to be given, Unix ms
 }
 
-// Gone is the state of a row that was deleted.
-const Gone lease.State = "gone"
+// Deleted is the state of a row that was deleted.
+const Deleted lease.State = "gone"
 
-// Case is a duplicate.
-type Case struct {
+// Duplicate is a duplicate.
+type Duplicate struct {
 	State    string // observed, superseding, resolved; empty: there is none
 	Winner   string
 	Since    int64 // Unix ms
@@ -52,7 +52,7 @@ const (
 	Resolved    = "resolved"
 )
 
-func (c *Case) open() bool { return c.State == Observed || c.State == Superseding }
+func (c *Duplicate) open() bool { return c.State == Observed || c.State == Superseding }
 
 // row finds a region's row.
 func (k *Key) row(region string) (i int, ok bool) {
@@ -61,17 +61,17 @@ func (k *Key) row(region string) (i int, ok bool) {
 
 func (r *Row) leaseKey(key string) *eventspb.LeaseKey {
 	return &eventspb.LeaseKey{
-		Key: key, Region: r.Region, Version: r.Version, State: string(r.State), Resource: r.Resource, ResourceVersion: r.At,
+		Key: key, Region: r.Region, Version: r.Version, State: string(r.State), Resource: r.Resource, ResourceVersion: r.ResourceVersion,
 		ExpiresMs: r.Expires, GrantedMs: r.Granted, Winner: r.Winner,
 	}
 }
 
 func (k *Key) append(dst []byte) []byte {
 	dst = packed.AppendInt(dst, k.Timer)
-	dst = packed.AppendString(dst, k.Case.State)
-	if k.Case.State != "" {
-		dst = packed.AppendString(dst, k.Case.Winner)
-		dst = packed.AppendInt(packed.AppendInt(dst, k.Case.Since), k.Case.Resolved)
+	dst = packed.AppendString(dst, k.Duplicate.State)
+	if k.Duplicate.State != "" {
+		dst = packed.AppendString(dst, k.Duplicate.Winner)
+		dst = packed.AppendInt(packed.AppendInt(dst, k.Duplicate.Since), k.Duplicate.Resolved)
 	}
 	for i := range k.Rows {
 		r := &k.Rows[i]
@@ -79,10 +79,10 @@ func (k *Key) append(dst []byte) []byte {
 		dst = packed.AppendInt(dst, r.Version)
 		dst = packed.AppendString(dst, string(r.State))
 		dst = packed.AppendString(dst, r.Resource)
-		dst = packed.AppendInt(packed.AppendInt(packed.AppendInt(dst, r.At), r.Expires), r.Granted)
-		dst = packed.AppendInt(packed.AppendString(dst, r.Winner), r.Latest)
-		dst = packed.AppendString(dst, r.Sent)
-		dst = packed.AppendInt(packed.AppendInt(dst, r.Tries), r.Again)
+		dst = packed.AppendInt(packed.AppendInt(packed.AppendInt(dst, r.ResourceVersion), r.Expires), r.Granted)
+		dst = packed.AppendInt(packed.AppendString(dst, r.Winner), r.LatestExpires)
+		dst = packed.AppendString(dst, r.CommandedWinner)
+		dst = packed.AppendInt(packed.AppendInt(dst, r.Tries), r.NextCommandMs)
 	}
 	return dst
 }
@@ -90,14 +90,14 @@ func (k *Key) append(dst []byte) []byte {
 // ParseKey reads a value of TableKeys.
 func ParseKey(value []byte) (k Key, err error) {
 	p := packed.NewReader(value)
-	k.Timer, k.Case.State = p.Int(), p.String()
-	if k.Case.State != "" {
-		k.Case.Winner, k.Case.Since, k.Case.Resolved = p.String(), p.Int(), p.Int()
+	k.Timer, k.Duplicate.State = p.Int(), p.String()
+	if k.Duplicate.State != "" {
+		k.Duplicate.Winner, k.Duplicate.Since, k.Duplicate.Resolved = p.String(), p.Int(), p.Int()
 	}
 	for p.Len() > 0 {
 		k.Rows = append(k.Rows, Row{
-			Region: p.String(), Version: p.Int(), State: lease.State(p.String()), Resource: p.String(), At: p.Int(), Expires: p.Int(), Granted: p.Int(),
-			Winner: p.String(), Latest: p.Int(), Sent: p.String(), Tries: p.Int(), Again: p.Int(),
+			Region: p.String(), Version: p.Int(), State: lease.State(p.String()), Resource: p.String(), ResourceVersion: p.Int(), Expires: p.Int(), Granted: p.Int(),
+			Winner: p.String(), LatestExpires: p.Int(), CommandedWinner: p.String(), Tries: p.Int(), NextCommandMs: p.Int(),
 		})
 	}
 	return k, p.End()
@@ -112,7 +112,7 @@ type pool struct {
 	version    int64
 	mode       string // observe, supersede, release
 	quarantine int64  // ms
-	shelves    int32
+	buckets    int32
 }
 
 // The modes.
@@ -126,11 +126,11 @@ func pools() state.Format[pool] {
 	return state.Format[pool]{
 		Append: func(dst []byte, p *pool) []byte {
 			dst = packed.AppendString(packed.AppendInt(dst, p.version), p.mode)
-			return packed.AppendInt(packed.AppendInt(dst, p.quarantine), int64(p.shelves))
+			return packed.AppendInt(packed.AppendInt(dst, p.quarantine), int64(p.buckets))
 		},
 		Parse: func(value []byte) (pool, error) {
 			r := packed.NewReader(value)
-			p := pool{version: r.Int(), mode: r.String(), quarantine: r.Int(), shelves: int32(r.Int())}
+			p := pool{version: r.Int(), mode: r.String(), quarantine: r.Int(), buckets: int32(r.Int())}
 			return p, r.End()
 		},
 	}

@@ -34,7 +34,7 @@ func TestArrivals(t *testing.T) {
 						continue
 					}
 					r.Commit(int64(2000 + i))
-					for _, o := range r.Take() {
+					for _, o := range r.TakeOutputs() {
 						if o.Output > OutputJournal {
 							c := unmarshal(t, o.Value, &eventspb.LeaseCommand{})
 							told[c.Region] = c.GetSupersede().Winner
@@ -63,7 +63,7 @@ func TestDecide(t *testing.T) {
 		for _, expires := range []int64{1400, 1501, 9000} {
 			for _, sent := range []string{"", "x"} {
 				for _, granted := range []int64{0, 1, 2} {
-					kinds = append(kinds, Row{State: s, Expires: expires, Sent: sent, Granted: granted})
+					kinds = append(kinds, Row{State: s, Expires: expires, CommandedWinner: sent, Granted: granted})
 				}
 			}
 		}
@@ -80,12 +80,12 @@ func TestDecide(t *testing.T) {
 				continue
 			}
 			w := rows[v.winner]
-			if w.State != lease.Leased || w.Expires <= 1500 || w.Sent != "" || slices.Contains(v.losers, v.winner) {
+			if w.State != lease.Leased || w.Expires <= 1500 || w.CommandedWinner != "" || slices.Contains(v.losers, v.winner) {
 				t.Fatalf("%v wins of %v, losers %v", w, rows, v.losers)
 			}
 			for _, i := range v.live {
 				// Granted first; not at a time that is not known; eu before us.
-				if r := &rows[i]; r.Sent == "" && (r.Granted > 0 && (w.Granted == 0 || r.Granted < w.Granted) || r.Granted == w.Granted && r.Region < w.Region) {
+				if r := &rows[i]; r.CommandedWinner == "" && (r.Granted > 0 && (w.Granted == 0 || r.Granted < w.Granted) || r.Granted == w.Granted && r.Region < w.Region) {
 					t.Fatalf("%v wins, %v is before", w, rows[i])
 				}
 			}

@@ -42,7 +42,7 @@ func rejects(tb testing.TB) []bad {
 		key("foreign region", changes.ReasonUnknownRegion, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Region = "mars" }),
 		key("version 0", changes.ReasonBadVersion, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Version = 0 }),
 		key("no state", ReasonUnknownState, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.State = "" }),
-		key("foreign state", ReasonUnknownState, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.State = string(Gone) }),
+		key("foreign state", ReasonUnknownState, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.State = string(Deleted) }),
 		key("no end", changes.ReasonNoExpires, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.ExpiresMs = 0 }),
 		key("end before 1970", changes.ReasonBadTime, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.ExpiresMs = -1 }),
 		key("end after all", changes.ReasonBadTime, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.ExpiresMs = math.MaxInt64 }),
@@ -63,7 +63,7 @@ func TestEveryReason(t *testing.T) {
 			r.Append(x.value)
 			r.Fold(1)
 			r.Commit(1)
-			if got := r.Refused(); len(got) != 1 || got[0].Reason != x.reason || got[0].Detail == "" {
+			if got := r.TakeRejects(); len(got) != 1 || got[0].Reason != x.reason || got[0].Detail == "" {
 				t.Fatalf("refused %v, want %s", got, x.reason)
 			}
 			if n := len(r.Table(TableKeys)) + len(r.Table(TablePools)) + len(r.Timers()); n > 0 {
@@ -72,7 +72,7 @@ func TestEveryReason(t *testing.T) {
 			r.Append(x.value, marshal(t, keyRow("eu", 1, lease.Leased)), x.value)
 			r.Fold(3)
 			r.Commit(2)
-			if got := r.Refused(); len(got) != 2 || got[0].Index != 1 || got[1].Index != 3 || len(r.Table(TableKeys)) != 1 {
+			if got := r.TakeRejects(); len(got) != 2 || got[0].Index != 1 || got[1].Index != 3 || len(r.Table(TableKeys)) != 1 {
 				t.Fatalf("refused %v, %d rows", got, len(r.Table(TableKeys)))
 			}
 		})
@@ -96,7 +96,7 @@ func FuzzFold(f *testing.F) {
 		r.Crash()
 		r.Commit(now)
 		c := &eventspb.LeaseChange{}
-		if proto.Unmarshal(value, c) != nil && len(r.Refused()) != 2 {
+		if proto.Unmarshal(value, c) != nil && len(r.TakeRejects()) != 2 {
 			t.Fatal("taken, and no change")
 		}
 		for key, v := range r.Table(TableKeys) {

@@ -9,8 +9,8 @@ import (
 )
 
 // report follows the case of a key: it opens when two rows are live, and is resolved when they are not any more.
-func (d *Dedup) report(x *scene, k *Key, v *verdict) error {
-	was := k.Case
+func (d *Dedup) report(x *decisionContext, k *Key, v *decision) error {
+	was := k.Duplicate
 	state, winner := Superseding, was.Winner
 	if x.settings.mode == modeObserve {
 		state = Observed
@@ -20,16 +20,16 @@ func (d *Dedup) report(x *scene, k *Key, v *verdict) error {
 	}
 	switch double := len(v.live) > 1; {
 	case double && !was.open():
-		k.Case = Case{State: state, Winner: winner, Since: x.nowMs}
+		k.Duplicate = Duplicate{State: state, Winner: winner, Since: x.nowMs}
 		d.stats.Found++
 		d.stats.Open++
 		if err := d.note(x, "duplicate", x.found(k, v), k, v); err != nil {
 			return err
 		}
 	case double && (was.State != state || was.Winner != winner):
-		k.Case.State, k.Case.Winner = state, winner
+		k.Duplicate.State, k.Duplicate.Winner = state, winner
 	case !double && was.open():
-		k.Case.State, k.Case.Winner, k.Case.Resolved = Resolved, winner, x.nowMs
+		k.Duplicate.State, k.Duplicate.Winner, k.Duplicate.Resolved = Resolved, winner, x.nowMs
 		d.stats.Resolved++
 		d.stats.Open--
 		d.stats.took(x.nowMs - was.Since)
@@ -40,7 +40,7 @@ func (d *Dedup) report(x *scene, k *Key, v *verdict) error {
 		return nil
 	}
 	r := &eventspb.LeaseDuplicate{
-		Client: x.client, Pool: x.pool, Key: x.key, Winner: k.Case.Winner, State: k.Case.State, SinceMs: k.Case.Since, ResolvedMs: k.Case.Resolved,
+		Client: x.client, Pool: x.pool, Key: x.key, Winner: k.Duplicate.Winner, State: k.Duplicate.State, SinceMs: k.Duplicate.Since, ResolvedMs: k.Duplicate.Resolved,
 	}
 	for i := range k.Rows {
 		r.Rows = append(r.Rows, k.Rows[i].leaseKey(x.key))
@@ -49,9 +49,9 @@ func (d *Dedup) report(x *scene, k *Key, v *verdict) error {
 }
 
 // note writes a sentence to the journal.
-func (d *Dedup) note(x *scene, kind, text string, k *Key, v *verdict) error {
+func (d *Dedup) note(x *decisionContext, kind, text string, k *Key, v *decision) error {
 	n := &eventspb.LeaseNote{
-		AtMs: x.nowMs, By: "dedup", Kind: kind, Client: x.client, Pool: x.pool, To: k.Case.Winner, Count: int64(len(v.live)), Text: text,
+		AtMs: x.nowMs, By: "dedup", Kind: kind, Client: x.client, Pool: x.pool, To: k.Duplicate.Winner, Count: int64(len(v.live)), Text: text,
 	}
 	for _, i := range v.losers {
 		if n.From == "" {
@@ -62,7 +62,7 @@ func (d *Dedup) note(x *scene, kind, text string, k *Key, v *verdict) error {
 }
 
 // found is the sentence for a duplicate.
-func (x *scene) found(k *Key, v *verdict) string {
+func (x *decisionContext) found(k *Key, v *decision) string {
 	var where []string
 	for _, i := range v.live {
 		where = append(where, k.Rows[i].Region+" ("+k.Rows[i].Resource+")")
@@ -74,12 +74,12 @@ func (x *scene) found(k *Key, v *verdict) string {
 	case v.winner < 0:
 		return text + "each of them was told before that another won"
 	}
-	return text + k.Case.Winner + " wins"
+	return text + k.Duplicate.Winner + " wins"
 }
 
 // ended is the sentence for the end of one.
-func (x *scene) ended(k *Key, v *verdict) string {
-	took := time.Duration(k.Case.Resolved-k.Case.Since) * time.Millisecond
+func (x *decisionContext) ended(k *Key, v *decision) string {
+	took := time.Duration(k.Duplicate.Resolved-k.Duplicate.Since) * time.Millisecond
 	if len(v.live) == 0 {
 		return fmt.Sprintf("key %q of pool %q is leased nowhere any more, %v after it was in several regions at once", x.key, x.pool, took)
 	}

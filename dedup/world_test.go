@@ -16,9 +16,9 @@ import (
 
 const skewMs = 500
 
-// world is one key in three regions: its rows as they are, what its users and executors do to them, and a Dedup that learns
+// fixture is one key in three regions: its rows as they are, what its users and executors do to them, and a Dedup that learns
 // of it late, out of order and again. Replication between the regions is of any delay, too.
-type world struct {
+type fixture struct {
 	t        *testing.T
 	rng      *rand.Rand
 	r        *streamtest.Runner
@@ -33,8 +33,8 @@ type world struct {
 	known    int64                              // since when the settings are known; 0: they are not
 }
 
-func newWorld(t *testing.T, seed uint64, spoil func(stream.Task) (streamtest.Core, error)) *world {
-	w := &world{
+func newFixture(t *testing.T, seed uint64, spoil func(stream.Task) (streamtest.Core, error)) *fixture {
+	w := &fixture{
 		t: t, rng: rand.New(rand.NewPCG(seed, 3)), now: 1_000_000, rows: map[string]*eventspb.LeaseKey{}, streams: map[string][]*eventspb.LeaseChange{},
 		seen: map[string]map[string]int64{}, all: map[string][]*eventspb.LeaseKey{},
 		r: streamtest.New(t, streamtest.Options{Topic: "lease.changes", Partition: 3, Make: spoil}),
@@ -47,14 +47,14 @@ func newWorld(t *testing.T, seed uint64, spoil func(stream.Task) (streamtest.Cor
 }
 
 // live is what agents take for a lease that goes on.
-func (w *world) live(k *eventspb.LeaseKey) bool {
+func (w *fixture) live(k *eventspb.LeaseKey) bool {
 	return k.State == string(lease.Leased) && k.ExpiresMs > w.now+skewMs
 }
 
-func (w *world) over(k *eventspb.LeaseKey) bool { return k.ExpiresMs < w.now-skewMs }
+func (w *fixture) over(k *eventspb.LeaseKey) bool { return k.ExpiresMs < w.now-skewMs }
 
 // write makes a new version of a region's row.
-func (w *world) write(region string, change func(k *eventspb.LeaseKey)) {
+func (w *fixture) write(region string, change func(k *eventspb.LeaseKey)) {
 	k := proto.CloneOf(w.rows[region])
 	k.Version++
 	change(k)
@@ -66,7 +66,7 @@ func (w *world) write(region string, change func(k *eventspb.LeaseKey)) {
 }
 
 // sees is another region's row as agents of a region see it.
-func (w *world) sees(region, other string) *eventspb.LeaseKey {
+func (w *fixture) sees(region, other string) *eventspb.LeaseKey {
 	if region == other || len(w.all[other]) == 0 {
 		return w.rows[other]
 	}
@@ -79,7 +79,7 @@ func (w *world) sees(region, other string) *eventspb.LeaseKey {
 }
 
 // use is what users and agents of a region do.
-func (w *world) use(region string) {
+func (w *fixture) use(region string) {
 	k := w.rows[region]
 	state := lease.State(k.State)
 	switch x := w.rng.IntN(10); {
@@ -111,7 +111,7 @@ func (w *world) use(region string) {
 }
 
 // execute carries out a command of those under way, as the executor does.
-func (w *world) execute() {
+func (w *fixture) execute() {
 	i := w.rng.IntN(len(w.commands))
 	c := w.commands[i]
 	if w.rng.IntN(4) > 0 { // else it comes again
@@ -123,7 +123,7 @@ func (w *world) execute() {
 }
 
 // deliver brings the Dedup a change: the next of a region, or an old one again.
-func (w *world) deliver(region string) {
+func (w *fixture) deliver(region string) {
 	var c *eventspb.LeaseChange
 	if s := w.streams[region]; len(s) > 0 && w.rng.IntN(4) > 0 {
 		c, w.streams[region] = s[0], s[1:]
@@ -134,7 +134,7 @@ func (w *world) deliver(region string) {
 	w.add(c)
 }
 
-func (w *world) add(c *eventspb.LeaseChange) {
+func (w *fixture) add(c *eventspb.LeaseChange) {
 	if c != nil {
 		w.log = append(w.log, c)
 		w.r.Append(marshal(w.t, c))
@@ -142,7 +142,7 @@ func (w *world) add(c *eventspb.LeaseChange) {
 }
 
 // commit lets the Dedup work, and judges what it commands.
-func (w *world) commit() error {
+func (w *fixture) commit() error {
 	w.r.Fold(w.rng.IntN(6))
 	switch w.rng.IntN(10) {
 	case 0:
@@ -154,7 +154,7 @@ func (w *world) commit() error {
 	}
 	w.r.Commit(w.now)
 	var fresh []*eventspb.LeaseCommand
-	for _, o := range w.r.Take() {
+	for _, o := range w.r.TakeOutputs() {
 		if o.Output > OutputJournal {
 			fresh = append(fresh, unmarshal(w.t, o.Value, &eventspb.LeaseCommand{}))
 		}
@@ -163,9 +163,9 @@ func (w *world) commit() error {
 }
 
 // judge decides again by all changes and all commands there ever were, in the simplest way.
-func (w *world) judge(fresh []*eventspb.LeaseCommand) error {
+func (w *fixture) judge(fresh []*eventspb.LeaseCommand) error {
 	rows, known := map[string]*eventspb.LeaseKey{}, false
-	for _, c := range w.log[:len(w.log)-w.r.Left()] {
+	for _, c := range w.log[:len(w.log)-w.r.Remaining()] {
 		if k := c.GetKey(); k != nil && (rows[k.Region] == nil || k.Version > rows[k.Region].Version) {
 			rows[k.Region] = k
 		}
@@ -209,12 +209,12 @@ func (w *world) judge(fresh []*eventspb.LeaseCommand) error {
 			return fmt.Errorf("command %v, winner %s, rows %v", c, winner, rows)
 		}
 	}
-	if w.now < w.known+patience.Milliseconds() { // it looks for settings now and then
+	if w.now < w.known+settingsRetry.Milliseconds() { // it looks for settings now and then
 		return nil
 	}
 	for _, k := range rows {
 		lost := w.live(k) || k.State == string(lease.Superseded) && k.ExpiresMs > w.now+skewMs && k.Winner != winner
-		if k.Region == winner || !lost || can[0].ExpiresMs <= w.now+skewMs+hold.Milliseconds() { // testdata/soon.txt has what is due then
+		if k.Region == winner || !lost || can[0].ExpiresMs <= w.now+skewMs+winnerGrace.Milliseconds() { // testdata/soon.txt has what is due then
 			continue
 		}
 		tries := 0
@@ -231,7 +231,7 @@ func (w *world) judge(fresh []*eventspb.LeaseCommand) error {
 }
 
 // circle says whether regions supersede each other: whether the winners that rows name lead back to where one began.
-func (w *world) circle() error {
+func (w *fixture) circle() error {
 	for _, region := range regions() {
 		at := region
 		for range len(regions()) {
@@ -248,7 +248,7 @@ func (w *world) circle() error {
 }
 
 // settle is a world in which no new lease begins: agents renew and reinstate, all commands are carried out, all is seen.
-func (w *world) settle() error {
+func (w *fixture) settle() error {
 	for range 60 {
 		for _, region := range regions() {
 			k := w.rows[region]
@@ -269,7 +269,7 @@ func (w *world) settle() error {
 			}
 			w.streams[region] = nil
 		}
-		for w.r.Left() > 0 || w.rng.IntN(3) > 0 {
+		for w.r.Remaining() > 0 || w.rng.IntN(3) > 0 {
 			if err := w.commit(); err != nil {
 				return err
 			}
@@ -301,7 +301,7 @@ func (w *world) settle() error {
 
 // live runs a world.
 func live(t *testing.T, seed uint64, spoil func(stream.Task) (streamtest.Core, error)) error {
-	w := newWorld(t, seed, spoil)
+	w := newFixture(t, seed, spoil)
 	if w.rng.IntN(4) > 0 {
 		w.add(settings(1, ""))
 	}
@@ -348,7 +348,7 @@ func live(t *testing.T, seed uint64, spoil func(stream.Task) (streamtest.Core, e
 
 func sound(t stream.Task) (streamtest.Core, error) { return New(testConfig(), t) }
 
-func TestWorlds(t *testing.T) {
+func TestRandomHistories(t *testing.T) {
 	for seed := range uint64(600) {
 		if err := live(t, seed, sound); err != nil {
 			t.Fatal(err)

@@ -91,7 +91,7 @@ func (v *View) Decode(b []byte) error {
 					}
 				} else {
 					i += bits.TrailingZeros64(stop)>>3 + 1
-					x = squeeze(w & (stop ^ (stop - 1)))
+					x = packSevenBits(w & (stop ^ (stop - 1)))
 				}
 			} else if x, i = uvarint(b, i); i < 0 {
 				return v.fail(i)

@@ -14,8 +14,8 @@ func validNumber(tag uint64) bool { return tag-8 < (uint64(protowire.MaxValidNum
 // highBits are the top bits of eight bytes: in a varint they say that more follows, in text that it is not ASCII.
 const highBits = 0x8080808080808080
 
-// squeeze takes the seven low bits of each of eight bytes, the first byte lowest.
-func squeeze(w uint64) uint64 {
+// packSevenBits takes the seven low bits of each of eight bytes, the first byte lowest.
+func packSevenBits(w uint64) uint64 {
 	w = w&0x007f007f007f007f | w&0x7f007f007f007f00>>1
 	w = w&0x00003fff00003fff | w&0x3fff00003fff0000>>2
 	return w&0x000000000fffffff | w&0x0fffffff00000000>>4

@@ -36,7 +36,7 @@ func TestBesideAgents(t *testing.T) {
 
 func besideAgents(t *testing.T, seed uint64) {
 	const resources, span = 12, 60 * time.Second
-	w := newWorld(t, hostile())
+	w := newFixture(t, hostile())
 	defer w.cloud.Close()
 	w.settle()
 	for i := range resources {
@@ -87,7 +87,7 @@ func lives(ctx context.Context, a *agent.Agent, rng *rand.Rand) {
 // liberator looks at all rows, and sends commands to end what is over.
 type liberator struct {
 	t     *testing.T
-	w     *world
+	w     *fixture
 	e     *Executor
 	rng   *rand.Rand
 	calls sync.WaitGroup
@@ -141,7 +141,7 @@ func (l *liberator) judge() {
 		if r.Outcome != eventspb.LeaseOutcome_LEASE_OUTCOME_DONE {
 			continue
 		}
-		if after.Key != "" || after.Expires != 0 || after.Available != before.Expires+1000 || after.Owner != "eu" {
+		if after.Holder != "" || after.Expires != 0 || after.Available != before.Expires+1000 || after.Owner != "eu" {
 			l.t.Errorf("%v made %+v of %+v", c, after, before)
 		}
 	}
@@ -155,17 +155,17 @@ func (l *liberator) judge() {
 			switch {
 			case after.Version != v:
 				l.t.Errorf("%s has no version %d", name, v)
-			case before.Key != "" && after.Key == "" && after.Available < before.Expires+1000:
+			case before.Holder != "" && after.Holder == "" && after.Available < before.Expires+1000:
 				l.t.Errorf("%s is available at %d after a lease to %d", name, after.Available, before.Expires)
-			case before.Key != "" && after.Key != "" && before.Key != after.Key:
-				l.t.Errorf("%s went from %s to %s", name, before.Key, after.Key)
+			case before.Holder != "" && after.Holder != "" && before.Holder != after.Holder:
+				l.t.Errorf("%s went from %s to %s", name, before.Holder, after.Holder)
 			}
 		}
 	}
 }
 
 // history is every version of every resource's row, by the stream of eu.
-func (w *world) history() map[string]map[int64]lease.Row {
+func (w *fixture) history() map[string]map[int64]lease.Row {
 	w.t.Helper()
 	if err := w.cloud.SetFaults(); err != nil {
 		w.t.Fatal(err)
@@ -199,7 +199,7 @@ func (w *world) history() map[string]map[int64]lease.Row {
 	}
 }
 
-func (w *world) shard(s *dynamodbstreams.Client, at *string, rows map[string]map[int64]lease.Row) {
+func (w *fixture) shard(s *dynamodbstreams.Client, at *string, rows map[string]map[int64]lease.Row) {
 	for at != nil {
 		out, err := s.GetRecords(context.Background(), &dynamodbstreams.GetRecordsInput{ShardIterator: at})
 		if err != nil {
@@ -238,7 +238,7 @@ func resource(image map[string]streamtypes.AttributeValue) (string, lease.Row, e
 		case *streamtypes.AttributeValueMemberS:
 			item[k] = table.S(v.Value)
 		case *streamtypes.AttributeValueMemberN:
-			item[k] = table.Digits(v.Value)
+			item[k] = table.Decimal(v.Value)
 		}
 	}
 	if pk := table.Text(item, table.PK); len(pk) < 2 || pk[:2] != "R#" {

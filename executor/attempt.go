@@ -24,19 +24,19 @@ func (e *Executor) attempt(ctx context.Context, c *eventspb.LeaseCommand) (a ans
 	if err := e.pace.Wait(ctx, 1); err != nil {
 		return a, fmt.Errorf("wait for a turn: %w", err)
 	}
-	limit, err := e.askRegion(ctx)
+	limit, err := e.readWriteLease(ctx)
 	if err != nil {
 		return a, err //nolint:wrapcheck // it names the cause, and the log names the command
 	}
-	if limit.By != "" { // the row is another region's by now, whatever ours still says
-		return answer{outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, detail: limit.By + " has adopted the region's resources"}, nil
+	if limit.AdoptedBy != "" { // the row is another region's by now, whatever ours still says
+		return answer{outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, detail: limit.AdoptedBy + " has adopted the region's resources"}, nil
 	}
-	defer func() { e.sawClock(err) }()
+	defer func() { e.noteClock(err) }()
 	if err := limit.Check(time.Now(), e.cfg.Table.Skew, e.cfg.Table.Timeout); err != nil {
 		return a, err
 	}
 	now := time.Now().UnixMilli()
-	o, err := e.terms.Make(c, now)
+	o, err := e.commands.Make(c, now)
 	switch {
 	case errors.Is(err, command.ErrInvalid):
 		return answer{outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_INVALID, detail: err.Error()}, nil
@@ -49,7 +49,7 @@ func (e *Executor) attempt(ctx context.Context, c *eventspb.LeaseCommand) (a ans
 	}
 	with := table.Item{}
 	if o.Shelf != "" {
-		with[table.Shard] = table.S(o.Shelf)
+		with[table.Bucket] = table.S(o.Shelf)
 	}
 	item, made, err := e.cfg.Table.WriteItem(ctx, e.cfg.Region, o.Row, &o.Write, with)
 	if err != nil {
@@ -106,45 +106,45 @@ func (e *Executor) late(ctx context.Context, o *command.Request, by int64) (a an
 }
 
 const (
-	limitAge  = 10 * time.Second // how old what was read of the region may be
-	limitRest = time.Second      // how long nothing is asked of a region that could not be read
+	maxWriteLeaseAge = 10 * time.Second // how old what was read of the region may be
+	writeLeaseRetry  = time.Second      // how long nothing is asked of a region that could not be read
 )
 
-// askRegion gives until when something may be written through the region. It reads the region's row, which also shows whether
+// readWriteLease gives until when something may be written through the region. It reads the region's row, which also shows whether
 // our clock is right, before the first write, after the clock was found to be off, and every limitAge; the read does no harm. One
 // reads for all who wait; if it fails all fail, and nobody asks again at once: a region may have a hundred thousand commands.
-func (e *Executor) askRegion(ctx context.Context) (table.Limit, error) {
+func (e *Executor) readWriteLease(ctx context.Context) (table.WriteLease, error) {
 	select {
-	case e.asks <- struct{}{}:
-		defer func() { <-e.asks }()
+	case e.regionRead <- struct{}{}:
+		defer func() { <-e.regionRead }()
 	case <-ctx.Done():
-		return table.Limit{}, fmt.Errorf("wait for what the region says: %w", ctx.Err())
+		return table.WriteLease{}, fmt.Errorf("wait for what the region says: %w", ctx.Err())
 	}
-	age := time.Since(e.limitRead)
-	if e.limitErr != nil && age < e.rest {
-		return e.limit, e.limitErr
+	age := time.Since(e.writeLeaseRead)
+	if e.writeLeaseErr != nil && age < e.retryPause {
+		return e.writeLease, e.writeLeaseErr
 	}
-	if e.limitErr == nil && e.clock.Load() && age < limitAge {
-		return e.limit, nil
+	if e.writeLeaseErr == nil && e.clockOK.Load() && age < maxWriteLeaseAge {
+		return e.writeLease, nil
 	}
-	limits, err := e.cfg.Table.Limits(ctx, e.cfg.Region)
-	limit := e.limit
+	limits, err := e.cfg.Table.WriteLeases(ctx, e.cfg.Region)
+	limit := e.writeLease
 	if err == nil {
 		limit = limits[e.cfg.Region]
 	}
 	if ctx.Err() != nil { // it is this caller who gave up
 		return limit, ctx.Err()
 	}
-	e.limit, e.limitErr, e.limitRead = limit, err, time.Now()
-	e.clock.Store(err == nil)
+	e.writeLease, e.writeLeaseErr, e.writeLeaseRead = limit, err, time.Now()
+	e.clockOK.Store(err == nil)
 	return limit, err
 }
 
-func (e *Executor) sawClock(err error) {
+func (e *Executor) noteClock(err error) {
 	if errors.Is(err, table.ErrClock) {
-		e.clock.Store(false)
+		e.clockOK.Store(false)
 	}
 	if errors.Is(err, table.ErrThrottled) {
-		e.pace.Throttle(1)
+		e.pace.OnThrottled(1)
 	}
 }

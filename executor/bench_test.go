@@ -37,8 +37,8 @@ func BenchmarkCommands(b *testing.B) {
 		wg.Wait()
 		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "commands/s")
 	}
-	world := func(b *testing.B) *world {
-		w := newWorld(b, dynamotest.Profile{})
+	world := func(b *testing.B) *fixture {
+		w := newFixture(b, dynamotest.Profile{})
 		for i := range rows {
 			w.set(lease.ResourceRow("c", fmt.Sprint("r", i)), lease.Row{Version: 1, Owner: "eu", Available: 1})
 		}
@@ -57,11 +57,11 @@ func BenchmarkCommands(b *testing.B) {
 		w := world(b)
 		e := w.executor()
 		run(b, func(i, n int) error {
-			o, err := e.terms.Make(again(i, n), 20_000)
+			o, err := e.commands.Make(again(i, n), 20_000)
 			if err != nil {
 				return err
 			}
-			in := table.Update(testTable, o.Row, &o.Write, table.Item{table.Shard: table.S(o.Shelf)})
+			in := table.Update(testTable, o.Row, &o.Write, table.Item{table.Bucket: table.S(o.Shelf)})
 			_, err = w.plain.Client("eu").UpdateItem(context.Background(), in, w.plain.Options)
 			return err
 		})
@@ -86,7 +86,7 @@ func BenchmarkPending(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer broker.Close()
-			w := newWorld(b, dynamotest.Profile{})
+			w := newFixture(b, dynamotest.Profile{})
 			for i := range rows {
 				w.set(lease.ResourceRow("c", fmt.Sprint("r", i)), lease.Row{Version: 1, Owner: "eu", Available: 1})
 			}

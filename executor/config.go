@@ -23,9 +23,9 @@ type Config struct {
 	Regions []string
 	// Table is the table of leases. Its Attempts must be 1: an attempt is one request.
 	Table *table.Table
-	// Wait is for how long a resource is not available after its transfer. Defaults to 4 times Table.Skew and Table.Timeout,
+	// TransferWait is for how long a resource is not available after its transfer. Defaults to 4 times Table.Skew and Table.Timeout,
 	// which is the least.
-	Wait time.Duration
+	TransferWait time.Duration
 	// Partitions is the number of partitions of the topic of results. Defaults to events.DefaultLeasePartitions.
 	Partitions int32
 
@@ -42,8 +42,8 @@ type Config struct {
 	MaxRate int
 	// Results takes what became of a command, and returns when it is safe. Defaults to the topic of results.
 	Results func(ctx context.Context, partition int32, key, value []byte) error
-	// Draw gives a number from 0 to n-1: the sub-partition in which a resource becomes available. Defaults to any, as likely.
-	Draw func(n int) int
+	// DrawBucket gives a number from 0 to n-1: the sub-partition in which a resource becomes available. Defaults to any, as likely.
+	DrawBucket func(n int) int
 
 	// Log is where the executor says what it does. Defaults to nothing.
 	Log *zerolog.Logger
@@ -53,12 +53,12 @@ type Config struct {
 
 const (
 	startRate = 500 // requests a second
-	leastRate = 25
+	minRate   = 25
 
 	pendingBytes = 1 << 20 // of a partition's commands that wait in memory
 )
 
-func (c *Config) fill() error {
+func (c *Config) setDefaults() error {
 	if err := lease.CheckName("region", c.Region, lease.MaxName); err != nil {
 		return fmt.Errorf("executor: Config.Region: %w", err)
 	}
@@ -72,11 +72,11 @@ func (c *Config) fill() error {
 		return fmt.Errorf("executor: Config.Table.Attempts is %d: set it to 1, since the clock must be read before each", c.Table.Attempts)
 	}
 	least := 4*c.Table.Skew + c.Table.Timeout
-	if c.Wait == 0 {
-		c.Wait = least
+	if c.TransferWait == 0 {
+		c.TransferWait = least
 	}
-	if c.Wait < least {
-		return fmt.Errorf("executor: Config.Wait is %v: %v are the least, 4 times the clocks' skew of %v and a request of %v", c.Wait, least, c.Table.Skew, c.Table.Timeout)
+	if c.TransferWait < least {
+		return fmt.Errorf("executor: Config.Wait is %v: %v are the least, 4 times the clocks' skew of %v and a request of %v", c.TransferWait, least, c.Table.Skew, c.Table.Timeout)
 	}
 	if c.Partitions == 0 {
 		c.Partitions = events.DefaultLeasePartitions
@@ -90,8 +90,8 @@ func (c *Config) fill() error {
 	if c.Concurrency == 0 {
 		c.Concurrency = 64
 	}
-	if c.Draw == nil {
-		c.Draw = rand.IntN
+	if c.DrawBucket == nil {
+		c.DrawBucket = rand.IntN
 	}
 	if c.Log == nil {
 		nop := zerolog.Nop()

@@ -22,31 +22,31 @@ import (
 // Executor carries out the commands of one region. It is made by New.
 type Executor struct {
 	cfg      Config
-	terms    command.Terms
-	pace     *pace.Pace
+	commands command.Config
+	pace     *pace.Limiter
 	consumer *sink.Consumer
-	clock    atomic.Bool // the last answer showed the clock to be right
+	clockOK  atomic.Bool // the last answer showed the clock to be right
 
-	asks      chan struct{} // full while somebody asks the region; who has filled it has what follows
-	limit     table.Limit   // of the region, as of limitRead
-	limitErr  error         // why it could not be read
-	limitRead time.Time
-	rest      time.Duration // limitRest
+	regionRead     chan struct{}    // full while somebody asks the region; who has filled it has what follows
+	writeLease     table.WriteLease // of the region, as of limitRead
+	writeLeaseErr  error            // why it could not be read
+	writeLeaseRead time.Time
+	retryPause     time.Duration // limitRest
 }
 
 // New makes an Executor. It starts nothing.
 func New(cfg Config) (*Executor, error) {
-	if err := cfg.fill(); err != nil {
+	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
-	e := &Executor{cfg: cfg, rest: limitRest, asks: make(chan struct{}, 1), pace: pace.New(startRate, leastRate, cfg.MaxRate), terms: command.Terms{
-		Region: cfg.Region, Regions: cfg.Regions, Rules: lease.Protocol(), Skew: cfg.Table.Skew.Milliseconds(), Wait: cfg.Wait.Milliseconds(), Draw: cfg.Draw,
+	e := &Executor{cfg: cfg, retryPause: writeLeaseRetry, regionRead: make(chan struct{}, 1), pace: pace.New(startRate, minRate, cfg.MaxRate), commands: command.Config{
+		Region: cfg.Region, Regions: cfg.Regions, Rules: lease.Protocol(), Skew: cfg.Table.Skew.Milliseconds(), TransferWait: cfg.TransferWait.Milliseconds(), DrawBucket: cfg.DrawBucket,
 	}}
 	var err error
 	e.consumer, err = sink.New(sink.Config{
 		Kafka: cfg.Kafka, Group: events.LeaseExecutorGroup(cfg.Region), Topic: events.LeaseCommandsTopic(cfg.Region), Instance: cfg.Instance,
 		Do: e.Do, Key: row, Concurrency: cfg.Concurrency, Pending: cfg.Pending, PendingBytes: pendingBytes, Log: cfg.Log,
-		Skip: true, // a command that retention took is said again by who wants it still, or was for a moment that is over
+		SkipTrimmed: true, // a command that retention took is said again by who wants it still, or was for a moment that is over
 	})
 	if err != nil {
 		return nil, fmt.Errorf("executor of %s: %w", cfg.Region, err)
@@ -60,8 +60,8 @@ func (e *Executor) Region() string { return e.cfg.Region }
 // Status says how its partitions stand: what waits while the region does not answer, and why.
 func (e *Executor) Status() []sink.Status { return e.consumer.Status() }
 
-// figures is how often the gauges are set.
-const figures = time.Second
+// gaugeInterval is how often the gauges are set.
+const gaugeInterval = time.Second
 
 // Run carries out commands until ctx ends, which is no error.
 func (e *Executor) Run(ctx context.Context) error {
@@ -76,7 +76,7 @@ func (e *Executor) Run(ctx context.Context) error {
 	shown, show := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(shown)
-		e.show(show)
+		e.updateGauges(show)
 	}()
 	err := e.consumer.Run(ctx)
 	close(show)
@@ -87,9 +87,9 @@ func (e *Executor) Run(ctx context.Context) error {
 	return nil
 }
 
-// show keeps the gauges up to date until done.
-func (e *Executor) show(done chan struct{}) {
-	tick := time.NewTicker(figures)
+// updateGauges keeps the gauges up to date until done.
+func (e *Executor) updateGauges(done chan struct{}) {
+	tick := time.NewTicker(gaugeInterval)
 	defer tick.Stop()
 	for {
 		waiting, oldest := 0, time.Duration(0)
@@ -116,7 +116,7 @@ func row(r *sink.Record) string {
 	if proto.Unmarshal(r.Value, &c) != nil {
 		return ""
 	}
-	p := command.Of(&c).Row
+	p := command.TargetOf(&c).Row
 	return p.Partition + "\x00" + p.Sort
 }
 
@@ -173,16 +173,16 @@ func (e *Executor) do(ctx context.Context, r *sink.Record) error {
 }
 
 func (e *Executor) result(c *eventspb.LeaseCommand, a answer) *eventspb.LeaseResult {
-	t := command.Of(c)
+	t := command.TargetOf(c)
 	return &eventspb.LeaseResult{
-		Id: clip(c.GetId()), Client: clip(c.GetClient()), Pool: clip(c.GetPool()), Region: e.cfg.Region, By: clip(c.GetBy()), Kind: t.Kind,
-		Resource: clip(t.Resource), Key: clip(t.Key), Outcome: a.outcome, Detail: clip(a.detail), Version: a.version,
+		Id: truncate(c.GetId()), Client: truncate(c.GetClient()), Pool: truncate(c.GetPool()), Region: e.cfg.Region, By: truncate(c.GetBy()), Kind: t.Kind,
+		Resource: truncate(t.Resource), Key: truncate(t.Key), Outcome: a.outcome, Detail: truncate(a.detail), Version: a.version,
 		DoneMs: time.Now().UnixMilli(), DecidedMs: c.GetDecidedMs(),
 	}
 }
 
-// clip keeps the result of a command with names of any length small enough for Kafka. No valid name is longer.
-func clip(s string) string {
+// truncate keeps the result of a command with names of any length small enough for Kafka. No valid name is longer.
+func truncate(s string) string {
 	if len(s) <= lease.MaxKey {
 		return s
 	}

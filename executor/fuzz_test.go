@@ -18,14 +18,14 @@ import (
 func FuzzDo(f *testing.F) {
 	m := &commander{rng: rand.New(rand.NewPCG(1, 1))}
 	for range 40 {
-		value, err := proto.Marshal(m.command(func(lease.Primary) lease.Row { return lease.Row{Version: 1, Expires: 5} }))
+		value, err := proto.Marshal(m.command(func(lease.PrimaryKey) lease.Row { return lease.Row{Version: 1, Expires: 5} }))
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(value)
 	}
 	f.Add([]byte("no command"))
-	w := newWorld(f, dynamotest.Profile{})
+	w := newFixture(f, dynamotest.Profile{})
 	for i := range 8 {
 		w.set(lease.ResourceRow("c", m.resource()), lease.Row{Version: 1, Owner: "eu", Available: int64(1 + i)})
 	}

@@ -46,14 +46,14 @@ func expected(c *eventspb.LeaseCommand, row lease.Row, asOf int64) (lease.Row, e
 		l := c.GetLiberate()
 		version = l.Version
 		sense, early1 = row.Expires > 0, row.Expires >= now-500
-		after.Key, after.Expires, after.Available = "", 0, l.AvailableMs
+		after.Holder, after.Expires, after.Available = "", 0, l.AvailableMs
 	case c.GetTransfer() != nil:
 		version = c.GetTransfer().Version
 		sense, early1 = row.Available > 0, row.Available > now
 		after.Owner, after.Available, wild = "us", -1, true
 	case c.GetRevoke() != nil:
 		version = c.GetRevoke().Version
-		after.Key, after.Expires, after.Available = "", 0, c.GetRevoke().AvailableMs
+		after.Holder, after.Expires, after.Available = "", 0, c.GetRevoke().AvailableMs
 	case c.GetSupersede() != nil:
 		version = c.GetSupersede().Version
 		after.State, after.Winner = lease.Superseded, "us"
@@ -61,7 +61,7 @@ func expected(c *eventspb.LeaseCommand, row lease.Row, asOf int64) (lease.Row, e
 	already := row.Version == version+1 && func() bool {
 		switch {
 		case c.GetLiberate() != nil, c.GetRevoke() != nil:
-			return row.Key == "" && row.Expires == 0 && row.Available == after.Available && row.Owner == "eu"
+			return row.Holder == "" && row.Expires == 0 && row.Available == after.Available && row.Owner == "eu"
 		case c.GetTransfer() != nil:
 			return row.Owner == "us" && row.Available > 0
 		default:
@@ -95,12 +95,12 @@ func random(rng *rand.Rand, key bool) lease.Row {
 	case n == 0:
 		return lease.Row{}
 	case key:
-		row.State, row.Resource, row.At, row.Expires = []lease.State{lease.Pending, lease.Leased, lease.Superseded}[rng.IntN(3)], "r1", 3, at
+		row.State, row.Resource, row.ResourceVersion, row.Expires = []lease.State{lease.Pending, lease.Leased, lease.Superseded}[rng.IntN(3)], "r1", 3, at
 		if row.State == lease.Superseded {
 			row.Winner = "us"
 		}
 	case n < 3:
-		row.Owner, row.Key, row.Expires = "eu", lease.Holder("p", "k0"), at
+		row.Owner, row.Holder, row.Expires = "eu", lease.Holder("p", "k0"), at
 	case n < 5:
 		row.Owner, row.Available = "eu", at
 	default:
@@ -115,19 +115,19 @@ func TestHistories(t *testing.T) {
 	seen := map[eventspb.LeaseOutcome]int{}
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			w := newWorld(t, hostile())
+			w := newFixture(t, hostile())
 			e := w.executor()
 			m := &commander{rng: rand.New(rand.NewPCG(seed, 5))}
-			rows := map[lease.Primary]lease.Row{}
+			rows := map[lease.PrimaryKey]lease.Row{}
 			asOf := int64(0)
-			get := func(p lease.Primary) lease.Row { return rows[p] }
+			get := func(p lease.PrimaryKey) lease.Row { return rows[p] }
 			var past []*eventspb.LeaseCommand
 			for range 250 {
 				if m.rng.IntN(3) == 0 { // somebody else
 					key := m.rng.IntN(3) == 0
 					p := lease.ResourceRow("c", m.resource())
 					if key {
-						p = lease.Primary{Partition: lease.KeyRows("c", "p", fmt.Sprintf("k%d", m.rng.IntN(4))), Sort: "eu"}
+						p = lease.PrimaryKey{Partition: lease.KeyRows("c", "p", fmt.Sprintf("k%d", m.rng.IntN(4))), Sort: "eu"}
 					}
 					row := random(m.rng, key)
 					if row.Version > 0 {
@@ -167,8 +167,8 @@ func TestHistories(t *testing.T) {
 				if row != after {
 					t.Fatalf("%v\nmade of %+v: %+v, not %+v", c, rows[p], row, after)
 				}
-				if shard := table.Text(w.item(p), table.Shard); row.Available > 0 && want == eventspb.LeaseOutcome_LEASE_OUTCOME_DONE {
-					if !onShelf(shard, row.Owner) {
+				if shard := table.Text(w.item(p), table.Bucket); row.Available > 0 && want == eventspb.LeaseOutcome_LEASE_OUTCOME_DONE {
+					if !inBucket(shard, row.Owner) {
 						t.Fatalf("%v: a resource of %s is on the shelf %q", c, row.Owner, shard)
 					}
 				}
@@ -184,16 +184,16 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-func onShelf(shard, region string) bool {
+func inBucket(shard, region string) bool {
 	for n := range 4 {
-		if shard == lease.Shelf("c", "p", region, n) {
+		if shard == lease.Bucket("c", "p", region, n) {
 			return true
 		}
 	}
 	return false
 }
 
-func (w *world) checkHeadroom(t *testing.T, c *eventspb.LeaseCommand, asOf int64, outcome eventspb.LeaseOutcome) {
+func (w *fixture) checkHeadroom(t *testing.T, c *eventspb.LeaseCommand, asOf int64, outcome eventspb.LeaseOutcome) {
 	t.Helper()
 	if asOf == 0 {
 		return
@@ -205,18 +205,18 @@ func (w *world) checkHeadroom(t *testing.T, c *eventspb.LeaseCommand, asOf int64
 }
 
 // target is which row a command is of.
-func target(c *eventspb.LeaseCommand) lease.Primary {
+func target(c *eventspb.LeaseCommand) lease.PrimaryKey {
 	for _, r := range []string{c.GetLiberate().GetResource(), c.GetTransfer().GetResource(), c.GetRevoke().GetResource()} {
 		if r != "" {
 			return lease.ResourceRow("c", r)
 		}
 	}
-	return lease.Primary{Partition: lease.KeyRows("c", "p", c.GetSupersede().GetKey()), Sort: "eu"}
+	return lease.PrimaryKey{Partition: lease.KeyRows("c", "p", c.GetSupersede().GetKey()), Sort: "eu"}
 }
 
 // A region that is down leaves commands undone; once it is up they are done.
 func TestRegionDown(t *testing.T) {
-	w := newWorld(t, dynamotest.Profile{})
+	w := newFixture(t, dynamotest.Profile{})
 	p := lease.ResourceRow("c", "r")
 	w.set(p, lease.Row{Version: 3, Owner: "eu", Available: 5})
 	e := w.executor()
@@ -245,7 +245,7 @@ func TestRegionDown(t *testing.T) {
 // let go at once.
 func TestSlowRegion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, dynamotest.Profile{})
+		w := newFixture(t, dynamotest.Profile{})
 		e := w.executor()
 		w.settle(dynamotest.Fault{Kind: dynamotest.Slow, Rate: 1, Region: "eu", Operation: "Query", Delay: dynamotest.Span{Min: 300 * time.Millisecond, Max: 300 * time.Millisecond}})
 		begun := time.Now()
@@ -277,7 +277,7 @@ func TestSlowRegion(t *testing.T) {
 
 // A clock that is off stops all writes, before the first and later.
 func TestClock(t *testing.T) {
-	w := newWorld(t, dynamotest.Profile{})
+	w := newFixture(t, dynamotest.Profile{})
 	p := lease.ResourceRow("c", "r")
 	w.set(p, lease.Row{Version: 3, Owner: "eu", Available: 5})
 	e := w.executor()
@@ -302,7 +302,7 @@ func TestClock(t *testing.T) {
 // A region whose lease nobody extends, or that was adopted, has nothing written through it; commands wait.
 func TestRegionLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, dynamotest.Profile{})
+		w := newFixture(t, dynamotest.Profile{})
 		p := lease.ResourceRow("c", "r")
 		w.set(p, lease.Row{Version: 3, Owner: "eu", Available: 5})
 		region := func(r table.Region) {
@@ -314,8 +314,8 @@ func TestRegionLease(t *testing.T) {
 			w.put(item)
 		}
 		extend := func(d time.Duration) {
-			item := table.PrimaryKey(lease.RegionLeaseRow("eu", "us"))
-			item[table.LeaseUntilMs] = table.N(time.Now().Add(d).UnixMilli())
+			item := table.PrimaryKey(lease.WriteLeaseRow("eu", "us"))
+			item[table.WriteLeaseUntilMs] = table.N(time.Now().Add(d).UnixMilli())
 			w.put(item)
 		}
 		version := int64(3)
@@ -325,15 +325,15 @@ func TestRegionLease(t *testing.T) {
 			set  func()
 			ok   bool
 		}{
-			{"nobody extended it", func() { region(table.Region{State: "active", Lease: time.Minute}) }, false},
+			{"nobody extended it", func() { region(table.Region{State: "active", WriteLease: time.Minute}) }, false},
 			{"it is extended", func() { extend(time.Minute) }, true},
-			{"long enough for a request", func() { extend(limitAge + 1600*time.Millisecond) }, true},
-			{"not long enough for a request", func() { extend(limitAge + 1400*time.Millisecond) }, false},
+			{"long enough for a request", func() { extend(maxWriteLeaseAge + 1600*time.Millisecond) }, true},
+			{"not long enough for a request", func() { extend(maxWriteLeaseAge + 1400*time.Millisecond) }, false},
 			{"without region lease", func() { region(table.Region{State: "active"}) }, true},
 			{"adopted", func() { region(table.Region{State: "adopted", AdoptedBy: "us"}) }, false},
 		} {
 			c.set()
-			<-time.After(limitAge)
+			<-time.After(maxWriteLeaseAge)
 			r := record(t, &eventspb.LeaseCommand{Id: c.name, Client: "c", Pool: "p", Region: "eu", Command: &eventspb.LeaseCommand_Transfer{
 				Transfer: &eventspb.LeaseTransfer{Resource: "r", Version: version, To: "us", Shelves: 4},
 			}})
@@ -355,12 +355,12 @@ func TestRegionLease(t *testing.T) {
 
 // Config refuses what would make the protocol unsafe.
 func TestConfig(t *testing.T) {
-	w := newWorld(t, dynamotest.Profile{})
+	w := newFixture(t, dynamotest.Profile{})
 	for name, change := range map[string]func(*Config){
 		"region":     func(c *Config) { c.Region = "" },
 		"regions":    func(c *Config) { c.Regions = []string{"us"} },
 		"attempts":   func(c *Config) { c.Table.Attempts = 3 },
-		"wait":       func(c *Config) { c.Wait = 2 * time.Second },
+		"wait":       func(c *Config) { c.TransferWait = 2 * time.Second },
 		"no table":   func(c *Config) { c.Table = nil },
 		"partitions": func(c *Config) { c.Partitions = -1 },
 	} {

@@ -25,7 +25,7 @@ type life struct {
 	kill, stop func()
 }
 
-func live(t *testing.T, k *processorstest.World, w *world, name string) *life {
+func live(t *testing.T, k *processorstest.World, w *fixture, name string) *life {
 	kafka, cut := k.Line()
 	dead, killed := context.WithCancel(context.Background())
 	table := w.table()
@@ -62,7 +62,7 @@ func TestKills(t *testing.T) {
 func kills(t *testing.T, k *processorstest.World, seed uint64) {
 	const resources = 30
 	rng := rand.New(rand.NewPCG(seed, 9))
-	w := newWorld(t, hostile())
+	w := newFixture(t, hostile())
 	defer w.cloud.Close()
 	w.settle()
 	for i := range resources {

@@ -64,7 +64,7 @@ func reason(err error) string {
 		{table.ErrClock, "clock"},
 		{table.ErrDenied, "denied"},
 		{table.ErrTable, "table"},
-		{table.ErrRegion, "region_lease"},
+		{table.ErrNoWriteLease, "region_lease"},
 	} {
 		if errors.Is(err, r.err) {
 			return r.name

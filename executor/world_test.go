@@ -24,8 +24,8 @@ import (
 
 const testTable = "leases"
 
-// world is a cloud with the table in the regions eu and us, one pool, and what executors said.
-type world struct {
+// fixture is a cloud with the table in the regions eu and us, one pool, and what executors said.
+type fixture struct {
 	t     testing.TB
 	cloud *dynamotest.Cloud
 	plain *table.Table
@@ -34,7 +34,7 @@ type world struct {
 	results []*eventspb.LeaseResult
 }
 
-func newWorld(t testing.TB, profile dynamotest.Profile) *world {
+func newFixture(t testing.TB, profile dynamotest.Profile) *fixture {
 	t.Helper()
 	faults := profile.Faults
 	profile.Faults, profile.TableDelay = nil, 0
@@ -43,7 +43,7 @@ func newWorld(t testing.TB, profile dynamotest.Profile) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cloud.Close() })
-	w := &world{t: t, cloud: cloud}
+	w := &fixture{t: t, cloud: cloud}
 	w.plain = w.table()
 	db := cloud.Region("eu").Client()
 	if _, err = db.CreateTable(context.Background(), table.Create(testTable)); err != nil {
@@ -62,13 +62,13 @@ func newWorld(t testing.TB, profile dynamotest.Profile) *world {
 		row[table.Version] = table.N(1)
 		w.put(row)
 	}
-	pool := table.Pool{Client: "c", Name: "p", Version: 1, Longest: time.Hour, Quarantine: time.Second, Shelves: 4}
+	pool := table.Pool{Client: "c", Name: "p", Version: 1, LongestLease: time.Hour, Quarantine: time.Second, Buckets: 4}
 	w.put(pool.Item())
 	w.settle(faults...)
 	return w
 }
 
-func (w *world) settle(faults ...dynamotest.Fault) {
+func (w *fixture) settle(faults ...dynamotest.Fault) {
 	if err := w.cloud.Settle(); err != nil {
 		w.t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func (w *world) settle(faults ...dynamotest.Fault) {
 	}
 }
 
-func (w *world) put(item table.Item) {
+func (w *fixture) put(item table.Item) {
 	w.t.Helper()
 	if _, err := w.cloud.Region("eu").Client().PutItem(context.Background(), &dynamodb.PutItemInput{TableName: aws.String(testTable), Item: item}); err != nil {
 		w.t.Fatal(err)
@@ -85,7 +85,7 @@ func (w *world) put(item table.Item) {
 }
 
 // set makes a resource's row what it is told to be; a zero row is none.
-func (w *world) set(p lease.Primary, r lease.Row) {
+func (w *fixture) set(p lease.PrimaryKey, r lease.Row) {
 	w.t.Helper()
 	if r == (lease.Row{}) {
 		if _, err := w.cloud.Region("eu").Client().DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: aws.String(testTable), Key: table.PrimaryKey(p)}); err != nil {
@@ -95,25 +95,25 @@ func (w *world) set(p lease.Primary, r lease.Row) {
 	}
 	item := table.PrimaryKey(p)
 	item[table.Version] = table.N(r.Version)
-	for name, s := range map[string]string{table.Owner: r.Owner, table.Key: r.Key, table.State: string(r.State), table.Resource: r.Resource, table.Winner: r.Winner} {
+	for name, s := range map[string]string{table.Owner: r.Owner, table.Holder: r.Holder, table.State: string(r.State), table.Resource: r.Resource, table.Winner: r.Winner} {
 		if s != "" {
 			item[name] = table.S(s)
 		}
 	}
-	for name, n := range map[string]int64{table.Expires: r.Expires, table.Available: r.Available, table.At: r.At} {
+	for name, n := range map[string]int64{table.Expires: r.Expires, table.Available: r.Available, table.ResourceVersion: r.ResourceVersion} {
 		if n != 0 {
 			item[name] = table.N(n)
 		}
 	}
 	if r.Available > 0 {
-		item[table.Shard] = table.S(lease.Shelf("c", "p", r.Owner, 0))
+		item[table.Bucket] = table.S(lease.Bucket("c", "p", r.Owner, 0))
 	}
 	item[table.PoolID] = table.S("p")
 	w.put(item)
 }
 
 // item is a row as it is in eu, whatever fails.
-func (w *world) item(p lease.Primary) table.Item {
+func (w *fixture) item(p lease.PrimaryKey) table.Item {
 	w.t.Helper()
 	for {
 		item, err := w.plain.Get(context.Background(), "eu", p)
@@ -123,7 +123,7 @@ func (w *world) item(p lease.Primary) table.Item {
 	}
 }
 
-func (w *world) row(p lease.Primary) lease.Row {
+func (w *fixture) row(p lease.PrimaryKey) lease.Row {
 	w.t.Helper()
 	row, err := table.Row(w.item(p))
 	if err != nil {
@@ -132,7 +132,7 @@ func (w *world) row(p lease.Primary) lease.Row {
 	return row
 }
 
-func (w *world) table() *table.Table {
+func (w *fixture) table() *table.Table {
 	return &table.Table{
 		Name: testTable, Skew: 500 * time.Millisecond, Timeout: time.Second, Attempts: 1,
 		New: func(region string) *dynamodb.Client { return w.cloud.Region(region).Client() },
@@ -140,7 +140,7 @@ func (w *world) table() *table.Table {
 }
 
 // executor is eu's; its results are in w.results.
-func (w *world) executor(change ...func(*Config)) *Executor {
+func (w *fixture) executor(change ...func(*Config)) *Executor {
 	w.t.Helper()
 	cfg := Config{Region: "eu", Regions: []string{"eu", "us"}, Table: w.table(), Kafka: noKafka(), Results: w.result}
 	for _, c := range change {
@@ -150,11 +150,11 @@ func (w *world) executor(change ...func(*Config)) *Executor {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	e.pace, e.rest = pace.New(1_000_000, 1_000_000, 0), 0
+	e.pace, e.retryPause = pace.New(1_000_000, 1_000_000, 0), 0
 	return e
 }
 
-func (w *world) result(_ context.Context, partition int32, key, value []byte) error {
+func (w *fixture) result(_ context.Context, partition int32, key, value []byte) error {
 	r := &eventspb.LeaseResult{}
 	if err := proto.Unmarshal(value, r); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (w *world) result(_ context.Context, partition int32, key, value []byte) er
 }
 
 // do has a command carried out, however often it takes, and gives the result.
-func (w *world) do(e *Executor, c *eventspb.LeaseCommand) *eventspb.LeaseResult {
+func (w *fixture) do(e *Executor, c *eventspb.LeaseCommand) *eventspb.LeaseResult {
 	w.t.Helper()
 	value, err := proto.Marshal(c)
 	if err != nil {
@@ -204,7 +204,7 @@ type commander struct {
 func (m *commander) resource() string { return fmt.Sprintf("r%d", m.rng.IntN(8)) }
 
 // command is one that is of the version of row, or of another.
-func (m *commander) command(row func(lease.Primary) lease.Row) *eventspb.LeaseCommand {
+func (m *commander) command(row func(lease.PrimaryKey) lease.Row) *eventspb.LeaseCommand {
 	m.n++
 	now := time.Now().UnixMilli()
 	c := &eventspb.LeaseCommand{Id: fmt.Sprint("id", m.n), Client: "c", Pool: "p", Region: "eu", By: "liberator", DecidedMs: now}
@@ -224,7 +224,7 @@ func (m *commander) command(row func(lease.Primary) lease.Row) *eventspb.LeaseCo
 		c.Command = &eventspb.LeaseCommand_Revoke{Revoke: &eventspb.LeaseRevoke{Resource: r, Version: version, AvailableMs: now + 5000, Shelves: 4, Holder: lease.Holder("p", "k0")}}
 	case 5, 6:
 		k := fmt.Sprintf("k%d", m.rng.IntN(4))
-		row := row(lease.Primary{Partition: lease.KeyRows("c", "p", k), Sort: "eu"})
+		row := row(lease.PrimaryKey{Partition: lease.KeyRows("c", "p", k), Sort: "eu"})
 		c.Command = &eventspb.LeaseCommand_Supersede{Supersede: &eventspb.LeaseSupersede{Key: k, Version: max(1, row.Version), Resource: "r1", Winner: "us"}}
 	default:
 		h := &eventspb.LeaseHeadroom{Client: "c", Pool: "p", Region: "eu", AsOfMs: 1 + int64(m.rng.IntN(50)), Free: int64(m.rng.IntN(100)), Rate: m.rng.Float64()}

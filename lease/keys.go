@@ -70,19 +70,21 @@ func CheckLease(client, pool, key string) error {
 	return nil
 }
 
-// Primary is the primary key of a row of the table.
-type Primary struct{ Partition, Sort string }
+// PrimaryKey is the primary key of a row of the table.
+type PrimaryKey struct{ Partition, Sort string }
 
-// Buckets is over how many partition keys a client's resources are spread, so that no partition has all of them.
-const Buckets = 256
+// ResourcePartitions is over how many partition keys a client's resources are spread, so that no partition has all of them.
+const ResourcePartitions = 256
 
 // ResourceRow is the primary key of a resource's row.
-func ResourceRow(client, resource string) Primary {
-	return Primary{Bucket(client, int(xxhash.Sum64String(resource)%Buckets)), resource}
+func ResourceRow(client, resource string) PrimaryKey {
+	return PrimaryKey{ResourcePartition(client, int(xxhash.Sum64String(resource)%ResourcePartitions)), resource}
 }
 
-// Bucket is one of the partitions that have a client's resources.
-func Bucket(client string, n int) string { return "R#" + escape(client) + "#" + strconv.Itoa(n) }
+// ResourcePartition is one of the partitions that have a client's resources.
+func ResourcePartition(client string, n int) string {
+	return "R#" + escape(client) + "#" + strconv.Itoa(n)
+}
 
 // KeyRows is the partition that has a key's rows, one for each region; the sort key is the region.
 func KeyRows(client, pool, key string) string {
@@ -90,28 +92,30 @@ func KeyRows(client, pool, key string) string {
 }
 
 // ClientRow is the primary key of a client's settings.
-func ClientRow(client string) Primary { return Primary{"C", client} }
+func ClientRow(client string) PrimaryKey { return PrimaryKey{"C", client} }
 
 // PoolRow is the primary key of a pool's settings.
-func PoolRow(client, pool string) Primary { return Primary{"C#" + escape(client), "pool#" + pool} }
+func PoolRow(client, pool string) PrimaryKey {
+	return PrimaryKey{"C#" + escape(client), "pool#" + pool}
+}
 
 // RegionRow is the primary key of a region's settings.
-func RegionRow(region string) Primary { return Primary{"G", region} }
+func RegionRow(region string) PrimaryKey { return PrimaryKey{"G", region} }
 
 // ImportRow is the primary key of how far an import of resources came.
-func ImportRow(client, id string) Primary { return Primary{"I#" + escape(client), id} }
+func ImportRow(client, id string) PrimaryKey { return PrimaryKey{"I#" + escape(client), id} }
 
 // DemandRow is the primary key of the count of refusals of a pool in a region.
-func DemandRow(client, pool, region string) Primary {
-	return Primary{"D#" + escape(client) + "#" + escape(pool), region}
+func DemandRow(client, pool, region string) PrimaryKey {
+	return PrimaryKey{"D#" + escape(client) + "#" + escape(pool), region}
 }
 
 // DemandOf gives what a partition of counts of refusals is of.
 func DemandOf(partition string) (client, pool string, ok bool) { return poolOf(partition, "D") }
 
 // HeadroomRow is the primary key of how a pool stands in a region.
-func HeadroomRow(client, pool, region string) Primary {
-	return Primary{"H#" + escape(client) + "#" + escape(pool), region}
+func HeadroomRow(client, pool, region string) PrimaryKey {
+	return PrimaryKey{"H#" + escape(client) + "#" + escape(pool), region}
 }
 
 func poolOf(partition, kind string) (client, pool string, ok bool) {
@@ -122,26 +126,26 @@ func poolOf(partition, kind string) (client, pool string, ok bool) {
 	return unescape(parts[1]), unescape(parts[2]), true
 }
 
-// BeatRow is the primary key of a region's sign of life.
-func BeatRow(region string) Primary { return Primary{"B", region} }
+// HeartbeatRow is the primary key of a region's sign of life.
+func HeartbeatRow(region string) PrimaryKey { return PrimaryKey{"B", region} }
 
-// RegionLeases is the partition that has the leases of all regions, and HomeRow.
-const RegionLeases = "L"
+// WriteLeases is the partition that has the leases of all regions, and HomeRow.
+const WriteLeases = "L"
 
-// RegionLeaseRow is the primary key of until when leases may be written through a region, as far as another one vouches for it.
+// WriteLeaseRow is the primary key of until when leases may be written through a region, as far as another one vouches for it.
 // It is written through that one's endpoint.
-func RegionLeaseRow(region, by string) Primary {
-	return Primary{RegionLeases, escape(region) + "#" + escape(by)}
+func WriteLeaseRow(region, by string) PrimaryKey {
+	return PrimaryKey{WriteLeases, escape(region) + "#" + escape(by)}
 }
 
-// RegionLeaseOf gives what a row of that partition is about; ok is false for another row.
-func RegionLeaseOf(sort string) (region, by string, ok bool) {
+// WriteLeaseOf gives what a row of that partition is about; ok is false for another row.
+func WriteLeaseOf(sort string) (region, by string, ok bool) {
 	region, by, ok = strings.Cut(sort, "#")
 	return unescape(region), unescape(by), ok && region != "" && by != "" && !strings.Contains(by, "#")
 }
 
 // HomeRow is the primary key of the row that says through which region settings and new resources are written.
-func HomeRow() Primary { return Primary{RegionLeases, "home"} }
+func HomeRow() PrimaryKey { return PrimaryKey{WriteLeases, "home"} }
 
 // Holder is what a resource row says of who holds it: the key, and of which pool, since the resource may come to another.
 func Holder(pool, key string) string { return escape(pool) + "#" + escape(key) }
@@ -167,14 +171,14 @@ func ResourceOf(partition string) (client string, ok bool) {
 	if len(parts) != 3 || parts[0] != "R" {
 		return "", false
 	}
-	if n, err := strconv.Atoi(parts[2]); err != nil || n < 0 || n >= Buckets || strconv.Itoa(n) != parts[2] {
+	if n, err := strconv.Atoi(parts[2]); err != nil || n < 0 || n >= ResourcePartitions || strconv.Itoa(n) != parts[2] {
 		return "", false
 	}
 	return unescape(parts[1]), true
 }
 
 // SettingsOf gives the client and pool of a pool's settings; ok is false for another row.
-func SettingsOf(p Primary) (client, pool string, ok bool) {
+func SettingsOf(p PrimaryKey) (client, pool string, ok bool) {
 	parts := strings.Split(p.Partition, "#")
 	pool, ok = strings.CutPrefix(p.Sort, "pool#")
 	if len(parts) != 2 || parts[0] != "C" || !ok {
@@ -183,7 +187,7 @@ func SettingsOf(p Primary) (client, pool string, ok bool) {
 	return unescape(parts[1]), pool, true
 }
 
-// Shelf is the partition of the index of available resources: n is below the pool's sub-partitions.
-func Shelf(client, pool, region string, n int) string {
+// Bucket is the partition of the index of available resources: n is below the pool's sub-partitions.
+func Bucket(client, pool, region string, n int) string {
 	return escape(client) + "#" + escape(pool) + "#" + escape(region) + "#" + strconv.Itoa(n)
 }

@@ -60,7 +60,7 @@ func TestPartitionsThatAreNot(t *testing.T) {
 			t.Errorf("%q is taken for a partition of demand, of %q %q", p, c, pool)
 		}
 	}
-	for _, p := range []Primary{{"C", "c"}, {"C#c", "c"}, {"C#c#d", "pool#p"}, {"I#c", "pool#p"}} {
+	for _, p := range []PrimaryKey{{"C", "c"}, {"C#c", "c"}, {"C#c#d", "pool#p"}, {"I#c", "pool#p"}} {
 		if c, pool, ok := SettingsOf(p); ok {
 			t.Errorf("%q is taken for settings of %q %q", p, c, pool)
 		}

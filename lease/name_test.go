@@ -8,11 +8,11 @@ func FuzzJoined(f *testing.F) {
 	f.Add("a#", "b", "a", "#b")
 	f.Add("a%23", "b", "a#", "b")
 	f.Fuzz(func(t *testing.T, a, b, c, d string) {
-		if (a != c || b != d) && Joined(a, b) == Joined(c, d) {
-			t.Fatalf("%q and %q, %q and %q are all %q", a, b, c, d, Joined(a, b))
+		if (a != c || b != d) && JoinNames(a, b) == JoinNames(c, d) {
+			t.Fatalf("%q and %q, %q and %q are all %q", a, b, c, d, JoinNames(a, b))
 		}
-		if Joined(a, b) == Joined(a) {
-			t.Fatalf("%q alone is %q", a, Joined(a))
+		if JoinNames(a, b) == JoinNames(a) {
+			t.Fatalf("%q alone is %q", a, JoinNames(a))
 		}
 	})
 }

@@ -5,8 +5,8 @@ type Renew struct {
 	Lease Grant
 	Until int64
 
-	at  renewStep
-	row Row // the resource's, as it must come to stand in the key row
+	state renewStep
+	row   Row // the resource's, as it must come to stand in the key row
 }
 
 type renewStep uint8
@@ -19,71 +19,71 @@ const (
 )
 
 // Begin gives the first step. A lease is never made shorter.
-func (m *Renew) Begin(t *Terms, now int64) Step {
-	m.at, m.Until = renewResource, max(m.Until, m.Lease.Expires)
-	return t.onResource(&t.Rules.Renew, now, m.Lease.Resource, Row{Version: m.Lease.Token, Expires: m.Until})
+func (m *Renew) Begin(t *Params, now int64) Step {
+	m.state, m.Until = renewResource, max(m.Until, m.Lease.Expires)
+	return t.resourceStep(&t.Rules.Renew, now, m.Lease.Resource, Row{Version: m.Lease.Token, Expires: m.Until})
 }
 
 // Next gives the step after what was seen.
-func (m *Renew) Next(t *Terms, in Seen) Step {
-	switch m.at {
+func (m *Renew) Next(t *Params, in Observation) Step {
+	switch m.state {
 	case renewResource:
-		return m.renewed(t, in)
+		return m.onRenewed(t, in)
 	case renewKey:
-		return m.told(t, in)
+		return m.onKeyRowUpdated(t, in)
 	case renewHeal:
-		if step, whole := t.healed(&m.Lease, &m.row, in); !whole {
+		if step, whole := t.onHealed(&m.Lease, &m.row, in); !whole {
 			return step
 		}
 		return m.Begin(t, in.Now)
 	default:
-		if !in.OK && in.Row.lags(m.Lease.Resource, m.row.Version) {
-			return m.drop(t, in.Now, in.Row.Version) // settled meanwhile
+		if !in.OK && in.Row.isStale(m.Lease.Resource, m.row.Version) {
+			return m.dropKeyRow(t, in.Now, in.Row.Version) // settled meanwhile
 		}
-		return Step{Do: Lost, Why: LossReleased}
+		return Step{Action: Lost, Why: LossReleased}
 	}
 }
 
-func (m *Renew) renewed(t *Terms, in Seen) Step {
+func (m *Renew) onRenewed(t *Params, in Observation) Step {
 	r := &in.Row
 	switch {
-	case in.OK, r.Key == t.Key && r.Owner == t.Region && r.Version == m.Lease.Token+1 && r.Expires >= m.Until: // ours, or as good
+	case in.OK, r.Holder == t.Holder && r.Owner == t.Region && r.Version == m.Lease.Token+1 && r.Expires >= m.Until: // ours, or as good
 		m.row = *r
-		return m.tell(t, in.Now, m.Lease.KeyVersion)
-	case r.Key == t.Key && r.Owner == t.Region && m.Lease.Expires <= in.Now+t.Skew: // the key goes on with it without us
-		return Step{Do: Lost, Why: LossStale}
-	case r.Key == t.Key && r.Owner == t.Region: // another holder's, or half of one that nobody went on with: the key row tells
-		m.row, m.at = *r, renewHeal
+		return m.updateKeyRow(t, in.Now, m.Lease.KeyVersion)
+	case r.Holder == t.Holder && r.Owner == t.Region && m.Lease.Expires <= in.Now+t.Skew: // the key goes on with it without us
+		return Step{Action: Lost, Why: LossStale}
+	case r.Holder == t.Holder && r.Owner == t.Region: // another holder's, or half of one that nobody went on with: the key row tells
+		m.row, m.state = *r, renewHeal
 		return t.extend(&t.Rules.Extend, in.Now, m.Lease.KeyVersion, m.Lease.Resource, r)
-	case r.Version == m.Lease.Token+1 && r.Key == "" && m.Lease.Expires > in.Now-t.Skew: // given back, and the key row was perhaps not told
-		m.row, m.at = *r, renewDrop
-		return m.drop(t, in.Now, m.Lease.KeyVersion)
+	case r.Version == m.Lease.Token+1 && r.Holder == "" && m.Lease.Expires > in.Now-t.Skew: // given back, and the key row was perhaps not told
+		m.row, m.state = *r, renewDrop
+		return m.dropKeyRow(t, in.Now, m.Lease.KeyVersion)
 	default:
-		return Step{Do: Lost, Why: LossEnded}
+		return Step{Action: Lost, Why: LossEnded}
 	}
 }
 
-func (m *Renew) drop(t *Terms, now, version int64) Step {
-	return t.onKey(&t.Rules.Drop, now, Row{Version: version, State: Released, At: m.row.Version})
+func (m *Renew) dropKeyRow(t *Params, now, version int64) Step {
+	return t.keyStep(&t.Rules.Drop, now, Row{Version: version, State: Released, ResourceVersion: m.row.Version})
 }
 
-func (m *Renew) tell(t *Terms, now, version int64) Step {
-	m.at = renewKey
+func (m *Renew) updateKeyRow(t *Params, now, version int64) Step {
+	m.state = renewKey
 	return t.extend(&t.Rules.Extend, now, version, m.Lease.Resource, &m.row)
 }
 
-// told goes on after an attempt to say in the key row that the resource was renewed. Only with it the renewal counts.
-func (m *Renew) told(t *Terms, in Seen) Step {
+// onKeyRowUpdated goes on after an attempt to say in the key row that the resource was renewed. Only with it the renewal counts.
+func (m *Renew) onKeyRowUpdated(t *Params, in Observation) Step {
 	k := &in.Row
 	same := k.Resource == m.Lease.Resource
 	switch {
 	case in.OK:
-		return Step{Do: Done, Lease: grant(t.Region, k)}
-	case same && k.State == Leased && k.At >= m.row.Version && k.Expires >= m.row.Expires: // somebody told it for us
-		return Step{Do: Done, Lease: grant(t.Region, k)}
-	case k.lags(m.Lease.Resource, m.row.Version): // settled meanwhile
-		return m.tell(t, in.Now, k.Version)
+		return Step{Action: Done, Lease: grant(t.Region, k)}
+	case same && k.State == Leased && k.ResourceVersion >= m.row.Version && k.Expires >= m.row.Expires: // somebody told it for us
+		return Step{Action: Done, Lease: grant(t.Region, k)}
+	case k.isStale(m.Lease.Resource, m.row.Version): // settled meanwhile
+		return m.updateKeyRow(t, in.Now, k.Version)
 	default:
-		return Step{Do: Lost, Why: k.loss(m.Lease.Resource)}
+		return Step{Action: Lost, Why: k.loss(m.Lease.Resource)}
 	}
 }

@@ -21,20 +21,20 @@ type Row struct {
 
 	// Of a resource row.
 	Owner     string // region whose endpoint it is written through
-	Key       string // who holds it
+	Holder    string // who holds it
 	Available int64  // from when on it may be leased; there is none while Key is, nor while the resource is retired
 
 	// Of a key row.
-	State    State
-	Resource string
-	At       int64  // pending: version of the resource row at which it is to be taken; else the one it was left at
-	Winner   string // superseded: the region whose lease won
-	Granted  int64  // when it first named a resource for this lease; 0: not known
+	State           State
+	Resource        string
+	ResourceVersion int64  // pending: version of the resource row at which it is to be taken; else the one it was left at
+	Winner          string // superseded: the region whose lease won
+	Granted         int64  // when it first named a resource for this lease; 0: not known
 }
 
-// Wins is the order of the leases that two regions made of a key at once: the first that was granted, then the first by region;
+// GrantedBefore is the order of the leases that two regions made of a key at once: the first that was granted, then the first by region;
 // one without a time of granting comes last. All go by it, as it is by what does not change while a lease goes on.
-func Wins(region string, granted int64, otherRegion string, otherGranted int64) bool {
+func GrantedBefore(region string, granted int64, otherRegion string, otherGranted int64) bool {
 	if (granted == 0) != (otherGranted == 0) {
 		return otherGranted == 0
 	}
@@ -44,14 +44,14 @@ func Wins(region string, granted int64, otherRegion string, otherGranted int64) 
 // Live says whether a key row promises its resource to a user whose clock says now.
 func (r *Row) Live(now, skew int64) bool { return r.State == Leased && r.Expires > now+skew }
 
-// lags says whether a key row names a resource, but as it was before a version.
-func (r *Row) lags(resource string, at int64) bool {
-	return r.Resource == resource && r.At < at && (r.State == Leased || r.State == Pending)
+// isStale says whether a key row names a resource, but as it was before a version.
+func (r *Row) isStale(resource string, at int64) bool {
+	return r.Resource == resource && r.ResourceVersion < at && (r.State == Leased || r.State == Pending)
 }
 
-// still says whether a key row is of a lease as its holder knows it.
-func (r *Row) still(g *Grant) bool {
-	return r.Resource == g.Resource && (r.State == Leased && r.At == g.Token || r.State == Pending && r.At == g.Token-1)
+// isSameLease says whether a key row is of a lease as its holder knows it.
+func (r *Row) isSameLease(g *Grant) bool {
+	return r.Resource == g.Resource && (r.State == Leased && r.ResourceVersion == g.Token || r.State == Pending && r.ResourceVersion == g.Token-1)
 }
 
 // loss is why a lease of a resource is not the holder's any more, by what its key row is now.

@@ -8,11 +8,11 @@ const (
 	AttrVersion Attr = iota
 	AttrExpires
 	AttrOwner
-	AttrKey
+	AttrHolder
 	AttrAvailable
 	AttrState
 	AttrResource
-	AttrAt
+	AttrResourceVersion
 	AttrWinner
 )
 
@@ -21,11 +21,11 @@ type Test uint8
 
 // The tests.
 const (
-	Absent Test = iota // the row has none
-	Equal              // to the argument of the same name
-	Past               // at or before now
-	Ended              // before now by more than the skew
-	Mine               // to the region of the write
+	Absent    Test = iota // the row has none
+	Equal                 // to the argument of the same name
+	Past                  // at or before now
+	Ended                 // before now by more than the skew
+	OwnRegion             // to the region of the write
 )
 
 // Condition is one test of one attribute.
@@ -43,11 +43,11 @@ func (c Condition) String() string {
 // Rule is one of the protocol's writes. It is made if all conditions hold on the row as it is at that moment; then the
 // version goes up.
 type Rule struct {
-	Name   string
-	When   []Condition
-	Set    []Attr // to the arguments of the same names
-	Remove []Attr
-	Leap   int64 // what the version goes up by beside that one
+	Name        string
+	When        []Condition
+	Set         []Attr // to the arguments of the same names
+	Remove      []Attr
+	VersionJump int64 // what the version goes up by beside that one
 }
 
 // Write is a rule with its arguments, for one row.
@@ -78,7 +78,7 @@ func (w *Write) holds(c Condition, row *Row) bool {
 		return row.has(c.Attr) && row.time(c.Attr) <= w.Now
 	case Ended:
 		return row.has(c.Attr) && row.time(c.Attr) < w.Now-w.Skew
-	case Mine:
+	case OwnRegion:
 		return row.has(c.Attr) && row.Owner == w.Region
 	default:
 		return false
@@ -93,7 +93,7 @@ func (w *Write) Apply(row Row) Row {
 	for _, a := range w.Rule.Remove {
 		row.set(a, &Row{})
 	}
-	row.Version += 1 + w.Rule.Leap
+	row.Version += 1 + w.Rule.VersionJump
 	return row
 }
 
@@ -120,16 +120,16 @@ func (r *Row) set(a Attr, from *Row) {
 		r.Expires = from.Expires
 	case AttrOwner:
 		r.Owner = from.Owner
-	case AttrKey:
-		r.Key = from.Key
+	case AttrHolder:
+		r.Holder = from.Holder
 	case AttrAvailable:
 		r.Available = from.Available
 	case AttrState:
 		r.State = from.State
 	case AttrResource:
 		r.Resource = from.Resource
-	case AttrAt:
-		r.At = from.At
+	case AttrResourceVersion:
+		r.ResourceVersion = from.ResourceVersion
 	case AttrWinner:
 		r.Winner = from.Winner
 	}

@@ -29,20 +29,20 @@ type Rules struct {
 // conditions is left out.
 func Protocol() *Rules {
 	version := Condition{AttrVersion, Equal}
-	state := []Attr{AttrState, AttrResource, AttrAt, AttrExpires}
+	state := []Attr{AttrState, AttrResource, AttrResourceVersion, AttrExpires}
 	return &Rules{
 		Offered: Rule{Name: "offered", When: []Condition{{AttrAvailable, Past}, {AttrOwner, Equal}}},
 
 		Register: Rule{Name: "register", When: []Condition{{AttrVersion, Absent}}, Set: []Attr{AttrOwner, AttrAvailable}},
-		Take:     Rule{Name: "take", When: []Condition{version}, Set: []Attr{AttrKey, AttrExpires}, Remove: []Attr{AttrAvailable}},
+		Take:     Rule{Name: "take", When: []Condition{version}, Set: []Attr{AttrHolder, AttrExpires}, Remove: []Attr{AttrAvailable}},
 		Renew:    Rule{Name: "renew", When: []Condition{version}, Set: []Attr{AttrExpires}},
-		Release:  Rule{Name: "release", When: []Condition{version}, Set: []Attr{AttrAvailable}, Remove: []Attr{AttrKey, AttrExpires}},
+		Release:  Rule{Name: "release", When: []Condition{version}, Set: []Attr{AttrAvailable}, Remove: []Attr{AttrHolder, AttrExpires}},
 		Liberate: Rule{
-			Name: "liberate", When: []Condition{version, {AttrExpires, Ended}}, Set: []Attr{AttrAvailable}, Remove: []Attr{AttrKey, AttrExpires},
+			Name: "liberate", When: []Condition{version, {AttrExpires, Ended}}, Set: []Attr{AttrAvailable}, Remove: []Attr{AttrHolder, AttrExpires},
 		},
 		Transfer: Rule{Name: "transfer", When: []Condition{version, {AttrAvailable, Past}}, Set: []Attr{AttrOwner, AttrAvailable}},
 		Adopt: Rule{
-			Name: "adopt", When: []Condition{version}, Set: []Attr{AttrOwner, AttrAvailable}, Remove: []Attr{AttrKey, AttrExpires}, Leap: AdoptedLeap,
+			Name: "adopt", When: []Condition{version}, Set: []Attr{AttrOwner, AttrAvailable}, Remove: []Attr{AttrHolder, AttrExpires}, VersionJump: AdoptedVersionJump,
 		},
 		Retire: Rule{Name: "retire", When: []Condition{version, {AttrAvailable, Past}}, Remove: []Attr{AttrAvailable}},
 		Revive: Rule{Name: "revive", When: []Condition{version}, Set: []Attr{AttrAvailable}},
@@ -52,15 +52,15 @@ func Protocol() *Rules {
 		Repoint:   Rule{Name: "repoint", When: []Condition{version}, Set: state},
 		Settle:    Rule{Name: "settle", When: []Condition{version}, Set: state},
 		Extend:    Rule{Name: "extend", When: []Condition{version}, Set: state},
-		Drop:      Rule{Name: "drop", When: []Condition{version}, Set: []Attr{AttrState, AttrAt}},
+		Drop:      Rule{Name: "drop", When: []Condition{version}, Set: []Attr{AttrState, AttrResourceVersion}},
 		Supersede: Rule{Name: "supersede", When: []Condition{version}, Set: []Attr{AttrState, AttrWinner}},
 		Reinstate: Rule{Name: "reinstate", When: []Condition{version}, Set: []Attr{AttrState}, Remove: []Attr{AttrWinner}},
 	}
 }
 
-// AdoptedLeap takes an adopted row's version past all that its last owner may have written and nobody saw: a token of those is
+// AdoptedVersionJump takes an adopted row's version past all that its last owner may have written and nobody saw: a token of those is
 // smaller, and none of their writes is made on the adopted row.
-const AdoptedLeap = 1 << 20
+const AdoptedVersionJump = 1 << 20
 
 // All lists the rules, for those who look at each.
 func (r *Rules) All() []*Rule {

@@ -35,7 +35,7 @@ func BenchmarkFold(b *testing.B) {
 	r := benchRunner(b, b.N, 0)
 	b.ReportAllocs()
 	b.ResetTimer()
-	for r.Left() > 0 {
+	for r.Remaining() > 0 {
 		r.Fold(20_000)
 		r.Commit(1000)
 	}
@@ -51,7 +51,7 @@ func BenchmarkBurst(b *testing.B) {
 	}
 	for b.Loop() {
 		r := benchRunner(b, n, ending)
-		for now := int64(0); r.Left() > 0; now += 100 {
+		for now := int64(0); r.Remaining() > 0; now += 100 {
 			r.Fold(20_000)
 			r.Commit(now)
 		}

@@ -32,7 +32,7 @@ func (l *Liberator) OnTimer(nowMs int64, due []stream.Timer) error {
 			continue // it is not the row's: nothing depends on it
 		}
 		// A slot that nobody was there to use is lost: many together would be a burst.
-		row.Slot = row.Slot && nowMs-row.Timer <= lateMs
+		row.Slot = row.Slot && nowMs-row.Timer <= maxLateMs
 		row.Timer = 0
 		if err := l.fire(key, &row, nowMs); err != nil {
 			return l.fail(err)
@@ -44,8 +44,8 @@ func (l *Liberator) OnTimer(nowMs int64, due []stream.Timer) error {
 
 // fire takes the next step for a lease, and sets its timer anew.
 func (l *Liberator) fire(key string, row *Resource, nowMs int64) error {
-	if over := l.over(row.Expires); nowMs < over { // it was renewed since the timer was set
-		l.wake(key, row, over)
+	if over := l.overAt(row.Expires); nowMs < over { // it was renewed since the timer was set
+		l.setTimer(key, row, over)
 		return nil
 	}
 	poolKey := key[:strings.LastIndexByte(key, 0)]
@@ -56,18 +56,18 @@ func (l *Liberator) fire(key string, row *Resource, nowMs int64) error {
 	output, declared := l.cfg.Output(row.Owner)
 	if !known || !declared {
 		l.stats.Waited++
-		l.wake(key, row, nowMs+patience.Milliseconds())
+		l.setTimer(key, row, nowMs+settingsRetry.Milliseconds())
 		return nil
 	}
 	if !row.Slot {
-		slot, err := l.slot(poolKey+"\x00"+row.Owner, &p, nowMs)
+		slot, err := l.nextSlot(poolKey+"\x00"+row.Owner, &p, nowMs)
 		if err != nil {
 			return err
 		}
 		if slot > nowMs {
 			l.stats.Deferred++
 			row.Slot = true
-			l.wake(key, row, slot)
+			l.setTimer(key, row, slot)
 			return nil
 		}
 	}
@@ -77,26 +77,26 @@ func (l *Liberator) fire(key string, row *Resource, nowMs int64) error {
 	}
 	l.out = append(l.out, command{output, poolKey, value})
 	row.Slot = false
-	l.wake(key, row, nowMs+l.cfg.backoff(row.Tries))
+	l.setTimer(key, row, nowMs+l.cfg.backoff(row.Tries))
 	row.Tries++
 	return nil
 }
 
 const (
 	burstMs = 1000 // how much of its budget a pool can use at once
-	// lateMs is how late a slot may be: timers fire at the end of transactions, which are a second long and more when there is much
+	// maxLateMs is how late a slot may be: timers fire at the end of transactions, which are a second long and more when there is much
 	// to do.
-	lateMs = 5000
+	maxLateMs = 5000
 )
 
-// slot takes the next one of a budget: when it is, in Unix ms. The row has it in microseconds.
-func (l *Liberator) slot(key string, p *pool, nowMs int64) (int64, error) {
+// nextSlot takes the next one of a budget: when it is, in Unix ms. The row has it in microseconds.
+func (l *Liberator) nextSlot(key string, p *pool, nowMs int64) (int64, error) {
 	next, _, err := l.budgets.Get(key)
 	if err != nil {
 		return 0, err
 	}
 	next = max(next, (nowMs-burstMs)*1000)
-	l.budgets.Put(key, next+max(1, 1_000_000/(int64(l.cfg.PerShelf)*int64(p.shelves))))
+	l.budgets.Put(key, next+max(1, 1_000_000/(int64(l.cfg.BucketRate)*int64(p.buckets))))
 	return (next + 999) / 1000, nil
 }
 
@@ -113,11 +113,11 @@ func (l *Liberator) command(key string, row *Resource, p *pool, nowMs int64) ([]
 		why += fmt.Sprintf("; said %d times before, and nothing came of it", row.Tries)
 	}
 	c := &eventspb.LeaseCommand{
-		Id:     lease.Joined("liberate", client, pool, resource, strconv.FormatInt(row.Version, 10), strconv.FormatInt(row.Tries+1, 10)),
+		Id:     lease.JoinNames("liberate", client, pool, resource, strconv.FormatInt(row.Version, 10), strconv.FormatInt(row.Tries+1, 10)),
 		Client: client, Pool: pool, Region: row.Owner, By: "liberator", Why: why, DecidedMs: nowMs,
 		NotAfterMs: nowMs + l.cfg.backoff(row.Tries), // the next one takes its place: a region that was down has one to do, not all
 		Command: &eventspb.LeaseCommand_Liberate{Liberate: &eventspb.LeaseLiberate{
-			Resource: resource, Version: row.Version, ExpiresMs: row.Expires, AvailableMs: row.Expires + p.quarantine, Shelves: p.shelves,
+			Resource: resource, Version: row.Version, ExpiresMs: row.Expires, AvailableMs: row.Expires + p.quarantine, Shelves: p.buckets,
 		}},
 	}
 	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(c)

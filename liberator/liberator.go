@@ -18,7 +18,7 @@ type Liberator struct {
 	resources *state.Table[Resource]
 	pools     *state.Table[pool]
 	budgets   *state.Table[int64]
-	figures   *state.Table[int64]
+	counts    *state.Table[int64]
 	out       []command
 	stats     Stats
 	counted   int64 // of stats.Leases, what is in the table
@@ -42,9 +42,9 @@ func New(cfg Config, t stream.Task) (*Liberator, error) {
 	l := &Liberator{
 		cfg: cfg, partition: t.Partition, timers: t.Timers,
 		resources: state.New(TableResources, t.Get, resources()), pools: state.New(TablePools, t.Get, pools()),
-		budgets: state.New(TableBudgets, t.Get, state.Numbers()), figures: state.New(TableFigures, t.Get, state.Numbers()),
+		budgets: state.New(TableBudgets, t.Get, state.Int64Format()), counts: state.New(TableCounts, t.Get, state.Int64Format()),
 	}
-	if l.stats.Leases, _, err = l.figures.Get(leasesKey); err != nil {
+	if l.stats.Leases, _, err = l.counts.Get(leasesKey); err != nil {
 		return nil, l.fail(err)
 	}
 	l.counted = l.stats.Leases
@@ -123,7 +123,7 @@ func (l *Liberator) foldResource(c *eventspb.LeaseChange, r *eventspb.LeaseResou
 	row := Resource{Version: r.Version, Timer: old.Timer}
 	if r.Holder != "" && !c.Gone {
 		row.Expires, row.Owner = r.ExpiresMs, r.Owner
-		l.wake(key, &row, l.over(row.Expires))
+		l.setTimer(key, &row, l.overAt(row.Expires))
 	} else if row.Timer != 0 {
 		l.timers.Cancel(timer(row.Timer, key))
 		row.Timer = 0
@@ -133,11 +133,11 @@ func (l *Liberator) foldResource(c *eventspb.LeaseChange, r *eventspb.LeaseResou
 	return nil
 }
 
-// over is when a lease is over by a clock that is behind by the skew: see the package's comment.
-func (l *Liberator) over(expires int64) int64 { return expires + 2*l.cfg.Skew.Milliseconds() + 1 }
+// overAt is when a lease is over by a clock that is behind by the skew: see the package's comment.
+func (l *Liberator) overAt(expires int64) int64 { return expires + 2*l.cfg.Skew.Milliseconds() + 1 }
 
-// wake makes the timer of a row fire at atMs, or before if one is set that may stay.
-func (l *Liberator) wake(key string, row *Resource, atMs int64) {
+// setTimer makes the timer of a row fire at atMs, or before if one is set that may stay.
+func (l *Liberator) setTimer(key string, row *Resource, atMs int64) {
 	if row.Timer != 0 {
 		if row.Timer <= atMs {
 			return
@@ -164,13 +164,13 @@ func (l *Liberator) count(before, after bool) {
 // Flush hands over rows and commands.
 func (l *Liberator) Flush(_ stream.Commit, ch *stream.Changes) error {
 	if l.stats.Leases != l.counted {
-		l.figures.Put(leasesKey, l.stats.Leases)
+		l.counts.Put(leasesKey, l.stats.Leases)
 		l.counted = l.stats.Leases
 	}
 	l.resources.Flush(ch)
 	l.pools.Flush(ch)
 	l.budgets.Flush(ch)
-	l.figures.Flush(ch)
+	l.counts.Flush(ch)
 	for i := range l.out {
 		ch.Emit(l.out[i].output, l.partition, []byte(l.out[i].key), l.out[i].value)
 	}

@@ -64,7 +64,7 @@ func settings(version, quarantine int64, shelves int32) *eventspb.LeaseChange {
 // commands are those written since the last call, each in its region's topic.
 func commands(tb testing.TB, r *streamtest.Runner) (list []*eventspb.LeaseCommand) {
 	tb.Helper()
-	for _, o := range r.Take() {
+	for _, o := range r.TakeOutputs() {
 		c := &eventspb.LeaseCommand{}
 		if err := proto.Unmarshal(o.Value, c); err != nil {
 			tb.Fatal(err)
@@ -127,7 +127,7 @@ func tell(t *testing.T, r *streamtest.Runner, words []string) string {
 		add(free(words[1], num("v"), 0))
 	case "crash":
 		r.Crash()
-		r.Fold(r.Left())
+		r.Fold(r.Remaining())
 	case "commit":
 		d, err := time.ParseDuration(words[1] + "s")
 		if err != nil {
@@ -142,7 +142,7 @@ func tell(t *testing.T, r *streamtest.Runner, words []string) string {
 
 func describe(t *testing.T, r *streamtest.Runner) string {
 	var out strings.Builder
-	for _, x := range r.Refused() {
+	for _, x := range r.TakeRejects() {
 		fmt.Fprintf(&out, "refused: %s: %s\n", x.Reason, x.Detail)
 	}
 	for _, c := range commands(t, r) {

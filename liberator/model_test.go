@@ -58,7 +58,7 @@ func (d *dumb) commit(n int, nowMs int64) (want []string, leases map[string]*eve
 		switch {
 		case nowMs < s.nextMs:
 		case pool == nil:
-			s.nextMs = nowMs + patience.Milliseconds()
+			s.nextMs = nowMs + settingsRetry.Milliseconds()
 		default:
 			s.tries++
 			s.nextMs = nowMs + min(int64(30_000)<<min(s.tries-1, 10), 600_000)
@@ -120,7 +120,7 @@ func judge(t *testing.T, seed uint64, spoil func(stream.Task) (streamtest.Core, 
 	for _, c := range d.input {
 		r.Append(marshal(t, c))
 	}
-	for now := int64(0); r.Left() > 0 || now < 4_000_000; now += 1 + rng.Int64N(60_000) {
+	for now := int64(0); r.Remaining() > 0 || now < 4_000_000; now += 1 + rng.Int64N(60_000) {
 		for range rng.IntN(3) {
 			r.Fold(rng.IntN(6))
 		}
@@ -140,7 +140,7 @@ func judge(t *testing.T, seed uint64, spoil func(stream.Task) (streamtest.Core, 
 }
 
 func (d *dumb) compare(t *testing.T, r *streamtest.Runner, now int64) error {
-	want, leases := d.commit(len(d.input)-r.Left(), now)
+	want, leases := d.commit(len(d.input)-r.Remaining(), now)
 	var got []string
 	for _, c := range commands(t, r) {
 		l := c.GetLiberate()
@@ -177,7 +177,7 @@ func (d *dumb) compare(t *testing.T, r *streamtest.Runner, now int64) error {
 
 func sound(t stream.Task) (streamtest.Core, error) {
 	cfg := testConfig()
-	cfg.PerShelf = 1_000_000
+	cfg.BucketRate = 1_000_000
 	return New(cfg, t)
 }
 

@@ -28,7 +28,7 @@ func (l ProcessorConfig) Processor() (stream.Processor, error) {
 	if err != nil {
 		return stream.Processor{}, err
 	}
-	cfg := Config{Output: output, Skew: l.Skew, PerShelf: l.PerShelf}
+	cfg := Config{Output: output, Skew: l.Skew, BucketRate: l.PerShelf}
 	return stream.Processor{
 		App: events.LiberatorApp, Inputs: []string{events.LeaseChangesTopic}, Changelog: events.LeaseStateTopic(events.LiberatorApp),
 		Partitions: cmp.Or(l.Partitions, events.DefaultLeasePartitions), Outputs: outputs,

@@ -60,7 +60,7 @@ func TestEveryReason(t *testing.T) {
 			r.Append(x.value)
 			r.Fold(1)
 			r.Commit(1)
-			if got := r.Refused(); len(got) != 1 || got[0].Reason != x.reason || got[0].Detail == "" {
+			if got := r.TakeRejects(); len(got) != 1 || got[0].Reason != x.reason || got[0].Detail == "" {
 				t.Fatalf("refused %v, want %s", got, x.reason)
 			}
 			if n := len(r.Table(TableResources)) + len(r.Table(TablePools)) + len(r.Timers()); n > 0 {
@@ -69,7 +69,7 @@ func TestEveryReason(t *testing.T) {
 			r.Append(x.value, marshal(t, leased("r", 1, 1000)), x.value)
 			r.Fold(3)
 			r.Commit(2)
-			if got := r.Refused(); len(got) != 2 || got[0].Index != 1 || got[1].Index != 3 || len(r.Table(TableResources)) != 1 {
+			if got := r.TakeRejects(); len(got) != 2 || got[0].Index != 1 || got[1].Index != 3 || len(r.Table(TableResources)) != 1 {
 				t.Fatalf("refused %v, %d rows", got, len(r.Table(TableResources)))
 			}
 		})
@@ -89,7 +89,7 @@ func TestOfNoInterest(t *testing.T) {
 	}
 	r.Fold(4)
 	r.Commit(1)
-	if got := r.Refused(); len(got) > 0 || len(r.Table(TableResources)) > 0 {
+	if got := r.TakeRejects(); len(got) > 0 || len(r.Table(TableResources)) > 0 {
 		t.Errorf("refused %v", got)
 	}
 }
@@ -110,7 +110,7 @@ func FuzzFold(f *testing.F) {
 		r.Crash()
 		r.Commit(now)
 		c := &eventspb.LeaseChange{}
-		if proto.Unmarshal(value, c) != nil && len(r.Refused()) != 2 {
+		if proto.Unmarshal(value, c) != nil && len(r.TakeRejects()) != 2 {
 			t.Fatal("taken, and no change")
 		}
 		leases := 0

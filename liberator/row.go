@@ -49,17 +49,17 @@ func resources() state.Format[Resource] {
 type pool struct {
 	version    int64
 	quarantine int64 // ms
-	shelves    int32
+	buckets    int32
 }
 
 func pools() state.Format[pool] {
 	return state.Format[pool]{
 		Append: func(dst []byte, p *pool) []byte {
-			return packed.AppendInt(packed.AppendInt(packed.AppendInt(dst, p.version), p.quarantine), int64(p.shelves))
+			return packed.AppendInt(packed.AppendInt(packed.AppendInt(dst, p.version), p.quarantine), int64(p.buckets))
 		},
 		Parse: func(value []byte) (pool, error) {
 			r := packed.NewReader(value)
-			p := pool{version: r.Int(), quarantine: r.Int(), shelves: int32(r.Int())}
+			p := pool{version: r.Int(), quarantine: r.Int(), buckets: int32(r.Int())}
 			return p, r.End()
 		},
 	}

@@ -519,7 +519,7 @@ func (w *world) collect(procs []*process) {
 		w.h.Outputs = append(w.h.Outputs, invariant.Output{At: at(r), Cause: origin(string(r.Value))})
 	}
 	for _, r := range w.left[app+".dlq"] {
-		w.h.Letters = append(w.h.Letters, origin(string(r.Key)))
+		w.h.DeadLetters = append(w.h.DeadLetters, origin(string(r.Key)))
 	}
 	for _, r := range w.left["log"] {
 		c := invariant.Change{At: at(r)}
@@ -628,7 +628,7 @@ func recount(in []invariant.Input) map[int32]map[string]string {
 func total(v string) (int64, error) { return int64(binary.BigEndian.Uint64([]byte(v))), nil }
 
 func judge(h *invariant.History) error {
-	return errors.Join(invariant.Once(h), invariant.Fold(h, recount), invariant.Sum(h, total), invariant.Replay(h), invariant.Behind(h), invariant.Cause(h))
+	return errors.Join(invariant.ExactlyOnce(h), invariant.Fold(h, recount), invariant.Sum(h, total), invariant.ChangelogState(h), invariant.StoreNotAhead(h), invariant.OutputCause(h))
 }
 
 // TestCrashes runs BUBBLE_RUNS worlds (default 200) and judges each.
@@ -661,7 +661,7 @@ func TestCrashes(t *testing.T) {
 					all[k] += n
 				}
 				all["inputs"] += len(h.Inputs)
-				all["letters"] += len(h.Letters)
+				all["letters"] += len(h.DeadLetters)
 			})
 		}
 	})

@@ -226,7 +226,7 @@ func (w *worker) produceTask(out *sender, part *pending) {
 		switch {
 		case c.Op == stream.OpEmit:
 			out.send(kgo.Record{Topic: w.proc.Outputs[c.Output], Partition: c.Partition, Key: c.Key, Value: c.Value}, done)
-		case c.Table >= stream.LocalTables:
+		case c.Table >= stream.FirstLocalTable:
 		case c.Op == stream.OpDelete:
 			out.send(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: c.LogKey()}, done)
 			logged++

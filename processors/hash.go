@@ -83,7 +83,7 @@ func sums(r pebble.Reader, p int32, of essence) (out map[byte]Sum, err error) {
 
 // logged iterates over what the changelog has of a partition. Its keys are those of the store.
 func logged(r pebble.Reader, p int32) (*pebble.Iterator, error) {
-	it, err := r.NewIter(&pebble.IterOptions{LowerBound: storeKey(p, stream.FirstTable, nil), UpperBound: storeKey(p, stream.LocalTables, nil)})
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: storeKey(p, stream.FirstTable, nil), UpperBound: storeKey(p, stream.FirstLocalTable, nil)})
 	if err != nil {
 		return nil, fmt.Errorf("scan store: %w", err)
 	}

@@ -62,7 +62,7 @@ func TestHashIsOfTheContent(t *testing.T) {
 		"same":                     {func(map[entry]string) {}, true},
 		"other partition":          {func(m map[entry]string) { m[entry{0, 1, "new"}] = "v" }, true},
 		"meta":                     {func(m map[entry]string) { m[entry{1, 0, "task"}] = "v" }, true},
-		"local table":              {func(m map[entry]string) { m[entry{1, stream.LocalTables, "k"}] = "v" }, true},
+		"local table":              {func(m map[entry]string) { m[entry{1, stream.FirstLocalTable, "k"}] = "v" }, true},
 		"value":                    {func(m map[entry]string) { m[first] = "w3" }, false},
 		"key less":                 {func(m map[entry]string) { delete(m, first) }, false},
 		"key more":                 {func(m map[entry]string) { m[entry{1, 9, ""}] = "" }, false},

@@ -198,7 +198,7 @@ func (o *only) Take(_ byte, key, live, shadow []byte) (bool, error) {
 	return true, nil
 }
 
-func (o *only) Rest(live Get, ch *stream.Changes) error {
+func (o *only) Finish(live Get, ch *stream.Changes) error {
 	v, err := live(1, []byte("total"))
 	if err != nil {
 		return err

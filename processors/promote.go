@@ -29,9 +29,9 @@ type Selector interface {
 	// Take says whether the difference of one key is promoted. live and shadow are nil where there is none; none of the slices
 	// is to be kept.
 	Take(table byte, key, live, shadow []byte) (bool, error)
-	// Rest is called after the last Take, and puts what must change with what was taken, such as sums over it. live reads the
+	// Finish is called after the last Take, and puts what must change with what was taken, such as sums over it. live reads the
 	// live state.
-	Rest(live Get, ch *stream.Changes) error
+	Finish(live Get, ch *stream.Changes) error
 }
 
 // Get reads a key of a table; nil if there is none.
@@ -94,7 +94,7 @@ func (s *Shadow) Promote(ctx context.Context, how Promotion) (out []Correction, 
 		if err := part.run(ctx); err != nil {
 			return out, fmt.Errorf("promote partition %d: %w", p, err)
 		}
-		for table := range stream.LocalTables {
+		for table := range stream.FirstLocalTable {
 			if c := part.counts[table]; c != nil {
 				out = append(out, *c)
 			}
@@ -230,12 +230,12 @@ func (a *promotion) rest(send func(key, value []byte) error) error {
 	}
 	var ch stream.Changes
 	live := func(table byte, key []byte) ([]byte, error) { return get(a.live.db, storeKey(a.p, table, key)) }
-	if err := a.selector.Rest(live, &ch); err != nil {
+	if err := a.selector.Finish(live, &ch); err != nil {
 		return err
 	}
 	for i := range ch.List {
 		c := &ch.List[i]
-		if c.Op != stream.OpPut && c.Op != stream.OpDelete || c.Table >= stream.LocalTables {
+		if c.Op != stream.OpPut && c.Op != stream.OpDelete || c.Table >= stream.FirstLocalTable {
 			return fmt.Errorf("a selector may put and delete logged keys, nothing else: table %d, operation %d", c.Table, c.Op)
 		}
 		if err := a.send(c.Table, c.LogKey(), c.Value, send); err != nil {

@@ -91,7 +91,7 @@ func (f *standby) warmed(ctx context.Context, snap *pebble.Snapshot, meta *chang
 		return r
 	}
 	for _, c := range t.changes.List {
-		if c.Op != stream.OpEmit && c.Table >= stream.LocalTables {
+		if c.Op != stream.OpEmit && c.Table >= stream.FirstLocalTable {
 			r.changes = append(r.changes, c)
 		}
 	}

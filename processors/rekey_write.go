@@ -60,7 +60,7 @@ func (s *sorting) place(table byte, key, value []byte) error {
 
 // put is the Put of Take and Rest.
 func (s *sorting) put(p int32, table byte, key, value []byte) error {
-	if p < 0 || p >= s.n || table < stream.FirstTable || table >= stream.LocalTables {
+	if p < 0 || p >= s.n || table < stream.FirstTable || table >= stream.FirstLocalTable {
 		return fmt.Errorf("table %d, key %x: it is placed in partition %d of %d; only logged tables are placed", table, key, p, s.n)
 	}
 	at := storeKey(p, table, key)

@@ -65,8 +65,8 @@ func New(cfg Config, proc stream.Processor) (*Runtime, error) {
 // Run works until ctx ends, then commits what is folded, leaves the group and closes the store. It returns nil after a
 // clean stop.
 func (r *Runtime) Run(ctx context.Context) (err error) {
-	if hook := failpoint.From(ctx); hook != nil { // a test decides how far it gets
-		r.cfg.edge = func(_ *worker, at string) error { return hook(failpoint.Edge(at)) }
+	if hook := failpoint.HookFrom(ctx); hook != nil { // a test decides how far it gets
+		r.cfg.edge = func(_ *worker, at string) error { return hook(failpoint.Point(at)) }
 	}
 	parts, err := r.preflight(ctx)
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Account takes over the spend of one account from a counter that counted it anew, and nothing else: its campaign days as they
+// AccountSelector takes over the spend of one account from a counter that counted it anew, and nothing else: its campaign days as they
 // are there, and in the task record, which sums up all accounts, the difference. So whatever an account was charged before is
 // replaced and not added to.
 //
 // The task record has its sums by origin, the campaign days by serving datacentre. The difference goes to the origin of the
 // same name, or to the counter's own. How many adjustments there were is not known by account and stays as it is.
-type Account struct {
+type AccountSelector struct {
 	account, dc string
 	changed     bool
 	duplicates  uint64            // differences wrap around: they are added the same way
@@ -31,16 +31,16 @@ type change struct {
 	micros int64
 }
 
-// NewAccount is for one task of the counter of datacentre dc. Defaults to "local".
-func NewAccount(dc, account string) *Account {
+// NewAccountSelector is for one task of the counter of datacentre dc. Defaults to "local".
+func NewAccountSelector(dc, account string) *AccountSelector {
 	if dc == "" {
 		dc = "local"
 	}
-	return &Account{account: account, dc: dc, origins: map[string]change{}}
+	return &AccountSelector{account: account, dc: dc, origins: map[string]change{}}
 }
 
 // Take says whether a key is one of the account's campaign days, and notes what the difference is.
-func (a *Account) Take(table byte, key, was, is []byte) (bool, error) {
+func (a *AccountSelector) Take(table byte, key, was, is []byte) (bool, error) {
 	if table != TableSpend {
 		return false, nil
 	}
@@ -52,7 +52,7 @@ func (a *Account) Take(table byte, key, was, is []byte) (bool, error) {
 	return true, errors.Join(a.note(key, was, -1), a.note(key, is, 1))
 }
 
-func (a *Account) note(key, value []byte, sign int64) error {
+func (a *AccountSelector) note(key, value []byte, sign int64) error {
 	m := &eventspb.Spend{}
 	if err := proto.Unmarshal(value, m); err != nil {
 		return fmt.Errorf("spend %q: %w", key, err)
@@ -70,8 +70,8 @@ func (a *Account) note(key, value []byte, sign int64) error {
 	return nil
 }
 
-// Rest puts the task record with the differences of what was taken.
-func (a *Account) Rest(live stream.Get, ch *stream.Changes) error {
+// Finish puts the task record with the differences of what was taken.
+func (a *AccountSelector) Finish(live stream.Get, ch *stream.Changes) error {
 	if !a.changed {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (a *Account) Rest(live stream.Get, ch *stream.Changes) error {
 		}
 	}
 	slices.Sort(s.ServingDcs)
-	if err := origins(s.Origins).settle(); err != nil || s.RefundedMicros < 0 || len(s.ServingDcs) > MaxServingDCs {
+	if err := origins(s.Origins).balance(); err != nil || s.RefundedMicros < 0 || len(s.ServingDcs) > MaxServingDCs {
 		return errors.Join(err, fmt.Errorf("task record: %d micros refunded and %d serving datacentres after the correction of account %s: the live state does not add up; promote the whole partition", s.RefundedMicros, len(s.ServingDcs), a.account))
 	}
 	if value, err = (proto.MarshalOptions{Deterministic: true}).Marshal(s); err != nil {
@@ -120,8 +120,8 @@ func (list origins) of(dc string) *spendpb.Origin {
 	return nil
 }
 
-// settle moves what one origin has too little of to those that have it: what another datacentre served came from one of them.
-func (list origins) settle() error {
+// balance moves what one origin has too little of to those that have it: what another datacentre served came from one of them.
+func (list origins) balance() error {
 	for _, o := range list {
 		for _, other := range list {
 			if o.Micros >= 0 {

@@ -104,7 +104,7 @@ func (c *Counter) readAdjustment(rec *stream.Record) (a adjustment, bad refusal)
 	case a.ingest > now+MaxAheadMs:
 		return a, refusal{ReasonFuture, fmt.Sprintf("ingest at %d, record at %d: is a clock wrong?", a.ingest, now)}
 	}
-	if bad := c.check.place(a.account, a.campaign, a.serving, a.currency); bad.reason != "" {
+	if bad := c.check.checkOwner(a.account, a.campaign, a.serving, a.currency); bad.reason != "" {
 		return a, bad
 	}
 	if p := c.cfg.Shard(a.account); p != c.task.Partition {

@@ -41,15 +41,15 @@ func hashKey(campaign, account []byte, day events.Day, currency events.Currency)
 // find is the number of the entry with this key, dense.None if it is not in memory.
 func (c *cache) find(hash uint64, campaign, account []byte, tail uint64) uint32 {
 	for n, cur := c.index.First(hash); n != dense.None; n, cur = c.index.Next(cur) {
-		if c.is(n, campaign, account, tail) {
+		if c.matches(n, campaign, account, tail) {
 			return n
 		}
 	}
 	return dense.None
 }
 
-// is says whether entry number n has this key.
-func (c *cache) is(n uint32, campaign, account []byte, tail uint64) bool {
+// matches says whether entry number n has this key.
+func (c *cache) matches(n uint32, campaign, account []byte, tail uint64) bool {
 	key := c.key(&c.list[n])
 	lc, la := len(campaign), len(account)
 	return len(key) == lc+la+2+keyTail && string(key[:lc]) == string(campaign) && key[lc] == 0 &&

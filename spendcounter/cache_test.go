@@ -60,12 +60,12 @@ func TestEviction(t *testing.T) {
 	}
 	for i := range 20 { // one an epoch
 		touch(i)
-		c.next(100)
+		c.closeEpoch(100)
 	}
 	for i := 20; i < 24; i++ {
 		touch(i)
 	}
-	c.next(12) // 24 are too many: 6 stay
+	c.closeEpoch(12) // 24 are too many: 6 stay
 	for i := range 24 {
 		if held(i) != (i >= 18) {
 			t.Errorf("campaign %d held: %v", i, held(i))
@@ -77,7 +77,7 @@ func TestEviction(t *testing.T) {
 	for i := 100; i < 150; i++ {
 		touch(i)
 	}
-	c.next(12) // all 50 changed in this epoch
+	c.closeEpoch(12) // all 50 changed in this epoch
 	for i := 100; i < 150; i++ {
 		if !held(i) {
 			t.Fatalf("campaign %d was dropped in the epoch in which it changed", i)
@@ -86,7 +86,7 @@ func TestEviction(t *testing.T) {
 	if len(c.list) != 50 {
 		t.Errorf("%d entries", len(c.list))
 	}
-	c.next(12)
+	c.closeEpoch(12)
 	if len(c.list) != 6 {
 		t.Errorf("%d entries after a quiet epoch, want half of the limit", len(c.list))
 	}

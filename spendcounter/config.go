@@ -11,13 +11,13 @@ import (
 
 // The tables and outputs that the runtime must wire up.
 const (
-	TableSpend   byte = 1   // spend key -> eventspb.Spend; its changelog is spend.by.<dc>
-	TableTask    byte = 2   // "task" -> spendpb.TaskState
-	TableCarried byte = 3   // generation, shard it came from, number -> pairs of 8-byte hashes, id and account; see Move
-	TableIDs     byte = 128 // generation, sequence -> packed 8-byte hashes; local
-	TableRings   byte = 129 // "rings" -> spendpb.LocalState; local
-	TableHealth  byte = 130 // the newest SpendHistogram by its key in spend.health; local
-	OutputHealth int  = 0   // spend.health
+	TableSpend    byte = 1   // spend key -> eventspb.Spend; its changelog is spend.by.<dc>
+	TableTask     byte = 2   // "task" -> spendpb.TaskState
+	TableMovedIDs byte = 3   // generation, shard it came from, number -> pairs of 8-byte hashes, id and account; see Move
+	TableIDs      byte = 128 // generation, sequence -> packed 8-byte hashes; local
+	TableRings    byte = 129 // "rings" -> spendpb.LocalState; local
+	TableHealth   byte = 130 // the newest SpendHistogram by its key in spend.health; local
+	OutputHealth  int  = 0   // spend.health
 )
 
 // Limits of a record. They bound what one record can cost; none is a setting, because producers rely on them.

@@ -20,12 +20,12 @@ type Counter struct {
 	task   stream.Task
 	broken error // the first error; every later call returns it
 
-	inputs  []input  // ordered by topic
-	origins []origin // ordered by datacentre
-	dcs     dcNames
-	cache   cache
-	window  window
-	ringAt  spans // where the ring by ingest time must be rebuilt from
+	inputs    []input  // ordered by topic
+	origins   []origin // ordered by datacentre
+	dcs       dcNames
+	cache     cache
+	window    window
+	ringSpans spans // where the ring by ingest time must be rebuilt from
 
 	timestampMs    int64 // greatest ingest time applied
 	micros         int64 // charged, ever: the sum over origins; >= the charged micros of any campaign day
@@ -34,13 +34,13 @@ type Counter struct {
 	duplicates     uint64
 	changed        bool // the task record is not as committed
 
-	carried carried
-	owners  *[2][]uint64 // accounts of window.pending, by hash, of what Warm found; nil: only a Move wants them
-	health  health
-	loaded  bool // the duplicate set holds what the local table does
-	check   checker
-	rows    rows
-	scratch scratch
+	movedIDs   movedIDs
+	idAccounts *[2][]uint64 // accounts of window.pending, by hash, of what Warm found; nil: only a Move wants them
+	health     health
+	loaded     bool // the duplicate set holds what the local table does
+	check      checker
+	rows       rows
+	scratch    scratch
 }
 
 // scratch is memory that is used again.
@@ -59,7 +59,7 @@ type input struct {
 	dcName      []byte // its origin's name: who served what does not say so
 	next        int64  // next offset to fold
 	applied     []applied
-	warm        warmPlan
+	rebuild     rebuildPlan
 }
 
 // origin is one datacentre whose events are counted.
@@ -95,7 +95,7 @@ func New(cfg Config, t stream.Task) (*Counter, error) {
 	if err := c.restore(state); err != nil {
 		return nil, err
 	}
-	if err := c.planWarm(); err != nil {
+	if err := c.planRebuild(); err != nil {
 		return nil, err
 	}
 	return c, nil

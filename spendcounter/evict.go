@@ -3,9 +3,9 @@ package spendcounter
 // maxAge is the age in flushes from which on entries are told apart no longer.
 const maxAge = 4096
 
-// next closes the epoch: nothing is dirty any more. Where more than limit entries are held it keeps the younger ones,
+// closeEpoch closes the epoch: nothing is dirty any more. Where more than limit entries are held it keeps the younger ones,
 // half of limit, and those of the epoch that just closed, which the store may not answer for yet.
-func (c *cache) next(limit int) {
+func (c *cache) closeEpoch(limit int) {
 	if len(c.list) > limit {
 		c.evict(limit / 2)
 	}
@@ -14,7 +14,7 @@ func (c *cache) next(limit int) {
 }
 
 func (c *cache) evict(keep int) {
-	cut, room := c.cut(keep)
+	cut, room := c.evictionAge(keep)
 	old := *c
 	c.list, c.keys, c.spills = nil, nil, nil
 	n := len(old.dirty)
@@ -57,8 +57,8 @@ func (c *cache) copy(old *cache, e *entry, i uint32) {
 // age is the number of flushes since e changed.
 func (c *cache) age(e *entry) uint32 { return min(c.epoch-e.epoch, maxAge) }
 
-// cut is the age up to which entries stay, and how many of exactly that age. Age 0 stays whole.
-func (c *cache) cut(keep int) (age uint32, room int) {
+// evictionAge is the age up to which entries stay, and how many of exactly that age. Age 0 stays whole.
+func (c *cache) evictionAge(keep int) (age uint32, room int) {
 	var count [maxAge + 1]int
 	for i := range c.list {
 		count[c.age(&c.list[i])]++

@@ -28,12 +28,12 @@ func (c *Counter) Flush(cm stream.Commit, ch *stream.Changes) error {
 		ch.Put(TableTask, []byte(taskKey), value)
 		c.changed = false
 	}
-	c.carried.drop(c.window.number, ch)
+	c.movedIDs.drop(c.window.number, ch)
 	c.flushIDs(cm.Sequence, ch)
 	if err := c.emitHealth(&cm, ch); err != nil {
 		return c.fail(fmt.Errorf("spend counter, partition %d: health: %w", c.task.Partition, err))
 	}
-	c.cache.next(c.cfg.CacheEntries)
+	c.cache.closeEpoch(c.cfg.CacheEntries)
 	return nil
 }
 
@@ -53,10 +53,10 @@ func (c *Counter) flushIDs(sequence uint64, ch *stream.Changes) {
 	case w.wipe:
 		ch.DeleteRange(TableIDs, blobKey(0, 0), blobKey(math.MaxUint64, math.MaxUint64))
 		ch.Delete(TableRings, []byte(ringsKey))
-	case w.turned:
+	case w.rotated:
 		ch.DeleteRange(TableIDs, blobKey(0, 0), blobKey(w.number-1, 0))
 	}
-	w.wipe, w.turned = false, false
+	w.wipe, w.rotated = false, false
 	for i, ids := range w.pending {
 		generation := w.number - 1 + uint64(i)
 		for blob := uint64(0); len(ids) > 0; blob++ {

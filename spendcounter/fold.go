@@ -92,13 +92,13 @@ func (c *Counter) admit(in *input, b *stream.Batch, i, limit int) (live, next in
 	r, live, room := &c.rows, i, c.window.room()
 	careful := limit == i+1
 	for j := i; j < limit; j++ {
-		if in.copied && c.again(in, j) {
+		if in.copied && c.isTransportDuplicate(in, j) {
 			continue
 		}
 		clock := max(c.timestampMs, r.ingest[j])
 		offset := b.Records[r.rec[j]].Offset
 		if r.typ[j] == heartbeat {
-			c.note(in, j, offset)
+			c.advanceClocks(in, j, offset)
 			continue
 		}
 		turn := c.window.expired(clock) || live-i >= room
@@ -113,15 +113,15 @@ func (c *Counter) admit(in *input, b *stream.Batch, i, limit int) (live, next in
 			c.window.rotate(c.mark(in, offset, clock))
 			room = c.window.room()
 		}
-		c.note(in, j, offset)
+		c.advanceClocks(in, j, offset)
 		r.move(live, j)
 		live++
 	}
 	return live, limit
 }
 
-// again says whether row j is a copied record that came before.
-func (c *Counter) again(in *input, j int) bool {
+// isTransportDuplicate says whether row j is a copied record that came before.
+func (c *Counter) isTransportDuplicate(in *input, j int) bool {
 	p := position(in.applied, c.rows.originOf[j])
 	if p == nil || c.rows.originAt[j] >= p.next {
 		return false
@@ -199,7 +199,7 @@ func (c *Counter) findEntries(i, live int) error {
 	c.cache.sink ^= x
 	for j := i; j < live; j++ {
 		n := r.entry[j]
-		if n != dense.None && c.cache.is(n, r.campaign[j], r.account[j], tailOf(r.day[j], r.currency[j])) {
+		if n != dense.None && c.cache.matches(n, r.campaign[j], r.account[j], tailOf(r.day[j], r.currency[j])) {
 			continue
 		}
 		var err error

@@ -12,7 +12,7 @@ import (
 // localState is the rings as they stand.
 func (c *Counter) localState() *spendpb.LocalState {
 	p := &c.health.processing
-	s := &spendpb.LocalState{Processing: &spendpb.Ring{HeadMs: p.Head(), Seconds: p.Seconds(nil)}, AsOf: c.here()}
+	s := &spendpb.LocalState{Processing: &spendpb.Ring{HeadMs: p.Head(), Seconds: p.Seconds(nil)}, AsOf: c.currentMark()}
 	for i := range c.origins {
 		o := &c.origins[i]
 		s.Origins = append(s.Origins, &spendpb.Ring{Dc: o.dc, HeadMs: o.ring.Head(), Seconds: o.ring.Seconds(nil)})
@@ -54,7 +54,7 @@ func (c *Counter) load() error {
 		return nil
 	}
 	c.loaded = true
-	if err := c.loadCarried(); err != nil {
+	if err := c.loadMovedIDs(); err != nil {
 		return err
 	}
 	if c.task.LocalNext == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Move splits and merges what the counters of one number of shards keep into what those of another number keep, as if these
+// Repartitioner splits and merges what the counters of one number of shards keep into what those of another number keep, as if these
 // had counted all along: no figure of an account changes, and an event that was counted before is a duplicate after.
 //
 //	campaign days ─ Place ─▶ the shard of their account                    as they are
@@ -24,10 +24,10 @@ import (
 //
 // The 60 s rings are not moved: health figures begin anew. Nor are events copied from other datacentres: their positions are by
 // partitions of the origin, and a state that has counted such is refused.
-type Move struct {
+type Repartitioner struct {
 	cfg      Config
 	from, to int32
-	shards   []moved // by their number among to
+	shards   []targetShard // by their number among to
 	// Shards p of from and q of to have accounts in common if both are of one class: equal modulo the greatest common divisor.
 	// open is, by class, what the task records say less what the campaign days add up to: nothing in the end.
 	open []sums
@@ -49,8 +49,8 @@ func (s *sums) sub(o sums) {
 	s.micros, s.refunded = s.micros-o.micros, s.refunded-o.refunded
 }
 
-// moved is what a shard gets, the campaign days and ids apart.
-type moved struct {
+// targetShard is what a shard gets, the campaign days and ids apart.
+type targetShard struct {
 	known bool // there was a shard of its class with state
 	sums  sums
 	dcs   map[string]bool
@@ -59,14 +59,14 @@ type moved struct {
 	since [2]int64          // when the previous and the current generation of ids began, at the latest
 }
 
-// carriedIDs is how many ids go into one value of TableCarried.
-const carriedIDs = 1 << 10
+// maxMovedIDs is how many ids go into one value of TableCarried.
+const maxMovedIDs = 1 << 10
 
 // generations of the ids in the new shards. What follows numbers on from there.
 const movedPrevious, movedCurrent = 1, 2
 
-// NewMove is for the state of the counters of cfg over from shards. It sets cfg.Shard.
-func NewMove(cfg Config, from, to int32) (*Move, error) {
+// NewRepartitioner is for the state of the counters of cfg over from shards. It sets cfg.Shard.
+func NewRepartitioner(cfg Config, from, to int32) (*Repartitioner, error) {
 	if from < 1 || to < 1 || from > events.MaxShards || to > events.MaxShards {
 		return nil, fmt.Errorf("move spend from %d to %d shards: there are 1 to %d", from, to, events.MaxShards)
 	}
@@ -75,7 +75,7 @@ func NewMove(cfg Config, from, to int32) (*Move, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Move{cfg: cfg, from: from, to: to, shards: make([]moved, to), open: make([]sums, divisor(from, to))}
+	m := &Repartitioner{cfg: cfg, from: from, to: to, shards: make([]targetShard, to), open: make([]sums, divisor(from, to))}
 	for q := range m.shards {
 		m.shards[q].dcs = map[string]bool{}
 	}
@@ -90,19 +90,19 @@ func divisor(a, b int32) int32 {
 }
 
 // Source makes the counter of a shard of the former number, to be warmed up and given to Take. It folds nothing.
-func (m *Move) Source(t stream.Task) (*Counter, error) {
+func (m *Repartitioner) Source(t stream.Task) (*Counter, error) {
 	t.LocalNext = nil // the inputs know whose an id is, the local table does not
 	c, err := New(m.cfg, t)
 	if err == nil {
-		c.owners = new([2][]uint64)
+		c.idAccounts = new([2][]uint64)
 	}
 	return c, err
 }
 
-// Place is the shard of a key; false if it is not moved, but made anew by Take and Rest.
-func (m *Move) Place(table byte, key, value []byte) (shard int32, ok bool, err error) {
+// Partition is the shard of a key; false if it is not moved, but made anew by Take and Rest.
+func (m *Repartitioner) Partition(table byte, key, value []byte) (shard int32, ok bool, err error) {
 	switch table {
-	case TableTask, TableCarried:
+	case TableTask, TableMovedIDs:
 		return 0, false, nil
 	case TableSpend:
 	default:
@@ -124,7 +124,7 @@ func (m *Move) Place(table byte, key, value []byte) (shard int32, ok bool, err e
 	return shard, true, nil
 }
 
-func (m *Move) classes() int32 { return int32(len(m.open)) }
+func (m *Repartitioner) classes() int32 { return int32(len(m.open)) }
 
 func sumsOf(p *eventspb.Spend) sums {
 	s := sums{duplicates: p.Duplicates}
@@ -138,7 +138,7 @@ func sumsOf(p *eventspb.Spend) sums {
 }
 
 // charge adds a campaign day to the shard's sums.
-func (s *moved) charge(p *eventspb.Spend) error {
+func (s *targetShard) charge(p *eventspb.Spend) error {
 	for _, by := range p.ByDc {
 		_, ok := events.AddMicros(s.sums.micros, by.ChargedMicros)
 		_, fits := events.AddMicros(s.sums.refunded, by.RefundedMicros)
@@ -153,8 +153,8 @@ func (s *moved) charge(p *eventspb.Spend) error {
 // Put puts a key into the state of a shard. It keeps neither key nor value.
 type Put func(shard int32, table byte, key, value []byte) error
 
-// Take takes what is not by campaign from a counter that Source made, after it was warmed up.
-func (m *Move) Take(c *Counter, put Put) error {
+// Extract takes what is not by campaign from a counter that Source made, after it was warmed up.
+func (m *Repartitioner) Extract(c *Counter, put Put) error {
 	value, err := c.task.Get(TableTask, []byte(taskKey))
 	if err != nil || value == nil {
 		return err
@@ -174,7 +174,7 @@ func (m *Move) Take(c *Counter, put Put) error {
 	p := c.task.Partition
 	m.open[p%m.classes()].add(sums{own.Count, s.Duplicates, own.Micros, s.RefundedMicros})
 	for q := p % m.classes(); q < m.to; q += m.classes() {
-		m.shards[q].clocks(s, own)
+		m.shards[q].mergeClocks(s, own)
 	}
 	// Figures that no account tells: their sum over all shards stays.
 	one := &m.shards[p%m.to]
@@ -182,12 +182,12 @@ func (m *Move) Take(c *Counter, put Put) error {
 	one.task.EarlyRotations += s.EarlyRotations
 	one.own.Lost += own.Lost
 	one.own.TransportDuplicates += own.TransportDuplicates
-	return m.carry(c, put)
+	return m.moveIDs(c, put)
 }
 
-// clocks moves the shard's clocks on to those of one whose accounts it gets. A generation of ids is as young as the youngest of
+// mergeClocks moves the shard's clocks on to those of one whose accounts it gets. A generation of ids is as young as the youngest of
 // those that become one: so none is forgotten before its time.
-func (s *moved) clocks(t *spendpb.TaskState, own *spendpb.Origin) {
+func (s *targetShard) mergeClocks(t *spendpb.TaskState, own *spendpb.Origin) {
 	s.known = true
 	s.task.TimestampMs = max(s.task.TimestampMs, t.TimestampMs)
 	s.own.WatermarkMs = max(s.own.WatermarkMs, own.WatermarkMs)
@@ -195,25 +195,25 @@ func (s *moved) clocks(t *spendpb.TaskState, own *spendpb.Origin) {
 	s.since[1] = max(s.since[1], t.Ids.GetCurrent().GetStartMs())
 }
 
-// carry gives the ids that c remembers to the shards of their accounts.
-func (m *Move) carry(c *Counter, put Put) error {
-	blobs := carrying{put: put, from: c.task.Partition, full: map[carriedTo][]byte{}, count: map[carriedTo]uint32{}}
+// moveIDs gives the ids that c remembers to the shards of their accounts.
+func (m *Repartitioner) moveIDs(c *Counter, put Put) error {
+	blobs := idBatcher{put: put, from: c.task.Partition, full: map[idTarget][]byte{}, count: map[idTarget]uint32{}}
 	for i, ids := range c.window.pending {
 		for j, id := range ids {
-			owner := c.owners[i][j]
-			if err := blobs.add(carriedTo{int32(owner % uint64(m.to)), movedPrevious + uint64(i)}, id, owner); err != nil {
+			owner := c.idAccounts[i][j]
+			if err := blobs.add(idTarget{int32(owner % uint64(m.to)), movedPrevious + uint64(i)}, id, owner); err != nil {
 				return err
 			}
 		}
 	}
-	err := c.task.Scan(TableCarried, nil, func(key, value []byte) error {
-		if len(key) < 8 || len(value)%carriedBytes != 0 {
+	err := c.task.Scan(TableMovedIDs, nil, func(key, value []byte) error {
+		if len(key) < 8 || len(value)%movedIDBytes != 0 {
 			return fmt.Errorf("key %x with %d bytes is not of carried ids", key, len(value))
 		}
 		age := c.window.number - binary.BigEndian.Uint64(key)
-		for ; age <= 1 && len(value) > 0; value = value[carriedBytes:] {
+		for ; age <= 1 && len(value) > 0; value = value[movedIDBytes:] {
 			id, owner := binary.BigEndian.Uint64(value), binary.BigEndian.Uint64(value[8:])
-			if err := blobs.add(carriedTo{int32(owner % uint64(m.to)), movedCurrent - age}, id, owner); err != nil {
+			if err := blobs.add(idTarget{int32(owner % uint64(m.to)), movedCurrent - age}, id, owner); err != nil {
 				return err
 			}
 		}
@@ -230,29 +230,29 @@ func (m *Move) carry(c *Counter, put Put) error {
 	return nil
 }
 
-// carriedTo is where ids are carried to.
-type carriedTo struct {
+// idTarget is where ids are carried to.
+type idTarget struct {
 	shard      int32
 	generation uint64
 }
 
-// carrying collects ids until there are enough for a value.
-type carrying struct {
+// idBatcher collects ids until there are enough for a value.
+type idBatcher struct {
 	put   Put
 	from  int32
-	full  map[carriedTo][]byte
-	count map[carriedTo]uint32 // values so far
+	full  map[idTarget][]byte
+	count map[idTarget]uint32 // values so far
 }
 
-func (b *carrying) add(to carriedTo, id, owner uint64) error {
+func (b *idBatcher) add(to idTarget, id, owner uint64) error {
 	b.full[to] = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b.full[to], id), owner)
-	if len(b.full[to]) < carriedIDs*carriedBytes {
+	if len(b.full[to]) < maxMovedIDs*movedIDBytes {
 		return nil
 	}
 	return b.flush(to)
 }
 
-func (b *carrying) flush(to carriedTo) error {
+func (b *idBatcher) flush(to idTarget) error {
 	value := b.full[to]
 	if len(value) == 0 {
 		return nil
@@ -261,12 +261,12 @@ func (b *carrying) flush(to carriedTo) error {
 	key = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(key, uint32(b.from)), b.count[to])
 	b.full[to] = value[:0]
 	b.count[to]++
-	return b.put(to.shard, TableCarried, key, value)
+	return b.put(to.shard, TableMovedIDs, key, value)
 }
 
-// Rest puts the task records, once every shard was placed and taken. It refuses a state whose sums are not those of its campaign
+// Finish puts the task records, once every shard was placed and taken. It refuses a state whose sums are not those of its campaign
 // days: something is wrong with it, and would be moved along.
-func (m *Move) Rest(put Put) error {
+func (m *Repartitioner) Finish(put Put) error {
 	for class, left := range m.open {
 		if left != (sums{}) {
 			return fmt.Errorf("the task records of shards %d modulo %d have %d micros, %d refunded, %d events and %d duplicates more than their campaign days: the state does not add up; `weir replay` shows what is right", class, m.classes(), left.micros, left.refunded, int64(left.count), int64(left.duplicates))

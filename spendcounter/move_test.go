@@ -82,7 +82,7 @@ func (f *fleet) flush(ms int64) {
 
 // moved is the fleet over so many shards, as a rekeying moves it, not started yet.
 func (f *fleet) moved(to int32) (*fleet, error) {
-	m, err := NewMove(f.cfg, int32(len(f.shards)), to)
+	m, err := NewRepartitioner(f.cfg, int32(len(f.shards)), to)
 	if err != nil {
 		return nil, err
 	}
@@ -99,9 +99,9 @@ func (f *fleet) moved(to int32) (*fleet, error) {
 		return nil
 	}
 	for _, s := range f.shards {
-		for _, table := range []byte{TableSpend, TableTask, TableCarried} {
+		for _, table := range []byte{TableSpend, TableTask, TableMovedIDs} {
 			for key, value := range s.tables[table] {
-				p, ok, err := m.Place(table, []byte(key), value)
+				p, ok, err := m.Partition(table, []byte(key), value)
 				if err == nil && ok {
 					err = put(p, table, []byte(key), value)
 				}
@@ -115,11 +115,11 @@ func (f *fleet) moved(to int32) (*fleet, error) {
 			return nil, err
 		}
 		f.warm(s, c)
-		if err := m.Take(c, put); err != nil {
+		if err := m.Extract(c, put); err != nil {
 			return nil, err
 		}
 	}
-	return into, m.Rest(put)
+	return into, m.Finish(put)
 }
 
 // total is what a campaign day was charged, dumbly.
@@ -305,7 +305,7 @@ func TestWindowGoesOnOverMoves(t *testing.T) {
 
 func (f *fleet) carried() (n int) {
 	for _, s := range f.shards {
-		n += len(s.tables[TableCarried])
+		n += len(s.tables[TableMovedIDs])
 	}
 	return n
 }
@@ -364,11 +364,11 @@ func TestMoveRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	m, err := NewMove(Config{}, 2, 2)
+	m, err := NewRepartitioner(Config{}, 2, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := m.Place(TableCarried+1, []byte("k"), nil); err == nil || !strings.Contains(err.Error(), "newer") {
+	if _, _, err := m.Partition(TableMovedIDs+1, []byte("k"), nil); err == nil || !strings.Contains(err.Error(), "newer") {
 		t.Errorf("a table of a newer version: %v", err)
 	}
 }

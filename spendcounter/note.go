@@ -1,15 +1,15 @@
 package spendcounter
 
-// note moves the clocks past row j, the record at offset: the origin's position, the greatest ingest times and the ring.
-func (c *Counter) note(in *input, j int, offset int64) {
+// advanceClocks moves the clocks past row j, the record at offset: the origin's position, the greatest ingest times and the ring.
+func (c *Counter) advanceClocks(in *input, j int, offset int64) {
 	r, o := &c.rows, &c.origins[in.origin]
 	ms := r.ingest[j]
 	clock := max(c.timestampMs, ms)
-	if c.ringAt.due(clock, ringSpanMs) {
-		c.ringAt.turn(c.mark(in, offset, clock))
+	if c.ringSpans.due(clock, ringSpanMs) {
+		c.ringSpans.begin(c.mark(in, offset, clock))
 	}
-	if c.ringAt.current.StartMs == 0 {
-		c.ringAt.current.StartMs = clock
+	if c.ringSpans.current.StartMs == 0 {
+		c.ringSpans.current.StartMs = clock
 	}
 	if in.copied {
 		var lost uint64

@@ -120,7 +120,7 @@ func (s ProcessorConfig) Topics() []events.Topic {
 
 // MoveFrom describes the move of the state from another number of partitions: from layout former to that of s. from is the
 // processor whose state is read; its handlers give what move takes over.
-func (s ProcessorConfig) MoveFrom(former events.Layout) (move *Move, from, to stream.Processor, err error) {
+func (s ProcessorConfig) MoveFrom(former events.Layout) (move *Repartitioner, from, to stream.Processor, err error) {
 	old := s
 	old.Layout, old.Events = former, ""
 	old.defaults()
@@ -128,7 +128,7 @@ func (s ProcessorConfig) MoveFrom(former events.Layout) (move *Move, from, to st
 	if err != nil {
 		return nil, from, to, err
 	}
-	if move, err = NewMove(cfg, former.Partitions(), s.Layout.Partitions()); err != nil {
+	if move, err = NewRepartitioner(cfg, former.Partitions(), s.Layout.Partitions()); err != nil {
 		return nil, from, to, err
 	}
 	if from, err = old.Processor(); err != nil {

@@ -18,10 +18,10 @@ const (
 func Canonical(table byte, _, value []byte) []byte {
 	switch table {
 	case TableSpend:
-		return without(value, spendEpoch, spendOffset)
+		return stripFields(value, spendEpoch, spendOffset)
 	case TableTask:
-		return without(value, taskIDs, taskRing)
-	case TableCarried:
+		return stripFields(value, taskIDs, taskRing)
+	case TableMovedIDs:
 		return nil // when they go is a matter of where generations begin
 	}
 	return value
@@ -32,15 +32,15 @@ func Rewrite(events string, table byte, value []byte, cm stream.Commit) ([]byte,
 	if table != TableSpend {
 		return value, nil
 	}
-	head, tail := without(value, spendEpoch, protowire.MaxValidNumber), without(value, 1, spendOffset)
+	head, tail := stripFields(value, spendEpoch, protowire.MaxValidNumber), stripFields(value, 1, spendOffset)
 	head = appendVarint(head, spendEpoch, cm.OwnerEpoch)
 	head = appendVarint(head, spendSequence, cm.Sequence)
 	head = appendVarint(head, spendOffset, uint64(cm.Next[events]))
 	return append(head, tail...), nil
 }
 
-// without copies a message without its fields from to last.
-func without(message []byte, from, last protowire.Number) []byte {
+// stripFields copies a message without its fields from to last.
+func stripFields(message []byte, from, last protowire.Number) []byte {
 	out := make([]byte, 0, len(message))
 	for rest := message; len(rest) > 0; {
 		n, _, size := protowire.ConsumeField(rest)

@@ -14,8 +14,8 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// essences is what the logged tables of a store hold, as a replay is compared by.
-func essences(s *store) map[string]string {
+// canonicalForms is what the logged tables of a store hold, as a replay is compared by.
+func canonicalForms(s *store) map[string]string {
 	out := map[string]string{}
 	for _, table := range []byte{TableSpend, TableTask} {
 		for k, v := range s.tables[table] {
@@ -25,9 +25,9 @@ func essences(s *store) map[string]string {
 	return out
 }
 
-// TestEssenceIsOfTheInputs: two counters that fold the same records in other batches, transactions and orders of topics have
+// TestCanonicalFormIsOfTheInputs: two counters that fold the same records in other batches, transactions and orders of topics have
 // the same essence, although their records differ.
-func TestEssenceIsOfTheInputs(t *testing.T) {
+func TestCanonicalFormIsOfTheInputs(t *testing.T) {
 	differed := false
 	rapid.Check(t, func(t *rapid.T) {
 		logs := drawLogs(t, shape{disjoint: true, steady: true})
@@ -38,7 +38,7 @@ func TestEssenceIsOfTheInputs(t *testing.T) {
 		other.store.sequence = 100
 		other.restarts = true
 		other.all()
-		if a, b := essences(one.store), essences(other.store); !maps.Equal(a, b) {
+		if a, b := canonicalForms(one.store), canonicalForms(other.store); !maps.Equal(a, b) {
 			t.Fatalf("essences differ:\n%q\n%q", a, b)
 		}
 		for k, v := range one.store.tables[TableSpend] {
@@ -50,8 +50,8 @@ func TestEssenceIsOfTheInputs(t *testing.T) {
 	}
 }
 
-// TestRestampIsWhatTheCounterWrites: a record with another commit's stamp is byte for byte what the counter would write.
-func TestRestampIsWhatTheCounterWrites(t *testing.T) {
+// TestRewriteIsWhatTheCounterWrites: a record with another commit's stamp is byte for byte what the counter would write.
+func TestRewriteIsWhatTheCounterWrites(t *testing.T) {
 	seen := 0
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRun(t, testConfig(), drawLogs(t, shape{}))
@@ -103,7 +103,7 @@ func TestAccountIsReplaced(t *testing.T) {
 			return
 		}
 		replaced++
-		a := NewAccount(ownDC, account)
+		a := NewAccountSelector(ownDC, account)
 		var ch stream.Changes
 		for key, after := range right.store.tables[TableSpend] {
 			take, err := a.Take(TableSpend, []byte(key), wrong.store.tables[TableSpend][key], after)
@@ -120,7 +120,7 @@ func TestAccountIsReplaced(t *testing.T) {
 		if take, err := a.Take(TableTask, []byte(taskKey), nil, nil); take || err != nil {
 			t.Fatalf("the task record: taken %t, %v", take, err)
 		}
-		if err := a.Rest(wrong.store.task().Get, &ch); err != nil {
+		if err := a.Finish(wrong.store.task().Get, &ch); err != nil {
 			t.Fatal(err)
 		}
 		wrong.store.apply(&ch)

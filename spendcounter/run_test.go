@@ -181,7 +181,7 @@ func (r *run) warm() {
 
 // marked says whether a mark lies at an offset.
 func (r *run) marked(topic string, offset int64) bool {
-	for _, m := range []*spendpb.Mark{r.c.window.previous, r.c.window.current, r.c.ringAt.previous, r.c.ringAt.current} {
+	for _, m := range []*spendpb.Mark{r.c.window.previous, r.c.window.current, r.c.ringSpans.previous, r.c.ringSpans.current} {
 		if m != nil && start(m, topic) == offset {
 			return true
 		}

@@ -17,7 +17,7 @@ const (
 func (c *Counter) state() *spendpb.TaskState {
 	s := &spendpb.TaskState{
 		TimestampMs: c.timestampMs, Duplicates: c.duplicates, Refunds: c.refunds, RefundedMicros: c.refundedMicros,
-		EarlyRotations: c.window.early, ServingDcs: c.dcs.sorted(), Ids: c.window.state(), Ring: c.ringAt.state(),
+		EarlyRotations: c.window.earlyRotations, ServingDcs: c.dcs.sorted(), Ids: c.window.state(), Ring: c.ringSpans.state(),
 	}
 	for i := range c.origins {
 		o := &c.origins[i]
@@ -64,9 +64,9 @@ func (c *Counter) restore(s *spendpb.TaskState) error {
 		}
 	}
 	c.window.length = c.cfg.DuplicateWindow.Milliseconds()
-	c.window.most = c.cfg.MaxIDs / 2
-	c.window.early = s.EarlyRotations
-	c.window.spans, c.ringAt = c.spansFrom(s.Ids), c.spansFrom(s.Ring)
+	c.window.maxIDs = c.cfg.MaxIDs / 2
+	c.window.earlyRotations = s.EarlyRotations
+	c.window.spans, c.ringSpans = c.spansFrom(s.Ids), c.spansFrom(s.Ring)
 	return nil
 }
 
@@ -77,7 +77,7 @@ func (s *spans) state() *spendpb.Generations {
 func (c *Counter) spansFrom(g *spendpb.Generations) spans {
 	s := spans{number: g.GetNumber(), current: g.GetCurrent(), previous: g.GetPrevious()}
 	if s.current == nil {
-		s.number, s.current = 1, c.here()
+		s.number, s.current = 1, c.currentMark()
 	}
 	return s
 }

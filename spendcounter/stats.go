@@ -19,7 +19,7 @@ type Stats struct {
 func (c *Counter) Stats() Stats {
 	current, previous := c.window.set.Len()
 	s := Stats{
-		TimestampMs: c.timestampMs, Duplicates: c.duplicates, EarlyRotations: c.window.early,
+		TimestampMs: c.timestampMs, Duplicates: c.duplicates, EarlyRotations: c.window.earlyRotations,
 		RememberedSinceMs: c.window.previous.GetStartMs(), IDs: current + previous, IDBytes: c.window.set.Bytes(),
 		Entries: len(c.cache.list), EntryBytes: c.cache.bytes(), Evictions: c.cache.evictions,
 	}

@@ -72,7 +72,7 @@ func (c *Counter) read(in *input, b *stream.Batch, i, n int) refusal {
 	if bad.reason != "" {
 		return bad
 	}
-	if bad := c.check.place(v.Account, v.Campaign, v.ServingDC, v.Currency); bad.reason != "" {
+	if bad := c.check.checkOwner(v.Account, v.Campaign, v.ServingDC, v.Currency); bad.reason != "" {
 		return bad
 	}
 	if p := c.cfg.Shard(v.Account); p != c.task.Partition {
@@ -90,8 +90,8 @@ func (c *Counter) read(in *input, b *stream.Batch, i, n int) refusal {
 	return refusal{}
 }
 
-// place checks what says where the money goes.
-func (k *checker) place(account, campaign, serving []byte, currency events.Currency) refusal {
+// checkOwner checks what says where the money goes.
+func (k *checker) checkOwner(account, campaign, serving []byte, currency events.Currency) refusal {
 	switch {
 	case (currency != k.currency || currency == 0) && !currency.Known():
 		return refusal{ReasonUnknownCurrency, fmt.Sprintf("%q", currency.String())}

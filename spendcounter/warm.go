@@ -6,8 +6,8 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// warmPlan says what of an input must be read again.
-type warmPlan struct {
+// rebuildPlan says what of an input must be read again.
+type rebuildPlan struct {
 	from            int64 // first offset
 	ids, ring       int64 // first offset from which ids, and ring counts, are missing
 	previous, newer int64 // first offset of the previous and of the current generation of ids
@@ -19,22 +19,22 @@ type warmPlan struct {
 func (c *Counter) RebuildFrom() map[string]int64 {
 	from := make(map[string]int64, len(c.inputs))
 	for i := range c.inputs {
-		from[c.inputs[i].topic] = c.inputs[i].warm.from
+		from[c.inputs[i].topic] = c.inputs[i].rebuild.from
 	}
 	return from
 }
 
-// planWarm finds out what the local tables lack.
-func (c *Counter) planWarm() error {
+// planRebuild finds out what the local tables lack.
+func (c *Counter) planRebuild() error {
 	saved, err := c.restoreRings()
 	if err != nil {
 		return err
 	}
 	w := &c.window
-	ids, ringSpan := oldest(&w.spans), oldest(&c.ringAt)
+	ids, ringSpan := oldest(&w.spans), oldest(&c.ringSpans)
 	for i := range c.inputs {
 		in := &c.inputs[i]
-		p := &in.warm
+		p := &in.rebuild
 		p.newer, p.previous = start(w.current, in.topic), start(ids, in.topic)
 		p.ids, p.ring = p.previous, start(ringSpan, in.topic)
 		if next, ok := c.task.LocalNext[in.topic]; ok {
@@ -48,7 +48,7 @@ func (c *Counter) planWarm() error {
 			p.from = min(p.ids, in.next)
 		}
 		var at int64
-		p.applied, at = appliedBefore(in.topic, p.from, ids, w.current, ringSpan, c.ringAt.current, saved)
+		p.applied, at = appliedBefore(in.topic, p.from, ids, w.current, ringSpan, c.ringSpans.current, saved)
 		if in.copied { // what was applied between the mark and there decides which copies counted
 			p.from = min(p.from, at)
 		}
@@ -89,21 +89,21 @@ func (c *Counter) Rebuild(b *stream.Batch) error {
 	}
 	c.health.unsaved = true
 	if in.adjustments {
-		c.warmAdjustments(in, b)
+		c.rebuildAdjustments(in, b)
 		return nil
 	}
 	defer c.rows.release()
 	for i := range b.Records {
 		if c.read(in, b, i, 0).reason == "" {
-			c.warmEvent(in, b.Records[i].Offset)
+			c.rebuildEvent(in, b.Records[i].Offset)
 		}
 	}
 	return nil
 }
 
-// warmEvent takes up row 0, the record at offset.
-func (c *Counter) warmEvent(in *input, offset int64) {
-	r, p, o := &c.rows, &in.warm, &c.origins[in.origin]
+// rebuildEvent takes up row 0, the record at offset.
+func (c *Counter) rebuildEvent(in *input, offset int64) {
+	r, p, o := &c.rows, &in.rebuild, &c.origins[in.origin]
 	if in.copied {
 		if at := position(p.applied, r.originOf[0]); at != nil && r.originAt[0] < at.next {
 			return
@@ -129,7 +129,7 @@ func (c *Counter) warmEvent(in *input, offset int64) {
 }
 
 // remember puts an id back into the generation that the record at offset belongs to.
-func (c *Counter) remember(p *warmPlan, offset int64, id uint64, account []byte) {
+func (c *Counter) remember(p *rebuildPlan, offset int64, id uint64, account []byte) {
 	if offset < p.ids {
 		return
 	}
@@ -140,18 +140,18 @@ func (c *Counter) remember(p *warmPlan, offset int64, id uint64, account []byte)
 			generation = 0
 		}
 		w.pending[generation] = append(w.pending[generation], id)
-		if c.owners != nil {
-			c.owners[generation] = append(c.owners[generation], events.AccountHash(account))
+		if c.idAccounts != nil {
+			c.idAccounts[generation] = append(c.idAccounts[generation], events.AccountHash(account))
 		}
 	}
 }
 
-func (c *Counter) warmAdjustments(in *input, b *stream.Batch) {
+func (c *Counter) rebuildAdjustments(in *input, b *stream.Batch) {
 	for i := range b.Records {
 		a, bad := c.readAdjustment(&b.Records[i])
 		if bad.reason != "" || c.dcs.find(a.serving) == noDC && len(c.dcs.names) >= MaxServingDCs {
 			continue
 		}
-		c.remember(&in.warm, b.Records[i].Offset, a.id, a.account)
+		c.remember(&in.rebuild, b.Records[i].Offset, a.id, a.account)
 	}
 }

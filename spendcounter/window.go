@@ -17,8 +17,8 @@ func (s *spans) due(clock, length int64) bool {
 	return s.current.StartMs > 0 && clock-s.current.StartMs >= length
 }
 
-// turn begins a new span at mark.
-func (s *spans) turn(mark *spendpb.Mark) {
+// begin begins a new span at mark.
+func (s *spans) begin(mark *spendpb.Mark) {
 	s.previous, s.current = s.current, mark
 	s.number++
 }
@@ -36,19 +36,19 @@ func start(m *spendpb.Mark, topic string) int64 {
 // window is the duplicate set: the ids of two generations, and where in the inputs these begin.
 type window struct {
 	spans
-	set     idset.Set
-	length  int64 // ms
-	most    int   // ids in a generation
-	early   uint64
-	pending [2][]uint64 // ids that the local table does not have: of the previous and of the current generation
-	turned  bool        // since the last flush: the local table holds ids to drop
-	wipe    bool        // the local table holds nothing of ours
+	set            idset.Set
+	length         int64 // ms
+	maxIDs         int   // ids in a generation
+	earlyRotations uint64
+	pending        [2][]uint64 // ids that the local table does not have: of the previous and of the current generation
+	rotated        bool        // since the last flush: the local table holds ids to drop
+	wipe           bool        // the local table holds nothing of ours
 }
 
 // room is how many new ids the current generation can take.
 func (w *window) room() int {
 	current, _ := w.set.Len()
-	return w.most - current
+	return w.maxIDs - current
 }
 
 // expired says whether an event at clock belongs to a new generation.
@@ -57,12 +57,12 @@ func (w *window) expired(clock int64) bool { return w.due(clock, w.length) }
 // rotate begins a new generation at mark.
 func (w *window) rotate(mark *spendpb.Mark) {
 	if !w.expired(mark.StartMs) {
-		w.early++
+		w.earlyRotations++
 	}
-	w.turn(mark)
+	w.begin(mark)
 	w.set.Rotate()
 	w.pending[0], w.pending[1] = w.pending[1], w.pending[0][:0]
-	w.turned = true
+	w.rotated = true
 }
 
 // insert notes the ids as seen.
@@ -73,13 +73,13 @@ func (w *window) insert(ids []uint64, seen []bool) {
 // mark is this place in the inputs: before the record at offset of in, at clock.
 func (c *Counter) mark(in *input, offset, clock int64) *spendpb.Mark {
 	in.next = offset
-	m := c.here()
+	m := c.currentMark()
 	m.StartMs = clock
 	return m
 }
 
-// here is the place in the inputs that each of them stands at.
-func (c *Counter) here() *spendpb.Mark {
+// currentMark is the place in the inputs that each of them stands at.
+func (c *Counter) currentMark() *spendpb.Mark {
 	m := &spendpb.Mark{}
 	for i := range c.inputs {
 		in := &c.inputs[i]

@@ -3,8 +3,8 @@ package stream
 // Tables below LocalTables are logged to the changelog; the others live in the local store alone and must be
 // reconstructible from the inputs. TimerTable is the runtime's own.
 const (
-	FirstTable  byte = 1
-	LocalTables byte = 128
+	FirstTable      byte = 1
+	FirstLocalTable byte = 128
 )
 
 // Op is what one entry of a Changes does.
@@ -25,19 +25,19 @@ type Change struct {
 	Op         Op
 	Table      byte
 
-	full []byte // room for the partition, the table, then Key
+	storeKey []byte // room for the partition, the table, then Key
 }
 
-// keyRoom is what precedes a state key in the store: two bytes of partition and one of table.
-const keyRoom = 3
+// keyPrefixLen is what precedes a state key in the store: two bytes of partition and one of table.
+const keyPrefixLen = 3
 
 // LogKey is the key of a state change in the changelog: the table, then the key.
-func (c *Change) LogKey() []byte { return c.full[2:] }
+func (c *Change) LogKey() []byte { return c.storeKey[2:] }
 
 // StoreKey is the key of a state change in the local store: the partition, the table, then the key.
 func (c *Change) StoreKey(partition int32) []byte {
-	c.full[0], c.full[1] = byte(partition>>8), byte(partition)
-	return c.full
+	c.storeKey[0], c.storeKey[1] = byte(partition>>8), byte(partition)
+	return c.storeKey
 }
 
 // Changes collects what a core has to say at a commit: state by absolute values, and outputs. The bytes handed in are
@@ -76,10 +76,10 @@ func (c *Changes) dup(b []byte) []byte {
 
 // state appends a change of one key, or of a range from key to value.
 func (c *Changes) state(op Op, table byte, key, value []byte) {
-	full := c.alloc(keyRoom + len(key))
+	full := c.alloc(keyPrefixLen + len(key))
 	full[2] = table
-	copy(full[keyRoom:], key)
-	c.List = append(c.List, Change{Op: op, Table: table, Key: full[keyRoom:], Value: value, full: full})
+	copy(full[keyPrefixLen:], key)
+	c.List = append(c.List, Change{Op: op, Table: table, Key: full[keyPrefixLen:], Value: value, storeKey: full})
 }
 
 // Put sets key in table to value. An empty value is stored as an empty value.

@@ -42,15 +42,15 @@ type Config struct {
 
 // Admin administers a table. It is safe for use by many goroutines.
 type Admin struct {
-	table   table.Table
-	regions []string
-	streams func(region string) *dynamodbstreams.Client
-	at      string // the home
+	table      table.Table
+	regions    []string
+	streams    func(region string) *dynamodbstreams.Client
+	homeRegion string // the home
 
-	mu      sync.Mutex
-	checked time.Time // that it is
-	before  []string  // regions that are asked, too, before a new resource is put in
-	lost    string    // which of them need not answer
+	mu          sync.Mutex
+	checked     time.Time // that it is
+	formerHomes []string  // regions that are asked, too, before a new resource is put in
+	lostHome    string    // which of them need not answer
 }
 
 // New returns an Admin. It sends nothing yet.
@@ -78,13 +78,13 @@ func New(c Config) (*Admin, error) {
 	if c.Attempts == 0 {
 		c.Attempts = 5
 	}
-	a := &Admin{regions: c.Regions, streams: c.Streams, at: c.Home}
+	a := &Admin{regions: c.Regions, streams: c.Streams, homeRegion: c.Home}
 	a.table.Name, a.table.New, a.table.Skew, a.table.Timeout, a.table.Attempts = c.Table, c.Client, c.Skew, c.Timeout, c.Attempts
 	return a, nil
 }
 
 // home is the region whose endpoint settings and new resources are written through, as configured.
-func (a *Admin) home() string { return a.at }
+func (a *Admin) home() string { return a.homeRegion }
 
 // request limits one request, whose client does the retries.
 func (a *Admin) request(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -25,17 +25,17 @@ type Adoption struct {
 	// Rate is the most rows a second. Defaults to what the table takes.
 	Rate int
 	// Progress is told now and then. Defaults to nothing.
-	Progress func(Adopted)
+	Progress func(AdoptionProgress)
 }
 
-// Adopted is how far an adoption is.
-type Adopted struct {
+// AdoptionProgress is how far an adoption is.
+type AdoptionProgress struct {
 	// Offered is from when on the resources can be leased: before that, those to whom the region gave them last may use them.
-	Offered time.Time `json:"offered"`
-	Adopted int64     `json:"adopted"`
-	There   int64     `json:"there"` // adopted before
-	// Left are retired ones, which can be adopted only after Offered: run it once more then.
-	Left int64 `json:"left"`
+	Offered        time.Time `json:"offered"`
+	Adopted        int64     `json:"adopted"`
+	AlreadyAdopted int64     `json:"there"` // adopted before
+	// Remaining are retired ones, which can be adopted only after Offered: run it once more then.
+	Remaining int64 `json:"left"`
 }
 
 // ErrEarly says that agents of the region may still lease. errors.As gives an *EarlyError.
@@ -59,34 +59,34 @@ func (e *EarlyError) Is(target error) bool { return target == ErrEarly }
 // no copy, so that a resource is offered only after the longest lease that its pool ever allowed and a quarantine on top. It can be run again until
 // nothing is left; it never changes what was adopted already. All other regions have to answer: what the lost one gave to one of
 // them stays there.
-func (a *Admin) Adopt(ctx context.Context, o Adoption) (Adopted, error) {
+func (a *Admin) Adopt(ctx context.Context, o Adoption) (AdoptionProgress, error) {
 	r, err := a.adoptable(ctx, &o)
 	if err != nil {
-		return Adopted{}, err
+		return AdoptionProgress{}, err
 	}
-	until, err := a.over(ctx, &r, &o)
+	until, err := a.endWriteLease(ctx, &r, &o)
 	if err != nil {
-		return Adopted{}, err
+		return AdoptionProgress{}, err
 	}
 	if r.State != table.Adopted {
 		r.State, r.AdoptedBy, r.SwingTo, r.SwingPercent = table.Adopted, o.By, "", 0
 		if err := put(ctx, a, &r, ErrChanged); err != nil {
-			return Adopted{}, err
+			return AdoptionProgress{}, err
 		}
 		// A region that was declared a moment ago, and did not know yet, may have vouched for it.
-		if until, err = a.over(ctx, &r, &o); err != nil {
-			return Adopted{}, err
+		if until, err = a.endWriteLease(ctx, &r, &o); err != nil {
+			return AdoptionProgress{}, err
 		}
 	}
 	clients, err := List(ctx, a, Client{})
 	if err != nil {
-		return Adopted{}, err
+		return AdoptionProgress{}, err
 	}
-	live, err := a.liveBeside(ctx, a.home(), o.Region, o.By)
+	live, err := a.liveRegions(ctx, a.home(), o.Region, o.By)
 	if err != nil {
-		return Adopted{}, err
+		return AdoptionProgress{}, err
 	}
-	run := &adopting{a: a, live: live, o: &o, until: until, pace: pace.New(StartRate, table.MaxInsert, o.Rate), rules: lease.Protocol()}
+	run := &adoptionRun{a: a, live: live, o: &o, until: until, pace: pace.New(StartRate, table.MaxInsert, o.Rate), rules: lease.Protocol()}
 	for _, c := range clients {
 		if err := run.client(ctx, c.Client); err != nil {
 			return run.done, err
@@ -95,10 +95,10 @@ func (a *Admin) Adopt(ctx context.Context, o Adoption) (Adopted, error) {
 	return run.done, nil
 }
 
-// over has nobody vouch for the region any more, and gives the time after which nothing is written through it, once that is over by all
+// endWriteLease has nobody vouch for the region any more, and gives the time after which nothing is written through it, once that is over by all
 // clocks.
-func (a *Admin) over(ctx context.Context, r *Region, o *Adoption) (time.Time, error) {
-	until, err := a.closeRegion(ctx, r, o)
+func (a *Admin) endWriteLease(ctx context.Context, r *Region, o *Adoption) (time.Time, error) {
+	until, err := a.closeWriteLeases(ctx, r, o)
 	// The region's last write may bear a time that is as much later, and ours one that is as much earlier; so may our clock.
 	if at := until.Add(3 * a.table.Skew); err == nil && !time.Now().After(at) {
 		err = &EarlyError{o.Region, at}
@@ -127,31 +127,31 @@ func (a *Admin) adoptable(ctx context.Context, o *Adoption) (Region, error) {
 		return r, fmt.Errorf("%w: %s was adopted itself, by %s", ErrInvalid, &by, by.AdoptedBy)
 	case r.State == table.Adopted && r.AdoptedBy != o.By:
 		return r, fmt.Errorf("%w: %s was adopted by %s: that one goes on", ErrInvalid, &r, r.AdoptedBy)
-	case r.RegionLease == 0 && o.DeadSince.IsZero() && r.State != table.Adopted:
+	case r.WriteLease == 0 && o.DeadSince.IsZero() && r.State != table.Adopted:
 		return r, fmt.Errorf("%w: %s has no region lease, so nobody knows until when its agents write: say since when they certainly do not", ErrInvalid, &r)
 	case o.DeadSince.After(time.Now()):
 		return r, fmt.Errorf("%w: %s is in the future", ErrInvalid, o.DeadSince.Format(time.RFC3339))
 	}
-	return r, a.mine(&r, r.writer)
+	return r, a.checkWriter(&r, r.writer)
 }
 
-// adopting is an adoption at work.
-type adopting struct {
-	a     *Admin
-	live  []string // regions beside the two
-	o     *Adoption
-	until time.Time // nothing was written through the region after it
-	pace  *pace.Pace
-	rules *lease.Rules
-	done  Adopted
-	mine  table.Limit // until when the adopting region may write
-	read  time.Time   // when that was read
+// adoptionRun is an adoption at work.
+type adoptionRun struct {
+	a             *Admin
+	live          []string // regions beside the two
+	o             *Adoption
+	until         time.Time // nothing was written through the region after it
+	pace          *pace.Limiter
+	rules         *lease.Rules
+	done          AdoptionProgress
+	ownWriteLease table.WriteLease // until when the adopting region may write
+	read          time.Time        // when that was read
 }
 
-// adopters is how many rows are under way at a time. Each waits before it is written, see adopt.
-const adopters = 4096
+// maxAdopting is how many rows are under way at a time. Each waits before it is written, see adopt.
+const maxAdopting = 4096
 
-func (r *adopting) client(ctx context.Context, client string) error {
+func (r *adoptionRun) client(ctx context.Context, client string) error {
 	pools, err := List(ctx, r.a, Pool{Client: client})
 	if err != nil {
 		return err
@@ -160,17 +160,17 @@ func (r *adopting) client(ctx context.Context, client string) error {
 	for i := range pools {
 		rest[pools[i].Pool] = &pools[i]
 	}
-	results := make(chan Adopted, adopters)
+	results := make(chan AdoptionProgress, maxAdopting)
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(adopters)
+	g.SetLimit(maxAdopting)
 	gathered := make(chan struct{})
 	go func() {
 		defer close(gathered)
 		r.gather(results)
 	}()
 	err = r.a.Resources(gctx, client, Filter{At: r.o.By}, func(found Resource) error {
-		if found.Region == r.o.By && found.row.Version > lease.AdoptedLeap {
-			results <- Adopted{There: 1}
+		if found.Region == r.o.By && found.row.Version > lease.AdoptedVersionJump {
+			results <- AdoptionProgress{AlreadyAdopted: 1}
 		}
 		if found.Region != r.o.Region {
 			return nil
@@ -179,7 +179,7 @@ func (r *adopting) client(ctx context.Context, client string) error {
 		if pool == nil {
 			return fmt.Errorf("%w: %s is of pool %q, which is not there", table.ErrTable, &found, found.Pool)
 		}
-		mine, err := r.limit(gctx)
+		mine, err := r.readOwnWriteLease(gctx)
 		if err != nil {
 			return err
 		}
@@ -196,10 +196,10 @@ func (r *adopting) client(ctx context.Context, client string) error {
 	return err
 }
 
-func (r *adopting) gather(results <-chan Adopted) {
+func (r *adoptionRun) gather(results <-chan AdoptionProgress) {
 	last := time.Now()
 	for n := range results {
-		r.done.Adopted, r.done.There, r.done.Left = r.done.Adopted+n.Adopted, r.done.There+n.There, r.done.Left+n.Left
+		r.done.Adopted, r.done.AlreadyAdopted, r.done.Remaining = r.done.Adopted+n.Adopted, r.done.AlreadyAdopted+n.AlreadyAdopted, r.done.Remaining+n.Remaining
 		if n.Offered.After(r.done.Offered) {
 			r.done.Offered = n.Offered
 		}
@@ -210,26 +210,26 @@ func (r *adopting) gather(results <-chan Adopted) {
 	}
 }
 
-// limit is until when the adopting region may write, as it knows: it may be lost, and adopted, itself meanwhile.
-func (r *adopting) limit(ctx context.Context) (table.Limit, error) {
-	if time.Since(r.read) < limitAge {
-		return r.mine, nil
+// readOwnWriteLease is until when the adopting region may write, as it knows: it may be lost, and adopted, itself meanwhile.
+func (r *adoptionRun) readOwnWriteLease(ctx context.Context) (table.WriteLease, error) {
+	if time.Since(r.read) < maxWriteLeaseAge {
+		return r.ownWriteLease, nil
 	}
 	now := time.Now()
-	limits, err := r.a.table.Limits(ctx, r.o.By)
+	limits, err := r.a.table.WriteLeases(ctx, r.o.By)
 	if err == nil {
-		r.mine, r.read = limits[r.o.By], now
+		r.ownWriteLease, r.read = limits[r.o.By], now
 	}
-	return r.mine, err
+	return r.ownWriteLease, err
 }
 
-// limitAge is how long what was read of a region's limit is used.
-const limitAge = 10 * time.Second
+// maxWriteLeaseAge is how long what was read of a region's limit is used.
+const maxWriteLeaseAge = 10 * time.Second
 
 // adopt makes the write, on the row as the adopting region has it. Nobody else writes that row there. But a third region that had
 // not heard of the adoption may have sent it to the lost one a moment ago; regions order writes by their own clocks, so ours comes
 // twice the skew after the row was seen: else that one could win elsewhere.
-func (r *adopting) adopt(ctx context.Context, found *Resource, pool *Pool, mine *table.Limit) (Adopted, error) {
+func (r *adoptionRun) adopt(ctx context.Context, found *Resource, pool *Pool, mine *table.WriteLease) (AdoptionProgress, error) {
 	// That the pool's leases were made shorter, the region may not have heard.
 	last := r.until.Add(time.Duration(pool.LongestEver))
 	if found.State == Leased && found.Until.After(last) { // by a clock that is off
@@ -240,47 +240,47 @@ func (r *adopting) adopt(ctx context.Context, found *Resource, pool *Pool, mine 
 		Rule: &r.rules.Adopt, Args: lease.Row{Version: found.row.Version, Owner: r.o.By, Available: offered.UnixMilli()},
 		Now: time.Now().UnixMilli(), Skew: r.a.table.Skew.Milliseconds(),
 	}
-	with := table.Item{table.Shard: pool.shelf(r.o.By)}
+	with := table.Item{table.Bucket: pool.drawBucket(r.o.By)}
 	if found.State == Retired {
 		if !time.Now().After(offered.Add(r.a.table.Skew)) { // it may have been revived and leased, and nobody has seen it
-			return Adopted{Left: 1, Offered: offered}, nil
+			return AdoptionProgress{Remaining: 1, Offered: offered}, nil
 		}
 		w.Args.Available = 0
 		with = table.Item{}
 	}
 	for {
 		if err := pause(ctx, 2*r.a.table.Skew+time.Millisecond); err != nil {
-			return Adopted{}, err
+			return AdoptionProgress{}, err
 		}
 		if err := r.pace.Wait(ctx, 1); err != nil {
-			return Adopted{}, err
+			return AdoptionProgress{}, err
 		}
-		if gone, err := r.elsewhere(ctx, found, w.Args.Version); gone || err != nil {
-			return Adopted{}, err
+		if gone, err := r.ownedByThirdRegion(ctx, found, w.Args.Version); gone || err != nil {
+			return AdoptionProgress{}, err
 		}
 		if err := mine.Check(time.Now(), r.a.table.Skew, r.a.table.Timeout); err != nil {
-			return Adopted{}, fmt.Errorf("%s cannot take it over: %w", r.o.By, err)
+			return AdoptionProgress{}, fmt.Errorf("%s cannot take it over: %w", r.o.By, err)
 		}
 		row, ok, err := r.a.table.Write(ctx, r.o.By, lease.ResourceRow(found.Client, found.Resource), &w, with)
 		switch {
 		case errors.Is(err, table.ErrThrottled):
-			r.pace.Throttle(1)
+			r.pace.OnThrottled(1)
 		case err != nil:
-			return Adopted{}, err
+			return AdoptionProgress{}, err
 		case ok:
-			return Adopted{Adopted: 1, Offered: offered}, nil
-		case row.Owner == r.o.By && row.Version > lease.AdoptedLeap: // an answer was lost, or another command was faster
-			return Adopted{There: 1}, nil
+			return AdoptionProgress{Adopted: 1, Offered: offered}, nil
+		case row.Owner == r.o.By && row.Version > lease.AdoptedVersionJump: // an answer was lost, or another command was faster
+			return AdoptionProgress{AlreadyAdopted: 1}, nil
 		case row.Owner != r.o.Region: // it was on its way to another
-			return Adopted{}, nil
+			return AdoptionProgress{}, nil
 		default: // the region's last write arrived only now
 			w.Args.Version = row.Version
 		}
 	}
 }
 
-// liveBeside lists the regions beside some that were not adopted, as region at has them.
-func (a *Admin) liveBeside(ctx context.Context, at string, some ...string) (live []string, err error) {
+// liveRegions lists the regions beside some that were not adopted, as region at has them.
+func (a *Admin) liveRegions(ctx context.Context, at string, some ...string) (live []string, err error) {
 	regions, err := list(ctx, a, at, Region{})
 	for i := range regions {
 		if r := &regions[i]; !slices.Contains(some, r.Region) && r.State != table.Adopted {
@@ -290,9 +290,9 @@ func (a *Admin) liveBeside(ctx context.Context, at string, some ...string) (live
 	return live, err
 }
 
-// elsewhere says whether the lost region gave a resource to a third one before it was lost, and the adopting one has not heard of
+// ownedByThirdRegion says whether the lost region gave a resource to a third one before it was lost, and the adopting one has not heard of
 // it. All live regions have to answer: a resource with two owners would be the worst.
-func (r *adopting) elsewhere(ctx context.Context, found *Resource, version int64) (bool, error) {
+func (r *adoptionRun) ownedByThirdRegion(ctx context.Context, found *Resource, version int64) (bool, error) {
 	for _, region := range r.live {
 		item, err := r.a.table.Get(ctx, region, lease.ResourceRow(found.Client, found.Resource))
 		if err != nil {

@@ -23,9 +23,9 @@ import (
 func TestAdopt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const regionLease, longest, quarantine = 2 * time.Minute, 20 * time.Minute, 10 * time.Second
-		w := newWorld(t, dynamotest.Profile{ReplicationLag: dynamotest.Span{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond}}, "eu", "us", "ap")
+		w := newFixture(t, dynamotest.Profile{ReplicationLag: dynamotest.Span{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond}}, "eu", "us", "ap")
 		ctx := t.Context()
-		us := update(t, w, admin.Region{Region: "us"}, func(r *admin.Region) { r.RegionLease = admin.Duration(regionLease) })
+		us := update(t, w, admin.Region{Region: "us"}, func(r *admin.Region) { r.WriteLease = admin.Duration(regionLease) })
 		update(t, w, admin.Pool{Client: "c", Pool: "p"}, func(p *admin.Pool) {
 			p.LongestLease, p.Quarantine = admin.Duration(longest), admin.Duration(quarantine)
 		})
@@ -43,14 +43,14 @@ func TestAdopt(t *testing.T) {
 			}
 		}
 		refused("nobody has extended")
-		if err := w.vouch(ctx); err != nil {
+		if err := w.renewWriteLeases(ctx); err != nil {
 			t.Fatal(err)
 		}
 		wait(t, time.Second)
 		refused("not been heard of")
-		beat(t, w, us.Updated.Add(-time.Second))
+		writeHeartbeat(t, w, us.Updated.Add(-time.Second))
 		refused("not been heard of")
-		beat(t, w, us.Updated)
+		writeHeartbeat(t, w, us.Updated)
 		if _, err := w.Retire(ctx, "c", "r39", false); err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func TestAdopt(t *testing.T) {
 				}
 			}
 		}
-		if err := w.vouch(ctx); err != nil { // which it does not hear
+		if err := w.renewWriteLeases(ctx); err != nil { // which it does not hear
 			t.Fatal(err)
 		}
 		update(t, w, admin.Pool{Client: "c", Pool: "p"}, func(p *admin.Pool) { p.LongestLease = admin.Duration(time.Minute) }) // nor that
@@ -110,24 +110,24 @@ func TestAdopt(t *testing.T) {
 		}
 		// From now on nobody extends its lease: it leases on until that is over.
 		for i := 0; time.Now().Before(early.Until); i++ {
-			if err := w.vouch(ctx); err != nil {
+			if err := w.renewWriteLeases(ctx); err != nil {
 				t.Fatal(err)
 			}
-			if err := get(fmt.Sprint("alone", i)); err != nil && !errors.Is(err, agent.ErrRegion) {
+			if err := get(fmt.Sprint("alone", i)); err != nil && !errors.Is(err, agent.ErrNoWriteLease) {
 				t.Fatal(err)
 			}
 			wait(t, 5*time.Second)
 		}
-		if err := get("late"); !errors.Is(err, agent.ErrRegion) {
-			t.Errorf("a lease in the region whose lease is over: %v, want %v", err, agent.ErrRegion)
+		if err := get("late"); !errors.Is(err, agent.ErrNoWriteLease) {
+			t.Errorf("a lease in the region whose lease is over: %v, want %v", err, agent.ErrNoWriteLease)
 		}
 		wait(t, time.Second)
 		done, err := w.Adopt(ctx, adoption)
-		if err != nil || done.Adopted != 39 || done.Left != 1 {
+		if err != nil || done.Adopted != 39 || done.Remaining != 1 {
 			t.Fatalf("%+v, %v, want 39 adopted and the retired one left", done, err)
 		}
 		again, err := w.Adopt(ctx, adoption)
-		if err != nil || again.Adopted != 0 || again.There != 39 || again.Left != 1 {
+		if err != nil || again.Adopted != 0 || again.AlreadyAdopted != 39 || again.Remaining != 1 {
 			t.Errorf("once more: %+v, %v", again, err)
 		}
 		wait(t, time.Second)
@@ -153,11 +153,11 @@ func TestAdopt(t *testing.T) {
 				t.Errorf("after it is heard again: %+v", r)
 			}
 		}
-		if err := get("late"); !errors.Is(err, agent.ErrRegion) && !errors.Is(err, agent.ErrExhausted) {
-			t.Errorf("a lease in the adopted region: %v, want %v, or that there is nothing", err, agent.ErrRegion)
+		if err := get("late"); !errors.Is(err, agent.ErrNoWriteLease) && !errors.Is(err, agent.ErrExhausted) {
+			t.Errorf("a lease in the adopted region: %v, want %v, or that there is nothing", err, agent.ErrNoWriteLease)
 		}
 		wait(t, time.Hour+time.Minute) // the longest that the pool ever had, before longest
-		if last, err := w.Adopt(ctx, adoption); err != nil || last.Adopted != 1 || last.Left != 0 {
+		if last, err := w.Adopt(ctx, adoption); err != nil || last.Adopted != 1 || last.Remaining != 0 {
 			t.Errorf("the retired one: %+v, %v", last, err)
 		}
 		wait(t, time.Second)
@@ -168,13 +168,13 @@ func TestAdopt(t *testing.T) {
 			t.Fatal(err)
 		}
 		wait(t, time.Second)
-		if _, err := w.Retire(ctx, "c", "late", false); !errors.Is(err, agent.ErrRegion) {
-			t.Errorf("retired in the adopted region: %v, want %v", err, agent.ErrRegion)
+		if _, err := w.Retire(ctx, "c", "late", false); !errors.Is(err, agent.ErrNoWriteLease) {
+			t.Errorf("retired in the adopted region: %v, want %v", err, agent.ErrNoWriteLease)
 		}
-		if r, err := w.Readmit(ctx, "us"); err != nil || r.State != "active" || r.RegionLease != us.RegionLease {
+		if r, err := w.Readmit(ctx, "us"); err != nil || r.State != "active" || r.WriteLease != us.WriteLease {
 			t.Errorf("readmitted: %+v, %v", r, err)
 		}
-		if err := w.vouch(ctx); err != nil {
+		if err := w.renewWriteLeases(ctx); err != nil {
 			t.Fatal(err)
 		}
 		wait(t, 5*time.Second)
@@ -196,7 +196,7 @@ func wait(t *testing.T, d time.Duration) {
 	synctest.Wait()
 }
 
-func look(t *testing.T, w *world, resource string) (found admin.Resource) {
+func look(t *testing.T, w *fixture, resource string) (found admin.Resource) {
 	t.Helper()
 	err := w.Resources(t.Context(), "c", admin.Filter{Prefix: resource}, func(r admin.Resource) error {
 		found = r
@@ -208,7 +208,7 @@ func look(t *testing.T, w *world, resource string) (found admin.Resource) {
 	return found
 }
 
-func update[T any, P admin.Entity[T]](t *testing.T, w *world, v T, change func(P)) T {
+func update[T any, P admin.Entity[T]](t *testing.T, w *fixture, v T, change func(P)) T {
 	t.Helper()
 	v, err := admin.Get[T, P](t.Context(), w.Admin, v)
 	if err != nil {
@@ -221,11 +221,11 @@ func update[T any, P admin.Entity[T]](t *testing.T, w *world, v T, change func(P
 	return v
 }
 
-// beat writes what the region's bridge does: that it has heard of settings as of a time.
-func beat(t *testing.T, w *world, heard time.Time) {
+// writeHeartbeat writes what the region's bridge does: that it has heard of settings as of a time.
+func writeHeartbeat(t *testing.T, w *fixture, heard time.Time) {
 	t.Helper()
-	item := leasetable.PrimaryKey(lease.BeatRow("us"))
-	item[leasetable.BeatMs], item[leasetable.HeardMs] = leasetable.N(time.Now().UnixMilli()), leasetable.N(heard.UnixMilli())
+	item := leasetable.PrimaryKey(lease.HeartbeatRow("us"))
+	item[leasetable.HeartbeatMs], item[leasetable.SettingsSeenMs] = leasetable.N(time.Now().UnixMilli()), leasetable.N(heard.UnixMilli())
 	if _, err := w.cloud.Region("us").Client().PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table), Item: item}); err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestAdoptByLostRegion(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.pass(t, 3*time.Minute, "us")
-		if done, err := w.Adopt(t.Context(), adoption); !errors.Is(err, agent.ErrRegion) || done.Adopted > 0 {
+		if done, err := w.Adopt(t.Context(), adoption); !errors.Is(err, agent.ErrNoWriteLease) || done.Adopted > 0 {
 			t.Errorf("by a region that may not write: %+v, %v", done, err)
 		}
 		w.alone(t, "ap", false)

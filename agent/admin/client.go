@@ -18,7 +18,7 @@ type Client struct {
 // String names it.
 func (c *Client) String() string { return fmt.Sprintf("client %q", c.Client) }
 
-func (c *Client) primary() lease.Primary { return lease.ClientRow(c.Client) }
+func (c *Client) primary() lease.PrimaryKey { return lease.ClientRow(c.Client) }
 
 func (c *Client) check() error {
 	return errors.Join(lease.CheckName("client", c.Client, lease.MaxName), checkDescription(c.Description))
@@ -33,7 +33,7 @@ func (c *Client) read(item table.Item) error {
 
 func (c *Client) needs(context.Context, *Admin) error { return nil }
 
-func (c *Client) follows(*Client) error { return nil }
+func (c *Client) checkReplaces(*Client) error { return nil }
 
 func (c *Client) unused(ctx context.Context, a *Admin) error {
 	pools, err := List(ctx, a, Pool{Client: c.Client})

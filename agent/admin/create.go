@@ -17,11 +17,11 @@ func (a *Admin) CreateResource(ctx context.Context, client, pool, region, name s
 	if err != nil {
 		return r, err
 	}
-	item := a.fresh(name, &to, region)
+	item := a.newResourceItem(name, &to, region)
 	var found table.Item
 	var ok bool
-	err = a.atHome(ctx, func(ctx context.Context) error {
-		there, err := a.alsoThere(ctx, []table.Item{item})
+	err = a.viaHome(ctx, func(ctx context.Context) error {
+		there, err := a.findInOtherRegions(ctx, []table.Item{item})
 		if found = there[primary(item)]; found != nil || err != nil {
 			return err
 		}

@@ -54,7 +54,7 @@ func (a *Admin) events(ctx context.Context, region string, wanted func(pk, sk st
 	in := &dynamodb.DescribeTableInput{TableName: &a.table.Name}
 	out, err := a.table.Client(region).DescribeTable(ctx, in, a.table.Options)
 	if err != nil {
-		return nil, a.table.Failed(region, err)
+		return nil, a.table.ClassifyError(region, err)
 	}
 	if out.Table.LatestStreamArn == nil {
 		return nil, fmt.Errorf("%w: it has no stream in %s (weir table apply)", table.ErrTable, region)
@@ -88,7 +88,7 @@ func (a *Admin) shards(ctx context.Context, region, arn string) ([]types.Shard, 
 	for {
 		out, err := streams.DescribeStream(ctx, in)
 		if err != nil {
-			return nil, a.table.Failed(region, err)
+			return nil, a.table.ClassifyError(region, err)
 		}
 		shards = append(shards, out.StreamDescription.Shards...)
 		if in.ExclusiveStartShardId = out.StreamDescription.LastEvaluatedShardId; in.ExclusiveStartShardId == nil {
@@ -97,9 +97,9 @@ func (a *Admin) shards(ctx context.Context, region, arn string) ([]types.Shard, 
 	}
 }
 
-// quiet is after how many answers without records an open shard is taken to have no more: DynamoDB gives such also before
+// maxEmptyReads is after how many answers without records an open shard is taken to have no more: DynamoDB gives such also before
 // records that come later.
-const quiet = 20
+const maxEmptyReads = 20
 
 // shard reads a shard from its oldest record to its end, or to where nothing more comes.
 func (a *Admin) shard(ctx context.Context, region, arn string, shard *types.Shard, yield func(*types.Record)) error {
@@ -109,12 +109,12 @@ func (a *Admin) shard(ctx context.Context, region, arn string, shard *types.Shar
 		StreamArn: &arn, ShardId: shard.ShardId, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
 	})
 	if err != nil {
-		return a.table.Failed(region, err)
+		return a.table.ClassifyError(region, err)
 	}
-	for at, empty := begin.ShardIterator, 0; at != nil && (closed || empty < quiet); {
+	for at, empty := begin.ShardIterator, 0; at != nil && (closed || empty < maxEmptyReads); {
 		out, err := streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: at})
 		if err != nil {
-			return a.table.Failed(region, err)
+			return a.table.ClassifyError(region, err)
 		}
 		for i := range out.Records {
 			yield(&out.Records[i])
@@ -138,8 +138,8 @@ func event(region string, r *types.Record, wanted func(pk, sk string) bool) (Eve
 	if d.ApproximateCreationDateTime != nil {
 		e.Time = d.ApproximateCreationDateTime.UTC()
 	}
-	was, _ := table.Row(plain(d.OldImage))
-	is, err := table.Row(plain(d.NewImage))
+	was, _ := table.Row(toItem(d.OldImage))
+	is, err := table.Row(toItem(d.NewImage))
 	if e.Version = is.Version; err != nil {
 		e.What = "cannot be read: " + err.Error()
 		return e, true
@@ -170,17 +170,17 @@ func keyEvent(is *lease.Row) string {
 func resourceEvent(was, is *lease.Row) string {
 	until := time.UnixMilli(is.Expires).UTC().Format(time.RFC3339)
 	from := time.UnixMilli(is.Available).UTC().Format(time.RFC3339)
-	pool, key, _ := lease.HolderOf(is.Key)
+	pool, key, _ := lease.HolderOf(is.Holder)
 	switch {
-	case is.Key != "" && was.Key == is.Key:
+	case is.Holder != "" && was.Holder == is.Holder:
 		return fmt.Sprintf("renewed until %s", until)
-	case is.Key != "":
+	case is.Holder != "":
 		return fmt.Sprintf("taken by key %s of pool %s until %s", key, pool, until)
 	case is.Available == 0:
 		return "retired"
 	case was.Version == 0:
 		return "put in"
-	case was.Key != "":
+	case was.Holder != "":
 		return "given back, available from " + from
 	case was.Owner != is.Owner:
 		return "moved from " + was.Owner + " to " + is.Owner + ", available from " + from
@@ -196,15 +196,15 @@ func text(item map[string]types.AttributeValue, name string) string {
 	return ""
 }
 
-// plain is an image as an item, as far as rows need it.
-func plain(image map[string]types.AttributeValue) table.Item {
+// toItem is an image as an item, as far as rows need it.
+func toItem(image map[string]types.AttributeValue) table.Item {
 	item := table.Item{}
 	for name, v := range image {
 		switch v := v.(type) {
 		case *types.AttributeValueMemberS:
 			item[name] = table.S(v.Value)
 		case *types.AttributeValueMemberN:
-			item[name] = table.Digits(v.Value)
+			item[name] = table.Decimal(v.Value)
 		}
 	}
 	return item

@@ -16,9 +16,9 @@ import (
 // was fenced off nobody puts anything through it any more, and another may. It must be the same everywhere.
 const homeAge = 10 * time.Second
 
-// atHome does what is written through the home: after a look at the home's row, through its endpoint, that is young enough, and as
+// viaHome does what is written through the home: after a look at the home's row, through its endpoint, that is young enough, and as
 // long as that look holds.
-func (a *Admin) atHome(ctx context.Context, do func(context.Context) error) error {
+func (a *Admin) viaHome(ctx context.Context, do func(context.Context) error) error {
 	a.mu.Lock()
 	checked := a.checked
 	a.mu.Unlock()
@@ -29,7 +29,7 @@ func (a *Admin) atHome(ctx context.Context, do func(context.Context) error) erro
 			return err
 		}
 		a.mu.Lock()
-		a.checked, a.before, a.lost = checked, before, lost
+		a.checked, a.formerHomes, a.lostHome = checked, before, lost
 		a.mu.Unlock()
 	}
 	ctx, cancel := context.WithDeadline(ctx, checked.Add(homeAge))
@@ -42,113 +42,113 @@ func (a *Admin) atHome(ctx context.Context, do func(context.Context) error) erro
 func (a *Admin) checkHome(ctx context.Context) (before []string, lost string, err error) {
 	h, err := a.homeRow(ctx, a.home())
 	if err == nil && h.version == 0 {
-		h, err = a.firstHome(ctx)
+		h, err = a.createHomeRow(ctx)
 	}
 	switch {
 	case err != nil:
 		return nil, "", err
 	case h.region != a.home():
-		return nil, "", a.otherHome(h)
+		return nil, "", a.homeMismatch(h)
 	case h.moving:
 		return nil, "", fmt.Errorf("%w: they are on their way to %s from %s: weir region home %s ends that", ErrHome, h.region, h.from, h.region)
 	}
-	st, err := a.standing(ctx, a.home())
+	st, err := a.homeState(ctx, a.home())
 	if err != nil {
 		return nil, "", err
 	}
-	if h.from != "" && time.Since(h.updated) < spread {
+	if h.from != "" && time.Since(h.updated) < homeMoveWindow {
 		if before = st.live; h.dead {
 			lost = h.from
 		}
 	}
-	if st.lasts {
+	if st.confirmed {
 		return before, lost, nil
 	}
-	return before, lost, a.stillHome(ctx, h, st.live)
+	return before, lost, a.confirmHome(ctx, h, st.live)
 }
 
-// standing is what the home's own copies say of it.
-type standing struct {
-	settings []table.Item           // of all regions
-	limits   map[string]table.Limit // theirs
-	rows     map[string]table.Item  // by which they may lease, by sort key
-	live     []string               // other regions that were not adopted
-	// lasts says that it cannot have been given up: it has no region lease, or its own word that it goes on holds, or there is none
+// homeState is what the home's own copies say of it.
+type homeState struct {
+	settings    []table.Item                // of all regions
+	writeLeases map[string]table.WriteLease // theirs
+	rows        map[string]table.Item       // by which they may lease, by sort key
+	live        []string                    // other regions that were not adopted
+	// confirmed says that it cannot have been given up: it has no region lease, or its own word that it goes on holds, or there is none
 	// who would know better. What others say of it does not count: that may have been said before they gave it up.
-	lasts bool
+	confirmed bool
 }
 
-func (a *Admin) standing(ctx context.Context, home string) (st standing, err error) {
+func (a *Admin) homeState(ctx context.Context, home string) (st homeState, err error) {
 	if st.settings, err = a.table.Query(ctx, home, lease.RegionRow("").Partition); err != nil {
 		return st, err
 	}
-	items, err := a.table.Query(ctx, home, lease.RegionLeases)
+	items, err := a.table.Query(ctx, home, lease.WriteLeases)
 	if err != nil {
 		return st, err
 	}
-	if st.limits, err = table.LimitsOf(st.settings, items); err != nil {
+	if st.writeLeases, err = table.WriteLeasesOf(st.settings, items); err != nil {
 		return st, err
 	}
 	st.rows = make(map[string]table.Item, len(items))
 	for _, item := range items {
 		st.rows[table.Text(item, table.SK)] = item
 	}
-	for region, limit := range st.limits {
-		if region != home && limit.By == "" {
+	for region, limit := range st.writeLeases {
+		if region != home && limit.AdoptedBy == "" {
 			st.live = append(st.live, region)
 		}
 	}
-	self, err := vouchOf(home, home, st.rows[lease.RegionLeaseRow(home, home).Sort])
-	own := st.limits[home]
-	word := table.Limit{Until: max(1, self.until)}
+	self, err := writeLeaseOf(home, home, st.rows[lease.WriteLeaseRow(home, home).Sort])
+	own := st.writeLeases[home]
+	word := table.WriteLease{Until: max(1, self.until)}
 	switch {
-	case own.By != "" || self.closed:
+	case own.AdoptedBy != "" || self.closed:
 	case own.Until <= 1 || len(st.live) == 0: // without lease, or without anybody's word
-		st.lasts = true
+		st.confirmed = true
 	default:
-		st.lasts = word.Check(time.Now(), a.table.Skew, a.table.Timeout) == nil
+		st.confirmed = word.Check(time.Now(), a.table.Skew, a.table.Timeout) == nil
 	}
 	return st, err
 }
 
-// spread is how long after a move new resources are looked for in other regions, too.
-const spread = 24 * time.Hour
+// homeMoveWindow is how long after a move new resources are looked for in other regions, too.
+const homeMoveWindow = 24 * time.Hour
 
-func (a *Admin) otherHome(h homeRow) error {
+func (a *Admin) homeMismatch(h homeRow) error {
 	return fmt.Errorf("%w: set leases.home to %s, it is %s", ErrHome, h.region, a.home())
 }
 
-// stillHome asks other regions whether the home is the home when its own word does not hold: nobody has run its executor for as long as
+// confirmHome asks other regions whether the home is the home when its own word does not hold: nobody has run its executor for as long as
 // its region lease, or it was lost and is back, and they know better. One of them has to answer.
-func (a *Admin) stillHome(ctx context.Context, h homeRow, live []string) error {
+func (a *Admin) confirmHome(ctx context.Context, h homeRow, live []string) error {
 	rows, silent := make([]homeRow, len(live)), map[string]error{}
-	a.ask(live, func(i int, region string) (err error) {
+	a.eachRegion(live, func(i int, region string) (err error) {
 		rows[i], err = a.homeRow(ctx, region)
 		return err
 	}, silent)
 	for _, other := range rows {
 		if other.version > h.version && (other.region != h.region || other.moving) {
-			return a.otherHome(other)
+			return a.homeMismatch(other)
 		}
 	}
 	if len(live) > 0 && len(silent) == len(live) {
 		return fmt.Errorf("%w: %s was silent for as long as its region lease, and no other region answers, which would know if it was given up: %w",
-			table.ErrRegion, h.region, silent[live[0]])
+			table.ErrNoWriteLease, h.region, silent[live[0]])
 	}
 	return nil
 }
 
-// alsoThere finds those of new resources that another region knows, though the home does not: for some time after the home moved. A
+// findInOtherRegions finds those of new resources that another region knows, though the home does not: for some time after the home moved. A
 // name that was put in through two homes would have two rows, of which one is lost.
-func (a *Admin) alsoThere(ctx context.Context, items []table.Item) (map[lease.Primary]table.Item, error) {
+func (a *Admin) findInOtherRegions(ctx context.Context, items []table.Item) (map[lease.PrimaryKey]table.Item, error) {
 	a.mu.Lock()
-	before, lost := a.before, a.lost
+	before, lost := a.formerHomes, a.lostHome
 	a.mu.Unlock()
-	keys := make([]lease.Primary, len(items))
+	keys := make([]lease.PrimaryKey, len(items))
 	for i, item := range items {
 		keys[i] = primary(item)
 	}
-	all := map[lease.Primary]table.Item{}
+	all := map[lease.PrimaryKey]table.Item{}
 	for _, region := range before {
 		found, err := a.table.GetAll(ctx, region, keys)
 		if region == lost && errors.Is(err, table.ErrUnavailable) {
@@ -215,8 +215,8 @@ func (h *homeRow) put(ctx context.Context, a *Admin, at string, over table.Expec
 	return err
 }
 
-// firstHome writes the home's row of a table that has none. Another home shows by what was written there.
-func (a *Admin) firstHome(ctx context.Context) (homeRow, error) {
+// createHomeRow writes the home's row of a table that has none. Another home shows by what was written there.
+func (a *Admin) createHomeRow(ctx context.Context) (homeRow, error) {
 	settings, err := a.table.Query(ctx, a.home(), lease.RegionRow("").Partition)
 	if err != nil {
 		return homeRow{}, err
@@ -264,7 +264,7 @@ func (a *Admin) Home(ctx context.Context) (Home, error) {
 func (a *Admin) newestHome(ctx context.Context) (newest homeRow, silent map[string]error, err error) {
 	silent = map[string]error{}
 	rows := make([]homeRow, len(a.regions))
-	a.ask(a.regions, func(i int, region string) (err error) {
+	a.eachRegion(a.regions, func(i int, region string) (err error) {
 		rows[i], err = a.homeRow(ctx, region)
 		return err
 	}, silent)
@@ -279,8 +279,8 @@ func (a *Admin) newestHome(ctx context.Context) (newest homeRow, silent map[stri
 	return newest, silent, err
 }
 
-// ask does something in each of some regions, all at once: one that does not answer holds up no other. failed gets their errors.
-func (a *Admin) ask(regions []string, do func(i int, region string) error, failed map[string]error) {
+// eachRegion does something in each of some regions, all at once: one that does not answer holds up no other. failed gets their errors.
+func (a *Admin) eachRegion(regions []string, do func(i int, region string) error, failed map[string]error) {
 	errs := make([]error, len(regions))
 	var all sync.WaitGroup
 	for i, region := range regions {

@@ -24,18 +24,18 @@ import (
 	leasetable "github.com/weirhq/weir/lease/table"
 )
 
-func threeRegions(t *testing.T) *world {
+func threeRegions(t *testing.T) *fixture {
 	t.Helper()
 	return leasedRegions(t, "eu", "us", "ap")
 }
 
 // leasedRegions is a world whose regions have a region lease and ten resources each; the first is the home.
-func leasedRegions(t *testing.T, regions ...string) *world {
+func leasedRegions(t *testing.T, regions ...string) *fixture {
 	t.Helper()
-	w := newWorld(t, dynamotest.Profile{ReplicationLag: dynamotest.Span{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond}}, regions...)
+	w := newFixture(t, dynamotest.Profile{ReplicationLag: dynamotest.Span{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond}}, regions...)
 	update(t, w, admin.Pool{Client: "c", Pool: "p"}, func(p *admin.Pool) { p.LongestLease = admin.Duration(5 * time.Minute) })
 	for _, region := range w.regions {
-		update(t, w, admin.Region{Region: region}, func(r *admin.Region) { r.RegionLease = admin.Duration(2 * time.Minute) })
+		update(t, w, admin.Region{Region: region}, func(r *admin.Region) { r.WriteLease = admin.Duration(2 * time.Minute) })
 		var names strings.Builder
 		for i := range 10 {
 			fmt.Fprintf(&names, "%s%d\n", region, i)
@@ -49,7 +49,7 @@ func leasedRegions(t *testing.T, regions ...string) *world {
 }
 
 // alone cuts a region off from all others, or ends that.
-func (w *world) alone(t *testing.T, region string, cut bool) {
+func (w *fixture) alone(t *testing.T, region string, cut bool) {
 	t.Helper()
 	for _, other := range w.regions {
 		if other == region {
@@ -64,10 +64,10 @@ func (w *world) alone(t *testing.T, region string, cut bool) {
 }
 
 // pass lets time go by, in which all but some regions vouch for the others every ten seconds.
-func (w *world) pass(t *testing.T, d time.Duration, but ...string) {
+func (w *fixture) pass(t *testing.T, d time.Duration, but ...string) {
 	t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); wait(t, 10*time.Second) {
-		if err := w.vouch(t.Context(), but...); err != nil {
+		if err := w.renewWriteLeases(t.Context(), but...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -86,7 +86,7 @@ type homeUse struct {
 	from, to time.Time
 }
 
-func (w *world) users(t *testing.T) *homeUser {
+func (w *fixture) users(t *testing.T) *homeUser {
 	t.Helper()
 	u := &homeUser{t: t, agents: map[string]*agent.Agent{}, used: map[string][]homeUse{}}
 	for _, region := range w.regions {
@@ -144,7 +144,7 @@ func TestCutRegions(t *testing.T) {
 			w.pass(t, 3*time.Minute)
 			for _, region := range w.regions {
 				err := u.get(region)
-				if stops := region == lost && region != "eu"; stops != errors.Is(err, agent.ErrRegion) || !stops && err != nil {
+				if stops := region == lost && region != "eu"; stops != errors.Is(err, agent.ErrNoWriteLease) || !stops && err != nil {
 					t.Errorf("%s while %s is cut off: %v", region, lost, err)
 				}
 			}
@@ -166,7 +166,7 @@ func TestHomeLost(t *testing.T) {
 		ctx, u := t.Context(), w.users(t)
 		w.pass(t, 20*time.Second)
 		for _, region := range w.regions {
-			beatOf(t, w, region)
+			heartbeatOf(t, w, region)
 			for range 3 {
 				if err := u.get(region); err != nil {
 					t.Fatal(err)
@@ -186,7 +186,7 @@ func TestHomeLost(t *testing.T) {
 			}
 		}
 		if all, at, err := w.Regions(ctx); err != nil || at == "eu" || len(all) != 3 || all[1].Region != "eu" || !strings.Contains(all[1].Problem, "does not answer") ||
-			all[1].LeaseUntil.Before(dead) || all[0].LeaseUntil.Before(time.Now()) {
+			all[1].WriteLeaseUntil.Before(dead) || all[0].WriteLeaseUntil.Before(time.Now()) {
 			t.Errorf("%+v as %s has it, %v", all, at, err)
 		}
 		if list, err := w.Lease(ctx, "c", "p", "k1"); err != nil || len(list) != 1 || list[0].Resource == "" || !strings.Contains(list[0].Problem, "does not answer") {
@@ -231,7 +231,7 @@ func TestHomeLost(t *testing.T) {
 		}
 		w.pass(t, time.Minute)
 		for range 3 {
-			if err := u.get("eu"); !errors.Is(err, agent.ErrRegion) {
+			if err := u.get("eu"); !errors.Is(err, agent.ErrNoWriteLease) {
 				t.Errorf("a lease in a region that was adopted and has not heard of it: %v", err)
 			}
 			if err := u.get("us"); err != nil {
@@ -259,7 +259,7 @@ func TestHomeLost(t *testing.T) {
 		w.alone(t, "eu", false)
 		w.Admin = us
 		w.pass(t, time.Minute)
-		if err := u.get("eu"); !errors.Is(err, agent.ErrRegion) && !errors.Is(err, agent.ErrExhausted) {
+		if err := u.get("eu"); !errors.Is(err, agent.ErrNoWriteLease) && !errors.Is(err, agent.ErrExhausted) {
 			t.Errorf("a lease in an adopted region: %v", err)
 		}
 		w.alike(t, 31)
@@ -353,7 +353,7 @@ func TestHomeMoves(t *testing.T) {
 		if h, err := us.MoveHome(ctx, admin.HomeMove{To: "us"}); err != nil || h.Home != "us" || !h.Agrees {
 			t.Errorf("once more: %+v, %v", h, err)
 		}
-		update(t, &world{Admin: us}, admin.Pool{Client: "c", Pool: "p"}, func(p *admin.Pool) { p.Description = "by us" })
+		update(t, &fixture{Admin: us}, admin.Pool{Client: "c", Pool: "p"}, func(p *admin.Pool) { p.Description = "by us" })
 		if _, err := admin.Update(ctx, w.Admin, admin.Pool{Client: "c", Pool: "p"}); err == nil {
 			t.Error("updated by way of the home before")
 		}
@@ -417,7 +417,7 @@ func moveInPieces(t *testing.T, lost bool) {
 }
 
 // mortal is an administrator who dies after some requests.
-func (w *world) mortal(t testing.TB, home string, requests int) *admin.Admin {
+func (w *fixture) mortal(t testing.TB, home string, requests int) *admin.Admin {
 	t.Helper()
 	var made atomic.Int64
 	die := middleware.InitializeMiddlewareFunc("die", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
@@ -451,7 +451,7 @@ func TestHomeLostOfTwo(t *testing.T) {
 		w.alone(t, "eu", true)
 		dead := time.Now()
 		w.pass(t, 3*time.Minute, "eu")
-		if err := u.get("us"); !errors.Is(err, agent.ErrRegion) {
+		if err := u.get("us"); !errors.Is(err, agent.ErrNoWriteLease) {
 			t.Errorf("nobody vouches for us: %v", err)
 		}
 		if _, err := w.MoveHome(t.Context(), admin.HomeMove{To: "us", DeadSince: dead}); err != nil {
@@ -491,7 +491,7 @@ func TestHomeLostResource(t *testing.T) {
 			t.Errorf("%+v, %v", r, err)
 		}
 		n, err := us.ImportResources(ctx, strings.NewReader("last\nnext\n"), admin.ResourceImport{Client: "c", Pool: "p", Region: "us"})
-		if err != nil || n.Created != 1 || n.Elsewhere != 1 || n.Lines != 2 {
+		if err != nil || n.Created != 1 || n.OtherPlace != 1 || n.Lines != 2 {
 			t.Errorf("%+v, %v", n, err)
 		}
 		if _, err := admin.Create(ctx, us, admin.Client{Client: "last"}); !errors.Is(err, admin.ErrExists) {
@@ -510,7 +510,7 @@ func TestHomeLostResource(t *testing.T) {
 }
 
 // adminAt is an administrator who takes a region for the home.
-func (w *world) adminAt(t testing.TB, home string) *admin.Admin {
+func (w *fixture) adminAt(t testing.TB, home string) *admin.Admin {
 	t.Helper()
 	c := w.config(w.regions...)
 	c.Home = home
@@ -522,7 +522,7 @@ func (w *world) adminAt(t testing.TB, home string) *admin.Admin {
 }
 
 // alike complains of rows that are not the same in all regions, and of resources that are gone.
-func (w *world) alike(t *testing.T, resources int) {
+func (w *fixture) alike(t *testing.T, resources int) {
 	t.Helper()
 	first := map[string]string{}
 	for i, region := range w.regions {
@@ -534,7 +534,7 @@ func (w *world) alike(t *testing.T, resources int) {
 		for _, item := range out.Items {
 			key := leasetable.Text(item, leasetable.PK) + " " + leasetable.Text(item, leasetable.SK)
 			row := ""
-			for _, name := range []string{leasetable.Owner, leasetable.WriterRegion, leasetable.LeaseUntilMs} {
+			for _, name := range []string{leasetable.Owner, leasetable.WriterRegion, leasetable.WriteLeaseUntilMs} {
 				row += leasetable.Text(item, name) + " "
 			}
 			if v, err := leasetable.Number(item, leasetable.Version); err == nil {
@@ -556,15 +556,15 @@ func (w *world) alike(t *testing.T, resources int) {
 	}
 }
 
-// beatOf writes what the region's bridge does: that it has heard of its settings.
-func beatOf(t *testing.T, w *world, region string) {
+// heartbeatOf writes what the region's bridge does: that it has heard of its settings.
+func heartbeatOf(t *testing.T, w *fixture, region string) {
 	t.Helper()
 	r, err := admin.Get(t.Context(), w.Admin, admin.Region{Region: region})
 	if err != nil {
 		t.Fatal(err)
 	}
-	item := leasetable.PrimaryKey(lease.BeatRow(region))
-	item[leasetable.BeatMs], item[leasetable.HeardMs] = leasetable.N(time.Now().UnixMilli()), leasetable.N(r.Updated.UnixMilli())
+	item := leasetable.PrimaryKey(lease.HeartbeatRow(region))
+	item[leasetable.HeartbeatMs], item[leasetable.SettingsSeenMs] = leasetable.N(time.Now().UnixMilli()), leasetable.N(r.Updated.UnixMilli())
 	if _, err := w.cloud.Region(region).Client().PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table), Item: item}); err != nil {
 		t.Fatal(err)
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// dead moves the home from a region that is lost. now is the latest that is known of the home's row.
-func (m *homeMove) dead(ctx context.Context, now homeRow) error {
-	if err := m.mayBe(ctx, m.To); err != nil {
+// moveFromLost moves the home from a region that is lost. now is the latest that is known of the home's row.
+func (m *homeMove) moveFromLost(ctx context.Context, now homeRow) error {
+	if err := m.checkTarget(ctx, m.To); err != nil {
 		return err
 	}
-	until, err := m.ownWord(ctx)
+	until, err := m.ownLeaseEnd(ctx)
 	if err != nil {
 		return err
 	}
@@ -23,18 +23,18 @@ func (m *homeMove) dead(ctx context.Context, now homeRow) error {
 	if at := until.Add(3 * m.a.table.Skew); !time.Now().After(at) {
 		return &EarlyError{m.from, at}
 	}
-	live, err := m.a.liveBeside(ctx, m.To, m.To, m.from)
+	live, err := m.a.liveRegions(ctx, m.To, m.To, m.from)
 	if err != nil {
 		return err
 	}
 	live = append([]string{m.To}, live...) // whose copies count, To's first
-	copies, failed := make([]map[lease.Primary]table.Item, len(live)), map[string]error{}
-	m.a.ask(live, func(i int, region string) (err error) {
+	copies, failed := make([]map[lease.PrimaryKey]table.Item, len(live)), map[string]error{}
+	m.a.eachRegion(live, func(i int, region string) (err error) {
 		copies[i], err = m.a.homeRows(ctx, region)
 		return err
 	}, failed)
 	homes := make([]homeRow, len(live))
-	m.a.ask(live, func(i int, region string) (err error) {
+	m.a.eachRegion(live, func(i int, region string) (err error) {
 		homes[i], err = m.a.homeRow(ctx, region)
 		return err
 	}, failed)
@@ -52,7 +52,7 @@ func (m *homeMove) dead(ctx context.Context, now homeRow) error {
 		if here.version > 0 {
 			over = table.Expect{Version: here.version, Writer: here.region}
 		}
-		h := homeRow{region: m.To, version: max(now.version, here.version) + 1 + lease.AdoptedLeap, updated: time.Now(), from: m.from, moving: true, dead: true}
+		h := homeRow{region: m.To, version: max(now.version, here.version) + 1 + lease.AdoptedVersionJump, updated: time.Now(), from: m.from, moving: true, dead: true}
 		if err := h.put(ctx, m.a, m.To, over); err != nil {
 			return err
 		}
@@ -64,28 +64,28 @@ func (m *homeMove) dead(ctx context.Context, now homeRow) error {
 	if err := m.closeLost(ctx, until); err != nil {
 		return err
 	}
-	if err := m.heard(ctx, live, here.version); err != nil {
+	if err := m.awaitLearned(ctx, live, here.version); err != nil {
 		return err
 	}
 	return m.finish(ctx)
 }
 
-// ownWord is until when the lost home may go on by what it said of itself: should it be back soon it must find that this is over.
-func (m *homeMove) ownWord(ctx context.Context) (time.Time, error) {
+// ownLeaseEnd is until when the lost home may go on by what it said of itself: should it be back soon it must find that this is over.
+func (m *homeMove) ownLeaseEnd(ctx context.Context) (time.Time, error) {
 	lost, err := get(ctx, m.a, m.To, Region{Region: m.from})
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return time.Time{}, err
 	}
-	row, err := m.a.vouchAt(ctx, m.To, m.from, m.from)
-	until := m.DeadSince.Add(time.Duration(lost.RegionLease))
+	row, err := m.a.readWriteLease(ctx, m.To, m.from, m.from)
+	until := m.DeadSince.Add(time.Duration(lost.WriteLease))
 	if known := time.UnixMilli(row.until); known.After(until) {
 		until = known
 	}
 	return until, err
 }
 
-// heard waits until all live regions know who the home is: whichever of them the lost one asks when it is back has to tell it.
-func (m *homeMove) heard(ctx context.Context, live []string, version int64) error {
+// awaitLearned waits until all live regions know who the home is: whichever of them the lost one asks when it is back has to tell it.
+func (m *homeMove) awaitLearned(ctx context.Context, live []string, version int64) error {
 	for begun := time.Now(); ; {
 		var late string
 		for _, region := range live {
@@ -100,7 +100,7 @@ func (m *homeMove) heard(ctx context.Context, live []string, version int64) erro
 		switch {
 		case late == "":
 			return nil
-		case time.Since(begun) > shownThere:
+		case time.Since(begun) > maxCopyDelay:
 			return fmt.Errorf("%w: %s does not hear %s: run it again when it does", ErrChanged, late, m.To)
 		}
 		if err := pause(ctx, 200*time.Millisecond); err != nil {
@@ -111,8 +111,8 @@ func (m *homeMove) heard(ctx context.Context, live []string, version int64) erro
 
 // take makes the latest copy of each row To's, where the lost home, or a move that did not come to its end, has left it. copies are by
 // region, To's first.
-func (m *homeMove) take(ctx context.Context, copies []map[lease.Primary]table.Item) error {
-	latest := map[lease.Primary]table.Item{}
+func (m *homeMove) take(ctx context.Context, copies []map[lease.PrimaryKey]table.Item) error {
+	latest := map[lease.PrimaryKey]table.Item{}
 	version := func(item table.Item) int64 {
 		n, err := table.Number(item, table.Version)
 		if err != nil {
@@ -136,7 +136,7 @@ func (m *homeMove) take(ctx context.Context, copies []map[lease.Primary]table.It
 		if here != nil {
 			over = table.Expect{Version: version(here), Writer: table.Text(here, table.WriterRegion)}
 		}
-		ok, err := m.put(ctx, m.To, item, version(item)+1+lease.AdoptedLeap, over)
+		ok, err := m.put(ctx, m.To, item, version(item)+1+lease.AdoptedVersionJump, over)
 		if err == nil && !ok {
 			err = fmt.Errorf("row %s of %s: %w", key.Sort, key.Partition, ErrChanged)
 		}
@@ -149,11 +149,11 @@ func (m *homeMove) take(ctx context.Context, copies []map[lease.Primary]table.It
 
 // closeLost ends, as To has it, what the lost home vouched for itself: should it come back it finds that it may not go on.
 func (m *homeMove) closeLost(ctx context.Context, until time.Time) error {
-	row, err := m.a.vouchAt(ctx, m.To, m.from, m.from)
+	row, err := m.a.readWriteLease(ctx, m.To, m.from, m.from)
 	if err != nil || row.closed {
 		return err
 	}
-	row.closed, row.until, row.leap = true, max(row.until, until.UnixMilli()), lease.AdoptedLeap
+	row.closed, row.until, row.versionJump = true, max(row.until, until.UnixMilli()), lease.AdoptedVersionJump
 	ok, err := row.put(ctx, m.a, m.To)
 	if err == nil && !ok {
 		err = fmt.Errorf("the region lease of %s: %w", m.from, ErrChanged)

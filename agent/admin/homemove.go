@@ -50,9 +50,9 @@ func (a *Admin) MoveHome(ctx context.Context, m HomeMove) (Home, error) {
 			move.from = now.from
 		}
 		if m.DeadSince.IsZero() {
-			err = move.alive(ctx)
+			err = move.moveFromLive(ctx)
 		} else {
-			err = move.dead(ctx, now)
+			err = move.moveFromLost(ctx, now)
 		}
 		if err != nil {
 			return Home{}, err
@@ -68,13 +68,13 @@ type homeMove struct {
 	from string
 }
 
-// alive moves the home from a region that answers.
-func (m *homeMove) alive(ctx context.Context) error {
+// moveFromLive moves the home from a region that answers.
+func (m *homeMove) moveFromLive(ctx context.Context) error {
 	h, err := m.a.homeRow(ctx, m.from)
 	if err != nil {
 		return fmt.Errorf("%w; if the home is lost, say since when: weir region home %s --dead-since TIME", err, m.To)
 	}
-	if err := m.mayBe(ctx, m.from); err != nil {
+	if err := m.checkTarget(ctx, m.from); err != nil {
 		return err
 	}
 	switch {
@@ -103,14 +103,14 @@ func (m *homeMove) alive(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := m.arrived(ctx, rows, h.version); err != nil {
+	if err := m.awaitCopies(ctx, rows, h.version); err != nil {
 		return err
 	}
 	return m.finish(ctx)
 }
 
-// mayBe says why To cannot be the home, as a region has its settings.
-func (m *homeMove) mayBe(ctx context.Context, at string) error {
+// checkTarget says why To cannot be the home, as a region has its settings.
+func (m *homeMove) checkTarget(ctx context.Context, at string) error {
 	r, err := get(ctx, m.a, at, Region{Region: m.To})
 	if err == nil && r.State == table.Adopted {
 		err = fmt.Errorf("%w: %s was adopted by %s: take it in again first, weir region adopt %s --undo", ErrInvalid, &r, r.AdoptedBy, m.To)
@@ -119,13 +119,13 @@ func (m *homeMove) mayBe(ctx context.Context, at string) error {
 }
 
 // fence makes the rows of settings To's, through from, and gives their versions.
-func (m *homeMove) fence(ctx context.Context) (versions map[lease.Primary]int64, err error) {
+func (m *homeMove) fence(ctx context.Context) (versions map[lease.PrimaryKey]int64, err error) {
 	for range 10 {
 		rows, err := m.a.homeRows(ctx, m.from)
 		if err != nil {
 			return nil, err
 		}
-		versions, done := map[lease.Primary]int64{}, true
+		versions, done := map[lease.PrimaryKey]int64{}, true
 		for key, item := range rows {
 			version, err := table.Number(item, table.Version)
 			if err != nil {
@@ -159,18 +159,18 @@ func (m *homeMove) put(ctx context.Context, through string, item table.Item, ver
 
 // closeOwn ends what from vouches for itself: only the home does.
 func (m *homeMove) closeOwn(ctx context.Context) error {
-	return m.a.changeOwn(ctx, m.from, func(own *vouch) bool {
+	return m.a.updateOwn(ctx, m.from, func(own *writeLease) bool {
 		nothing := own.closed || own.version == 0
 		own.closed = true
 		return nothing
 	})
 }
 
-// shownThere is how long copies of settings may take to reach the new home.
-const shownThere = time.Minute
+// maxCopyDelay is how long copies of settings may take to reach the new home.
+const maxCopyDelay = time.Minute
 
-// arrived waits until To has all rows as they are at from now, and the fence.
-func (m *homeMove) arrived(ctx context.Context, rows map[lease.Primary]int64, home int64) error {
+// awaitCopies waits until To has all rows as they are at from now, and the fence.
+func (m *homeMove) awaitCopies(ctx context.Context, rows map[lease.PrimaryKey]int64, home int64) error {
 	for begun := time.Now(); ; {
 		there, err := m.a.homeRows(ctx, m.To)
 		if err != nil {
@@ -189,7 +189,7 @@ func (m *homeMove) arrived(ctx context.Context, rows map[lease.Primary]int64, ho
 		switch {
 		case missing == 0 && h.version >= home:
 			return nil
-		case time.Since(begun) > shownThere:
+		case time.Since(begun) > maxCopyDelay:
 			return fmt.Errorf("%w: %d rows have not come to %s yet: run it again, or, if %s is cut off, say since when nothing is written there", ErrChanged, missing, m.To, m.from)
 		}
 		if err := pause(ctx, 200*time.Millisecond); err != nil {
@@ -218,16 +218,16 @@ func (m *homeMove) openOwn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return m.a.changeOwn(ctx, m.To, func(own *vouch) bool {
-		nothing := r.RegionLease == 0 && !own.closed
-		own.closed, own.until = false, max(own.until, time.Now().Add(time.Duration(r.RegionLease)).UnixMilli())
+	return m.a.updateOwn(ctx, m.To, func(own *writeLease) bool {
+		nothing := r.WriteLease == 0 && !own.closed
+		own.closed, own.until = false, max(own.until, time.Now().Add(time.Duration(r.WriteLease)).UnixMilli())
 		return nothing
 	})
 }
 
 // homeRows are all rows of settings, as a region has them.
-func (a *Admin) homeRows(ctx context.Context, at string) (map[lease.Primary]table.Item, error) {
-	rows := map[lease.Primary]table.Item{}
+func (a *Admin) homeRows(ctx context.Context, at string) (map[lease.PrimaryKey]table.Item, error) {
+	rows := map[lease.PrimaryKey]table.Item{}
 	read := func(partition string) error {
 		items, err := a.table.Query(ctx, at, partition)
 		for _, item := range items {

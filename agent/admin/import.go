@@ -31,24 +31,24 @@ type ResourceImport struct {
 	MaxRate int
 	// Rejected is told of each line that is no resource. Progress is told now and then.
 	Rejected func(line int64, why error)
-	Progress func(Imported)
+	Progress func(ImportProgress)
 }
 
 // StartRate is how many resources a second an import begins with: what a new table of DynamoDB takes.
 const StartRate = 4000
 
-// Imported is how far an import is. Lines is the sum of the others but Throttled.
-type Imported struct {
-	Lines     int64 `json:"lines"`
-	Before    int64 `json:"before"` // put in by an earlier run that was interrupted
-	Created   int64 `json:"created"`
-	There     int64 `json:"there"`     // before, as they should be
-	Elsewhere int64 `json:"elsewhere"` // of another pool or region, and left there
-	Retired   int64 `json:"retired"`   // and left so
-	Blank     int64 `json:"blank"`
-	Rejected  int64 `json:"rejected"`
-	Throttled int64 `json:"throttled"` // attempts that DynamoDB refused for their number, and that were made again
-	Rate      int   `json:"-"`         // a second, allowed now
+// ImportProgress is how far an import is. Lines is the sum of the others but Throttled.
+type ImportProgress struct {
+	Lines      int64 `json:"lines"`
+	Earlier    int64 `json:"before"` // put in by an earlier run that was interrupted
+	Created    int64 `json:"created"`
+	Existing   int64 `json:"there"`     // before, as they should be
+	OtherPlace int64 `json:"elsewhere"` // of another pool or region, and left there
+	Retired    int64 `json:"retired"`   // and left so
+	Blank      int64 `json:"blank"`
+	Rejected   int64 `json:"rejected"`
+	Throttled  int64 `json:"throttled"` // attempts that DynamoDB refused for their number, and that were made again
+	Rate       int   `json:"-"`         // a second, allowed now
 }
 
 const (
@@ -62,11 +62,11 @@ type importer struct {
 	a     *Admin
 	from  ResourceImport
 	pool  Pool
-	pace  *pace.Pace
+	pace  *pace.Limiter
 	begun int64 // lines put in before
 
 	mu    sync.Mutex
-	sum   Imported
+	sum   ImportProgress
 	ended map[int64]int64 // batches that ended out of turn: first line to the one after the last
 	upTo  int64           // all lines before it are done
 }
@@ -79,14 +79,14 @@ type batch struct {
 
 // ImportResources puts a resource in for each line of a file, where none has its name. What is there is left as it is.
 // After an error, or a crash, the same import goes on where it was.
-func (a *Admin) ImportResources(ctx context.Context, in io.Reader, from ResourceImport) (Imported, error) {
+func (a *Admin) ImportResources(ctx context.Context, in io.Reader, from ResourceImport) (ImportProgress, error) {
 	im := &importer{a: a, from: from, ended: map[int64]int64{}, pace: pace.New(StartRate, table.MaxInsert, from.MaxRate)}
 	var err error
 	if im.pool, err = a.target(ctx, from.Client, from.Pool, from.Region); err != nil {
-		return Imported{}, err
+		return ImportProgress{}, err
 	}
 	if im.begun, err = a.imported(ctx, from.Client, from.ID); err != nil {
-		return Imported{}, err
+		return ImportProgress{}, err
 	}
 	im.upTo = im.begun
 	batches := make(chan batch)
@@ -114,11 +114,11 @@ func (a *Admin) ImportResources(ctx context.Context, in io.Reader, from Resource
 		close(done)
 		return nil
 	})
-	g.Go(func() error { return im.tell(gctx, done) })
+	g.Go(func() error { return im.reportLoop(gctx, done) })
 	err = g.Wait()
 	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.table.Timeout)
 	defer cancel()
-	err = errors.Join(err, im.keep(keep))
+	err = errors.Join(err, im.saveProgress(keep))
 	im.mu.Lock()
 	defer im.mu.Unlock()
 	return im.sum, err
@@ -131,7 +131,7 @@ func (a *Admin) target(ctx context.Context, client, pool, region string) (Pool, 
 	}
 	p, err := Get(ctx, a, Pool{Client: client, Pool: pool})
 	if err == nil {
-		err = a.mine(&p, p.writer)
+		err = a.checkWriter(&p, p.writer)
 	}
 	return p, err
 }
@@ -161,7 +161,7 @@ func (im *importer) read(ctx context.Context, in io.Reader, to chan<- batch) err
 			return fmt.Errorf("line %d cannot be read: %w", line+1, err)
 		}
 		if line < im.begun {
-			im.count(func(s *Imported) { s.Lines++; s.Before++ })
+			im.count(func(s *ImportProgress) { s.Lines++; s.Earlier++ })
 			continue
 		}
 		im.add(&b, line, strings.TrimSpace(strings.TrimPrefix(name, "\ufeff")), seen)
@@ -190,26 +190,26 @@ func readLine(from *bufio.Reader) (string, error) {
 func (im *importer) add(b *batch, line int64, name string, seen map[string]bool) {
 	switch err := lease.CheckName("resource", name, lease.MaxKey); {
 	case name == "":
-		im.count(func(s *Imported) { s.Lines++; s.Blank++ })
+		im.count(func(s *ImportProgress) { s.Lines++; s.Blank++ })
 	case err != nil:
-		im.count(func(s *Imported) { s.Lines++; s.Rejected++ })
+		im.count(func(s *ImportProgress) { s.Lines++; s.Rejected++ })
 		if im.from.Rejected != nil {
 			im.from.Rejected(line+1, err)
 		}
 	case seen[name]:
-		im.count(func(s *Imported) { s.Lines++; s.There++ })
+		im.count(func(s *ImportProgress) { s.Lines++; s.Existing++ })
 	default:
 		seen[name] = true
-		b.items = append(b.items, im.a.fresh(name, &im.pool, im.from.Region))
+		b.items = append(b.items, im.a.newResourceItem(name, &im.pool, im.from.Region))
 	}
 }
 
-// fresh is the row of a resource that nobody knows yet.
-func (a *Admin) fresh(name string, pool *Pool, region string) table.Item {
+// newResourceItem is the row of a resource that nobody knows yet.
+func (a *Admin) newResourceItem(name string, pool *Pool, region string) table.Item {
 	item := table.PrimaryKey(lease.ResourceRow(pool.Client, name))
 	item[table.Version], item[table.Available] = table.N(1), table.N(time.Now().UnixMilli())
 	item[table.Owner], item[table.WriterRegion] = table.S(region), table.S(a.home())
-	item[table.PoolID], item[table.Shard] = table.S(pool.Pool), pool.shelf(region)
+	item[table.PoolID], item[table.Bucket] = table.S(pool.Pool), pool.drawBucket(region)
 	return item
 }
 
@@ -245,12 +245,12 @@ func (im *importer) put(ctx context.Context, b batch) error {
 
 // try sends items once, and gives those that were not put, with the reason of one.
 func (im *importer) try(ctx context.Context, items []table.Item) (left []table.Item, err error) {
-	there := map[lease.Primary]table.Item{}
+	there := map[lease.PrimaryKey]table.Item{}
 	var list []table.Inserted
-	err = im.a.atHome(ctx, func(ctx context.Context) error {
-		known, err := im.a.alsoThere(ctx, items)
+	err = im.a.viaHome(ctx, func(ctx context.Context) error {
+		known, err := im.a.findInOtherRegions(ctx, items)
 		for key, found := range known {
-			im.count(func(s *Imported) { s.Lines++; *im.outcome(s, found, im.itemOf(items, key))++ })
+			im.count(func(s *ImportProgress) { s.Lines++; *im.outcome(s, found, im.itemOf(items, key))++ })
 		}
 		if len(known) > 0 {
 			items = slices.DeleteFunc(slices.Clone(items), func(item table.Item) bool { return known[primary(item)] != nil })
@@ -269,7 +269,7 @@ func (im *importer) try(ctx context.Context, items []table.Item) (left []table.I
 	var created int64
 	for i, one := range list {
 		switch {
-		case one.There:
+		case one.Existed:
 			there[primary(items[i])] = items[i]
 		case one.Err == nil:
 			created++
@@ -279,7 +279,7 @@ func (im *importer) try(ctx context.Context, items []table.Item) (left []table.I
 			}
 		}
 	}
-	im.count(func(s *Imported) { s.Lines += created; s.Created += created })
+	im.count(func(s *ImportProgress) { s.Lines += created; s.Created += created })
 	if len(there) == 0 {
 		return left, err
 	}
@@ -289,47 +289,47 @@ func (im *importer) try(ctx context.Context, items []table.Item) (left []table.I
 			left, err = append(left, item), readErr // it is asked again, which does no harm
 			continue
 		}
-		im.count(func(s *Imported) { s.Lines++; *im.outcome(s, found[key], item)++ })
+		im.count(func(s *ImportProgress) { s.Lines++; *im.outcome(s, found[key], item)++ })
 	}
 	return left, err
 }
 
 // itemOf is the one of that key.
-func (im *importer) itemOf(items []table.Item, key lease.Primary) table.Item {
+func (im *importer) itemOf(items []table.Item, key lease.PrimaryKey) table.Item {
 	return items[slices.IndexFunc(items, func(item table.Item) bool { return primary(item) == key })]
 }
 
-func primary(item table.Item) lease.Primary {
-	return lease.Primary{Partition: table.Text(item, table.PK), Sort: table.Text(item, table.SK)}
+func primary(item table.Item) lease.PrimaryKey {
+	return lease.PrimaryKey{Partition: table.Text(item, table.PK), Sort: table.Text(item, table.SK)}
 }
 
 // outcome is what a row that is there is counted as.
-func (im *importer) outcome(s *Imported, found, item table.Item) *int64 {
+func (im *importer) outcome(s *ImportProgress, found, item table.Item) *int64 {
 	text := func(name string) bool { return table.Text(found, name) == table.Text(item, name) }
 	row, err := table.Row(found)
 	switch {
-	case err == nil && row.Version > 0 && row.Key == "" && row.Available == 0:
+	case err == nil && row.Version > 0 && row.Holder == "" && row.Available == 0:
 		return &s.Retired
 	case !text(table.PoolID) || !text(table.Owner):
-		return &s.Elsewhere
+		return &s.OtherPlace
 	default:
-		return &s.There
+		return &s.Existing
 	}
 }
 
 func (im *importer) throttled(n int) {
-	im.pace.Throttle(n)
-	im.count(func(s *Imported) { s.Throttled += int64(n) })
+	im.pace.OnThrottled(n)
+	im.count(func(s *ImportProgress) { s.Throttled += int64(n) })
 }
 
-func (im *importer) count(change func(*Imported)) {
+func (im *importer) count(change func(*ImportProgress)) {
 	im.mu.Lock()
 	defer im.mu.Unlock()
 	change(&im.sum)
 }
 
-// tell says how far it is, in the table and to the caller.
-func (im *importer) tell(ctx context.Context, done <-chan struct{}) error {
+// reportLoop says how far it is, in the table and to the caller.
+func (im *importer) reportLoop(ctx context.Context, done <-chan struct{}) error {
 	shown, kept := time.NewTicker(200*time.Millisecond), time.NewTicker(checkpoint)
 	defer shown.Stop()
 	defer kept.Stop()
@@ -343,7 +343,7 @@ func (im *importer) tell(ctx context.Context, done <-chan struct{}) error {
 		case <-shown.C:
 			im.progress()
 		case <-kept.C:
-			if err := im.keep(ctx); err != nil {
+			if err := im.saveProgress(ctx); err != nil {
 				return err
 			}
 		}
@@ -360,8 +360,8 @@ func (im *importer) progress() {
 	}
 }
 
-// keep writes down how far it is. Two that import one file at once both say what is true.
-func (im *importer) keep(ctx context.Context) error {
+// saveProgress writes down how far it is. Two that import one file at once both say what is true.
+func (im *importer) saveProgress(ctx context.Context) error {
 	im.mu.Lock()
 	upTo := im.upTo
 	im.mu.Unlock()
@@ -370,7 +370,7 @@ func (im *importer) keep(ctx context.Context) error {
 	}
 	item := table.PrimaryKey(lease.ImportRow(im.from.Client, im.from.ID))
 	item[table.Lines], item[table.UpdatedMs] = table.N(upTo), table.N(time.Now().UnixMilli())
-	_, _, err := im.a.table.Put(ctx, im.a.home(), item, table.Anything())
+	_, _, err := im.a.table.Put(ctx, im.a.home(), item, table.AnyVersion())
 	return err
 }
 

@@ -19,7 +19,7 @@ func lines(from, to int) string {
 	return b.String()
 }
 
-func count(t testing.TB, w *world, f admin.Filter) (n int) {
+func count(t testing.TB, w *fixture, f admin.Filter) (n int) {
 	t.Helper()
 	if err := w.Resources(t.Context(), "c", f, func(admin.Resource) error { n++; return nil }); err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func count(t testing.TB, w *world, f admin.Filter) (n int) {
 
 // What is there is left as it is, and every line is accounted for.
 func TestImport(t *testing.T) {
-	w := newWorld(t, dynamotest.Profile{}, "eu", "us")
+	w := newFixture(t, dynamotest.Profile{}, "eu", "us")
 	ctx := t.Context()
 	create(t, w, admin.Pool{Client: "c", Pool: "q"})
 	for _, r := range []struct{ name, pool string }{{"r000003", "p"}, {"r000004", "q"}, {"r000005", "p"}} {
@@ -45,7 +45,7 @@ func TestImport(t *testing.T) {
 	sum, err := w.ImportResources(ctx, strings.NewReader(in), admin.ResourceImport{
 		Client: "c", Pool: "p", Region: "eu", Rejected: func(line int64, why error) { rejected = append(rejected, fmt.Sprint(line, ": ", why)) },
 	})
-	want := admin.Imported{Lines: 105, Created: 98, There: 2, Elsewhere: 1, Retired: 1, Blank: 1, Rejected: 2}
+	want := admin.ImportProgress{Lines: 105, Created: 98, Existing: 2, OtherPlace: 1, Retired: 1, Blank: 1, Rejected: 2}
 	if err != nil || sum != want {
 		t.Errorf("%+v, %v, want %+v", sum, err, want)
 	}
@@ -76,7 +76,7 @@ func TestImport(t *testing.T) {
 // An import that is interrupted goes on where it was, also where DynamoDB throttles, fails and loses answers: everything is
 // there once, and what was leased meanwhile stays leased.
 func TestImportInterrupted(t *testing.T) {
-	w := newWorld(t, dynamotest.Hostile(), "eu", "us")
+	w := newFixture(t, dynamotest.Hostile(), "eu", "us")
 	w.cloud.SetFaults(
 		dynamotest.Fault{Kind: dynamotest.Throttle, Rate: 0.05, Operation: "BatchExecuteStatement"},
 		dynamotest.Fault{Kind: dynamotest.ServerError, Rate: 0.05, Operation: "BatchExecuteStatement"},
@@ -89,7 +89,7 @@ func TestImportInterrupted(t *testing.T) {
 	runs := 0
 	for done := false; !done; runs++ {
 		ctx, cancel := context.WithCancel(t.Context())
-		im.Progress = func(s admin.Imported) {
+		im.Progress = func(s admin.ImportProgress) {
 			if s.Created > all/4 {
 				cancel()
 			}
@@ -99,10 +99,10 @@ func TestImportInterrupted(t *testing.T) {
 		if err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		if sum.Before < skipped {
-			t.Errorf("%d lines were skipped, %d before", sum.Before, skipped)
+		if sum.Earlier < skipped {
+			t.Errorf("%d lines were skipped, %d before", sum.Earlier, skipped)
 		}
-		skipped = sum.Before
+		skipped = sum.Earlier
 		done = err == nil
 	}
 	if runs < 2 {
@@ -113,16 +113,16 @@ func TestImportInterrupted(t *testing.T) {
 		t.Errorf("%d resources, want %d", n, all)
 	}
 	sum, err := w.ImportResources(t.Context(), strings.NewReader(in), im)
-	if err != nil || sum.Before != all {
+	if err != nil || sum.Earlier != all {
 		t.Errorf("once more: %+v, %v", sum, err)
 	}
 }
 
 // What was put in is not put in again: at most what was under way is.
 func TestImportGoesOn(t *testing.T) {
-	w := newWorld(t, dynamotest.Profile{}, "eu")
+	w := newFixture(t, dynamotest.Profile{}, "eu")
 	ctx, cancel := context.WithCancel(t.Context())
-	im := admin.ResourceImport{Client: "c", Pool: "p", Region: "eu", ID: "file", MaxRate: 5000, Progress: func(s admin.Imported) {
+	im := admin.ResourceImport{Client: "c", Pool: "p", Region: "eu", ID: "file", MaxRate: 5000, Progress: func(s admin.ImportProgress) {
 		if s.Created > 1000 {
 			cancel()
 		}
@@ -135,18 +135,18 @@ func TestImportGoesOn(t *testing.T) {
 	im.MaxRate, im.Progress = 0, nil
 	second, err := w.ImportResources(t.Context(), strings.NewReader(in), im)
 	const underWay = 32 * 25
-	if err != nil || second.Before < first.Created-underWay || second.Before > first.Created+underWay || second.Lines != 10_000 {
+	if err != nil || second.Earlier < first.Created-underWay || second.Earlier > first.Created+underWay || second.Lines != 10_000 {
 		t.Errorf("%+v, %v, after %+v", second, err, first)
 	}
 	im.ID = "other"
-	if third, err := w.ImportResources(t.Context(), strings.NewReader(in), im); err != nil || third.There != 10_000 {
+	if third, err := w.ImportResources(t.Context(), strings.NewReader(in), im); err != nil || third.Existing != 10_000 {
 		t.Errorf("%+v, %v", third, err)
 	}
 }
 
 // BenchmarkImport puts resources into a DynamoDB in this process.
 func BenchmarkImport(b *testing.B) {
-	w := newWorld(b, dynamotest.Profile{}, "eu-west-1")
+	w := newFixture(b, dynamotest.Profile{}, "eu-west-1")
 	b.ReportAllocs()
 	sum, err := w.ImportResources(b.Context(), strings.NewReader(lines(0, b.N)), admin.ResourceImport{Client: "c", Pool: "p", Region: "eu-west-1"})
 	if err != nil || sum.Created != int64(b.N) {

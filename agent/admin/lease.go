@@ -22,8 +22,8 @@ type KeyLease struct {
 	Token    int64     `json:"token"`
 	Expires  time.Time `json:"expires"`
 	Winner   string    `json:"winner,omitempty"` // superseded: the region whose lease counts
-	// Holds tells in words whether the resource's row says the same.
-	Holds string `json:"holds"`
+	// Consistency tells in words whether the resource's row says the same.
+	Consistency string `json:"holds"`
 	// Problem is why the region could not be asked itself.
 	Problem string `json:"problem,omitempty"`
 }
@@ -35,7 +35,7 @@ func (a *Admin) Lease(ctx context.Context, client, pool, key string) ([]KeyLease
 	}
 	partition := lease.KeyRows(client, pool, key)
 	found, silent := make([][]table.Item, len(a.regions)), map[string]error{}
-	a.ask(a.regions, func(i int, region string) (err error) {
+	a.eachRegion(a.regions, func(i int, region string) (err error) {
 		found[i], err = a.table.Query(ctx, region, partition)
 		return err
 	}, silent)
@@ -74,23 +74,23 @@ func (a *Admin) Lease(ctx context.Context, client, pool, key string) ([]KeyLease
 
 func (a *Admin) keyLease(ctx context.Context, client, pool, key, region string, row lease.Row, at string) (KeyLease, error) {
 	l := KeyLease{
-		Region: region, State: string(row.State), Resource: row.Resource, Token: row.At, Expires: time.UnixMilli(row.Expires).UTC(), Winner: row.Winner,
+		Region: region, State: string(row.State), Resource: row.Resource, Token: row.ResourceVersion, Expires: time.UnixMilli(row.Expires).UTC(), Winner: row.Winner,
 	}
 	l.Ended = l.Expires.Before(time.Now())
 	r, err := a.resource(ctx, at, client, row.Resource)
 	switch {
 	case errors.Is(err, table.ErrUnavailable):
-		l.Holds = fmt.Sprintf("not known: %s does not answer", cmp.Or(r.Region, at))
+		l.Consistency = fmt.Sprintf("not known: %s does not answer", cmp.Or(r.Region, at))
 	case errors.Is(err, ErrNotFound):
-		l.Holds = "no such resource"
+		l.Consistency = "no such resource"
 	case err != nil:
 		return l, err
-	case r.row.Key == lease.Holder(pool, key):
-		l.Holds = "yes, until " + r.Until.Format(time.RFC3339)
+	case r.row.Holder == lease.Holder(pool, key):
+		l.Consistency = "yes, until " + r.Until.Format(time.RFC3339)
 	case r.Key != "":
-		l.Holds = fmt.Sprintf("no: key %q of pool %q has it", r.Key, r.held)
+		l.Consistency = fmt.Sprintf("no: key %q of pool %q has it", r.Key, r.holderPool)
 	default:
-		l.Holds = "no: it is " + string(r.State)
+		l.Consistency = "no: it is " + string(r.State)
 	}
 	return l, nil
 }

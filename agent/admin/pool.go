@@ -25,9 +25,9 @@ type Pool struct {
 	LongestEver Duration `json:"longest_ever" table:"wide"`
 	// Quarantine is for how long after its lease's end a resource is not leased to another key. Defaults to 10 s.
 	Quarantine Duration `json:"quarantine"`
-	// SubPartitions is over how many partitions of the index a region's available resources are spread: one for each
+	// Buckets is over how many partitions of the index a region's available resources are spread: one for each
 	// 10,000 resources or 1,000 new leases a second. It can only grow. Defaults to 10.
-	SubPartitions int `json:"sub_partitions"`
+	Buckets int `json:"sub_partitions"`
 	// Floors are how many free resources a region keeps, whoever else needs them, by region. Defaults to none.
 	Floors map[string]int64 `json:"floors" table:"wide"`
 	// Balance is whether free resources are moved to where they are needed: on or off. Defaults to on.
@@ -43,12 +43,12 @@ type Pool struct {
 // String names it.
 func (p *Pool) String() string { return fmt.Sprintf("pool %q of client %q", p.Pool, p.Client) }
 
-func (p *Pool) primary() lease.Primary { return lease.PoolRow(p.Client, p.Pool) }
+func (p *Pool) primary() lease.PrimaryKey { return lease.PoolRow(p.Client, p.Pool) }
 
 // Limits of a pool's settings.
 const (
-	maxLease         = 365 * 24 * time.Hour
-	maxSubPartitions = 1000
+	maxLease   = 365 * 24 * time.Hour
+	maxBuckets = 1000
 )
 
 func (p *Pool) check() error {
@@ -58,13 +58,13 @@ func (p *Pool) check() error {
 	if p.Quarantine == 0 {
 		p.Quarantine = Duration(10 * time.Second)
 	}
-	if p.SubPartitions == 0 {
-		p.SubPartitions = 10
+	if p.Buckets == 0 {
+		p.Buckets = 10
 	}
 	p.LongestEver = max(p.LongestEver, p.LongestLease)
 	err := errors.Join(
-		lease.CheckLease(p.Client, p.Pool, "-"), checkDescription(p.Description), checkWord("balance", &p.Balance, table.BalanceModes()),
-		checkWord("duplicates", &p.Duplicates, table.DuplicateModes()), checkWord("forecast", &p.Forecast, table.Forecasts()),
+		lease.CheckLease(p.Client, p.Pool, "-"), checkDescription(p.Description), checkEnum("balance", &p.Balance, table.BalanceModes()),
+		checkEnum("duplicates", &p.Duplicates, table.DuplicateModes()), checkEnum("forecast", &p.Forecast, table.Forecasts()),
 	)
 	for region, n := range p.Floors {
 		if n < 0 || n > table.MaxFloor {
@@ -80,16 +80,16 @@ func (p *Pool) check() error {
 		return fmt.Errorf("the longest lease that ever was is %v: give no more than %v", p.LongestEver, maxLease)
 	case p.Quarantine < 0 || p.Quarantine > Duration(maxLease):
 		return fmt.Errorf("the quarantine is %v: give more than 0 and no more than %v", p.Quarantine, maxLease)
-	case p.SubPartitions < 0 || p.SubPartitions > maxSubPartitions:
-		return fmt.Errorf("there are %d sub-partitions: give 1 to %d", p.SubPartitions, maxSubPartitions)
+	case p.Buckets < 0 || p.Buckets > maxBuckets:
+		return fmt.Errorf("there are %d sub-partitions: give 1 to %d", p.Buckets, maxBuckets)
 	}
 	return nil
 }
 
 func (p *Pool) settings() table.Pool {
 	return table.Pool{
-		Client: p.Client, Name: p.Pool, Version: p.Version, Longest: time.Duration(p.LongestLease), LongestEver: time.Duration(p.LongestEver),
-		Quarantine: time.Duration(p.Quarantine), Shelves: p.SubPartitions, Floors: p.Floors, Balance: p.Balance, Duplicates: p.Duplicates, Forecast: p.Forecast,
+		Client: p.Client, Name: p.Pool, Version: p.Version, LongestLease: time.Duration(p.LongestLease), LongestLeaseEver: time.Duration(p.LongestEver),
+		Quarantine: time.Duration(p.Quarantine), Buckets: p.Buckets, Floors: p.Floors, Balance: p.Balance, Duplicates: p.Duplicates, Forecast: p.Forecast,
 	}
 }
 
@@ -100,14 +100,14 @@ func (p *Pool) item() table.Item {
 
 func (p *Pool) read(item table.Item) error {
 	s, err := table.PoolOf(item)
-	p.Client, p.Pool, p.LongestLease, p.Quarantine, p.SubPartitions = s.Client, s.Name, Duration(s.Longest), Duration(s.Quarantine), s.Shelves
-	p.LongestEver, p.Floors, p.Balance, p.Duplicates, p.Forecast = Duration(s.LongestEver), s.Floors, s.Balance, s.Duplicates, s.Forecast
+	p.Client, p.Pool, p.LongestLease, p.Quarantine, p.Buckets = s.Client, s.Name, Duration(s.LongestLease), Duration(s.Quarantine), s.Buckets
+	p.LongestEver, p.Floors, p.Balance, p.Duplicates, p.Forecast = Duration(s.LongestLeaseEver), s.Floors, s.Balance, s.Duplicates, s.Forecast
 	return err
 }
 
-// shelf is a sub-partition of a region, drawn.
-func (p *Pool) shelf(region string) types.AttributeValue {
-	return table.S(lease.Shelf(p.Client, p.Pool, region, rand.IntN(p.SubPartitions)))
+// drawBucket is a sub-partition of a region, drawn.
+func (p *Pool) drawBucket(region string) types.AttributeValue {
+	return table.S(lease.Bucket(p.Client, p.Pool, region, rand.IntN(p.Buckets)))
 }
 
 func (p *Pool) needs(ctx context.Context, a *Admin) error {
@@ -121,14 +121,14 @@ func (p *Pool) needs(ctx context.Context, a *Admin) error {
 	}
 	c, err := Get(ctx, a, Client{Client: p.Client})
 	if err == nil {
-		err = a.mine(&c, c.writer)
+		err = a.checkWriter(&c, c.writer)
 	}
 	return err
 }
 
-func (p *Pool) follows(old *Pool) error {
-	if p.SubPartitions < old.SubPartitions {
-		return fmt.Errorf("%s: sub-partitions cannot become fewer, %d of %d: what lies in the others would be found by nobody", p, p.SubPartitions, old.SubPartitions)
+func (p *Pool) checkReplaces(old *Pool) error {
+	if p.Buckets < old.Buckets {
+		return fmt.Errorf("%s: sub-partitions cannot become fewer, %d of %d: what lies in the others would be found by nobody", p, p.Buckets, old.Buckets)
 	}
 	p.LongestEver = max(p.LongestEver, old.LongestEver)
 	return nil

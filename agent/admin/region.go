@@ -21,44 +21,44 @@ type Region struct {
 	// SwingTo names the region that SwingPercent of its traffic is about to go to, so that resources go before it.
 	SwingTo      string `json:"swing_to" table:"wide"`
 	SwingPercent int    `json:"swing_percent" table:"wide"`
-	// RegionLease is for how long its agents may write leases when no other region vouches for it any more: then others may
+	// WriteLease is for how long its agents may write leases when no other region vouches for it any more: then others may
 	// adopt its resources. Defaults to 0, which is no limit.
-	RegionLease Duration `json:"region_lease" table:"wide"`
-	AdoptedBy   string   `json:"adopted_by" table:"wide"`
-	// LeaseUntil is until when its agents may lease, by what others have said so far, and Problem why it does not answer now: of Regions
+	WriteLease Duration `json:"region_lease" table:"wide"`
+	AdoptedBy  string   `json:"adopted_by" table:"wide"`
+	// WriteLeaseUntil is until when its agents may lease, by what others have said so far, and Problem why it does not answer now: of Regions
 	// alone, and no settings.
-	LeaseUntil time.Time `json:"lease_until,omitzero" table:"wide"`
-	Problem    string    `json:"problem,omitempty"`
+	WriteLeaseUntil time.Time `json:"lease_until,omitzero" table:"wide"`
+	Problem         string    `json:"problem,omitempty"`
 	Stored
 
-	since time.Time // when RegionLease was switched on
+	writeLeaseSince time.Time // when RegionLease was switched on
 }
 
 // String names it.
 func (r *Region) String() string { return fmt.Sprintf("region %q", r.Region) }
 
-func (r *Region) primary() lease.Primary { return lease.RegionRow(r.Region) }
+func (r *Region) primary() lease.PrimaryKey { return lease.RegionRow(r.Region) }
 
-// minRegionLease leaves time to extend a region's lease, and to hear of it, many times before it ends.
-const minRegionLease = time.Minute
+// minWriteLease leaves time to extend a region's lease, and to hear of it, many times before it ends.
+const minWriteLease = time.Minute
 
 // Regions are all regions, until when they may lease, and which of them do not answer now. If the home is one of those the settings
 // are as region at has them.
 func (a *Admin) Regions(ctx context.Context) (all []Region, at string, err error) {
-	if all, at, err = LookAll(ctx, a, Region{}); err != nil {
+	if all, at, err = ListAny(ctx, a, Region{}); err != nil {
 		return nil, at, err
 	}
-	limits, err := a.table.Limits(ctx, at)
+	limits, err := a.table.WriteLeases(ctx, at)
 	if err != nil {
 		return nil, at, err
 	}
 	names, silent := make([]string, len(all)), map[string]error{}
 	for i := range all {
 		if names[i] = all[i].Region; limits[names[i]].Until > 1 {
-			all[i].LeaseUntil = time.UnixMilli(limits[names[i]].Until).UTC()
+			all[i].WriteLeaseUntil = time.UnixMilli(limits[names[i]].Until).UTC()
 		}
 	}
-	a.ask(names, func(_ int, region string) error {
+	a.eachRegion(names, func(_ int, region string) error {
 		_, err := a.table.Get(ctx, region, lease.RegionRow(region))
 		return err
 	}, silent)
@@ -71,9 +71,9 @@ func (a *Admin) Regions(ctx context.Context) (all []Region, at string, err error
 }
 
 func (r *Region) check() error {
-	r.LeaseUntil, r.Problem = time.Time{}, ""
+	r.WriteLeaseUntil, r.Problem = time.Time{}, ""
 	err := errors.Join(
-		lease.CheckName("region", r.Region, lease.MaxName), checkDescription(r.Description), checkWord("state", &r.State, table.RegionStates()),
+		lease.CheckName("region", r.Region, lease.MaxName), checkDescription(r.Description), checkEnum("state", &r.State, table.RegionStates()),
 	)
 	switch {
 	case err != nil:
@@ -82,26 +82,26 @@ func (r *Region) check() error {
 		return fmt.Errorf("a swing of %d percent: give 0 to 100", r.SwingPercent)
 	case (r.SwingPercent > 0) != (r.SwingTo != ""), r.SwingTo == r.Region:
 		return fmt.Errorf("a swing of %d percent to %q: give another region and more than 0 percent, or neither", r.SwingPercent, r.SwingTo)
-	case r.RegionLease != 0 && (r.RegionLease < Duration(minRegionLease) || r.RegionLease > Duration(maxLease)):
-		return fmt.Errorf("the region lease is %v: give 0 for none, or %v to %v", r.RegionLease, minRegionLease, maxLease)
+	case r.WriteLease != 0 && (r.WriteLease < Duration(minWriteLease) || r.WriteLease > Duration(maxLease)):
+		return fmt.Errorf("the region lease is %v: give 0 for none, or %v to %v", r.WriteLease, minWriteLease, maxLease)
 	}
 	return nil
 }
 
 func (r *Region) item() table.Item {
-	if r.RegionLease > 0 && r.since.IsZero() {
-		r.since = r.Updated
+	if r.WriteLease > 0 && r.writeLeaseSince.IsZero() {
+		r.writeLeaseSince = r.Updated
 	}
 	s := table.Region{
-		Since: r.since, State: r.State, SwingTo: r.SwingTo, SwingPercent: r.SwingPercent, Lease: time.Duration(r.RegionLease), AdoptedBy: r.AdoptedBy,
+		WriteLeaseSince: r.writeLeaseSince, State: r.State, SwingTo: r.SwingTo, SwingPercent: r.SwingPercent, WriteLease: time.Duration(r.WriteLease), AdoptedBy: r.AdoptedBy,
 	}
 	return s.Item()
 }
 
 func (r *Region) read(item table.Item) error {
 	s, err := table.RegionOf(item)
-	r.since = s.Since
-	r.Region, r.State, r.SwingTo, r.SwingPercent, r.RegionLease, r.AdoptedBy = s.Name, s.State, s.SwingTo, s.SwingPercent, Duration(s.Lease), s.AdoptedBy
+	r.writeLeaseSince = s.WriteLeaseSince
+	r.Region, r.State, r.SwingTo, r.SwingPercent, r.WriteLease, r.AdoptedBy = s.Name, s.State, s.SwingTo, s.SwingPercent, Duration(s.WriteLease), s.AdoptedBy
 	return err
 }
 
@@ -115,9 +115,9 @@ func (r *Region) needs(_ context.Context, a *Admin) error {
 	return nil
 }
 
-func (r *Region) follows(old *Region) error {
-	if r.since = old.since; old.RegionLease == 0 || r.RegionLease == 0 {
-		r.since = time.Time{}
+func (r *Region) checkReplaces(old *Region) error {
+	if r.writeLeaseSince = old.writeLeaseSince; old.WriteLease == 0 || r.WriteLease == 0 {
+		r.writeLeaseSince = time.Time{}
 	}
 	if adopted := table.Adopted; (r.State == adopted) != (old.State == adopted) {
 		return fmt.Errorf("%s: its state cannot become %s from %s: weir region adopt does that", r, r.State, old.State)

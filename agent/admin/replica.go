@@ -14,14 +14,14 @@ import (
 
 // Replica is how a region's copy of the table is, as that region says.
 type Replica struct {
-	Region string
-	Table  string        // its status, such as ACTIVE; empty: there is none
-	Stream bool          // it is on, with new and old images
-	Index  string        // status of the index of what is available; empty: there is none
-	Took   time.Duration // of an answer
-	Clock  error         // ErrClock: ours is off, or DynamoDB's
-	Writer string        // the region through which the region's settings were written last; empty: it has none
-	Beat   time.Time     // when its bridge gave the last sign of life; zero: never
+	Region    string
+	Table     string        // its status, such as ACTIVE; empty: there is none
+	Stream    bool          // it is on, with new and old images
+	Index     string        // status of the index of what is available; empty: there is none
+	Took      time.Duration // of an answer
+	Clock     error         // ErrClock: ours is off, or DynamoDB's
+	Writer    string        // the region through which the region's settings were written last; empty: it has none
+	Heartbeat time.Time     // when its bridge gave the last sign of life; zero: never
 }
 
 // Replica looks at a region's copy of the table. It changes nothing. The error says that the region cannot be asked.
@@ -37,7 +37,7 @@ func (a *Admin) Replica(ctx context.Context, region string) (r Replica, err erro
 	if i := index(t); i != nil {
 		r.Index = string(i.IndexStatus)
 	}
-	get := func(p lease.Primary) (table.Item, error) {
+	get := func(p lease.PrimaryKey) (table.Item, error) {
 		begun := time.Now()
 		item, err := a.table.Get(ctx, region, p)
 		if r.Took = time.Since(begun); errors.Is(err, table.ErrClock) {
@@ -50,14 +50,14 @@ func (a *Admin) Replica(ctx context.Context, region string) (r Replica, err erro
 		return r, err
 	}
 	r.Writer = table.Text(settings, table.WriterRegion)
-	beat, err := get(lease.BeatRow(region))
+	beat, err := get(lease.HeartbeatRow(region))
 	if err != nil || len(beat) == 0 {
 		return r, err
 	}
-	ms, err := table.Number(beat, table.BeatMs)
+	ms, err := table.Number(beat, table.HeartbeatMs)
 	if err != nil {
 		return r, fmt.Errorf("%w: beat of region %s: %w", table.ErrTable, region, err)
 	}
-	r.Beat = time.UnixMilli(ms)
+	r.Heartbeat = time.UnixMilli(ms)
 	return r, nil
 }

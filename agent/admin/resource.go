@@ -34,8 +34,8 @@ type Resource struct {
 	// Token is the row's version; of a leased resource it is its lease's token.
 	Token int64 `json:"token"`
 
-	row  lease.Row
-	held string // the pool that the key is of
+	row        lease.Row
+	holderPool string // the pool that the key is of
 }
 
 // String names it.
@@ -52,9 +52,9 @@ func resourceOf(client string, item table.Item) (r Resource, err error) {
 	r.Region, r.Token = r.row.Owner, r.row.Version
 	now := time.Now()
 	switch {
-	case r.row.Key != "":
+	case r.row.Holder != "":
 		r.State, r.Until = Leased, time.UnixMilli(r.row.Expires).UTC()
-		r.held, r.Key, _ = lease.HolderOf(r.row.Key)
+		r.holderPool, r.Key, _ = lease.HolderOf(r.row.Holder)
 	case r.row.Available == 0:
 		r.State = Retired
 	case r.row.Available > now.UnixMilli():
@@ -111,7 +111,7 @@ func (a *Admin) Retire(ctx context.Context, client, name string, dry bool) (Reso
 		case Available:
 			return &lease.Write{Rule: &rules.Retire}, nil, nil
 		case Leased:
-			return nil, nil, fmt.Errorf("%s: %w: key %q of pool %q has it, until %s; give that lease back first (weir lease release)", r, ErrInUse, r.Key, r.held, r.Until.Format(time.RFC3339))
+			return nil, nil, fmt.Errorf("%s: %w: key %q of pool %q has it, until %s; give that lease back first (weir lease release)", r, ErrInUse, r.Key, r.holderPool, r.Until.Format(time.RFC3339))
 		default:
 			return nil, nil, fmt.Errorf("%s: %w: a lease of it may be in use until %s", r, ErrInUse, r.Until.Format(time.RFC3339))
 		}
@@ -128,7 +128,7 @@ func (a *Admin) Revive(ctx context.Context, client, name string, dry bool) (Reso
 		if err != nil {
 			return nil, nil, err
 		}
-		return &lease.Write{Rule: &rules.Revive, Args: lease.Row{Available: time.Now().UnixMilli()}}, table.Item{table.Shard: pool.shelf(r.Region)}, nil
+		return &lease.Write{Rule: &rules.Revive, Args: lease.Row{Available: time.Now().UnixMilli()}}, table.Item{table.Bucket: pool.drawBucket(r.Region)}, nil
 	})
 }
 
@@ -146,7 +146,7 @@ func (a *Admin) SetPool(ctx context.Context, client, name, pool string, dry bool
 		}
 		// A transfer to where it is: the version goes up, so that nobody takes it who found it in the old pool.
 		return &lease.Write{Rule: &rules.Transfer, Args: lease.Row{Owner: r.Region, Available: r.row.Available}},
-			table.Item{table.Shard: to.shelf(r.Region), table.PoolID: table.S(pool)}, nil
+			table.Item{table.Bucket: to.drawBucket(r.Region), table.PoolID: table.S(pool)}, nil
 	})
 }
 
@@ -162,7 +162,7 @@ func (a *Admin) change(ctx context.Context, client, name string, dry bool,
 	if err != nil || w == nil || dry {
 		return r, err
 	}
-	if err := a.mayWrite(ctx, r.Region); err != nil {
+	if err := a.checkWriteLease(ctx, r.Region); err != nil {
 		return r, fmt.Errorf("%s: %w", &r, err)
 	}
 	if with == nil {
@@ -179,9 +179,9 @@ func (a *Admin) change(ctx context.Context, client, name string, dry bool,
 	return resourceOf(client, item)
 }
 
-// mayWrite says why nothing may be written through a region now: others may be about to adopt what it has.
-func (a *Admin) mayWrite(ctx context.Context, region string) error {
-	limits, err := a.table.Limits(ctx, a.home())
+// checkWriteLease says why nothing may be written through a region now: others may be about to adopt what it has.
+func (a *Admin) checkWriteLease(ctx context.Context, region string) error {
+	limits, err := a.table.WriteLeases(ctx, a.home())
 	if err != nil {
 		return err
 	}

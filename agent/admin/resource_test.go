@@ -16,7 +16,7 @@ import (
 )
 
 // agent is one of a region.
-func (w *world) agent(t testing.TB, region string) *agent.Agent {
+func (w *fixture) agent(t testing.TB, region string) *agent.Agent {
 	t.Helper()
 	a, err := agent.New(agent.Config{Region: region, Table: table, Client: func(region string) *dynamodb.Client { return w.cloud.Region(region).Client() }})
 	if err != nil {
@@ -28,7 +28,7 @@ func (w *world) agent(t testing.TB, region string) *agent.Agent {
 
 // A resource is put in, leased, and can be retired only when nobody may use it; its tokens never begin anew.
 func TestResource(t *testing.T) {
-	w := newWorld(t, dynamotest.Profile{}, "eu", "us")
+	w := newFixture(t, dynamotest.Profile{}, "eu", "us")
 	ctx := t.Context()
 	r, err := w.CreateResource(ctx, "c", "p", "us", "r")
 	if err != nil || r.State != admin.Available || r.Region != "us" || r.Token != 1 {
@@ -97,7 +97,7 @@ func TestResource(t *testing.T) {
 }
 
 func TestResources(t *testing.T) {
-	w := newWorld(t, dynamotest.Profile{}, "eu", "us")
+	w := newFixture(t, dynamotest.Profile{}, "eu", "us")
 	for i := range 30 {
 		if _, err := w.CreateResource(t.Context(), "c", "p", []string{"eu", "us"}[i%2], fmt.Sprintf("r%02d", i)); err != nil {
 			t.Fatal(err)
@@ -141,7 +141,7 @@ func TestResources(t *testing.T) {
 
 // What a key holds is shown region by region, and how it came to it.
 func TestLeaseHistory(t *testing.T) {
-	w := newWorld(t, dynamotest.Friendly(), "eu", "us")
+	w := newFixture(t, dynamotest.Friendly(), "eu", "us")
 	ctx := t.Context()
 	if _, err := w.CreateResource(ctx, "c", "p", "us", "r"); err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestLeaseHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown, err := w.Lease(ctx, "c", "p", "k#1")
-	if err != nil || len(shown) != 1 || shown[0].Resource != "r" || shown[0].Token != l.Token || shown[0].State != "leased" || !strings.HasPrefix(shown[0].Holds, "yes") {
+	if err != nil || len(shown) != 1 || shown[0].Resource != "r" || shown[0].Token != l.Token || shown[0].State != "leased" || !strings.HasPrefix(shown[0].Consistency, "yes") {
 		t.Fatalf("%+v, %v", shown, err)
 	}
 	if l, err = a.Renew(ctx, l, time.Now().Add(2*time.Minute)); err != nil {

@@ -42,8 +42,8 @@ func (a *Admin) Resources(ctx context.Context, client string, f Filter, yield fu
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(readers + 1)
 	g.Go(func() error {
-		for n := range lease.Buckets {
-			g.Go(func() error { return a.bucket(gctx, client, n, f, found) })
+		for n := range lease.ResourcePartitions {
+			g.Go(func() error { return a.readPartition(gctx, client, n, f, found) })
 		}
 		return nil
 	})
@@ -77,9 +77,9 @@ func (a *Admin) Resources(ctx context.Context, client string, f Filter, yield fu
 
 var errEnough = fmt.Errorf("enough")
 
-// bucket reads one partition.
-func (a *Admin) bucket(ctx context.Context, client string, n int, f Filter, to chan<- []Resource) error {
-	q := f.query(a.table.Name, lease.Bucket(client, n))
+// readPartition reads one partition.
+func (a *Admin) readPartition(ctx context.Context, client string, n int, f Filter, to chan<- []Resource) error {
+	q := f.query(a.table.Name, lease.ResourcePartition(client, n))
 	at := cmp.Or(f.At, a.home())
 	for {
 		out, err := a.table.Page(ctx, at, q)
@@ -127,7 +127,7 @@ func (f *Filter) query(table, partition string) *dynamodb.QueryInput {
 		}
 	}
 	if f.State == Leased {
-		filters, q.ExpressionAttributeNames["#key"] = append(filters, "attribute_exists(#key)"), leasetable.Key
+		filters, q.ExpressionAttributeNames["#key"] = append(filters, "attribute_exists(#key)"), leasetable.Holder
 	}
 	if len(filters) > 0 {
 		q.FilterExpression = aws.String(strings.Join(filters, " AND "))

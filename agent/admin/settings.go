@@ -27,14 +27,14 @@ func (s *Stored) stored() *Stored { return s }
 type Entity[T any] interface {
 	*T
 	String() string // such as: pool p of client c
-	primary() lease.Primary
+	primary() lease.PrimaryKey
 	check() error     // of names and values
 	item() table.Item // what this kind has
 	read(table.Item) error
 	stored() *Stored
 	needs(ctx context.Context, a *Admin) error  // says what has to be there before it
 	unused(ctx context.Context, a *Admin) error // says why it may not go
-	follows(old *T) error                       // says why it may not take old's place, and keeps what is to be kept of that
+	checkReplaces(old *T) error                 // says why it may not take old's place, and keeps what is to be kept of that
 }
 
 // Create puts settings that are not there yet; else the error is ErrExists.
@@ -85,26 +85,26 @@ func list[T any, P Entity[T]](ctx context.Context, a *Admin, at string, v T) ([]
 	return list, err
 }
 
-// Look is Get for people: if the home does not answer another region is asked, whose copy may be a little behind. at is which.
-func Look[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (found T, at string, err error) {
-	at, err = a.anywhere(func(at string) (err error) {
+// GetAny is Get for people: if the home does not answer another region is asked, whose copy may be a little behind. at is which.
+func GetAny[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (found T, at string, err error) {
+	at, err = a.tryRegions(func(at string) (err error) {
 		found, err = get[T, P](ctx, a, at, v)
 		return err
 	})
 	return found, at, err
 }
 
-// LookAll is List for people, as Look is Get.
-func LookAll[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (all []T, at string, err error) {
-	at, err = a.anywhere(func(at string) (err error) {
+// ListAny is List for people, as Look is Get.
+func ListAny[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (all []T, at string, err error) {
+	at, err = a.tryRegions(func(at string) (err error) {
 		all, err = list[T, P](ctx, a, at, v)
 		return err
 	})
 	return all, at, err
 }
 
-// anywhere asks the home, and while nobody answers the others in turn.
-func (a *Admin) anywhere(ask func(at string) error) (at string, err error) {
+// tryRegions asks the home, and while nobody answers the others in turn.
+func (a *Admin) tryRegions(ask func(at string) error) (at string, err error) {
 	first := ask(a.home())
 	if !errors.Is(first, table.ErrUnavailable) {
 		return a.home(), first
@@ -128,7 +128,7 @@ func Update[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (T, error) {
 		err = fmt.Errorf("%s: %w", p, ErrChanged)
 	}
 	if err == nil {
-		err = invalid(p.follows(&old))
+		err = invalid(p.checkReplaces(&old))
 	}
 	if err == nil {
 		err = p.needs(ctx, a)
@@ -144,7 +144,7 @@ func Delete[T any, P Entity[T]](ctx context.Context, a *Admin, v T, dry bool) er
 	v, err := Get[T, P](ctx, a, v)
 	p := P(&v)
 	if err == nil {
-		err = a.mine(p, p.stored().writer)
+		err = a.checkWriter(p, p.stored().writer)
 	}
 	if err == nil {
 		err = p.unused(ctx, a)
@@ -152,7 +152,7 @@ func Delete[T any, P Entity[T]](ctx context.Context, a *Admin, v T, dry bool) er
 	if err != nil || dry {
 		return err
 	}
-	return a.atHome(ctx, func(ctx context.Context) error {
+	return a.viaHome(ctx, func(ctx context.Context) error {
 		ok, err := a.table.Delete(ctx, a.home(), p.primary(), table.Expect{Version: p.stored().Version, Writer: a.home()})
 		if err == nil && !ok {
 			err = fmt.Errorf("%s: %w", p, ErrChanged)
@@ -190,7 +190,7 @@ func Import[T any, P Entity[T]](ctx context.Context, a *Admin, v T, dry bool) (O
 	}
 	was := P(&old).stored()
 	p.stored().Version, p.stored().Updated, p.stored().writer = was.Version, was.Updated, was.writer
-	if err := invalid(p.follows(&old)); err != nil {
+	if err := invalid(p.checkReplaces(&old)); err != nil {
 		return "", err
 	}
 	if fmt.Sprintf("%+v", v) == fmt.Sprintf("%+v", old) {
@@ -225,21 +225,21 @@ func put[T any, P Entity[T]](ctx context.Context, a *Admin, p P, otherwise error
 	item[table.Description], item[table.WriterRegion] = table.S(s.Description), table.S(a.home())
 	var found table.Item
 	var ok bool
-	err := a.atHome(ctx, func(ctx context.Context) (err error) {
+	err := a.viaHome(ctx, func(ctx context.Context) (err error) {
 		found, ok, err = a.table.Put(ctx, a.home(), item, expect)
 		return err
 	})
 	if err != nil || ok {
 		return err
 	}
-	if err := a.mine(p, table.Text(found, table.WriterRegion)); err != nil && expect.Version > 0 {
+	if err := a.checkWriter(p, table.Text(found, table.WriterRegion)); err != nil && expect.Version > 0 {
 		return err
 	}
 	return fmt.Errorf("%s: %w", p, otherwise)
 }
 
-// mine says whether what is written through a region is ours to write.
-func (a *Admin) mine(what fmt.Stringer, writer string) error {
+// checkWriter says whether what is written through a region is ours to write.
+func (a *Admin) checkWriter(what fmt.Stringer, writer string) error {
 	if writer == a.home() {
 		return nil
 	}
@@ -264,8 +264,8 @@ func read[T any, P Entity[T]](item table.Item, p P) error {
 	return nil
 }
 
-// checkWord says what is wrong with a setting that is one of a few words, the first being what an empty one becomes.
-func checkWord(name string, v *string, of []string) error {
+// checkEnum says what is wrong with a setting that is one of a few words, the first being what an empty one becomes.
+func checkEnum(name string, v *string, of []string) error {
 	if *v == "" {
 		*v = of[0]
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 func TestSettings(t *testing.T) {
-	w := newWorld(t, dynamotest.Profile{}, "eu", "us")
+	w := newFixture(t, dynamotest.Profile{}, "eu", "us")
 	ctx := t.Context()
 
 	// Made, read, changed, listed, removed.
@@ -25,7 +25,7 @@ func TestSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if made.Quarantine != admin.Duration(10*time.Second) || made.SubPartitions != 10 || made.Version == 0 || made.Updated.IsZero() {
+	if made.Quarantine != admin.Duration(10*time.Second) || made.Buckets != 10 || made.Version == 0 || made.Updated.IsZero() {
 		t.Errorf("defaults: %+v", made)
 	}
 	got, err := admin.Get(ctx, w.Admin, admin.Pool{Client: "c", Pool: "q"})
@@ -33,7 +33,7 @@ func TestSettings(t *testing.T) {
 		t.Errorf("%+v, %v, want %+v", got, err, made)
 	}
 	changed := got
-	changed.Quarantine, changed.SubPartitions = admin.Duration(time.Minute), 20
+	changed.Quarantine, changed.Buckets = admin.Duration(time.Minute), 20
 	changed.Floors, changed.Balance, changed.Duplicates, changed.Forecast = map[string]int64{"eu": 5}, "off", "release", "holt"
 	if changed, err = admin.Update(ctx, w.Admin, changed); err != nil || changed.Version != made.Version+1 {
 		t.Fatalf("%+v, %v", changed, err)
@@ -52,7 +52,7 @@ func TestSettings(t *testing.T) {
 		{"at an old version", func() error { _, err := admin.Update(ctx, w.Admin, got); return err }, admin.ErrChanged, "look again"},
 		{"fewer sub-partitions", func() error {
 			v := changed
-			v.SubPartitions = 5
+			v.Buckets = 5
 			_, err := admin.Update(ctx, w.Admin, v)
 			return err
 		}, admin.ErrInvalid, "5 of 20"},
@@ -98,7 +98,7 @@ func TestSettings(t *testing.T) {
 			return err
 		}, admin.ErrInvalid, "swings to ap"},
 		{"short region lease", func() error {
-			_, err := admin.Create(ctx, w.Admin, admin.Region{Region: "us", RegionLease: admin.Duration(time.Second)})
+			_, err := admin.Create(ctx, w.Admin, admin.Region{Region: "us", WriteLease: admin.Duration(time.Second)})
 			return err
 		}, admin.ErrInvalid, "region lease"},
 		{"no client", func() error { _, err := admin.Create(ctx, w.Admin, admin.Pool{Client: "d", Pool: "q"}); return err }, admin.ErrNotFound, `client "d"`},
@@ -146,7 +146,7 @@ func TestSettings(t *testing.T) {
 }
 
 func TestImportSettings(t *testing.T) {
-	w := newWorld(t, dynamotest.Profile{}, "eu")
+	w := newFixture(t, dynamotest.Profile{}, "eu")
 	v := admin.Client{Client: "d", Stored: admin.Stored{Description: "one", Version: 17}}
 	for _, c := range []struct {
 		name string
@@ -170,7 +170,7 @@ func TestImportSettings(t *testing.T) {
 
 // What a file leaves out is the default, and does not count as another value.
 func TestImportDefaults(t *testing.T) {
-	w := newWorld(t, dynamotest.Profile{}, "eu")
+	w := newFixture(t, dynamotest.Profile{}, "eu")
 	v := admin.Pool{Client: "c", Pool: "q"}
 	for _, c := range []struct {
 		dry  bool
@@ -187,7 +187,7 @@ func TestImportDefaults(t *testing.T) {
 }
 
 // create makes settings.
-func create[T any, P admin.Entity[T]](t testing.TB, w *world, v T) {
+func create[T any, P admin.Entity[T]](t testing.TB, w *fixture, v T) {
 	t.Helper()
 	if _, err := admin.Create[T, P](t.Context(), w.Admin, v); err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func create[T any, P admin.Entity[T]](t testing.TB, w *world, v T) {
 
 // The longest lease that a pool ever had is kept, whoever changes it and however; a row of before has the present one.
 func TestLongestEver(t *testing.T) {
-	w := newWorld(t, dynamotest.Profile{}, "eu", "us")
+	w := newFixture(t, dynamotest.Profile{}, "eu", "us")
 	ctx := t.Context()
 	hours := func(n int) admin.Duration { return admin.Duration(time.Duration(n) * time.Hour) }
 	pool := func(longest int) admin.Pool {

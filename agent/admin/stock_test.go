@@ -24,8 +24,8 @@ func BenchmarkStock(b *testing.B) {
 	}
 	for _, size := range sizes {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			w := newWorld(b, dynamotest.Profile{}, "eu-west-1")
-			create(b, w, admin.Pool{Client: "c", Pool: "large", SubPartitions: min(1000, max(1, size/10_000))})
+			w := newFixture(b, dynamotest.Profile{}, "eu-west-1")
+			create(b, w, admin.Pool{Client: "c", Pool: "large", Buckets: min(1000, max(1, size/10_000))})
 			sum, err := w.ImportResources(b.Context(), strings.NewReader(lines(0, size)), admin.ResourceImport{Client: "c", Pool: "large", Region: "eu-west-1"})
 			if err != nil || sum.Created != int64(size) {
 				b.Fatalf("%+v, %v", sum, err)

@@ -35,7 +35,7 @@ func (a *Admin) Plan(ctx context.Context) ([]Step, error) {
 	want := table.Create(a.table.Name)
 	var steps []Step
 	if t == nil {
-		if err := a.elsewhere(ctx); err != nil {
+		if err := a.wrongRegion(ctx); err != nil {
 			return nil, err
 		}
 		t = &types.TableDescription{
@@ -130,8 +130,8 @@ func schema(keys []types.KeySchemaElement, attributes []types.AttributeDefinitio
 	return strings.Join(list, ", ")
 }
 
-// elsewhere is the error of a table that is in another region, where the home has none.
-func (a *Admin) elsewhere(ctx context.Context) error {
+// wrongRegion is the error of a table that is in another region, where the home has none.
+func (a *Admin) wrongRegion(ctx context.Context) error {
 	for _, region := range others(a.regions, a.home()) {
 		t, err := a.describe(ctx, region)
 		if err != nil {
@@ -168,7 +168,7 @@ func (a *Admin) describe(ctx context.Context, region string) (*types.TableDescri
 	case errors.As(err, &none):
 		return nil, nil
 	case err != nil:
-		return nil, a.table.Failed(region, err)
+		return nil, a.table.ClassifyError(region, err)
 	}
 	return out.Table, nil
 }
@@ -179,7 +179,7 @@ func (a *Admin) Apply(ctx context.Context, told func(Step)) error {
 	var last string
 	var done time.Time
 	for {
-		if err := a.settle(ctx); err != nil {
+		if err := a.awaitTable(ctx); err != nil {
 			return err
 		}
 		steps, err := a.Plan(ctx)
@@ -194,8 +194,8 @@ func (a *Admin) Apply(ctx context.Context, told func(Step)) error {
 			if err := a.do(ctx, s); err != nil {
 				return fmt.Errorf("%s: %w", s, err)
 			}
-		case time.Since(done) > shown:
-			return fmt.Errorf("%w: %s: it was done %v ago, and the table does not show it", table.ErrTable, s, shown)
+		case time.Since(done) > maxTableDelay:
+			return fmt.Errorf("%w: %s: it was done %v ago, and the table does not show it", table.ErrTable, s, maxTableDelay)
 		default: // descriptions of tables lag
 			if err := pause(ctx, time.Second/4); err != nil {
 				return err
@@ -204,8 +204,8 @@ func (a *Admin) Apply(ctx context.Context, told func(Step)) error {
 	}
 }
 
-// shown is how long a table may take to show what was done to it.
-const shown = time.Minute
+// maxTableDelay is how long a table may take to show what was done to it.
+const maxTableDelay = time.Minute
 
 func (a *Admin) do(ctx context.Context, s Step) error {
 	ctx, cancel := a.request(ctx)
@@ -220,14 +220,14 @@ func (a *Admin) do(ctx context.Context, s Step) error {
 	if err == nil || errors.As(err, &busy) { // busy: an answer was lost, or somebody else does it
 		return nil
 	}
-	return a.table.Failed(s.Region, err)
+	return a.table.ClassifyError(s.Region, err)
 }
 
-// settle waits until nothing of the table is being made.
-func (a *Admin) settle(ctx context.Context) error {
+// awaitTable waits until nothing of the table is being made.
+func (a *Admin) awaitTable(ctx context.Context) error {
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
 		t, err := a.describe(ctx, a.home())
-		if err != nil || t == nil || settled(t) {
+		if err != nil || t == nil || isTableReady(t) {
 			return err
 		}
 		if err := pause(ctx, wait); err != nil {
@@ -236,7 +236,7 @@ func (a *Admin) settle(ctx context.Context) error {
 	}
 }
 
-func settled(t *types.TableDescription) bool {
+func isTableReady(t *types.TableDescription) bool {
 	for _, in := range t.GlobalSecondaryIndexes {
 		if in.IndexStatus != types.IndexStatusActive {
 			return false

@@ -23,7 +23,7 @@ func TestApply(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cloud.Close()
-	w := &world{cloud: cloud}
+	w := &fixture{cloud: cloud}
 	a := w.admin(t, "eu", "us", "ap")
 	var told []string
 	if err := a.Apply(t.Context(), func(s admin.Step) { told = append(told, s.String()) }); err != nil {
@@ -59,7 +59,7 @@ func TestPlanRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer cloud.Close()
-		w := &world{cloud: cloud}
+		w := &fixture{cloud: cloud}
 		in := leasetable.Create(table)
 		c.change(in)
 		if _, err := cloud.Region("eu").Client().CreateTable(t.Context(), in); err != nil {
@@ -75,13 +75,13 @@ func TestPlanRefuses(t *testing.T) {
 }
 
 // What is missing is made good.
-func TestApplyMends(t *testing.T) {
+func TestApplyRepairs(t *testing.T) {
 	cloud, err := dynamotest.New(dynamotest.Config{Regions: []string{"eu"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cloud.Close()
-	w := &world{cloud: cloud}
+	w := &fixture{cloud: cloud}
 	in := leasetable.Create(table)
 	in.StreamSpecification, in.GlobalSecondaryIndexes, in.AttributeDefinitions = nil, nil, in.AttributeDefinitions[:2]
 	if _, err := cloud.Region("eu").Client().CreateTable(t.Context(), in); err != nil {

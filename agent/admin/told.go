@@ -9,9 +9,9 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// Told is what changes of keys and resources say happened, oldest first: as History, of what was read of the topic of changes. They
+// HistoryFromChanges is what changes of keys and resources say happened, oldest first: as History, of what was read of the topic of changes. They
 // may come in any order and more than once, as they do after a scan or a replay.
-func Told(changes []*eventspb.LeaseChange) []Event {
+func HistoryFromChanges(changes []*eventspb.LeaseChange) []Event {
 	type change struct {
 		row  lease.Row
 		from *eventspb.LeaseChange
@@ -27,13 +27,13 @@ func Told(changes []*eventspb.LeaseChange) []Event {
 		case c.GetResource() != nil:
 			r := c.GetResource()
 			of := name{"resource", r.Resource, ""}
-			rows[of] = append(rows[of], change{lease.Row{Version: r.Version, Owner: r.Owner, Key: r.Holder, Expires: r.ExpiresMs, Available: r.AvailableMs}, c})
+			rows[of] = append(rows[of], change{lease.Row{Version: r.Version, Owner: r.Owner, Holder: r.Holder, Expires: r.ExpiresMs, Available: r.AvailableMs}, c})
 		}
 	}
 	var all []Event
 	for of, list := range rows {
 		slices.SortStableFunc(list, func(x, y change) int {
-			return cmp.Or(cmp.Compare(x.row.Version, y.row.Version), order(x.from.Gone, y.from.Gone), order(x.from.Scanned, y.from.Scanned))
+			return cmp.Or(cmp.Compare(x.row.Version, y.row.Version), compareBool(x.from.Gone, y.from.Gone), compareBool(x.from.Scanned, y.from.Scanned))
 		})
 		list = slices.CompactFunc(list, func(x, y change) bool { return x.row.Version == y.row.Version && x.from.Gone == y.from.Gone })
 		var was lease.Row
@@ -62,8 +62,8 @@ func Told(changes []*eventspb.LeaseChange) []Event {
 	return all
 }
 
-// order puts false before true.
-func order(x, y bool) int {
+// compareBool puts false before true.
+func compareBool(x, y bool) int {
 	switch {
 	case x == y:
 		return 0

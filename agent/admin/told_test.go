@@ -13,8 +13,8 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// TestTold: whatever the order in which changes come, and however often, they tell the same story, and what is missing is not made up.
-func TestTold(t *testing.T) {
+// TestHistoryFromChanges: whatever the order in which changes come, and however often, they tell the same story, and what is missing is not made up.
+func TestHistoryFromChanges(t *testing.T) {
 	const s = 1_700_000_000_000
 	resource := func(at, version int64, owner, key string, available int64) *eventspb.LeaseChange {
 		r := &eventspb.LeaseResource{Resource: "r", Version: version, Owner: owner, AvailableMs: available}
@@ -51,7 +51,7 @@ func TestTold(t *testing.T) {
 		}
 		rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		var told []string
-		for _, e := range Told(all) {
+		for _, e := range HistoryFromChanges(all) {
 			told = append(told, e.Row+": "+e.What)
 		}
 		if !slices.EqualFunc(told, want, func(a, b string) bool { return strings.HasPrefix(a, b) && !strings.Contains(a, "found in") }) {
@@ -60,7 +60,7 @@ func TestTold(t *testing.T) {
 	}
 	only := resource(0, 9, "us", "", s)
 	only.Scanned = true
-	if got := Told([]*eventspb.LeaseChange{only}); len(got) != 1 || !strings.HasPrefix(got[0].What, "available from ") || !strings.HasSuffix(got[0].What, "(found in the table then)") {
+	if got := HistoryFromChanges([]*eventspb.LeaseChange{only}); len(got) != 1 || !strings.HasPrefix(got[0].What, "available from ") || !strings.HasSuffix(got[0].What, "(found in the table then)") {
 		t.Errorf("of a row that only a scan found: %s", fmt.Sprint(got))
 	}
 }

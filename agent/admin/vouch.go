@@ -10,48 +10,48 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// Vouched is what a region knows of its own lease.
-type Vouched struct {
-	Lease time.Duration // 0: it has none
-	Until time.Time
+// WriteLeaseStatus is what a region knows of its own lease.
+type WriteLeaseStatus struct {
+	Term    time.Duration // 0: it has none
+	Expires time.Time
 }
 
-// Vouch has region by vouch for all others that have a region lease: their agents may write for that long from now on, as soon as they
+// RenewWriteLeases has region by vouch for all others that have a region lease: their agents may write for that long from now on, as soon as they
 // hear of it. It asks nobody but by: whoever runs the executor of by calls it many times in the shortest lease. A region that was
 // adopted, or is about to be, gets nothing.
 //
 // The home vouches for itself, too, as long as it keeps doing so: of two regions that do not hear each other it is the one that goes on.
 // After a silence as long as its lease it asks others whether it still is, since it may have been given up meanwhile.
-func (a *Admin) Vouch(ctx context.Context, by string) (Vouched, error) {
-	st, err := a.standing(ctx, by)
+func (a *Admin) RenewWriteLeases(ctx context.Context, by string) (WriteLeaseStatus, error) {
+	st, err := a.homeState(ctx, by)
 	if err != nil {
-		return Vouched{}, err
+		return WriteLeaseStatus{}, err
 	}
-	own, there := st.limits[by]
-	if !there || own.By != "" {
-		return Vouched{}, nil
+	own, there := st.writeLeases[by]
+	if !there || own.AdoptedBy != "" {
+		return WriteLeaseStatus{}, nil
 	}
-	var known Vouched
+	var known WriteLeaseStatus
 	var errs []error
 	for _, item := range st.settings {
 		r, err := table.RegionOf(item)
 		switch {
-		case err != nil || r.Lease == 0 || r.State == table.Adopted:
+		case err != nil || r.WriteLease == 0 || r.State == table.Adopted:
 			continue
 		case r.Name == by:
-			known = Vouched{r.Lease, time.UnixMilli(own.Until)}
-			if may, err := a.itself(ctx, by, &st); !may {
+			known = WriteLeaseStatus{r.WriteLease, time.UnixMilli(own.Until)}
+			if may, err := a.mayRenewOwn(ctx, by, &st); !may {
 				errs = append(errs, err)
 				continue
 			}
 		}
-		errs = append(errs, a.extend(ctx, by, &r, &st))
+		errs = append(errs, a.renewWriteLease(ctx, by, &r, &st))
 	}
 	return known, errors.Join(errs...)
 }
 
-// itself says whether a region may vouch for itself: the home, while its word holds, or once another region confirms that it is.
-func (a *Admin) itself(ctx context.Context, by string, st *standing) (bool, error) {
+// mayRenewOwn says whether a region may vouch for itself: the home, while its word holds, or once another region confirms that it is.
+func (a *Admin) mayRenewOwn(ctx context.Context, by string, st *homeState) (bool, error) {
 	h, err := homeOf(st.rows[lease.HomeRow().Sort])
 	if h.version == 0 {
 		h.region = a.home()
@@ -59,8 +59,8 @@ func (a *Admin) itself(ctx context.Context, by string, st *standing) (bool, erro
 	if err != nil || h.region != by || h.moving {
 		return false, err
 	}
-	if !st.lasts {
-		err = a.stillHome(ctx, h, st.live)
+	if !st.confirmed {
+		err = a.confirmHome(ctx, h, st.live)
 	}
 	if errors.Is(err, ErrHome) { // it will hear of it
 		return false, nil
@@ -68,13 +68,13 @@ func (a *Admin) itself(ctx context.Context, by string, st *standing) (bool, erro
 	return err == nil, err
 }
 
-// lately is within what time another process of the region's has extended a lease that is not extended again.
-const lately = 4 * time.Second
+// recentRenewal is within what time another process of the region's has extended a lease that is not extended again.
+const recentRenewal = 4 * time.Second
 
-func (a *Admin) extend(ctx context.Context, by string, r *table.Region, st *standing) error {
-	row, err := vouchOf(r.Name, by, st.rows[lease.RegionLeaseRow(r.Name, by).Sort])
-	until := time.Now().Add(r.Lease).UnixMilli()
-	if err != nil || row.closed || until-row.until < lately.Milliseconds() {
+func (a *Admin) renewWriteLease(ctx context.Context, by string, r *table.Region, st *homeState) error {
+	row, err := writeLeaseOf(r.Name, by, st.rows[lease.WriteLeaseRow(r.Name, by).Sort])
+	until := time.Now().Add(r.WriteLease).UnixMilli()
+	if err != nil || row.closed || until-row.until < recentRenewal.Milliseconds() {
 		return err
 	}
 	row.until = until
@@ -85,26 +85,26 @@ func (a *Admin) extend(ctx context.Context, by string, r *table.Region, st *stan
 // closed is the attribute of a region's lease that its voucher may extend no more.
 const closed = "closed"
 
-// vouch is a row by which a region may lease, as far as another vouches for it.
-type vouch struct {
-	region, by string
-	version    int64
-	until      int64
-	closed     bool
+// writeLease is a row by which a region may lease, as far as another vouches for it.
+type writeLease struct {
+	region, grantor string
+	version         int64
+	until           int64
+	closed          bool
 
-	writer  string // whose endpoint it was written through
-	through string // and is to be
-	leap    int64  // of its version, if that is another's
+	writer      string // whose endpoint it was written through
+	endpoint    string // and is to be
+	versionJump int64  // of its version, if that is another's
 }
 
-func vouchOf(region, by string, item table.Item) (vouch, error) {
-	l := vouch{region: region, by: by, through: by}
+func writeLeaseOf(region, by string, item table.Item) (writeLease, error) {
+	l := writeLease{region: region, grantor: by, endpoint: by}
 	if item == nil {
 		return l, nil
 	}
 	var err error
 	if l.version, err = table.Number(item, table.Version); err == nil {
-		l.until, err = table.Number(item, table.LeaseUntilMs)
+		l.until, err = table.Number(item, table.WriteLeaseUntilMs)
 	}
 	if err != nil {
 		return l, fmt.Errorf("%w: lease of region %s by %s: %w", table.ErrTable, region, by, err)
@@ -113,19 +113,19 @@ func vouchOf(region, by string, item table.Item) (vouch, error) {
 	return l, nil
 }
 
-// vouchAt is that row as a region has it.
-func (a *Admin) vouchAt(ctx context.Context, at, region, by string) (vouch, error) {
-	item, err := a.table.Get(ctx, at, lease.RegionLeaseRow(region, by))
+// readWriteLease is that row as a region has it.
+func (a *Admin) readWriteLease(ctx context.Context, at, region, by string) (writeLease, error) {
+	item, err := a.table.Get(ctx, at, lease.WriteLeaseRow(region, by))
 	if err != nil {
-		return vouch{}, err
+		return writeLease{}, err
 	}
-	return vouchOf(region, by, item)
+	return writeLeaseOf(region, by, item)
 }
 
-// changeOwn changes what a region vouches for itself, through its endpoint, again if somebody else was faster. change says whether there is nothing to do.
-func (a *Admin) changeOwn(ctx context.Context, region string, change func(own *vouch) (nothing bool)) error {
+// updateOwn changes what a region vouches for itself, through its endpoint, again if somebody else was faster. change says whether there is nothing to do.
+func (a *Admin) updateOwn(ctx context.Context, region string, change func(own *writeLease) (nothing bool)) error {
 	for range 10 {
-		own, err := a.vouchAt(ctx, region, region, region)
+		own, err := a.readWriteLease(ctx, region, region, region)
 		if err != nil || change(&own) {
 			return err
 		}
@@ -137,13 +137,13 @@ func (a *Admin) changeOwn(ctx context.Context, region string, change func(own *v
 }
 
 // put writes l through a region, if it is there as it was read.
-func (l *vouch) put(ctx context.Context, a *Admin, at string) (bool, error) {
+func (l *writeLease) put(ctx context.Context, a *Admin, at string) (bool, error) {
 	expect := table.Expect{}
 	if l.version > 0 {
 		expect = table.Expect{Version: l.version, Writer: l.writer}
 	}
-	item := table.PrimaryKey(lease.RegionLeaseRow(l.region, l.by))
-	item[table.Version], item[table.LeaseUntilMs], item[table.WriterRegion] = table.N(l.version+1+l.leap), table.N(l.until), table.S(at)
+	item := table.PrimaryKey(lease.WriteLeaseRow(l.region, l.grantor))
+	item[table.Version], item[table.WriteLeaseUntilMs], item[table.WriterRegion] = table.N(l.version+1+l.versionJump), table.N(l.until), table.S(at)
 	if l.closed {
 		item[closed] = table.S(time.Now().UTC().Format(time.RFC3339))
 	}

@@ -15,14 +15,14 @@ import (
 
 const table = "leases"
 
-// world is a cloud with the table in all its regions, and a client c with a pool p.
-type world struct {
+// fixture is a cloud with the table in all its regions, and a client c with a pool p.
+type fixture struct {
 	cloud   *dynamotest.Cloud
 	regions []string
 	*admin.Admin
 }
 
-func newWorld(t testing.TB, profile dynamotest.Profile, regions ...string) *world {
+func newFixture(t testing.TB, profile dynamotest.Profile, regions ...string) *fixture {
 	t.Helper()
 	faults := profile.Faults
 	profile.Faults = nil
@@ -31,7 +31,7 @@ func newWorld(t testing.TB, profile dynamotest.Profile, regions ...string) *worl
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cloud.Close() })
-	w := &world{cloud: cloud, regions: regions}
+	w := &fixture{cloud: cloud, regions: regions}
 	w.Admin = w.admin(t, regions...)
 	if err := w.Apply(t.Context(), nil); err != nil {
 		t.Fatal(err)
@@ -40,25 +40,25 @@ func newWorld(t testing.TB, profile dynamotest.Profile, regions ...string) *worl
 		create(t, w, admin.Region{Region: r})
 	}
 	create(t, w, admin.Client{Client: "c"})
-	create(t, w, admin.Pool{Client: "c", Pool: "p", SubPartitions: 4})
+	create(t, w, admin.Pool{Client: "c", Pool: "p", Buckets: 4})
 	cloud.Settle()
 	cloud.SetFaults(faults...)
 	return w
 }
 
-// vouch has the others vouch for each region: those that others leave out.
-func (w *world) vouch(ctx context.Context, but ...string) error {
+// renewWriteLeases has the others vouch for each region: those that others leave out.
+func (w *fixture) renewWriteLeases(ctx context.Context, but ...string) error {
 	var errs []error
 	for _, by := range w.regions {
 		if !slices.Contains(but, by) {
-			_, err := w.Vouch(ctx, by)
+			_, err := w.RenewWriteLeases(ctx, by)
 			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (w *world) admin(t testing.TB, regions ...string) *admin.Admin {
+func (w *fixture) admin(t testing.TB, regions ...string) *admin.Admin {
 	t.Helper()
 	a, err := admin.New(w.config(regions...))
 	if err != nil {
@@ -67,7 +67,7 @@ func (w *world) admin(t testing.TB, regions ...string) *admin.Admin {
 	return a
 }
 
-func (w *world) config(regions ...string) admin.Config {
+func (w *fixture) config(regions ...string) admin.Config {
 	return admin.Config{
 		Table: table, Regions: regions,
 		Client:  func(region string) *dynamodb.Client { return w.cloud.Region(region).Client() },

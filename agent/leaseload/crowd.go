@@ -41,14 +41,14 @@ type Users struct {
 	begun time.Time
 	n     int
 	calls errgroup.Group
-	ends  []use
+	ends  []leaseUse
 }
 
-// use is a lease and what is done with it next.
-type use struct {
+// leaseUse is a lease and what is done with it next.
+type leaseUse struct {
 	lease agent.Lease
 	at    time.Time
-	then  intent
+	next  intent
 }
 
 type intent uint8
@@ -59,23 +59,23 @@ const (
 	release
 )
 
-// atOnce is how many calls are under way.
-const atOnce = 8
+// maxCalls is how many calls are under way.
+const maxCalls = 8
 
 // New returns a Crowd. It does nothing before Run.
 func New(a *agent.Agent, cfg Config) *Users {
 	return &Users{agent: a, cfg: cfg}
 }
 
-const beat = 100 * time.Millisecond
+const tickInterval = 100 * time.Millisecond
 
 // Run goes on until ctx ends.
 func (c *Users) Run(ctx context.Context) {
-	t := time.NewTicker(beat)
+	t := time.NewTicker(tickInterval)
 	defer t.Stop()
 	c.begun = time.Now()
-	results := make(chan use, 4*atOnce)
-	c.calls.SetLimit(atOnce)
+	results := make(chan leaseUse, 4*maxCalls)
+	c.calls.SetLimit(maxCalls)
 	defer func() { _ = c.calls.Wait() }()
 	for {
 		select {
@@ -84,7 +84,7 @@ func (c *Users) Run(ctx context.Context) {
 		case u := <-results:
 			c.ends = append(c.ends, u)
 		case now := <-t.C:
-			for range poisson(c.rate(now) * beat.Seconds()) {
+			for range poisson(c.rate(now) * tickInterval.Seconds()) {
 				c.n++
 				c.begin(ctx, fmt.Sprintf("%s%s-%d", c.cfg.Prefix, c.begun.Format("150405"), c.n), results)
 			}
@@ -103,7 +103,7 @@ func (c *Users) rate(now time.Time) float64 {
 }
 
 // begin gets a lease for a new key, unless too many calls are under way: those come back later, like people.
-func (c *Users) begin(ctx context.Context, key string, results chan<- use) {
+func (c *Users) begin(ctx context.Context, key string, results chan<- leaseUse) {
 	c.calls.TryGo(func() error {
 		l, err := c.agent.GetLease(ctx, c.cfg.Client, c.cfg.Pool, key, time.Now().Add(c.cfg.Length))
 		if err != nil {
@@ -112,19 +112,19 @@ func (c *Users) begin(ctx context.Context, key string, results chan<- use) {
 		}
 		c.Got.Add(1)
 		c.Held.Add(1)
-		u := use{l, l.Deadline, end}
+		u := leaseUse{l, l.Deadline, end}
 		switch left := time.Until(l.Deadline); rand.IntN(4) {
 		case 0:
-			u.at, u.then = time.Now().Add(left/2), renew
+			u.at, u.next = time.Now().Add(left/2), renew
 		case 1:
-			u.at, u.then = time.Now().Add(left/4), release
+			u.at, u.next = time.Now().Add(left/4), release
 		}
 		send(ctx, results, u)
 		return nil
 	})
 }
 
-func send(ctx context.Context, results chan<- use, u use) {
+func send(ctx context.Context, results chan<- leaseUse, u leaseUse) {
 	select {
 	case results <- u:
 	case <-ctx.Done():
@@ -132,13 +132,13 @@ func send(ctx context.Context, results chan<- use, u use) {
 }
 
 // due does what is due with the leases that are held.
-func (c *Users) due(ctx context.Context, now time.Time, results chan<- use) {
+func (c *Users) due(ctx context.Context, now time.Time, results chan<- leaseUse) {
 	kept := c.ends[:0]
 	for _, u := range c.ends {
 		switch {
 		case u.at.After(now):
 			kept = append(kept, u)
-		case u.then == end:
+		case u.next == end:
 			c.Held.Add(-1)
 		case !c.calls.TryGo(func() error { c.further(ctx, u, results); return nil }):
 			kept = append(kept, u)
@@ -149,8 +149,8 @@ func (c *Users) due(ctx context.Context, now time.Time, results chan<- use) {
 }
 
 // further renews or gives back.
-func (c *Users) further(ctx context.Context, u use, results chan<- use) {
-	if u.then == release {
+func (c *Users) further(ctx context.Context, u leaseUse, results chan<- leaseUse) {
+	if u.next == release {
 		c.Held.Add(-1)
 		if err := c.agent.Release(ctx, u.lease); err != nil {
 			c.failed(ctx, err)
@@ -166,7 +166,7 @@ func (c *Users) further(ctx context.Context, u use, results chan<- use) {
 	} else {
 		c.Renewed.Add(1)
 	}
-	send(ctx, results, use{l, l.Deadline, end})
+	send(ctx, results, leaseUse{l, l.Deadline, end})
 }
 
 func (c *Users) failed(ctx context.Context, err error) {

@@ -11,19 +11,19 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Rows are those of a key, or of a resource, whichever is named.
-type Rows struct {
+// RowFilter are those of a key, or of a resource, whichever is named.
+type RowFilter struct {
 	Client, Pool, Key string
 	Resource          string
 	Partitions        int32 // of the topic
 }
 
-// answerTime is how long brokers have to say that they have the topic.
-const answerTime = 5 * time.Second
+// topicTimeout is how long brokers have to say that they have the topic.
+const topicTimeout = 5 * time.Second
 
 // Changes reads what became of rows since a time, in the order of each partition.
-func Changes(ctx context.Context, k processors.Kafka, rows Rows, since time.Time) (all []*eventspb.LeaseChange, err error) {
-	quick, cancel := context.WithTimeout(ctx, answerTime)
+func Changes(ctx context.Context, k processors.Kafka, rows RowFilter, since time.Time) (all []*eventspb.LeaseChange, err error) {
+	quick, cancel := context.WithTimeout(ctx, topicTimeout)
 	defer cancel()
 	if err := kafkaadmin.Read(quick, k, events.LeaseChangesTopic, time.Now().Add(time.Hour), func(int32, stream.Record) error { return nil }); err != nil {
 		return nil, err

@@ -27,8 +27,8 @@ func (q *Query) wants(client, pool string) bool {
 	return (q.Client == "" || q.Client == client) && (q.Pool == "" || q.Pool == pool)
 }
 
-// View is how the loop stands.
-type View struct {
+// Status is how the loop stands.
+type Status struct {
 	Headroom   []*eventspb.LeaseHeadroom // by client, pool and region
 	Notes      []*eventspb.LeaseNote     // the oldest first
 	Duplicates []*eventspb.LeaseDuplicate
@@ -43,8 +43,8 @@ type Waiting struct {
 }
 
 // Read reads the topics as they are now.
-func Read(ctx context.Context, k processors.Kafka, q Query) (*View, error) {
-	v := &View{}
+func Read(ctx context.Context, k processors.Kafka, q Query) (*Status, error) {
+	v := &Status{}
 	var err error
 	if v.Headroom, err = Headroom(ctx, k, q); err != nil {
 		return nil, err

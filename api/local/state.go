@@ -47,7 +47,7 @@ func spendTables(shards int32) []api.Table {
 			},
 		},
 		{Number: spendcounter.TableTask, Name: "task", Message: func() proto.Message { return &spendpb.TaskState{} }},
-		{Number: spendcounter.TableCarried, Name: "carried_ids"},
+		{Number: spendcounter.TableMovedIDs, Name: "carried_ids"},
 		{Number: stream.TimerTable, Name: "timers"},
 		{Number: spendcounter.TableIDs, Name: "ids"},
 		{Number: spendcounter.TableRings, Name: "rings", Message: func() proto.Message { return &spendpb.LocalState{} }},
@@ -116,7 +116,7 @@ func (s *StateReader) open(p int32, maxStaleness time.Duration) (*processors.Sna
 	}
 	snap, err := s.runtime.Snapshot()
 	if errors.Is(err, processors.ErrNotRunning) {
-		return nil, nil, gap(p, api.StateElsewhere, err.Error())
+		return nil, nil, gap(p, api.StateRemote, err.Error())
 	}
 	if err != nil {
 		return nil, nil, err
@@ -141,7 +141,7 @@ func (s *StateReader) readable(p int32, maxStaleness time.Duration) (processors.
 			return st, nil
 		}
 	}
-	return processors.Status{}, gap(p, api.StateElsewhere, "")
+	return processors.Status{}, gap(p, api.StateRemote, "")
 }
 
 // asOf says what the snapshot has of a partition, and refuses a standby's that is too old.

@@ -161,7 +161,7 @@ func (m *Lease) observeBalancer(b *balancer.Balancer, partition int32, regions [
 			m.short.WithLabelValues(p, regions[i]).Set(float64(s.Short[i]))
 		}
 		return map[string]float64{
-			"pools": float64(s.Pools), "flying": float64(s.Flying), "oldest_ms": float64(s.OldestMs), "arrived": float64(s.Arrived), "overtaken": float64(s.Overtaken),
+			"pools": float64(s.Pools), "flying": float64(s.InTransit), "oldest_ms": float64(s.OldestMs), "arrived": float64(s.Arrived), "overtaken": float64(s.Overtaken),
 			"refused": float64(s.Refused), "given_up": float64(s.GivenUp),
 		}
 	}, m.balancer, m.moved, m.states, m.short)

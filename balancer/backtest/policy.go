@@ -8,7 +8,7 @@ import (
 type policy interface {
 	// arrived counts keys that asked for a lease in a second, refused ones included.
 	arrived(second int, n []int)
-	moves(second int, w *world) []balancer.Move
+	moves(second int, w *simulation) []balancer.Move
 }
 
 // proportional is the policy of "Global Real-Time Resource Pool Allocation": every five minutes free resources are divided in
@@ -32,7 +32,7 @@ func (p *proportional) arrived(second int, n []int) {
 	}
 }
 
-func (p *proportional) moves(second int, w *world) (out []balancer.Move) {
+func (p *proportional) moves(second int, w *simulation) (out []balancer.Move) {
 	if second%300 != 299 {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (p *ours) arrived(second int, n []int) {
 	}
 }
 
-func (p *ours) moves(second int, w *world) []balancer.Move {
+func (p *ours) moves(second int, w *simulation) []balancer.Move {
 	if second%2 != 0 {
 		return nil
 	}
@@ -107,12 +107,12 @@ func (p *ours) moves(second int, w *world) []balancer.Move {
 	return balancer.Plan(views, p.lim)
 }
 
-func (p *ours) view(r, second int, w *world) balancer.View {
+func (p *ours) view(r, second int, w *simulation) balancer.View {
 	horizon := balancer.DefaultHorizon
 	rate, spread := p.series[r].Forecast(p.method, &p.profile[r])
 	return balancer.View{
-		Region: w.curves[r].Region, State: balancer.StateActive, Free: int64(w.free[r]), Soon: int64(0.8 * float64(w.soon[r])),
-		Coming: int64(w.coming[r]), Need: int64((rate + p.margin*spread) * horizon.Seconds()), Rate: rate,
+		Region: w.curves[r].Region, State: balancer.StateActive, Free: int64(w.free[r]), Returning: int64(0.8 * float64(w.soon[r])),
+		InTransit: int64(w.coming[r]), Need: int64((rate + p.margin*spread) * horizon.Seconds()), Rate: rate,
 		Recent: p.series[r].Recent(int64(second+1) * 1000), Horizon: horizon.Milliseconds(),
 	}
 }

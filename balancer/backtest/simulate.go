@@ -82,7 +82,7 @@ func Simulate(curves []Curve, name string, cfg Config) (*Result, error) {
 	if cfg, err = cfg.withDefaults(seconds); err != nil {
 		return nil, err
 	}
-	w := newWorld(curves, cfg, seconds)
+	w := newSimulation(curves, cfg, seconds)
 	w.res.Policy, w.hourly = name, name == Seed
 	p, err := w.policy(name)
 	if err != nil {
@@ -150,7 +150,7 @@ func MostLeased(curves []Curve) (most float64) {
 	return most
 }
 
-func (w *world) policy(name string) (policy, error) {
+func (w *simulation) policy(name string) (policy, error) {
 	n := len(w.curves)
 	o := &ours{lim: w.cfg.Limits, margin: margin, series: make([]balancer.Series, n), profile: make([]balancer.Profile, n)}
 	switch name {

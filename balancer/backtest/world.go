@@ -8,8 +8,8 @@ import (
 	"github.com/weirhq/weir/balancer"
 )
 
-// world is the stock and who has it, in one run.
-type world struct {
+// simulation is the stock and who has it, in one run.
+type simulation struct {
 	cfg    Config
 	curves []Curve
 	free   []int
@@ -22,9 +22,9 @@ type world struct {
 	res    *Result
 }
 
-func newWorld(curves []Curve, cfg Config, seconds int) *world {
+func newSimulation(curves []Curve, cfg Config, seconds int) *simulation {
 	n := len(curves)
-	w := &world{
+	w := &simulation{
 		cfg: cfg, curves: curves, free: make([]int, n), coming: make([]int, n), idle: make([]int, n), soon: make([]int, n),
 		ends: make([][]int, n), lands: make([][]int, n),
 	}
@@ -54,12 +54,12 @@ func newWorld(curves []Curve, cfg Config, seconds int) *world {
 	return w
 }
 
-func (w *world) point(r, t int) *Point { return &w.res.Points[r][t/int(w.res.Each.Seconds())] }
+func (w *simulation) point(r, t int) *Point { return &w.res.Points[r][t/int(w.res.Each.Seconds())] }
 
-func (w *world) judged(t int) bool { return t >= int(w.cfg.Warm.Seconds()) }
+func (w *simulation) judged(t int) bool { return t >= int(w.cfg.Warm.Seconds()) }
 
 // pass does what a second brings by itself: leases end, moves arrive.
-func (w *world) pass(r, t int) {
+func (w *simulation) pass(r, t int) {
 	ended := w.ends[r][t%ring]
 	w.ends[r][t%ring] = 0
 	w.soon[r] += w.ends[r][(t+int(balancer.DefaultHorizon.Seconds()))%ring] - ended
@@ -75,7 +75,7 @@ func (w *world) pass(r, t int) {
 }
 
 // lease gives n keys a lease, or refuses them.
-func (w *world) lease(r, t, n int, hold *draws) {
+func (w *simulation) lease(r, t, n int, hold *draws) {
 	p := w.point(r, t)
 	if w.judged(t) {
 		w.res.Wanted += n
@@ -95,7 +95,7 @@ func (w *world) lease(r, t, n int, hold *draws) {
 }
 
 // carry begins moves.
-func (w *world) carry(t int, moves []balancer.Move) {
+func (w *simulation) carry(t int, moves []balancer.Move) {
 	index := func(name string) int {
 		return slices.IndexFunc(w.curves, func(c Curve) bool { return c.Region == name })
 	}
@@ -115,7 +115,7 @@ func (w *world) carry(t int, moves []balancer.Move) {
 }
 
 // planned is what moves take from a region.
-func (w *world) planned(moves []balancer.Move, from int) (n int) {
+func (w *simulation) planned(moves []balancer.Move, from int) (n int) {
 	for _, m := range moves {
 		if m.From == w.curves[from].Region {
 			n += int(m.Count)

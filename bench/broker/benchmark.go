@@ -89,8 +89,8 @@ func Create(ctx context.Context, k processors.Kafka, topic string, partitions in
 	return ctx.Err()
 }
 
-// Bare reads the topic as a group consumer with read_committed and does nothing with it.
-func Bare(ctx context.Context, k processors.Kafka, topic string, n int64) (Result, error) {
+// BareConsumer reads the topic as a group consumer with read_committed and does nothing with it.
+func BareConsumer(ctx context.Context, k processors.Kafka, topic string, n int64) (Result, error) {
 	cl, err := k.Client(kgo.ConsumerGroup(fmt.Sprintf("bare-%d", time.Now().UnixNano())), kgo.ConsumeTopics(topic),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.FetchMaxBytes(64<<20), kgo.FetchMaxPartitionBytes(4<<20))
@@ -113,8 +113,8 @@ func Bare(ctx context.Context, k processors.Kafka, topic string, n int64) (Resul
 	return result("bare consumer", seen-base, time.Since(began)), nil
 }
 
-// Fresh gives the processor names of its own, so that runs do not meet, and makes its topics. The returned function removes them.
-func Fresh(ctx context.Context, k processors.Kafka, proc *stream.Processor) (done func() error, err error) {
+// Isolate gives the processor names of its own, so that runs do not meet, and makes its topics. The returned function removes them.
+func Isolate(ctx context.Context, k processors.Kafka, proc *stream.Processor) (done func() error, err error) {
 	suffix := fmt.Sprintf("-%d", time.Now().UnixNano())
 	compact := "compact"
 	for _, t := range []struct {
@@ -134,13 +134,13 @@ func Fresh(ctx context.Context, k processors.Kafka, proc *stream.Processor) (don
 			return nil, err
 		}
 	}
-	return func() error { return forget(context.WithoutCancel(ctx), k, proc.Changelog, proc.DLQ) }, nil
+	return func() error { return deleteTopics(context.WithoutCancel(ctx), k, proc.Changelog, proc.DLQ) }, nil
 }
 
 // Fold runs the processor over the topic from the start into a fresh store, until n records are committed and applied. The
 // part of them before from is not timed. The processor's only input must be the topic; its names get a suffix.
 func Fold(ctx context.Context, cfg processors.Config, proc stream.Processor, from, n int64) (Result, error) {
-	forget, err := Fresh(ctx, cfg.Kafka, &proc)
+	forget, err := Isolate(ctx, cfg.Kafka, &proc)
 	if err != nil {
 		return Result{}, err
 	}
@@ -194,7 +194,7 @@ func Applied(rt *processors.Runtime) (n int64) {
 	return n
 }
 
-func forget(ctx context.Context, k processors.Kafka, topics ...string) error {
+func deleteTopics(ctx context.Context, k processors.Kafka, topics ...string) error {
 	cl, err := k.Client()
 	if err != nil {
 		return err

@@ -44,8 +44,8 @@ func (g *Group) Next(ctx context.Context) (map[int32]int64, error) {
 	return next, nil
 }
 
-// Until waits until what the group has committed is as ok says, and returns when that was.
-func (g *Group) Until(ctx context.Context, ok func(next map[int32]int64) bool) (time.Time, error) {
+// Await waits until what the group has committed is as ok says, and returns when that was.
+func (g *Group) Await(ctx context.Context, ok func(next map[int32]int64) bool) (time.Time, error) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -74,8 +74,8 @@ func Sum(next map[int32]int64) (n int64) {
 	return n
 }
 
-// Past gives a condition for Until: every partition of before is further.
-func Past(before map[int32]int64) func(map[int32]int64) bool {
+// AllPast gives a condition for Until: every partition of before is further.
+func AllPast(before map[int32]int64) func(map[int32]int64) bool {
 	return func(next map[int32]int64) bool {
 		for p, v := range before {
 			if next[p] <= v {

@@ -81,7 +81,7 @@ func Restore(ctx context.Context, cfg processors.Config, topic string, n int64) 
 	}
 	cfg.Dir = dir
 	rt, err := processors.New(cfg, stream.Processor{
-		App: app, Inputs: []string{restoreInput}, Changelog: topic, New: func(stream.Task) (stream.Handler, error) { return idle{}, nil },
+		App: app, Inputs: []string{restoreInput}, Changelog: topic, New: func(stream.Task) (stream.Handler, error) { return noopHandler{}, nil },
 	})
 	if err != nil {
 		return Result{}, err
@@ -93,7 +93,7 @@ func Restore(ctx context.Context, cfg processors.Config, topic string, n int64) 
 	err = allRunning(done, rt)
 	took := time.Since(began)
 	stop()
-	return result("restore", n, took), errors.Join(err, <-done, os.RemoveAll(dir), forget(context.WithoutCancel(ctx), cfg.Kafka, app+".dlq"))
+	return result("restore", n, took), errors.Join(err, <-done, os.RemoveAll(dir), deleteTopics(context.WithoutCancel(ctx), cfg.Kafka, app+".dlq"))
 }
 
 // commitStart gives a new group the offsets that the markers have.
@@ -135,8 +135,8 @@ func allRunning(done chan error, rt *processors.Runtime) error {
 	}
 }
 
-// idle is a handler that has nothing to do.
-type idle struct{}
+// noopHandler is a handler that has nothing to do.
+type noopHandler struct{}
 
-func (idle) Fold(*stream.Batch) error                   { return nil }
-func (idle) Flush(stream.Commit, *stream.Changes) error { return nil }
+func (noopHandler) Fold(*stream.Batch) error                   { return nil }
+func (noopHandler) Flush(stream.Commit, *stream.Changes) error { return nil }

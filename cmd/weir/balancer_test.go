@@ -23,7 +23,7 @@ func TestPlansHeedTheSettings(t *testing.T) {
 		return n
 	}
 	def := balancing(config.Default())
-	if def.Limits != (balancer.Limits{Cap: 100, CapShare: 0.25, Evacuate: 1000}) {
+	if def.Limits != (balancer.Limits{MaxMoved: 100, MaxMovedShare: 0.25, Evacuate: 1000}) {
 		t.Errorf("the defaults are %+v", def.Limits)
 	}
 	for name, all := range map[string][]*eventspb.LeaseHeadroom{"short": short, "leaving": leaving} {

@@ -117,7 +117,7 @@ func (b *benchSpend) run(ctx context.Context, a *app, k processors.Kafka, zipf f
 	cfg.Workers, cfg.CommitInterval, cfg.CommitMax = b.workers, b.interval, b.behind
 	var bares, folds, ratios []float64
 	for round := range b.rounds {
-		bare, err := broker.Bare(ctx, k, log.topic(), b.events)
+		bare, err := broker.BareConsumer(ctx, k, log.topic(), b.events)
 		if err != nil {
 			return row, err
 		}

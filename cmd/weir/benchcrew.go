@@ -36,7 +36,7 @@ func newCrew(ctx context.Context, a *app, k processors.Kafka, log string, memory
 	if c.proc, err = benchCounter(log, memory); err != nil {
 		return nil, err
 	}
-	if c.forget, err = broker.Fresh(ctx, k, &c.proc); err != nil {
+	if c.forget, err = broker.Isolate(ctx, k, &c.proc); err != nil {
 		return nil, err
 	}
 	if c.group, err = broker.WatchGroup(k, c.proc.App, log); err != nil {

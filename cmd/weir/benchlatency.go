@@ -63,7 +63,7 @@ func (b *benchLatency) run(ctx context.Context, a *app, k processors.Kafka, memo
 	if err != nil {
 		return nil, err
 	}
-	forget, err := broker.Fresh(ctx, k, &proc)
+	forget, err := broker.Isolate(ctx, k, &proc)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func (s *several) restart(ctx context.Context, a *app, k processors.Kafka, memor
 		if err != nil {
 			return f, err
 		}
-		if _, err := c.group.Until(ctx, broker.Past(before)); err != nil { // it is at work
+		if _, err := c.group.Await(ctx, broker.AllPast(before)); err != nil { // it is at work
 			return f, err
 		}
 		if err := c.kill(0); err != nil {
@@ -60,7 +60,7 @@ func (s *several) restart(ctx context.Context, a *app, k processors.Kafka, memor
 		if err := c.start(0, 0); err != nil {
 			return f, err
 		}
-		back, err := c.group.Until(ctx, broker.Total(broker.Sum(before)+1))
+		back, err := c.group.Await(ctx, broker.Total(broker.Sum(before)+1))
 		if err != nil {
 			return f, err
 		}
@@ -121,7 +121,7 @@ func (s *several) death(ctx context.Context, a *app, k processors.Kafka, memory 
 	if err != nil {
 		return 0, err
 	}
-	back, err := c.group.Until(ctx, broker.Past(before))
+	back, err := c.group.Await(ctx, broker.AllPast(before))
 	return back.Sub(killed), err
 }
 
@@ -169,7 +169,7 @@ func (s *several) counted(ctx context.Context, a *app, k processors.Kafka, memor
 		return errors.Join(g.Wait(), c.stop())
 	}
 	if err = c.start(0, l.standbys); err == nil {
-		_, err = c.group.Until(ctx, broker.Total(log.events))
+		_, err = c.group.Await(ctx, broker.Total(log.events))
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, done())

@@ -156,13 +156,13 @@ func (s *several) shared(ctx context.Context, a *app, k processors.Kafka, memory
 		}
 	}
 	var from int64
-	began, err := c.group.Until(ctx, func(next map[int32]int64) bool {
+	began, err := c.group.Await(ctx, func(next map[int32]int64) bool {
 		from = broker.Sum(next)
 		return from >= s.log.events/4
 	})
 	if err != nil {
 		return 0, err
 	}
-	ended, err := c.group.Until(ctx, broker.Total(s.log.events))
+	ended, err := c.group.Await(ctx, broker.Total(s.log.events))
 	return float64(s.log.events-from) / ended.Sub(began).Seconds(), err
 }

@@ -38,7 +38,7 @@ func newBridgeScanCmd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			regions, _ := cfg.Leases.Places()
+			regions, _ := cfg.Leases.RegionEndpoints()
 			for _, r := range args {
 				if !slices.Contains(regions, r) {
 					return usage("no region is called "+r, "see leases.regions")

@@ -65,7 +65,7 @@ func (d *demo) close() {
 
 // regions are the names.
 func (d *demo) regions() []string {
-	names, _ := d.table.cfg.Places()
+	names, _ := d.table.cfg.RegionEndpoints()
 	return names
 }
 

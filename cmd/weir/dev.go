@@ -84,7 +84,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 	if d.cfg, err = d.a.loadConfig(); err != nil {
 		return err
 	}
-	regions, _ := d.cfg.Leases.Places()
+	regions, _ := d.cfg.Leases.RegionEndpoints()
 	for _, text := range d.fault {
 		fault, err := parseFault(text, regions)
 		if err != nil {

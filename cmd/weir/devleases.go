@@ -27,7 +27,7 @@ type devLeases struct {
 func startLeases(ctx context.Context, cfg config.Leases, dir string) (*devLeases, error) {
 	d := &devLeases{cfg: cfg}
 	d.cfg.Regions = slices.Clone(cfg.Regions)
-	regions, endpoints := cfg.Places()
+	regions, endpoints := cfg.RegionEndpoints()
 	cloudCfg := dynamotest.Config{Regions: regions, Profile: dynamotest.Friendly()}
 	if dir != "" {
 		cloudCfg.Dir = filepath.Join(dir, "dynamodb")

@@ -30,10 +30,10 @@ type letterRow struct {
 	Headers map[string]string `json:"headers,omitempty" table:"-"`
 }
 
-func rowOf(l *kafkaadmin.Letter) letterRow {
+func rowOf(l *kafkaadmin.DeadLetter) letterRow {
 	detail, _, _ := strings.Cut(l.Detail, "\n")
-	if l.Damaged != nil {
-		detail = "damaged: " + l.Damaged.Error()
+	if l.Malformed != nil {
+		detail = "damaged: " + l.Malformed.Error()
 	}
 	r := letterRow{Origin: l.Name(), Reason: l.Reason, Detail: detail, Refused: l.Refused.UTC().Format("2006-01-02T15:04:05.000Z"), Bytes: len(l.Value), Key: string(l.Key)}
 	if r.Value = string(l.Value); !utf8.ValidString(r.Value) {
@@ -48,7 +48,7 @@ func rowOf(l *kafkaadmin.Letter) letterRow {
 	return r
 }
 
-func rowsOf(letters []kafkaadmin.Letter) []letterRow {
+func rowsOf(letters []kafkaadmin.DeadLetter) []letterRow {
 	rows := make([]letterRow, len(letters))
 	for i := range letters {
 		rows[i] = rowOf(&letters[i])
@@ -148,7 +148,7 @@ func newDLQResolveCmd(a *app, how string) *cobra.Command {
 	return c
 }
 
-func (d *dlq) list(ctx context.Context) (processors.Kafka, []kafkaadmin.Letter, error) {
+func (d *dlq) list(ctx context.Context) (processors.Kafka, []kafkaadmin.DeadLetter, error) {
 	cfg, k, err := d.a.cluster()
 	if err != nil {
 		return k, nil, err
@@ -181,14 +181,14 @@ func (d *dlq) resolve(ctx context.Context, how string, origins []string) error {
 		d.a.say("%d records would be %s; --yes does it", len(letters), map[string]string{"replay": "replayed", "drop": "dropped"}[how])
 		return printRows(d.a, rowsOf(letters))
 	}
-	order := kafkaadmin.Order{Topic: d.topic, By: who(), Why: d.why}
+	order := kafkaadmin.ResolveOptions{Topic: d.topic, By: who(), Why: d.why}
 	do := kafkaadmin.Replay
 	if how == "drop" {
 		do = kafkaadmin.Drop
 	}
 	out, err := do(ctx, k, letters, order)
 	if err != nil {
-		d.a.say("done %d, resolved before %d, left %d", out.Done, out.Gone, out.Left)
+		d.a.say("done %d, resolved before %d, left %d", out.Done, out.AlreadyResolved, out.Remaining)
 		return fail(0, "not all is done", err, "the same command again does the rest, each record once")
 	}
 	return printOne(d.a, out)
@@ -198,10 +198,10 @@ func (d *dlq) resolve(ctx context.Context, how string, origins []string) error {
 func letters(c *config.Config) string { return spendRole(c).Layout.Name(events.SpendDLQTopic) }
 
 // pick keeps the letters of the origins, all of which must be there.
-func pick(letters []kafkaadmin.Letter, origins []string) ([]kafkaadmin.Letter, error) {
-	var out []kafkaadmin.Letter
+func pick(letters []kafkaadmin.DeadLetter, origins []string) ([]kafkaadmin.DeadLetter, error) {
+	var out []kafkaadmin.DeadLetter
 	for _, o := range origins {
-		i := slices.IndexFunc(letters, func(l kafkaadmin.Letter) bool { return l.Name() == o })
+		i := slices.IndexFunc(letters, func(l kafkaadmin.DeadLetter) bool { return l.Name() == o })
 		if i < 0 {
 			return nil, fail(exitFailed, "no unresolved record of origin "+o, errors.New("it was resolved before, or never refused"), "`weir dlq list` shows what there is")
 		}

@@ -41,7 +41,7 @@ func newDoctorCmd(a *app) *cobra.Command {
 			}
 			for _, c := range checks {
 				if !c.OK && c.Severity == kafkaadmin.Error {
-					return fail(exitFailed, "not everything is there that weir needs", errors.New(c.Name+": "+c.Detail), c.Do)
+					return fail(exitFailed, "not everything is there that weir needs", errors.New(c.Name+": "+c.Detail), c.Remedy)
 				}
 			}
 			return nil
@@ -81,7 +81,7 @@ func diagnose(ctx context.Context, cfg *config.Config, k processors.Kafka, what 
 func formerTopics(ctx context.Context, cfg *config.Config, k processors.Kafka) kafkaadmin.Check {
 	former := spendRole(cfg)
 	former.Layout.Generation--
-	c := kafkaadmin.Check{Name: "former topics", OK: true, Severity: kafkaadmin.Error, Do: "find who still sends there, and have it send to the topics of this generation; what it sent is counted once it is sent there again"}
+	c := kafkaadmin.Check{Name: "former topics", OK: true, Severity: kafkaadmin.Error, Remedy: "find who still sends there, and have it send to the topics of this generation; what it sent is counted once it is sent there again"}
 	proc, err := former.Processor()
 	if err != nil {
 		c.OK, c.Detail = false, err.Error()
@@ -115,8 +115,8 @@ func (a *app) showChecks(checks []kafkaadmin.Check) error {
 			if _, err := fmt.Fprintf(w, "%-8s  %s: %s\n", mark, c.Name, strings.ReplaceAll(c.Detail, "\n", indent)); err != nil {
 				return err
 			}
-			if c.Do != "" && !c.OK {
-				if _, err := fmt.Fprintf(w, "%10sdo: %s\n", "", c.Do); err != nil {
+			if c.Remedy != "" && !c.OK {
+				if _, err := fmt.Fprintf(w, "%10sdo: %s\n", "", c.Remedy); err != nil {
 					return err
 				}
 			}

@@ -84,7 +84,7 @@ func newLeaseGetCmd(a *app) *cobra.Command {
 }
 
 func (o *leaseCmd) get(ctx context.Context, l *leases) error {
-	a, err := l.agent(l.cfg.Here())
+	a, err := l.agent(l.cfg.LocalRegion())
 	if err != nil {
 		return leaseFailure("cannot get the lease", err)
 	}
@@ -226,7 +226,7 @@ func newLeaseHeadroomCmd(a *app) *cobra.Command {
 	c := o.command("headroom", short, func(ctx context.Context, l *leases) error {
 		var rows []headroomRow
 		var failed error
-		regions, _ := l.cfg.Places()
+		regions, _ := l.cfg.RegionEndpoints()
 		for _, region := range regions {
 			row, err := l.headroom(ctx, region, o)
 			if err != nil {
@@ -258,7 +258,7 @@ func (l *leases) headroom(ctx context.Context, region string, o *leaseCmd) (head
 	}
 	row.Free, row.More, row.AsOf = h.Free, h.More, h.AsOf.UTC()
 	if f := h.Forecast; f != nil {
-		row.Soon, row.Coming, row.Need, row.Within, row.Refused = f.Soon, f.Coming, f.Need, f.Horizon.String(), f.Refused
+		row.Soon, row.Coming, row.Need, row.Within, row.Refused = f.Returning, f.InTransit, f.Need, f.Horizon.String(), f.Refused
 	}
 	return row, nil
 }

@@ -20,10 +20,10 @@ func leaseChecks(ctx context.Context, cfg *config.Config) []kafkaadmin.Check {
 	l, err := connectLeases(ctx, cfg.Leases)
 	if err != nil {
 		f := explain(err)
-		return []kafkaadmin.Check{{Name: "dynamodb", Severity: kafkaadmin.Error, Detail: f.Error(), Do: f.do}}
+		return []kafkaadmin.Check{{Name: "dynamodb", Severity: kafkaadmin.Error, Detail: f.Error(), Remedy: f.do}}
 	}
 	checks := tableChecks(ctx, l)
-	regions, _ := cfg.Leases.Places()
+	regions, _ := cfg.Leases.RegionEndpoints()
 	found := make([][]kafkaadmin.Check, len(regions))
 	var all sync.WaitGroup
 	for i, region := range regions {
@@ -31,7 +31,7 @@ func leaseChecks(ctx context.Context, cfg *config.Config) []kafkaadmin.Check {
 			r, err := l.Replica(ctx, region)
 			if err != nil {
 				f := explain(leaseFailure("", err))
-				found[i] = []kafkaadmin.Check{{Name: "region " + region, Severity: kafkaadmin.Error, Detail: strings.TrimPrefix(err.Error(), region+": "), Do: f.do}}
+				found[i] = []kafkaadmin.Check{{Name: "region " + region, Severity: kafkaadmin.Error, Detail: strings.TrimPrefix(err.Error(), region+": "), Remedy: f.do}}
 				return
 			}
 			found[i] = replicaChecks(&r, cfg.Leases.HomeRegion(), time.Now())
@@ -49,10 +49,10 @@ func tableChecks(ctx context.Context, l *leases) (checks []kafkaadmin.Check) {
 	steps, err := l.Plan(ctx)
 	if err != nil {
 		f := explain(leaseFailure("", err))
-		return []kafkaadmin.Check{{Name: "table " + l.cfg.Table, Severity: kafkaadmin.Error, Detail: err.Error(), Do: f.do}}
+		return []kafkaadmin.Check{{Name: "table " + l.cfg.Table, Severity: kafkaadmin.Error, Detail: err.Error(), Remedy: f.do}}
 	}
 	for _, s := range steps {
-		checks = append(checks, kafkaadmin.Check{Name: "table " + l.cfg.Table, Severity: kafkaadmin.Error, Detail: "it lacks: " + s.String(), Do: "run `weir table apply`"})
+		checks = append(checks, kafkaadmin.Check{Name: "table " + l.cfg.Table, Severity: kafkaadmin.Error, Detail: "it lacks: " + s.String(), Remedy: "run `weir table apply`"})
 	}
 	if len(steps) == 0 {
 		checks = append(checks, kafkaadmin.Check{Name: "table " + l.cfg.Table, OK: true, Severity: kafkaadmin.Info, Detail: "keys, index, stream and replicas are as they must be"})
@@ -65,7 +65,7 @@ func replicaChecks(r *leaseadmin.Replica, home string, now time.Time) (checks []
 	name := "region " + r.Region
 	bad := func(wrong bool, s kafkaadmin.Severity, detail, do string) {
 		if wrong {
-			checks = append(checks, kafkaadmin.Check{Name: name, Severity: s, Detail: detail, Do: do})
+			checks = append(checks, kafkaadmin.Check{Name: name, Severity: s, Detail: detail, Remedy: do})
 		}
 	}
 	if r.Table == "" {
@@ -80,13 +80,13 @@ func replicaChecks(r *leaseadmin.Replica, home string, now time.Time) (checks []
 	bad(r.Writer != "" && r.Writer != home, kafkaadmin.Error, fmt.Sprintf("its settings are kept in %s, and leases.home is %s", r.Writer, home),
 		"`weir region home` says which region the table has for home: set leases.home to that")
 	if r.Writer == home { // else there is nothing to bridge yet
-		bad(r.Beat.IsZero(), kafkaadmin.Warning, "no bridge ever ran for it", "`weir run --roles leases` runs them all; leases work without, and nothing is freed or moved")
-		age := now.Sub(r.Beat).Round(time.Second)
-		bad(!r.Beat.IsZero() && age > silent, kafkaadmin.Warning, fmt.Sprintf("its bridge gave the last sign of life %s ago", age),
+		bad(r.Heartbeat.IsZero(), kafkaadmin.Warning, "no bridge ever ran for it", "`weir run --roles leases` runs them all; leases work without, and nothing is freed or moved")
+		age := now.Sub(r.Heartbeat).Round(time.Second)
+		bad(!r.Heartbeat.IsZero() && age > silent, kafkaadmin.Warning, fmt.Sprintf("its bridge gave the last sign of life %s ago", age),
 			"see the log of the process that has the role bridge; DynamoDB keeps streams for 24 hours")
 	}
 	if len(checks) == 0 {
-		detail := fmt.Sprintf("answers in %s, with stream and index; clocks agree; its bridge was there %s ago", r.Took.Round(10*time.Microsecond), now.Sub(r.Beat).Round(100*time.Millisecond))
+		detail := fmt.Sprintf("answers in %s, with stream and index; clocks agree; its bridge was there %s ago", r.Took.Round(10*time.Microsecond), now.Sub(r.Heartbeat).Round(100*time.Millisecond))
 		checks = append(checks, kafkaadmin.Check{Name: name, OK: true, Severity: kafkaadmin.Info, Detail: detail})
 	}
 	return checks

@@ -17,7 +17,7 @@ import (
 func findings(checks []kafkaadmin.Check) (list []string) {
 	for _, c := range checks {
 		if !c.OK {
-			list = append(list, fmt.Sprintf("%s %s: %s (%s)", c.Severity, c.Name, c.Detail, c.Do))
+			list = append(list, fmt.Sprintf("%s %s: %s (%s)", c.Severity, c.Name, c.Detail, c.Remedy))
 		}
 	}
 	return list
@@ -76,7 +76,7 @@ func TestDoctorOfLeases(t *testing.T) {
 // TestReplicaChecks: each thing that can be wrong with a region's copy of the table is one finding, and a copy that is well is none.
 func TestReplicaChecks(t *testing.T) {
 	now := time.Now()
-	well := leaseadmin.Replica{Region: "us", Table: "ACTIVE", Stream: true, Index: "ACTIVE", Writer: "eu", Beat: now.Add(-time.Second)}
+	well := leaseadmin.Replica{Region: "us", Table: "ACTIVE", Stream: true, Index: "ACTIVE", Writer: "eu", Heartbeat: now.Add(-time.Second)}
 	for name, c := range map[string]struct {
 		spoil func(*leaseadmin.Replica)
 		want  string
@@ -87,13 +87,13 @@ func TestReplicaChecks(t *testing.T) {
 		"index":    {func(r *leaseadmin.Replica) { r.Index = "" }, `error region us: its index of what is available is ""`},
 		"clock":    {func(r *leaseadmin.Replica) { r.Clock = fmt.Errorf("%w: it says 12:00", agent.ErrClock) }, "error region us: this machine's clock is off by more than is allowed: it says 12:00"},
 		"home":     {func(r *leaseadmin.Replica) { r.Writer = "ap" }, "error region us: its settings are kept in ap"},
-		"bridge":   {func(r *leaseadmin.Replica) { r.Beat = now.Add(-time.Hour) }, "warning region us: its bridge gave the last sign of life 1h0m0s ago"},
+		"bridge":   {func(r *leaseadmin.Replica) { r.Heartbeat = now.Add(-time.Hour) }, "warning region us: its bridge gave the last sign of life 1h0m0s ago"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := well
 			c.spoil(&r)
 			checks := replicaChecks(&r, "eu", now)
-			if len(checks) != 1 || checks[0].OK != (c.want == "") || c.want != "" && (!strings.HasPrefix(findings(checks)[0], c.want) || checks[0].Do == "") {
+			if len(checks) != 1 || checks[0].OK != (c.want == "") || c.want != "" && (!strings.HasPrefix(findings(checks)[0], c.want) || checks[0].Remedy == "") {
 				t.Errorf("%+v", checks)
 			}
 		})

@@ -75,7 +75,7 @@ func (o *leaseHistory) changes(ctx context.Context, l *leases, since time.Time) 
 	if err != nil {
 		return nil, err
 	}
-	rows := leasestatus.Rows{Client: o.client, Pool: o.pool, Key: o.key, Resource: o.resource, Partitions: int32(l.cfg.Partitions)}
+	rows := leasestatus.RowFilter{Client: o.client, Pool: o.pool, Key: o.key, Resource: o.resource, Partitions: int32(l.cfg.Partitions)}
 	list, err := leasestatus.Changes(ctx, k, rows, since)
-	return admin.Told(list), err
+	return admin.HistoryFromChanges(list), err
 }

@@ -44,7 +44,7 @@ type leaseLoop struct {
 	table     *leases
 	runtimes  []*processors.Runtime
 	executors []*executor.Executor
-	board     bridge.Board
+	board     bridge.StatusRegistry
 }
 
 // loopParts are what a loop is made with, beside the configuration.
@@ -63,14 +63,14 @@ type loopParts struct {
 func newLeaseLoop(c *config.Config, p loopParts) (*leaseLoop, error) {
 	l := &leaseLoop{cfg: c, log: p.log, table: p.table}
 	metrics := metrics.NewLease(p.registry)
-	regions, _ := c.Leases.Places()
+	regions, _ := c.Leases.RegionEndpoints()
 	partitions := int32(c.Leases.Partitions)
 	made := map[string]func() (stream.Processor, error){
 		roleBridge: func() (stream.Processor, error) {
 			return bridge.Config{
-				Timeout: c.Leases.Bridge.Timeout, ScanRate: c.Leases.Bridge.ScanRate, Sweep: cmp.Or(c.Leases.Bridge.Sweep, -1),
+				Timeout: c.Leases.Bridge.Timeout, ScanRate: c.Leases.Bridge.ScanRate, SweepInterval: cmp.Or(c.Leases.Bridge.Sweep, -1),
 				Regions: regions, Table: c.Leases.Table, DB: p.table.connection.Client, Streams: p.table.connection.Streams, Partitions: partitions,
-				PollMin: p.poll, PollMax: 2 * p.poll, QueueBytes: int(p.memory.of(roleBridge).queue), Metrics: bridge.NewMetrics(p.registry), Board: &l.board, Log: &l.log,
+				PollMin: p.poll, PollMax: 2 * p.poll, QueueBytes: int(p.memory.of(roleBridge).queue), Metrics: bridge.NewMetrics(p.registry), Registry: &l.board, Log: &l.log,
 			}.Processor(), nil
 		},
 		roleLiberator: liberator.ProcessorConfig{Regions: regions, Partitions: partitions, Skew: c.Leases.Skew, PerShelf: c.Leases.Liberator.Rate}.Processor,
@@ -98,7 +98,7 @@ func newLeaseLoop(c *config.Config, p loopParts) (*leaseLoop, error) {
 // balancing is how the balancer works by the settings.
 func balancing(c *config.Config) balancer.Config {
 	b := c.Leases.Balancer
-	return balancer.Config{Every: b.Every, Tick: b.Tick, Limits: balancer.Limits{Cap: int64(b.Cap), CapShare: float64(b.CapPercent) / 100, Evacuate: int64(b.Evacuate)}}
+	return balancer.Config{PlanInterval: b.Every, TickInterval: b.Tick, Limits: balancer.Limits{MaxMoved: int64(b.Cap), MaxMovedShare: float64(b.CapPercent) / 100, Evacuate: int64(b.Evacuate)}}
 }
 
 // add makes the runtime of a role's core.
@@ -201,7 +201,7 @@ var errNoRegion = errors.New("leases.region is none of leases.regions")
 
 // checkLoop says what is wrong with the settings for the roles of the loop.
 func checkLoop(c *config.Config) error {
-	regions, _ := c.Leases.Places()
+	regions, _ := c.Leases.RegionEndpoints()
 	if c.Leases.Region != "" && !slices.Contains(regions, c.Leases.Region) {
 		return fail(exitConfig, "cannot run the lease loop", fmt.Errorf("%w: %s is not among %s", errNoRegion, c.Leases.Region, strings.Join(regions, ", ")), "correct leases.region")
 	}

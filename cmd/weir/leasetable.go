@@ -50,7 +50,7 @@ func (a *app) leases(ctx context.Context) (*leases, error) {
 }
 
 func connectLeases(ctx context.Context, cfg config.Leases) (*leases, error) {
-	regions, endpoints := cfg.Places()
+	regions, endpoints := cfg.RegionEndpoints()
 	connection, err := table.Connect(ctx, endpoints)
 	if err != nil {
 		return nil, leaseFailure("cannot reach DynamoDB", err)
@@ -90,7 +90,7 @@ func leaseFailure(what string, err error) error {
 		{admin.ErrExists, exitFailed, "use `update` to change it"},
 		{admin.ErrInUse, exitFailed, "do first what the message says"},
 		{admin.ErrEarly, exitLater, "run it again then, or with --wait"},
-		{agent.ErrRegion, exitLater, "use another region, or see `weir region get`"},
+		{agent.ErrNoWriteLease, exitLater, "use another region, or see `weir region get`"},
 		{admin.ErrChanged, exitLater, "look at it again, then run the command again"},
 		{admin.ErrHome, exitConfig, "do what the message says; `weir region home` shows what the table says of it"},
 		{agent.ErrExhausted, exitLater, "try again later, or put resources in with `weir resource import`"},

@@ -38,18 +38,18 @@ func (l *leaseLoop) vouch(ctx context.Context, region string, begun func()) {
 	t := time.NewTicker(vouchEvery)
 	defer t.Stop()
 	begun = sync.OnceFunc(begun)
-	var known admin.Vouched
-	var failing outage.Log
+	var known admin.WriteLeaseStatus
+	var failing outage.Tracker
 	for round := 0; ; round++ {
-		now, err := l.table.Vouch(ctx, region)
+		now, err := l.table.RenewWriteLeases(ctx, region)
 		if begun(); err == nil {
 			known = now
 		}
 		if ctx.Err() == nil {
 			l.vouched(&failing, region, err)
 		}
-		if left := time.Until(known.Until); round > 0 && known.Lease > 0 && left < known.Lease/3 {
-			l.log.Warn().Str("region", region).Time("until", known.Until).Dur("left_ms", max(0, left)).Msg("region_lease_ends")
+		if left := time.Until(known.Expires); round > 0 && known.Term > 0 && left < known.Term/3 {
+			l.log.Warn().Str("region", region).Time("until", known.Expires).Dur("left_ms", max(0, left)).Msg("region_lease_ends")
 		}
 		select {
 		case <-ctx.Done():
@@ -60,14 +60,14 @@ func (l *leaseLoop) vouch(ctx context.Context, region string, begun func()) {
 }
 
 // vouched tells of leases that are not extended.
-func (l *leaseLoop) vouched(failing *outage.Log, region string, err error) {
+func (l *leaseLoop) vouched(failing *outage.Tracker, region string, err error) {
 	if err == nil {
-		if n := failing.Fine(time.Now()); n.Say == outage.Over {
+		if n := failing.Success(time.Now()); n.Phase == outage.Ended {
 			l.log.Warn().Str("region", region).Dur("for", n.For).Msg("region_leases_extended_again")
 		}
 		return
 	}
-	if n := failing.Failed(time.Now()); n.Say != outage.Nothing {
+	if n := failing.Failure(time.Now()); n.Phase != outage.None {
 		l.log.Warn().Err(err).Str("region", region).Dur("for", n.For).Msg("region_leases_not_extended")
 	}
 }

@@ -60,11 +60,11 @@ func TestVouchers(t *testing.T) {
 		t.Errorf("it took %v to stop", took)
 	}
 	look := leasetable.Table{Name: "weir-leases", New: table.connection.Client, Skew: time.Minute, Timeout: 10 * time.Second, Attempts: 3}
-	item, err := look.Get(t.Context(), "us", lease.RegionLeaseRow("eu", "us"))
-	if until, bad := leasetable.Number(item, leasetable.LeaseUntilMs); err != nil || bad != nil || time.UnixMilli(until).Before(begun.Add(4*time.Minute)) {
+	item, err := look.Get(t.Context(), "us", lease.WriteLeaseRow("eu", "us"))
+	if until, bad := leasetable.Number(item, leasetable.WriteLeaseUntilMs); err != nil || bad != nil || time.UnixMilli(until).Before(begun.Add(4*time.Minute)) {
 		t.Errorf("%v, %v: us has not vouched for eu", item, err)
 	}
-	if v, err := table.Vouch(t.Context(), "us"); err != nil || v.Lease != 5*time.Minute {
+	if v, err := table.RenewWriteLeases(t.Context(), "us"); err != nil || v.Term != 5*time.Minute {
 		t.Errorf("%+v, %v", v, err)
 	}
 }

@@ -75,7 +75,7 @@ func budgetOf(c *config.Config, roleList []string) budget {
 
 // sharesOf divides what a role has.
 func sharesOf(c *config.Config, role string, part int64) shares {
-	regions, _ := c.Leases.Places()
+	regions, _ := c.Leases.RegionEndpoints()
 	s := shares{role: role, regions: int64(len(regions))}
 	if role == roleExecutor {
 		if c.Leases.Region != "" {

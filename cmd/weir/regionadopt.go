@@ -61,7 +61,7 @@ func newRegionAdoptCmd(a *app) *cobra.Command {
 }
 
 func (a *app) adopt(ctx context.Context, l *leases, o admin.Adoption, wait bool) error {
-	o.Progress = func(n admin.Adopted) { a.say("%d adopted", n.Adopted) }
+	o.Progress = func(n admin.AdoptionProgress) { a.say("%d adopted", n.Adopted) }
 	done, err := l.Adopt(ctx, o)
 	var early *admin.EarlyError
 	if errors.As(err, &early) && wait {

@@ -212,7 +212,7 @@ func (r *replay) correct(ctx context.Context) error {
 	report, done := r.progress()
 	how := processors.Promotion{Commit: r.yes, Report: report}
 	if r.account != "" {
-		how.Select = func(int32) processors.Selector { return spendcounter.NewAccount(r.role.DC, r.account) }
+		how.Select = func(int32) processors.Selector { return spendcounter.NewAccountSelector(r.role.DC, r.account) }
 	}
 	list, err := r.shadow.Promote(ctx, how)
 	done()

@@ -81,7 +81,7 @@ func newResourceCreateCmd(a *app) *cobra.Command {
 	r := &resources{a: a}
 	c := r.command("create NAME...", "Puts resources in", func(ctx context.Context, l *leases, names []string) error {
 		return r.each(names, "not all are put in", func(name string) (admin.Resource, error) {
-			return l.CreateResource(ctx, r.client, r.pool, l.cfg.Here(), name)
+			return l.CreateResource(ctx, r.client, r.pool, l.cfg.LocalRegion(), name)
 		})
 	})
 	r.poolFlag(c.Flags())

@@ -49,7 +49,7 @@ func (r *resources) load(cmd *cobra.Command, name string, rate int) error {
 	if err != nil {
 		return err
 	}
-	from := admin.ResourceImport{Client: r.client, Pool: r.pool, Region: l.cfg.Here(), MaxRate: rate}
+	from := admin.ResourceImport{Client: r.client, Pool: r.pool, Region: l.cfg.LocalRegion(), MaxRate: rate}
 	in, total := r.a.stdin, int64(-1)
 	if name != "-" {
 		file, err := os.Open(name)
@@ -69,7 +69,7 @@ func (r *resources) load(cmd *cobra.Command, name string, rate int) error {
 		}
 	}
 	var done func()
-	from.Progress, done = r.a.countBar(total, func(s admin.Imported) int64 { return s.Lines })
+	from.Progress, done = r.a.countBar(total, func(s admin.ImportProgress) int64 { return s.Lines })
 	begun := time.Now()
 	sum, err := l.ImportResources(cmd.Context(), in, from)
 	done()
@@ -123,12 +123,12 @@ func identify(file io.ReadSeeker, from admin.ResourceImport) (id string, lines i
 }
 
 // countBar draws a progress bar of a number of lines, on a terminal.
-func (a *app) countBar(total int64, at func(admin.Imported) int64) (progress func(admin.Imported), done func()) {
+func (a *app) countBar(total int64, at func(admin.ImportProgress) int64) (progress func(admin.ImportProgress), done func()) {
 	if !a.terminal() {
 		return nil, func() {}
 	}
 	bar := progressbar.NewOptions64(total, progressbar.OptionSetWriter(a.stderr), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
 		progressbar.OptionSetDescription("import"), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
 		progressbar.OptionEnableColorCodes(a.color()))
-	return func(s admin.Imported) { _ = bar.Set64(at(s)) }, func() { _ = bar.Finish() }
+	return func(s admin.ImportProgress) { _ = bar.Set64(at(s)) }, func() { _ = bar.Finish() }
 }

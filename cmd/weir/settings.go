@@ -37,7 +37,7 @@ func (a *app) asKnownAt(l *leases, at string) {
 
 // anywhere is the home or, if that does not answer, another region that does.
 func (a *app) anywhere(ctx context.Context, l *leases) (string, error) {
-	_, at, err := admin.LookAll(ctx, l.Admin, admin.Region{})
+	_, at, err := admin.ListAny(ctx, l.Admin, admin.Region{})
 	a.asKnownAt(l, at)
 	return at, err
 }
@@ -54,7 +54,7 @@ func newSettingsCmd[T any, P admin.Entity[T]](s *settingsOf[T], short string) *c
 	})
 	s.fields(create.Flags(), &s.value)
 	get := newSettingCmd(s, "get NAME", "Shows a "+s.noun, func(ctx context.Context, l *leases, _ *cobra.Command) error {
-		found, at, err := admin.Look[T, P](ctx, l.Admin, s.value)
+		found, at, err := admin.GetAny[T, P](ctx, l.Admin, s.value)
 		if err != nil {
 			return leaseFailure("cannot show the "+s.noun, err)
 		}
@@ -65,7 +65,7 @@ func newSettingsCmd[T any, P admin.Entity[T]](s *settingsOf[T], short string) *c
 		look := s.look
 		if look == nil {
 			look = func(ctx context.Context, l *leases) ([]T, string, error) {
-				return admin.LookAll[T, P](ctx, l.Admin, s.value)
+				return admin.ListAny[T, P](ctx, l.Admin, s.value)
 			}
 		}
 		all, at, err := look(ctx, l)

@@ -9,10 +9,10 @@ import (
 )
 
 // moveOfSpend is how the runtime moves the state of the spend counter as move describes it.
-func moveOfSpend(move *spendcounter.Move) processors.Rekeying {
+func moveOfSpend(move *spendcounter.Repartitioner) processors.Rekeying {
 	return processors.Rekeying{
 		Place: func(table byte, key, value []byte) (int32, error) {
-			shard, ok, err := move.Place(table, key, value)
+			shard, ok, err := move.Partition(table, key, value)
 			if err == nil && !ok {
 				shard = processors.Nowhere
 			}
@@ -23,8 +23,8 @@ func moveOfSpend(move *spendcounter.Move) processors.Rekeying {
 			if !ok {
 				return fmt.Errorf("the state to move has a %T where a *spendcounter.Counter belongs", h)
 			}
-			return move.Take(c, spendcounter.Put(put))
+			return move.Extract(c, spendcounter.Put(put))
 		},
-		Rest: func(put processors.Put) error { return move.Rest(spendcounter.Put(put)) },
+		Rest: func(put processors.Put) error { return move.Finish(spendcounter.Put(put)) },
 	}
 }

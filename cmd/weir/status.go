@@ -107,12 +107,12 @@ func newStatusCmd(a *app) *cobra.Command {
 }
 
 // loop reads the loop's topics.
-func (a *app) loop(cmd *cobra.Command, q *loopQuery) (*leasestatus.View, error) {
+func (a *app) loop(cmd *cobra.Command, q *loopQuery) (*leasestatus.Status, error) {
 	cfg, k, err := a.cluster()
 	if err != nil {
 		return nil, err
 	}
-	regions, _ := cfg.Leases.Places()
+	regions, _ := cfg.Leases.RegionEndpoints()
 	v, err := leasestatus.Read(cmd.Context(), k, leasestatus.Query{Client: q.client, Pool: q.pool, Since: time.Now().Add(-q.since), Regions: regions})
 	if err != nil {
 		return nil, fail(exitUnavailable, "cannot read the topics of leases", err, "check --brokers; `weir topics plan --for leases` shows what is missing")
@@ -120,7 +120,7 @@ func (a *app) loop(cmd *cobra.Command, q *loopQuery) (*leasestatus.View, error) 
 	return v, nil
 }
 
-func statusOf(v *leasestatus.View) *statusView {
+func statusOf(v *leasestatus.Status) *statusView {
 	s := &statusView{Pools: []poolRow{}, Commands: []commandRow{}, Duplicates: []duplicateRow{}, Notes: []noteRow{}}
 	for _, h := range v.Headroom {
 		s.Pools = append(s.Pools, poolRow{

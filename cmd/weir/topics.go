@@ -37,7 +37,7 @@ func wantedTopics(c *config.Config, what ...string) (topics []events.Topic, d ka
 }
 
 func leaseTopics(c *config.Config) []events.Topic {
-	regions, _ := c.Leases.Places()
+	regions, _ := c.Leases.RegionEndpoints()
 	return events.LeaseCatalog(regions, int32(c.Leases.Partitions))
 }
 

@@ -33,7 +33,7 @@ func readEnv(environ []string) (map[string]setting, []Problem) {
 		switch {
 		case ok:
 			found[k.Name] = setting{value: value, where: name}
-		case !notOurs(name):
+		case !ignoredEnv(name):
 			problems = append(problems, unknown(name, name, known))
 		}
 		return "", nil
@@ -47,10 +47,10 @@ func readEnv(environ []string) (map[string]setting, []Problem) {
 	return found, problems
 }
 
-// notOurs tells whether a WEIR_ variable that is no setting may be there all the same: names reserved above, and the
+// ignoredEnv tells whether a WEIR_ variable that is no setting may be there all the same: names reserved above, and the
 // ones that Kubernetes puts into every pod when a service is called weir, such as WEIR_PORT_8080_TCP_ADDR. Without the
 // exception a process would refuse to start for the name of its own service.
-func notOurs(name string) bool {
+func ignoredEnv(name string) bool {
 	if name == EnvFile || name == EnvServer || strings.HasPrefix(name, EnvTest) {
 		return true
 	}

@@ -79,7 +79,7 @@ func Load(o Options) (*Config, error) {
 		problems = append(problems, c.nameInstance(o.Hostname)...)
 	}
 	if len(problems) == 0 {
-		problems = c.disagreements()
+		problems = c.crossChecks()
 	}
 	if len(problems) > 0 {
 		return nil, &Error{problems}

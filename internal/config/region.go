@@ -18,8 +18,8 @@ func SplitRegion(s string) (name, endpoint string, ok bool) {
 	return name, endpoint, err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-// Places gives the regions in their order and the endpoints of those that have one.
-func (l *Leases) Places() (regions []string, endpoints map[string]string) {
+// RegionEndpoints gives the regions in their order and the endpoints of those that have one.
+func (l *Leases) RegionEndpoints() (regions []string, endpoints map[string]string) {
 	endpoints = map[string]string{}
 	for _, s := range l.Regions {
 		name, at, _ := SplitRegion(s)
@@ -31,12 +31,12 @@ func (l *Leases) Places() (regions []string, endpoints map[string]string) {
 	return regions, endpoints
 }
 
-// Here is the region whose resources are leased here.
-func (l *Leases) Here() string {
+// LocalRegion is the region whose resources are leased here.
+func (l *Leases) LocalRegion() string {
 	if l.Region != "" {
 		return l.Region
 	}
-	regions, _ := l.Places()
+	regions, _ := l.RegionEndpoints()
 	return regions[0]
 }
 
@@ -45,6 +45,6 @@ func (l *Leases) HomeRegion() string {
 	if l.Home != "" {
 		return l.Home
 	}
-	regions, _ := l.Places()
+	regions, _ := l.RegionEndpoints()
 	return regions[0]
 }

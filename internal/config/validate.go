@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// disagreements returns what is wrong between settings that are each right on their own.
-func (c *Config) disagreements() []Problem {
+// crossChecks returns what is wrong between settings that are each right on their own.
+func (c *Config) crossChecks() []Problem {
 	var problems []Problem
 	rule := func(broken bool, key, what, fix string) {
 		if broken {
@@ -32,7 +32,7 @@ func (c *Config) disagreements() []Problem {
 	rule(c.API.Listen == c.API.OpsListen && c.API.Listen[len(c.API.Listen)-2:] != ":0", "api.ops_listen",
 		fmt.Sprintf("= %s is the address of api.listen", c.API.OpsListen), "take another port")
 
-	regions, _ := c.Leases.Places()
+	regions, _ := c.Leases.RegionEndpoints()
 	rule(len(regions) == 0, "leases.regions", "is empty", "name at least one region")
 	rule(len(regions) != len(slices.Compact(slices.Sorted(slices.Values(regions)))), "leases.regions", "names a region twice", "name each once")
 	rule(c.Leases.Region != "" && !slices.Contains(regions, c.Leases.Region), "leases.region",

@@ -124,7 +124,7 @@ func (b *builder) names(e *eventspb.AdEvent, d *draft) (err *Rejection) {
 	if e.Arm, err = b.text("arm", d.arm); err != nil {
 		return err
 	}
-	if e.InsertionId, err = b.passing("insertion_id", d.insertion); err != nil {
+	if e.InsertionId, err = b.uncachedText("insertion_id", d.insertion); err != nil {
 		return err
 	}
 	if e.ServingDc, err = b.text("serving_dc", d.dc); err != nil {
@@ -136,8 +136,8 @@ func (b *builder) names(e *eventspb.AdEvent, d *draft) (err *Rejection) {
 	return nil
 }
 
-// passing is text for values that rarely repeat.
-func (b *builder) passing(name string, v []byte) (string, *Rejection) {
+// uncachedText is text for values that rarely repeat.
+func (b *builder) uncachedText(name string, v []byte) (string, *Rejection) {
 	if err := checkID(name, v); err != nil {
 		return "", err
 	}

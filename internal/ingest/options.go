@@ -78,15 +78,15 @@ func (o Options) settings() (*settings, error) {
 		return nil, usage("unknown format %q: did you mean %q? There are %s", o.Format, nearest(o.Format, Formats()), strings.Join(Formats(), ", "))
 	}
 	s := &settings{Options: o}
-	if err := s.fits(); err != nil {
+	if err := s.checkFormat(); err != nil {
 		return nil, err
 	}
 	s.defaults()
 	return s, errors.Join(s.zones(), s.prices(), s.names())
 }
 
-// fits refuses options that the format would ignore.
-func (s *settings) fits() error {
+// checkFormat refuses options that the format would ignore.
+func (s *settings) checkFormat() error {
 	csv, bandit := s.Format == FormatCSV, s.Format == FormatOpenBandit
 	switch {
 	case len(s.Map) > 0 && !csv:

@@ -55,11 +55,11 @@ type Sample struct {
 
 // History is everything that one run left behind.
 type History struct {
-	Inputs    []Input
-	Outputs   []Output
-	Letters   []Position // origins of the dead letters
-	Changelog []Change   // in offset order per partition
-	Stores    map[int32]Store
-	Committed map[int32]map[string]int64
-	Samples   []Sample
+	Inputs      []Input
+	Outputs     []Output
+	DeadLetters []Position // origins of the dead letters
+	Changelog   []Change   // in offset order per partition
+	Stores      map[int32]Store
+	Committed   map[int32]map[string]int64
+	Samples     []Sample
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Once is I1.
-func Once(h *History) error {
+// ExactlyOnce is I1.
+func ExactlyOnce(h *History) error {
 	seen := make(map[Position]int, len(h.Inputs))
 	for _, in := range h.Inputs {
 		seen[in.At] = 0
@@ -27,7 +27,7 @@ func Once(h *History) error {
 	for _, o := range h.Outputs {
 		count(o.Cause, "cause")
 	}
-	for _, l := range h.Letters {
+	for _, l := range h.DeadLetters {
 		count(l, "dead letter")
 	}
 	for _, in := range h.Inputs {
@@ -35,13 +35,13 @@ func Once(h *History) error {
 			errs = append(errs, fmt.Errorf("I1: %s is lost", in.At))
 		}
 	}
-	return join(errs)
+	return firstErrors(errs)
 }
 
 // Fold is I2: recount folds the inputs that are no dead letters, the dumb way, into key -> value per partition.
 func Fold(h *History, recount func([]Input) map[int32]map[string]string) error {
-	letters := make(map[Position]bool, len(h.Letters))
-	for _, l := range h.Letters {
+	letters := make(map[Position]bool, len(h.DeadLetters))
+	for _, l := range h.DeadLetters {
 		letters[l] = true
 	}
 	var good []Input
@@ -60,13 +60,13 @@ func Fold(h *History, recount func([]Input) map[int32]map[string]string) error {
 			errs = append(errs, fmt.Errorf("I2: partition %d has state of no input", p))
 		}
 	}
-	return join(errs)
+	return firstErrors(errs)
 }
 
 // Sum is I3: total gives the amount that a state value stands for.
 func Sum(h *History, total func(value string) (int64, error)) error {
-	letters := make(map[Position]bool, len(h.Letters))
-	for _, l := range h.Letters {
+	letters := make(map[Position]bool, len(h.DeadLetters))
+	for _, l := range h.DeadLetters {
 		letters[l] = true
 	}
 	var want, got int64
@@ -90,8 +90,8 @@ func Sum(h *History, total func(value string) (int64, error)) error {
 	return nil
 }
 
-// Replay is I4.
-func Replay(h *History) error {
+// ChangelogState is I4.
+func ChangelogState(h *History) error {
 	var errs []error
 	for p, s := range h.Stores {
 		state := map[string]string{}
@@ -106,11 +106,11 @@ func Replay(h *History) error {
 		}
 		errs = append(errs, equal(fmt.Sprintf("I4: partition %d up to offset %d", p, s.ChangelogNext), state, s.State))
 	}
-	return join(errs)
+	return firstErrors(errs)
 }
 
-// Behind is I5, for every sample and for the end.
-func Behind(h *History) error {
+// StoreNotAhead is I5, for every sample and for the end.
+func StoreNotAhead(h *History) error {
 	var errs []error
 	for _, s := range h.Samples {
 		if s.Stored > s.Committed {
@@ -124,11 +124,11 @@ func Behind(h *History) error {
 			}
 		}
 	}
-	return join(errs)
+	return firstErrors(errs)
 }
 
-// Cause is I6.
-func Cause(h *History) error {
+// OutputCause is I6.
+func OutputCause(h *History) error {
 	inputs := make(map[Position]bool, len(h.Inputs))
 	for _, in := range h.Inputs {
 		inputs[in.At] = true
@@ -158,7 +158,7 @@ func Cause(h *History) error {
 	for _, at := range loose {
 		errs = append(errs, fmt.Errorf("I6: change %s belongs to no transaction: no marker follows it", at))
 	}
-	return join(errs)
+	return firstErrors(errs)
 }
 
 func follows(prev *Marker, c Change) error {
@@ -189,11 +189,11 @@ func equal(what string, want, got map[string]string) error {
 			errs = append(errs, fmt.Errorf("%s: key %q is %q, want none", what, k, got[k]))
 		}
 	}
-	return join(errs)
+	return firstErrors(errs)
 }
 
-// join keeps the first few: a broken run breaks in thousands of places.
-func join(errs []error) error {
+// firstErrors keeps the first few: a broken run breaks in thousands of places.
+func firstErrors(errs []error) error {
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	if len(errs) > 8 {
 		errs = append(errs[:8], fmt.Errorf("and %d more", len(errs)-8))

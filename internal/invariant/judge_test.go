@@ -40,7 +40,7 @@ func good() *History {
 				h.Inputs = append(h.Inputs, in)
 				next++
 				if p == 1 && in.At.Offset == 5 {
-					h.Letters = append(h.Letters, in.At)
+					h.DeadLetters = append(h.DeadLetters, in.At)
 					continue
 				}
 				state[in.Key] += in.Amount
@@ -65,9 +65,9 @@ func good() *History {
 }
 
 var judges = map[string]func(*History) error{
-	"I1": Once, "I2": func(h *History) error { return Fold(h, recount) },
+	"I1": ExactlyOnce, "I2": func(h *History) error { return Fold(h, recount) },
 	"I3": func(h *History) error { return Sum(h, total) },
-	"I4": Replay, "I5": Behind, "I6": Cause,
+	"I4": ChangelogState, "I5": StoreNotAhead, "I6": OutputCause,
 }
 
 func TestGoodHistoryPasses(t *testing.T) {
@@ -86,8 +86,8 @@ func TestMutationsAreCaught(t *testing.T) {
 	}{
 		{"output lost", "I1", func(h *History) { h.Outputs = h.Outputs[1:] }},
 		{"output twice", "I1", func(h *History) { h.Outputs = append(h.Outputs, h.Outputs[0]) }},
-		{"folded and dead letter", "I1", func(h *History) { h.Letters = append(h.Letters, h.Outputs[0].Cause) }},
-		{"dead letter lost", "I1", func(h *History) { h.Letters = nil }},
+		{"folded and dead letter", "I1", func(h *History) { h.DeadLetters = append(h.DeadLetters, h.Outputs[0].Cause) }},
+		{"dead letter lost", "I1", func(h *History) { h.DeadLetters = nil }},
 		{"aborted input read", "I1", func(h *History) { h.Outputs[0].Cause.Offset = 99 }},
 		{"event folded twice", "I2", func(h *History) { h.Stores[0].State["k0"] = "99" }},
 		{"key lost", "I2", func(h *History) { delete(h.Stores[0].State, "k1") }},

@@ -9,7 +9,7 @@ import (
 const startRate = 2000
 
 // run sends all that the pace lets through for a time, to a table that takes so many a second; it gives how many went in.
-func run(t *testing.T, p *Pace, takes int, d time.Duration) (done int) {
+func run(t *testing.T, p *Limiter, takes int, d time.Duration) (done int) {
 	t.Helper()
 	until := time.Now().Add(d)
 	second, left := time.Now(), takes
@@ -22,7 +22,7 @@ func run(t *testing.T, p *Pace, takes int, d time.Duration) (done int) {
 		}
 		n := min(25, left)
 		left, done = left-n, done+n
-		p.Throttle(25 - n)
+		p.OnThrottled(25 - n)
 	}
 	return done
 }

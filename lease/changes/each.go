@@ -25,7 +25,7 @@ type Fold struct {
 // Each folds the changes of b in their order.
 func (f *Fold) Each(b *stream.Batch) error {
 	for from := 0; from < len(b.Records); from += chunk {
-		if err := f.some(b, from, min(from+chunk, len(b.Records))); err != nil {
+		if err := f.eachChunk(b, from, min(from+chunk, len(b.Records))); err != nil {
 			return err
 		}
 	}
@@ -33,7 +33,7 @@ func (f *Fold) Each(b *stream.Batch) error {
 	return nil
 }
 
-func (f *Fold) some(b *stream.Batch, from, to int) error {
+func (f *Fold) eachChunk(b *stream.Batch, from, to int) error {
 	changes := make([]eventspb.LeaseChange, to-from)
 	keys := make([]string, 0, len(changes))
 	broken := map[int]bool{}

@@ -23,7 +23,7 @@ const (
 const (
 	MaxMs           = 253_402_300_799_999    // the last of year 9999
 	maxQuarantineMs = 366 * 24 * 3600 * 1000 // what the settings' schema allows
-	maxShelves      = 1000
+	maxBuckets      = 1000
 )
 
 // Refusal is why a change is refused.
@@ -61,8 +61,8 @@ func CheckSettings(p *eventspb.LeasePool) *Refusal {
 		return Refuse(ReasonBadVersion, "the settings have version %d", p.Version)
 	case p.QuarantineMs < 0 || p.QuarantineMs > maxQuarantineMs:
 		return Refuse(ReasonBadSettings, "a quarantine of %d ms: it is between 0 and %d", p.QuarantineMs, int64(maxQuarantineMs))
-	case p.Shelves < 1 || p.Shelves > maxShelves:
-		return Refuse(ReasonBadSettings, "%d sub-partitions: between 1 and %d are allowed", p.Shelves, maxShelves)
+	case p.Shelves < 1 || p.Shelves > maxBuckets:
+		return Refuse(ReasonBadSettings, "%d sub-partitions: between 1 and %d are allowed", p.Shelves, maxBuckets)
 	}
 	return nil
 }

@@ -20,10 +20,10 @@ const (
 	missing = eventspb.LeaseOutcome_LEASE_OUTCOME_MISSING
 )
 
-func terms() *Terms {
-	return &Terms{
-		Region: "eu", Regions: []string{"eu", "us"}, Rules: lease.Protocol(), Skew: 500, Wait: 3000,
-		Draw: func(n int) int { return n - 1 },
+func terms() *Config {
+	return &Config{
+		Region: "eu", Regions: []string{"eu", "us"}, Rules: lease.Protocol(), Skew: 500, TransferWait: 3000,
+		DrawBucket: func(n int) int { return n - 1 },
 	}
 }
 
@@ -60,17 +60,17 @@ func TestMake(t *testing.T) {
 	want := map[string]struct {
 		rule  *lease.Rule
 		args  lease.Row
-		row   lease.Primary
+		row   lease.PrimaryKey
 		shelf string
 		key   string
 	}{
 		"liberate": {&p.Liberate, lease.Row{Version: 7, Available: 12_000}, lease.ResourceRow("c", "r"), "c#p#eu#3", ""},
 		"transfer": {&p.Transfer, lease.Row{Version: 7, Owner: "us", Available: 23_000}, lease.ResourceRow("c", "r"), "c#p#us#3", ""},
 		"supersede": {
-			&p.Supersede, lease.Row{Version: 7, State: lease.Superseded, Winner: "us"}, lease.Primary{Partition: "K#c#p#k", Sort: "eu"}, "", "k",
+			&p.Supersede, lease.Row{Version: 7, State: lease.Superseded, Winner: "us"}, lease.PrimaryKey{Partition: "K#c#p#k", Sort: "eu"}, "", "k",
 		},
 		"revoke":   {&p.Release, lease.Row{Version: 7, Available: 12_000}, lease.ResourceRow("c", "r"), "c#p#eu#3", "k"},
-		"headroom": {nil, lease.Row{}, lease.Primary{Partition: "H#c#p", Sort: "eu"}, "", ""},
+		"headroom": {nil, lease.Row{}, lease.PrimaryKey{Partition: "H#c#p", Sort: "eu"}, "", ""},
 	}
 	for _, c := range some() {
 		o, err := terms().Make(c, 20_000)
@@ -161,12 +161,12 @@ func TestOutcomes(t *testing.T) {
 		}
 		row := lease.Row{Version: 6 + int64(rng.IntN(4)), Resource: "r", State: lease.Leased, Owner: []string{"eu", "us"}[rng.IntN(5)/4]}
 		if rng.IntN(2) == 0 {
-			row.Key, row.Expires = "p#k", 9500+int64(rng.IntN(2000))
+			row.Holder, row.Expires = "p#k", 9500+int64(rng.IntN(2000))
 		} else if rng.IntN(4) > 0 {
 			row.Available = 9500 + int64(rng.IntN(4000))
 		}
 		if o.Kind == "supersede" {
-			row.Owner, row.Key, row.Available = "", "", 0
+			row.Owner, row.Holder, row.Available = "", "", 0
 		}
 		made := o.Write.Holds(&row)
 		got, detail := o.Outcome(row, true, made)

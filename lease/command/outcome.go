@@ -38,7 +38,7 @@ func (o *Request) Outcome(row lease.Row, found, made bool) (outcome eventspb.Lea
 // Made says whether a row is what the order's write makes of it, as far as that can be known: when a transfer was made,
 // and so from when its resource is available, cannot.
 func (o *Request) Made(row lease.Row) bool {
-	if o.Write.Rule == nil || row.Version != o.Write.Args.Version+1+o.Write.Rule.Leap {
+	if o.Write.Rule == nil || row.Version != o.Write.Args.Version+1+o.Write.Rule.VersionJump {
 		return false
 	}
 	want := o.Write.Args
@@ -46,9 +46,9 @@ func (o *Request) Made(row lease.Row) bool {
 	case "supersede":
 		return row.State == want.State && row.Winner == want.Winner && row.Resource == o.Resource
 	case "transfer":
-		return row.Owner == want.Owner && row.Key == "" && row.Available > 0
+		return row.Owner == want.Owner && row.Holder == "" && row.Available > 0
 	default:
-		return row.Owner == o.Write.Region && row.Key == "" && row.Expires == 0 && row.Available == want.Available
+		return row.Owner == o.Write.Region && row.Holder == "" && row.Expires == 0 && row.Available == want.Available
 	}
 }
 

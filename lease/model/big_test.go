@@ -19,7 +19,7 @@ func big() map[string]Config {
 		Rules: lease.Protocol(), Regions: []string{"A", "B"}, Keys: []string{"k", "l"}, Resources: []Resource{{"r", 0}, {"s", 1}},
 		Clients: []Client{{Skew: -1, Ops: 1}, {Region: 1, Skew: 1, Ops: 2}},
 		Length:  3, Skew: 1, Quarantine: 1, Ticks: 7, NoIndexLag: true, Renewals: true, Releases: true,
-		Troubles: 2, Crashes: 1, Liberations: 1, Transfers: 1, Supersedes: 1, Adoptions: 1,
+		Faults: 2, Crashes: 1, Liberations: 1, Transfers: 1, Supersedes: 1, Adoptions: 1,
 		CutBy: 2, RegionLease: 2, CommandSkew: 1, StampSkew: []int64{1, -1}, Flight: 1, TransferWait: 4,
 	}
 	shelves := moves

@@ -21,7 +21,7 @@ const (
 )
 
 // check returns which invariant w breaks, or "".
-func (m *model) check(w *world) string {
+func (m *model) check(w *state) string {
 	switch w.fault {
 	case faultStale:
 		return "I18: a row is written in a region that has not seen its last version: one of the two writes will be lost"
@@ -41,8 +41,8 @@ func (m *model) check(w *world) string {
 	}
 	for r := range m.Resources {
 		for at, id := range w.resources[r].copies {
-			if row := &m.rows.list[id]; at < len(m.Regions) && row.Key != "" && row.Available != 0 {
-				return fmt.Sprintf("I9: %s is both available and leased: %s", m.Resources[r].Name, tell(*row))
+			if row := &m.rows.list[id]; at < len(m.Regions) && row.Holder != "" && row.Available != 0 {
+				return fmt.Sprintf("I9: %s is both available and leased: %s", m.Resources[r].Name, formatRow(*row))
 			}
 		}
 	}
@@ -59,7 +59,7 @@ func (m *model) check(w *world) string {
 }
 
 // checkUse looks at one key's resource in use by client i.
-func (m *model) checkUse(w *world, i int, k int8) string {
+func (m *model) checkUse(w *state, i int, k int8) string {
 	mine := &m.clients.list[w.clients[i]].holds[k]
 	for j := range i {
 		for l := range int8(len(m.Keys)) {
@@ -77,17 +77,17 @@ func (m *model) checkUse(w *world, i int, k int8) string {
 	}
 	r := m.resource(mine.Resource)
 	row := &m.rows.list[w.resources[r].copies[m.region(mine.Region)]]
-	held := row.Key == m.Keys[k] && row.Expires >= mine.Expires
+	held := row.Holder == m.Keys[k] && row.Expires >= mine.Expires
 	released := row.Available >= mine.Expires+m.Quarantine && !w.resources[r].liberated
 	if !held && !released && !m.Naive {
-		return fmt.Sprintf("I17: client %d uses %s for %s until %d, but its row says: %s", i+1, mine.Resource, m.Keys[k], mine.Expires, tell(*row))
+		return fmt.Sprintf("I17: client %d uses %s for %s until %d, but its row says: %s", i+1, mine.Resource, m.Keys[k], mine.Expires, formatRow(*row))
 	}
 	return ""
 }
 
 // checkChange looks at what a write makes of resource r's row.
-func (m *model) checkChange(w *world, r int, write *lease.Write, before, after *lease.Row) {
-	wasRetired, isRetired := before.Version > 0 && before.Key == "" && before.Available == 0, after.Key == "" && after.Available == 0
+func (m *model) checkChange(w *state, r int, write *lease.Write, before, after *lease.Row) {
+	wasRetired, isRetired := before.Version > 0 && before.Holder == "" && before.Available == 0, after.Holder == "" && after.Available == 0
 	administers := write.Rule == &m.Rules.Retire || write.Rule == &m.Rules.Revive
 	switch {
 	case administers && wasRetired != isRetired && write.Args.Version < int64(w.resources[r].administered):
@@ -98,7 +98,7 @@ func (m *model) checkChange(w *world, r int, write *lease.Write, before, after *
 		w.fault = faultRetired
 	}
 	for _, copied := range w.resources[r].copies { // the copy written may not know of the last lease
-		if row := &m.rows.list[copied]; row.Key != "" && after.Key == "" && after.Available != 0 && after.Available < row.Expires+m.Quarantine {
+		if row := &m.rows.list[copied]; row.Holder != "" && after.Holder == "" && after.Available != 0 && after.Available < row.Expires+m.Quarantine {
 			w.fault = faultEarly
 		}
 	}
@@ -108,7 +108,7 @@ func (m *model) checkChange(w *world, r int, write *lease.Write, before, after *
 }
 
 // checkAsked looks at what client i makes of a key's rows when they say that another region's lease won.
-func (m *model) checkAsked(w *world, i int, k int8, seen *answer) {
+func (m *model) checkAsked(w *state, i int, k int8, seen *answer) {
 	own := &m.rows.list[seen.rows[m.Clients[i].Region]]
 	if now := m.clock(w, i); own.State == lease.Superseded && own.Expires > now+m.Skew {
 		c := &m.clients.list[w.clients[i]]
@@ -121,8 +121,8 @@ func (m *model) checkAsked(w *world, i int, k int8, seen *answer) {
 	}
 }
 
-// tell describes a row.
-func tell(r lease.Row) string {
+// formatRow describes a row.
+func formatRow(r lease.Row) string {
 	s := fmt.Sprintf("version %d", r.Version)
 	for _, a := range []struct {
 		name  string
@@ -130,10 +130,10 @@ func tell(r lease.Row) string {
 		there bool
 	}{
 		{"owner", r.Owner, r.Owner != ""},
-		{"key", r.Key, r.Key != ""},
+		{"key", r.Holder, r.Holder != ""},
 		{"state", r.State, r.State != ""},
 		{"resource", r.Resource, r.Resource != ""},
-		{"at", r.At, r.At != 0},
+		{"at", r.ResourceVersion, r.ResourceVersion != 0},
 		{"expires", r.Expires, r.Expires != 0},
 		{"available from", r.Available, r.Available != 0},
 		{"winner", r.Winner, r.Winner != ""},
@@ -145,14 +145,14 @@ func tell(r lease.Row) string {
 	return s
 }
 
-func (m *model) told(a answer) string {
-	if !m.telling {
+func (m *model) formatAnswer(a answer) string {
+	if !m.describing {
 		return ""
 	}
 	s := ""
 	for i, region := range m.Regions {
 		if r := m.rows.list[a.rows[i]]; r.Version > 0 {
-			s += "[" + region + ": " + tell(r) + "] "
+			s += "[" + region + ": " + formatRow(r) + "] "
 		}
 	}
 	if s == "" {
@@ -162,11 +162,11 @@ func (m *model) told(a answer) string {
 }
 
 func (m *model) describe(key string, s *lease.Step) string {
-	if !m.telling {
+	if !m.describing {
 		return ""
 	}
 	row := s.Resource
-	if s.Do == lease.WriteKey {
+	if s.Action == lease.WriteKey {
 		row = key
 	}
 	return fmt.Sprintf("%s %s at version %d", s.Write.Rule.Name, row, s.Write.Args.Version)
@@ -174,11 +174,11 @@ func (m *model) describe(key string, s *lease.Step) string {
 
 func (m *model) outcome(ok bool, row uint32) string {
 	switch {
-	case !m.telling:
+	case !m.describing:
 		return ""
 	case ok:
-		return "made, " + tell(m.rows.list[row])
+		return "made, " + formatRow(m.rows.list[row])
 	default:
-		return "refused, " + tell(m.rows.list[row])
+		return "refused, " + formatRow(m.rows.list[row])
 	}
 }

@@ -5,7 +5,7 @@ import (
 )
 
 // clientMoves yields what client i may do next.
-func (m *model) clientMoves(w world, i int) {
+func (m *model) clientMoves(w state, i int) {
 	c := &m.clients.list[w.clients[i]]
 	if c.op == idle {
 		m.begin(w, i, *c)
@@ -15,24 +15,24 @@ func (m *model) clientMoves(w world, i int) {
 	if w.crashes > 0 {
 		n := w
 		n.crashes--
-		m.to(m.with(n, i, c.rest()), "client %d crashes", i+1)
+		m.emit(m.with(n, i, c.idled()), "client %d crashes", i+1)
 	}
 }
 
-// rest is c with nothing under way.
-func (c *client) rest() client {
+// idled is c with nothing under way.
+func (c *client) idled() client {
 	return client{ops: c.ops, holds: c.holds, buffer: c.buffer}
 }
 
 // begin yields the beginnings of what c may do.
-func (m *model) begin(w world, i int, c client) {
+func (m *model) begin(w state, i int, c client) {
 	now := m.clock(&w, i)
 	for k := range int8(len(m.Keys)) {
-		if c.holds[k].Settle {
+		if c.holds[k].Unsettled {
 			d := c
-			d.op, d.key, d.step = settling, k, m.terms(c.holds[k].Region, k).Settled(c.holds[k], now)
-			d.holds[k].Settle = !m.Forgetful
-			m.to(m.with(w, i, d), "client %d begins to settle %s", i+1, m.Keys[k])
+			d.op, d.key, d.step = settling, k, m.terms(c.holds[k].Region, k).SettleStep(c.holds[k], now)
+			d.holds[k].Unsettled = !m.SkipSettle
+			m.emit(m.with(w, i, d), "client %d begins to settle %s", i+1, m.Keys[k])
 		}
 		if only := m.Clients[i].Only; c.ops == 0 || only != "" && only != m.Keys[k] {
 			continue
@@ -42,26 +42,26 @@ func (m *model) begin(w world, i int, c client) {
 		d.key = k
 		if m.Naive {
 			d.op = looking
-			m.to(m.with(w, i, d), "client %d wants %s", i+1, m.Keys[k])
+			m.emit(m.with(w, i, d), "client %d wants %s", i+1, m.Keys[k])
 			continue
 		}
 		get := d
 		get.op, get.get = getting, lease.Get{Until: now + m.Length}
 		get.step = get.get.Begin(m.terms(m.Regions[m.Clients[i].Region], k), now)
-		m.to(m.with(w, i, get), "client %d begins to get %s until %d", i+1, m.Keys[k], now+m.Length)
+		m.emit(m.with(w, i, get), "client %d begins to get %s until %d", i+1, m.Keys[k], now+m.Length)
 		if held := c.holds[k]; m.using(&w, i, k) {
 			t := m.terms(held.Region, k)
 			if m.Renewals && now+m.Length > held.Expires {
 				renew := d
 				renew.op, renew.renew = renewing, lease.Renew{Lease: held, Until: now + m.Length}
 				renew.step = renew.renew.Begin(t, now)
-				m.to(m.with(w, i, renew), "client %d begins to renew %s until %d", i+1, m.Keys[k], now+m.Length)
+				m.emit(m.with(w, i, renew), "client %d begins to renew %s until %d", i+1, m.Keys[k], now+m.Length)
 			}
 			if m.Releases {
 				release := d
 				release.op, release.release = releasing, lease.Release{Lease: held}
 				release.step = release.release.Begin(t, now)
-				m.to(m.with(w, i, release), "client %d begins to release %s", i+1, m.Keys[k])
+				m.emit(m.with(w, i, release), "client %d begins to release %s", i+1, m.Keys[k])
 			}
 		}
 	}
@@ -69,56 +69,56 @@ func (m *model) begin(w world, i int, c client) {
 		for _, cand := range m.offered(&w, i) {
 			d := c
 			d.buffer = cand
-			m.to(m.with(w, i, d), "client %d finds %s at version %d in the index", i+1, cand.Resource, cand.At)
+			m.emit(m.with(w, i, d), "client %d finds %s at version %d in the index", i+1, cand.Resource, cand.Version)
 		}
 	}
 }
 
 // offered is what the index shows to client i now.
-func (m *model) offered(w *world, i int) (list []lease.Candidate) {
+func (m *model) offered(w *state, i int) (list []lease.Candidate) {
 	region := m.Clients[i].Region
 	offer := lease.Write{Rule: &m.Rules.Offered, Args: lease.Row{Owner: m.Regions[region]}, Now: m.clock(w, i), Skew: m.Skew}
 	for r := range m.Resources {
 		if row := &m.rows.list[w.resources[r].copies[region]]; offer.Holds(row) {
-			list = append(list, lease.Candidate{Resource: m.Resources[r].Name, At: row.Version})
+			list = append(list, lease.Candidate{Resource: m.Resources[r].Name, Version: row.Version})
 		}
 	}
 	return list
 }
 
 // proceed yields what the step under way of client i leads to.
-func (m *model) proceed(w world, i int, c *client) {
+func (m *model) proceed(w state, i int, c *client) {
 	now, region := m.clock(&w, i), m.Clients[i].Region
 	switch {
 	case c.op == looking || c.op == taking:
 		m.naive(w, i, *c)
-	case c.step.Do == lease.ReadKeys:
+	case c.step.Action == lease.ReadKeys:
 		rows := answer{kind: lease.ReadKeys}
 		for owner := range m.Regions {
 			rows.rows[owner] = w.keys[c.key][owner][region]
 		}
 		n := m.next(w, i, rows)
 		m.checkAsked(&n, i, c.key, &rows)
-		m.to(n, "client %d reads %s: %v", i+1, m.Keys[c.key], m.told(rows))
-	case c.step.Do == lease.Pick:
+		m.emit(n, "client %d reads %s: %v", i+1, m.Keys[c.key], m.formatAnswer(rows))
+	case c.step.Action == lease.Pick:
 		m.pick(w, i, c)
 	case !m.reach(&w, region, m.region(c.step.Region), now):
-		m.to(m.with(w, i, c.rest()), "client %d cannot write at %s", i+1, c.step.Region)
+		m.emit(m.with(w, i, c.idled()), "client %d cannot write at %s", i+1, c.step.Region)
 	default:
 		n := w
 		row, ok := m.write(&n, i, c.key, &c.step)
 		what := m.describe(m.Keys[c.key], &c.step)
-		m.to(m.next(n, i, answer{kind: c.step.Do, ok: ok, rows: [maxRegions]uint32{row}}), "client %d, %s: %s", i+1, what, m.outcome(ok, row))
+		m.emit(m.next(n, i, answer{kind: c.step.Action, ok: ok, rows: [maxRegions]uint32{row}}), "client %d, %s: %s", i+1, what, m.outcome(ok, row))
 		if w.lost > 0 && ok {
 			n.lost--
-			m.to(n, "client %d, %s: made, but the answer is lost", i+1, what)
+			m.emit(n, "client %d, %s: made, but the answer is lost", i+1, what)
 		}
 	}
 }
 
-func (m *model) write(w *world, i int, key int8, s *lease.Step) (row uint32, ok bool) {
+func (m *model) write(w *state, i int, key int8, s *lease.Step) (row uint32, ok bool) {
 	by := writing{client: w.clients[i], now: int8(m.clock(w, i))}
-	if s.Do == lease.WriteKey {
+	if s.Action == lease.WriteKey {
 		return m.writeKey(w, key, m.region(s.Region), &s.Write, by)
 	}
 	return m.writeResource(w, m.resource(s.Resource), m.region(s.Region), &s.Write, by)
@@ -133,25 +133,25 @@ func (m *model) resource(name string) int {
 	return -1
 }
 
-func (m *model) pick(w world, i int, c *client) {
+func (m *model) pick(w state, i int, c *client) {
 	if c.buffer.Resource != "" {
 		found := c.buffer
 		d := *c
 		d.buffer = lease.Candidate{}
-		m.to(m.next(m.with(w, i, d), i, m.picked(found)), "client %d picks %s at version %d, found before", i+1, found.Resource, found.At)
+		m.emit(m.next(m.with(w, i, d), i, m.picked(found)), "client %d picks %s at version %d, found before", i+1, found.Resource, found.Version)
 		return
 	}
 	offered := m.offered(&w, i)
 	if len(offered) == 0 {
-		m.to(m.next(w, i, answer{kind: lease.Pick}), "client %d finds nothing in the index", i+1)
+		m.emit(m.next(w, i, answer{kind: lease.Pick}), "client %d finds nothing in the index", i+1)
 	}
 	for _, cand := range offered {
-		m.to(m.next(w, i, m.picked(cand)), "client %d picks %s at version %d", i+1, cand.Resource, cand.At)
+		m.emit(m.next(w, i, m.picked(cand)), "client %d picks %s at version %d", i+1, cand.Resource, cand.Version)
 	}
 }
 
 func (m *model) picked(c lease.Candidate) answer {
-	return answer{kind: lease.Pick, ok: true, resource: int8(m.resource(c.Resource)), at: c.At}
+	return answer{kind: lease.Pick, ok: true, resource: int8(m.resource(c.Resource)), at: c.Version}
 }
 
 // answer is what a client sees, in numbers. What it makes of it is always the same.
@@ -159,7 +159,7 @@ type answer struct {
 	client   uint32
 	of       int8 // clients are not all alike
 	now      int8
-	kind     lease.Do // what was asked for
+	kind     lease.Action // what was asked for
 	ok       bool
 	resource int8
 	at       int64
@@ -169,9 +169,9 @@ type answer struct {
 // noAnswer is that time passes.
 const noAnswer = lease.Lost
 
-// seen is an answer in the machines' words.
-func (m *model) seen(a answer) lease.Seen {
-	seen := lease.Seen{Now: int64(a.now), OK: a.ok}
+// observation is an answer in the machines' words.
+func (m *model) observation(a answer) lease.Observation {
+	seen := lease.Observation{Now: int64(a.now), OK: a.ok}
 	switch {
 	case a.kind == lease.ReadKeys:
 		seen.Keys = map[string]lease.Row{}
@@ -181,7 +181,7 @@ func (m *model) seen(a answer) lease.Seen {
 			}
 		}
 	case a.kind == lease.Pick && a.ok:
-		seen.Pick = lease.Candidate{Resource: m.Resources[a.resource].Name, At: a.at}
+		seen.Pick = lease.Candidate{Resource: m.Resources[a.resource].Name, Version: a.at}
 	default:
 		seen.Row = m.rows.list[a.rows[0]]
 	}
@@ -189,11 +189,11 @@ func (m *model) seen(a answer) lease.Seen {
 }
 
 // next is the state after client i's machine has seen the answer to its step.
-func (m *model) next(w world, i int, a answer) world {
+func (m *model) next(w state, i int, a answer) state {
 	a.of, a.client, a.now = int8(i), w.clients[i], int8(m.clock(&w, i))
 	to, ok := m.answers[a]
 	if !ok {
-		to = m.clients.id(m.forget(m.answered(i, m.clients.list[a.client], m.seen(a))))
+		to = m.clients.id(m.normalizeClient(m.answered(i, m.clients.list[a.client], m.observation(a))))
 		m.answers[a] = to
 	}
 	w.clients[i] = to
@@ -201,42 +201,42 @@ func (m *model) next(w world, i int, a answer) world {
 }
 
 // answered is c after its machine has seen the answer to its step.
-func (m *model) answered(i int, c client, seen lease.Seen) client {
+func (m *model) answered(i int, c client, seen lease.Observation) client {
 	switch c.op {
 	case getting:
 		c.step = c.get.Next(m.terms(m.Regions[m.Clients[i].Region], c.key), seen)
-		if c.step.Do == lease.Done {
+		if c.step.Action == lease.Done {
 			c.holds[c.key] = c.step.Lease
 		}
 	case renewing:
 		c.step = c.renew.Next(m.terms(c.renew.Lease.Region, c.key), seen)
-		if c.step.Do == lease.Done {
+		if c.step.Action == lease.Done {
 			c.holds[c.key] = c.step.Lease
 		}
 	case releasing:
 		c.step = c.release.Next(m.terms(c.release.Lease.Region, c.key), seen)
-		if c.step.Do == lease.Done {
+		if c.step.Action == lease.Done {
 			c.holds[c.key] = lease.Grant{}
 		}
 	default: // settling; only when it was made for sure, it need not be done again
 		if seen.OK {
-			c.holds[c.key].KeyVersion, c.holds[c.key].Settle = seen.Row.Version, false
+			c.holds[c.key].KeyVersion, c.holds[c.key].Unsettled = seen.Row.Version, false
 		}
-		return c.rest()
+		return c.idled()
 	}
-	switch c.step.Do {
+	switch c.step.Action {
 	case lease.Lost:
 		c.holds[c.key] = lease.Grant{}
-		return c.rest()
+		return c.idled()
 	case lease.Done, lease.Exhausted, lease.WaitUntil:
-		return c.rest()
+		return c.idled()
 	default:
 		return c
 	}
 }
 
 // using says whether client i uses key k's resource: it stops the skew before the end, by its own clock.
-func (m *model) using(w *world, i int, k int8) bool {
+func (m *model) using(w *state, i int, k int8) bool {
 	h := &m.clients.list[w.clients[i]].holds[k]
 	return h.Resource != "" && m.clock(w, i) < h.Expires-m.Skew
 }

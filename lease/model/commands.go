@@ -10,7 +10,7 @@ import (
 // commandMoves yields what liberator, balancer, reaper and administrator may do: decide on a row as it is in some region,
 // perhaps long ago elsewhere, and, any time later, write at the endpoint of the region that owned it. The clock is read at
 // either.
-func (m *model) commandMoves(w world) {
+func (m *model) commandMoves(w state) {
 	free := -1
 	for i := range max(m.Commands, 1) {
 		switch {
@@ -29,7 +29,7 @@ func (m *model) commandMoves(w world) {
 		n.imports--
 		row := lease.Row{Owner: m.Regions[m.Resources[0].Owner], Available: 1}
 		m.send(&n, command{region: int8(m.Resources[0].Owner), write: lease.Write{Rule: &m.Rules.Register, Args: row, Skew: m.Skew}})
-		m.to(n, "command: register %s, once more", m.Resources[0].Name)
+		m.emit(n, "command: register %s, once more", m.Resources[0].Name)
 	}
 	for r := range m.Resources {
 		for at := range m.Regions {
@@ -45,7 +45,7 @@ func (m *model) commandMoves(w world) {
 }
 
 // send puts a command under way. The order of those under way says nothing: it is always the same.
-func (m *model) send(w *world, c command) {
+func (m *model) send(w *state, c command) {
 	w.commands[maxCommands-1] = m.commands.id(c)
 	sortCommands(w.commands[:])
 }
@@ -55,7 +55,7 @@ func sortCommands(commands []uint32) {
 }
 
 // resourceCommands yields what may be decided on resource r's row as it is in one region.
-func (m *model) resourceCommands(w world, r, at int, now int64) {
+func (m *model) resourceCommands(w state, r, at int, now int64) {
 	row := m.rows.list[w.resources[r].copies[at]]
 	owner := m.region(row.Owner)
 	c := command{region: int8(owner), resource: int8(r)}
@@ -77,7 +77,7 @@ func (m *model) resourceCommands(w world, r, at int, now int64) {
 		n.retires--
 		m.decide(n, c, &m.Rules.Retire, &row, lease.Row{})
 	}
-	if w.revives > 0 && at == owner && row.Key == "" && row.Available == 0 {
+	if w.revives > 0 && at == owner && row.Holder == "" && row.Available == 0 {
 		n := w
 		n.revives--
 		m.decide(n, c, &m.Rules.Revive, &row, lease.Row{Available: now})
@@ -85,7 +85,7 @@ func (m *model) resourceCommands(w world, r, at int, now int64) {
 }
 
 // decide sends a command to make a write on a row as of its version, if it could be made now.
-func (m *model) decide(w world, c command, rule *lease.Rule, row *lease.Row, args lease.Row) {
+func (m *model) decide(w state, c command, rule *lease.Rule, row *lease.Row, args lease.Row) {
 	args.Version = row.Version
 	c.write = lease.Write{Rule: rule, Args: args, Now: int64(w.now) + m.CommandSkew, Skew: m.Skew}
 	if !c.write.Holds(row) {
@@ -93,21 +93,21 @@ func (m *model) decide(w world, c command, rule *lease.Rule, row *lease.Row, arg
 	}
 	c.write.Now = 0
 	m.send(&w, c)
-	m.to(w, "command: %s %s as of version %d", rule.Name, m.Resources[c.resource].Name, row.Version)
+	m.emit(w, "command: %s %s as of version %d", rule.Name, m.Resources[c.resource].Name, row.Version)
 }
 
 // adopt decides that the second region has the resources of the first, which was cut off for longer than its region lease.
 // The first may have leased any of them just before that was over, and nobody has seen it: so none is offered before the
 // longest lease and a quarantine. One that was retired stays so; as it may have been revived unseen, and may be again, it
 // is adopted when that time is over.
-func (m *model) adopt(w world, now int64) {
+func (m *model) adopt(w state, now int64) {
 	until := int64(w.cut) + m.RegionLease + m.Length + m.Quarantine
 	for r := range m.Resources {
 		row := m.rows.list[w.resources[r].copies[1]]
 		args := lease.Row{Version: row.Version, Owner: m.Regions[1], Available: until}
-		if row.Key == "" && row.Available == 0 {
+		if row.Holder == "" && row.Available == 0 {
 			args.Available = 0
-			if now <= until+m.Skew && !m.Hasty {
+			if now <= until+m.Skew && !m.AdoptRetiredEarly {
 				continue
 			}
 		}
@@ -117,12 +117,12 @@ func (m *model) adopt(w world, now int64) {
 		n := w
 		n.adoptions--
 		m.send(&n, command{region: 1, resource: int8(r), write: lease.Write{Rule: &m.Rules.Adopt, Args: args, Skew: m.Skew}})
-		m.to(n, "command: %s adopts %s as of version %d", m.Regions[1], m.Resources[r].Name, row.Version)
+		m.emit(n, "command: %s adopts %s as of version %d", m.Regions[1], m.Resources[r].Name, row.Version)
 	}
 }
 
 // supersede decides between two regions that lease one key: by all the same way, the first by name wins.
-func (m *model) supersede(w world) {
+func (m *model) supersede(w state) {
 	for k := range m.Keys {
 		winner, loser := m.rows.list[w.keys[k][0][0]], m.rows.list[w.keys[k][1][1]]
 		if winner.State != lease.Leased || loser.State != lease.Leased || winner.Over(int64(w.now), 0) || loser.Over(int64(w.now), 0) {
@@ -132,20 +132,20 @@ func (m *model) supersede(w world) {
 		n.supersedes--
 		args := lease.Row{Version: loser.Version, State: lease.Superseded, Winner: m.Regions[0]}
 		m.send(&n, command{region: 1, resource: -1, key: int8(k), write: lease.Write{Rule: &m.Rules.Supersede, Args: args, Skew: m.Skew}})
-		m.to(n, "command: %s's %s at %s as of version %d is superseded", m.Regions[1], loser.Resource, m.Keys[k], loser.Version)
+		m.emit(n, "command: %s's %s at %s as of version %d is superseded", m.Regions[1], loser.Resource, m.Keys[k], loser.Version)
 	}
 }
 
 // carryOut makes the write of command i, once or again and again, or loses it.
-func (m *model) carryOut(w world, i int) {
+func (m *model) carryOut(w state, i int) {
 	c := m.commands.list[w.commands[i]]
-	gone := func(w world) world {
+	gone := func(w state) state {
 		w.commands[i] = 0
 		sortCommands(w.commands[:])
 		return w
 	}
 	if c.last > 0 && w.now > c.last {
-		m.to(gone(w), "%s at %s comes too late to be sent", c.write.Rule.Name, m.Regions[c.region])
+		m.emit(gone(w), "%s at %s comes too late to be sent", c.write.Rule.Name, m.Regions[c.region])
 		return
 	}
 	if !m.reach(&w, int(c.region), int(c.region), int64(w.now)) {
@@ -164,7 +164,7 @@ func (m *model) carryOut(w world, i int) {
 	if n.repeats > 0 {
 		again := n
 		again.repeats--
-		m.to(again, "%s at %s: %s; the command stays", c.write.Rule.Name, m.Regions[c.region], m.outcome(ok, row))
+		m.emit(again, "%s at %s: %s; the command stays", c.write.Rule.Name, m.Regions[c.region], m.outcome(ok, row))
 	}
-	m.to(gone(n), "%s at %s: %s", c.write.Rule.Name, m.Regions[c.region], m.outcome(ok, row))
+	m.emit(gone(n), "%s at %s: %s", c.write.Rule.Name, m.Regions[c.region], m.outcome(ok, row))
 }

@@ -26,7 +26,7 @@ type Config struct {
 	Liberations, Transfers, Supersedes int8
 	Adoptions, Retires, Revives        int8
 	Imports                            int8 // of resources that are there already
-	Troubles                           int8 // of all these together, whichever; 0: each to its own end
+	Faults                             int8 // of all these together, whichever; 0: each to its own end
 
 	Commands           int     // under way at one time; 0: one
 	CutBy              int64   // until when the first region may be cut off, once, and come back; 0: it is not
@@ -38,12 +38,12 @@ type Config struct {
 	Flight             int64   // most ticks from that decision to its write
 	NoIndexLag         bool    // what is found in the index is used at once
 	Naive              bool    // clients follow the seed's protocol: look in the index, write on condition
-	Forgetful          bool    // clients take their leases for settled when they have begun to settle them
-	Hasty              bool    // a retired resource is adopted as soon as any other
+	SkipSettle         bool    // clients take their leases for settled when they have begun to settle them
+	AdoptRetiredEarly  bool    // a retired resource is adopted as soon as any other
 
-	Prefix    []string // how the history begins, each move by the beginning of its description; all ways go on from there
-	AllNames  bool     // states that differ in names only count each: slower
-	AllMemory bool     // so do those that differ in what has no say any more
+	Prefix          []string // how the history begins, each move by the beginning of its description; all ways go on from there
+	NoSymmetry      bool     // states that differ in names only count each: slower
+	NoNormalization bool     // so do those that differ in what has no say any more
 }
 
 // Resource is one resource, available from the start on.

@@ -55,10 +55,10 @@ func Explore(c Config, limit int) (Result, error) {
 }
 
 // visit finds states from a start on, until one breaks an invariant.
-func (e *explorer) visit(start world, limit int) error {
-	from, known, encoded := world{}, parts{}, make([]byte, partBytes*e.end)
+func (e *explorer) visit(start state, limit int) error {
+	from, known, encoded := state{}, parts{}, make([]byte, partBytes*e.end)
 	at := 0
-	e.yield = func(next world, _ string) {
+	e.yield = func(next state, _ string) {
 		if e.found >= 0 {
 			return
 		}
@@ -81,22 +81,22 @@ func (e *explorer) visit(start world, limit int) error {
 }
 
 // begin makes an explorer, the state after its world's prefix, and what happened until then.
-func begin(c Config) (*explorer, world, []string, error) {
+func begin(c Config) (*explorer, state, []string, error) {
 	if err := c.valid(); err != nil {
-		return nil, world{}, nil, err
+		return nil, state{}, nil, err
 	}
 	m := newModel(c)
 	p := newPacker(m)
 	e := &explorer{packer: p, seen: newStore(partBytes * p.end), found: -1}
 	e.group = e.symmetries()
-	if c.AllNames {
+	if c.NoSymmetry {
 		e.group = e.group[:1]
 	}
 	w, prefix := m.start(), []string{}
-	m.telling = true
+	m.describing = true
 	for _, what := range c.Prefix {
-		var ways []world
-		m.yield = func(next world, how string) {
+		var ways []state
+		m.yield = func(next state, how string) {
 			if strings.HasPrefix(how, what) {
 				ways, prefix = append(ways, next), append(prefix, how)
 			}
@@ -107,23 +107,23 @@ func begin(c Config) (*explorer, world, []string, error) {
 		}
 		w = ways[0]
 	}
-	m.telling = false
+	m.describing = false
 	return e, w, prefix, nil
 }
 
 // history describes a way from a start to the state found, by making its moves again: the states found stand for others too, so
 // each move is one to a state for which the next one found stands.
-func (e *explorer) history(w world) (list []string, broken string) {
+func (e *explorer) history(w state) (list []string, broken string) {
 	var way []int
 	for at := e.found; at > 0; at = e.seen.parent(at) {
 		way = append(way, at)
 	}
-	e.telling = true
+	e.describing = true
 	for i := len(way) - 1; i >= 0; i-- {
-		what, next := "", world{}
-		e.yield = func(to world, how string) {
+		what, next := "", state{}
+		e.yield = func(to state, how string) {
 			known := parts{}
-			p := e.pack(&to, &world{}, &known)
+			p := e.pack(&to, &state{}, &known)
 			p = e.least(&p, e.group)
 			encoded := make([]byte, partBytes*e.end)
 			if p.put(encoded); what == "" && string(encoded) == string(e.seen.state(way[i])) {
@@ -137,8 +137,8 @@ func (e *explorer) history(w world) (list []string, broken string) {
 }
 
 // start is the state in which every resource is available and nobody has asked for anything.
-func (m *model) start() world {
-	w := world{rest: rest{now: 2, budgets: m.budgets()}}
+func (m *model) start() state {
+	w := state{globals: globals{now: 2, budgets: m.budgets()}}
 	for r, res := range m.Resources {
 		id := m.rows.id(lease.Row{Version: 1, Owner: m.Regions[res.Owner], Available: 1})
 		for at := range m.Regions {

@@ -6,11 +6,11 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// forget is c without what has no say any more in what can happen: states that differ only in it are one. When a write was
+// normalizeClient is c without what has no say any more in what can happen: states that differ only in it are one. When a write was
 // decided matters only to a rule that compares times; which versions a lease had, to one who may renew it, release it or
 // settle it; what was found in the index, to one who may still get a lease.
-func (m *model) forget(c client) client {
-	if m.AllMemory {
+func (m *model) normalizeClient(c client) client {
+	if m.NoNormalization {
 		return c
 	}
 	if rule := c.step.Write.Rule; rule != nil && !slices.ContainsFunc(rule.When, timed) {
@@ -23,7 +23,7 @@ func (m *model) forget(c client) client {
 		c.buffer = lease.Candidate{}
 	}
 	for k := range c.holds {
-		if h := &c.holds[k]; !h.Settle {
+		if h := &c.holds[k]; !h.Unsettled {
 			h.Token, h.KeyVersion = 0, 0
 		}
 	}
@@ -32,10 +32,10 @@ func (m *model) forget(c client) client {
 
 func timed(c lease.Condition) bool { return c.Test == lease.Past || c.Test == lease.Ended }
 
-// forgetPast takes from w what only a write of the past would be compared with: stamps that every clock is past, and when
+// normalizePast takes from w what only a write of the past would be compared with: stamps that every clock is past, and when
 // an administrator did something, if no other command of one is to come.
-func (m *model) forgetPast(w *world) {
-	if m.AllMemory {
+func (m *model) normalizePast(w *state) {
+	if m.NoNormalization {
 		return
 	}
 	behind := int64(0)

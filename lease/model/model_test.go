@@ -13,7 +13,7 @@ import (
 // limit is more states than any of the worlds below has.
 const limit = 20_000_000
 
-func worlds() map[string]Config {
+func configs() map[string]Config {
 	base := Config{
 		Rules: lease.Protocol(), Regions: []string{"A"}, Keys: []string{"k", "l"}, Resources: []Resource{{"r", 0}, {"s", 0}},
 		Length: 4, Skew: 1, Quarantine: 1,
@@ -68,7 +68,7 @@ func worlds() map[string]Config {
 
 // In no world an invariant breaks, and between them they have every write.
 func TestProtocol(t *testing.T) {
-	all := worlds()
+	all := configs()
 	maps.Copy(all, late())
 	var made sync.Map
 	t.Run("worlds", func(t *testing.T) {
@@ -101,16 +101,16 @@ func TestProtocol(t *testing.T) {
 
 // What is outside of the rules and must not be is found too.
 func TestBreaches(t *testing.T) {
-	seed := worlds()["race"]
+	seed := configs()["race"]
 	seed.Naive = true
 
 	hasty := late()["buried"]
-	hasty.Hasty = true
+	hasty.AdoptRetiredEarly = true
 
-	forgetful := worlds()["interrupted"]
-	forgetful.Forgetful = true
+	forgetful := configs()["interrupted"]
+	forgetful.SkipSettle = true
 
-	mute := worlds()["apart"]
+	mute := configs()["apart"]
 	mute.Rules = lease.Protocol()
 	mute.Rules.Supersede.Set = []lease.Attr{lease.AttrState} // and not who won
 
@@ -182,7 +182,7 @@ func TestMutations(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute: run without -short")
 	}
-	all := worlds()
+	all := configs()
 	maps.Copy(all, late())
 	for _, condition := range conditions() {
 		t.Run(condition, func(t *testing.T) {

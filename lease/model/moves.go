@@ -9,27 +9,27 @@ import (
 // model is a Config being explored.
 type model struct {
 	Config
-	rows     pool[lease.Row]
-	clients  pool[client]
-	commands pool[command]
-	written  map[writing]uint32 // what is known of writes and answers: neither is worked out twice
-	answers  map[answer]uint32
-	made     map[*lease.Rule]bool
-	enough   int  // budgets left when there were as many troubles as there may be
-	telling  bool // moves are to be described
-	yield    func(next world, what string)
+	rows        pool[lease.Row]
+	clients     pool[client]
+	commands    pool[command]
+	written     map[writing]uint32 // what is known of writes and answers: neither is worked out twice
+	answers     map[answer]uint32
+	made        map[*lease.Rule]bool
+	budgetFloor int  // budgets left when there were as many troubles as there may be
+	describing  bool // moves are to be described
+	yield       func(next state, what string)
 }
 
 func newModel(c Config) *model {
 	all := c.budgets()
 	return &model{
 		Config: c, rows: newPool[lease.Row](), clients: newPool[client](), commands: newPool[command](),
-		written: map[writing]uint32{}, answers: map[answer]uint32{}, made: map[*lease.Rule]bool{}, enough: all.sum() - int(c.Troubles),
+		written: map[writing]uint32{}, answers: map[answer]uint32{}, made: map[*lease.Rule]bool{}, budgetFloor: all.sum() - int(c.Faults),
 	}
 }
 
 // moves yields every state that one step of anybody leads to.
-func (m *model) moves(w world) {
+func (m *model) moves(w state) {
 	for i := range m.Clients {
 		m.clientMoves(w, i)
 	}
@@ -37,25 +37,25 @@ func (m *model) moves(w world) {
 	if w.cut == 0 || w.healed {
 		m.replicate(w)
 	}
-	if w.cut == 0 && int64(w.now) <= m.CutBy && (m.Troubles == 0 || w.adoptions > 0) {
+	if w.cut == 0 && int64(w.now) <= m.CutBy && (m.Faults == 0 || w.adoptions > 0) {
 		n := w
 		n.cut = w.now
-		m.to(n, "%s is cut off", m.Regions[0])
+		m.emit(n, "%s is cut off", m.Regions[0])
 	}
 	if w.cut > 0 && !w.healed {
 		n := w
 		n.healed = true
-		m.to(n, "%s is back", m.Regions[0])
+		m.emit(n, "%s is back", m.Regions[0])
 	}
 	if int64(w.now) < m.Ticks {
-		m.to(m.tick(w), "time passes")
+		m.emit(m.tick(w), "time passes")
 	}
 }
 
 // tick is w one tick later. What nobody uses any more is forgotten, so that states are fewer.
-func (m *model) tick(w world) world {
+func (m *model) tick(w state) state {
 	w.now++
-	m.forgetPast(&w)
+	m.normalizePast(&w)
 	for i := range m.Clients {
 		by := answer{of: int8(i), client: w.clients[i], now: w.now, kind: noAnswer}
 		to, ok := m.answers[by]
@@ -66,7 +66,7 @@ func (m *model) tick(w world) world {
 					c.holds[k] = lease.Grant{}
 				}
 			}
-			to = m.clients.id(m.forget(c))
+			to = m.clients.id(m.normalizeClient(c))
 			m.answers[by] = to
 		}
 		w.clients[i] = to
@@ -74,27 +74,27 @@ func (m *model) tick(w world) world {
 	return w
 }
 
-// to yields n. Without a listener who wants them, nothing is described.
-func (m *model) to(n world, format string, args ...any) {
-	if m.Troubles > 0 && n.sum() <= m.enough {
+// emit yields n. Without a listener who wants them, nothing is described.
+func (m *model) emit(n state, format string, args ...any) {
+	if m.Faults > 0 && n.sum() <= m.budgetFloor {
 		n.budgets = budgets{}
 	}
-	if m.telling {
+	if m.describing {
 		m.yield(n, fmt.Sprintf(format, args...))
 		return
 	}
 	m.yield(n, "")
 }
 
-func (m *model) with(w world, i int, c client) world {
-	w.clients[i] = m.clients.id(m.forget(c))
+func (m *model) with(w state, i int, c client) state {
+	w.clients[i] = m.clients.id(m.normalizeClient(c))
 	return w
 }
 
-func (m *model) clock(w *world, i int) int64 { return int64(w.now) + m.Clients[i].Skew }
+func (m *model) clock(w *state, i int) int64 { return int64(w.now) + m.Clients[i].Skew }
 
-func (m *model) terms(region string, key int8) *lease.Terms {
-	return &lease.Terms{Rules: m.Rules, Region: region, Key: m.Keys[key], Skew: m.Skew, Quarantine: m.Quarantine}
+func (m *model) terms(region string, key int8) *lease.Params {
+	return &lease.Params{Rules: m.Rules, Region: region, Holder: m.Keys[key], Skew: m.Skew, Quarantine: m.Quarantine}
 }
 
 func (m *model) region(name string) int {
@@ -107,14 +107,14 @@ func (m *model) region(name string) int {
 }
 
 // replicate yields what the copying of one row to one other region leads to.
-func (m *model) replicate(w world) {
+func (m *model) replicate(w state) {
 	for r := range m.Resources {
 		for from := range m.Regions {
 			for to := range m.Regions {
 				if m.rows.list[w.resources[r].copies[from]].Version > m.rows.list[w.resources[r].copies[to]].Version {
 					n := w
 					n.resources[r].copies[to] = w.resources[r].copies[from]
-					m.to(n, "row %s comes from %s to %s", m.Resources[r].Name, m.Regions[from], m.Regions[to])
+					m.emit(n, "row %s comes from %s to %s", m.Resources[r].Name, m.Regions[from], m.Regions[to])
 				}
 			}
 		}
@@ -125,7 +125,7 @@ func (m *model) replicate(w world) {
 				if w.keys[k][owner][to] != w.keys[k][owner][owner] {
 					n := w
 					n.keys[k][owner][to] = w.keys[k][owner][owner]
-					m.to(n, "row %s of %s comes to %s", m.Keys[k], m.Regions[owner], m.Regions[to])
+					m.emit(n, "row %s of %s comes to %s", m.Keys[k], m.Regions[owner], m.Regions[to])
 				}
 			}
 		}
@@ -133,7 +133,7 @@ func (m *model) replicate(w world) {
 }
 
 // writeResource makes a write at a region's endpoint, if its conditions hold, and returns the row as it then is.
-func (m *model) writeResource(w *world, r, region int, write *lease.Write, by writing) (row uint32, ok bool) {
+func (m *model) writeResource(w *state, r, region int, write *lease.Write, by writing) (row uint32, ok bool) {
 	before := w.resources[r].copies[region]
 	if row, ok = m.apply(before, write, by); !ok {
 		return row, false
@@ -181,7 +181,7 @@ func (m *model) apply(row uint32, write *lease.Write, by writing) (uint32, bool)
 
 // reach says whether a client or command at a region can write at an endpoint. A region that is cut off goes on until its
 // region lease is over, by the clock of who writes; it takes that up again only when it has seen what became of its rows.
-func (m *model) reach(w *world, from, to int, clock int64) bool {
+func (m *model) reach(w *state, from, to int, clock int64) bool {
 	if w.cut == 0 {
 		return true
 	}
@@ -191,7 +191,7 @@ func (m *model) reach(w *world, from, to int, clock int64) bool {
 	return from != 0
 }
 
-func (m *model) writeKey(w *world, k int8, region int, write *lease.Write, by writing) (row uint32, ok bool) {
+func (m *model) writeKey(w *state, k int8, region int, write *lease.Write, by writing) (row uint32, ok bool) {
 	row, ok = m.apply(w.keys[k][region][region], write, by)
 	w.keys[k][region][region] = row
 	return row, ok

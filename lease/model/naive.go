@@ -6,33 +6,33 @@ import (
 
 // naive is the seed's protocol: look the key up in an index, which may lag behind; if it is not there, write an available
 // resource's row on condition of its version.
-func (m *model) naive(w world, i int, c client) {
+func (m *model) naive(w state, i int, c client) {
 	region := m.Clients[i].Region
 	if c.op == taking {
-		step := lease.Step{Do: lease.WriteRes, Region: m.Regions[region], Resource: c.buffer.Resource, Write: lease.Write{
-			Rule: &m.Rules.Take, Args: lease.Row{Version: c.buffer.At, Key: m.Keys[c.key], Expires: m.clock(&w, i) + m.Length},
+		step := lease.Step{Action: lease.WriteResource, Region: m.Regions[region], Resource: c.buffer.Resource, Write: lease.Write{
+			Rule: &m.Rules.Take, Args: lease.Row{Version: c.buffer.Version, Holder: m.Keys[c.key], Expires: m.clock(&w, i) + m.Length},
 		}}
 		n := w
 		id, ok := m.write(&n, i, c.key, &step)
 		row := m.rows.list[id]
-		d := c.rest()
+		d := c.idled()
 		d.buffer = lease.Candidate{}
 		if ok {
 			d.holds[c.key] = lease.Grant{Resource: step.Resource, Region: step.Region, Token: row.Version, Expires: row.Expires}
 		}
-		m.to(m.with(n, i, d), "client %d writes %s for %s: %s", i+1, step.Resource, m.Keys[c.key], m.outcome(ok, id))
+		m.emit(m.with(n, i, d), "client %d writes %s for %s: %s", i+1, step.Resource, m.Keys[c.key], m.outcome(ok, id))
 		return
 	}
 	for r := range m.Resources {
-		if row := m.rows.list[w.resources[r].copies[region]]; row.Key == m.Keys[c.key] {
-			d := c.rest()
+		if row := m.rows.list[w.resources[r].copies[region]]; row.Holder == m.Keys[c.key] {
+			d := c.idled()
 			d.holds[c.key] = lease.Grant{Resource: m.Resources[r].Name, Region: m.Regions[region], Token: row.Version, Expires: row.Expires}
-			m.to(m.with(w, i, d), "client %d finds %s in the index: %s", i+1, m.Keys[c.key], m.Resources[r].Name)
+			m.emit(m.with(w, i, d), "client %d finds %s in the index: %s", i+1, m.Keys[c.key], m.Resources[r].Name)
 		}
 	}
 	for _, cand := range m.offered(&w, i) {
 		d := c
 		d.op, d.buffer = taking, cand
-		m.to(m.with(w, i, d), "client %d does not find %s in the index, which lags, but that %s is available", i+1, m.Keys[c.key], cand.Resource)
+		m.emit(m.with(w, i, d), "client %d does not find %s in the index, which lags, but that %s is available", i+1, m.Keys[c.key], cand.Resource)
 	}
 }

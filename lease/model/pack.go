@@ -5,13 +5,13 @@ type packer struct {
 	*model
 	resources pool[resource]
 	keyRows   pool[keyRows]
-	rests     pool[rest]
+	globals   pool[globals]
 
 	keysAt, clientsAt, restAt, commandsAt, end int // where in parts
 }
 
 func newPacker(m *model) *packer {
-	p := &packer{model: m, resources: newPool[resource](), keyRows: newPool[keyRows](), rests: newPool[rest]()}
+	p := &packer{model: m, resources: newPool[resource](), keyRows: newPool[keyRows](), globals: newPool[globals]()}
 	p.keysAt = len(m.Resources)
 	p.clientsAt = p.keysAt + len(m.Keys)
 	p.restAt = p.clientsAt + len(m.Clients)
@@ -21,7 +21,7 @@ func newPacker(m *model) *packer {
 }
 
 // pack is w, which is one step from another state, as parts.
-func (p *packer) pack(w, from *world, known *parts) (to parts) {
+func (p *packer) pack(w, from *state, known *parts) (to parts) {
 	to = *known
 	for r := range p.Resources {
 		if w.resources[r] != from.resources[r] {
@@ -34,14 +34,14 @@ func (p *packer) pack(w, from *world, known *parts) (to parts) {
 		}
 	}
 	copy(to[p.clientsAt:p.restAt], w.clients[:])
-	if w.rest != from.rest {
-		to[p.restAt] = p.rests.id(w.rest)
+	if w.globals != from.globals {
+		to[p.restAt] = p.globals.id(w.globals)
 	}
 	copy(to[p.commandsAt:p.end], w.commands[:])
 	return to
 }
 
-func (p *packer) unpack(from *parts) (w world) {
+func (p *packer) unpack(from *parts) (w state) {
 	for r := range p.Resources {
 		w.resources[r] = p.resources.list[from[r]]
 	}
@@ -49,7 +49,7 @@ func (p *packer) unpack(from *parts) (w world) {
 		w.keys[k] = p.keyRows.list[from[p.keysAt+k]]
 	}
 	copy(w.clients[:], from[p.clientsAt:p.restAt])
-	w.rest = p.rests.list[from[p.restAt]]
+	w.globals = p.globals.list[from[p.restAt]]
 	copy(w.commands[:], from[p.commandsAt:p.end])
 	return w
 }
@@ -57,5 +57,5 @@ func (p *packer) unpack(from *parts) (w world) {
 // full says whether there are more parts than numbers.
 func (p *packer) full() bool {
 	const most = 1 << (8 * partBytes)
-	return max(len(p.resources.list), len(p.keyRows.list), len(p.rests.list), len(p.clients.list), len(p.commands.list)) > most
+	return max(len(p.resources.list), len(p.keyRows.list), len(p.globals.list), len(p.clients.list), len(p.commands.list)) > most
 }

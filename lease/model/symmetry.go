@@ -89,13 +89,13 @@ func permutations(n int) (all [][]int) {
 func (p *packer) least(a *parts, group []*symmetry) parts {
 	best := *a
 	for _, s := range group[1:] {
-		p.less(a, &best, s)
+		p.minimize(a, &best, s)
 	}
 	return best
 }
 
-// less makes best what s makes of a, if that is less. Most often the first number tells.
-func (p *packer) less(a, best *parts, s *symmetry) {
+// minimize makes best what s makes of a, if that is less. Most often the first number tells.
+func (p *packer) minimize(a, best *parts, s *symmetry) {
 	for i := range p.restAt {
 		n := p.renamed(s, i, a[s.from[i]])
 		if n > best[i] {

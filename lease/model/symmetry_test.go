@@ -9,7 +9,7 @@ import (
 
 // small are worlds that can be explored in every way in a moment. Between them they have all kinds of moves.
 func small() map[string]Config {
-	all := worlds()
+	all := configs()
 	race, life, apart, moved, dead, shelf := all["race"], all["life"], all["apart"], all["moved"], all["dead"], all["shelf"]
 	race.Clients, race.Crashes = []Client{{Ops: 1}, {Ops: 1}}, 1
 	life.Clients, life.Ticks = []Client{{Ops: 2}, {Ops: 2}}, 4
@@ -37,9 +37,9 @@ func TestReductionsChangeNothing(t *testing.T) {
 				continue // it takes seconds, and of the rest it has no more than the others
 			}
 			c.Rules = mutant(t, without)
-			c.AllNames, c.AllMemory = false, false
+			c.NoSymmetry, c.NoNormalization = false, false
 			reduced := explore(t, c, smallLimit)
-			c.AllNames, c.AllMemory = true, true
+			c.NoSymmetry, c.NoNormalization = true, true
 			full := explore(t, c, 4*smallLimit)
 			if full.States > 4*smallLimit || reduced.States > smallLimit {
 				t.Fatalf("%s without %q: more than %d states, %d reduced", name, without, full.States, reduced.States)
@@ -76,7 +76,7 @@ func TestSymmetriesMissNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			known := parts{}
-			if p := e.pack(&start, &world{}, &known); len(images(e, p)) != 1 {
+			if p := e.pack(&start, &state{}, &known); len(images(e, p)) != 1 {
 				t.Skip("the start has names in it")
 			}
 			if err := e.visit(start, limit); err != nil {
@@ -87,7 +87,7 @@ func TestSymmetriesMissNothing(t *testing.T) {
 				known.get(e.seen.state(n))
 				stoodFor += len(images(e, known))
 			}
-			c.AllNames = true
+			c.NoSymmetry = true
 			full := explore(t, c, limit)
 			t.Logf("%d states, %d symmetries, %d states looked at", full.States, len(e.group), e.seen.n)
 			if stoodFor != full.States {

@@ -4,13 +4,13 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// world is a state. Rows, clients and commands are numbers of values that many states share.
-type world struct {
+// state is a state. Rows, clients and commands are numbers of values that many states share.
+type state struct {
 	resources [maxResources]resource
 	keys      [maxKeys]keyRows
 	clients   [maxClients]uint32
 	commands  [maxCommands]uint32 // under way, the greatest number first
-	rest
+	globals
 }
 
 // resource is a resource's row in each region, and what of its past the invariants ask for.
@@ -24,8 +24,8 @@ type resource struct {
 // keyRows are a key's rows by owner, and each region's copy of them.
 type keyRows [maxRegions][maxRegions]uint32
 
-// rest is what a state has besides: time and budgets.
-type rest struct {
+// globals is what a state has besides: time and budgets.
+type globals struct {
 	now    int8
 	fault  fault
 	cut    int8 // when the first region was cut off

@@ -44,8 +44,8 @@ func Connect(ctx context.Context, endpoints map[string]string) (*Connection, err
 	return &Connection{cfg, endpoints}, nil
 }
 
-// ConnectBy is Connect with an HTTP client of the caller's, such as one whose connections are in memory.
-func ConnectBy(ctx context.Context, client *http.Client, endpoints map[string]string) (*Connection, error) {
+// ConnectWith is Connect with an HTTP client of the caller's, such as one whose connections are in memory.
+func ConnectWith(ctx context.Context, client *http.Client, endpoints map[string]string) (*Connection, error) {
 	c, err := Connect(ctx, endpoints)
 	if err == nil {
 		c.cfg.HTTPClient = client // the default chain has asked by its own: it may want to add a root certificate to it

@@ -10,7 +10,7 @@ import (
 )
 
 // Count adds to a number of a row, which begins at 0, and to its version. If the answer is lost it may be added twice.
-func (t *Table) Count(ctx context.Context, region string, p lease.Primary, attribute string, n int64) error {
+func (t *Table) Count(ctx context.Context, region string, p lease.PrimaryKey, attribute string, n int64) error {
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
 	_, err := t.Client(region).UpdateItem(ctx, &dynamodb.UpdateItemInput{
@@ -19,7 +19,7 @@ func (t *Table) Count(ctx context.Context, region string, p lease.Primary, attri
 		ExpressionAttributeValues: Item{":writer": S(region), ":n": N(n), ":one": N(1)},
 	}, t.Options)
 	if err != nil {
-		return t.Failed(region, err)
+		return t.ClassifyError(region, err)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ type Error struct {
 	sdk    error
 }
 
-func (e *Error) Error() string { return e.Region + ": " + e.kind.Error() + ": " + Why(e.sdk) }
+func (e *Error) Error() string { return e.Region + ": " + e.kind.Error() + ": " + Cause(e.sdk) }
 
 // Unwrap gives the kind, and what the SDK said.
 func (e *Error) Unwrap() []error { return []error{e.kind, e.sdk} }
@@ -36,8 +36,8 @@ func (e *Error) Unwrap() []error { return []error{e.kind, e.sdk} }
 // Raw is what the SDK said, for logs.
 func (e *Error) Raw() string { return e.sdk.Error() }
 
-// Failed says which of our errors an error of the SDK is. region is who was asked.
-func (t *Table) Failed(region string, err error) error {
+// ClassifyError says which of our errors an error of the SDK is. region is who was asked.
+func (t *Table) ClassifyError(region string, err error) error {
 	kind := ErrUnavailable
 	var api smithy.APIError
 	if withoutCredentials(err) {
@@ -64,8 +64,8 @@ func (t *Table) Failed(region string, err error) error {
 // withoutCredentials tells that no request could be signed. The SDK has no type for that; what STS or SSO said is below it.
 func withoutCredentials(err error) bool { return strings.Contains(err.Error(), "get credentials") }
 
-// Why is why a request of the SDK failed, without what it was and how often it was sent.
-func Why(err error) string {
+// Cause is why a request of the SDK failed, without what it was and how often it was sent.
+func Cause(err error) string {
 	var api smithy.APIError
 	var dns *net.DNSError
 	var op *net.OpError

@@ -19,12 +19,12 @@ type Expect struct {
 	Writer  string
 }
 
-// Anything expects nothing in particular.
-func Anything() Expect { return Expect{Version: -1} }
+// AnyVersion expects nothing in particular.
+func AnyVersion() Expect { return Expect{Version: -1} }
 
 func (e Expect) condition() (condition *string, names map[string]string, values Item) {
 	switch e {
-	case Anything():
+	case AnyVersion():
 		return nil, nil, nil
 	case Expect{}:
 		return aws.String("attribute_not_exists(#pk)"), map[string]string{"#pk": PK}, nil
@@ -46,13 +46,13 @@ func (t *Table) Put(ctx context.Context, region string, item Item, e Expect) (fo
 	case errors.As(err, &refused):
 		return refused.Item, reflect.DeepEqual(refused.Item, item), nil // equal: an answer was lost, and this is our own write
 	case err != nil:
-		return nil, false, t.Failed(region, err)
+		return nil, false, t.ClassifyError(region, err)
 	}
 	return item, true, t.checkClock(out.ResultMetadata, begun)
 }
 
 // Delete removes a row where what is expected is there, or no row.
-func (t *Table) Delete(ctx context.Context, region string, p lease.Primary, e Expect) (ok bool, err error) {
+func (t *Table) Delete(ctx context.Context, region string, p lease.PrimaryKey, e Expect) (ok bool, err error) {
 	in := &dynamodb.DeleteItemInput{TableName: &t.Name, Key: PrimaryKey(p), ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld}
 	in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = e.condition()
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
@@ -63,7 +63,7 @@ func (t *Table) Delete(ctx context.Context, region string, p lease.Primary, e Ex
 	case errors.As(err, &refused):
 		return refused.Item == nil, nil
 	case err != nil:
-		return false, t.Failed(region, err)
+		return false, t.ClassifyError(region, err)
 	}
 	return true, nil
 }

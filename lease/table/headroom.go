@@ -37,7 +37,7 @@ func HeadroomItem(h *eventspb.LeaseHeadroom) Item {
 	for name, n := range headroomNumbers(h) {
 		item[name] = N(*n)
 	}
-	item[Rate], item[Spread] = Digits(strconv.FormatFloat(h.GetRate(), 'f', 6, 64)), Digits(strconv.FormatFloat(h.GetSpread(), 'f', 6, 64))
+	item[Rate], item[Spread] = Decimal(strconv.FormatFloat(h.GetRate(), 'f', 6, 64)), Decimal(strconv.FormatFloat(h.GetSpread(), 'f', 6, 64))
 	item[Forecast], item[RegionState] = S(h.GetForecast()), S(h.GetState())
 	return item
 }
@@ -88,7 +88,7 @@ func (t *Table) PutHeadroom(ctx context.Context, h *eventspb.LeaseHeadroom) (fou
 	case errors.As(err, &refused):
 		return refused.Item, false, nil
 	case err != nil:
-		return nil, false, t.Failed(h.GetRegion(), err)
+		return nil, false, t.ClassifyError(h.GetRegion(), err)
 	}
 	return item, true, t.checkClock(out.ResultMetadata, begun)
 }

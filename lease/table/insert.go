@@ -17,8 +17,8 @@ const MaxInsert = 25
 
 // Inserted is what became of one item of an Insert: Err, or There, because one of its key was, or it was put.
 type Inserted struct {
-	There bool
-	Err   error
+	Existed bool
+	Err     error
 }
 
 // Insert puts items where there are none: each for itself, in one request. No two may have one key. PartiQL's INSERT is the
@@ -37,7 +37,7 @@ func (t *Table) Insert(ctx context.Context, region string, items []Item) ([]Inse
 	begun := time.Now()
 	out, err := t.Client(region).BatchExecuteStatement(ctx, in, t.Options)
 	if err != nil {
-		return nil, t.Failed(region, err)
+		return nil, t.ClassifyError(region, err)
 	}
 	if len(out.Responses) != len(items) {
 		return nil, fmt.Errorf("%w: %d answers to %d inserts", ErrUnavailable, len(out.Responses), len(items))
@@ -47,9 +47,9 @@ func (t *Table) Insert(ctx context.Context, region string, items []Item) ([]Inse
 		switch {
 		case r.Error == nil:
 		case r.Error.Code == types.BatchStatementErrorCodeEnumDuplicateItem:
-			list[i].There = true
+			list[i].Existed = true
 		default:
-			list[i].Err = t.refused(r.Error)
+			list[i].Err = t.statementError(r.Error)
 		}
 	}
 	return list, t.checkClock(out.ResultMetadata, begun)
@@ -84,8 +84,8 @@ func (s *statement) request(item Item) types.BatchStatementRequest {
 	return r
 }
 
-// refused says which of our errors the error of one statement is.
-func (t *Table) refused(e *types.BatchStatementError) error {
+// statementError says which of our errors the error of one statement is.
+func (t *Table) statementError(e *types.BatchStatementError) error {
 	kind := ErrUnavailable
 	switch e.Code {
 	case types.BatchStatementErrorCodeEnumThrottlingError, types.BatchStatementErrorCodeEnumProvisionedThroughputExceeded,

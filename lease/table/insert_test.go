@@ -30,7 +30,7 @@ func table(t *testing.T) (*dynamotest.Cloud, *leasetable.Table) {
 }
 
 func item(sort string, attributes ...string) leasetable.Item {
-	it := leasetable.PrimaryKey(lease.Primary{Partition: "p", Sort: sort})
+	it := leasetable.PrimaryKey(lease.PrimaryKey{Partition: "p", Sort: sort})
 	for _, a := range attributes {
 		it[a] = leasetable.S(a + " of " + sort)
 	}
@@ -47,18 +47,18 @@ func TestInsert(t *testing.T) {
 			t.Fatal(err)
 		}
 		for j := range got {
-			if got[j].Err != nil || got[j].There != want[j] {
+			if got[j].Err != nil || got[j].Existed != want[j] {
 				t.Errorf("time %d, item %d: %+v, want there %v", i, j, got[j], want[j])
 			}
 		}
 	}
 	again := item("b", "z")
-	if got, err := tab.Insert(t.Context(), "eu-west-1", []leasetable.Item{again, item("f")}); err != nil || !got[0].There || got[1].There {
+	if got, err := tab.Insert(t.Context(), "eu-west-1", []leasetable.Item{again, item("f")}); err != nil || !got[0].Existed || got[1].Existed {
 		t.Errorf("%+v, %v", got, err)
 	}
-	keys := []lease.Primary{{Partition: "p", Sort: "none"}}
+	keys := []lease.PrimaryKey{{Partition: "p", Sort: "none"}}
 	for _, it := range first {
-		keys = append(keys, lease.Primary{Partition: "p", Sort: leasetable.Text(it, leasetable.SK)})
+		keys = append(keys, lease.PrimaryKey{Partition: "p", Sort: leasetable.Text(it, leasetable.SK)})
 	}
 	found, err := tab.GetAll(t.Context(), "eu-west-1", keys)
 	if err != nil || len(found) != len(first) {
@@ -66,7 +66,7 @@ func TestInsert(t *testing.T) {
 	}
 	for _, it := range first {
 		for name := range it {
-			if got, want := leasetable.Text(found[lease.Primary{Partition: "p", Sort: leasetable.Text(it, leasetable.SK)}], name), leasetable.Text(it, name); got != want {
+			if got, want := leasetable.Text(found[lease.PrimaryKey{Partition: "p", Sort: leasetable.Text(it, leasetable.SK)}], name), leasetable.Text(it, name); got != want {
 				t.Errorf("%s is %q, want %q", name, got, want)
 			}
 		}
@@ -92,7 +92,7 @@ func TestExpect(t *testing.T) {
 		it[leasetable.Version], it[leasetable.WriterRegion] = leasetable.N(version), leasetable.S(writer)
 		return it
 	}
-	p := lease.Primary{Partition: "p", Sort: "a"}
+	p := lease.PrimaryKey{Partition: "p", Sort: "a"}
 	ctx := t.Context()
 	for _, step := range []struct {
 		name   string
@@ -106,7 +106,7 @@ func TestExpect(t *testing.T) {
 		{"the next version", row(2, "eu"), leasetable.Expect{Version: 1, Writer: "eu"}, true},
 		{"another version", row(4, "eu"), leasetable.Expect{Version: 3, Writer: "eu"}, false},
 		{"another writer", row(3, "us"), leasetable.Expect{Version: 2, Writer: "us"}, false},
-		{"whatever is there", row(9, "us"), leasetable.Anything(), true},
+		{"whatever is there", row(9, "us"), leasetable.AnyVersion(), true},
 	} {
 		if _, ok, err := tab.Put(ctx, "eu-west-1", step.item, step.expect); err != nil || ok != step.ok {
 			t.Errorf("%s: %v, %v, want %v", step.name, ok, err, step.ok)
@@ -130,7 +130,7 @@ func TestExpect(t *testing.T) {
 		if _, _, err := tab.Put(ctx, "eu-west-1", row(1, "eu"), leasetable.Expect{}); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.fault, err, c.want)
 		}
-		if _, err := tab.GetAll(ctx, "eu-west-1", []lease.Primary{p}); !errors.Is(err, c.want) {
+		if _, err := tab.GetAll(ctx, "eu-west-1", []lease.PrimaryKey{p}); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.fault, err, c.want)
 		}
 	}

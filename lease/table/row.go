@@ -33,8 +33,8 @@ func Row(item Item) (row lease.Row, err error) {
 		return s.Value
 	}
 	row = lease.Row{
-		Version: get(Version), Expires: get(Expires), Owner: text(Owner), Key: text(Key), Available: get(Available),
-		State: lease.State(text(State)), Resource: text(Resource), At: get(At), Winner: text(Winner), Granted: get(GrantedAt),
+		Version: get(Version), Expires: get(Expires), Owner: text(Owner), Holder: text(Holder), Available: get(Available),
+		State: lease.State(text(State)), Resource: text(Resource), ResourceVersion: get(ResourceVersion), Winner: text(Winner), Granted: get(GrantedAt),
 	}
 	if err == nil && len(item) > 0 && row.Version < 1 {
 		err = fmt.Errorf("attribute %s is missing or less than 1", Version)
@@ -63,8 +63,8 @@ func N(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
-// Digits is a number that is written out.
-func Digits(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+// Decimal is a number that is written out.
+func Decimal(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
 
 // PrimaryKey is p as an item's key.
-func PrimaryKey(p lease.Primary) Item { return Item{PK: S(p.Partition), SK: S(p.Sort)} }
+func PrimaryKey(p lease.PrimaryKey) Item { return Item{PK: S(p.Partition), SK: S(p.Sort)} }

@@ -8,28 +8,28 @@ import (
 
 // Attributes.
 const (
-	PK           = "pk"
-	SK           = "sk"
-	Version      = "version"
-	Expires      = "lease_expires"
-	Owner        = "owner_region"
-	Key          = "key"
-	Available    = "lease_available"
-	State        = "state"
-	Resource     = "resource"
-	At           = "resource_version"
-	Winner       = "winner"
-	WriterRegion = "writer_region"
-	ClientID     = "client_id"
-	PoolID       = "pool_id"
-	Shard        = "shard"
-	GrantedAt    = "granted_at"
-	Description  = "description"
-	UpdatedMs    = "updated_ms"
-	Lines        = "lines"
-	Refused      = "refused"
-	BeatMs       = "beat_ms"
-	LeaseUntilMs = "lease_until_ms"
+	PK                = "pk"
+	SK                = "sk"
+	Version           = "version"
+	Expires           = "lease_expires"
+	Owner             = "owner_region"
+	Holder            = "key"
+	Available         = "lease_available"
+	State             = "state"
+	Resource          = "resource"
+	ResourceVersion   = "resource_version"
+	Winner            = "winner"
+	WriterRegion      = "writer_region"
+	ClientID          = "client_id"
+	PoolID            = "pool_id"
+	Bucket            = "shard"
+	GrantedAt         = "granted_at"
+	Description       = "description"
+	UpdatedMs         = "updated_ms"
+	Lines             = "lines"
+	Refused           = "refused"
+	HeartbeatMs       = "beat_ms"
+	WriteLeaseUntilMs = "lease_until_ms"
 )
 
 // AvailableIndex is the name of the index of available resources.
@@ -47,12 +47,12 @@ func Create(table string) *dynamodb.CreateTableInput {
 		TableName: aws.String(table), BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{
 			attribute(PK, types.ScalarAttributeTypeS), attribute(SK, types.ScalarAttributeTypeS),
-			attribute(Shard, types.ScalarAttributeTypeS), attribute(Available, types.ScalarAttributeTypeN),
+			attribute(Bucket, types.ScalarAttributeTypeS), attribute(Available, types.ScalarAttributeTypeN),
 		},
 		KeySchema: []types.KeySchemaElement{key(PK, types.KeyTypeHash), key(SK, types.KeyTypeRange)},
 		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{{
 			IndexName: aws.String(AvailableIndex),
-			KeySchema: []types.KeySchemaElement{key(Shard, types.KeyTypeHash), key(Available, types.KeyTypeRange)},
+			KeySchema: []types.KeySchemaElement{key(Bucket, types.KeyTypeHash), key(Available, types.KeyTypeRange)},
 			Projection: &types.Projection{
 				ProjectionType: types.ProjectionTypeInclude, NonKeyAttributes: []string{Version, Owner},
 			},

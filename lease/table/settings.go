@@ -16,22 +16,22 @@ const (
 	LongestMs     = "longest_lease_ms"
 	LongestEverMs = "longest_ever_ms" // the greatest LongestMs that the row ever had; absent in old rows
 	QuarantineMs  = "quarantine_ms"
-	Shelves       = "sub_partitions"
+	Buckets       = "sub_partitions"
 	Floors        = "floors"
 	Balance       = "balance"
 	Duplicates    = "duplicates"
 	Forecast      = "forecast"
 
-	RegionState   = "region_state"
-	SwingTo       = "swing_to"
-	SwingPercent  = "swing_percent"
-	RegionLeaseMs = "region_lease_ms"
-	LeaseSinceMs  = "region_lease_since_ms"
-	HeardMs       = "heard_ms" // of a beat: updated_ms of the region's settings, as the region has them
-	AdoptedBy     = "adopted_by"
-	HomeFrom      = "home_from"   // of the home's row: the home before
-	HomeMoving    = "home_moving" // of the home's row: it is on its way
-	HomeDead      = "home_dead"   // of the home's row: the one before was lost
+	RegionState       = "region_state"
+	SwingTo           = "swing_to"
+	SwingPercent      = "swing_percent"
+	WriteLeaseMs      = "region_lease_ms"
+	WriteLeaseSinceMs = "region_lease_since_ms"
+	SettingsSeenMs    = "heard_ms" // of a beat: updated_ms of the region's settings, as the region has them
+	AdoptedBy         = "adopted_by"
+	HomeFrom          = "home_from"   // of the home's row: the home before
+	HomeMoving        = "home_moving" // of the home's row: it is on its way
+	HomeDead          = "home_dead"   // of the home's row: the one before was lost
 )
 
 // States of a region.
@@ -57,24 +57,24 @@ func RegionStates() []string { return []string{Active, Evacuating, Adopted} }
 
 // Pool is the settings of a pool.
 type Pool struct {
-	Client, Name string
-	Version      int64
-	Longest      time.Duration    // of a lease
-	LongestEver  time.Duration    // that Longest was; never less than it
-	Quarantine   time.Duration    // after its end
-	Shelves      int              // sub-partitions that a region's available resources are spread over
-	Floors       map[string]int64 // free resources that a region never gives away, by region
-	Balance      string           // one of BalanceModes
-	Duplicates   string           // one of DuplicateModes
-	Forecast     string           // one of Forecasts
+	Client, Name     string
+	Version          int64
+	LongestLease     time.Duration    // of a lease
+	LongestLeaseEver time.Duration    // that Longest was; never less than it
+	Quarantine       time.Duration    // after its end
+	Buckets          int              // sub-partitions that a region's available resources are spread over
+	Floors           map[string]int64 // free resources that a region never gives away, by region
+	Balance          string           // one of BalanceModes
+	Duplicates       string           // one of DuplicateModes
+	Forecast         string           // one of Forecasts
 }
 
 // Item is p's row.
 func (p *Pool) Item() Item {
 	item := PrimaryKey(lease.PoolRow(p.Client, p.Name))
 	item[ClientID], item[PoolID], item[Version] = S(p.Client), S(p.Name), N(p.Version)
-	item[LongestMs], item[QuarantineMs], item[Shelves] = N(p.Longest.Milliseconds()), N(p.Quarantine.Milliseconds()), N(int64(p.Shelves))
-	item[LongestEverMs] = N(max(p.Longest, p.LongestEver).Milliseconds())
+	item[LongestMs], item[QuarantineMs], item[Buckets] = N(p.LongestLease.Milliseconds()), N(p.Quarantine.Milliseconds()), N(int64(p.Buckets))
+	item[LongestEverMs] = N(max(p.LongestLease, p.LongestLeaseEver).Milliseconds())
 	item[Balance], item[Duplicates], item[Forecast] = S(p.Balance), S(p.Duplicates), S(p.Forecast)
 	if len(p.Floors) > 0 {
 		floors := Item{}
@@ -101,7 +101,7 @@ func PoolOf(item Item) (Pool, error) {
 		{LongestMs, &longest, longestMs},
 		{LongestEverMs, &ever, longestMs},
 		{QuarantineMs, &quarantine, longestMs},
-		{Shelves, &shelves, 1000},
+		{Buckets, &shelves, 1000},
 	} {
 		if _, there := item[n.name]; !there && n.name == LongestEverMs {
 			continue
@@ -115,9 +115,9 @@ func PoolOf(item Item) (Pool, error) {
 		}
 		*n.to = v
 	}
-	p.Longest, p.Quarantine, p.Shelves = time.Duration(longest)*time.Millisecond, time.Duration(quarantine)*time.Millisecond, int(shelves)
-	p.LongestEver = max(p.Longest, time.Duration(ever)*time.Millisecond)
-	err := words(item, map[string]word{Balance: {&p.Balance, BalanceModes()}, Duplicates: {&p.Duplicates, DuplicateModes()}, Forecast: {&p.Forecast, Forecasts()}})
+	p.LongestLease, p.Quarantine, p.Buckets = time.Duration(longest)*time.Millisecond, time.Duration(quarantine)*time.Millisecond, int(shelves)
+	p.LongestLeaseEver = max(p.LongestLease, time.Duration(ever)*time.Millisecond)
+	err := readEnums(item, map[string]enum{Balance: {&p.Balance, BalanceModes()}, Duplicates: {&p.Duplicates, DuplicateModes()}, Forecast: {&p.Forecast, Forecasts()}})
 	if err == nil {
 		p.Floors, err = floors(item)
 	}
@@ -147,13 +147,13 @@ func floors(item Item) (map[string]int64, error) {
 	return all, nil
 }
 
-// word is a setting that is one of a few words.
-type word struct {
+// enum is a setting that is one of a few words.
+type enum struct {
 	to *string
 	of []string
 }
 
-func words(item Item, all map[string]word) error {
+func readEnums(item Item, all map[string]enum) error {
 	for name, w := range all {
 		if *w.to = Text(item, name); *w.to == "" {
 			*w.to = w.of[0]
@@ -167,23 +167,23 @@ func words(item Item, all map[string]word) error {
 
 // Region is the settings of a region.
 type Region struct {
-	Name         string
-	Version      int64
-	State        string        // one of RegionStates
-	SwingTo      string        // region that takes over part of its traffic; empty: none
-	SwingPercent int           // how much of it
-	Lease        time.Duration // how long its agents may begin leases when they hear nothing of the others; 0: for ever
-	Since        time.Time     // when Lease was switched on
-	AdoptedBy    string        // region that took its resources over
+	Name            string
+	Version         int64
+	State           string        // one of RegionStates
+	SwingTo         string        // region that takes over part of its traffic; empty: none
+	SwingPercent    int           // how much of it
+	WriteLease      time.Duration // how long its agents may begin leases when they hear nothing of the others; 0: for ever
+	WriteLeaseSince time.Time     // when Lease was switched on
+	AdoptedBy       string        // region that took its resources over
 }
 
 // Item is what r has beside its key and version.
 func (r *Region) Item() Item {
 	item := Item{
-		RegionState: S(r.State), SwingTo: S(r.SwingTo), SwingPercent: N(int64(r.SwingPercent)), RegionLeaseMs: N(r.Lease.Milliseconds()), AdoptedBy: S(r.AdoptedBy),
+		RegionState: S(r.State), SwingTo: S(r.SwingTo), SwingPercent: N(int64(r.SwingPercent)), WriteLeaseMs: N(r.WriteLease.Milliseconds()), AdoptedBy: S(r.AdoptedBy),
 	}
-	if r.Lease > 0 {
-		item[LeaseSinceMs] = N(max(0, r.Since.UnixMilli()))
+	if r.WriteLease > 0 {
+		item[WriteLeaseSinceMs] = N(max(0, r.WriteLeaseSince.UnixMilli()))
 	}
 	return item
 }
@@ -191,7 +191,7 @@ func (r *Region) Item() Item {
 // RegionOf reads a region's row.
 func RegionOf(item Item) (Region, error) {
 	r := Region{Name: Text(item, SK), SwingTo: Text(item, SwingTo), AdoptedBy: Text(item, AdoptedBy)}
-	err := words(item, map[string]word{RegionState: {&r.State, RegionStates()}})
+	err := readEnums(item, map[string]enum{RegionState: {&r.State, RegionStates()}})
 	number := func(name string, most int64) (n int64) {
 		if _, there := item[name]; there && err == nil {
 			if n, err = Number(item, name); err == nil && (n < 0 || n > most) {
@@ -202,8 +202,8 @@ func RegionOf(item Item) (Region, error) {
 	}
 	r.Version = number(Version, 1<<62)
 	r.SwingPercent = int(number(SwingPercent, 100))
-	if r.Lease = time.Duration(number(RegionLeaseMs, longestMs)) * time.Millisecond; r.Lease > 0 {
-		r.Since = time.UnixMilli(number(LeaseSinceMs, 1<<52))
+	if r.WriteLease = time.Duration(number(WriteLeaseMs, longestMs)) * time.Millisecond; r.WriteLease > 0 {
+		r.WriteLeaseSince = time.UnixMilli(number(WriteLeaseSinceMs, 1<<52))
 	}
 	return r, err
 }

@@ -62,13 +62,13 @@ func (t *Table) Options(o *dynamodb.Options) {
 }
 
 // Get reads one row by a consistent read. A row that is not there is nil.
-func (t *Table) Get(ctx context.Context, region string, p lease.Primary) (Item, error) {
+func (t *Table) Get(ctx context.Context, region string, p lease.PrimaryKey) (Item, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
 	begun := time.Now()
 	out, err := t.Client(region).GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.Name, Key: PrimaryKey(p), ConsistentRead: aws.Bool(true)}, t.Options)
 	if err != nil {
-		return nil, t.Failed(region, err)
+		return nil, t.ClassifyError(region, err)
 	}
 	return out.Item, t.checkClock(out.ResultMetadata, begun)
 }
@@ -103,7 +103,7 @@ func (t *Table) Page(ctx context.Context, region string, in *dynamodb.QueryInput
 	begun := time.Now()
 	out, err := t.Client(region).Query(ctx, in, t.Options)
 	if err != nil {
-		return nil, t.Failed(region, err)
+		return nil, t.ClassifyError(region, err)
 	}
 	return out, t.checkClock(out.ResultMetadata, begun)
 }
@@ -128,7 +128,7 @@ func (t *Table) Keys(ctx context.Context, region, partition string) (map[string]
 }
 
 // Write makes a write of the protocol. A condition that does not hold is no error: then the row is the one that refused it.
-func (t *Table) Write(ctx context.Context, region string, p lease.Primary, w *lease.Write, with Item) (row lease.Row, ok bool, err error) {
+func (t *Table) Write(ctx context.Context, region string, p lease.PrimaryKey, w *lease.Write, with Item) (row lease.Row, ok bool, err error) {
 	item, ok, err := t.WriteItem(ctx, region, p, w, with)
 	if err != nil {
 		return lease.Row{}, false, err
@@ -140,7 +140,7 @@ func (t *Table) Write(ctx context.Context, region string, p lease.Primary, w *le
 }
 
 // WriteItem is Write, and gives the row with all that it has.
-func (t *Table) WriteItem(ctx context.Context, region string, p lease.Primary, w *lease.Write, with Item) (item Item, ok bool, err error) {
+func (t *Table) WriteItem(ctx context.Context, region string, p lease.PrimaryKey, w *lease.Write, with Item) (item Item, ok bool, err error) {
 	with[WriterRegion] = S(region)
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
@@ -151,7 +151,7 @@ func (t *Table) WriteItem(ctx context.Context, region string, p lease.Primary, w
 	case errors.As(err, &refused):
 		return refused.Item, false, nil
 	case err != nil:
-		return nil, false, t.Failed(region, err)
+		return nil, false, t.ClassifyError(region, err)
 	}
 	return out.Attributes, true, t.checkClock(out.ResultMetadata, begun)
 }

@@ -13,12 +13,12 @@ import (
 
 // Update is a rule's write as a request. With holds what is set beside the rule's own attributes. If it is made, the new
 // row comes back; if a condition fails, the row as it is.
-func Update(table string, p lease.Primary, w *lease.Write, with Item) *dynamodb.UpdateItemInput {
+func Update(table string, p lease.PrimaryKey, w *lease.Write, with Item) *dynamodb.UpdateItemInput {
 	u := update{names: map[string]string{}, values: Item{}}
 	for _, c := range w.Rule.When {
 		u.condition(c, w)
 	}
-	u.set(Version, N(w.Args.Version+1+w.Rule.Leap))
+	u.set(Version, N(w.Args.Version+1+w.Rule.VersionJump))
 	for _, a := range w.Rule.Set {
 		u.set(name(a), value(a, &w.Args))
 	}
@@ -73,7 +73,7 @@ func (u *update) condition(c lease.Condition, w *lease.Write) {
 		s = alias + " = " + u.value(value(c.Attr, &w.Args))
 	case lease.Past:
 		s = alias + " <= " + u.value(N(w.Now))
-	case lease.Mine:
+	case lease.OwnRegion:
 		s = alias + " = " + u.value(S(w.Region))
 	case lease.Ended:
 		s = alias + " < " + u.value(N(w.Now-w.Skew))
@@ -82,7 +82,7 @@ func (u *update) condition(c lease.Condition, w *lease.Write) {
 }
 
 func name(a lease.Attr) string {
-	return [...]string{Version, Expires, Owner, Key, Available, State, Resource, At, Winner}[a]
+	return [...]string{Version, Expires, Owner, Holder, Available, State, Resource, ResourceVersion, Winner}[a]
 }
 
 func value(a lease.Attr, r *lease.Row) types.AttributeValue {
@@ -93,16 +93,16 @@ func value(a lease.Attr, r *lease.Row) types.AttributeValue {
 		return N(r.Expires)
 	case lease.AttrOwner:
 		return S(r.Owner)
-	case lease.AttrKey:
-		return S(r.Key)
+	case lease.AttrHolder:
+		return S(r.Holder)
 	case lease.AttrAvailable:
 		return N(r.Available)
 	case lease.AttrState:
 		return S(string(r.State))
 	case lease.AttrResource:
 		return S(r.Resource)
-	case lease.AttrAt:
-		return N(r.At)
+	case lease.AttrResourceVersion:
+		return N(r.ResourceVersion)
 	default:
 		return S(r.Winner)
 	}

@@ -53,7 +53,7 @@ type Broker struct {
 	addrs   []string
 	lock    interface{ Close() error } // of DataDir; nil without one
 	journal *journal                   // nil without DataDir
-	tender  *tender
+	janitor *janitor
 	close   sync.Once
 }
 
@@ -65,8 +65,8 @@ func Start(cfg Config) (*Broker, error) {
 	opts := []kfake.Opt{
 		kfake.Ports(cfg.Port), kfake.ClusterID("weir-dev"), kfake.WithLogger(kafkaLog{cfg.Log}),
 		kfake.BrokerConfigs(map[string]string{
-			"log.cleaner.backoff.ms":     never, // the tender compacts: by itself the broker would do it at the wrong moment
-			"log.retention.ms":           "-1",  // it holds for compacted topics too, there
+			"log.cleaner.backoff.ms":     longestRetention, // the tender compacts: by itself the broker would do it at the wrong moment
+			"log.retention.ms":           "-1",             // it holds for compacted topics too, there
 			"default.replication.factor": "1", "min.insync.replicas": "1",
 		}),
 	}
@@ -91,14 +91,14 @@ func Start(cfg Config) (*Broker, error) {
 	if b.journal != nil {
 		b.journal.watch(b.cluster)
 	}
-	b.tender = newTender(b)
-	go b.tender.run()
+	b.janitor = newJanitor(b)
+	go b.janitor.run()
 	cfg.Log.Info().Strs("addrs", b.addrs).Str("data_dir", cfg.DataDir).Msg("broker_started")
 	return b, nil
 }
 
-// never is about a year, in milliseconds: the longest that fits all places.
-const never = "31536000000"
+// longestRetention is about a year, in milliseconds: the longest that fits all places.
+const longestRetention = "31536000000"
 
 // openDir takes DataDir for this process and repairs it.
 func (b *Broker) openDir() (err error) {
@@ -110,7 +110,7 @@ func (b *Broker) openDir() (err error) {
 		return fmt.Errorf("%w: data directory %s belongs to another process: %w: stop it, or take another directory", ErrInUse, b.cfg.DataDir, err)
 	}
 	b.journal = newJournal(b.cfg.DataDir, b.cfg.Log)
-	if err := mend(b.cfg.DataDir, b.journal, b.cfg.Log); err != nil {
+	if err := repair(b.cfg.DataDir, b.journal, b.cfg.Log); err != nil {
 		return errors.Join(fmt.Errorf("make data directory %s whole: %w", b.cfg.DataDir, err), b.unlock())
 	}
 	return nil
@@ -136,8 +136,8 @@ func (b *Broker) Kafka() processors.Kafka { return processors.Kafka{Brokers: b.a
 // Close stops the broker; with a DataDir, everything is on disk when it returns. Clients should be closed before.
 func (b *Broker) Close() (err error) {
 	b.close.Do(func() {
-		if b.tender != nil {
-			b.tender.stop()
+		if b.janitor != nil {
+			b.janitor.stop()
 		}
 		b.cluster.Close()
 		if b.journal != nil {

@@ -9,27 +9,27 @@ import (
 	"strings"
 )
 
-// guard keeps the files of partitions, as hard links, while the broker rewrites them.
+// compactionBackup keeps the files of partitions, as hard links, while the broker rewrites them.
 //
 //	guard.new     being filled: worth nothing
 //	guard         whole: what it holds is the truth, until it is renamed away
 //	guard.old     done with
-type guard struct{ dir string }
+type compactionBackup struct{ dir string }
 
 const (
-	guardNew  = "guard.new"
-	guardHold = "guard"
-	guardOld  = "guard.old"
+	backupNew     = "guard.new"
+	backupCurrent = "guard"
+	backupOld     = "guard.old"
 )
 
-// guard links the files of topics. It must be called when nothing is written to them. Without a data directory there is
+// backUp links the files of topics. It must be called when nothing is written to them. Without a data directory there is
 // nothing to keep.
-func (b *Broker) guard(topics []string) (*guard, error) {
+func (b *Broker) backUp(topics []string) (*compactionBackup, error) {
 	if b.cfg.DataDir == "" {
 		return nil, nil
 	}
-	g := &guard{b.cfg.DataDir}
-	for _, name := range []string{guardNew, guardOld} {
+	g := &compactionBackup{b.cfg.DataDir}
+	for _, name := range []string{backupNew, backupOld} {
 		if err := os.RemoveAll(filepath.Join(g.dir, name)); err != nil {
 			return nil, err
 		}
@@ -44,33 +44,33 @@ func (b *Broker) guard(topics []string) (*guard, error) {
 			if cut := strings.LastIndexByte(name, '-'); cut < 0 || name[:cut] != url.PathEscape(topic) {
 				continue
 			}
-			if err := linkSegments(filepath.Join(b.kafkaDir(), "partitions", name), filepath.Join(g.dir, guardNew, name)); err != nil {
+			if err := linkSegments(filepath.Join(b.kafkaDir(), "partitions", name), filepath.Join(g.dir, backupNew, name)); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return g, os.Rename(filepath.Join(g.dir, guardNew), filepath.Join(g.dir, guardHold))
+	return g, os.Rename(filepath.Join(g.dir, backupNew), filepath.Join(g.dir, backupCurrent))
 }
 
 // release says that the new files are whole.
-func (g *guard) release() error {
+func (g *compactionBackup) release() error {
 	if g == nil {
 		return nil
 	}
-	if err := os.Rename(filepath.Join(g.dir, guardHold), filepath.Join(g.dir, guardOld)); err != nil {
+	if err := os.Rename(filepath.Join(g.dir, backupCurrent), filepath.Join(g.dir, backupOld)); err != nil {
 		return err
 	}
-	return os.RemoveAll(filepath.Join(g.dir, guardOld))
+	return os.RemoveAll(filepath.Join(g.dir, backupOld))
 }
 
-// restoreGuard puts back the files of a guard that was not released: the broker died while it rewrote them.
-func restoreGuard(dir string) error {
-	for _, name := range []string{guardNew, guardOld} {
+// restoreBackup puts back the files of a guard that was not released: the broker died while it rewrote them.
+func restoreBackup(dir string) error {
+	for _, name := range []string{backupNew, backupOld} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}
-	hold := filepath.Join(dir, guardHold)
+	hold := filepath.Join(dir, backupCurrent)
 	parts, err := os.ReadDir(hold)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -99,7 +99,7 @@ func (j *journal) watch(c *kfake.Cluster) {
 	})
 	c.ControlKey(int16(kmsg.EndTxn), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		if r, ok := req.(*kmsg.EndTxnRequest); ok {
-			j.ending(r)
+			j.recordCommit(r)
 		}
 		return nil, nil, false
 	})
@@ -128,9 +128,9 @@ func (j *journal) stage(c *kfake.Cluster, r *kmsg.TxnOffsetCommitRequest) {
 	}
 }
 
-// ending writes the slot before a commit. Clients older than transactions v2 do not raise their epoch with each
+// recordCommit writes the slot before a commit. Clients older than transactions v2 do not raise their epoch with each
 // transaction, so that one cannot be told from the next: their commits are not protected.
-func (j *journal) ending(r *kmsg.EndTxnRequest) {
+func (j *journal) recordCommit(r *kmsg.EndTxnRequest) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	in := j.staged[r.ProducerID]

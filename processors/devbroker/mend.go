@@ -12,18 +12,18 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// stale is the age of a partition's newest batch from which it gets a new one that holds no record: a partition whose
+// maxBatchAge is the age of a partition's newest batch from which it gets a new one that holds no record: a partition whose
 // last batch expires would begin at offset 0 after the next restart. All retentions are longer.
-const stale = 12 * time.Hour
+const maxBatchAge = 12 * time.Hour
 
-// mend brings a data directory to a state in which every transaction is committed or aborted as a whole, and every
+// repair brings a data directory to a state in which every transaction is committed or aborted as a whole, and every
 // partition knows where it ends. It works on the broker's files before the broker reads them.
-func mend(dir string, j *journal, log zerolog.Logger) error {
+func repair(dir string, j *journal, log zerolog.Logger) error {
 	in, died, err := j.read()
 	if err != nil {
 		return err
 	}
-	if err := restoreGuard(dir); err != nil {
+	if err := restoreBackup(dir); err != nil {
 		return err
 	}
 	kafka := filepath.Join(dir, "kafka")
@@ -42,7 +42,7 @@ func mend(dir string, j *journal, log zerolog.Logger) error {
 				return err
 			}
 		}
-		if err := settle(kafka, parts, in, log); err != nil {
+		if err := endOpenTransactions(kafka, parts, in, log); err != nil {
 			return err
 		}
 	}
@@ -77,8 +77,8 @@ func partitions(kafka string) ([]*partition, error) {
 	return out, nil
 }
 
-// pid is an entry of the broker's log of producers.
-type pid struct {
+// producerEntry is an entry of the broker's log of producers.
+type producerEntry struct {
 	Type    string `json:"type"` // init: an epoch begins; endtx: a transaction of it was ended
 	PID     int64  `json:"pid"`
 	Epoch   int16  `json:"epoch"`
@@ -86,11 +86,11 @@ type pid struct {
 	Timeout int32  `json:"timeout,omitempty"`
 }
 
-// settle ends every transaction that is open: the one of the intent is committed if the broker died in that, all others
+// endOpenTransactions ends every transaction that is open: the one of the intent is committed if the broker died in that, all others
 // are aborted. The broker would treat them as aborted too, but without markers, and a client that reads an aborted
 // transaction drops whatever its producer wrote up to the marker: what it committed later, too.
-func settle(kafka string, parts []*partition, in *intent, log zerolog.Logger) error {
-	producers, err := readPIDs(filepath.Join(kafka, "pids.log"))
+func endOpenTransactions(kafka string, parts []*partition, in *intent, log zerolog.Logger) error {
+	producers, err := readProducers(filepath.Join(kafka, "pids.log"))
 	if err != nil {
 		return err
 	}
@@ -127,17 +127,17 @@ func settle(kafka string, parts []*partition, in *intent, log zerolog.Logger) er
 	if len(fenced) > 0 {
 		log.Info().Int("producers", len(fenced)).Int("markers", aborted).Msg("transactions_aborted")
 	}
-	return fence(filepath.Join(kafka, "pids.log"), producers, fenced)
+	return bumpEpochs(filepath.Join(kafka, "pids.log"), producers, fenced)
 }
 
-func readPIDs(path string) (map[int64]pid, error) {
+func readProducers(path string) (map[int64]producerEntry, error) {
 	docs, err := readLog(path)
 	if err != nil {
 		return nil, err
 	}
-	out := map[int64]pid{}
+	out := map[int64]producerEntry{}
 	for _, d := range docs {
-		var e pid
+		var e producerEntry
 		if err := json.Unmarshal(d, &e); err != nil {
 			return nil, fmt.Errorf("read pids.log: %w", err)
 		}
@@ -149,9 +149,9 @@ func readPIDs(path string) (map[int64]pid, error) {
 	return out, nil
 }
 
-// fence begins a new epoch for producers whose transaction was settled: one that lives on in another process must not go
+// bumpEpochs begins a new epoch for producers whose transaction was settled: one that lives on in another process must not go
 // on with the second half of it.
-func fence(path string, producers map[int64]pid, who map[int64]bool) error {
+func bumpEpochs(path string, producers map[int64]producerEntry, who map[int64]bool) error {
 	var docs [][]byte
 	for id := range who {
 		e, known := producers[id]

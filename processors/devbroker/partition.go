@@ -163,7 +163,7 @@ func (p *partition) refresh(now time.Time) error {
 			newest, found = max(newest, int64(binary.BigEndian.Uint64(b[batchMaxTime:]))), true
 		})
 	}
-	if found && now.Sub(time.UnixMilli(newest)) < stale {
+	if found && now.Sub(time.UnixMilli(newest)) < maxBatchAge {
 		return nil
 	}
 	if !found {

@@ -13,26 +13,26 @@ import (
 	"github.com/weirhq/weir/events"
 )
 
-// tender keeps the broker from growing: it trims deleted topics and compacts the others.
-type tender struct {
+// janitor keeps the broker from growing: it trims deleted topics and compacts the others.
+type janitor struct {
 	b    *Broker
 	quit chan struct{}
 	done chan struct{}
 
-	mu      sync.Mutex // held while the cluster is worked on from a request; stop waits for it
-	stopped bool
-	waiting bool             // a compaction waits for its moment
-	after   map[string]int64 // bytes of each compacted topic after its last compaction
+	mu        sync.Mutex // held while the cluster is worked on from a request; stop waits for it
+	stopped   bool
+	waiting   bool             // a compaction waits for its moment
+	sizeAfter map[string]int64 // bytes of each compacted topic after its last compaction
 }
 
-// minDirty is how much compacted topics must have grown to be worth a compaction: it reads and writes them whole.
-const minDirty = 1 << 20
+// minGrowth is how much compacted topics must have grown to be worth a compaction: it reads and writes them whole.
+const minGrowth = 1 << 20
 
-func newTender(b *Broker) *tender {
-	return &tender{b: b, quit: make(chan struct{}), done: make(chan struct{}), after: map[string]int64{}}
+func newJanitor(b *Broker) *janitor {
+	return &janitor{b: b, quit: make(chan struct{}), done: make(chan struct{}), sizeAfter: map[string]int64{}}
 }
 
-func (t *tender) run() {
+func (t *janitor) run() {
 	defer close(t.done)
 	tick := time.NewTicker(t.b.cfg.Interval)
 	defer tick.Stop()
@@ -48,7 +48,7 @@ func (t *tender) run() {
 }
 
 // stop ends the tender. The cluster may be closed afterwards: nothing of ours waits for it any more.
-func (t *tender) stop() {
+func (t *janitor) stop() {
 	close(t.quit)
 	<-t.done
 	t.mu.Lock()
@@ -59,7 +59,7 @@ func (t *tender) stop() {
 // trim drops the oldest records of topics that are not compacted and are too large. Like Kafka's own it goes by bytes,
 // other than Kafka's it leaves what a group has not read: a file that is ingested faster than it is folded would lose
 // its beginning.
-func (t *tender) trim() {
+func (t *janitor) trim() {
 	groups, err := t.groups()
 	if err != nil {
 		t.b.cfg.Log.Error().Err(err).Msg("trim_failed")
@@ -94,7 +94,7 @@ func (t *tender) trim() {
 }
 
 // groups reads the commits of all groups.
-func (t *tender) groups() ([]*kfake.GroupInfo, error) {
+func (t *janitor) groups() ([]*kfake.GroupInfo, error) {
 	cl, err := t.b.Kafka().Client()
 	if err != nil {
 		return nil, err
@@ -116,15 +116,15 @@ func (t *tender) groups() ([]*kfake.GroupInfo, error) {
 }
 
 // wantCompaction asks for one if the compacted topics have grown by half.
-func (t *tender) wantCompaction() {
+func (t *janitor) wantCompaction() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var now, before int64
 	for topic, n := range t.sizes() {
 		now += n
-		before += t.after[topic]
+		before += t.sizeAfter[topic]
 	}
-	if t.waiting || now-before < max(minDirty, before/2) {
+	if t.waiting || now-before < max(minGrowth, before/2) {
 		return
 	}
 	t.waiting = true
@@ -136,7 +136,7 @@ func (t *tender) wantCompaction() {
 		switch {
 		case t.stopped:
 			t.b.cluster.DropControl()
-		case t.quiet():
+		case t.noOpenTransaction():
 			t.b.cluster.DropControl()
 			t.waiting = false
 			t.compact()
@@ -145,7 +145,7 @@ func (t *tender) wantCompaction() {
 	})
 }
 
-func (t *tender) compacted() []string {
+func (t *janitor) compacted() []string {
 	var names []string
 	for _, topic := range t.b.cfg.Topics {
 		if topic.Cleanup == events.CleanupCompact {
@@ -155,7 +155,7 @@ func (t *tender) compacted() []string {
 	return names
 }
 
-func (t *tender) sizes() map[string]int64 {
+func (t *janitor) sizes() map[string]int64 {
 	out := map[string]int64{}
 	for _, topic := range t.compacted() {
 		for _, p := range t.b.cluster.PartitionInfos(topic) {
@@ -165,8 +165,8 @@ func (t *tender) sizes() map[string]int64 {
 	return out
 }
 
-// quiet tells whether no transaction is open in a compacted topic.
-func (t *tender) quiet() bool {
+// noOpenTransaction tells whether no transaction is open in a compacted topic.
+func (t *janitor) noOpenTransaction() bool {
 	for _, topic := range t.compacted() {
 		for _, p := range t.b.cluster.PartitionInfos(topic) {
 			if p.LastStableOffset != p.HighWatermark {
@@ -179,9 +179,9 @@ func (t *tender) quiet() bool {
 
 // compact rewrites the compacted topics. With a data directory their files are linked to a safe place meanwhile: the
 // broker removes the old ones before it writes the new.
-func (t *tender) compact() {
+func (t *janitor) compact() {
 	began := time.Now()
-	guard, err := t.b.guard(t.compacted())
+	guard, err := t.b.backUp(t.compacted())
 	if err != nil {
 		t.b.cfg.Log.Error().Err(fmt.Errorf("keep the old files: %w", err)).Msg("compaction_skipped")
 		return
@@ -190,7 +190,7 @@ func (t *tender) compact() {
 	if err := guard.release(); err != nil {
 		t.b.cfg.Log.Error().Err(err).Msg("compaction_leftovers")
 	}
-	before := t.after
-	t.after = t.sizes()
-	t.b.cfg.Log.Info().Interface("bytes", t.after).Interface("before", before).Dur("took", time.Since(began)).Msg("compacted")
+	before := t.sizeAfter
+	t.sizeAfter = t.sizes()
+	t.b.cfg.Log.Info().Interface("bytes", t.sizeAfter).Interface("before", before).Dur("took", time.Since(began)).Msg("compacted")
 }

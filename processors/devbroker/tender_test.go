@@ -25,9 +25,9 @@ func compacted(t testing.TB, b *Broker) {
 		if _, err := adm.BrokerMetadata(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		b.tender.mu.Lock()
-		waiting := b.tender.waiting
-		b.tender.mu.Unlock()
+		b.janitor.mu.Lock()
+		waiting := b.janitor.waiting
+		b.janitor.mu.Unlock()
 		if !waiting {
 			return
 		}
@@ -60,7 +60,7 @@ func TestCompactionKeepsTheLastCommittedValue(t *testing.T) {
 		}
 		put(t, txn, "key", "open")
 		put(t, plain, "other", "last") // the last batch is never looked at
-		b.tender.wantCompaction()
+		b.janitor.wantCompaction()
 		if _, err := kadm.NewClient(plain).BrokerMetadata(t.Context()); err != nil { // a request in which it does not happen
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func TestCompactionKeepsTheLastCommittedValue(t *testing.T) {
 		if dir == "" {
 			continue
 		}
-		for _, name := range []string{guardNew, guardHold, guardOld} {
+		for _, name := range []string{backupNew, backupCurrent, backupOld} {
 			if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 				t.Errorf("%s was left behind", name)
 			}
@@ -98,7 +98,7 @@ func TestKilledCompaction(t *testing.T) {
 	b := start(t, Config{DataDir: dir, Topics: topics(2), Interval: time.Hour})
 	put(t, client(t, b), "a", "1")
 	put(t, client(t, b), "a", "2")
-	if _, err := b.guard([]string{"log"}); err != nil {
+	if _, err := b.backUp([]string{"log"}); err != nil {
 		t.Fatal(err)
 	}
 	cut := copyDir(t, dir)
@@ -115,7 +115,7 @@ func TestKilledCompaction(t *testing.T) {
 	if got := fmt.Sprint(committed(t, b, "log")[0]); got != "[1 2]" {
 		t.Errorf("after the kill: %s", got)
 	}
-	if _, err := os.Stat(filepath.Join(cut, guardHold)); err == nil {
+	if _, err := os.Stat(filepath.Join(cut, backupCurrent)); err == nil {
 		t.Error("the guard is still there: the next start would go back to it")
 	}
 }
@@ -135,7 +135,7 @@ func TestTrimLeavesWhatIsNotRead(t *testing.T) {
 	if err := kadm.NewClient(cl).CommitAllOffsets(t.Context(), "g", at); err != nil {
 		t.Fatal(err)
 	}
-	b.tender.trim()
+	b.janitor.trim()
 	slow, free := b.cluster.PartitionInfo("in", 0), b.cluster.PartitionInfo("in", 1)
 	if slow.LogStartOffset != 50 {
 		t.Errorf("a group is at 50, the log begins at %d", slow.LogStartOffset)
@@ -216,11 +216,11 @@ func BenchmarkGrowth(b *testing.B) {
 					b.Fatal(err)
 				}
 				if rounds%600 == 0 { // once a minute
-					br.tender.wantCompaction()
+					br.janitor.wantCompaction()
 				}
 			}
 			b.ReportMetric(float64(heap()-before)/float64(100*rounds), "heap-B/event")
-			br.tender.wantCompaction()
+			br.janitor.wantCompaction()
 			compacted(b, br)
 			b.ReportMetric(float64(heap()-before)/float64(100*rounds), "heap-after-compaction-B/event")
 			if disk {

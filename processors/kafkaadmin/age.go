@@ -46,10 +46,10 @@ func ages(ctx context.Context, cl *kgo.Client, rows []PartitionLag) error {
 
 // age is how long ago the row's first record that is not processed was written; 0 if only transaction markers are left.
 func (s *scanner) age(ctx context.Context, row *PartitionLag) float64 {
-	for at := max(row.Committed, row.Start); at < row.Stable; {
+	for at := max(row.Committed, row.Start); at < row.LastStable; {
 		got, next, err := s.fetch(ctx, row.Partition, at)
 		switch {
-		case len(got.Records) > 0 && got.Records[0].Offset < row.Stable:
+		case len(got.Records) > 0 && got.Records[0].Offset < row.LastStable:
 			seconds := max(0, time.Since(got.Records[0].Timestamp).Seconds())
 			return math.Round(seconds*1000) / 1000
 		case err != nil:

@@ -40,7 +40,7 @@ func Apply(ctx context.Context, k processors.Kafka, steps []Step) error {
 			return err
 		}
 	}
-	if err := visible(ctx, adm, created); err != nil {
+	if err := awaitVisible(ctx, adm, created); err != nil {
 		return err
 	}
 	return errors.Join(conflicts...)
@@ -82,8 +82,8 @@ func applyAlter(ctx context.Context, adm *kadm.Client, s Step) error {
 	return nil
 }
 
-// visible waits until every topic has a leader for each partition: brokers learn of a new topic one after the other.
-func visible(ctx context.Context, adm *kadm.Client, topics []string) error {
+// awaitVisible waits until every topic has a leader for each partition: brokers learn of a new topic one after the other.
+func awaitVisible(ctx context.Context, adm *kadm.Client, topics []string) error {
 	if len(topics) == 0 {
 		return nil
 	}
@@ -92,7 +92,7 @@ func visible(ctx context.Context, adm *kadm.Client, topics []string) error {
 		if err == nil {
 			err = got.Error()
 		}
-		if err == nil && led(got) {
+		if err == nil && hasLeaders(got) {
 			return nil
 		}
 		t := time.NewTimer(50 * time.Millisecond)
@@ -105,7 +105,7 @@ func visible(ctx context.Context, adm *kadm.Client, topics []string) error {
 	}
 }
 
-func led(topics kadm.TopicDetails) bool {
+func hasLeaders(topics kadm.TopicDetails) bool {
 	for _, t := range topics {
 		for _, p := range t.Partitions {
 			if p.Err != nil || p.Leader < 0 {

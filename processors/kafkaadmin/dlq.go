@@ -25,7 +25,7 @@ type Filter struct {
 // List returns the letters of a queue that are not resolved, by partition and offset. It reads what is committed when it
 // is called, which is nothing behind a transaction that is open then. It holds one partition's letters in memory, and
 // those it returns.
-func List(ctx context.Context, k processors.Kafka, topic string, f Filter) ([]Letter, error) {
+func List(ctx context.Context, k processors.Kafka, topic string, f Filter) ([]DeadLetter, error) {
 	cl, err := k.Client()
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
@@ -42,7 +42,7 @@ func List(ctx context.Context, k processors.Kafka, topic string, f Filter) ([]Le
 	if err != nil {
 		return nil, fmt.Errorf("read the ends of %s: %w", topic, err)
 	}
-	var out []Letter
+	var out []DeadLetter
 	for _, p := range s.partitions() {
 		if f.Partitions != nil && !slices.Contains(f.Partitions, p) {
 			continue
@@ -65,42 +65,42 @@ func List(ctx context.Context, k processors.Kafka, topic string, f Filter) ([]Le
 }
 
 // Show returns the unresolved letter of an origin, or an error that wraps ErrNoLetter.
-func Show(ctx context.Context, k processors.Kafka, topic string, origin Origin) (Letter, error) {
+func Show(ctx context.Context, k processors.Kafka, topic string, origin Origin) (DeadLetter, error) {
 	// A letter is in the partition of its origin: both belong to one task.
 	letters, err := List(ctx, k, topic, Filter{Partitions: []int32{origin.Partition}})
 	if err != nil {
-		return Letter{}, err
+		return DeadLetter{}, err
 	}
 	for _, l := range letters {
-		if l.Damaged == nil && l.Origin == origin {
+		if l.Malformed == nil && l.Origin == origin {
 			return l, nil
 		}
 	}
-	return Letter{}, fmt.Errorf("%w: %s has no unresolved letter of %s: it was never refused, or it was replayed or dropped", ErrNoLetter, topic, origin)
+	return DeadLetter{}, fmt.Errorf("%w: %s has no unresolved letter of %s: it was never refused, or it was replayed or dropped", ErrNoDeadLetter, topic, origin)
 }
 
 // letters folds a partition of the queue up to an offset: by key, the last record counts, and a tombstone resolves.
-func (s *scanner) letters(ctx context.Context, p int32, upto int64) (map[string]Letter, error) {
-	open := map[string]Letter{}
+func (s *scanner) letters(ctx context.Context, p int32, upto int64) (map[string]DeadLetter, error) {
+	open := map[string]DeadLetter{}
 	err := s.read(ctx, p, 0, upto, func(r *kgo.Record) {
 		if r.Value == nil {
 			delete(open, string(r.Key))
 			return
 		}
-		open[string(r.Key)] = parseLetter(r)
+		open[string(r.Key)] = parseDeadLetter(r)
 	})
 	return open, err
 }
 
-func inOrder(letters map[string]Letter) []Letter {
-	var out []Letter
+func inOrder(letters map[string]DeadLetter) []DeadLetter {
+	var out []DeadLetter
 	for _, l := range letters {
 		out = append(out, l)
 	}
-	slices.SortFunc(out, byPlace)
+	slices.SortFunc(out, byPosition)
 	return out
 }
 
-func byPlace(a, b Letter) int {
+func byPosition(a, b DeadLetter) int {
 	return cmp.Or(cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Offset, b.Offset))
 }

@@ -30,7 +30,7 @@ func letterRecord(o Origin, value string, headers ...kgo.RecordHeader) *kgo.Reco
 }
 
 // queueOf fills a queue with n letters of topic in, spread over its partitions.
-func queueOf(t *testing.T, n int) (*kfake.Cluster, processors.Kafka, []Letter) {
+func queueOf(t *testing.T, n int) (*kfake.Cluster, processors.Kafka, []DeadLetter) {
 	t.Helper()
 	c, k := fake(t, kfake.SeedTopics(4, "in", queue))
 	var rs []*kgo.Record
@@ -77,18 +77,18 @@ func TestReplayTwiceIsOnce(t *testing.T) {
 	const n = 1203
 	_, k, letters := queueOf(t, n)
 	var steps []int
-	got, err := Replay(t.Context(), k, letters, Order{Topic: queue, Progress: func(o Outcome) { steps = append(steps, o.Done) }})
+	got, err := Replay(t.Context(), k, letters, ResolveOptions{Topic: queue, Progress: func(o Outcome) { steps = append(steps, o.Done) }})
 	if err != nil || got != (Outcome{Done: n}) {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if len(steps) != 3 || steps[0] != resolveLetters {
+	if len(steps) != 3 || steps[0] != maxResolveRecords {
 		t.Errorf("transactions ended at %v", steps)
 	}
 	judge(t, k, n)
-	if got, err = Replay(t.Context(), k, letters, Order{Topic: queue}); err != nil || got != (Outcome{Gone: n}) {
+	if got, err = Replay(t.Context(), k, letters, ResolveOptions{Topic: queue}); err != nil || got != (Outcome{AlreadyResolved: n}) {
 		t.Fatalf("again: %+v, %v", got, err)
 	}
-	if got, err = Drop(t.Context(), k, letters, Order{Topic: queue, By: "me", Why: "test"}); err != nil || got != (Outcome{Gone: n}) {
+	if got, err = Drop(t.Context(), k, letters, ResolveOptions{Topic: queue, By: "me", Why: "test"}); err != nil || got != (Outcome{AlreadyResolved: n}) {
 		t.Fatalf("drop after it: %+v, %v", got, err)
 	}
 	judge(t, k, n)
@@ -96,21 +96,21 @@ func TestReplayTwiceIsOnce(t *testing.T) {
 
 func TestLetterNamedTwiceIsReplayedOnce(t *testing.T) {
 	_, k, letters := queueOf(t, 2)
-	got, err := Replay(t.Context(), k, append(letters, letters...), Order{Topic: queue})
-	if err != nil || got.Done != 2 || got.Left != 0 {
+	got, err := Replay(t.Context(), k, append(letters, letters...), ResolveOptions{Topic: queue})
+	if err != nil || got.Done != 2 || got.Remaining != 0 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	judge(t, k, 2)
 }
 
-// TestCrashAtEveryEdge ends a session where it hurts and tries again.
-func TestCrashAtEveryEdge(t *testing.T) {
+// TestCrashAtEveryFailpoint ends a session where it hurts and tries again.
+func TestCrashAtEveryFailpoint(t *testing.T) {
 	const n = 700 // two transactions
 	crash := errors.New("crash")
 	for _, at := range []string{"opened", "checked", "produced", "committed"} {
 		t.Run(at, func(t *testing.T) {
 			_, k, letters := queueOf(t, n)
-			got, err := Replay(t.Context(), k, letters, Order{Topic: queue, edge: func(here string, cl *kgo.Client) error {
+			got, err := Replay(t.Context(), k, letters, ResolveOptions{Topic: queue, failpoint: func(here string, cl *kgo.Client) error {
 				if here != at {
 					return nil
 				}
@@ -122,9 +122,9 @@ func TestCrashAtEveryEdge(t *testing.T) {
 			}
 			done := 0
 			if at == "committed" {
-				done = resolveLetters
+				done = maxResolveRecords
 			}
-			if got, err = Replay(t.Context(), k, letters, Order{Topic: queue}); err != nil || got != (Outcome{Done: n - done, Gone: done}) {
+			if got, err = Replay(t.Context(), k, letters, ResolveOptions{Topic: queue}); err != nil || got != (Outcome{Done: n - done, AlreadyResolved: done}) {
 				t.Fatalf("again: %+v, %v", got, err)
 			}
 			judge(t, k, n)
@@ -132,27 +132,27 @@ func TestCrashAtEveryEdge(t *testing.T) {
 	}
 }
 
-// TestTakeoverAtEveryEdge runs a whole second replay inside the first.
-func TestTakeoverAtEveryEdge(t *testing.T) {
+// TestTakeoverAtEveryFailpoint runs a whole second replay inside the first.
+func TestTakeoverAtEveryFailpoint(t *testing.T) {
 	const n = 700
 	for _, at := range []string{"opened", "checked", "produced", "committed"} {
 		t.Run(at, func(t *testing.T) {
 			_, k, letters := queueOf(t, n)
 			var inner Outcome
 			var once sync.Once
-			got, err := Replay(t.Context(), k, letters, Order{Topic: queue, edge: func(here string, _ *kgo.Client) (err error) {
+			got, err := Replay(t.Context(), k, letters, ResolveOptions{Topic: queue, failpoint: func(here string, _ *kgo.Client) (err error) {
 				if here == at {
-					once.Do(func() { inner, err = Replay(t.Context(), k, letters, Order{Topic: queue}) })
+					once.Do(func() { inner, err = Replay(t.Context(), k, letters, ResolveOptions{Topic: queue}) })
 				}
 				return err
 			}})
 			switch at {
 			case "opened": // it reads the queue afterwards, and finds nothing to do
-				if err != nil || got != (Outcome{Gone: n}) {
+				if err != nil || got != (Outcome{AlreadyResolved: n}) {
 					t.Errorf("outer: %+v, %v", got, err)
 				}
 			case "committed": // the first transaction is ours
-				if !errors.Is(err, ErrTakenOver) || inner != (Outcome{Done: n - resolveLetters, Gone: resolveLetters}) {
+				if !errors.Is(err, ErrTakenOver) || inner != (Outcome{Done: n - maxResolveRecords, AlreadyResolved: maxResolveRecords}) {
 					t.Errorf("outer: %+v, %v; inner %+v", got, err, inner)
 				}
 			default:
@@ -173,7 +173,7 @@ func TestConcurrentReplays(t *testing.T) {
 	done := 0
 	for range 4 {
 		wg.Go(func() {
-			got, err := Replay(t.Context(), k, letters, Order{Topic: queue})
+			got, err := Replay(t.Context(), k, letters, ResolveOptions{Topic: queue})
 			if err != nil && !errors.Is(err, ErrTakenOver) {
 				t.Error(err)
 			}
@@ -183,7 +183,7 @@ func TestConcurrentReplays(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	got, err := Replay(t.Context(), k, letters, Order{Topic: queue})
+	got, err := Replay(t.Context(), k, letters, ResolveOptions{Topic: queue})
 	if err != nil || done+got.Done != n {
 		t.Fatalf("%d + %+v, %v", done, got, err)
 	}
@@ -196,7 +196,7 @@ func TestOpenTransactionHidesNothing(t *testing.T) {
 	const n = 4
 	c, k, letters := queueOf(t, n)
 	worker := client(t, k, kgo.TransactionalID("worker"))
-	got, err := Replay(t.Context(), k, letters, Order{Topic: queue, edge: func(at string, _ *kgo.Client) error {
+	got, err := Replay(t.Context(), k, letters, ResolveOptions{Topic: queue, failpoint: func(at string, _ *kgo.Client) error {
 		if at != "checked" {
 			return nil
 		}
@@ -217,7 +217,7 @@ func TestOpenTransactionHidesNothing(t *testing.T) {
 		t.Fatalf("the open transaction does not hide the tombstones: %d letters, %v", len(hidden), err)
 	}
 	fetches := 0
-	got, err = Replay(t.Context(), k, hidden, Order{Topic: queue, edge: func(at string, _ *kgo.Client) error {
+	got, err = Replay(t.Context(), k, hidden, ResolveOptions{Topic: queue, failpoint: func(at string, _ *kgo.Client) error {
 		if at != "opened" {
 			return nil
 		}
@@ -233,7 +233,7 @@ func TestOpenTransactionHidesNothing(t *testing.T) {
 		})
 		return nil
 	}})
-	if err != nil || got != (Outcome{Gone: n}) || fetches < 3 {
+	if err != nil || got != (Outcome{AlreadyResolved: n}) || fetches < 3 {
 		t.Fatalf("again: %+v, %v, after %d fetches", got, err, fetches)
 	}
 	judge(t, k, n)
@@ -247,11 +247,11 @@ func TestUnansweredCommit(t *testing.T) {
 		resp.ErrorCode = kerr.UnknownServerError.Code
 		return resp, nil, true
 	})
-	got, err := Replay(t.Context(), k, letters, Order{Topic: queue})
-	if !errors.Is(err, ErrUnknown) || got != (Outcome{Left: n}) {
+	got, err := Replay(t.Context(), k, letters, ResolveOptions{Topic: queue})
+	if !errors.Is(err, ErrOutcomeUnknown) || got != (Outcome{Remaining: n}) {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if got, err = Replay(t.Context(), k, letters, Order{Topic: queue}); err != nil || got != (Outcome{Done: n}) {
+	if got, err = Replay(t.Context(), k, letters, ResolveOptions{Topic: queue}); err != nil || got != (Outcome{Done: n}) {
 		t.Fatalf("again: %+v, %v", got, err)
 	}
 	judge(t, k, n)
@@ -265,7 +265,7 @@ func TestReplayToAPlaceThatIsGone(t *testing.T) {
 		t.Fatal(letters, err)
 	}
 	ctx := t.Context()
-	got, err := Replay(ctx, k, letters, Order{Topic: queue})
+	got, err := Replay(ctx, k, letters, ResolveOptions{Topic: queue})
 	if !errors.Is(err, kerr.UnknownTopicOrPartition) || got.Done != 0 {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -279,10 +279,10 @@ func TestReplayToAPlaceThatIsGone(t *testing.T) {
 
 func TestDrop(t *testing.T) {
 	_, k, letters := queueOf(t, 8)
-	if _, err := Drop(t.Context(), k, letters[:1], Order{Topic: queue}); err == nil {
+	if _, err := Drop(t.Context(), k, letters[:1], ResolveOptions{Topic: queue}); err == nil {
 		t.Error("a letter was dropped by nobody")
 	}
-	got, err := Drop(t.Context(), k, letters[:3], Order{Topic: queue, By: "ann", Why: "test traffic"})
+	got, err := Drop(t.Context(), k, letters[:3], ResolveOptions{Topic: queue, By: "ann", Why: "test traffic"})
 	if err != nil || got != (Outcome{Done: 3}) {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -346,13 +346,13 @@ func TestListAndShow(t *testing.T) {
 		got.Detail != "the price is -1" || got.App != "app" || !got.Time.Equal(time.UnixMilli(1700000000123)) || got.Refused.IsZero() {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := Show(t.Context(), k, queue, Origin{"in", 2, 100}); !errors.Is(err, ErrNoLetter) {
+	if _, err := Show(t.Context(), k, queue, Origin{"in", 2, 100}); !errors.Is(err, ErrNoDeadLetter) {
 		t.Errorf("a letter of an aborted transaction: %v", err)
 	}
-	if _, err := Replay(t.Context(), k, letters[:1], Order{Topic: queue}); err != nil {
+	if _, err := Replay(t.Context(), k, letters[:1], ResolveOptions{Topic: queue}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Show(t.Context(), k, queue, letters[0].Origin); !errors.Is(err, ErrNoLetter) {
+	if _, err := Show(t.Context(), k, queue, letters[0].Origin); !errors.Is(err, ErrNoDeadLetter) {
 		t.Errorf("a resolved letter: %v", err)
 	}
 	if _, err := List(t.Context(), k, "nowhere.dlq", Filter{}); !errors.Is(err, kerr.UnknownTopicOrPartition) {
@@ -421,17 +421,17 @@ func TestDamagedLetters(t *testing.T) {
 		t.Fatal(letters, err)
 	}
 	for i, l := range letters {
-		if (l.Damaged != nil) != (i > 0) {
-			t.Errorf("letter %d (%s): %v", i, l.Name(), l.Damaged)
+		if (l.Malformed != nil) != (i > 0) {
+			t.Errorf("letter %d (%s): %v", i, l.Name(), l.Malformed)
 		}
 	}
 	if letters[3].Name() != "foreign" {
 		t.Errorf("a foreign record is called %q", letters[3].Name())
 	}
-	if _, err := Replay(t.Context(), k, letters, Order{Topic: queue}); err == nil || !strings.Contains(err.Error(), "drop it") {
+	if _, err := Replay(t.Context(), k, letters, ResolveOptions{Topic: queue}); err == nil || !strings.Contains(err.Error(), "drop it") {
 		t.Errorf("damaged letters were replayed: %v", err)
 	}
-	if got, err := Drop(t.Context(), k, letters, Order{Topic: queue, By: "me", Why: "foreign"}); err != nil || got.Done != 4 {
+	if got, err := Drop(t.Context(), k, letters, ResolveOptions{Topic: queue, By: "me", Why: "foreign"}); err != nil || got.Done != 4 {
 		t.Errorf("drop: %+v %v", got, err)
 	}
 }

@@ -30,7 +30,7 @@ type Check struct {
 	OK       bool     `json:"ok"`
 	Severity Severity `json:"severity"` // of a check that is not OK; Info otherwise
 	Detail   string   `json:"detail"`   // what was found
-	Do       string   `json:"do,omitempty"`
+	Remedy   string   `json:"do,omitempty"`
 }
 
 // Options say what Doctor holds the cluster and the disk against.
@@ -91,7 +91,7 @@ func Doctor(ctx context.Context, k processors.Kafka, o Options) []Check {
 		defer cl.Close()
 		d.cl, d.adm = cl, kadm.NewClient(cl)
 		if d.brokers(ctx, k.Brokers) {
-			for _, look := range []func(context.Context){d.versions, d.settings, d.topics, d.promises, d.clock} {
+			for _, look := range []func(context.Context){d.versions, d.settings, d.topics, d.replication, d.clock} {
 				d.within(ctx, look)
 			}
 		}
@@ -119,13 +119,13 @@ func (d *doctor) good(name, format string, args ...any) {
 }
 
 func (d *doctor) bad(name string, s Severity, detail, do string) {
-	d.checks = append(d.checks, Check{Name: name, Severity: s, Detail: detail, Do: do})
+	d.checks = append(d.checks, Check{Name: name, Severity: s, Detail: detail, Remedy: do})
 }
 
 // judge is good or bad by ok.
 func (d *doctor) judge(ok bool, c Check) {
 	if c.OK = ok; ok {
-		c.Severity, c.Do = Info, ""
+		c.Severity, c.Remedy = Info, ""
 	}
 	d.checks = append(d.checks, c)
 }

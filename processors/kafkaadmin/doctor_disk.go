@@ -30,7 +30,7 @@ func (d *doctor) disk() {
 		mode := info.Mode().Perm()
 		d.judge(mode&0o077 == 0, Check{
 			Name: "state directory", Severity: Warning, Detail: fmt.Sprintf("%s can be written, mode %#o", dir, mode),
-			Do: fmt.Sprintf("chmod 0700 %s: others can read what campaigns spend", dir),
+			Remedy: fmt.Sprintf("chmod 0700 %s: others can read what campaigns spend", dir),
 		})
 	} else {
 		d.good("state directory", "%s does not exist yet and can be made", d.StateDir)
@@ -65,10 +65,10 @@ func (d *doctor) space(dir string) {
 	}
 	d.judge(s.freeBytes >= d.MinFree, Check{
 		Name: "disk space", Severity: Error, Detail: fmt.Sprintf("%s free of %s at %s, wanted %s", size(s.freeBytes), size(s.bytes), dir, size(d.MinFree)),
-		Do: "make room, or set data_dir to another disk: a full one stops the process",
+		Remedy: "make room, or set data_dir to another disk: a full one stops the process",
 	})
 	if s.inodes > 0 { // some file systems have no limit
-		d.judge(s.freeInodes >= 10_000, Check{Name: "inodes", Severity: Warning, Detail: fmt.Sprintf("%d free of %d", s.freeInodes, s.inodes), Do: "remove small files: a disk without inodes takes no new ones"})
+		d.judge(s.freeInodes >= 10_000, Check{Name: "inodes", Severity: Warning, Detail: fmt.Sprintf("%d free of %d", s.freeInodes, s.inodes), Remedy: "remove small files: a disk without inodes takes no new ones"})
 	}
 }
 

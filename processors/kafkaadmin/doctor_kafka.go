@@ -33,7 +33,7 @@ func (d *doctor) versions(ctx context.Context) {
 		}
 		d.judge(len(seen) == 1, Check{
 			Name: "kafka version", Severity: Warning, Detail: "speaks like Kafka " + strings.Join(seen, " and "),
-			Do: "brokers of different versions are for the time of an upgrade: finish it",
+			Remedy: "brokers of different versions are for the time of an upgrade: finish it",
 		})
 	}
 	v, err := processors.TransactionVersion(ctx, d.cl)
@@ -43,7 +43,7 @@ func (d *doctor) versions(ctx context.Context) {
 	}
 	d.judge(v >= 2, Check{
 		Name: "transaction.version", Severity: Error, Detail: fmt.Sprintf("finalised at %d, needed are 2", v),
-		Do: "kafka-features.sh --bootstrap-server ... upgrade --feature transaction.version=2 (Kafka 4.0 or newer): below 2 a late request of a dead transaction can land in the next one (KIP-890)",
+		Remedy: "kafka-features.sh --bootstrap-server ... upgrade --feature transaction.version=2 (Kafka 4.0 or newer): below 2 a late request of a dead transaction can land in the next one (KIP-890)",
 	})
 }
 
@@ -83,7 +83,7 @@ func (d *doctor) settings(ctx context.Context) {
 			if c.name == "message.max.bytes" {
 				severity = Warning
 			}
-			d.judge(ok, Check{Name: c.name, Severity: severity, Detail: strings.Join(found, " and ") + "; wanted: " + c.want, Do: c.do})
+			d.judge(ok, Check{Name: c.name, Severity: severity, Detail: strings.Join(found, " and ") + "; wanted: " + c.want, Remedy: c.do})
 		}
 	}
 }
@@ -121,12 +121,12 @@ func (d *doctor) topics(ctx context.Context) {
 		return
 	}
 	for _, s := range steps {
-		c := Check{Name: "topic " + s.Topic, Severity: Error, Detail: "must be: " + s.String(), Do: "run `" + d.Apply + "`"}
+		c := Check{Name: "topic " + s.Topic, Severity: Error, Detail: "must be: " + s.String(), Remedy: "run `" + d.Apply + "`"}
 		switch {
 		case s.Kind == StepAlter:
 			c.Severity = Warning
 		case s.Kind == StepConflict:
-			c.Detail, c.Do, _ = strings.Cut(s.Why, "; ")
+			c.Detail, c.Remedy, _ = strings.Cut(s.Why, "; ")
 		}
 		d.judge(false, c)
 	}
@@ -135,8 +135,8 @@ func (d *doctor) topics(ctx context.Context) {
 	}
 }
 
-// promises rest on copies: of our topics, and of those in which Kafka keeps offsets and transactions.
-func (d *doctor) promises(ctx context.Context) {
+// replication rest on copies: of our topics, and of those in which Kafka keeps offsets and transactions.
+func (d *doctor) replication(ctx context.Context) {
 	names := []string{"__consumer_offsets", "__transaction_state"}
 	for _, t := range d.Topics {
 		names = append(names, t.Name)
@@ -164,11 +164,11 @@ func (d *doctor) promises(ctx context.Context) {
 			}
 		}
 	}
-	d.judge(len(headless) == 0, Check{Name: "leaders", Severity: Error, Detail: summary(headless, "every partition has a leader", "without a leader"), Do: "start the brokers that hold them"})
-	d.judge(len(behind) == 0, Check{Name: "in-sync copies", Severity: Warning, Detail: summary(behind, "every copy is in sync", "with copies that are behind"), Do: "start the brokers that hold them, or wait until they caught up"})
+	d.judge(len(headless) == 0, Check{Name: "leaders", Severity: Error, Detail: summary(headless, "every partition has a leader", "without a leader"), Remedy: "start the brokers that hold them"})
+	d.judge(len(behind) == 0, Check{Name: "in-sync copies", Severity: Warning, Detail: summary(behind, "every copy is in sync", "with copies that are behind"), Remedy: "start the brokers that hold them, or wait until they caught up"})
 	d.judge(len(few) == 0, Check{
 		Name: "replication factor", Severity: Warning, Detail: summary(few, "3 or more copies everywhere", "with less than 3 copies"),
-		Do: "exactly-once survives the loss of a broker only with 3 copies: create topics with topics.replication_factor 3, and set offsets.topic and transaction.state.log.replication.factor",
+		Remedy: "exactly-once survives the loss of a broker only with 3 copies: create topics with topics.replication_factor 3, and set offsets.topic and transaction.state.log.replication.factor",
 	})
 	configs, err := describe(ctx, d.adm, there)
 	if err != nil {
@@ -186,11 +186,11 @@ func (d *doctor) promises(ctx context.Context) {
 	}
 	d.judge(len(low) == 0, Check{
 		Name: "min.insync.replicas", Severity: Warning, Detail: summary(low, "2 or more everywhere", "below 2"),
-		Do: "with 1, what is acknowledged can be lost with one disk: set topics.min_insync 2 and run `" + d.Apply + "`",
+		Remedy: "with 1, what is acknowledged can be lost with one disk: set topics.min_insync 2 and run `" + d.Apply + "`",
 	})
 	d.judge(len(unclean) == 0, Check{
 		Name: "unclean leader election", Severity: Warning, Detail: summary(unclean, "off", "where it is on"),
-		Do: "set unclean.leader.election.enable=false: a leader that is behind cuts acknowledged records off",
+		Remedy: "set unclean.leader.election.enable=false: a leader that is behind cuts acknowledged records off",
 	})
 }
 
@@ -238,5 +238,5 @@ func (d *doctor) clock(ctx context.Context) {
 	if ahead > 0 {
 		detail = fmt.Sprintf("the newest record is stamped %s in our future", ahead.Round(time.Millisecond))
 	}
-	d.judge(ahead <= d.MaxSkew, Check{Name: "clock", Severity: Warning, Detail: detail, Do: "synchronise the clocks of this machine and of the brokers (NTP)"})
+	d.judge(ahead <= d.MaxSkew, Check{Name: "clock", Severity: Warning, Detail: detail, Remedy: "synchronise the clocks of this machine and of the brokers (NTP)"})
 }

@@ -52,7 +52,7 @@ func TestDoctorOfAHealthyCluster(t *testing.T) {
 	o := Options{Topics: events.Catalog("local", events.Layout{}), Defaults: d, Processor: proc(), StateDir: dir, MinFree: 1}
 	checks := Doctor(t.Context(), k, o)
 	for _, c := range checks {
-		if !c.OK || c.Severity != Info || c.Detail == "" || c.Do != "" {
+		if !c.OK || c.Severity != Info || c.Detail == "" || c.Remedy != "" {
 			t.Errorf("%+v", c)
 		}
 	}
@@ -88,7 +88,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		"transaction.version": Error, "group.min.session.timeout.ms": Error, "transaction.max.timeout.ms": Error, "message.max.bytes": Warning,
 		"topic " + events.EventsTopic: Error, "topic " + events.SpendTopic("local"): Error, "replication factor": Warning, "min.insync.replicas": Warning,
 	} {
-		if c := find(t, checks, name); c.OK || c.Severity != want || c.Do == "" || c.Detail == "" {
+		if c := find(t, checks, name); c.OK || c.Severity != want || c.Remedy == "" || c.Detail == "" {
 			t.Errorf("%+v", c)
 		}
 	}
@@ -127,7 +127,7 @@ func TestDoctorDisk(t *testing.T) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if c := find(t, look(dir, 1), "state directory"); c.OK || c.Severity != Warning || !strings.Contains(c.Do, "chmod 0700") {
+	if c := find(t, look(dir, 1), "state directory"); c.OK || c.Severity != Warning || !strings.Contains(c.Remedy, "chmod 0700") {
 		t.Errorf("open to all: %+v", c)
 	}
 	if c := find(t, look(dir, 1<<62), "disk space"); c.OK || c.Severity != Error {

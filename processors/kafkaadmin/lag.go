@@ -14,12 +14,12 @@ import (
 
 // PartitionLag is how far a group is in one partition. Offsets are those of the next record.
 type PartitionLag struct {
-	Topic     string `json:"topic"`
-	Partition int32  `json:"partition"`
-	Start     int64  `json:"start"`     // of the log: what is before is gone
-	Committed int64  `json:"committed"` // of the group; -1 if it never committed here
-	Stable    int64  `json:"stable"`    // end for readers of committed records
-	High      int64  `json:"high"`      // end of the log; records from Stable on are in transactions that are not decided
+	Topic         string `json:"topic"`
+	Partition     int32  `json:"partition"`
+	Start         int64  `json:"start"`     // of the log: what is before is gone
+	Committed     int64  `json:"committed"` // of the group; -1 if it never committed here
+	LastStable    int64  `json:"stable"`    // end for readers of committed records
+	HighWatermark int64  `json:"high"`      // end of the log; records from Stable on are in transactions that are not decided
 	// Lag is the number of offsets from Committed (or Start) to Stable. Transaction markers have offsets too; a group of
 	// ours commits past them, so it comes down to 0.
 	Lag int64 `json:"lag"`
@@ -57,11 +57,11 @@ func Lag(ctx context.Context, k processors.Kafka, group string, inputs []string)
 	var out []PartitionLag
 	for _, topic := range inputs {
 		for p, high := range ends.high[topic] {
-			l := members[place{topic, p}]
-			l.Topic, l.Partition, l.State, l.High, l.Committed = topic, p, state, high.Offset, -1
+			l := members[topicPartition{topic, p}]
+			l.Topic, l.Partition, l.State, l.HighWatermark, l.Committed = topic, p, state, high.Offset, -1
 			start, _ := ends.start.Lookup(topic, p)
 			stable, _ := ends.stable.Lookup(topic, p)
-			l.Start, l.Stable = start.Offset, stable.Offset
+			l.Start, l.LastStable = start.Offset, stable.Offset
 			if c, ok := committed.Lookup(topic, p); ok {
 				if c.Err != nil {
 					return nil, fmt.Errorf("read the offset of group %s in %s[%d]: %w", group, topic, p, c.Err)
@@ -71,7 +71,7 @@ func Lag(ctx context.Context, k processors.Kafka, group string, inputs []string)
 			if l.Committed >= 0 {
 				l.Lost = max(0, l.Start-l.Committed)
 			}
-			l.Lag = max(0, l.Stable-max(l.Committed, l.Start))
+			l.Lag = max(0, l.LastStable-max(l.Committed, l.Start))
 			out = append(out, l)
 		}
 	}
@@ -84,13 +84,13 @@ func Lag(ctx context.Context, k processors.Kafka, group string, inputs []string)
 	return out, ages(ctx, cl, out)
 }
 
-type place struct {
+type topicPartition struct {
 	topic     string
 	partition int32
 }
 
 // owners tells who has which partition, and the group's state.
-func owners(ctx context.Context, adm *kadm.Client, group string) (map[place]PartitionLag, string, error) {
+func owners(ctx context.Context, adm *kadm.Client, group string) (map[topicPartition]PartitionLag, string, error) {
 	groups, err := adm.DescribeGroups(ctx, group)
 	if err != nil {
 		return nil, "", fmt.Errorf("describe group %s: %w", group, err)
@@ -102,7 +102,7 @@ func owners(ctx context.Context, adm *kadm.Client, group string) (map[place]Part
 	if g.Err != nil {
 		return nil, "", fmt.Errorf("describe group %s: %w %s", group, g.Err, g.ErrMessage)
 	}
-	out := map[place]PartitionLag{}
+	out := map[topicPartition]PartitionLag{}
 	for _, m := range g.Members {
 		has, ok := m.Assigned.AsConsumer()
 		if !ok {
@@ -114,16 +114,16 @@ func owners(ctx context.Context, adm *kadm.Client, group string) (map[place]Part
 		}
 		for _, t := range has.Topics {
 			for _, p := range t.Partitions {
-				out[place{t.Topic, p}] = who
+				out[topicPartition{t.Topic, p}] = who
 			}
 		}
 	}
 	return out, g.State, nil
 }
 
-type ends struct{ start, stable, high kadm.ListedOffsets }
+type logBounds struct{ start, stable, high kadm.ListedOffsets }
 
-func logEnds(ctx context.Context, adm *kadm.Client, topics []string) (e ends, err error) {
+func logEnds(ctx context.Context, adm *kadm.Client, topics []string) (e logBounds, err error) {
 	for _, q := range []struct {
 		into *kadm.ListedOffsets
 		ask  func(context.Context, ...string) (kadm.ListedOffsets, error)

@@ -42,8 +42,8 @@ func TestLag(t *testing.T) {
 	if len(rows) != 4 {
 		t.Fatalf("%d rows", len(rows))
 	}
-	check(0, PartitionLag{Topic: "in", Partition: 0, Committed: -1, Stable: 4, High: 5, Lag: 4, State: "Dead"})
-	check(1, PartitionLag{Topic: "in", Partition: 1, Committed: -1, Stable: 4, High: 4, Lag: 4, State: "Dead"})
+	check(0, PartitionLag{Topic: "in", Partition: 0, Committed: -1, LastStable: 4, HighWatermark: 5, Lag: 4, State: "Dead"})
+	check(1, PartitionLag{Topic: "in", Partition: 1, Committed: -1, LastStable: 4, HighWatermark: 4, Lag: 4, State: "Dead"})
 	check(3, PartitionLag{Topic: "adj", Partition: 1, Committed: -1, State: "Dead"})
 
 	adm := kadm.NewClient(client(t, k))
@@ -63,8 +63,8 @@ func TestLag(t *testing.T) {
 	if rows, err = Lag(t.Context(), k, "g", []string{"in", "adj"}); err != nil {
 		t.Fatal(err)
 	}
-	check(0, PartitionLag{Topic: "in", Partition: 0, Committed: 4, Stable: 4, High: 5, State: "Stable"})
-	check(1, PartitionLag{Topic: "in", Partition: 1, Committed: 1, Start: 3, Stable: 4, High: 4, Lag: 1, Lost: 2, State: "Stable"})
+	check(0, PartitionLag{Topic: "in", Partition: 0, Committed: 4, LastStable: 4, HighWatermark: 5, State: "Stable"})
+	check(1, PartitionLag{Topic: "in", Partition: 1, Committed: 1, Start: 3, LastStable: 4, HighWatermark: 4, Lag: 1, Lost: 2, State: "Stable"})
 	for i, r := range rows {
 		if r.Instance != "spendcounter-host-0" || r.Member == "" || r.Host == "" {
 			t.Errorf("row %d has no owner: %+v", i, r)

@@ -53,8 +53,8 @@ func ParseOrigin(s string) (Origin, error) {
 	return Origin{}, fmt.Errorf("%q is not the origin of a letter: write topic/partition/offset, as `weir dlq list` prints it", s)
 }
 
-// Letter is a refused record in a dead-letter queue.
-type Letter struct {
+// DeadLetter is a refused record in a dead-letter queue.
+type DeadLetter struct {
 	Origin Origin
 	App    string    // application that refused it
 	Reason string    // closed set, such as "negative_price"
@@ -67,24 +67,24 @@ type Letter struct {
 	Partition int32
 	Offset    int64
 	Refused   time.Time
-	// Damaged says why a record of the queue cannot be read as a letter; nil for a good one. Such a one cannot be
+	// Malformed says why a record of the queue cannot be read as a letter; nil for a good one. Such a one cannot be
 	// replayed; it can be dropped.
-	Damaged error
+	Malformed error
 
 	key []byte // of the record in the queue
 }
 
 // Name is the origin, or for a damaged letter the key that it has.
-func (l *Letter) Name() string {
-	if l.Damaged != nil && l.Origin == (Origin{}) {
+func (l *DeadLetter) Name() string {
+	if l.Malformed != nil && l.Origin == (Origin{}) {
 		return string(l.key)
 	}
 	return l.Origin.String()
 }
 
-// parseLetter reads a record of a queue that is not a tombstone.
-func parseLetter(r *kgo.Record) Letter {
-	l := Letter{Value: r.Value, Partition: r.Partition, Offset: r.Offset, Refused: r.Timestamp, key: r.Key}
+// parseDeadLetter reads a record of a queue that is not a tombstone.
+func parseDeadLetter(r *kgo.Record) DeadLetter {
+	l := DeadLetter{Value: r.Value, Partition: r.Partition, Offset: r.Offset, Refused: r.Timestamp, key: r.Key}
 	var topic, partition, offset, timeMs string
 	text := map[string]*string{
 		processors.HeaderTopic: &topic, processors.HeaderPartition: &partition, processors.HeaderOffset: &offset,
@@ -101,20 +101,20 @@ func parseLetter(r *kgo.Record) Letter {
 		case h.Key == headerNull:
 			l.Value = nil
 		case h.Key == processors.HeaderCut:
-			l.Damaged = fmt.Errorf("its value was cut, it had %s bytes: produce the record again from %s, if that topic still has it", h.Value, r.Key)
+			l.Malformed = fmt.Errorf("its value was cut, it had %s bytes: produce the record again from %s, if that topic still has it", h.Value, r.Key)
 		}
 	}
 	ms, err := strconv.ParseInt(timeMs, 10, 64)
 	if err != nil {
-		l.Damaged = fmt.Errorf("header %s is %q, not a time in milliseconds", processors.HeaderTimeMs, timeMs)
+		l.Malformed = fmt.Errorf("header %s is %q, not a time in milliseconds", processors.HeaderTimeMs, timeMs)
 	}
 	l.Time = time.UnixMilli(ms)
 	origin, err := ParseOrigin(topic + "/" + partition + "/" + offset)
 	switch {
 	case err != nil:
-		l.Damaged = fmt.Errorf("headers %s, %s and %s say no origin: %w", processors.HeaderTopic, processors.HeaderPartition, processors.HeaderOffset, err)
+		l.Malformed = fmt.Errorf("headers %s, %s and %s say no origin: %w", processors.HeaderTopic, processors.HeaderPartition, processors.HeaderOffset, err)
 	case origin.String() != string(r.Key):
-		l.Damaged = fmt.Errorf("key %q and headers %s disagree about the origin", r.Key, origin)
+		l.Malformed = fmt.Errorf("key %q and headers %s disagree about the origin", r.Key, origin)
 	default:
 		l.Origin = origin
 	}
@@ -122,7 +122,7 @@ func parseLetter(r *kgo.Record) Letter {
 }
 
 // replay is the record as it was, for its old place.
-func (l *Letter) replay() *kgo.Record {
+func (l *DeadLetter) replay() *kgo.Record {
 	r := &kgo.Record{Topic: l.Origin.Topic, Partition: l.Origin.Partition, Key: l.Key, Value: l.Value, Timestamp: l.Time}
 	for _, h := range l.Headers {
 		r.Headers = append(r.Headers, kgo.RecordHeader{Key: h.Key, Value: h.Value})
@@ -132,14 +132,14 @@ func (l *Letter) replay() *kgo.Record {
 }
 
 // tombstone resolves the letter.
-func (l *Letter) tombstone(queue, how string, o Order) *kgo.Record {
+func (l *DeadLetter) tombstone(queue, how string, o ResolveOptions) *kgo.Record {
 	return &kgo.Record{Topic: queue, Partition: l.Partition, Key: l.key, Headers: []kgo.RecordHeader{
 		{Key: HeaderResolved, Value: []byte(how)}, {Key: HeaderBy, Value: []byte(o.By)}, {Key: HeaderWhy, Value: []byte(o.Why)},
 	}}
 }
 
 // size is about what the letter costs in memory and on the wire.
-func (l *Letter) size() int {
+func (l *DeadLetter) size() int {
 	n := 200 + len(l.key) + len(l.Key) + len(l.Value) + len(l.Detail)
 	for _, h := range l.Headers {
 		n += len(h.Key) + len(h.Value)
@@ -147,5 +147,5 @@ func (l *Letter) size() int {
 	return n
 }
 
-// ErrNoLetter says that the queue has no unresolved letter of that origin.
-var ErrNoLetter = errors.New("no such letter")
+// ErrNoDeadLetter says that the queue has no unresolved letter of that origin.
+var ErrNoDeadLetter = errors.New("no such letter")

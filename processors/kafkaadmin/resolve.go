@@ -17,21 +17,21 @@ import (
 
 // Bounds of one transaction. The bytes keep every batch below what topics accept, uncompressed.
 const (
-	resolveLetters = 500
-	resolveBytes   = 512 << 10
-	resolveTimeout = 30 * time.Second
+	maxResolveRecords = 500
+	maxResolveBytes   = 512 << 10
+	resolveTimeout    = 30 * time.Second
 )
 
 // Errors to branch on.
 var (
 	// ErrTakenOver: another replay or drop of the same application began meanwhile.
 	ErrTakenOver = errors.New("another replay or drop took over")
-	// ErrUnknown: a transaction may be committed or not. Doing it again is safe.
-	ErrUnknown = errors.New("outcome unknown")
+	// ErrOutcomeUnknown: a transaction may be committed or not. Doing it again is safe.
+	ErrOutcomeUnknown = errors.New("outcome unknown")
 )
 
-// Order says what to resolve, and who wants it.
-type Order struct {
+// ResolveOptions says what to resolve, and who wants it.
+type ResolveOptions struct {
 	// Topic is the dead-letter queue: <application>.dlq.
 	Topic string
 	// By and Why are kept with the letter's tombstone. Drop wants both.
@@ -41,54 +41,54 @@ type Order struct {
 	// AllowOldTransactions works against brokers below transaction.version 2: see processors.ErrTransactions.
 	AllowOldTransactions bool
 
-	edge func(at string, cl *kgo.Client) error // for tests: an error ends the session as a crash would
+	failpoint func(at string, cl *kgo.Client) error // for tests: an error ends the session as a crash would
 }
 
 // Outcome counts letters.
 type Outcome struct {
-	Done int `json:"done"` // replayed or dropped by this call, committed
-	Gone int `json:"gone"` // were resolved before
-	Left int `json:"left"` // not done
+	Done            int `json:"done"` // replayed or dropped by this call, committed
+	AlreadyResolved int `json:"gone"` // were resolved before
+	Remaining       int `json:"left"` // not done
 }
 
 // Replay puts each letter's record back where it was, byte for byte and with header weir-replay-of besides, and resolves
 // the letter, both in one transaction. Letters resolved meanwhile are left out. The application must be able to fold the
 // records by now, or they come back as new letters. An error that wraps ErrTakenOver or ErrUnknown, or any other, says
 // that part of the work is not done: Outcome counts what certainly is, and calling again does the rest, once.
-func Replay(ctx context.Context, k processors.Kafka, letters []Letter, o Order) (Outcome, error) {
+func Replay(ctx context.Context, k processors.Kafka, letters []DeadLetter, o ResolveOptions) (Outcome, error) {
 	for i := range letters {
-		if err := letters[i].Damaged; err != nil {
-			return Outcome{Left: len(letters)}, fmt.Errorf("letter %s at %s[%d]@%d cannot be replayed: %w; nothing was done: leave it out, or drop it", letters[i].Name(), o.Topic, letters[i].Partition, letters[i].Offset, err)
+		if err := letters[i].Malformed; err != nil {
+			return Outcome{Remaining: len(letters)}, fmt.Errorf("letter %s at %s[%d]@%d cannot be replayed: %w; nothing was done: leave it out, or drop it", letters[i].Name(), o.Topic, letters[i].Partition, letters[i].Offset, err)
 		}
 	}
-	return resolve(ctx, k, letters, &session{Order: o, how: "replayed"})
+	return resolve(ctx, k, letters, &session{ResolveOptions: o, how: "replayed"})
 }
 
 // Drop resolves letters without their records: those are never folded. Their bytes stay in the queue until it is
 // compacted. Errors are those of Replay.
-func Drop(ctx context.Context, k processors.Kafka, letters []Letter, o Order) (Outcome, error) {
+func Drop(ctx context.Context, k processors.Kafka, letters []DeadLetter, o ResolveOptions) (Outcome, error) {
 	if o.By == "" || o.Why == "" {
-		return Outcome{Left: len(letters)}, errors.New("a letter is dropped for good: say who drops it and why")
+		return Outcome{Remaining: len(letters)}, errors.New("a letter is dropped for good: say who drops it and why")
 	}
-	return resolve(ctx, k, letters, &session{Order: o, how: "dropped"})
+	return resolve(ctx, k, letters, &session{ResolveOptions: o, how: "dropped"})
 }
 
 // session is one life of the transactional id.
 type session struct {
-	Order
+	ResolveOptions
 	how   string
 	cl    *kgo.Client
 	id    int64 // producer id and epoch as of the last transaction
 	epoch int16
 }
 
-func resolve(ctx context.Context, k processors.Kafka, letters []Letter, s *session) (out Outcome, err error) {
-	out.Left = len(letters)
+func resolve(ctx context.Context, k processors.Kafka, letters []DeadLetter, s *session) (out Outcome, err error) {
+	out.Remaining = len(letters)
 	if len(letters) == 0 {
 		return out, nil
 	}
-	if s.edge == nil {
-		s.edge = func(string, *kgo.Client) error { return nil }
+	if s.failpoint == nil {
+		s.failpoint = func(string, *kgo.Client) error { return nil }
 	}
 	if err := s.open(ctx, k); err != nil {
 		return out, err
@@ -98,14 +98,14 @@ func resolve(ctx context.Context, k processors.Kafka, letters []Letter, s *sessi
 	if err != nil {
 		return out, err
 	}
-	out.Gone = len(letters) - len(open)
-	out.Left = len(open)
+	out.AlreadyResolved = len(letters) - len(open)
+	out.Remaining = len(open)
 	for len(open) > 0 {
 		n := chunk(open)
 		if err := s.transact(ctx, open[:n]); err != nil {
 			return out, err
 		}
-		out.Done, out.Left, open = out.Done+n, out.Left-n, open[n:]
+		out.Done, out.Remaining, open = out.Done+n, out.Remaining-n, open[n:]
 		if s.Progress != nil {
 			s.Progress(out)
 		}
@@ -138,13 +138,13 @@ func (s *session) open(ctx context.Context, k processors.Kafka) (err error) {
 	if s.id, s.epoch, err = s.cl.ProducerID(ctx); err != nil {
 		return fmt.Errorf("take transactional id weir-dlq-%s: %w: check that the brokers run and that ACLs allow it (`weir doctor`)", app, err)
 	}
-	return s.edge("opened", s.cl)
+	return s.failpoint("opened", s.cl)
 }
 
 // unresolved reads the queue again, now that nobody else can resolve letters, and returns the letters that are still
 // open, as the queue has them. It reads to the high watermark: with a read to the last stable offset, a transaction that
 // the application itself has open would hide tombstones behind it.
-func (s *session) unresolved(ctx context.Context, letters []Letter) ([]Letter, error) {
+func (s *session) unresolved(ctx context.Context, letters []DeadLetter) ([]DeadLetter, error) {
 	scan, err := newScanner(ctx, s.cl, s.Topic)
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (s *session) unresolved(ctx context.Context, letters []Letter) ([]Letter, e
 	for i := range letters {
 		wanted[letters[i].Partition] = append(wanted[letters[i].Partition], string(letters[i].key))
 	}
-	var open []Letter
+	var open []DeadLetter
 	for p, keys := range wanted {
 		end, ok := ends.Lookup(s.Topic, p)
 		if !ok {
@@ -177,15 +177,15 @@ func (s *session) unresolved(ctx context.Context, letters []Letter) ([]Letter, e
 			}
 		}
 	}
-	slices.SortFunc(open, byPlace)
-	return open, s.edge("checked", s.cl)
+	slices.SortFunc(open, byPosition)
+	return open, s.failpoint("checked", s.cl)
 }
 
 // chunk is how many of letters go into one transaction: at least one.
-func chunk(letters []Letter) int {
+func chunk(letters []DeadLetter) int {
 	size := 0
 	for i := range letters {
-		if size += letters[i].size(); i > 0 && (i == resolveLetters || size > resolveBytes) {
+		if size += letters[i].size(); i > 0 && (i == maxResolveRecords || size > maxResolveBytes) {
 			return i
 		}
 	}
@@ -193,7 +193,7 @@ func chunk(letters []Letter) int {
 }
 
 // transact resolves letters in one transaction. After an error the session is over: it is not known to be ours any more.
-func (s *session) transact(ctx context.Context, letters []Letter) error {
+func (s *session) transact(ctx context.Context, letters []DeadLetter) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
@@ -202,12 +202,12 @@ func (s *session) transact(ctx context.Context, letters []Letter) error {
 		if s.how == "replayed" {
 			records = append(records, letters[i].replay())
 		}
-		records = append(records, letters[i].tombstone(s.Topic, s.how, s.Order))
+		records = append(records, letters[i].tombstone(s.Topic, s.how, s.ResolveOptions))
 	}
 	if err := s.cl.ProduceSync(ctx, records...).FirstErr(); err != nil {
 		return s.abort(ctx, err)
 	}
-	if err := s.edge("produced", s.cl); err != nil {
+	if err := s.failpoint("produced", s.cl); err != nil {
 		return err
 	}
 	if id, epoch, err := s.cl.ProducerID(ctx); err != nil || id != s.id || epoch != s.epoch {
@@ -218,11 +218,11 @@ func (s *session) transact(ctx context.Context, letters []Letter) error {
 	defer cancel()
 	switch err := s.cl.EndTransaction(end, kgo.TryCommit); {
 	case err == nil:
-		return s.edge("committed", s.cl)
+		return s.failpoint("committed", s.cl)
 	case fenced(err):
 		return s.takenOver(err)
 	default:
-		return fmt.Errorf("%w: the commit of %d letters of %s was sent and not answered: %w. Do it again: letters that were resolved are left out", ErrUnknown, len(letters), s.Topic, err)
+		return fmt.Errorf("%w: the commit of %d letters of %s was sent and not answered: %w. Do it again: letters that were resolved are left out", ErrOutcomeUnknown, len(letters), s.Topic, err)
 	}
 }
 

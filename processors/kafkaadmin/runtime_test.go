@@ -78,7 +78,7 @@ func TestLettersOfTheRuntime(t *testing.T) {
 	ran := make(chan error, 1)
 	go func() { ran <- rt.Run(ctx) }()
 
-	letters := await(t, func() []Letter {
+	letters := await(t, func() []DeadLetter {
 		got, err := List(t.Context(), k, queue, Filter{})
 		if err != nil {
 			t.Fatal(err)
@@ -86,7 +86,7 @@ func TestLettersOfTheRuntime(t *testing.T) {
 		return got
 	}, len(sent))
 	for i, l := range letters {
-		if l.Damaged != nil || l.Reason != "picky" || l.Detail != fmt.Sprintf("record %d", i) || l.App != "app" ||
+		if l.Malformed != nil || l.Reason != "picky" || l.Detail != fmt.Sprintf("record %d", i) || l.App != "app" ||
 			l.Origin != (Origin{"in", 0, int64(i)}) || !l.Time.Equal(sent[i].Timestamp) {
 			t.Errorf("letter %d: %+v", i, l)
 		}
@@ -94,7 +94,7 @@ func TestLettersOfTheRuntime(t *testing.T) {
 	core.mu.Lock()
 	mended = true
 	core.mu.Unlock()
-	if got, err := Replay(t.Context(), k, letters, Order{Topic: queue}); err != nil || got.Done != len(sent) {
+	if got, err := Replay(t.Context(), k, letters, ResolveOptions{Topic: queue}); err != nil || got.Done != len(sent) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	got := map[string]int{}

@@ -16,20 +16,20 @@ import (
 // scanner reads partitions of one topic from offset to offset by its own fetch requests. A consumer cannot do it: it
 // never tells that what it waits for was compacted away, so that it would have to guess by a time-out.
 type scanner struct {
-	cl     *kgo.Client
-	topic  string
-	detail kadm.TopicDetail
-	unzip  kgo.Decompressor
-	bytes  int32 // of a fetch
+	cl           *kgo.Client
+	topic        string
+	detail       kadm.TopicDetail
+	decompressor kgo.Decompressor
+	bytes        int32 // of a fetch
 }
 
 func newScanner(ctx context.Context, cl *kgo.Client, topic string) (*scanner, error) {
-	s := &scanner{cl: cl, topic: topic, unzip: kgo.DefaultDecompressor(), bytes: 4 << 20}
-	return s, s.look(ctx)
+	s := &scanner{cl: cl, topic: topic, decompressor: kgo.DefaultDecompressor(), bytes: 4 << 20}
+	return s, s.loadMetadata(ctx)
 }
 
-// look reads who leads the partitions.
-func (s *scanner) look(ctx context.Context) error {
+// loadMetadata reads who leads the partitions.
+func (s *scanner) loadMetadata(ctx context.Context) error {
 	list, err := kadm.NewClient(s.cl).ListTopics(ctx, s.topic)
 	if err == nil {
 		err = list[s.topic].Err
@@ -58,9 +58,9 @@ func (s *scanner) read(ctx context.Context, p int32, from, upto int64, fn func(*
 		case errors.Is(err, kerr.OffsetOutOfRange) && got.LogStartOffset > from: // what is before was deleted
 			from = got.LogStartOffset
 			continue
-		case err != nil && tries < 10 && moved(err):
+		case err != nil && tries < 10 && isStaleLeader(err):
 			tries++
-			if err := s.relook(ctx, tries); err != nil {
+			if err := s.reloadMetadata(ctx, tries); err != nil {
 				return err
 			}
 			continue
@@ -107,22 +107,22 @@ func (s *scanner) fetch(ctx context.Context, p int32, at int64) (kgo.FetchPartit
 	}
 	got, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{
 		Offset: at, IsolationLevel: kgo.ReadCommitted(), Topic: s.topic, Partition: p,
-	}, &resp.Topics[0].Partitions[0], s.unzip, nil)
+	}, &resp.Topics[0].Partitions[0], s.decompressor, nil)
 	return got, next, got.Err
 }
 
-// moved tells whether asking for the leader anew can help.
-func moved(err error) bool {
+// isStaleLeader tells whether asking for the leader anew can help.
+func isStaleLeader(err error) bool {
 	return kerr.IsRetriable(err) || !errors.As(err, new(*kerr.Error))
 }
 
-func (s *scanner) relook(ctx context.Context, tries int) error {
+func (s *scanner) reloadMetadata(ctx context.Context, tries int) error {
 	t := time.NewTimer(time.Duration(tries) * 50 * time.Millisecond)
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-t.C:
-		return s.look(ctx)
+		return s.loadMetadata(ctx)
 	}
 }

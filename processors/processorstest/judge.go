@@ -59,7 +59,7 @@ func readNext(snap *processors.Snapshot, partition int32) (s invariant.Store, er
 func readStore(snap *processors.Snapshot, partition int32) (invariant.Store, error) {
 	s, err := readNext(snap, partition)
 	s.State = map[string]string{}
-	for table := stream.FirstTable; table < stream.LocalTables && err == nil; table++ {
+	for table := stream.FirstTable; table < stream.FirstLocalTable && err == nil; table++ {
 		err = snap.Scan(partition, table, nil, func(k, v []byte) error {
 			s.State[name(table, k)] = string(v)
 			return nil
@@ -129,7 +129,7 @@ func (w *World) watch(ctx context.Context) {
 
 func behind(list []held, committed map[int32]map[string]int64) (errs []error) {
 	for _, h := range list {
-		if err := invariant.Behind(&invariant.History{Stores: h.stores, Committed: committed}); err != nil {
+		if err := invariant.StoreNotAhead(&invariant.History{Stores: h.stores, Committed: committed}); err != nil {
 			errs = append(errs, fmt.Errorf("process %s: %w", h.process, err))
 		}
 	}
@@ -181,11 +181,11 @@ func (w *World) judge(list []held) error {
 	}
 	errs := append(behind(list, committed), w.ahead...)
 	for _, h := range list {
-		if err := invariant.Replay(&invariant.History{Changelog: changes, Stores: h.stores}); err != nil {
+		if err := invariant.ChangelogState(&invariant.History{Changelog: changes, Stores: h.stores}); err != nil {
 			errs = append(errs, fmt.Errorf("process %s: %w", h.process, err))
 		}
 	}
-	errs = append(errs, invariant.Cause(&invariant.History{Changelog: changes}))
+	errs = append(errs, invariant.OutputCause(&invariant.History{Changelog: changes}))
 	if !w.o.NoRefold {
 		errs = append(errs, w.refold(ctx, records))
 	}

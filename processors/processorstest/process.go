@@ -16,7 +16,7 @@ import (
 )
 
 // Edge is a moment in a commit at which a process can be killed.
-type Edge = failpoint.Edge
+type Edge = failpoint.Point
 
 // The edges of a commit, in their order.
 const (
@@ -89,7 +89,7 @@ func (w *World) Start(name string) *Process {
 	if p.rt, err = processors.New(cfg, w.o.Processor); err != nil {
 		w.t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(failpoint.With(context.Background(), p.edge))
+	ctx, cancel := context.WithCancel(failpoint.WithHook(context.Background(), p.edge))
 	p.cancel = cancel
 	go func() {
 		defer close(p.done)

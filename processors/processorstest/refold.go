@@ -132,7 +132,7 @@ func (f *refolder) run(log []*kgo.Record) (timed bool, err error) {
 			logged[string(r.Key)] = string(r.Value)
 		}
 	}
-	maps.DeleteFunc(f.state, func(k, _ string) bool { return k[0] >= stream.LocalTables })
+	maps.DeleteFunc(f.state, func(k, _ string) bool { return k[0] >= stream.FirstLocalTable })
 	return false, f.compare(logged)
 }
 

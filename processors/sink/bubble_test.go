@@ -37,8 +37,8 @@ type place struct {
 	offset    int64
 }
 
-// world is a cluster, its consumers, and what they did.
-type world struct {
+// sinkRun is a cluster, its consumers, and what they did.
+type sinkRun struct {
 	t   *testing.T
 	rng *rand.Rand
 	c   *simkafka.Cluster
@@ -59,12 +59,12 @@ type world struct {
 // mutation spoils the consumer on purpose.
 type mutation func(*Config)
 
-func newWorld(t *testing.T, seed uint64, mut mutation) *world {
+func newSinkRun(t *testing.T, seed uint64, mut mutation) *sinkRun {
 	c, err := simkafka.New(parts, topic)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{
+	w := &sinkRun{
 		t: t, rng: rand.New(rand.NewPCG(seed, 11)), c: c, mut: mut, key: map[place]string{}, first: map[place]int{}, done: map[string]int64{},
 		hits: map[string]int{}, sick: map[string]time.Time{}, now: map[string]int{},
 	}
@@ -77,12 +77,12 @@ func newWorld(t *testing.T, seed uint64, mut mutation) *world {
 	return w
 }
 
-func (w *world) close() {
+func (w *sinkRun) close() {
 	w.cl.Close()
 	w.c.Close()
 }
 
-func (w *world) epochs(req kmsg.Request) (kmsg.Response, error, bool) {
+func (w *sinkRun) epochs(req kmsg.Request) (kmsg.Response, error, bool) {
 	w.c.KeepControl()
 	resp := req.ResponseKind().(*kmsg.OffsetForLeaderEpochResponse)
 	for _, t := range req.(*kmsg.OffsetForLeaderEpochRequest).Topics {
@@ -99,7 +99,7 @@ func (w *world) epochs(req kmsg.Request) (kmsg.Response, error, bool) {
 }
 
 // commits judges a commit when it comes: whatever is before it must be done by now.
-func (w *world) commits(req kmsg.Request) (kmsg.Response, error, bool) {
+func (w *sinkRun) commits(req kmsg.Request) (kmsg.Response, error, bool) {
 	w.c.KeepControl()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,14 +118,14 @@ func (w *world) commits(req kmsg.Request) (kmsg.Response, error, bool) {
 	return nil, nil, false
 }
 
-func (w *world) pick(n int) int {
+func (w *sinkRun) pick(n int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.rng.IntN(n)
 }
 
 // do is the effect.
-func (w *world) do(ctx context.Context, p *process, r *Record) error {
+func (w *sinkRun) do(ctx context.Context, p *process, r *Record) error {
 	at := place{r.Partition, r.Offset}
 	key := string(r.Key)
 	lane := fmt.Sprintf("%d/%s", r.Partition, key)
@@ -171,7 +171,7 @@ func (w *world) do(ctx context.Context, p *process, r *Record) error {
 }
 
 // run is one world's history.
-func (w *world) run() {
+func (w *sinkRun) run() {
 	produced := make(chan struct{})
 	go w.produce(produced)
 	w.c.Unstick(group)
@@ -230,14 +230,14 @@ func (w *world) run() {
 	w.judge()
 }
 
-func (w *world) left() int {
+func (w *sinkRun) left() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.places) - len(w.first)
 }
 
 // judge looks at the end: all is done, and all of it committed, since everyone stopped in good order.
-func (w *world) judge() {
+func (w *sinkRun) judge() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, at := range w.places {
@@ -248,7 +248,7 @@ func (w *world) judge() {
 }
 
 // behind is how many records are after the committed offsets.
-func (w *world) behind() (n int64) {
+func (w *sinkRun) behind() (n int64) {
 	adm := kadm.NewClient(w.cl)
 	got, err := adm.FetchOffsets(context.Background(), group)
 	if err != nil {
@@ -265,7 +265,7 @@ func (w *world) behind() (n int64) {
 	return n
 }
 
-func (w *world) send(partition int32, keys ...string) {
+func (w *sinkRun) send(partition int32, keys ...string) {
 	for _, key := range keys {
 		r := &kgo.Record{Topic: topic, Partition: partition, Key: []byte(key)}
 		if err := w.cl.ProduceSync(context.Background(), r).FirstErr(); err != nil {
@@ -280,7 +280,7 @@ func (w *world) send(partition int32, keys ...string) {
 	}
 }
 
-func (w *world) produce(done chan struct{}) {
+func (w *sinkRun) produce(done chan struct{}) {
 	defer close(done)
 	for range 60 {
 		keys := make([]string, 1+w.pick(8))
@@ -295,7 +295,7 @@ func (w *world) produce(done chan struct{}) {
 // bubble runs one world and says what is wrong.
 func bubble(t *testing.T, seed uint64, mut mutation) (bad []string, hits map[string]int) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, seed, mut)
+		w := newSinkRun(t, seed, mut)
 		defer w.close()
 		w.run()
 		bad, hits = w.bad, w.hits
@@ -345,9 +345,9 @@ func TestMutations(t *testing.T) {
 		mut  mutation
 		want string
 	}{
-		"what was fetched is committed": {func(c *Config) { c.committable = func(l *line) int64 { return l.next } }, "committed"},
+		"what was fetched is committed": {func(c *Config) { c.committable = func(l *partitionQueue) int64 { return l.next } }, "committed"},
 		"what is done at the end is committed": {func(c *Config) {
-			c.committable = func(l *line) int64 {
+			c.committable = func(l *partitionQueue) int64 {
 				at := l.committable()
 				for _, e := range l.entries {
 					if e.done {
@@ -409,7 +409,7 @@ func (d *deadMark) Set() {
 	d.is = true
 }
 
-func (w *world) start(name string, change ...func(*Config)) *process {
+func (w *sinkRun) start(name string, change ...func(*Config)) *process {
 	p := &process{link: w.c.Link(), ended: make(chan struct{})}
 	var log *zerolog.Logger
 	if os.Getenv("BUBBLE_LOG") != "" {

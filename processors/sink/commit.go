@@ -12,8 +12,8 @@ import (
 // commitTimeout bounds a commit: a rebalance or a stop waits for it.
 const commitTimeout = 3 * time.Second
 
-// commitAlways commits what is done from time to time, until ctx ends.
-func (c *Consumer) commitAlways(ctx context.Context) {
+// commitLoop commits what is done from time to time, until ctx ends.
+func (c *Consumer) commitLoop(ctx context.Context) {
 	tick := time.NewTicker(c.cfg.CommitInterval)
 	defer tick.Stop()
 	for {
@@ -33,7 +33,7 @@ func (c *Consumer) commit(ctx context.Context, list []*partition) {
 	defer func() { <-c.committing }()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
-	offsets := c.due(list)
+	offsets := c.uncommitted(list)
 	if len(offsets) == 0 {
 		return
 	}
@@ -48,8 +48,8 @@ func (c *Consumer) commit(ctx context.Context, list []*partition) {
 		})
 }
 
-// due is what there is to commit.
-func (c *Consumer) due(list []*partition) map[int32]kgo.EpochOffset {
+// uncommitted is what there is to commit.
+func (c *Consumer) uncommitted(list []*partition) map[int32]kgo.EpochOffset {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if list == nil {
@@ -58,7 +58,7 @@ func (c *Consumer) due(list []*partition) map[int32]kgo.EpochOffset {
 	offsets := map[int32]kgo.EpochOffset{}
 	for _, p := range list {
 		// One that is gone, or another's by now, must not be committed any more.
-		if at := c.cfg.committable(p.line); at > p.committed && at >= 0 && c.parts[p.n] == p {
+		if at := c.cfg.committable(p.partitionQueue); at > p.committed && at >= 0 && c.parts[p.n] == p {
 			offsets[p.n] = kgo.EpochOffset{Epoch: p.epoch, Offset: at}
 		}
 	}

@@ -43,16 +43,16 @@ type Config struct {
 	RetryMin, RetryMax time.Duration
 	// SessionTimeout is how long the group waits for a silent member. Defaults to 6 s.
 	SessionTimeout time.Duration
-	// Skip goes on at the first record there is where retention took records before they were read, and says so. It is for effects
+	// SkipTrimmed goes on at the first record there is where retention took records before they were read, and says so. It is for effects
 	// that somebody asks for again. Defaults to stopping the partition.
-	Skip bool
+	SkipTrimmed bool
 	// Log is where the consumer says what it does. Defaults to nothing.
 	Log *zerolog.Logger
 
-	committable func(*line) int64 // as (*line).committable
+	committable func(*partitionQueue) int64 // as (*line).committable
 }
 
-func (c *Config) fill() error {
+func (c *Config) setDefaults() error {
 	switch {
 	case c.Group == "" || c.Topic == "":
 		return errors.New("effects: name Config.Group and Config.Topic")
@@ -105,7 +105,7 @@ func (c *Config) fill() error {
 		c.Log = &nop
 	}
 	if c.committable == nil {
-		c.committable = (*line).committable
+		c.committable = (*partitionQueue).committable
 	}
 	return nil
 }

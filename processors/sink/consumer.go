@@ -17,49 +17,49 @@ import (
 
 // partition is one that the group gave to this consumer.
 type partition struct {
-	*line
+	*partitionQueue
 	n       int32
 	ctx     context.Context // of its calls
 	cancel  context.CancelFunc
 	running int
 	paused  bool
-	left    bool          // no call begins any more
-	quiet   chan struct{} // closed when it was left and no call is under way
+	closing bool          // no call begins any more
+	idle    chan struct{} // closed when it was left and no call is under way
 
 	committed int64 // as of the last commit here
 	retrying  int
-	why       error // the last error of Do while records are retried
+	lastErr   error // the last error of Do while records are retried
 	stopped   error // it cannot be read
 }
 
 func newPartition(life context.Context, n int32) *partition {
-	p := &partition{line: newLine(), n: n, quiet: make(chan struct{}), committed: -1}
+	p := &partition{partitionQueue: newPartitionQueue(), n: n, idle: make(chan struct{}), committed: -1}
 	p.ctx, p.cancel = context.WithCancel(life)
 	return p
 }
 
 // Consumer calls Do for the records of a topic. It is made by New.
 type Consumer struct {
-	cfg   Config
-	cl    *kgo.Client
-	calls sync.WaitGroup
-	life  context.Context // of all calls
+	cfg     Config
+	cl      *kgo.Client
+	calls   sync.WaitGroup
+	callCtx context.Context // of all calls
 
 	// committing has room for one: a commit is under way. A partition that is taken away is gone when its last has ended. It is
 	// no mutex, so that who waits for the brokers does not stop the clock of a testing/synctest bubble.
 	committing chan struct{}
 
-	mu      sync.Mutex // of what follows
-	parts   map[int32]*partition
-	order   []*partition // the same, for taking turns
-	turn    int
-	running int
-	outage  outage.Log
+	mu       sync.Mutex // of what follows
+	parts    map[int32]*partition
+	order    []*partition // the same, for taking turns
+	nextTurn int
+	running  int
+	outage   outage.Tracker
 }
 
 // New makes a Consumer. It starts nothing.
 func New(cfg Config) (*Consumer, error) {
-	if err := cfg.fill(); err != nil {
+	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
 	return &Consumer{cfg: cfg, parts: map[int32]*partition{}, committing: make(chan struct{}, 1)}, nil
@@ -74,7 +74,7 @@ const (
 func (c *Consumer) Run(ctx context.Context) error {
 	life, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
-	c.life = life
+	c.callCtx = life
 	cl, err := c.cfg.Kafka.Client(
 		kgo.ConsumerGroup(c.cfg.Group), kgo.InstanceID(c.cfg.Instance), kgo.ConsumeTopics(c.cfg.Topic), kgo.DisableAutoCommit(),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
@@ -91,7 +91,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	ticks := make(chan struct{})
 	go func() {
 		defer close(ticks)
-		c.commitAlways(ctx)
+		c.commitLoop(ctx)
 	}()
 	err = c.poll(ctx)
 	<-ticks
@@ -148,7 +148,7 @@ func (c *Consumer) take(fetches kgo.Fetches) {
 	defer c.mu.Unlock()
 	fetches.EachPartition(func(fp kgo.FetchTopicPartition) {
 		p := c.parts[fp.Partition]
-		if p == nil || p.left {
+		if p == nil || p.closing {
 			return
 		}
 		for _, r := range fp.Records {
@@ -172,11 +172,11 @@ func (c *Consumer) take(fetches kgo.Fetches) {
 // dispatch begins as many calls as may be under way, a partition at a time. The mutex is held.
 func (c *Consumer) dispatch() {
 	for idle := 0; idle < len(c.order) && c.running < c.cfg.Concurrency; {
-		p := c.order[c.turn%len(c.order)]
-		c.turn++
+		p := c.order[c.nextTurn%len(c.order)]
+		c.nextTurn++
 		var e *entry
-		if !p.left && p.running < c.cfg.PerPartition {
-			e = p.line.take()
+		if !p.closing && p.running < c.cfg.PerPartition {
+			e = p.partitionQueue.take()
 		}
 		if e == nil {
 			idle++
@@ -203,8 +203,8 @@ func (c *Consumer) call(p *partition, e *entry) {
 	default:
 		c.done(p, e)
 	}
-	if p.left && p.running == 0 {
-		close(p.quiet)
+	if p.closing && p.running == 0 {
+		close(p.idle)
 	}
 	c.dispatch()
 }
@@ -213,7 +213,7 @@ func (c *Consumer) call(p *partition, e *entry) {
 func (c *Consumer) done(p *partition, e *entry) {
 	if e.Attempt > 0 {
 		if p.retrying--; p.retrying == 0 {
-			p.why = nil
+			p.lastErr = nil
 		}
 	}
 	p.finish(e)

@@ -24,7 +24,7 @@ func (c *Consumer) onAssigned(_ context.Context, cl *kgo.Client, got map[string]
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, n := range got[c.cfg.Topic] {
-		p := newPartition(c.life, n) //nolint:contextcheck // its calls outlive this callback
+		p := newPartition(c.callCtx, n) //nolint:contextcheck // its calls outlive this callback
 		c.parts[n] = p
 		c.order = append(c.order, p)
 		c.cfg.Log.Info().Str("topic", c.cfg.Topic).Int32("partition", n).Msg("partition_assigned")
@@ -41,13 +41,13 @@ func (c *Consumer) onRevoked(ctx context.Context, _ *kgo.Client, gone map[string
 func (c *Consumer) onLost(_ context.Context, _ *kgo.Client, gone map[string][]int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.drop(c.leaving(gone[c.cfg.Topic]))
+	c.drop(c.stopCalls(gone[c.cfg.Topic]))
 }
 
 // release ends the calls of partitions, commits what is done, and lets go of them.
 func (c *Consumer) release(ctx context.Context, numbers []int32) {
 	c.mu.Lock()
-	list := c.leaving(numbers)
+	list := c.stopCalls(numbers)
 	c.mu.Unlock()
 	if len(list) == 0 {
 		return
@@ -56,7 +56,7 @@ func (c *Consumer) release(ctx context.Context, numbers []int32) {
 	defer grace.Stop()
 	for _, p := range list {
 		select {
-		case <-p.quiet:
+		case <-p.idle:
 			continue
 		case <-grace.C:
 		}
@@ -68,15 +68,15 @@ func (c *Consumer) release(ctx context.Context, numbers []int32) {
 	c.drop(list)
 }
 
-// leaving begins no further call of partitions. The mutex is held.
-func (c *Consumer) leaving(numbers []int32) (list []*partition) {
+// stopCalls begins no further call of partitions. The mutex is held.
+func (c *Consumer) stopCalls(numbers []int32) (list []*partition) {
 	for _, n := range numbers {
 		p := c.parts[n]
-		if p == nil || p.left {
+		if p == nil || p.closing {
 			continue
 		}
-		if p.left = true; p.running == 0 {
-			close(p.quiet)
+		if p.closing = true; p.running == 0 {
+			close(p.idle)
 		}
 		list = append(list, p)
 	}

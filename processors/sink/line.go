@@ -17,40 +17,42 @@ type entry struct {
 	Record
 	key   string
 	bytes int
-	after *entry // the next of the same key
+	next  *entry // the next of the same key
 	done  bool
 	timer *time.Timer // until it is tried again
 }
 
-// line is one partition's records from the first that is not done to the last that was fetched, in their order. It does no
+// partitionQueue is one partition's records from the first that is not done to the last that was fetched, in their order. It does no
 // I/O; the consumer's mutex guards it.
-type line struct {
-	entries []*entry
-	last    map[string]*entry // of each key that is not all done
-	ready   []*entry          // may be called: first of their keys
-	next    int64             // offset that is fetched next
-	epoch   int32             // of the leader that gave the last record
-	bytes   int               // of records that are not done
+type partitionQueue struct {
+	entries   []*entry
+	lastByKey map[string]*entry // of each key that is not all done
+	ready     []*entry          // may be called: first of their keys
+	next      int64             // offset that is fetched next
+	epoch     int32             // of the leader that gave the last record
+	bytes     int               // of records that are not done
 }
 
-func newLine() *line { return &line{last: map[string]*entry{}, next: -1, epoch: -1} }
+func newPartitionQueue() *partitionQueue {
+	return &partitionQueue{lastByKey: map[string]*entry{}, next: -1, epoch: -1}
+}
 
 // add puts a record at the end.
-func (l *line) add(e *entry) {
+func (l *partitionQueue) add(e *entry) {
 	e.bytes = len(e.Key) + len(e.Value)
 	l.bytes += e.bytes
 	l.entries = append(l.entries, e)
 	l.next = e.Offset + 1
-	if before := l.last[e.key]; before != nil {
-		before.after = e
+	if before := l.lastByKey[e.key]; before != nil {
+		before.next = e
 	} else {
 		l.ready = append(l.ready, e)
 	}
-	l.last[e.key] = e
+	l.lastByKey[e.key] = e
 }
 
 // take gives a record that may be called now, nil if there is none.
-func (l *line) take() *entry {
+func (l *partitionQueue) take() *entry {
 	if len(l.ready) == 0 {
 		return nil
 	}
@@ -60,19 +62,19 @@ func (l *line) take() *entry {
 	return e
 }
 
-// again makes a record that was taken ready to be taken.
-func (l *line) again(e *entry) { l.ready = append(l.ready, e) }
+// requeue makes a record that was taken ready to be taken.
+func (l *partitionQueue) requeue(e *entry) { l.ready = append(l.ready, e) }
 
 // finish is told that a record that was taken is done: the next of its key may be called.
-func (l *line) finish(e *entry) {
+func (l *partitionQueue) finish(e *entry) {
 	e.done = true
 	e.Record.Key, e.Value = nil, nil
 	l.bytes -= e.bytes
-	if e.after != nil {
-		l.ready = append(l.ready, e.after)
-		e.after = nil
+	if e.next != nil {
+		l.ready = append(l.ready, e.next)
+		e.next = nil
 	} else {
-		delete(l.last, e.key)
+		delete(l.lastByKey, e.key)
 	}
 	for len(l.entries) > 0 && l.entries[0].done {
 		l.entries[0] = nil
@@ -81,7 +83,7 @@ func (l *line) finish(e *entry) {
 }
 
 // committable is the offset of the first record that is not done; -1 if nothing is known of the partition yet.
-func (l *line) committable() int64 {
+func (l *partitionQueue) committable() int64 {
 	if len(l.entries) > 0 {
 		return l.entries[0].Offset
 	}

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// dumbLine is a line that looks at everything each time.
-type dumbLine struct {
+// naiveQueue is a line that looks at everything each time.
+type naiveQueue struct {
 	keys  []string
 	state []string // waiting, running, done
 }
 
-func (d *dumbLine) ready(i int) bool {
+func (d *naiveQueue) ready(i int) bool {
 	if d.state[i] != "waiting" {
 		return false
 	}
@@ -25,7 +25,7 @@ func (d *dumbLine) ready(i int) bool {
 	return true
 }
 
-func (d *dumbLine) committable() int64 {
+func (d *naiveQueue) committable() int64 {
 	if i := slices.IndexFunc(d.state, func(s string) bool { return s != "done" }); i >= 0 {
 		return int64(i)
 	}
@@ -36,7 +36,7 @@ func (d *dumbLine) committable() int64 {
 func TestLine(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		l, d := newLine(), &dumbLine{}
+		l, d := newPartitionQueue(), &naiveQueue{}
 		var running []*entry
 		for range 300 {
 			switch rng.IntN(4) {
@@ -67,7 +67,7 @@ func TestLine(t *testing.T) {
 				running = slices.Delete(running, i, i+1)
 				if rng.IntN(3) == 0 {
 					d.state[e.Offset] = "waiting"
-					l.again(e)
+					l.requeue(e)
 				} else {
 					d.state[e.Offset] = "done"
 					l.finish(e)

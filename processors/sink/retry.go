@@ -10,36 +10,36 @@ import (
 
 // failed is told that a call failed: it is made again after a pause, for ever. The mutex is held.
 func (c *Consumer) failed(p *partition, e *entry, err error) {
-	if p.left { // whoever has the partition next does it
+	if p.closing { // whoever has the partition next does it
 		return
 	}
-	if p.why = err; e.Attempt == 0 {
+	if p.lastErr = err; e.Attempt == 0 {
 		p.retrying++
 	}
 	pause := c.pause(e.Attempt)
 	e.Attempt++
-	c.told(p, e, err)
+	c.logOutage(p, e, err)
 	e.timer = time.AfterFunc(pause, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.parts[p.n] == p && !p.left {
-			p.again(e)
+		if c.parts[p.n] == p && !p.closing {
+			p.requeue(e)
 			c.dispatch()
 		}
 	})
 }
 
-// told logs failures: a region that is down fails hundreds of times a second. The mutex is held.
-func (c *Consumer) told(p *partition, e *entry, err error) {
+// logOutage logs failures: a region that is down fails hundreds of times a second. The mutex is held.
+func (c *Consumer) logOutage(p *partition, e *entry, err error) {
 	log := c.cfg.Log
 	if raw := interface{ Raw() string }(nil); errors.As(err, &raw) {
 		log.Debug().Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("offset", e.Offset).Int("attempt", e.Attempt).Str("raw", raw.Raw()).Msg("effect_tried")
 	}
-	switch n := c.outage.Failed(time.Now()); n.Say {
-	case outage.Begins:
-		log.Warn().Err(err).Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("offset", e.Offset).Int("attempt", e.Attempt).Int("waiting", c.waiting()).Msg("effect_failed")
-	case outage.GoesOn:
-		log.Warn().Err(err).Str("topic", c.cfg.Topic).Dur("for", n.For).Int("failures", n.Failures).Int("waiting", c.waiting()).Msg("effect_still_fails")
+	switch n := c.outage.Failure(time.Now()); n.Phase {
+	case outage.Started:
+		log.Warn().Err(err).Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("offset", e.Offset).Int("attempt", e.Attempt).Int("waiting", c.pendingRecords()).Msg("effect_failed")
+	case outage.Continues:
+		log.Warn().Err(err).Str("topic", c.cfg.Topic).Dur("for", n.For).Int("failures", n.Failures).Int("waiting", c.pendingRecords()).Msg("effect_still_fails")
 	default:
 	}
 }
@@ -52,13 +52,13 @@ func (c *Consumer) recovered() {
 			return
 		}
 	}
-	if n := c.outage.Fine(time.Now()); n.Say == outage.Over {
-		c.cfg.Log.Warn().Str("topic", c.cfg.Topic).Dur("for", n.For).Int("failures", n.Failures).Int("waiting", c.waiting()).Msg("effect_succeeds_again")
+	if n := c.outage.Success(time.Now()); n.Phase == outage.Ended {
+		c.cfg.Log.Warn().Str("topic", c.cfg.Topic).Dur("for", n.For).Int("failures", n.Failures).Int("waiting", c.pendingRecords()).Msg("effect_succeeds_again")
 	}
 }
 
-// waiting counts the records that were fetched and are not done. The mutex is held.
-func (c *Consumer) waiting() (n int) {
+// pendingRecords counts the records that were fetched and are not done. The mutex is held.
+func (c *Consumer) pendingRecords() (n int) {
 	for _, p := range c.order {
 		for _, e := range p.entries {
 			if !e.done {

@@ -65,9 +65,9 @@ func (l *log) allow() {
 	clear(l.refuse)
 }
 
-func scenario(t *testing.T, f func(t *testing.T, w *world, l *log)) {
+func scenario(t *testing.T, f func(t *testing.T, w *sinkRun, l *log)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1, nil)
+		w := newSinkRun(t, 1, nil)
 		defer w.close()
 		f(t, w, &log{refuse: map[string]error{}})
 	})
@@ -84,7 +84,7 @@ func status(p *process, n int32) Status {
 
 // One key that fails holds back its own, not others, until too many wait: then fetching stops, and goes on when it succeeds.
 func TestStuckKey(t *testing.T) {
-	scenario(t, func(t *testing.T, w *world, l *log) {
+	scenario(t, func(t *testing.T, w *sinkRun, l *log) {
 		l.refuse["bad"] = errors.New("the region is down")
 		p := w.start("a", func(c *Config) { c.Do, c.Pending = l.do, 20 })
 		defer p.stop()
@@ -123,7 +123,7 @@ func (refusal) Raw() string   { return "operation error, StatusCode: 0" }
 // What fails for long is said in few lines: when it begins, once a minute, when it is over. What fails for a moment is not said, and
 // what the other side's library says is for debugging.
 func TestFailuresInFewLines(t *testing.T) {
-	scenario(t, func(t *testing.T, w *world, l *log) {
+	scenario(t, func(t *testing.T, w *sinkRun, l *log) {
 		var lines bytes.Buffer
 		logger := zerolog.New(zerolog.SyncWriter(&lines)).Level(zerolog.WarnLevel)
 		p := w.start("a", func(c *Config) { c.Do, c.Log = l.do, &logger })
@@ -164,7 +164,7 @@ func TestFailuresInFewLines(t *testing.T) {
 
 // What retention took before it was read stops its partition, and no other.
 func TestOutOfRange(t *testing.T) {
-	scenario(t, func(t *testing.T, w *world, l *log) {
+	scenario(t, func(t *testing.T, w *sinkRun, l *log) {
 		w.send(0, "a", "b", "c", "d")
 		w.send(1, "e")
 		first := w.start("a", func(c *Config) { c.Do = l.do })
@@ -190,7 +190,7 @@ func TestOutOfRange(t *testing.T) {
 
 // Where it is allowed, what is left is done.
 func TestSkip(t *testing.T) {
-	scenario(t, func(t *testing.T, w *world, l *log) {
+	scenario(t, func(t *testing.T, w *sinkRun, l *log) {
 		w.send(0, "a", "b", "c", "d")
 		first := w.start("a", func(c *Config) { c.Do = l.do })
 		time.Sleep(time.Minute)
@@ -199,7 +199,7 @@ func TestSkip(t *testing.T) {
 		if err := w.c.DeleteRecords(topic, 0, 6); err != nil {
 			t.Fatal(err)
 		}
-		second := w.start("a", func(c *Config) { c.Do, c.Skip = l.do, true })
+		second := w.start("a", func(c *Config) { c.Do, c.SkipTrimmed = l.do, true })
 		w.send(0, "i")
 		time.Sleep(time.Minute)
 		if s := status(second, 0); s.Stopped != nil || s.Pending != 0 || l.count() != 6 {
@@ -214,7 +214,7 @@ func TestSkip(t *testing.T) {
 
 // No more calls are under way than allowed, and a stop waits for those that are.
 func TestConcurrencyAndStop(t *testing.T) {
-	scenario(t, func(t *testing.T, w *world, l *log) {
+	scenario(t, func(t *testing.T, w *sinkRun, l *log) {
 		p := w.start("a", func(c *Config) {
 			c.Do, c.Concurrency, c.Key = l.do, 3, func(r *Record) string { return string(rune(r.Offset)) }
 		})
@@ -237,7 +237,7 @@ func TestConcurrencyAndStop(t *testing.T) {
 
 // A call that does not end is cancelled after the grace, and is not committed.
 func TestGrace(t *testing.T) {
-	scenario(t, func(t *testing.T, w *world, _ *log) {
+	scenario(t, func(t *testing.T, w *sinkRun, _ *log) {
 		p := w.start("a", func(c *Config) {
 			c.Do = func(ctx context.Context, r *Record) error {
 				if string(r.Key) == "slow" {
@@ -262,7 +262,7 @@ func TestGrace(t *testing.T) {
 
 // A second process of the same name ends the first, with an error that says why.
 func TestInstanceTaken(t *testing.T) {
-	scenario(t, func(t *testing.T, w *world, l *log) {
+	scenario(t, func(t *testing.T, w *sinkRun, l *log) {
 		first := w.start("a", func(c *Config) { c.Do = l.do })
 		time.Sleep(10 * time.Second)
 		second := w.start("a", func(c *Config) { c.Do = l.do })

@@ -32,7 +32,7 @@ func (c *Consumer) Status() []Status {
 	defer c.mu.Unlock()
 	list := make([]Status, 0, len(c.order))
 	for _, p := range c.order {
-		s := Status{Partition: p.n, Running: p.running, Retrying: p.retrying, Paused: p.paused, Err: p.why, Stopped: p.stopped}
+		s := Status{Partition: p.n, Running: p.running, Retrying: p.retrying, Paused: p.paused, Err: p.lastErr, Stopped: p.stopped}
 		for _, e := range p.entries {
 			if !e.done {
 				s.Pending++
@@ -75,7 +75,7 @@ func (c *Consumer) fetchErrors(ctx context.Context, fetches kgo.Fetches) (failed
 			at.Offset = c.cl.CommittedOffsets()[topic][n].Offset
 		}
 		why := c.cfg.Kafka.Unreadable(ctx, at, err)
-		if c.skip(why, err) {
+		if c.skipTrimmed(why, err) {
 			return
 		}
 		c.cl.PauseFetchPartitions(map[string][]int32{topic: {n}})
@@ -87,10 +87,10 @@ func (c *Consumer) fetchErrors(ctx context.Context, fetches kgo.Fetches) (failed
 	return failed
 }
 
-// skip goes on after records that retention took, if that is allowed and all that is wrong.
-func (c *Consumer) skip(why, cause error) bool {
+// skipTrimmed goes on after records that retention took, if that is allowed and all that is wrong.
+func (c *Consumer) skipTrimmed(why, cause error) bool {
 	var lost *processors.UnreadableError
-	if !c.cfg.Skip || !errors.As(why, &lost) || lost.Lost == 0 || !errors.Is(cause, kerr.OffsetOutOfRange) {
+	if !c.cfg.SkipTrimmed || !errors.As(why, &lost) || lost.Lost == 0 || !errors.Is(cause, kerr.OffsetOutOfRange) {
 		return false
 	}
 	c.cfg.Log.Warn().Err(why).Str("topic", lost.Topic).Int32("partition", lost.Partition).Int64("lost", lost.Lost).Msg("records_skipped")

@@ -16,28 +16,28 @@ type Format[V any] struct {
 
 // Table is one table. It is not safe for concurrent use.
 type Table[V any] struct {
-	number  byte
-	get     stream.Get
-	format  Format[V]
-	open    map[string]row[V]
-	flushed map[string]row[V]
-	read    map[string]row[V] // by Prefetch, since the last Flush
-	buf     []byte
+	number     byte
+	get        stream.Get
+	format     Format[V]
+	changed    map[string]row[V]
+	flushed    map[string]row[V]
+	prefetched map[string]row[V] // by Prefetch, since the last Flush
+	buf        []byte
 }
 
 type row[V any] struct {
-	v    V
-	gone bool
+	v       V
+	deleted bool
 }
 
 // New is table number of what get reads.
 func New[V any](number byte, get stream.Get, f Format[V]) *Table[V] {
-	return &Table[V]{number: number, get: get, format: f, open: map[string]row[V]{}}
+	return &Table[V]{number: number, get: get, format: f, changed: map[string]row[V]{}}
 }
 
 // Get is the row of key as it is now. An error means that it could not be read.
 func (t *Table[V]) Get(key string) (v V, ok bool, err error) {
-	if v, ok, known := t.memory(key); known {
+	if v, ok, known := t.cached(key); known {
 		return v, ok, nil
 	}
 	return t.load(key)
@@ -60,50 +60,50 @@ func (t *Table[V]) load(key string) (v V, ok bool, err error) {
 // Prefetch reads the rows of keys, which it sorts: a store that does not fit in memory reads neighbours at once. They are kept
 // until the next call or Flush.
 func (t *Table[V]) Prefetch(keys []string) error {
-	t.read = make(map[string]row[V], len(keys))
+	t.prefetched = make(map[string]row[V], len(keys))
 	slices.Sort(keys)
 	for _, key := range keys {
-		if _, _, known := t.memory(key); known {
+		if _, _, known := t.cached(key); known {
 			continue
 		}
 		v, ok, err := t.load(key)
 		if err != nil {
 			return err
 		}
-		t.read[key] = row[V]{v, !ok}
+		t.prefetched[key] = row[V]{v, !ok}
 	}
 	return nil
 }
 
-// memory is the row of key if it is in memory.
-func (t *Table[V]) memory(key string) (v V, ok, known bool) {
-	for _, m := range []map[string]row[V]{t.open, t.flushed, t.read} {
+// cached is the row of key if it is in memory.
+func (t *Table[V]) cached(key string) (v V, ok, known bool) {
+	for _, m := range []map[string]row[V]{t.changed, t.flushed, t.prefetched} {
 		if r, known := m[key]; known {
-			return r.v, !r.gone, true
+			return r.v, !r.deleted, true
 		}
 	}
 	return v, false, false
 }
 
 // Put makes v the row of key.
-func (t *Table[V]) Put(key string, v V) { t.open[key] = row[V]{v: v} }
+func (t *Table[V]) Put(key string, v V) { t.changed[key] = row[V]{v: v} }
 
 // Delete removes the row of key.
-func (t *Table[V]) Delete(key string) { t.open[key] = row[V]{gone: true} }
+func (t *Table[V]) Delete(key string) { t.changed[key] = row[V]{deleted: true} }
 
 // Len is how many rows the open transaction changed.
-func (t *Table[V]) Len() int { return len(t.open) }
+func (t *Table[V]) Len() int { return len(t.changed) }
 
 // Flush hands over what changed since the last one, in the order of the keys.
 func (t *Table[V]) Flush(ch *stream.Changes) {
-	for _, key := range slices.Sorted(maps.Keys(t.open)) {
-		r := t.open[key]
-		if r.gone {
+	for _, key := range slices.Sorted(maps.Keys(t.changed)) {
+		r := t.changed[key]
+		if r.deleted {
 			ch.Delete(t.number, []byte(key))
 			continue
 		}
 		t.buf = t.format.Append(t.buf[:0], &r.v)
 		ch.Put(t.number, []byte(key), t.buf)
 	}
-	t.flushed, t.open, t.read = t.open, map[string]row[V]{}, nil
+	t.flushed, t.changed, t.prefetched = t.changed, map[string]row[V]{}, nil
 }

@@ -15,7 +15,7 @@ type Core interface {
 	Flush(c stream.Commit, ch *stream.Changes) error
 }
 
-type timed interface {
+type timerHandler interface {
 	OnTimer(nowMs int64, due []stream.Timer) error
 }
 
@@ -28,26 +28,26 @@ type Options struct {
 
 // Runner is one task. Errors of the core end the test.
 type Runner struct {
-	tb      testing.TB
-	o       Options
-	core    Core
-	input   []stream.Record
-	next    int64 // folded
-	done    int64 // committed
-	tables  map[byte]map[string][]byte
-	before  map[byte]map[string][]byte // as they were before the last commit, what that changed
-	timers  timers
-	rejects []stream.Reject // of the open transaction, by offset
-	out     []stream.Change
-	refused []stream.Reject
-	commits uint64
-	changes stream.Changes
+	tb       testing.TB
+	options  Options
+	core     Core
+	input    []stream.Record
+	next     int64 // folded
+	done     int64 // committed
+	tables   map[byte]map[string][]byte
+	before   map[byte]map[string][]byte // as they were before the last commit, what that changed
+	timers   timers
+	rejects  []stream.Reject // of the open transaction, by offset
+	out      []stream.Change
+	rejected []stream.Reject
+	commits  uint64
+	changes  stream.Changes
 }
 
 // New makes a task that has seen nothing.
 func New(tb testing.TB, o Options) *Runner {
 	tb.Helper()
-	r := &Runner{tb: tb, o: o, tables: map[byte]map[string][]byte{}, timers: newTimers(tb)}
+	r := &Runner{tb: tb, options: o, tables: map[byte]map[string][]byte{}, timers: newTimers(tb)}
 	r.Crash()
 	return r
 }
@@ -59,17 +59,17 @@ func (r *Runner) Append(values ...[]byte) {
 	}
 }
 
-// Left is how many records the core has not seen.
-func (r *Runner) Left() int { return len(r.input) - int(r.next) }
+// Remaining is how many records the core has not seen.
+func (r *Runner) Remaining() int { return len(r.input) - int(r.next) }
 
 // Fold gives the core up to n records of the input, as one batch.
 func (r *Runner) Fold(n int) {
 	r.tb.Helper()
-	n = min(n, r.Left())
+	n = min(n, r.Remaining())
 	if n <= 0 {
 		return
 	}
-	b := stream.Batch{Topic: r.o.Topic, Partition: r.o.Partition, Records: slices.Clone(r.input[r.next : r.next+int64(n)])}
+	b := stream.Batch{Topic: r.options.Topic, Partition: r.options.Partition, Records: slices.Clone(r.input[r.next : r.next+int64(n)])}
 	for i := range b.Records { // the core may keep nothing of them
 		b.Records[i].Value = bytes.Clone(b.Records[i].Value)
 	}
@@ -104,7 +104,7 @@ func (r *Runner) Commit(nowMs int64) {
 		}
 	}
 	r.timers.commit()
-	r.refused, r.rejects = append(r.refused, r.rejects...), nil
+	r.rejected, r.rejects = append(r.rejected, r.rejects...), nil
 	r.done = r.next
 	r.commits++
 }
@@ -128,20 +128,20 @@ func (r *Runner) flush(nowMs int64) {
 		if n == most {
 			r.tb.Fatalf("after %d rounds timers are due at %d still: %v", most, nowMs, due[0])
 		}
-		if err := r.core.(timed).OnTimer(nowMs, due); err != nil { //nolint:errcheck // only a core with Fire sets timers
+		if err := r.core.(timerHandler).OnTimer(nowMs, due); err != nil { //nolint:errcheck // only a core with Fire sets timers
 			r.tb.Fatalf("fire: %v", err)
 		}
 	}
 	r.changes.Reset()
-	c := stream.Commit{NowMs: nowMs, Sequence: r.commits + 1, Next: map[string]int64{r.o.Topic: r.next}}
+	c := stream.Commit{NowMs: nowMs, Sequence: r.commits + 1, Next: map[string]int64{r.options.Topic: r.next}}
 	if err := r.core.Flush(c, &r.changes); err != nil {
 		r.tb.Fatalf("flush: %v", err)
 	}
-	r.keepBefore()
+	r.saveBefore()
 }
 
-// keepBefore keeps what the changes are about to change.
-func (r *Runner) keepBefore() {
+// saveBefore keeps what the changes are about to change.
+func (r *Runner) saveBefore() {
 	r.before = map[byte]map[string][]byte{}
 	for _, c := range r.changes.List {
 		if c.Op != stream.OpPut && c.Op != stream.OpDelete {
@@ -161,9 +161,9 @@ func (r *Runner) Crash() {
 	r.tb.Helper()
 	r.timers.crash()
 	r.next, r.rejects, r.before = r.done, nil, nil
-	t := stream.Task{Partition: r.o.Partition, Next: map[string]int64{r.o.Topic: r.done}, Get: r.get, Scan: r.scan, Timers: &r.timers}
+	t := stream.Task{Partition: r.options.Partition, Next: map[string]int64{r.options.Topic: r.done}, Get: r.get, Scan: r.scan, Timers: &r.timers}
 	var err error
-	if r.core, err = r.o.Make(t); err != nil {
+	if r.core, err = r.options.Make(t); err != nil {
 		r.tb.Fatalf("make the core: %v", err)
 	}
 }
@@ -214,16 +214,16 @@ func (r *Runner) Timers() []stream.Timer { return r.timers.list() }
 // NextTimer is when the next committed timer is due.
 func (r *Runner) NextTimer() (ms int64, ok bool) { return r.timers.nextMs() }
 
-// Take gives what was written to outputs since the last call, in order.
-func (r *Runner) Take() []stream.Change {
+// TakeOutputs gives what was written to outputs since the last call, in order.
+func (r *Runner) TakeOutputs() []stream.Change {
 	out := r.out
 	r.out = nil
 	return out
 }
 
-// Refused gives the records that were refused since the last call; Index is the offset.
-func (r *Runner) Refused() []stream.Reject {
-	list := r.refused
-	r.refused = nil
+// TakeRejects gives the records that were refused since the last call; Index is the offset.
+func (r *Runner) TakeRejects() []stream.Reject {
+	list := r.rejected
+	r.rejected = nil
 	return list
 }

@@ -15,7 +15,7 @@ type timers struct {
 	tb    testing.TB
 	held  map[string]bool // committed
 	open  map[string]bool // of the open transaction: true is set, false is cancelled or fired
-	heap  order           // all that is or was set
+	heap  timerHeap       // all that is or was set
 	fired []string        // taken from heap in the open transaction
 }
 
@@ -104,18 +104,18 @@ func (t *timers) nextMs() (int64, bool) {
 	return atMs(t.heap[0]), true
 }
 
-// order is a heap of identities: time before key.
-type order []string
+// timerHeap is a heap of identities: time before key.
+type timerHeap []string
 
-func (o order) Len() int           { return len(o) }
-func (o order) Less(i, j int) bool { return o[i] < o[j] }
-func (o order) Swap(i, j int)      { o[i], o[j] = o[j], o[i] }
+func (o timerHeap) Len() int           { return len(o) }
+func (o timerHeap) Less(i, j int) bool { return o[i] < o[j] }
+func (o timerHeap) Swap(i, j int)      { o[i], o[j] = o[j], o[i] }
 
 // Push implements heap.Interface.
-func (o *order) Push(x any) { *o = append(*o, x.(string)) } //nolint:errcheck // it holds strings
+func (o *timerHeap) Push(x any) { *o = append(*o, x.(string)) } //nolint:errcheck // it holds strings
 
 // Pop implements heap.Interface.
-func (o *order) Pop() any {
+func (o *timerHeap) Pop() any {
 	last := len(*o) - 1
 	x := (*o)[last]
 	(*o)[last] = ""

@@ -22,7 +22,7 @@ func Transcripts(t *testing.T, glob string, begin func(t *testing.T) (say func(l
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := retell(string(text), begin(t))
+			got := rewriteAnswers(string(text), begin(t))
 			if os.Getenv("WEIR_REWRITE") != "" {
 				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -39,8 +39,8 @@ func Transcripts(t *testing.T, glob string, begin func(t *testing.T) (say func(l
 	}
 }
 
-// retell is text with the answers that say gives. Comments and empty lines stay.
-func retell(text string, say func(string) string) string {
+// rewriteAnswers is text with the answers that say gives. Comments and empty lines stay.
+func rewriteAnswers(text string, say func(string) string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
 		switch {

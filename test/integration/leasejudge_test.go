@@ -19,7 +19,7 @@ import (
 
 // quiet waits, after the last user, until all leases are over and given back and the log has what the table has; then it
 // judges what came of it.
-func (w *leaseWorld) quiet(limit time.Duration) *leaseOutcomes {
+func (w *leaseCluster) quiet(limit time.Duration) *leaseOutcomes {
 	w.t.Helper()
 	took := within(w.t, limit, "all resources are available again", func(ctx context.Context) error { return w.available(ctx) })
 	w.t.Logf("all resources are available %s after the last user", took.Round(time.Millisecond))
@@ -45,7 +45,7 @@ func (w *leaseWorld) quiet(limit time.Duration) *leaseOutcomes {
 }
 
 // available complains unless each resource is known once, in one region, and leased by nobody.
-func (w *leaseWorld) available(ctx context.Context) error {
+func (w *leaseCluster) available(ctx context.Context) error {
 	found := map[string]bool{}
 	err := w.admin.Resources(ctx, leaseClient, admin.Filter{}, func(r admin.Resource) error {
 		switch {
@@ -64,13 +64,13 @@ func (w *leaseWorld) available(ctx context.Context) error {
 }
 
 // idle complains while commands wait.
-func (w *leaseWorld) idle(ctx context.Context) error {
+func (w *leaseCluster) idle(ctx context.Context) error {
 	_, err := w.waiting(ctx, 0)
 	return err
 }
 
 // waiting complains while more than so many commands wait for a region. It gives how they are.
-func (w *leaseWorld) waiting(ctx context.Context, most int64) (map[string]leasestatus.Waiting, error) {
+func (w *leaseCluster) waiting(ctx context.Context, most int64) (map[string]leasestatus.Waiting, error) {
 	v, err := leasestatus.Read(ctx, w.kafka, leasestatus.Query{Regions: w.regions})
 	if err != nil {
 		return nil, err
@@ -85,11 +85,11 @@ func (w *leaseWorld) waiting(ctx context.Context, most int64) (map[string]leases
 }
 
 // agree complains unless every region has each row as the log has it last.
-func (w *leaseWorld) agree(ctx context.Context, log *leaseLog) error {
-	rows := map[lease.Primary]*rowLog{}
+func (w *leaseCluster) agree(ctx context.Context, log *leaseLog) error {
+	rows := map[lease.PrimaryKey]*rowLog{}
 	for name, r := range log.rows {
 		if r.leases() {
-			rows[name.Primary] = r
+			rows[name.PrimaryKey] = r
 		}
 	}
 	for name := range w.stock {
@@ -121,10 +121,10 @@ func same(item table.Item, c *eventspb.LeaseChange) error {
 	}
 	want := lease.Row{}
 	if r := c.GetResource(); r != nil {
-		want = lease.Row{Version: r.Version, Owner: r.Owner, Key: r.Holder, Expires: r.ExpiresMs, Available: r.AvailableMs}
+		want = lease.Row{Version: r.Version, Owner: r.Owner, Holder: r.Holder, Expires: r.ExpiresMs, Available: r.AvailableMs}
 	} else if k := c.GetKey(); k != nil {
 		want = lease.Row{
-			Version: k.Version, State: lease.State(k.State), Resource: k.Resource, At: k.ResourceVersion, Expires: k.ExpiresMs, Winner: k.Winner, Granted: k.GrantedMs,
+			Version: k.Version, State: lease.State(k.State), Resource: k.Resource, ResourceVersion: k.ResourceVersion, Expires: k.ExpiresMs, Winner: k.Winner, Granted: k.GrantedMs,
 		}
 	}
 	if row != want {
@@ -134,7 +134,7 @@ func same(item table.Item, c *eventspb.LeaseChange) error {
 }
 
 // judgeTopics looks for what must not be left behind.
-func (w *leaseWorld) judgeTopics(o *leaseOutcomes) {
+func (w *leaseCluster) judgeTopics(o *leaseOutcomes) {
 	w.t.Helper()
 	for id, c := range o.commands {
 		if o.answers[id] == nil {
@@ -153,7 +153,7 @@ func (w *leaseWorld) judgeTopics(o *leaseOutcomes) {
 }
 
 // single complains if a key is leased in two regions, by the rows of those.
-func (w *leaseWorld) single(ctx context.Context, keys []twin) (live int, err error) {
+func (w *leaseCluster) single(ctx context.Context, keys []twin) (live int, err error) {
 	now := time.Now().UnixMilli()
 	for _, key := range keys {
 		n := 0

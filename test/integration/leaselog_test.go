@@ -25,7 +25,7 @@ type leaseLog struct {
 
 // rowName is a row in one partition of the topic: rows of all pools are in each.
 type rowName struct {
-	lease.Primary
+	lease.PrimaryKey
 	partition int32
 }
 
@@ -54,12 +54,12 @@ func readLeaseLog(ctx context.Context, k processors.Kafka) (*leaseLog, error) {
 }
 
 // nameOf gives the row of a change, if its rows have versions.
-func nameOf(c *eventspb.LeaseChange) (p lease.Primary, version int64, ok bool) {
+func nameOf(c *eventspb.LeaseChange) (p lease.PrimaryKey, version int64, ok bool) {
 	switch r := c.Row.(type) {
 	case *eventspb.LeaseChange_Resource:
 		return lease.ResourceRow(c.Client, r.Resource.Resource), r.Resource.Version, true
 	case *eventspb.LeaseChange_Key:
-		return lease.Primary{Partition: lease.KeyRows(c.Client, c.Pool, r.Key.Key), Sort: r.Key.Region}, r.Key.Version, true
+		return lease.PrimaryKey{Partition: lease.KeyRows(c.Client, c.Pool, r.Key.Key), Sort: r.Key.Region}, r.Key.Version, true
 	case *eventspb.LeaseChange_Settings:
 		return lease.PoolRow(c.Client, c.Pool), r.Settings.Version, true
 	case *eventspb.LeaseChange_RegionRow:

@@ -17,7 +17,7 @@ const term = syscall.SIGTERM
 // TestLeaseLoop has users in three hostile regions and two processes with all roles of the loop, one of which is killed every few
 // seconds. LEASE_LOOP=2m has it go on for longer.
 func TestLeaseLoop(t *testing.T) {
-	w := newLeaseWorld(t, "eu-west-1", "us-east-1", "us-west-2")
+	w := newLeaseCluster(t, "eu-west-1", "us-east-1", "us-west-2")
 	rng, seed := seeded(t)
 	length := 20 * time.Second
 	if text := os.Getenv("LEASE_LOOP"); text != "" {
@@ -59,7 +59,7 @@ func TestLeaseLoop(t *testing.T) {
 // TestLeaseRegionDown takes a region away for a while. The others go on; what is to be done there waits, and is done when
 // it is back.
 func TestLeaseRegionDown(t *testing.T) {
-	w := newLeaseWorld(t, "eu-west-1", "us-east-1", "us-west-2")
+	w := newLeaseCluster(t, "eu-west-1", "us-east-1", "us-west-2")
 	_, seed := seeded(t)
 	lives := []*process{w.a.start(), w.b.start()}
 	for _, p := range lives {

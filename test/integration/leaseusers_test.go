@@ -51,7 +51,7 @@ type twin struct {
 const usersOfRegion = 8
 
 // use starts users in all regions; with twins keys are used in two regions at once.
-func (w *leaseWorld) use(seed uint64, twins bool) *leaseUsers {
+func (w *leaseCluster) use(seed uint64, twins bool) *leaseUsers {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
 	u := &leaseUsers{agents: map[string]*agent.Agent{}, seed: seed, cancel: cancel, uses: map[string][]use{}, counts: map[string]int{}}

@@ -35,9 +35,9 @@ const (
 	scarceStock = 30
 )
 
-// leaseWorld is the lease loop around a test: regions of DynamoDB over HTTP in this process, brokers in a container,
+// leaseCluster is the lease loop around a test: regions of DynamoDB over HTTP in this process, brokers in a container,
 // `weir run --roles leases` outside.
-type leaseWorld struct {
+type leaseCluster struct {
 	*cluster
 	cloud   *dynamotest.Cloud
 	admin   *admin.Admin
@@ -49,12 +49,12 @@ type leaseWorld struct {
 	a, b    *instance
 }
 
-// newLeaseWorld makes table, topics and stock. The regions are hostile from then on.
-func newLeaseWorld(t *testing.T, regions ...string) *leaseWorld {
+// newLeaseCluster makes table, topics and stock. The regions are hostile from then on.
+func newLeaseCluster(t *testing.T, regions ...string) *leaseCluster {
 	t.Helper()
 	need(t)
 	profile := dynamotest.Hostile()
-	w := &leaseWorld{
+	w := &leaseCluster{
 		cluster: newCluster(t, theBroker()), regions: regions, faults: profile.Faults, stock: map[string]string{},
 	}
 	w.kafka = processors.Kafka{Brokers: w.addrs()}
@@ -86,7 +86,7 @@ func newLeaseWorld(t *testing.T, regions ...string) *leaseWorld {
 }
 
 // serve serves the regions to the processes, until the test is over.
-func (w *leaseWorld) serve() (endpoints map[string]string) {
+func (w *leaseCluster) serve() (endpoints map[string]string) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	endpoints = map[string]string{}
@@ -111,7 +111,7 @@ func (w *leaseWorld) serve() (endpoints map[string]string) {
 	return endpoints
 }
 
-func (w *leaseWorld) connect(endpoints map[string]string) {
+func (w *leaseCluster) connect(endpoints map[string]string) {
 	w.t.Helper()
 	connection, err := table.Connect(w.t.Context(), endpoints)
 	if err != nil {
@@ -127,7 +127,7 @@ func (w *leaseWorld) connect(endpoints map[string]string) {
 }
 
 // agent is one of a region. It looks at the table often, so that a lease which lost is soon known.
-func (w *leaseWorld) agent(region string) *agent.Agent {
+func (w *leaseCluster) agent(region string) *agent.Agent {
 	w.t.Helper()
 	a, err := agent.New(agent.Config{
 		Region: region, Table: leaseTable, Client: w.table.New, Skew: leaseSkew,
@@ -141,17 +141,17 @@ func (w *leaseWorld) agent(region string) *agent.Agent {
 }
 
 // fill makes the table, its settings and the stock.
-func (w *leaseWorld) fill() {
+func (w *leaseCluster) fill() {
 	w.t.Helper()
 	ctx, errs := w.t.Context(), []error{w.admin.Apply(w.t.Context(), nil)}
 	made := func(_ any, err error) { errs = append(errs, err) }
 	for _, r := range w.regions {
-		made(admin.Create(ctx, w.admin, admin.Region{Region: r, RegionLease: admin.Duration(time.Minute)}))
+		made(admin.Create(ctx, w.admin, admin.Region{Region: r, WriteLease: admin.Duration(time.Minute)}))
 	}
 	made(admin.Create(ctx, w.admin, admin.Client{Client: leaseClient}))
 	for _, pool := range []string{widePool, plentyPool, scarcePool} {
 		made(admin.Create(ctx, w.admin, admin.Pool{
-			Client: leaseClient, Pool: pool, LongestLease: admin.Duration(longestLease), Quarantine: admin.Duration(leaseQuarantine), SubPartitions: 2,
+			Client: leaseClient, Pool: pool, LongestLease: admin.Duration(longestLease), Quarantine: admin.Duration(leaseQuarantine), Buckets: 2,
 		}))
 	}
 	for i, r := range w.regions {
@@ -162,7 +162,7 @@ func (w *leaseWorld) fill() {
 	}
 	errs = append(errs, w.cloud.Settle())
 	for _, r := range w.regions {
-		_, err := w.admin.Vouch(ctx, r)
+		_, err := w.admin.RenewWriteLeases(ctx, r)
 		errs = append(errs, err)
 	}
 	errs = append(errs, w.cloud.Settle())
@@ -172,7 +172,7 @@ func (w *leaseWorld) fill() {
 }
 
 // put puts n resources into a pool.
-func (w *leaseWorld) put(pool, region string, n int) error {
+func (w *leaseCluster) put(pool, region string, n int) error {
 	var lines strings.Builder
 	for i := range n {
 		name := fmt.Sprintf("%s-%s-%02d", pool, region, i)
@@ -184,7 +184,7 @@ func (w *leaseWorld) put(pool, region string, n int) error {
 }
 
 // clearGroups takes away the groups of the loop, with what earlier tests left there.
-func (w *leaseWorld) clearGroups() {
+func (w *leaseCluster) clearGroups() {
 	w.t.Helper()
 	groups := leaseApps()
 	for _, r := range w.regions {
@@ -200,7 +200,7 @@ func leaseApps() []string {
 }
 
 // cut has a region answer nothing, and neither hear of others nor be heard; or ends that.
-func (w *leaseWorld) cut(region string, down bool) {
+func (w *leaseCluster) cut(region string, down bool) {
 	w.t.Helper()
 	faults := w.faults
 	if down { // the first fault that befalls a request counts

@@ -23,8 +23,8 @@ import (
 	"github.com/weirhq/weir/internal/loadgen"
 )
 
-// rekeyed is what `weir rekey` says.
-type rekeyed struct {
+// repartitioned is what `weir rekey` says.
+type repartitioned struct {
 	From        string   `json:"from"`
 	To          string   `json:"to"`
 	Running     []string `json:"running"`
@@ -34,10 +34,10 @@ type rekeyed struct {
 	Written     int      `json:"written"`
 }
 
-// TestRekey moves the counter from 24 partitions to 48, and to 36 from there, as its help says: what was counted, duplicates
+// TestRepartition moves the counter from 24 partitions to 48, and to 36 from there, as its help says: what was counted, duplicates
 // included, is the same in the new topics, for readers of the published spend too; events that were sent before a move are
 // duplicates after it, also for a process that has lost its disk; and a move that is killed half way is repeated.
-func TestRekey(t *testing.T) {
+func TestRepartition(t *testing.T) {
 	c := shared(t)
 	l48, l36 := events.Layout{Shards: 48, Generation: 2}, events.Layout{Shards: 36, Generation: 3}
 	c48, c36 := c.of(l48), c.of(l36)
@@ -72,18 +72,18 @@ func TestRekey(t *testing.T) {
 	p.ready(30 * time.Second)
 	f.caughtUp(c, time.Minute)
 	p.stop()
-	if plan := next.rekey(); plan.Written != 0 || plan.Keys != 0 || plan.From != "spendcounter" || plan.To != "spendcounter.g2" {
+	if plan := next.repartition(); plan.Written != 0 || plan.Keys != 0 || plan.From != "spendcounter" || plan.To != "spendcounter.g2" {
 		t.Errorf("the plan: %+v", plan)
 	}
 	if n := c48.changelogs(t.Context()); n != 0 {
 		t.Fatalf("a plan has written to %d partitions", n)
 	}
 	next.killedHalfWay(c48)
-	moved := next.rekeyInTheEnd()
+	moved := next.repartitionRetried()
 	if moved.Keys < int64(len(ledger.totals)) || moved.Written == 0 {
 		t.Errorf("moved: %+v, for %d rows", moved, len(ledger.totals))
 	}
-	if again := next.rekey("--yes"); again.Written != 0 || again.Keys != moved.Keys {
+	if again := next.repartition("--yes"); again.Written != 0 || again.Keys != moved.Keys {
 		t.Errorf("moved once more: %+v, first %+v", again, moved)
 	}
 
@@ -122,7 +122,7 @@ func TestRekey(t *testing.T) {
 
 	// On to a third number, which merges shards and splits them, while ids of the first are remembered.
 	answer(t, &[]any{}, "topics", "apply", "-f", third.config)
-	third.rekeyInTheEnd()
+	third.repartitionRetried()
 	f36 := follow(c36)
 	r := third.start()
 	r.ready(30 * time.Second)
@@ -130,7 +130,7 @@ func TestRekey(t *testing.T) {
 	c36.send(ledger, later[5_000:])
 	f36.judge(c36, ledger, 0)
 	r.stop()
-	if again := third.tryRekey("--yes"); again.code != 1 || !strings.Contains(again.stderr, "ran already") {
+	if again := third.tryRepartition("--yes"); again.code != 1 || !strings.Contains(again.stderr, "ran already") {
 		t.Errorf("a move to where the counter has counted: code %d\n%s", again.code, again.stderr)
 	}
 	// What was moved from is as it was: so many rows, none of them of later events.
@@ -247,7 +247,7 @@ func (p *process) stop() {
 	}
 }
 
-func (i *instance) tryRekey(args ...string) result {
+func (i *instance) tryRepartition(args ...string) result {
 	i.t.Helper()
 	return weir(i.t, append([]string{"rekey", "-f", i.config, "-o", "json"}, args...)...)
 }
@@ -256,7 +256,7 @@ func (i *instance) tryRekey(args ...string) result {
 func (i *instance) refused(words ...string) {
 	i.t.Helper()
 	for _, yes := range [][]string{nil, {"--yes"}} {
-		r := i.tryRekey(yes...)
+		r := i.tryRepartition(yes...)
 		if r.code != 1 || r.stdout != "" {
 			i.t.Errorf("weir rekey %v: code %d, stdout %s", yes, r.code, r.stdout)
 		}
@@ -268,10 +268,10 @@ func (i *instance) refused(words ...string) {
 	}
 }
 
-// rekey must succeed.
-func (i *instance) rekey(args ...string) (out rekeyed) {
+// repartition must succeed.
+func (i *instance) repartition(args ...string) (out repartitioned) {
 	i.t.Helper()
-	r := i.tryRekey(args...)
+	r := i.tryRepartition(args...)
 	if r.code != 0 {
 		i.t.Fatalf("weir rekey %v: code %d\n%s", args, r.code, r.stderr)
 	}
@@ -281,11 +281,11 @@ func (i *instance) rekey(args ...string) (out rekeyed) {
 	return out
 }
 
-// rekeyInTheEnd repeats the move for as long as the group counts one that was killed.
-func (i *instance) rekeyInTheEnd() (out rekeyed) {
+// repartitionRetried repeats the move for as long as the group counts one that was killed.
+func (i *instance) repartitionRetried() (out repartitioned) {
 	i.t.Helper()
 	within(i.t, time.Minute, "the move is done", func(context.Context) error {
-		r := i.tryRekey("--yes") //nolint:contextcheck // a command has its own time
+		r := i.tryRepartition("--yes") //nolint:contextcheck // a command has its own time
 		if r.code != 0 {
 			if r.code != 1 || !strings.Contains(r.stderr, "at work") && !strings.Contains(r.stderr, "has members") {
 				i.t.Fatalf("code %d\n%s", r.code, r.stderr)

@@ -132,7 +132,7 @@ func TestBalancerSurvivesKills(t *testing.T) {
 		if n := len(w.State(0, balancer.TableFree)); n != 300 {
 			t.Errorf("%d are listed as available", n)
 		}
-		if n := len(w.State(0, balancer.TableFlights)); n != 0 {
+		if n := len(w.State(0, balancer.TableTransfers)); n != 0 {
 			t.Errorf("%d are still in flight", n)
 		}
 	})

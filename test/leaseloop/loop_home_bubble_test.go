@@ -44,7 +44,7 @@ func (h *homeLoop) run() {
 	ctx, cancel := context.WithCancel(h.t.Context())
 	for _, region := range loopRegions() {
 		r, err := admin.Get(ctx, h.admin, admin.Region{Region: region})
-		if r.RegionLease = admin.Duration(homeLease); err == nil {
+		if r.WriteLease = admin.Duration(homeLease); err == nil {
 			_, err = admin.Update(ctx, h.admin, r)
 		}
 		if err != nil {
@@ -122,7 +122,7 @@ func (h *homeLoop) run() {
 func (h *homeLoop) vouch(ctx context.Context, region string) {
 	for {
 		if region != "ap" || !h.off.Load() {
-			if _, err := h.admin.Vouch(ctx, region); err != nil && ctx.Err() == nil {
+			if _, err := h.admin.RenewWriteLeases(ctx, region); err != nil && ctx.Err() == nil {
 				h.t.Errorf("%s: %v", region, err)
 			}
 		}

@@ -27,7 +27,7 @@ func (l *loop) settled(count int) {
 		}
 	}
 	for name, row := range first {
-		if row.Key != "" || row.Expires != 0 || row.Available == 0 {
+		if row.Holder != "" || row.Expires != 0 || row.Available == 0 {
 			l.t.Errorf("%s is not free long after all leases have ended: %+v", name, row)
 		}
 	}

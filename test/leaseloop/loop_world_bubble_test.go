@@ -95,7 +95,7 @@ func inLoop(t *testing.T, s loopSetup, f func(l *loop)) {
 			w.Beside(options(dedup.ProcessorConfig{Regions: regions, Partitions: s.partitions, Skew: loopSkew}.Processor())),
 			w.Beside(options(bridge.Config{
 				Regions: regions, Table: loopTable, DB: l.conn.Client, Streams: l.conn.Streams, Partitions: s.partitions,
-				PollMin: s.poll / 2, PollMax: s.poll, Heartbeat: s.heartbeat, Metrics: bridge.NewMetrics(nil),
+				PollMin: s.poll / 2, PollMax: s.poll, HeartbeatInterval: s.heartbeat, Metrics: bridge.NewMetrics(nil),
 			}.Processor(), nil)),
 		)
 		for _, r := range regions {
@@ -128,7 +128,7 @@ func (l *loop) world() {
 		ports[port], endpoints[r] = l.cloud.Region(r).HTTPClient().Transport, "http://127.0.0.1:"+port
 	}
 	ctx := l.t.Context()
-	if l.conn, err = table.ConnectBy(ctx, &http.Client{Transport: ports}, endpoints); err != nil {
+	if l.conn, err = table.ConnectWith(ctx, &http.Client{Transport: ports}, endpoints); err != nil {
 		l.t.Fatal(err)
 	}
 	l.table = &table.Table{Name: loopTable, New: l.conn.Client, Skew: loopSkew, Timeout: 5 * time.Second, Attempts: 5}
@@ -145,7 +145,7 @@ func (l *loop) world() {
 		_, err = admin.Create(ctx, l.admin, admin.Client{Client: loopClient})
 	}
 	if err == nil {
-		_, err = admin.Create(ctx, l.admin, admin.Pool{Client: loopClient, Pool: loopPool, Quarantine: admin.Duration(quarantine), SubPartitions: 4})
+		_, err = admin.Create(ctx, l.admin, admin.Pool{Client: loopClient, Pool: loopPool, Quarantine: admin.Duration(quarantine), Buckets: 4})
 	}
 	for _, r := range loopRegions() {
 		var lines strings.Builder
@@ -201,8 +201,8 @@ func (l *loop) caughtUp() {
 func (l *loop) stock(region string) map[string]lease.Row {
 	l.t.Helper()
 	rows := map[string]lease.Row{}
-	for n := range lease.Buckets {
-		items, err := l.table.Query(l.t.Context(), region, lease.Bucket(loopClient, n))
+	for n := range lease.ResourcePartitions {
+		items, err := l.table.Query(l.t.Context(), region, lease.ResourcePartition(loopClient, n))
 		if err != nil {
 			l.t.Fatal(err)
 		}
@@ -221,7 +221,7 @@ func (l *loop) stock(region string) map[string]lease.Row {
 func (l *loop) inFlight() (n int) {
 	l.t.Helper()
 	for p := range l.setup.partitions {
-		n += len(l.balancers().State(p, balancer.TableFlights))
+		n += len(l.balancers().State(p, balancer.TableTransfers))
 	}
 	return n
 }

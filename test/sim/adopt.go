@@ -10,53 +10,53 @@ import (
 // own copy of them.
 
 const (
-	regionLease = 6000 // more than an agent's time-out, what clocks are off and copies take
-	extendEvery = 500
+	writeLeaseMs  = 6000 // more than an agent's time-out, what clocks are off and copies take
+	renewInterval = 500
 )
 
-// late is by how much an agent's request may be carried out after its time-out. Where a region lease counts on it, not at all.
-func (w *world) late() int64 {
+// maxDelay is by how much an agent's request may be carried out after its time-out. Where a region lease counts on it, not at all.
+func (w *simulation) maxDelay() int64 {
 	if w.s.has(Adopt) {
 		return 0
 	}
 	return 3000
 }
 
-// vouch has each region extend the limits of the others, if any region may be adopted.
-func (w *world) vouch() {
+// renewWriteLeases has each region extend the limits of the others, if any region may be adopted.
+func (w *simulation) renewWriteLeases() {
 	if !w.s.has(Adopt) {
 		return
 	}
 	for by, r := range w.regions {
-		dice := w.dice("limits" + r.name)
+		dice := w.newRand("limits" + r.name)
 		off := w.off(dice)
-		extend := func() { r.extend(off) }
+		extend := func() { r.renewWriteLeases(off) }
 		if by == w.home {
 			extend()
 		}
-		w.each(dice, extendEvery, 0, extend)
+		w.each(dice, renewInterval, 0, extend)
 	}
 }
 
-// extend is one round of a region that vouches, by a clock that is off.
-func (r *region) extend(off int64) {
+// renewWriteLeases is one round of a region that vouches, by a clock that is off.
+func (r *region) renewWriteLeases(off int64) {
 	w := r.w
 	if w.faults.off[r.id] || r.items[w.regionRow(r.id)].settings.state == "adopted" {
 		return
 	}
 	for i := range w.regions {
-		id := w.limitRow(i, r.id)
+		id := w.writeLeaseRow(i, r.id)
 		it := r.items[id]
-		if it.settings.state == "closed" || r.items[w.regionRow(i)].settings.state == "adopted" || i == r.id && !r.itself(w.now+off) {
+		if it.settings.state == "closed" || r.items[w.regionRow(i)].settings.state == "adopted" || i == r.id && !r.mayRenewOwn(w.now+off) {
 			continue
 		}
-		it.count = w.now + off + regionLease
+		it.count = w.now + off + writeLeaseMs
 		r.put(id, it)
 	}
 }
 
-// itself says whether a region may vouch for itself: the home, while its limit is not over or if there is no other.
-func (r *region) itself(now int64) bool {
+// mayRenewOwn says whether a region may vouch for itself: the home, while its limit is not over or if there is no other.
+func (r *region) mayRenewOwn(now int64) bool {
 	w := r.w
 	if w.wrong == "every region vouches for itself" {
 		return true
@@ -64,11 +64,11 @@ func (r *region) itself(now int64) bool {
 	if r.items[w.homeRow()].count != int64(r.id) {
 		return false
 	}
-	return r.items[w.limitRow(r.id, r.id)].count >= now+agentTimeout+w.s.Skew || r.stillHome() || w.wrong == "home that is back vouches for itself"
+	return r.items[w.writeLeaseRow(r.id, r.id)].count >= now+agentTimeout+w.s.Skew || r.confirmHome() || w.wrong == "home that is back vouches for itself"
 }
 
-// stillHome asks the others that were not adopted, after a silence as long as the region lease: one has to answer, if there is any.
-func (r *region) stillHome() bool {
+// confirmHome asks the others that were not adopted, after a silence as long as the region lease: one has to answer, if there is any.
+func (r *region) confirmHome() bool {
 	w, live, answers := r.w, 0, 0
 	for i, other := range w.regions {
 		if i == r.id || r.items[w.regionRow(i)].settings.state == "adopted" {
@@ -84,26 +84,26 @@ func (r *region) stillHome() bool {
 	return live == 0 || answers > 0
 }
 
-// until is the limit of a region as this one has it: the last word of all.
-func (r *region) until(region int) (until int64) {
+// writeLeaseEnd is the limit of a region as this one has it: the last word of all.
+func (r *region) writeLeaseEnd(region int) (until int64) {
 	for by := range r.w.regions {
-		until = max(until, r.items[r.w.limitRow(region, by)].count)
+		until = max(until, r.items[r.w.writeLeaseRow(region, by)].count)
 	}
 	return until
 }
 
-// limit is what an agent or an executor knows of its region's limit.
-type limit struct{ until, read int64 }
+// writeLease is what an agent or an executor knows of its region's limit.
+type writeLease struct{ until, read int64 }
 
 // allows says whether a write that is over at a time, by the own clock, is so before a region's limit by every clock: as the copy in
 // another one, or its own, has it.
-func (l *limit) allows(w *world, from, region int, over int64) bool {
+func (l *writeLease) allows(w *simulation, from, region int, over int64) bool {
 	if !w.s.has(Adopt) {
 		return true
 	}
-	if w.now >= l.read+extendEvery {
+	if w.now >= l.read+renewInterval {
 		r := w.regions[from]
-		l.read, l.until = w.now, r.until(region)
+		l.read, l.until = w.now, r.writeLeaseEnd(region)
 		if r.items[w.regionRow(region)].settings.state == "adopted" {
 			l.until = 1
 		}
@@ -119,19 +119,19 @@ type adoption struct {
 	since  int64 // when the region lost its power, by that clock; 0: it did not
 }
 
-// dead has another region adopt what a region had, once that may write no more.
-func (f *faults) dead(x Fault) {
+// adoptLost has another region adopt what a region had, once that may write no more.
+func (f *faults) adoptLost(x Fault) {
 	w := f.w
-	a := adoption{region: x.Region, off: w.off(f.dice)}
+	a := adoption{region: x.Region, off: w.off(f.rng)}
 	for i, r := range w.regions {
-		if i != x.Region && !f.closed[i] && (a.by == nil || f.dice.IntN(2) == 0) {
+		if i != x.Region && !f.closed[i] && (a.by == nil || f.rng.IntN(2) == 0) {
 			a.by = r
 		}
 	}
 	if f.closed[x.Region] || a.by == nil || f.adopts[x.Region] {
 		return
 	}
-	if x.Region == w.home && !w.settled() { // settings that nobody else has are lost with it, and nothing is to be said of that
+	if x.Region == w.home && !w.settingsConverged() { // settings that nobody else has are lost with it, and nothing is to be said of that
 		return
 	}
 	f.closed[x.Region], f.adopts[a.by.id] = true, true
@@ -151,10 +151,10 @@ func (f *faults) start(a adoption) {
 	}
 	for i := range w.regions {
 		// All hear who the home is before it is that: what the lost one asks when it is back has to tell it.
-		if i == a.region || !f.cut(i) && !(a.region == w.home && f.apart(i)) {
+		if i == a.region || !f.cut(i) && !(a.region == w.home && f.copiesCut(i)) {
 			continue
 		}
-		if !f.on(Adopt, a.region) || w.time()+regionLease > w.s.Heal { // it is back, or it is too late for what follows
+		if !f.on(Adopt, a.region) || w.time()+writeLeaseMs > w.s.Heal { // it is back, or it is too late for what follows
 			f.closed[a.region] = false
 			return
 		}
@@ -162,11 +162,11 @@ func (f *faults) start(a adoption) {
 		return
 	}
 	if a.region == w.home {
-		if left := a.since + regionLease + 3*w.s.Skew + 1 - (w.now + a.off); left > 0 {
+		if left := a.since + writeLeaseMs + 3*w.s.Skew + 1 - (w.now + a.off); left > 0 {
 			w.after(left, func() { f.start(a) })
 			return
 		}
-		if w.time()+regionLease > w.s.Heal {
+		if w.time()+writeLeaseMs > w.s.Heal {
 			f.closed[a.region] = false
 			return
 		}
@@ -177,7 +177,7 @@ func (f *faults) start(a adoption) {
 		if by == a.region {
 			continue
 		}
-		id := w.limitRow(a.region, by)
+		id := w.writeLeaseRow(a.region, by)
 		it := r.items[id]
 		if w.wrong != "what others have said of a lost home is forgotten" {
 			until = max(until, it.count)
@@ -187,10 +187,10 @@ func (f *faults) start(a adoption) {
 			r.put(id, it)
 		}
 	}
-	w.tell("admin", "%s is to be adopted by %s: it may write until %s", regionNames[a.region], a.by.name, clock(until-epoch))
+	w.transcribe("admin", "%s is to be adopted by %s: it may write until %s", regionNames[a.region], a.by.name, clock(until-epoch))
 	wait := 3 * w.s.Skew // two of them for the times of writes, by which the last one wins
 	if w.wrong == "adoption does not wait" {
-		wait = -regionLease
+		wait = -writeLeaseMs
 	}
 	w.after(until+wait+1-(w.now+a.off), func() {
 		f.state(a.region, "adopted")
@@ -201,11 +201,11 @@ func (f *faults) start(a adoption) {
 // adopt goes through the resources, again and again for some time: some may have been on their way to the region.
 func (f *faults) adopt(dead int, by *region, until, off int64) {
 	w := f.w
-	if w.time() > w.s.calm()+4000 {
+	if w.time() > w.s.quietFrom()+4000 {
 		return
 	}
 	for i := range w.s.Resources {
-		if len(by.waiting) > 0 || f.apart(by.id) {
+		if len(by.waiting) > 0 || f.copiesCut(by.id) {
 			break // it has not seen all that was sent to it
 		}
 		row := by.items[i].Row
@@ -213,32 +213,32 @@ func (f *faults) adopt(dead int, by *region, until, off int64) {
 			continue
 		}
 		last := until + w.s.longest()
-		if row.Key != "" {
+		if row.Holder != "" {
 			last = max(last, row.Expires)
 		}
 		wr := lease.Write{
 			Rule: &w.rules.Adopt, Args: lease.Row{Version: row.Version, Owner: by.name, Available: last + w.s.quarantine()}, Now: w.now + off, Skew: w.s.Skew,
 		}
 		w.after(2*w.s.Skew+1, func() {
-			var own limit
-			if !own.allows(w, by.id, by.id, w.now+off+agentTimeout) || f.elsewhere(i, dead, by, row.Version) {
+			var own writeLease
+			if !own.allows(w, by.id, by.id, w.now+off+agentTimeout) || f.ownedByThirdRegion(i, dead, by, row.Version) {
 				return
 			}
-			w.ask(f.dice, call{from: by.id, to: by, timeout: agentTimeout, do: func() {
+			w.ask(f.rng, call{from: by.id, to: by, timeout: agentTimeout, do: func() {
 				row, _, ok := by.write(rowID(i), &wr, 0)
 				if ok {
 					w.h.mark("adopted")
 				}
-				w.tell("admin", "%s %s", w.describe(rowID(i), &wr), told(row, ok))
+				w.transcribe("admin", "%s %s", w.describe(rowID(i), &wr), writeOutcome(row, ok))
 			}, done: func(bool) {}})
 		})
 	}
 	w.after(2500, func() { f.adopt(dead, by, until, off) })
 }
 
-// elsewhere says whether the lost region gave a resource to a third one, as that has it, and the adopting one has not heard of it; or
+// ownedByThirdRegion says whether the lost region gave a resource to a third one, as that has it, and the adopting one has not heard of it; or
 // whether one that may have it does not answer, so that it is asked again later.
-func (f *faults) elsewhere(resource, dead int, by *region, version int64) bool {
+func (f *faults) ownedByThirdRegion(resource, dead int, by *region, version int64) bool {
 	w := f.w
 	for i, other := range w.regions {
 		if i == dead || i == by.id || by.items[w.regionRow(i)].settings.state == "adopted" {

@@ -8,23 +8,23 @@ import (
 
 // agent is a process with users in a region: it drives the machines of package lease as package agent does.
 type agent struct {
-	w      *world
+	w      *simulation
 	name   string
 	region int
 	off    int64
-	dice   *rand.Rand
+	rng    *rand.Rand
 	life   int // a crash begins another
 	keys   []holding
 
-	candidates []lease.Candidate
-	readMs     int64
-	quarantine int64 // of the pool, as last read
-	readPool   int64
-	limits     [len(regionNames)]limit
+	candidates  []lease.Candidate
+	readMs      int64
+	quarantine  int64 // of the pool, as last read
+	readPool    int64
+	writeLeases [len(regionNames)]writeLease
 
-	refused   map[int]int64 // when each key was counted
-	untold    int64
-	reporting bool
+	refused    map[int]int64 // when each key was counted
+	unreported int64
+	reporting  bool
 }
 
 // holding is what an agent knows of a key.
@@ -36,19 +36,19 @@ type holding struct {
 }
 
 const (
-	agentTimeout = 2000
-	patience     = 8000 // after which users give up
-	candidateTTL = 5000
-	poolTTL      = 3000
-	refusalOnce  = 60_000
+	agentTimeout  = 2000
+	giveUpAfter   = 8000 // after which users give up
+	candidateTTL  = 5000
+	poolTTL       = 3000
+	refusalWindow = 60_000
 )
 
-func (w *world) newAgent(i int) *agent {
+func (w *simulation) newAgent(i int) *agent {
 	a := &agent{w: w, region: i % w.s.Regions, keys: make([]holding, w.s.Keys), refused: map[int]int64{}}
 	a.name = "agent" + string(rune('A'+i))
-	a.dice = w.dice(a.name)
-	a.off = w.off(a.dice)
-	a.live()
+	a.rng = w.newRand(a.name)
+	a.off = w.off(a.rng)
+	a.schedule()
 	return a
 }
 
@@ -61,11 +61,11 @@ func (a *agent) crash() {
 			a.w.h.mark("agent crashed at work")
 		}
 	}
-	a.w.tell(a.name, "crashes")
+	a.w.transcribe(a.name, "crashes")
 	a.life++
-	a.off = a.w.off(a.dice)
+	a.off = a.w.off(a.rng)
 	clear(a.keys)
-	a.candidates, a.untold, a.reporting = nil, 0, false
+	a.candidates, a.unreported, a.reporting = nil, 0, false
 }
 
 // op is a machine at work.
@@ -75,8 +75,8 @@ type op struct {
 	life   int
 	key    int
 	region int // whose rows are written
-	m      machine
-	terms  lease.Terms
+	m      stateMachine
+	terms  lease.Params
 	step   lease.Step
 	giveUp int64
 	tries  int
@@ -84,20 +84,20 @@ type op struct {
 	finish func(step lease.Step, answered bool)
 }
 
-// machine is one of package lease's.
-type machine interface {
-	Begin(t *lease.Terms, now int64) lease.Step
-	Next(t *lease.Terms, seen lease.Seen) lease.Step
+// stateMachine is one of package lease's.
+type stateMachine interface {
+	Begin(t *lease.Params, now int64) lease.Step
+	Next(t *lease.Params, seen lease.Observation) lease.Step
 }
 
 // run begins to drive a machine. finish is called unless the agent crashes.
-func (a *agent) run(what string, key, region int, m machine, finish func(step lease.Step, answered bool)) {
-	o := &op{a: a, what: what, life: a.life, key: key, region: region, m: m, giveUp: a.w.now + patience, finish: finish}
+func (a *agent) run(what string, key, region int, m stateMachine, finish func(step lease.Step, answered bool)) {
+	o := &op{a: a, what: what, life: a.life, key: key, region: region, m: m, giveUp: a.w.now + giveUpAfter, finish: finish}
 	o.terms = a.terms(key, region)
 	o.begin()
 }
 
-func (a *agent) terms(key, region int) lease.Terms {
+func (a *agent) terms(key, region int) lease.Params {
 	if a.w.now > a.readPool+poolTTL || a.quarantine == 0 {
 		if s := a.w.regions[a.region].items[a.w.poolRow()].settings; s.version > 0 {
 			a.quarantine, a.readPool = s.quarantine, a.w.now
@@ -105,8 +105,8 @@ func (a *agent) terms(key, region int) lease.Terms {
 			a.quarantine = a.w.s.Quarantine
 		}
 	}
-	return lease.Terms{
-		Rules: a.w.rules, Region: regionNames[region], Key: lease.Holder(pool, keyName(key)), Skew: a.w.s.Skew, Quarantine: a.quarantine,
+	return lease.Params{
+		Rules: a.w.rules, Region: regionNames[region], Holder: lease.Holder(pool, keyName(key)), Skew: a.w.s.Skew, Quarantine: a.quarantine,
 	}
 }
 
@@ -124,7 +124,7 @@ func (o *op) do() {
 		o.finish(o.step, false)
 		return
 	}
-	switch o.step.Do {
+	switch o.step.Action {
 	case lease.ReadKeys:
 		rows := map[string]lease.Row{}
 		o.ask(a.region, func() {
@@ -135,10 +135,10 @@ func (o *op) do() {
 					rows[regionNames[r]] = x.Row
 				}
 			}
-		}, func() { o.seen(lease.Seen{Keys: rows}) })
+		}, func() { o.seen(lease.Observation{Keys: rows}) })
 	case lease.Pick:
 		o.pick()
-	case lease.WriteKey, lease.WriteRes:
+	case lease.WriteKey, lease.WriteResource:
 		o.write()
 	case lease.WaitUntil:
 		at := o.step.Until - a.off // a time of the agent's clock
@@ -155,7 +155,7 @@ func (o *op) do() {
 // ask makes a request, three times at most.
 func (o *op) ask(region int, do, done func()) {
 	a := o.a
-	a.w.ask(a.dice, call{from: a.region, to: a.w.regions[region], timeout: agentTimeout / 3, late: a.w.late(), do: do, done: func(answered bool) {
+	a.w.ask(a.rng, call{from: a.region, to: a.w.regions[region], timeout: agentTimeout / 3, late: a.w.maxDelay(), do: do, done: func(answered bool) {
 		switch {
 		case o.life != a.life:
 		case answered:
@@ -173,33 +173,33 @@ func (o *op) ask(region int, do, done func()) {
 
 func (o *op) write() {
 	a, s := o.a, o.step
-	if !a.mayWrite(o.region) {
+	if !a.checkWriteLease(o.region) {
 		o.finish(o.step, false)
 		return
 	}
 	id := a.w.keyRow(o.key, o.region)
-	if s.Do == lease.WriteRes {
+	if s.Action == lease.WriteResource {
 		id = rowID(numbered(s.Resource))
 	}
 	var row lease.Row
 	var ok bool
 	o.ask(o.region, func() {
 		row, _, ok = a.w.regions[o.region].write(id, &s.Write, s.Write.Now)
-		if a.w.story != nil {
-			a.w.tell(a.name, "%s %s: %s %s", o.what, keyName(o.key), a.w.describe(id, &s.Write), told(row, ok))
+		if a.w.transcript != nil {
+			a.w.transcribe(a.name, "%s %s: %s %s", o.what, keyName(o.key), a.w.describe(id, &s.Write), writeOutcome(row, ok))
 		}
-	}, func() { o.seen(lease.Seen{Row: row, OK: ok}) })
+	}, func() { o.seen(lease.Observation{Row: row, OK: ok}) })
 }
 
-// mayWrite says whether a region's lease allows a write through it: our own, or another that has the lease.
-func (a *agent) mayWrite(region int) bool {
+// checkWriteLease says whether a region's lease allows a write through it: our own, or another that has the lease.
+func (a *agent) checkWriteLease(region int) bool {
 	if a.w.wrong == "agent looks at its own region lease only" && region != a.region {
 		return true
 	}
-	return a.limits[region].allows(a.w, a.region, region, a.clock()+agentTimeout)
+	return a.writeLeases[region].allows(a.w, a.region, region, a.clock()+agentTimeout)
 }
 
-func (o *op) seen(seen lease.Seen) {
+func (o *op) seen(seen lease.Observation) {
 	seen.Now = o.a.clock()
 	o.step = o.m.Next(&o.terms, seen)
 	o.do()
@@ -214,45 +214,45 @@ func (o *op) pick() {
 	if n := len(a.candidates); n > 0 {
 		c := a.candidates[n-1]
 		a.candidates = a.candidates[:n-1]
-		o.seen(lease.Seen{OK: true, Pick: c})
+		o.seen(lease.Observation{OK: true, Pick: c})
 		return
 	}
 	var found []lease.Candidate
 	o.ask(a.region, func() { found = a.w.regions[a.region].offered(a.clock()) }, func() {
-		a.dice.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
+		a.rng.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
 		if len(found) == 0 {
-			o.seen(lease.Seen{})
+			o.seen(lease.Observation{})
 			return
 		}
 		a.candidates, a.readMs = found[1:], a.w.now
-		o.seen(lease.Seen{OK: true, Pick: found[0]})
+		o.seen(lease.Observation{OK: true, Pick: found[0]})
 	})
 }
 
 // countRefusal counts a key that was refused, and tells the table about each second.
 func (a *agent) countRefusal(key int) {
 	a.w.h.mark("refused")
-	if at, known := a.refused[key]; known && a.w.now-at < refusalOnce {
+	if at, known := a.refused[key]; known && a.w.now-at < refusalWindow {
 		return
 	}
 	a.refused[key] = a.w.now
-	a.untold++
+	a.unreported++
 	if !a.reporting {
 		a.reporting = true
-		a.tellRefusals(a.life)
+		a.reportRefusals(a.life)
 	}
 }
 
-func (a *agent) tellRefusals(life int) {
+func (a *agent) reportRefusals(life int) {
 	if life != a.life {
 		return
 	}
 	if a.w.faults.off[a.region] {
-		a.w.after(1000, func() { a.tellRefusals(life) })
+		a.w.after(1000, func() { a.reportRefusals(life) })
 		return
 	}
-	n := a.untold
-	if a.untold = 0; n == 0 {
+	n := a.unreported
+	if a.unreported = 0; n == 0 {
 		a.reporting = false
 		return
 	}
@@ -260,5 +260,5 @@ func (a *agent) tellRefusals(life int) {
 	it := home.items[id]
 	it.count += n
 	home.put(id, it)
-	a.w.after(1000, func() { a.tellRefusals(life) })
+	a.w.after(1000, func() { a.reportRefusals(life) })
 }

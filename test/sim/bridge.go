@@ -12,24 +12,24 @@ import (
 // bridge is a model of package bridge: a region's stream to lease.changes, each row's records in their order, and those that
 // the region did not write left out. It writes the region's heartbeats.
 type bridge struct {
-	w    *world
+	w    *simulation
 	r    *region
-	dice *rand.Rand
+	rng  *rand.Rand
 	next [shardCount]int
 	lag  int64
 }
 
-func (w *world) newBridge(i int) *bridge {
-	b := &bridge{w: w, r: w.regions[i], dice: w.dice("bridge" + regionNames[i])}
-	w.each(b.dice, 100, 200, b.poll)
-	w.each(b.dice, 1000, 0, b.beat)
-	w.each(b.dice, 9000, 6000, b.scan)
+func (w *simulation) newBridge(i int) *bridge {
+	b := &bridge{w: w, r: w.regions[i], rng: w.newRand("bridge" + regionNames[i])}
+	w.each(b.rng, 100, 200, b.poll)
+	w.each(b.rng, 1000, 0, b.heartbeat)
+	w.each(b.rng, 9000, 6000, b.scan)
 	return b
 }
 
-func (b *bridge) beat() {
+func (b *bridge) heartbeat() {
 	if !b.w.faults.off[b.r.id] {
-		b.r.put(b.w.beatRow(b.r.id), item{count: b.r.clock()})
+		b.r.put(b.w.heartbeatRow(b.r.id), item{count: b.r.clock()})
 	}
 }
 
@@ -38,14 +38,14 @@ func (b *bridge) poll() {
 	if b.w.faults.cut(b.r.id) {
 		return
 	}
-	b.lag = b.dice.Int64N(200)
+	b.lag = b.rng.Int64N(200)
 	for s := range b.r.shards {
 		if s == 0 && b.w.faults.on(StallShard, b.r.id) {
 			continue
 		}
 		for n := b.next[s]; n < len(b.r.shards[s]) && b.r.shards[s][n].at+b.lag <= b.w.now; n++ {
 			b.next[s] = n + 1
-			if b.w.faults.on(LoseRecord, b.r.id) && b.dice.IntN(3) == 0 {
+			if b.w.faults.on(LoseRecord, b.r.id) && b.rng.IntN(3) == 0 {
 				b.w.h.mark("lost record")
 				continue
 			}
@@ -57,10 +57,10 @@ func (b *bridge) poll() {
 // replay goes back in the stream.
 func (b *bridge) replay() {
 	for s := range b.next {
-		b.next[s] = max(0, b.next[s]-b.dice.IntN(40))
+		b.next[s] = max(0, b.next[s]-b.rng.IntN(40))
 	}
 	b.w.h.mark("replay")
-	b.w.tell("bridge "+b.r.name, "goes back in the stream")
+	b.w.transcribe("bridge "+b.r.name, "goes back in the stream")
 }
 
 // scan reads the table: the rows that this region wrote.
@@ -90,27 +90,27 @@ func (b *bridge) emit(s *streamed, scanned bool) {
 	if s.id >= w.homeRow() {
 		return
 	}
-	switch beat := s.id >= w.beatRow(0) && s.id < w.demandRow(0); {
+	switch beat := s.id >= w.heartbeatRow(0) && s.id < w.demandRow(0); {
 	case beat && scanned:
 		return
 	case beat:
 		c.Row = &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{
-			From: regionNames[s.id-w.beatRow(0)], BeatMs: it.count, SeenMs: b.r.clock(), LagMs: b.backlog(),
+			From: regionNames[s.id-w.heartbeatRow(0)], BeatMs: it.count, SeenMs: b.r.clock(), LagMs: b.backlog(),
 		}}
 	case it.writer != b.r.id:
 		return
 	case w.isResource(s.id):
 		c.Row = &eventspb.LeaseChange_Resource{Resource: &eventspb.LeaseResource{
-			Resource: resourceName(int(s.id)), Version: it.Version, Owner: it.Owner, Holder: it.Key, ExpiresMs: it.Expires, AvailableMs: it.Available,
+			Resource: resourceName(int(s.id)), Version: it.Version, Owner: it.Owner, Holder: it.Holder, ExpiresMs: it.Expires, AvailableMs: it.Available,
 		}}
 	case w.isLease(s.id):
 		k, r := w.keyOf(s.id)
 		c.Row = keyChange(keyName(k), regionNames[r], &it.Row, it.granted)
 	case s.id == w.poolRow():
 		c.Row = &eventspb.LeaseChange_Settings{Settings: &eventspb.LeasePool{
-			Version: it.settings.version, LongestMs: w.s.longest(), QuarantineMs: it.settings.quarantine, Shelves: it.settings.shelves, Duplicates: w.s.Mode,
+			Version: it.settings.version, LongestMs: w.s.longest(), QuarantineMs: it.settings.quarantine, Shelves: it.settings.buckets, Duplicates: w.s.Mode,
 		}}
-	case s.id < w.beatRow(0):
+	case s.id < w.heartbeatRow(0):
 		c.Row = &eventspb.LeaseChange_RegionRow{RegionRow: &eventspb.LeaseRegion{
 			Region: regionNames[s.id-w.regionRow(0)], Version: it.settings.version, State: it.settings.state,
 		}}
@@ -128,7 +128,7 @@ func (b *bridge) emit(s *streamed, scanned bool) {
 func keyChange(key, region string, row *lease.Row, granted int64) *eventspb.LeaseChange_Key {
 	return &eventspb.LeaseChange_Key{Key: &eventspb.LeaseKey{
 		Key: key, Region: region, Version: row.Version, State: string(row.State), Resource: row.Resource,
-		ResourceVersion: row.At, ExpiresMs: row.Expires, GrantedMs: granted, Winner: row.Winner,
+		ResourceVersion: row.ResourceVersion, ExpiresMs: row.Expires, GrantedMs: granted, Winner: row.Winner,
 	}}
 }
 

@@ -17,39 +17,39 @@ import (
 
 // How the cores are configured: as in production, with shorter times.
 const (
-	firstRetry    = 2000
-	mostRetry     = 8000
-	balancerTakes = 5000 // the executor's time for a transfer
-	freeGrain     = 2000 // the balancer counts as free what was so that long ago
-	tableFlights  = balancer.TableFlights
+	firstRetry     = 2000
+	maxRetry       = 8000
+	balancerTakes  = 5000 // the executor's time for a transfer
+	freeGrain      = 2000 // the balancer counts as free what was so that long ago
+	tableTransfers = balancer.TableTransfers
 )
 
 func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
-func (w *world) newTasks() []*task {
+func (w *simulation) newTasks() []*task {
 	output := func(region string) (int, bool) {
 		i := regionNumber(region)
 		return 2 + i, i >= 0 && i < w.s.Regions
 	}
 	list := []*task{
 		{name: "liberator", make: func(t stream.Task) (core, error) {
-			return liberator.New(liberator.Config{Output: output, Skew: ms(w.s.Skew), Retry: ms(firstRetry), MaxRetry: ms(mostRetry)}, t)
+			return liberator.New(liberator.Config{Output: output, Skew: ms(w.s.Skew), Retry: ms(firstRetry), MaxRetry: ms(maxRetry)}, t)
 		}},
 		{name: "dedup", make: func(t stream.Task) (core, error) {
 			if w.wrong == "dedup prefers who comes last" {
 				return &lastWins{output: output}, nil
 			}
-			return dedup.New(dedup.Config{Output: output, Skew: ms(w.s.Skew), Margin: 20 * time.Second, Retry: ms(firstRetry), MaxRetry: ms(mostRetry)}, t)
+			return dedup.New(dedup.Config{Output: output, Skew: ms(w.s.Skew), Margin: 20 * time.Second, Retry: ms(firstRetry), MaxRetry: ms(maxRetry)}, t)
 		}},
 		{name: "balancer", make: func(t stream.Task) (core, error) {
 			return balancer.New(balancer.Config{
-				Regions: regionNames[:w.s.Regions], Every: 3 * time.Second, Tick: time.Second, Fresh: 4 * time.Second, Patience: ms(balancerTakes),
-				Limits: balancer.Limits{Dead: 1, Cover: 20 * time.Second, Low: 5 * time.Second, Lag: 3 * time.Second},
+				Regions: regionNames[:w.s.Regions], PlanInterval: 3 * time.Second, TickInterval: time.Second, HeartbeatTimeout: 4 * time.Second, TransferTimeout: ms(balancerTakes),
+				Limits: balancer.Limits{DeadBand: 1, Cover: 20 * time.Second, LowWater: 5 * time.Second, MaxLag: 3 * time.Second},
 			}, t)
 		}},
 	}
 	for _, t := range list {
-		t.w, t.dice, t.emit = w, w.dice(t.name), func(c *stream.Change) { w.produce(t, c) }
+		t.w, t.rng, t.emit = w, w.newRand(t.name), func(c *stream.Change) { w.produce(t, c) }
 		t.inputs = []input{{name: events.LeaseChangesTopic, of: &w.topics.changes}}
 		if t.name == "balancer" {
 			t.inputs = append(t.inputs, input{name: events.LeaseResultsTopic, of: &w.topics.results})
@@ -62,7 +62,7 @@ func (w *world) newTasks() []*task {
 }
 
 // produce takes a record that a core wrote. The numbers of outputs are alike: those from 2 on are of commands.
-func (w *world) produce(t *task, c *stream.Change) {
+func (w *simulation) produce(t *task, c *stream.Change) {
 	switch {
 	case c.Output < 2 && t.name == "balancer" && c.Output == balancer.OutputHeadroom:
 		h := &eventspb.LeaseHeadroom{}
@@ -85,12 +85,12 @@ func (w *world) produce(t *task, c *stream.Change) {
 		}
 		w.h.Duplicates[string(c.Key)] = d.State
 		w.h.mark("duplicate")
-		w.tell(t.name, "%s is %s: %s wins", d.Key, d.State, d.Winner)
+		w.transcribe(t.name, "%s is %s: %s wins", d.Key, d.State, d.Winner)
 	case c.Output < 2:
-		if w.story != nil {
+		if w.transcript != nil {
 			n := &eventspb.LeaseNote{}
 			if proto.Unmarshal(c.Value, n) == nil {
-				w.tell(t.name, "%s", n.Text)
+				w.transcribe(t.name, "%s", n.Text)
 			}
 		}
 	default:
@@ -98,7 +98,7 @@ func (w *world) produce(t *task, c *stream.Change) {
 	}
 }
 
-func (w *world) command(t *task, c *stream.Change) {
+func (w *simulation) command(t *task, c *stream.Change) {
 	m := &eventspb.LeaseCommand{}
 	if err := proto.Unmarshal(c.Value, m); err != nil {
 		w.h.fail(err)
@@ -118,13 +118,13 @@ func (w *world) command(t *task, c *stream.Change) {
 	region := c.Output - 2
 	w.topics.commands[region] = append(w.topics.commands[region], record{value, w.now})
 	w.h.Commands = append(w.h.Commands, Command{At: w.now, Region: region, Is: m})
-	if w.story != nil {
-		w.tell(t.name, "tells %s: %s", regionNames[region], commandText(m))
+	if w.transcript != nil {
+		w.transcribe(t.name, "tells %s: %s", regionNames[region], commandText(m))
 	}
 }
 
 func commandText(m *eventspb.LeaseCommand) string {
-	o := command.Of(m)
+	o := command.TargetOf(m)
 	switch {
 	case m.GetLiberate() != nil:
 		l := m.GetLiberate()

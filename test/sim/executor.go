@@ -13,18 +13,18 @@ import (
 // executor is a model of package executor, with package order for what a command is and what became of it: each row's
 // commands in their order, a request each, again until there is an answer; a result before its offset is committed.
 type executor struct {
-	w     *world
-	r     *region
-	name  string
-	dice  *rand.Rand
-	off   int64
-	terms command.Terms
-	life  int
-	limit limit
+	w          *simulation
+	r          *region
+	name       string
+	rng        *rand.Rand
+	off        int64
+	terms      command.Config
+	life       int
+	writeLease writeLease
 
 	next, committed int
 	done            map[int]bool
-	rows            map[lease.Primary][]*job
+	rows            map[lease.PrimaryKey][]*job
 }
 
 // job is a command that was fetched.
@@ -36,35 +36,35 @@ type job struct {
 
 const executorTimeout = 1000
 
-func (w *world) newExecutor(i int) *executor {
-	e := &executor{w: w, r: w.regions[i], name: "executor " + regionNames[i], dice: w.dice("executor" + regionNames[i])}
-	e.off = w.off(e.dice)
-	e.terms = command.Terms{
-		Region: e.r.name, Regions: regionNames[:w.s.Regions], Rules: w.rules, Skew: w.s.Skew, Wait: 4*w.s.Skew + executorTimeout, Draw: e.dice.IntN,
+func (w *simulation) newExecutor(i int) *executor {
+	e := &executor{w: w, r: w.regions[i], name: "executor " + regionNames[i], rng: w.newRand("executor" + regionNames[i])}
+	e.off = w.off(e.rng)
+	e.terms = command.Config{
+		Region: e.r.name, Regions: regionNames[:w.s.Regions], Rules: w.rules, Skew: w.s.Skew, TransferWait: 4*w.s.Skew + executorTimeout, DrawBucket: e.rng.IntN,
 	}
 	if w.wrong == "transfer has no wait" {
-		e.terms.Wait = 1
+		e.terms.TransferWait = 1
 	}
-	e.done, e.rows = map[int]bool{}, map[lease.Primary][]*job{}
-	w.each(e.dice, 30, 100, e.poll)
-	w.each(e.dice, 400, 200, e.commit)
+	e.done, e.rows = map[int]bool{}, map[lease.PrimaryKey][]*job{}
+	w.each(e.rng, 30, 100, e.poll)
+	w.each(e.rng, 400, 200, e.commit)
 	return e
 }
 
 // crash forgets all but the committed offset. Requests that are under way stay so.
 func (e *executor) crash() {
 	e.w.h.mark("executor crashed at work")
-	e.w.tell(e.name, "crashes")
+	e.w.transcribe(e.name, "crashes")
 	e.life++
-	e.off = e.w.off(e.dice)
-	e.next, e.done, e.rows = e.committed, map[int]bool{}, map[lease.Primary][]*job{}
+	e.off = e.w.off(e.rng)
+	e.next, e.done, e.rows = e.committed, map[int]bool{}, map[lease.PrimaryKey][]*job{}
 }
 
-func (e *executor) unheard() bool { return e.w.faults.cut(e.r.id) }
+func (e *executor) awaitsAnswer() bool { return e.w.faults.cut(e.r.id) }
 
 // poll fetches commands, and begins those whose rows have none under way.
 func (e *executor) poll() {
-	if e.unheard() {
+	if e.awaitsAnswer() {
 		return
 	}
 	list := e.w.topics.commands[e.r.id]
@@ -75,7 +75,7 @@ func (e *executor) poll() {
 			return
 		}
 		j := &job{offset: e.next, c: c}
-		row := command.Of(c).Row
+		row := command.TargetOf(c).Row
 		e.rows[row] = append(e.rows[row], j)
 		if len(e.rows[row]) == 1 {
 			e.attempt(row, j)
@@ -84,14 +84,14 @@ func (e *executor) poll() {
 }
 
 func (e *executor) commit() {
-	for !e.unheard() && e.done[e.committed] {
+	for !e.awaitsAnswer() && e.done[e.committed] {
 		delete(e.done, e.committed)
 		e.committed++
 	}
 }
 
 // attempt makes the one request that a command takes, and is called again until that was answered.
-func (e *executor) attempt(row lease.Primary, j *job) {
+func (e *executor) attempt(row lease.PrimaryKey, j *job) {
 	w, life := e.w, e.life
 	again := func() {
 		if life != e.life {
@@ -101,39 +101,39 @@ func (e *executor) attempt(row lease.Primary, j *job) {
 			e.finish(row, j)
 			return
 		}
-		w.after(50<<min(j.tries, 5)+e.dice.Int64N(100), func() {
+		w.after(50<<min(j.tries, 5)+e.rng.Int64N(100), func() {
 			if life == e.life {
 				e.attempt(row, j)
 			}
 		})
 	}
-	if w.faults.on(Throttle, e.r.id) && e.dice.IntN(4) > 0 {
+	if w.faults.on(Throttle, e.r.id) && e.rng.IntN(4) > 0 {
 		w.h.mark("throttled")
 		again()
 		return
 	}
 	now := w.now + e.off
-	if w.wrong != "executor does not look at the region lease" && !e.limit.allows(w, e.r.id, e.r.id, now+executorTimeout) {
+	if w.wrong != "executor does not look at the region lease" && !e.writeLease.allows(w, e.r.id, e.r.id, now+executorTimeout) {
 		if e.r.items[w.regionRow(e.r.id)].settings.state != "adopted" {
 			again()
 			return
 		}
-		e.result(j, &command.Request{Target: command.Of(j.c)}, answer{outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, detail: "the region was adopted"})
+		e.result(j, &command.Request{Target: command.TargetOf(j.c)}, answer{outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, detail: "the region was adopted"})
 		e.finish(row, j)
 		return
 	}
 	o, err := e.terms.Make(j.c, now)
 	if err != nil {
-		e.result(j, &command.Request{Target: command.Of(j.c)}, answer{outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_INVALID, detail: err.Error()})
+		e.result(j, &command.Request{Target: command.TargetOf(j.c)}, answer{outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_INVALID, detail: err.Error()})
 		e.finish(row, j)
 		return
 	}
 	late := j.c.GetNotAfterMs() > 0 && now > j.c.GetNotAfterMs()
 	var a answer
-	w.ask(e.dice, call{from: e.r.id, to: e.r, timeout: executorTimeout, do: func() { a = e.write(o, late) }, done: func(answered bool) {
+	w.ask(e.rng, call{from: e.r.id, to: e.r, timeout: executorTimeout, do: func() { a = e.write(o, late) }, done: func(answered bool) {
 		switch {
 		case life != e.life:
-		case !answered || e.unheard():
+		case !answered || e.awaitsAnswer():
 			again()
 		default:
 			e.result(j, o, a)
@@ -176,8 +176,8 @@ func (e *executor) write(o *command.Request, late bool) (a answer) {
 	row, found, made := e.r.write(id, &o.Write, 0)
 	a.outcome, a.detail = o.Outcome(row, found, made)
 	a.version = row.Version
-	if w.story != nil {
-		w.tell(e.name, "%s %s: %s", w.describe(id, &o.Write), told(row, made), outcomeName(a.outcome))
+	if w.transcript != nil {
+		w.transcribe(e.name, "%s %s: %s", w.describe(id, &o.Write), writeOutcome(row, made), outcomeName(a.outcome))
 	}
 	return a
 }
@@ -208,7 +208,7 @@ func (e *executor) result(j *job, o *command.Request, a answer) {
 }
 
 // finish goes on with the next command of the row.
-func (e *executor) finish(row lease.Primary, j *job) {
+func (e *executor) finish(row lease.PrimaryKey, j *job) {
 	e.done[j.offset] = true
 	if e.rows[row] = e.rows[row][1:]; len(e.rows[row]) == 0 {
 		delete(e.rows, row)

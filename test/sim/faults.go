@@ -4,8 +4,8 @@ import "math/rand/v2"
 
 // faults are those of the scenario at work.
 type faults struct {
-	w      *world
-	dice   *rand.Rand
+	w      *simulation
+	rng    *rand.Rand
 	half   [len(regionNames)]int
 	closed [len(regionNames)]bool // regions that are, or are to be, adopted
 	adopts [len(regionNames)]bool // regions that adopt another: what becomes of that if they are lost, too, an operator has to say
@@ -21,11 +21,11 @@ func (f *faults) cut(region int) bool {
 	return f.on(CutRegion, region) || f.on(Adopt, region) && f.half[region] == 0
 }
 
-// apart says whether no copies come to a region or leave it.
-func (f *faults) apart(region int) bool { return f.on(CutRegion, region) || f.on(Adopt, region) }
+// copiesCut says whether no copies come to a region or leave it.
+func (f *faults) copiesCut(region int) bool { return f.on(CutRegion, region) || f.on(Adopt, region) }
 
-// anywhere says whether any region has.
-func (f *faults) anywhere(k FaultKind) bool {
+// inAnyRegion says whether any region has.
+func (f *faults) inAnyRegion(k FaultKind) bool {
 	for _, n := range f.active[k] {
 		if n > 0 {
 			return true
@@ -35,10 +35,10 @@ func (f *faults) anywhere(k FaultKind) bool {
 }
 
 func (f *faults) plan() {
-	f.dice = f.w.dice("faults")
+	f.rng = f.w.newRand("faults")
 	for _, x := range f.w.s.Faults {
 		x.To = min(x.To, f.w.s.Heal)
-		if x.From >= x.To || x.Region >= f.w.s.Regions || x.Kind == Adopt && x.From+regionLease > f.w.s.Heal {
+		if x.From >= x.To || x.Region >= f.w.s.Regions || x.Kind == Adopt && x.From+writeLeaseMs > f.w.s.Heal {
 			continue
 		}
 		f.w.after(x.From, func() {
@@ -46,7 +46,7 @@ func (f *faults) plan() {
 			if x.Half {
 				f.half[x.Region]++
 			}
-			f.w.tell("FAULT", "%v", x)
+			f.w.transcribe("FAULT", "%v", x)
 			f.begin(x)
 		})
 		f.w.after(x.To, func() {
@@ -54,11 +54,11 @@ func (f *faults) plan() {
 			if x.Half {
 				f.half[x.Region]--
 			}
-			f.w.tell("FAULT", "%v in %s is over", x.Kind, regionNames[x.Region])
+			f.w.transcribe("FAULT", "%v in %s is over", x.Kind, regionNames[x.Region])
 			f.end(x)
 		})
 	}
-	f.w.after(f.w.s.Heal, func() { f.w.tell("FAULT", "all faults are over") })
+	f.w.after(f.w.s.Heal, func() { f.w.transcribe("FAULT", "all faults are over") })
 }
 
 func (f *faults) begin(x Fault) {
@@ -67,34 +67,34 @@ func (f *faults) begin(x Fault) {
 	case KillExecutor:
 		f.whenBusy(x, w.executors[x.Region])
 	case KillCore:
-		f.again(x, func() { w.tasks[f.dice.IntN(len(w.tasks))].crash() })
+		f.repeat(x, func() { w.tasks[f.rng.IntN(len(w.tasks))].crash() })
 	case KillAgents:
-		f.again(x, func() {
+		f.repeat(x, func() {
 			for _, a := range w.agents {
-				if a.region == x.Region && f.dice.IntN(2) == 0 {
+				if a.region == x.Region && f.rng.IntN(2) == 0 {
 					a.crash()
 				}
 			}
 		})
 	case ReplayLog:
-		f.again(x, func() { w.bridges[x.Region].replay() })
+		f.repeat(x, func() { w.bridges[x.Region].replay() })
 	case Evacuate:
 		f.state(x.Region, "evacuating")
 	case Adopt:
-		f.dead(x)
+		f.adoptLost(x)
 	case Settings:
-		f.setting(w.poolRow(), func(s *settings) { s.quarantine, s.shelves = w.s.Quarantine+longer, max(1, w.s.Shelves-1) })
+		f.setting(w.poolRow(), func(s *settings) { s.quarantine, s.buckets = w.s.Quarantine+longer, max(1, w.s.Buckets-1) })
 	default:
 	}
 }
 
-// again does something now and each second or so as long as a fault lasts.
-func (f *faults) again(x Fault, do func()) {
+// repeat does something now and each second or so as long as a fault lasts.
+func (f *faults) repeat(x Fault, do func()) {
 	var once func()
 	once = func() {
 		if f.on(x.Kind, x.Region) {
 			do()
-			f.w.after(300+f.dice.Int64N(1500), once)
+			f.w.after(300+f.rng.Int64N(1500), once)
 		}
 	}
 	once()
@@ -107,10 +107,10 @@ func (f *faults) whenBusy(x Fault, e *executor) {
 		if !f.on(x.Kind, x.Region) {
 			return
 		}
-		if len(e.rows) > 0 && f.dice.IntN(4) == 0 {
+		if len(e.rows) > 0 && f.rng.IntN(4) == 0 {
 			e.crash()
 		}
-		f.w.after(1+f.dice.Int64N(30), look)
+		f.w.after(1+f.rng.Int64N(30), look)
 	}
 	look()
 }
@@ -122,7 +122,7 @@ func (f *faults) end(x Fault) {
 		if f.off[x.Region] && !f.on(Adopt, x.Region) {
 			f.powerBack(x.Region)
 		}
-		if r := w.regions[x.Region]; !f.apart(x.Region) {
+		if r := w.regions[x.Region]; !f.copiesCut(x.Region) {
 			list := r.waiting
 			r.waiting = nil
 			for _, send := range list {

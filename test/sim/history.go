@@ -15,21 +15,21 @@ import (
 
 // History is what happened in a run, for Judge and for people.
 type History struct {
-	Scenario *Scenario
-	Story    string
-	Events   int
-	Marks    map[string]int // rare things that are to happen sometimes, and how often they did
-	Broken   error          // a core or the simulator itself gave up: nothing may
-	Rejects  []string       // records that a core refused: none may be
+	Scenario   *Scenario
+	Transcript string
+	Events     int
+	Marks      map[string]int // rare things that are to happen sometimes, and how often they did
+	Broken     error          // a core or the simulator itself gave up: nothing may
+	Rejects    []string       // records that a core refused: none may be
 
 	Writes     []Write
 	Uses       []Use
 	Commands   []Command
 	Results    []Result
-	Told       []Told
+	Answers    []Answer
 	Headroom   map[string]*eventspb.LeaseHeadroom // by region, the last
 	Duplicates map[string]string                  // state by key, the last
-	Flights    []*balancerpb.Flight
+	Transfers  []*balancerpb.Flight
 	Rows       [][]item // at the end, by region
 	Left       []string // of the executors, at the end: commands that wait
 
@@ -73,8 +73,8 @@ type Result struct {
 	Is     *eventspb.LeaseResult
 }
 
-// Told is what an agent was told in the end.
-type Told struct {
+// Answer is what an agent was told in the end.
+type Answer struct {
 	Agent, Region string
 	Key           int
 	At            int64
@@ -143,7 +143,7 @@ func (h *History) use(u Use) int {
 }
 
 // finish looks at how the world is in the end.
-func (w *world) finish() {
+func (w *simulation) finish() {
 	for _, r := range w.regions {
 		w.h.Rows = append(w.h.Rows, r.items)
 	}
@@ -157,16 +157,16 @@ func (w *world) finish() {
 		}
 	}
 	t := w.tasks[2]
-	for _, k := range slices.Sorted(maps.Keys(t.tables[tableFlights])) {
+	for _, k := range slices.Sorted(maps.Keys(t.tables[tableTransfers])) {
 		f := &balancerpb.Flight{}
-		if err := proto.Unmarshal(t.tables[tableFlights][k], f); err != nil {
+		if err := proto.Unmarshal(t.tables[tableTransfers][k], f); err != nil {
 			w.h.fail(err)
 			return
 		}
-		w.h.Flights = append(w.h.Flights, f)
+		w.h.Transfers = append(w.h.Transfers, f)
 	}
 }
 
-func cmpPrimary(a, b lease.Primary) int {
+func cmpPrimary(a, b lease.PrimaryKey) int {
 	return cmp.Or(cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Sort, b.Sort))
 }

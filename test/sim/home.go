@@ -8,7 +8,7 @@ import (
 func (f *faults) powerOff(region int) {
 	w := f.w
 	f.off[region] = true
-	w.tell("FAULT", "%s, the home, has no power", regionNames[region])
+	w.transcribe("FAULT", "%s, the home, has no power", regionNames[region])
 	for _, a := range w.agents {
 		if a.region == region {
 			a.crash()
@@ -34,13 +34,13 @@ func (f *faults) staleAdmin(home, tries int) {
 	if tries == 10 {
 		return
 	}
-	own := r.items[w.limitRow(home, home)].count
-	knows := r.items[w.homeRow()].count != int64(home) || own < w.now+w.s.Skew && !r.stillHome()
+	own := r.items[w.writeLeaseRow(home, home)].count
+	knows := r.items[w.homeRow()].count != int64(home) || own < w.now+w.s.Skew && !r.confirmHome()
 	if w.wrong == "a home that was lost is not fenced off" {
 		knows = false
 	}
 	if knows {
-		w.tell("admin", "is refused by %s: it is not the home", r.name)
+		w.transcribe("admin", "is refused by %s: it is not the home", r.name)
 		return
 	}
 	f.settingAt(home, w.poolRow(), func(*settings) {})
@@ -52,7 +52,7 @@ func (f *faults) staleAdmin(home, tries int) {
 func (f *faults) moveHome(to *region) {
 	w, from := f.w, f.w.home
 	w.h.mark("home moved")
-	w.tell("admin", "%s is the home from now on", to.name)
+	w.transcribe("admin", "%s is the home from now on", to.name)
 	for _, id := range w.settingRows() {
 		latest := to.items[id].settings
 		for i, r := range w.regions {
@@ -60,20 +60,20 @@ func (f *faults) moveHome(to *region) {
 				latest = s
 			}
 		}
-		latest.version += 1 + lease.AdoptedLeap
+		latest.version += 1 + lease.AdoptedVersionJump
 		to.put(id, item{settings: latest})
 		w.h.settings(id, latest.version)
 	}
 	to.put(w.homeRow(), item{count: int64(to.id)})
-	to.put(w.limitRow(from, from), item{settings: settings{state: "closed"}})
-	it := to.items[w.limitRow(to.id, to.id)]
-	it.count = max(it.count, w.now+regionLease-w.s.Skew)
-	to.put(w.limitRow(to.id, to.id), it)
+	to.put(w.writeLeaseRow(from, from), item{settings: settings{state: "closed"}})
+	it := to.items[w.writeLeaseRow(to.id, to.id)]
+	it.count = max(it.count, w.now+writeLeaseMs-w.s.Skew)
+	to.put(w.writeLeaseRow(to.id, to.id), it)
 	w.home = to.id
 }
 
 // settingRows are the rows of settings.
-func (w *world) settingRows() []rowID {
+func (w *simulation) settingRows() []rowID {
 	rows := []rowID{w.poolRow()}
 	for i := range w.regions {
 		rows = append(rows, w.regionRow(i))
@@ -81,8 +81,8 @@ func (w *world) settingRows() []rowID {
 	return rows
 }
 
-// settled says whether all regions have the settings that the home has.
-func (w *world) settled() bool {
+// settingsConverged says whether all regions have the settings that the home has.
+func (w *simulation) settingsConverged() bool {
 	for _, id := range w.settingRows() {
 		for _, r := range w.regions {
 			if r.items[id].settings.version != w.regions[w.home].items[id].settings.version {

@@ -25,7 +25,7 @@ func Judge(h *History) (list []Violation) {
 		return []Violation{{Invariant: "broken", Text: h.Broken.Error()}}
 	}
 	for _, check := range []func(*History) (Violation, bool){
-		oneKey, oneResource, neverEarly, whole, noLostWrite, notOffered, oneWinner, conserved, counted, onceInFlight, onceTold, trueResults, nothingRefused, live, emptied, oneHome,
+		oneKey, oneResource, neverEarly, rowConsistent, noLostWrite, notOffered, oneWinner, conserved, counted, onceInFlight, commandOnce, trueResults, nothingRefused, liveness, emptied, oneHome,
 	} {
 		if v, bad := check(h); bad {
 			list = append(list, v)

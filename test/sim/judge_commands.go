@@ -36,13 +36,13 @@ func onceInFlight(h *History) (Violation, bool) {
 	return fine()
 }
 
-// onceTold is I6: a command that was committed once is in its topic once.
-func onceTold(h *History) (Violation, bool) {
+// commandOnce is I6: a command that was committed once is in its topic once.
+func commandOnce(h *History) (Violation, bool) {
 	seen := map[string]int64{}
 	for i := range h.Commands {
 		c := &h.Commands[i]
 		if at, known := seen[c.Is.Id]; known {
-			return broken("I6", c.At, []string{command.Of(c.Is).Resource}, "%s is told %s, as it was at %s: %s", regionNames[c.Region], c.Is.Id, clock(at-epoch), commandText(c.Is))
+			return broken("I6", c.At, []string{command.TargetOf(c.Is).Resource}, "%s is told %s, as it was at %s: %s", regionNames[c.Region], c.Is.Id, clock(at-epoch), commandText(c.Is))
 		}
 		seen[c.Is.Id] = c.At
 	}

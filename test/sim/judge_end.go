@@ -21,9 +21,9 @@ func oneWinner(h *History) (Violation, bool) {
 		if len(live) > 1 {
 			return broken("I8", epoch+s.end(), []string{keyName(k)}, "in the end %s is leased in %s", keyName(k), strings.Join(live, " and "))
 		}
-		var first *Told
-		for i := range h.Told {
-			t := &h.Told[i]
+		var first *Answer
+		for i := range h.Answers {
+			t := &h.Answers[i]
 			switch {
 			case t.Key != k || t.At < epoch+s.askAgain():
 			case first == nil:
@@ -66,7 +66,7 @@ func counted(h *History) (Violation, bool) {
 		for i := range s.Resources {
 			switch row := &h.Rows[0][i].Row; {
 			case row.Owner != regionNames[r]:
-			case row.Key != "":
+			case row.Holder != "":
 				leased++
 			case row.Available/freeGrain < asOf/freeGrain:
 				free++
@@ -77,7 +77,7 @@ func counted(h *History) (Violation, bool) {
 				regionNames[r], free, leased, m.GetFree(), m.GetLeased(), m.GetComing(), m.GetLeaving())
 		}
 	}
-	for _, f := range h.Flights {
+	for _, f := range h.Transfers {
 		if f.UntilMs < epoch+s.end() {
 			return broken("I10", epoch+s.end(), []string{f.Id}, "the balancer still takes %s for under way", f.Id)
 		}
@@ -92,13 +92,13 @@ func (h *History) quiet(ms int64) bool {
 		!slices.ContainsFunc(h.Commands, func(c Command) bool { return c.At > from && c.Is.GetTransfer() != nil })
 }
 
-// live is that all comes to its end after the faults: no lease is over and not given back, every command has a result, no
+// liveness is that all comes to its end after the faults: no lease is over and not given back, every command has a result, no
 // duplicate is open.
-func live(h *History) (Violation, bool) {
+func liveness(h *History) (Violation, bool) {
 	s := h.Scenario
 	end := epoch + s.end()
 	for i := range s.Resources {
-		if row := &h.Rows[0][i].Row; row.Key != "" && row.Expires+s.quarantine()+2*s.Skew+mostRetry < end {
+		if row := &h.Rows[0][i].Row; row.Holder != "" && row.Expires+s.quarantine()+2*s.Skew+maxRetry < end {
 			return broken("liveness", end, []string{resourceName(i)}, "in the end %s has not been given back: %s", resourceName(i), rowText(*row))
 		}
 	}

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// whole is I9: a resource's row is available or leased, never both, and never neither, as none is retired here.
-func whole(h *History) (Violation, bool) {
+// rowConsistent is I9: a resource's row is available or leased, never both, and never neither, as none is retired here.
+func rowConsistent(h *History) (Violation, bool) {
 	for i := range h.Writes {
-		if w := &h.Writes[i]; w.After.State == "" && (w.After.Key == "") == (w.After.Available == 0) {
+		if w := &h.Writes[i]; w.After.State == "" && (w.After.Holder == "") == (w.After.Available == 0) {
 			return broken("I9", w.At, []string{w.Name}, "%s makes of %s: %s", w.Rule, w.Name, rowText(w.After))
 		}
 	}
@@ -57,19 +57,19 @@ func notOffered(h *History) (Violation, bool) {
 			continue
 		}
 		q := s.Quarantine
-		if w.At > epoch+s.calm()+8000 {
+		if w.At > epoch+s.quietFrom()+8000 {
 			q = s.quarantine()
 		}
 		l := last[w.Row]
 		switch {
-		case w.After.Key != "" && w.After.Key != l.key:
+		case w.After.Holder != "" && w.After.Holder != l.key:
 			if l.end > 0 && w.At+s.Skew < l.end+s.Quarantine {
-				return broken("I20", w.At, []string{w.Name}, "%s is leased to %s: it was leased to %s until %s, and the quarantine is %d ms", w.Name, w.After.Key, l.key, clock(l.end-epoch), s.Quarantine)
+				return broken("I20", w.At, []string{w.Name}, "%s is leased to %s: it was leased to %s until %s, and the quarantine is %d ms", w.Name, w.After.Holder, l.key, clock(l.end-epoch), s.Quarantine)
 			}
-			last[w.Row] = lastLease{w.After.Key, w.After.Expires}
-		case w.After.Key != "":
+			last[w.Row] = lastLease{w.After.Holder, w.After.Expires}
+		case w.After.Holder != "":
 			last[w.Row] = lastLease{l.key, max(l.end, w.After.Expires)}
-		case (w.Before.Key != "" || w.Rule == "adopt") && w.After.Available < l.end+q:
+		case (w.Before.Holder != "" || w.Rule == "adopt") && w.After.Available < l.end+q:
 			return broken("I20", w.At, []string{w.Name}, "%s makes %s available from %s on: it was leased until %s, and the quarantine is %d ms", w.Rule, w.Name, clock(w.After.Available-epoch), clock(l.end-epoch), q)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 type Mutation string
 
 // Mutations are all that there are. Each is to be found within so many seeds, by one of these invariants.
-func Mutations() []Wrong {
-	return []Wrong{
+func Mutations() []MutationCase {
+	return []MutationCase{
 		{Mutation: "take at any version", Seeds: 10, By: "I7"},
 		{Mutation: "renew at any version", Seeds: 5, By: "I7"},
 		{Mutation: "release at any version", Seeds: 5, By: "I20"},
@@ -49,8 +49,8 @@ func Mutations() []Wrong {
 	}
 }
 
-// Wrong is a mutation, within how many seeds it is to be found, and by which invariants.
-type Wrong struct {
+// MutationCase is a mutation, within how many seeds it is to be found, and by which invariants.
+type MutationCase struct {
 	Mutation Mutation
 	Seeds    int
 	By       string
@@ -58,7 +58,7 @@ type Wrong struct {
 }
 
 // Draw is the scenario of a seed for the mutation.
-func (w *Wrong) Draw(seed uint64) *Scenario {
+func (w *MutationCase) Draw(seed uint64) *Scenario {
 	s := Draw(seed)
 	if w.With != nil {
 		w.With(s)
@@ -67,7 +67,7 @@ func (w *Wrong) Draw(seed uint64) *Scenario {
 }
 
 // longLeases has leases that go on while a region is adopted, and users that renew them.
-func longLeases(s *Scenario) { s.Lease, s.Think, s.Keys = 20_000, 300, 3 }
+func longLeases(s *Scenario) { s.Lease, s.ThinkTime, s.Keys = 20_000, 300, 3 }
 
 // cutBesideLost has a region hear nothing of what one that is lost a moment later gave to a third.
 func cutBesideLost(s *Scenario) {
@@ -101,7 +101,7 @@ func mutate(wrong Mutation, rules *lease.Rules) {
 func (b *bridge) leavesOut(s *streamed) bool {
 	switch b.w.wrong {
 	case "bridge drops records":
-		return b.w.isLease(s.id) && b.dice.IntN(4) == 0
+		return b.w.isLease(s.id) && b.rng.IntN(4) == 0
 	case "bridge drops settings":
 		return s.item.settings.version > 1
 	}

@@ -10,7 +10,7 @@ import (
 // Scenario is one run, all of which it says: run twice it gives the same transcript. Times are milliseconds since its begin.
 type Scenario struct {
 	Seed      uint64
-	Dice      uint64 // another run with the same faults
+	Reseed    uint64 // another run with the same faults
 	Regions   int    // 2 to 4
 	Agents    int    // the i-th is in region i modulo Regions
 	Keys      int
@@ -19,10 +19,10 @@ type Scenario struct {
 	Skew       int64 // most by which a clock is off
 	Quarantine int64
 	Lease      int64 // the longest
-	Think      int64 // between two wishes of an agent's users, on average
+	ThinkTime  int64 // between two wishes of an agent's users, on average
 	Lag        int64 // of replication, on average
 	Mode       string
-	Shelves    int32
+	Buckets    int32
 
 	Warm   int64 // when the faults begin
 	Heal   int64 // when they end
@@ -44,10 +44,10 @@ const (
 	LoseNet  // answers and requests are lost, or late
 	KillCore // the three cores end again and again, with what they have not committed
 	KillAgents
-	Evacuate // the region is evacuated; that may last to the end
-	Quarrel  // users of all regions want the same keys at the same time
-	Adopt    // the region is cut off, or without power if it is the home, and another adopts its resources
-	Settings // the pool's quarantine becomes longer, and its sub-partitions fewer
+	Evacuate   // the region is evacuated; that may last to the end
+	Contention // users of all regions want the same keys at the same time
+	Adopt      // the region is cut off, or without power if it is the home, and another adopts its resources
+	Settings   // the pool's quarantine becomes longer, and its sub-partitions fewer
 	faultKinds
 )
 
@@ -87,8 +87,8 @@ func Draw(seed uint64) *Scenario {
 	r := rand.New(rand.NewPCG(seed, 0))
 	s := &Scenario{
 		Seed: seed, Regions: 2 + r.IntN(3), Keys: 2 + r.IntN(6), Resources: 5 + r.IntN(14), Skew: 50 + r.Int64N(450),
-		Lease: 3000 + r.Int64N(7000), Think: 500 + r.Int64N(1000), Lag: 10 + r.Int64N(1+r.Int64N(500)),
-		Mode: [...]string{"supersede", "supersede", "", "release"}[r.IntN(4)], Shelves: 1 + r.Int32N(4), Warm: 8000,
+		Lease: 3000 + r.Int64N(7000), ThinkTime: 500 + r.Int64N(1000), Lag: 10 + r.Int64N(1+r.Int64N(500)),
+		Mode: [...]string{"supersede", "supersede", "", "release"}[r.IntN(4)], Buckets: 1 + r.Int32N(4), Warm: 8000,
 	}
 	s.Agents = s.Regions + r.IntN(3)
 	s.Quarantine = s.Skew + r.Int64N(3000)
@@ -100,7 +100,7 @@ func Draw(seed uint64) *Scenario {
 			f.Forever = f.Kind == Evacuate && r.IntN(3) == 0 && !slices.ContainsFunc(s.Faults, func(f Fault) bool { return f.Forever })
 			if f.Kind == Adopt {
 				f.Half = r.IntN(2) == 0 && f.Region > 0
-				f.To += regionLease
+				f.To += writeLeaseMs
 			}
 			s.Faults = append(s.Faults, f)
 		}
@@ -114,7 +114,7 @@ func Draw(seed uint64) *Scenario {
 func (s *Scenario) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d: %d regions, %d agents, %d keys, %d resources; clocks off by up to %d ms, quarantine %d ms, leases up to %d ms, a wish each %d ms, replication %d ms, duplicates %q\n",
-		s.Seed, s.Regions, s.Agents, s.Keys, s.Resources, s.Skew, s.Quarantine, s.Lease, s.Think, s.Lag, s.Mode)
+		s.Seed, s.Regions, s.Agents, s.Keys, s.Resources, s.Skew, s.Quarantine, s.Lease, s.ThinkTime, s.Lag, s.Mode)
 	for _, f := range s.Faults {
 		fmt.Fprintf(&b, "  %v\n", f)
 	}
@@ -142,10 +142,10 @@ const longer = 2000 // by so much a fault of settings makes the quarantine longe
 // The end of a scenario. Users wish nothing any more from calm on, but that some keys are leased until after the end. What
 // was leased before is over and given back by ask, when all are asked once: that ends what was left half way. They are asked
 // again at askAgain, and then must agree. What was leased by that is given back by the end.
-func (s *Scenario) calm() int64 { return s.Heal + 3000 }
+func (s *Scenario) quietFrom() int64 { return s.Heal + 3000 }
 
 func (s *Scenario) ask() int64 {
-	return s.calm() + 2000 + s.longest() + s.quarantine() + mostRetry + 4000
+	return s.quietFrom() + 2000 + s.longest() + s.quarantine() + maxRetry + 4000
 }
 func (s *Scenario) askAgain() int64 { return s.ask() + 5000 }
 func (s *Scenario) end() int64      { return s.askAgain() + 2000 + 4*s.Skew + s.quarantine() + 12_000 }

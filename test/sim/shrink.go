@@ -14,13 +14,13 @@ func Shrink(s *Scenario, wrong Mutation, invariant string) *Scenario {
 			if slices.ContainsFunc(Judge(Run(s, wrong, false)), func(v Violation) bool { return v.Invariant == invariant }) {
 				return true
 			}
-			s.Dice++
+			s.Reseed++
 		}
 		return false
 	}
 	for smaller := true; smaller; {
 		smaller = false
-		for _, try := range pieces(s) {
+		for _, try := range reductions(s) {
 			if fails(try) {
 				s, smaller = try, true
 				break
@@ -30,8 +30,8 @@ func Shrink(s *Scenario, wrong Mutation, invariant string) *Scenario {
 	return s
 }
 
-// pieces are a scenario without one thing or another, the greatest first.
-func pieces(s *Scenario) (list []*Scenario) {
+// reductions are a scenario without one thing or another, the greatest first.
+func reductions(s *Scenario) (list []*Scenario) {
 	add := func(change func(*Scenario)) {
 		c := *s
 		c.Faults = slices.Clone(s.Faults)
@@ -75,8 +75,8 @@ func pieces(s *Scenario) (list []*Scenario) {
 	return list
 }
 
-// mostLines is how many lines of a transcript are told.
-const mostLines = 80
+// maxLines is how many lines of a transcript are told.
+const maxLines = 80
 
 // Explain is all that a person needs of a failure: what is broken, the smaller scenario and what happened in it, and the command to
 // run the seed again.
@@ -89,8 +89,8 @@ func Explain(s *Scenario, wrong Mutation, v Violation) string {
 		return fmt.Sprintf("%v\n(it does not show when the story is told)", v)
 	}
 	again := fmt.Sprintf("SEED=%d go test ./test/sim -run TestSeeds -v", s.Seed)
-	lines := slices.Collect(strings.Lines(Excerpt(h.Story, bad[i].Names...)))
-	if n := len(lines) - mostLines; n > 0 {
+	lines := slices.Collect(strings.Lines(Excerpt(h.Transcript, bad[i].Names...)))
+	if n := len(lines) - maxLines; n > 0 {
 		lines = slices.Insert(lines[n:], 0, fmt.Sprintf("  ... %d lines before\n", n))
 	}
 	return fmt.Sprintf("seed %d: %v\n\nIn a smaller scenario of the same seed: %v\n%v\n%s\nAll of it: %s", s.Seed, v, bad[i], small, strings.Join(lines, ""), again)

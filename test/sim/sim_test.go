@@ -29,7 +29,7 @@ func TestSeeds(t *testing.T) {
 	first, many := number(t, "SEED", 0), number(t, "SEEDS", 200)
 	if os.Getenv("SEED") != "" && os.Getenv("SEEDS") == "" {
 		h := Run(Draw(first), "", true)
-		t.Logf("%v\n%v\n%s", h.Scenario, h.Marks, h.Story)
+		t.Logf("%v\n%v\n%s", h.Scenario, h.Marks, h.Transcript)
 		many = 1
 	}
 	runs := runAll(first, many)
@@ -97,7 +97,7 @@ func TestHomeLost(t *testing.T) {
 		moved, back, adopted = moved+min(1, h.Marks["home moved"]), back+min(1, h.Marks["lost home is back"]), adopted+min(1, h.Marks["adopted"])
 		from := epoch + s.Faults[0].From
 		for i := range h.Uses { // others go on, after anybody's word of before is over
-			if u := &h.Uses[i]; s.Regions > 2 && u.Region != regionNames[0] && u.From > from+regionLease+2000 && u.From < epoch+s.Faults[0].To {
+			if u := &h.Uses[i]; s.Regions > 2 && u.Region != regionNames[0] && u.From > from+writeLeaseMs+2000 && u.From < epoch+s.Faults[0].To {
 				on++
 				break
 			}
@@ -127,7 +127,7 @@ func TestSame(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(5) {
 		a, b := Run(Draw(seed), "", true), Run(Draw(seed), "", true)
-		if a.Story != b.Story || a.Events != b.Events {
+		if a.Transcript != b.Transcript || a.Events != b.Events {
 			t.Errorf("seed %d gives two transcripts, of %d and %d events", seed, a.Events, b.Events)
 		}
 		if quiet := Run(Draw(seed), "", false); quiet.Events != a.Events || len(quiet.Writes) != len(a.Writes) {

@@ -9,7 +9,7 @@ import (
 )
 
 // describe is a write for people.
-func (w *world) describe(id rowID, wr *lease.Write) string {
+func (w *simulation) describe(id rowID, wr *lease.Write) string {
 	text := fmt.Sprintf("%s %s", wr.Rule.Name, w.rowName(id))
 	if wr.Args.Version > 0 {
 		text += fmt.Sprintf(" at version %d", wr.Args.Version)
@@ -17,8 +17,8 @@ func (w *world) describe(id rowID, wr *lease.Write) string {
 	return text
 }
 
-// told is what became of a write.
-func told(row lease.Row, made bool) string {
+// writeOutcome is what became of a write.
+func writeOutcome(row lease.Row, made bool) string {
 	if made {
 		return "is made: " + rowText(row)
 	}
@@ -34,8 +34,8 @@ func rowText(row lease.Row) string {
 	}
 	add(row.Owner != "", "of %s", row.Owner)
 	add(row.State != "", "%s", row.State)
-	add(row.Resource != "", "%s at %d", row.Resource, row.At)
-	add(row.Key != "", "held by %s", strings.TrimPrefix(row.Key, pool+"#"))
+	add(row.Resource != "", "%s at %d", row.Resource, row.ResourceVersion)
+	add(row.Holder != "", "held by %s", strings.TrimPrefix(row.Holder, pool+"#"))
 	add(row.Expires > 0, "until %s", clock(row.Expires-epoch))
 	add(row.Available > 0, "available from %s", clock(row.Available-epoch))
 	add(row.Winner != "", "winner %s", row.Winner)

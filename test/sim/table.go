@@ -11,22 +11,22 @@ import (
 // rowID is a row of the table, the same in all regions: first the resources, then each key's rows by region, and the plain ones.
 type rowID int
 
-func (w *world) keyRow(key, region int) rowID {
+func (w *simulation) keyRow(key, region int) rowID {
 	return rowID(w.s.Resources + key*w.s.Regions + region)
 }
 
-func (w *world) plain(n int) rowID          { return rowID(w.s.Resources + w.s.Keys*w.s.Regions + n) }
-func (w *world) poolRow() rowID             { return w.plain(0) }
-func (w *world) regionRow(region int) rowID { return w.plain(1 + region) }
-func (w *world) beatRow(region int) rowID   { return w.plain(1 + w.s.Regions + region) }
-func (w *world) demandRow(region int) rowID { return w.plain(1 + 2*w.s.Regions + region) }
-func (w *world) homeRow() rowID             { return w.plain(1 + 3*w.s.Regions) }
-func (w *world) limitRow(region, by int) rowID {
-	return w.plain(2 + (3+region)*w.s.Regions + by)
+func (w *simulation) plainRow(n int) rowID          { return rowID(w.s.Resources + w.s.Keys*w.s.Regions + n) }
+func (w *simulation) poolRow() rowID                { return w.plainRow(0) }
+func (w *simulation) regionRow(region int) rowID    { return w.plainRow(1 + region) }
+func (w *simulation) heartbeatRow(region int) rowID { return w.plainRow(1 + w.s.Regions + region) }
+func (w *simulation) demandRow(region int) rowID    { return w.plainRow(1 + 2*w.s.Regions + region) }
+func (w *simulation) homeRow() rowID                { return w.plainRow(1 + 3*w.s.Regions) }
+func (w *simulation) writeLeaseRow(region, by int) rowID {
+	return w.plainRow(2 + (3+region)*w.s.Regions + by)
 }
-func (w *world) isResource(id rowID) bool { return int(id) < w.s.Resources }
-func (w *world) isLease(id rowID) bool    { return id < w.plain(0) }
-func (w *world) keyOf(id rowID) (k, reg int) {
+func (w *simulation) isResource(id rowID) bool { return int(id) < w.s.Resources }
+func (w *simulation) isLease(id rowID) bool    { return id < w.plainRow(0) }
+func (w *simulation) keyOf(id rowID) (k, reg int) {
 	n := int(id) - w.s.Resources
 	return n / w.s.Regions, n % w.s.Regions
 }
@@ -44,7 +44,7 @@ func numbered(name string) int {
 }
 
 // rowName is a row's name for people.
-func (w *world) rowName(id rowID) string {
+func (w *simulation) rowName(id rowID) string {
 	if w.isResource(id) {
 		return resourceName(int(id))
 	}
@@ -68,7 +68,7 @@ type item struct {
 type settings struct {
 	version    int64
 	quarantine int64
-	shelves    int32
+	buckets    int32
 	state      string // of a limit: closed, when nobody may extend it
 }
 
@@ -87,20 +87,20 @@ func (i *item) newer(o *item) bool {
 
 // region is a region's table: its copy of each row, the index, the stream.
 type region struct {
-	w       *world
+	w       *simulation
 	id      int
 	name    string
 	off     int64 // of its clock
-	dice    *rand.Rand
+	rng     *rand.Rand
 	items   []item
-	index   [][]shown // by resource: what the index shows from when on
+	index   [][]indexEntry // by resource: what the index shows from when on
 	shards  [shardCount][]streamed
 	waiting []func() // copies that cannot leave, or come in, while it is cut off
 }
 
 const shardCount = 2
 
-type shown struct {
+type indexEntry struct {
 	from int64
 	row  lease.Row
 }
@@ -112,11 +112,11 @@ type streamed struct {
 	item item
 }
 
-func (w *world) newRegion(i int) *region {
-	r := &region{w: w, id: i, name: regionNames[i], dice: w.dice("region" + regionNames[i])}
-	r.off = w.off(r.dice)
-	r.items = make([]item, w.limitRow(w.s.Regions, 0))
-	r.index = make([][]shown, w.s.Resources)
+func (w *simulation) newRegion(i int) *region {
+	r := &region{w: w, id: i, name: regionNames[i], rng: w.newRand("region" + regionNames[i])}
+	r.off = w.off(r.rng)
+	r.items = make([]item, w.writeLeaseRow(w.s.Regions, 0))
+	r.index = make([][]indexEntry, w.s.Resources)
 	return r
 }
 
@@ -157,9 +157,9 @@ func (r *region) put(id rowID, it item) {
 // send replicates: in no order.
 func (r *region) send(to *region, id rowID, it item) {
 	w := r.w
-	lag := 5 + r.dice.Int64N(2*w.s.Lag)
+	lag := 5 + r.rng.Int64N(2*w.s.Lag)
 	if w.faults.on(SlowCopies, r.id) {
-		lag += r.dice.Int64N(4000)
+		lag += r.rng.Int64N(4000)
 	}
 	if w.faults.on(Adopt, r.id) {
 		r.waiting = append(r.waiting, func() { r.send(to, id, it) })
@@ -179,7 +179,7 @@ func (r *region) arrive(to *region, id rowID, it item) {
 		return
 	}
 	to.keep(id, &it)
-	if id >= r.w.beatRow(0) && id < r.w.demandRow(0) {
+	if id >= r.w.heartbeatRow(0) && id < r.w.demandRow(0) {
 		shard := int(id) % shardCount
 		to.shards[shard] = append(to.shards[shard], streamed{r.w.now, id, it})
 	}
@@ -192,9 +192,9 @@ func (r *region) keep(id rowID, it *item) {
 		return
 	}
 	list := r.index[id]
-	from := r.w.now + r.dice.Int64N(20)
-	if r.dice.IntN(50) == 0 {
-		from += r.dice.Int64N(2000)
+	from := r.w.now + r.rng.Int64N(20)
+	if r.rng.IntN(50) == 0 {
+		from += r.rng.Int64N(2000)
 	}
 	if n := len(list); n > 0 {
 		from = max(from, list[n-1].from)
@@ -202,7 +202,7 @@ func (r *region) keep(id rowID, it *item) {
 	for len(list) > 1 && list[1].from <= r.w.now {
 		list = slices.Delete(list, 0, 1)
 	}
-	r.index[id] = append(list, shown{from, it.Row})
+	r.index[id] = append(list, indexEntry{from, it.Row})
 }
 
 // offered is what the index shows to be available, to whom the clock says now.
@@ -214,7 +214,7 @@ func (r *region) offered(now int64) (list []lease.Candidate) {
 				continue
 			}
 			if row := &shows[n].row; offer.Holds(row) {
-				list = append(list, lease.Candidate{Resource: resourceName(i), At: row.Version})
+				list = append(list, lease.Candidate{Resource: resourceName(i), Version: row.Version})
 			}
 			break
 		}
@@ -233,7 +233,7 @@ type call struct {
 }
 
 // ask makes a request: it takes time, and it or its answer may be lost.
-func (w *world) ask(dice *rand.Rand, c call) {
+func (w *simulation) ask(dice *rand.Rand, c call) {
 	there, back := 1+dice.Int64N(15), 1+dice.Int64N(15)
 	lost := 400
 	if w.faults.on(LoseNet, c.from) {
@@ -268,6 +268,6 @@ func (w *world) ask(dice *rand.Rand, c call) {
 	})
 }
 
-func (w *world) cut(a, b int) bool {
+func (w *simulation) cut(a, b int) bool {
 	return w.faults.off[a] || w.faults.off[b] || a != b && (w.faults.cut(a) || w.faults.cut(b))
 }

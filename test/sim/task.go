@@ -31,12 +31,12 @@ type core interface {
 
 // task is a model of the runtime: it runs a core in transactions. What was not committed is thrown away with the core.
 type task struct {
-	w      *world
+	w      *simulation
 	name   string
 	inputs []input
 	make   func(stream.Task) (core, error)
 	emit   func(c *stream.Change)
-	dice   *rand.Rand
+	rng    *rand.Rand
 	off    int64
 
 	core    core
@@ -60,7 +60,7 @@ type input struct {
 func (t *task) start() {
 	t.tables, t.timers = map[byte]map[string][]byte{}, map[string]bool{}
 	t.crash()
-	t.w.each(t.dice, 150, 250, t.cycle)
+	t.w.each(t.rng, 150, 250, t.cycle)
 }
 
 // crash throws the core away and makes a new one, on another machine.
@@ -68,7 +68,7 @@ func (t *task) crash() {
 	w := t.w
 	if t.core != nil {
 		w.h.mark("core restarted")
-		w.tell(t.name, "begins again")
+		w.transcribe(t.name, "begins again")
 	}
 	t.open, t.before = map[string]bool{}, nil
 	next := map[string]int64{}
@@ -76,7 +76,7 @@ func (t *task) crash() {
 		t.inputs[i].next = t.inputs[i].done
 		next[t.inputs[i].name] = int64(t.inputs[i].done)
 	}
-	t.off = w.off(t.dice)
+	t.off = w.off(t.rng)
 	var err error
 	if t.core, err = t.make(stream.Task{Next: next, Get: t.get, Scan: t.scan, Timers: t}); err != nil {
 		w.h.fail(err)
@@ -108,9 +108,9 @@ func (t *task) cycle() {
 		w.h.fail(err)
 		return
 	}
-	if t.dice.IntN(40) == 0 && w.time() < w.s.Heal {
+	if t.rng.IntN(40) == 0 && w.time() < w.s.Heal {
 		w.h.mark("transaction aborted")
-		w.tell(t.name, "aborts a transaction")
+		w.transcribe(t.name, "aborts a transaction")
 		if w.wrong == "aborted commands are seen" {
 			t.produce()
 		}
@@ -125,8 +125,8 @@ func (t *task) fold(in *input) error {
 	if len(list) == 0 {
 		return nil
 	}
-	if t.dice.IntN(4) == 0 {
-		list = list[:t.dice.IntN(len(list))+1]
+	if t.rng.IntN(4) == 0 {
+		list = list[:t.rng.IntN(len(list))+1]
 	}
 	b := stream.Batch{Topic: in.name, NowMs: t.w.now + t.off, Records: make([]stream.Record, len(list))}
 	for i := range list {
@@ -180,7 +180,7 @@ func (t *task) commit() {
 	t.last = t.w.now
 	t.produce()
 	if t.w.wrong == "balancer forgets what is on its way" && t.name == "balancer" {
-		clear(t.tables[tableFlights])
+		clear(t.tables[tableTransfers])
 		t.crash()
 	}
 }

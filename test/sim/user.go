@@ -4,26 +4,26 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// live begins what an agent's users do: now and then one wants something of a key, until calm; some keys then are leased until
+// schedule begins what an agent's users do: now and then one wants something of a key, until calm; some keys then are leased until
 // after the end, and in the end all ask for those.
-func (a *agent) live() {
+func (a *agent) schedule() {
 	w := a.w
 	var wish func()
 	wish = func() {
-		if w.time() >= w.s.calm() {
+		if w.time() >= w.s.quietFrom() {
 			return
 		}
-		a.wish()
-		think := w.s.Think
+		a.request()
+		think := w.s.ThinkTime
 		if (w.time()/9000+int64(a.region))%int64(w.s.Regions) == 0 { // demand goes round the world
 			think /= 3
 		}
-		w.after(1+a.dice.Int64N(2*think), wish)
+		w.after(1+a.rng.Int64N(2*think), wish)
 	}
-	w.after(2000+a.dice.Int64N(2*w.s.Think), wish)
+	w.after(2000+a.rng.Int64N(2*w.s.ThinkTime), wish)
 	for k := range w.s.Keys {
 		if kept(k) {
-			a.keep(k, w.s.calm()+1000+a.dice.Int64N(500))
+			a.keep(k, w.s.quietFrom()+1000+a.rng.Int64N(500))
 		}
 	}
 	for _, at := range []int64{w.s.ask(), w.s.askAgain()} {
@@ -46,12 +46,12 @@ func (a *agent) keep(key int, at int64) {
 	w.after(at-w.time(), func() {
 		h := &a.keys[key]
 		switch end := epoch + w.s.end() + 5000; {
-		case w.time() > w.s.calm()+w.s.Lease+6000:
+		case w.time() > w.s.quietFrom()+w.s.Lease+6000:
 		case !h.busy && (!h.has || a.deadline(h) <= a.clock()):
 			a.get(key, end)
 			fallthrough
 		default:
-			a.keep(key, w.time()+500+a.dice.Int64N(500))
+			a.keep(key, w.time()+500+a.rng.Int64N(500))
 		}
 	})
 }
@@ -72,16 +72,16 @@ func (a *agent) askOnce(key, tries int) {
 			return
 		}
 		if answered {
-			told := Told{Agent: a.name, Region: regionNames[a.region], Key: key, At: w.now, OK: step.Do == lease.Done}
+			told := Answer{Agent: a.name, Region: regionNames[a.region], Key: key, At: w.now, OK: step.Action == lease.Done}
 			if told.OK {
 				told.Resource = step.Lease.Resource
 				a.hold(key, step.Lease)
-				if step.Lease.Settle {
+				if step.Lease.Unsettled {
 					a.settle(key, step.Lease)
 				}
 			}
-			w.h.Told = append(w.h.Told, told)
-			w.tell(a.name, "asked for %s in the end and has %q", keyName(key), told.Resource)
+			w.h.Answers = append(w.h.Answers, told)
+			w.transcribe(a.name, "asked for %s in the end and has %q", keyName(key), told.Resource)
 		}
 	})
 }
@@ -96,27 +96,27 @@ func (a *agent) deadline(h *holding) int64 {
 
 func (a *agent) start(key int) { a.keys[key].busy = true }
 
-// wish is a user that wants something.
-func (a *agent) wish() {
+// request is a user that wants something.
+func (a *agent) request() {
 	w := a.w
-	key := a.dice.IntN(w.s.Keys)
+	key := a.rng.IntN(w.s.Keys)
 	share := 4
-	if w.faults.anywhere(Quarrel) {
+	if w.faults.inAnyRegion(Contention) {
 		share = 1
 	}
-	if a.dice.IntN(share) == 0 { // what all want now
+	if a.rng.IntN(share) == 0 { // what all want now
 		key = int(w.time()/2500) % w.s.Keys
 	}
 	h := &a.keys[key]
 	if h.busy {
 		return
 	}
-	until := a.clock() + 2*w.s.Skew + 1000 + a.dice.Int64N(w.s.Lease-1000)
+	until := a.clock() + 2*w.s.Skew + 1000 + a.rng.Int64N(w.s.Lease-1000)
 	if !h.has || a.deadline(h) <= a.clock() {
 		a.get(key, until)
 		return
 	}
-	switch a.dice.IntN(10) {
+	switch a.rng.IntN(10) {
 	case 0, 1, 2, 3:
 		a.renew(key, until)
 	case 4, 5:
@@ -132,13 +132,13 @@ func (a *agent) get(key int, until int64) {
 		h := &a.keys[key]
 		h.busy = false
 		switch {
-		case !answered || step.Do == lease.Lost:
-		case step.Do == lease.Exhausted:
-			a.w.tell(a.name, "get %s: nothing is available", keyName(key))
+		case !answered || step.Action == lease.Lost:
+		case step.Action == lease.Exhausted:
+			a.w.transcribe(a.name, "get %s: nothing is available", keyName(key))
 			a.countRefusal(key)
 		default:
 			a.hold(key, step.Lease)
-			if step.Lease.Settle {
+			if step.Lease.Unsettled {
 				a.settle(key, step.Lease)
 			}
 		}
@@ -147,18 +147,18 @@ func (a *agent) get(key int, until int64) {
 
 // settle says in the key row that the lease began, behind the users' backs.
 func (a *agent) settle(key int, g lease.Grant) {
-	if !a.mayWrite(a.region) {
+	if !a.checkWriteLease(a.region) {
 		return
 	}
 	terms := a.terms(key, a.region)
-	step := terms.Settled(g, a.clock())
+	step := terms.SettleStep(g, a.clock())
 	life, id := a.life, a.w.keyRow(key, a.region)
 	var row lease.Row
 	var ok bool
-	a.w.ask(a.dice, call{from: a.region, to: a.w.regions[a.region], timeout: agentTimeout, late: a.w.late(), do: func() {
+	a.w.ask(a.rng, call{from: a.region, to: a.w.regions[a.region], timeout: agentTimeout, late: a.w.maxDelay(), do: func() {
 		row, _, ok = a.w.regions[a.region].write(id, &step.Write, 0)
-		if a.w.story != nil {
-			a.w.tell(a.name, "settle %s: %s %s", keyName(key), a.w.describe(id, &step.Write), told(row, ok))
+		if a.w.transcript != nil {
+			a.w.transcribe(a.name, "settle %s: %s %s", keyName(key), a.w.describe(id, &step.Write), writeOutcome(row, ok))
 		}
 	}, done: func(answered bool) {
 		h := &a.keys[key]
@@ -172,7 +172,7 @@ func (a *agent) settle(key int, g lease.Grant) {
 				}
 			})
 		case answered && ok:
-			h.grant.KeyVersion, h.grant.Settle = row.Version, false
+			h.grant.KeyVersion, h.grant.Unsettled = row.Version, false
 		}
 	}})
 }
@@ -185,7 +185,7 @@ func (a *agent) renew(key int, until int64) {
 		h := &a.keys[key]
 		switch h.busy = false; {
 		case !answered: // what it had is good to its end
-		case step.Do == lease.Lost:
+		case step.Action == lease.Lost:
 			a.drop(key)
 		default:
 			a.hold(key, step.Lease)
@@ -218,7 +218,7 @@ func (a *agent) hold(key int, g lease.Grant) {
 	} else {
 		h.use = a.w.h.use(Use{Agent: a.name, Key: key, Resource: g.Resource, Region: g.Region, From: a.w.now, Until: until})
 	}
-	a.w.tell(a.name, "has %s for %s of %s, token %d, and uses it until %s", g.Resource, keyName(key), g.Region, g.Token, clock(until-epoch))
+	a.w.transcribe(a.name, "has %s for %s of %s, token %d, and uses it until %s", g.Resource, keyName(key), g.Region, g.Token, clock(until-epoch))
 }
 
 // drop ends the use of what is held of a key.

@@ -20,25 +20,25 @@ const (
 	pool   = "numbers"
 )
 
-// world is a run.
-type world struct {
+// simulation is a run.
+type simulation struct {
 	s     *Scenario
 	wrong Mutation
 	now   int64 // since 1970
 	queue agenda
 	seq   uint64
 
-	rules     *lease.Rules
-	regions   []*region
-	agents    []*agent
-	bridges   []*bridge
-	executors []*executor
-	tasks     []*task
-	topics    topics
-	faults    faults
-	home      int // the region that settings are written through, as all administrators know it but those of a home that was lost
-	h         *History
-	story     *strings.Builder // nil: it is not told
+	rules      *lease.Rules
+	regions    []*region
+	agents     []*agent
+	bridges    []*bridge
+	executors  []*executor
+	tasks      []*task
+	topics     topics
+	faults     faults
+	home       int // the region that settings are written through, as all administrators know it but those of a home that was lost
+	h          *History
+	transcript *strings.Builder // nil: it is not told
 }
 
 // event is something that happens at a time; of those at one time the first to be planned is the first.
@@ -69,13 +69,13 @@ func (e *agenda) Pop() any {
 }
 
 // after plans something.
-func (w *world) after(ms int64, do func()) {
+func (w *simulation) after(ms int64, do func()) {
 	w.seq++
 	heap.Push(&w.queue, event{w.now + max(0, ms), w.seq, do})
 }
 
 // each does something again and again, from a time to another and a bit more between two.
-func (w *world) each(r *rand.Rand, least, more int64, do func()) {
+func (w *simulation) each(r *rand.Rand, least, more int64, do func()) {
 	var again func()
 	again = func() {
 		do()
@@ -84,13 +84,13 @@ func (w *world) each(r *rand.Rand, least, more int64, do func()) {
 	w.after(r.Int64N(least+more+1), again)
 }
 
-// dice are an actor's own: whatever others do, and whether they are there at all, it draws the same.
-func (w *world) dice(actor string) *rand.Rand {
-	return rand.New(rand.NewPCG(w.s.Seed, xxhash.Sum64String(actor)+w.s.Dice))
+// newRand are an actor's own: whatever others do, and whether they are there at all, it draws the same.
+func (w *simulation) newRand(actor string) *rand.Rand {
+	return rand.New(rand.NewPCG(w.s.Seed, xxhash.Sum64String(actor)+w.s.Reseed))
 }
 
 // off is by how much a clock is off: as much as it may be, every other time.
-func (w *world) off(r *rand.Rand) int64 {
+func (w *simulation) off(r *rand.Rand) int64 {
 	switch r.IntN(4) {
 	case 0:
 		return -w.s.Skew
@@ -102,20 +102,20 @@ func (w *world) off(r *rand.Rand) int64 {
 }
 
 // time is now in the scenario's time.
-func (w *world) time() int64 { return w.now - epoch }
+func (w *simulation) time() int64 { return w.now - epoch }
 
-// tell writes a line of the transcript.
-func (w *world) tell(who, format string, args ...any) {
-	if w.story != nil {
-		fmt.Fprintf(w.story, "%8s %-10s %s\n", clock(w.time()), who, fmt.Sprintf(format, args...))
+// transcribe writes a line of the transcript.
+func (w *simulation) transcribe(who, format string, args ...any) {
+	if w.transcript != nil {
+		fmt.Fprintf(w.transcript, "%8s %-10s %s\n", clock(w.time()), who, fmt.Sprintf(format, args...))
 	}
 }
 
 // Run runs a scenario with something wrong, or nothing: "". With story it also tells what happened.
 func Run(s *Scenario, wrong Mutation, story bool) *History {
-	w := &world{s: s, wrong: wrong, now: epoch, rules: lease.Protocol(), h: &History{Scenario: s, Marks: map[string]int{}}}
+	w := &simulation{s: s, wrong: wrong, now: epoch, rules: lease.Protocol(), h: &History{Scenario: s, Marks: map[string]int{}}}
 	if story {
-		w.story = &strings.Builder{}
+		w.transcript = &strings.Builder{}
 	}
 	w.faults.w = w
 	w.begin()
@@ -130,17 +130,17 @@ func Run(s *Scenario, wrong Mutation, story bool) *History {
 	}
 	w.finish()
 	if story {
-		w.h.Story = w.story.String()
+		w.h.Transcript = w.transcript.String()
 	}
 	return w.h
 }
 
-func (w *world) begin() {
+func (w *simulation) begin() {
 	mutate(w.wrong, w.rules)
 	for i := range w.s.Regions {
 		w.regions = append(w.regions, w.newRegion(i))
 	}
-	w.stock()
+	w.setUp()
 	for i := range w.s.Regions {
 		w.bridges = append(w.bridges, w.newBridge(i))
 		w.executors = append(w.executors, w.newExecutor(i))
@@ -151,15 +151,15 @@ func (w *world) begin() {
 		w.agents = append(w.agents, w.newAgent(i))
 	}
 	w.faults.plan()
-	w.vouch()
+	w.renewWriteLeases()
 }
 
-// stock registers the resources and writes the settings.
-func (w *world) stock() {
-	r := w.dice("stock")
+// setUp registers the resources and writes the settings.
+func (w *simulation) setUp() {
+	r := w.newRand("stock")
 	home := w.regions[w.home]
 	home.put(w.homeRow(), item{})
-	home.put(w.poolRow(), item{settings: settings{version: 1, quarantine: w.s.Quarantine, shelves: w.s.Shelves}})
+	home.put(w.poolRow(), item{settings: settings{version: 1, quarantine: w.s.Quarantine, buckets: w.s.Buckets}})
 	for i := range w.regions {
 		home.put(w.regionRow(i), item{settings: settings{version: 1, state: "active"}})
 	}
