@@ -48,8 +48,8 @@ func (e *Executor) attempt(ctx context.Context, c *eventspb.LeaseCommand) (a ans
 		return e.headroom(ctx, o)
 	}
 	with := table.Item{}
-	if o.Shelf != "" {
-		with[table.Bucket] = table.S(o.Shelf)
+	if o.Bucket != "" {
+		with[table.Bucket] = table.S(o.Bucket)
 	}
 	item, made, err := e.cfg.Table.WriteItem(ctx, e.cfg.Region, o.Row, &o.Write, with)
 	if err != nil {
@@ -99,7 +99,7 @@ func (e *Executor) late(ctx context.Context, o *command.Request, by int64) (a an
 		row = lease.Row{} // not what we made
 	}
 	a.version = row.Version
-	if o.Made(row) {
+	if o.IsMade(row) {
 		a.outcome, a.detail = eventspb.LeaseOutcome_LEASE_OUTCOME_DONE, ""
 	}
 	return a, nil

@@ -61,7 +61,7 @@ func BenchmarkCommands(b *testing.B) {
 			if err != nil {
 				return err
 			}
-			in := table.Update(testTable, o.Row, &o.Write, table.Item{table.Bucket: table.S(o.Shelf)})
+			in := table.Update(testTable, o.Row, &o.Write, table.Item{table.Bucket: table.S(o.Bucket)})
 			_, err = w.plain.Client("eu").UpdateItem(context.Background(), in, w.plain.Options)
 			return err
 		})

@@ -36,12 +36,12 @@ type Stats struct {
 type Users struct {
 	Stats
 
-	agent *agent.Agent
-	cfg   Config
-	begun time.Time
-	n     int
-	calls errgroup.Group
-	ends  []leaseUse
+	agent   *agent.Agent
+	cfg     Config
+	started time.Time
+	n       int
+	calls   errgroup.Group
+	ends    []leaseUse
 }
 
 // leaseUse is a lease and what is done with it next.
@@ -73,7 +73,7 @@ const tickInterval = 100 * time.Millisecond
 func (c *Users) Run(ctx context.Context) {
 	t := time.NewTicker(tickInterval)
 	defer t.Stop()
-	c.begun = time.Now()
+	c.started = time.Now()
 	results := make(chan leaseUse, 4*maxCalls)
 	c.calls.SetLimit(maxCalls)
 	defer func() { _ = c.calls.Wait() }()
@@ -86,7 +86,7 @@ func (c *Users) Run(ctx context.Context) {
 		case now := <-t.C:
 			for range poisson(c.rate(now) * tickInterval.Seconds()) {
 				c.n++
-				c.begin(ctx, fmt.Sprintf("%s%s-%d", c.cfg.Prefix, c.begun.Format("150405"), c.n), results)
+				c.begin(ctx, fmt.Sprintf("%s%s-%d", c.cfg.Prefix, c.started.Format("150405"), c.n), results)
 			}
 			c.due(ctx, now, results)
 		}
@@ -98,7 +98,7 @@ func (c *Users) rate(now time.Time) float64 {
 	if c.cfg.Cycle == 0 {
 		return c.cfg.Rate
 	}
-	share := now.Sub(c.begun).Seconds()/c.cfg.Cycle.Seconds() - c.cfg.Peak
+	share := now.Sub(c.started).Seconds()/c.cfg.Cycle.Seconds() - c.cfg.Peak
 	return c.cfg.Rate * (1 + c.cfg.Swing*math.Cos(2*math.Pi*share))
 }
 
@@ -140,7 +140,7 @@ func (c *Users) due(ctx context.Context, now time.Time, results chan<- leaseUse)
 			kept = append(kept, u)
 		case u.next == end:
 			c.Held.Add(-1)
-		case !c.calls.TryGo(func() error { c.further(ctx, u, results); return nil }):
+		case !c.calls.TryGo(func() error { c.renewOrRelease(ctx, u, results); return nil }):
 			kept = append(kept, u)
 		}
 	}
@@ -148,8 +148,8 @@ func (c *Users) due(ctx context.Context, now time.Time, results chan<- leaseUse)
 	c.ends = kept
 }
 
-// further renews or gives back.
-func (c *Users) further(ctx context.Context, u leaseUse, results chan<- leaseUse) {
+// renewOrRelease renews or gives back.
+func (c *Users) renewOrRelease(ctx context.Context, u leaseUse, results chan<- leaseUse) {
 	if u.next == release {
 		c.Held.Add(-1)
 		if err := c.agent.Release(ctx, u.lease); err != nil {

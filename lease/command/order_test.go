@@ -78,7 +78,7 @@ func TestMake(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := want[o.Kind]
-		if o.Row != w.row || o.Shelf != w.shelf || o.Write.Args != w.args || o.Key != w.key || o.Write.Now != 20_000 || o.Write.Skew != 500 || o.Write.Region != "eu" {
+		if o.Row != w.row || o.Bucket != w.shelf || o.Write.Args != w.args || o.Key != w.key || o.Write.Now != 20_000 || o.Write.Skew != 500 || o.Write.Region != "eu" {
 			t.Errorf("%s: %+v", o.Kind, o)
 		}
 		if w.rule == nil {
@@ -252,10 +252,10 @@ func FuzzMake(f *testing.F) {
 		if (o.Headroom == nil) == (o.Write.Rule == nil) || o.Kind == "" {
 			t.Fatalf("%+v", o)
 		}
-		if n := len(o.Row.Partition); n == 0 || n > 2048 || len(o.Row.Sort) == 0 || len(o.Row.Sort) > 1024 || len(o.Shelf) > 2048 {
-			t.Fatalf("the row %+v, the shelf %q", o.Row, o.Shelf)
+		if n := len(o.Row.Partition); n == 0 || n > 2048 || len(o.Row.Sort) == 0 || len(o.Row.Sort) > 1024 || len(o.Bucket) > 2048 {
+			t.Fatalf("the row %+v, the shelf %q", o.Row, o.Bucket)
 		}
-		if o.Write.Rule != nil && o.Write.Args.Version < 1 || (o.Shelf != "") != (o.Write.Args.Available > 0) {
+		if o.Write.Rule != nil && o.Write.Args.Version < 1 || (o.Bucket != "") != (o.Write.Args.Available > 0) {
 			t.Fatalf("%+v", o)
 		}
 	})

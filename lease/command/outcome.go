@@ -16,11 +16,11 @@ func (o *Request) Outcome(row lease.Row, found, made bool) (outcome eventspb.Lea
 		return eventspb.LeaseOutcome_LEASE_OUTCOME_DONE, ""
 	case !found:
 		return eventspb.LeaseOutcome_LEASE_OUTCOME_MISSING, "there is no such row"
-	case o.Made(row):
+	case o.IsMade(row):
 		return eventspb.LeaseOutcome_LEASE_OUTCOME_DONE, "" // an answer was lost, or the command came again
 	case row.Version != at:
 		return eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, fmt.Sprintf("the row is at version %d, the command is of %d", row.Version, at)
-	case o.Shelf != "" && row.Owner != o.Write.Region:
+	case o.Bucket != "" && row.Owner != o.Write.Region:
 		return eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, fmt.Sprintf("the row is of region %q, not of %q", row.Owner, o.Write.Region)
 	}
 	for _, c := range o.Write.Rule.When {
@@ -35,9 +35,9 @@ func (o *Request) Outcome(row lease.Row, found, made bool) (outcome eventspb.Lea
 	return eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, fmt.Sprintf("the row is at version %d, and not what the command takes it for", at)
 }
 
-// Made says whether a row is what the order's write makes of it, as far as that can be known: when a transfer was made,
+// IsMade says whether a row is what the order's write makes of it, as far as that can be known: when a transfer was made,
 // and so from when its resource is available, cannot.
-func (o *Request) Made(row lease.Row) bool {
+func (o *Request) IsMade(row lease.Row) bool {
 	if o.Write.Rule == nil || row.Version != o.Write.Args.Version+1+o.Write.Rule.VersionJump {
 		return false
 	}

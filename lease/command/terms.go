@@ -30,8 +30,8 @@ type Config struct {
 type Request struct {
 	Target
 	Write lease.Write
-	// Shelf is set beside what the rule sets, as the row's place in the index of available resources; "" sets nothing.
-	Shelf string
+	// Bucket is set beside what the rule sets, as the row's place in the index of available resources; "" sets nothing.
+	Bucket string
 	// Headroom replaces the row if it is newer; then there is no rule.
 	Headroom *eventspb.LeaseHeadroom
 }
@@ -120,7 +120,7 @@ func (t *Config) setBucket(o *Request, c *eventspb.LeaseCommand, region string, 
 	rule := *o.Write.Rule
 	rule.When = append(slices.Clone(rule.When), lease.Condition{Attr: lease.AttrOwner, Test: lease.OwnRegion})
 	o.Write.Rule = &rule
-	o.Shelf = lease.Bucket(c.GetClient(), c.GetPool(), region, t.DrawBucket(int(shelves)))
+	o.Bucket = lease.Bucket(c.GetClient(), c.GetPool(), region, t.DrawBucket(int(shelves)))
 	return nil
 }
 

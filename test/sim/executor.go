@@ -160,7 +160,7 @@ func (e *executor) write(o *command.Request, late bool) (a answer) {
 	}
 	here := e.r.items[id].Row
 	if late {
-		if a.version = here.Version; o.Made(here) {
+		if a.version = here.Version; o.IsMade(here) {
 			a.outcome = eventspb.LeaseOutcome_LEASE_OUTCOME_DONE
 			return a
 		}
