@@ -145,6 +145,6 @@ func (e *Executor) sawClock(err error) {
 		e.clock.Store(false)
 	}
 	if errors.Is(err, leasetable.ErrThrottled) {
-		e.pace.Throttle(1)
+		e.pace.Throttled(1)
 	}
 }

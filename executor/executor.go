@@ -23,7 +23,7 @@ import (
 type Executor struct {
 	cfg      Config
 	terms    order.Terms
-	pace     *pace.Pace
+	pace     *pace.Limiter
 	consumer *effects.Consumer
 	clock    atomic.Bool // the last answer showed the clock to be right
 

@@ -141,7 +141,7 @@ type adopting struct {
 	live  []string // regions beside the two
 	o     *Adoption
 	until time.Time // nothing was written through the region after it
-	pace  *pace.Pace
+	pace  *pace.Limiter
 	rules *lease.Rules
 	done  Adopted
 	mine  leasetable.Limit // until when the adopting region may write
@@ -264,7 +264,7 @@ func (r *adopting) adopt(ctx context.Context, found *Resource, pool *Pool, mine 
 		row, ok, err := r.a.table.Write(ctx, r.o.By, lease.ResourceRow(found.Client, found.Resource), &w, with)
 		switch {
 		case errors.Is(err, leasetable.ErrThrottled):
-			r.pace.Throttle(1)
+			r.pace.Throttled(1)
 		case err != nil:
 			return Adopted{}, err
 		case ok:

@@ -62,7 +62,7 @@ type importer struct {
 	a     *Admin
 	from  ResourceImport
 	pool  Pool
-	pace  *pace.Pace
+	pace  *pace.Limiter
 	begun int64 // lines put in before
 
 	mu    sync.Mutex
@@ -318,7 +318,7 @@ func (im *importer) outcome(s *Imported, found, item leasetable.Item) *int64 {
 }
 
 func (im *importer) throttled(n int) {
-	im.pace.Throttle(n)
+	im.pace.Throttled(n)
 	im.count(func(s *Imported) { s.Throttled += int64(n) })
 }
 
