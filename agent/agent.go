@@ -10,7 +10,7 @@ import (
 
 	"github.com/weirhq/weir/internal/lease"
 	"github.com/weirhq/weir/internal/leasetable"
-	"github.com/weirhq/weir/internal/outage"
+	"github.com/weirhq/weir/internal/logthrottle"
 )
 
 // Agent leases resources. It is safe for use by many goroutines; a process needs one for each table.
@@ -23,7 +23,7 @@ type Agent struct {
 
 	regions atomic.Pointer[regions]
 
-	outage outage.Log // of requests in the background
+	outage logthrottle.Tracker // of requests in the background
 
 	mu     sync.Mutex
 	pools  map[poolName]*pool

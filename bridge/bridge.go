@@ -14,7 +14,7 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/outage"
+	"github.com/weirhq/weir/internal/logthrottle"
 	"github.com/weirhq/weir/internal/stream"
 )
 
@@ -56,7 +56,7 @@ type Bridge struct {
 	beaten  map[string]int64 // when a beat of a region was last passed on
 	shown   time.Time
 	warned  time.Time
-	outage  outage.Log
+	outage  logthrottle.Tracker
 
 	life    context.Context // of the goroutines: it ends with Close
 	cancel  context.CancelFunc
@@ -209,15 +209,15 @@ func (b *Bridge) show(now time.Time) {
 // begin wants to read of the end.
 func (b *Bridge) tell(problem string, now time.Time) {
 	if problem == "" {
-		if n := b.outage.Fine(now); n.Say == outage.Over {
+		if n := b.outage.Success(now); n.Kind == logthrottle.End {
 			b.log.Warn().Dur("for", n.For).Msg("region_works_again")
 		}
 		return
 	}
-	switch n := b.outage.Failed(now); n.Say {
-	case outage.Begins:
+	switch n := b.outage.Failure(now); n.Kind {
+	case logthrottle.Begin:
 		b.log.Warn().Str("problem", problem).Msg("region_failed")
-	case outage.GoesOn:
+	case logthrottle.Continue:
 		b.log.Warn().Str("problem", problem).Dur("for", n.For).Msg("region_still_fails")
 	default:
 	}
