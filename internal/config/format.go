@@ -7,38 +7,39 @@ import (
 	"strings"
 )
 
-// form is a shape that a text must have beyond its kind.
-type form struct {
-	want string // in words, for errors and the reference
+// format is a restriction of a text.
+type format struct {
+	want string // description for errors and documentation
 	ok   func(string) bool
 }
 
-// formOf returns the form that a check tag names. It applies to the whole text, or to each item of a list.
-func formOf(check string) form {
+// formatOf returns the format that a check tag names. It applies to the text, or to each item of a
+// list.
+func formatOf(check string) format {
 	switch check {
 	case "dc":
-		return form{"1 to 32 of a-z, 0-9 and -", func(s string) bool { return spelled(s, 32, "-", false) }}
+		return format{"1 to 32 of a-z, 0-9 and -", func(s string) bool { return consistsOf(s, 32, "-", false) }}
 	case "instance":
-		return form{"at most 128 of a-z, A-Z, 0-9, -, _ and .", func(s string) bool { return s == "" || spelled(s, 128, "-_.", true) }}
+		return format{"at most 128 of a-z, A-Z, 0-9, -, _ and .", func(s string) bool { return s == "" || consistsOf(s, 128, "-_.", true) }}
 	case "hostport":
-		return form{"host:port", func(s string) bool { h, p := hostPort(s); return h != "" && p > 0 }}
+		return format{"host:port", func(s string) bool { h, p := hostPort(s); return h != "" && p > 0 }}
 	case "advertise":
-		return form{"host:port that others can reach", func(s string) bool { h, p := hostPort(s); return s == "" || p > 0 && reachable(h) }}
+		return format{"host:port that others can reach", func(s string) bool { h, p := hostPort(s); return s == "" || p > 0 && reachable(h) }}
 	case "listen":
-		return form{"host:port", func(s string) bool { _, p := hostPort(s); return p >= 0 }}
+		return format{"host:port", func(s string) bool { _, p := hostPort(s); return p >= 0 }}
 	case "table":
-		return form{"3 to 255 of a-z, A-Z, 0-9, -, _ and .", func(s string) bool { return len(s) >= 3 && spelled(s, 255, "-_.", true) }}
+		return format{"3 to 255 of a-z, A-Z, 0-9, -, _ and .", func(s string) bool { return len(s) >= 3 && consistsOf(s, 255, "-_.", true) }}
 	case "region":
-		return form{"a region, or region=http://host:port", func(s string) bool { _, _, ok := SplitRegion(s); return ok }}
+		return format{"a region, or region=http://host:port", func(s string) bool { _, _, ok := SplitRegion(s); return ok }}
 	case "nonempty":
-		return form{"not empty", func(s string) bool { return s != "" }}
+		return format{"not empty", func(s string) bool { return s != "" }}
 	}
-	return form{"", func(string) bool { return true }}
+	return format{"", func(string) bool { return true }}
 }
 
-// spelled tells whether s has 1 to limit bytes, all of them digits, lower-case letters, one of also, or upper-case
-// letters where those are allowed.
-func spelled(s string, limit int, also string, upper bool) bool {
+// consistsOf reports whether s has 1 to limit bytes, all of which are digits, lower-case letters,
+// in also or, if upper is true, upper-case letters.
+func consistsOf(s string, limit int, also string, upper bool) bool {
 	if s == "" || len(s) > limit {
 		return false
 	}
@@ -54,7 +55,7 @@ func spelled(s string, limit int, also string, upper bool) bool {
 	return true
 }
 
-// hostPort splits host:port; port is -1 if s is not of that form.
+// hostPort splits host:port. The port is -1 if s does not have that form.
 func hostPort(s string) (host string, port int) {
 	host, p, err := net.SplitHostPort(s)
 	if err != nil {
@@ -67,14 +68,16 @@ func hostPort(s string) (host string, port int) {
 	return host, int(n)
 }
 
-// reachable tells whether host can be asked at all: the address of every interface is where to listen, not where to go.
+// reachable reports whether a client can connect to host. It cannot connect to the address that
+// stands for all interfaces.
 func reachable(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return host != "" && (err != nil || !a.IsUnspecified())
 }
 
-// Server is where the process of this configuration is asked, and the key that says so: where it listens, or, if that is every
-// interface, the address that the other processes are told.
+// Server returns the address of the API of the process with this configuration, and the key that
+// the address is from. It is the listen address, or the advertised address if the process listens
+// on all interfaces.
 func (a API) Server() (addr, key string) {
 	if host, _ := hostPort(a.Listen); a.Advertise != "" && !reachable(host) {
 		return a.Advertise, "api.advertise"
@@ -82,7 +85,8 @@ func (a API) Server() (addr, key string) {
 	return a.Listen, "api.listen"
 }
 
-// loopback tells whether only this machine can reach host. An empty host is every interface, so it is not.
+// loopback reports whether only this machine can reach host. An empty host stands for all
+// interfaces.
 func loopback(host string) bool {
 	if host == "localhost" {
 		return true

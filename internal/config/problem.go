@@ -2,18 +2,18 @@ package config
 
 import "strings"
 
-// Error is everything that is wrong with a configuration. A command that gets one exits with 78.
+// Error lists all problems of a configuration. Commands exit with code 78 for it.
 type Error struct{ Problems []Problem }
 
-// Problem is one thing that is wrong.
+// Problem is one problem of a configuration.
 type Problem struct {
-	Where string // "weir.yaml:3", "WEIR_KAFKA_BROKERS", "--brokers", or "" for a default
-	Key   string // the dotted key as given
-	What  string // e.g. `unknown key "kafka.brokerz"`; never contains a secret
-	Fix   string // what to do now
+	Where string // file:line, variable or flag; "" for a default
+	Key   string // dotted key, as written by the user
+	What  string // never contains a secret
+	Fix   string // what the user can do
 }
 
-// String is one line: where, what, and what to do.
+// String returns one line: where, what and fix.
 func (p Problem) String() string {
 	s := p.What
 	if p.Where != "" {
@@ -25,7 +25,7 @@ func (p Problem) String() string {
 	return s
 }
 
-// Error lists the problems, one per line.
+// Error returns the problems, one per line.
 func (e *Error) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
