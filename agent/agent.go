@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"github.com/weirhq/weir/internal/outage"
+	"github.com/weirhq/weir/internal/logthrottle"
 	"github.com/weirhq/weir/lease"
 	"github.com/weirhq/weir/lease/table"
 )
@@ -23,7 +23,7 @@ type Agent struct {
 
 	writeLeases atomic.Pointer[writeLeases]
 
-	outage outage.Tracker // of requests in the background
+	outage logthrottle.Tracker // of requests in the background
 
 	mu     sync.Mutex
 	pools  map[poolName]*pool

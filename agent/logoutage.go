@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/weirhq/weir/internal/outage"
+	"github.com/weirhq/weir/internal/logthrottle"
 	"github.com/weirhq/weir/lease/table"
 )
 
@@ -13,7 +13,7 @@ import (
 // warning as well: who reads of the begin wants to read of the end.
 func (a *Agent) logOutage(what string, err error) {
 	if err == nil {
-		if n := a.outage.Success(time.Now()); n.Phase == outage.Ended {
+		if n := a.outage.Success(time.Now()); n.Kind == logthrottle.End {
 			a.cfg.Logger.Warn().Str("region", a.cfg.Region).Dur("for", n.For).Int("failures", n.Failures).Msg("region_works_again")
 		}
 		return
@@ -23,10 +23,10 @@ func (a *Agent) logOutage(what string, err error) {
 	}
 	log := a.cfg.Logger
 	log.Debug().Str("region", a.cfg.Region).Str("what", what).Str("raw", table.Raw(err)).Msg("request_failed")
-	switch n := a.outage.Failure(time.Now()); n.Phase {
-	case outage.Started:
+	switch n := a.outage.Failure(time.Now()); n.Kind {
+	case logthrottle.Begin:
 		log.Warn().Err(err).Str("region", a.cfg.Region).Str("what", what).Msg("region_failed")
-	case outage.Continues:
+	case logthrottle.Continue:
 		log.Warn().Err(err).Str("region", a.cfg.Region).Str("what", what).Dur("for", n.For).Int("failures", n.Failures).Msg("region_still_fails")
 	default:
 	}

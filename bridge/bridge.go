@@ -14,7 +14,7 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/outage"
+	"github.com/weirhq/weir/internal/logthrottle"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -56,7 +56,7 @@ type Bridge struct {
 	lastForwarded map[string]int64 // when a beat of a region was last passed on
 	lastPublished time.Time
 	warned        time.Time
-	outage        outage.Tracker
+	outage        logthrottle.Tracker
 
 	readCtx context.Context // of the goroutines: it ends with Close
 	cancel  context.CancelFunc
@@ -209,15 +209,15 @@ func (b *Bridge) publishStatus(now time.Time) {
 // begin wants to read of the end.
 func (b *Bridge) logOutage(problem string, now time.Time) {
 	if problem == "" {
-		if n := b.outage.Success(now); n.Phase == outage.Ended {
+		if n := b.outage.Success(now); n.Kind == logthrottle.End {
 			b.log.Warn().Dur("for", n.For).Msg("region_works_again")
 		}
 		return
 	}
-	switch n := b.outage.Failure(now); n.Phase {
-	case outage.Started:
+	switch n := b.outage.Failure(now); n.Kind {
+	case logthrottle.Begin:
 		b.log.Warn().Str("problem", problem).Msg("region_failed")
-	case outage.Continues:
+	case logthrottle.Continue:
 		b.log.Warn().Str("problem", problem).Dur("for", n.For).Msg("region_still_fails")
 	default:
 	}

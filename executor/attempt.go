@@ -145,6 +145,6 @@ func (e *Executor) noteClock(err error) {
 		e.clockOK.Store(false)
 	}
 	if errors.Is(err, table.ErrThrottled) {
-		e.pace.OnThrottled(1)
+		e.pace.Throttled(1)
 	}
 }

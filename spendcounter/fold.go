@@ -181,7 +181,7 @@ func (c *Counter) apply(in *input, i, live int) error {
 func (c *Counter) findEntries(i, live int) error {
 	r, x := &c.rows, uint64(0)
 	for _, h := range r.key[i:live] {
-		x ^= c.cache.index.Touch(h)
+		x ^= c.cache.index.Prefetch(h)
 	}
 	for j, h := range r.key[i:live] {
 		r.entry[i+j], _ = c.cache.index.First(h)

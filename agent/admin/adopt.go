@@ -264,7 +264,7 @@ func (r *adoptionRun) adopt(ctx context.Context, found *Resource, pool *Pool, mi
 		row, ok, err := r.a.table.Write(ctx, r.o.By, lease.ResourceRow(found.Client, found.Resource), &w, with)
 		switch {
 		case errors.Is(err, table.ErrThrottled):
-			r.pace.OnThrottled(1)
+			r.pace.Throttled(1)
 		case err != nil:
 			return AdoptionProgress{}, err
 		case ok:

@@ -318,7 +318,7 @@ func (im *importer) outcome(s *ImportProgress, found, item table.Item) *int64 {
 }
 
 func (im *importer) throttled(n int) {
-	im.pace.OnThrottled(n)
+	im.pace.Throttled(n)
 	im.count(func(s *ImportProgress) { s.Throttled += int64(n) })
 }
 

@@ -203,7 +203,7 @@ func (d *dev) example() string {
 	if d.noLoad {
 		return "ID"
 	}
-	return loadgen.Example()
+	return loadgen.BusiestCampaign()
 }
 
 // load produces events at the rate, and heartbeats.

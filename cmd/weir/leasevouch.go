@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/agent/admin"
-	"github.com/weirhq/weir/internal/outage"
+	"github.com/weirhq/weir/internal/logthrottle"
 )
 
 const (
@@ -39,7 +39,7 @@ func (l *leaseLoop) vouch(ctx context.Context, region string, begun func()) {
 	defer t.Stop()
 	begun = sync.OnceFunc(begun)
 	var known admin.WriteLeaseStatus
-	var failing outage.Tracker
+	var failing logthrottle.Tracker
 	for round := 0; ; round++ {
 		now, err := l.table.RenewWriteLeases(ctx, region)
 		if begun(); err == nil {
@@ -60,14 +60,14 @@ func (l *leaseLoop) vouch(ctx context.Context, region string, begun func()) {
 }
 
 // vouched tells of leases that are not extended.
-func (l *leaseLoop) vouched(failing *outage.Tracker, region string, err error) {
+func (l *leaseLoop) vouched(failing *logthrottle.Tracker, region string, err error) {
 	if err == nil {
-		if n := failing.Success(time.Now()); n.Phase == outage.Ended {
+		if n := failing.Success(time.Now()); n.Kind == logthrottle.End {
 			l.log.Warn().Str("region", region).Dur("for", n.For).Msg("region_leases_extended_again")
 		}
 		return
 	}
-	if n := failing.Failure(time.Now()); n.Phase != outage.None {
+	if n := failing.Failure(time.Now()); n.Kind != logthrottle.None {
 		l.log.Warn().Err(err).Str("region", region).Dur("for", n.For).Msg("region_leases_not_extended")
 	}
 }

@@ -62,7 +62,7 @@ func (a *app) load(ctx context.Context, rate int64) error {
 			case <-ctx.Done():
 				return nil
 			case now := <-t.C:
-				a.say("%s  %d events produced, the first campaign is %s  %s", now.Format(time.TimeOnly), produced.Load(), loadgen.Example(), d.held())
+				a.say("%s  %d events produced, the first campaign is %s  %s", now.Format(time.TimeOnly), produced.Load(), loadgen.BusiestCampaign(), d.held())
 			}
 		}
 	})

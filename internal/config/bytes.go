@@ -7,16 +7,18 @@ import (
 	"strings"
 )
 
-// Bytes is an amount of memory or disk. It reads and prints as 512MiB.
+// Bytes is an amount of memory or disk space. Its text form is a number with a unit, such as
+// 512MiB.
 type Bytes int64
 
-// unit is a suffix and what it multiplies by.
+// unit is a suffix and its factor.
 type unit struct {
 	name   string
 	factor Bytes
 }
 
-// byteUnits returns the suffixes, largest binary unit first: the order in which String tries them.
+// byteUnits returns the units in the order in which String tries them, the largest binary unit
+// first.
 func byteUnits() []unit {
 	return []unit{
 		{"TiB", 1 << 40},
@@ -32,8 +34,9 @@ func byteUnits() []unit {
 	}
 }
 
-// ParseBytes reads a whole number of bytes with an optional unit: B, kB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB,
-// TiB (powers of 1024). It refuses negative numbers, fractions and what does not fit 63 bits.
+// ParseBytes parses a whole number of bytes with an optional unit: B, kB, MB, GB, TB (powers of
+// 1000) or KiB, MiB, GiB, TiB (powers of 1024). It refuses negative numbers, fractions and numbers
+// of more than 63 bits.
 func ParseBytes(s string) (Bytes, error) {
 	num, factor := strings.TrimSpace(s), Bytes(1)
 	for _, u := range byteUnits() {
@@ -47,12 +50,12 @@ func ParseBytes(s string) (Bytes, error) {
 		return 0, fmt.Errorf("%q is not a size: write a whole number with a unit, like 512MiB or 64KiB", s)
 	}
 	if Bytes(n) > math.MaxInt64/factor {
-		return 0, fmt.Errorf("%q is larger than any memory: at most %d bytes", s, int64(math.MaxInt64))
+		return 0, fmt.Errorf("%q is larger than the maximum of %d bytes: write a smaller size", s, int64(math.MaxInt64))
 	}
 	return Bytes(n) * factor, nil
 }
 
-// String prints b with the largest binary unit that divides it.
+// String returns b in the largest binary unit that divides it.
 func (b Bytes) String() string {
 	for _, u := range byteUnits()[:4] {
 		if b != 0 && b%u.factor == 0 {

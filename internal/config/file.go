@@ -10,21 +10,22 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxFile bounds a configuration file, so that a wrong path does not eat the memory.
+// maxFile is the greatest size of a configuration file, so that a wrong path does not exhaust the
+// memory.
 const maxFile = 1 << 20
 
-// setting is a raw value and where it stands.
+// setting is a raw value and its position.
 type setting struct {
 	value any // string or []string
 	where string
 }
 
-// readFile reads the YAML file at path into dotted keys. Problems are those of form; whether a key exists is not its
-// question.
+// readFile returns the settings in the YAML file at path, by dotted key. It does not check whether
+// the keys exist.
 func readFile(path string) (map[string]setting, []Problem) {
 	info, err := os.Stat(path)
 	if err == nil && (info.IsDir() || info.Size() > maxFile) {
-		err = fmt.Errorf("not a configuration file: a directory, or larger than %s", Bytes(maxFile))
+		err = fmt.Errorf("it is a directory or larger than %s", Bytes(maxFile))
 	}
 	var raw []byte
 	if err == nil {
@@ -36,12 +37,12 @@ func readFile(path string) (map[string]setting, []Problem) {
 	return parseFile(path, raw)
 }
 
-// parseFile reads a YAML document. It goes by the nodes, not by a decoder: they know their lines, and they keep a
-// value's own spelling ("on" stays "on", 010 stays 010).
+// parseFile parses a YAML document. It walks the nodes, because a decoder loses their lines and the
+// spelling of their values ("on", 010).
 func parseFile(path string, raw []byte) (map[string]setting, []Problem) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(raw, &doc); err != nil {
-		return nil, []Problem{{Where: path, What: "not YAML: " + withoutContent(err), Fix: "one `key: value` per line, sections indented with spaces"}}
+		return nil, []Problem{{Where: path, What: "not YAML: " + withoutContent(err), Fix: "write one `key: value` per line and indent sections with spaces"}}
 	}
 	f := &fileReader{path: path, found: map[string]setting{}}
 	if len(doc.Content) > 0 {
@@ -50,14 +51,14 @@ func parseFile(path string, raw []byte) (map[string]setting, []Problem) {
 	return f.found, f.problems
 }
 
-// withoutContent removes quoted pieces from a parser's error: they quote the file, and the file may hold a secret in
-// the wrong place.
+// withoutContent removes the quotations of the file from an error of the parser, because the file
+// may contain a secret.
 func withoutContent(err error) string {
 	s := strings.TrimPrefix(err.Error(), "yaml: ")
 	return regexp.MustCompile("'[^']*'|`[^`]*`|\"[^\"]*\"").ReplaceAllString(s, "(hidden)")
 }
 
-// rootCause drops the path that os errors repeat.
+// rootCause returns the innermost error, without the path that errors of package os repeat.
 func rootCause(err error) string {
 	for {
 		inner := errors.Unwrap(err)
@@ -68,6 +69,7 @@ func rootCause(err error) string {
 	}
 }
 
+// fileReader collects the settings and the problems of a file.
 type fileReader struct {
 	path     string
 	found    map[string]setting
@@ -80,15 +82,15 @@ func (f *fileReader) problem(n *yaml.Node, key, what, fix string) {
 
 func (f *fileReader) at(n *yaml.Node) string { return fmt.Sprintf("%s:%d", f.path, n.Line) }
 
-// walk collects the settings below n, whose dotted name is name. Values are never quoted in a problem here: the key
-// may be a mistyped secret's.
+// walk collects the settings below n, whose dotted name is name. Its problems never quote a value,
+// because the key may be the misspelled key of a secret.
 func (f *fileReader) walk(n *yaml.Node, name string) {
 	switch n.Kind {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key := n.Content[i]
 			if key.Kind != yaml.ScalarNode || key.Value == "<<" {
-				f.problem(key, name, "a key must be a plain name", "write the setting out")
+				f.problem(key, name, "a key must be a plain name", "write key: value")
 				continue
 			}
 			full := key.Value
@@ -101,7 +103,7 @@ func (f *fileReader) walk(n *yaml.Node, name string) {
 		list := make([]string, 0, len(n.Content))
 		for _, item := range n.Content {
 			if item.Kind != yaml.ScalarNode {
-				f.problem(item, name, fmt.Sprintf("%s: a list takes plain values", name), "write - value")
+				f.problem(item, name, fmt.Sprintf("%s: a list takes plain values", name), "write one `- value` per line")
 				return
 			}
 			list = append(list, item.Value)
@@ -109,7 +111,7 @@ func (f *fileReader) walk(n *yaml.Node, name string) {
 		f.set(n, name, list)
 	case yaml.ScalarNode:
 		if n.Tag == "!!null" {
-			return // a section or key that is left empty: as if it were not there
+			return // an empty section or key counts as missing
 		}
 		f.set(n, name, n.Value)
 	default:
@@ -119,11 +121,11 @@ func (f *fileReader) walk(n *yaml.Node, name string) {
 
 func (f *fileReader) set(n *yaml.Node, name string, v any) {
 	if name == "" {
-		f.problem(n, name, "the file holds a value, not settings", "write key: value")
+		f.problem(n, name, "the file contains a value, not settings", "write key: value")
 		return
 	}
 	if first, dup := f.found[name]; dup {
-		f.problem(n, name, fmt.Sprintf("%q is set twice, first at %s", name, first.where), "remove one")
+		f.problem(n, name, fmt.Sprintf("%q is set twice, first at %s", name, first.where), "remove one of them")
 		return
 	}
 	f.found[name] = setting{value: v, where: f.at(n)}

@@ -6,46 +6,46 @@ import (
 	"time"
 )
 
-// Kind is what a setting holds.
+// Kind is the type of a setting.
 type Kind string
 
 const (
 	KindString   Kind = "string"
 	KindBool     Kind = "bool"     // true or false
 	KindInteger  Kind = "integer"  // a whole number
-	KindDuration Kind = "duration" // a number with a unit, as in 100ms
-	KindBytes    Kind = "bytes"    // a size, as in 64MiB
-	KindList     Kind = "list"     // separated by commas, or a YAML sequence
-	KindSecret   Kind = "secret"   // never shown
+	KindDuration Kind = "duration" // a number with a unit, such as 100ms
+	KindBytes    Kind = "bytes"    // a size such as 64MiB
+	KindList     Kind = "list"     // items separated by commas, or a YAML sequence
+	KindSecret   Kind = "secret"   // never printed
 )
 
-// Key describes one setting: a row of the reference.
+// Key describes one setting.
 type Key struct {
-	Name    string // dotted, as in a file: "kafka.tls.ca_file"
+	Name    string // dotted key, such as "kafka.tls.ca_file"
 	Kind    Kind
 	Default string
 	Unit    string
-	Min     string // inclusive; "" = no bound
+	Min     string // inclusive; "" is no bound
 	Max     string
-	OneOf   []string // allowed values; nil = any
+	OneOf   []string // allowed values; nil for all
 	Doc     string
-	EnvOnly bool // refused in files and flags
+	EnvOnly bool // not allowed in files and flags
 
 	check string
-	index []int // field path in Config
+	index []int // path of the field in Config
 }
 
-// Env is the name of the key's environment variable.
+// Env returns the name of the key's environment variable.
 func (k Key) Env() string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))
 }
 
-// allows tells whether the key may come from o.
+// allows reports whether the key may come from o.
 func (k Key) allows(o Origin) bool {
 	return !k.EnvOnly || o == OriginEnv || o == OriginDefault
 }
 
-// Range says in words which values the key takes, or "" if any.
+// Range describes the allowed values in words, "" if all are allowed.
 func (k Key) Range() string {
 	switch {
 	case k.OneOf != nil:
@@ -60,15 +60,15 @@ func (k Key) Range() string {
 	case k.Min != "" && k.Max != "":
 		return k.Min + " to " + k.Max
 	}
-	return formOf(k.check).want
+	return formatOf(k.check).want
 }
 
-// Keys returns every setting in the order of the struct.
+// Keys returns all settings in the order of Config.
 func Keys() []Key {
 	return keysOf(reflect.TypeFor[Config](), "", nil)
 }
 
-// keysOf walks the tags of t, a struct of sections and leaves.
+// keysOf returns the settings of t, a struct of sections and settings.
 func keysOf(t reflect.Type, prefix string, index []int) []Key {
 	var keys []Key
 	for i := range t.NumField() {
@@ -96,7 +96,7 @@ func keysOf(t reflect.Type, prefix string, index []int) []Key {
 	return keys
 }
 
-// kindOf maps a field's type to its kind, "" for a section.
+// kindOf returns the kind of a field's type, "" for a section.
 func kindOf(t reflect.Type) Kind {
 	switch t {
 	case reflect.TypeFor[Secret]():
@@ -117,7 +117,7 @@ func kindOf(t reflect.Type) Kind {
 	return ""
 }
 
-// keysByName indexes Keys.
+// keysByName returns Keys by name.
 func keysByName() map[string]Key {
 	m := map[string]Key{}
 	for _, k := range Keys() {
@@ -126,7 +126,7 @@ func keysByName() map[string]Key {
 	return m
 }
 
-// names lists the dotted names of keys.
+// names returns the dotted names of keys.
 func names(keys []Key) []string {
 	out := make([]string, len(keys))
 	for i, k := range keys {

@@ -16,21 +16,21 @@ func TestKeysAreComplete(t *testing.T) {
 			t.Errorf("%s: a second key has the variable %s", k.Name, k.Env())
 		}
 		seen[k.Env()] = true
-		if ignoredEnv(k.Env()) {
-			t.Errorf("%s: its variable %s counts as somebody else's", k.Name, k.Env())
+		if isForeign(k.Env()) {
+			t.Errorf("%s: its variable %s counts as foreign", k.Name, k.Env())
 		}
 		if len(k.Doc) < 8 {
-			t.Errorf("%s: says too little about itself: %q", k.Name, k.Doc)
+			t.Errorf("%s: the description is too short: %q", k.Name, k.Doc)
 		}
 		numeric := k.Kind == KindInteger || k.Kind == KindDuration || k.Kind == KindBytes
 		if numeric && (k.Min == "" || k.Max == "" || k.Unit == "") {
 			t.Errorf("%s: a number needs unit, min and max", k.Name)
 		}
-		if k.check != "" && formOf(k.check).want == "" {
-			t.Errorf("%s: no form is called %q", k.Name, k.check)
+		if k.check != "" && formatOf(k.check).want == "" {
+			t.Errorf("%s: unknown format %q", k.Name, k.check)
 		}
 		if k.EnvOnly && (k.Kind != KindSecret || k.Default != "") {
-			t.Errorf("%s: only secrets without a default come from the environment alone", k.Name)
+			t.Errorf("%s: only a secret without a default can be restricted to the environment", k.Name)
 		}
 		for _, v := range []string{k.Default, k.Min, k.Max} {
 			if v == "" && v != k.Default {

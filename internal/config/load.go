@@ -12,25 +12,26 @@ import (
 	"github.com/knadh/koanf/v2"
 )
 
-// Options says where settings come from. The zero value reads the process's environment and what it names.
+// Options are the sources of the settings. The zero value stands for the environment of the process
+// and the file that it names.
 type Options struct {
-	// File is the path of a YAML file. Defaults to what WEIR_CONFIG names, and to no file.
+	// File is the path of a YAML file. Defaults to the value of WEIR_CONFIG, or to no file.
 	File string
-	// Environ holds "NAME=value". Defaults to os.Environ().
+	// Environ are the environment variables, "NAME=value". Defaults to os.Environ().
 	Environ []string
-	// Flags are the settings given on the command line, by dotted key. Defaults to none.
+	// Flags are the settings on the command line, by dotted key. Defaults to none.
 	Flags map[string]Flag
-	// Hostname names this machine where instance is not set. Defaults to os.Hostname.
+	// Hostname returns the host name, for instance if it is not set. Defaults to os.Hostname.
 	Hostname func() (string, error)
 }
 
 // Flag is a setting from the command line.
 type Flag struct {
-	Name  string // as the user knows it, "--brokers"
+	Name  string // with dashes, such as "--brokers"
 	Value string
 }
 
-// Origin is the kind of source that a value comes from.
+// Origin is the kind of a value's source.
 type Origin string
 
 const (
@@ -40,13 +41,13 @@ const (
 	OriginFlag    Origin = "flag"
 )
 
-// source is one layer: the later it loads, the more it counts.
+// source is one layer of settings. Later layers override earlier ones.
 type source struct {
 	origin   Origin
 	settings map[string]setting
 }
 
-// Load reads every source, and returns the effective configuration or an *Error with all that is wrong.
+// Load reads all sources. It returns the effective configuration, or an *Error with all problems.
 func Load(o Options) (*Config, error) {
 	if o.Environ == nil {
 		o.Environ = os.Environ()
@@ -79,7 +80,7 @@ func Load(o Options) (*Config, error) {
 		problems = append(problems, c.nameInstance(o.Hostname)...)
 	}
 	if len(problems) == 0 {
-		problems = c.crossChecks()
+		problems = c.conflicts()
 	}
 	if len(problems) > 0 {
 		return nil, &Error{problems}
@@ -87,14 +88,14 @@ func Load(o Options) (*Config, error) {
 	return c, nil
 }
 
-// Default returns the configuration that no file, environment or flag has changed.
+// Default returns the configuration without a file, environment variables and flags.
 func Default() *Config {
 	c, _ := merge([]source{defaults()})
 	_ = c.nameInstance(os.Hostname)
 	return c
 }
 
-// defaults is the lowest layer, from the tags.
+// defaults returns the lowest layer, from the tags.
 func defaults() source {
 	s := source{origin: OriginDefault, settings: map[string]setting{}}
 	for _, k := range Keys() {
@@ -103,7 +104,7 @@ func defaults() source {
 	return s
 }
 
-// lookup returns the value of name in environ, the last one where it stands twice, as the system does.
+// lookup returns the value of name in environ. The last of several values counts, as in package os.
 func lookup(environ []string, name string) string {
 	for _, kv := range slices.Backward(environ) {
 		if v, ok := strings.CutPrefix(kv, name+"="); ok {
@@ -113,7 +114,8 @@ func lookup(environ []string, name string) string {
 	return ""
 }
 
-// refused returns the problems of the names in s: unknown ones, sections given a value, secrets in the wrong place.
+// refused returns the problems of the names in s: unknown keys, sections with a value, secrets from
+// a wrong source.
 func refused(s source) []Problem {
 	byName, known := keysByName(), names(Keys())
 	var problems []Problem
@@ -122,13 +124,13 @@ func refused(s source) []Problem {
 		switch {
 		case ok && k.EnvOnly:
 			problems = append(problems, Problem{
-				Where: set.where, Key: name, What: name + " is a secret and not read from here",
-				Fix: "put it into a file of its own named by " + name + "_file, or set " + k.Env(),
+				Where: set.where, Key: name, What: name + " is a secret and not allowed here",
+				Fix: "write it to a file of its own and set " + name + "_file to the path, or set " + k.Env(),
 			})
 		case ok:
 		case slices.ContainsFunc(known, func(n string) bool { return strings.HasPrefix(n, name+".") }):
 			problems = append(problems, Problem{
-				Where: set.where, Key: name, What: name + " is a section and takes no value", Fix: "set its keys below it",
+				Where: set.where, Key: name, What: name + " is a section and takes no value", Fix: "set the keys of the section",
 			})
 		default:
 			problems = append(problems, unknown(set.where, name, known))
@@ -138,7 +140,7 @@ func refused(s source) []Problem {
 	return problems
 }
 
-// less orders by line where the places are lines of one file.
+// less sorts the lines of one file by number.
 func less(a, b Problem) bool {
 	if len(a.Where) != len(b.Where) {
 		return len(a.Where) < len(b.Where)
@@ -146,8 +148,8 @@ func less(a, b Problem) bool {
 	return a.Where+a.Key < b.Where+b.Key
 }
 
-// merge lays the sources over each other and fills a Config. A value that does not parse is a problem, and its field
-// stays zero.
+// merge returns the Config of the sources. A value that does not parse is a problem, and its field
+// is zero.
 func merge(sources []source) (*Config, []Problem) {
 	c := &Config{}
 	var problems []Problem
@@ -163,7 +165,7 @@ func merge(sources []source) (*Config, []Problem) {
 			}
 		}
 		if err := all.Load(confmap.Provider(layer, "."), nil); err != nil {
-			problems = append(problems, Problem{What: fmt.Sprintf("cannot merge settings: %s", s.origin), Fix: "report this as a bug"})
+			problems = append(problems, Problem{What: fmt.Sprintf("cannot merge the settings of source %s", s.origin), Fix: "report this as a bug"})
 		}
 	}
 	dst := reflect.ValueOf(c).Elem()
@@ -180,7 +182,7 @@ func merge(sources []source) (*Config, []Problem) {
 	return c, problems
 }
 
-// help says what the key is for and what it would be by default.
+// help returns the description and the default of the key.
 func (k Key) help() string {
 	if k.Default == "" {
 		return k.Doc
@@ -188,20 +190,20 @@ func (k Key) help() string {
 	return k.Doc + " (default " + k.Default + ")"
 }
 
-// nameInstance takes the host's name where none is set: a restarted process must find its own transactions again, and
-// a host's name is the most stable name there is without asking.
+// nameInstance sets instance to the host name. A restarted process must find its own transactions,
+// and the host name is the most stable name that needs no setting.
 func (c *Config) nameInstance(hostname func() (string, error)) []Problem {
 	host, err := hostname()
-	if f := formOf("instance"); err != nil || host == "" || !f.ok(host) {
+	if f := formatOf("instance"); err != nil || host == "" || !f.ok(host) {
 		return []Problem{{
-			Key: "instance", What: fmt.Sprintf("instance: the host's name %q cannot serve as the name of this process", host),
-			Fix: "set instance to a stable name: " + f.want,
+			Key: "instance", What: fmt.Sprintf("instance: the host name %q is not a valid name of a process", host),
+			Fix: "set instance to a stable name of " + f.want,
 		}}
 	}
 	c.Instance = host
 	for i := range c.entries {
 		if c.entries[i].Key == "instance" {
-			c.entries[i].Value, c.entries[i].Where = host, "the host's name"
+			c.entries[i].Value, c.entries[i].Where = host, "host name"
 		}
 	}
 	return nil

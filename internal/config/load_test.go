@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// host is the machine's name in tests.
+// host is the host name in tests.
 func host() (string, error) { return "box-1", nil }
 
-// write puts text into a file weir.yaml and returns its path.
+// write writes text to a file weir.yaml and returns its path.
 func write(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "weir.yaml")
@@ -22,7 +22,7 @@ func write(t testing.TB, text string) string {
 	return path
 }
 
-// load loads text as the file, with environ and flags.
+// load loads a file with the given text, environ and flags.
 func load(t testing.TB, text string, environ []string, flags map[string]Flag) (*Config, error) {
 	t.Helper()
 	o := Options{Environ: append([]string{}, environ...), Flags: flags, Hostname: host}
@@ -121,7 +121,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"no bool", "kafka: {tls: {enabled: maybe}}", nil, nil, []string{`"maybe" is neither true nor false`}},
 		{"not one of", "log: {level: inof}", nil, nil, []string{`"inof" is not allowed`, `did you mean "info"?`}},
 		{"no port", "kafka: {brokers: [a]}", nil, nil, []string{`"a" is not allowed`, "host:port"}},
-		{"same broker twice", "kafka: {brokers: [a:1, a:1]}", nil, nil, []string{`"a:1" stands twice`}},
+		{"same broker twice", "kafka: {brokers: [a:1, a:1]}", nil, nil, []string{`"a:1" is listed twice`}},
 		{"bad datacentre", "dc: EU_1", nil, nil, []string{`"EU_1" is not allowed`, "a-z, 0-9"}},
 		{"every interface", "api: {listen: ':8080'}", nil, nil, []string{"api.listen = :8080 can be reached from other machines", "api.token_file", "is every interface", "api.advertise"}},
 		{"public address", "api: {ops_listen: '0.0.0.0:8081'}", nil, nil, []string{"api.ops_listen = 0.0.0.0:8081 can be reached from other machines", "api.tls_cert_file"}},
@@ -138,7 +138,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"own name among the peers", "dc: a\npeers: [b, a]", nil, nil, []string{"peers names this datacentre"}},
 		{"certificate without key", "kafka: {tls: {enabled: true, cert_file: c}}", nil, nil, []string{"go together"}},
 		{"certificates without TLS", "kafka: {tls: {ca_file: c}}", nil, nil, []string{"in the clear"}},
-		{"user without mechanism", "kafka: {sasl: {user: u}}", nil, nil, []string{"nobody would be signed in"}},
+		{"user without mechanism", "kafka: {sasl: {user: u}}", nil, nil, []string{"the connection would not be authenticated"}},
 		{"mechanism without password", "kafka: {sasl: {mechanism: PLAIN, user: u}}", nil, nil, []string{"needs a user and a password"}},
 		{"two passwords", "kafka: {sasl: {mechanism: PLAIN, user: u, password_file: f}}", []string{"WEIR_KAFKA_SASL_PASSWORD=x"}, nil, []string{"both set"}},
 		{"password in the file", "kafka: {sasl: {password: x}}", nil, nil, []string{"weir.yaml:1", "is a secret", "kafka.sasl.password_file", "WEIR_KAFKA_SASL_PASSWORD"}},
@@ -152,12 +152,12 @@ func TestWhatIsRefused(t *testing.T) {
 			}
 			for _, w := range tc.want {
 				if !strings.Contains(err.Error(), w) {
-					t.Errorf("error %q does not say %q", err, w)
+					t.Errorf("error %q does not contain %q", err, w)
 				}
 			}
 			for _, p := range ce.Problems {
 				if p.Fix == "" {
-					t.Errorf("problem %q does not say what to do", p)
+					t.Errorf("problem %q has no fix", p)
 				}
 			}
 		})
@@ -174,7 +174,8 @@ func TestAFileThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A service called weir makes Kubernetes put such variables into every pod.
+// TestVariablesThatAreNotOurs: Kubernetes sets such variables in every pod for a service named
+// weir.
 func TestVariablesThatAreNotOurs(t *testing.T) {
 	_, err := load(t, "", []string{
 		"WEIR_SERVICE_HOST=10.0.0.1", "WEIR_SERVICE_PORT=8080", "WEIR_SERVICE_PORT_HTTP=8080", "WEIR_PORT=tcp://10.0.0.1:8080",
@@ -218,7 +219,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestLeaseLoopSettings: the settings of the loop's roles are checked, each and together.
+// TestLeaseLoopSettings: the settings of the lease roles are checked, alone and against each other.
 func TestLeaseLoopSettings(t *testing.T) {
 	c, err := load(t, "leases: {executor: {timeout: 3s, rate: 200}, bridge: {sweep: 0s}, balancer: {cap: 10}}", []string{"WEIR_LEASES_LIBERATOR_RATE=50"}, nil)
 	if err != nil {

@@ -2,9 +2,11 @@ package config
 
 import "strings"
 
-// Nearest returns the candidate that word was probably meant to be: the one with the smallest edit distance, if that is
-// at most a third of the word's length (at least 2, at least 1 for words of up to three letters), or one that word
-// begins or ends. ok is false when nothing is near. The first of equals wins.
+// Nearest returns the candidate that is most similar to word: the one with the smallest edit
+// distance, if the distance is at most a third of the length of word (but 2 is always allowed for
+// words of more than three letters, and 1 for shorter ones). Without such a candidate it returns
+// one that begins or ends with word. The first of equal candidates wins. ok is false if no
+// candidate is similar.
 func Nearest(word string, candidates []string) (nearest string, ok bool) {
 	limit := max(2, len(word)/3)
 	if len(word) <= 3 {
@@ -29,7 +31,8 @@ func Nearest(word string, candidates []string) (nearest string, ok bool) {
 	return "", false
 }
 
-// distance is Levenshtein's, with a swap of two neighbours counted as one edit.
+// distance is the Damerau-Levenshtein distance (optimal string alignment): an exchange of two
+// neighbouring letters is one edit.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Entry is one effective setting, as shown to a person. Secrets are redacted.
+// Entry is one effective setting for display. Secrets are redacted.
 type Entry struct {
 	Key     string `json:"key"`
 	Value   string `json:"value"`
@@ -24,17 +24,17 @@ type Entry struct {
 	Doc     string `json:"doc"`
 }
 
-// entry completes e, which knows the origin, with the key's description and the value of field v.
+// entry completes e, which has the origin, by the description of the key and the value of field v.
 func (k Key) entry(e Entry, v reflect.Value) Entry {
 	e.Key, e.Value, e.Default, e.Env = k.Name, show(v), k.Default, k.Env()
 	e.Unit, e.Range, e.Doc = k.Unit, k.Range(), k.Doc
 	return e
 }
 
-// Entries returns every setting in the order of the struct, with its origin.
+// Entries returns all settings with their origins, in the order of Config.
 func (c *Config) Entries() []Entry { return slices.Clone(c.entries) }
 
-// where says where key was set, "" if nowhere.
+// where returns the position at which key was set, "" for a default.
 func (c *Config) where(key string) string {
 	for _, e := range c.entries {
 		if e.Key == key {
@@ -44,8 +44,8 @@ func (c *Config) where(key string) string {
 	return ""
 }
 
-// Print writes the configuration as a YAML file that loads to the same settings, each with its purpose and origin in
-// comments. Secrets appear as a comment only.
+// Print writes the configuration as a YAML file that loads to the same settings. Comments contain
+// the description and the origin of each setting. A secret is a comment too, and redacted.
 func (c *Config) Print(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	var section []string
@@ -63,7 +63,9 @@ func (c *Config) Print(w io.Writer) error {
 		if e.Where != "" {
 			note += " " + e.Where
 		}
-		fmt.Fprintf(out, "%s# %s\n", in, e.Doc)
+		for _, line := range wrap(e.Doc, maxLine-len(in)-len("# ")) {
+			fmt.Fprintf(out, "%s# %s\n", in, line)
+		}
 		name := path[len(path)-1]
 		if k := keysByName()[e.Key]; k.EnvOnly {
 			fmt.Fprintf(out, "%s# %s: %s # %s\n", in, name, e.Value, note)
@@ -76,7 +78,22 @@ func (c *Config) Print(w io.Writer) error {
 
 func indent(depth int) string { return strings.Repeat("  ", depth) }
 
-// quoted spells s as a YAML scalar on one line.
+// maxLine is the greatest length of a printed comment in bytes.
+const maxLine = 100
+
+// wrap breaks text into lines of at most width bytes. A longer word has a line of its own.
+func wrap(text string, width int) (lines []string) {
+	for _, word := range strings.Fields(text) {
+		if n := len(lines) - 1; n >= 0 && len(lines[n])+1+len(word) <= width {
+			lines[n] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}
+
+// quoted returns s as a YAML scalar on one line.
 func quoted(s string) string {
 	n := yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 	if s == "" || strings.ContainsAny(s, "\n\r\t#:\"'{}[]&*!|>%@`\\\x00") || strings.TrimSpace(s) != s {

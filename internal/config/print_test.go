@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// same compares two configurations but for where they come from.
+// same returns the difference between two configurations, without the origins of their settings.
 func same(a, b *Config) string {
 	return cmp.Diff(a, b, cmpopts.IgnoreUnexported(Config{}), cmpopts.EquateEmpty(), cmp.Comparer(func(a, b Secret) bool { return a == b }))
 }
@@ -36,6 +36,35 @@ func TestPrintLoadsToTheSame(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}
+	}
+}
+
+// TestPrintedCommentsAreWrapped: a description of several lines is a comment of several lines.
+func TestPrintedCommentsAreWrapped(t *testing.T) {
+	c, err := load(t, "", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := c.Print(&out); err != nil {
+		t.Fatal(err)
+	}
+	comments := 0
+	for line := range strings.Lines(out.String()) {
+		line = strings.TrimSuffix(line, "\n")
+		if !strings.HasPrefix(strings.TrimSpace(line), "#") {
+			continue
+		}
+		comments++
+		if len(line) > maxLine {
+			t.Errorf("comment of %d bytes: %s", len(line), line)
+		}
+	}
+	if keys := len(Keys()); comments <= keys {
+		t.Errorf("%d lines of comments for %d keys: no description was wrapped", comments, keys)
+	}
+	if got := strings.Join(wrap("aa bb cccccc d", 5), "|"); got != "aa bb|cccccc|d" {
+		t.Errorf("wrapped to %s", got)
 	}
 }
 

@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// SplitRegion splits name=URL; the URL may be missing.
+// SplitRegion splits an item of leases.regions, name or name=URL. ok is false if it has another
+// form.
 func SplitRegion(s string) (name, endpoint string, ok bool) {
 	name, endpoint, _ = strings.Cut(s, "=")
-	if !spelled(name, 128, "-", false) {
+	if !consistsOf(name, 128, "-", false) {
 		return "", "", false
 	}
 	if endpoint == "" {
@@ -18,7 +19,7 @@ func SplitRegion(s string) (name, endpoint string, ok bool) {
 	return name, endpoint, err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-// RegionEndpoints gives the regions in their order and the endpoints of those that have one.
+// RegionEndpoints returns the regions in their order, and the endpoints of the regions that have one.
 func (l *Leases) RegionEndpoints() (regions []string, endpoints map[string]string) {
 	endpoints = map[string]string{}
 	for _, s := range l.Regions {
@@ -31,7 +32,7 @@ func (l *Leases) RegionEndpoints() (regions []string, endpoints map[string]strin
 	return regions, endpoints
 }
 
-// LocalRegion is the region whose resources are leased here.
+// LocalRegion returns the region in which commands lease resources.
 func (l *Leases) LocalRegion() string {
 	if l.Region != "" {
 		return l.Region
@@ -40,7 +41,7 @@ func (l *Leases) LocalRegion() string {
 	return regions[0]
 }
 
-// HomeRegion is the region that settings and new resources are written through.
+// HomeRegion returns the region through which settings and new resources are written.
 func (l *Leases) HomeRegion() string {
 	if l.Home != "" {
 		return l.Home

@@ -14,7 +14,8 @@ import (
 
 const canary = "hunter2-canary"
 
-// A secret in its right place, and in every wrong place we could think of, appears in no output.
+// TestNoSecretIsEverShown: a secret in its proper place, or in any wrong place, appears in no
+// output.
 func TestNoSecretIsEverShown(t *testing.T) {
 	env := []string{"WEIR_KAFKA_SASL_PASSWORD=" + canary}
 	sasl := "kafka: {sasl: {mechanism: PLAIN, user: u}}\n"

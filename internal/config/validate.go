@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// crossChecks returns what is wrong between settings that are each right on their own.
-func (c *Config) crossChecks() []Problem {
+// conflicts returns the problems between settings that are valid on their own.
+func (c *Config) conflicts() []Problem {
 	var problems []Problem
 	rule := func(broken bool, key, what, fix string) {
 		if broken {
@@ -20,21 +20,21 @@ func (c *Config) crossChecks() []Problem {
 		fmt.Sprintf("= %s is above processor.commit_interval_max = %s", showDuration(p.CommitInterval), showDuration(p.CommitIntervalMax)),
 		"lower the first or raise the second")
 	rule(p.CommitIntervalMax > p.TransactionTimeout/2, "processor.commit_interval_max",
-		fmt.Sprintf("= %s is above half of processor.transaction_timeout = %s, so the broker would abort transactions that are only slow",
+		fmt.Sprintf("= %s is above half of processor.transaction_timeout = %s, so that the broker would abort slow transactions",
 			showDuration(p.CommitIntervalMax), showDuration(p.TransactionTimeout)),
 		"lower the first or raise the second")
 	rule(p.CommitBytes > c.Memory/2, "processor.commit_bytes",
 		fmt.Sprintf("= %s is above half of memory = %s", p.CommitBytes, c.Memory), "lower the first or raise the second")
 	rule(c.Topics.MinInSync > c.Topics.ReplicationFactor, "topics.min_insync",
-		fmt.Sprintf("= %d is above topics.replication_factor = %d, so nothing could be written", c.Topics.MinInSync, c.Topics.ReplicationFactor),
+		fmt.Sprintf("= %d is above topics.replication_factor = %d, so that nothing could be written", c.Topics.MinInSync, c.Topics.ReplicationFactor),
 		"lower the first or raise the second")
-	rule(slices.Contains(c.Peers, c.DC), "peers", fmt.Sprintf("names this datacentre, %q", c.DC), "list only the others")
+	rule(slices.Contains(c.Peers, c.DC), "peers", fmt.Sprintf("names this datacentre, %q", c.DC), "list only the other datacentres")
 	rule(c.API.Listen == c.API.OpsListen && c.API.Listen[len(c.API.Listen)-2:] != ":0", "api.ops_listen",
-		fmt.Sprintf("= %s is the address of api.listen", c.API.OpsListen), "take another port")
+		fmt.Sprintf("= %s is the address of api.listen", c.API.OpsListen), "use another port")
 
 	regions, _ := c.Leases.RegionEndpoints()
 	rule(len(regions) == 0, "leases.regions", "is empty", "name at least one region")
-	rule(len(regions) != len(slices.Compact(slices.Sorted(slices.Values(regions)))), "leases.regions", "names a region twice", "name each once")
+	rule(len(regions) != len(slices.Compact(slices.Sorted(slices.Values(regions)))), "leases.regions", "names a region twice", "name each region once")
 	rule(c.Leases.Region != "" && !slices.Contains(regions, c.Leases.Region), "leases.region",
 		fmt.Sprintf("= %s is not one of leases.regions", c.Leases.Region), "name one of "+strings.Join(regions, ", "))
 	rule(c.Leases.Home != "" && !slices.Contains(regions, c.Leases.Home), "leases.home",
@@ -43,7 +43,7 @@ func (c *Config) crossChecks() []Problem {
 	b := c.Leases.Balancer
 	rule(b.Tick > b.Every, "leases.balancer.tick", fmt.Sprintf("= %s is above leases.balancer.every = %s", showDuration(b.Tick), showDuration(b.Every)), "lower the first or raise the second")
 	sweep := c.Leases.Bridge.Sweep
-	rule(sweep > 0 && sweep < time.Minute, "leases.bridge.sweep", fmt.Sprintf("= %s would read the whole table without a pause", showDuration(sweep)), "take 1m or more, or 0s for never")
+	rule(sweep > 0 && sweep < time.Minute, "leases.bridge.sweep", fmt.Sprintf("= %s would read the whole table without a pause", showDuration(sweep)), "use 1m or more, or 0s for never")
 
 	a := c.API
 	for _, at := range []struct{ key, addr string }{{"api.listen", a.Listen}, {"api.ops_listen", a.OpsListen}} {
@@ -53,42 +53,42 @@ func (c *Config) crossChecks() []Problem {
 			"set api.tls_cert_file, api.tls_key_file and api.token_file, or listen on 127.0.0.1")
 	}
 	host, _ := hostPort(a.Listen)
-	rule(!reachable(host) && a.Advertise == "", "api.listen", "= "+a.Listen+" is every interface, and the other processes need an address to ask",
+	rule(!reachable(host) && a.Advertise == "", "api.listen", "= "+a.Listen+" is every interface, which is not an address that other processes can connect to",
 		"set api.advertise to a name or address of this machine, with the port")
 	rule((a.TLSCertFile == "") != (a.TLSKeyFile == ""), "api.tls_cert_file", "and api.tls_key_file go together", "set both or none")
 
 	t := c.Kafka.TLS
 	rule((t.CertFile == "") != (t.KeyFile == ""), "kafka.tls.cert_file", "and kafka.tls.key_file go together", "set both or none")
 	rule(!t.Enabled && (t.CAFile != "" || t.CertFile != ""), "kafka.tls.enabled",
-		"= false, yet certificates are given: the connection would be in the clear", "set it to true, or remove the files")
+		"= false, but certificates are set: the connection would be in the clear", "set it to true, or remove the certificates")
 
 	s := c.Kafka.SASL
-	some := s.Password.Reveal() != "" || s.PasswordFile != ""
-	rule(s.Mechanism == "" && (s.User != "" || some), "kafka.sasl.mechanism",
-		"is empty, yet a user or password is given: nobody would be signed in", "set it to PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
-	rule(s.Mechanism != "" && (s.User == "" || !some), "kafka.sasl.mechanism",
+	password := s.Password.Reveal() != "" || s.PasswordFile != ""
+	rule(s.Mechanism == "" && (s.User != "" || password), "kafka.sasl.mechanism",
+		"is empty, but a user or password is set: the connection would not be authenticated", "set it to PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
+	rule(s.Mechanism != "" && (s.User == "" || !password), "kafka.sasl.mechanism",
 		"= "+s.Mechanism+" needs a user and a password", "set kafka.sasl.user, and kafka.sasl.password_file or WEIR_KAFKA_SASL_PASSWORD")
 	rule(s.Password.Reveal() != "" && s.PasswordFile != "", "kafka.sasl.password_file",
-		"and WEIR_KAFKA_SASL_PASSWORD are both set", "keep one")
+		"and WEIR_KAFKA_SASL_PASSWORD are both set", "remove one of them")
 	return problems
 }
 
-// Warnings returns what is allowed but rarely meant, for a person to read.
+// Warnings returns settings that are allowed but rarely intended.
 func (c *Config) Warnings() []Problem {
 	var problems []Problem
-	warn := func(odd bool, key, what, fix string) {
-		if odd {
+	warn := func(unusual bool, key, what, fix string) {
+		if unusual {
 			problems = append(problems, Problem{Where: c.where(key), Key: key, What: key + " " + what, Fix: fix})
 		}
 	}
 	k := c.Kafka
 	warn(k.SASL.Mechanism == "PLAIN" && !k.TLS.Enabled, "kafka.sasl.mechanism",
-		"= PLAIN without TLS sends the password in the clear", "set kafka.tls.enabled, or use SCRAM-SHA-512")
+		"= PLAIN without TLS sends the password in plain text", "set kafka.tls.enabled, or use SCRAM-SHA-512")
 	warn(c.Topics.ReplicationFactor < 3 || c.Topics.MinInSync < 2, "topics.replication_factor",
-		fmt.Sprintf("= %d with topics.min_insync = %d loses written events when a broker dies", c.Topics.ReplicationFactor, c.Topics.MinInSync),
-		"use 3 and 2 where there are three brokers")
-	warn(c.Spend.DuplicateWindow == 0, "spend.duplicate_window", "= 0s counts an event again whenever it is sent again", "leave it at 10m")
-	warn(c.Leases.Bridge.Sweep == 0, "leases.bridge.sweep", "= 0s never finds what a stream lost without a word", "leave it at 24h")
+		fmt.Sprintf("= %d with topics.min_insync = %d loses acknowledged events if a broker fails", c.Topics.ReplicationFactor, c.Topics.MinInSync),
+		"use 3 and 2 on a cluster of three or more brokers")
+	warn(c.Spend.DuplicateWindow == 0, "spend.duplicate_window", "= 0s disables duplicate detection: an event that is sent again counts again", "use the default of 10m")
+	warn(c.Leases.Bridge.Sweep == 0, "leases.bridge.sweep", "= 0s disables the scan that finds changes which a stream lost without an error", "use the default of 24h")
 	warn(c.Processor.SessionTimeout < 6*time.Second, "processor.session_timeout",
 		"is below 6s, which brokers refuse unless group.min.session.timeout.ms is lowered", "use 6s or more")
 	return problems

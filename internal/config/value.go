@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// parse turns what a source gave (a string, or a []string from a YAML sequence) into a value of k's field, checked
-// against its range. Errors name the value unless k is a secret.
+// parse converts a raw value, a string or a []string from a YAML sequence, to the type of k's field
+// and checks its range. Errors contain the value unless k is a secret.
 func (k Key) parse(raw any) (any, error) {
 	if list, ok := raw.([]string); ok {
 		if k.Kind != KindList {
@@ -41,10 +41,10 @@ func (k Key) parse(raw any) (any, error) {
 	case KindBytes:
 		return within(k, text, ParseBytes)
 	}
-	return nil, fmt.Errorf("has no kind %q", k.Kind)
+	return nil, fmt.Errorf("has the unknown kind %q", k.Kind)
 }
 
-// within parses text and both bounds, and refuses what lies outside.
+// within parses text and refuses a value outside the bounds of k.
 func within[T cmp.Ordered](k Key, text string, parse func(string) (T, error)) (any, error) {
 	v, err := parse(text)
 	if err != nil {
@@ -59,7 +59,7 @@ func within[T cmp.Ordered](k Key, text string, parse func(string) (T, error)) (a
 		}
 		b, err := parse(bound.text)
 		if err != nil {
-			return nil, fmt.Errorf("has a bound that does not parse: %w", err)
+			return nil, fmt.Errorf("has an invalid bound: %w", err)
 		}
 		if cmp.Compare(v, b) == bound.bad {
 			return nil, fmt.Errorf("%q is out of range: %s", text, k.Range())
@@ -75,7 +75,7 @@ func (k Key) checkText(s string) error {
 		}
 		return fmt.Errorf("%q is not allowed: %s", s, k.Range())
 	}
-	if f := formOf(k.check); !f.ok(s) {
+	if f := formatOf(k.check); !f.ok(s) {
 		return fmt.Errorf("%q is not allowed: must be %s", s, f.want)
 	}
 	return nil
@@ -87,13 +87,13 @@ func (k Key) checkItems(list []string) error {
 			return err
 		}
 		if slices.Contains(list[:i], s) {
-			return fmt.Errorf("%q stands twice", s)
+			return fmt.Errorf("%q is listed twice", s)
 		}
 	}
 	return nil
 }
 
-// splitList splits at commas; an empty text is an empty list.
+// splitList splits s at commas. An empty text is an empty list.
 func splitList(s string) []string {
 	if strings.TrimSpace(s) == "" {
 		return nil
@@ -134,7 +134,7 @@ func parseDuration(s string) (time.Duration, error) {
 	return 0, fmt.Errorf("%q is not a duration: write a number and a unit, like 100ms, 6s or 10m", s)
 }
 
-// show prints a value of a leaf as it would be written in a file.
+// show returns the value of a setting in the notation of the file.
 func show(v reflect.Value) string {
 	switch x := v.Interface().(type) {
 	case []string:
@@ -146,7 +146,7 @@ func show(v reflect.Value) string {
 	}
 }
 
-// showDuration drops the zero parts that time.Duration prints: 10m0s is 10m.
+// showDuration returns d without the zero parts that time.Duration prints: 10m for 10m0s.
 func showDuration(d time.Duration) string {
 	s := d.String()
 	if t, ok := strings.CutSuffix(s, "m0s"); ok {

@@ -56,7 +56,7 @@ func TestBytesReadBackAsPrinted(t *testing.T) {
 	})
 }
 
-// ParseBytes agrees with arithmetic that cannot overflow.
+// TestParseBytesAgainstBigIntegers compares ParseBytes with arithmetic that cannot overflow.
 func TestParseBytesAgainstBigIntegers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Uint64().Draw(t, "n")

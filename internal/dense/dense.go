@@ -1,42 +1,44 @@
 package dense
 
-// None is the number of nothing.
+// None stands for no number.
 const None = ^uint32(0)
 
 const minSlots = 64
 
-// Table maps hashes to numbers. Its zero value is empty and ready.
+// Table maps hashes to numbers. Its zero value is an empty table.
 type Table struct {
-	slots  []uint64 // upper half of the hash << 32 | number + 1; 0 = free
+	slots  []uint64 // upper half of the hash << 32 | number + 1; 0 is a free slot
 	hashes []uint64 // by number
 }
 
-// Cursor is a place in the walk over a hash's candidates.
+// Cursor is a position in the iteration over the candidates of a hash.
 type Cursor struct{ slot, tag uint64 }
 
-// Len is the number of numbers given.
+// Len returns how many numbers were assigned.
 func (t *Table) Len() int { return len(t.hashes) }
 
-// Hash is the hash that number n was inserted with.
+// Hash returns the hash that number n was inserted with.
 func (t *Table) Hash(n uint32) uint64 { return t.hashes[n] }
 
-// Bytes is the memory held.
+// Bytes returns the memory of the table.
 func (t *Table) Bytes() int { return 8*len(t.slots) + 8*cap(t.hashes) }
 
-// Touch loads the cache line where the walk of hash begins. The loads of neighbouring hashes do not wait for each other.
-func (t *Table) Touch(hash uint64) uint64 {
+// Prefetch loads the cache line in which the iteration over the candidates of hash begins. The
+// processor executes the loads of several hashes in parallel. The result only keeps the compiler
+// from removing the load.
+func (t *Table) Prefetch(hash uint64) uint64 {
 	if len(t.slots) == 0 {
 		return 0
 	}
 	return t.slots[hash&uint64(len(t.slots)-1)]
 }
 
-// First begins the walk over the candidates of hash; None = there is none.
+// First returns the first candidate of hash, None without one, and a cursor for Next.
 func (t *Table) First(hash uint64) (uint32, Cursor) {
 	return t.Next(Cursor{slot: hash, tag: hash >> 32})
 }
 
-// Next goes on with the walk; None = there is no further candidate.
+// Next returns the next candidate, None after the last.
 func (t *Table) Next(c Cursor) (uint32, Cursor) {
 	if len(t.slots) == 0 {
 		return None, c
@@ -54,7 +56,7 @@ func (t *Table) Next(c Cursor) (uint32, Cursor) {
 	}
 }
 
-// Insert gives the next number to hash. It does not look whether hash has one already.
+// Insert assigns the next number to hash. It does not check whether hash has a number already.
 func (t *Table) Insert(hash uint64) uint32 {
 	if 4*len(t.hashes) >= 3*len(t.slots) {
 		t.grow(max(minSlots, 2*len(t.slots)))
@@ -81,7 +83,7 @@ func (t *Table) grow(slots int) {
 	}
 }
 
-// Reset forgets everything and makes room for n numbers.
+// Reset removes all numbers and allocates memory for n numbers.
 func (t *Table) Reset(n int) {
 	slots := minSlots
 	for 3*slots < 4*n {

@@ -43,7 +43,8 @@ func TestTableAgainstMap(t *testing.T) {
 	})
 }
 
-// BenchmarkGrow is the pause of one doubling at the number of campaigns that a task caches by default.
+// BenchmarkGrow measures the pause of one doubling at the number of campaigns that a task caches by
+// default.
 func BenchmarkGrow(b *testing.B) {
 	var tab Table
 	x := uint64(1)

@@ -1,12 +1,18 @@
-// Package dense gives things numbers from 0 by their 64-bit hash, so that what is known of them can lie in plain slices.
+// Package dense numbers keys consecutively from 0 by their 64-bit hashes, so that slices can hold
+// the values of keys.
 //
-//	hash ──▶ slots: (32 bits of the hash, number) ──▶ candidates, the caller compares the keys
+//	hash ──▶ slots: (32 bits of the hash, number) ──▶ candidates ──▶ the caller compares the keys
 //
 // Invariants:
-//  1. The n-th Insert gives number n-1; nothing is ever removed (Reset forgets all).
-//  2. Every number inserted with a hash is among the candidates of that hash. Others may be: the caller compares keys, so
-//     that equal hashes never merge two things.
 //
-// It costs 8 bytes a number for the hash and 11 to 21 for the slots. Growth doubles the slots at a fill of 3/4. It is
-// not safe for concurrent use.
+//  1. The n-th Insert returns n-1. No number is ever removed, except all at once by Reset.
+//  2. Every number that was inserted with a hash is among the candidates of that hash. Other
+//     numbers can be among them too. The caller compares the keys, so that equal hashes never merge
+//     two keys.
+//
+// A number takes 8 bytes for the hash and 11 to 21 bytes for its slot. The slots double at a load
+// factor of 3/4.
+//
+// The package does not store keys or values and does not hash. A Table must not be used by several
+// goroutines at once.
 package dense

@@ -11,7 +11,7 @@ func TestSetAgainstMaps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s Set
 		current, previous := map[uint64]bool{}, map[uint64]bool{}
-		// Few values, and bits that make them collide in part and slot.
+		// Few values, whose parts and slots collide.
 		id := rapid.Custom(func(t *rapid.T) uint64 {
 			return rapid.Uint64Range(0, 40).Draw(t, "low") | rapid.Uint64Range(0, 2).Draw(t, "high")<<58 |
 				rapid.Uint64Range(0, 3).Draw(t, "mid")<<30
@@ -52,7 +52,7 @@ func TestSetAgainstMaps(t *testing.T) {
 			if c, p := s.Len(); c != len(current) || p != len(previous) {
 				t.Fatalf("%d and %d ids, want %d and %d", c, p, len(current), len(previous))
 			}
-			x := id.Draw(t, "asked")
+			x := id.Draw(t, "lookup")
 			if got := s.Has(x, false); got != (current[x] || previous[x]) {
 				t.Fatalf("Has(%#x) = %v", x, got)
 			}
@@ -63,7 +63,7 @@ func TestSetAgainstMaps(t *testing.T) {
 	})
 }
 
-// TestBytesPerID holds the set to what doc.go promises, once it has some size.
+// TestBytesPerID checks the memory per id that doc.go states.
 func TestBytesPerID(t *testing.T) {
 	var s Set
 	x, seen := uint64(1), []bool{false}

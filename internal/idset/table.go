@@ -6,17 +6,17 @@ const (
 	minSlots = 16
 )
 
-// part is one open-addressing table with linear probing; 0 marks a free slot.
+// part is a hash table with open addressing and linear probing.
 type part struct {
-	slots []uint64 // a power of two of them
+	slots []uint64 // 0 is a free slot; the length is a power of two
 	n     int
 }
 
-// table is one generation: 64 parts chosen by an id's top bits, which the slot within a part does not use.
+// table is one generation. The top bits of an id select one of 64 parts, its low bits the slot.
 type table struct {
 	parts [parts]part
 	n     int
-	zero  bool // holds the id 0, which no slot can
+	zero  bool // contains id 0, which marks free slots
 }
 
 func (t *table) has(id uint64) bool {
@@ -38,7 +38,7 @@ func (t *table) has(id uint64) bool {
 	}
 }
 
-// insert adds id and says whether it was new.
+// insert adds id and reports whether it was new.
 func (t *table) insert(id uint64) bool {
 	if id == 0 {
 		return t.insertZero()
@@ -88,8 +88,8 @@ func (p *part) grow() {
 	}
 }
 
-// touch loads the cache line where id would be. The loads of neighbouring ids do not wait for each other.
-func (t *table) touch(id uint64) uint64 {
+// prefetch loads the cache line of id. The processor executes the loads of several ids in parallel.
+func (t *table) prefetch(id uint64) uint64 {
 	p := &t.parts[id>>(64-partBits)]
 	if len(p.slots) == 0 {
 		return 0
@@ -97,11 +97,11 @@ func (t *table) touch(id uint64) uint64 {
 	return p.slots[id&uint64(len(p.slots)-1)]
 }
 
-// reset empties t, keeping the parts that hold about as many ids as like says.
-func (t *table) reset(like int) {
+// reset empties t. It keeps the memory of parts whose size fits a table of n ids.
+func (t *table) reset(n int) {
 	for i := range t.parts {
 		p := &t.parts[i]
-		if len(p.slots) > minSlots && len(p.slots)*parts > 4*like {
+		if len(p.slots) > minSlots && len(p.slots)*parts > 4*n {
 			p.slots = nil
 		}
 		clear(p.slots)

@@ -5,93 +5,108 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// draft is what a parser read from a row. A nil slice is a field that the row does not have, for which Options may
-// speak; an empty one was given as empty.
+// draft holds the values of a row before they are checked. A parser leaves the fields that the row
+// does not have.
 type draft struct {
-	eventID, account, campaign, currency, lineItem, arm, dc, insertion []byte
+	eventID, account, campaign, currency, lineItem, arm, servingDC, insertionID string
 
-	kind       eventspb.EventType
-	price      int64 // micros
-	clickPrice int64 // of the derived click
-	eventMs    int64
-	ingestMs   int64 // only where the row itself is an AdEvent that has one
-	day        int32 // 0: the day of eventMs
-	click      bool  // the impression was clicked: a second event
+	eventType        eventspb.EventType
+	priceMicros      int64
+	clickPriceMicros int64 // of the click in the same row
+	eventMs          int64
+	ingestMs         int64 // 0, unless the row is an AdEvent that carries it
+	budgetDay        int32 // 0: the day of eventMs
+	clicked          bool  // the row reports an impression and its click: two events
 }
 
-// builder makes checked events of drafts. It reuses them: they live until the next row.
+// builder checks drafts and makes events of them. It reuses the events: they are valid until the
+// next row.
 type builder struct {
 	set        *settings
-	ids        *identity
-	strings    memo[string]
-	currencies memo[bool]
-	prices     memo[int64]
-	first      eventspb.AdEvent
-	second     eventspb.AdEvent
+	ids        *idHasher
+	texts      cache[string] // checked texts, shared by the events that carry them
+	currencies cache[string]
+	prices     cache[int64]
+	event      eventspb.AdEvent
+	click      eventspb.AdEvent
 	list       [2]*eventspb.AdEvent
 }
 
 func newBuilder(s *settings) *builder {
 	return &builder{
 		set:        s,
-		ids:        newIdentity(s.IDSpace, s.Format),
-		strings:    newMemo[string](maxInterned),
-		currencies: newMemo[bool](maxKnownPrice),
-		prices:     newMemo[int64](maxKnownPrice),
+		ids:        newIDHasher(s.IDSpace, s.Format),
+		texts:      newCache[string](maxCachedTexts),
+		currencies: newCache[string](maxCachedValues),
+		prices:     newCache[int64](maxCachedValues),
 	}
 }
 
-// build turns d into the row's events. derived says that the ids were made here and so are unique in this input.
+// newDraft returns a draft with the values of rows that name none.
+func (b *builder) newDraft() draft {
+	return draft{account: b.set.Account, currency: b.set.Currency}
+}
+
+// build makes the row's events. derived reports whether their ids were derived from the row.
 func (b *builder) build(row *rawRow, d *draft) (list []*eventspb.AdEvent, derived bool, err *Rejection) {
-	e := &b.first
+	e := &b.event
 	e.Reset()
-	if err := b.names(e, d); err != nil {
+	if err := b.setTexts(e, d); err != nil {
 		return nil, false, err
 	}
-	switch {
-	case d.kind == eventspb.EventType_EVENT_TYPE_HEARTBEAT:
-		return nil, false, reject(ReasonUnknownType, "a heartbeat is no event of a file: the ads callback makes them")
-	case !events.Known(d.kind):
-		return nil, false, reject(ReasonUnknownType, "type %d: use %s", d.kind, typeNames)
-	case d.price < 0:
-		return nil, false, reject(ReasonNegativePrice, "%d micros: money is given back by an adjustment, not by an event", d.price)
-	case d.ingestMs < 0 || d.ingestMs >= maxEventMs:
-		return nil, false, reject(ReasonTime, "ingest_ms %d is not a time in milliseconds: leave it away and the record's own time stands", d.ingestMs)
-	case d.eventMs <= 0 || d.eventMs >= maxEventMs:
-		return nil, false, reject(ReasonTime, "event_ms %d is not a time between 1970 and 9998 in milliseconds", d.eventMs)
+	if err := checkNumbers(d); err != nil {
+		return nil, false, err
 	}
-	e.Type, e.PriceMicros, e.EventMs, e.IngestMs, e.BudgetDay = d.kind, d.price, d.eventMs, d.ingestMs, d.day
+	e.Type, e.PriceMicros, e.EventMs, e.IngestMs, e.BudgetDay = d.eventType, d.priceMicros, d.eventMs, d.ingestMs, d.budgetDay
 	if e.BudgetDay == 0 {
-		e.BudgetDay = int32(events.DayOf(d.eventMs, b.set.day))
+		e.BudgetDay = int32(events.DayOf(d.eventMs, b.set.dayZone))
 	}
-	if derived = len(d.eventID) == 0; derived {
+	if derived = d.eventID == ""; derived {
 		e.EventId = b.ids.derive(row, suffixRow)
 	} else {
 		if err := checkID("event_id", d.eventID); err != nil {
 			return nil, false, err
 		}
-		e.EventId = string(d.eventID)
+		e.EventId = d.eventID
 	}
 	b.list[0] = e
-	if !d.click {
+	if !d.clicked {
 		return b.list[:1], derived, nil
 	}
 	return b.addClick(row, d, derived)
 }
 
+// checkNumbers refuses types, prices and times that an event of a file cannot have.
+func checkNumbers(d *draft) *Rejection {
+	switch {
+	case d.eventType == eventspb.EventType_EVENT_TYPE_HEARTBEAT:
+		return reject(ReasonUnknownType, "a file cannot contain a heartbeat: the ads callback produces heartbeats")
+	case !events.Known(d.eventType):
+		return reject(ReasonUnknownType, "type %d: write %s", d.eventType, typeNames)
+	case d.priceMicros < 0:
+		return reject(ReasonNegativePrice, "%d micros: refund by an adjustment, not by an event", d.priceMicros)
+	case d.ingestMs < 0 || d.ingestMs >= maxEventMs:
+		return reject(ReasonTime, "ingest_ms %d is not a Unix time in milliseconds: leave the field out, so that the record's timestamp counts", d.ingestMs)
+	case d.eventMs <= 0 || d.eventMs >= maxEventMs:
+		return reject(ReasonTime, "event_ms %d is not a Unix time in milliseconds between 1970 and 9998", d.eventMs)
+	}
+	return nil
+}
+
 // addClick adds the click that a row reports together with its impression.
 func (b *builder) addClick(row *rawRow, d *draft, derived bool) ([]*eventspb.AdEvent, bool, *Rejection) {
-	from, e := &b.first, &b.second
+	from, e := &b.event, &b.click
 	e.Reset()
 	if derived {
 		e.EventId = b.ids.derive(row, suffixClick)
 	} else {
 		e.EventId = from.EventId + clickSuffix
 		if len(e.EventId) > maxIDBytes {
-			return nil, false, reject(ReasonID, "event_id has %d bytes, which leaves no room for %s", len(from.EventId), clickSuffix)
+			return nil, false, reject(ReasonID, "event_id has %d bytes: with %s, which the click's id adds, %d are allowed",
+				len(from.EventId), clickSuffix, maxIDBytes)
 		}
 	}
-	e.Type, e.PriceMicros = eventspb.EventType_EVENT_TYPE_CLICK, d.clickPrice
+	e.Type, e.PriceMicros = eventspb.EventType_EVENT_TYPE_CLICK, d.clickPriceMicros
 	e.Account, e.Campaign, e.Currency = from.Account, from.Campaign, from.Currency
 	e.EventMs, e.IngestMs, e.BudgetDay = from.EventMs, from.IngestMs, from.BudgetDay
 	e.ServingDc, e.InsertionId, e.LineItem, e.Arm = from.ServingDc, from.InsertionId, from.LineItem, from.Arm
@@ -99,12 +114,10 @@ func (b *builder) addClick(row *rawRow, d *draft, derived bool) ([]*eventspb.AdE
 	return b.list[:2], derived, nil
 }
 
-// names fills the strings of e, save the event id.
-func (b *builder) names(e *eventspb.AdEvent, d *draft) (err *Rejection) {
-	if e.Account = b.set.Account; d.account != nil {
-		if e.Account, err = b.text("account", d.account); err != nil {
-			return err
-		}
+// setTexts sets the string fields of e except the event id.
+func (b *builder) setTexts(e *eventspb.AdEvent, d *draft) (err *Rejection) {
+	if e.Account, err = b.text("account", d.account); err != nil {
+		return err
 	}
 	if e.Account == "" {
 		return reject(ReasonEmptyAccount, "the row names no account to charge")
@@ -124,22 +137,15 @@ func (b *builder) names(e *eventspb.AdEvent, d *draft) (err *Rejection) {
 	if e.Arm, err = b.text("arm", d.arm); err != nil {
 		return err
 	}
-	if e.InsertionId, err = b.uncachedText("insertion_id", d.insertion); err != nil {
+	if err = checkID("insertion_id", d.insertionID); err != nil { // not cached: rarely repeated
 		return err
 	}
-	if e.ServingDc, err = b.text("serving_dc", d.dc); err != nil {
+	e.InsertionId = d.insertionID
+	if e.ServingDc, err = b.text("serving_dc", d.servingDC); err != nil {
 		return err
 	}
-	if e.ServingDc == "" { // unlike account and currency it decides nothing about money, so empty is absent
+	if e.ServingDc == "" { // money does not depend on it, so an empty value counts as none
 		e.ServingDc = b.set.DC
 	}
 	return nil
-}
-
-// uncachedText is text for values that rarely repeat.
-func (b *builder) uncachedText(name string, v []byte) (string, *Rejection) {
-	if err := checkID(name, v); err != nil {
-		return "", err
-	}
-	return string(v), nil
 }

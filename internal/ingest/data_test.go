@@ -16,7 +16,8 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// dataFile is a file of ../shared/data beside the repository, and skips the test where it is missing.
+// dataFile returns the path of a file in ../shared/data, relative to the repository's root. It
+// skips the test if the file is missing.
 func dataFile(t testing.TB, name string) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -35,7 +36,7 @@ func dataFile(t testing.TB, name string) string {
 	return path
 }
 
-// totals is what an input adds up to.
+// totals are the counts and sums of an input.
 type totals struct {
 	rows, rejected, impressions, clicks, others int
 	micros                                      int64
@@ -121,7 +122,8 @@ func open(t testing.TB, path string, opt Options) *Reader {
 	return r
 }
 
-// The known totals of the README and of the publisher: 14,712,509 CPM-fen, 156 clicks.
+// TestRealIPinYouTable checks the totals that the README and the publisher state: 14,712,509
+// CPM-fen and 156 clicks.
 func TestRealIPinYouTable(t *testing.T) {
 	path := dataFile(t, "ads/ipinyou_1458_220k.csv.gz")
 	sum := count(t, open(t, path, ipinyou220k(t)))
@@ -134,7 +136,7 @@ func TestRealIPinYouTable(t *testing.T) {
 	}
 }
 
-// The raw log against a recount by string cutting alone.
+// TestRealIPinYouLog compares the totals of the log with a recount by strings.Split.
 func TestRealIPinYouLog(t *testing.T) {
 	path := dataFile(t, "ads/ipinyou_raw_99rows.txt")
 	text, err := os.ReadFile(path)
@@ -186,7 +188,7 @@ func TestRealIPinYouLog(t *testing.T) {
 		t.Errorf("first row, line %d: %v; want time %d", row.Line, e, first.UnixMilli())
 	}
 
-	// The same log as it was published: no header, the three columns before the log's own cut off.
+	// The same log as published: without the header and the three columns of the preparation.
 	var raw bytes.Buffer
 	for line := range strings.SplitSeq(strings.TrimSuffix(string(text), "\n"), "\n") {
 		if cols := strings.SplitN(line, "\t", 4); cols[0] != "click" {
@@ -197,7 +199,7 @@ func TestRealIPinYouLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want.clicks = 0 // they are in a log of their own
+	want.clicks = 0 // a separate log contains them
 	count(t, r).check(t, want)
 }
 
@@ -242,7 +244,7 @@ func TestRealOpenBandit(t *testing.T) {
 	}
 }
 
-// readAllCSV is the dumb reader: encoding/csv into maps.
+// readAllCSV is the simple reference: encoding/csv into maps.
 func readAllCSV(t *testing.T, path string) []map[string]string {
 	t.Helper()
 	f, err := os.Open(path)

@@ -1,25 +1,31 @@
-// Package ingest turns a file of real ad data into AdEvent records, and drives them into a sink.
+// Package ingest parses files of ad data to AdEvent records and produces them into a sink.
 //
-//	file or stdin ─▶ Source ─▶ lines ─▶ rows ─▶ parser ─▶ Row{Events | Err} ─▶ Run ─▶ Sink (Kafka, a fake)
-//	               gunzip    bounded  CSV quotes  ipinyou, openbandit,          └──▶ RejectWriter
-//	               counted                        csv, jsonl
+//	file, stdin ─▶ Source ─▶ lineReader ─▶ rowReader ─▶ parser ─▶ builder ─▶ Run ─▶ Sink (Kafka)
+//	               gunzip    bounded       splitter     jsonl     checks      └──▶ RejectWriter
+//	                                       (csv, tabs)  table     derives ids
+//	                                                    ipinyou
 //
 // Invariants:
 //
-//  1. No row is lost: every row of the input comes out of Next once, with events or with the reason it was rejected.
-//     Together the Raw bytes of all rows are the input, without its header, blank lines and line ends.
-//  2. Memory is bounded whatever the input: a row longer than Options.MaxRowBytes is skipped, not buffered, and
-//     rejected by its line number; caches and the set of seen ids have fixed limits.
-//  3. The same bytes give the same events with the same ids, whatever the file is called. An id that the row carries is
-//     kept; any other is a hash of format, row number and row bytes (see deriveID), so that two equal rows at different
-//     places are two events.
-//  4. What is known to be refused by the counter is refused here: the rejects file is nearer to who can mend it than
-//     the dead-letter topic.
+//  1. No row is lost: Next returns every row of the input once, with its events or with the reason
+//     why it has none. The Raw bytes of all rows together are the input without header, blank lines
+//     and line ends.
+//  2. Memory is bounded for every input. A row over Options.MaxRowBytes is skipped and not
+//     buffered; it is rejected by its line number. Caches and the set of recent ids have fixed
+//     limits.
+//  3. The same bytes give the same events with the same ids, whatever the file's name is. An id
+//     that the row carries is kept. Any other id is a hash of format, row number and the bytes of
+//     the row (see idHasher), so that two equal rows in different places are two events.
+//  4. A price is never converted to a float: decimal digits become whole micros, or the row is
+//     rejected.
+//  5. A row that the spend counter would refuse is rejected here, because the owner of the file
+//     sees the rejects file and not the dead-letter topic.
 //
-// Ingesting a file twice counts it once as long as the second run falls into the counter's duplicate window (10
-// minutes by default). Beyond the window the counter has forgotten the ids, and the events count again. Two different
-// files that hold the same row bytes under the same row number give the same id; Options.IDSpace tells them apart.
+// Ingesting a file twice counts it once if the second run falls into the duplicate window of the
+// spend counter (10 minutes by default). After the window the counter has forgotten the ids, and
+// the events count again. Two different files that have the same row bytes under the same row
+// number produce the same id; Options.IDSpace separates them.
 //
-// It does not: stamp the ingest time (0 = the record's own timestamp), know Kafka, spread rows inside their hour, or
-// repair rows.
+// The package does not stamp the ingest time (0 stands for the record's timestamp), does not speak
+// Kafka, does not spread rows within their hour and does not repair rows.
 package ingest

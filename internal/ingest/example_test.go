@@ -8,7 +8,7 @@ import (
 	"github.com/weirhq/weir/internal/ingest"
 )
 
-// printer is a sink. A real one hands the records to Kafka.
+// printer is a sink that prints. A real sink produces the records to Kafka.
 type printer struct{ n int64 }
 
 func (p *printer) Produce(_ context.Context, partition int32, key, value []byte) error {
@@ -20,7 +20,7 @@ func (p *printer) Produce(_ context.Context, partition int32, key, value []byte)
 func (p *printer) Flush(context.Context) error { return nil }
 func (p *printer) Acked() int64                { return p.n }
 
-// A table of any shape: a map says which column is what.
+// A CSV with any columns: a column map assigns them to the fields of an event.
 func Example() {
 	const table = "when,ad,fen,clicked\n2013-06-06 00:01:04,1458,51,1\n2013-06-06 00:01:05,1458,n/a,0\n"
 	columns, err := ingest.ParseMap("time=when,campaign=ad,price=fen,click=clicked")

@@ -8,29 +8,32 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// The iPinYou log (Zhang, Yuan, Wang: Real-Time Bidding Benchmarking with iPinYou Dataset, 2014) has 24 columns between
-// tabs and no header. A published preparation of it puts click, weekday and hour before them and a header on top.
+// The iPinYou log (Zhang, Yuan, Wang, Shen: Real-Time Bidding Benchmarking with iPinYou Dataset,
+// 2014) has 24 columns between tabs and no header. A published preparation of the log adds a
+// header, and the columns click, weekday and hour before the others.
 const (
-	rawColumns  = 24
-	longColumns = 27
+	logColumns      = 24
+	preparedColumns = 27
 )
 
-// ipinyou reads both forms. An impression costs payprice, which is per mille and in fen. Clicks and conversions cost
-// nothing: they repeat the payprice of the impression that was paid for already.
-type ipinyou struct {
-	build  *builder
-	header *ipinyouColumns // nil: by the number of columns
+// ipinyouParser parses both forms. An impression costs payprice, which is a CPM in fen. Clicks and
+// conversions cost nothing: their rows repeat the payprice of the impression, which was charged
+// already.
+type ipinyouParser struct {
+	builder *builder
+	header  *ipinyouColumns // nil without a header: the number of columns decides
 }
 
+// ipinyouColumns holds the indexes of the columns that an event needs.
 type ipinyouColumns struct {
 	count, bid, time, logType, price, advertiser int
-	click                                        int // -1: none
+	click                                        int // -1 without one
 }
 
-// newIPinYou looks at the first line: a header has the names of columns, and is no row.
-func newIPinYou(in *rows, b *builder) (*ipinyou, error) {
-	p := &ipinyou{build: b}
-	names := firstNames(in)
+// newIPinYouParser looks at the first line and consumes it if it is a header.
+func newIPinYouParser(in *rowReader, b *builder) (*ipinyouParser, error) {
+	p := &ipinyouParser{builder: b}
+	names := firstLine(in)
 	if !slices.Contains(names, "bidid") {
 		return p, nil
 	}
@@ -45,67 +48,67 @@ func newIPinYou(in *rows, b *builder) (*ipinyou, error) {
 	return p, err
 }
 
-// firstNames splits the first line without consuming it. It has none where there is no such line: the input is empty,
-// or cannot be read, which next will report.
-func firstNames(in *rows) []string {
+// firstLine returns the columns of the first line in lower case without consuming the line. It
+// returns none if the input is empty or cannot be read; rowReader.next reports the error.
+func firstLine(in *rowReader) []string {
 	n, err := in.in.peek(0)
 	if err != nil {
 		return nil
 	}
-	first := bytes.TrimPrefix(in.in.bytes(n), []byte(byteOrderMark))
-	return strings.Split(strings.ToLower(string(trimEnd(first))), "\t")
+	line := bytes.TrimPrefix(in.in.bytes(n), []byte(byteOrderMark))
+	return strings.Split(strings.ToLower(string(trimLineEnd(line))), "\t")
 }
 
-// positions of the columns in the log as it was published, and behind the three that were put before them.
-func (p *ipinyou) columns(n int) (ipinyouColumns, bool) {
-	raw := ipinyouColumns{count: rawColumns, bid: 0, time: 1, logType: 2, price: 20, advertiser: 22, click: -1}
+// columns returns the indexes for a row of n columns, and false if no such row exists.
+func (p *ipinyouParser) columns(n int) (ipinyouColumns, bool) {
+	log := ipinyouColumns{count: logColumns, bid: 0, time: 1, logType: 2, price: 20, advertiser: 22, click: -1}
 	switch {
 	case p.header != nil:
 		return *p.header, n == p.header.count
-	case n == rawColumns:
-		return raw, true
-	case n == longColumns:
-		const more = longColumns - rawColumns
+	case n == logColumns:
+		return log, true
+	case n == preparedColumns:
+		const more = preparedColumns - logColumns
 		return ipinyouColumns{
-			count: n, bid: raw.bid + more, time: raw.time + more, logType: raw.logType + more,
-			price: raw.price + more, advertiser: raw.advertiser + more, click: 0,
+			count: n, bid: log.bid + more, time: log.time + more, logType: log.logType + more,
+			price: log.price + more, advertiser: log.advertiser + more, click: 0,
 		}, true
 	}
-	return raw, false
+	return log, false
 }
 
-func (p *ipinyou) parse(row *rawRow, d *draft) (err *Rejection) {
-	cols := row.fields
-	c, ok := p.columns(len(cols))
+func (p *ipinyouParser) parse(row *rawRow, d *draft) (err *Rejection) {
+	values := row.columns
+	c, ok := p.columns(len(values))
 	if !ok && p.header != nil {
-		return reject(ReasonColumns, "the row has %d columns and the header %d", len(cols), c.count)
+		return reject(ReasonColumns, "the row has %d columns and the header %d", len(values), c.count)
 	}
 	if !ok {
-		return reject(ReasonColumns, "the row has %d columns: the iPinYou log has %d, or %d with a click column (logs of bids and of the first season have fewer)",
-			len(cols), rawColumns, longColumns)
+		return reject(ReasonColumns, "the row has %d columns: an iPinYou log has %d, or %d with a click column (logs of bids and of the first season have fewer)",
+			len(values), logColumns, preparedColumns)
 	}
-	if d.kind, err = logType(cols[c.logType]); err != nil {
+	if d.eventType, err = parseLogType(values[c.logType]); err != nil {
 		return err
 	}
-	if d.eventMs, ok = parseCompact(cols[c.time], p.build.set.loc); !ok {
-		return reject(ReasonTime, "%q is not a time of the form yyyyMMddHHmmssSSS", clip(cols[c.time]))
+	if d.eventMs, ok = parseCompact(values[c.time], p.builder.set.timeZone); !ok {
+		return reject(ReasonTime, "%q is not a time of the form yyyyMMddHHmmssSSS", clip(values[c.time]))
 	}
-	d.campaign, d.insertion = cols[c.advertiser], cols[c.bid]
-	impression := d.kind == eventspb.EventType_EVENT_TYPE_IMPRESSION
+	d.campaign, d.insertionID = values[c.advertiser], values[c.bid]
+	impression := d.eventType == eventspb.EventType_EVENT_TYPE_IMPRESSION
 	if c.click >= 0 {
-		if d.click, err = parseClick(cols[c.click]); err != nil {
+		if d.clicked, err = parseClick(values[c.click]); err != nil {
 			return err
 		}
-		d.click = d.click && impression // a row of the click log is that click
+		d.clicked = d.clicked && impression // a row of the click log is itself the click
 	}
 	if impression {
-		d.price, err = p.build.price(cols[c.price])
+		d.priceMicros, err = p.builder.price(values[c.price])
 	}
 	return err
 }
 
-func logType(v []byte) (eventspb.EventType, *Rejection) {
-	switch string(v) {
+func parseLogType(v string) (eventspb.EventType, *Rejection) {
+	switch v {
 	case "1":
 		return eventspb.EventType_EVENT_TYPE_IMPRESSION, nil
 	case "2":
@@ -113,5 +116,5 @@ func logType(v []byte) (eventspb.EventType, *Rejection) {
 	case "3":
 		return eventspb.EventType_EVENT_TYPE_CONVERSION, nil
 	}
-	return 0, reject(ReasonUnknownType, "log type %q: the log has 1 (impression), 2 (click) and 3 (conversion)", clip(v))
+	return 0, reject(ReasonUnknownType, "log type %q: the types are 1 (impression), 2 (click) and 3 (conversion)", clip(v))
 }

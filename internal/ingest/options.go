@@ -6,67 +6,74 @@ import (
 	"slices"
 	"strings"
 	"time"
-	_ "time/tzdata" // so that Asia/Shanghai is known on a machine without zone files
+	_ "time/tzdata" // for machines without zone files
 
 	"github.com/weirhq/weir/events"
 )
 
-// Formats that NewReader knows.
+// Formats that NewReader reads.
 const (
-	FormatIPinYou    = "ipinyou"    // the iPinYou log: 24 columns between tabs, or 27 with a click column
-	FormatOpenBandit = "openbandit" // the Open Bandit dataset's CSV
-	FormatCSV        = "csv"        // any table with a header, by Options.Map
-	FormatJSONL      = "jsonl"      // an AdEvent by its proto field names on each line
+	FormatIPinYou    = "ipinyou"    // the iPinYou log: 24 columns between tabs, or 27
+	FormatOpenBandit = "openbandit" // the CSV of the Open Bandit dataset
+	FormatCSV        = "csv"        // any CSV with a header, by Options.Map
+	FormatJSONL      = "jsonl"      // one JSON object per line, with the field names of AdEvent
 )
 
-// Formats lists the formats in the order in which a help text should name them.
+// Formats returns the formats in the order for help texts.
 func Formats() []string { return []string{FormatIPinYou, FormatOpenBandit, FormatCSV, FormatJSONL} }
 
-// ErrUsage is wrapped by every error that comes of Options, or of Options that do not fit the input's header.
+// ErrUsage is wrapped by every error about Options, or about Options that do not fit the header of
+// the input.
 var ErrUsage = errors.New("ingest")
 
-// DefaultMaxRowBytes is 1 MiB.
+// DefaultMaxRowBytes is the default of Options.MaxRowBytes: 1 MiB.
 const DefaultMaxRowBytes = 1 << 20
 
-// Options say how to read an input. Only Format is always needed.
+// Options describe an input. Only Format is always required.
 type Options struct {
 	// Format is one of Formats.
 	Format string
-	// Account is charged where the row names no account. Defaults to "ipinyou" and "openbandit" for these formats; csv
-	// needs it or a column mapped to account.
+	// Account is charged by rows that name no account. Format csv requires it or a column mapped to
+	// account. Defaults to the format's name for ipinyou and openbandit.
 	Account string
-	// Currency is an ISO 4217 code for rows that name none. Defaults to CNY for ipinyou and JPY for openbandit; csv
-	// needs it or a column mapped to currency.
+	// Currency is the ISO 4217 code of rows that name no currency. Format csv requires it or a
+	// column mapped to currency. Defaults to CNY for ipinyou and JPY for openbandit.
 	Currency string
-	// TZ is the IANA zone of times that carry no zone, and of the budget day. Defaults to UTC, for ipinyou to
-	// Asia/Shanghai. The times of an iPinYou log are in Asia/Shanghai whatever TZ says.
+	// TZ is the IANA zone of times without a zone, and of the budget day. The times of an iPinYou
+	// log are in Asia/Shanghai, whatever TZ is. Defaults to UTC, for ipinyou to Asia/Shanghai.
 	TZ string
-	// PriceUnit is the unit of the price column, Price and ClickPrice, as events.ParsePriceUnit reads it. Defaults to
-	// micros; ipinyou has cpm-fen and no other.
+	// PriceUnit is the unit of the price column, Price and ClickPrice: a name for
+	// events.ParsePriceUnit. Defaults to micros, for ipinyou to cpm-fen, which is the only unit of
+	// that format.
 	PriceUnit string
-	// Price is a decimal number in PriceUnit for csv without a price column and for openbandit. Defaults to 0.
+	// Price is the price of an impression, a decimal number in PriceUnit, for openbandit and for
+	// csv without a price column. Defaults to 0.
 	Price string
-	// ClickPrice is what a click that was derived from a row costs: csv and openbandit. Defaults to 0.
+	// ClickPrice is the price of a click that a row reports together with its impression, a decimal
+	// number in PriceUnit, for openbandit and csv. Defaults to 0.
 	ClickPrice string
-	// DC is the serving datacentre of rows that name none. Defaults to none: the counting datacentre.
+	// DC is the serving datacentre of rows that name none. Defaults to the datacentre that counts
+	// the events.
 	DC string
-	// Map gives the column of each field (csv): see Fields. Defaults to the columns that are named like fields.
+	// Map maps fields to columns of a csv: see Fields. Defaults to the columns whose names are
+	// those of fields.
 	Map map[string]string
-	// Delimiter separates columns (csv). Defaults to a comma.
+	// Delimiter separates the columns of a csv. Defaults to a comma.
 	Delimiter byte
-	// IDSpace is hashed into derived event ids, to tell apart files whose rows can be equal at equal places.
-	// Defaults to none.
+	// IDSpace is hashed into derived event ids. It distinguishes files that have equal rows under
+	// equal row numbers. Defaults to none.
 	IDSpace string
-	// MaxRowBytes bounds a row; longer ones are rejected unread. Defaults to DefaultMaxRowBytes.
+	// MaxRowBytes is the greatest length of a row. Longer rows are rejected without being buffered.
+	// Defaults to DefaultMaxRowBytes.
 	MaxRowBytes int
 }
 
-// settings are Options in the form the parsers use.
+// settings are Options with their defaults, parsed.
 type settings struct {
 	Options
-	loc, day          *time.Location // of times without a zone; of the budget day
-	unit              events.PriceUnit
-	price, clickPrice int64 // micros
+	timeZone, dayZone             *time.Location // of times without a zone; of the budget day
+	unit                          events.PriceUnit
+	priceMicros, clickPriceMicros int64
 }
 
 func usage(format string, args ...any) error {
@@ -75,14 +82,14 @@ func usage(format string, args ...any) error {
 
 func (o Options) settings() (*settings, error) {
 	if !slices.Contains(Formats(), o.Format) {
-		return nil, usage("unknown format %q: did you mean %q? There are %s", o.Format, nearest(o.Format, Formats()), strings.Join(Formats(), ", "))
+		return nil, usage("unknown format %q: did you mean %q? The formats are %s", o.Format, nearest(o.Format, Formats()), strings.Join(Formats(), ", "))
 	}
 	s := &settings{Options: o}
 	if err := s.checkFormat(); err != nil {
 		return nil, err
 	}
-	s.defaults()
-	return s, errors.Join(s.zones(), s.prices(), s.names())
+	s.setDefaults()
+	return s, errors.Join(s.loadZones(), s.parsePrices(), s.checkTexts())
 }
 
 // checkFormat refuses options that the format would ignore.
@@ -90,19 +97,19 @@ func (s *settings) checkFormat() error {
 	csv, bandit := s.Format == FormatCSV, s.Format == FormatOpenBandit
 	switch {
 	case len(s.Map) > 0 && !csv:
-		return usage("a column map is for csv: format %s knows its columns", s.Format)
+		return usage("a column map is for format csv only: leave it out, because format %s has fixed columns", s.Format)
 	case s.Delimiter != 0 && !csv:
-		return usage("a delimiter is for csv: format %s has its own", s.Format)
+		return usage("a delimiter is for format csv only: leave it out, because format %s has a fixed one", s.Format)
 	case (s.Price != "" || s.ClickPrice != "") && !csv && !bandit:
-		return usage("a fixed price is for csv and openbandit: the rows of %s carry theirs", s.Format)
+		return usage("a fixed price is for formats csv and openbandit only: leave it out, because the rows of %s carry prices", s.Format)
 	case s.PriceUnit != "" && s.PriceUnit != unitMicros && s.Format == FormatJSONL:
-		return usage("price unit %s does not fit jsonl, whose field is price_micros: leave it away", s.PriceUnit)
+		return usage("price unit %s does not fit format jsonl, whose field is price_micros: leave the unit out", s.PriceUnit)
 	case s.PriceUnit != "" && s.PriceUnit != unitCPMFen && s.Format == FormatIPinYou:
-		return usage("price unit %s does not fit ipinyou, whose payprice is cpm-fen: leave it away, or read the log by format csv", s.PriceUnit)
+		return usage("price unit %s does not fit format ipinyou, whose payprice is in cpm-fen: leave the unit out, or read the log by format csv", s.PriceUnit)
 	case s.Delimiter == '"' || s.Delimiter == '\n' || s.Delimiter == '\r' || s.Delimiter >= 0x80:
-		return usage("delimiter %q cannot separate columns: use a comma, a semicolon, a tab or the like", s.Delimiter)
+		return usage("delimiter %q cannot separate columns: use a single ASCII character such as a comma, a semicolon or a tab", s.Delimiter)
 	case s.MaxRowBytes < 0:
-		return usage("a row of at most %d bytes is none: leave the limit at 0 for %d", s.MaxRowBytes, DefaultMaxRowBytes)
+		return usage("a row limit of %d bytes is negative: give a positive one, or 0 for %d", s.MaxRowBytes, DefaultMaxRowBytes)
 	}
 	return nil
 }
@@ -112,24 +119,24 @@ const (
 	unitCPMFen = "cpm-fen"
 )
 
-func (s *settings) defaults() {
-	orElse := func(to *string, value string) {
+func (s *settings) setDefaults() {
+	setDefault := func(to *string, value string) {
 		if *to == "" {
 			*to = value
 		}
 	}
 	switch s.Format {
 	case FormatIPinYou:
-		orElse(&s.Account, "ipinyou")
-		orElse(&s.Currency, "CNY")
-		orElse(&s.TZ, shanghai)
-		orElse(&s.PriceUnit, unitCPMFen)
+		setDefault(&s.Account, "ipinyou")
+		setDefault(&s.Currency, "CNY")
+		setDefault(&s.TZ, shanghai)
+		setDefault(&s.PriceUnit, unitCPMFen)
 	case FormatOpenBandit:
-		orElse(&s.Account, "openbandit")
-		orElse(&s.Currency, "JPY")
+		setDefault(&s.Account, "openbandit")
+		setDefault(&s.Currency, "JPY")
 	}
-	orElse(&s.TZ, "UTC")
-	orElse(&s.PriceUnit, unitMicros)
+	setDefault(&s.TZ, "UTC")
+	setDefault(&s.PriceUnit, unitMicros)
 	if s.Delimiter == 0 {
 		s.Delimiter = ','
 	}

@@ -9,34 +9,36 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
+// pipeline is the state of a run.
 type pipeline struct {
 	reader   *Reader
 	sink     Sink
 	shards   int32
 	rejects  RejectWriter
 	progress Progress
-	keys     memo[route]
-	seen     seen
-	arena    []byte
+	routes   cache[route]
+	recent   recentIDs
+	arena    []byte // block that records are encoded into
 	sum      Summary
 }
 
-// route is where the records of an account go.
+// route is the key and the partition of an account's records.
 type route struct {
 	key       []byte
 	partition int32
 }
 
-func (p *pipeline) rows(ctx context.Context) error {
+// produceAll produces the events of all rows.
+func (p *pipeline) produceAll(ctx context.Context) error {
 	for {
 		if p.sum.Read%rowsPerProgress == 0 {
 			if ctx.Err() != nil {
-				return fmt.Errorf("ingest: stopped behind %d rows: %w", p.sum.Read, context.Cause(ctx))
+				return fmt.Errorf("ingest: stopped after %d rows: %w", p.sum.Read, context.Cause(ctx))
 			}
 			p.report()
 		}
 		row, err := p.reader.Next()
-		if isEnd(err) {
+		if isEOF(err) {
 			return nil
 		}
 		if err != nil {
@@ -46,7 +48,7 @@ func (p *pipeline) rows(ctx context.Context) error {
 		if row.Err != nil {
 			p.sum.Rejected++
 			if err := p.rejects.WriteReject(&row); err != nil {
-				return fmt.Errorf("ingest: line %d was rejected (%w) and could not be kept: %w", row.Line, row.Err, err)
+				return fmt.Errorf("ingest: line %d was rejected (%w) and could not be written to the rejects: %w", row.Line, row.Err, err)
 			}
 			continue
 		}
@@ -59,15 +61,15 @@ func (p *pipeline) rows(ctx context.Context) error {
 }
 
 func (p *pipeline) produce(ctx context.Context, e *eventspb.AdEvent, derived bool) error {
-	to, ok := p.keys.known[e.Account]
+	to, ok := p.routes.known[e.Account]
 	if !ok {
 		to = route{key: []byte(e.Account), partition: events.Shard(e.Account, p.shards)}
-		p.keys.put(e.Account, to)
+		p.routes.put(e.Account, to)
 	}
 	if err := p.sink.Produce(ctx, to.partition, to.key, p.encode(e)); err != nil {
 		return fmt.Errorf("produce: %w", err)
 	}
-	if !derived && p.seen.before(e.Account, e.EventId) {
+	if !derived && p.recent.add(e.Account, e.EventId) {
 		p.sum.Duplicates++
 	}
 	switch e.Type {
@@ -75,7 +77,7 @@ func (p *pipeline) produce(ctx context.Context, e *eventspb.AdEvent, derived boo
 		p.sum.Impressions++
 	case eventspb.EventType_EVENT_TYPE_CLICK:
 		p.sum.Clicks++
-	default: // the summary has no figure of its own for the other types
+	default: // the summary has no count for the other types
 	}
 	if sum, ok := events.AddMicros(p.sum.Micros, e.PriceMicros); ok {
 		p.sum.Micros = sum
@@ -85,7 +87,7 @@ func (p *pipeline) produce(ctx context.Context, e *eventspb.AdEvent, derived boo
 	return nil
 }
 
-// encode appends to blocks that are never written twice, since the sink keeps the bytes.
+// encode encodes e into a block whose bytes are written once, because the sink keeps them.
 func (p *pipeline) encode(e *eventspb.AdEvent) []byte {
 	if cap(p.arena)-len(p.arena) < maxEventBytes {
 		p.arena = make([]byte, 0, arenaBlock)

@@ -5,60 +5,67 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// Row is one row of the input. All of it is valid until the next call of Next: who keeps an event clones it.
+// Row is one row of the input. It is valid until the next call of Next: a caller that keeps an
+// event clones it.
 type Row struct {
-	// Line is the number of the row's first line, from 1; a quoted line end counts.
+	// Line is the number of the row's first line in the input, from 1. Line ends inside quotes
+	// count.
 	Line int
-	// Raw is the row without its line end. Of a row that is too long it is the beginning.
+	// Raw is the row without its line end. Of a row over Options.MaxRowBytes it is the beginning.
 	Raw []byte
-	// Size is the number of bytes of the whole row; greater than len(Raw) only where the row is too long.
+	// Size is the number of bytes of the whole row. It exceeds len(Raw) only if the row is over
+	// Options.MaxRowBytes.
 	Size int64
-	// Events are the row's events: one, or an impression and a click. None if Err is set.
+	// Events are the row's events: one event, or an impression and its click. Empty if Err is set.
 	Events []*eventspb.AdEvent
-	// Derived says that the event ids were derived, and so are unique in this input.
+	// Derived reports whether the event ids were derived from the row. Derived ids are unique in
+	// the input.
 	Derived bool
-	// Err is why the row gave no events.
+	// Err is the reason why the row has no events, nil if it has.
 	Err *Rejection
 }
 
-// parser reads a row of one format into a draft that is zero before.
+// parser parses rows of one format.
 type parser interface {
+	// parse fills d, which holds the defaults of Options, from row.
 	parse(row *rawRow, d *draft) *Rejection
 }
 
-// Reader reads rows. It is for one goroutine.
+// Reader reads the rows of an input. It must not be used by several goroutines at once.
 type Reader struct {
-	in    io.Reader
-	rows  *rows
-	parse parser
-	build *builder
-	draft draft
-	err   error
+	in      io.Reader
+	rows    *rowReader
+	parser  parser
+	builder *builder
+	draft   draft
+	err     error
 }
 
-// NewReader returns a reader of r by opt. It reads the header where the format has one, so that a map that does not
-// fit is known before the first event. An error of opt wraps ErrUsage.
+// NewReader returns a reader of r. It reads the header if the format has one, so that a column map
+// that does not fit fails before the first event. An error about opt, or about opt and the header,
+// wraps ErrUsage.
 func NewReader(r io.Reader, opt Options) (*Reader, error) {
 	set, err := opt.settings()
 	if err != nil {
 		return nil, err
 	}
-	x := &Reader{in: r, build: newBuilder(set)}
-	x.rows = &rows{in: newLines(r, set.MaxRowBytes), blank: isEmpty}
+	x := &Reader{in: r, builder: newBuilder(set)}
+	x.rows = &rowReader{in: newLineReader(r, set.MaxRowBytes), blank: isEmpty}
 	switch set.Format {
 	case FormatIPinYou:
-		x.rows.split = &tabs{}
-		x.parse, err = newIPinYou(x.rows, x.build)
+		x.rows.split = tabSplitter{}
+		x.parser, err = newIPinYouParser(x.rows, x.builder)
 	case FormatOpenBandit, FormatCSV:
-		x.rows.split = &quoted{comma: set.Delimiter}
-		x.parse, err = newTable(x.rows, x.build)
+		x.rows.split = newCSVSplitter(set.Delimiter)
+		x.parser, err = newTableParser(x.rows, x.builder)
 	case FormatJSONL:
 		x.rows.blank = isSpace
-		x.parse = newJSONL()
+		x.parser = newJSONLParser()
 	}
 	if err != nil {
 		return nil, err
@@ -66,45 +73,46 @@ func NewReader(r io.Reader, opt Options) (*Reader, error) {
 	return x, nil
 }
 
-// Next returns the next row, with its events or why it has none. The error is io.EOF after the last row; any other says
-// that the input could not be read further, and the rows returned so far stand.
+// Next returns the next row, with its events or with the reason why it has none. The error is
+// io.EOF after the last row. Any other error means that the input could not be read further; the
+// rows returned before remain valid results.
 func (r *Reader) Next() (Row, error) {
 	if r.err != nil {
 		return Row{}, r.err
 	}
 	raw, err := r.rows.next()
 	if err != nil {
-		if r.err = err; !isEnd(err) {
-			r.err = fmt.Errorf("ingest: behind line %d: %w", r.rows.line, err)
+		if r.err = err; !isEOF(err) {
+			r.err = fmt.Errorf("ingest: after line %d: %w", r.rows.line, err)
 		}
 		return Row{}, r.err
 	}
 	row := Row{Line: raw.line, Raw: raw.raw, Size: raw.size, Err: raw.err}
 	if row.Err == nil {
-		r.draft = draft{}
-		row.Err = r.parse.parse(raw, &r.draft)
+		r.draft = r.builder.newDraft()
+		row.Err = r.parser.parse(raw, &r.draft)
 	}
 	if row.Err == nil {
-		row.Events, row.Derived, row.Err = r.build.build(raw, &r.draft)
+		row.Events, row.Derived, row.Err = r.builder.build(raw, &r.draft)
 	}
 	return row, nil
 }
 
-// header takes the first row as the names of the columns.
-func (s *rows) header() ([]string, error) {
+// header reads the first row as the names of the columns.
+func (s *rowReader) header() ([]string, error) {
 	row, err := s.next()
 	switch {
-	case isEnd(err):
-		return nil, errors.New("ingest: the input is empty and should begin with a header row")
+	case isEOF(err):
+		return nil, errors.New("ingest: the input is empty: it must begin with a header row")
 	case err != nil:
 		return nil, fmt.Errorf("ingest: header row: %w", err)
 	case row.err != nil:
 		return nil, fmt.Errorf("ingest: header row: %w", row.err)
 	}
 	s.count = 0
-	names := make([]string, len(row.fields))
-	for i, name := range row.fields {
-		names[i] = string(bytes.TrimSpace(name))
+	names := make([]string, len(row.columns))
+	for i, name := range row.columns {
+		names[i] = strings.TrimSpace(name)
 	}
 	return names, nil
 }

@@ -11,11 +11,11 @@ import (
 	"unicode/utf8"
 )
 
-// RejectWriter keeps rejected rows.
+// RejectWriter stores rejected rows.
 type RejectWriter interface {
-	// WriteReject keeps row, whose Err is set. The row is valid during the call only.
+	// WriteReject stores row, whose Err is set. The row is valid during the call only.
 	WriteReject(row *Row) error
-	// Name says where the rows are, "" while there are none.
+	// Name returns the name of the file with the rows, "" if no row was rejected.
 	Name() string
 }
 
@@ -23,24 +23,29 @@ type RejectWriter interface {
 type rejectLine struct {
 	Line   int    `json:"line"`
 	Reason string `json:"reason"`
-	// Raw is the row; RawBase64 is it where it is not UTF-8, which a JSON string cannot hold.
+	// Raw is the row. RawBase64 replaces it for a row that is not UTF-8, which a JSON string cannot
+	// hold.
 	Raw       *string `json:"raw,omitempty"`
 	RawBase64 []byte  `json:"raw_base64,omitempty"`
-	// Bytes is the length of a row that is too long, of which Raw is the beginning.
+	// Bytes is the length of a row over Options.MaxRowBytes, whose beginning is in Raw.
 	Bytes int64 `json:"bytes,omitempty"`
 }
 
-// RejectFile writes rejected rows as JSON lines {"line":N,"reason":"...","raw":"..."}. The file is made at the first
-// one and never replaces another: NAME-1, NAME-2 ... are tried then. Each row is one write, so that a kill loses none.
+// RejectFile writes rejected rows as JSON lines {"line":N,"reason":"...","raw":"..."}. It creates
+// the file for the first row. It never overwrites a file: if NAME.jsonl exists, it creates
+// NAME-1.jsonl, NAME-2.jsonl and so on. Each row is one write call, so that a killed process loses
+// no row.
 type RejectFile struct {
 	want string
 	file *os.File
 }
 
-// NewRejectFile returns a writer to a file called name, which it does not make yet: see RejectsName.
+// NewRejectFile returns a writer to a file with the given name, which does not exist yet: see
+// RejectsName.
 func NewRejectFile(name string) *RejectFile { return &RejectFile{want: name} }
 
-// RejectsName is the name of the rejects file of an input: FILE.rejects.jsonl, stdin.rejects.jsonl for "-".
+// RejectsName returns the name of an input's rejects file: FILE.rejects.jsonl, or
+// stdin.rejects.jsonl for "-".
 func RejectsName(input string) string {
 	if input == "-" {
 		input = "stdin"
@@ -48,7 +53,7 @@ func RejectsName(input string) string {
 	return input + ".rejects.jsonl"
 }
 
-// Name is the file's name, "" while there is none.
+// Name implements RejectWriter.
 func (f *RejectFile) Name() string {
 	if f.file == nil {
 		return ""
@@ -74,7 +79,7 @@ func (f *RejectFile) WriteReject(row *Row) error {
 	}
 	if f.file == nil {
 		if f.file, err = create(f.want); err != nil {
-			return fmt.Errorf("rejects file: %w: name a place that can be written", err)
+			return fmt.Errorf("rejects file: %w: name a file in a writable folder", err)
 		}
 	}
 	if _, err := f.file.Write(append(text, '\n')); err != nil {
@@ -83,7 +88,7 @@ func (f *RejectFile) WriteReject(row *Row) error {
 	return nil
 }
 
-// Close closes the file, if there is one.
+// Close closes the file if one was created.
 func (f *RejectFile) Close() error {
 	if f.file == nil {
 		return nil
@@ -91,8 +96,9 @@ func (f *RejectFile) Close() error {
 	return f.file.Close()
 }
 
-// create makes a new file called name, or name-1 and so on before its extension. Where the folder cannot be written,
-// which is usual for shared data, the file goes to the working directory.
+// create creates a file with the given name, or with -1, -2 and so on before the extension. If the
+// folder is not writable, as is usual for shared data, it creates the file in the working
+// directory.
 func create(name string) (*os.File, error) {
 	f, err := createNumbered(name)
 	if base := filepath.Base(name); err != nil && base != name && !errors.Is(err, errNoNumber) {
@@ -103,13 +109,13 @@ func create(name string) (*os.File, error) {
 	return f, err
 }
 
-var errNoNumber = errors.New("files of this name are taken up to -9999: move them away")
+var errNoNumber = errors.New("files of this name exist up to -9999: move them to another folder")
 
 func createNumbered(name string) (*os.File, error) {
-	const private = 0o600 // rows may hold what their readers may see and others not
+	const private = 0o600 // the rows may be confidential
 	const extension = ".jsonl"
 	stem := strings.TrimSuffix(name, extension)
-	tail := strings.TrimPrefix(name, stem)
+	tail := strings.TrimPrefix(name, stem) // the extension, or "" if name has another one
 	for n := range 10_000 {
 		try := name
 		if n > 0 {

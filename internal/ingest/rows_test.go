@@ -11,9 +11,9 @@ import (
 	"testing/iotest"
 )
 
-// csvRows cuts text as format csv does, with rows of at most limit bytes.
-func csvRows(r io.Reader, limit int) *rows {
-	return &rows{in: newLines(r, limit), split: &quoted{comma: ','}, blank: isEmpty}
+// csvRows cuts r into rows as format csv does, with at most limit bytes per row.
+func csvRows(r io.Reader, limit int) *rowReader {
+	return &rowReader{in: newLineReader(r, limit), split: newCSVSplitter(','), blank: isEmpty}
 }
 
 type cutRow struct {
@@ -24,7 +24,7 @@ type cutRow struct {
 	reason string
 }
 
-func cutAll(t testing.TB, s *rows) []cutRow {
+func cutAll(t testing.TB, s *rowReader) []cutRow {
 	t.Helper()
 	var list []cutRow
 	for {
@@ -39,9 +39,7 @@ func cutAll(t testing.TB, s *rows) []cutRow {
 		if row.err != nil {
 			c.reason = row.err.Reason
 		} else {
-			for _, f := range row.fields {
-				c.fields = append(c.fields, string(f))
-			}
+			c.fields = slices.Clone(row.columns)
 		}
 		if row.number != uint64(len(list)+1) {
 			t.Fatalf("row number %d, want %d", row.number, len(list)+1)
@@ -109,7 +107,8 @@ func equalRow(a, b cutRow) bool {
 	return a.line == b.line && a.raw == b.raw && a.size == b.size && a.reason == b.reason && slices.Equal(a.fields, b.fields)
 }
 
-// An input that breaks off must not give the half of a row: half a price is a price.
+// TestReadErrorGivesNoHalfRow: an input that breaks off must not give half a row, because half a
+// price is a valid price.
 func TestReadErrorGivesNoHalfRow(t *testing.T) {
 	broken := errors.New("cable cut")
 	for _, text := range []string{"a,12\nb,34", "a,12\n\"b\nc", "a,12\n" + strings.Repeat("x", 100)} {
@@ -133,8 +132,8 @@ type stuckReader struct{}
 
 func (stuckReader) Read([]byte) (int, error) { return 0, nil }
 
-// FuzzRows: nothing is lost, lines are counted right, chunks do not matter, and what encoding/csv reads without an error
-// is read the same.
+// FuzzRows checks that no byte is lost, that lines are counted right, that the sizes of reads do
+// not matter, and that rows without a rejection are the records of encoding/csv.
 func FuzzRows(f *testing.F) {
 	for _, seed := range []string{"", "a,b\n", "\"a\nb\",c\r\n\n", "\"", "a\"\n\"\n\"\n", "\ufeff\"x\"\"\"\n", strings.Repeat("y", 70) + "\nz", "\"a\"b\n", "\r", "\"\r\n\"", "\"a\r\"\n"} {
 		f.Add([]byte(seed))
@@ -168,7 +167,8 @@ func FuzzRows(f *testing.F) {
 	})
 }
 
-// FuzzRowsAccept is the other direction: what encoding/csv accepts, with short rows, is not rejected.
+// FuzzRowsAccept checks the other direction: no row of an input that encoding/csv accepts is
+// rejected.
 func FuzzRowsAccept(f *testing.F) {
 	f.Add([]byte("a,\"b\n\"\n"))
 	f.Add([]byte("\"\"\"\",\r\n"))
@@ -186,7 +186,7 @@ func FuzzRowsAccept(f *testing.F) {
 	})
 }
 
-// checkNothingLost walks over the physical lines of text: every one is in exactly one row or blank.
+// checkNothingLost checks that every line of text is blank or belongs to exactly one row.
 func checkNothingLost(t *testing.T, text []byte, got []cutRow) {
 	t.Helper()
 	text = bytes.TrimPrefix(text, []byte(byteOrderMark))

@@ -9,44 +9,48 @@ import (
 	"github.com/weirhq/weir/events"
 )
 
-// Sink takes the events.
+// Sink produces records.
 type Sink interface {
-	// Produce hands over a record. It may return before the record is safe, and block while too many are not. Key and
-	// value belong to the sink and are never changed afterwards; records of one account share the bytes of their key.
+	// Produce produces a record. It may return before the record is acknowledged, and block while
+	// too many records are not. The sink owns key and value, which do not change afterwards.
+	// Records of one account share the bytes of the key.
 	Produce(ctx context.Context, partition int32, key, value []byte) error
-	// Flush returns when all records are safe, or with the first error.
+	// Flush returns when all records are acknowledged, or with the first error.
 	Flush(ctx context.Context) error
-	// Acked is the number of records that are safe. After Flush without an error it is the number of Produce calls.
+	// Acked returns the number of acknowledged records. After a Flush without an error it is the
+	// number of calls of Produce.
 	Acked() int64
 }
 
-// Target is where the events go.
+// Target is where Run produces the events.
 type Target struct {
 	Sink Sink
-	// Shards is the number of partitions that the accounts are spread over. Defaults to events.DefaultShards.
+	// Shards is the number of partitions of the topic. Accounts are spread over them by
+	// events.Shard. Defaults to events.DefaultShards.
 	Shards int32
 }
 
-// Progress learns how far a run is. A nil Progress is allowed.
+// Progress receives the progress of a run. A nil Progress is allowed.
 type Progress func(Status)
 
-// Status is how far a run is.
+// Status is the progress of a run.
 type Status struct {
-	BytesRead, BytesTotal int64 // of the input as it lies on disk; total -1: not known
+	BytesRead, BytesTotal int64 // of the file on disk; BytesTotal is -1 if unknown
 	Read, Rejected        int64 // rows
-	Produced              int64 // events acknowledged
+	Produced              int64 // acknowledged events
 }
 
-// Summary is what a run did. Read is rows, everything else but Rejected is events.
+// Summary is the result of a run. Duplicates are produced too, because only the spend counter can
+// refuse them: they are included in Produced, Impressions, Clicks and Micros.
 type Summary struct {
 	Read        int64   `json:"read"`        // rows, without header and blank lines
-	Produced    int64   `json:"produced"`    // acknowledged by the sink
+	Produced    int64   `json:"produced"`    // events that the sink acknowledged
 	Rejected    int64   `json:"rejected"`    // rows without events
-	Duplicates  int64   `json:"duplicates"`  // event ids that this run had seen before; produced all the same: the counter counts them
-	Impressions int64   `json:"impressions"` // handed to the sink, duplicates included
-	Clicks      int64   `json:"clicks"`      // handed to the sink, duplicates included
-	Micros      int64   `json:"micros"`      // sum of prices, all currencies together, duplicates included; stays at the int64 limit
-	Seconds     float64 `json:"seconds"`     //
+	Duplicates  int64   `json:"duplicates"`  // events with an id that an earlier row carried
+	Impressions int64   `json:"impressions"` // events passed to the sink
+	Clicks      int64   `json:"clicks"`      // events passed to the sink
+	Micros      int64   `json:"micros"`      // prices of all currencies, at most the int64 limit
+	Seconds     float64 `json:"seconds"`     // duration of the run
 	RejectsFile string  `json:"rejects_file,omitempty"`
 }
 
@@ -57,17 +61,17 @@ const (
 	maxEventBytes   = 8*(maxIDBytes+3) + 64 // seven ids, a currency, and the numbers
 )
 
-// Run drives r into the sink of to until the input ends or ctx does. It owns no goroutine. Rejected rows go to rejects before the
-// next row is read. Events that were handed over before an error, or before ctx ended, are still flushed, so that the
-// Summary is true also then.
+// Run produces the events of r until the input or ctx ends. It starts no goroutine. A rejected row
+// is written to rejects before the next row is read. After an error, and after the end of ctx, Run
+// still flushes the events that it passed to the sink, so that the Summary is correct then too.
 func Run(ctx context.Context, r *Reader, to Target, rejects RejectWriter, progress Progress) (Summary, error) {
 	if to.Shards == 0 {
 		to.Shards = events.DefaultShards
 	}
-	p := &pipeline{reader: r, sink: to.Sink, shards: to.Shards, rejects: rejects, progress: progress, keys: newMemo[route](maxInterned)}
-	p.seen.generation = seenPerGeneration
+	p := &pipeline{reader: r, sink: to.Sink, shards: to.Shards, rejects: rejects, progress: progress, routes: newCache[route](maxCachedTexts)}
+	p.recent.generation = recentIDsPerGeneration
 	start := time.Now()
-	err := p.rows(ctx)
+	err := p.produceAll(ctx)
 	flushCtx, cancel := ctx, func() {}
 	if err != nil {
 		flushCtx, cancel = context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)

@@ -19,7 +19,7 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// memorySink keeps what it gets; nothing is safe before Flush.
+// memorySink keeps the records. It acknowledges them in Flush.
 type memorySink struct {
 	values   [][]byte
 	acked    int64
@@ -53,7 +53,7 @@ func (s *memorySink) Flush(ctx context.Context) error {
 
 func (s *memorySink) Acked() int64 { return s.acked }
 
-// events decodes all values at the end, so that a value that was written over would show.
+// events decodes all values after the run, so that an overwritten value shows.
 func (s *memorySink) events(t testing.TB) []*eventspb.AdEvent {
 	t.Helper()
 	list := make([]*eventspb.AdEvent, len(s.values))
@@ -213,7 +213,7 @@ func TestRunOnErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		sum, err := Run(t.Context(), r, Target{Sink: &memorySink{}}, noRejects(t), nil)
-		if err == nil || !strings.Contains(err.Error(), "behind line 2") || sum.Produced != 2 {
+		if err == nil || !strings.Contains(err.Error(), "after line 2") || sum.Produced != 2 {
 			t.Errorf("%+v, %v", sum, err)
 		}
 	})
@@ -224,7 +224,7 @@ func TestRunOnErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		sum, err := Run(t.Context(), r, Target{Sink: &memorySink{}}, noRejects(t), nil)
-		if err == nil || !strings.Contains(err.Error(), "behind line 1: connection lost") || sum.Produced != 1 {
+		if err == nil || !strings.Contains(err.Error(), "after line 1: connection lost") || sum.Produced != 1 {
 			t.Errorf("%+v, %v", sum, err)
 		}
 	})
@@ -268,7 +268,8 @@ func TestRejectFileNeverReplaces(t *testing.T) {
 	}
 }
 
-// Where the input's folder cannot be written, the file goes to the working directory.
+// TestRejectFileFallsBack: if the input's folder is not writable, the file is created in the
+// working directory.
 func TestRejectFileFallsBack(t *testing.T) {
 	t.Chdir(t.TempDir())
 	f := NewRejectFile(filepath.Join("no", "such", "folder", "a.rejects.jsonl"))
@@ -283,28 +284,28 @@ func TestRejectFileFallsBack(t *testing.T) {
 	}
 }
 
-func TestSeenForgetsTheOldest(t *testing.T) {
-	s := seen{generation: 3}
+func TestRecentIDsForgetTheOldest(t *testing.T) {
+	s := recentIDs{generation: 3}
 	id := func(i int) string { return fmt.Sprint("e", i) }
 	for i := range 6 {
-		if s.before("a", id(i)) {
+		if s.add("a", id(i)) {
 			t.Errorf("%d is new", i)
 		}
 	}
 	for i := 3; i < 6; i++ {
-		if !s.before("a", id(i)) {
+		if !s.add("a", id(i)) {
 			t.Errorf("%d was among the last 3", i)
 		}
 	}
-	if s.before("a\x00", id(5)) || s.before("b", id(5)) {
+	if s.add("a\x00", id(5)) || s.add("b", id(5)) {
 		t.Error("another account's id was taken for this one's")
 	}
-	if s.before("a", id(0)) {
+	if s.add("a", id(0)) {
 		t.Error("0 should be forgotten")
 	}
 }
 
-// The greatest event fits the room that encode makes for it.
+// TestGreatestEventFits checks that the greatest event fits into maxEventBytes.
 func TestGreatestEventFits(t *testing.T) {
 	id := strings.Repeat("x", maxIDBytes)
 	e := &eventspb.AdEvent{
@@ -316,8 +317,8 @@ func TestGreatestEventFits(t *testing.T) {
 	}
 }
 
-func TestMemoIsBounded(t *testing.T) {
-	m := newMemo[int](3)
+func TestCacheIsBounded(t *testing.T) {
+	m := newCache[int](3)
 	for i := range 10 {
 		m.put(fmt.Sprint(i), i)
 		if len(m.known) > 3 || m.known[fmt.Sprint(i)] != i {

@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 )
 
-// Source is an opened input. Read gives its plain bytes; gzip, of several members too, is undone on the way.
-// BytesRead may be called from any goroutine.
+// Source is an opened input. Read returns its plain bytes: gzip, also of several members, is
+// decompressed. BytesRead may be called from any goroutine.
 type Source struct {
 	name  string
 	size  int64
@@ -21,14 +21,15 @@ type Source struct {
 	file  *os.File
 }
 
-// Open opens the file name, or stdin where name is "-". An input is taken as gzip if it begins with gzip's magic
-// bytes; a file named .gz that does not is refused, because its rows could only be noise.
+// Open opens the file with the given name, or stdin if name is "-". An input that begins with the
+// magic bytes of gzip is decompressed. A file named .gz that does not begin with them is refused,
+// because no row of it could be read.
 func Open(name string, stdin io.Reader) (*Source, error) {
 	s := &Source{name: name, size: -1}
 	var in io.Reader
 	if name == "-" {
 		if stdin == nil {
-			return nil, errors.New("open -: no standard input here: name a file")
+			return nil, errors.New("input: standard input is not available: name a file")
 		}
 		in = stdin
 	} else {
@@ -38,7 +39,7 @@ func Open(name string, stdin io.Reader) (*Source, error) {
 		}
 		s.file, s.size, in = f, size, f
 	}
-	if err := s.sniff(in); err != nil {
+	if err := s.detectGzip(in); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -56,7 +57,7 @@ func openFile(name string) (f *os.File, size int64, err error) {
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
 	}
-	if !st.Mode().IsRegular() { // a pipe: nobody knows how much will come
+	if !st.Mode().IsRegular() { // a pipe has no known size
 		return f, -1, nil
 	}
 	return f, st.Size(), nil
@@ -65,11 +66,12 @@ func openFile(name string) (f *os.File, size int64, err error) {
 // gzipMagic begins every gzip member (RFC 1952).
 const gzipMagic = "\x1f\x8b"
 
-func (s *Source) sniff(in io.Reader) error {
+// detectGzip looks at the first bytes of in and sets s.plain.
+func (s *Source) detectGzip(in io.Reader) error {
 	br := bufio.NewReaderSize(&countingReader{r: in, n: &s.read}, 256<<10)
 	s.plain = br
 	head, err := br.Peek(len(gzipMagic))
-	if err != nil && !isEnd(err) {
+	if err != nil && !isEOF(err) {
 		return fmt.Errorf("input: read %s: %w", s.name, err)
 	}
 	if string(head) != gzipMagic {
@@ -80,22 +82,23 @@ func (s *Source) sniff(in io.Reader) error {
 	}
 	zr, err := gzip.NewReader(br)
 	if err != nil {
-		return fmt.Errorf("input: gunzip %s: %w", s.name, err)
+		return fmt.Errorf("input: gunzip %s: %w: the file is damaged, copy it again", s.name, err)
 	}
 	s.plain = zr
 	return nil
 }
 
-// Read implements io.Reader. A gzip stream that ends early or is damaged gives an error, never a short end.
+// Read implements io.Reader. A gzip stream that is cut short or damaged returns an error, never
+// io.EOF.
 func (s *Source) Read(p []byte) (int, error) {
 	n, err := s.plain.Read(p)
-	if err != nil && !isEnd(err) {
+	if err != nil && !isEOF(err) {
 		err = fmt.Errorf("read %s: %w", s.name, err)
 	}
 	return n, err
 }
 
-// Close closes the file; standard input stays open.
+// Close closes the file. Standard input stays open.
 func (s *Source) Close() error {
 	if s.file == nil {
 		return nil
@@ -103,15 +106,17 @@ func (s *Source) Close() error {
 	return s.file.Close()
 }
 
-// Name is the name given to Open.
+// Name returns the name given to Open.
 func (s *Source) Name() string { return s.name }
 
-// Size is the number of bytes of the file as it lies on disk (compressed, if it is), -1 where it is not known.
+// Size returns the number of bytes of the file on disk, compressed if the file is. It returns -1 if
+// the size is unknown.
 func (s *Source) Size() int64 { return s.size }
 
-// BytesRead is the part of Size that has been read. It runs up to 256 KiB ahead of the rows.
+// BytesRead returns how many of the Size bytes were read. Buffers make it run ahead of the rows.
 func (s *Source) BytesRead() int64 { return s.read.Load() }
 
+// countingReader counts the bytes that are read.
 type countingReader struct {
 	r io.Reader
 	n *atomic.Int64

@@ -1,19 +1,19 @@
 package ingest
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// table reads CSV with a header: format csv by the user's map, openbandit by its own.
-type table struct {
-	cols  *columns
-	build *builder
+// tableParser parses CSV with a header: format csv by Options.Map, openbandit by the columns of
+// that dataset.
+type tableParser struct {
+	columns *columnMap
+	builder *builder
 }
 
-func newTable(in *rows, b *builder) (*table, error) {
+func newTableParser(in *rowReader, b *builder) (*tableParser, error) {
 	header, err := in.header()
 	if err != nil {
 		return nil, err
@@ -22,18 +22,18 @@ func newTable(in *rows, b *builder) (*table, error) {
 	if b.set.Format == FormatOpenBandit {
 		m = map[string]string{"campaign": "item_id", "time": "timestamp", "click": "click"}
 	}
-	cols, err := resolve(header, m)
+	columns, err := resolveColumns(header, m)
 	if err != nil {
 		return nil, err
 	}
-	return &table{cols: cols, build: b}, checkColumns(cols, b.set, header)
+	return &tableParser{columns: columns, builder: b}, checkColumns(columns, b.set, header)
 }
 
-// checkColumns refuses a map that would reject every row.
-func checkColumns(c *columns, s *settings, header []string) error {
+// checkColumns refuses a column map that would reject every row.
+func checkColumns(c *columnMap, s *settings, header []string) error {
 	for _, f := range []field{fieldCampaign, fieldTime} {
 		if name := Fields()[f]; !c.has(f) {
-			return usage("no column for %s: map one by %s=COLUMN; the header has %s", name, name, strings.Join(header, ", "))
+			return usage("no column is mapped to %s: map one by %s=COLUMN; the header has %s", name, name, strings.Join(header, ", "))
 		}
 	}
 	switch {
@@ -42,55 +42,78 @@ func checkColumns(c *columns, s *settings, header []string) error {
 	case !c.has(fieldCurrency) && s.Currency == "":
 		return usage("no currency: give one for all rows, or map a column by currency=COLUMN")
 	case c.has(fieldType) && c.has(fieldClick):
-		return usage("columns for both type and click: a row is of one type, or it is an impression that was clicked or not; map one of them")
+		return usage("columns are mapped to both type and click, which contradict each other: map one of them")
 	case c.has(fieldPrice) && s.Price != "":
-		return usage("a column for price and a fixed price: give one of them")
+		return usage("a column is mapped to price, and a fixed price is given: give one of them")
 	}
 	return nil
 }
 
-func (t *table) parse(row *rawRow, d *draft) (err *Rejection) {
-	c, cols := t.cols, row.fields
-	if len(cols) != c.count {
-		return reject(ReasonColumns, "the row has %d columns and the header %d", len(cols), c.count)
+func (t *tableParser) parse(row *rawRow, d *draft) (err *Rejection) {
+	c, values := t.columns, row.columns
+	if len(values) != c.count {
+		return reject(ReasonColumns, "the row has %d columns and the header %d", len(values), c.count)
 	}
-	d.eventID, d.account, d.campaign = c.value(fieldEventID, cols), c.value(fieldAccount, cols), c.value(fieldCampaign, cols)
-	d.currency, d.insertion = c.value(fieldCurrency, cols), c.value(fieldInsertionID, cols)
-	d.lineItem, d.arm, d.dc = c.value(fieldLineItem, cols), c.value(fieldArm, cols), c.value(fieldServingDC, cols)
-	var ok bool
-	at := c.value(fieldTime, cols)
-	if d.eventMs, ok = parseTime(at, t.build.set.loc); !ok {
-		return reject(ReasonTime, "%q is not a time: use RFC 3339, 2006-01-02 15:04:05 or Unix seconds", clip(at))
-	}
-	if v := c.value(fieldBudgetDay, cols); len(v) > 0 {
-		if d.day, ok = parseDay(v); !ok {
-			return reject(ReasonDay, "%q is not a day: use YYYYMMDD", clip(v))
+	for _, text := range []struct {
+		to *string
+		f  field
+	}{
+		{&d.eventID, fieldEventID},
+		{&d.account, fieldAccount},
+		{&d.campaign, fieldCampaign},
+		{&d.currency, fieldCurrency},
+		{&d.insertionID, fieldInsertionID},
+		{&d.lineItem, fieldLineItem},
+		{&d.arm, fieldArm},
+		{&d.servingDC, fieldServingDC},
+	} {
+		if c.has(text.f) {
+			*text.to = c.value(text.f, values)
 		}
 	}
-	d.kind = eventspb.EventType_EVENT_TYPE_IMPRESSION
+	if err := t.parseDates(values, d); err != nil {
+		return err
+	}
+	d.eventType = eventspb.EventType_EVENT_TYPE_IMPRESSION
 	if c.has(fieldType) {
-		if d.kind, err = parseKind(c.value(fieldType, cols)); err != nil {
+		if d.eventType, err = parseEventType(c.value(fieldType, values)); err != nil {
 			return err
 		}
 	}
-	if d.click, err = parseClick(c.value(fieldClick, cols)); err != nil {
+	if d.clicked, err = parseClick(c.value(fieldClick, values)); err != nil {
 		return err
 	}
-	d.price, d.clickPrice = t.build.set.price, t.build.set.clickPrice
+	d.priceMicros, d.clickPriceMicros = t.builder.set.priceMicros, t.builder.set.clickPriceMicros
 	if c.has(fieldPrice) {
-		d.price, err = t.build.price(c.value(fieldPrice, cols))
+		d.priceMicros, err = t.builder.price(c.value(fieldPrice, values))
 	}
 	return err
 }
 
-// parseClick reads a click column. An empty one is no click: many exports leave zeros out.
-func parseClick(v []byte) (bool, *Rejection) {
-	v = bytes.TrimSpace(v)
+// parseDates parses the time and the budget day.
+func (t *tableParser) parseDates(values []string, d *draft) *Rejection {
+	var ok bool
+	at := t.columns.value(fieldTime, values)
+	if d.eventMs, ok = parseTime(at, t.builder.set.timeZone); !ok {
+		return reject(ReasonTime, "%q is not a time: write RFC 3339, 2006-01-02 15:04:05 or Unix seconds", clip(at))
+	}
+	if day := t.columns.value(fieldBudgetDay, values); day != "" {
+		if d.budgetDay, ok = parseDay(day); !ok {
+			return reject(ReasonDay, "%q is not a date: write YYYYMMDD", clip(day))
+		}
+	}
+	return nil
+}
+
+// parseClick parses a click column. An empty value is no click, because many exports leave zeros
+// out.
+func parseClick(v string) (bool, *Rejection) {
+	v = strings.TrimSpace(v)
 	switch {
-	case len(v) == 0 || len(v) == 1 && v[0] == '0' || bytes.EqualFold(v, []byte("false")):
+	case v == "" || v == "0" || strings.EqualFold(v, "false"):
 		return false, nil
-	case len(v) == 1 && v[0] == '1' || bytes.EqualFold(v, []byte("true")):
+	case v == "1" || strings.EqualFold(v, "true"):
 		return true, nil
 	}
-	return false, reject(ReasonClick, "%q is neither 0 nor 1: a row stands for one impression", clip(v))
+	return false, reject(ReasonClick, "%q is neither 0 nor 1: a row is one impression, which was clicked or not", clip(v))
 }

@@ -156,7 +156,7 @@ func TestClickColumn(t *testing.T) {
 	}
 }
 
-// Columns that are named like fields need no map.
+// TestNoMap: columns whose names are those of fields need no map.
 func TestNoMap(t *testing.T) {
 	row := readOne(t, Options{Format: FormatCSV, Currency: "EUR"}, "seq, campaign ,account,time,price\n0,c,a,1370449800,17\n")
 	want := &eventspb.AdEvent{
@@ -175,7 +175,7 @@ func TestNoMap(t *testing.T) {
 func TestIPinYou(t *testing.T) {
 	cols := func(n int, set map[int]string) string {
 		row := slices.Repeat([]string{"null"}, n)
-		more := n - rawColumns
+		more := n - logColumns
 		for i, v := range map[int]string{0: "bid1", 1: "20130606000104828", 2: "1", 20: "51", 22: "1458"} {
 			row[i+more] = v
 		}
@@ -216,7 +216,8 @@ func TestIPinYou(t *testing.T) {
 			continue
 		}
 		for i, e := range row.Events {
-			// 00:01:04.828 in Shanghai is 16:01 of the day before in UTC, the zone asked for the budget day.
+			// 00:01:04.828 in Shanghai is 16:01 of the previous day in UTC, the zone of the budget
+			// day here.
 			if e.Type != c.types[i] || e.EventMs != 1370448064828 || e.BudgetDay != 20130605 || e.Campaign != "1458" || e.InsertionId != "bid1" ||
 				e.Currency != "CNY" || i == 0 && e.PriceMicros != c.micros || i > 0 && e.PriceMicros != 0 {
 				t.Errorf("%s: event %d: %v", c.name, i, e)
@@ -255,7 +256,8 @@ func TestDerivedIDs(t *testing.T) {
 		}
 	}
 	first := ids(text, Options{})
-	// What ids are made of is a promise: a change here makes files that were ingested before count again.
+	// The derivation of ids is a promise: after a change, files that were imported before count
+	// again.
 	if want := []string{"sotu6luo1tltvfftj4n2a4empk", "lsinqvi5tnqvm7mtk3al8huo0o"}; !slices.Equal(first, want) {
 		t.Errorf("ids %q, want %q", first, want)
 	}
@@ -270,7 +272,7 @@ func TestDerivedIDs(t *testing.T) {
 	}
 }
 
-// The clever distance against its definition.
+// TestDistance compares distance with its recursive definition.
 func TestDistance(t *testing.T) {
 	var dumb func(a, b string) int
 	dumb = func(a, b string) int {
@@ -291,7 +293,8 @@ func TestDistance(t *testing.T) {
 	})
 }
 
-// FuzzReader: no format panics, loses a row, or passes on an event that the counter would refuse.
+// FuzzReader checks that no format panics, loses a row or accepts an event that the spend counter
+// would refuse.
 func FuzzReader(f *testing.F) {
 	f.Add(byte(0), []byte("c,t,p,k\nx,1370449800,5,1\n\"\nx,1,2,3\n"))
 	f.Add(byte(1), []byte(goodJSON+"\n{}\n"))
@@ -335,7 +338,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// acceptable is what the counter asks of an event.
+// acceptable returns an error for an event that the spend counter would refuse.
 func acceptable(e *eventspb.AdEvent) error {
 	if _, err := proto.Marshal(e); err != nil {
 		return err

@@ -1,14 +1,15 @@
 package ingest
 
 import (
-	"bytes"
+	"strings"
 	"time"
 
 	"github.com/weirhq/weir/events"
 )
 
-// Numbers are taken as Unix times by their magnitude. What lies between the ranges is either a date written as digits
-// or too early to be an ad event, and guessing there would put money on a wrong day.
+// The magnitude of a number decides its unit as a Unix time. A number between the ranges is either
+// a date written as digits or too early for an ad event. It is refused, because a guess would put
+// money on a wrong day.
 const (
 	minUnixSeconds = 1e8 // March 1973
 	endUnixSeconds = 1e11
@@ -17,61 +18,65 @@ const (
 	endUnixMicros  = 1e16
 )
 
-// parseTime reads RFC 3339, the same with a space in place of the T and without a zone (then it is local to loc),
-// Unix seconds with a fraction or none, milliseconds and microseconds, and yyyyMMddHHmmss[SSS] in loc. It returns Unix
-// milliseconds, rounded down; false for everything else and for what lies before 1970 or after 9999.
-func parseTime(b []byte, loc *time.Location) (ms int64, ok bool) {
-	b = bytes.TrimSpace(b)
-	if len(b) >= len("2006-01-02") && b[4] == '-' {
-		ms, ok = parseDateTime(b, loc)
+// maxEventMs is the end of the year 9998 in every zone: the last year whose days fit YYYYMMDD.
+const maxEventMs = 253370764800000
+
+// parseTime parses RFC 3339, the same with a space in place of the T or without a zone (then the
+// time is in loc), Unix seconds with or without a fraction, Unix milliseconds and microseconds, and
+// yyyyMMddHHmmss[SSS] in loc. It returns Unix milliseconds, rounded down. It refuses every other
+// text, and times before 1970 or after 9998.
+//
+// time.Parse would need one attempt for each of about ten layouts, and accepts more than RFC 3339,
+// such as an hour of one digit and a comma before the fraction.
+func parseTime(s string, loc *time.Location) (ms int64, ok bool) {
+	s = strings.TrimSpace(s)
+	if len(s) >= len("2006-01-02") && s[4] == '-' {
+		ms, ok = parseDateTime(s, loc)
 	} else {
-		ms, ok = parseNumeric(b, loc)
+		ms, ok = parseNumeric(s, loc)
 	}
 	return ms, ok && ms > 0 && ms < maxEventMs
 }
 
-// maxEventMs is the end of the year 9998 in every zone: the last one whose days fit YYYYMMDD.
-const maxEventMs = 253370764800000
-
-func parseDateTime(b []byte, loc *time.Location) (int64, bool) {
+func parseDateTime(s string, loc *time.Location) (int64, bool) {
 	const layout = "2006-01-02 15:04:05"
-	if len(b) < len(layout) || b[7] != '-' || b[13] != ':' || b[16] != ':' {
+	if len(s) < len(layout) || s[7] != '-' || s[13] != ':' || s[16] != ':' {
 		return 0, false
 	}
-	if b[10] != ' ' && b[10] != 'T' && b[10] != 't' {
+	if s[10] != ' ' && s[10] != 'T' && s[10] != 't' {
 		return 0, false
 	}
-	var c clock
-	if !c.date(b[0:4], b[5:7], b[8:10]) || !c.time(b[11:13], b[14:16], b[17:19]) {
+	var t wallTime
+	if !t.setDate(s[0:4], s[5:7], s[8:10]) || !t.setTime(s[11:13], s[14:16], s[17:19]) {
 		return 0, false
 	}
-	rest, ok := c.fraction(b[len(layout):])
+	rest, ok := t.setFraction(s[len(layout):])
 	if !ok {
 		return 0, false
 	}
-	if len(rest) == 0 {
-		return c.unixMilli(loc), true
+	if rest == "" {
+		return t.unixMilli(loc), true
 	}
 	offset, ok := zoneOffset(rest)
 	if !ok {
 		return 0, false
 	}
-	return c.unixMilli(time.UTC) - offset, true
+	return t.unixMilli(time.UTC) - offset, true
 }
 
-// parseNumeric reads digits, with a fraction behind Unix seconds.
-func parseNumeric(b []byte, loc *time.Location) (int64, bool) {
-	var c clock
-	whole, fraction, has := bytes.Cut(b, []byte{'.'})
-	if has {
+// parseNumeric parses digits, and a fraction after Unix seconds.
+func parseNumeric(s string, loc *time.Location) (int64, bool) {
+	var t wallTime
+	whole, fraction, found := strings.Cut(s, ".")
+	if found {
 		n, ok := digits(whole)
-		rest, fine := c.fraction(b[len(whole):])
-		return n*1000 + int64(c.ms), ok && fine && len(rest) == 0 && len(fraction) > 0 && n >= minUnixSeconds && n < endUnixSeconds
+		rest, fractionOK := t.setFraction(s[len(whole):])
+		return n*1000 + int64(t.ms), ok && fractionOK && rest == "" && fraction != "" && n >= minUnixSeconds && n < endUnixSeconds
 	}
-	if len(b) == len("20060102150405") || len(b) == len("20060102150405000") {
-		return parseCompact(b, loc)
+	if len(s) == len("20060102150405") || len(s) == len("20060102150405000") {
+		return parseCompact(s, loc)
 	}
-	n, ok := digits(b)
+	n, ok := digits(s)
 	switch {
 	case !ok || n < minUnixSeconds:
 		return 0, false
@@ -85,35 +90,35 @@ func parseNumeric(b []byte, loc *time.Location) (int64, bool) {
 	return 0, false
 }
 
-// parseCompact reads yyyyMMddHHmmss and yyyyMMddHHmmssSSS in loc, the iPinYou log's form.
-func parseCompact(b []byte, loc *time.Location) (int64, bool) {
+// parseCompact parses yyyyMMddHHmmss and yyyyMMddHHmmssSSS in loc, the form of the iPinYou log.
+func parseCompact(s string, loc *time.Location) (int64, bool) {
 	const whole = len("20060102150405")
-	if len(b) != whole && len(b) != whole+3 {
+	if len(s) != whole && len(s) != whole+3 {
 		return 0, false
 	}
-	var c clock
-	if !c.date(b[0:4], b[4:6], b[6:8]) || !c.time(b[8:10], b[10:12], b[12:14]) {
+	var t wallTime
+	if !t.setDate(s[0:4], s[4:6], s[6:8]) || !t.setTime(s[8:10], s[10:12], s[12:14]) {
 		return 0, false
 	}
-	if len(b) > whole {
-		ms, ok := digits(b[whole:])
+	if len(s) > whole {
+		ms, ok := digits(s[whole:])
 		if !ok {
 			return 0, false
 		}
-		c.ms = int(ms)
+		t.ms = int(ms)
 	}
-	return c.unixMilli(loc), true
+	return t.unixMilli(loc), true
 }
 
-// parseDay reads YYYYMMDD or YYYY-MM-DD as a budget day.
-func parseDay(b []byte) (int32, bool) {
-	var c clock
-	switch b = bytes.TrimSpace(b); {
-	case len(b) == 8 && c.date(b[0:4], b[4:6], b[6:8]):
-	case len(b) == 10 && b[4] == '-' && b[7] == '-' && c.date(b[0:4], b[5:7], b[8:10]):
+// parseDay parses YYYYMMDD or YYYY-MM-DD as a budget day.
+func parseDay(s string) (int32, bool) {
+	var t wallTime
+	switch s = strings.TrimSpace(s); {
+	case len(s) == 8 && t.setDate(s[0:4], s[4:6], s[6:8]):
+	case len(s) == 10 && s[4] == '-' && s[7] == '-' && t.setDate(s[0:4], s[5:7], s[8:10]):
 	default:
 		return 0, false
 	}
-	day := events.Day(c.year*10000 + c.month*100 + c.day)
+	day := events.Day(t.year*10000 + t.month*100 + t.day)
 	return int32(day), day.Valid()
 }

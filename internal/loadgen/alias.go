@@ -2,17 +2,19 @@ package loadgen
 
 import "math"
 
-// alias draws from a fixed distribution in constant time with one random number (Walker 1977, built as Vose 1991).
-type alias []slot
+// aliasTable samples a fixed distribution in constant time from one random number: the alias method
+// of Walker (1977), constructed as in Vose (1991).
+type aliasTable []aliasSlot
 
-// slot i is drawn as i if the coin is below limit, else as other.
-type slot struct {
+// aliasSlot i yields i if a random number is at most limit, else alias.
+type aliasSlot struct {
 	limit uint32
-	other uint32
+	alias uint32
 }
 
-// zipf gives rank r, from 0, the weight 1/(r+1)^s, and all the same weight where s is Even.
-func zipf(n int, s float64) alias {
+// newZipf returns the distribution of n ranks in which rank r, from 0, has the weight 1/(r+1)^s. If
+// s is Even, all weights are equal.
+func newZipf(n int, s float64) aliasTable {
 	if s == Even {
 		s = 0
 	}
@@ -20,19 +22,19 @@ func zipf(n int, s float64) alias {
 	for r := range weights {
 		weights[r] = math.Pow(float64(r+1), -s)
 	}
-	return newAlias(weights)
+	return newAliasTable(weights)
 }
 
-func newAlias(weights []float64) alias {
+func newAliasTable(weights []float64) aliasTable {
 	total := 0.0
 	for _, w := range weights {
 		total += w
 	}
-	a := make(alias, len(weights))
+	a := make(aliasTable, len(weights))
 	scaled := make([]float64, len(weights))
 	var small, large []uint32
 	for i, w := range weights {
-		a[i] = slot{limit: math.MaxUint32, other: uint32(i)}
+		a[i] = aliasSlot{limit: math.MaxUint32, alias: uint32(i)}
 		if scaled[i] = w / total * float64(len(weights)); scaled[i] < 1 {
 			small = append(small, uint32(i))
 		} else {
@@ -42,7 +44,7 @@ func newAlias(weights []float64) alias {
 	for len(small) > 0 && len(large) > 0 {
 		s, l := small[len(small)-1], large[len(large)-1]
 		small = small[:len(small)-1]
-		a[s] = slot{limit: uint32(scaled[s] * math.MaxUint32), other: l}
+		a[s] = aliasSlot{limit: uint32(scaled[s] * math.MaxUint32), alias: l}
 		if scaled[l] -= 1 - scaled[s]; scaled[l] < 1 {
 			large = large[:len(large)-1]
 			small = append(small, l)
@@ -51,11 +53,12 @@ func newAlias(weights []float64) alias {
 	return a
 }
 
-// pick draws by the random number r: its high half chooses the slot, its low half is the coin.
-func (a alias) pick(r uint64) int {
+// sample returns the index for the random number r. The upper half of r selects the slot, the lower
+// half is compared with the limit.
+func (a aliasTable) sample(r uint64) int {
 	i := int((r >> 32) * uint64(len(a)) >> 32)
 	if s := a[i]; uint32(r) > s.limit {
-		return int(s.other)
+		return int(s.alias)
 	}
 	return i
 }

@@ -2,30 +2,32 @@ package loadgen
 
 import "fmt"
 
-// BenchConfig says what a benchmark's log holds.
+// BenchConfig describes the log of a benchmark. Its zero value works.
 type BenchConfig struct {
-	// Seed decides the order of the campaigns and the prices.
+	// Seed determines the order of the campaigns and the prices. It is below 2^30.
 	Seed uint64
-	// Campaigns, 50 to an account. Defaults to 100,000.
+	// Campaigns is the number of campaigns, 50 per account. Defaults to 100,000.
 	Campaigns int
-	// Zipf is the exponent of the traffic's distribution over campaigns. Defaults to Even; benchmarks also use 1.1.
+	// Zipf is the exponent of the distribution of traffic over campaigns. Defaults to Even.
 	Zipf float64
-	// StartMs is the time of the first event, Unix milliseconds. Defaults to 1,767,225,600,000 (1 January 2026, UTC).
+	// StartMs is the time of the first event in Unix milliseconds. Defaults to 1,767,225,600,000
+	// (1 January 2026 UTC).
 	StartMs int64
-	// PerMs is how many events share a millisecond. Defaults to 1,000.
+	// PerMs is the number of events per millisecond of event time. Defaults to 1,000.
 	PerMs int
 }
 
-// Bench makes the log of a benchmark: impressions alone, every one with its own id, values of 72 to 100 bytes, the same
-// bytes for the same configuration.
+// Bench generates the log of a benchmark: impressions with unique ids and values of 72 to 100
+// bytes. Equal configurations generate equal bytes. It must not be used by several goroutines at
+// once.
 type Bench struct {
 	gen   *Generator
 	nowMs int64
 	perMs int
-	left  int // events before the next millisecond
+	left  int // events until the next millisecond
 }
 
-// NewBench returns the log's generator, or what is wrong with cfg.
+// NewBench returns a generator, or an error if cfg is invalid.
 func NewBench(cfg BenchConfig) (*Bench, error) {
 	const perAccount, januaryMs = 50, 1_767_225_600_000
 	if cfg.Campaigns == 0 {
@@ -41,7 +43,7 @@ func NewBench(cfg BenchConfig) (*Bench, error) {
 		cfg.PerMs = 1000
 	}
 	if cfg.PerMs < 0 || cfg.Campaigns < 0 || cfg.Seed >= 1<<30 {
-		return nil, fmt.Errorf("loadgen: %d events a millisecond over %d campaigns by seed %d: counts above 0, seed below 2^30", cfg.PerMs, cfg.Campaigns, cfg.Seed)
+		return nil, fmt.Errorf("loadgen: %d events per millisecond, %d campaigns, seed %d: use positive counts and a seed below 2^30", cfg.PerMs, cfg.Campaigns, cfg.Seed)
 	}
 	gen, err := New(Config{
 		Seed: cfg.Seed, StartMs: cfg.StartMs, Accounts: max(1, cfg.Campaigns/perAccount), campaigns: cfg.Campaigns, Zipf: cfg.Zipf,
@@ -50,7 +52,8 @@ func NewBench(cfg BenchConfig) (*Bench, error) {
 	return &Bench{gen: gen, nowMs: cfg.StartMs, perMs: cfg.PerMs, left: cfg.PerMs}, err
 }
 
-// Append makes the next event and appends its encoding to dst. The record's value is the appended part.
+// Append generates the next event and appends its encoding to dst. The record's value is the
+// appended part.
 func (b *Bench) Append(dst []byte) ([]byte, Record) {
 	if b.left == 0 {
 		b.left = b.perMs
@@ -60,5 +63,5 @@ func (b *Bench) Append(dst []byte) ([]byte, Record) {
 	return b.gen.Append(dst, b.nowMs)
 }
 
-// Stats returns what was made so far.
+// Stats returns the totals of the generated events.
 func (b *Bench) Stats() Stats { return b.gen.Stats() }

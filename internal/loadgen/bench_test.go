@@ -42,7 +42,7 @@ func TestBenchLog(t *testing.T) {
 				}
 				ids[e.EventId], campaigns[e.Campaign], shards[rec.Partition] = true, true, true
 				micros += e.PriceMicros
-				if other, rec = b.Append(other[:0]); i%1000 == 0 { // the twin must say the same
+				if other, rec = b.Append(other[:0]); i%1000 == 0 { // the second log must be equal
 					want, err := proto.Marshal(&e)
 					if err != nil || !bytes.Equal(want, rec.Value) {
 						t.Fatalf("event %d differs between two runs: %v", i, err)

@@ -8,26 +8,27 @@ import (
 	"github.com/weirhq/weir/events"
 )
 
-// campaign is what its events have in common. It fills one cache line: with many campaigns, fetching it is most of
-// what an event costs.
+// campaign holds what the events of a campaign have in common. It fills one cache line, because
+// with many campaigns the cache miss for it is most of the cost of an event.
 type campaign struct {
-	text      [44]byte // fields account and campaign, encoded
-	textLen   uint8
-	nameFrom  uint8 // where in text the campaign's name begins
-	profile   uint8 // of its day
-	currency  uint8 // index into Config.Currencies
-	perClick  bool
-	partition int16
-	account   uint32
-	median    int64 // micros of an impression or, if perClick, of a click
+	text         [44]byte // the encoded fields account and campaign
+	textLen      uint8
+	nameFrom     uint8 // index of the campaign's name in text
+	profile      uint8 // of the daily cycle
+	currency     uint8 // index into Config.Currencies
+	perClick     bool  // the campaign pays for clicks, not for impressions
+	partition    int16
+	account      uint32 // index into Generator.accounts
+	medianMicros int64  // price of an impression or, if perClick, of a click
 }
 
-// names is fields account and campaign, encoded.
-func (c *campaign) names() []byte { return c.text[:c.textLen] }
+// encodedNames returns the encoded fields account and campaign.
+func (c *campaign) encodedNames() []byte { return c.text[:c.textLen] }
 
 func (c *campaign) name() string { return string(c.text[c.nameFrom:c.textLen]) }
 
-// perClickShare of the campaigns pay for clicks, and a click costs clickFactor impressions.
+// A share of perClickShare of the campaigns pays for clicks. A click costs as much as clickFactor
+// impressions.
 const (
 	perClickShare = 0.2
 	clickFactor   = 150
@@ -41,8 +42,8 @@ func newAccounts(n int) [][]byte {
 	return accounts
 }
 
-// newCampaigns makes the campaigns by rank of traffic. The account of rank r is r modulo the number of accounts: each
-// account gets some of the big ones.
+// newCampaigns returns the campaigns, those with the most traffic first. Campaign r belongs to
+// account r modulo the number of accounts, so that each account has some of the large campaigns.
 func newCampaigns(cfg Config, accounts [][]byte, rng *rand.Rand) []campaign {
 	list := make([]campaign, cfg.campaigns)
 	for r := range list {
@@ -53,11 +54,11 @@ func newCampaigns(cfg Config, accounts [][]byte, rng *rand.Rand) []campaign {
 		c.textLen, c.nameFrom = uint8(len(text)), uint8(len(text)-len(name))
 		c.account, c.partition = uint32(i), int16(events.ShardBytes(accounts[i], cfg.Shards))
 		c.currency = uint8(i % len(cfg.Currencies))
-		const spread = 0.5 // sigma of the medians of campaigns
-		c.median = max(1, int64(math.Round(float64(cfg.MedianMicros)*math.Exp(spread*rng.NormFloat64()))))
+		const sigma = 0.5 // of the log-normal distribution of medians over campaigns
+		c.medianMicros = max(1, int64(math.Round(float64(cfg.MedianMicros)*math.Exp(sigma*rng.NormFloat64()))))
 		c.profile = uint8(rng.IntN(profiles))
 		if c.perClick = cfg.ClickRate > 0 && rng.Float64() < perClickShare; c.perClick {
-			c.median *= clickFactor
+			c.medianMicros *= clickFactor
 		}
 	}
 	return list
@@ -67,36 +68,38 @@ const (
 	profiles  = 8
 	daySlots  = 96 // quarters of an hour
 	dayMs     = 86_400_000
-	dayLow    = 0.15 // traffic at the quietest time, as a share of the busiest
-	shapeOne  = 1 << 16
+	dayLow    = 0.15    // traffic at the quietest time as a share of the busiest
+	fixedOne  = 1 << 16 // 1 in 16-bit fixed point
 	quarterMs = dayMs / daySlots
 )
 
-// newShapes makes the daily cycles: profile p peaks 24/profiles hours after the one before. Values are the chance, of
-// shapeOne, that an event drawn for such a campaign happens now.
-func newShapes() (shapes [profiles][daySlots]uint32) {
-	for p := range shapes {
-		for q := range shapes[p] {
+// newCycles returns the daily cycle of each profile. Profile p peaks 24/profiles hours after
+// profile p-1. A value is the probability, in 16-bit fixed point, that an event drawn for a
+// campaign of the profile happens in that quarter of an hour.
+func newCycles() (cycles [profiles][daySlots]uint32) {
+	for p := range cycles {
+		for q := range cycles[p] {
 			phase := 2 * math.Pi * (float64(q)/daySlots - float64(p)/profiles)
 			level := (1 + math.Cos(phase)) / 2
-			shapes[p][q] = uint32(math.Round((dayLow + (1-dayLow)*level*level) * shapeOne))
+			cycles[p][q] = uint32(math.Round((dayLow + (1-dayLow)*level*level) * fixedOne))
 		}
 	}
-	return shapes
+	return cycles
 }
 
 const priceSteps = 1 << 12
 
-// newPrices is the log-normal distribution around 1 as a table of quantiles in 16-bit fixed point.
+// newPrices returns the quantiles of the log-normal distribution with median 1, in 16-bit fixed
+// point.
 func newPrices() []int64 {
 	const sigma = 0.6
 	table := make([]int64, priceSteps)
 	for i := range table {
 		z := math.Sqrt2 * math.Erfinv(2*(float64(i)+0.5)/priceSteps-1)
-		table[i] = int64(math.Round(math.Exp(sigma*z) * shapeOne))
+		table[i] = int64(math.Round(math.Exp(sigma*z) * fixedOne))
 	}
 	return table
 }
 
-// Example is the campaign with the most traffic, for texts that say what to try.
-func Example() string { return fmt.Sprintf("camp-%07d", 0) }
+// BusiestCampaign returns the name of the campaign with the most traffic.
+func BusiestCampaign() string { return fmt.Sprintf("camp-%07d", 0) }

@@ -8,46 +8,50 @@ import (
 	"github.com/weirhq/weir/events"
 )
 
-// Config says what world to imitate. Its zero value works.
+// Config describes the traffic. Its zero value works.
 type Config struct {
-	// Seed decides everything that is left to chance. Any value.
+	// Seed determines all random choices. Every value is valid.
 	Seed uint64
-	// StartMs, Unix milliseconds, is part of every event id, so that a restart under the same seed does not repeat ids:
-	// give the time of the start. Any value >= 0.
+	// StartMs is a time >= 0 in Unix milliseconds that is part of every event id. Set it to the
+	// start of the process, so that a restart with the same seed does not repeat ids.
 	StartMs int64
-	// Shards is the number of partitions. Defaults to events.DefaultShards.
+	// Shards is the number of partitions of the topic. Defaults to events.DefaultShards.
 	Shards int32
-	// Accounts that are charged. Defaults to 200.
+	// Accounts is the number of accounts that are charged. Defaults to 200.
 	Accounts int
-	// CampaignsPerAccount on average; account and campaign do not depend on the traffic. Defaults to 5.
+	// CampaignsPerAccount is the number of campaigns of each account. Defaults to 5.
 	CampaignsPerAccount int
-	// Zipf is the exponent of the traffic's distribution over campaigns; Even makes them equal. Defaults to 1.1.
+	// Zipf is the exponent of the distribution of traffic over campaigns. With Even all campaigns
+	// get the same traffic. Defaults to 1.1.
 	Zipf float64
-	// ClickRate is the share of impressions that are clicked. Negative: none. Defaults to 0.01.
+	// ClickRate is the share of impressions that are clicked; negative for none. Defaults to 0.01.
 	ClickRate float64
-	// DuplicateRate is the share of events that repeat a recent one. Negative: none. Defaults to 0.001.
+	// DuplicateRate is the share of events that repeat a recent event; negative for none. Defaults
+	// to 0.001.
 	DuplicateRate float64
-	// Currencies, one for each account in turn. Defaults to USD, EUR, JPY.
+	// Currencies are ISO 4217 codes, assigned to the accounts in turn. Defaults to USD, EUR, JPY.
 	Currencies []string
-	// DC is the serving datacentre in the events. Defaults to none: the counting datacentre.
+	// DC is the serving datacentre in the events. Defaults to the datacentre that counts the
+	// events.
 	DC string
-	// MedianMicros is the price of an impression in the middle of the distribution. Defaults to 1,200 (a CPM of 1.20).
+	// MedianMicros is the median price of an impression. Defaults to 1,200, a CPM of 1.20.
 	MedianMicros int64
-	// Flat leaves out the daily cycle. Defaults to false.
+	// Flat omits the daily cycle. Defaults to false.
 	Flat bool
-	// NoInsertions leaves the insertion ids away, for small records. Defaults to false.
+	// NoInsertions omits the insertion ids, for small records. Defaults to false.
 	NoInsertions bool
 
-	campaigns int // in all; 0: Accounts x CampaignsPerAccount
+	campaigns int // total; 0 for Accounts x CampaignsPerAccount
 }
 
-// Even is the Zipf exponent at which all campaigns get the same traffic. (Zero stands for the default.)
+// Even is the Zipf exponent with which all campaigns get the same traffic. It is not 0, because 0
+// stands for the default.
 const Even = -1
 
 const (
 	maxCampaigns = 20_000_000
 	maxStartMs   = 1 << 45       // 9 base-32 digits
-	maxMedian    = 1_000_000_000 // keeps median x click factor x quantile inside int64
+	maxMedian    = 1_000_000_000 // keeps median x click factor x quantile within int64
 )
 
 func (c Config) withDefaults() Config {
@@ -87,21 +91,21 @@ func (c Config) check() error {
 	case c.Shards < 1 || c.Shards > events.MaxShards:
 		return fmt.Errorf("loadgen: %d shards: use 1 to %d", c.Shards, events.MaxShards)
 	case c.Accounts < 0 || c.CampaignsPerAccount < 0 || c.campaigns < 1:
-		return fmt.Errorf("loadgen: %d accounts with %d campaigns each: both must be above 0", c.Accounts, c.CampaignsPerAccount)
+		return fmt.Errorf("loadgen: %d accounts with %d campaigns each: both numbers must be positive", c.Accounts, c.CampaignsPerAccount)
 	case c.Accounts > maxCampaigns/c.CampaignsPerAccount || c.campaigns > maxCampaigns:
-		return fmt.Errorf("loadgen: %d accounts with %d campaigns each are more than %d campaigns", c.Accounts, c.CampaignsPerAccount, maxCampaigns)
+		return fmt.Errorf("loadgen: %d accounts with %d campaigns each: use at most %d campaigns in total", c.Accounts, c.CampaignsPerAccount, maxCampaigns)
 	case math.IsNaN(c.Zipf) || c.Zipf > 10 || c.Zipf < 0 && c.Zipf != Even:
 		return fmt.Errorf("loadgen: Zipf exponent %v: use one above 0 up to 10, or %d for even traffic", c.Zipf, Even)
 	case !(c.ClickRate <= 1) || !(c.DuplicateRate <= 0.5):
-		return fmt.Errorf("loadgen: click rate %v and duplicate rate %v: at most 1 and 0.5", c.ClickRate, c.DuplicateRate)
+		return fmt.Errorf("loadgen: click rate %v and duplicate rate %v: use at most 1 and 0.5", c.ClickRate, c.DuplicateRate)
 	case c.MedianMicros < 1 || c.MedianMicros > maxMedian:
 		return fmt.Errorf("loadgen: median price %d micros: use 1 to %d", c.MedianMicros, int64(maxMedian))
 	case c.StartMs < 0 || c.StartMs >= maxStartMs:
-		return fmt.Errorf("loadgen: start %d is not a time in Unix milliseconds", c.StartMs)
+		return fmt.Errorf("loadgen: start %d: use a time in Unix milliseconds", c.StartMs)
 	case len(c.Currencies) > math.MaxUint8:
-		return fmt.Errorf("loadgen: %d currencies: at most %d", len(c.Currencies), math.MaxUint8)
+		return fmt.Errorf("loadgen: %d currencies: use at most %d", len(c.Currencies), math.MaxUint8)
 	case len(c.DC) > 100:
-		return fmt.Errorf("loadgen: datacentre name of %d bytes: at most 100", len(c.DC))
+		return fmt.Errorf("loadgen: datacentre name of %d bytes: use at most 100", len(c.DC))
 	}
 	for _, code := range c.Currencies {
 		if _, err := events.ParseCurrency(code); err != nil {

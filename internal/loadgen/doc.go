@@ -1,19 +1,24 @@
-// Package loadgen makes plausible ad events at a settable rate, for weir dev, benchmarks and tests.
+// Package loadgen generates realistic ad events at an adjustable rate, for weir dev, benchmarks and
+// tests.
 //
-//	Pacer.Take(now) ─n─▶ n × Generator.Append(dst, nowMs) ─▶ partition, key, value ─▶ a producer
-//	                     Generator.AppendHeartbeats       ─▶ one a second and partition
-//	Bench.Append(dst)    the same without clicks, duplicates and the daily cycle: fast, and the same bytes each time
+//	Pacer.Take(now) ─n─▶ n × Generator.Append(dst, nowMs) ─▶ partition, key, value ─▶ producer
+//	                     Generator.Heartbeats(nowMs)      ─▶ one per second and partition
+//	Bench.Append(dst)    impressions only, at full speed
 //
-// What it imitates: few campaigns have most of the traffic (Zipf); each campaign has its own hours of the day; prices are
-// log-normal around a campaign's median; four in five campaigns pay per impression, the others per click; a click comes
-// seconds after its impression and carries its insertion id; one client in a thousand sends an event twice.
+// The traffic: few campaigns have most of the events (Zipf). Each campaign has a daily cycle.
+// Prices are log-normal around the median of the campaign. Four of five campaigns pay per
+// impression, the others per click. A click follows its impression by seconds and carries the
+// insertion id of the impression. One event in a thousand is sent twice. Bench leaves out clicks,
+// duplicates and the daily cycle.
 //
 // Invariants:
 //
-//  1. Pure: the time is an argument, chance comes of the seed. Equal configurations asked at equal times give equal
-//     bytes.
-//  2. No two events that are not duplicates on purpose have one id, across restarts too, as long as seed or start differ.
-//  3. Money is integer micros; Stats is the exact truth about what was made, to compare a counter with.
+//  1. The package is pure: time is an argument and randomness comes from the seed. Equal
+//     configurations that are called at equal times generate equal bytes.
+//  2. Only intended duplicates share an event id. This holds over restarts too, if the seed or the
+//     start time differs.
+//  3. Money is integer micros. Stats are the exact totals of the generated events, to compare a
+//     spend counter with.
 //
-// It does not: produce, keep a clock, or run a goroutine.
+// The package does not produce to Kafka, does not read a clock and does not start goroutines.
 package loadgen

@@ -7,7 +7,8 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// Field numbers of AdEvent. A test compares the encoding with the generated code's.
+// Field numbers of AdEvent. TestEncodingIsTheGeneratedOne compares the encoding with that of the
+// generated code.
 const (
 	numEventID     protowire.Number = 1
 	numType        protowire.Number = 2
@@ -22,45 +23,46 @@ const (
 	numInsertionID protowire.Number = 11
 )
 
-// appendEvent appends e as an AdEvent, fields in the order of their numbers, zero values left out.
+// appendEvent appends e as an AdEvent in canonical form: fields in the order of their numbers,
+// without zero values.
 func (g *Generator) appendEvent(dst []byte, e *event) []byte {
 	c := &g.campaigns[e.campaign]
 	dst = g.appendID(dst, numEventID, e.id)
-	dst = appendInt(dst, numType, int64(e.kind))
-	dst = append(dst, c.names()...)
-	dst = appendInt(dst, numPrice, e.price)
+	dst = appendInt(dst, numType, int64(e.eventType))
+	dst = append(dst, c.encodedNames()...)
+	dst = appendInt(dst, numPrice, e.priceMicros)
 	dst = append(dst, g.currencies[c.currency]...)
 	dst = appendInt(dst, numBudgetDay, int64(events.UTCDay(e.eventMs)))
 	dst = appendInt(dst, numEventMs, e.eventMs)
 	dst = appendInt(dst, numIngestMs, e.ingestMs)
 	dst = append(dst, g.dc...)
-	if e.insertion != 0 {
-		dst = g.appendID(dst, numInsertionID, e.insertion)
+	if e.insertionID != 0 {
+		dst = g.appendID(dst, numInsertionID, e.insertionID)
 	}
 	return dst
 }
 
-// message is appendEvent as the generated type.
+// message returns e as the generated type.
 func (g *Generator) message(e *event) *eventspb.AdEvent {
 	c, m := &g.campaigns[e.campaign], &g.current
 	m.Reset()
 	m.EventId = string(g.idText(nil, e.id))
-	m.Type = e.kind
+	m.Type = e.eventType
 	m.Account, m.Campaign, m.Currency = string(g.accounts[c.account]), c.name(), g.cfg.Currencies[c.currency]
-	m.PriceMicros, m.BudgetDay, m.EventMs, m.IngestMs = e.price, int32(events.UTCDay(e.eventMs)), e.eventMs, e.ingestMs
+	m.PriceMicros, m.BudgetDay, m.EventMs, m.IngestMs = e.priceMicros, int32(events.UTCDay(e.eventMs)), e.eventMs, e.ingestMs
 	m.ServingDc = g.cfg.DC
-	if e.insertion != 0 {
-		m.InsertionId = string(g.idText(nil, e.insertion))
+	if e.insertionID != 0 {
+		m.InsertionId = string(g.idText(nil, e.insertionID))
 	}
 	return m
 }
 
 const (
 	idAlphabet = "0123456789abcdefghijklmnopqrstuv"
-	idDigits   = 8 // of the counter: 2^40 events a run
+	idDigits   = 8 // base 32: 2^40 events per generator
 )
 
-// idText appends the id number n: start, seed and n.
+// idText appends the id of event n: start time, seed and n.
 func (g *Generator) idText(dst []byte, n uint64) []byte {
 	dst = append(dst, g.idPrefix...)
 	for shift := 5 * (idDigits - 1); shift >= 0; shift -= 5 {

@@ -7,7 +7,7 @@ import (
 	"github.com/weirhq/weir/internal/loadgen"
 )
 
-// A loop that produces 5,000 events a second, as weir dev does: the clock and the producer are the caller's.
+// A loop that produces 5,000 events per second. The caller has the clock and the producer.
 func Example() {
 	start := time.UnixMilli(1_777_636_800_000)
 	gen, err := loadgen.New(loadgen.Config{Seed: 1, StartMs: start.UnixMilli()})
@@ -27,7 +27,7 @@ func Example() {
 			produce(beat)
 		}
 		for range pacer.Take(now) {
-			_, rec := gen.Append(nil, now.UnixMilli()) // nil: an asynchronous producer keeps the bytes
+			_, rec := gen.Append(nil, now.UnixMilli()) // an asynchronous producer keeps the bytes
 			produce(rec)
 		}
 	}

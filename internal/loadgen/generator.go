@@ -8,76 +8,79 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// Generator makes events. It is for one goroutine.
+// Generator generates events. It must not be used by several goroutines at once.
 type Generator struct {
 	cfg        Config
 	rng        *rand.PCG
 	accounts   [][]byte
 	campaigns  []campaign
-	currencies [][]byte // fields currency, encoded
-	traffic    alias
-	shapes     [profiles][daySlots]uint32
+	currencies [][]byte // encoded fields currency
+	traffic    aliasTable
+	cycles     [profiles][daySlots]uint32
 	prices     []int64
 	idPrefix   []byte
-	dc         []byte // field serving_dc, encoded
-	clickBelow uint64 // chances as limits of a random uint64
-	twiceBelow uint64
+	dc         []byte // encoded field serving_dc
 
-	next    uint64 // number of the next event id, from 1
-	pending clicks
-	recent  [recentEvents]event // what a duplicate repeats
-	beat    int64               // second of the last heartbeats
-	stats   Stats
-	current eventspb.AdEvent
+	clickLimit     uint64 // a random uint64 below it means a click
+	duplicateLimit uint64 // a random uint64 below it means a duplicate
+
+	last         uint64 // number of the last event, from 1
+	pending      clickHeap
+	recent       [recentEvents]event // events that a duplicate can repeat
+	heartbeatSec int64               // Unix time of the last heartbeats
+	stats        Stats
+	current      eventspb.AdEvent
 }
 
 const recentEvents = 1 << 10
 
-// event is one before it is encoded.
+// event is an event before it is encoded.
 type event struct {
-	id, insertion uint64 // 0: none
-	price         int64
-	eventMs       int64
-	ingestMs      int64
-	campaign      int32
-	kind          eventspb.EventType
+	id, insertionID uint64 // 0 for none
+	priceMicros     int64
+	eventMs         int64
+	ingestMs        int64
+	campaign        int32 // index into Generator.campaigns
+	eventType       eventspb.EventType
 }
 
-// Record is an event as Kafka takes it. Key is shared by all records of an account; Value lies in the buffer that was
-// handed in. Neither may be changed.
+// Record is a Kafka record. All records of an account share Key. Value is a part of the buffer that
+// the caller passed. The caller must change neither.
 type Record struct {
 	Partition  int32
 	Key, Value []byte
 }
 
-// Stats is what a generator has made. Duplicates are in no other figure.
+// Stats are the totals of the generated events. Duplicates count in Duplicates only.
 type Stats struct {
 	Impressions, Clicks int64
 	Duplicates          int64
 	Heartbeats          int64
-	Micros              int64 // of impressions and clicks, all currencies together
+	Micros              int64 // sum of prices over all currencies
 }
 
-// New returns a generator, or what is wrong with cfg.
+// New returns a generator, or an error if cfg is invalid.
 func New(cfg Config) (*Generator, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	const world, stream = 0x77656972, 0x6c6f6164 // the campaigns depend on the seed, the traffic on the start too
+	// The campaigns depend on the seed only, the traffic on the start time too.
+	const campaignStream, trafficStream = 0x77656972, 0x6c6f6164
 	g := &Generator{
-		cfg:        cfg,
-		rng:        rand.NewPCG(cfg.Seed, stream^uint64(cfg.StartMs)),
-		accounts:   newAccounts(cfg.Accounts),
-		traffic:    zipf(cfg.campaigns, cfg.Zipf),
-		shapes:     newShapes(),
-		prices:     newPrices(),
-		dc:         appendText(nil, numServingDC, []byte(cfg.DC)),
-		clickBelow: chance(cfg.ClickRate),
-		twiceBelow: chance(cfg.DuplicateRate),
-		beat:       math.MinInt64,
+		cfg:      cfg,
+		rng:      rand.NewPCG(cfg.Seed, trafficStream^uint64(cfg.StartMs)),
+		accounts: newAccounts(cfg.Accounts),
+		traffic:  newZipf(cfg.campaigns, cfg.Zipf),
+		cycles:   newCycles(),
+		prices:   newPrices(),
+		dc:       appendText(nil, numServingDC, []byte(cfg.DC)),
+
+		clickLimit:     limit(cfg.ClickRate),
+		duplicateLimit: limit(cfg.DuplicateRate),
+		heartbeatSec:   math.MinInt64,
 	}
-	g.campaigns = newCampaigns(cfg, g.accounts, rand.New(rand.NewPCG(cfg.Seed, world)))
+	g.campaigns = newCampaigns(cfg, g.accounts, rand.New(rand.NewPCG(cfg.Seed, campaignStream)))
 	for _, code := range cfg.Currencies {
 		g.currencies = append(g.currencies, appendText(nil, numCurrency, []byte(code)))
 	}
@@ -89,7 +92,8 @@ func New(cfg Config) (*Generator, error) {
 	return g, nil
 }
 
-func chance(p float64) uint64 {
+// limit returns the number that a random uint64 is below with probability p.
+func limit(p float64) uint64 {
 	switch {
 	case p <= 0:
 		return 0
@@ -99,17 +103,17 @@ func chance(p float64) uint64 {
 	return uint64(p * (1 << 63) * 2)
 }
 
-// Stats returns what was made so far.
+// Stats returns the totals of the generated events.
 func (g *Generator) Stats() Stats { return g.stats }
 
-// Next makes one event at nowMs, Unix milliseconds. It is valid until the next call.
+// Next generates one event at nowMs, in Unix milliseconds. The event is valid until the next call.
 func (g *Generator) Next(nowMs int64) *eventspb.AdEvent {
 	e := g.draw(nowMs)
 	return g.message(&e)
 }
 
-// Append makes one event at nowMs, Unix milliseconds, and appends its encoding to dst. The record's value is the
-// appended part.
+// Append generates one event at nowMs, in Unix milliseconds, and appends its encoding to dst. The
+// record's value is the appended part.
 func (g *Generator) Append(dst []byte, nowMs int64) ([]byte, Record) {
 	e := g.draw(nowMs)
 	from := len(dst)
@@ -118,16 +122,16 @@ func (g *Generator) Append(dst []byte, nowMs int64) ([]byte, Record) {
 	return dst, Record{Partition: int32(c.partition), Key: g.accounts[c.account], Value: dst[from:len(dst):len(dst)]}
 }
 
-// draw decides what happens at nowMs: a duplicate, a click that has become due, or an impression.
+// draw returns the event at nowMs: a duplicate, a click that is due, or an impression.
 func (g *Generator) draw(nowMs int64) event {
 	nowMs = max(nowMs, maxLagMs) // no event before 1970
-	if g.twiceBelow > 0 && g.next > 0 && g.rng.Uint64() < g.twiceBelow {
-		e := g.recent[g.rng.Uint64()%min(g.next, recentEvents)]
+	if g.duplicateLimit > 0 && g.last > 0 && g.rng.Uint64() < g.duplicateLimit {
+		e := g.recent[g.rng.Uint64()%min(g.last, recentEvents)]
 		e.ingestMs = nowMs
 		g.stats.Duplicates++
 		return e
 	}
-	g.next++
+	g.last++
 	e, due := g.pending.pop(nowMs)
 	if due {
 		g.stats.Clicks++
@@ -135,8 +139,8 @@ func (g *Generator) draw(nowMs int64) event {
 		e = g.impression(nowMs)
 		g.stats.Impressions++
 	}
-	e.id, e.ingestMs = g.next, nowMs
-	g.stats.Micros += e.price
-	g.recent[(g.next-1)%recentEvents] = e
+	e.id, e.ingestMs = g.last, nowMs
+	g.stats.Micros += e.priceMicros
+	g.recent[(g.last-1)%recentEvents] = e
 	return e
 }

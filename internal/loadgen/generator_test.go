@@ -24,23 +24,23 @@ func mustNew(t testing.TB, cfg Config) *Generator {
 	return g
 }
 
-// made is an event with the record it came in.
-type made struct {
+// generated is an event and the record that contains it.
+type generated struct {
 	*eventspb.AdEvent
 	rec Record
 }
 
-// run makes n events, perMs to a millisecond.
-func run(t testing.TB, g *Generator, n, perMs int) []made {
+// run generates n events, perMs per millisecond.
+func run(t testing.TB, g *Generator, n, perMs int) []generated {
 	t.Helper()
-	list := make([]made, n)
+	list := make([]generated, n)
 	for i := range list {
 		_, rec := g.Append(nil, noon+int64(i/perMs))
 		e := &eventspb.AdEvent{}
 		if err := proto.Unmarshal(rec.Value, e); err != nil {
 			t.Fatalf("event %d: %v", i, err)
 		}
-		list[i] = made{e, rec}
+		list[i] = generated{e, rec}
 	}
 	return list
 }
@@ -60,7 +60,7 @@ func TestEncodingIsTheGeneratedOne(t *testing.T) {
 			t.Fatalf("event %d has unknown fields", i)
 		}
 		if next := twin.Next(noon + int64(i/5)); !proto.Equal(next, m.AdEvent) {
-			t.Fatalf("event %d: Next makes %v, Append %v", i, next, m.AdEvent)
+			t.Fatalf("event %d: Next generates %v, Append %v", i, next, m.AdEvent)
 		}
 		if m.rec.Partition != events.Shard(m.Account, events.DefaultShards) || string(m.rec.Key) != m.Account {
 			t.Fatalf("event %d of %s goes to partition %d under key %s", i, m.Account, m.rec.Partition, m.rec.Key)
@@ -108,8 +108,8 @@ func TestSeedDecidesEverything(t *testing.T) {
 	}
 }
 
-// The campaigns of a world stay the same over a restart: only seed and sizes decide them.
-func TestRestartKeepsTheWorld(t *testing.T) {
+// TestRestartKeepsTheCampaigns: campaigns depend on the seed and the sizes, not on the start time.
+func TestRestartKeepsTheCampaigns(t *testing.T) {
 	a, b := mustNew(t, Config{Seed: 9, StartMs: noon}), mustNew(t, Config{Seed: 9, StartMs: noon + 60_000})
 	for i := range a.campaigns {
 		if x, y := a.campaigns[i], b.campaigns[i]; x != y {
@@ -140,13 +140,14 @@ func TestIDsAreUniqueAcrossRestarts(t *testing.T) {
 	}
 }
 
-// The shares hold within five standard deviations of chance, and Stats agrees with a recount by maps.
+// TestRates checks the shares of clicks and duplicates within five standard deviations, and
+// compares Stats with a recount by maps.
 func TestRates(t *testing.T) {
 	const n = 100_000
 	g := mustNew(t, Config{Seed: 5, StartMs: noon, ClickRate: 0.02, DuplicateRate: 0.01})
 	var want Stats
 	seen := map[string]bool{}
-	for _, m := range run(t, g, n, 2) { // 50 s: most all clicks have come
+	for _, m := range run(t, g, n, 2) { // 50 s: nearly all clicks have happened
 		if seen[m.EventId] {
 			want.Duplicates++
 			continue
@@ -288,7 +289,7 @@ func TestHeartbeatsOnceASecond(t *testing.T) {
 		}
 	}
 	if got := g.Stats().Heartbeats; got != total {
-		t.Errorf("Stats say %d heartbeats, there were %d", got, total)
+		t.Errorf("Stats has %d heartbeats, want %d", got, total)
 	}
 }
 

@@ -2,14 +2,15 @@ package loadgen
 
 import "github.com/weirhq/weir/events/eventspb"
 
-// Heartbeats returns one heartbeat for each partition, without a key, if a second has begun since the last ones; nil
-// otherwise. Seconds that were missed are not made up for: a heartbeat says what is, not what was.
+// Heartbeats returns one heartbeat without a key for each partition if a second has begun since the
+// last heartbeats, and nil otherwise. Missed seconds are not made up for. nowMs is in Unix
+// milliseconds.
 func (g *Generator) Heartbeats(nowMs int64) []Record {
 	const secondMs = 1000
-	if nowMs/secondMs <= g.beat {
+	if nowMs/secondMs <= g.heartbeatSec {
 		return nil
 	}
-	g.beat = nowMs / secondMs
+	g.heartbeatSec = nowMs / secondMs
 	value := appendInt(nil, numType, int64(eventspb.EventType_EVENT_TYPE_HEARTBEAT))
 	value = appendInt(value, numEventMs, nowMs)
 	value = appendInt(value, numIngestMs, nowMs)

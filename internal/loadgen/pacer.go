@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Pacer turns a rate into a number of events per tick. It has no clock: ticks may come as they like, and the sum is
-// exact, to the event, whatever their spacing. It is for one goroutine.
+// Pacer converts a rate into a number of events per tick. It reads no clock. The sum of events is
+// exact for every spacing of the ticks. It must not be used by several goroutines at once.
 type Pacer struct {
-	rate int64
+	rate int64 // events per second
 	last time.Time
-	rest int64 // what the ticks so far left over, in 1e-9 events
+	rest int64 // fraction of an event that is due, in 1e-9 events
 }
 
 const (
@@ -18,24 +18,25 @@ const (
 	maxPause = time.Second
 )
 
-// NewPacer returns a pacer of rate events per second.
+// NewPacer returns a pacer for rate events per second.
 func NewPacer(rate int64) (*Pacer, error) {
 	p := &Pacer{}
 	return p, p.SetRate(rate)
 }
 
-// SetRate changes the rate, from 0 to 1e9 events per second, from the last tick on.
+// SetRate sets the rate, from 0 to 1e9 events per second. It applies from the last tick.
 func (p *Pacer) SetRate(rate int64) error {
 	if rate < 0 || rate > maxRate {
-		return fmt.Errorf("loadgen: rate of %d events/s: use 0 to %d", rate, int64(maxRate))
+		return fmt.Errorf("loadgen: rate of %d events/s: use 0 to %d events/s", rate, int64(maxRate))
 	}
 	p.rate = rate
 	return nil
 }
 
-// Take returns how many events are due since the last call, 0 at the first. After a pause of more than a second it
-// asks for one second's worth and forgets the others: a machine that could not keep up is not to be flooded. A clock
-// that went back starts anew.
+// Take returns the number of events that are due since the last call. The first call returns 0.
+// After a pause of more than a second, Take returns the events of one second and drops the others,
+// so that a machine that could not keep up is not flooded. If the clock goes back, Take returns 0
+// and continues from now.
 func (p *Pacer) Take(now time.Time) int {
 	if p.last.IsZero() || now.Before(p.last) {
 		p.last = now

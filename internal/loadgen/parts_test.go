@@ -9,17 +9,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The table's exact probabilities are the weights, whatever the weights.
+// TestAliasHasTheWeights computes the exact probabilities of the table and compares them with the
+// weights.
 func TestAliasHasTheWeights(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		weights := rapid.SliceOfN(rapid.Float64Range(1e-9, 1e3), 1, 200).Draw(t, "weights")
-		a := newAlias(weights)
+		a := newAliasTable(weights)
 		got := make([]float64, len(weights))
 		total := 0.0
 		for i, s := range a {
 			p := float64(s.limit) / math.MaxUint32
 			got[i] += p
-			got[s.other] += 1 - p
+			got[s.alias] += 1 - p
 			total += weights[i]
 		}
 		for i := range got {
@@ -30,9 +31,9 @@ func TestAliasHasTheWeights(t *testing.T) {
 	})
 }
 
-// pick against the table's definition, at the borders of slots and coins.
-func TestAliasPick(t *testing.T) {
-	a := alias{{limit: math.MaxUint32, other: 0}, {limit: 100, other: 2}, {limit: 1 << 31, other: 0}, {limit: math.MaxUint32, other: 3}}
+// TestAliasSample checks the borders of slots and limits.
+func TestAliasSample(t *testing.T) {
+	a := aliasTable{{limit: math.MaxUint32, alias: 0}, {limit: 100, alias: 2}, {limit: 1 << 31, alias: 0}, {limit: math.MaxUint32, alias: 3}}
 	for _, c := range []struct {
 		high, low uint32
 		want      int
@@ -45,8 +46,8 @@ func TestAliasPick(t *testing.T) {
 		{1 << 31, 1<<31 + 1, 0},
 		{math.MaxUint32, math.MaxUint32, 3},
 	} {
-		if got := a.pick(uint64(c.high)<<32 | uint64(c.low)); got != c.want {
-			t.Errorf("pick(%d, %d) = %d, want %d", c.high, c.low, got, c.want)
+		if got := a.sample(uint64(c.high)<<32 | uint64(c.low)); got != c.want {
+			t.Errorf("sample(%d, %d) = %d, want %d", c.high, c.low, got, c.want)
 		}
 	}
 }
@@ -75,14 +76,14 @@ func TestZipfAndEven(t *testing.T) {
 	}
 }
 
-// The heap against sorting.
+// TestClicksComeInOrder compares the heap with a sorted slice.
 func TestClicksComeInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var heap clicks
+		var heap clickHeap
 		var plain []int64
 		for i, op := range rapid.SliceOf(rapid.Int64Range(-20, 20)).Draw(t, "ops") {
 			if op >= 0 {
-				heap.push(event{eventMs: op, insertion: uint64(i)})
+				heap.push(event{eventMs: op, insertionID: uint64(i)})
 				plain = append(plain, op)
 				slices.Sort(plain)
 				continue
@@ -106,7 +107,7 @@ func TestClicksComeInOrder(t *testing.T) {
 }
 
 func TestWaitingClicksAreBounded(t *testing.T) {
-	var heap clicks
+	var heap clickHeap
 	for i := range maxPending + 10 {
 		heap.push(event{eventMs: int64(i)})
 	}
@@ -115,7 +116,8 @@ func TestWaitingClicksAreBounded(t *testing.T) {
 	}
 }
 
-// Whatever the spacing of the ticks, what is taken is the rate times the time, to the event.
+// TestPacerIsExact: for every spacing of the ticks, the number of events is the rate times the
+// time.
 func TestPacerIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := rapid.Int64Range(0, maxRate).Draw(t, "rate")
@@ -153,7 +155,7 @@ func TestPacerAtTheEdges(t *testing.T) {
 		{"the same time", 10 * time.Millisecond, 0},
 		{"after a minute's pause", time.Minute, 1000},
 		{"the clock went back", 0, 0},
-		{"and goes on", time.Millisecond, 1},
+		{"and runs again", time.Millisecond, 1},
 	} {
 		if got := p.Take(start.Add(c.at)); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)

@@ -3,57 +3,58 @@ package loadgen
 import "github.com/weirhq/weir/events/eventspb"
 
 const (
-	minDelayMs   = 400 // between an impression and its click
-	delayRangeMs = 1 << 14
-	maxLagMs     = 256 // between an impression and its arrival
+	minDelayMs   = 400     // from an impression to its click
+	delayRangeMs = 1 << 14 // of the delay above minDelayMs
+	maxLagMs     = 256     // from an impression to its ingest time
 )
 
-// impression draws an impression and, perhaps, the click that will follow it. Its id will be g.next.
+// impression returns an impression with the number g.last and may schedule a click on it.
 func (g *Generator) impression(nowMs int64) event {
-	i := g.traffic.pick(g.rng.Uint64())
-	for quarter := nowMs % dayMs / quarterMs; !g.cfg.Flat; i = g.traffic.pick(g.rng.Uint64()) {
-		if uint32(g.rng.Uint64()%shapeOne) < g.shapes[g.campaigns[i].profile][quarter] {
+	i := g.traffic.sample(g.rng.Uint64())
+	for quarter := nowMs % dayMs / quarterMs; !g.cfg.Flat; i = g.traffic.sample(g.rng.Uint64()) {
+		if uint32(g.rng.Uint64()%fixedOne) < g.cycles[g.campaigns[i].profile][quarter] {
 			break
 		}
 	}
 	c := &g.campaigns[i]
 	r := g.rng.Uint64()
 	lag, quantile, delay := r%maxLagMs, r>>8%priceSteps, r>>20%delayRangeMs
-	price := max(1, c.median*g.prices[quantile]/shapeOne)
-	e := event{campaign: int32(i), kind: eventspb.EventType_EVENT_TYPE_IMPRESSION, eventMs: nowMs - int64(lag)}
+	price := max(1, c.medianMicros*g.prices[quantile]/fixedOne)
+	e := event{campaign: int32(i), eventType: eventspb.EventType_EVENT_TYPE_IMPRESSION, eventMs: nowMs - int64(lag)}
 	if !g.cfg.NoInsertions {
-		e.insertion = g.next
+		e.insertionID = g.last
 	}
 	click := e
 	if c.perClick {
-		click.price = price
+		click.priceMicros = price
 	} else {
-		e.price = price
+		e.priceMicros = price
 	}
-	if g.clickBelow > 0 && g.rng.Uint64() < g.clickBelow {
-		click.kind = eventspb.EventType_EVENT_TYPE_CLICK
+	if g.clickLimit > 0 && g.rng.Uint64() < g.clickLimit {
+		click.eventType = eventspb.EventType_EVENT_TYPE_CLICK
 		click.eventMs += minDelayMs + int64(delay)
 		g.pending.push(click)
 	}
 	return e
 }
 
-// maxPending bounds the clicks that are waiting for their time: at very high rates there are fewer clicks, not more
-// memory.
+// maxPending bounds the scheduled clicks: at very high rates the click rate decreases and the
+// memory does not grow.
 const maxPending = 1 << 18
 
-// clicks is a binary heap of clicks by the time they happen at; of two at one time, the one of the earlier impression
-// comes first.
-type clicks []event
+// clickHeap is a binary heap of clicks by event time and, at equal times, by the number of the
+// impression. It is not a container/heap, which would allocate an interface value for each click.
+type clickHeap []event
 
-func (c clicks) less(i, j int) bool {
+func (c clickHeap) less(i, j int) bool {
 	if c[i].eventMs != c[j].eventMs {
 		return c[i].eventMs < c[j].eventMs
 	}
-	return c[i].insertion < c[j].insertion
+	return c[i].insertionID < c[j].insertionID
 }
 
-func (c *clicks) push(e event) {
+// push adds e unless the heap is full.
+func (c *clickHeap) push(e event) {
 	if len(*c) >= maxPending {
 		return
 	}
@@ -69,8 +70,8 @@ func (c *clicks) push(e event) {
 	}
 }
 
-// pop takes the earliest click, if its time has come.
-func (c *clicks) pop(nowMs int64) (event, bool) {
+// pop removes and returns the earliest click if its event time is not after nowMs.
+func (c *clickHeap) pop(nowMs int64) (event, bool) {
 	h := *c
 	if len(h) == 0 || h[0].eventMs > nowMs {
 		return event{}, false

@@ -6,24 +6,25 @@ import (
 	"strings"
 )
 
-// desc is what a prometheus.Desc says in its String form: the type keeps its fields to itself.
+// desc holds the fields of a prometheus.Desc, which exports them by its String method only.
 type desc struct {
 	name, help string
-	labels     []string // constant ones first
+	labels     []string // constant labels first
 }
 
-// parseDesc reads Desc{fqName: "n", help: "h", unit: "u", constLabels: {a="1",b="2"}, variableLabels: {c,d}}.
-// A form that it does not know is an error, so that an upgrade of the library cannot switch the rule off.
+// parseDesc reads Desc{fqName: "n", help: "h", unit: "u", constLabels: {a="1",b="2"},
+// variableLabels: {c,d}}. An unknown form is an error, so that an upgrade of the library cannot
+// disable the naming rule.
 func parseDesc(s string) (desc, error) {
 	p := parser{rest: s}
 	var d desc
-	p.lit("Desc{fqName: ")
+	p.literal("Desc{fqName: ")
 	d.name = p.quoted()
-	p.lit(", help: ")
+	p.literal(", help: ")
 	d.help = p.quoted()
-	p.lit(", unit: ")
+	p.literal(", unit: ")
 	p.quoted()
-	p.lit(", constLabels: {")
+	p.literal(", constLabels: {")
 	for !p.failed && !strings.HasPrefix(p.rest, "}") {
 		name, rest, ok := strings.Cut(p.rest, "=")
 		p.failed = p.failed || !ok
@@ -32,10 +33,10 @@ func parseDesc(s string) (desc, error) {
 		p.quoted()
 		p.rest = strings.TrimPrefix(p.rest, ",")
 	}
-	p.lit("}, variableLabels: {")
+	p.literal("}, variableLabels: {")
 	list, ok := strings.CutSuffix(p.rest, "}}")
 	if p.failed || !ok {
-		return desc{}, fmt.Errorf("metric description %s has a form unknown to obs: adapt parseDesc", s)
+		return desc{}, fmt.Errorf("metric description %s has an unknown form: adapt obs.parseDesc to the version of client_golang", s)
 	}
 	if list == "" {
 		return d, nil
@@ -49,12 +50,13 @@ func parseDesc(s string) (desc, error) {
 	return d, nil
 }
 
+// parser consumes rest from the front.
 type parser struct {
 	rest   string
 	failed bool
 }
 
-func (p *parser) lit(s string) {
+func (p *parser) literal(s string) {
 	rest, ok := strings.CutPrefix(p.rest, s)
 	p.rest, p.failed = rest, p.failed || !ok
 }

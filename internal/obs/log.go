@@ -11,14 +11,16 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// timeLayout is RFC 3339 in UTC with milliseconds: sortable as text, and the unit of every timestamp in weir.
+// timeLayout is RFC 3339 in UTC with milliseconds. It sorts as text and has the unit of all
+// timestamps of weir.
 const timeLayout = "2006-01-02T15:04:05.000Z07:00"
 
-// NewLogger gives a logger that writes to w, safe for concurrent use.
+// NewLogger returns a logger that writes to w. It may be used by several goroutines at once.
 //
-// Level is trace (the Kafka client's requests, too), debug, info, warn or error; lines below it are not written. Empty: info. Format is json (one object a line),
-// console (for people) or auto (console if w is a terminal, else json). Empty: auto. Console output is coloured on a
-// terminal only, and never when NO_COLOR is set.
+// Level is the minimum level of written lines: trace (which includes the requests of the Kafka
+// client), debug, info, warn or error. Defaults to info. Format is json (one object per line),
+// console (text) or auto (console if w is a terminal, else json). Defaults to auto. Console output
+// has colours if w is a terminal and NO_COLOR is not set.
 func NewLogger(w io.Writer, level, format string) (zerolog.Logger, error) {
 	lvl, err := parseLevel(level)
 	if err != nil {
@@ -36,8 +38,8 @@ func NewLogger(w io.Writer, level, format string) (zerolog.Logger, error) {
 	default:
 		return zerolog.Nop(), fmt.Errorf("log format %q is unknown: use auto, console or json", format)
 	}
-	// One event may be more than one Write for some writers, and roles log from many goroutines.
-	return zerolog.New(zerolog.SyncWriter(w)).Level(lvl).Hook(stamp{}), nil
+	// ConsoleWriter writes an event in several calls, and several goroutines log.
+	return zerolog.New(zerolog.SyncWriter(w)).Level(lvl).Hook(timestamp{}), nil
 }
 
 func parseLevel(level string) (zerolog.Level, error) {
@@ -74,15 +76,16 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && st.Mode()&os.ModeCharDevice != 0
 }
 
-// stamp adds the time. zerolog's own timestamp follows a package-level layout with a resolution of seconds.
-type stamp struct{}
+// timestamp adds the time. The timestamp of zerolog has the layout of a package-level variable,
+// with a resolution of seconds.
+type timestamp struct{}
 
-func (stamp) Run(e *zerolog.Event, _ zerolog.Level, _ string) {
+func (timestamp) Run(e *zerolog.Event, _ zerolog.Level, _ string) {
 	e.Str(zerolog.TimestampFieldName, time.Now().UTC().Format(timeLayout))
 }
 
-// StdLogger gives a standard logger, for libraries that want one (net/http's ErrorLog). Each line becomes a warning
-// with event as its message and the line in field text.
+// StdLogger returns a standard logger for libraries that require one, such as ErrorLog of net/http.
+// Each line becomes a warning with the message event and the line in the field text.
 func StdLogger(l zerolog.Logger, event string) *log.Logger {
 	return log.New(stdWriter{l: l, event: event}, "", 0)
 }

@@ -28,7 +28,7 @@ func TestNewLoggerLevels(t *testing.T) {
 }
 
 func TestNewLoggerJSONLine(t *testing.T) {
-	for _, format := range []string{"", "auto", "json"} { // a buffer is no terminal: auto is JSON
+	for _, format := range []string{"", "auto", "json"} { // auto is JSON here
 		var buf bytes.Buffer
 		l, err := NewLogger(&buf, "info", format)
 		if err != nil {

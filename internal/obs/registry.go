@@ -10,33 +10,33 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// Registry is a Prometheus registry that refuses metrics against the naming rule. It serves as prometheus.Registerer
-// and prometheus.Gatherer.
+// Registry is a Prometheus registry that enforces the naming rule of CheckDesc. It implements
+// prometheus.Registerer and prometheus.Gatherer.
 type Registry struct {
 	*prometheus.Registry
 }
 
-// NewRegistry gives a registry with the collectors of the Go runtime and the process, and weir_build_info{version,
-// go_version} = 1. The version is weir's own.
+// NewRegistry returns a registry with the collectors of the Go runtime and the process, and with
+// weir_build_info{version, go_version} = 1. version is the version of weir.
 func NewRegistry(version string) *Registry {
 	r := &Registry{Registry: prometheus.NewRegistry()}
-	// These two are named by the library (go_, process_): the rule is for ours.
+	// The metrics of these collectors begin with go_ and process_: the naming rule does not apply.
 	r.Registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "weir_build_info",
-		Help: "Always 1; the labels say which weir and which Go built this process.",
+		Help: "Always 1; the labels are the versions of weir and of Go.",
 	}, []string{"version", "go_version"})
 	info.WithLabelValues(version, runtime.Version()).Set(1)
 	r.MustRegister(info)
 	return r
 }
 
-// Register adds c if all its metrics follow the naming rule; see CheckDesc.
+// Register registers c if all its metrics follow the naming rule of CheckDesc.
 func (r *Registry) Register(c prometheus.Collector) error {
-	// Describe blocks on its channel, and there is no bound on what it sends.
+	// Describe blocks until its descriptions are received; their number is not bounded.
 	ch := make(chan *prometheus.Desc)
 	go func() {
 		defer close(ch)
@@ -51,7 +51,7 @@ func (r *Registry) Register(c prometheus.Collector) error {
 		}
 	}
 	if n == 0 {
-		errs = append(errs, errors.New("a collector describes no metric, so its names cannot be checked: send them in Describe"))
+		errs = append(errs, errors.New("a collector describes no metric, so its names cannot be checked: send its descriptions in Describe"))
 	}
 	if len(errs) > 0 {
 		return errors.Join(errs...)
@@ -59,23 +59,23 @@ func (r *Registry) Register(c prometheus.Collector) error {
 	return r.Registry.Register(c)
 }
 
-// MustRegister is Register that panics: for metrics whose names are literals in the code.
+// MustRegister registers collectors whose names are literals in the code, and panics on an error.
 func (r *Registry) MustRegister(cs ...prometheus.Collector) {
 	for _, c := range cs {
 		if err := r.Register(c); err != nil {
-			panic(err) //nolint:forbidigo // the names are literals: the first start of a program shows it
+			panic(err) //nolint:forbidigo // the names are literals: the first start shows it
 		}
 	}
 }
 
-// Metric is what a registry knows of a metric before it has a value.
+// Metric describes a registered metric, which need not have a value yet.
 type Metric struct {
-	Name, Help string // a histogram's name is without _bucket, _sum and _count
+	Name, Help string // of a histogram without _bucket, _sum and _count
 	Labels     []string
 }
 
-// Metrics are all that were registered, those of the Go runtime and the process too, in no order: what rules and dashboards may
-// ask for.
+// Metrics returns all registered metrics, including those of the Go runtime and the process, in no
+// particular order. Tests compare alert rules and dashboards with them.
 func (r *Registry) Metrics() ([]Metric, error) {
 	ch := make(chan *prometheus.Desc)
 	go func() {
@@ -95,8 +95,8 @@ func (r *Registry) Metrics() ([]Metric, error) {
 	return list, errors.Join(errs...)
 }
 
-// CheckDesc says what in a metric's description is against the naming rule: the name begins with weir_ and is lower
-// case, the help text is a sentence, every label is an AllowedLabel.
+// CheckDesc returns an error if a metric violates the naming rule: the name begins with weir_ and
+// continues in lower-case words, the help text is not empty, and every label is an AllowedLabel.
 func CheckDesc(d *prometheus.Desc) error {
 	if err := d.Err(); err != nil {
 		return fmt.Errorf("metric description: %w", err)
@@ -106,45 +106,45 @@ func CheckDesc(d *prometheus.Desc) error {
 		return err
 	}
 	if rest, ok := strings.CutPrefix(p.name, "weir_"); !ok || !isSnake(rest) {
-		return fmt.Errorf("metric %q: a name is weir_ and lower-case words joined by underscores: rename it", p.name)
+		return fmt.Errorf("metric %q: a name is weir_ followed by lower-case words joined by underscores: rename it", p.name)
 	}
 	if strings.TrimSpace(p.help) == "" {
-		return fmt.Errorf("metric %q has no help text: say what it counts and in which unit", p.name)
+		return fmt.Errorf("metric %q has no help text: write what it counts and in which unit", p.name)
 	}
 	for _, l := range p.labels {
 		if !AllowedLabel(l) {
-			return fmt.Errorf("metric %q has label %q, which is not in the closed list: use one of AllowedLabel's, "+
-				"or add it there if its values are bounded by the code", p.name, l)
+			return fmt.Errorf("metric %q has label %q, which is not in the closed list: use a label of obs.AllowedLabel, "+
+				"or add this one there if the code bounds its values", p.name, l)
 		}
 	}
 	return nil
 }
 
-// AllowedLabel tells whether a metric may carry the label. Each has a set of values bounded by the code or the
-// deployment, never by the data.
+// AllowedLabel reports whether a metric may have the label. The values of each label are bounded by
+// the code or the deployment, never by the data.
 func AllowedLabel(name string) bool {
 	switch name {
-	case "app", // processor application
-		"code",       // RPC outcome
+	case "app", // application of a processor
+		"code",       // outcome of an RPC
 		"dc",         // datacentre
-		"from",       // of leases.regions
+		"from",       // region
 		"go_version", // of the build
-		"kind",       // a closed set named in the metric's help
-		"listener",   // data, ops
-		"outcome",    // of a transaction, of a command
-		"partition",  // as many as the topic has
+		"kind",       // a closed set, listed in the metric's help text
+		"listener",   // data or ops
+		"outcome",    // of a transaction or a command
+		"partition",  // of a topic
 		"phase",      // of a commit
-		"clock",      // of a timer: event, wall
+		"clock",      // of a timer: event or wall
 		"procedure",  // RPC
-		"reason",     // a closed set, such as reject reasons
-		"region",     // of leases.regions
+		"reason",     // a closed set, such as the reasons of refusals
+		"region",     // of the lease regions
 		"role",       // of a process
-		"state",      // of a task, of a region
-		"to",         // of leases.regions
-		"topic",      // of the catalogue
-		"type",       // event type
+		"state",      // of a task or a region
+		"to",         // region
+		"topic",      // of weir
+		"type",       // of an event
 		"version",    // of the build
-		"worker":     // as many as the process runs
+		"worker":     // of a process
 		return true
 	}
 	return false

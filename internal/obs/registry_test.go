@@ -47,6 +47,7 @@ func TestRegistryRule(t *testing.T) {
 	}
 }
 
+// silent describes no metric.
 type silent struct{}
 
 func (silent) Describe(chan<- *prometheus.Desc) {}
@@ -55,13 +56,13 @@ func (silent) Collect(chan<- prometheus.Metric) {}
 func TestMustRegisterPanics(t *testing.T) {
 	defer func() {
 		if recover() == nil {
-			t.Fatal("a metric against the rule was registered")
+			t.Fatal("a metric that violates the rule was registered")
 		}
 	}()
 	NewRegistry("test").MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "x", Help: "X."}))
 }
 
-// TestNewRegistry sees the collectors that it promises, and that a second registry shares nothing with the first.
+// TestNewRegistry checks the collectors of a registry, and that two registries share nothing.
 func TestNewRegistry(t *testing.T) {
 	for range 2 {
 		fams, err := NewRegistry("v9").Gather()
@@ -96,7 +97,7 @@ func TestParseDescUnknownForm(t *testing.T) {
 	}
 }
 
-// Metrics names what has no value yet, with its labels, and what the library registered.
+// TestMetrics: Metrics includes metrics without a value and those of the library.
 func TestMetrics(t *testing.T) {
 	r := NewRegistry("test")
 	r.MustRegister(prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "weir_lag_records", Help: "Records behind.", ConstLabels: prometheus.Labels{"app": "a"}}, []string{"partition"}))

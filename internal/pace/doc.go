@@ -1,8 +1,10 @@
-// Package pace finds out how many writes a second DynamoDB takes, for those who have more of them than it may take.
+// Package pace is an adaptive rate limiter for bulk writes to DynamoDB. It finds the rate that a table
+// accepts without throttling.
 //
-//	Wait(n) ──▶ n writes ──▶ Throttle(how many of them were refused)
+//	Wait(n) ──▶ n writes ──▶ Throttled(number of refused writes) ──▶ the rate adapts
 //
-// Of many writers on one table each finds its share: what throttles makes all of them slower, and all grow alike after it.
+// The rate doubles until the table throttles for the first time. From then on it decreases by a factor
+// and increases slowly, so that several writers on one table converge to equal shares.
 //
-// What it does not do: it does not try anything again.
+// The package does not retry writes and does not know what is written.
 package pace

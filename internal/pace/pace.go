@@ -8,85 +8,94 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limiter finds out how many writes a second a table takes: twice as many each quarter of a second until it throttles, then a
-// third less, and from there a little more each second while it throttles next to none.
+// Limiter limits the rate of writes and adapts it. In each period (a quarter of a second until the
+// first throttling, a second after it) it looks at the share of writes that were throttled:
+//
+//	over 10 %   the rate is multiplied by 0.67
+//	2 to 10 %   the rate stays
+//	under 2 %   the rate is multiplied by 2 until the first throttling and by 1.05 after it, if at
+//	            least 70 % of it were used
+//
+// A Limiter may be used by several goroutines at once.
 type Limiter struct {
-	min, max float64
+	least, most float64 // writes per second; most 0 is no limit
 
 	mu               sync.Mutex
 	limit            *rate.Limiter
-	from             time.Time // of the present look
-	tried, throttled int       // since then
-	learning         bool      // it was never throttled
+	from             time.Time // start of the period
+	tried, throttled int       // writes in the period
+	learning         bool      // no write was throttled yet
 }
 
 const (
-	decreaseFactor, throttledHigh = 0.67, 0.1 // the share that is throttled
-	increaseFactor, throttledLow  = 1.05, 0.02
-	minUtilization                = 0.7 // of the limit, before it grows
+	decrease, decreaseAbove = 0.67, 0.1 // share of throttled writes
+	increase, increaseBelow = 1.05, 0.02
+	used                    = 0.7 // share of the rate that must be used before it increases
 )
 
-// New makes a Pace that begins at start a second. least is how many may be written at once, and the fewest a second; most
-// the most a second, 0 for no limit.
+// New returns a limiter with an initial rate of start writes per second. least is the lowest rate and
+// the greatest burst. most is the highest rate, 0 for no limit.
 func New(start, least, most int) *Limiter {
-	p := &Limiter{min: float64(least), max: float64(most), from: time.Now(), learning: true}
-	begin := float64(start)
+	l := &Limiter{least: float64(least), most: float64(most), from: time.Now(), learning: true}
+	initial := float64(start)
 	if most > 0 {
-		begin = min(begin, p.max)
+		initial = min(initial, l.most)
 	}
-	p.limit = rate.NewLimiter(rate.Limit(begin), least)
-	return p
+	l.limit = rate.NewLimiter(rate.Limit(initial), least)
+	return l
 }
 
-// Wait waits until n more may be written.
-func (p *Limiter) Wait(ctx context.Context, n int) error {
-	p.mu.Lock()
-	if now := time.Now(); now.Sub(p.from) >= p.window() {
-		p.adjust()
-		p.from, p.tried, p.throttled = now, 0, 0
+// Wait waits until n more writes are allowed. n is at most the least of New. The error means that ctx
+// has ended, or ends before the writes would be allowed.
+func (l *Limiter) Wait(ctx context.Context, n int) error {
+	l.mu.Lock()
+	if now := time.Now(); now.Sub(l.from) >= l.period() {
+		l.adapt()
+		l.from, l.tried, l.throttled = now, 0, 0
 	}
-	p.tried += n
-	p.mu.Unlock()
-	return p.limit.WaitN(ctx, n)
+	l.tried += n
+	l.mu.Unlock()
+	return l.limit.WaitN(ctx, n)
 }
 
-func (p *Limiter) window() time.Duration {
-	if p.learning {
+func (l *Limiter) period() time.Duration {
+	if l.learning {
 		return time.Second / 4
 	}
 	return time.Second
 }
 
-// adjust goes by what was throttled since the last look.
-func (p *Limiter) adjust() {
-	switch share := float64(p.throttled) / float64(max(p.tried, 1)); {
-	case share > throttledHigh:
-		p.learning = false
-		p.set(float64(p.limit.Limit()) * decreaseFactor)
-	case share > throttledLow:
-		p.learning = false
-	case float64(p.tried) < minUtilization*float64(p.limit.Limit())*p.window().Seconds(): // it is not the limit that holds us back
-	case p.learning:
-		p.set(float64(p.limit.Limit()) * 2)
+// adapt sets the rate by the share of writes that were throttled in the period.
+func (l *Limiter) adapt() {
+	switch share := float64(l.throttled) / float64(max(l.tried, 1)); {
+	case share > decreaseAbove:
+		l.learning = false
+		l.set(float64(l.limit.Limit()) * decrease)
+	case share > increaseBelow:
+		l.learning = false
+	case float64(l.tried) < used*float64(l.limit.Limit())*l.period().Seconds():
+		// The sender is slower than the rate.
+	case l.learning:
+		l.set(float64(l.limit.Limit()) * 2)
 	default:
-		p.set(float64(p.limit.Limit()) * increaseFactor)
+		l.set(float64(l.limit.Limit()) * increase)
 	}
 }
 
-// OnThrottled is told that the table refused n.
-func (p *Limiter) OnThrottled(n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.throttled += n
+// Throttled reports that the table refused n writes.
+func (l *Limiter) Throttled(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.throttled += n
 }
 
-func (p *Limiter) set(limit float64) {
-	limit = max(limit, p.min)
-	if p.max > 0 {
-		limit = min(limit, p.max)
+func (l *Limiter) set(limit float64) {
+	limit = max(limit, l.least)
+	if l.most > 0 {
+		limit = min(limit, l.most)
 	}
-	p.limit.SetLimit(rate.Limit(limit))
+	l.limit.SetLimit(rate.Limit(limit))
 }
 
-// Rate is how many a second it lets through now.
-func (p *Limiter) Rate() int { return int(p.limit.Limit()) }
+// Rate returns the present rate in writes per second.
+func (l *Limiter) Rate() int { return int(l.limit.Limit()) }

@@ -1,14 +1,17 @@
-// Package ring counts events over the last 60 seconds, one counter per millisecond and a running sum.
+// Package ring counts the events of the last 60 seconds, with one counter per millisecond and a
+// running sum.
 //
-//	      head-59,999                           head
-//	─ late ─┼──── 60,000 counters, sum = their sum ────┼─ Add moves the head here ─
+//	── too old ──┼──── 60,000 counters, sum = their sum ────┼─ Add moves the head ─▶
+//	             head-60,000                            head
 //
 // Invariants:
-//  1. Sum is the number of events added with head-60,000 < ms <= head, where head is the greatest millisecond ever
-//     given to Add or Advance.
-//  2. The head never goes back.
-//  3. Moving the head by d milliseconds costs min(d, 60,000).
 //
-// It reads no clock: who wants an idle ring to expire calls Advance. Events older than the window are not counted;
-// Add says so and the caller counts them apart. It is not safe for concurrent use.
+//  1. Sum is the number of events that were added with head-60,000 < ms <= head. The head is the
+//     greatest millisecond that Add or Advance received.
+//  2. The head never goes back, except by Reset and Restore.
+//  3. Moving the head by d milliseconds takes min(d, 60,000) steps.
+//
+// The package reads no clock: a caller that wants an idle ring to expire calls Advance. Events
+// older than the window are not counted: Add returns false for them. A Ring must not be used by
+// several goroutines at once.
 package ring

@@ -5,22 +5,22 @@ import "math"
 // Window is the length of a ring in milliseconds.
 const Window = 60_000
 
-// Ring is a rolling histogram of 60 s with one counter per millisecond: 240 KB from the first event on. Its zero value is
-// empty and ready.
+// Ring counts events in a sliding window of 60 s. It takes 240 KB from the first event on. Its zero
+// value is an empty ring.
 type Ring struct {
-	slots []uint32 // the counter of millisecond ms is slots[ms mod Window]
-	head  int64    // newest millisecond; 0 = nothing yet
+	slots []uint32 // slots[ms mod Window] is the counter of millisecond ms
+	head  int64    // newest millisecond, 0 before the first
 	sum   uint64   // of all slots
 }
 
-// Head is the newest millisecond, 0 before the first Add or Advance.
+// Head returns the newest millisecond in Unix time, 0 before the first Add or Advance.
 func (r *Ring) Head() int64 { return r.head }
 
-// Sum is the number of events in the window that ends at Head.
+// Sum returns the number of events in the window that ends at Head.
 func (r *Ring) Sum() uint64 { return r.sum }
 
-// Add counts n events at millisecond ms (Unix, > 0). It is false, and counts nothing, if ms is not in the window. A
-// counter that is full stays at its greatest value.
+// Add counts n events at millisecond ms in Unix time, which is positive. If ms is before the
+// window, Add counts nothing and returns false. A counter saturates at its greatest value.
 func (r *Ring) Add(ms int64, n uint32) bool {
 	if ms > r.head {
 		r.Advance(ms)
@@ -37,7 +37,8 @@ func (r *Ring) Add(ms int64, n uint32) bool {
 	return true
 }
 
-// Advance moves the head to ms, which empties what leaves the window. It does nothing if the head is there already.
+// Advance moves the head to ms and clears the counters that leave the window. It does nothing if ms
+// is not after the head.
 func (r *Ring) Advance(ms int64) {
 	d := ms - r.head
 	if d <= 0 {
@@ -57,7 +58,7 @@ func (r *Ring) Advance(ms int64) {
 	r.head = ms
 }
 
-// Reset empties the ring and sets its head, which may go back.
+// Reset empties the ring and sets its head. The head may go back.
 func (r *Ring) Reset(head int64) {
 	r.clear()
 	r.head = head
@@ -70,9 +71,10 @@ func (r *Ring) clear() {
 	}
 }
 
+// drop clears slots[from:to].
 func (r *Ring) drop(from, to int64) {
 	if r.sum == 0 {
-		return // every counter is 0
+		return // all counters are 0
 	}
 	for _, n := range r.slots[from:to] {
 		r.sum -= uint64(n)
@@ -80,8 +82,8 @@ func (r *Ring) drop(from, to int64) {
 	clear(r.slots[from:to])
 }
 
-// SumAfter is the number of events in the window that are younger than ms. It changes nothing: it is for reading a ring
-// as if its head were further on.
+// SumAfter returns the number of events in the window after ms. It reads the ring as of a later
+// time without moving the head.
 func (r *Ring) SumAfter(ms int64) uint64 {
 	switch {
 	case ms >= r.head || r.sum == 0:
@@ -98,8 +100,8 @@ func (r *Ring) SumAfter(ms int64) uint64 {
 	return n
 }
 
-// Seconds appends the sums of whole seconds of Unix time to dst, the head's second first. They add up to Sum; trailing
-// zeros are left out.
+// Seconds appends the number of events of each second of Unix time to dst, newest second first,
+// without trailing zeros. The numbers add up to Sum.
 func (r *Ring) Seconds(dst []uint64) []uint64 {
 	base := len(dst)
 	left := r.sum
@@ -117,8 +119,8 @@ func (r *Ring) Seconds(dst []uint64) []uint64 {
 	return dst
 }
 
-// Restore fills the ring from what Seconds gave at head. Within a second the events are taken to be at its end: they
-// leave the window up to a second late, never early.
+// Restore fills the ring with the numbers that Seconds returned at head. It counts the events of a
+// second at its end, so that they leave the window up to a second late and never early.
 func (r *Ring) Restore(head int64, seconds []uint64) {
 	r.Reset(head)
 	for i, n := range seconds {

@@ -7,13 +7,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// dumb is the same ring as a map that forgets nothing.
-type dumb struct {
+// mapRing is the simple reference: a map that keeps all events.
+type mapRing struct {
 	at   map[int64]uint64
 	head int64
 }
 
-func (d *dumb) sumAfter(ms int64) uint64 {
+func (d *mapRing) sumAfter(ms int64) uint64 {
 	var n uint64
 	for t, c := range d.at {
 		if t > d.head-Window && t > ms && t <= d.head {
@@ -23,7 +23,7 @@ func (d *dumb) sumAfter(ms int64) uint64 {
 	return n
 }
 
-func (d *dumb) add(ms int64, n uint32) bool {
+func (d *mapRing) add(ms int64, n uint32) bool {
 	d.head = max(d.head, ms)
 	if ms <= d.head-Window || ms <= 0 {
 		return false
@@ -34,7 +34,7 @@ func (d *dumb) add(ms int64, n uint32) bool {
 
 func TestRingAgainstMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r, d := new(Ring), &dumb{at: map[int64]uint64{}}
+		r, d := new(Ring), &mapRing{at: map[int64]uint64{}}
 		now := rapid.Int64Range(1, 200_000).Draw(t, "start")
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			step := rapid.SampledFrom([]int64{
@@ -64,8 +64,9 @@ func TestRingAgainstMap(t *testing.T) {
 	})
 }
 
-// checkSeconds compares the sums by second with the map's, and restores a ring from them.
-func checkSeconds(t *rapid.T, r *Ring, d *dumb) {
+// checkSeconds compares the numbers per second with those of the map, and restores a ring from
+// them.
+func checkSeconds(t *rapid.T, r *Ring, d *mapRing) {
 	secs := r.Seconds(nil)
 	var total uint64
 	for i, n := range secs {
@@ -91,12 +92,12 @@ func checkSeconds(t *rapid.T, r *Ring, d *dumb) {
 	for _, later := range []int64{500, 5_000, 58_000} {
 		early, late := r.SumAfter(r.Head()+later-Window), back.SumAfter(r.Head()+later-Window)
 		if late < early || late > r.SumAfter(r.Head()+later-1000-Window) {
-			t.Fatalf("%d ms on: restored has %d, the ring %d", later, late, early)
+			t.Fatalf("%d ms later: the restored ring has %d, the ring %d", later, late, early)
 		}
 	}
 }
 
-func TestFullCounterStays(t *testing.T) {
+func TestCounterSaturates(t *testing.T) {
 	r := new(Ring)
 	r.Add(5, math.MaxUint32)
 	if !r.Add(5, 7) || r.Sum() != math.MaxUint32 {

@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/weirhq/weir/internal/outage"
+	"github.com/weirhq/weir/internal/logthrottle"
 	"github.com/weirhq/weir/processors"
 )
 
@@ -54,7 +54,7 @@ type Consumer struct {
 	order    []*partition // the same, for taking turns
 	nextTurn int
 	running  int
-	outage   outage.Tracker
+	outage   logthrottle.Tracker
 }
 
 // New makes a Consumer. It starts nothing.

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/weirhq/weir/internal/outage"
+	"github.com/weirhq/weir/internal/logthrottle"
 )
 
 // failed is told that a call failed: it is made again after a pause, for ever. The mutex is held.
@@ -35,10 +35,10 @@ func (c *Consumer) logOutage(p *partition, e *entry, err error) {
 	if raw := interface{ Raw() string }(nil); errors.As(err, &raw) {
 		log.Debug().Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("offset", e.Offset).Int("attempt", e.Attempt).Str("raw", raw.Raw()).Msg("effect_tried")
 	}
-	switch n := c.outage.Failure(time.Now()); n.Phase {
-	case outage.Started:
+	switch n := c.outage.Failure(time.Now()); n.Kind {
+	case logthrottle.Begin:
 		log.Warn().Err(err).Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("offset", e.Offset).Int("attempt", e.Attempt).Int("waiting", c.pendingRecords()).Msg("effect_failed")
-	case outage.Continues:
+	case logthrottle.Continue:
 		log.Warn().Err(err).Str("topic", c.cfg.Topic).Dur("for", n.For).Int("failures", n.Failures).Int("waiting", c.pendingRecords()).Msg("effect_still_fails")
 	default:
 	}
@@ -52,7 +52,7 @@ func (c *Consumer) recovered() {
 			return
 		}
 	}
-	if n := c.outage.Success(time.Now()); n.Phase == outage.Ended {
+	if n := c.outage.Success(time.Now()); n.Kind == logthrottle.End {
 		c.cfg.Log.Warn().Str("topic", c.cfg.Topic).Dur("for", n.For).Int("failures", n.Failures).Int("waiting", c.pendingRecords()).Msg("effect_succeeds_again")
 	}
 }

@@ -1,0 +1,37 @@
+package ingest
+
+import "strings"
+
+// nearest returns the name with the smallest edit distance from s, without regard to case.
+func nearest(s string, names []string) string {
+	best, least := "", int(^uint(0)>>1)
+	for _, name := range names {
+		if d := distance(strings.ToLower(s), strings.ToLower(name)); d < least {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// distance is the Levenshtein distance. It looks at the first 128 bytes only, because names come
+// from the input too.
+func distance(a, b string) int {
+	const maxLen = 128
+	a, b = a[:min(len(a), maxLen)], b[:min(len(b), maxLen)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}
