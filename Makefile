@@ -1,6 +1,6 @@
 # Needs POSIX make, a shell and Go; everything else is pinned in tools/go.mod. Plain `make` lists the targets.
 .POSIX:
-.PHONY: help build image test test-short test-race sim fuzz bench bench-once bench-peers lint fmt vet vuln generate generate-check verify ci clean docker-note
+.PHONY: help build image test test-short test-race sim sim-leases sim-crashes fuzz bench bench-once bench-peers lint fmt vet vuln generate generate-check verify ci clean docker-note
 
 # The client's mutexes must be visible to testing/synctest in the crash model, hence the tag in every test run.
 TAGS     = -tags synctests
@@ -26,9 +26,12 @@ ROUNDS   = 3
 IMAGE    = weir:dev
 IMAGEDIR = dist/image
 ROOTS    = /etc/ssl/certs/ca-certificates.crt
-# A file that each counted run appends "passed failed skipped" to.
+# A file to which each test run appends the line "passed failed".
 TOTALS   =
-TALLY    = go run ./internal/tally -totals "$(TOTALS)" --
+# go test, with failures and the reasons of skips listed at the end, then the ten slowest tests (.ci/after-tests).
+REPORT   = dist/tests/$@.json
+GOTEST   = TOTALS="$(TOTALS)" $(TOOL) gotestsum --format pkgname-and-test-fails --format-icons text --format-hide-empty-pkg \
+	--ignore-non-json-output-lines --jsonfile $(REPORT) --post-run-command .ci/after-tests --
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -43,17 +46,21 @@ image: ## build the container image IMAGE for compose/ (IMAGE=weir:dev)
 	docker build -q -t $(IMAGE) -f compose/Dockerfile $(IMAGEDIR)
 
 test: docker-note ## run every test, those on containers too where a Docker engine answers
-	@$(TALLY) $(TAGS) -count=1 -timeout $(TIMEOUT) $(ARGS) $(PKGS)
+	@$(GOTEST) $(TAGS) -count=1 -timeout $(TIMEOUT) $(ARGS) $(PKGS)
 
 test-short: ## run the tests that take seconds
-	@$(TALLY) $(TAGS) -count=1 -short -timeout 5m $(ARGS) $(PKGS)
+	@$(GOTEST) $(TAGS) -count=1 -short -timeout 5m $(ARGS) $(PKGS)
 
 test-race: ## run the short tests of concurrent packages under the race detector
-	@BUBBLE_RUNS=$(RACERUNS) $(TALLY) $(TAGS) -count=1 -short -race -skip '$(NORACE)' -timeout $(TIMEOUT) $(ARGS) $(RACE)
+	@BUBBLE_RUNS=$(RACERUNS) $(GOTEST) $(TAGS) -count=1 -short -race -skip '$(NORACE)' -timeout $(TIMEOUT) $(ARGS) $(RACE)
 
-sim: ## crash and abort the runtime RUNS times, and run SEEDS seeds of the lease loop's model (make sim RUNS=5000 SEEDS=20000)
-	@SEEDS=$(SEEDS) $(TALLY) $(TAGS) -count=1 -timeout 60m -run '^TestSeeds$$' $(ARGS) ./internal/sim
-	@BUBBLE_RUNS=$(RUNS) $(TALLY) $(TAGS) -count=1 -timeout 60m -run '^Test(Crashes|Troubles)$$' $(ARGS) ./processors/...
+sim: sim-leases sim-crashes ## run both simulators (make sim SEEDS=20000 RUNS=5000)
+
+sim-leases: ## run SEEDS seeds of the simulator of the lease loop
+	@SEEDS=$(SEEDS) $(GOTEST) $(TAGS) -count=1 -timeout 60m -run '^TestSeeds$$' $(ARGS) ./internal/sim
+
+sim-crashes: ## crash and abort the runtime RUNS times in simulated time
+	@BUBBLE_RUNS=$(RUNS) $(GOTEST) $(TAGS) -count=1 -timeout 60m -run '^Test(Crashes|Troubles)$$' $(ARGS) ./processors/...
 
 fuzz: ## fuzz every fuzz target for FUZZTIME
 	@find . -name '*_test.go' -exec grep -l '^func Fuzz' {} + | sort | while read -r file; do \
