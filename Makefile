@@ -2,7 +2,8 @@
 .POSIX:
 .PHONY: help build image test test-short test-race sim sim-leases sim-crashes fuzz bench bench-once bench-peers lint fmt vet vuln generate generate-check verify ci clean docker-note
 
-# The client's mutexes must be visible to testing/synctest in the crash model, hence the tag in every test run.
+# Every test run has this tag: it makes the mutexes of the Kafka client visible to testing/synctest. Without it, packages
+# whose tests need it fail in TestBuildTag.
 TAGS     = -tags synctests
 TOOL     = go tool -modfile=tools/go.mod
 # Packages, time limit of each, and further arguments of go test.
@@ -75,7 +76,7 @@ bench: ## measure on the broker BROKERS, and print one table (an hour; BROKERS=h
 	go test -run '^$$' -bench 'Timers' ./processors
 
 bench-once: ## run every benchmark once, to see that it still runs
-	go test -short -run '^$$' -bench . -benchtime 1x -timeout $(TIMEOUT) $(ARGS) $(PKGS)
+	go test $(TAGS) -short -run '^$$' -bench . -benchtime 1x -timeout $(TIMEOUT) $(ARGS) $(PKGS)
 
 bench-peers: ## measure weir beside Kafka Streams and goka (BROKERS=host:port EVENTS=20000000 ROUNDS=3 ARGS="-o json")
 	go run ./bench/peers -brokers $(BROKERS) -events $(EVENTS) -rounds $(ROUNDS) $(ARGS)
@@ -87,7 +88,7 @@ fmt: ## format the source with gofumpt
 	$(TOOL) golangci-lint fmt
 
 vet: ## check the source with go vet
-	go vet ./...
+	go vet $(TAGS) ./...
 
 vuln: ## look for known vulnerabilities, if the database answers
 	@if out=$$($(TOOL) govulncheck ./... 2>&1); then echo "$$out"; \

@@ -40,6 +40,7 @@ func TestStyle(t *testing.T) {
 	complain(t, CheckSource(files, variablesAllowed()))
 	complain(t, CheckText(files))
 	complain(t, CheckEvents(files))
+	complain(t, CheckTags(files))
 	for excused := range variablesAllowed() {
 		bare := variablesAllowed()
 		delete(bare, excused)
