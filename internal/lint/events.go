@@ -28,7 +28,7 @@ func CheckEvents(files []File) []string {
 	}
 	var bad []string
 	for _, f := range files {
-		if !strings.HasSuffix(f.Path, ".go") || isTest(f.Path) || strings.Contains(f.Path, "testdata/") {
+		if !isGo(f.Path) || isTest(f.Path) {
 			continue
 		}
 		for _, m := range messages(f) {
@@ -62,7 +62,7 @@ func messages(f File) []message {
 	fset := token.NewFileSet()
 	tree, err := parser.ParseFile(fset, f.Path, f.Text, 0)
 	if err != nil {
-		return nil // CheckSource says so
+		return nil // the compiler reports it
 	}
 	var list []message
 	ast.Inspect(tree, func(n ast.Node) bool {

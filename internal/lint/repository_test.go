@@ -1,22 +1,8 @@
 package lint
 
-import (
-	"testing"
-)
+import "testing"
 
 const root = "../.."
-
-// variablesAllowed excuses package-level variables that change, "path/of/file.go:name" with the reason.
-func variablesAllowed() map[string]string {
-	return map[string]string{}
-}
-
-func complain(t *testing.T, complaints []string) {
-	t.Helper()
-	for _, c := range complaints {
-		t.Error(c)
-	}
-}
 
 func TestImportsRunDownwards(t *testing.T) {
 	graph, err := ListPackages(t.Context(), root)
@@ -29,7 +15,9 @@ func TestImportsRunDownwards(t *testing.T) {
 	complain(t, CheckImports(graph))
 }
 
-func TestStyle(t *testing.T) {
+// repository returns the files of the repository.
+func repository(t *testing.T) []File {
+	t.Helper()
 	files, err := ReadFiles(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
@@ -37,15 +25,13 @@ func TestStyle(t *testing.T) {
 	if len(files) < 20 {
 		t.Fatalf("found %d files", len(files))
 	}
-	complain(t, CheckSource(files, variablesAllowed()))
+	return files
+}
+
+func TestStyle(t *testing.T) {
+	files := repository(t)
+	complain(t, CheckWrites(files))
 	complain(t, CheckText(files))
 	complain(t, CheckEvents(files))
 	complain(t, CheckTags(files))
-	for excused := range variablesAllowed() {
-		bare := variablesAllowed()
-		delete(bare, excused)
-		if len(CheckSource(files, bare)) == len(CheckSource(files, variablesAllowed())) {
-			t.Errorf("%s needs no excuse any more: remove it from the list", excused)
-		}
-	}
 }

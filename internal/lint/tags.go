@@ -40,7 +40,7 @@ func CheckTags(files []File) []string {
 	tagged, untagged := map[string]File{}, map[string]File{}
 	for _, f := range files {
 		switch dir := path.Dir(f.Path); {
-		case !isTest(f.Path) || strings.Contains(f.Path, "testdata/"):
+		case !isGo(f.Path) || !isTest(f.Path):
 		case path.Base(f.Path) == untaggedFile:
 			untagged[dir] = f
 		case needsTag(f.Text):

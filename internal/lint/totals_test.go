@@ -29,7 +29,7 @@ func TestTotals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for a package that exceeds its time limit")
 	}
-	repository, err := filepath.Abs(root)
+	base, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,8 +50,8 @@ func TestTotals(t *testing.T) {
 	run := func(packages ...string) (output, totals string, ok bool) {
 		file := filepath.Join(t.TempDir(), "totals")
 		cmd := exec.CommandContext(t.Context(), "go", append([]string{
-			"tool", "-modfile=" + repository + "/tools/go.mod",
-			"gotestsum", "--jsonfile", module + "/tests.json", "--post-run-command", repository + "/.ci/after-tests", "--", "-timeout", "3s",
+			"tool", "-modfile=" + base + "/tools/go.mod",
+			"gotestsum", "--jsonfile", module + "/tests.json", "--post-run-command", base + "/.ci/after-tests", "--", "-timeout", "3s",
 		}, packages...)...)
 		cmd.Dir, cmd.Env = module, append(os.Environ(), "TOTALS="+file)
 		var out bytes.Buffer
