@@ -1,19 +1,22 @@
-# Needs POSIX make, a shell and Go; everything else is pinned in tools/go.mod. Plain `make` lists the targets.
+# Needs POSIX make, a shell and Go; everything else is pinned in tools/go.mod. Plain `make` lists
+# the targets.
 .POSIX:
 .PHONY: help build image test test-short test-race sim sim-leases sim-crashes fuzz bench bench-once bench-peers lint fmt vet vuln generate generate-check verify ci clean docker-note
 
-# Every test run has this tag: it makes the mutexes of the Kafka client visible to testing/synctest. Without it, packages
-# whose tests need it fail in TestBuildTag.
+# Every test run has this tag: it makes the mutexes of the Kafka client visible to testing/synctest.
+# Without it, packages whose tests need it fail in TestBuildTag.
 TAGS     = -tags synctests
 TOOL     = go tool -modfile=tools/go.mod
 # Packages, time limit of each, and further arguments of go test.
 PKGS     = ./...
 TIMEOUT  = 15m
 ARGS     =
-# Packages with goroutines of their own, and crash runs under the race detector, which is about ten times slower.
+# Packages with goroutines of their own, and crash runs under the race detector, which is about ten
+# times slower.
 RACE     = ./agent/... ./api/... ./bridge/... ./cmd/weir/... ./dynamotest/... ./executor/... ./internal/... ./processors/...
 RACERUNS = 8
-# Tests of judges, by what is wrong on purpose, and those that have one goroutine or take an hour there.
+# Tests of judges, by what is wrong on purpose, and those that have one goroutine or take an hour
+# there.
 NORACE   = Notices|Mutation|Mutants|Catches|Evacuate|LoopHours|Goals|Seeds|Shrink
 # Runs of the crash and abort model, and seeds of the model of the lease loop.
 RUNS     = 1000
@@ -23,13 +26,15 @@ FUZZTIME = 10s
 BROKERS  = 127.0.0.1:9092
 EVENTS   = 20000000
 ROUNDS   = 3
-# The container image, where it is put together, and who it trusts: a file of certificates of this machine.
+# The container image, where it is put together, and who it trusts: a file of certificates of this
+# machine.
 IMAGE    = weir:dev
 IMAGEDIR = dist/image
 ROOTS    = /etc/ssl/certs/ca-certificates.crt
 # A file to which each test run appends the line "passed failed".
 TOTALS   =
-# go test, with failures and the reasons of skips listed at the end, then the ten slowest tests (.ci/after-tests).
+# go test, with failures and the reasons of skips listed at the end, then the ten slowest tests
+# (.ci/after-tests).
 REPORT   = dist/tests/$@.json
 GOTEST   = TOTALS="$(TOTALS)" $(TOOL) gotestsum --format pkgname-and-test-fails --format-icons text --format-hide-empty-pkg \
 	--ignore-non-json-output-lines --jsonfile $(REPORT) --post-run-command .ci/after-tests --

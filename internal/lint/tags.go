@@ -11,8 +11,9 @@ import (
 	"strings"
 )
 
-// testTag is the build tag of tests in simulated time. Neither go.mod nor go.work nor a file in the repository can set
-// it for `go test ./...`, so a package whose tests need it has a test without the tag that fails.
+// testTag is the build tag of tests in simulated time. Neither go.mod nor go.work nor a file in the
+// repository can set it for `go test ./...`, so a package whose tests need it has a test without
+// the tag that fails.
 const testTag = "synctests"
 
 // untaggedFile is the name of the file with that test.
@@ -26,16 +27,17 @@ package ` + name + `
 
 import "testing"
 
-// TestBuildTag fails: without the build tag, go test would leave out most tests of this package and report success.
-// The tag makes the mutexes of the Kafka client visible to testing/synctest. internal/lint holds the text of this file.
+// TestBuildTag fails: without the build tag, go test would leave out most tests of this package and
+// report success. The tag makes the mutexes of the Kafka client visible to testing/synctest.
+// internal/lint holds the text of this file.
 func TestBuildTag(t *testing.T) {
 	t.Fatal("tests of this package need a build tag: run make test, or go test -tags ` + testTag + ` ./...")
 }
 `)
 }
 
-// CheckTags returns a complaint for each directory with test files behind testTag that lacks the failing test without
-// the tag, and for each such test that no file needs.
+// CheckTags returns a complaint for each directory with test files behind testTag that lacks the
+// failing test without the tag, and for each such test that no file needs.
 func CheckTags(files []File) []string {
 	tagged, untagged := map[string]File{}, map[string]File{}
 	for _, f := range files {
@@ -69,7 +71,8 @@ func CheckTags(files []File) []string {
 	return bad
 }
 
-// needsTag reports whether a Go file is part of the build with testTag and not of the build without it.
+// needsTag reports whether a Go file is part of the build with testTag and not of the build without
+// it.
 func needsTag(text []byte) bool {
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// fates returns a test file for each way in which the tests of a package can end, by the name of the package.
+// fates returns a test file for each way in which the tests of a package can end, by the name of
+// the package.
 func fates() map[string]string {
 	return map[string]string{
 		"passes": `func TestGood(t *testing.T) { t.Run("x", func(*testing.T) {}) }`,
@@ -24,7 +25,8 @@ func fates() map[string]string {
 	}
 }
 
-// TestTotals runs the real gotestsum, as the Makefile does, on a module with packages of every fate.
+// TestTotals runs the real gotestsum, as the Makefile does, on a module with packages of every
+// fate.
 func TestTotals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for a package that exceeds its time limit")
@@ -62,7 +64,8 @@ func TestTotals(t *testing.T) {
 	}
 
 	out, totals, ok := run("./...")
-	// Failed: TestBad and its subtest, TestPanic, TestHang and its package, the packages exits and invalid.
+	// Failed: TestBad and its subtest, TestPanic, TestHang and its package, the packages exits and
+	// invalid.
 	if ok || totals != "3 7\n" {
 		t.Errorf("passed %v with totals %q, want a failure with 3 7\n%s", ok, totals, out)
 	}

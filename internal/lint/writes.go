@@ -16,10 +16,10 @@ type dir struct {
 	names []string // paths of files
 }
 
-// CheckWrites returns a complaint for each package-level variable among files that a statement of its package writes
-// to, tests included. gochecknoglobals leaves only sentinel errors, regular expressions and embedded files, and tables
-// with a nolint; this check holds that they never change. An exported table is a complaint too, because other packages
-// could write to it.
+// CheckWrites returns a complaint for each package-level variable among files that a statement of
+// its package writes to, tests included. gochecknoglobals leaves only sentinel errors, regular
+// expressions and embedded files, and tables with a nolint; this check holds that they never
+// change. An exported table is a complaint too, because other packages could write to it.
 func CheckWrites(files []File) []string {
 	var bad []string
 	for _, d := range parseDirs(files) {
@@ -35,7 +35,8 @@ func CheckWrites(files []File) []string {
 	return bad
 }
 
-// parseDirs groups the Go files by directory. A file that does not parse is left out: the compiler reports it.
+// parseDirs groups the Go files by directory. A file that does not parse is left out: the compiler
+// reports it.
 func parseDirs(files []File) map[string]*dir {
 	dirs := map[string]*dir{}
 	for _, f := range files {
@@ -55,7 +56,8 @@ func parseDirs(files []File) map[string]*dir {
 	return dirs
 }
 
-// writes returns a complaint for each variable of gen, declared in the file called name, that is written to.
+// writes returns a complaint for each variable of gen, declared in the file called name, that is
+// written to.
 func (d *dir) writes(name string, gen *ast.GenDecl) []string {
 	var bad []string
 	for _, spec := range gen.Specs {
@@ -91,7 +93,8 @@ func isTable(x ast.Expr) bool {
 	}
 }
 
-// written looks in the whole package, tests included, for a statement that changes the variable called name.
+// written looks in the whole package, tests included, for a statement that changes the variable
+// called name.
 func (d *dir) written(spec *ast.ValueSpec, name string) string {
 	w := &writes{spec: spec, name: name}
 	for i, f := range d.files {
@@ -161,8 +164,8 @@ func (w *writes) targets(exprs ...ast.Expr) {
 	}
 }
 
-// ours tells whether id stands for the package's variable and not for a local one of the same name: the parser
-// resolves what a file declares itself, and leaves open what another file of the package declares.
+// ours reports whether id is the package's variable and not a local variable of the same name. The
+// parser resolves the names that the file declares, and leaves the names of other files unresolved.
 func (w *writes) ours(id *ast.Ident) bool {
 	return id.Obj == nil || id.Obj.Decl == w.spec
 }
