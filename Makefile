@@ -1,7 +1,7 @@
 # Needs POSIX make, a shell and Go; everything else is pinned in tools/go.mod. Plain `make` lists
 # the targets.
 .POSIX:
-.PHONY: help build image test test-short test-race sim sim-leases sim-crashes fuzz bench bench-once bench-peers lint fmt vet vuln generate generate-check verify ci clean docker-note
+.PHONY: help build image test test-short test-race sim sim-leases sim-crashes fuzz bench bench-once bench-peers lint fmt vet actionlint vuln generate generate-check verify ci clean docker-note
 
 # Every test run has this tag: it makes the mutexes of the Kafka client visible to testing/synctest.
 # Without it, packages whose tests need it fail in TestBuildTag.
@@ -95,6 +95,10 @@ fmt: ## format the source with gofumpt
 vet: ## check the source with go vet
 	go vet $(TAGS) ./...
 
+# Not in tools/go.mod: it needs another version of a YAML library than the tools there.
+actionlint: ## check the workflows of GitHub Actions
+	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+
 vuln: ## look for known vulnerabilities, if the database answers
 	@if out=$$($(TOOL) govulncheck ./... 2>&1); then echo "$$out"; \
 	elif echo "$$out" | grep -q 'fetching vulnerabilities'; then echo "vuln: the database does not answer: NOT checked"; \
@@ -111,7 +115,7 @@ generate-check: ## check that the generated code is what the schemas give
 	@before=$$($(SUMS)); $(MAKE) generate || exit 1; after=$$($(SUMS)); \
 	if [ "$$before" != "$$after" ]; then echo "generated code was not up to date; now it is: commit it"; exit 1; fi
 
-verify: vet lint generate-check vuln ## all checks that run no test
+verify: vet lint actionlint generate-check vuln ## all checks that run no test
 
 ci: verify test test-race sim fuzz bench-once ## all that continuous integration runs
 
