@@ -1,18 +1,22 @@
-# Needs POSIX make, a shell and Go; everything else is pinned in tools/go.mod. Plain `make` lists the targets.
+# Needs POSIX make, a shell and Go; everything else is pinned in tools/go.mod. Plain `make` lists
+# the targets.
 .POSIX:
-.PHONY: help build image test test-short test-race sim fuzz bench bench-once bench-peers lint fmt vet vuln generate generate-check verify ci clean docker-note
+.PHONY: help build image test test-short test-race sim sim-leases sim-crashes fuzz bench bench-once bench-peers lint fmt vet actionlint vuln generate generate-check verify ci clean docker-note
 
-# The client's mutexes must be visible to testing/synctest in the crash model, hence the tag in every test run.
+# Every test run has this tag: it makes the mutexes of the Kafka client visible to testing/synctest.
+# Without it, packages whose tests need it fail in TestBuildTag.
 TAGS     = -tags synctests
 TOOL     = go tool -modfile=tools/go.mod
 # Packages, time limit of each, and further arguments of go test.
 PKGS     = ./...
 TIMEOUT  = 15m
 ARGS     =
-# Packages with goroutines of their own, and crash runs under the race detector, which is about ten times slower.
+# Packages with goroutines of their own, and crash runs under the race detector, which is about ten
+# times slower.
 RACE     = ./agent/... ./api/... ./bridge/... ./cmd/weir/... ./dynamotest/... ./executor/... ./internal/... ./processors/...
 RACERUNS = 8
-# Tests of judges, by what is wrong on purpose, and those that have one goroutine or take an hour there.
+# Tests of judges, by what is wrong on purpose, and those that have one goroutine or take an hour
+# there.
 NORACE   = Notices|Mutation|Mutants|Catches|Evacuate|LoopHours|Goals|Seeds|Shrink
 # Runs of the crash and abort model, and seeds of the model of the lease loop.
 RUNS     = 1000
@@ -22,13 +26,18 @@ FUZZTIME = 10s
 BROKERS  = 127.0.0.1:9092
 EVENTS   = 20000000
 ROUNDS   = 3
-# The container image, where it is put together, and who it trusts: a file of certificates of this machine.
+# The container image, where it is put together, and who it trusts: a file of certificates of this
+# machine.
 IMAGE    = weir:dev
 IMAGEDIR = dist/image
 ROOTS    = /etc/ssl/certs/ca-certificates.crt
-# A file that each counted run appends "passed failed skipped" to.
+# A file to which each test run appends the line "passed failed".
 TOTALS   =
-TALLY    = go run ./internal/tally -totals "$(TOTALS)" --
+# go test, with failures and the reasons of skips listed at the end, then the ten slowest tests
+# (.ci/after-tests).
+REPORT   = dist/tests/$@.json
+GOTEST   = TOTALS="$(TOTALS)" $(TOOL) gotestsum --format pkgname-and-test-fails --format-icons text --format-hide-empty-pkg \
+	--ignore-non-json-output-lines --jsonfile $(REPORT) --post-run-command .ci/after-tests --
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -43,17 +52,21 @@ image: ## build the container image IMAGE for compose/ (IMAGE=weir:dev)
 	docker build -q -t $(IMAGE) -f compose/Dockerfile $(IMAGEDIR)
 
 test: docker-note ## run every test, those on containers too where a Docker engine answers
-	@$(TALLY) $(TAGS) -count=1 -timeout $(TIMEOUT) $(ARGS) $(PKGS)
+	@$(GOTEST) $(TAGS) -count=1 -timeout $(TIMEOUT) $(ARGS) $(PKGS)
 
 test-short: ## run the tests that take seconds
-	@$(TALLY) $(TAGS) -count=1 -short -timeout 5m $(ARGS) $(PKGS)
+	@$(GOTEST) $(TAGS) -count=1 -short -timeout 5m $(ARGS) $(PKGS)
 
 test-race: ## run the short tests of concurrent packages under the race detector
-	@BUBBLE_RUNS=$(RACERUNS) $(TALLY) $(TAGS) -count=1 -short -race -skip '$(NORACE)' -timeout $(TIMEOUT) $(ARGS) $(RACE)
+	@BUBBLE_RUNS=$(RACERUNS) $(GOTEST) $(TAGS) -count=1 -short -race -skip '$(NORACE)' -timeout $(TIMEOUT) $(ARGS) $(RACE)
 
-sim: ## crash and abort the runtime RUNS times, and run SEEDS seeds of the lease loop's model (make sim RUNS=5000 SEEDS=20000)
-	@SEEDS=$(SEEDS) $(TALLY) $(TAGS) -count=1 -timeout 60m -run '^TestSeeds$$' $(ARGS) ./test/sim
-	@BUBBLE_RUNS=$(RUNS) $(TALLY) $(TAGS) -count=1 -timeout 60m -run '^Test(Crashes|Troubles)$$' $(ARGS) ./processors/...
+sim: sim-leases sim-crashes ## run both simulators (make sim SEEDS=20000 RUNS=5000)
+
+sim-leases: ## run SEEDS seeds of the simulator of the lease loop
+	@SEEDS=$(SEEDS) $(GOTEST) $(TAGS) -count=1 -timeout 60m -run '^TestSeeds$$' $(ARGS) ./test/sim
+
+sim-crashes: ## crash and abort the runtime RUNS times in simulated time
+	@BUBBLE_RUNS=$(RUNS) $(GOTEST) $(TAGS) -count=1 -timeout 60m -run '^Test(Crashes|Troubles)$$' $(ARGS) ./processors/...
 
 fuzz: ## fuzz every fuzz target for FUZZTIME
 	@find . -name '*_test.go' -exec grep -l '^func Fuzz' {} + | sort | while read -r file; do \
@@ -68,7 +81,7 @@ bench: ## measure on the broker BROKERS, and print one table (an hour; BROKERS=h
 	go test -run '^$$' -bench 'Timers' ./processors
 
 bench-once: ## run every benchmark once, to see that it still runs
-	go test -short -run '^$$' -bench . -benchtime 1x -timeout $(TIMEOUT) $(ARGS) $(PKGS)
+	go test $(TAGS) -short -run '^$$' -bench . -benchtime 1x -timeout $(TIMEOUT) $(ARGS) $(PKGS)
 
 bench-peers: ## measure weir beside Kafka Streams and goka (BROKERS=host:port EVENTS=20000000 ROUNDS=3 ARGS="-o json")
 	go run ./bench/peers -brokers $(BROKERS) -events $(EVENTS) -rounds $(ROUNDS) $(ARGS)
@@ -80,7 +93,11 @@ fmt: ## format the source with gofumpt
 	$(TOOL) golangci-lint fmt
 
 vet: ## check the source with go vet
-	go vet ./...
+	go vet $(TAGS) ./...
+
+# Not in tools/go.mod: it needs another version of a YAML library than the tools there.
+actionlint: ## check the workflows of GitHub Actions
+	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 vuln: ## look for known vulnerabilities, if the database answers
 	@if out=$$($(TOOL) govulncheck ./... 2>&1); then echo "$$out"; \
@@ -98,7 +115,7 @@ generate-check: ## check that the generated code is what the schemas give
 	@before=$$($(SUMS)); $(MAKE) generate || exit 1; after=$$($(SUMS)); \
 	if [ "$$before" != "$$after" ]; then echo "generated code was not up to date; now it is: commit it"; exit 1; fi
 
-verify: vet lint generate-check vuln ## all checks that run no test
+verify: vet lint actionlint generate-check vuln ## all checks that run no test
 
 ci: verify test test-race sim fuzz bench-once ## all that continuous integration runs
 

@@ -36,8 +36,8 @@ func ListPackages(ctx context.Context, root string) ([]Package, error) {
 	}
 }
 
-// ReadFiles reads the repository's files: what git tracks or would track, or, where root is no clone, all but hidden
-// directories.
+// ReadFiles reads the repository's files: what git tracks or would track, or, where root is no
+// clone, all but hidden directories.
 func ReadFiles(ctx context.Context, root string) ([]File, error) {
 	paths, err := listFiles(ctx, root)
 	if err != nil {

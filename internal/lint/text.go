@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// CheckText returns a complaint for each line among files that defers work to a mark nobody follows, or names a host
-// that packages or images are fetched from: which mirror somebody uses is not the project's business. Binary files,
-// testdata and the module files pass.
+// CheckText returns a complaint for each line among files that defers work with a mark, and for
+// each that names a host that packages or images are fetched from: mirrors are settings of a
+// machine and not of the project. Binary files, testdata and the module files pass.
 func CheckText(files []File) []string {
 	mark := regexp.MustCompile(`\b(` + strings.Join(marks(), "|") + `)\b`)
 	var quoted []string

@@ -9,8 +9,8 @@ import (
 
 func at(s float64) time.Time { return time.UnixMilli(1_700_000_000_000 + int64(s*1000)) }
 
-// TestOneOutage: hundreds of failures per second give one event when they begin, one per minute and one
-// when they end.
+// TestOneOutage: hundreds of failures per second give one event when they begin, one per minute and
+// one when they end.
 func TestOneOutage(t *testing.T) {
 	var l Tracker
 	var got []string
@@ -44,8 +44,8 @@ func TestShortFailures(t *testing.T) {
 	}
 }
 
-// TestFlapping: for random failures and successes there are at most two events in ten seconds, Begin and
-// End alternate, and Continue comes between them at most once per minute.
+// TestFlapping: for random failures and successes there are at most two events in ten seconds,
+// Begin and End alternate, and Continue comes between them at most once per minute.
 func TestFlapping(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))

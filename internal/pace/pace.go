@@ -33,8 +33,8 @@ const (
 	used                    = 0.7 // share of the rate that must be used before it increases
 )
 
-// New returns a limiter with an initial rate of start writes per second. least is the lowest rate and
-// the greatest burst. most is the highest rate, 0 for no limit.
+// New returns a limiter with an initial rate of start writes per second. least is the lowest rate
+// and the greatest burst. most is the highest rate, 0 for no limit.
 func New(start, least, most int) *Limiter {
 	l := &Limiter{least: float64(least), most: float64(most), from: time.Now(), learning: true}
 	initial := float64(start)
@@ -45,8 +45,8 @@ func New(start, least, most int) *Limiter {
 	return l
 }
 
-// Wait waits until n more writes are allowed. n is at most the least of New. The error means that ctx
-// has ended, or ends before the writes would be allowed.
+// Wait waits until n more writes are allowed. n is at most the least of New. The error means that
+// ctx has ended, or ends before the writes would be allowed.
 func (l *Limiter) Wait(ctx context.Context, n int) error {
 	l.mu.Lock()
 	if now := time.Now(); now.Sub(l.from) >= l.period() {

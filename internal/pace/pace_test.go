@@ -8,8 +8,8 @@ import (
 
 const startRate = 2000
 
-// run sends as many writes as p allows for the duration d to a table that accepts capacity writes per
-// second. It returns the number of accepted writes.
+// run sends as many writes as p allows for the duration d to a table that accepts capacity writes
+// per second. It returns the number of accepted writes.
 func run(t *testing.T, p *Limiter, capacity int, d time.Duration) (done int) {
 	t.Helper()
 	until := time.Now().Add(d)

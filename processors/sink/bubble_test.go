@@ -159,7 +159,7 @@ func (w *sinkRun) do(ctx context.Context, p *process, r *Record) error {
 		return errors.New("sick")
 	}
 	if _, did := w.first[at]; !did {
-		if last, any := w.done[lane]; any && last > r.Offset {
+		if last, ok := w.done[lane]; ok && last > r.Offset {
 			w.bad = append(w.bad, fmt.Sprintf("%d of %s is done after %d", r.Offset, lane, last))
 		}
 		w.first[at] = len(w.first)

@@ -59,7 +59,7 @@ func (l *leases) second(i int) {
 		}
 	}
 	l.change("eu", &eventspb.LeaseChange{Client: "c", Pool: "p", Row: &eventspb.LeaseChange_Demand{Demand: &eventspb.LeaseDemand{Region: "eu", Refused: int64(i / 5)}}})
-	time.Sleep(time.Second) //nolint:forbidigo // in a bubble
+	time.Sleep(time.Second)
 }
 
 func (l *leases) execute(region string, value []byte) {

@@ -51,6 +51,7 @@ const (
 	faultKinds
 )
 
+//nolint:gochecknoglobals // a table: internal/lint complains about writes to it
 var faultNames = [...]string{
 	"cut", "stalled shard", "replay", "lost records", "slow copies", "executor killed", "throttling", "bad network", "cores killed", "agents killed",
 	"evacuation", "quarrel", "adoption", "settings",
@@ -80,7 +81,7 @@ func (f Fault) String() string {
 	return fmt.Sprintf("%v in %s%s from %s to %s", f.Kind, regionNames[f.Region], half, clock(f.From), to)
 }
 
-var regionNames = [...]string{"ap", "eu", "sa", "us"}
+var regionNames = [...]string{"ap", "eu", "sa", "us"} //nolint:gochecknoglobals // a table: internal/lint complains about writes to it
 
 // Draw is the scenario of a seed: a warm-up, one to three faults at a time with quiet between them, and then none.
 func Draw(seed uint64) *Scenario {
