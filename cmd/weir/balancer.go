@@ -49,7 +49,7 @@ func newBalancerPlanCmd(a *app) *cobra.Command {
 			if !dry {
 				return usage("only the balancer carries plans out", "give --dry-run, or run the role balancer")
 			}
-			cfg, k, err := a.cluster()
+			cfg, k, err := cluster(a)
 			if err != nil {
 				return err
 			}

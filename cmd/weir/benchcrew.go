@@ -95,7 +95,7 @@ func newBenchProcessCmd(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "process", Hidden: true, Short: "Is one process of a benchmark", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, k, err := a.cluster()
+			_, k, err := cluster(a)
 			if err != nil {
 				return err
 			}

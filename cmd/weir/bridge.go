@@ -34,7 +34,7 @@ func newBridgeScanCmd(a *app) *cobra.Command {
 			"nothing. It is done by the process that has the bridge, now or when there is one.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, k, err := a.cluster()
+			cfg, k, err := cluster(a)
 			if err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ func newBridgeScanCmd(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	a.leaseFlags(c.Flags())
+	leaseFlags(a, c.Flags())
 	return c
 }
 
@@ -97,7 +97,7 @@ func newBridgeRejectedCmd(a *app) *cobra.Command {
 		Short: "Lists records of the streams that are not of weir's schema, such as rows that were edited by hand",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, k, err := a.cluster()
+			_, k, err := cluster(a)
 			if err != nil {
 				return err
 			}

@@ -104,7 +104,7 @@ func newDLQShowCmd(a *app) *cobra.Command {
 			if err != nil {
 				return usage(err.Error(), "take it from `weir dlq list`")
 			}
-			cfg, k, err := a.cluster()
+			cfg, k, err := cluster(a)
 			if err != nil {
 				return err
 			}
@@ -149,7 +149,7 @@ func newDLQResolveCmd(a *app, how string) *cobra.Command {
 }
 
 func (d *dlq) list(ctx context.Context) (processors.Kafka, []kafkaadmin.DeadLetter, error) {
-	cfg, k, err := d.a.cluster()
+	cfg, k, err := cluster(d.a)
 	if err != nil {
 		return k, nil, err
 	}

@@ -28,7 +28,7 @@ func newDoctorCmd(a *app) *cobra.Command {
 			if err := checkFor(what); err != nil {
 				return err
 			}
-			cfg, k, err := a.cluster()
+			cfg, k, err := cluster(a)
 			if err != nil {
 				return err
 			}
@@ -36,7 +36,7 @@ func newDoctorCmd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := a.showChecks(checks); err != nil {
+			if err := showChecks(a, checks); err != nil {
 				return err
 			}
 			for _, c := range checks {
@@ -48,7 +48,7 @@ func newDoctorCmd(a *app) *cobra.Command {
 		},
 	}
 	forFlag(c.Flags(), &what)
-	a.leaseFlags(c.Flags())
+	leaseFlags(a, c.Flags())
 	return c
 }
 
@@ -101,7 +101,7 @@ func formerTopics(ctx context.Context, cfg *config.Config, k processors.Kafka) k
 }
 
 // showChecks prints one line a check, what to do below it.
-func (a *app) showChecks(checks []kafkaadmin.Check) error {
+func showChecks(a *app, checks []kafkaadmin.Check) error {
 	if a.structured() {
 		return printRows(a, checks)
 	}

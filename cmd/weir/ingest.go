@@ -32,13 +32,13 @@ func newIngestCmd(a *app) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if columns == "" {
-				return a.ingest(cmd, args[0], rejects, opt)
+				return ingestFile(a, cmd, args[0], rejects, opt)
 			}
 			var err error
 			if opt.Map, err = ingest.ParseMap(columns); err != nil {
 				return usage(err.Error(), "write --map field=column,field=column; the fields are: "+strings.Join(ingest.Fields(), ", "))
 			}
-			return a.ingest(cmd, args[0], rejects, opt)
+			return ingestFile(a, cmd, args[0], rejects, opt)
 		},
 	}
 	f := c.Flags()
@@ -57,7 +57,7 @@ func newIngestCmd(a *app) *cobra.Command {
 	return c
 }
 
-func (a *app) ingest(cmd *cobra.Command, name, rejects string, opt ingest.Options) error {
+func ingestFile(a *app, cmd *cobra.Command, name, rejects string, opt ingest.Options) error {
 	src, err := ingest.Open(name, a.stdin)
 	if err != nil {
 		return fail(0, "cannot open the input", err, "check the path; - reads standard input")
@@ -70,7 +70,7 @@ func (a *app) ingest(cmd *cobra.Command, name, rejects string, opt ingest.Option
 	if err != nil {
 		return fail(exitData, "cannot read "+src.Name(), err, "check --format")
 	}
-	to, err := a.target(cmd.Context(), cmd.Flags().Changed("brokers"))
+	to, err := ingestTarget(cmd.Context(), a, cmd.Flags().Changed("brokers"))
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (a *app) ingest(cmd *cobra.Command, name, rejects string, opt ingest.Option
 		rejects = ingest.RejectsName(filepath.Base(name))
 	}
 	file := ingest.NewRejectFile(rejects)
-	bar, done := a.progress(src.Size())
+	bar, done := ingestProgress(a, src.Size())
 	sum, err := ingest.Run(cmd.Context(), reader, ingest.Target{Sink: sink, Shards: to.shards}, file, bar)
 	done()
 	if err = errors.Join(err, file.Close()); err != nil {
@@ -109,16 +109,16 @@ type target struct {
 	shards int32
 }
 
-// target is the brokers that are named, or what the server knows.
-func (a *app) target(ctx context.Context, named bool) (to target, err error) {
-	cfg, k, err := a.cluster()
+// ingestTarget is the brokers that are named, or what the server knows.
+func ingestTarget(ctx context.Context, a *app, named bool) (to target, err error) {
+	cfg, k, err := cluster(a)
 	if err != nil {
 		return to, err
 	}
 	l := spendRole(cfg).Layout
 	to = target{k, l.Name(events.EventsTopic), l.Partitions()}
 	if !named {
-		client, err := a.client()
+		client, err := apiClient(a)
 		if err != nil {
 			return to, err
 		}
@@ -148,8 +148,8 @@ func shardsOf(ctx context.Context, k processors.Kafka, topic string) (int32, err
 	return int32(len(ends[topic])), nil
 }
 
-// progress shows how far an import is, on a terminal only.
-func (a *app) progress(total int64) (report ingest.Progress, done func()) {
+// ingestProgress shows how far an import is, on a terminal only.
+func ingestProgress(a *app, total int64) (report ingest.Progress, done func()) {
 	if !a.terminal() {
 		return nil, func() {}
 	}

@@ -43,7 +43,7 @@ func newLagCmd(a *app) *cobra.Command {
 			"Processes that answer add what they are at: which partitions run, restore (with what is left) or are kept warm.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, k, err := a.cluster()
+			cfg, k, err := cluster(a)
 			if err != nil {
 				return err
 			}

@@ -56,7 +56,7 @@ func (o *leaseCmd) command(use, short string, do func(context.Context, *leases) 
 	c := &cobra.Command{
 		Use: use, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := o.a.leases(cmd.Context())
+			l, err := leaseTable(cmd.Context(), o.a)
 			if err != nil {
 				return err
 			}
@@ -67,7 +67,7 @@ func (o *leaseCmd) command(use, short string, do func(context.Context, *leases) 
 	f.StringVar(&o.client, "client", "", "client whose pool it is")
 	f.StringVar(&o.pool, "pool", "", "pool that is leased from")
 	must(c.MarkFlagRequired("client"))
-	o.a.leaseFlags(f)
+	leaseFlags(o.a, f)
 	return c
 }
 
@@ -79,7 +79,7 @@ func newLeaseGetCmd(a *app) *cobra.Command {
 	must(c.MarkFlagRequired("key"))
 	c.Example = "  weir lease get --client demo --pool demo --key mine"
 	c.Flags().DurationVar(&o.length, "for", 10*time.Minute, "length of a new lease")
-	a.regionFlag(c.Flags(), "region to ask")
+	regionFlag(a, c.Flags(), "region to ask")
 	return c
 }
 
@@ -185,7 +185,7 @@ func newLeaseListCmd(a *app) *cobra.Command {
 		rows, now := []row{}, time.Now()
 		f.Pool, f.Key = o.pool, o.key
 		var err error
-		if f.At, err = a.anywhere(ctx, l); err != nil {
+		if f.At, err = anywhere(ctx, a, l); err != nil {
 			return leaseFailure("cannot list", err)
 		}
 		err = l.Resources(ctx, o.client, f, func(r admin.Resource) error {
@@ -228,7 +228,7 @@ func newLeaseHeadroomCmd(a *app) *cobra.Command {
 		var failed error
 		regions, _ := l.cfg.RegionEndpoints()
 		for _, region := range regions {
-			row, err := l.headroom(ctx, region, o)
+			row, err := headroomIn(ctx, l, region, o)
 			if err != nil {
 				failed = err
 			}
@@ -243,7 +243,7 @@ func newLeaseHeadroomCmd(a *app) *cobra.Command {
 	return c
 }
 
-func (l *leases) headroom(ctx context.Context, region string, o *leaseCmd) (headroomRow, error) {
+func headroomIn(ctx context.Context, l *leases, region string, o *leaseCmd) (headroomRow, error) {
 	row := headroomRow{Region: region}
 	in, err := l.agent(region)
 	if err != nil {

@@ -71,7 +71,7 @@ func (o *leaseHistory) tell(ctx context.Context, l *leases) error {
 
 // changes reads the topic.
 func (o *leaseHistory) changes(ctx context.Context, l *leases, since time.Time) ([]admin.Event, error) {
-	_, k, err := o.a.cluster()
+	_, k, err := cluster(o.a)
 	if err != nil {
 		return nil, err
 	}

@@ -15,21 +15,21 @@ import (
 )
 
 // leaseFlags are those of every command that looks at the table of leases.
-func (a *app) leaseFlags(f *pflag.FlagSet) {
+func leaseFlags(a *app, f *pflag.FlagSet) {
 	f.StringSlice("regions", nil, "regions of the table, name or name=URL, the same in the same order everywhere (default: leases.regions)")
 	a.bind(f, "regions", "leases.regions")
 	f.String("home", "", "region that keeps the settings, the same everywhere (default: leases.home, then the first of leases.regions)")
 	a.bind(f, "home", "leases.home")
-	a.tableFlag(f)
+	tableFlag(a, f)
 }
 
-func (a *app) tableFlag(f *pflag.FlagSet) {
+func tableFlag(a *app, f *pflag.FlagSet) {
 	f.String("table", "", "name of the table (default: leases.table)")
 	a.bind(f, "table", "leases.table")
 }
 
 // regionFlag is of commands that are about one region.
-func (a *app) regionFlag(f *pflag.FlagSet, what string) {
+func regionFlag(a *app, f *pflag.FlagSet, what string) {
 	f.String("region", "", what+" (default: leases.region, then the first of leases.regions)")
 	a.bind(f, "region", "leases.region")
 }
@@ -41,7 +41,7 @@ type leases struct {
 	connection *table.Connection
 }
 
-func (a *app) leases(ctx context.Context) (*leases, error) {
+func leaseTable(ctx context.Context, a *app) (*leases, error) {
 	cfg, err := a.loadConfig()
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func newTableCmd(a *app) *cobra.Command {
 		Short: "Says what apply would do",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := a.leases(cmd.Context())
+			l, err := leaseTable(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
@@ -138,7 +138,7 @@ func newTableCmd(a *app) *cobra.Command {
 		Short: "Creates the table, its index, stream and replicas; never removes anything",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := a.leases(cmd.Context())
+			l, err := leaseTable(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
@@ -153,8 +153,8 @@ func newTableCmd(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	a.leaseFlags(plan.Flags())
-	a.leaseFlags(apply.Flags())
+	leaseFlags(a, plan.Flags())
+	leaseFlags(a, apply.Flags())
 	c.AddCommand(plan, apply, newPolicyCmd(a))
 	return c
 }
@@ -181,6 +181,6 @@ func newPolicyCmd(a *app) *cobra.Command {
 	}
 	c.Flags().StringVar(&role, "role", string(admin.RoleAgent), fmt.Sprintf("who: %v", admin.Roles()))
 	c.Flags().StringVar(&account, "account", "*", "number of the AWS account")
-	a.tableFlag(c.Flags())
+	tableFlag(a, c.Flags())
 	return c
 }

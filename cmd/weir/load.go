@@ -28,16 +28,16 @@ func newLoadCmd(a *app) *cobra.Command {
 			if rate < 0 || rate > 1_000_000 {
 				return usage(fmt.Sprintf("--rate %d is out of range", rate), "use 0 to 1000000 events a second")
 			}
-			return a.load(cmd.Context(), rate)
+			return generateLoad(cmd.Context(), a, rate)
 		},
 	}
 	c.Flags().Int64Var(&rate, "rate", 1000, "ad events a second; 0: none, only heartbeats")
-	a.leaseFlags(c.Flags())
+	leaseFlags(a, c.Flags())
 	return c
 }
 
-func (a *app) load(ctx context.Context, rate int64) error {
-	cfg, k, err := a.cluster()
+func generateLoad(ctx context.Context, a *app, rate int64) error {
+	cfg, k, err := cluster(a)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func newReadyCmd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.ready(cmd.Context(), cfg)
+			return askReady(cmd.Context(), a, cfg)
 		},
 	}
 	c.Flags().String("ops-listen", "", "address of health and metrics (default: api.ops_listen)")
@@ -42,7 +42,7 @@ func newReadyCmd(a *app) *cobra.Command {
 	return c
 }
 
-func (a *app) ready(ctx context.Context, cfg *config.Config) error {
+func askReady(ctx context.Context, a *app, cfg *config.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
 	url, transport, err := opsEndpoint(cfg)

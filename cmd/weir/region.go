@@ -40,16 +40,16 @@ func newRegionEvacuateCmd(a *app) *cobra.Command {
 			"leaves, too. `weir status` shows how far it is. --undo makes it a region like the others again.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := a.leases(cmd.Context())
+			l, err := leaseTable(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
-			return a.evacuate(cmd.Context(), l, evacuation{args[0], undo, dry})
+			return evacuate(cmd.Context(), a, l, evacuation{args[0], undo, dry})
 		},
 	}
 	c.Flags().BoolVar(&undo, "undo", false, "make it active again")
 	dryRun(c.Flags(), &dry)
-	a.leaseFlags(c.Flags())
+	leaseFlags(a, c.Flags())
 	return c
 }
 
@@ -58,7 +58,7 @@ type evacuation struct {
 	undo, dry bool
 }
 
-func (a *app) evacuate(ctx context.Context, l *leases, e evacuation) error {
+func evacuate(ctx context.Context, a *app, l *leases, e evacuation) error {
 	r, err := admin.Get(ctx, l.Admin, admin.Region{Region: e.region})
 	if err != nil {
 		return leaseFailure("cannot evacuate the region", err)

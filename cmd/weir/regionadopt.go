@@ -36,7 +36,7 @@ func newRegionAdoptCmd(a *app) *cobra.Command {
 			if !undo && o.By == "" {
 				return usage("it is not said which region adopts", "give --by")
 			}
-			l, err := a.leases(cmd.Context())
+			l, err := leaseTable(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
@@ -47,7 +47,7 @@ func newRegionAdoptCmd(a *app) *cobra.Command {
 				}
 				return printOne(a, r)
 			}
-			return a.adopt(cmd.Context(), l, o, wait)
+			return adopt(cmd.Context(), a, l, o, wait)
 		},
 	}
 	f := c.Flags()
@@ -56,11 +56,11 @@ func newRegionAdoptCmd(a *app) *cobra.Command {
 	f.IntVar(&o.Rate, "rate", 0, "rows a second at most (default: what the table takes)")
 	f.BoolVar(&wait, "wait", false, "wait until the region's lease is over, instead of saying when that is")
 	f.BoolVar(&undo, "undo", false, "take the region in again; what it had stays where it is")
-	a.leaseFlags(f)
+	leaseFlags(a, f)
 	return c
 }
 
-func (a *app) adopt(ctx context.Context, l *leases, o admin.Adoption, wait bool) error {
+func adopt(ctx context.Context, a *app, l *leases, o admin.Adoption, wait bool) error {
 	o.Progress = func(n admin.AdoptionProgress) { a.say("%d adopted", n.Adopted) }
 	done, err := l.Adopt(ctx, o)
 	var early *admin.EarlyError

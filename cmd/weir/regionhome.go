@@ -29,7 +29,7 @@ func newRegionHomeCmd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			l, err := a.leases(cmd.Context())
+			l, err := leaseTable(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
@@ -41,7 +41,7 @@ func newRegionHomeCmd(a *app) *cobra.Command {
 				if err != nil {
 					return leaseFailure("cannot show the home", err)
 				}
-				return a.showHome(h)
+				return showHome(a, h)
 			}
 			move := admin.HomeMove{To: args[0], DeadSince: dead, Wait: func(d time.Duration) {
 				a.say("waiting %s until nobody puts anything in by way of the old one", d.Round(time.Second))
@@ -58,16 +58,16 @@ func newRegionHomeCmd(a *app) *cobra.Command {
 			if err != nil {
 				return leaseFailure("cannot move the home", err)
 			}
-			return a.showHome(h)
+			return showHome(a, h)
 		},
 	}
 	c.Flags().StringVar(&since, "dead-since", "", "time since when nothing was written through the old home, for certain: it is lost")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the lost home's region lease has passed, instead of saying when that is")
-	a.leaseFlags(c.Flags())
+	leaseFlags(a, c.Flags())
 	return c
 }
 
-func (a *app) showHome(h admin.Home) error {
+func showHome(a *app, h admin.Home) error {
 	switch {
 	case h.Home == "":
 		a.say("no row says yet which region is the home: the first setting that is made says %s", h.Configured)

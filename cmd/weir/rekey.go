@@ -109,7 +109,7 @@ func (r *rekeying) run(ctx context.Context) error {
 
 // open finds out what is to be moved where.
 func (r *rekeying) open(ctx context.Context) (err error) {
-	if r.cfg, r.k, err = r.a.cluster(); err != nil {
+	if r.cfg, r.k, err = cluster(r.a); err != nil {
 		return err
 	}
 	r.to = countingRole(r.cfg, spendAlone(r.cfg))

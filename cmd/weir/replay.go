@@ -111,7 +111,7 @@ func (r *replay) run(ctx context.Context) error {
 }
 
 func (r *replay) open() error {
-	cfg, k, err := r.a.cluster()
+	cfg, k, err := cluster(r.a)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (r *replay) target(ctx context.Context) (*processors.Savepoint, error) {
 		return sp, explainSavepoint("cannot read the savepoint", err)
 	}
 	name := "replay-" + r.name + time.Now().UTC().Format("-20060102T150405.000")
-	sp, err := r.a.createSavepoint(ctx, r.savepoints, name)
+	sp, err := createSavepoint(ctx, r.a, r.savepoints, name)
 	if err != nil {
 		return nil, err
 	}

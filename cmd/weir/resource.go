@@ -32,7 +32,7 @@ func (r *resources) command(use, short string, do func(context.Context, *leases,
 	c := &cobra.Command{
 		Use: use, Short: short, Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := r.a.leases(cmd.Context())
+			l, err := leaseTable(cmd.Context(), r.a)
 			if err != nil {
 				return err
 			}
@@ -46,7 +46,7 @@ func (r *resources) command(use, short string, do func(context.Context, *leases,
 func (r *resources) flags(f *pflag.FlagSet) {
 	f.StringVar(&r.client, "client", "", "client that it is of")
 	must(cobra.MarkFlagRequired(f, "client"))
-	r.a.leaseFlags(f)
+	leaseFlags(r.a, f)
 }
 
 func (r *resources) poolFlag(f *pflag.FlagSet) {
@@ -85,7 +85,7 @@ func newResourceCreateCmd(a *app) *cobra.Command {
 		})
 	})
 	r.poolFlag(c.Flags())
-	a.regionFlag(c.Flags(), "region that has it")
+	regionFlag(a, c.Flags(), "region that has it")
 	return c
 }
 
@@ -141,7 +141,7 @@ func newResourceListCmd(a *app) *cobra.Command {
 			default:
 				return usage(fmt.Sprintf("--state %q is not known", state), "use available, leased, quarantine or retired")
 			}
-			return a.listResources(cmd.Context(), r.client, f)
+			return listResources(cmd.Context(), a, r.client, f)
 		},
 	}
 	r.flags(c.Flags())
@@ -154,8 +154,8 @@ func newResourceListCmd(a *app) *cobra.Command {
 }
 
 // listResources prints what is found: as it comes, or in order where it is a table.
-func (a *app) listResources(ctx context.Context, client string, f admin.Filter) error {
-	l, err := a.leases(ctx)
+func listResources(ctx context.Context, a *app, client string, f admin.Filter) error {
+	l, err := leaseTable(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (a *app) listResources(ctx context.Context, client string, f admin.Filter) 
 		rows = rows[:0]
 		return err
 	}
-	if f.At, err = a.anywhere(ctx, l); err != nil {
+	if f.At, err = anywhere(ctx, a, l); err != nil {
 		return leaseFailure("cannot list", err)
 	}
 	err = l.Resources(ctx, client, f, func(r admin.Resource) error {

@@ -39,13 +39,13 @@ func newResourceImportCmd(a *app) *cobra.Command {
 	}
 	r.flags(c.Flags())
 	r.poolFlag(c.Flags())
-	a.regionFlag(c.Flags(), "region that has them")
+	regionFlag(a, c.Flags(), "region that has them")
 	c.Flags().IntVar(&rate, "rate", 0, "resources a second, at most (default: what the table takes)")
 	return c
 }
 
 func (r *resources) load(cmd *cobra.Command, name string, rate int) error {
-	l, err := r.a.leases(cmd.Context())
+	l, err := leaseTable(cmd.Context(), r.a)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (r *resources) load(cmd *cobra.Command, name string, rate int) error {
 		}
 	}
 	var done func()
-	from.Progress, done = r.a.countBar(total, func(s admin.ImportProgress) int64 { return s.Lines })
+	from.Progress, done = countBar(r.a, total, func(s admin.ImportProgress) int64 { return s.Lines })
 	begun := time.Now()
 	sum, err := l.ImportResources(cmd.Context(), in, from)
 	done()
@@ -123,7 +123,7 @@ func identify(file io.ReadSeeker, from admin.ResourceImport) (id string, lines i
 }
 
 // countBar draws a progress bar of a number of lines, on a terminal.
-func (a *app) countBar(total int64, at func(admin.ImportProgress) int64) (progress func(admin.ImportProgress), done func()) {
+func countBar(a *app, total int64, at func(admin.ImportProgress) int64) (progress func(admin.ImportProgress), done func()) {
 	if !a.terminal() {
 		return nil, func() {}
 	}

@@ -66,7 +66,7 @@ func newRunCmd(a *app) *cobra.Command {
 			"which leases stands for. More processes share the partitions: give each its own data_dir and\n" +
 			"instance. SIGTERM commits what is folded, leaves the group and ends; a second one ends at once.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.run(cmd, roleList) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runRoles(a, cmd, roleList) },
 	}
 	rolesFlag(c.Flags(), &roleList)
 	c.Flags().String("data-dir", "", "directory of the state (default: data_dir)")
@@ -74,7 +74,7 @@ func newRunCmd(a *app) *cobra.Command {
 	c.Flags().String("listen", "", "address of the API (default: api.listen)")
 	c.Flags().String("ops-listen", "", "address of health and metrics (default: api.ops_listen)")
 	c.Flags().String("memory", "", "budget of memory, such as 512MiB (default: memory); `weir config memory` shows where it goes")
-	a.leaseFlags(c.Flags())
+	leaseFlags(a, c.Flags())
 	a.bind(c.Flags(), "memory", "memory")
 	a.bind(c.Flags(), "data-dir", "data_dir")
 	a.bind(c.Flags(), "instance", "instance")
@@ -83,7 +83,7 @@ func newRunCmd(a *app) *cobra.Command {
 	return c
 }
 
-func (a *app) run(cmd *cobra.Command, roleList []string) error {
+func runRoles(a *app, cmd *cobra.Command, roleList []string) error {
 	if err := checkRoles(roleList); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (a *app) run(cmd *cobra.Command, roleList []string) error {
 	if err != nil {
 		return fail(exitConfig, "cannot set up the log", err, "correct log.level and log.format")
 	}
-	traces, flush, err := a.traces(cmd.Context(), cfg, log)
+	traces, flush, err := traces(cmd.Context(), a, cfg, log)
 	if err != nil {
 		return err
 	}

@@ -55,15 +55,15 @@ func newSavepointCreateCmd(a *app) *cobra.Command {
 		Short: "Takes a savepoint: asks the process that holds the data_dir, if one does (--server)",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.savepoints()
+			s, err := savepoints(a)
 			if err != nil {
 				return err
 			}
-			sp, err := a.createSavepoint(cmd.Context(), s, args[0])
+			sp, err := createSavepoint(cmd.Context(), a, s, args[0])
 			if err != nil {
 				return err
 			}
-			return a.showSavepoint(sp)
+			return showSavepoint(a, sp)
 		},
 	}
 }
@@ -74,7 +74,7 @@ func newSavepointListCmd(a *app) *cobra.Command {
 		Short: "Lists the savepoints, the oldest first",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			s, err := a.savepoints()
+			s, err := savepoints(a)
 			if err != nil {
 				return err
 			}
@@ -97,7 +97,7 @@ func newSavepointRestoreCmd(a *app) *cobra.Command {
 		Short: "Puts a savepoint in the place of the state of a stopped process; the next start reads the rest from the changelog",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			s, err := a.savepoints()
+			s, err := savepoints(a)
 			if err != nil {
 				return err
 			}
@@ -106,7 +106,7 @@ func newSavepointRestoreCmd(a *app) *cobra.Command {
 				return explainSavepoint("cannot restore the savepoint", err)
 			}
 			a.say("the former state is in db.replaced, beside the new one: remove it when it is not needed")
-			return a.showSavepoint(sp)
+			return showSavepoint(a, sp)
 		},
 	}
 }
@@ -117,7 +117,7 @@ func newSavepointDropCmd(a *app) *cobra.Command {
 		Short: "Removes a savepoint",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			s, err := a.savepoints()
+			s, err := savepoints(a)
 			if err != nil {
 				return err
 			}
@@ -131,7 +131,7 @@ func newSavepointDropCmd(a *app) *cobra.Command {
 }
 
 // showSavepoint prints one, for machines with all that is known of it.
-func (a *app) showSavepoint(sp *processors.Savepoint) error {
+func showSavepoint(a *app, sp *processors.Savepoint) error {
 	r := rowOfSavepoint(sp)
 	if a.structured() {
 		r.Detail = sp.Partitions
@@ -146,7 +146,7 @@ func quiet(cfg *config.Config, k processors.Kafka) processors.Config {
 }
 
 // savepoints are those of the spend counter in data_dir. Kafka is not needed.
-func (a *app) savepoints() (*processors.Savepoints, error) {
+func savepoints(a *app) (*processors.Savepoints, error) {
 	cfg, err := a.loadConfig()
 	if err != nil {
 		return nil, err
@@ -163,12 +163,12 @@ func (a *app) savepoints() (*processors.Savepoints, error) {
 }
 
 // createSavepoint takes one of the directory, or has the process take it that holds the directory.
-func (a *app) createSavepoint(ctx context.Context, s *processors.Savepoints, name string) (*processors.Savepoint, error) {
+func createSavepoint(ctx context.Context, a *app, s *processors.Savepoints, name string) (*processors.Savepoint, error) {
 	sp, err := s.Create(ctx, name)
 	if !errors.Is(err, processors.ErrLocked) {
 		return sp, explainSavepoint("cannot take a savepoint", err)
 	}
-	client, err := a.client()
+	client, err := apiClient(a)
 	if err != nil {
 		return nil, err
 	}

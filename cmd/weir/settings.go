@@ -29,16 +29,16 @@ type settingsOf[T any] struct {
 }
 
 // asKnownAt says that the home did not answer, if another region was asked.
-func (a *app) asKnownAt(l *leases, at string) {
+func asKnownAt(a *app, l *leases, at string) {
 	if home := l.cfg.HomeRegion(); at != home {
 		a.say("%s, which keeps the settings, does not answer: this is what %s knows", home, at)
 	}
 }
 
 // anywhere is the home or, if that does not answer, another region that does.
-func (a *app) anywhere(ctx context.Context, l *leases) (string, error) {
+func anywhere(ctx context.Context, a *app, l *leases) (string, error) {
 	_, at, err := admin.ListAny(ctx, l.Admin, admin.Region{})
-	a.asKnownAt(l, at)
+	asKnownAt(a, l, at)
 	return at, err
 }
 
@@ -58,7 +58,7 @@ func newSettingsCmd[T any, P admin.Entity[T]](s *settingsOf[T], short string) *c
 		if err != nil {
 			return leaseFailure("cannot show the "+s.noun, err)
 		}
-		s.a.asKnownAt(l, at)
+		asKnownAt(s.a, l, at)
 		return printOne(s.a, found)
 	})
 	list := newSettingCmd(s, "list", "Lists each "+s.noun, func(ctx context.Context, l *leases, _ *cobra.Command) error {
@@ -72,7 +72,7 @@ func newSettingsCmd[T any, P admin.Entity[T]](s *settingsOf[T], short string) *c
 		if err != nil {
 			return leaseFailure("cannot list", err)
 		}
-		s.a.asKnownAt(l, at)
+		asKnownAt(s.a, l, at)
 		return printRows(s.a, all)
 	})
 	update := newSettingCmd(s, "update NAME", "Changes what the flags name of a "+s.noun, func(ctx context.Context, l *leases, cmd *cobra.Command) error {
@@ -111,7 +111,7 @@ func newSettingCmd[T any](s *settingsOf[T], use, short string, do func(context.C
 			if n > 0 {
 				*s.name(&s.value) = args[0]
 			}
-			l, err := s.a.leases(cmd.Context())
+			l, err := leaseTable(cmd.Context(), s.a)
 			if err != nil {
 				return err
 			}
@@ -119,7 +119,7 @@ func newSettingCmd[T any](s *settingsOf[T], use, short string, do func(context.C
 		},
 	}
 	s.parents(c.Flags(), &s.value)
-	s.a.leaseFlags(c.Flags())
+	leaseFlags(s.a, c.Flags())
 	return c
 }
 
@@ -147,7 +147,7 @@ func newSettingsImportCmd[T any, P admin.Entity[T]](s *settingsOf[T]) *cobra.Com
 			if err != nil {
 				return err
 			}
-			l, err := s.a.leases(cmd.Context())
+			l, err := leaseTable(cmd.Context(), s.a)
 			if err != nil {
 				return err
 			}
@@ -162,7 +162,7 @@ func newSettingsImportCmd[T any, P admin.Entity[T]](s *settingsOf[T]) *cobra.Com
 		},
 	}
 	dryRun(c.Flags(), &dry)
-	s.a.leaseFlags(c.Flags())
+	leaseFlags(s.a, c.Flags())
 	return c
 }
 

@@ -56,8 +56,8 @@ func newSpendHealthCmd(a *app) *cobra.Command {
 	}
 }
 
-// client is how to ask the server.
-func (a *app) client() (*api.Client, error) {
+// apiClient is how to ask the server.
+func apiClient(a *app) (*api.Client, error) {
 	c, err := a.loadConfig()
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (a *app) client() (*api.Client, error) {
 
 // answer asks the server and prints what package render makes of it, in the format of -o.
 func answer[R any](a *app, ask func(*api.Client) (R, error), doc func(R) ([]byte, error), table func(R) string) error {
-	client, err := a.client()
+	client, err := apiClient(a)
 	if err != nil {
 		return err
 	}

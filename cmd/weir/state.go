@@ -103,7 +103,7 @@ func newStateScanCmd(a *app) *cobra.Command {
 				}
 			}
 			req.Partition, req.MaxStalenessMs = f.place(cmd), f.stale.Milliseconds()
-			return a.scan(cmd, req, limit)
+			return scanState(a, cmd, req, limit)
 		},
 	}
 	f.add(c, "only this partition (default: all)")
@@ -118,8 +118,8 @@ func newStateScanCmd(a *app) *cobra.Command {
 	return c
 }
 
-// scan asks page by page until limit keys are there, and says how to go on.
-func (a *app) scan(cmd *cobra.Command, req *weirpb.ScanStateRequest, limit int) error {
+// scanState asks page by page until limit keys are there, and says how to go on.
+func scanState(a *app, cmd *cobra.Command, req *weirpb.ScanStateRequest, limit int) error {
 	ask := func(c *api.Client) (*weirpb.ScanStateResponse, error) {
 		all := &weirpb.ScanStateResponse{}
 		for {

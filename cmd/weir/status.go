@@ -89,7 +89,7 @@ func newStatusCmd(a *app) *cobra.Command {
 		Example: "  weir status --since 1h --pool numbers",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			v, err := a.loop(cmd, q)
+			v, err := readLoop(a, cmd, q)
 			if err != nil {
 				return err
 			}
@@ -101,14 +101,14 @@ func newStatusCmd(a *app) *cobra.Command {
 		},
 	}
 	q.flags(c)
-	a.leaseFlags(c.Flags())
+	leaseFlags(a, c.Flags())
 	c.Flags().DurationVar(&q.since, "since", 10*time.Minute, "how old what was decided may be")
 	return c
 }
 
-// loop reads the loop's topics.
-func (a *app) loop(cmd *cobra.Command, q *loopQuery) (*leasestatus.Status, error) {
-	cfg, k, err := a.cluster()
+// readLoop reads the loop's topics.
+func readLoop(a *app, cmd *cobra.Command, q *loopQuery) (*leasestatus.Status, error) {
+	cfg, k, err := cluster(a)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func newDedupCmd(a *app) *cobra.Command {
 		Short: "Lists the keys that are, or were in the last hour, leased in several regions, and which lease won",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			v, err := a.loop(cmd, q)
+			v, err := readLoop(a, cmd, q)
 			if err != nil {
 				return err
 			}

@@ -44,7 +44,7 @@ func newTLSCmd(a *app) *cobra.Command {
 		Example: "  weir tls create --dir /etc/weir --host weir-0.example,weir-1.example",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return a.createTLS(dir, slices.Concat(hosts, []string{"localhost", "127.0.0.1", "::1"}))
+			return createTLS(a, dir, slices.Concat(hosts, []string{"localhost", "127.0.0.1", "::1"}))
 		},
 	}
 	create.Flags().StringVar(&dir, "dir", ".", "directory of the files")
@@ -53,7 +53,7 @@ func newTLSCmd(a *app) *cobra.Command {
 	return c
 }
 
-func (a *app) createTLS(dir string, hosts []string) error {
+func createTLS(a *app, dir string, hosts []string) error {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	cert, key, token := at("cert.pem"), at("key.pem"), at("token")
 	until, ok := certified(cert, key, hosts, time.Now())

@@ -65,11 +65,11 @@ func newTopicsCmd(a *app) *cobra.Command {
 		Short: "Says what apply would do",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, steps, err := a.topicPlan(cmd, what)
+			_, steps, err := topicPlan(a, cmd, what)
 			if err != nil {
 				return err
 			}
-			return a.showSteps(steps)
+			return showSteps(a, steps)
 		},
 	}
 	apply := &cobra.Command{
@@ -77,11 +77,11 @@ func newTopicsCmd(a *app) *cobra.Command {
 		Short: "Creates missing topics and corrects settings; never removes a topic or changes its partitions",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			k, steps, err := a.topicPlan(cmd, what)
+			k, steps, err := topicPlan(a, cmd, what)
 			if err != nil {
 				return err
 			}
-			if err := a.showSteps(steps); err != nil {
+			if err := showSteps(a, steps); err != nil {
 				return err
 			}
 			if err := kafkaadmin.Apply(cmd.Context(), k, steps); err != nil {
@@ -101,8 +101,8 @@ func newTopicsCmd(a *app) *cobra.Command {
 	return c
 }
 
-func (a *app) topicPlan(cmd *cobra.Command, what []string) (processors.Kafka, []kafkaadmin.Step, error) {
-	cfg, k, err := a.cluster()
+func topicPlan(a *app, cmd *cobra.Command, what []string) (processors.Kafka, []kafkaadmin.Step, error) {
+	cfg, k, err := cluster(a)
 	if err != nil {
 		return k, nil, err
 	}
@@ -118,7 +118,7 @@ func (a *app) topicPlan(cmd *cobra.Command, what []string) (processors.Kafka, []
 }
 
 // cluster is the configuration and how it reaches the brokers.
-func (a *app) cluster() (*config.Config, processors.Kafka, error) {
+func cluster(a *app) (*config.Config, processors.Kafka, error) {
 	cfg, err := a.loadConfig()
 	if err != nil {
 		return nil, processors.Kafka{}, err
@@ -127,7 +127,7 @@ func (a *app) cluster() (*config.Config, processors.Kafka, error) {
 	return cfg, k, err
 }
 
-func (a *app) showSteps(steps []kafkaadmin.Step) error {
+func showSteps(a *app, steps []kafkaadmin.Step) error {
 	if a.structured() {
 		return printRows(a, steps)
 	}

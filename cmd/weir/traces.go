@@ -24,7 +24,7 @@ const (
 )
 
 // traces gives the receiver of spans, nil if the environment names none, and what sends the last of them.
-func (a *app) traces(ctx context.Context, cfg *config.Config, log zerolog.Logger) (trace.TracerProvider, func(), error) {
+func traces(ctx context.Context, a *app, cfg *config.Config, log zerolog.Logger) (trace.TracerProvider, func(), error) {
 	url := a.getenv(envTraces)
 	if base := a.getenv(envOTLP); url == "" && base != "" {
 		url = strings.TrimSuffix(base, "/") + "/v1/traces"

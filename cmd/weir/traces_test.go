@@ -26,7 +26,7 @@ func TestTraces(t *testing.T) {
 	send := func(environ ...string) string {
 		t.Helper()
 		a := newApp(process{environ: environ})
-		provider, flush, err := a.traces(t.Context(), &config.Config{Instance: "slot-0"}, zerolog.Nop())
+		provider, flush, err := traces(t.Context(), a, &config.Config{Instance: "slot-0"}, zerolog.Nop())
 		if err != nil {
 			t.Fatal(err)
 		}
