@@ -28,10 +28,10 @@ func accessOf(c *config.Config) (x access, err error) {
 	}
 	token, err := os.ReadFile(c.API.TokenFile)
 	if err != nil {
-		return x, fail(exitConfig, "cannot read "+api.KeyToken, err, "check the path")
+		return x, &ConfigError{"cannot read " + api.KeyToken, err, "check the path"}
 	}
 	if x.token = strings.TrimSpace(string(token)); x.token == "" {
-		return x, fail(exitConfig, "cannot use "+api.KeyToken, errors.New(c.API.TokenFile+" is empty"), "put at least 16 bytes of text into it, such as `openssl rand -hex 16` prints")
+		return x, &ConfigError{"cannot use " + api.KeyToken, errors.New(c.API.TokenFile + " is empty"), "put at least 16 bytes of text into it, such as `openssl rand -hex 16` prints"}
 	}
 	return x, nil
 }
@@ -43,11 +43,11 @@ func authorities(key, file string) (*x509.CertPool, error) {
 	}
 	pem, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fail(exitConfig, "cannot read "+key, err, "check the path")
+		return nil, &ConfigError{"cannot read " + key, err, "check the path"}
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fail(exitConfig, "cannot use "+key, errors.New("no certificate in "+file), "give a PEM file of certificates")
+		return nil, &ConfigError{"cannot use " + key, errors.New("no certificate in " + file), "give a PEM file of certificates"}
 	}
 	return pool, nil
 }
@@ -70,7 +70,7 @@ func serving(c *config.Config) (*tls.Config, error) {
 		return nil, nil //nolint:nilnil // api.Config takes it so
 	}
 	if _, err := load(nil); err != nil {
-		return nil, fail(exitConfig, "cannot use "+api.KeyTLSCert+" and "+api.KeyTLSKey, err, "give PEM files of a certificate and its key")
+		return nil, &ConfigError{"cannot use " + api.KeyTLSCert + " and " + api.KeyTLSKey, err, "give PEM files of a certificate and its key"}
 	}
 	// Read at every handshake, so that a renewed certificate needs no restart.
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: load}, nil

@@ -71,7 +71,7 @@ func newBenchSpendCmd(a *app) *cobra.Command {
 			debug.SetGCPercent(gcPercent)
 			k, err := kafka(cfg)
 			if err != nil {
-				return err
+				return nodeFailure(err)
 			}
 			var rows []benchRow
 			for _, zipf := range b.spread() {

@@ -36,7 +36,7 @@ type demo struct {
 
 // newDemo connects to the table. It makes nothing there before prepare.
 func newDemo(ctx context.Context, cfg config.Leases) (*demo, error) {
-	table, err := connectLeases(ctx, cfg)
+	table, err := openLeases(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -131,20 +131,20 @@ func (d *dev) run(ctx context.Context) (err error) {
 	d.regions, d.cfg.Leases.Regions = d.cfg.Leases.Regions, d.leases.cfg.Regions
 	d.node, err = newNode(d.cfg, nodeParts{kafka: k, log: d.log, roles: []string{roleSpend, roleLeases}, table: d.leases.table, poll: devPoll})
 	if err != nil {
-		return err
+		return nodeFailure(err)
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		return d.leases.run(ctx, !d.noLoad, func() {
 			g.Go(func() error {
-				return d.node.run(ctx, func() {
+				return nodeFailure(d.node.run(ctx, func() {
 					d.ready()
 					g.Go(func() error { return d.load(ctx, k) })
 					g.Go(func() error { return d.watch(ctx) })
 					g.Go(func() error {
 						return (&faulty{cloud: d.leases.cloud, regions: regions, agents: d.leases.agents, say: func(format string, args ...any) { fmt.Fprintf(d.a.stdout, format+"\n", args...) }}).run(ctx, d.faults)
 					})
-				})
+				}))
 			})
 		})
 	})

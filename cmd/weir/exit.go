@@ -12,7 +12,6 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/lease/table"
 )
 
 // Exit codes. Scripts rely on them: they do not change.
@@ -146,9 +145,10 @@ func (a *app) report(err error) int {
 		fmt.Fprintf(a.stderr, "  why: %s\n", strings.ReplaceAll(strings.TrimSpace(why), "\n", "\n       "))
 	}
 	fmt.Fprintf(a.stderr, "  do:  %s\n", f.do)
-	if raw := table.Raw(f.err); raw != "" {
+	var raw interface{ Raw() string } // the answer of a server, word for word
+	if errors.As(f.err, &raw) && raw.Raw() != "" {
 		if c, err := a.loadConfig(); err == nil && (c.Log.Level == "debug" || c.Log.Level == "trace") {
-			fmt.Fprintf(a.stderr, "  raw: %s\n", raw)
+			fmt.Fprintf(a.stderr, "  raw: %s\n", raw.Raw())
 		}
 	}
 	return f.code

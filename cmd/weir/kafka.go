@@ -27,7 +27,7 @@ func kafka(c *config.Config) (processors.Kafka, error) {
 	}
 	if s := c.Kafka.SASL; s.Mechanism != "" {
 		if err := k.WithSASL(s.Mechanism, s.Credentials); err != nil {
-			return k, fail(exitConfig, "cannot sign in to Kafka", err, "correct kafka.sasl.mechanism")
+			return k, &ConfigError{"cannot sign in to Kafka", err, "correct kafka.sasl.mechanism"}
 		}
 	}
 	return k, nil

@@ -53,7 +53,7 @@ func newLagCmd(a *app) *cobra.Command {
 			}
 			x, err := accessOf(cfg)
 			if err != nil {
-				return err
+				return nodeFailure(err)
 			}
 			list, err := kafkaadmin.Lag(cmd.Context(), k, proc.App, proc.Inputs)
 			if err != nil {

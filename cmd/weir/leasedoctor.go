@@ -17,7 +17,7 @@ const silent = 30 * time.Second
 
 // leaseChecks look at the table of leases in each region, beside its topics.
 func leaseChecks(ctx context.Context, cfg *config.Config) []kafkaadmin.Check {
-	l, err := connectLeases(ctx, cfg.Leases)
+	l, err := openLeases(ctx, cfg.Leases)
 	if err != nil {
 		f := explain(err)
 		return []kafkaadmin.Check{{Name: "dynamodb", Severity: kafkaadmin.Error, Detail: f.Error(), Remedy: f.do}}

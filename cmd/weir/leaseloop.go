@@ -43,6 +43,7 @@ type leaseLoop struct {
 	log       zerolog.Logger
 	table     *leases
 	runtimes  []*processors.Runtime
+	roles     []string // of the runtimes
 	executors []*executor.Executor
 	board     bridge.StatusRegistry
 }
@@ -83,7 +84,7 @@ func newLeaseLoop(c *config.Config, p loopParts) (*leaseLoop, error) {
 		}
 		proc, err := made[role]()
 		if err != nil {
-			return nil, fail(exitConfig, "cannot set up the "+role, err, "correct leases.regions")
+			return nil, &ConfigError{"cannot set up the " + role, err, "correct leases.regions"}
 		}
 		if err := l.add(metrics.Meter(proc, regions), p, role); err != nil {
 			return nil, err
@@ -107,10 +108,10 @@ func (l *leaseLoop) add(proc stream.Processor, p loopParts, role string) error {
 	pc.Tick, pc.Metrics, pc.BallastBytes = bridge.Tick, p.metrics, 16<<20
 	rt, err := processors.New(pc, proc)
 	if err != nil {
-		return fail(exitConfig, "cannot set up "+proc.App, err, "correct the configuration; `weir config print` shows it")
+		return &ConfigError{"cannot set up " + proc.App, err, "correct the configuration; `weir config print` shows it"}
 	}
 	p.registry.MustRegister(rt.Collector())
-	l.runtimes = append(l.runtimes, rt)
+	l.runtimes, l.roles = append(l.runtimes, rt), append(l.roles, role)
 	return nil
 }
 
@@ -127,7 +128,7 @@ func (l *leaseLoop) addExecutors(regions []string, p loopParts) (err error) {
 		e.Regions = []string{l.cfg.Leases.Region}
 	}
 	if l.executors, err = e.New(); err != nil {
-		return fail(exitConfig, "cannot set up the executors", err, "correct leases.regions and leases.region")
+		return &ConfigError{"cannot set up the executors", err, "correct leases.regions and leases.region"}
 	}
 	return nil
 }
@@ -135,29 +136,15 @@ func (l *leaseLoop) addExecutors(regions []string, p loopParts) (err error) {
 // run works until it is told to stop, or a role fails.
 func (l *leaseLoop) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	for _, rt := range l.runtimes {
-		g.Go(func() error { return explainLoop(rt.Run(ctx)) })
+	for i, rt := range l.runtimes {
+		g.Go(func() error { return roleFailure(l.roles[i], rt.Run(ctx)) })
 	}
 	if len(l.executors) > 0 {
-		g.Go(func() error {
-			if err := executor.RunAll(ctx, l.executors); err != nil {
-				return fail(0, "an executor stopped", err, "")
-			}
-			return nil
-		})
+		g.Go(func() error { return roleFailure(roleExecutor, executor.RunAll(ctx, l.executors)) })
 	}
 	stop := l.vouchers(context.WithoutCancel(ctx))
 	defer stop()
 	return g.Wait()
-}
-
-// explainLoop is explainRun for the applications of the loop, whose topics have a number of partitions of their own.
-func explainLoop(err error) error {
-	if errors.Is(err, processors.ErrTopics) {
-		return fail(exitUnavailable, "the topics of leases are not as they must be", err,
-			"`weir topics plan --for leases` shows the difference, `weir topics apply --for leases` makes it good; set leases.partitions to what the topics have, or make new topics")
-	}
-	return explainRun(err)
 }
 
 // ready says whether all that this process has to do here is being done.
@@ -203,7 +190,7 @@ var errNoRegion = errors.New("leases.region is none of leases.regions")
 func checkLoop(c *config.Config) error {
 	regions, _ := c.Leases.RegionEndpoints()
 	if c.Leases.Region != "" && !slices.Contains(regions, c.Leases.Region) {
-		return fail(exitConfig, "cannot run the lease loop", fmt.Errorf("%w: %s is not among %s", errNoRegion, c.Leases.Region, strings.Join(regions, ", ")), "correct leases.region")
+		return &ConfigError{"cannot run the lease loop", fmt.Errorf("%w: %s is not among %s", errNoRegion, c.Leases.Region, strings.Join(regions, ", ")), "correct leases.region"}
 	}
 	return nil
 }

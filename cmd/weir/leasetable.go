@@ -46,19 +46,25 @@ func leaseTable(ctx context.Context, a *app) (*leases, error) {
 	if err != nil {
 		return nil, err
 	}
-	return connectLeases(ctx, cfg.Leases)
+	return openLeases(ctx, cfg.Leases)
 }
 
 func connectLeases(ctx context.Context, cfg config.Leases) (*leases, error) {
 	regions, endpoints := cfg.RegionEndpoints()
 	connection, err := table.Connect(ctx, endpoints)
 	if err != nil {
-		return nil, leaseFailure("cannot reach DynamoDB", err)
+		return nil, err
 	}
 	l := &leases{cfg: cfg, connection: connection}
 	l.Admin, err = admin.New(admin.Config{
 		Table: cfg.Table, Regions: regions, Home: cfg.HomeRegion(), Client: connection.Client, Streams: connection.Streams, Skew: cfg.Skew, Timeout: cfg.Timeout,
 	})
+	return l, err
+}
+
+// openLeases is connectLeases, with its errors explained.
+func openLeases(ctx context.Context, cfg config.Leases) (*leases, error) {
+	l, err := connectLeases(ctx, cfg)
 	if err != nil {
 		return nil, leaseFailure("cannot reach DynamoDB", err)
 	}

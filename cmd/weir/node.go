@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net"
 	"runtime/debug"
 	"slices"
@@ -41,6 +39,9 @@ func countingRole(c *config.Config, memory shares) spendcounter.ProcessorConfig 
 	role.DuplicateWindow, role.MaxIDs, role.Memory = c.Spend.DuplicateWindow, c.Spend.MaxIDs, memory.campaigns
 	return role
 }
+
+// soleCounter is the role of a process that does nothing else.
+func soleCounter(c *config.Config) spendcounter.ProcessorConfig { return countingRole(c, spendAlone(c)) }
 
 // spendAlone is what the spend counter has in a process that does nothing else.
 func spendAlone(c *config.Config) shares { return budgetOf(c, []string{roleSpend}).of(roleSpend) }
@@ -97,7 +98,7 @@ func newNode(c *config.Config, p nodeParts) (*node, error) {
 		}
 	}
 	if n.server, err = api.New(serve); err != nil {
-		return nil, fail(exitConfig, "cannot set up the API", err, "")
+		return nil, &ConfigError{"cannot set up the API", err, ""}
 	}
 	return n, nil
 }
@@ -116,13 +117,13 @@ func (n *node) addSpend(c *config.Config, p nodeParts, s spendParts) error {
 	role := countingRole(c, s.memory)
 	proc, err := role.Processor()
 	if err != nil {
-		return fail(exitConfig, "cannot set up the spend counter", err, "correct dc and peers")
+		return &ConfigError{"cannot set up the spend counter", err, "correct dc and peers"}
 	}
 	proc = metrics.NewSpend(s.registry).Meter(proc)
 	pc := processorConfig(c, p.kafka, &p.log, s.memory)
 	pc.Metrics, pc.Traces = s.metrics, p.traces
 	if n.runtime, err = processors.New(pc, proc); err != nil {
-		return fail(exitConfig, "cannot set up the processor", err, "correct the configuration; `weir config print` shows it")
+		return &ConfigError{"cannot set up the processor", err, "correct the configuration; `weir config print` shows it"}
 	}
 	s.registry.MustRegister(n.runtime.Collector())
 	n.view = &local.ClusterInfo{Runtime: n.runtime, Kafka: p.kafka, DC: c.DC, Layout: role.Layout, Version: buildVersion().Version}
@@ -180,8 +181,7 @@ func (n *node) run(ctx context.Context, ready func()) error {
 	case err := <-ended:
 		return err
 	case <-timer.C:
-		return fail(exitFailed, "the stop took too long", fmt.Errorf("after %s it still commits or leaves the group", n.patience),
-			"nothing is lost: what was not committed is folded at the next start; processor.shutdown_timeout is how long it waits")
+		return &StopTimeoutError{n.patience}
 	}
 }
 
@@ -199,7 +199,7 @@ func (n *node) work(ctx context.Context, ready func()) error {
 	g, ctx := errgroup.WithContext(ctx)
 	if n.runtime != nil {
 		n.runtime.Advertise(n.endpoint)
-		g.Go(func() error { return explainRun(n.runtime.Run(ctx)) })
+		g.Go(func() error { return roleFailure(roleSpend, n.runtime.Run(ctx)) })
 	}
 	if n.loop != nil {
 		g.Go(func() error { return n.loop.run(ctx) })
@@ -230,25 +230,4 @@ func (n *node) wait(ctx context.Context) bool {
 		}
 	}
 	return false
-}
-
-// explainRun gives the runtime's errors their exit codes.
-func explainRun(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, processors.ErrLocked):
-		return fail(exitLocked, "cannot use the state directory", err, "stop the other process, or set another data_dir")
-	case errors.Is(err, processors.ErrNewer), errors.Is(err, processors.ErrForeign):
-		return fail(exitConfig, "cannot use the state directory", err, "see above: nothing was changed")
-	case errors.Is(err, processors.ErrDiskFull):
-		return fail(exitIO, "the disk of the state directory is full", err, "free space there, or give data_dir a larger disk, and start it again: nothing is lost, what the store lacks is read from the changelog")
-	case errors.Is(err, processors.ErrDisk):
-		return fail(exitIO, "the disk of the state directory fails", err, "see the system's log; start it again on a disk that works: the state is rebuilt from the changelog")
-	case errors.Is(err, processors.ErrTopics):
-		return fail(exitUnavailable, "the topics are not as they must be", err, "`weir topics plan` shows the difference, `weir topics apply` makes it good; another number of partitions is a matter of `weir rekey`")
-	case errors.Is(err, processors.ErrTransactions):
-		return fail(exitUnavailable, "the brokers cannot do this", err, "see above")
-	}
-	return fail(0, "the processor stopped", fmt.Errorf("%w", err), "")
 }

@@ -77,7 +77,7 @@ func askReady(ctx context.Context, a *app, cfg *config.Config) error {
 func opsEndpoint(cfg *config.Config) (url string, t *http.Transport, err error) {
 	x, err := accessOf(cfg)
 	if err != nil {
-		return "", nil, err
+		return "", nil, nodeFailure(err)
 	}
 	host, port, err := net.SplitHostPort(cfg.API.OpsListen)
 	if err != nil {

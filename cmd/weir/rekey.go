@@ -112,7 +112,7 @@ func (r *rekeying) open(ctx context.Context) (err error) {
 	if r.cfg, r.k, err = cluster(r.a); err != nil {
 		return err
 	}
-	r.to = countingRole(r.cfg, spendAlone(r.cfg))
+	r.to = soleCounter(r.cfg)
 	if r.from == 0 {
 		r.from = r.cfg.Spend.Generation - 1
 	}
@@ -208,5 +208,5 @@ func explainRekey(err error) error {
 	case errors.Is(err, processors.ErrNotEmpty):
 		return fail(exitFailed, what, err, "it has been moved before and has counted since; to move once more, choose the next spend.generation")
 	}
-	return explainRun(err)
+	return runFailure(err)
 }

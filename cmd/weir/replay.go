@@ -115,7 +115,7 @@ func (r *replay) open() error {
 	if err != nil {
 		return err
 	}
-	r.role = countingRole(cfg, spendAlone(cfg))
+	r.role = soleCounter(cfg)
 	live, err := r.role.Processor()
 	if err != nil {
 		return fail(exitConfig, "cannot set up the spend counter", err, "correct dc and peers")
@@ -268,5 +268,5 @@ func explainReplay(what string, err error) error {
 	case errors.Is(err, processors.ErrShadow):
 		return fail(exitFailed, what, err, "see above; `weir replay --help` shows the ways")
 	}
-	return explainRun(err)
+	return runFailure(err)
 }

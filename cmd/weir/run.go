@@ -93,34 +93,34 @@ func runRoles(a *app, cmd *cobra.Command, roleList []string) error {
 	}
 	k, err := kafka(cfg)
 	if err != nil {
-		return err
+		return nodeFailure(err)
 	}
 	log, err := obs.NewLogger(a.stderr, cfg.Log.Level, cfg.Log.Format)
 	if err != nil {
 		return fail(exitConfig, "cannot set up the log", err, "correct log.level and log.format")
 	}
-	traces, flush, err := traces(cmd.Context(), a, cfg, log)
+	provider, flush, err := traces(cmd.Context(), a.getenv, cfg, log)
 	if err != nil {
-		return err
+		return nodeFailure(err)
 	}
 	defer flush()
-	parts := nodeParts{kafka: k, log: log, traces: traces, roles: roleList}
+	parts := nodeParts{kafka: k, log: log, traces: provider, roles: roleList}
 	if len(loopRoles(roleList)) > 0 {
 		if err := checkLoop(cfg); err != nil {
-			return err
+			return nodeFailure(err)
 		}
-		if parts.table, err = connectLeases(cmd.Context(), cfg.Leases); err != nil {
+		if parts.table, err = openLeases(cmd.Context(), cfg.Leases); err != nil {
 			return err
 		}
 	}
 	n, err := newNode(cfg, parts)
 	if err != nil {
-		return err
+		return nodeFailure(err)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(budgetOf(cfg, roleList).heap()) // garbage too: the collector works harder before it exceeds the budget
 	}
-	return n.run(cmd.Context(), func() {
+	return nodeFailure(n.run(cmd.Context(), func() {
 		a.say("ready: API %s://%s, metrics %[1]s://%[3]s/metrics, %[4]d partitions", n.server.Scheme(), n.server.Addr(), n.server.OpsAddr(), n.owned())
-	})
+	}))
 }

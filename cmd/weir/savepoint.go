@@ -151,7 +151,7 @@ func savepoints(a *app) (*processors.Savepoints, error) {
 	if err != nil {
 		return nil, err
 	}
-	proc, err := countingRole(cfg, spendAlone(cfg)).Processor()
+	proc, err := soleCounter(cfg).Processor()
 	if err != nil {
 		return nil, fail(exitConfig, "cannot set up the spend counter", err, "correct dc and peers")
 	}

@@ -64,7 +64,7 @@ func apiClient(a *app) (*api.Client, error) {
 	}
 	x, err := accessOf(c)
 	if err != nil {
-		return nil, err
+		return nil, nodeFailure(err)
 	}
 	server, err := a.serverAddr(c)
 	if err != nil {

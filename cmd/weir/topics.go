@@ -124,7 +124,7 @@ func cluster(a *app) (*config.Config, processors.Kafka, error) {
 		return nil, processors.Kafka{}, err
 	}
 	k, err := kafka(cfg)
-	return cfg, k, err
+	return cfg, k, nodeFailure(err)
 }
 
 func showSteps(a *app, steps []kafkaadmin.Step) error {

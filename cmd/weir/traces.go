@@ -24,9 +24,9 @@ const (
 )
 
 // traces gives the receiver of spans, nil if the environment names none, and what sends the last of them.
-func traces(ctx context.Context, a *app, cfg *config.Config, log zerolog.Logger) (trace.TracerProvider, func(), error) {
-	url := a.getenv(envTraces)
-	if base := a.getenv(envOTLP); url == "" && base != "" {
+func traces(ctx context.Context, getenv func(string) string, cfg *config.Config, log zerolog.Logger) (trace.TracerProvider, func(), error) {
+	url := getenv(envTraces)
+	if base := getenv(envOTLP); url == "" && base != "" {
 		url = strings.TrimSuffix(base, "/") + "/v1/traces"
 	}
 	if url == "" {
@@ -34,10 +34,10 @@ func traces(ctx context.Context, a *app, cfg *config.Config, log zerolog.Logger)
 	}
 	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(url))
 	if err != nil {
-		return nil, nil, fail(exitConfig, "cannot set up traces", err, "correct "+envTraces+" or "+envOTLP+", or unset them")
+		return nil, nil, &ConfigError{"cannot set up traces", err, "correct " + envTraces + " or " + envOTLP + ", or unset them"}
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn().Err(err).Msg("traces_failed") }))
-	name := a.getenv("OTEL_SERVICE_NAME")
+	name := getenv("OTEL_SERVICE_NAME")
 	if name == "" {
 		name = "weir"
 	}
@@ -45,7 +45,7 @@ func traces(ctx context.Context, a *app, cfg *config.Config, log zerolog.Logger)
 		attribute.String("service.name", name), attribute.String("service.version", buildVersion().Version), attribute.String("service.instance.id", cfg.Instance),
 	))
 	if err != nil {
-		return nil, nil, fail(exitConfig, "cannot set up traces", err, "correct OTEL_RESOURCE_ATTRIBUTES")
+		return nil, nil, &ConfigError{"cannot set up traces", err, "correct OTEL_RESOURCE_ATTRIBUTES"}
 	}
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))
 	return provider, func() {

@@ -25,8 +25,15 @@ func TestTraces(t *testing.T) {
 	defer server.Close()
 	send := func(environ ...string) string {
 		t.Helper()
-		a := newApp(process{environ: environ})
-		provider, flush, err := traces(t.Context(), a, &config.Config{Instance: "slot-0"}, zerolog.Nop())
+		getenv := func(name string) string {
+			for _, kv := range environ {
+				if v, ok := strings.CutPrefix(kv, name+"="); ok {
+					return v
+				}
+			}
+			return ""
+		}
+		provider, flush, err := traces(t.Context(), getenv, &config.Config{Instance: "slot-0"}, zerolog.Nop())
 		if err != nil {
 			t.Fatal(err)
 		}
