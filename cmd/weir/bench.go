@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"runtime/debug"
 	"runtime/pprof"
 	"slices"
 	"time"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/weirhq/weir/bench/broker"
 	"github.com/weirhq/weir/internal/loadgen"
-	"github.com/weirhq/weir/processors"
 )
 
 func newBenchCmd(a *app) *cobra.Command {
@@ -33,7 +31,6 @@ type benchSpend struct {
 	interval  time.Duration
 	behind    time.Duration
 	workers   int
-	memory    int64
 	profile   string
 }
 
@@ -63,19 +60,13 @@ func newBenchSpendCmd(a *app) *cobra.Command {
 		Example: "  weir bench spend --brokers 127.0.0.1:9092 --rounds 3",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := a.loadConfig()
+			e, err := newBenchEnv(a)
 			if err != nil {
 				return err
 			}
-			b.memory = int64(cfg.Memory)
-			debug.SetGCPercent(gcPercent)
-			k, err := kafka(cfg)
-			if err != nil {
-				return nodeFailure(err)
-			}
 			var rows []benchRow
 			for _, zipf := range b.spread() {
-				row, err := b.run(cmd.Context(), a, k, zipf)
+				row, err := b.run(cmd.Context(), e, zipf)
 				if err != nil {
 					return fail(0, "the benchmark did not end", err, "it needs brokers with transactions, see `weir doctor`")
 				}
@@ -103,21 +94,21 @@ func (b *benchSpend) spread() []float64 {
 	return []float64{b.zipf}
 }
 
-func (b *benchSpend) run(ctx context.Context, a *app, k processors.Kafka, zipf float64) (benchRow, error) {
+func (b *benchSpend) run(ctx context.Context, e *benchEnv, zipf float64) (benchRow, error) {
 	log := benchLog{events: b.events, campaigns: b.campaigns, zipf: zipf}
 	row := benchRow{Log: log.topic(), Keys: log.keys(), Commit: fmt.Sprintf("%s..%s", b.interval, b.behind), Rounds: b.rounds}
-	if err := log.fill(ctx, a, k); err != nil {
+	if err := log.fill(ctx, e); err != nil {
 		return row, err
 	}
-	proc, err := benchCounter(log.topic(), b.memory)
+	proc, err := benchCounter(log.topic(), e.memory)
 	if err != nil {
 		return row, err
 	}
-	cfg := benchConfig(k, b.memory)
+	cfg := e.config()
 	cfg.Workers, cfg.CommitInterval, cfg.CommitMax = b.workers, b.interval, b.behind
 	var bares, folds, ratios []float64
 	for round := range b.rounds {
-		bare, err := broker.BareConsumer(ctx, k, log.topic(), b.events)
+		bare, err := broker.BareConsumer(ctx, e.kafka, log.topic(), b.events)
 		if err != nil {
 			return row, err
 		}
@@ -129,7 +120,7 @@ func (b *benchSpend) run(ctx context.Context, a *app, k processors.Kafka, zipf f
 		if err = errors.Join(err, stop()); err != nil {
 			return row, err
 		}
-		a.say("%s round %d: bare %.2f M/s, exactly once %.2f M/s, ratio %.2f", row.Keys, round+1, bare.PerSec/1e6, fold.PerSec/1e6, fold.PerSec/bare.PerSec)
+		e.notef("%s round %d: bare %.2f M/s, exactly once %.2f M/s, ratio %.2f", row.Keys, round+1, bare.PerSec/1e6, fold.PerSec/1e6, fold.PerSec/bare.PerSec)
 		bares, folds, ratios = append(bares, bare.PerSec), append(folds, fold.PerSec), append(ratios, fold.PerSec/bare.PerSec)
 	}
 	row.Bare, row.ExactlyOnce, row.Ratio = int64(median(bares)), int64(median(folds)), hundredths(median(ratios))

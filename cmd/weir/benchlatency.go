@@ -30,8 +30,8 @@ type benchLatency struct {
 func newBenchLatencyCmd(a *app) *cobra.Command {
 	b := &benchLatency{}
 	s := &several{log: benchLog{campaigns: 100_000, zipf: 1.1}}
-	c := s.command(a, "latency", "Times events from their production until a query sees them, under load", func(ctx context.Context, k processors.Kafka, memory int64) ([]figure, error) {
-		return b.rows(ctx, a, k, memory, s.rounds)
+	c := benchCommand(a, s, "latency", "Times events from their production until a query sees them, under load", func(ctx context.Context, e *benchEnv) ([]figure, error) {
+		return b.rows(ctx, e, s.rounds)
 	})
 	c.Flags().DurationVar(&b.load, "capacity", 8*time.Second, "how long producer and counter run flat out, to know what they sustain")
 	c.Flags().DurationVar(&b.times, "measure", 15*time.Second, "how long to measure")
@@ -40,10 +40,10 @@ func newBenchLatencyCmd(a *app) *cobra.Command {
 	return c
 }
 
-func (b *benchLatency) rows(ctx context.Context, a *app, k processors.Kafka, memory int64, rounds int) ([]figure, error) {
+func (b *benchLatency) rows(ctx context.Context, e *benchEnv, rounds int) ([]figure, error) {
 	var p50, p99 []float64
 	for range rounds {
-		took, err := b.run(ctx, a, k, memory)
+		took, err := b.run(ctx, e)
 		if err != nil {
 			return nil, err
 		}
@@ -54,20 +54,20 @@ func (b *benchLatency) rows(ctx context.Context, a *app, k processors.Kafka, mem
 }
 
 // run gives the times of the probes, in order.
-func (b *benchLatency) run(ctx context.Context, a *app, k processors.Kafka, memory int64) (took []time.Duration, err error) {
+func (b *benchLatency) run(ctx context.Context, e *benchEnv) (took []time.Duration, err error) {
 	topic := fmt.Sprintf("weir.bench.latency-%d", time.Now().UnixNano())
-	if err := broker.Create(ctx, k, topic, events.DefaultShards, nil); err != nil {
+	if err := broker.Create(ctx, e.kafka, topic, events.DefaultShards, nil); err != nil {
 		return nil, err
 	}
-	proc, err := benchCounter(topic, memory)
+	proc, err := benchCounter(topic, e.memory)
 	if err != nil {
 		return nil, err
 	}
-	forget, err := broker.Isolate(ctx, k, &proc)
+	forget, err := broker.Isolate(ctx, e.kafka, &proc)
 	if err != nil {
 		return nil, err
 	}
-	cfg := benchConfig(k, memory)
+	cfg := e.config()
 	if cfg.Dir, err = os.MkdirTemp("", "weir-bench"); err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (b *benchLatency) run(ctx context.Context, a *app, k processors.Kafka, memo
 	g, lctx := errgroup.WithContext(lctx)
 	var rate, sent atomic.Int64 // events a second; 0: as fast as it goes
 	g.Go(func() error { return rt.Run(lctx) })
-	g.Go(func() error { return produceAt(lctx, k, topic, &rate, &sent) })
+	g.Go(func() error { return produceAt(lctx, e.kafka, topic, &rate, &sent) })
 	g.Go(func() error {
 		defer stop()
 		sustained, err := b.capacity(lctx, rt)
@@ -87,11 +87,11 @@ func (b *benchLatency) run(ctx context.Context, a *app, k processors.Kafka, memo
 			return err
 		}
 		rate.Store(max(1, int64(b.share*sustained)))
-		a.say("sustained %.2f M/s, measured at %.2f M/s", sustained/1e6, b.share*sustained/1e6)
+		e.notef("sustained %.2f M/s, measured at %.2f M/s", sustained/1e6, b.share*sustained/1e6)
 		if err := caughtUp(lctx, rt, &sent); err != nil {
 			return err
 		}
-		took, err = b.probe(lctx, k, topic, rt)
+		took, err = b.probe(lctx, e.kafka, topic, rt)
 		return err
 	})
 	err = g.Wait()

@@ -5,9 +5,7 @@ import (
 	"fmt"
 
 	"github.com/weirhq/weir/bench/broker"
-	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/loadgen"
-	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/spendcounter"
 	"github.com/weirhq/weir/stream"
 )
@@ -42,7 +40,7 @@ func (l benchLog) topic() string {
 }
 
 // fill makes the log, unless it is there.
-func (l benchLog) fill(ctx context.Context, a *app, k processors.Kafka) error {
+func (l benchLog) fill(ctx context.Context, e *benchEnv) error {
 	gen, err := loadgen.NewBench(loadgen.BenchConfig{Campaigns: l.campaigns, Zipf: l.zipf})
 	if err != nil {
 		return err
@@ -53,10 +51,10 @@ func (l benchLog) fill(ctx context.Context, a *app, k processors.Kafka) error {
 			return err
 		}
 	}
-	a.say("log: %s", l.topic())
+	e.notef("log: %s", l.topic())
 	var buf []byte
 	made := int64(0)
-	return broker.Load(ctx, k, l.topic(), l.events, func() (int32, []byte, []byte) {
+	return broker.Load(ctx, e.kafka, l.topic(), l.events, func() (int32, []byte, []byte) {
 		var r loadgen.Record
 		if made++; made > l.events/4 {
 			gen = then
@@ -71,12 +69,4 @@ func benchCounter(topic string, memory int64) (stream.Processor, error) {
 	proc, err := spendcounter.ProcessorConfig{Events: topic, Memory: memory / 4}.Processor()
 	proc.Inputs, proc.Outputs = []string{topic}, []string{"weir.bench.health"}
 	return proc, err
-}
-
-// benchConfig is how a benchmark runs a processor.
-func benchConfig(k processors.Kafka, memory int64) processors.Config {
-	c := config.Default()
-	c.Memory = config.Bytes(memory)
-	s := spendAlone(c)
-	return processors.Config{Kafka: k, CacheBytes: s.cache, WriteBytes: s.writes, FetchBytes: int32(s.fetch), CommitBytes: int(s.changes)}
 }

@@ -19,8 +19,8 @@ import (
 func newBenchRestartCmd(a *app) *cobra.Command {
 	s := &several{log: benchLog{zipf: loadgen.Even}}
 	var keys int64
-	c := s.command(a, "restart", "Kills processes with kill -9 under load and times how long their partitions are away", func(ctx context.Context, k processors.Kafka, memory int64) ([]figure, error) {
-		return s.away(ctx, a, k, memory, keys)
+	c := benchCommand(a, s, "restart", "Kills processes with kill -9 under load and times how long their partitions are away", func(ctx context.Context, e *benchEnv) ([]figure, error) {
+		return s.away(ctx, e, keys)
 	})
 	c.Flags().Int64Var(&keys, "keys", 10_000_000, "keys on the disk of the process that is restarted")
 	_ = c.Flags().MarkHidden("events")
@@ -28,15 +28,15 @@ func newBenchRestartCmd(a *app) *cobra.Command {
 }
 
 // fillKeys makes a log of which the count has so many keys.
-func fillKeys(ctx context.Context, a *app, k processors.Kafka, keys int64) (benchLog, error) {
+func fillKeys(ctx context.Context, e *benchEnv, keys int64) (benchLog, error) {
 	// Of c campaigns n random events touch c(1-e^(-n/c)): with n = 2 keys and c = 1.25 keys that is 0.998 keys.
 	log := benchLog{events: 2 * keys, campaigns: int(keys * 5 / 4), zipf: loadgen.Even}
-	return log, log.fill(ctx, a, k)
+	return log, log.fill(ctx, e)
 }
 
 // restart is the time from the start of a process that was killed with -9 to the first new record that it has committed.
-func (s *several) restart(ctx context.Context, a *app, k processors.Kafka, memory, keys int64) (f figure, err error) {
-	c, done, err := s.counted(ctx, a, k, memory, load{keys, 0})
+func (s *several) restart(ctx context.Context, e *benchEnv, keys int64) (f figure, err error) {
+	c, done, err := s.counted(ctx, e, load{keys, 0})
 	if err != nil {
 		return f, err
 	}
@@ -65,7 +65,7 @@ func (s *several) restart(ctx context.Context, a *app, k processors.Kafka, memor
 			return f, err
 		}
 		took = append(took, back.Sub(started).Seconds())
-		a.say("kill -9 with %d keys: first new record after %.2f s", keys, took[len(took)-1])
+		e.notef("kill -9 with %d keys: first new record after %.2f s", keys, took[len(took)-1])
 	}
 	return newFigure(fmt.Sprintf("started after kill -9, %d keys: to the first new record", keys), "s", took), nil
 }
@@ -87,22 +87,22 @@ func (c *crew) rest(ctx context.Context) (map[int32]int64, error) {
 }
 
 // takeover is the time from kill -9 until every partition of the dead process is folded by the other one.
-func (s *several) takeover(ctx context.Context, a *app, k processors.Kafka, memory int64, standbys int) (f figure, err error) {
+func (s *several) takeover(ctx context.Context, e *benchEnv, standbys int) (f figure, err error) {
 	what := fmt.Sprintf("kill -9, not restarted, %d keys, %d standbys: to new records of all its partitions", takeoverKeys, standbys)
 	var took []float64
 	for range s.rounds {
-		d, err := s.death(ctx, a, k, memory, standbys)
+		d, err := s.death(ctx, e, standbys)
 		if err != nil {
 			return f, err
 		}
-		a.say("%s: %.2f s", what, d.Seconds())
+		e.notef("%s: %.2f s", what, d.Seconds())
 		took = append(took, d.Seconds())
 	}
 	return newFigure(what, "s", took), nil
 }
 
-func (s *several) death(ctx context.Context, a *app, k processors.Kafka, memory int64, standbys int) (d time.Duration, err error) {
-	c, done, err := s.counted(ctx, a, k, memory, load{takeoverKeys, standbys})
+func (s *several) death(ctx context.Context, e *benchEnv, standbys int) (d time.Duration, err error) {
+	c, done, err := s.counted(ctx, e, load{takeoverKeys, standbys})
 	if err != nil {
 		return 0, err
 	}
@@ -128,7 +128,7 @@ func (s *several) death(ctx context.Context, a *app, k processors.Kafka, memory 
 // settled waits until two processes share the partitions, with standbys or without, for some seconds.
 func (c *crew) settled(ctx context.Context, standbys int) error {
 	for since := time.Now(); time.Since(since) < 5*time.Second; {
-		members, err := processors.Members(ctx, c.k, c.proc.App)
+		members, err := processors.Members(ctx, c.env.kafka, c.proc.App)
 		owns, warm := map[string]int{}, 0
 		for _, m := range members {
 			owns[m.Instance] += len(m.Partitions)
@@ -154,12 +154,12 @@ type load struct {
 }
 
 // counted is a process that has counted a log with so many keys, and goes on with a trickle of events.
-func (s *several) counted(ctx context.Context, a *app, k processors.Kafka, memory int64, l load) (c *crew, done func() error, err error) {
-	log, err := fillKeys(ctx, a, k, l.keys)
+func (s *several) counted(ctx context.Context, e *benchEnv, l load) (c *crew, done func() error, err error) {
+	log, err := fillKeys(ctx, e, l.keys)
 	if err != nil {
 		return nil, nil, err
 	}
-	if c, err = newCrew(ctx, a, k, log.topic(), memory); err != nil {
+	if c, err = newCrew(ctx, e, log.topic()); err != nil {
 		return nil, nil, err
 	}
 	tctx, cancel := context.WithCancel(ctx)
@@ -174,7 +174,7 @@ func (s *several) counted(ctx context.Context, a *app, k processors.Kafka, memor
 	if err != nil {
 		return nil, nil, errors.Join(err, done())
 	}
-	g.Go(func() error { return trickle(tctx, k, log.topic()) })
+	g.Go(func() error { return trickle(tctx, e.kafka, log.topic()) })
 	return c, done, nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weirhq/weir/bench/broker"
-	"github.com/weirhq/weir/processors"
 )
 
 // benchRestore rebuilds state from an empty disk.
@@ -20,9 +19,9 @@ type benchRestore struct {
 
 func newBenchRestoreCmd(a *app) *cobra.Command {
 	b, s := &benchRestore{}, &several{}
-	c := s.command(a, "restore", "Rebuilds state from a changelog on an empty disk", func(ctx context.Context, k processors.Kafka, memory int64) ([]figure, error) {
+	c := benchCommand(a, s, "restore", "Rebuilds state from a changelog on an empty disk", func(ctx context.Context, e *benchEnv) ([]figure, error) {
 		b.rounds = s.rounds
-		return b.rows(ctx, a, k, memory)
+		return b.rows(ctx, e)
 	})
 	c.Long = "Fills a changelog (kept for the next run) with keys of 16 bytes and values of 100, then rebuilds it into a fresh store.\n" +
 		"Timed from the start of the processor until its last partition could fold. The topics begin with weir.bench."
@@ -32,9 +31,9 @@ func newBenchRestoreCmd(a *app) *cobra.Command {
 	return c
 }
 
-func (b *benchRestore) rows(ctx context.Context, a *app, k processors.Kafka, memory int64) ([]figure, error) {
-	a.say("changelog of %d keys", b.keys)
-	topic, err := broker.LoadChangelog(ctx, k, b.keys)
+func (b *benchRestore) rows(ctx context.Context, e *benchEnv) ([]figure, error) {
+	e.notef("changelog of %d keys", b.keys)
+	topic, err := broker.LoadChangelog(ctx, e.kafka, b.keys)
 	if err != nil {
 		return nil, err
 	}
@@ -44,11 +43,11 @@ func (b *benchRestore) rows(ctx context.Context, a *app, k processors.Kafka, mem
 		if err != nil {
 			return nil, err
 		}
-		r, err := broker.Restore(ctx, benchConfig(k, memory), topic, b.keys)
+		r, err := broker.Restore(ctx, e.config(), topic, b.keys)
 		if err = errors.Join(err, stop()); err != nil {
 			return nil, err
 		}
-		a.say("round %d: %.2f s, %.2f M keys/s", i+1, r.Took.Seconds(), r.PerSec/1e6)
+		e.notef("round %d: %.2f s, %.2f M keys/s", i+1, r.Took.Seconds(), r.PerSec/1e6)
 		rates = append(rates, r.PerSec)
 	}
 	f := newFigure(fmt.Sprintf("restore of %d keys from an empty disk", b.keys), "keys/s", rates)

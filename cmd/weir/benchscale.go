@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weirhq/weir/bench/broker"
 	"github.com/weirhq/weir/internal/loadgen"
-	"github.com/weirhq/weir/processors"
 )
 
 // figure is one line of an answer: the median of some rounds.
@@ -45,33 +43,11 @@ type several struct {
 	rounds int
 }
 
-func (s *several) command(a *app, use, short string, run func(context.Context, processors.Kafka, int64) ([]figure, error)) *cobra.Command {
-	c := &cobra.Command{
-		Use: use, Short: short, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, k, err := cluster(a)
-			if err != nil {
-				return err
-			}
-			debug.SetGCPercent(gcPercent)
-			rows, err := run(cmd.Context(), k, int64(cfg.Memory))
-			if err != nil {
-				return fail(0, "the benchmark did not end", err, "it needs brokers with transactions, see `weir doctor`")
-			}
-			return printRows(a, rows)
-		},
-	}
-	c.Flags().Int64Var(&s.log.events, "events", s.log.events, "events in the log")
-	c.Flags().Float64Var(&s.log.zipf, "zipf", s.log.zipf, "Zipf exponent of the campaigns; -1 is evenly")
-	c.Flags().IntVar(&s.rounds, "rounds", 3, "rounds")
-	return c
-}
-
 // newBenchGrowthCmd: what does state cost?
 func newBenchGrowthCmd(a *app) *cobra.Command {
 	s := &several{log: benchLog{events: 40_000_000, zipf: loadgen.Even, active: 10_000}}
-	c := s.command(a, "growth", "Counts the same events on top of 10 thousand, 1 and 10 million campaigns", func(ctx context.Context, k processors.Kafka, memory int64) ([]figure, error) {
-		return s.growth(ctx, a, k, memory)
+	c := benchCommand(a, s, "growth", "Counts the same events on top of 10 thousand, 1 and 10 million campaigns", func(ctx context.Context, e *benchEnv) ([]figure, error) {
+		return s.growth(ctx, e)
 	})
 	c.Long = "The first quarter of each log makes the state, while the second the store comes to rest, the second half is timed. All but the\n" +
 		"first quarters are of the same campaigns, so that nothing but the size of the state differs; with --active 0 they are of as\n" +
@@ -81,25 +57,25 @@ func newBenchGrowthCmd(a *app) *cobra.Command {
 }
 
 // growth times the second half of each log.
-func (s *several) growth(ctx context.Context, a *app, k processors.Kafka, memory int64) ([]figure, error) {
+func (s *several) growth(ctx context.Context, e *benchEnv) ([]figure, error) {
 	counts := []int{10_000, 1_000_000, 10_000_000}
 	rates := make([][]float64, len(counts))
 	for round := range s.rounds {
 		for i, n := range counts {
 			log := s.log
 			log.campaigns = n
-			if err := log.fill(ctx, a, k); err != nil {
+			if err := log.fill(ctx, e); err != nil {
 				return nil, err
 			}
-			proc, err := benchCounter(log.topic(), memory)
+			proc, err := benchCounter(log.topic(), e.memory)
 			if err != nil {
 				return nil, err
 			}
-			r, err := broker.Fold(ctx, benchConfig(k, memory), proc, log.events/2, log.events)
+			r, err := broker.Fold(ctx, e.config(), proc, log.events/2, log.events)
 			if err != nil {
 				return nil, err
 			}
-			a.say("round %d: %s: %.2f M/s", round+1, log.keys(), r.PerSec/1e6)
+			e.notef("round %d: %s: %.2f M/s", round+1, log.keys(), r.PerSec/1e6)
 			rates[i] = append(rates[i], r.PerSec)
 		}
 	}
@@ -115,24 +91,24 @@ func (s *several) growth(ctx context.Context, a *app, k processors.Kafka, memory
 // newBenchScaleCmd: what do more processes cost?
 func newBenchScaleCmd(a *app) *cobra.Command {
 	s := &several{log: benchLog{events: 20_000_000, campaigns: 100_000, zipf: loadgen.Even}}
-	return s.command(a, "scale", "Counts one log with 1, 2 and 4 processes on this machine", func(ctx context.Context, k processors.Kafka, memory int64) ([]figure, error) {
-		return s.scale(ctx, a, k, memory)
+	return benchCommand(a, s, "scale", "Counts one log with 1, 2 and 4 processes on this machine", func(ctx context.Context, e *benchEnv) ([]figure, error) {
+		return s.scale(ctx, e)
 	})
 }
 
-func (s *several) scale(ctx context.Context, a *app, k processors.Kafka, memory int64) ([]figure, error) {
-	if err := s.log.fill(ctx, a, k); err != nil {
+func (s *several) scale(ctx context.Context, e *benchEnv) ([]figure, error) {
+	if err := s.log.fill(ctx, e); err != nil {
 		return nil, err
 	}
 	names := []string{"1 process", "2 processes", "4 processes"}
 	rates := make([][]float64, len(names))
 	for round := range s.rounds {
 		for i, name := range names {
-			rate, err := s.shared(ctx, a, k, memory/int64(1<<i), 1<<i)
+			rate, err := s.shared(ctx, e.with(e.memory/int64(1<<i)), 1<<i)
 			if err != nil {
 				return nil, err
 			}
-			a.say("round %d: %s: %.2f M/s", round+1, name, rate/1e6)
+			e.notef("round %d: %s: %.2f M/s", round+1, name, rate/1e6)
 			rates[i] = append(rates[i], rate)
 		}
 	}
@@ -144,8 +120,8 @@ func (s *several) scale(ctx context.Context, a *app, k processors.Kafka, memory 
 }
 
 // shared counts the log with n processes and times all but the first quarter.
-func (s *several) shared(ctx context.Context, a *app, k processors.Kafka, memory int64, n int) (rate float64, err error) {
-	c, err := newCrew(ctx, a, k, s.log.topic(), memory)
+func (s *several) shared(ctx context.Context, e *benchEnv, n int) (rate float64, err error) {
+	c, err := newCrew(ctx, e, s.log.topic())
 	if err != nil {
 		return 0, err
 	}
