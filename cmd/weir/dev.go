@@ -43,6 +43,11 @@ type dev struct {
 	regions []string // as they were configured; what they are is in cfg
 }
 
+// devCommands returns the commands for tries: `weir dev`, `weir load` and `weir dynamodb`.
+func devCommands(a *app) []*cobra.Command {
+	return []*cobra.Command{newDevCmd(a), newLoadCmd(a), newDynamoDBCmd(a)}
+}
+
 const devPoll = 100 * time.Millisecond // of a stream with nothing new
 
 func newDevCmd(a *app) *cobra.Command {

@@ -15,6 +15,11 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
+// leaseCommands returns the commands about leases and their table.
+func leaseCommands(a *app) []*cobra.Command {
+	return []*cobra.Command{newTableCmd(a), newRegionCmd(a), newClientCmd(a), newPoolCmd(a), newResourceCmd(a), newLeaseCmd(a), newStatusCmd(a), newDedupCmd(a), newBridgeCmd(a), newBalancerCmd(a)}
+}
+
 // leaseCmd is what the sub-commands of `weir lease` share.
 type leaseCmd struct {
 	a                 *app

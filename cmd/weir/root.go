@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -12,39 +13,9 @@ import (
 	"github.com/weirhq/weir/internal/config"
 )
 
-// commands returns every command below the root, in the order of the help. Each lives in the file of its name.
+// commands returns every command below the root.
 func commands(a *app) []*cobra.Command {
-	return []*cobra.Command{
-		newDevCmd(a),
-		newRunCmd(a),
-		newReadyCmd(a),
-		newLoadCmd(a),
-		newIngestCmd(a),
-		newSpendCmd(a),
-		newStateCmd(a),
-		newTopicsCmd(a),
-		newLagCmd(a),
-		newDLQCmd(a),
-		newSavepointCmd(a),
-		newReplayCmd(a),
-		newRekeyCmd(a),
-		newDoctorCmd(a),
-		newTableCmd(a),
-		newRegionCmd(a),
-		newClientCmd(a),
-		newPoolCmd(a),
-		newResourceCmd(a),
-		newLeaseCmd(a),
-		newStatusCmd(a),
-		newDedupCmd(a),
-		newBridgeCmd(a),
-		newBalancerCmd(a),
-		newDynamoDBCmd(a),
-		newBenchCmd(a),
-		newTLSCmd(a),
-		newConfigCmd(a),
-		newVersionCmd(a),
-	}
+	return slices.Concat(devCommands(a), opsCommands(a), spendCommands(a), stateCommands(a), topicsCommands(a), leaseCommands(a))
 }
 
 // newRoot returns the command tree.
@@ -54,11 +25,17 @@ func newRoot(a *app) *cobra.Command {
 		Short: "Allocates scarce shared things in real time, event-sourced on Kafka",
 		Long: "weir allocates scarce shared things in real time: it folds events from Kafka exactly once into spend,\n" +
 			"leases and jobs, and serves what it knows.",
-		Version:            buildVersion().Version,
-		SilenceUsage:       true,
-		SilenceErrors:      true,
-		DisableSuggestions: true, // ours look at every name, see unknownCommand
+		Version: buildVersion().Version,
 	}
+	a.setUp(root)
+	root.AddCommand(commands(a)...)
+	return root
+}
+
+// setUp gives the root command the streams, the arguments and the global flags of the process.
+func (a *app) setUp(root *cobra.Command) {
+	root.SilenceUsage, root.SilenceErrors = true, true
+	root.DisableSuggestions = true // group suggests over all names
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
@@ -66,8 +43,6 @@ func newRoot(a *app) *cobra.Command {
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	a.addGlobalFlags(root.PersistentFlags())
-	root.AddCommand(commands(a)...)
-	return root
 }
 
 func (a *app) addGlobalFlags(flags *pflag.FlagSet) {

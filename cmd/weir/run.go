@@ -57,6 +57,11 @@ func checkRoles(list []string) error {
 	return nil
 }
 
+// opsCommands returns the commands that run processes and check them.
+func opsCommands(a *app) []*cobra.Command {
+	return []*cobra.Command{newRunCmd(a), newReadyCmd(a), newDoctorCmd(a), newConfigCmd(a), newTLSCmd(a), newVersionCmd(a), newBenchCmd(a)}
+}
+
 func newRunCmd(a *app) *cobra.Command {
 	var roleList []string
 	c := &cobra.Command{

@@ -14,6 +14,11 @@ import (
 	"github.com/weirhq/weir/api/weirpb"
 )
 
+// spendCommands returns `weir spend` and `weir ingest`.
+func spendCommands(a *app) []*cobra.Command {
+	return []*cobra.Command{newSpendCmd(a), newIngestCmd(a)}
+}
+
 func newSpendCmd(a *app) *cobra.Command {
 	c := &cobra.Command{Use: "spend", Short: "Shows what campaigns have spent, and how healthy the counting is"}
 	c.AddCommand(newSpendShowCmd(a), newSpendHealthCmd(a))

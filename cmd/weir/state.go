@@ -12,6 +12,11 @@ import (
 	"github.com/weirhq/weir/api/weirpb"
 )
 
+// stateCommands returns the commands about the state of the spend counter.
+func stateCommands(a *app) []*cobra.Command {
+	return []*cobra.Command{newStateCmd(a), newSavepointCmd(a), newReplayCmd(a), newRekeyCmd(a), newDLQCmd(a)}
+}
+
 func newStateCmd(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "state",

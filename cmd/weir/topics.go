@@ -57,6 +57,11 @@ func checkFor(what []string) error {
 	return nil
 }
 
+// topicsCommands returns `weir topics` and `weir lag`.
+func topicsCommands(a *app) []*cobra.Command {
+	return []*cobra.Command{newTopicsCmd(a), newLagCmd(a)}
+}
+
 func newTopicsCmd(a *app) *cobra.Command {
 	var what []string
 	c := &cobra.Command{Use: "topics", Short: "Compares the topics with those that weir needs, and makes the difference good"}
