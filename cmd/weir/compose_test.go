@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,7 +21,10 @@ import (
 // composeFile reads a file of compose/ into v.
 func composeFile(t *testing.T, name string, v any) {
 	t.Helper()
-	text := []byte(readFile(t, filepath.Join("../../compose", name)))
+	text, err := os.ReadFile(filepath.Join("../../compose", name))
+	if err != nil {
+		t.Fatal(err)
+	}
 	decode := yaml.Unmarshal
 	if strings.HasSuffix(name, ".json") {
 		decode = json.Unmarshal

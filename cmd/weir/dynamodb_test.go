@@ -15,7 +15,7 @@ func TestDynamoDB(t *testing.T) {
 	out, in := io.Pipe()
 	code := make(chan int, 1)
 	go func() {
-		code <- run(ctx, process{args: []string{"dynamodb", "--regions", "2", "--port", "0"}, stdin: strings.NewReader(""), stdout: in, stderr: io.Discard})
+		code <- Execute(ctx, devCommands, process{args: []string{"dynamodb", "--regions", "2", "--port", "0"}, stdin: strings.NewReader(""), stdout: in, stderr: io.Discard})
 		_ = in.Close()
 	}()
 	lines := bufio.NewScanner(out)
@@ -69,8 +69,8 @@ func TestDynamoDBRefuses(t *testing.T) {
 	for _, args := range [][]string{
 		{"--regions", "0"}, {"--regions", "7"}, {"--regions", "a,a"}, {"--profile", "nice"}, {"--host", "0.0.0.0"}, {"--port", "65535", "--regions", "3"},
 	} {
-		if r := weir(t, append([]string{"dynamodb"}, args...)...); r.code == exitOK || r.stderr == "" {
-			t.Errorf("%v: code %d, %s", args, r.code, r.stderr)
+		if r := Run(t, devCommands, nil, append([]string{"dynamodb"}, args...)...); r.Code == exitOK || r.Stderr == "" {
+			t.Errorf("%v: code %d, %s", args, r.Code, r.Stderr)
 		}
 	}
 }

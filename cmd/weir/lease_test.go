@@ -1,52 +1,17 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/weirhq/weir/dynamotest"
 )
-
-// leaseWorld serves a DynamoDB of two regions, and gives the environment that finds it.
-func leaseWorld(t *testing.T) []string {
-	t.Helper()
-	cloud, err := dynamotest.New(dynamotest.Config{Regions: []string{"eu", "us"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var listeners []net.Listener
-	var regions []string
-	for _, region := range []string{"eu", "us"} {
-		l, err := listenNear(t.Context(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		listeners, regions = append(listeners, l), append(regions, region+"=http://"+l.Addr().String())
-	}
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	served := make(chan error, 1)
-	go func() { served <- cloud.Serve(ctx, listeners...) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-		if err := cloud.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return []string{"WEIR_LEASES_REGIONS=" + strings.Join(regions, ","), "AWS_EC2_METADATA_DISABLED=true", "WEIR_LEASES_TIMEOUT=30s", "WEIR_KAFKA_BROKERS=127.0.0.1:1"}
-}
 
 // A day of an administrator: each command does what it says, and refuses what cannot be.
 func TestLeaseCommands(t *testing.T) {
-	env := leaseWorld(t)
+	env := DynamoDB(t)
 	file := func(name, text string) string {
 		path := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -141,21 +106,21 @@ func TestLeaseCommands(t *testing.T) {
 		{"client delete c", exitFailed, "", "delete them first"},
 		{"pool delete p --client c", exitFailed, "", "retire them first"},
 	} {
-		got := weirIn(t, env, strings.Fields(step.line)...)
-		if got.code != step.code || !strings.Contains(got.stdout, step.out) || !strings.Contains(got.stderr, step.errout) {
-			t.Errorf("weir %s: %d, want %d\nstdout, to have %q:\n%s\nstderr, to have %q:\n%s", step.line, got.code, step.code, step.out, got.stdout, step.errout, got.stderr)
+		got := Run(t, leaseCommands, env, strings.Fields(step.line)...)
+		if got.Code != step.code || !strings.Contains(got.Stdout, step.out) || !strings.Contains(got.Stderr, step.errout) {
+			t.Errorf("weir %s: %d, want %d\nstdout, to have %q:\n%s\nstderr, to have %q:\n%s", step.line, got.Code, step.code, step.out, got.Stdout, step.errout, got.Stderr)
 		}
 	}
 	var list []struct{ Resource string }
-	all := weirIn(t, env, strings.Fields("resource list --client c -o json")...)
-	if err := json.Unmarshal([]byte(all.stdout), &list); err != nil || len(list) != 6 || list[0].Resource != "r1" {
+	all := Run(t, leaseCommands, env, strings.Fields("resource list --client c -o json")...)
+	if err := json.Unmarshal([]byte(all.Stdout), &list); err != nil || len(list) != 6 || list[0].Resource != "r1" {
 		t.Errorf("%v, %+v", err, list)
 	}
 }
 
 // The home is lost: another becomes it, and adopts what it had.
 func TestRegionHome(t *testing.T) {
-	env := leaseWorld(t)
+	env := DynamoDB(t)
 	dead := time.Now().Add(-5 * time.Second).UTC().Format(time.RFC3339)
 	for _, step := range []struct {
 		line   string
@@ -180,32 +145,29 @@ func TestRegionHome(t *testing.T) {
 		{"region list --home us", exitOK, "adopted", ""},
 		{"region home -o json --home us", exitOK, `"agrees": true`, ""},
 	} {
-		got := weirIn(t, env, strings.Fields(step.line)...)
-		if got.code != step.code || !strings.Contains(got.stdout, step.out) || !strings.Contains(got.stderr, step.errout) {
-			t.Errorf("weir %s: %d, want %d\nstdout, to have %q:\n%s\nstderr, to have %q:\n%s", step.line, got.code, step.code, step.out, got.stdout, step.errout, got.stderr)
+		got := Run(t, leaseCommands, env, strings.Fields(step.line)...)
+		if got.Code != step.code || !strings.Contains(got.Stdout, step.out) || !strings.Contains(got.Stderr, step.errout) {
+			t.Errorf("weir %s: %d, want %d\nstdout, to have %q:\n%s\nstderr, to have %q:\n%s", step.line, got.Code, step.code, step.out, got.Stdout, step.errout, got.Stderr)
 		}
 	}
 }
 
 // A region that does not answer is in all lists, with the reason; the others are shown as they are.
 func TestSilentRegion(t *testing.T) {
-	env := leaseWorld(t)
-	run := func(line string, env []string) result {
+	env := DynamoDB(t)
+	run := func(line string, env []string) Result {
 		t.Helper()
-		return weirIn(t, env, strings.Fields(line)...)
+		return Run(t, leaseCommands, env, strings.Fields(line)...)
 	}
 	for _, line := range []string{
 		"table apply", "region create eu", "region create us", "client create c", "pool create p --client c", "resource create r1 --client c --pool p --region us",
 		"lease get --client c --pool p --key k --region us",
 	} {
-		if got := run(line, env); got.code != exitOK {
-			t.Fatalf("weir %s: %s", line, got.stderr)
+		if got := run(line, env); got.Code != exitOK {
+			t.Fatalf("weir %s: %s", line, got.Stderr)
 		}
 	}
-	nowhere, err := listenNear(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	nowhere := Listen(t)
 	nowhere.Close()
 	_, us, _ := strings.Cut(env[0], ",")
 	env = append([]string{"WEIR_LEASES_REGIONS=eu=http://" + nowhere.Addr().String() + "," + us}, env[1:]...)
@@ -229,12 +191,12 @@ func TestSilentRegion(t *testing.T) {
 	} {
 		got := run(step.line, env)
 		for _, want := range step.out {
-			if !strings.Contains(got.stdout, want) {
-				t.Errorf("weir %s: no %q in:\n%s", step.line, want, got.stdout)
+			if !strings.Contains(got.Stdout, want) {
+				t.Errorf("weir %s: no %q in:\n%s", step.line, want, got.Stdout)
 			}
 		}
-		if got.code != step.code || !strings.Contains(got.stderr, step.errout) {
-			t.Errorf("weir %s: %d, want %d\n%s\nto have %q:\n%s", step.line, got.code, step.code, got.stdout, step.errout, got.stderr)
+		if got.Code != step.code || !strings.Contains(got.Stderr, step.errout) {
+			t.Errorf("weir %s: %d, want %d\n%s\nto have %q:\n%s", step.line, got.Code, step.code, got.Stdout, step.errout, got.Stderr)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func findings(checks []kafkaadmin.Check) (list []string) {
 
 // TestDoctorOfLeases: what is missing is found, region by region, and named with what to do.
 func TestDoctorOfLeases(t *testing.T) {
-	env := leaseWorld(t)
+	env := DynamoDB(t)
 	look := func(env []string) []string {
 		t.Helper()
 		cfg, err := config.Load(config.Options{Environ: env})
@@ -47,7 +47,7 @@ func TestDoctorOfLeases(t *testing.T) {
 	}
 	do := func(line string) {
 		t.Helper()
-		if got := weirIn(t, env, strings.Fields(line)...); got.code != exitOK {
+		if got := Run(t, leaseCommands, env, strings.Fields(line)...); got.Code != exitOK {
 			t.Fatalf("weir %s: %+v", line, got)
 		}
 	}

@@ -53,9 +53,9 @@ func TestHistoryFromKafka(t *testing.T) {
 		{"--client c --resource r-sother --since 1ns", ""},
 		{"--client d --resource r-sother", ""},
 	} {
-		got := weirIn(t, env, append([]string{"lease", "history", "-o", "jsonl"}, strings.Fields(c.args)...)...)
-		lines := strings.Count(got.stdout, "\n")
-		if got.code != exitOK || !strings.Contains(got.stdout, c.want) || lines != min(1, len(c.want)) || !strings.Contains(got.stderr, "read lease.changes of Kafka") {
+		got := Run(t, leaseCommands, env, append([]string{"lease", "history", "-o", "jsonl"}, strings.Fields(c.args)...)...)
+		lines := strings.Count(got.Stdout, "\n")
+		if got.Code != exitOK || !strings.Contains(got.Stdout, c.want) || lines != min(1, len(c.want)) || !strings.Contains(got.Stderr, "read lease.changes of Kafka") {
 			t.Errorf("%s: %+v", c.args, got)
 		}
 	}

@@ -23,11 +23,11 @@ func TestLeaseProcesses(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	env := leaseWorld(t)
+	env := DynamoDB(t)
 	for _, line := range []string{
 		"table apply", "region create eu", "region create us", "client create c", "pool create p --client c",
 	} {
-		if got := weirIn(t, env, strings.Fields(line)...); got.code != exitOK {
+		if got := Run(t, leaseCommands, env, strings.Fields(line)...); got.Code != exitOK {
 			t.Fatalf("weir %s: %+v", line, got)
 		}
 	}
@@ -36,7 +36,7 @@ func TestLeaseProcesses(t *testing.T) {
 	for i := range processes {
 		names = append(names, fmt.Sprint("r", i))
 	}
-	if got := weirIn(t, env, names...); got.code != exitOK {
+	if got := Run(t, leaseCommands, env, names...); got.Code != exitOK {
 		t.Fatalf("%+v", got)
 	}
 	type result struct {

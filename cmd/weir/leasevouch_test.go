@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/executor"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/lease"
@@ -19,10 +20,22 @@ import (
 
 // A region whose endpoint hangs holds up nobody's word for others, and one round is made even by a process that ends at once.
 func TestVouchers(t *testing.T) {
-	env := leaseWorld(t)
-	for _, line := range []string{"table apply", "region create eu --region-lease 5m", "region create us --region-lease 5m", "region get us"} {
-		if got := weirIn(t, env, strings.Fields(line)...); got.code != exitOK {
-			t.Fatalf("weir %s: %s", line, got.stderr)
+	env := DynamoDB(t)
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	cfg, err := config.Load(config.Options{Environ: env, Hostname: func() (string, error) { return "host", nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := connectLeases(t.Context(), cfg.Leases)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := whole.Apply(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, region := range []string{"eu", "us"} {
+		if _, err := admin.Create(t.Context(), whole.Admin, admin.Region{Region: region, RegionLease: admin.Duration(5 * time.Minute)}); err != nil {
+			t.Fatal(err)
 		}
 	}
 	hangs, err := net.Listen("tcp", "127.0.0.1:0")
@@ -40,7 +53,6 @@ func TestVouchers(t *testing.T) {
 		}
 	}()
 	_, us, _ := strings.Cut(strings.TrimPrefix(env[0], "WEIR_LEASES_REGIONS="), ",")
-	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	table, err := connectLeases(t.Context(), config.Leases{
 		Table: "weir-leases", Regions: []string{"eu=http://" + hangs.Addr().String(), us}, Skew: 500 * time.Millisecond, Timeout: 30 * time.Second,
 	})

@@ -1,14 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"net"
-	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
@@ -16,14 +15,7 @@ import (
 	"github.com/weirhq/weir/processors/devbroker"
 )
 
-func readFile(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
+func loadCommands(a *app) []*cobra.Command { return append(devCommands(a), leaseCommands(a)...) }
 
 // Events arrive and leases are held, with a table that weir load finds and a pool that it makes; a second one finds the pool.
 func TestLoad(t *testing.T) {
@@ -36,22 +28,22 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = broker.Close() }()
-	env := append(leaseWorld(t), "WEIR_KAFKA_BROKERS="+strings.Join(broker.Addrs(), ","))
-	if got := weirIn(t, env, "load"); got.code != exitConfig || !strings.Contains(got.stderr, "weir table plan") {
+	env := append(DynamoDB(t), "WEIR_KAFKA_BROKERS="+strings.Join(broker.Addrs(), ","))
+	if got := Run(t, loadCommands, env, "load"); got.Code != exitConfig || !strings.Contains(got.Stderr, "weir table plan") {
 		t.Errorf("without a table: %+v", got)
 	}
-	if got := weirIn(t, env, "table", "apply"); got.code != exitOK {
+	if got := Run(t, loadCommands, env, "table", "apply"); got.Code != exitOK {
 		t.Fatalf("%+v", got)
 	}
 	for range 2 {
 		before := produced(t, broker.Addrs())
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		ended := make(chan int, 1)
-		out := &talk{}
+		out := &Buffer{}
 		go func() {
-			ended <- run(ctx, process{args: []string{"load", "--rate", "2000"}, environ: env, stdin: strings.NewReader(""), stdout: out, stderr: out})
+			ended <- Execute(ctx, loadCommands, process{args: []string{"load", "--rate", "2000"}, environ: env, stdin: strings.NewReader(""), stdout: out, stderr: out})
 		}()
-		for produced(t, broker.Addrs()) < before+1000 || strings.Count(weirIn(t, env, "lease", "list", "--client", demoName).stdout, "-user-") < 3 {
+		for produced(t, broker.Addrs()) < before+1000 || strings.Count(Run(t, loadCommands, env, "lease", "list", "--client", "demo").Stdout, "-user-") < 3 {
 			if !pause(ctx) {
 				break
 			}
@@ -85,44 +77,24 @@ func TestDynamoDBFault(t *testing.T) {
 		{"region=a@0s+50ms", "fault: a is back", exitOK},
 	} {
 		ctx, stop := context.WithCancel(t.Context())
-		addr, out, ended := freeAddr(t), &talk{}, make(chan int, 1)
+		addr, out, ended := FreeAddr(t), &Buffer{}, make(chan int, 1)
 		_, port, _ := net.SplitHostPort(addr)
 		args := []string{"dynamodb", "--regions", "a", "--port", port, "--fault", "", "--fault", tc.fault}
 		go func() {
-			ended <- run(ctx, process{args: args, stdin: strings.NewReader(""), stdout: out, stderr: out})
+			ended <- Execute(ctx, loadCommands, process{args: args, stdin: strings.NewReader(""), stdout: out, stderr: out})
 		}()
 		for !strings.Contains(out.String(), tc.says) && pause(t.Context()) {
 			continue
 		}
-		if got := weir(t, "table", "plan", "--regions", "a=http://"+addr); got.code != tc.code {
+		if got := Run(t, loadCommands, nil, "table", "plan", "--regions", "a=http://"+addr); got.Code != tc.code {
 			t.Errorf("--fault %s: %+v, want code %d", tc.fault, got, tc.code)
 		}
 		stop()
 		<-ended
 	}
 	for _, bad := range []string{"duplicate", "region=b", "flood"} {
-		if got := weir(t, "dynamodb", "--regions", "a", "--fault", bad); got.code != exitUsage {
+		if got := Run(t, loadCommands, nil, "dynamodb", "--regions", "a", "--fault", bad); got.Code != exitUsage {
 			t.Errorf("--fault %s: %+v", bad, got)
 		}
 	}
-}
-
-// talk is what a command that still runs has written.
-type talk struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (b *talk) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-// String is all of it.
-func (b *talk) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/weirhq/weir/internal/config"
 )
 
 // TestSharesFitTheBudget: what is given out is not more than there is, whatever else is set, and follows the budget.
@@ -13,7 +15,7 @@ func TestSharesFitTheBudget(t *testing.T) {
 			for _, workers := range []string{"0", "1", "2", "64"} {
 				for _, standbys := range []string{"0", "2"} {
 					environ := []string{"WEIR_PROCESSOR_COMMIT_BYTES=64MiB", "WEIR_PROCESSOR_WORKERS=" + workers, "WEIR_PROCESSOR_STANDBYS=" + standbys, "WEIR_MEMORY=" + memory}
-					rows := memoryRows(t, environ, "--roles", roleList)
+					rows := memoryRows(t, environ, roleList)
 					sum := int64(0)
 					for _, row := range rows[1:] {
 						if row.Bytes <= 0 || row.Note == "" || row.Role == "" {
@@ -37,7 +39,7 @@ func TestSharesFitTheBudget(t *testing.T) {
 // TestSharesGoToRolesThatRun: a role alone has all of the budget, and one that does not run nothing.
 func TestSharesGoToRolesThatRun(t *testing.T) {
 	cache := func(roleList, of string) (bytes int64) {
-		for _, row := range memoryRows(t, nil, "--memory", "1GiB", "--roles", roleList) {
+		for _, row := range memoryRows(t, []string{"WEIR_MEMORY=1GiB"}, roleList) {
 			if row.Role == of && row.What == "block cache" {
 				bytes = row.Bytes
 			}
@@ -54,16 +56,17 @@ func TestSharesGoToRolesThatRun(t *testing.T) {
 	if spend := cache("spendcounter", "spendcounter"); spend != 128<<20 {
 		t.Errorf("the spend counter alone has a cache of %d bytes", spend)
 	}
-	if a, b := memoryRows(t, nil, "--roles", "leases"), memoryRows(t, nil, "--roles", "leases,bridge,balancer"); !slices.Equal(a, b) {
+	if a, b := memoryRows(t, nil, "leases"), memoryRows(t, nil, "leases,bridge,balancer"); !slices.Equal(a, b) {
 		t.Errorf("roles that are named twice have more: %v, %v", a, b)
 	}
 }
 
-func memoryRows(t *testing.T, environ []string, args ...string) (rows []shareRow) {
+// memoryRows is what becomes of the budget that the settings give to the roles.
+func memoryRows(t *testing.T, environ []string, roleList string) []shareRow {
 	t.Helper()
-	r := weirIn(t, environ, append([]string{"config", "memory", "-o", "json"}, args...)...)
-	if err := json.Unmarshal([]byte(r.stdout), &rows); err != nil || r.code != 0 {
-		t.Fatalf("%q: code %d, %v in %s%s", args, r.code, err, r.stdout, r.stderr)
+	cfg, err := config.Load(config.Options{Environ: append([]string{}, environ...), Hostname: func() (string, error) { return "host", nil }})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return rows
+	return budgetOf(cfg, strings.Split(roleList, ",")).rows(cfg)
 }

@@ -34,9 +34,9 @@ func TestReadme(t *testing.T) {
 	if !ok || !closed {
 		t.Fatal("the README has no block that is marked <!-- tested -->")
 	}
-	api, ops, db, kafka := freeAddr(t), freeAddr(t), freeAddr(t), freeAddr(t)
+	api, ops, db, kafka := FreeAddr(t), FreeAddr(t), FreeAddr(t), FreeAddr(t)
 	env := append(os.Environ(), "WEIR_API_LISTEN="+api, "WEIR_API_OPS_LISTEN="+ops, "WEIR_SERVER="+api, "WEIR_KAFKA_BROKERS="+kafka,
-		"WEIR_LEASES_REGIONS=eu-west-1=http://"+db+",us-east-1=http://"+freeAddr(t)+",us-west-2=http://"+freeAddr(t),
+		"WEIR_LEASES_REGIONS=eu-west-1=http://"+db+",us-east-1=http://"+FreeAddr(t)+",us-west-2=http://"+FreeAddr(t),
 		"AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any")
 	_, port, _ := net.SplitHostPort(kafka)
 	startDev(t, root, env, "--kafka-port", port)
@@ -62,17 +62,6 @@ func TestReadme(t *testing.T) {
 	if out := runScript(t, root, env, "go run "+file); !strings.HasPrefix(out, first+" until ") {
 		t.Errorf("the README's program prints %q, the commands got %s", out, first)
 	}
-}
-
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	var lc net.ListenConfig
-	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 // startDev starts the first of the two commands and waits for its line "ready".

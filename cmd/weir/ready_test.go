@@ -1,21 +1,28 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/processors"
 )
 
 // tlsFiles are what `weir tls create` makes for a host, as settings.
 func tlsFiles(t *testing.T, host string) []string {
 	t.Helper()
 	dir := t.TempDir()
-	if got := weir(t, "tls", "create", "--dir", dir, "--host", host); got.code != exitOK {
+	if got := Run(t, opsCommands, nil, "tls", "create", "--dir", dir, "--host", host); got.Code != exitOK {
 		t.Fatalf("%+v", got)
 	}
 	cert := filepath.Join(dir, "cert.pem")
@@ -29,13 +36,30 @@ func tlsFiles(t *testing.T, host string) []string {
 func TestNotReady(t *testing.T) {
 	env := append(tlsFiles(t, "weir-0.example"),
 		"WEIR_API_LISTEN=127.0.0.1:0", "WEIR_API_OPS_LISTEN=0.0.0.0:0", "WEIR_API_ADVERTISE=weir-0.example:443", "WEIR_DATA_DIR="+t.TempDir())
-	n := listening(t, env)
+	cfg, err := config.Load(config.Options{Environ: env, Hostname: func() (string, error) { return "host", nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := newNode(cfg, nodeParts{kafka: processors.Kafka{Brokers: []string{"127.0.0.1:1"}}, log: zerolog.Nop(), roles: []string{roleSpend}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- n.server.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	<-n.server.Ready()
 	_, port, _ := net.SplitHostPort(n.server.OpsAddr())
-	if got := weirIn(t, env, "ready", "--ops-listen", "0.0.0.0:"+port); got.code != exitLater || !strings.Contains(got.stderr, "no partition") {
+	if got := Run(t, opsCommands, env, "ready", "--ops-listen", "0.0.0.0:"+port); got.Code != exitLater || !strings.Contains(got.Stderr, "no partition") {
 		t.Errorf("%+v", got)
 	}
 	other := append(env, "WEIR_API_ADVERTISE=weir-1.example:443") // another machine's certificate
-	if got := weirIn(t, other, "ready", "--ops-listen", "0.0.0.0:"+port); got.code != exitUnavailable || !strings.Contains(got.stderr, "certificate") {
+	if got := Run(t, opsCommands, other, "ready", "--ops-listen", "0.0.0.0:"+port); got.Code != exitUnavailable || !strings.Contains(got.Stderr, "certificate") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -61,12 +85,12 @@ func TestReady(t *testing.T) {
 				_, _ = w.Write([]byte(tc.body))
 			}))
 			defer s.Close()
-			if got := weir(t, "ready", "--ops-listen", s.Listener.Addr().String()); got.code != tc.code || !strings.Contains(got.stderr, tc.want) {
+			if got := Run(t, opsCommands, nil, "ready", "--ops-listen", s.Listener.Addr().String()); got.Code != tc.code || !strings.Contains(got.Stderr, tc.want) {
 				t.Errorf("%+v", got)
 			}
 		})
 	}
-	if got := weir(t, "ready", "--ops-listen", freeAddr(t)); got.code != exitUnavailable {
+	if got := Run(t, opsCommands, nil, "ready", "--ops-listen", FreeAddr(t)); got.Code != exitUnavailable {
 		t.Errorf("nobody listens: %+v", got)
 	}
 }
@@ -76,14 +100,18 @@ func TestTLSCreate(t *testing.T) {
 	dir := t.TempDir()
 	create := func(hosts string) (cert, token string) {
 		t.Helper()
-		if got := weir(t, "tls", "create", "--dir", dir, "--host", hosts); got.code != exitOK {
+		if got := Run(t, opsCommands, nil, "tls", "create", "--dir", dir, "--host", hosts); got.Code != exitOK {
 			t.Fatalf("%+v", got)
 		}
 		pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return string(pair.Leaf.Raw), readFile(t, filepath.Join(dir, "token"))
+		text, err := os.ReadFile(filepath.Join(dir, "token"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(pair.Leaf.Raw), string(text)
 	}
 	cert, token := create("a,b")
 	if again, sameToken := create("b,a"); again != cert || sameToken != token || len(token) < 32 {
@@ -95,7 +123,7 @@ func TestTLSCreate(t *testing.T) {
 	if until, ok := certified(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), []string{"c"}, time.Now().Add(certLife-certLeft+time.Hour)); ok {
 		t.Errorf("a certificate that ends at %s is good enough 29 days before", until)
 	}
-	if got := weir(t, "tls", "create", "--dir", filepath.Join(dir, "none")); got.code != exitIO {
+	if got := Run(t, opsCommands, nil, "tls", "create", "--dir", filepath.Join(dir, "none")); got.Code != exitIO {
 		t.Errorf("a directory that is not there: %+v", got)
 	}
 }

@@ -19,26 +19,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/processors"
 )
 
-// result is what a command left behind.
-type result struct {
-	code           int
-	stdout, stderr string
-}
-
-// weir runs the command line args in process, in an empty environment.
-func weir(t *testing.T, args ...string) result {
-	t.Helper()
-	return weirIn(t, nil, args...)
-}
-
-func weirIn(t *testing.T, environ []string, args ...string) result {
+// weir runs the whole program in process.
+func weir(t *testing.T, environ []string, args ...string) Result {
 	t.Helper()
 	var out, talk bytes.Buffer
 	code := run(t.Context(), process{args: args, environ: environ, stdin: strings.NewReader(""), stdout: &out, stderr: &talk})
-	return result{code, out.String(), talk.String()}
+	return Result{Code: code, Stdout: out.String(), Stderr: talk.String()}
 }
 
 func configFile(t *testing.T, text string) string {
@@ -71,17 +59,17 @@ func TestCommandLineErrors(t *testing.T) {
 		{"log level", []string{"config", "print", "--log-level", "inof"}, 78, []string{`did you mean "info"?`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := weir(t, tc.args...)
-			if r.code != tc.code || r.stdout != "" {
-				t.Errorf("code %d, want %d; stdout %q", r.code, tc.code, r.stdout)
+			r := weir(t, nil, tc.args...)
+			if r.Code != tc.code || r.Stdout != "" {
+				t.Errorf("code %d, want %d; stdout %q", r.Code, tc.code, r.Stdout)
 			}
 			for _, w := range append(tc.want, "weir: ", "\n  why: ", "\n  do:  ") {
-				if !strings.Contains(r.stderr, w) {
-					t.Errorf("stderr does not say %q:\n%s", w, r.stderr)
+				if !strings.Contains(r.Stderr, w) {
+					t.Errorf("stderr does not say %q:\n%s", w, r.Stderr)
 				}
 			}
-			if strings.Contains(r.stderr, "\x1b") {
-				t.Errorf("colours for something that is no terminal: %q", r.stderr)
+			if strings.Contains(r.Stderr, "\x1b") {
+				t.Errorf("colours for something that is no terminal: %q", r.Stderr)
 			}
 		})
 	}
@@ -89,9 +77,9 @@ func TestCommandLineErrors(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{{}, {"--help"}, {"config"}, {"help", "config"}} {
-		r := weir(t, args...)
-		if r.code != 0 || !strings.Contains(r.stdout, "Usage:") || r.stderr != "" {
-			t.Errorf("%q: code %d, stderr %q, stdout:\n%s", args, r.code, r.stderr, r.stdout)
+		r := weir(t, nil, args...)
+		if r.Code != 0 || !strings.Contains(r.Stdout, "Usage:") || r.Stderr != "" {
+			t.Errorf("%q: code %d, stderr %q, stdout:\n%s", args, r.Code, r.Stderr, r.Stdout)
 		}
 	}
 }
@@ -111,18 +99,18 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	r := weir(t, "version", "-o", "json")
+	r := weir(t, nil, "version", "-o", "json")
 	var v map[string]any
-	if err := json.Unmarshal([]byte(r.stdout), &v); err != nil || r.code != 0 {
-		t.Fatalf("code %d, %v in %s", r.code, err, r.stdout)
+	if err := json.Unmarshal([]byte(r.Stdout), &v); err != nil || r.Code != 0 {
+		t.Fatalf("code %d, %v in %s", r.Code, err, r.Stdout)
 	}
 	for _, key := range []string{"version", "commit", "modified", "time", "go", "platform"} {
 		if _, ok := v[key]; !ok {
-			t.Errorf("no %s in %s", key, r.stdout)
+			t.Errorf("no %s in %s", key, r.Stdout)
 		}
 	}
-	if r := weir(t, "--version"); !strings.HasPrefix(r.stdout, "weir ") || r.code != 0 {
-		t.Errorf("--version: code %d, %q", r.code, r.stdout)
+	if r := weir(t, nil, "--version"); !strings.HasPrefix(r.Stdout, "weir ") || r.Code != 0 {
+		t.Errorf("--version: code %d, %q", r.Code, r.Stdout)
 	}
 }
 
@@ -138,16 +126,16 @@ func TestConfigPrint(t *testing.T) {
 		"yaml":  {"dc: eu-1 # file " + file + ":1\n", "# password: [redacted]"},
 	} {
 		t.Run(format, func(t *testing.T) {
-			r := weirIn(t, environ, "config", "print", "-f", file, "--brokers", "127.0.0.1:1", "--brokers", "127.0.0.1:2", "-o", format)
-			if r.code != 0 || r.stderr != "" {
-				t.Fatalf("code %d, %s", r.code, r.stderr)
+			r := weir(t, environ, "config", "print", "-f", file, "--brokers", "127.0.0.1:1", "--brokers", "127.0.0.1:2", "-o", format)
+			if r.Code != 0 || r.Stderr != "" {
+				t.Fatalf("code %d, %s", r.Code, r.Stderr)
 			}
 			for _, w := range want {
-				if !strings.Contains(r.stdout, w) {
-					t.Errorf("no %q in\n%s", w, r.stdout)
+				if !strings.Contains(r.Stdout, w) {
+					t.Errorf("no %q in\n%s", w, r.Stdout)
 				}
 			}
-			if strings.Contains(r.stdout+r.stderr, secret) {
+			if strings.Contains(r.Stdout+r.Stderr, secret) {
 				t.Error("the secret is shown")
 			}
 		})
@@ -155,30 +143,35 @@ func TestConfigPrint(t *testing.T) {
 }
 
 func TestConfigCheck(t *testing.T) {
-	r := weir(t, "config", "check", "-o", "json", "-f", configFile(t, "topics: {replication_factor: 1, min_insync: 1}"))
-	var got checked
-	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || r.code != 0 {
-		t.Fatalf("code %d, %v in %s", r.code, err, r.stdout)
+	r := weir(t, nil, "config", "check", "-o", "json", "-f", configFile(t, "topics: {replication_factor: 1, min_insync: 1}"))
+	var got struct {
+		Valid    bool
+		Changed  int
+		Warnings []string
 	}
-	if !got.Valid || got.Changed != 2 || len(got.Warnings) != 1 || !strings.Contains(r.stderr, "warning: ") {
-		t.Errorf("%+v, stderr %s", got, r.stderr)
+	if err := json.Unmarshal([]byte(r.Stdout), &got); err != nil || r.Code != 0 {
+		t.Fatalf("code %d, %v in %s", r.Code, err, r.Stdout)
 	}
-	r = weir(t, "config", "check", "-f", configFile(t, "kafka:\n  brokerz: x\nmemory: 1"))
+	if !got.Valid || got.Changed != 2 || len(got.Warnings) != 1 || !strings.Contains(r.Stderr, "warning: ") {
+		t.Errorf("%+v, stderr %s", got, r.Stderr)
+	}
+	r = weir(t, nil, "config", "check", "-f", configFile(t, "kafka:\n  brokerz: x\nmemory: 1"))
 	for _, w := range []string{"weir.yaml:2:", `did you mean "kafka.brokers"?`, "weir.yaml:3:", "out of range"} {
-		if r.code != 78 || r.stdout != "" || !strings.Contains(r.stderr, w) {
-			t.Errorf("code %d, no %q in\n%s", r.code, w, r.stderr)
+		if r.Code != 78 || r.Stdout != "" || !strings.Contains(r.Stderr, w) {
+			t.Errorf("code %d, no %q in\n%s", r.Code, w, r.Stderr)
 		}
 	}
 }
 
 // with runs a command whose code is fn.
-func with(t *testing.T, stdout io.Writer, fn func(*app) error) result {
+func with(t *testing.T, stdout io.Writer, fn func(*app) error) Result {
 	t.Helper()
 	var talk bytes.Buffer
 	a := newApp(process{args: []string{"try"}, stdout: stdout, stderr: &talk})
-	root := newRoot(a)
+	root := &cobra.Command{Use: "weir"}
+	a.setUp(root)
 	root.AddCommand(&cobra.Command{Use: "try", RunE: func(*cobra.Command, []string) error { return fn(a) }})
-	return result{code: a.execute(t.Context(), root), stderr: talk.String()}
+	return Result{Code: a.execute(t.Context(), root), Stderr: talk.String()}
 }
 
 func TestExitCodes(t *testing.T) {
@@ -195,9 +188,6 @@ func TestExitCodes(t *testing.T) {
 		"typed":        {fmt.Errorf("deep: %w", fail(exitLocked, "the state directory is in use", errors.New("by pid 7"), "stop it")), 73, "stop it"},
 		"data":         {fail(exitData, "a row is bad", errors.New("line 3"), "correct it"), 65, "line 3"},
 		"kept kind":    {fail(0, "cannot ask", rpc(connect.CodePermissionDenied), ""), 77, "cannot ask"},
-		"full disk":    {nodeFailure(roleFailure(roleSpend, fmt.Errorf("%w: %w", processors.ErrDiskFull, syscall.ENOSPC))), 74, "free space there"},
-		"lease topics": {nodeFailure(roleFailure(roleBridge, fmt.Errorf("%w: 4 partitions", processors.ErrTopics))), 69, "--for leases"},
-		"bad disk":     {nodeFailure(roleFailure(roleSpend, fmt.Errorf("%w: damaged 3 times", processors.ErrDisk))), 74, "on a disk that works"},
 		"unavailable":  {rpc(connect.CodeUnavailable), 69, "told so"},
 		"not found":    {rpc(connect.CodeNotFound), 1, "not found"},
 		"bad request":  {rpc(connect.CodeInvalidArgument), 64, "told so"},
@@ -216,8 +206,8 @@ func TestExitCodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := with(t, io.Discard, func(*app) error { return tc.err })
-			if r.code != tc.code || !strings.Contains(r.stderr, tc.want) || (tc.err != nil) != strings.Contains(r.stderr, "  do:  ") {
-				t.Errorf("code %d, want %d; stderr\n%s", r.code, tc.code, r.stderr)
+			if r.Code != tc.code || !strings.Contains(r.Stderr, tc.want) || (tc.err != nil) != strings.Contains(r.Stderr, "  do:  ") {
+				t.Errorf("code %d, want %d; stderr\n%s", r.Code, tc.code, r.Stderr)
 			}
 		})
 	}
@@ -226,8 +216,8 @@ func TestExitCodes(t *testing.T) {
 func TestAPanicIsABug(t *testing.T) {
 	r := with(t, io.Discard, func(*app) error { panic("oh no") })
 	for _, w := range []string{"panic: oh no", "run_test.go", "report it"} {
-		if r.code != 70 || !strings.Contains(r.stderr, w) {
-			t.Errorf("code %d, no %q in\n%s", r.code, w, r.stderr)
+		if r.Code != 70 || !strings.Contains(r.Stderr, w) {
+			t.Errorf("code %d, no %q in\n%s", r.Code, w, r.Stderr)
 		}
 	}
 }
@@ -239,8 +229,8 @@ func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	r := with(t, full{}, func(a *app) error { return printOne(a, buildVersion()) })
-	if r.code != 74 || !strings.Contains(r.stderr, "cannot write the output") {
-		t.Errorf("code %d\n%s", r.code, r.stderr)
+	if r.Code != 74 || !strings.Contains(r.Stderr, "cannot write the output") {
+		t.Errorf("code %d\n%s", r.Code, r.Stderr)
 	}
 }
 

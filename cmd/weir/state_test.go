@@ -20,14 +20,14 @@ func TestStateCommandLine(t *testing.T) {
 		"nobody":        {[]string{"hash", "--server", "127.0.0.1:1"}, []string{"connection refused"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := weir(t, append([]string{"state"}, c.args...)...)
+			r := Run(t, stateCommands, nil, append([]string{"state"}, c.args...)...)
 			code := 64
 			if name == "nobody" {
 				code = 69
 			}
 			for _, w := range append(c.want, "\n  why: ", "\n  do:  ") {
-				if r.code != code || r.stdout != "" || !strings.Contains(r.stderr, w) {
-					t.Errorf("code %d, want %d and %q:\n%s", r.code, code, w, r.stderr)
+				if r.Code != code || r.Stdout != "" || !strings.Contains(r.Stderr, w) {
+					t.Errorf("code %d, want %d and %q:\n%s", r.Code, code, w, r.Stderr)
 				}
 			}
 		})
