@@ -126,7 +126,7 @@ func TestConfigPrint(t *testing.T) {
 		"yaml":  {"dc: eu-1 # file " + file + ":1\n", "# password: [redacted]"},
 	} {
 		t.Run(format, func(t *testing.T) {
-			r := weir(t, environ, "config", "print", "-f", file, "--brokers", "127.0.0.1:1", "--brokers", "127.0.0.1:2", "-o", format)
+			r := Run(t, opsCommands, environ, "config", "print", "-f", file, "--brokers", "127.0.0.1:1", "--brokers", "127.0.0.1:2", "-o", format)
 			if r.Code != 0 || r.Stderr != "" {
 				t.Fatalf("code %d, %s", r.Code, r.Stderr)
 			}
@@ -143,7 +143,7 @@ func TestConfigPrint(t *testing.T) {
 }
 
 func TestConfigCheck(t *testing.T) {
-	r := weir(t, nil, "config", "check", "-o", "json", "-f", configFile(t, "topics: {replication_factor: 1, min_insync: 1}"))
+	r := Run(t, opsCommands, nil, "config", "check", "-o", "json", "-f", configFile(t, "topics: {replication_factor: 1, min_insync: 1}"))
 	var got struct {
 		Valid    bool
 		Changed  int
@@ -155,7 +155,7 @@ func TestConfigCheck(t *testing.T) {
 	if !got.Valid || got.Changed != 2 || len(got.Warnings) != 1 || !strings.Contains(r.Stderr, "warning: ") {
 		t.Errorf("%+v, stderr %s", got, r.Stderr)
 	}
-	r = weir(t, nil, "config", "check", "-f", configFile(t, "kafka:\n  brokerz: x\nmemory: 1"))
+	r = Run(t, opsCommands, nil, "config", "check", "-f", configFile(t, "kafka:\n  brokerz: x\nmemory: 1"))
 	for _, w := range []string{"weir.yaml:2:", `did you mean "kafka.brokers"?`, "weir.yaml:3:", "out of range"} {
 		if r.Code != 78 || r.Stdout != "" || !strings.Contains(r.Stderr, w) {
 			t.Errorf("code %d, no %q in\n%s", r.Code, w, r.Stderr)
@@ -164,14 +164,15 @@ func TestConfigCheck(t *testing.T) {
 }
 
 // with runs a command whose code is fn.
-func with(t *testing.T, stdout io.Writer, fn func(*app) error) Result {
+func with(t *testing.T, stdout io.Writer, fn func(*app) error) (code int, stderr string) {
 	t.Helper()
 	var talk bytes.Buffer
 	a := newApp(process{args: []string{"try"}, stdout: stdout, stderr: &talk})
 	root := &cobra.Command{Use: "weir"}
 	a.setUp(root)
 	root.AddCommand(&cobra.Command{Use: "try", RunE: func(*cobra.Command, []string) error { return fn(a) }})
-	return Result{Code: a.execute(t.Context(), root), Stderr: talk.String()}
+	code = a.execute(t.Context(), root)
+	return code, talk.String()
 }
 
 func TestExitCodes(t *testing.T) {
@@ -205,19 +206,19 @@ func TestExitCodes(t *testing.T) {
 		"config":       {&config.Error{Problems: []config.Problem{{What: "one"}, {What: "two"}}}, 78, "one\n       two"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := with(t, io.Discard, func(*app) error { return tc.err })
-			if r.Code != tc.code || !strings.Contains(r.Stderr, tc.want) || (tc.err != nil) != strings.Contains(r.Stderr, "  do:  ") {
-				t.Errorf("code %d, want %d; stderr\n%s", r.Code, tc.code, r.Stderr)
+			code, stderr := with(t, io.Discard, func(*app) error { return tc.err })
+			if code != tc.code || !strings.Contains(stderr, tc.want) || (tc.err != nil) != strings.Contains(stderr, "  do:  ") {
+				t.Errorf("code %d, want %d; stderr\n%s", code, tc.code, stderr)
 			}
 		})
 	}
 }
 
 func TestAPanicIsABug(t *testing.T) {
-	r := with(t, io.Discard, func(*app) error { panic("oh no") })
-	for _, w := range []string{"panic: oh no", "run_test.go", "report it"} {
-		if r.Code != 70 || !strings.Contains(r.Stderr, w) {
-			t.Errorf("code %d, no %q in\n%s", r.Code, w, r.Stderr)
+	code, stderr := with(t, io.Discard, func(*app) error { panic("oh no") })
+	for _, w := range []string{"panic: oh no", "exit_test.go", "report it"} {
+		if code != 70 || !strings.Contains(stderr, w) {
+			t.Errorf("code %d, no %q in\n%s", code, w, stderr)
 		}
 	}
 }
@@ -228,9 +229,9 @@ type full struct{}
 func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 func TestOutputThatCannotBeWritten(t *testing.T) {
-	r := with(t, full{}, func(a *app) error { return printOne(a, buildVersion()) })
-	if r.Code != 74 || !strings.Contains(r.Stderr, "cannot write the output") {
-		t.Errorf("code %d\n%s", r.Code, r.Stderr)
+	code, stderr := with(t, full{}, func(a *app) error { return printOne(a, struct{ Name string }{"x"}) })
+	if code != 74 || !strings.Contains(stderr, "cannot write the output") {
+		t.Errorf("code %d\n%s", code, stderr)
 	}
 }
 
