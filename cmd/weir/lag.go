@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -109,7 +110,7 @@ func lagRows(list []kafkaadmin.PartitionLag, members []processors.Member, tasks 
 				continue
 			}
 			r.Task, r.Reason = t.GetState(), t.GetReason()
-			r.RestoreRecords, r.RestoreSeconds = t.GetRestore().GetRecords(), hundredths(float64(t.GetRestore().GetEtaMs())/1000)
+			r.RestoreRecords, r.RestoreSeconds = t.GetRestore().GetRecords(), math.Round(100*(float64(t.GetRestore().GetEtaMs())/1000))/100
 		}
 		rows = append(rows, r)
 	}
