@@ -34,7 +34,7 @@ func TestVouchers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, region := range []string{"eu", "us"} {
-		if _, err := admin.Create(t.Context(), whole.Admin, admin.Region{Region: region, RegionLease: admin.Duration(5 * time.Minute)}); err != nil {
+		if _, err := admin.Create(t.Context(), whole.Admin, admin.Region{Region: region, WriteLease: admin.Duration(5 * time.Minute)}); err != nil {
 			t.Fatal(err)
 		}
 	}
