@@ -15,7 +15,7 @@ import (
 func newBenchAllCmd(a *app) *cobra.Command {
 	s := &several{log: benchLog{events: 20_000_000, campaigns: 100_000}}
 	var keys int64
-	c := benchCommand(a, s, "all", "Prints one table of everything that can be measured here", func(ctx context.Context, e *benchEnv) ([]figure, error) {
+	c := figures{a, s}.command("all", "Prints one table of everything that can be measured here", func(ctx context.Context, e *benchEnv) ([]figure, error) {
 		rows, err := s.all(ctx, e, keys)
 		if err != nil {
 			return nil, errors.Join(err, printRows(a, rows))

@@ -41,12 +41,18 @@ func benchProcess(a *app, k processors.Kafka, flags []string) (*exec.Cmd, error)
 	return cmd, nil
 }
 
-// benchCommand is a benchmark that prints figures.
-func benchCommand(a *app, s *several, use, short string, run func(context.Context, *benchEnv) ([]figure, error)) *cobra.Command {
+// figures are benchmarks that print figures.
+type figures struct {
+	a *app
+	s *several
+}
+
+// command is one of the benchmarks.
+func (b figures) command(use, short string, run func(context.Context, *benchEnv) ([]figure, error)) *cobra.Command {
 	c := &cobra.Command{
 		Use: use, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e, err := newBenchEnv(a)
+			e, err := newBenchEnv(b.a)
 			if err != nil {
 				return err
 			}
@@ -54,12 +60,12 @@ func benchCommand(a *app, s *several, use, short string, run func(context.Contex
 			if err != nil {
 				return fail(0, "the benchmark did not end", err, "it needs brokers with transactions, see `weir doctor`")
 			}
-			return printRows(a, rows)
+			return printRows(b.a, rows)
 		},
 	}
-	c.Flags().Int64Var(&s.log.events, "events", s.log.events, "events in the log")
-	c.Flags().Float64Var(&s.log.zipf, "zipf", s.log.zipf, "Zipf exponent of the campaigns; -1 is evenly")
-	c.Flags().IntVar(&s.rounds, "rounds", 3, "rounds")
+	c.Flags().Int64Var(&b.s.log.events, "events", b.s.log.events, "events in the log")
+	c.Flags().Float64Var(&b.s.log.zipf, "zipf", b.s.log.zipf, "Zipf exponent of the campaigns; -1 is evenly")
+	c.Flags().IntVar(&b.s.rounds, "rounds", 3, "rounds")
 	return c
 }
 

@@ -30,7 +30,7 @@ type benchLatency struct {
 func newBenchLatencyCmd(a *app) *cobra.Command {
 	b := &benchLatency{}
 	s := &several{log: benchLog{campaigns: 100_000, zipf: 1.1}}
-	c := benchCommand(a, s, "latency", "Times events from their production until a query sees them, under load", func(ctx context.Context, e *benchEnv) ([]figure, error) {
+	c := figures{a, s}.command("latency", "Times events from their production until a query sees them, under load", func(ctx context.Context, e *benchEnv) ([]figure, error) {
 		return b.rows(ctx, e, s.rounds)
 	})
 	c.Flags().DurationVar(&b.load, "capacity", 8*time.Second, "how long producer and counter run flat out, to know what they sustain")

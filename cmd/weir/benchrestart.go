@@ -19,7 +19,7 @@ import (
 func newBenchRestartCmd(a *app) *cobra.Command {
 	s := &several{log: benchLog{zipf: loadgen.Even}}
 	var keys int64
-	c := benchCommand(a, s, "restart", "Kills processes with kill -9 under load and times how long their partitions are away", func(ctx context.Context, e *benchEnv) ([]figure, error) {
+	c := figures{a, s}.command("restart", "Kills processes with kill -9 under load and times how long their partitions are away", func(ctx context.Context, e *benchEnv) ([]figure, error) {
 		return s.away(ctx, e, keys)
 	})
 	c.Flags().Int64Var(&keys, "keys", 10_000_000, "keys on the disk of the process that is restarted")

@@ -19,7 +19,7 @@ type benchRestore struct {
 
 func newBenchRestoreCmd(a *app) *cobra.Command {
 	b, s := &benchRestore{}, &several{}
-	c := benchCommand(a, s, "restore", "Rebuilds state from a changelog on an empty disk", func(ctx context.Context, e *benchEnv) ([]figure, error) {
+	c := figures{a, s}.command("restore", "Rebuilds state from a changelog on an empty disk", func(ctx context.Context, e *benchEnv) ([]figure, error) {
 		b.rounds = s.rounds
 		return b.rows(ctx, e)
 	})

@@ -46,7 +46,7 @@ type several struct {
 // newBenchGrowthCmd: what does state cost?
 func newBenchGrowthCmd(a *app) *cobra.Command {
 	s := &several{log: benchLog{events: 40_000_000, zipf: loadgen.Even, active: 10_000}}
-	c := benchCommand(a, s, "growth", "Counts the same events on top of 10 thousand, 1 and 10 million campaigns", func(ctx context.Context, e *benchEnv) ([]figure, error) {
+	c := figures{a, s}.command("growth", "Counts the same events on top of 10 thousand, 1 and 10 million campaigns", func(ctx context.Context, e *benchEnv) ([]figure, error) {
 		return s.growth(ctx, e)
 	})
 	c.Long = "The first quarter of each log makes the state, while the second the store comes to rest, the second half is timed. All but the\n" +
@@ -91,7 +91,7 @@ func (s *several) growth(ctx context.Context, e *benchEnv) ([]figure, error) {
 // newBenchScaleCmd: what do more processes cost?
 func newBenchScaleCmd(a *app) *cobra.Command {
 	s := &several{log: benchLog{events: 20_000_000, campaigns: 100_000, zipf: loadgen.Even}}
-	return benchCommand(a, s, "scale", "Counts one log with 1, 2 and 4 processes on this machine", func(ctx context.Context, e *benchEnv) ([]figure, error) {
+	return figures{a, s}.command("scale", "Counts one log with 1, 2 and 4 processes on this machine", func(ctx context.Context, e *benchEnv) ([]figure, error) {
 		return s.scale(ctx, e)
 	})
 }

@@ -32,13 +32,13 @@ func newIngestCmd(a *app) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if columns == "" {
-				return ingestFile(a, cmd, args[0], rejects, opt)
+				return ingestion{a, args[0], rejects, opt}.run(cmd)
 			}
 			var err error
 			if opt.Map, err = ingest.ParseMap(columns); err != nil {
 				return usage(err.Error(), "write --map field=column,field=column; the fields are: "+strings.Join(ingest.Fields(), ", "))
 			}
-			return ingestFile(a, cmd, args[0], rejects, opt)
+			return ingestion{a, args[0], rejects, opt}.run(cmd)
 		},
 	}
 	f := c.Flags()
@@ -57,13 +57,21 @@ func newIngestCmd(a *app) *cobra.Command {
 	return c
 }
 
-func ingestFile(a *app, cmd *cobra.Command, name, rejects string, opt ingest.Options) error {
+// ingestion is one import: the name of the file and of that for its rejected rows, and how to read it.
+type ingestion struct {
+	a             *app
+	name, rejects string
+	opt           ingest.Options
+}
+
+func (i ingestion) run(cmd *cobra.Command) error {
+	a, name, rejects := i.a, i.name, i.rejects
 	src, err := ingest.Open(name, a.stdin)
 	if err != nil {
 		return fail(0, "cannot open the input", err, "check the path; - reads standard input")
 	}
 	defer func() { _ = src.Close() }()
-	reader, err := ingest.NewReader(src, opt)
+	reader, err := ingest.NewReader(src, i.opt)
 	if errors.Is(err, ingest.ErrUsage) {
 		return usage(err.Error(), "`weir ingest --help` shows the flags")
 	}

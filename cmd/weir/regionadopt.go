@@ -47,7 +47,7 @@ func newRegionAdoptCmd(a *app) *cobra.Command {
 				}
 				return printOne(a, r)
 			}
-			return adopt(cmd.Context(), a, l, o, wait)
+			return adoption{a, l, wait}.run(cmd.Context(), o)
 		},
 	}
 	f := c.Flags()
@@ -60,19 +60,26 @@ func newRegionAdoptCmd(a *app) *cobra.Command {
 	return c
 }
 
-func adopt(ctx context.Context, a *app, l *leases, o admin.Adoption, wait bool) error {
-	o.Progress = func(n admin.AdoptionProgress) { a.say("%d adopted", n.Adopted) }
-	done, err := l.Adopt(ctx, o)
+// adoption adopts a region; with wait it waits until the region's write lease has expired.
+type adoption struct {
+	a    *app
+	l    *leases
+	wait bool
+}
+
+func (d adoption) run(ctx context.Context, o admin.Adoption) error {
+	o.Progress = func(n admin.AdoptionProgress) { d.a.say("%d adopted", n.Adopted) }
+	done, err := d.l.Adopt(ctx, o)
 	var early *admin.EarlyError
-	if errors.As(err, &early) && wait {
-		a.say("%v: waiting", early)
+	if errors.As(err, &early) && d.wait {
+		d.a.say("%v: waiting", early)
 		if !waitFor(ctx, time.Until(early.Until)) {
 			return leaseFailure("cannot adopt the region", ctx.Err())
 		}
-		done, err = l.Adopt(ctx, o)
+		done, err = d.l.Adopt(ctx, o)
 	}
 	if err != nil {
 		return leaseFailure("cannot adopt the region", err)
 	}
-	return printOne(a, done)
+	return printOne(d.a, done)
 }
