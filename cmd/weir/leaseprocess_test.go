@@ -12,6 +12,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/clitest"
+	"github.com/weirhq/weir/cmd/weir/internal/lease"
 )
 
 // Fifty processes at once, two for each key: the two have one resource, and no other has it.
@@ -23,11 +27,11 @@ func TestLeaseProcesses(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	env := DynamoDB(t)
+	env := clitest.DynamoDB(t)
 	for _, line := range []string{
 		"table apply", "region create eu", "region create us", "client create c", "pool create p --client c",
 	} {
-		if got := Run(t, leaseCommands, env, strings.Fields(line)...); got.Code != exitOK {
+		if got := clitest.Run(t, lease.Commands, env, strings.Fields(line)...); got.Code != cli.ExitOK {
 			t.Fatalf("weir %s: %+v", line, got)
 		}
 	}
@@ -36,7 +40,7 @@ func TestLeaseProcesses(t *testing.T) {
 	for i := range processes {
 		names = append(names, fmt.Sprint("r", i))
 	}
-	if got := Run(t, leaseCommands, env, names...); got.Code != exitOK {
+	if got := clitest.Run(t, lease.Commands, env, names...); got.Code != cli.ExitOK {
 		t.Fatalf("%+v", got)
 	}
 	type result struct {

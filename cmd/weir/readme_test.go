@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/weirhq/weir/cmd/weir/internal/clitest"
 )
 
 // TestReadme runs the commands of the README that are marked as tested, as they stand, against `go run ./cmd/weir dev`.
@@ -34,9 +36,9 @@ func TestReadme(t *testing.T) {
 	if !ok || !closed {
 		t.Fatal("the README has no block that is marked <!-- tested -->")
 	}
-	api, ops, db, kafka := FreeAddr(t), FreeAddr(t), FreeAddr(t), FreeAddr(t)
+	api, ops, db, kafka := clitest.FreeAddr(t), clitest.FreeAddr(t), clitest.FreeAddr(t), clitest.FreeAddr(t)
 	env := append(os.Environ(), "WEIR_API_LISTEN="+api, "WEIR_API_OPS_LISTEN="+ops, "WEIR_SERVER="+api, "WEIR_KAFKA_BROKERS="+kafka,
-		"WEIR_LEASES_REGIONS=eu-west-1=http://"+db+",us-east-1=http://"+FreeAddr(t)+",us-west-2=http://"+FreeAddr(t),
+		"WEIR_LEASES_REGIONS=eu-west-1=http://"+db+",us-east-1=http://"+clitest.FreeAddr(t)+",us-west-2=http://"+clitest.FreeAddr(t),
 		"AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any")
 	_, port, _ := net.SplitHostPort(kafka)
 	startDev(t, root, env, "--kafka-port", port)

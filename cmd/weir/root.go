@@ -1,132 +1,35 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"runtime/debug"
 	"slices"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/dev"
+	"github.com/weirhq/weir/cmd/weir/internal/lease"
+	"github.com/weirhq/weir/cmd/weir/internal/ops"
+	"github.com/weirhq/weir/cmd/weir/internal/spend"
+	"github.com/weirhq/weir/cmd/weir/internal/state"
+	"github.com/weirhq/weir/cmd/weir/internal/topics"
+	"github.com/weirhq/weir/internal/buildinfo"
 )
 
 // commands returns every command below the root.
-func commands(a *app) []*cobra.Command {
-	return slices.Concat(devCommands(a), opsCommands(a), spendCommands(a), stateCommands(a), topicsCommands(a), leaseCommands(a))
+func commands(a *cli.App) []*cobra.Command {
+	return slices.Concat(dev.Commands(a), ops.Commands(a), spend.Commands(a), state.Commands(a), topics.Commands(a), lease.Commands(a))
 }
 
 // newRoot returns the command tree.
-func newRoot(a *app) *cobra.Command {
+func newRoot(a *cli.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "weir",
 		Short: "Allocates scarce shared things in real time, event-sourced on Kafka",
 		Long: "weir allocates scarce shared things in real time: it folds events from Kafka exactly once into spend,\n" +
 			"leases and jobs, and serves what it knows.",
-		Version: buildVersion().Version,
+		Version: buildinfo.Read().Version,
 	}
-	a.setUp(root)
+	a.SetUp(root)
 	root.AddCommand(commands(a)...)
 	return root
-}
-
-// setUp gives the root command the streams, the arguments and the global flags of the process.
-func (a *app) setUp(root *cobra.Command) {
-	root.SilenceUsage, root.SilenceErrors = true, true
-	root.DisableSuggestions = true // group suggests over all names
-	root.SetIn(a.stdin)
-	root.SetOut(a.stdout)
-	root.SetErr(a.stderr)
-	root.SetArgs(a.args)
-	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
-	root.SetFlagErrorFunc(flagError)
-	a.addGlobalFlags(root.PersistentFlags())
-}
-
-func (a *app) addGlobalFlags(flags *pflag.FlagSet) {
-	flags.StringVarP(&a.configFile, "config", "f", "", "configuration file (default: what "+config.EnvFile+" names)")
-	flags.VarP(&a.format, "output", "o", "format of what is printed: "+outputFormats())
-	flags.StringVar(&a.server, "server", "", "server to ask, host:port or URL (default: "+config.EnvServer+", then api.listen)")
-	flags.StringSlice("brokers", nil, "Kafka brokers, host:port,... (default: kafka.brokers)")
-	flags.String("log-level", "", "trace, debug, info, warn or error (default: log.level)")
-	a.bind(flags, "brokers", "kafka.brokers")
-	a.bind(flags, "log-level", "log.level")
-}
-
-// execute runs root, prints its error if it has one, and returns the exit code. A panic becomes exit code 70.
-func (a *app) execute(ctx context.Context, root *cobra.Command) (code int) {
-	defer func() {
-		if p := recover(); p != nil {
-			a.say("%s", debug.Stack())
-			code = a.report(&failure{
-				code: exitBug, what: "weir has a bug", why: fmt.Sprint("panic: ", p),
-				do: "report it with the lines above and the output of `weir version`",
-			})
-		}
-	}()
-	a.prepare(root)
-	ran, err := root.ExecuteContextC(ctx)
-	if err == nil {
-		return exitOK
-	}
-	var f *failure
-	if !a.running && !errors.As(err, &f) {
-		err = usage(err.Error(), "`"+ran.CommandPath()+" --help` shows how it is used")
-	}
-	return a.report(err)
-}
-
-// prepare walks the tree: it marks where a command's own code begins, and makes a command that only groups others
-// print its help, or name the nearest of them.
-func (a *app) prepare(c *cobra.Command) {
-	if own := c.RunE; own != nil {
-		c.RunE = func(cmd *cobra.Command, args []string) error {
-			a.running = true
-			return own(cmd, args)
-		}
-	} else if c.Run == nil && c.HasSubCommands() {
-		c.Args = cobra.ArbitraryArgs
-		c.RunE = group
-	}
-	for _, sub := range c.Commands() {
-		a.prepare(sub)
-	}
-}
-
-// group is what a command without code of its own does.
-func group(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return c.Help()
-	}
-	var known []string
-	for _, sub := range c.Commands() {
-		if sub.IsAvailableCommand() {
-			known = append(append(known, sub.Name()), sub.Aliases...)
-		}
-	}
-	do := fmt.Sprintf("`%s --help` lists the commands", c.CommandPath())
-	if n, ok := config.Nearest(args[0], known); ok {
-		do = fmt.Sprintf("did you mean `%s %s`?", c.CommandPath(), n)
-	}
-	return usage(fmt.Sprintf("`%s` has no command %q", c.CommandPath(), args[0]), do)
-}
-
-// flagError explains a flag that does not exist or does not parse.
-func flagError(c *cobra.Command, err error) error {
-	do := fmt.Sprintf("`%s --help` lists the flags", c.CommandPath())
-	var missing *pflag.NotExistError
-	if errors.As(err, &missing) && missing.GetSpecifiedShortnames() == "" {
-		var known []string
-		c.Flags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden {
-				known = append(known, f.Name)
-			}
-		})
-		if n, ok := config.Nearest(missing.GetSpecifiedName(), known); ok {
-			do = fmt.Sprintf("did you mean --%s?", n)
-		}
-	}
-	return usage(err.Error(), do)
 }

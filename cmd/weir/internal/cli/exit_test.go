@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/internal/config"
+)
+
+// with runs a command whose code is fn.
+func with(t *testing.T, stdout io.Writer, fn func(*App) error) (code int, stderr string) {
+	t.Helper()
+	var talk bytes.Buffer
+	a := NewApp(Process{Args: []string{"try"}, Stdout: stdout, Stderr: &talk})
+	root := &cobra.Command{Use: "weir"}
+	a.SetUp(root)
+	root.AddCommand(&cobra.Command{Use: "try", RunE: func(*cobra.Command, []string) error { return fn(a) }})
+	code = a.Execute(t.Context(), root)
+	return code, talk.String()
+}
+
+func TestExitCodes(t *testing.T) {
+	rpc := func(c connect.Code) error {
+		return fmt.Errorf("asking: %w", connect.NewError(c, errors.New("told so")))
+	}
+	for name, tc := range map[string]struct {
+		err  error
+		code int
+		want string
+	}{
+		"nothing":      {nil, 0, ""},
+		"anything":     {errors.New("boom"), 1, "boom"},
+		"typed":        {fmt.Errorf("deep: %w", Fail(ExitLocked, "the state directory is in use", errors.New("by pid 7"), "stop it")), 73, "stop it"},
+		"data":         {Fail(ExitData, "a row is bad", errors.New("line 3"), "correct it"), 65, "line 3"},
+		"kept kind":    {Fail(0, "cannot ask", rpc(connect.CodePermissionDenied), ""), 77, "cannot ask"},
+		"unavailable":  {rpc(connect.CodeUnavailable), 69, "told so"},
+		"not found":    {rpc(connect.CodeNotFound), 1, "not found"},
+		"bad request":  {rpc(connect.CodeInvalidArgument), 64, "told so"},
+		"auth":         {rpc(connect.CodeUnauthenticated), 77, "told so"},
+		"server's bug": {rpc(connect.CodeInternal), 70, "told so"},
+		"data loss":    {rpc(connect.CodeDataLoss), 65, "told so"},
+		"precondition": {rpc(connect.CodeFailedPrecondition), 1, "refused"},
+		"dial":         {&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}, 69, "connection refused"},
+		"name":         {&net.DNSError{Err: "no such host", Name: "x"}, 69, "no such host"},
+		"deadline":     {fmt.Errorf("wait: %w", context.DeadlineExceeded), 69, "in time"},
+		"interrupted":  {fmt.Errorf("wait: %w", context.Canceled), 130, "interrupted"},
+		"disk full":    {fmt.Errorf("write: %w", syscall.ENOSPC), 74, "no space"},
+		"file":         {&fs.PathError{Op: "open", Path: "/x", Err: syscall.ENOENT}, 74, "/x"},
+		"mode":         {&fs.PathError{Op: "open", Path: "/x", Err: syscall.EACCES}, 74, "permission"},
+		"config":       {&config.Error{Problems: []config.Problem{{What: "one"}, {What: "two"}}}, 78, "one\n       two"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stderr := with(t, io.Discard, func(*App) error { return tc.err })
+			if code != tc.code || !strings.Contains(stderr, tc.want) || (tc.err != nil) != strings.Contains(stderr, "  do:  ") {
+				t.Errorf("code %d, want %d; stderr\n%s", code, tc.code, stderr)
+			}
+		})
+	}
+}
+
+func TestAPanicIsABug(t *testing.T) {
+	code, stderr := with(t, io.Discard, func(*App) error { panic("oh no") })
+	for _, w := range []string{"panic: oh no", "exit_test.go", "report it"} {
+		if code != 70 || !strings.Contains(stderr, w) {
+			t.Errorf("code %d, no %q in\n%s", code, w, stderr)
+		}
+	}
+}
+
+// full is a disk without space.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	code, stderr := with(t, full{}, func(a *App) error { return PrintOne(a, struct{ Name string }{"x"}) })
+	if code != 74 || !strings.Contains(stderr, "cannot write the output") {
+		t.Errorf("code %d\n%s", code, stderr)
+	}
+}
+
+func TestServerAddr(t *testing.T) {
+	for _, tc := range []struct{ flag, env, want string }{
+		{"", "", "127.0.0.1:8080"},
+		{"", "h:1", "h:1"},
+		{"g:2", "h:1", "g:2"},
+		{"https://g:2/", "", "https://g:2"},
+		{"ftp://g", "", ""},
+		{"http://", "", ""},
+	} {
+		a := NewApp(Process{Environ: []string{config.EnvServer + "=" + tc.env}})
+		a.server = tc.flag
+		got, err := a.ServerAddr(config.Default())
+		if got != tc.want || (err != nil) != (tc.want == "") {
+			t.Errorf("--server %q, environment %q: %q, %v; want %q", tc.flag, tc.env, got, err, tc.want)
+		}
+		if err != nil && Explain(err).Code != ExitUsage {
+			t.Errorf("--server %q: code %d", tc.flag, Explain(err).Code)
+		}
+	}
+}

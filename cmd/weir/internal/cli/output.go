@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/weirhq/weir/internal/config"
+)
+
+// Format is a value of -o.
+type Format string
+
+const (
+	formatTable Format = "table" // columns for a person
+	FormatWide  Format = "wide"  // the same with every column
+	FormatJSON  Format = "json"  // one document
+	FormatYAML  Format = "yaml"  // the same in YAML
+	FormatJSONL Format = "jsonl" // one line per row
+)
+
+func outputFormats() string { return strings.Join(formatNames(), ", ") }
+
+func formatNames() []string {
+	return []string{string(formatTable), string(FormatWide), string(FormatJSON), string(FormatYAML), string(FormatJSONL)}
+}
+
+// Set parses -o.
+func (f *Format) Set(s string) error {
+	if !slices.Contains(formatNames(), s) {
+		if n, ok := config.Nearest(s, formatNames()); ok {
+			return fmt.Errorf("did you mean %s?", n)
+		}
+		return fmt.Errorf("one of %s", outputFormats())
+	}
+	*f = Format(s)
+	return nil
+}
+
+// String returns the format's name.
+func (f *Format) String() string { return string(*f) }
+
+// Type names the value in the help.
+func (f *Format) Type() string { return "format" }
+
+// Structured tells whether stdout is for a machine, so that even "nothing to show" must be a document.
+func (a *App) Structured() bool { return a.Format != formatTable && a.Format != FormatWide }
+
+// PrintRows prints a list of structs in the format of -o. The fields' json tags name the columns, which should be
+// snake_case; a tag table:"wide" keeps a field for -o wide, table:"-" out of tables.
+func PrintRows[T any](a *App, rows []T) error {
+	return a.Print(func(w io.Writer) error {
+		switch a.Format {
+		case FormatJSON, FormatYAML:
+			if rows == nil {
+				rows = []T{} // an empty list, not null
+			}
+			return encode(w, a.Format, rows)
+		case FormatJSONL:
+			for i := range rows {
+				if err := encode(w, a.Format, rows[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		case formatTable, FormatWide:
+		}
+		return WriteTable(w, rows, a.Format == FormatWide)
+	})
+}
+
+// PrintOne prints one struct: a document, or a table of two columns.
+func PrintOne[T any](a *App, v T) error {
+	return a.Print(func(w io.Writer) error {
+		if a.Structured() {
+			return encode(w, a.Format, v)
+		}
+		return writePairs(w, v, a.Format == FormatWide)
+	})
+}
+
+// Print gives fn a buffered stdout. A pipe or disk that fails is exit code 74.
+func (a *App) Print(fn func(io.Writer) error) error {
+	out := bufio.NewWriter(a.Stdout)
+	if err := fn(out); err != nil {
+		return fmt.Errorf("cannot format the output: %w", err)
+	}
+	if err := out.Flush(); err != nil {
+		return Fail(ExitIO, "cannot write the output", err, "check the disk or the program that reads it")
+	}
+	return nil
+}
+
+// encode writes v as JSON, as one line of JSON, or as YAML with the same names in the same order.
+func encode(w io.Writer, f Format, v any) error {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if f == FormatJSON {
+		enc.SetIndent("", "  ")
+	}
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	if f != FormatYAML {
+		_, err := buf.WriteTo(w)
+		return err
+	}
+	// JSON is YAML in another style: restyling its nodes keeps names, order and large numbers as they are.
+	var doc yaml.Node
+	if err := yaml.Unmarshal(buf.Bytes(), &doc); err != nil {
+		return err
+	}
+	BlockStyle(&doc)
+	y := yaml.NewEncoder(w)
+	y.SetIndent(2)
+	if err := y.Encode(&doc); err != nil {
+		return err
+	}
+	return y.Close()
+}
+
+// BlockStyle makes collections block style and names plain. Texts keep their quotes: readers of YAML 1.1 would take a
+// campaign called no for a boolean.
+func BlockStyle(n *yaml.Node) {
+	if n.Kind != yaml.ScalarNode {
+		n.Style = 0
+	}
+	for i, c := range n.Content {
+		BlockStyle(c)
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			c.Style = 0
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package clitest
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/dynamotest"
+)
+
+// CommandFunc makes the commands under test.
+type CommandFunc func(*cli.App) []*cobra.Command
+
+// Result is what a command left behind.
+type Result struct {
+	Code           int
+	Stdout, Stderr string
+}
+
+// Run runs one command line to its end, in this process.
+func Run(t *testing.T, commands CommandFunc, environ []string, args ...string) Result {
+	t.Helper()
+	var out, talk bytes.Buffer
+	code := Execute(t.Context(), commands, cli.Process{Args: args, Environ: environ, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &talk})
+	return Result{code, out.String(), talk.String()}
+}
+
+// Execute runs one command line with the streams of p, until it or ctx ends, and returns the exit code.
+func Execute(ctx context.Context, commands CommandFunc, p cli.Process) int {
+	a := cli.NewApp(p)
+	root := &cobra.Command{Use: "weir"}
+	a.SetUp(root)
+	root.AddCommand(commands(a)...)
+	return a.Execute(ctx, root)
+}
+
+// Buffer is the output of a command that still runs.
+type Buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (b *Buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+// String is all of it.
+func (b *Buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// DynamoDB serves a DynamoDB of the regions eu and us until the test ends, and returns the environment that names it.
+func DynamoDB(t *testing.T) []string {
+	t.Helper()
+	cloud, err := dynamotest.New(dynamotest.Config{Regions: []string{"eu", "us"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listeners []net.Listener
+	var regions []string
+	for _, region := range []string{"eu", "us"} {
+		l := Listen(t)
+		listeners, regions = append(listeners, l), append(regions, region+"=http://"+l.Addr().String())
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	served := make(chan error, 1)
+	go func() { served <- cloud.Serve(ctx, listeners...) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		if err := cloud.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return []string{"WEIR_LEASES_REGIONS=" + strings.Join(regions, ","), "AWS_EC2_METADATA_DISABLED=true", "WEIR_LEASES_TIMEOUT=30s", "WEIR_KAFKA_BROKERS=127.0.0.1:1"}
+}
+
+// Listen listens at a free port of this machine.
+func Listen(t *testing.T) net.Listener {
+	t.Helper()
+	var lc net.ListenConfig
+	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// FreeAddr returns an address of this machine at which nothing listens.
+func FreeAddr(t *testing.T) string {
+	t.Helper()
+	l := Listen(t)
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}

@@ -1,0 +1,23 @@
+package lease
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/weirhq/weir/agent/admin"
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+)
+
+// newClientCmd returns `weir client`.
+func newClientCmd(a *cli.App) *cobra.Command {
+	return newSettingsCmd(&settingsCommand[admin.Client]{
+		a: a, noun: "client",
+		name:    func(c *admin.Client) *string { return &c.Client },
+		parents: func(*pflag.FlagSet, *admin.Client) {},
+		fields:  func(f *pflag.FlagSet, c *admin.Client) { descriptionFlag(f, &c.Stored) },
+	}, "Makes, shows and removes clients: those who have pools")
+}
+
+func descriptionFlag(f *pflag.FlagSet, s *admin.Stored) {
+	f.StringVar(&s.Description, "description", s.Description, "what it is, for people")
+}

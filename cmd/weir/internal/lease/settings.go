@@ -1,0 +1,216 @@
+package lease
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/weirhq/weir/agent/admin"
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/connect"
+	"github.com/weirhq/weir/cmd/weir/internal/node"
+)
+
+// settingsCommand are the commands about settings of one kind.
+type settingsCommand[T any] struct {
+	a     *cli.App
+	noun  string
+	value T
+	name  func(*T) *string
+	// parents are flags that name what it belongs to; fields those of what can be set, whose defaults are what is set.
+	parents, fields func(*pflag.FlagSet, *T)
+	// look lists all, and says as which region has them. Defaults to admin.LookAll.
+	look func(context.Context, *node.LeaseTable) ([]T, string, error)
+}
+
+// noteFallbackRegion says that the home did not answer, if another region was asked.
+func noteFallbackRegion(a *cli.App, l *node.LeaseTable, at string) {
+	if home := l.Config.HomeRegion(); at != home {
+		a.Notef("%s, which keeps the settings, does not answer: this is what %s knows", home, at)
+	}
+}
+
+// answeringRegion is the home or, if that does not answer, another region that does.
+func answeringRegion(ctx context.Context, a *cli.App, l *node.LeaseTable) (string, error) {
+	_, at, err := admin.ListAny(ctx, l.Admin, admin.Region{})
+	noteFallbackRegion(a, l, at)
+	return at, err
+}
+
+// newSettingsCmd returns `weir noun create|get|list|update|delete|import`.
+func newSettingsCmd[T any, P admin.Entity[T]](s *settingsCommand[T], short string) *cobra.Command {
+	c := &cobra.Command{Use: s.noun, Short: short}
+	create := newSettingCmd(s, "create NAME", "Makes a "+s.noun, func(ctx context.Context, l *node.LeaseTable, _ *cobra.Command) error {
+		made, err := admin.Create[T, P](ctx, l.Admin, s.value)
+		if err != nil {
+			return connect.LeaseFailure("cannot make the "+s.noun, err)
+		}
+		return cli.PrintOne(s.a, made)
+	})
+	s.fields(create.Flags(), &s.value)
+	get := newSettingCmd(s, "get NAME", "Shows a "+s.noun, func(ctx context.Context, l *node.LeaseTable, _ *cobra.Command) error {
+		found, at, err := admin.GetAny[T, P](ctx, l.Admin, s.value)
+		if err != nil {
+			return connect.LeaseFailure("cannot show the "+s.noun, err)
+		}
+		noteFallbackRegion(s.a, l, at)
+		return cli.PrintOne(s.a, found)
+	})
+	list := newSettingCmd(s, "list", "Lists each "+s.noun, func(ctx context.Context, l *node.LeaseTable, _ *cobra.Command) error {
+		look := s.look
+		if look == nil {
+			look = func(ctx context.Context, l *node.LeaseTable) ([]T, string, error) {
+				return admin.ListAny[T, P](ctx, l.Admin, s.value)
+			}
+		}
+		all, at, err := look(ctx, l)
+		if err != nil {
+			return connect.LeaseFailure("cannot list", err)
+		}
+		noteFallbackRegion(s.a, l, at)
+		return cli.PrintRows(s.a, all)
+	})
+	update := newSettingCmd(s, "update NAME", "Changes what the flags name of a "+s.noun, func(ctx context.Context, l *node.LeaseTable, cmd *cobra.Command) error {
+		found, err := admin.Get[T, P](ctx, l.Admin, s.value)
+		if err != nil {
+			return connect.LeaseFailure("cannot change the "+s.noun, err)
+		}
+		if err := s.overlay(cmd, &found); err != nil {
+			return err
+		}
+		if found, err = admin.Update[T, P](ctx, l.Admin, found); err != nil {
+			return connect.LeaseFailure("cannot change the "+s.noun, err)
+		}
+		return cli.PrintOne(s.a, found)
+	})
+	s.fields(update.Flags(), new(T))
+	var dry bool
+	remove := newSettingCmd(s, "delete NAME", "Removes a "+s.noun+" that nothing needs any more", func(ctx context.Context, l *node.LeaseTable, _ *cobra.Command) error {
+		if err := admin.Delete[T, P](ctx, l.Admin, s.value, dry); err != nil {
+			return connect.LeaseFailure("cannot remove the "+s.noun, err)
+		}
+		s.a.Notef("%s %s", P(&s.value), dryRunText(dry, "removed"))
+		return nil
+	})
+	dryRun(remove.Flags(), &dry)
+	c.AddCommand(create, get, list, update, remove, newSettingsImportCmd[T, P](s))
+	return c
+}
+
+// newSettingCmd is one of the commands; its argument is the name.
+func newSettingCmd[T any](s *settingsCommand[T], use, short string, do func(context.Context, *node.LeaseTable, *cobra.Command) error) *cobra.Command {
+	n := strings.Count(use, " NAME")
+	c := &cobra.Command{
+		Use: use, Short: short, Args: cobra.ExactArgs(n),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if n > 0 {
+				*s.name(&s.value) = args[0]
+			}
+			l, err := connect.LeaseTable(cmd.Context(), s.a)
+			if err != nil {
+				return err
+			}
+			return do(cmd.Context(), l, cmd)
+		},
+	}
+	s.parents(c.Flags(), &s.value)
+	connect.LeaseFlags(s.a, c.Flags())
+	return c
+}
+
+// overlay puts the flags that were given over what there is.
+func (s *settingsCommand[T]) overlay(cmd *cobra.Command, v *T) error {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	s.fields(f, v) // whose defaults are what there is
+	var err error
+	cmd.Flags().Visit(func(given *pflag.Flag) {
+		if f.Lookup(given.Name) != nil && err == nil {
+			err = f.Set(given.Name, given.Value.String())
+		}
+	})
+	return err
+}
+
+func newSettingsImportCmd[T any, P admin.Entity[T]](s *settingsCommand[T]) *cobra.Command {
+	var dry bool
+	c := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Makes or changes what a file names, as `list -o json` or -o jsonl prints it; - reads standard input",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			all, err := readSettings[T](s.a, args[0])
+			if err != nil {
+				return err
+			}
+			l, err := connect.LeaseTable(cmd.Context(), s.a)
+			if err != nil {
+				return err
+			}
+			for i := range all {
+				what, err := admin.Import[T, P](cmd.Context(), l.Admin, all[i], dry)
+				if err != nil {
+					return connect.LeaseFailure(fmt.Sprintf("import stopped at number %d of %d", i+1, len(all)), err)
+				}
+				s.a.Notef("%s %s", P(&all[i]), dryRunText(dry, string(what)))
+			}
+			return nil
+		},
+	}
+	dryRun(c.Flags(), &dry)
+	connect.LeaseFlags(s.a, c.Flags())
+	return c
+}
+
+// readSettings reads an array, or values one after the other.
+func readSettings[T any](a *cli.App, name string) ([]T, error) {
+	var text []byte
+	var err error
+	if name == "-" {
+		text, err = io.ReadAll(a.Stdin)
+	} else {
+		text, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return nil, cli.Fail(0, "cannot open the input", err, "check the path; - reads standard input")
+	}
+	var all []T
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if text = bytes.TrimLeft(text, " \t\r\n"); bytes.HasPrefix(text, []byte("[")) {
+		err = d.Decode(&all)
+	} else {
+		for err == nil {
+			var one T
+			if err = d.Decode(&one); err == nil {
+				all = append(all, one)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return nil, cli.Fail(cli.ExitData, fmt.Sprintf("cannot read %s, at number %d", name, len(all)+1), err, "write it as `list -o jsonl` prints it")
+	}
+	return all, nil
+}
+
+func dryRun(f *pflag.FlagSet, dry *bool) {
+	f.BoolVar(dry, "dry-run", false, "only say what would be done")
+}
+
+// dryRunText says what was done, or would have been.
+func dryRunText(dry bool, what string) string {
+	if dry {
+		return "would be " + what + " (dry run)"
+	}
+	return what
+}

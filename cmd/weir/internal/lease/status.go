@@ -1,0 +1,216 @@
+package lease
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/api/leasestatus"
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/connect"
+	"github.com/weirhq/weir/events/eventspb"
+)
+
+// statusView is what `weir status` prints.
+type statusView struct {
+	Pools      []poolRow      `json:"pools"`
+	Commands   []commandRow   `json:"commands"`
+	Duplicates []duplicateRow `json:"duplicates"`
+	Notes      []noteRow      `json:"notes"`
+}
+
+// poolRow is how a pool stands in a region.
+type poolRow struct {
+	Client   string    `json:"client"`
+	Pool     string    `json:"pool"`
+	Region   string    `json:"region"`
+	State    string    `json:"state"`
+	Free     int64     `json:"free"`
+	Leased   int64     `json:"leased"`
+	Soon     int64     `json:"soon"`
+	Coming   int64     `json:"coming"`
+	Leaving  int64     `json:"leaving"`
+	Need     int64     `json:"need"`
+	Refused  int64     `json:"refused"` // in the last minute
+	Floor    int64     `json:"floor" table:"wide"`
+	PerMin   float64   `json:"per_minute"` // new leases wanted, as forecast
+	Forecast string    `json:"forecast" table:"wide"`
+	LagMs    int64     `json:"lag_ms" table:"wide"` // of replication to it; -1: not known
+	AsOf     time.Time `json:"as_of" table:"wide"`
+}
+
+// commandRow is what waits for a region's executor.
+type commandRow struct {
+	Region  string  `json:"region"`
+	Waiting int64   `json:"waiting"`
+	Oldest  float64 `json:"oldest_seconds"`
+}
+
+// noteRow is a decision.
+type noteRow struct {
+	Time   time.Time `json:"time"`
+	Kind   string    `json:"kind"`
+	Client string    `json:"client" table:"wide"`
+	Pool   string    `json:"pool"`
+	Text   string    `json:"text"`
+}
+
+// duplicateRow is a key that was leased in several regions.
+type duplicateRow struct {
+	Client   string    `json:"client" table:"wide"`
+	Pool     string    `json:"pool"`
+	Key      string    `json:"key"`
+	State    string    `json:"state"`
+	Winner   string    `json:"winner"`
+	Leases   []string  `json:"leases"` // region: resource
+	Since    time.Time `json:"since"`
+	Resolved float64   `json:"resolved_after_seconds"` // -1: not yet
+}
+
+// statusQuery are the flags of commands that look at the lease loop.
+type statusQuery struct {
+	client, pool string
+	since        time.Duration
+}
+
+func (q *statusQuery) flags(c *cobra.Command) {
+	c.Flags().StringVar(&q.client, "client", "", "only that client's")
+	c.Flags().StringVar(&q.pool, "pool", "", "only that pool")
+}
+
+// newStatusCmd returns `weir status`.
+func newStatusCmd(a *cli.App) *cobra.Command {
+	q := &statusQuery{}
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Shows how the pools of leases stand, what moved and why, and what waits",
+		Long: "Shows how the pools of leases stand in each region, which commands wait there, which keys were leased twice, and what was\n" +
+			"decided of late and why. It reads the loop's topics, so it works whoever runs.",
+		Example: "  weir status --since 1h --pool numbers",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			v, err := readStatus(a, cmd, q)
+			if err != nil {
+				return err
+			}
+			s := statusOf(v)
+			if a.Structured() {
+				return cli.PrintOne(a, s)
+			}
+			return a.Print(func(w io.Writer) error { return s.write(w, a.Format == cli.FormatWide, q.since) })
+		},
+	}
+	q.flags(c)
+	connect.LeaseFlags(a, c.Flags())
+	c.Flags().DurationVar(&q.since, "since", 10*time.Minute, "how old what was decided may be")
+	return c
+}
+
+// readStatus reads the loop's topics.
+func readStatus(a *cli.App, cmd *cobra.Command, q *statusQuery) (*leasestatus.Status, error) {
+	cfg, k, err := connect.Cluster(a)
+	if err != nil {
+		return nil, err
+	}
+	regions, _ := cfg.Leases.RegionEndpoints()
+	v, err := leasestatus.Read(cmd.Context(), k, leasestatus.Query{Client: q.client, Pool: q.pool, Since: time.Now().Add(-q.since), Regions: regions})
+	if err != nil {
+		return nil, cli.Fail(cli.ExitUnavailable, "cannot read the topics of leases", err, "check --brokers; `weir topics plan --for leases` shows what is missing")
+	}
+	return v, nil
+}
+
+func statusOf(v *leasestatus.Status) *statusView {
+	s := &statusView{Pools: []poolRow{}, Commands: []commandRow{}, Duplicates: []duplicateRow{}, Notes: []noteRow{}}
+	for _, h := range v.Headroom {
+		s.Pools = append(s.Pools, poolRow{
+			h.Client, h.Pool, h.Region, h.State, h.Free, h.Leased, h.Soon, h.Coming, h.Leaving, h.Need, h.Refused, h.Floor,
+			float64(int64(h.Rate*6000)) / 100, h.Forecast, h.LagMs, time.UnixMilli(h.AsOfMs).UTC(),
+		})
+	}
+	for _, w := range v.Waiting {
+		s.Commands = append(s.Commands, commandRow{w.Region, w.Commands, w.Oldest.Round(time.Millisecond).Seconds()})
+	}
+	for _, d := range v.Duplicates {
+		s.Duplicates = append(s.Duplicates, duplicateOf(d))
+	}
+	for _, n := range v.Notes {
+		s.Notes = append(s.Notes, noteRow{time.UnixMilli(n.AtMs).UTC(), n.Kind, n.Client, n.Pool, n.Text})
+	}
+	return s
+}
+
+func duplicateOf(d *eventspb.LeaseDuplicate) duplicateRow {
+	row := duplicateRow{d.Client, d.Pool, d.Key, d.State, d.Winner, []string{}, time.UnixMilli(d.SinceMs).UTC(), -1}
+	for _, k := range d.Rows {
+		row.Leases = append(row.Leases, k.Region+": "+k.Resource)
+	}
+	if d.ResolvedMs > 0 {
+		row.Resolved = float64(d.ResolvedMs-d.SinceMs) / 1000
+	}
+	return row
+}
+
+// longWait is from how many seconds on commands that wait are worth a line: executors say every second or so what is done.
+const longWait = 5
+
+// write shows s to people.
+func (s *statusView) write(w io.Writer, wide bool, since time.Duration) error {
+	if len(s.Pools) == 0 {
+		fmt.Fprintln(w, "no pool was seen yet: the balancer says how they stand a few seconds after the first change")
+	} else if err := cli.WriteTable(w, s.Pools, wide); err != nil {
+		return err
+	}
+	for _, c := range s.Commands {
+		if c.Waiting > 0 && c.Oldest >= longWait {
+			fmt.Fprintf(w, "\n%d commands wait for %s, the oldest for %.0f s", c.Waiting, c.Region, c.Oldest)
+		}
+	}
+	open, seen := 0, len(s.Duplicates)
+	for _, d := range s.Duplicates {
+		if d.State != "resolved" {
+			open++
+		}
+	}
+	fmt.Fprintf(w, "\nduplicates: %d open, %d resolved of late (weir dedup list)\n", open, seen-open)
+	if len(s.Notes) == 0 {
+		fmt.Fprintf(w, "nothing was decided in the last %s\n", since)
+		return nil
+	}
+	fmt.Fprintln(w)
+	for _, n := range s.Notes {
+		fmt.Fprintf(w, "%s  %-9s  %s\n", n.Time.Local().Format(time.TimeOnly), n.Kind, n.Text)
+	}
+	return nil
+}
+
+// newDedupCmd returns `weir dedup`.
+func newDedupCmd(a *cli.App) *cobra.Command {
+	c := &cobra.Command{Use: "dedup", Short: "Shows keys that were leased in several regions at once"}
+	q := &statusQuery{since: time.Hour}
+	var open bool
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "Lists the keys that are, or were in the last hour, leased in several regions, and which lease won",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			v, err := readStatus(a, cmd, q)
+			if err != nil {
+				return err
+			}
+			rows := []duplicateRow{}
+			for _, d := range v.Duplicates {
+				if row := duplicateOf(d); !open || row.State != "resolved" {
+					rows = append(rows, row)
+				}
+			}
+			return cli.PrintRows(a, rows)
+		},
+	}
+	q.flags(list)
+	list.Flags().BoolVar(&open, "open", false, "only those that are not resolved")
+	c.AddCommand(list)
+	return c
+}

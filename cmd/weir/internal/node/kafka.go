@@ -1,0 +1,34 @@
+package node
+
+import (
+	"crypto/tls"
+
+	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/processors"
+)
+
+// Kafka is how the configuration reaches the brokers.
+func Kafka(c *config.Config) (processors.Kafka, error) {
+	k := processors.Kafka{Brokers: c.Kafka.Brokers}
+	if t := c.Kafka.TLS; t.Enabled {
+		cfg := &tls.Config{MinVersion: tls.VersionTLS12}
+		var err error
+		if cfg.RootCAs, err = authorities("kafka.tls.ca_file", t.CAFile); err != nil {
+			return k, err
+		}
+		if t.CertFile != "" {
+			// Read at every handshake, so that a renewed certificate needs no restart.
+			cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+				pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+				return &pair, err
+			}
+		}
+		k.WithTLS(cfg)
+	}
+	if s := c.Kafka.SASL; s.Mechanism != "" {
+		if err := k.WithSASL(s.Mechanism, s.Credentials); err != nil {
+			return k, &ConfigError{"cannot sign in to Kafka", err, "correct kafka.sasl.mechanism"}
+		}
+	}
+	return k, nil
+}

@@ -1,0 +1,83 @@
+package node
+
+import (
+	"context"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/weirhq/weir/agent/admin"
+	"github.com/weirhq/weir/cmd/weir/internal/clitest"
+	"github.com/weirhq/weir/executor"
+	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/lease"
+	leasetable "github.com/weirhq/weir/lease/table"
+	"github.com/weirhq/weir/processors"
+)
+
+// A region whose endpoint hangs holds up nobody's word for others, and one round is made even by a process that ends at once.
+func TestRenewWriteLeases(t *testing.T) {
+	env := clitest.DynamoDB(t)
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	cfg, err := config.Load(config.Options{Environ: env, Hostname: func() (string, error) { return "host", nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := ConnectLeaseTable(t.Context(), cfg.Leases)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := whole.Apply(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, region := range []string{"eu", "us"} {
+		if _, err := admin.Create(t.Context(), whole.Admin, admin.Region{Region: region, WriteLease: admin.Duration(5 * time.Minute)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hangs, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hangs.Close()
+	go func() {
+		for {
+			c, err := hangs.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(io.Discard, c) }()
+		}
+	}()
+	_, us, _ := strings.Cut(strings.TrimPrefix(env[0], "WEIR_LEASES_REGIONS="), ",")
+	table, err := ConnectLeaseTable(t.Context(), config.Leases{
+		Table: "weir-leases", Regions: []string{"eu=http://" + hangs.Addr().String(), us}, Skew: 500 * time.Millisecond, Timeout: 30 * time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &leaseLoop{table: table, log: zerolog.Nop()}
+	l.executors, err = executor.RegionsConfig{
+		Config: executor.Config{Regions: []string{"eu", "us"}, Kafka: processors.Kafka{Brokers: []string{"127.0.0.1:1"}}}, Connection: table.connection, Table: "weir-leases",
+	}.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	l.renewWriteLeases(context.WithoutCancel(t.Context()))() // at once
+	if took := time.Since(begun); took > firstRenewal+5*time.Second {
+		t.Errorf("it took %v to stop", took)
+	}
+	look := leasetable.Table{Name: "weir-leases", New: table.connection.Client, Skew: time.Minute, Timeout: 10 * time.Second, Attempts: 3}
+	item, err := look.Get(t.Context(), "us", lease.WriteLeaseRow("eu", "us"))
+	if until, bad := leasetable.Number(item, leasetable.WriteLeaseUntilMs); err != nil || bad != nil || time.UnixMilli(until).Before(begun.Add(4*time.Minute)) {
+		t.Errorf("%v, %v: us has not vouched for eu", item, err)
+	}
+	if v, err := table.RenewWriteLeases(t.Context(), "us"); err != nil || v.Term != 5*time.Minute {
+		t.Errorf("%+v, %v", v, err)
+	}
+}

@@ -1,0 +1,89 @@
+package ops
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/internal/config"
+)
+
+// newConfigCmd returns `weir config`.
+func newConfigCmd(a *cli.App) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "config",
+		Short: "Show and check the configuration",
+		Long: "Settings come from defaults, a YAML file (-f), the environment (WEIR_...) and flags; the later counts.\n" +
+			"A key that does not exist is refused wherever it stands.",
+	}
+	c.AddCommand(newConfigPrintCmd(a), newConfigCheckCmd(a), newConfigMemoryCmd(a))
+	return c
+}
+
+// setting is a row of `weir config print`.
+type setting struct {
+	Key     string        `json:"key"`
+	Value   string        `json:"value"`
+	Origin  config.Origin `json:"origin"`
+	Where   string        `json:"where"`
+	Default string        `json:"default" table:"wide"`
+	Env     string        `json:"env" table:"wide"`
+	Unit    string        `json:"unit" table:"wide"`
+	Range   string        `json:"range" table:"wide"`
+	Doc     string        `json:"doc" table:"wide"`
+}
+
+func newConfigPrintCmd(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "print",
+		Short: "Print every setting with its value and where that comes from",
+		Long: "Prints every setting with its value and where that comes from. Secrets are redacted. -o wide adds default,\n" +
+			"range, environment variable and purpose; -o yaml is a file that can be loaded again.",
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			c, err := a.LoadConfig()
+			if err != nil {
+				return err
+			}
+			if a.Format == cli.FormatYAML {
+				return a.Print(c.Print)
+			}
+			var rows []setting
+			for _, e := range c.Entries() {
+				rows = append(rows, setting(e))
+			}
+			return cli.PrintRows(a, rows)
+		},
+	}
+}
+
+// checked is what `weir config check` answers.
+type checked struct {
+	Valid    bool     `json:"valid"`
+	Changed  int      `json:"changed"` // settings that are not the default's
+	Warnings []string `json:"warnings"`
+}
+
+func newConfigCheckCmd(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "check",
+		Short: "Check the configuration; exit code 78 if it is not valid",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			c, err := a.LoadConfig()
+			if err != nil {
+				return err
+			}
+			answer := checked{Valid: true, Warnings: []string{}}
+			for _, e := range c.Entries() {
+				if e.Origin != config.OriginDefault {
+					answer.Changed++
+				}
+			}
+			for _, w := range c.Warnings() {
+				answer.Warnings = append(answer.Warnings, w.String())
+				a.Notef("warning: %s", w)
+			}
+			return cli.PrintOne(a, answer)
+		},
+	}
+}

@@ -1,0 +1,132 @@
+package ops
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/clitest"
+	"github.com/weirhq/weir/cmd/weir/internal/node"
+	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/processors"
+)
+
+// tlsFiles are what `weir tls create` makes for a host, as settings.
+func tlsFiles(t *testing.T, host string) []string {
+	t.Helper()
+	dir := t.TempDir()
+	if got := clitest.Run(t, Commands, nil, "tls", "create", "--dir", dir, "--host", host); got.Code != cli.ExitOK {
+		t.Fatalf("%+v", got)
+	}
+	cert := filepath.Join(dir, "cert.pem")
+	return []string{
+		"WEIR_API_TLS_CERT_FILE=" + cert, "WEIR_API_CA_FILE=" + cert,
+		"WEIR_API_TLS_KEY_FILE=" + filepath.Join(dir, "key.pem"), "WEIR_API_TOKEN_FILE=" + filepath.Join(dir, "token"),
+	}
+}
+
+// A process that no broker answers is not ready, and says why, over TLS at every interface, too.
+func TestNotReady(t *testing.T) {
+	env := append(tlsFiles(t, "weir-0.example"),
+		"WEIR_API_LISTEN=127.0.0.1:0", "WEIR_API_OPS_LISTEN=0.0.0.0:0", "WEIR_API_ADVERTISE=weir-0.example:443", "WEIR_DATA_DIR="+t.TempDir())
+	cfg, err := config.Load(config.Options{Environ: env, Hostname: func() (string, error) { return "host", nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := node.New(cfg, node.Parts{Kafka: processors.Kafka{Brokers: []string{"127.0.0.1:1"}}, Log: zerolog.Nop(), Roles: []string{node.RoleSpend}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- n.Server.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	<-n.Server.Ready()
+	_, port, _ := net.SplitHostPort(n.Server.OpsAddr())
+	if got := clitest.Run(t, Commands, env, "ready", "--ops-listen", "0.0.0.0:"+port); got.Code != cli.ExitTempFail || !strings.Contains(got.Stderr, "no partition") {
+		t.Errorf("%+v", got)
+	}
+	other := append(env, "WEIR_API_ADVERTISE=weir-1.example:443") // another machine's certificate
+	if got := clitest.Run(t, Commands, other, "ready", "--ops-listen", "0.0.0.0:"+port); got.Code != cli.ExitUnavailable || !strings.Contains(got.Stderr, "certificate") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestReady(t *testing.T) {
+	for _, tc := range []struct {
+		name, body string
+		status     int
+		code       int
+		want       string
+	}{
+		{"ready", `{"ready":true,"reasons":[]}`, 200, cli.ExitOK, "ready"},
+		{"not yet", `{"ready":false,"reasons":["partition 3 is restoring"]}`, 503, cli.ExitTempFail, "partition 3 is restoring"},
+		{"another server", "<html>", 200, cli.ExitUnavailable, "check that it is weir's"},
+		{"wants a token", "no", 401, cli.ExitUnavailable, "401"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/readyz" {
+					t.Errorf("it asks %s", r.URL)
+				}
+				w.WriteHeader(tc.status)
+				_, _ = w.Write([]byte(tc.body))
+			}))
+			defer s.Close()
+			if got := clitest.Run(t, Commands, nil, "ready", "--ops-listen", s.Listener.Addr().String()); got.Code != tc.code || !strings.Contains(got.Stderr, tc.want) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+	if got := clitest.Run(t, Commands, nil, "ready", "--ops-listen", clitest.FreeAddr(t)); got.Code != cli.ExitUnavailable {
+		t.Errorf("nobody listens: %+v", got)
+	}
+}
+
+// What is there stays; a host more makes a new certificate, and the token stays.
+func TestTLSCreate(t *testing.T) {
+	dir := t.TempDir()
+	create := func(hosts string) (cert, token string) {
+		t.Helper()
+		if got := clitest.Run(t, Commands, nil, "tls", "create", "--dir", dir, "--host", hosts); got.Code != cli.ExitOK {
+			t.Fatalf("%+v", got)
+		}
+		pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "token"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(pair.Leaf.Raw), string(text)
+	}
+	cert, token := create("a,b")
+	if again, sameToken := create("b,a"); again != cert || sameToken != token || len(token) < 32 {
+		t.Error("what was there did not stay")
+	}
+	if again, sameToken := create("a,b,c"); again == cert || sameToken != token {
+		t.Error("a host more, and the certificate is the same, or the token is not")
+	}
+	if until, ok := certified(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), []string{"c"}, time.Now().Add(certLife-certLeft+time.Hour)); ok {
+		t.Errorf("a certificate that ends at %s is good enough 29 days before", until)
+	}
+	if got := clitest.Run(t, Commands, nil, "tls", "create", "--dir", filepath.Join(dir, "none")); got.Code != cli.ExitIO {
+		t.Errorf("a directory that is not there: %+v", got)
+	}
+}

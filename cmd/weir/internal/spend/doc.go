@@ -1,0 +1,2 @@
+// Package spend has the commands about ad spend: weir ingest and weir spend.
+package spend

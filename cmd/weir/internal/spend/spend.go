@@ -1,0 +1,60 @@
+package spend
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/api"
+	"github.com/weirhq/weir/api/render"
+	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/connect"
+)
+
+// Commands returns `weir spend` and `weir ingest`.
+func Commands(a *cli.App) []*cobra.Command {
+	return []*cobra.Command{newSpendCmd(a), newIngestCmd(a)}
+}
+
+func newSpendCmd(a *cli.App) *cobra.Command {
+	c := &cobra.Command{Use: "spend", Short: "Shows what campaigns have spent, and how healthy the counting is"}
+	c.AddCommand(newSpendShowCmd(a), newSpendHealthCmd(a))
+	return c
+}
+
+func newSpendShowCmd(a *cli.App) *cobra.Command {
+	req := &weirpb.GetSpendRequest{}
+	var stale time.Duration
+	c := &cobra.Command{
+		Use:     "show --campaign ID",
+		Short:   "Shows a campaign's spend, as of committed offsets",
+		Example: "  weir spend show --campaign 1458 --day 2013-06-06 --wait -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			req.MaxStalenessMs = stale.Milliseconds()
+			ask := func(c *api.Client) (*weirpb.GetSpendResponse, error) { return c.GetSpend(cmd.Context(), req) }
+			return connect.PrintAnswer(a, ask, render.SpendJSON, render.SpendTable)
+		},
+	}
+	c.Flags().StringVar(&req.Campaign, "campaign", "", "campaign id")
+	c.Flags().StringVar(&req.Account, "account", "", "account id (default: the only one that has the campaign)")
+	c.Flags().StringVar(&req.Day, "day", "", "budget day, YYYY-MM-DD (default: all days)")
+	c.Flags().StringVar(&req.Currency, "currency", "", "currency (default: the only one)")
+	c.Flags().BoolVar(&req.Wait, "wait", false, "answer once everything produced before this call is folded")
+	c.Flags().DurationVar(&stale, "max-staleness", 0, "how old the state of a standby may be that answers if the owner does not (default: only owners)")
+	cli.Must(c.MarkFlagRequired("campaign"))
+	return c
+}
+
+func newSpendHealthCmd(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "health",
+		Short: "Shows the newest SpendHistogram of each shard",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ask := func(c *api.Client) (*weirpb.ListHealthResponse, error) { return c.ListHealth(cmd.Context()) }
+			return connect.PrintAnswer(a, ask, render.HealthJSON, render.HealthTable)
+		},
+	}
+}

@@ -1,0 +1,190 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/connect"
+	"github.com/weirhq/weir/cmd/weir/internal/node"
+	"github.com/weirhq/weir/processors"
+)
+
+// savepointRow is a savepoint as it is shown.
+type savepointRow struct {
+	Name       string `json:"name"`
+	App        string `json:"app"`
+	Created    string `json:"created"`
+	Partitions int    `json:"partitions"`
+	Keys       int64  `json:"keys"`
+	Bytes      int64  `json:"bytes"`
+	Detail     any    `json:"detail,omitempty" table:"-"`
+}
+
+func rowOfSavepoint(s *processors.Savepoint) savepointRow {
+	r := savepointRow{Name: s.Name, App: s.App, Created: s.Created.Format(time.RFC3339), Partitions: len(s.Partitions)}
+	for _, p := range s.Partitions {
+		for _, sum := range p.Tables {
+			r.Keys, r.Bytes = r.Keys+sum.Keys, r.Bytes+sum.Bytes
+		}
+	}
+	return r
+}
+
+func newSavepointCmd(a *cli.App) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "savepoint",
+		Short: "Takes, lists, restores and drops pictures of a process's state",
+		Long: "A savepoint is a picture of the state of one process, each partition as of one committed transaction, in its data_dir.\n" +
+			"A replay begins from one (`weir replay`), and it can be put in the place of the state of a stopped process.",
+	}
+	c.AddCommand(newSavepointCreateCmd(a), newSavepointListCmd(a), newSavepointRestoreCmd(a), newSavepointDropCmd(a))
+	for _, sub := range c.Commands() {
+		sub.Flags().String("data-dir", "", "directory of the state (default: data_dir)")
+		a.Bind(sub.Flags(), "data-dir", "data_dir")
+	}
+	return c
+}
+
+func newSavepointCreateCmd(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "create NAME",
+		Short: "Takes a savepoint: asks the process that holds the data_dir, if one does (--server)",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := savepoints(a)
+			if err != nil {
+				return err
+			}
+			sp, err := createSavepoint(cmd.Context(), a, s, args[0])
+			if err != nil {
+				return err
+			}
+			return showSavepoint(a, sp)
+		},
+	}
+}
+
+func newSavepointListCmd(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "Lists the savepoints, the oldest first",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			s, err := savepoints(a)
+			if err != nil {
+				return err
+			}
+			list, err := s.List()
+			if err != nil {
+				return savepointFailure("cannot list the savepoints", err)
+			}
+			var rows []savepointRow
+			for i := range list {
+				rows = append(rows, rowOfSavepoint(&list[i]))
+			}
+			return cli.PrintRows(a, rows)
+		},
+	}
+}
+
+func newSavepointRestoreCmd(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "restore NAME",
+		Short: "Puts a savepoint in the place of the state of a stopped process; the next start reads the rest from the changelog",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			s, err := savepoints(a)
+			if err != nil {
+				return err
+			}
+			sp, err := s.Restore(args[0])
+			if err != nil {
+				return savepointFailure("cannot restore the savepoint", err)
+			}
+			a.Notef("the former state is in db.replaced, beside the new one: remove it when it is not needed")
+			return showSavepoint(a, sp)
+		},
+	}
+}
+
+func newSavepointDropCmd(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "drop NAME",
+		Short: "Removes a savepoint",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			s, err := savepoints(a)
+			if err != nil {
+				return err
+			}
+			if err := s.Drop(args[0]); err != nil {
+				return savepointFailure("cannot drop the savepoint", err)
+			}
+			a.Notef("savepoint %s is gone", args[0])
+			return nil
+		},
+	}
+}
+
+// showSavepoint prints one, for machines with all that is known of it.
+func showSavepoint(a *cli.App, sp *processors.Savepoint) error {
+	r := rowOfSavepoint(sp)
+	if a.Structured() {
+		r.Detail = sp.Partitions
+	}
+	return cli.PrintOne(a, r)
+}
+
+// savepoints are those of the spend counter in data_dir. Kafka is not needed.
+func savepoints(a *cli.App) (*processors.Savepoints, error) {
+	cfg, err := a.LoadConfig()
+	if err != nil {
+		return nil, err
+	}
+	proc, err := node.SoleSpendRole(cfg).Processor()
+	if err != nil {
+		return nil, cli.Fail(cli.ExitConfig, "cannot set up the spend counter", err, "correct dc and peers")
+	}
+	s, err := processors.NewSavepoints(node.OfflineConfig(cfg, processors.Kafka{}), proc)
+	if err != nil {
+		return nil, cli.Fail(cli.ExitConfig, "cannot set up the processor", err, "correct the configuration")
+	}
+	return s, nil
+}
+
+// createSavepoint takes one of the directory, or has the process take it that holds the directory.
+func createSavepoint(ctx context.Context, a *cli.App, s *processors.Savepoints, name string) (*processors.Savepoint, error) {
+	sp, err := s.Create(ctx, name)
+	if !errors.Is(err, processors.ErrLocked) {
+		return sp, savepointFailure("cannot take a savepoint", err)
+	}
+	client, err := connect.APIClient(a)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	if _, err := client.CreateSavepoint(ctx, name); err != nil {
+		return nil, err
+	}
+	if sp, err = s.Get(name); err != nil {
+		return nil, cli.Fail(cli.ExitFailed, "the savepoint is elsewhere", fmt.Errorf("the process at %s took it, and here it is not: %w", client.Server(), err), "--server must be the process that holds this data_dir")
+	}
+	return sp, nil
+}
+
+func savepointFailure(what string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, processors.ErrLocked):
+		return cli.Fail(cli.ExitLocked, what, err, "stop the process; what is folded stays")
+	case errors.Is(err, processors.ErrSavepoint):
+		return cli.Fail(cli.ExitFailed, what, err, "`weir savepoint list` shows what there is")
+	}
+	return cli.Fail(0, what, err, "")
+}

@@ -1,0 +1,181 @@
+package state
+
+import (
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/api"
+	"github.com/weirhq/weir/api/render"
+	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/connect"
+)
+
+// Commands returns the commands about the state of the spend counter.
+func Commands(a *cli.App) []*cobra.Command {
+	return []*cobra.Command{newStateCmd(a), newSavepointCmd(a), newReplayCmd(a), newRepartitionCmd(a), newDLQCmd(a)}
+}
+
+func newStateCmd(a *cli.App) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "state",
+		Short: "Shows what the counter keeps: keys, values, hashes, as of committed offsets",
+		Long: "Shows what the counter keeps, as of committed offsets. Any process can be asked: it asks the owner of each partition.\n" +
+			"A key is text in which \\xNN stands for a byte, as the tables show it, or hexadecimal with --hex.",
+	}
+	c.AddCommand(newStateGetCmd(a), newStateScanCmd(a), newStateHashCmd(a))
+	return c
+}
+
+// stateFlags are those that the sub-commands share.
+type stateFlags struct {
+	partition int32
+	stale     time.Duration
+	hex       bool
+}
+
+func (f *stateFlags) add(c *cobra.Command, partition string) {
+	c.Flags().Int32Var(&f.partition, "partition", 0, partition)
+	c.Flags().DurationVar(&f.stale, "max-staleness", 0, "how old the state of a standby may be that answers if the owner does not (default: only owners)")
+}
+
+// place is the partition that was named, nil if none was.
+func (f *stateFlags) place(c *cobra.Command) *int32 {
+	if !c.Flags().Changed("partition") {
+		return nil
+	}
+	return &f.partition
+}
+
+// key reads a key as --hex says.
+func (f *stateFlags) key(text string) ([]byte, error) {
+	read, do := render.ParseKey, "write \\xNN for a byte, or give the key in hexadecimal with --hex"
+	if f.hex {
+		read, do = hex.DecodeString, "write an even number of 0-9 and a-f; without --hex the key is text"
+	}
+	b, err := read(text)
+	if err != nil {
+		return nil, cli.UsageError(err.Error(), do)
+	}
+	return b, nil
+}
+
+func newStateGetCmd(a *cli.App) *cobra.Command {
+	f, req := &stateFlags{}, &weirpb.GetStateRequest{}
+	c := &cobra.Command{
+		Use:     "get --table NAME KEY",
+		Short:   "Shows the value of one key",
+		Example: "  weir state get --table health local/7 --partition 7",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			if req.Key, err = f.key(args[0]); err != nil {
+				return err
+			}
+			req.Partition, req.MaxStalenessMs = f.place(cmd), f.stale.Milliseconds()
+			ask := func(c *api.Client) (*weirpb.GetStateResponse, error) { return c.GetState(cmd.Context(), req) }
+			return connect.PrintAnswer(a, ask, render.StateJSON, render.StateTable)
+		},
+	}
+	f.add(c, "partition that has the key (default: where the table keeps it, if the key tells)")
+	c.Flags().StringVar(&req.Table, "table", "", "table, by name or number")
+	c.Flags().BoolVar(&f.hex, "hex", false, "the key is given in hexadecimal")
+	cli.Must(c.MarkFlagRequired("table"))
+	return c
+}
+
+func newStateScanCmd(a *cli.App) *cobra.Command {
+	f, req := &stateFlags{}, &weirpb.ScanStateRequest{}
+	var prefix, start, end string
+	var limit int
+	c := &cobra.Command{
+		Use:     "scan --table NAME",
+		Short:   "Shows the keys of a table, or those of a prefix or range",
+		Example: "  weir state scan --table spend --prefix 'spring\\x00' --limit 20",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 1 {
+				return cli.UsageError(fmt.Sprintf("--limit %d is no number of keys", limit), "use 1 or more")
+			}
+			for _, k := range []struct {
+				text string
+				to   *[]byte
+			}{{prefix, &req.Prefix}, {start, &req.Start}, {end, &req.End}} {
+				var err error
+				if *k.to, err = f.key(k.text); err != nil {
+					return err
+				}
+			}
+			req.Partition, req.MaxStalenessMs = f.place(cmd), f.stale.Milliseconds()
+			return scanState(a, cmd, req, limit)
+		},
+	}
+	f.add(c, "only this partition (default: all)")
+	c.Flags().StringVar(&req.Table, "table", "", "table, by name or number")
+	c.Flags().StringVar(&prefix, "prefix", "", "what the keys begin with")
+	c.Flags().StringVar(&start, "start", "", "first key of a range")
+	c.Flags().StringVar(&end, "end", "", "first key after the range")
+	c.Flags().BoolVar(&f.hex, "hex", false, "keys are given in hexadecimal")
+	c.Flags().IntVar(&limit, "limit", 100, "keys to show")
+	c.Flags().StringVar(&req.PageToken, "page", "", "go on after the page that gave this token")
+	cli.Must(c.MarkFlagRequired("table"))
+	return c
+}
+
+// scanState asks page by page until limit keys are there, and says how to go on.
+func scanState(a *cli.App, cmd *cobra.Command, req *weirpb.ScanStateRequest, limit int) error {
+	ask := func(c *api.Client) (*weirpb.ScanStateResponse, error) {
+		all := &weirpb.ScanStateResponse{}
+		for {
+			req.Limit = int32(min(limit-len(all.Entries), api.MaxPageKeys))
+			res, err := c.ScanState(cmd.Context(), req)
+			if err != nil {
+				return nil, err
+			}
+			all.Entries, all.AsOf = append(all.Entries, res.Entries...), append(all.AsOf, res.AsOf...)
+			all.NextPageToken, req.PageToken = res.NextPageToken, res.NextPageToken
+			if res.NextPageToken == "" || len(all.Entries) >= limit {
+				return all, nil
+			}
+		}
+	}
+	more := ""
+	doc := func(res *weirpb.ScanStateResponse) ([]byte, error) {
+		if a.Format == cli.FormatJSONL {
+			more = res.NextPageToken
+			return render.ScanLines(res)
+		}
+		return render.ScanJSON(res)
+	}
+	text := func(res *weirpb.ScanStateResponse) string {
+		more = res.NextPageToken
+		return render.ScanTable(res)
+	}
+	if err := connect.PrintAnswer(a, ask, doc, text); err != nil {
+		return err
+	}
+	if more != "" {
+		a.Notef("there are more: add --page %s", more)
+	}
+	return nil
+}
+
+func newStateHashCmd(a *cli.App) *cobra.Command {
+	f := &stateFlags{}
+	c := &cobra.Command{
+		Use:   "hash",
+		Short: "Shows sums over what partitions hold: equal sums, equal state",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ask := func(c *api.Client) (*weirpb.HashStateResponse, error) {
+				return c.HashState(cmd.Context(), &weirpb.HashStateRequest{Partition: f.place(cmd), MaxStalenessMs: f.stale.Milliseconds()})
+			}
+			return connect.PrintAnswer(a, ask, render.HashJSON, render.HashTable)
+		},
+	}
+	f.add(c, "only this partition (default: all)")
+	return c
+}

@@ -1,0 +1,2 @@
+// Package poll waits between two looks at something, until a context ends.
+package poll
