@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 )
 
-// Info says which weir this is.
+// Info identifies a build of weir.
 type Info struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit"`   // "unknown" in a build without version control

@@ -105,7 +105,7 @@ func reservedRules() []reserved {
 			use: "plain values in the package's own Config; cmd fills them in",
 		},
 		{
-			deps: cores(), users: slices.Concat([]string{"cmd", "api", "test", "spendcache"}, coreFolders()), tests: true,
+			deps: cores(), users: slices.Concat([]string{"cmd", "api", "bench", "test", "spendcache"}, coreFolders()), tests: true,
 			use: "stream; the runtime knows no core, cmd gives it one",
 		},
 	}
