@@ -18,16 +18,21 @@ type acks struct {
 	err    error
 }
 
-// done takes the outcome of one record of part; nil for a barrier.
-func (a *acks) done(ctx context.Context, part *pending, err error) {
+func newAcks(client *kgo.Client) *acks { return &acks{client: client} }
+
+// add expects the outcome of one more record.
+func (a *acks) add() { a.wg.Add(1) }
+
+// done takes the outcome of one record. own gets the first fault that is the record's own; nil for a barrier.
+func (a *acks) done(ctx context.Context, own *error, err error) {
 	defer a.wg.Done()
 	if err == nil {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if part != nil && part.err == nil && ownFault(err) {
-		part.err = err
+	if own != nil && *own == nil && ownFault(err) {
+		*own = err
 	}
 	if a.err == nil {
 		a.err = err

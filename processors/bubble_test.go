@@ -558,7 +558,7 @@ func (w *world) stores(procs []*process) {
 	for _, p := range procs {
 		cfg := Config{Kafka: w.kafka(), Dir: "/state", FS: p.fs, Log: &w.log}
 		cfg.setDefaults()
-		s, err := openStore(&cfg, app)
+		s, err := openStore(cfg.database(), app)
 		if err != nil {
 			w.t.Fatal(err)
 		}

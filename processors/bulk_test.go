@@ -3,6 +3,7 @@ package processors
 import (
 	"bytes"
 	"fmt"
+	"github.com/rs/zerolog"
 	"maps"
 	"path"
 	"strings"
@@ -12,11 +13,15 @@ import (
 	"pgregory.net/rapid"
 )
 
+// testOptions are those of a store on fs, of a usual size and without ballast.
+func testOptions(fs vfs.FS) *storeOptions {
+	log := zerolog.Nop()
+	return &storeOptions{FS: fs, Dir: "/state", Instance: "test", Log: &log, CacheBytes: 64 << 20, WriteBytes: 96 << 20}
+}
+
 func memStore(t testing.TB, fs vfs.FS) *store {
 	t.Helper()
-	cfg := Config{Dir: "/state", FS: fs}
-	cfg.setDefaults()
-	s, err := openStore(&cfg, "bulk")
+	s, err := openStore(testOptions(fs), "bulk")
 	if err != nil {
 		t.Fatal(err)
 	}

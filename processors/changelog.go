@@ -16,9 +16,6 @@ const (
 	barrierKey      = "b"
 )
 
-// metaFormat is the version of the store's layout. A store with a greater one is refused.
-const metaFormat = 1
-
 func systemKey(kind string) []byte { return append([]byte{metaTable}, kind...) }
 
 // IsSystem reports whether a changelog record is the runtime's own: a reader of the state skips it.

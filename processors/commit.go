@@ -50,7 +50,7 @@ func (w *worker) commit(life context.Context) error {
 	}
 	ctx, cancel := w.bounded(life)
 	defer cancel()
-	acked := &acks{client: w.sess.Client()}
+	acked := newAcks(w.sess.Client())
 	w.produce(ctx, transaction{parts, barriers}, acked)
 	if err := w.cfg.edge(w, "produced"); err != nil {
 		return err
@@ -220,7 +220,7 @@ func (w *worker) produce(ctx context.Context, tx transaction, acked *acks) {
 
 func (w *worker) produceTask(out *sender, part *pending) {
 	t, logged := part.t, 0
-	done := func(_ *kgo.Record, err error) { out.acked.done(out.ctx, part, err) }
+	done := func(_ *kgo.Record, err error) { out.acked.done(out.ctx, &part.err, err) }
 	for j := range t.changes.List {
 		c := &t.changes.List[j]
 		switch {
@@ -237,14 +237,14 @@ func (w *worker) produceTask(out *sender, part *pending) {
 	}
 	w.cfg.Metrics.Dirty.WithLabelValues(w.proc.App).Add(float64(logged))
 	for j := range t.rejects {
-		out.acked.wg.Add(1)
+		out.acked.add()
 		out.client.Produce(out.ctx, t.rejects[j].record(w.proc.App, w.proc.DLQ, t.p), done)
 	}
 	out.system(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: systemKey(markerKey)}, part.marker, func(r *kgo.Record, err error) {
 		if err == nil {
 			part.markerAt = r.Offset
 		}
-		out.acked.done(out.ctx, part, err)
+		out.acked.done(out.ctx, &part.err, err)
 	})
 }
 
@@ -258,14 +258,14 @@ type sender struct {
 
 func (s *sender) send(r kgo.Record, done func(*kgo.Record, error)) {
 	s.slab = append(s.slab, r) // never grows: the transaction's records were counted
-	s.acked.wg.Add(1)
+	s.acked.add()
 	s.client.Produce(s.ctx, &s.slab[len(s.slab)-1], done)
 }
 
 func (s *sender) system(r kgo.Record, m proto.Message, done func(*kgo.Record, error)) {
 	value, err := proto.Marshal(m)
 	if err != nil { // cannot happen for a message of numbers and names; if it does, nothing may commit
-		s.acked.wg.Add(1)
+		s.acked.add()
 		done(nil, err)
 		return
 	}
@@ -473,7 +473,7 @@ func (w *worker) finish(life context.Context) error {
 
 // leave gives the static membership back, so that others take over at once.
 func (w *worker) leave(ctx context.Context) error {
-	if w.cfg.StayOnStop && w.store.disk.err() == nil {
+	if w.cfg.StayOnStop && w.store.diskErr() == nil {
 		return nil
 	}
 	plain, err := w.cfg.Kafka.Client(kgo.RetryTimeout(2 * time.Second))

@@ -16,7 +16,7 @@ func (r *restorer) compare(f *facts, res *restored) error {
 	for _, topic := range r.w.proc.Inputs {
 		at, known := marker[topic]
 		was := f.committed(topic, r.p)
-		start, err := offsetIn(f.inputs, topic, r.p)
+		start, err := f.inputStart(topic, r.p)
 		if err != nil {
 			return err
 		}

@@ -78,8 +78,7 @@ type Config struct {
 
 	// refreshBehind is how many input records the local tables of a standby may lack. Defaults to refreshBehind.
 	refreshBehind int64
-	bounds        *bounds               // where to begin and to end; nil: from the first record, without end
-	step          func(at string) error // as edge, of what works on a processor that does not run
+	bounds        *bounds // where to begin and to end; nil: from the first record, without end
 	// edge is called at every edge of the commit cycle; an error kills the worker there as a crash would.
 	edge func(w *worker, at string) error
 }
@@ -113,11 +112,16 @@ func (c *Config) setDefaults() {
 	if c.Metrics == nil {
 		c.Metrics = NewMetrics(nil)
 	}
-	if c.step == nil {
-		c.step = func(string) error { return nil }
-	}
 	if c.edge == nil {
 		c.edge = func(*worker, string) error { return nil }
+	}
+}
+
+// database is what the store of c is opened with.
+func (c *Config) database() *storeOptions {
+	return &storeOptions{
+		FS: c.FS, Dir: c.Dir, Instance: c.Instance, Log: c.Log,
+		CacheBytes: c.CacheBytes, WriteBytes: c.WriteBytes, BallastBytes: c.BallastBytes,
 	}
 }
 

@@ -1,6 +1,7 @@
 package processors
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path"
@@ -49,6 +50,24 @@ func (d *damage) err() error {
 		return nil
 	}
 }
+
+// awaitFailure returns what is wrong with the store once something is; nil if ctx ends before.
+func (s *store) awaitFailure(ctx context.Context) error {
+	select {
+	case <-s.damage.found:
+		return s.damage.err()
+	case <-s.disk.found:
+		return s.disk.err()
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// diskErr is why the disk is to be left, nil as long as it works.
+func (s *store) diskErr() error { return s.disk.err() }
+
+// reportDamage notes that the files are not what was written: the store is not to be used any more.
+func (s *store) reportDamage(why error) { s.damage.report(why) }
 
 // setAside moves the database out of the way, for a person to look at. An earlier one goes.
 func (s *store) setAside(fs vfs.FS, dir string, why error) error {

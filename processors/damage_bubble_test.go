@@ -19,7 +19,7 @@ func TestDamagedStore(t *testing.T) {
 			bubble(t, 4, func(t *testing.T, w *world) {
 				fs := vfs.NewCrashableMem()
 				w.foldThree(fs)
-				where := flip(t, fs, "/state/"+app+"/db", rand.New(rand.NewPCG(seed, 9)))
+				where := flipByte(t, fs, "/state/"+app+"/db", rand.New(rand.NewPCG(seed, 9)))
 				w.put("in", 0, "4", "5", "6")
 				rt, end := w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
 				w.until("the rest is folded", time.Minute, func() bool { return w.status(rt, 0).Next["in"] == 6 })
@@ -60,7 +60,7 @@ func TestDamageWhileRunning(t *testing.T) {
 		damage := func() {
 			rt.mu.RLock()
 			defer rt.mu.RUnlock()
-			rt.store.damage.report(errors.New("a block's checksum does not match"))
+			rt.store.reportDamage(errors.New("a block's checksum does not match"))
 		}
 		damage()
 		w.put("in", 0, "4", "5", "6")

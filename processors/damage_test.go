@@ -20,9 +20,7 @@ const flipKeys = 1000
 func filled(t *testing.T, n int) *vfs.MemFS {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
-	cfg := Config{Dir: "/state", FS: fs}
-	cfg.setDefaults()
-	s, err := openStore(&cfg, "flips")
+	s, err := openStore(testOptions(fs), "flips")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,9 +118,7 @@ func TestFlippedBytes(t *testing.T) {
 
 // readFlips opens the store and checks that it is as batch last left it.
 func readFlips(fs vfs.FS) (last int, err error) {
-	cfg := Config{Dir: "/state", FS: fs}
-	cfg.setDefaults()
-	s, err := openStore(&cfg, "flips")
+	s, err := openStore(testOptions(fs), "flips")
 	if err != nil {
 		return 0, err
 	}

@@ -15,12 +15,12 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// ErrDiskFull says that the disk of the state directory has no room left. The process has left its group; the store is as a crash at
-// that moment would have left it, and the next start reads what it lacks from the changelog.
-var ErrDiskFull = errors.New("the disk of the state directory is full")
-
-// ErrDisk says that the disk of the state directory refuses writes or damages what was written. What is said of ErrDiskFull holds.
-var ErrDisk = errors.New("the disk of the state directory fails")
+var (
+	// errDiskFull: the disk of the state directory has no room left.
+	errDiskFull = errors.New("the disk of the state directory is full")
+	// errDisk: the disk of the state directory refuses writes or damages what was written.
+	errDisk = errors.New("the disk of the state directory fails")
+)
 
 // errDropped: the disk was given up, the change was not made.
 var errDropped = errors.New("the disk was given up")
@@ -56,9 +56,9 @@ const (
 // diskRetry is the pause of what the database tries again and again until it is closed.
 const diskRetry = 50 * time.Millisecond
 
-func newDisk(cfg *Config, dir string) *disk {
-	d := &disk{FS: cfg.FS, log: *cfg.Log, late: vfs.NewMem(), found: make(chan struct{}), ballast: cfg.FS.PathJoin(dir, "ballast")}
-	d.keepBallast(dir, cfg.BallastBytes)
+func newDisk(o *storeOptions, dir string) *disk {
+	d := &disk{FS: o.FS, log: *o.Log, late: vfs.NewMem(), found: make(chan struct{}), ballast: o.FS.PathJoin(dir, "ballast")}
+	d.keepBallast(dir, o.BallastBytes)
 	return d
 }
 
@@ -67,6 +67,15 @@ func (d *disk) err() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.why
+}
+
+// lateFiles lists what was made in dir since the disk is gone, which is in memory.
+func (s *store) lateFiles(dir string) []string {
+	names, err := s.disk.late.List(dir)
+	if err != nil {
+		return nil
+	}
+	return names
 }
 
 // refusal says whether err is the disk's no, and not that of a name that exists or does not.
@@ -83,9 +92,9 @@ func diskError(err error) error {
 	case !refusal(err):
 		return err
 	case noRoom(err):
-		return fmt.Errorf("%w: %w", ErrDiskFull, err)
+		return fmt.Errorf("%w: %w", errDiskFull, err)
 	}
-	return fmt.Errorf("%w: %w", ErrDisk, err)
+	return fmt.Errorf("%w: %w", errDisk, err)
 }
 
 // try makes a change, again after the ballast was freed, and returns errDropped once the disk is gone. What was begun before

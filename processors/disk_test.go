@@ -67,7 +67,7 @@ func TestDiskGone(t *testing.T) {
 	if err := below.MkdirAll("d", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	d := newDisk(&Config{FS: below, Log: &log, BallastBytes: 100}, "d") // MemFS cannot tell its room: no ballast
+	d := newDisk(&storeOptions{FS: below, Log: &log, BallastBytes: 100}, "d") // MemFS cannot tell its room: no ballast
 	create := func(name string, category vfs.DiskWriteCategory) vfs.File {
 		t.Helper()
 		f, err := d.Create(name, category)
@@ -91,7 +91,7 @@ func TestDiskGone(t *testing.T) {
 	if want := map[string]string{"1.log": "beforeto", "1.sst": "before", "old": "before"}; !maps.Equal(was, want) {
 		t.Fatalf("%q, want %q", was, want)
 	}
-	if err := d.err(); !errors.Is(err, ErrDiskFull) || !errors.Is(err, syscall.ENOSPC) {
+	if err := d.err(); !errors.Is(err, errDiskFull) || !errors.Is(err, syscall.ENOSPC) {
 		t.Error(err)
 	}
 	select {
@@ -147,12 +147,12 @@ func TestBallast(t *testing.T) {
 		want, have int64
 	}{{5 << 20, 3 << 20, -1}, {6 << 20, 3 << 20, 3 << 20}, {0, 3 << 20, 3 << 20}, {6 << 20, 1<<20 + 1, 1<<20 + 1}, {6 << 20, -1, -1}} {
 		mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: c.avail, TotalBytes: 1 << 30})
-		newDisk(&Config{FS: mem, Log: &log, BallastBytes: c.want}, "d")
+		newDisk(&storeOptions{FS: mem, Log: &log, BallastBytes: c.want}, "d")
 		if got := size(); got != c.have {
 			t.Errorf("with %d bytes free and %d wanted it has %d, want %d", c.avail, c.want, got, c.have)
 		}
 	}
-	d := newDisk(&Config{FS: mem, Log: &log, BallastBytes: 1000}, "d")
+	d := newDisk(&storeOptions{FS: mem, Log: &log, BallastBytes: 1000}, "d")
 	tries := 0
 	err := d.try(func() error {
 		if tries++; tries == 1 {
@@ -160,7 +160,7 @@ func TestBallast(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || tries != 2 || size() >= 0 || d.state.Load() != diskSpent || !errors.Is(d.err(), ErrDiskFull) {
+	if err != nil || tries != 2 || size() >= 0 || d.state.Load() != diskSpent || !errors.Is(d.err(), errDiskFull) {
 		t.Errorf("%v after %d tries, ballast %d, state %d, %v", err, tries, size(), d.state.Load(), d.err())
 	}
 	if err := d.once(func() error { return syscall.EIO }); !errors.Is(err, errDropped) || d.state.Load() != diskGone {

@@ -8,10 +8,10 @@ type exact struct {
 	yes  bool
 }
 
-// see is told after each fetch how far r is and where the log ends.
-func (e *exact) see(r *replay, end int64) bool {
+// see is told after each fetch how far r is, where the log ends, and how far behind that a store may be.
+func (e *exact) see(r *replay, end, lag int64) bool {
 	e.from = max(e.from, r.until)
-	if end-r.at > catchUp { // it fell behind: compaction may have come to what it has not read
+	if end-r.at > lag { // it fell behind: compaction may have come to what it has not read
 		e.from = max(e.from, end)
 	}
 	switch {

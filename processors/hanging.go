@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/rs/zerolog"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -27,17 +29,37 @@ func (r *restorer) watch(ctx context.Context) {
 		return
 	}
 	for {
-		if err := r.w.adoptOrphans(ctx); err != nil && ctx.Err() == nil {
+		if err := r.w.recovery().adoptOrphans(ctx); err != nil && ctx.Err() == nil {
 			r.w.log.Warn().Err(err).Msg("look_for_orphaned_transactions_failed")
 		}
 		if pause(ctx, slow); ctx.Err() != nil {
 			return
 		}
 		r.w.log.Warn().Int32("partition", r.p).Str("waits_for", *r.waits.Load()).Msg("takeover_slow")
-		if err := r.w.unhang(ctx); err != nil && ctx.Err() == nil {
+		if err := r.w.recovery().unhang(ctx); err != nil && ctx.Err() == nil {
 			r.w.log.Warn().Err(err).Msg("look_for_hanging_transactions_failed")
 		}
 	}
+}
+
+// recovery is what a worker ends transactions with that hold readers of its application back.
+func (w *worker) recovery() *recovery {
+	return &recovery{
+		kafka: w.cfg.Kafka, client: w.plain, app: w.proc.App, changelog: w.proc.Changelog,
+		outputs: append([]string{w.proc.DLQ}, w.proc.Outputs...), txnID: w.txnID, timeout: w.cfg.TransactionTimeout, log: w.log, one: w.searching,
+	}
+}
+
+// recovery ends transactions that nobody is at work on any more and that hold readers of an application back.
+type recovery struct {
+	kafka          Kafka       // for what the client must not do by itself
+	client         *kgo.Client // asks
+	app, changelog string
+	outputs        []string // that the application writes beside its changelog
+	txnID          string   // our own
+	timeout        time.Duration
+	log            zerolog.Logger
+	one            *sync.Mutex // one worker of a process looks at a time
 }
 
 // hanging is one transaction and the partitions where it is open although it has ended.
@@ -48,22 +70,22 @@ type hanging struct {
 }
 
 // unhang ends the hanging transactions of this application, one worker at a time.
-func (w *worker) unhang(ctx context.Context) error {
-	if !w.store.unhang.TryLock() {
+func (r *recovery) unhang(ctx context.Context) error {
+	if !r.one.TryLock() {
 		return nil
 	}
-	defer w.store.unhang.Unlock()
-	list, err := w.hanging(ctx, kadm.NewClient(w.plain))
+	defer r.one.Unlock()
+	list, err := r.hanging(ctx, kadm.NewClient(r.client))
 	for _, h := range list {
-		w.log.Warn().Str("transactional_id", h.txnID).Bool("commit", h.commit).Any("partitions", h.parts).Msg("hanging_transaction_ended")
-		err = errors.Join(err, h.end(ctx, w.cfg.Kafka, w.proc.App, w.cfg.TransactionTimeout))
+		r.log.Warn().Str("transactional_id", h.txnID).Bool("commit", h.commit).Any("partitions", h.parts).Msg("hanging_transaction_ended")
+		err = errors.Join(err, h.end(ctx, r.kafka, r.app, r.timeout))
 	}
 	return err
 }
 
 // hanging finds them. One that is open before and after its coordinator said that it was done is not just about to end.
-func (w *worker) hanging(ctx context.Context, adm *kadm.Client) ([]hanging, error) {
-	before, err := w.openTransactions(ctx, adm)
+func (r *recovery) hanging(ctx context.Context, adm *kadm.Client) ([]hanging, error) {
+	before, err := r.openTransactions(ctx, adm)
 	if err != nil || len(before) == 0 {
 		return nil, err
 	}
@@ -73,7 +95,7 @@ func (w *worker) hanging(ctx context.Context, adm *kadm.Client) ([]hanging, erro
 	}
 	var ours []string
 	for _, id := range ids.TransactionalIDs() {
-		if strings.HasPrefix(id, w.proc.App+"-") {
+		if strings.HasPrefix(id, r.app+"-") {
 			ours = append(ours, id)
 		}
 	}
@@ -84,7 +106,7 @@ func (w *worker) hanging(ctx context.Context, adm *kadm.Client) ([]hanging, erro
 	if err != nil {
 		return nil, fmt.Errorf("describe transactions: %w", err)
 	}
-	after, err := w.openTransactions(ctx, adm)
+	after, err := r.openTransactions(ctx, adm)
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +134,8 @@ func over() []string { return []string{"CompleteCommit", "CompleteAbort", "Empty
 const offsetsTopic = "__consumer_offsets"
 
 // openTransactions are those that hold back readers of the application's topics, or of a group's offsets.
-func (w *worker) openTransactions(ctx context.Context, adm *kadm.Client) (map[kadm.DescribedProducer]bool, error) {
-	list, err := adm.ListTopics(ctx, append([]string{w.proc.Changelog, w.proc.DLQ, offsetsTopic}, w.proc.Outputs...)...)
+func (r *recovery) openTransactions(ctx context.Context, adm *kadm.Client) (map[kadm.DescribedProducer]bool, error) {
+	list, err := adm.ListTopics(ctx, append([]string{r.changelog, offsetsTopic}, r.outputs...)...)
 	if err != nil {
 		return nil, fmt.Errorf("read topics: %w", err)
 	}

@@ -2,6 +2,7 @@ package processors
 
 import (
 	"fmt"
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"maps"
 	"math/rand/v2"
 	"testing"
@@ -24,7 +25,8 @@ func TestHashIsOfTheContent(t *testing.T) {
 		base[entry{int32(i % 2), []byte{1, 2, stream.TimerTable}[i%3], fmt.Sprint("k", i)}] = fmt.Sprint("v", i)
 	}
 	hash := func(seed uint64, content map[entry]string) map[byte]Sum {
-		s := memoryStore(t)
+		s := memStore(t, vfs.NewMem())
+		defer func() { _ = s.close() }()
 		rng := rand.New(rand.NewPCG(seed, 1))
 		list := make([]entry, 0, len(content))
 		for e := range content {

@@ -1,6 +1,7 @@
 package processors
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/processors/internal/failpoint"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -45,7 +47,7 @@ func (holding) ProtocolName() string { return "weir-offline" }
 // hold joins the group of proc. It returns ErrInUse if somebody else is in it.
 func hold(ctx context.Context, cfg *Config, proc *stream.Processor) (h *holder, err error) {
 	h = &holder{cfg: cfg, proc: proc, news: make(chan struct{}, 1)}
-	txn, timeout := proc.App+"-offline", max(cfg.TransactionTimeout, time.Minute)
+	txnID, timeout := proc.App+"-offline", max(cfg.TransactionTimeout, time.Minute)
 	plain, err := cfg.Kafka.Client()
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
@@ -60,12 +62,12 @@ func hold(ctx context.Context, cfg *Config, proc *stream.Processor) (h *holder, 
 	if err := nobody(ctx, kadm.NewClient(plain), proc.App); err != nil {
 		return nil, err
 	}
-	if err := settle(ctx, plain, txn, timeout); err != nil {
+	if err := settle(ctx, plain, txnID, timeout); err != nil {
 		return nil, err
 	}
 	h.sess, err = kgo.NewGroupTransactSession(append([]kgo.Opt{
 		kgo.SeedBrokers(cfg.Kafka.Brokers...), kgo.ClientID("weir"), kgo.ConsumerGroup(proc.App), kgo.ConsumeTopics(proc.Inputs...),
-		kgo.TransactionalID(txn), kgo.TransactionTimeout(timeout), kgo.Balancers(holding{kgo.RangeBalancer()}),
+		kgo.TransactionalID(txnID), kgo.TransactionTimeout(timeout), kgo.Balancers(holding{kgo.RangeBalancer()}),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
 		kgo.SessionTimeout(cfg.SessionTimeout), kgo.HeartbeatInterval(cfg.SessionTimeout / 6),
 		kgo.ProducerBatchMaxBytes(1 << 20), kgo.MaxBufferedBytes(64 << 20), kgo.MaxBufferedRecords(1 << 18),
@@ -87,8 +89,8 @@ func hold(ctx context.Context, cfg *Config, proc *stream.Processor) (h *holder, 
 }
 
 // nobody says who is in a group: ErrInUse.
-func nobody(ctx context.Context, adm *kadm.Client, group string) error {
-	members, err := groupMembers(ctx, adm, group)
+func nobody(ctx context.Context, adm *kadm.Client, app string) error {
+	members, err := groupMembers(ctx, adm, app)
 	if err != nil {
 		return err
 	}
@@ -101,7 +103,7 @@ func nobody(ctx context.Context, adm *kadm.Client, group string) error {
 		who = append(who, id)
 	}
 	if len(who) > 0 {
-		return fmt.Errorf("%w: group %s has members %v: stop every process of it. One that was killed counts for as long as the session timeout", ErrInUse, group, who)
+		return fmt.Errorf("%w: group %s has members %v: stop every process of it. One that was killed counts for as long as the session timeout", ErrInUse, app, who)
 	}
 	return nil
 }
@@ -196,12 +198,12 @@ func (h *holder) transact(ctx context.Context, body func(send func(p int32, key,
 	promise := kgo.AbortingFirstErrPromise(h.sess.Client())
 	err := body(func(p int32, key, value []byte) error {
 		count++
-		h.sess.Client().Produce(ctx, &kgo.Record{Topic: h.proc.Changelog, Partition: p, Key: slices.Clone(key), Value: clone(value)}, promise.Promise())
+		h.sess.Client().Produce(ctx, &kgo.Record{Topic: h.proc.Changelog, Partition: p, Key: slices.Clone(key), Value: bytes.Clone(value)}, promise.Promise())
 		return ctx.Err()
 	})
 	err = errors.Join(err, promise.Err())
 	if err == nil {
-		err = h.cfg.step("produced")
+		err = failpoint.Hit(ctx, failpoint.OfflineProduced)
 	}
 	want := kgo.TryCommit
 	if err != nil {
@@ -218,7 +220,7 @@ func (h *holder) transact(ctx context.Context, body func(send func(p int32, key,
 	case !committed:
 		return fmt.Errorf("write to %s: the brokers aborted the transaction of %d records after %s: did a process of %s start? Nothing of it was committed; if it took longer than processor.transaction_timeout and a minute, raise that", h.proc.Changelog, count, time.Since(began).Round(time.Millisecond), h.proc.App)
 	}
-	return h.cfg.step("committed")
+	return failpoint.Hit(ctx, failpoint.OfflineCommitted)
 }
 
 // marker is one of a transaction that no owner folded, after the marker last, which is nil for a new changelog.

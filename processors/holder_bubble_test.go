@@ -18,7 +18,7 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-func (w *world) hold(proc stream.Processor) (*holder, error) {
+func (w *cluster) hold(proc stream.Processor) (*holder, error) {
 	cfg := Config{Kafka: w.kafka(), Dir: "/state", FS: vfs.NewMem(), Log: &w.log}
 	cfg.setDefaults()
 	if err := proc.Complete(); err != nil {
@@ -37,8 +37,8 @@ func set(key string, n uint64) fill {
 // TestHolder: while the application runs nobody can hold its group; while it is held the application waits, and then goes on
 // from what the holder wrote.
 func TestHolder(t *testing.T) {
-	bubble(t, 2, func(t *testing.T, w *world) {
-		fs, proc := vfs.NewCrashableMem(), ledgers("in")
+	inBubble(t, 2, func(t *testing.T, w *cluster) {
+		fs, proc := vfs.NewCrashableMem(), accounts("in")
 		rt, end := w.begin("a", Config{Workers: 1, FS: fs}, proc)
 		w.fill(2, 20)
 		w.until("it is folded", time.Minute, w.folded(rt, 20))
@@ -57,7 +57,7 @@ func TestHolder(t *testing.T) {
 		}
 		rt, end = w.begin("a", Config{Workers: 1, FS: fs}, proc)
 		time.Sleep(20 * time.Second)
-		if n := rt.running(); n != 0 {
+		if n := running(rt); n != 0 {
 			t.Errorf("%d partitions run while the group is held", n)
 		}
 		pic, err := h.copyLog(context.Background(), "/copy")
@@ -76,7 +76,7 @@ func TestHolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.release()
-		w.until("the application goes on", time.Minute, func() bool { return rt.running() == 2 })
+		w.until("the application goes on", time.Minute, func() bool { return running(rt) == 2 })
 		w.fill(2, 20)
 		w.until("it is folded", time.Minute, w.folded(rt, 40))
 		if sum := w.sum(rt, 0, "k0"); sum != 1002 {
@@ -93,8 +93,8 @@ func TestHolder(t *testing.T) {
 
 // TestHolderForgotten: a holder that the group has given up commits nothing.
 func TestHolderForgotten(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, w *world) {
-		fs, proc := vfs.NewCrashableMem(), ledgers("in")
+	inBubble(t, 1, func(t *testing.T, w *cluster) {
+		fs, proc := vfs.NewCrashableMem(), accounts("in")
 		w.foldThree(fs)
 		h, err := w.hold(proc)
 		if err != nil {
@@ -106,14 +106,14 @@ func TestHolderForgotten(t *testing.T) {
 		cl := w.client()
 		defer cl.Close()
 		adm := kadm.NewClient(cl)
-		got, err := adm.DescribeGroups(context.Background(), app)
-		if err != nil || len(got[app].Members) != 1 {
+		got, err := adm.DescribeGroups(context.Background(), appID)
+		if err != nil || len(got[appID].Members) != 1 {
 			t.Fatalf("members: %v, %v", got, err)
 		}
 		leave := kmsg.NewPtrLeaveGroupRequest()
-		leave.Group = app
+		leave.Group = appID
 		member := kmsg.NewLeaveGroupRequestMember()
-		member.MemberID = got[app].Members[0].MemberID
+		member.MemberID = got[appID].Members[0].MemberID
 		leave.Members = append(leave.Members, member)
 		if _, err := leave.RequestWith(context.Background(), cl); err != nil {
 			t.Fatal(err)
@@ -136,26 +136,27 @@ func TestHolderForgotten(t *testing.T) {
 
 // TestPrepareCutShort: whatever step Prepare dies at, the next one makes the replay whole.
 func TestPrepareCutShort(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, w *world) {
-		fs, ctx, proc := vfs.NewCrashableMem(), context.Background(), ledgers("in")
+	inBubble(t, 3, func(t *testing.T, w *cluster) {
+		fs, ctx, proc := vfs.NewCrashableMem(), context.Background(), accounts("in")
 		_, flowing := w.grow(fs, proc, 0, 300)
 		before := w.alive()
 		errDied, died := errors.New("died"), 0
 		for at := 1; ; at++ {
 			n := 0
-			err := w.shadow(fs, proc, "again", func(string) error {
+			dying := stepping(ctx, func() error {
 				if n++; n == at {
 					return errDied
 				}
 				return nil
-			}).Prepare(ctx, Start{Savepoint: "rest300"})
+			})
+			err := w.shadow(fs, proc, "again").Prepare(dying, Start{Savepoint: "rest300"})
 			if err == nil {
 				break
 			}
 			if died++; !errors.Is(err, errDied) || died > 20 {
 				t.Fatal(err)
 			}
-			if err := w.shadow(fs, proc, "again", nil).Run(ctx, flowing.Positions(), nil); !errors.Is(err, ErrShadow) {
+			if err := w.shadow(fs, proc, "again").Run(ctx, flowing.Positions(), nil); !errors.Is(err, ErrShadow) {
 				t.Errorf("run after Prepare died at step %d: %v", at, err)
 			}
 			time.Sleep(10 * time.Second) // the dead one's session
@@ -163,7 +164,7 @@ func TestPrepareCutShort(t *testing.T) {
 		if died < 4 {
 			t.Errorf("died at %d steps only", died)
 		}
-		s := w.shadow(fs, proc, "again", nil)
+		s := w.shadow(fs, proc, "again")
 		if err := s.Run(ctx, flowing.Positions(), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +189,7 @@ func (o *only) Take(_ byte, key, live, shadow []byte) (bool, error) {
 	}
 	for sign, v := range map[int64][]byte{-1: live, 1: shadow} {
 		if v != nil {
-			n, err := total(string(v))
+			n, err := balanceOf(string(v))
 			if err != nil {
 				return false, err
 			}
@@ -205,7 +206,7 @@ func (o *only) Finish(live Get, ch *stream.Changes) error {
 	}
 	var n int64
 	if v != nil {
-		n, _ = total(string(v))
+		n, _ = balanceOf(string(v))
 	}
 	ch.Put(1, []byte("total"), binary.BigEndian.AppendUint64(nil, uint64(n+o.diff)))
 	return nil
@@ -213,12 +214,12 @@ func (o *only) Finish(live Get, ch *stream.Changes) error {
 
 // TestPromoteSelected promotes one key and what depends on it, and leaves the other mistakes as they are.
 func TestPromoteSelected(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, w *world) {
+	inBubble(t, 3, func(t *testing.T, w *cluster) {
 		fs, ctx := vfs.NewCrashableMem(), context.Background()
-		bad, good := ledgers("in"), ledgers("in")
+		bad, good := accounts("in"), accounts("in")
 		bad.New = newWrong
 		w.grow(fs, bad, 0, 600)
-		s := w.shadow(fs, good, "fixed", nil)
+		s := w.shadow(fs, good, "fixed")
 		if err := s.Prepare(ctx, Start{}); err != nil {
 			t.Fatal(err)
 		}

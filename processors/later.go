@@ -63,6 +63,9 @@ func (l *later) add(p int32, list []stream.Change) {
 // waits reports whether a transaction is not in the store yet.
 func (l *later) waits() bool { return !l.since.IsZero() }
 
+// overdue reports whether a transaction has waited too long.
+func (l *later) overdue() bool { return l.waits() && time.Since(l.since) > laterFor }
+
 // get gives what the task's handler may not have in memory any more.
 func (l *later) get(key []byte) (value []byte, known bool) {
 	v, known := l.keys[string(key)]
@@ -151,7 +154,7 @@ func (w *worker) defers() bool {
 		if t.later == nil {
 			continue
 		}
-		if t.later.waits() && time.Since(t.later.since) > laterFor {
+		if t.later.overdue() {
 			return false
 		}
 		bytes += t.later.bytes

@@ -77,11 +77,10 @@ func TestLaterReadsLikeTheStore(t *testing.T) {
 // TestLaterPositions: a transaction that moved past control records only changes no key, and its positions reach the store
 // none the less.
 func TestLaterPositions(t *testing.T) {
-	s := memStore(t, vfs.NewMem())
-	defer func() { _ = s.close() }()
+	s := memoryStore(t)
 	nop := zerolog.Nop()
 	w := newWorker(0, &Config{Log: &nop, CommitBytes: 1 << 20, Workers: 1, Metrics: NewMetrics(prometheus.NewRegistry())}, &stream.Processor{App: "a", Inputs: []string{"in"}}, s)
-	w.behind, w.tasks = true, map[int32]*task{3: {p: 3, meta: &changelogpb.TaskMeta{Format: metaFormat, App: s.app}, timers: newTimers(3, s.db), later: &later{}}}
+	w.behind, w.tasks = true, map[int32]*task{3: {p: 3, meta: newMeta(s.app), timers: newTimers(3, s.db), later: &later{}}}
 	marker := &changelogpb.Marker{Sequence: 7, Inputs: []*changelogpb.Position{{Topic: "in", Next: 58}}}
 	if err := w.apply([]*pending{{t: w.tasks[3], marker: marker, markerAt: 9}}); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ func (h *holder) copyLog(ctx context.Context, dir string) (pic *picture, err err
 	if err != nil {
 		return nil, err
 	}
-	if pic, err = newPicture(h.cfg, h.proc.App, dir); err != nil {
+	if pic, err = newPicture(databaseOf(h.cfg), h.proc.App, dir); err != nil {
 		return nil, err
 	}
 	c := &logCopy{h: h, pic: pic, tokens: tokens, batch: pic.db.NewBatch(), metas: map[int32]*changelogpb.TaskMeta{}}
@@ -43,7 +43,8 @@ func (c *logCopy) read(ctx context.Context) error {
 	topic, at := c.h.proc.Changelog, map[int32]kgo.Offset{}
 	for p := range c.h.n {
 		at[p] = kgo.NewOffset().AtStart()
-		c.metas[p] = &changelogpb.TaskMeta{Format: metaFormat, App: c.h.proc.App, ChangelogTopic: topic, ChangelogTopicId: c.h.ids[topic]}
+		c.metas[p] = newMeta(c.h.proc.App)
+		c.metas[p].ChangelogTopic, c.metas[p].ChangelogTopicId = topic, c.h.ids[topic]
 	}
 	cl, err := logReader(c.h.cfg.Kafka, topic, at, kgo.FetchMaxBytes(c.h.cfg.FetchBytes), kgo.FetchMaxWait(250*time.Millisecond))
 	if err != nil {

@@ -13,33 +13,33 @@ import (
 // adoptOrphans ends transactions that a process left open when it died: nobody reads past them until the coordinator gives them up,
 // which takes the transaction's time-out and up to 10 s more. Whoever is not in the group any more has lost its partitions,
 // so to take its transactional id loses nothing that could still commit.
-func (w *worker) adoptOrphans(ctx context.Context) error {
-	if !w.store.unhang.TryLock() {
+func (r *recovery) adoptOrphans(ctx context.Context) error {
+	if !r.one.TryLock() {
 		return nil
 	}
-	defer w.store.unhang.Unlock()
-	ids, err := w.orphans(ctx, kadm.NewClient(w.plain))
+	defer r.one.Unlock()
+	ids, err := r.orphans(ctx, kadm.NewClient(r.client))
 	for _, id := range ids {
-		w.log.Warn().Str("transactional_id", id).Msg("orphaned_transaction_ended")
-		err = errors.Join(err, settle(ctx, w.plain, id, w.cfg.TransactionTimeout))
+		r.log.Warn().Str("transactional_id", id).Msg("orphaned_transaction_ended")
+		err = errors.Join(err, settle(ctx, r.client, id, r.timeout))
 	}
 	return err
 }
 
 // orphans are the transactional ids with a transaction open in our changelog whose member is gone.
-func (w *worker) orphans(ctx context.Context, adm *kadm.Client) ([]string, error) {
+func (r *recovery) orphans(ctx context.Context, adm *kadm.Client) ([]string, error) {
 	open, err := adm.ListTransactions(ctx, nil, []string{"Ongoing"})
 	if err != nil {
 		return nil, fmt.Errorf("list transactions: %w", err)
 	}
-	list, err := groupMembers(ctx, adm, w.proc.App)
+	list, err := groupMembers(ctx, adm, r.app)
 	if err != nil {
 		return nil, err
 	}
 	if len(list) == 0 { // we are one of them: to take that for an answer would end the transactions of all others
-		return nil, fmt.Errorf("group %s is said to have no members", w.proc.App)
+		return nil, fmt.Errorf("group %s is said to have no members", r.app)
 	}
-	members := map[string]bool{w.txnID: true}
+	members := map[string]bool{r.txnID: true}
 	for _, m := range list {
 		if m.InstanceID != nil { // which is the transactional id, see connect
 			members[*m.InstanceID] = true
@@ -47,7 +47,7 @@ func (w *worker) orphans(ctx context.Context, adm *kadm.Client) ([]string, error
 	}
 	var gone []string
 	for _, id := range open.TransactionalIDs() {
-		if strings.HasPrefix(id, w.proc.App+"-") && !members[id] {
+		if strings.HasPrefix(id, r.app+"-") && !members[id] {
 			gone = append(gone, id)
 		}
 	}
@@ -60,6 +60,6 @@ func (w *worker) orphans(ctx context.Context, adm *kadm.Client) ([]string, error
 	}
 	return slices.DeleteFunc(gone, func(id string) bool {
 		tx := txns[id]
-		return tx.Err != nil || len(tx.Topics[w.proc.Changelog]) == 0 // of an application whose name begins as ours
+		return tx.Err != nil || len(tx.Topics[r.changelog]) == 0 // of an application whose name begins as ours
 	}), nil
 }

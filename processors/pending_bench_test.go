@@ -20,7 +20,7 @@ func BenchmarkPendingTimers(b *testing.B) {
 	}
 	cfg := Config{Dir: b.TempDir(), FS: vfs.Default}
 	cfg.setDefaults()
-	s, err := openStore(&cfg, "timers")
+	s, err := openStore(cfg.database(), "timers")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func BenchmarkPendingTimers(b *testing.B) {
 	b.ResetTimer()
 	var heap int64
 	for b.Loop() {
-		if s, err = openStore(&cfg, "timers"); err != nil {
+		if s, err = openStore(cfg.database(), "timers"); err != nil {
 			b.Fatal(err)
 		}
 		before := inUse()

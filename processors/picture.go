@@ -19,13 +19,13 @@ type picture struct {
 }
 
 // openPicture opens a database to read it.
-func openPicture(cfg *Config, app, dir string) (*picture, error) {
-	if err := checkManifest(cfg.FS, dir); err != nil {
+func openPicture(o *storeOptions, app, dir string) (*picture, error) {
+	if err := checkManifest(o.FS, dir); err != nil {
 		return nil, fmt.Errorf("open %s: %w", dir, err)
 	}
-	p := &picture{app: app, cache: pebble.NewCache(cfg.CacheBytes)}
+	p := &picture{app: app, cache: pebble.NewCache(o.CacheBytes)}
 	var err error
-	p.db, err = pebble.Open(dir, &pebble.Options{FS: cfg.FS, Cache: p.cache, Logger: pebbleLog{*cfg.Log}, ReadOnly: true, ErrorIfNotExists: true})
+	p.db, err = pebble.Open(dir, &pebble.Options{FS: o.FS, Cache: p.cache, Logger: pebbleLog{*o.Log}, ReadOnly: true, ErrorIfNotExists: true})
 	if err != nil {
 		p.cache.Unref()
 		return nil, fmt.Errorf("open %s: %w", dir, err)
@@ -34,14 +34,14 @@ func openPicture(cfg *Config, app, dir string) (*picture, error) {
 }
 
 // newPicture makes an empty database to write to, in the place of whatever was at dir.
-func newPicture(cfg *Config, app, dir string) (*picture, error) {
-	if err := errors.Join(cfg.FS.RemoveAll(dir), cfg.FS.MkdirAll(dir, 0o700)); err != nil {
+func newPicture(o *storeOptions, app, dir string) (*picture, error) {
+	if err := errors.Join(o.FS.RemoveAll(dir), o.FS.MkdirAll(dir, 0o700)); err != nil {
 		return nil, fmt.Errorf("make %s: %w", dir, err)
 	}
-	p := &picture{app: app, cache: pebble.NewCache(cfg.CacheBytes)}
+	p := &picture{app: app, cache: pebble.NewCache(o.CacheBytes)}
 	var err error
 	// It is made anew whenever it is needed: it needs no log.
-	p.db, err = pebble.Open(dir, &pebble.Options{FS: cfg.FS, Cache: p.cache, Logger: pebbleLog{*cfg.Log}, FormatMajorVersion: pebble.FormatNewest, DisableWAL: true})
+	p.db, err = pebble.Open(dir, &pebble.Options{FS: o.FS, Cache: p.cache, Logger: pebbleLog{*o.Log}, FormatMajorVersion: pebble.FormatNewest, DisableWAL: true})
 	if err != nil {
 		p.cache.Unref()
 		return nil, fmt.Errorf("make %s: %w", dir, err)

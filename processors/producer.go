@@ -1,6 +1,7 @@
 package processors
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -85,7 +86,7 @@ func (p *Producer) err() error {
 func (p *Producer) copies(key, value []byte) (k, v []byte) {
 	n := len(key) + len(value)
 	if n == 0 || n > producerBlock/4 {
-		return clone(key), clone(value)
+		return bytes.Clone(key), bytes.Clone(value)
 	}
 	p.mu.Lock()
 	if cap(p.block)-len(p.block) < n {
@@ -102,14 +103,6 @@ func (p *Producer) copies(key, value []byte) (k, v []byte) {
 		v = both[len(key):]
 	}
 	return k, v
-}
-
-// clone keeps nil and empty apart: a nil value is a tombstone.
-func clone(b []byte) []byte {
-	if b == nil {
-		return nil
-	}
-	return append(make([]byte, 0, len(b)), b...)
 }
 
 // Flush returns when every record handed over before is safe, or with the first error.

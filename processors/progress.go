@@ -13,20 +13,20 @@ type progress struct {
 	bytes    atomic.Int64 // keys and values read
 }
 
-// Restore is what is left of a partition's way to where it can run.
-type Restore struct {
-	Records int64         // to read from the changelog; compaction may leave fewer
-	Bytes   int64         // an estimate, by the size of those that were read
-	ETA     time.Duration // an estimate, by the speed so far; 0 while nothing was read
+// remaining is what is left of a partition's way to where it can run.
+type remaining struct {
+	Records int64
+	Bytes   int64
+	ETA     time.Duration
 }
 
 // left is what is to be read; nil of nil.
-func (p *progress) left(now time.Time) *Restore {
+func (p *progress) left(now time.Time) *remaining {
 	if p == nil {
 		return nil
 	}
 	at := p.at.Load()
-	r, done := &Restore{Records: max(0, p.to-at)}, at-p.from
+	r, done := &remaining{Records: max(0, p.to-at)}, at-p.from
 	if done > 0 {
 		r.Bytes = int64(float64(p.bytes.Load()) / float64(done) * float64(r.Records))
 		r.ETA = time.Duration(float64(now.Sub(p.began)) / float64(done) * float64(r.Records))

@@ -81,7 +81,7 @@ func (s *Shadow) Promote(ctx context.Context, how Promotion) (out []Correction, 
 	if err := s.Run(ctx, until, how.Report); err != nil {
 		return nil, err
 	}
-	shadow, err := openPicture(&s.cfg, s.proc.App, path.Join(s.dir(), "db"))
+	shadow, err := openPicture(databaseOf(&s.cfg), s.proc.App, path.Join(s.dir(), "db"))
 	if err != nil {
 		return nil, err
 	}

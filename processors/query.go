@@ -3,6 +3,7 @@ package processors
 import (
 	"errors"
 	"fmt"
+	"github.com/weirhq/weir/stream"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -36,6 +37,12 @@ type Span struct {
 
 // Instance is the name of this process among those of the application.
 func (r *Runtime) Instance() string { return r.cfg.Instance }
+
+// Config is what the runtime works with: what New was given, and the defaults.
+func (r *Runtime) Config() Config { return r.cfg }
+
+// Processor is what runs.
+func (r *Runtime) Processor() stream.Processor { return r.proc }
 
 // App is the application id.
 func (r *Runtime) App() string { return r.proc.App }

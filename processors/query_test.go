@@ -37,8 +37,7 @@ func TestRange(t *testing.T) {
 		slices.Sort(content[at])
 		content[at] = slices.Compact(content[at])
 	}
-	snap := &Snapshot{snap: s.db.NewSnapshot(), store: s}
-	s.reads.Add(1)
+	snap := &Snapshot{done: s.reading(), snap: s.db.NewSnapshot(), store: s}
 	defer func() {
 		if err := snap.Close(); err != nil {
 			t.Error(err)

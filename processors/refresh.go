@@ -40,7 +40,7 @@ func (f *standby) refresh(ctx context.Context) {
 	var most *replay
 	behind := f.cfg.refreshBehind
 	for _, r := range f.held {
-		if r.own != nil || r.bulk != nil || r.open || !r.batch.Empty() || r.meta.Marker == nil { // the store is not as meta says
+		if !r.consistent() {
 			continue
 		}
 		have, lacks := positions(r.meta.Local), int64(0)
@@ -67,15 +67,15 @@ func (f *standby) refresh(ctx context.Context) {
 
 // warmed makes a handler as of meta and asks it for its local tables.
 func (f *standby) warmed(ctx context.Context, snap *pebble.Snapshot, meta *changelogpb.TaskMeta, p int32) (r refreshed) {
-	v := revival{ctx: ctx, kafka: f.cfg.Kafka, proc: f.proc, log: f.log, db: snap, start: map[string]int64{}}
-	v.task = stream.Task{Partition: p, OwnerEpoch: meta.Marker.OwnerEpoch, Next: positions(meta.Marker.Inputs)}
+	v := revival{kafka: f.cfg.Kafka, proc: f.proc, log: f.log, db: snap}
+	v.task = stream.Task{Partition: p, OwnerEpoch: meta.Marker.OwnerEpoch, Next: positions(meta.Marker.Inputs), Timers: newTimers(p, snap)}
 	if meta.Local != nil {
 		v.task.LocalNext = positions(meta.Local)
 	}
-	if r.err = f.starts(ctx, v.start, p); r.err != nil {
+	if v.start, r.err = f.starts(ctx, p); r.err != nil {
 		return r
 	}
-	h, _, err := v.handler()
+	h, err := v.handler(ctx)
 	if r.err = err; err != nil {
 		return r
 	}
@@ -100,22 +100,13 @@ func (f *standby) warmed(ctx context.Context, snap *pebble.Snapshot, meta *chang
 }
 
 // starts asks where the inputs begin.
-func (f *standby) starts(ctx context.Context, into map[string]int64, p int32) error {
+func (f *standby) starts(ctx context.Context, p int32) (map[string]int64, error) {
 	cl, err := f.cfg.Kafka.Client()
 	if err != nil {
-		return fmt.Errorf("make client: %w", err)
+		return nil, fmt.Errorf("make client: %w", err)
 	}
 	defer cl.Close()
-	list, err := kadm.NewClient(cl).ListStartOffsets(ctx, f.proc.Inputs...)
-	if all(err) {
-		return fmt.Errorf("read start of the inputs: %w", err)
-	}
-	for _, topic := range f.proc.Inputs {
-		if into[topic], err = offsetIn(list, topic, p); err != nil {
-			return err
-		}
-	}
-	return nil
+	return startsOf(ctx, kadm.NewClient(cl), f.proc.Inputs, p)
 }
 
 // takeRefreshed takes over what a refresh brought, unless the partition was released meanwhile.
@@ -127,27 +118,34 @@ func (f *standby) takeRefreshed() {
 	default:
 		return
 	}
-	if f.held[r.of.p] != r.of || r.of.rewritten > r.as { // or the state has become another one
+	if f.held[r.of.p] != r.of {
 		return
 	}
+	kept := false
 	if r.err == nil {
-		r.err = r.of.keepLocal(r.local, r.changes)
+		kept, r.err = r.of.keepLocal(r.as, r.local, r.changes)
 	}
 	if r.err != nil {
 		f.log.Warn().Int32("partition", r.of.p).Err(r.err).Msg("standby_refresh_failed")
+	}
+	if !kept {
 		return
 	}
 	f.log.Debug().Int32("partition", r.of.p).Int("changes", len(r.changes)).Msg("standby_refreshed")
 }
 
-// keepLocal takes changes of local tables that are complete up to local. They are written with the next whole transaction:
-// the state may have gone on meanwhile, as it has in a takeover.
-func (a *replay) keepLocal(local []*changelogpb.Position, changes []stream.Change) error {
+// keepLocal takes changes of local tables that are complete up to local, as of transaction as. They are written with the next
+// whole transaction: the state may have gone on meanwhile, as it has in a takeover. It keeps nothing if the state has become
+// another one since.
+func (a *replay) keepLocal(as uint64, local []*changelogpb.Position, changes []stream.Change) (kept bool, err error) {
+	if a.rewritten > as {
+		return false, nil
+	}
 	if err := applyChanges(a.batch, a.p, changes); err != nil {
-		return fmt.Errorf("write store: %w", err)
+		return false, fmt.Errorf("write store: %w", err)
 	}
 	if a.meta.Local = local; a.open {
-		return nil
+		return true, nil
 	}
-	return a.flush()
+	return true, a.flush()
 }

@@ -153,9 +153,9 @@ func (r *rekey) take(ctx context.Context, p int32, starts Positions) error {
 	if marker == nil {
 		return nil
 	}
-	v := revival{ctx: ctx, kafka: r.source.cfg.Kafka, proc: r.source.proc, log: *r.source.cfg.Log, db: r.was.db, start: starts.of(p)}
-	v.task = stream.Task{Partition: p, OwnerEpoch: marker.OwnerEpoch, Next: positions(marker.Inputs)}
-	h, _, err := v.handler()
+	v := revival{kafka: r.source.cfg.Kafka, proc: r.source.proc, log: *r.source.cfg.Log, db: r.was.db, start: starts.of(p)}
+	v.task = stream.Task{Partition: p, OwnerEpoch: marker.OwnerEpoch, Next: positions(marker.Inputs), Timers: noTimers{}}
+	h, err := v.handler(ctx)
 	if err != nil {
 		return err
 	}
@@ -175,3 +175,12 @@ func rewrite(p *stream.Processor, key, value []byte, c stream.Commit) ([]byte, e
 	}
 	return value, nil
 }
+
+// noTimers drops the timers of a handler that is made to look at its state and thrown away: the state has them.
+type noTimers struct{}
+
+// Set implements stream.Timers.
+func (noTimers) Set(stream.Timer) {}
+
+// Cancel implements stream.Timers.
+func (noTimers) Cancel(stream.Timer) {}

@@ -21,12 +21,12 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// TestRekey moves a ledger from 3 partitions to 6, where each key has one place: the totals are equal, whatever step the move
-// dies at on the way, and though the old ledger goes on between two tries; and the new ledger counts on from there.
+// TestRekey moves a account from 3 partitions to 6, where each key has one place: the totals are equal, whatever step the move
+// dies at on the way, and though the old account goes on between two tries; and the new account counts on from there.
 func TestRekey(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, w *world) {
+	inBubble(t, 3, func(t *testing.T, w *cluster) {
 		fs, ctx := vfs.NewCrashableMem(), context.Background()
-		from := timedLedgers()
+		from := timedAccounts()
 		w.grow(fs, from, 0, 600)
 		to := from
 		to.App, to.Inputs, to.Changelog, to.Outputs = "wide", []string{"in6"}, "log6", []string{"out6", "out6"}
@@ -50,8 +50,12 @@ func TestRekey(t *testing.T) {
 			}
 			return at6(key), nil
 		}
-		move := func(how Rekeying, step func(string) error) (Rekeyed, error) {
-			return Rekey(ctx, Config{Kafka: w.kafka(), Dir: "/state", FS: fs, Log: &w.log, CacheBytes: 1 << 20, step: step}, from, to, how)
+		move := func(how Rekeying, step func() error) (Rekeyed, error) {
+			ctx := ctx
+			if step != nil {
+				ctx = stepping(ctx, step)
+			}
+			return Rekey(ctx, Config{Kafka: w.kafka(), Dir: "/state", FS: fs, Log: &w.log, CacheBytes: 1 << 20}, from, to, how)
 		}
 		if _, err := move(Rekeying{Place: place}, nil); err == nil {
 			t.Error("keys of several partitions become one, and nobody said how")
@@ -76,7 +80,7 @@ func TestRekey(t *testing.T) {
 		for at := 1; ; at++ {
 			n := 0
 			var err error
-			if moved, err = move(how, func(string) error {
+			if moved, err = move(how, func() error {
 				if n++; n == at {
 					return errDied
 				}
@@ -108,7 +112,7 @@ func TestRekey(t *testing.T) {
 		if now := w.logTimers("log6", 6); !maps.Equal(now, timers) {
 			t.Errorf("%d timers became %d", len(timers), len(now))
 		}
-		of := "processors.eventOnly"
+		of := fmt.Sprintf("%T", eventOnly{})
 		if got, want := w.logTables("log6", 6), map[string]string{
 			fmt.Sprintf("%s %d", of, tries-2): "taken", fmt.Sprintf("%s %d", of, tries-1): "taken", fmt.Sprintf("%s %d", of, tries): "taken", fmt.Sprintf("rest %d", tries): "",
 		}; !maps.Equal(got, want) {
@@ -153,13 +157,13 @@ func TestRekey(t *testing.T) {
 			got[k] = w.sum(rt, at6([]byte(k)), k)
 		}
 		if !maps.Equal(got, want) {
-			t.Errorf("the new ledger holds %v, want %v", got, want)
+			t.Errorf("the new account holds %v, want %v", got, want)
 		}
 		if err := end(); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := move(how, nil); !errors.Is(err, ErrNotEmpty) {
-			t.Errorf("a move onto a ledger at work: %v", err)
+			t.Errorf("a move onto a account at work: %v", err)
 		}
 		if now := w.logTotals(); now["k3"] != 126 {
 			t.Errorf("the source has changed: %v", now)
@@ -172,7 +176,7 @@ func TestRekey(t *testing.T) {
 }
 
 // logTables are the keys and values that a changelog holds in table 2, whatever the partition.
-func (w *world) logTables(topic string, partitions int32) map[string]string {
+func (w *cluster) logTables(topic string, partitions int32) map[string]string {
 	out := map[string]string{}
 	for _, r := range w.readN(topic, partitions) {
 		if r.Key[0] != 2 {
@@ -186,7 +190,7 @@ func (w *world) logTables(topic string, partitions int32) map[string]string {
 }
 
 // logTimers are the timers that a changelog holds, whatever the partition.
-func (w *world) logTimers(topic string, partitions int32) map[string]bool {
+func (w *cluster) logTimers(topic string, partitions int32) map[string]bool {
 	timers := map[string]bool{}
 	for _, r := range w.readN(topic, partitions) {
 		if r.Key[0] != 127 {

@@ -3,6 +3,7 @@ package processors
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
@@ -18,7 +19,7 @@ type standing struct {
 
 // stands says where the application stands, and refuses one that has not read everything.
 func (h *holder) stands(ctx context.Context, log *picture) (standing, error) {
-	s := standing{last: map[int32]*changelogpb.Marker{}, watermarkMs: never}
+	s := standing{last: map[int32]*changelogpb.Marker{}, watermarkMs: math.MaxInt64}
 	metas, err := log.metas(ctx)
 	if err != nil {
 		return s, err
@@ -27,7 +28,7 @@ func (h *holder) stands(ctx context.Context, log *picture) (standing, error) {
 		s.last[p] = meta.Marker
 		s.epoch, s.watermarkMs = max(s.epoch, meta.Marker.OwnerEpoch), min(s.watermarkMs, meta.Marker.WatermarkMs)
 	}
-	if s.watermarkMs == never {
+	if s.watermarkMs == math.MaxInt64 {
 		s.watermarkMs = 0 // it never committed
 	}
 	starts, err := inputStarts(ctx, h)

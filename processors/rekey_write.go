@@ -25,7 +25,7 @@ type sorting struct {
 }
 
 func newSorted(target *holder, dir string, how Rekeying) (*sorting, error) {
-	pic, err := newPicture(target.cfg, target.proc.App, dir)
+	pic, err := newPicture(databaseOf(target.cfg), target.proc.App, dir)
 	if err != nil {
 		return nil, err
 	}

@@ -33,10 +33,10 @@ type replay struct {
 
 var (
 	errBarrier = errors.New("own barrier read")
-	// errForeign: the log does not have the store's last transaction. Brokers can lose what they acknowledged: one that
+	// errDiverged: the log does not have the store's last transaction. Brokers can lose what they acknowledged: one that
 	// restarts without other replicas takes partitions without a leader for deleted ones and leaves out their transaction
 	// markers (KAFKA-20734). Or compaction has taken it, and nothing proves that the store is no branch of its own.
-	errForeign = errors.New("the log does not have the store's last transaction")
+	errDiverged = errors.New("the log does not have the store's last transaction")
 )
 
 // openReplay finds out where the store is in the changelog, and clears it if it is to be rebuilt.
@@ -55,7 +55,7 @@ func openReplay(s *store, f *facts, p int32, rebuild bool) (*replay, error) {
 	}
 	if meta.Marker != nil && (rebuild || meta.ChangelogNext <= start || tooOld(meta)) {
 		s.log.Warn().Int32("partition", p).Int64("store", meta.ChangelogNext).Int64("log_start", start).Msg("store_rebuilt")
-		meta = &changelogpb.TaskMeta{Format: metaFormat, App: s.app}
+		meta = newMeta(s.app)
 	}
 	meta.ChangelogTopic, meta.ChangelogTopicId = log, f.ids[log]
 	if meta.Marker == nil { // a new store, one that is to be rebuilt, or a rebuild that was cut short
@@ -156,14 +156,14 @@ func applyLogged(b *pebble.Batch, rec *kgo.Record) error {
 // meet expects the store's own marker.
 func (a *replay) meet(rec *kgo.Record) error {
 	if rec.Offset != a.meta.ChangelogNext-1 || string(rec.Key) != string(systemKey(markerKey)) {
-		return errForeign
+		return errDiverged
 	}
 	m, err := a.marker(rec)
 	if err != nil {
 		return err
 	}
 	if identity(m) != identity(a.own) {
-		return errForeign
+		return errDiverged
 	}
 	a.own = nil
 	return nil
@@ -212,3 +212,17 @@ func (a *replay) flush() error {
 	}
 	return a.renew(a.batch.Commit(pebble.NoSync))
 }
+
+// consistent reports whether the store is as meta says, with nothing on its way.
+func (a *replay) consistent() bool {
+	return a.applies() && a.bulk == nil && !a.open && a.batch.Empty()
+}
+
+// applies reports whether the store's own marker was met in the log, and the store has one.
+func (a *replay) applies() bool { return a.own == nil && a.meta.Marker != nil }
+
+// whole reports whether what is read ends with a marker.
+func (a *replay) whole() bool { return !a.open && a.meta.Marker != nil }
+
+// expects names the store's last transaction, which is to come first in the log.
+func (a *replay) expects() string { return identity(a.own) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -15,12 +16,10 @@ import (
 
 // finish compares what the log and the group say, and makes the handler. A few partitions of a process do so at a time.
 func (r *restorer) finish(f *facts) (*restored, error) {
-	select {
-	case r.w.store.slots <- struct{}{}:
-		defer func() { <-r.w.store.slots }()
-	case <-r.ctx.Done():
+	if !r.w.store.enter(r.ctx.Done()) {
 		return nil, r.ctx.Err()
 	}
+	defer r.w.store.leave()
 	meta := r.replay.meta
 	res := &restored{meta: meta, ids: f.ids, own: meta.GetMarker().GetOwnerEpoch() + 1}
 	if err := r.compare(f, res); err != nil {
@@ -31,31 +30,36 @@ func (r *restorer) finish(f *facts) (*restored, error) {
 
 // revive makes the handler and rebuilds what only its memory holds.
 func (r *restorer) revive(res *restored) (err error) {
+	res.timers = newTimers(r.p, r.w.store.db)
 	v := revival{
-		ctx: r.ctx, kafka: r.w.cfg.Kafka, proc: r.w.proc, log: r.w.log, db: r.w.store.db, start: res.start,
-		task: stream.Task{Partition: r.p, OwnerEpoch: res.own, Next: res.next},
+		kafka: r.w.cfg.Kafka, proc: r.w.proc, log: r.w.log, db: r.w.store.db, start: res.start,
+		task: stream.Task{Partition: r.p, OwnerEpoch: res.own, Next: res.next, Timers: res.timers},
 	}
 	if res.meta.Local != nil {
 		v.task.LocalNext = positions(res.meta.Local)
 	}
 	res.later = &v.later
-	res.handler, res.timers, err = v.handler()
-	return err
+	if res.handler, err = v.handler(r.ctx); err != nil {
+		return err
+	}
+	if _, timed := res.handler.(stream.TimerHandler); !timed {
+		res.timers.off()
+	}
+	return nil
 }
 
 // revival makes a handler from committed state.
 type revival struct {
-	ctx   context.Context
 	kafka Kafka
 	proc  *stream.Processor
 	log   zerolog.Logger
 	db    pebble.Reader
-	task  stream.Task
+	task  stream.Task      // its Get and Scan are set here, its Timers by who needs them
 	start map[string]int64 // first offset that an input still has
 	later later
 }
 
-func (v *revival) handler() (h stream.Handler, timers *timers, err error) {
+func (v *revival) handler(ctx context.Context) (h stream.Handler, err error) {
 	p := v.task.Partition
 	var made stream.Handler
 	defer func() {
@@ -78,18 +82,13 @@ func (v *revival) handler() (h stream.Handler, timers *timers, err error) {
 	v.task.Scan = func(table byte, prefix []byte, fn func(k, v []byte) error) error {
 		return v.later.scan(v.db, storeKey(p, table, prefix), fn)
 	}
-	timers = newTimers(p, v.db)
-	v.task.Timers = timers
 	if h, err = v.proc.New(v.task); err != nil {
-		return nil, nil, &taskError{p, fmt.Errorf("make its handler: %w", err)}
+		return nil, taskFailed(p, fmt.Errorf("make its handler: %w", err))
 	}
 	made = h
-	if _, timed := h.(stream.TimerHandler); !timed {
-		timers.off()
-	}
 	warm, ok := h.(stream.Rebuilder)
 	if !ok {
-		return h, timers, nil
+		return h, nil
 	}
 	for topic, from := range warm.RebuildFrom() {
 		if start := v.start[topic]; from < start && from < v.task.Next[topic] {
@@ -97,33 +96,34 @@ func (v *revival) handler() (h stream.Handler, timers *timers, err error) {
 			v.log.Warn().Int32("partition", p).Str("topic", topic).Int64("from", from).Int64("log_start", start).Msg("warm_range_cut")
 			from = start
 		}
-		if err := v.warm(warm, place{topic, from}); err != nil {
-			return nil, nil, err
+		if err := v.warm(ctx, warm, logPosition{topic: topic, partition: p, offset: from}); err != nil {
+			return nil, err
 		}
 	}
-	return h, timers, nil
+	return h, nil
 }
 
 // warm reads an input again, up to where the state is.
-func (v *revival) warm(h stream.Rebuilder, from place) error {
+func (v *revival) warm(ctx context.Context, h stream.Rebuilder, from logPosition) error {
 	p, next := v.task.Partition, v.task.Next[from.topic]
 	if from.offset >= next {
 		return nil
 	}
-	t := &task{p: p, next: map[string]int64{from.topic: from.offset}}
+	at := from.offset
 	var recs []*kgo.Record
 	give := func() error {
-		b := &stream.Batch{Topic: from.topic, Partition: p, Records: t.take(from.topic, recs, never, nil), NowMs: time.Now().UnixMilli()}
+		b := &stream.Batch{Topic: from.topic, Partition: p, NowMs: time.Now().UnixMilli()}
+		b.Records, at = toRecords(recs, offsetRange{next: at, end: math.MaxInt64}, nil)
 		recs = recs[:0]
 		if len(b.Records) == 0 {
 			return nil
 		}
 		if err := h.Rebuild(b); err != nil {
-			return &taskError{p, fmt.Errorf("warm its handler: %w", err)}
+			return taskFailed(p, fmt.Errorf("warm its handler: %w", err))
 		}
 		return nil
 	}
-	err := readFrom(v.ctx, v.kafka, from, p, func(rec *kgo.Record) error {
+	err := readFrom(ctx, v.kafka, from, func(rec *kgo.Record) error {
 		if rec.Offset >= next {
 			return errBarrier
 		}
@@ -155,9 +155,16 @@ func logReader(k Kafka, topic string, at map[int32]kgo.Offset, opts ...kgo.Opt) 
 	return cl, nil
 }
 
+// logPosition is a place in a partition.
+type logPosition struct {
+	topic     string
+	partition int32
+	offset    int64
+}
+
 // readFrom reads one partition, committed records and control records, until fn returns errBarrier or an error.
-func readFrom(ctx context.Context, k Kafka, from place, p int32, fn func(*kgo.Record) error) error {
-	cl, err := logReader(k, from.topic, map[int32]kgo.Offset{p: kgo.NewOffset().At(from.offset)},
+func readFrom(ctx context.Context, k Kafka, from logPosition, fn func(*kgo.Record) error) error {
+	cl, err := logReader(k, from.topic, map[int32]kgo.Offset{from.partition: kgo.NewOffset().At(from.offset)},
 		kgo.FetchMaxPartitionBytes(4<<20), kgo.FetchMaxWait(500*time.Millisecond))
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ func New(cfg Config, proc stream.Processor) (*Runtime, error) {
 	for i := range cfg.Workers {
 		r.viewers = append(r.viewers, &viewer{app: proc.App, worker: strconv.Itoa(i), metrics: cfg.Metrics})
 	}
-	r.viewers = append(r.viewers, &viewer{app: proc.App, worker: standbyState, metrics: cfg.Metrics})
+	r.viewers = append(r.viewers, &viewer{app: proc.App, worker: StateStandby, metrics: cfg.Metrics})
 	return r, nil
 }
 
@@ -90,7 +90,7 @@ func (r *Runtime) Run(ctx context.Context) (err error) {
 
 // live works on one store, until ctx ends or it turns out to be damaged.
 func (r *Runtime) live(ctx context.Context, parts int32) (err error) {
-	s, err := openStore(&r.cfg, r.proc.App) //nolint:contextcheck // the database wants one for files that are not local; there are none
+	s, err := openStore(r.cfg.database(), r.proc.App) //nolint:contextcheck // the database wants one for files that are not local; there are none
 	if err != nil {
 		return err
 	}
@@ -101,23 +101,16 @@ func (r *Runtime) live(ctx context.Context, parts int32) (err error) {
 		r.mu.Lock()
 		r.store = nil
 		r.mu.Unlock()
-		err = s.end(&r.cfg, err)
+		err = s.end(r.cfg.database(), err)
 	}()
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		select {
-		case <-s.damage.found:
-			return s.damage.err()
-		case <-s.disk.found:
-			return s.disk.err()
-		case <-ctx.Done():
-			return nil
-		}
-	})
+	group.Go(func() error { return s.awaitFailure(ctx) })
 	follower := newStandby(&r.cfg, &r.proc, s, r.viewers[r.cfg.Workers])
 	group.Go(func() error { return follower.run(ctx) })
+	searching := &sync.Mutex{}
 	for i := range r.cfg.Workers {
 		w := newWorker(i, &r.cfg, &r.proc, s)
+		w.searching = searching
 		w.view, w.total, w.standby = r.viewers[i], parts, follower
 		if i == 0 {
 			follower.rebalance = func() { w.news.post(func() { w.sess.Client().ForceRebalance() }) }
@@ -204,6 +197,7 @@ func TransactionVersion(ctx context.Context, cl *kgo.Client) (int16, error) {
 // Snapshot is committed state at one moment. Close it.
 type Snapshot struct {
 	snap    *pebble.Snapshot
+	done    func()
 	store   *store
 	essence essence
 }
@@ -218,13 +212,27 @@ func (r *Runtime) Snapshot() (*Snapshot, error) {
 	if r.store == nil {
 		return nil, ErrNotRunning
 	}
-	r.store.reads.Add(1)
-	return &Snapshot{snap: r.store.db.NewSnapshot(), store: r.store, essence: r.proc.Canonical}, nil
+	return &Snapshot{done: r.store.reading(), snap: r.store.db.NewSnapshot(), store: r.store, essence: r.proc.Canonical}, nil
+}
+
+// Checkpoint writes a copy of the store to dir, which must not exist. It shares the files that have not changed since. It returns
+// ErrNotRunning while Run is not at work.
+func (r *Runtime) Checkpoint(dir string) error {
+	r.mu.RLock()
+	s := r.store
+	if s == nil {
+		r.mu.RUnlock()
+		return ErrNotRunning
+	}
+	done := s.reading()
+	r.mu.RUnlock()
+	defer done()
+	return s.checkpoint(dir)
 }
 
 // Close releases the snapshot.
 func (s *Snapshot) Close() error {
-	defer s.store.reads.Done()
+	defer s.done()
 	return s.snap.Close()
 }
 

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/weirhq/weir/stream"
@@ -46,19 +45,9 @@ const (
 	savepointFile   = "savepoint.json"
 )
 
-// Savepoint takes a savepoint of what this process has committed, while it runs. It is verified by reading it back.
-func (r *Runtime) Savepoint(ctx context.Context, name string) (*Savepoint, error) {
-	r.mu.RLock()
-	s := r.store
-	if s != nil {
-		s.reads.Add(1)
-	}
-	r.mu.RUnlock()
-	if s == nil {
-		return nil, ErrNotRunning
-	}
-	defer s.reads.Done()
-	return (&Savepoints{cfg: r.cfg, proc: r.proc}).take(ctx, s.db, name)
+// TakeSavepoint takes a savepoint of what the process of r has committed, while it runs. It is verified by reading it back.
+func TakeSavepoint(ctx context.Context, r *Runtime, name string) (*Savepoint, error) {
+	return (&Savepoints{cfg: r.Config(), proc: r.Processor()}).take(ctx, r.Checkpoint, name)
 }
 
 // Savepoints are those of one application in one state directory.
@@ -88,16 +77,16 @@ func (s *Savepoints) Create(ctx context.Context, name string) (_ *Savepoint, err
 	if _, err := s.cfg.FS.Stat(s.db()); err != nil {
 		return nil, fmt.Errorf("%w: there is no state of %s in %s: %w", ErrSavepoint, s.proc.App, s.cfg.Dir, err)
 	}
-	st, err := openStore(&s.cfg, s.proc.App) //nolint:contextcheck // what it starts ends with close
+	st, err := openStore(databaseOf(&s.cfg), s.proc.App) //nolint:contextcheck // what it starts ends with close
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, st.close()) }()
-	return s.take(ctx, st.db, name)
+	return s.take(ctx, st.checkpoint, name)
 }
 
 // take writes the checkpoint under another name first: what has the savepoint's name is whole.
-func (s *Savepoints) take(ctx context.Context, db *pebble.DB, name string) (sp *Savepoint, err error) {
+func (s *Savepoints) take(ctx context.Context, checkpoint func(dir string) error, name string) (sp *Savepoint, err error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
@@ -117,7 +106,9 @@ func (s *Savepoints) take(ctx context.Context, db *pebble.DB, name string) (sp *
 	if err := fs.MkdirAll(tmp, 0o700); err != nil {
 		return nil, fmt.Errorf("make savepoint: %w", err)
 	}
-	if err := db.Checkpoint(path.Join(tmp, "db"), pebble.WithFlushedWAL()); err != nil {
+	if err := checkpoint(path.Join(tmp, "db")); errors.Is(err, ErrNotRunning) {
+		return nil, err
+	} else if err != nil {
 		return nil, fmt.Errorf("make savepoint: %w", err)
 	}
 	sp = &Savepoint{Format: savepointFormat, Name: name, App: s.proc.App, Changelog: s.proc.Changelog, Created: time.Now().UTC()}
@@ -146,7 +137,7 @@ func checkName(name string) error {
 
 // sumUp fills in the partitions of the database at dir.
 func (s *Savepoints) sumUp(ctx context.Context, sp *Savepoint, dir string) error {
-	p, err := openPicture(&s.cfg, s.proc.App, dir)
+	p, err := openPicture(databaseOf(&s.cfg), s.proc.App, dir)
 	if err != nil {
 		return err
 	}
@@ -277,6 +268,14 @@ func (s *Savepoints) copyTo(name, to string) error {
 		}
 	}
 	return nil
+}
+
+// databaseOf is what the stores of cfg are opened with.
+func databaseOf(cfg *Config) *storeOptions {
+	return &storeOptions{
+		FS: cfg.FS, Dir: cfg.Dir, Instance: cfg.Instance, Log: cfg.Log,
+		CacheBytes: cfg.CacheBytes, WriteBytes: cfg.WriteBytes, BallastBytes: cfg.BallastBytes,
+	}
 }
 
 func writeFile(fs vfs.FS, name string, text []byte) error {

@@ -19,7 +19,7 @@ import (
 )
 
 // fill produces n records of 1 for keys k0 to k9, over all partitions of in.
-func (w *world) fill(partitions int32, n int) {
+func (w *cluster) fill(partitions int32, n int) {
 	cl := w.client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	defer cl.Close()
 	var rs []*kgo.Record
@@ -32,7 +32,7 @@ func (w *world) fill(partitions int32, n int) {
 }
 
 // folded says whether all of in, n records, is applied by rt.
-func (w *world) folded(rt *Runtime, n int64) func() bool {
+func (w *cluster) folded(rt *Runtime, n int64) func() bool {
 	return func() bool {
 		var sum int64
 		for _, s := range rt.Status() {
@@ -42,7 +42,7 @@ func (w *world) folded(rt *Runtime, n int64) func() bool {
 	}
 }
 
-func (w *world) savepoints(fs vfs.FS, proc stream.Processor) *Savepoints {
+func (w *cluster) savepoints(fs vfs.FS, proc stream.Processor) *Savepoints {
 	s, err := NewSavepoints(Config{Dir: "/state", FS: fs, Log: &w.log, CacheBytes: 1 << 20}, proc)
 	if err != nil {
 		w.t.Fatal(err)
@@ -53,9 +53,9 @@ func (w *world) savepoints(fs vfs.FS, proc stream.Processor) *Savepoints {
 // TestSavepointWhileRecordsFlow: each savepoint is one moment of each partition, however much is committed meanwhile: its
 // content is what the inputs up to its own offsets give.
 func TestSavepointWhileRecordsFlow(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, w *world) {
+	inBubble(t, 3, func(t *testing.T, w *cluster) {
 		fs := vfs.NewCrashableMem()
-		rt, end := w.begin("a", Config{Workers: 2, FS: fs, PollRecords: 7, CommitMax: 100 * time.Millisecond}, ledgers("in"))
+		rt, end := w.begin("a", Config{Workers: 2, FS: fs, PollRecords: 7, CommitMax: 100 * time.Millisecond}, accounts("in"))
 		flowed := make(chan struct{})
 		go func() {
 			defer close(flowed)
@@ -76,7 +76,7 @@ func TestSavepointWhileRecordsFlow(t *testing.T) {
 		})
 		var taken []*Savepoint
 		for i := range 5 {
-			sp, err := rt.Savepoint(ctx, fmt.Sprint("s", i))
+			sp, err := TakeSavepoint(ctx, rt, fmt.Sprint("s", i))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,10 +85,10 @@ func TestSavepointWhileRecordsFlow(t *testing.T) {
 		}
 		<-flowed
 		w.until("everything is folded", time.Minute, w.folded(rt, 1800))
-		if _, err := rt.Savepoint(ctx, "s0"); !errors.Is(err, ErrSavepoint) {
+		if _, err := TakeSavepoint(ctx, rt, "s0"); !errors.Is(err, ErrSavepoint) {
 			t.Errorf("a second one of the same name: %v", err)
 		}
-		all := w.savepoints(fs, ledgers("in"))
+		all := w.savepoints(fs, accounts("in"))
 		if _, err := all.Create(ctx, "locked"); !errors.Is(err, ErrLocked) {
 			t.Errorf("of a store in use: %v", err)
 		}
@@ -107,7 +107,7 @@ func TestSavepointWhileRecordsFlow(t *testing.T) {
 			if !reflect.DeepEqual(read.Partitions, sp.Partitions) || len(sp.Partitions) != 3 {
 				t.Errorf("%s was %+v, is read as %+v", sp.Name, sp.Partitions, read.Partitions)
 			}
-			pic, err := openPicture(&all.cfg, app, path.Join(all.path(sp.Name), "db"))
+			pic, err := openPicture(databaseOf(&all.cfg), appID, path.Join(all.path(sp.Name), "db"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +117,7 @@ func TestSavepointWhileRecordsFlow(t *testing.T) {
 					want[fmt.Sprint("k", i%60%10)]++
 				}
 				if err := scan(pic.db, storeKey(part.Partition, 1, nil), func(k, v []byte) error {
-					n, err := total(string(v))
+					n, err := balanceOf(string(v))
 					got[string(k)] = n
 					return err
 				}); err != nil {
@@ -141,15 +141,15 @@ func TestSavepointWhileRecordsFlow(t *testing.T) {
 // TestSavepointRestored: an older store is in place again, the next start reads the rest from the log, and the savepoint is
 // as it was.
 func TestSavepointRestored(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, w *world) {
+	inBubble(t, 1, func(t *testing.T, w *cluster) {
 		fs, ctx := vfs.NewCrashableMem(), context.Background()
 		w.foldThree(fs)
-		all := w.savepoints(fs, ledgers("in"))
+		all := w.savepoints(fs, accounts("in"))
 		was, err := all.Create(ctx, "three")
 		if err != nil {
 			t.Fatal(err)
 		}
-		rt, end := w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
+		rt, end := w.begin("a", Config{Workers: 1, FS: fs}, accounts("in"))
 		w.put("in", 0, "4", "5")
 		w.until("it is folded", time.Minute, func() bool { return w.status(rt, 0).Next["in"] == 5 })
 		if err := end(); err != nil {
@@ -167,7 +167,7 @@ func TestSavepointRestored(t *testing.T) {
 		if !reflect.DeepEqual(was.Partitions, again.Partitions) || was.Partitions[0].Next["in"] != 3 {
 			t.Errorf("restored: %+v, was %+v", again.Partitions, was.Partitions)
 		}
-		rt, end = w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
+		rt, end = w.begin("a", Config{Workers: 1, FS: fs}, accounts("in"))
 		w.until("the log is read", time.Minute, func() bool { return w.status(rt, 0).Next["in"] == 5 })
 		w.put("in", 0, "6")
 		w.until("it goes on", time.Minute, func() bool { return w.status(rt, 0).Next["in"] == 6 })
@@ -193,8 +193,8 @@ func TestSavepointRestored(t *testing.T) {
 	})
 }
 
-// sum is a key's sum in a partition of a running ledger.
-func (w *world) sum(rt *Runtime, p int32, key string) int64 {
+// sum is a key's sum in a partition of a running account.
+func (w *cluster) sum(rt *Runtime, p int32, key string) int64 {
 	w.t.Helper()
 	snap, err := rt.Snapshot()
 	if err != nil {
@@ -208,6 +208,6 @@ func (w *world) sum(rt *Runtime, p int32, key string) int64 {
 	if v == nil {
 		return 0
 	}
-	n, _ := total(string(v))
+	n, _ := balanceOf(string(v))
 	return n
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"github.com/weirhq/weir/processors/internal/failpoint"
 	"maps"
 	"reflect"
 	"strings"
@@ -25,17 +26,17 @@ import (
 )
 
 // alive is all that others could notice of the live processor in Kafka: the ends of its topics and its group's offsets.
-func (w *world) alive() map[string]int64 {
+func (w *cluster) alive() map[string]int64 {
 	w.t.Helper()
 	cl := w.client()
 	defer cl.Close()
 	adm, out := kadm.NewClient(cl), map[string]int64{}
-	ends, err := adm.ListEndOffsets(context.Background(), "in", "log", "out", app+".dlq")
+	ends, err := adm.ListEndOffsets(context.Background(), "in", "log", "out", appID+".dlq")
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	ends.Each(func(o kadm.ListedOffset) { out[fmt.Sprint(o.Topic, o.Partition)] = o.Offset })
-	got, err := adm.FetchOffsets(context.Background(), app)
+	got, err := adm.FetchOffsets(context.Background(), appID)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -43,9 +44,21 @@ func (w *world) alive() map[string]int64 {
 	return out
 }
 
-func (w *world) shadow(fs vfs.FS, proc stream.Processor, name string, step func(string) error) *Shadow {
+// stepping makes step a hook at the edges of offline work, and not at those of the runtime that is a part of it.
+func stepping(ctx context.Context, step func() error) context.Context {
+	return failpoint.WithHook(ctx, func(at failpoint.Point) error {
+		switch at {
+		case failpoint.OfflineTopics, failpoint.OfflineProduced, failpoint.OfflineCommitted:
+			return step()
+		default:
+			return nil
+		}
+	})
+}
+
+func (w *cluster) shadow(fs vfs.FS, proc stream.Processor, name string) *Shadow {
 	w.t.Helper()
-	s, err := NewShadow(Config{Kafka: w.kafka(), Dir: "/state", FS: fs, Instance: "s", Log: &w.log, CacheBytes: 1 << 20, Workers: 2, PollRecords: 11, CommitRecords: 20, step: step}, proc, name)
+	s, err := NewShadow(Config{Kafka: w.kafka(), Dir: "/state", FS: fs, Instance: "s", Log: &w.log, CacheBytes: 1 << 20, Workers: 2, PollRecords: 11, CommitRecords: 20}, proc, name)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -53,7 +66,7 @@ func (w *world) shadow(fs vfs.FS, proc stream.Processor, name string, step func(
 }
 
 // unequal are the tables in which a replay differs from a savepoint, as partition/table.
-func (w *world) unequal(s *Shadow, sp *Savepoint) (out []string) {
+func (w *cluster) unequal(s *Shadow, sp *Savepoint) (out []string) {
 	w.t.Helper()
 	list, err := s.Compare(context.Background(), sp)
 	if err != nil {
@@ -72,13 +85,13 @@ func (w *world) unequal(s *Shadow, sp *Savepoint) (out []string) {
 
 // grow runs the core until it has folded n records more, takes a savepoint when it is at rest, and another somewhere later,
 // while records flow.
-func (w *world) grow(fs vfs.FS, proc stream.Processor, from, n int64) (rest, flowing *Savepoint) {
+func (w *cluster) grow(fs vfs.FS, proc stream.Processor, from, n int64) (rest, flowing *Savepoint) {
 	w.t.Helper()
 	rt, end := w.begin("a", Config{Workers: 2, FS: fs, PollRecords: 13}, proc)
 	w.fill(3, int(n))
 	w.until("it is folded", time.Minute, w.folded(rt, from+n))
 	var err error
-	if rest, err = rt.Savepoint(context.Background(), fmt.Sprint("rest", from+n)); err != nil {
+	if rest, err = TakeSavepoint(context.Background(), rt, fmt.Sprint("rest", from+n)); err != nil {
 		w.t.Fatal(err)
 	}
 	flowed := make(chan struct{})
@@ -90,7 +103,7 @@ func (w *world) grow(fs vfs.FS, proc stream.Processor, from, n int64) (rest, flo
 		}
 	}()
 	time.Sleep(350 * time.Millisecond)
-	if flowing, err = rt.Savepoint(context.Background(), fmt.Sprint("flowing", from+n)); err != nil {
+	if flowing, err = TakeSavepoint(context.Background(), rt, fmt.Sprint("flowing", from+n)); err != nil {
 		w.t.Fatal(err)
 	}
 	<-flowed
@@ -101,22 +114,22 @@ func (w *world) grow(fs vfs.FS, proc stream.Processor, from, n int64) (rest, flo
 	return rest, flowing
 }
 
-// timed is a ledger with timers in event time.
-func timedLedgers() stream.Processor {
-	p := ledgers("in")
+// timed is a account with timers in event time.
+func timedAccounts() stream.Processor {
+	p := accounts("in")
 	p.Outputs = []string{"out", "out"}
 	p.New = func(t stream.Task) (stream.Handler, error) {
-		h, err := newTimedLedger(t)
-		return eventOnly{h.(*timedLedger)}, err
+		h, err := newTimedAccount(t)
+		return eventOnly{h.(*timedAccount)}, err
 	}
 	return p
 }
 
 // eventOnly sets timers of event time only: the others go by the time of day, which a replay does not repeat.
-type eventOnly struct{ *timedLedger }
+type eventOnly struct{ *timedAccount }
 
 func (l eventOnly) Fold(b *stream.Batch) error {
-	if err := l.ledger.Fold(b); err != nil {
+	if err := l.account.Fold(b); err != nil {
 		return err
 	}
 	for _, r := range b.Records {
@@ -128,9 +141,9 @@ func (l eventOnly) Fold(b *stream.Batch) error {
 // TestReplayEqualsLive: from the beginning and from a savepoint, up to offsets in the middle of the log, a replay holds what
 // the live processor held there; it goes on when asked; and nothing of the live one changes.
 func TestReplayEqualsLive(t *testing.T) {
-	for name, proc := range map[string]stream.Processor{"sums": ledgers("in"), "timers": timedLedgers()} {
+	for name, proc := range map[string]stream.Processor{"sums": accounts("in"), "timers": timedAccounts()} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, 3, func(t *testing.T, w *world) {
+			inBubble(t, 3, func(t *testing.T, w *cluster) {
 				fs, ctx := vfs.NewCrashableMem(), context.Background()
 				rest, flowing := w.grow(fs, proc, 0, 600)
 				if reflect.DeepEqual(rest.Positions(), flowing.Positions()) {
@@ -138,7 +151,7 @@ func TestReplayEqualsLive(t *testing.T) {
 				}
 				before := w.alive()
 				for from, start := range map[string]Start{"beginning": {}, "savepoint": {Savepoint: "rest600"}} {
-					s := w.shadow(fs, proc, "again-"+from, nil)
+					s := w.shadow(fs, proc, "again-"+from)
 					for range 2 { // the second finds it done
 						if err := s.Prepare(ctx, start); err != nil {
 							t.Fatal(err)
@@ -183,11 +196,11 @@ func TestReplayEqualsLive(t *testing.T) {
 }
 
 // dropAll drops the replays, and looks that nothing is left of them.
-func (w *world) dropAll(fs vfs.FS, proc stream.Processor) {
+func (w *cluster) dropAll(fs vfs.FS, proc stream.Processor) {
 	w.t.Helper()
 	for _, name := range []string{"again-beginning", "again-savepoint"} {
 		for range 2 {
-			if err := w.shadow(fs, proc, name, nil).Drop(context.Background()); err != nil {
+			if err := w.shadow(fs, proc, name).Drop(context.Background()); err != nil {
 				w.t.Fatal(err)
 			}
 		}
@@ -216,10 +229,10 @@ func (w *world) dropAll(fs vfs.FS, proc stream.Processor) {
 // TestReplayEndsEachPartition: partitions of one worker end at very different offsets. Those that are at their end rest, while
 // the others go on: nothing of them is read, no session is lost over them, and the group stays where they are.
 func TestReplayEndsEachPartition(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, w *world) {
-		fs, ctx, proc := vfs.NewCrashableMem(), context.Background(), ledgers("in")
+	inBubble(t, 3, func(t *testing.T, w *cluster) {
+		fs, ctx, proc := vfs.NewCrashableMem(), context.Background(), accounts("in")
 		w.fill(3, 3000)
-		s := w.shadow(fs, proc, "again", nil)
+		s := w.shadow(fs, proc, "again")
 		s.cfg.Workers = 1
 		var log bytes.Buffer
 		logger := zerolog.New(zerolog.SyncWriter(&log))
@@ -247,12 +260,12 @@ func TestReplayEndsEachPartition(t *testing.T) {
 
 // TestReplayRefuses what would touch others or could not be right.
 func TestReplayRefuses(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, w *world) {
-		fs, ctx, proc := vfs.NewCrashableMem(), context.Background(), ledgers("in")
+	inBubble(t, 1, func(t *testing.T, w *cluster) {
+		fs, ctx, proc := vfs.NewCrashableMem(), context.Background(), accounts("in")
 		cfg := Config{Kafka: w.kafka(), Dir: "/state", FS: fs, Log: &w.log}
 		odd := proc
 		odd.Outputs = []string{"x.log"}
-		if _, err := NewShadow(cfg, proc, app); !errors.Is(err, ErrShadow) {
+		if _, err := NewShadow(cfg, proc, appID); !errors.Is(err, ErrShadow) {
 			t.Errorf("under the live name: %v", err)
 		}
 		if _, err := NewShadow(cfg, odd, "x"); !errors.Is(err, ErrShadow) {
@@ -264,7 +277,7 @@ func TestReplayRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := w.shadow(fs, proc, "again", nil)
+		s := w.shadow(fs, proc, "again")
 		if err := s.Run(ctx, sp.Positions(), nil); !errors.Is(err, ErrShadow) {
 			t.Errorf("run before it was prepared: %v", err)
 		}
@@ -309,8 +322,8 @@ func TestReplayRefuses(t *testing.T) {
 
 // TestReplayFromOffsetAndTime folds the records from there on, and no other.
 func TestReplayFromOffsetAndTime(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, w *world) {
-		fs, ctx, proc := vfs.NewCrashableMem(), context.Background(), ledgers("in")
+	inBubble(t, 1, func(t *testing.T, w *cluster) {
+		fs, ctx, proc := vfs.NewCrashableMem(), context.Background(), accounts("in")
 		w.foldThree(fs)
 		time.Sleep(time.Minute)
 		then := time.Now()
@@ -320,14 +333,14 @@ func TestReplayFromOffsetAndTime(t *testing.T) {
 			start Start
 			sum   int64
 		}{"offset": {Start{Offset: 2}, 33}, "time": {Start{Time: then}, 30}, "past": {Start{Offset: 1000}, 0}} {
-			s := w.shadow(fs, proc, "from-"+from, nil)
+			s := w.shadow(fs, proc, "from-"+from)
 			if err := s.Prepare(ctx, c.start); err != nil {
 				t.Fatal(err)
 			}
 			if err := s.Run(ctx, Positions{"in": {0: 5}}, nil); err != nil {
 				t.Fatal(err)
 			}
-			pic, err := openPicture(&s.cfg, s.proc.App, "/state/from-"+from+"/db")
+			pic, err := openPicture(databaseOf(&s.cfg), s.proc.App, "/state/from-"+from+"/db")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -346,15 +359,15 @@ func TestReplayFromOffsetAndTime(t *testing.T) {
 }
 
 // wrong counts every record of key k3 twice, and remembers a key that nobody sent.
-type wrong struct{ *ledger }
+type wrong struct{ *account }
 
 func newWrong(t stream.Task) (stream.Handler, error) {
-	h, err := newLedger(t)
-	return wrong{h.(*ledger)}, err
+	h, err := newAccount(t)
+	return wrong{h.(*account)}, err
 }
 
 func (l wrong) Fold(b *stream.Batch) error {
-	if err := l.ledger.Fold(b); err != nil {
+	if err := l.account.Fold(b); err != nil {
 		return err
 	}
 	for _, r := range b.Records {
@@ -377,7 +390,7 @@ func (l wrong) Fold(b *stream.Batch) error {
 }
 
 // logTotals folds the live changelog as one of its readers does.
-func (w *world) logTotals() map[string]int64 {
+func (w *cluster) logTotals() map[string]int64 {
 	sums := map[string]string{}
 	for _, r := range w.readN("log", 3) {
 		if r.Key[0] != 1 {
@@ -391,13 +404,13 @@ func (w *world) logTotals() map[string]int64 {
 	}
 	out := map[string]int64{}
 	for k, v := range sums {
-		n, _ := total(v)
+		n, _ := balanceOf(v)
 		out[k[2:]] += n
 	}
 	return out
 }
 
-func (w *world) readN(topic string, partitions int32) (out []*kgo.Record) {
+func (w *cluster) readN(topic string, partitions int32) (out []*kgo.Record) {
 	for p := range partitions {
 		cl, err := logReader(w.kafka(), topic, map[int32]kgo.Offset{p: kgo.NewOffset().AtStart()})
 		if err != nil {
@@ -424,19 +437,19 @@ func (w *world) readN(topic string, partitions int32) (out []*kgo.Record) {
 // TestPromote: a core that miscounts, the corrected core in a replay, and then the live processor with the corrected totals
 // goes on as if it had never been wrong. The promoter dies at each of its steps on the way; no step counts anything twice.
 func TestPromote(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, w *world) {
+	inBubble(t, 3, func(t *testing.T, w *cluster) {
 		fs, ctx := vfs.NewCrashableMem(), context.Background()
-		bad, good := ledgers("in"), ledgers("in")
+		bad, good := accounts("in"), accounts("in")
 		bad.New = newWrong
 		w.grow(fs, bad, 0, 600)
 		if got := w.logTotals(); got["k3"] != 180 || got["ghost"] != 90 || got["k4"] != 90 {
 			t.Fatalf("the wrong core gives %v", got)
 		}
 		name := "fixed"
-		if err := w.shadow(fs, good, name, nil).Prepare(ctx, Start{}); err != nil {
+		if err := w.shadow(fs, good, name).Prepare(ctx, Start{}); err != nil {
 			t.Fatal(err)
 		}
-		dry, err := w.shadow(fs, good, name, nil).Promote(ctx, Promotion{})
+		dry, err := w.shadow(fs, good, name).Promote(ctx, Promotion{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -453,12 +466,13 @@ func TestPromote(t *testing.T) {
 		died, errDied := 0, errors.New("died")
 		for at := 1; ; at++ { // at its first step, then at its second, ...
 			n := 0
-			_, err := w.shadow(fs, good, name, func(string) error {
+			dying := stepping(ctx, func() error {
 				if n++; n == at {
 					return errDied
 				}
 				return nil
-			}).Promote(ctx, Promotion{Commit: true})
+			})
+			_, err := w.shadow(fs, good, name).Promote(dying, Promotion{Commit: true})
 			if err == nil {
 				break
 			}
@@ -478,7 +492,7 @@ func TestPromote(t *testing.T) {
 			t.Errorf("readers of the changelog see %v", got)
 		}
 		before := w.alive()
-		again, err := w.shadow(fs, good, name, nil).Promote(ctx, Promotion{Commit: true})
+		again, err := w.shadow(fs, good, name).Promote(ctx, Promotion{Commit: true})
 		if err != nil || len(again) != 0 {
 			t.Errorf("a second promotion changes %+v, %v", again, err)
 		}
@@ -499,7 +513,7 @@ func TestPromote(t *testing.T) {
 			if _, ok := lost[t.Partition]; !ok {
 				lost[t.Partition] = t.LocalNext == nil
 			}
-			return newLedger(t)
+			return newAccount(t)
 		}
 		for i, disk := range []vfs.FS{fs, vfs.NewCrashableMem(), fs} { // with the old store, rebuilt from the log, and again
 			rt, end := w.begin("a", Config{Workers: 2, FS: disk}, good)
@@ -534,7 +548,7 @@ func TestPromote(t *testing.T) {
 }
 
 // sequences checks that the transactions of each partition follow each other.
-func (w *world) sequences() {
+func (w *cluster) sequences() {
 	w.t.Helper()
 	last := map[int32]*changelogpb.Marker{}
 	for _, r := range w.readN("log", 3) {
@@ -556,7 +570,7 @@ func (w *world) sequences() {
 }
 
 // inside checks that the replay's group is where the replay was to end.
-func (w *world) inside(s *Shadow, until Positions) {
+func (w *cluster) inside(s *Shadow, until Positions) {
 	w.t.Helper()
 	cl := w.client()
 	defer cl.Close()
@@ -573,7 +587,7 @@ func (w *world) inside(s *Shadow, until Positions) {
 	}
 }
 
-func (w *world) endOf(topic string, p int32) int64 {
+func (w *cluster) endOf(topic string, p int32) int64 {
 	cl := w.client()
 	defer cl.Close()
 	ends, err := kadm.NewClient(cl).ListEndOffsets(context.Background(), topic)

@@ -55,7 +55,7 @@ func (s *Shadow) Run(ctx context.Context, until Positions, report func(Progress)
 		if report != nil {
 			report(p)
 		}
-		return p.Offsets == p.Of && rt.running() == rt.Partitions()
+		return p.Offsets == p.Of && running(rt) == rt.Partitions()
 	})
 	stop()
 	if !errors.Is(err, errRunEnded) {
@@ -68,9 +68,9 @@ func (s *Shadow) Run(ctx context.Context, until Positions, report func(Progress)
 }
 
 // running is the number of partitions that are taken over and being folded here.
-func (r *Runtime) running() (n int32) {
-	for _, t := range r.Status() {
-		if t.State == taskRunning.String() {
+func running(rt *Runtime) (n int32) {
+	for _, t := range rt.Status() {
+		if t.State == StateRunning {
 			n++
 		}
 	}
@@ -92,7 +92,7 @@ func (s *Shadow) watch(ctx context.Context, rt *Runtime, ended <-chan error, don
 		case <-tick.C:
 		}
 		for _, t := range rt.Status() {
-			if t.State == taskStopped.String() {
+			if t.State == StateStopped {
 				return fmt.Errorf("partition %d stopped: %s", t.Partition, t.Reason)
 			}
 		}
@@ -177,7 +177,7 @@ func (s *Shadow) positions(ctx context.Context) (Positions, error) {
 	if _, err := s.cfg.FS.Stat(path.Join(s.dir(), "db")); err != nil {
 		return out, nil //nolint:nilerr // it never ran
 	}
-	pic, err := openPicture(&s.cfg, s.proc.App, path.Join(s.dir(), "db"))
+	pic, err := openPicture(databaseOf(&s.cfg), s.proc.App, path.Join(s.dir(), "db"))
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func (s *Shadow) Compare(ctx context.Context, sp *Savepoint) (out []Comparison, 
 	if err := s.ready(); err != nil {
 		return nil, err
 	}
-	pic, err := openPicture(&s.cfg, s.proc.App, path.Join(s.dir(), "db"))
+	pic, err := openPicture(databaseOf(&s.cfg), s.proc.App, path.Join(s.dir(), "db"))
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/processors/internal/failpoint"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -89,7 +90,7 @@ func (s *Shadow) begin(ctx context.Context, adm *kadm.Client, from Start) (err e
 	if err := s.save(); err != nil {
 		return err
 	}
-	if err := errors.Join(s.createTopics(ctx, adm), s.cfg.step("topics")); err != nil || pic == nil {
+	if err := errors.Join(s.createTopics(ctx, adm), failpoint.Hit(ctx, failpoint.OfflineTopics)); err != nil || pic == nil {
 		return err
 	}
 	return s.seed(ctx, pic, metas)
@@ -104,7 +105,7 @@ func (s *Shadow) source(from Start) (*picture, error) {
 	if _, err := all.Get(from.Savepoint); err != nil {
 		return nil, err
 	}
-	return openPicture(&s.cfg, s.live.App, path.Join(all.path(from.Savepoint), "db"))
+	return openPicture(databaseOf(&s.cfg), s.live.App, path.Join(all.path(from.Savepoint), "db"))
 }
 
 // unknown refuses names under which something runs, or ran, that is no shadow of ours.

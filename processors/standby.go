@@ -208,10 +208,10 @@ func (f *standby) take(fetches kgo.Fetches) {
 		before := r.count
 		err := r.takeAll(fp.Records)
 		f.cfg.Metrics.Replayed.WithLabelValues(f.proc.App).Add(float64(r.count - before))
-		if err == nil && !r.open && r.meta.Marker != nil && r.count > before {
+		if err == nil && r.whole() && r.count > before {
 			err = r.flush()
 		}
-		if errors.Is(err, errForeign) {
+		if errors.Is(err, errDiverged) {
 			f.rebuild[fp.Partition] = true
 		}
 		if err != nil {
@@ -276,7 +276,7 @@ func (f *standby) promote() {
 	_, warming := f.wanted()
 	for p := range warming {
 		r := f.held[p]
-		if r == nil || r.own != nil || r.meta.Marker == nil || f.ends[p]-r.meta.ChangelogNext > catchUp/2 || time.Since(f.asked) < 5*time.Second {
+		if r == nil || !r.applies() || f.ends[p]-r.meta.ChangelogNext > catchUp/2 || time.Since(f.asked) < 5*time.Second {
 			continue
 		}
 		f.asked = time.Now()
@@ -291,9 +291,9 @@ func (f *standby) publish() {
 	list := make([]Status, 0, len(f.held))
 	for _, p := range slices.Sorted(maps.Keys(f.held)) {
 		r := f.held[p]
-		s := Status{App: f.proc.App, Partition: p, State: standbyState, ChangelogNext: r.meta.ChangelogNext, Lag: max(0, f.ends[p]-r.at)}
+		s := Status{App: f.proc.App, Partition: p, State: StateStandby, ChangelogNext: r.meta.ChangelogNext, Lag: max(0, f.ends[p]-r.at)}
 		s.OwnerEpoch, s.Sequence, s.Next = r.meta.GetMarker().GetOwnerEpoch(), r.meta.GetMarker().GetSequence(), positions(r.meta.GetMarker().GetInputs())
-		if !f.exact[p].see(r, f.ends[p]) {
+		if !f.exact[p].see(r, f.ends[p], catchUp) {
 			s.Reason = "it is catching up"
 		}
 		list = append(list, s)
@@ -301,7 +301,5 @@ func (f *standby) publish() {
 	f.view.mu.Lock()
 	f.view.list = list
 	f.view.mu.Unlock()
-	f.cfg.Metrics.Partition.WithLabelValues(f.proc.App, f.view.worker, standbyState).Set(float64(len(list)))
+	f.cfg.Metrics.Partition.WithLabelValues(f.proc.App, f.view.worker, StateStandby).Set(float64(len(list)))
 }
-
-const standbyState = "standby"

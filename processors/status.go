@@ -9,6 +9,15 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
+// The states of a task, in Status.State.
+const (
+	StateBarrier   = "barrier"   // its barrier is not committed yet
+	StateRestoring = "restoring" // its changelog is read
+	StateRunning   = "running"   // its records are folded
+	StateStopped   = "stopped"   // a person has to decide
+	StateStandby   = "standby"   // another process folds it, this one keeps it warm
+)
+
 // Status is what a task looks like from outside.
 type Status struct {
 	App           string
@@ -27,6 +36,13 @@ type Status struct {
 	restorer *restorer
 }
 
+// Restore is what is left of a partition's way to where it can run.
+type Restore struct {
+	Records int64         // to read from the changelog; compaction may leave fewer
+	Bytes   int64         // an estimate, by the size of those that were read
+	ETA     time.Duration // an estimate, by the speed so far; 0 while nothing was read
+}
+
 // viewer is the picture that a worker's loop publishes after each commit and each change of its tasks.
 type viewer struct {
 	app, worker string
@@ -41,7 +57,7 @@ func (v *viewer) get() []Status {
 	v.mu.Unlock()
 	for i := range list {
 		if r := list[i].restorer; r != nil {
-			list[i].Restore = r.way.Load().left(time.Now())
+			list[i].Restore = (*Restore)(r.way.Load().left(time.Now()))
 		}
 	}
 	return list

@@ -23,6 +23,9 @@ import (
 	"github.com/weirhq/weir/processors/changelogpb"
 )
 
+// metaFormat is the version of the store's layout. A store with a greater one is refused.
+const metaFormat = 1
+
 // store is the Pebble database of one processor in one process. Keys are [partition u16][table u8][key]; table 0 holds
 // the task's meta.
 type store struct {
@@ -41,7 +44,6 @@ type store struct {
 	slots  chan struct{}           // takeovers that may read at a time
 	freed  func()                  // is called when a holder has let go
 	reads  sync.WaitGroup          // snapshots that are open
-	unhang sync.Mutex              // one worker at a time looks for hanging transactions
 	damage damage
 	writes int64 // bytes of the write buffers
 	opened atomic.Bool
@@ -50,19 +52,19 @@ type store struct {
 	done   chan struct{}
 }
 
-func openStore(cfg *Config, app string) (*store, error) {
-	fs, dir := cfg.FS, path.Join(cfg.Dir, app)
+func openStore(o *storeOptions, app string) (*store, error) {
+	fs, dir := o.FS, path.Join(o.Dir, app)
 	if err := fs.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make state directory %s: %w", dir, diskError(err))
 	}
-	lock, err := lockDir(fs, dir, cfg.Instance)
+	lock, err := lockDir(fs, dir, o.Instance)
 	if err != nil {
 		return nil, diskError(err)
 	}
 	s := &store{
-		app: app, lock: lock, dir: dir, log: *cfg.Log, cache: newCache(cfg),
+		app: app, lock: lock, dir: dir, log: *o.Log, cache: newCache(o),
 		owners: map[int32]chan struct{}{}, freed: func() {}, slots: make(chan struct{}, 8), stop: make(chan struct{}), done: make(chan struct{}),
-		damage: damage{found: make(chan struct{})}, disk: newDisk(cfg, dir), writes: cfg.WriteBytes,
+		damage: damage{found: make(chan struct{})}, disk: newDisk(o, dir), writes: o.WriteBytes,
 	}
 	err = s.open(path.Join(dir, "db"))
 	if isDamage(err) {
@@ -81,7 +83,7 @@ func openStore(cfg *Config, app string) (*store, error) {
 
 // newCache makes the block cache. The database takes the room of its write buffers out of it, so that with no more than
 // CacheBytes next to nothing would be left for blocks.
-func newCache(cfg *Config) *pebble.Cache { return pebble.NewCache(cfg.CacheBytes + cfg.WriteBytes) }
+func newCache(o *storeOptions) *pebble.Cache { return pebble.NewCache(o.CacheBytes + o.WriteBytes) }
 
 // open opens the database. A new one is closed and opened once more: only then is the newest log format in force, and
 // with an older one a flipped byte in the log silently drops synced writes.
@@ -89,7 +91,7 @@ func (s *store) open(dir string) error {
 	_, err := s.disk.Stat(dir)
 	fresh := err != nil
 	opts := func() *pebble.Options {
-		o := &pebble.Options{
+		po := &pebble.Options{
 			FS: s.disk, Cache: s.cache, Logger: pebbleLog{s.log}, FormatMajorVersion: pebble.FormatNewest,
 			MemTableSize: uint64(s.writes / 3), MemTableStopWritesThreshold: 3, L0CompactionThreshold: 8, L0StopWritesThreshold: 32,
 			WALBytesPerSync: 1 << 20, BytesPerSync: 1 << 20,
@@ -99,11 +101,11 @@ func (s *store) open(dir string) error {
 				WriteStallEnd:   func() { s.disk.stalled.Store(false) },
 			},
 		}
-		for i := range o.Levels {
-			o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+		for i := range po.Levels {
+			po.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 		}
-		s.compactOnceOpen(o)
-		return o
+		s.compactOnceOpen(po)
+		return po
 	}
 	if !fresh {
 		if err := checkManifest(s.disk, dir); err != nil {
@@ -151,7 +153,7 @@ func (s *store) removeTables() error {
 // corrupted is told of each damaged block that somebody met. A compaction that meets one tries again at once, and again, until
 // the store is closed: it is to leave the processor to others meanwhile.
 func (s *store) corrupted(info pebble.DataCorruptionInfo) {
-	s.damage.report(info.Details)
+	s.reportDamage(info.Details)
 	<-time.After(50 * time.Millisecond)
 }
 
@@ -166,7 +168,7 @@ func lockDir(fs vfs.FS, dir, instance string) (io.Closer, error) {
 			_ = f.Close()
 			who = strings.TrimSpace(string(b))
 		}
-		return nil, fmt.Errorf("%w: %s is held by %s: stop it, or give this process another data_dir", ErrLocked, dir, who)
+		return nil, fmt.Errorf("%w: %s is held by %s: stop it, or give this process another data_dir", errLocked, dir, who)
 	}
 	f, err := fs.Create(holder, vfs.WriteCategoryUnspecified)
 	if err == nil {
@@ -212,7 +214,7 @@ func (s *store) flushRegularly() {
 }
 
 // end closes the store after a life that ended with err, and sets it aside if it is damaged: then that is what ended it.
-func (s *store) end(cfg *Config, err error) error {
+func (s *store) end(o *storeOptions, err error) error {
 	if s.disk.err() != nil {
 		return s.close()
 	}
@@ -226,7 +228,7 @@ func (s *store) end(cfg *Config, err error) error {
 	if err := s.close(); err != nil { // it may not be able to write any more
 		s.log.Warn().Err(err).Msg("store_close_failed")
 	}
-	if err := s.setAside(cfg.FS, path.Join(cfg.Dir, s.app), damaged); err != nil {
+	if err := s.setAside(o.FS, path.Join(o.Dir, s.app), damaged); err != nil {
 		return err
 	}
 	return damaged
@@ -243,6 +245,34 @@ func (s *store) close() error {
 	err = errors.Join(err, s.db.Close(), s.lock.Close(), s.disk.err()) // the database does not know of the last
 	s.cache.Unref()
 	return err
+}
+
+// enter waits for leave to read; leave gives it back. false: giveUp came first.
+func (s *store) enter(giveUp <-chan struct{}) bool {
+	select {
+	case s.slots <- struct{}{}:
+		return true
+	case <-giveUp:
+		return false
+	}
+}
+
+func (s *store) leave() { <-s.slots }
+
+// newMeta is the meta of a partition of app that has committed nothing.
+func newMeta(app string) *changelogpb.TaskMeta {
+	return &changelogpb.TaskMeta{Format: metaFormat, App: app}
+}
+
+// checkpoint writes a copy of the database to dir.
+func (s *store) checkpoint(dir string) error {
+	return s.db.Checkpoint(dir, pebble.WithFlushedWAL())
+}
+
+// reading keeps the store open until done is called.
+func (s *store) reading() (done func()) {
+	s.reads.Add(1)
+	return s.reads.Done
 }
 
 // ownNow takes partition p if no worker of this process holds it.
@@ -340,16 +370,16 @@ func prefixEnd(prefix []byte) []byte {
 func (s *store) meta(r pebble.Reader, p int32) (*changelogpb.TaskMeta, error) {
 	b, err := get(r, metaKey(p))
 	if err != nil || b == nil {
-		return &changelogpb.TaskMeta{Format: metaFormat, App: s.app}, err
+		return newMeta(s.app), err
 	}
 	m, err := decode(b, &changelogpb.TaskMeta{}, fmt.Sprintf("meta of partition %d", p))
 	switch {
 	case err != nil:
 		return nil, err
 	case m.Format > metaFormat:
-		return nil, fmt.Errorf("%w: partition %d has format %d, this binary reads up to %d: run the newer binary, or remove the state directory to rebuild from the changelog", ErrNewer, p, m.Format, metaFormat)
+		return nil, fmt.Errorf("%w: partition %d has format %d, this binary reads up to %d: run the newer binary, or remove the state directory to rebuild from the changelog", errNewer, p, m.Format, metaFormat)
 	case m.App != s.app:
-		return nil, fmt.Errorf("%w: partition %d belongs to %q, this is %q: give each application its own data_dir", ErrForeign, p, m.App, s.app)
+		return nil, fmt.Errorf("%w: partition %d belongs to %q, this is %q: give each application its own data_dir", errForeign, p, m.App, s.app)
 	}
 	return m, nil
 }

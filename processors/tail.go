@@ -99,8 +99,8 @@ func (r *restorer) tailEnded(life context.Context, f *facts, err error) {
 		r.enough() // what follows reads stable records, and takes its time
 		r.w.cfg.Metrics.Replayed.WithLabelValues(r.w.proc.App).Add(float64(r.replay.count))
 		err = r.replay.flush()
-	case errors.Is(err, errForeign):
-		r.w.log.Warn().Int32("partition", r.p).Str("store", identity(r.replay.own)).Msg("store_not_of_log")
+	case errors.Is(err, errDiverged):
+		r.w.log.Warn().Int32("partition", r.p).Str("store", r.replay.expects()).Msg("store_not_of_log")
 		r.rebuild = true
 		r.w.takeOver(life, []*restorer{r})
 		return

@@ -66,18 +66,37 @@ type facts struct {
 
 // ask gathers the facts. What the brokers cannot say of one partition is no concern of the others.
 func (w *worker) ask(ctx context.Context) (*facts, error) {
-	adm := kadm.NewClient(w.plain)
-	f, err := askTopics(ctx, adm, w.proc)
+	return askGroup(ctx, kadm.NewClient(w.plain), w.proc)
+}
+
+// askGroup asks what a takeover has to know: askTopics, the group's offsets and where the inputs begin.
+func askGroup(ctx context.Context, adm *kadm.Client, proc *stream.Processor) (*facts, error) {
+	f, err := askTopics(ctx, adm, proc)
 	if err != nil {
 		return nil, err
 	}
-	if f.offsets, err = adm.FetchOffsets(kadm.RequireStable(ctx), w.proc.App); err != nil {
-		return nil, fmt.Errorf("fetch committed offsets of %s: %w", w.proc.App, err)
+	if f.offsets, err = adm.FetchOffsets(kadm.RequireStable(ctx), proc.App); err != nil {
+		return nil, fmt.Errorf("fetch committed offsets of %s: %w", proc.App, err)
 	}
-	if f.inputs, err = adm.ListStartOffsets(ctx, w.proc.Inputs...); all(err) {
+	if f.inputs, err = adm.ListStartOffsets(ctx, proc.Inputs...); all(err) {
 		return nil, fmt.Errorf("read start of the inputs: %w", err)
 	}
 	return f, nil
+}
+
+// startsOf asks where partition p of each of topics begins.
+func startsOf(ctx context.Context, adm *kadm.Client, topics []string, p int32) (map[string]int64, error) {
+	list, err := adm.ListStartOffsets(ctx, topics...)
+	if all(err) {
+		return nil, fmt.Errorf("read start of the inputs: %w", err)
+	}
+	starts := map[string]int64{}
+	for _, topic := range topics {
+		if starts[topic], err = offsetIn(list, topic, p); err != nil {
+			return nil, err
+		}
+	}
+	return starts, nil
 }
 
 // askTopics asks what a replay of the changelog has to know.
@@ -140,6 +159,9 @@ func (f *facts) committed(topic string, p int32) groupOffset {
 	}
 	return groupOffset{at: -1}
 }
+
+// inputStart is where an input begins in partition p.
+func (f *facts) inputStart(topic string, p int32) (int64, error) { return offsetIn(f.inputs, topic, p) }
 
 func offsetIn(list kadm.ListedOffsets, topic string, p int32) (int64, error) {
 	o, ok := list.Lookup(topic, p)

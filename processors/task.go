@@ -22,7 +22,7 @@ const (
 )
 
 func (s taskState) String() string {
-	return [...]string{"barrier", "restoring", "running", "stopped"}[s]
+	return [...]string{StateBarrier, StateRestoring, StateRunning, StateStopped}[s]
 }
 
 // task is one partition number of the processor, owned by one worker.
@@ -73,39 +73,52 @@ type taskError struct {
 	err error
 }
 
+func taskFailed(p int32, err error) error { return &taskError{p, err} }
+
 func (e *taskError) Error() string { return fmt.Sprintf("partition %d: %v", e.p, e.err) }
 func (e *taskError) Unwrap() error { return e.err }
 
 // errPoison abandons the transaction: a record panicked and the handler's memory cannot be trusted any more.
 var errPoison = errors.New("a record panicked in the fold")
 
-// take turns fetched records into the runtime's, dropping those already applied, control records, and what comes at end or
-// after it. Offsets move on past all of them, to end at most.
+// take is toRecords from where the task is, which moves on to where that ended.
 func (t *task) take(topic string, in []*kgo.Record, end int64, out []stream.Record) []stream.Record {
-	next := t.next[topic]
-	for _, r := range in {
-		if r.Offset < next {
+	out, t.next[topic] = toRecords(in, offsetRange{next: t.next[topic], end: end}, out)
+	return out
+}
+
+// offsetRange is the offsets from next up to end, which is not in it.
+type offsetRange struct{ next, end int64 }
+
+// toRecords turns fetched records into the runtime's, dropping those before r, control records, and what comes after r. It
+// appends to out and returns the offset to read next: past all of them, the end of r at most.
+func toRecords(in []*kgo.Record, r offsetRange, out []stream.Record) ([]stream.Record, int64) {
+	next := r.next
+	for _, rec := range in {
+		if rec.Offset < next {
 			continue
 		}
-		if r.Offset >= end {
-			next = max(next, end)
+		if rec.Offset >= r.end {
+			next = max(next, r.end)
 			break
 		}
-		next = r.Offset + 1
-		if r.Attrs.IsControl() {
-			continue
+		next = rec.Offset + 1
+		if !rec.Attrs.IsControl() {
+			out = append(out, toRecord(rec))
 		}
-		rec := stream.Record{Key: r.Key, Value: r.Value, Offset: r.Offset, TimeMs: r.Timestamp.UnixMilli()}
-		if len(r.Headers) > 0 {
-			rec.Headers = make([]stream.Header, len(r.Headers))
-			for i, h := range r.Headers {
-				rec.Headers[i] = stream.Header{Key: h.Key, Value: h.Value}
-			}
-		}
-		out = append(out, rec)
 	}
-	t.next[topic] = next
-	return out
+	return out, next
+}
+
+func toRecord(r *kgo.Record) stream.Record {
+	rec := stream.Record{Key: r.Key, Value: r.Value, Offset: r.Offset, TimeMs: r.Timestamp.UnixMilli()}
+	if len(r.Headers) > 0 {
+		rec.Headers = make([]stream.Header, len(r.Headers))
+		for i, h := range r.Headers {
+			rec.Headers[i] = stream.Header{Key: h.Key, Value: h.Value}
+		}
+	}
+	return rec
 }
 
 // fold gives a batch to the handler: at once, or one by one where a record of it is known or suspected to be poison.
@@ -144,7 +157,7 @@ func (t *task) foldAll(b *stream.Batch) (err error) {
 		}
 	}()
 	if err := t.handler.Fold(b); err != nil {
-		return &taskError{t.p, fmt.Errorf("fold from %s@%d: %w", b.Topic, b.Records[0].Offset, err)}
+		return taskFailed(t.p, fmt.Errorf("fold from %s@%d: %w", b.Topic, b.Records[0].Offset, err))
 	}
 	for _, r := range b.Rejects {
 		t.rejects = append(t.rejects, deadLetter{topic: b.Topic, rec: b.Records[r.Index], reason: r.Reason, detail: r.Detail})
@@ -162,7 +175,7 @@ func (t *task) letGo() {
 // caught is deferred around a call of the handler: its panic is an error of the task.
 func (t *task) caught(what string, err *error) {
 	if v := recover(); v != nil {
-		*err = &taskError{t.p, fmt.Errorf("%s panicked: %v\n%s", what, v, debug.Stack())}
+		*err = taskFailed(t.p, fmt.Errorf("%s panicked: %v\n%s", what, v, debug.Stack()))
 	}
 }
 
@@ -170,10 +183,10 @@ func (t *task) caught(what string, err *error) {
 func (t *task) flush(c stream.Commit) (err error) {
 	defer t.caught("flush", &err)
 	if err := t.handler.Flush(c, &t.changes); err != nil {
-		return &taskError{t.p, fmt.Errorf("flush: %w", err)}
+		return taskFailed(t.p, fmt.Errorf("flush: %w", err))
 	}
 	if _, timed := t.handler.(stream.TimerHandler); !timed && t.timers.changed() {
-		return &taskError{t.p, errors.New("the handler sets timers and has no Fire")}
+		return taskFailed(t.p, errors.New("the handler sets timers and has no Fire"))
 	}
 	t.timers.flush(&t.changes)
 	return nil
@@ -226,10 +239,10 @@ func (t *task) fire(clock stream.Clock, nowMs int64) (err error) {
 		}
 		t.fired[clock] += len(due)
 		if n += len(due); n > fireLimit {
-			return &taskError{t.p, fmt.Errorf("%d timers fired at one time, the last for %d: Fire keeps setting timers in the past", n, due[0].AtMs)}
+			return taskFailed(t.p, fmt.Errorf("%d timers fired at one time, the last for %d: Fire keeps setting timers in the past", n, due[0].AtMs))
 		}
 		if err := timed.OnTimer(nowMs, due); err != nil {
-			return &taskError{t.p, fmt.Errorf("fire: %w", err)}
+			return taskFailed(t.p, fmt.Errorf("fire: %w", err))
 		}
 		if clock == stream.WallTime && n >= wallLimit {
 			return nil

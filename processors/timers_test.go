@@ -18,7 +18,7 @@ func memoryStore(t testing.TB) *store {
 	t.Helper()
 	cfg := Config{Dir: "/state", FS: vfs.NewMem()}
 	cfg.setDefaults()
-	s, err := openStore(&cfg, "timers")
+	s, err := openStore(cfg.database(), "timers")
 	if err != nil {
 		t.Fatal(err)
 	}

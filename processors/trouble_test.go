@@ -636,7 +636,7 @@ func (k tear) run(t *testing.T) {
 func (k tear) spoil(t *testing.T, w *world, fs *vfs.MemFS) {
 	cfg := Config{Kafka: w.kafka(), Dir: "/state", FS: fs, Log: &w.log}
 	cfg.setDefaults()
-	s, err := openStore(&cfg, app)
+	s, err := openStore(cfg.database(), app)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,14 +20,16 @@ var errRebuild = errors.New("session is rebuilt")
 
 // worker is one transactional session after another, and the tasks it owns.
 type worker struct {
-	id      int
-	cfg     *Config
-	proc    *stream.Processor
-	store   *store
-	standby *standby
-	txnID   string
-	total   int32 // partitions of the processor
-	log     zerolog.Logger
+	id    int
+	cfg   *Config
+	proc  *stream.Processor
+	store *store
+	// searching is held by the worker of this process that looks for transactions to end.
+	searching *sync.Mutex
+	standby   *standby
+	txnID     string
+	total     int32 // partitions of the processor
+	log       zerolog.Logger
 
 	plain  *kgo.Client // to ask: settle, offsets, topics
 	sess   *kgo.GroupTransactSession
@@ -54,7 +56,7 @@ type worker struct {
 func newWorker(id int, cfg *Config, proc *stream.Processor, s *store) *worker {
 	txn := fmt.Sprintf("%s-%s-%d", proc.App, cfg.Instance, id)
 	return &worker{
-		id: id, cfg: cfg, proc: proc, store: s, txnID: txn,
+		id: id, cfg: cfg, proc: proc, store: s, txnID: txn, searching: &sync.Mutex{},
 		log:     cfg.Log.With().Str("app", proc.App).Int("worker", id).Logger(),
 		tasks:   map[int32]*task{},
 		blocked: make(chan struct{}, 1),
@@ -131,7 +133,7 @@ func (w *worker) connect(ctx context.Context) (err error) {
 		kgo.TransactionalID(w.txnID), kgo.TransactionTimeout(w.cfg.TransactionTimeout),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
-		kgo.Balancers(seating{w.proc.Inputs, w.cfg.Standbys, w.says, w.given}), kgo.BlockRebalanceOnPoll(),
+		kgo.Balancers(seating{inputs: w.proc.Inputs, standbys: w.cfg.Standbys, says: w.says, given: w.given}), kgo.BlockRebalanceOnPoll(),
 		kgo.SessionTimeout(w.cfg.SessionTimeout), kgo.HeartbeatInterval(w.cfg.SessionTimeout / 12), kgo.RebalanceTimeout(30 * time.Second),
 		// A partition that is resumed waits for the fetch under way: its longest wait bounds a takeover.
 		kgo.FetchMaxWait(250 * time.Millisecond), kgo.FetchMaxBytes(w.cfg.FetchBytes), kgo.FetchMaxPartitionBytes(max(1<<20, w.cfg.FetchBytes/8)), kgo.MaxDecompressBatchBytes(64 << 20),

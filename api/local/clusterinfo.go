@@ -74,7 +74,7 @@ func (v *ClusterInfo) Ready(context.Context) (ok bool, reasons []string) {
 
 // Savepoint implements api.SavepointSource.
 func (v *ClusterInfo) Savepoint(ctx context.Context, name string) (*weirpb.CreateSavepointResponse, error) {
-	sp, err := v.Runtime.Savepoint(ctx, name)
+	sp, err := processors.TakeSavepoint(ctx, v.Runtime, name)
 	if errors.Is(err, processors.ErrSavepoint) {
 		return nil, fmt.Errorf("%w: %w", api.ErrRefused, err)
 	}

@@ -14,6 +14,13 @@ const (
 	Applied  Point = "applied"  // the store has it
 )
 
+// The edges of work on an application that does not run.
+const (
+	OfflineTopics    Point = "offline_topics"    // its topics are made; they are empty
+	OfflineProduced  Point = "offline_produced"  // everything is handed to the client; the transaction is open
+	OfflineCommitted Point = "offline_committed" // the transaction is committed
+)
+
 // Hook is called at each edge. An error ends the worker there, as a crash would.
 type Hook func(at Point) error
 
@@ -26,4 +33,12 @@ func WithHook(ctx context.Context, h Hook) context.Context { return context.With
 func HookFrom(ctx context.Context) Hook {
 	h, _ := ctx.Value(key{}).(Hook)
 	return h
+}
+
+// Hit calls the hook of ctx, if there is one.
+func Hit(ctx context.Context, at Point) error {
+	if h := HookFrom(ctx); h != nil {
+		return h(at)
+	}
+	return nil
 }
