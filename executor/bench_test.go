@@ -12,8 +12,8 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/lease"
 	"github.com/weirhq/weir/lease/table"
-	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/devbroker"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/sink"
 )
 
@@ -94,7 +94,7 @@ func BenchmarkPending(b *testing.B) {
 			defer cancel()
 			var done atomic.Int64
 			e := w.executor(func(c *Config) {
-				c.Kafka, c.Pending = processors.Kafka{Brokers: broker.Addrs()}, pending
+				c.Kafka, c.Pending = kafka.Cluster{Brokers: broker.Addrs()}, pending
 				c.Results = func(context.Context, int32, []byte, []byte) error {
 					if done.Add(1) == int64(b.N) {
 						cancel()
@@ -102,7 +102,7 @@ func BenchmarkPending(b *testing.B) {
 					return nil
 				}
 			})
-			p, err := processors.NewProducer(e.cfg.Kafka, events.LeaseCommandsTopic("eu"))
+			p, err := kafka.NewProducer(e.cfg.Kafka, events.LeaseCommandsTopic("eu"))
 			if err != nil {
 				b.Fatal(err)
 			}

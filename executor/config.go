@@ -13,7 +13,7 @@ import (
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/lease"
 	"github.com/weirhq/weir/lease/table"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // Config says where an Executor works. Region, Regions and Table must be set, and Kafka to Run.
@@ -29,7 +29,7 @@ type Config struct {
 	// Partitions is the number of partitions of the topic of results. Defaults to events.DefaultLeasePartitions.
 	Partitions int32
 
-	Kafka processors.Kafka
+	Kafka kafka.Cluster
 	// Instance is the stable name of this process. Defaults to the host's name.
 	Instance string
 	// Concurrency is how many commands are carried out at once, at most. Defaults to 64.

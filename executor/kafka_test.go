@@ -1,5 +1,7 @@
 package executor
 
-import "github.com/weirhq/weir/processors"
+import (
+	"github.com/weirhq/weir/processors/kafka"
+)
 
-func noKafka() processors.Kafka { return processors.Kafka{Brokers: []string{"127.0.0.1:1"}} }
+func noKafka() kafka.Cluster { return kafka.Cluster{Brokers: []string{"127.0.0.1:1"}} }

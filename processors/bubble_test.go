@@ -26,7 +26,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weirhq/weir/internal/invariant"
+	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/processors/internal/simkafka"
+	"github.com/weirhq/weir/processors/internal/store"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -115,8 +118,8 @@ func (l *ledger) Flush(_ stream.Commit, ch *stream.Changes) error {
 	return nil
 }
 
-// world is one run.
-type world struct {
+// crashRun is one run.
+type crashRun struct {
 	t    *testing.T
 	rng  *rand.Rand
 	c    *simkafka.Cluster
@@ -138,22 +141,22 @@ type world struct {
 
 // mutation spoils the runtime on purpose.
 type mutation struct {
-	opts []kgo.Opt
-	edge func(w *worker, at string) error
-	core func(stream.Task) (stream.Handler, error)
+	opts      []kgo.Opt
+	failpoint func(w *worker, at string) error
+	core      func(stream.Task) (stream.Handler, error)
 }
 
-func (w *world) hit(what string) {
+func (w *crashRun) hit(what string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.hits[what]++
 }
 
-func (w *world) kafka() Kafka {
-	return Kafka{Brokers: w.c.ListenAddrs(), Options: w.c.Link().Options()}
+func (w *crashRun) kafka() kafka.Cluster {
+	return kafka.Cluster{Brokers: w.c.ListenAddrs(), Options: w.c.Link().Options()}
 }
 
-func (w *world) client(opts ...kgo.Opt) *kgo.Client {
+func (w *crashRun) client(opts ...kgo.Opt) *kgo.Client {
 	cl, err := w.kafka().Client(opts...)
 	if err != nil {
 		w.t.Fatal(err)
@@ -163,7 +166,7 @@ func (w *world) client(opts ...kgo.Opt) *kgo.Client {
 
 // process is one life of a weir process.
 type process struct {
-	w      *world
+	w      *crashRun
 	name   string
 	fs     *vfs.MemFS
 	rt     *Runtime
@@ -178,13 +181,13 @@ type process struct {
 
 var errKilled = errors.New("killed")
 
-func (w *world) start(name string, fs *vfs.MemFS) *process {
+func (w *crashRun) start(name string, fs *vfs.MemFS) *process {
 	p := &process{w: w, name: name, fs: fs, done: make(chan struct{})}
 	k := w.kafka()
 	k.Options = append(k.Options, w.mut.opts...)
-	cfg := Config{Kafka: k, Dir: "/state", FS: fs, Instance: name, Workers: w.workers, Standbys: w.workers % 2, refreshBehind: 10, StayOnStop: true, Log: &w.log, CommitMax: 300 * time.Millisecond, PollRecords: 10, CacheBytes: 1 << 20}
-	if cfg.edge = p.edge; w.disk != nil {
-		cfg.FS, cfg.BallastBytes, cfg.WriteBytes = w.disk, w.ballast, 192<<10
+	cfg := Config{Kafka: k, Dir: "/state", FS: fs, Instance: name, Workers: w.workers, Standbys: w.workers % 2, refreshLag: 10, RemainInGroup: true, Log: &w.log, CommitIntervalMax: 300 * time.Millisecond, PollRecords: 10, CacheBytes: 1 << 20}
+	if cfg.failpoint = p.atFailpoint; w.disk != nil {
+		cfg.FS, cfg.BallastBytes, cfg.MemtableBytes = w.disk, w.ballast, 192<<10
 	}
 	rt, err := New(cfg, stream.Processor{App: app, Inputs: inputs(), Changelog: "log", Outputs: []string{"out", "fired"}, New: w.mut.core})
 	if err != nil {
@@ -199,10 +202,10 @@ func (w *world) start(name string, fs *vfs.MemFS) *process {
 	return p
 }
 
-// edge dies where it was told to, and everywhere once it is dead.
-func (p *process) edge(wk *worker, at string) error {
-	if p.w.mut.edge != nil {
-		if err := p.w.mut.edge(wk, at); err != nil {
+// atFailpoint dies where it was told to, and everywhere once it is dead.
+func (p *process) atFailpoint(wk *worker, at string) error {
+	if p.w.mut.failpoint != nil {
+		if err := p.w.mut.failpoint(wk, at); err != nil {
 			return err
 		}
 	}
@@ -240,7 +243,7 @@ func (p *process) dead() bool {
 	return p.killed
 }
 
-func (w *world) pick(n int) int {
+func (w *crashRun) pick(n int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.rng.IntN(n)
@@ -253,7 +256,7 @@ func runBubble(t *testing.T, seed uint64, mut mutation) (verdict error, h *invar
 		mut.core = newTimedLedger
 	}
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 7)), hits: map[string]int{}, log: zerolog.Nop(), mut: mut, quiet: quiet}
+		w := &crashRun{t: t, rng: rand.New(rand.NewPCG(seed, 7)), hits: map[string]int{}, log: zerolog.Nop(), mut: mut, quiet: quiet}
 		if os.Getenv("BUBBLE_LOG") != "" {
 			w.log = zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, NoColor: true}).Level(zerolog.InfoLevel).With().Timestamp().Logger()
 		}
@@ -264,7 +267,7 @@ func runBubble(t *testing.T, seed uint64, mut mutation) (verdict error, h *invar
 	return verdict, h, hits
 }
 
-func (w *world) run() {
+func (w *crashRun) run() {
 	c, err := simkafka.New(parts, "in", "in2", "log", "out", "fired", app+".dlq")
 	if err != nil {
 		w.t.Fatal(err)
@@ -319,7 +322,7 @@ func (w *world) run() {
 }
 
 // trouble makes one thing go wrong.
-func (w *world) trouble(procs []*process) {
+func (w *crashRun) trouble(procs []*process) {
 	p := procs[w.pick(len(procs))]
 	switch w.pick(8) {
 	case 0, 1, 2:
@@ -353,7 +356,7 @@ func (w *world) trouble(procs []*process) {
 }
 
 // produce writes the inputs: some refused, some poison, some in transactions that abort.
-func (w *world) produce(done chan struct{}) {
+func (w *crashRun) produce(done chan struct{}) {
 	defer close(done)
 	cl := w.client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0))
 	defer cl.Close()
@@ -391,7 +394,7 @@ func (w *world) produce(done chan struct{}) {
 
 // settleDown waits until everything that was produced is folded and applied, and the last wall timers have fired. Whoever was
 // told to die may do so until then, also in a transaction of timers only.
-func (w *world) settleDown(procs []*process) {
+func (w *crashRun) settleDown(procs []*process) {
 	cl := w.client()
 	defer cl.Close()
 	adm := kadm.NewClient(cl)
@@ -411,7 +414,7 @@ func (w *world) settleDown(procs []*process) {
 		stored := stored(procs)
 		caught := true
 		ends.Each(func(o kadm.ListedOffset) {
-			if stored[place{o.Topic, int64(o.Partition)}] < o.Offset {
+			if stored[recordPos{o.Topic, int64(o.Partition)}] < o.Offset {
 				caught = false
 			}
 		})
@@ -425,7 +428,7 @@ func (w *world) settleDown(procs []*process) {
 }
 
 // sample looks at running stores and then at the group.
-func (w *world) sample(procs *[]*process, stop, done chan struct{}) {
+func (w *crashRun) sample(procs *[]*process, stop, done chan struct{}) {
 	defer close(done)
 	cl := w.client()
 	defer cl.Close()
@@ -482,8 +485,8 @@ func wallTimers(procs []*process) bool {
 }
 
 // stored is how far the stores are with each partition of each input.
-func stored(procs []*process) map[place]int64 {
-	out := map[place]int64{}
+func stored(procs []*process) map[recordPos]int64 {
+	out := map[recordPos]int64{}
 	for _, p := range procs {
 		snap, err := p.rt.Snapshot()
 		if err != nil {
@@ -491,8 +494,8 @@ func stored(procs []*process) map[place]int64 {
 		}
 		for q := range int32(parts) {
 			if m, err := snap.Meta(q); err == nil {
-				for topic, next := range positions(m.GetMarker().GetInputs()) {
-					at := place{topic, int64(q)}
+				for topic, next := range changelogpb.NextOffsets(m.GetMarker().GetInputs()) {
+					at := recordPos{topic, int64(q)}
 					out[at] = max(out[at], next)
 				}
 			}
@@ -503,7 +506,7 @@ func stored(procs []*process) map[place]int64 {
 }
 
 // collect reads what the run left behind.
-func (w *world) collect(procs []*process) {
+func (w *crashRun) collect(procs []*process) {
 	w.left = map[string][]*kgo.Record{}
 	for _, topic := range []string{"in", "in2", "out", "fired", "log", app + ".dlq"} {
 		w.left[topic] = w.read(topic)
@@ -523,13 +526,13 @@ func (w *world) collect(procs []*process) {
 	}
 	for _, r := range w.left["log"] {
 		c := invariant.Change{At: at(r)}
-		m, err := DecodeMarker(r.Key, r.Value)
+		m, err := changelogpb.DecodeMarker(r.Key, r.Value)
 		switch {
 		case err != nil:
 			w.t.Fatal(err)
 		case m != nil:
-			c.Marker = &invariant.Marker{Sequence: m.Sequence, Epoch: m.OwnerEpoch, Next: positions(m.Inputs)}
-		case IsSystem(r.Key), r.Key[0] == stream.TimerTable: // judgeTimers looks at those
+			c.Marker = &invariant.Marker{Sequence: m.Sequence, Epoch: m.OwnerEpoch, Next: changelogpb.NextOffsets(m.Inputs)}
+		case changelogpb.IsSystem(r.Key), r.Key[0] == stream.TimerTable: // judgeTimers looks at those
 			continue
 		default:
 			c.Key, c.Value, c.Delete = string(r.Key[1:]), string(r.Value), r.Value == nil
@@ -540,7 +543,7 @@ func (w *world) collect(procs []*process) {
 }
 
 // stores reads each partition from the process that got furthest with it.
-func (w *world) stores(procs []*process) {
+func (w *crashRun) stores(procs []*process) {
 	cl := w.client()
 	defer cl.Close()
 	got, err := kadm.NewClient(cl).FetchOffsets(context.Background(), app)
@@ -557,35 +560,35 @@ func (w *world) stores(procs []*process) {
 	})
 	for _, p := range procs {
 		cfg := Config{Kafka: w.kafka(), Dir: "/state", FS: p.fs, Log: &w.log}
-		cfg.setDefaults()
-		s, err := openStore(cfg.database(), app)
+		cfg.Complete()
+		s, err := store.Open(cfg.database(), app)
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		for q := range int32(parts) {
-			m, err := s.meta(s.db, q)
+			m, err := s.Meta(s.DB, q)
 			if err != nil {
 				w.t.Fatal(err)
 			}
 			if m.ChangelogNext <= w.h.Stores[q].ChangelogNext {
 				continue
 			}
-			st := invariant.Store{State: map[string]string{}, ChangelogNext: m.ChangelogNext, Next: positions(m.GetMarker().GetInputs())}
-			if err := scan(s.db, storeKey(q, 1, nil), func(k, v []byte) error {
+			st := invariant.Store{State: map[string]string{}, ChangelogNext: m.ChangelogNext, Next: changelogpb.NextOffsets(m.GetMarker().GetInputs())}
+			if err := store.Scan(s.DB, store.Key(q, 1, nil), func(k, v []byte) error {
 				st.State[string(k)] = string(v)
 				return nil
 			}); err != nil {
 				w.t.Fatal(err)
 			}
 			w.h.Stores[q], w.timers[q] = st, map[string]bool{}
-			if err := scan(s.db, storeKey(q, stream.TimerTable, nil), func(k, _ []byte) error {
+			if err := store.Scan(s.DB, store.Key(q, stream.TimerTable, nil), func(k, _ []byte) error {
 				w.timers[q][string(k)] = true
 				return nil
 			}); err != nil {
 				w.t.Fatal(err)
 			}
 		}
-		if err := s.close(); err != nil {
+		if err := s.Close(); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -603,7 +606,7 @@ func origin(s string) invariant.Position {
 }
 
 // read gives all committed records of a topic, partition by partition.
-func (w *world) read(topic string) []*kgo.Record {
+func (w *crashRun) read(topic string) []*kgo.Record {
 	w.t.Helper()
 	list, err := w.c.Read(context.Background(), topic)
 	if err != nil {
@@ -679,43 +682,43 @@ func TestCrashes(t *testing.T) {
 func TestMutants(t *testing.T) {
 	for name, mut := range map[string]mutation{
 		"reads uncommitted": {opts: []kgo.Opt{kgo.FetchIsolationLevel(kgo.ReadUncommitted())}},
-		"applies before the end": {edge: func(w *worker, at string) error {
+		"applies before the end": {failpoint: func(w *worker, at string) error {
 			if at == "produced" {
 				if err := w.sess.Client().Flush(context.Background()); err != nil {
 					return err
 				}
-				return w.apply(w.parts)
+				return w.apply(w.commits)
 			}
 			return nil
 		}},
-		"marker lies": {edge: func(w *worker, at string) error {
-			for _, p := range w.parts {
+		"marker lies": {failpoint: func(w *worker, at string) error {
+			for _, p := range w.commits {
 				if at == "flushed" && p.marker.Inputs[0].Next > 3 {
 					p.marker.Inputs[0].Next--
 				}
 			}
 			return nil
 		}},
-		"sequence stands still": {edge: func(w *worker, at string) error {
-			for _, p := range w.parts {
+		"sequence stands still": {failpoint: func(w *worker, at string) error {
+			for _, p := range w.commits {
 				if at == "flushed" {
 					p.marker.Sequence = 1
 				}
 			}
 			return nil
 		}},
-		"change forgotten": {edge: func(w *worker, at string) error {
-			for _, p := range w.parts {
-				if n := len(p.t.changes.List); at == "flushed" && n > 3 {
-					p.t.changes.List = p.t.changes.List[1:]
+		"change forgotten": {failpoint: func(w *worker, at string) error {
+			for _, p := range w.commits {
+				if n := len(p.task.changes.List); at == "flushed" && n > 3 {
+					p.task.changes.List = p.task.changes.List[1:]
 				}
 			}
 			return nil
 		}},
-		"changelog forgotten": {edge: func(w *worker, at string) error {
-			for _, p := range w.parts {
-				for i := range p.t.changes.List {
-					if c := &p.t.changes.List[i]; at == "flushed" && c.Op == 1 && i == 2 {
+		"changelog forgotten": {failpoint: func(w *worker, at string) error {
+			for _, p := range w.commits {
+				for i := range p.task.changes.List {
+					if c := &p.task.changes.List[i]; at == "flushed" && c.Op == 1 && i == 2 {
 						c.Table = 200
 					}
 				}
@@ -726,19 +729,19 @@ func TestMutants(t *testing.T) {
 			h, err := newLedger(t)
 			return sloppy{h.(*ledger)}, err
 		}},
-		"timer set and forgotten": {edge: func(w *worker, at string) error {
+		"timer set and forgotten": {failpoint: func(w *worker, at string) error {
 			if at == "flushed" {
-				spoilTimers(w.parts, stream.OpPut)
+				spoilTimers(w.commits, stream.OpPut)
 			}
 			return nil
 		}},
-		"timer fired and kept": {edge: func(w *worker, at string) error {
+		"timer fired and kept": {failpoint: func(w *worker, at string) error {
 			if at == "flushed" {
-				spoilTimers(w.parts, stream.OpDelete)
+				spoilTimers(w.commits, stream.OpDelete)
 			}
 			return nil
 		}},
-		"dies in silence": {edge: func(w *worker, at string) error {
+		"dies in silence": {failpoint: func(w *worker, at string) error {
 			if at == "ended" && w.id == 1 {
 				return errKilled
 			}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/processors/processorstest"
 	"github.com/weirhq/weir/stream"
 )
@@ -115,7 +115,7 @@ func watermarks(t *testing.T, w *processorstest.World) {
 	t.Helper()
 	last := int64(-1)
 	for _, r := range w.Records("log") {
-		m, err := processors.DecodeMarker(r.Key, r.Value)
+		m, err := changelogpb.DecodeMarker(r.Key, r.Value)
 		if err != nil {
 			t.Fatal(err)
 		}

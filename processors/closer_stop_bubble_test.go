@@ -80,7 +80,7 @@ func (p *probes) open(t *testing.T) (n int) {
 
 // A handler is closed also when its partition stops for a person, when it is made too late for a partition that is gone, and
 // when it fails to warm up.
-func TestHandlersThatNobodyTakesAreClosed(t *testing.T) {
+func TestUnusedHandlersAreClosed(t *testing.T) {
 	p := &probes{}
 	o := processorstest.Options{NoRefold: true, Partitions: 4, Config: processors.Config{PoisonLimit: 1}, Processor: stream.Processor{
 		App: "probe", Inputs: []string{"in"}, Changelog: "probe.log", New: p.new,

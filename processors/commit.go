@@ -14,12 +14,16 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/processors/internal/changelog"
+	"github.com/weirhq/weir/processors/internal/handler"
+	"github.com/weirhq/weir/processors/internal/store"
+	"github.com/weirhq/weir/processors/internal/txn"
 	"github.com/weirhq/weir/stream"
 )
 
-// pending is one task's part of the transaction that is being ended.
-type pending struct {
-	t        *task
+// taskCommit is one task's part of the transaction that is being ended.
+type taskCommit struct {
+	task     *task
 	marker   *changelogpb.Marker
 	markerAt int64 // the marker's offset in the changelog, once acknowledged
 	err      error // a record of it that no broker will ever take
@@ -27,7 +31,7 @@ type pending struct {
 
 // transaction is what one writes: changes of tasks, and barriers of those that are being taken over.
 type transaction struct {
-	parts    []*pending
+	parts    []*taskCommit
 	barriers []*task
 }
 
@@ -37,73 +41,73 @@ type transaction struct {
 func (w *worker) commit(life context.Context) error {
 	parts, barriers, err := w.flushTasks()
 	if err != nil {
-		return w.abandon(life, err)
+		return w.abort(life, err)
 	}
-	w.parts = parts
-	w.measure()
-	w.cycle.dirtied(parts)
+	w.commits = parts
+	w.measureBacklog()
+	w.timing.countChanges(parts)
 	if len(parts) == 0 && len(barriers) == 0 {
-		return w.nothing()
+		return w.endIdleTurn()
 	}
-	if err := w.cfg.edge(w, "flushed"); err != nil {
+	if err := w.cfg.failpoint(w, "flushed"); err != nil {
 		return err
 	}
-	ctx, cancel := w.bounded(life)
+	ctx, cancel := w.endContext(life)
 	defer cancel()
-	acked := newAcks(w.sess.Client())
+	acked := txn.NewAcks(w.sess.Client())
 	w.produce(ctx, transaction{parts, barriers}, acked)
-	if err := w.cfg.edge(w, "produced"); err != nil {
+	if err := w.cfg.failpoint(w, "produced"); err != nil {
 		return err
 	}
 	began := time.Now()
 	want := kgo.TryCommit
 	ctx = kgo.PreTxnCommitFnContext(ctx, func(req *kmsg.TxnOffsetCommitRequest) error { return fence(req, parts) })
-	if err := w.sess.Client().Flush(ctx); err != nil || acked.wait() != nil {
+	if err := w.sess.Client().Flush(ctx); err != nil || acked.Wait() != nil {
 		want = kgo.TryAbort
 	}
-	if err := w.cfg.edge(w, "written"); err != nil {
+	if err := w.cfg.failpoint(w, "written"); err != nil {
 		return err
 	}
 	// A heartbeat that fails while rebalances are blocked cannot end the session by itself, and End waits for the next
 	// one. A revoke inside End aborts it, so rebalances may go on after a while.
 	unblock := time.AfterFunc(w.cfg.SessionTimeout/3, w.sess.AllowRebalance)
-	committed, err := w.end(ctx, want)
+	committed, err := w.endTransaction(ctx, want)
 	unblock.Stop()
 	w.open = false
 	w.phase("end", began)
-	if kill := w.cfg.edge(w, "ended"); kill != nil {
+	if kill := w.cfg.failpoint(w, "ended"); kill != nil {
 		return kill
 	}
 	if err != nil {
 		w.trace("unknown", err.Error())
-		return fmt.Errorf("%w: end of transaction: %w", errRebuild, errors.Join(err, acked.wait()))
+		return fmt.Errorf("%w: end of transaction: %w", errRebuild, errors.Join(err, acked.Wait()))
 	}
 	if !committed {
-		w.ended(w.whyNot(acked.wait()))
-		w.log.Warn().AnErr("produce", acked.wait()).Bool("revoked", w.revoked).Msg("transaction_aborted")
-		w.again(parts)
+		w.recordOutcome(w.abortCause(acked.Wait()))
+		w.log.Warn().AnErr("produce", acked.Wait()).Bool("revoked", w.revoked).Msg("transaction_aborted")
+		w.restartTasks(parts)
 		w.sess.AllowRebalance()
 		return nil
 	}
 	if err := w.apply(parts); err != nil {
 		return err
 	}
-	if err := w.cfg.edge(w, "applied"); err != nil {
+	if err := w.cfg.failpoint(w, "applied"); err != nil {
 		return err
 	}
-	w.ended("")
+	w.recordOutcome("")
 	w.restore(life, barriers)
-	w.pace()
+	w.adaptInterval()
 	w.publish()
 	w.sess.AllowRebalance()
 	return nil
 }
 
-// end ends the transaction with its offsets. Of a transaction without any, which is one of barriers alone, the client does not
+// endTransaction ends the transaction with its offsets. Of a transaction without any, which is one of barriers alone, the client does not
 // learn that the broker holds back unstable offsets, and keeps the session waiting for half a second after it: such a one ends
 // without it. No offset, and so no generation, guards a barrier: whoever writes one only learns what came before.
-func (w *worker) end(ctx context.Context, want kgo.TransactionEndTry) (committed bool, err error) {
-	if want == kgo.TryAbort || len(w.parts) > 0 {
+func (w *worker) endTransaction(ctx context.Context, want kgo.TransactionEndTry) (committed bool, err error) {
+	if want == kgo.TryAbort || len(w.commits) > 0 {
 		return w.sess.End(ctx, want)
 	}
 	switch err := w.sess.Client().EndTransaction(ctx, want); {
@@ -114,34 +118,34 @@ func (w *worker) end(ctx context.Context, want kgo.TransactionEndTry) (committed
 	}
 }
 
-// bounded is the context of an End. It ends long after the broker gave the transaction up, so that a session whose
+// endContext is the context of an End. It ends long after the broker gave the transaction up, so that a session whose
 // broker is away does not hang: what it leaves is settled by the next one.
-func (w *worker) bounded(life context.Context) (context.Context, context.CancelFunc) {
+func (w *worker) endContext(life context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(life), 3*w.cfg.TransactionTimeout)
 }
 
-// measure says whether the worker is behind: the brokers have more for it than the open transaction took. How full a poll was
+// measureBacklog says whether the worker is behind: the brokers have more for it than the open transaction took. How full a poll was
 // would not tell: where sessions share cores, the records of one that is far behind arrive in small lots too.
-func (w *worker) measure() {
+func (w *worker) measureBacklog() {
 	unread := int64(0)
 	for _, t := range w.tasks {
 		unread += t.lag
 	}
-	w.behind = unread > int64(max(w.count, w.cfg.PollRecords))
+	w.backlogged = unread > int64(max(w.count, w.cfg.PollRecords))
 }
 
-// pace lets the interval grow while there is more to read than one transaction took.
-func (w *worker) pace() {
-	if w.behind {
-		w.wait = min(2*w.wait, w.cfg.CommitMax)
+// adaptInterval lets the interval grow while there is more to read than one transaction took.
+func (w *worker) adaptInterval() {
+	if w.backlogged {
+		w.interval = min(2*w.interval, w.cfg.CommitIntervalMax)
 	} else {
-		w.wait = w.cfg.CommitInterval
+		w.interval = w.cfg.CommitInterval
 	}
 }
 
-// nothing is the end of a turn in which no task had anything to say.
-func (w *worker) nothing() error {
-	w.cycle.phases = w.cycle.phases[:0]
+// endIdleTurn is the end of a turn in which no task had anything to say.
+func (w *worker) endIdleTurn() error {
+	w.timing.phases = w.timing.phases[:0]
 	if w.count == 0 {
 		w.sess.AllowRebalance()
 		return nil
@@ -150,7 +154,7 @@ func (w *worker) nothing() error {
 }
 
 // flushTasks asks every task that has something, or whose tick is due, for its changes.
-func (w *worker) flushTasks() (parts []*pending, barriers []*task, err error) {
+func (w *worker) flushTasks() (parts []*taskCommit, barriers []*task, err error) {
 	now := time.Now()
 	for _, p := range w.owned() {
 		t := w.tasks[p]
@@ -162,21 +166,21 @@ func (w *worker) flushTasks() (parts []*pending, barriers []*task, err error) {
 		default:
 			continue
 		}
-		if t.folded == 0 && len(t.rejects) == 0 && !t.moved() && !t.due(now, w.cfg.Tick) {
+		if t.folded == 0 && len(t.rejects) == 0 && !t.offsetsMoved() && !t.due(now, w.cfg.Tick) {
 			continue
 		}
 		t.flushed = now
 		if err := t.fireDue(now); err != nil {
 			return nil, nil, err
 		}
-		c := stream.Commit{NowMs: now.UnixMilli(), OwnerEpoch: t.own, Sequence: t.seq + 1, Next: t.next}
+		c := stream.Commit{NowMs: now.UnixMilli(), OwnerEpoch: t.ownerEpoch, Sequence: t.seq + 1, Next: t.next}
 		if err := t.flush(c); err != nil {
 			return nil, nil, err
 		}
-		if !t.touched() && !t.repair {
+		if !t.hasChanges() && !t.repairOffsets {
 			continue
 		}
-		parts = append(parts, &pending{t: t, marker: t.marker(c, w.proc.Inputs)})
+		parts = append(parts, &taskCommit{task: t, marker: t.marker(c, w.proc.Inputs)})
 	}
 	w.phase("flush", now)
 	return parts, barriers, nil
@@ -185,7 +189,7 @@ func (w *worker) flushTasks() (parts []*pending, barriers []*task, err error) {
 // marker says what this transaction commits for the task.
 func (t *task) marker(c stream.Commit, inputs []string) *changelogpb.Marker {
 	m := &changelogpb.Marker{Sequence: c.Sequence, OwnerEpoch: c.OwnerEpoch, WrittenAtMs: c.NowMs}
-	m.WatermarkMs, m.NextTimerMs = t.mark.nowMs, t.timers.nextMs()
+	m.WatermarkMs, m.NextTimerMs = t.watermark.nowMs, t.timers.nextMs()
 	for _, topic := range inputs {
 		m.Inputs = append(m.Inputs, &changelogpb.Position{Topic: topic, TopicId: t.ids[topic], Next: t.next[topic]})
 	}
@@ -193,11 +197,11 @@ func (t *task) marker(c stream.Commit, inputs []string) *changelogpb.Marker {
 }
 
 // produce hands everything to the client. Order within a changelog partition: changes, then the marker.
-func (w *worker) produce(ctx context.Context, tx transaction, acked *acks) {
+func (w *worker) produce(ctx context.Context, tx transaction, acked *txn.Acks) {
 	began := time.Now()
 	n := len(tx.barriers)
 	for _, part := range tx.parts {
-		n += len(part.t.changes.List) + 1
+		n += len(part.task.changes.List) + 1
 	}
 	if cap(w.records) < n || cap(w.records) > 1<<16 && cap(w.records) > 4*n {
 		w.records = make([]kgo.Record, 0, n+n/8)
@@ -208,19 +212,19 @@ func (w *worker) produce(ctx context.Context, tx transaction, acked *acks) {
 	}
 	for _, t := range tx.barriers {
 		t.token = fmt.Sprintf("%s/%d/%d", w.txnID, t.p, time.Now().UnixNano())
-		out.system(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: systemKey(barrierKey)}, &changelogpb.Barrier{Token: t.token}, func(r *kgo.Record, err error) {
+		out.system(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: changelogpb.SystemKey(changelogpb.BarrierKey)}, &changelogpb.Barrier{Token: t.token}, func(r *kgo.Record, err error) {
 			if err == nil {
 				t.barrier = r.Offset
 			}
-			acked.done(ctx, nil, err)
+			acked.Acked(ctx, nil, err)
 		})
 	}
 	w.phase("produce", began)
 }
 
-func (w *worker) produceTask(out *sender, part *pending) {
-	t, logged := part.t, 0
-	done := func(_ *kgo.Record, err error) { out.acked.done(out.ctx, &part.err, err) }
+func (w *worker) produceTask(out *sender, part *taskCommit) {
+	t, logged := part.task, 0
+	done := func(_ *kgo.Record, err error) { out.acked.Acked(out.ctx, &part.err, err) }
 	for j := range t.changes.List {
 		c := &t.changes.List[j]
 		switch {
@@ -235,16 +239,16 @@ func (w *worker) produceTask(out *sender, part *pending) {
 			logged++
 		}
 	}
-	w.cfg.Metrics.Dirty.WithLabelValues(w.proc.App).Add(float64(logged))
+	w.cfg.Metrics.ChangelogRecords.WithLabelValues(w.proc.App).Add(float64(logged))
 	for j := range t.rejects {
-		out.acked.add()
+		out.acked.Add()
 		out.client.Produce(out.ctx, t.rejects[j].record(w.proc.App, w.proc.DLQ, t.p), done)
 	}
-	out.system(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: systemKey(markerKey)}, part.marker, func(r *kgo.Record, err error) {
+	out.system(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: changelogpb.SystemKey(changelogpb.MarkerKey)}, part.marker, func(r *kgo.Record, err error) {
 		if err == nil {
 			part.markerAt = r.Offset
 		}
-		out.acked.done(out.ctx, &part.err, err)
+		out.acked.Acked(out.ctx, &part.err, err)
 	})
 }
 
@@ -252,20 +256,20 @@ func (w *worker) produceTask(out *sender, part *pending) {
 type sender struct {
 	ctx    context.Context // of this transaction
 	client *kgo.Client
-	acked  *acks
+	acked  *txn.Acks
 	slab   []kgo.Record
 }
 
 func (s *sender) send(r kgo.Record, done func(*kgo.Record, error)) {
 	s.slab = append(s.slab, r) // never grows: the transaction's records were counted
-	s.acked.add()
+	s.acked.Add()
 	s.client.Produce(s.ctx, &s.slab[len(s.slab)-1], done)
 }
 
 func (s *sender) system(r kgo.Record, m proto.Message, done func(*kgo.Record, error)) {
 	value, err := proto.Marshal(m)
 	if err != nil { // cannot happen for a message of numbers and names; if it does, nothing may commit
-		s.acked.add()
+		s.acked.Add()
 		done(nil, err)
 		return
 	}
@@ -275,71 +279,42 @@ func (s *sender) system(r kgo.Record, m proto.Message, done func(*kgo.Record, er
 
 // fence makes every touched task part of the offset commit: its generation check is what keeps a zombie out, also of a
 // transaction in which a task read nothing.
-func fence(req *kmsg.TxnOffsetCommitRequest, parts []*pending) error {
+func fence(req *kmsg.TxnOffsetCommitRequest, parts []*taskCommit) error {
 	for _, part := range parts {
 		for _, in := range part.marker.Inputs {
-			addOffset(req, in.Topic, part.t.p, in.Next, identity(part.marker))
+			txn.AddOffset(req, in.Topic, part.task.p, in.Next, changelog.CommitMetadata(part.marker))
 		}
 	}
 	return nil
 }
 
-func addOffset(req *kmsg.TxnOffsetCommitRequest, topic string, p int32, next int64, by string) {
-	part := kmsg.NewTxnOffsetCommitRequestTopicPartition()
-	part.Partition, part.Offset, part.Metadata = p, next, &by
-	for i := range req.Topics {
-		if req.Topics[i].Topic != topic {
-			continue
-		}
-		for j := range req.Topics[i].Partitions {
-			if req.Topics[i].Partitions[j].Partition == p {
-				req.Topics[i].Partitions[j] = part // the marker's word, whatever the client believes
-				return
-			}
-		}
-		req.Topics[i].Partitions = append(req.Topics[i].Partitions, part)
-		return
-	}
-	rt := kmsg.NewTxnOffsetCommitRequestTopic()
-	rt.Topic, rt.Partitions = topic, []kmsg.TxnOffsetCommitRequestTopicPartition{part}
-	req.Topics = append(req.Topics, rt)
-}
-
-// identity names a transaction in the metadata of the offsets it commits, so that a takeover tells what brokers kept half of
-// from what somebody set by hand.
-func identity(m *changelogpb.Marker) string {
-	return fmt.Sprintf("%s%d/%d/%d", identityPrefix, m.GetOwnerEpoch(), m.GetSequence(), m.GetWrittenAtMs())
-}
-
-const identityPrefix = "weir transaction "
-
 // apply writes what Kafka has committed to the store: one batch for all tasks, state and offsets together.
-func (w *worker) apply(parts []*pending) error {
+func (w *worker) apply(parts []*taskCommit) error {
 	began := time.Now()
-	size, defers := 4096, w.defers()
+	size, defers := 4096, w.deferWrites()
 	for i := range parts {
-		if t := parts[i].t; !defers || !t.keeps() {
-			size += t.changes.Bytes() + 12*len(t.changes.List) + t.later.bytes + 512
+		if t := parts[i].task; !defers || !t.canDefer() {
+			size += t.changes.Bytes() + 12*len(t.changes.List) + t.buffer.Bytes + 512
 		}
 	}
-	b := w.store.db.NewBatchWithSize(size)
+	b := w.store.DB.NewBatchWithSize(size)
 	defer func() { _ = b.Close() }()
 	for _, part := range parts {
-		t := part.t
+		t := part.task
 		meta := proto.CloneOf(t.meta)
 		meta.Marker, meta.ChangelogNext, meta.AppliedAtMs = part.marker, part.markerAt+1, began.UnixMilli()
 		meta.Local = part.marker.Inputs
-		if t.meta = meta; defers && t.keeps() {
-			t.later.add(t.p, t.changes.List)
+		if t.meta = meta; defers && t.canDefer() {
+			t.buffer.Add(t.p, t.changes.List)
 			continue
 		}
-		if err := t.later.into(b); err != nil {
+		if err := t.buffer.FlushTo(b); err != nil {
 			return fmt.Errorf("batch of partition %d: %w", t.p, err)
 		}
-		if err := applyChanges(b, t.p, t.changes.List); err != nil {
+		if err := store.Apply(b, t.p, t.changes.List); err != nil {
 			return fmt.Errorf("batch of partition %d: %w", t.p, err)
 		}
-		if err := putMeta(b, t.p, meta); err != nil {
+		if err := store.PutMeta(b, t.p, meta); err != nil {
 			return err
 		}
 	}
@@ -347,7 +322,7 @@ func (w *worker) apply(parts []*pending) error {
 		return fmt.Errorf("write store: %w", err)
 	}
 	for i := range parts {
-		t := parts[i].t
+		t := parts[i].task
 		w.cfg.Metrics.Records.WithLabelValues(w.proc.App).Add(float64(t.folded))
 		for clock, name := range []string{"event", "wall"} {
 			if n := t.fired[clock]; n > 0 {
@@ -357,94 +332,74 @@ func (w *worker) apply(parts []*pending) error {
 		for j := range t.rejects {
 			w.cfg.Metrics.Rejected.WithLabelValues(w.proc.App, t.rejects[j].reason).Inc()
 		}
-		t.seq, t.repair = parts[i].marker.Sequence, false
-		t.failed, t.why = 0, nil
+		t.seq, t.repairOffsets = parts[i].marker.Sequence, false
+		t.failed, t.stopReason = 0, nil
 		t.timers.committed()
-		t.clean()
-		t.forget()
+		t.resetTransaction()
+		t.forgetPoison()
 	}
 	w.phase("apply", began)
 	return nil
 }
 
-func (t *task) clean() {
+func (t *task) resetTransaction() {
 	t.changes.Reset()
 	t.rejects, t.folded, t.fired = t.rejects[:0], 0, [2]int{}
 }
 
-func applyChanges(b *pebble.Batch, p int32, list []stream.Change) error {
-	for i := range list {
-		c := &list[i]
-		var err error
-		switch c.Op {
-		case stream.OpPut:
-			err = b.Set(c.StoreKey(p), c.Value, nil)
-		case stream.OpDelete:
-			err = b.Delete(c.StoreKey(p), nil)
-		case stream.OpDeleteRange:
-			err = b.DeleteRange(c.StoreKey(p), storeKey(p, c.Table, c.Value), nil)
-		case stream.OpEmit:
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// abandon aborts the open transaction because of cause, and sends what it touched through recovery.
-func (w *worker) abandon(life context.Context, cause error) error {
-	var stopped *StoppedError
+// abort aborts the open transaction because of cause, and sends what it touched through recovery.
+func (w *worker) abort(life context.Context, cause error) error {
+	var stopped *changelog.StoppedError
 	switch {
 	case errors.As(cause, &stopped):
-		w.log.Error().Int32("partition", stopped.Partition).Err(stopped.Why).Msg("partition_stopped")
+		w.log.Error().Int32("partition", stopped.Partition).Err(stopped.Err).Msg("partition_stopped")
 	case errors.Is(cause, errPoison):
 		w.log.Warn().Err(cause).Msg("poison_record")
 	default:
 		w.log.Error().Err(cause).Msg("transaction_abandoned")
 	}
-	ctx, cancel := w.bounded(life)
+	ctx, cancel := w.endContext(life)
 	defer cancel()
 	_, err := w.sess.End(ctx, kgo.TryAbort)
 	w.open = false
-	w.ended(abortReason(cause))
+	w.recordOutcome(abortReason(cause))
 	if err != nil {
 		return fmt.Errorf("%w: abort: %w", errRebuild, err)
 	}
-	var blamed *taskError
+	var blamed *handler.Error
 	errors.As(cause, &blamed)
-	var parts []*pending
+	var parts []*taskCommit
 	for _, t := range w.tasks {
 		// Who failed cannot be trusted any more, though it may have said nothing yet: what it took in may be in neither memory.
-		own := blamed != nil && blamed.p == t.p
-		if t.state == taskRunning && (own || t.touched()) {
-			part := &pending{t: t}
+		own := blamed != nil && blamed.Partition == t.p
+		if t.state == taskRunning && (own || t.hasChanges()) {
+			part := &taskCommit{task: t}
 			if own {
 				part.err = cause
 			}
 			parts = append(parts, part)
 		}
 		if t.state == taskStopped {
-			t.clean()
-			t.letGo()
+			t.resetTransaction()
+			t.discardHandler()
 			w.sess.Client().PauseFetchPartitions(w.topicsOf(t.p))
 		}
 	}
-	w.again(parts)
+	w.restartTasks(parts)
 	w.sess.AllowRebalance()
 	return nil
 }
 
-// again sends tasks through recovery: their memory is of a transaction that did not commit.
-func (w *worker) again(parts []*pending) {
+// restartTasks sends tasks through recovery: their memory is of a transaction that did not commit.
+func (w *worker) restartTasks(parts []*taskCommit) {
 	for _, part := range parts {
-		t := part.t
-		t.clean()
-		t.letGo()
-		t.timers, t.later, t.state, t.inARow = nil, nil, taskBarrier, 0
+		t := part.task
+		t.resetTransaction()
+		t.discardHandler()
+		t.timers, t.buffer, t.state, t.poisonStreak = nil, nil, taskBarrier, 0
 		if part.err != nil {
-			if t.blame(part.err); t.state == taskStopped {
-				w.log.Error().Int32("partition", t.p).Err(t.why).Msg("partition_stopped")
+			if t.recordFailure(part.err); t.state == taskStopped {
+				w.log.Error().Int32("partition", t.p).Err(t.stopReason).Msg("partition_stopped")
 			}
 		}
 		w.sess.Client().PauseFetchPartitions(w.topicsOf(t.p))
@@ -460,20 +415,20 @@ func (w *worker) topicsOf(p int32) map[string][]int32 {
 	return m
 }
 
-// finish is a graceful stop: what is folded is committed.
-func (w *worker) finish(life context.Context) error {
+// stopGracefully is a graceful stop: what is folded is committed.
+func (w *worker) stopGracefully(life context.Context) error {
 	if w.open && w.count > 0 {
 		if err := w.commit(life); err != nil {
 			return err
 		}
 	}
-	w.behind = false // nothing waits any more
-	return w.settleLater()
+	w.backlogged = false // nothing waits any more
+	return w.flushBuffered()
 }
 
-// leave gives the static membership back, so that others take over at once.
-func (w *worker) leave(ctx context.Context) error {
-	if w.cfg.StayOnStop && w.store.diskErr() == nil {
+// leaveGroup gives the static membership back, so that others take over at once.
+func (w *worker) leaveGroup(ctx context.Context) error {
+	if w.cfg.RemainInGroup && w.store.DiskErr() == nil {
 		return nil
 	}
 	plain, err := w.cfg.Kafka.Client(kgo.RetryTimeout(2 * time.Second))

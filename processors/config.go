@@ -8,20 +8,15 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/rs/zerolog"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"go.opentelemetry.io/otel/trace"
-)
 
-// Kafka says how to reach the brokers.
-type Kafka struct {
-	Brokers []string
-	// Options are added to every client: TLS, SASL, a dialer.
-	Options []kgo.Opt
-}
+	"github.com/weirhq/weir/processors/internal/store"
+	"github.com/weirhq/weir/processors/kafka"
+)
 
 // Config is how a Processor runs. The zero value of each field but Kafka and Dir works.
 type Config struct {
-	Kafka Kafka
+	Kafka kafka.Cluster
 	// Dir holds the store. One process per directory.
 	Dir string
 	// FS is where Dir is. Defaults to the disk.
@@ -39,8 +34,8 @@ type Config struct {
 	Workers int
 	// CommitInterval is the time between commits when caught up. Defaults to 100 ms.
 	CommitInterval time.Duration
-	// CommitMax is what the interval grows to when behind. Defaults to 1 s.
-	CommitMax time.Duration
+	// CommitIntervalMax is what the interval grows to when behind. Defaults to 1 s.
+	CommitIntervalMax time.Duration
 	// CommitRecords ends a transaction early. Defaults to 2,000,000 input records.
 	CommitRecords int
 	// CommitBytes ends a transaction before its changes take more, over all workers. Defaults to 32 MiB.
@@ -57,16 +52,16 @@ type Config struct {
 	TransactionTimeout time.Duration
 	// CacheBytes is the block cache of the store. Defaults to 64 MiB.
 	CacheBytes int64
-	// WriteBytes is what the write buffers of the store take at most. Defaults to 96 MiB.
-	WriteBytes int64
+	// MemtableBytes is what the write buffers of the store take at most. Defaults to 96 MiB.
+	MemtableBytes int64
 	// BallastBytes is the size of a file in Dir that is removed when the disk is full, so that the process can end in good
 	// order; see ErrDiskFull. Below 0 there is none. Defaults to 64 MiB.
 	BallastBytes int64
 	// FetchBytes bounds what the fetches of a worker return, of all brokers together: 1 MiB of each at least. In memory that
 	// becomes about ten times as much. Defaults to 8 MiB.
 	FetchBytes int32
-	// StayOnStop keeps the static membership when Run returns: for a restart within the session timeout.
-	StayOnStop bool
+	// RemainInGroup keeps the static membership when Run returns: for a restart within the session timeout.
+	RemainInGroup bool
 	// AllowOldTransactions runs against brokers below transaction.version 2, where the protocol can tear a transaction.
 	AllowOldTransactions bool
 	// Log is where the runtime says what it does. Defaults to nothing.
@@ -76,14 +71,14 @@ type Config struct {
 	// Traces receives a span for each transaction, with the steps of its commit below it. Defaults to nothing.
 	Traces trace.TracerProvider
 
-	// refreshBehind is how many input records the local tables of a standby may lack. Defaults to refreshBehind.
-	refreshBehind int64
-	bounds        *bounds // where to begin and to end; nil: from the first record, without end
-	// edge is called at every edge of the commit cycle; an error kills the worker there as a crash would.
-	edge func(w *worker, at string) error
+	// refreshLag is how many input records the local tables of a standby may lack. Defaults to refreshBehind.
+	refreshLag int64
+	Range      *ReplayRange // where to begin and to end; nil: from the first record, without end
+	// failpoint is called at every edge of the commit cycle; an error kills the worker there as a crash would.
+	failpoint func(w *worker, at string) error
 }
 
-func (c *Config) setDefaults() {
+func (c *Config) Complete() {
 	c.FS = cmp.Or(c.FS, vfs.Default)
 	host, err := os.Hostname()
 	if err != nil || host == "" {
@@ -92,7 +87,7 @@ func (c *Config) setDefaults() {
 	c.Instance = cmp.Or(c.Instance, host)
 	c.Workers = cmp.Or(c.Workers, DefaultWorkers())
 	c.CommitInterval = cmp.Or(c.CommitInterval, 100*time.Millisecond)
-	c.CommitMax = cmp.Or(c.CommitMax, time.Second)
+	c.CommitIntervalMax = cmp.Or(c.CommitIntervalMax, time.Second)
 	c.CommitRecords = cmp.Or(c.CommitRecords, 2_000_000)
 	c.CommitBytes = cmp.Or(c.CommitBytes, 32<<20)
 	c.PollRecords = cmp.Or(c.PollRecords, 20_000)
@@ -101,10 +96,10 @@ func (c *Config) setDefaults() {
 	c.SessionTimeout = cmp.Or(c.SessionTimeout, 6*time.Second)
 	c.TransactionTimeout = cmp.Or(c.TransactionTimeout, 10*time.Second)
 	c.CacheBytes = cmp.Or(c.CacheBytes, 64<<20)
-	c.WriteBytes = cmp.Or(c.WriteBytes, 96<<20)
+	c.MemtableBytes = cmp.Or(c.MemtableBytes, 96<<20)
 	c.BallastBytes = cmp.Or(c.BallastBytes, 64<<20)
 	c.FetchBytes = cmp.Or(c.FetchBytes, 8<<20)
-	c.refreshBehind = cmp.Or(c.refreshBehind, refreshBehind)
+	c.refreshLag = cmp.Or(c.refreshLag, refreshLag)
 	if c.Log == nil {
 		nop := zerolog.Nop()
 		c.Log = &nop
@@ -112,24 +107,18 @@ func (c *Config) setDefaults() {
 	if c.Metrics == nil {
 		c.Metrics = NewMetrics(nil)
 	}
-	if c.edge == nil {
-		c.edge = func(*worker, string) error { return nil }
+	if c.failpoint == nil {
+		c.failpoint = func(*worker, string) error { return nil }
 	}
 }
 
 // database is what the store of c is opened with.
-func (c *Config) database() *storeOptions {
-	return &storeOptions{
+func (c *Config) database() *store.Options {
+	return &store.Options{
 		FS: c.FS, Dir: c.Dir, Instance: c.Instance, Log: c.Log,
-		CacheBytes: c.CacheBytes, WriteBytes: c.WriteBytes, BallastBytes: c.BallastBytes,
+		CacheBytes: c.CacheBytes, MemtableBytes: c.MemtableBytes, BallastBytes: c.BallastBytes,
 	}
 }
 
 // DefaultWorkers is the number of workers of a Config that does not say.
 func DefaultWorkers() int { return max(4, runtime.GOMAXPROCS(0)) }
-
-// Client makes a plain client: to produce, to look, to administer.
-func (k Kafka) Client(opts ...kgo.Opt) (*kgo.Client, error) {
-	base := append([]kgo.Opt{kgo.SeedBrokers(k.Brokers...), kgo.ClientID("weir"), kgo.MaxDecompressBatchBytes(64 << 20)}, k.Options...)
-	return kgo.NewClient(append(base, opts...)...)
-}

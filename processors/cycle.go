@@ -4,14 +4,15 @@ import (
 	"errors"
 	"time"
 
+	"github.com/weirhq/weir/processors/internal/changelog"
 	"github.com/weirhq/weir/stream"
 )
 
-// cycle is what is measured of one transaction.
-type cycle struct {
+// txnTiming is what is measured of one transaction.
+type txnTiming struct {
 	began       time.Time
 	poll, fold  time.Duration // spent waiting for records, and folding them
-	spans       []span
+	batches     []batchTimes
 	phases      []phase
 	keys, bytes int // of the changes
 	partitions  []int64
@@ -23,35 +24,35 @@ type phase struct {
 	began, ended time.Time
 }
 
-func (c *cycle) reset(now time.Time) {
-	*c = cycle{began: now, spans: c.spans[:0], phases: c.phases[:0], partitions: c.partitions[:0]}
+func (c *txnTiming) reset(now time.Time) {
+	*c = txnTiming{began: now, batches: c.batches[:0], phases: c.phases[:0], partitions: c.partitions[:0]}
 }
 
-// took adds the time since began; it is deferred.
-func took(sum *time.Duration, began time.Time) { *sum += time.Since(began) }
+// addElapsed adds the time since began; it is deferred.
+func addElapsed(sum *time.Duration, began time.Time) { *sum += time.Since(began) }
 
-// span is a batch's records by their timestamps, in Unix ms.
-type span struct {
+// batchTimes is a batch's records by their timestamps, in Unix ms.
+type batchTimes struct {
 	n              int
 	oldest, newest int64
 }
 
-// saw takes note of a batch, which is not empty.
-func (c *cycle) saw(records []stream.Record) {
-	s := span{len(records), records[0].TimeMs, records[0].TimeMs}
+// observeBatch takes note of a batch, which is not empty.
+func (c *txnTiming) observeBatch(records []stream.Record) {
+	s := batchTimes{len(records), records[0].TimeMs, records[0].TimeMs}
 	for i := range records {
 		s.oldest, s.newest = min(s.oldest, records[i].TimeMs), max(s.newest, records[i].TimeMs)
 	}
-	c.spans = append(c.spans, s)
+	c.batches = append(c.batches, s)
 }
 
-// samples is how many of a batch's records stand for all of them.
-const samples = 8
+// ageSamples is how many of a batch's records stand for all of them.
+const ageSamples = 8
 
-// each gives the ages of the batch's records at now, in seconds, each with the number of records that it stands for. They are
+// eachAge gives the ages of the batch's records at now, in seconds, each with the number of records that it stands for. They are
 // taken to be spread evenly between the oldest and the newest.
-func (s span) each(now time.Time, fn func(seconds float64, n uint64)) {
-	k := min(s.n, samples)
+func (s batchTimes) eachAge(now time.Time, fn func(seconds float64, n uint64)) {
+	k := min(s.n, ageSamples)
 	for i := range k {
 		at := s.newest
 		if k > 1 {
@@ -64,7 +65,7 @@ func (s span) each(now time.Time, fn func(seconds float64, n uint64)) {
 // phase ends a step of the commit.
 func (w *worker) phase(name string, began time.Time) {
 	now := time.Now()
-	w.cycle.phases = append(w.cycle.phases, phase{name, began, now})
+	w.timing.phases = append(w.timing.phases, phase{name, began, now})
 	w.cfg.Metrics.Phase.WithLabelValues(w.proc.App, name).Observe(now.Sub(began).Seconds())
 }
 
@@ -79,7 +80,7 @@ const (
 )
 
 func abortReason(cause error) string {
-	var stopped *StoppedError
+	var stopped *changelog.StoppedError
 	switch {
 	case errors.As(cause, &stopped):
 		return abortStopped
@@ -89,8 +90,8 @@ func abortReason(cause error) string {
 	return abortHandler
 }
 
-// whyNot is why a transaction that was to be committed was not.
-func (w *worker) whyNot(produce error) string {
+// abortCause is why a transaction that was to be committed was not.
+func (w *worker) abortCause(produce error) string {
 	switch {
 	case produce != nil:
 		return abortProduce
@@ -100,9 +101,9 @@ func (w *worker) whyNot(produce error) string {
 	return abortCoordinator
 }
 
-// ended takes down what became of the transaction: committed, if why is empty.
-func (w *worker) ended(why string) {
-	m, app, c, now := w.cfg.Metrics, w.proc.App, &w.cycle, time.Now()
+// recordOutcome takes down what became of the transaction: committed, if why is empty.
+func (w *worker) recordOutcome(why string) {
+	m, app, c, now := w.cfg.Metrics, w.proc.App, &w.timing, time.Now()
 	if why != "" {
 		m.Commits.WithLabelValues(app, "aborted").Inc()
 		m.Aborts.WithLabelValues(app, why).Inc()
@@ -112,20 +113,20 @@ func (w *worker) ended(why string) {
 	m.Commits.WithLabelValues(app, "committed").Inc()
 	m.Phase.WithLabelValues(app, "poll").Observe(c.poll.Seconds())
 	m.Phase.WithLabelValues(app, "fold").Observe(c.fold.Seconds())
-	m.Size.WithLabelValues(app).Observe(float64(w.count))
-	m.DirtyKeys.WithLabelValues(app).Observe(float64(c.keys))
-	m.DirtyBytes.WithLabelValues(app).Observe(float64(c.bytes))
-	for _, s := range c.spans {
-		s.each(now, func(seconds float64, n uint64) { m.Latency.observe(app, seconds, n) })
+	m.TransactionRecords.WithLabelValues(app).Observe(float64(w.count))
+	m.TransactionChanges.WithLabelValues(app).Observe(float64(c.keys))
+	m.TransactionBytes.WithLabelValues(app).Observe(float64(c.bytes))
+	for _, s := range c.batches {
+		s.eachAge(now, func(seconds float64, n uint64) { m.Latency.observe(app, seconds, n) })
 	}
 	w.trace("committed", "")
 }
 
-// dirtied adds up what the transaction changes.
-func (c *cycle) dirtied(parts []*pending) {
+// countChanges adds up what the transaction changes.
+func (c *txnTiming) countChanges(parts []*taskCommit) {
 	for _, part := range parts {
-		c.partitions = append(c.partitions, int64(part.t.p))
-		c.keys += len(part.t.changes.List)
-		c.bytes += part.t.changes.Bytes()
+		c.partitions = append(c.partitions, int64(part.task.p))
+		c.keys += len(part.task.changes.List)
+		c.bytes += part.task.changes.Bytes()
 	}
 }

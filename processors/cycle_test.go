@@ -18,7 +18,7 @@ func TestLatency(t *testing.T) {
 	l := newLatency(prometheus.NewDesc("weir_l", "L.", []string{"app"}, nil))
 	exact := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "e", Help: "E.", Buckets: l.bounds})
 	now := time.UnixMilli(1_000_000_000)
-	var c cycle
+	var c txnTiming
 	for range 300 {
 		n, oldest := 1+rng.IntN(5000), now.UnixMilli()-int64(rng.IntN(100_000))
 		length := int64(rng.IntN(3)) * int64(rng.IntN(3000))
@@ -28,10 +28,10 @@ func TestLatency(t *testing.T) {
 			exact.Observe(float64(max(0, now.UnixMilli()-records[i].TimeMs)) / 1000)
 		}
 		rng.Shuffle(n, func(i, j int) { records[i], records[j] = records[j], records[i] })
-		c.saw(records)
+		c.observeBatch(records)
 	}
-	for _, s := range c.spans {
-		s.each(now, func(seconds float64, n uint64) { l.observe("a", seconds, n) })
+	for _, s := range c.batches {
+		s.eachAge(now, func(seconds float64, n uint64) { l.observe("a", seconds, n) })
 	}
 	got, want := histogramOf(t, l), histogramOf(t, exact)
 	if got.GetSampleCount() != want.GetSampleCount() {
@@ -62,7 +62,7 @@ func histogramOf(t *testing.T, c prometheus.Collector) *dto.Histogram {
 func TestSpanCountsEachRecord(t *testing.T) {
 	for n := range 100 {
 		sum := uint64(0)
-		span{n, 0, 50}.each(time.UnixMilli(100), func(s float64, k uint64) {
+		batchTimes{n, 0, 50}.eachAge(time.UnixMilli(100), func(s float64, k uint64) {
 			if sum += k; k == 0 || s < 0.05 || s > 0.1 {
 				t.Errorf("%d records: %d of %g s", n, k, s)
 			}
@@ -76,10 +76,10 @@ func TestSpanCountsEachRecord(t *testing.T) {
 // TestLagIsTheSlowestPartitions reads ages from what the workers say of their partitions.
 func TestLagIsTheSlowestPartitions(t *testing.T) {
 	ago := func(d time.Duration) int64 { return time.Now().Add(-d).UnixMilli() }
-	r := &Runtime{proc: stream.Processor{App: "a"}, viewers: []*viewer{{worker: "0", list: []Status{
+	r := &Runtime{proc: stream.Processor{App: "a"}, snapshots: []*statusSnapshot{{worker: "0", list: []Status{
 		{Lag: 0, NewestMs: ago(time.Hour), WatermarkMs: ago(20 * time.Second)}, {Lag: 1, NewestMs: ago(10 * time.Second), WatermarkMs: ago(30 * time.Second)}, {Lag: 9},
 	}}}}
-	f, ok := r.Collector().(*figures)
+	f, ok := r.Collector().(*collector)
 	if !ok {
 		t.Fatal("another collector")
 	}

@@ -10,13 +10,15 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weirhq/weir/processors/internal/store"
 )
 
 // TestDamagedStore flips a byte of a store that is not in use, at 40 places. Whatever it hits, the sums are right afterwards.
 func TestDamagedStore(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			bubble(t, 4, func(t *testing.T, w *world) {
+			bubble(t, 4, func(t *testing.T, w *crashRun) {
 				fs := vfs.NewCrashableMem()
 				w.foldThree(fs)
 				where := flipByte(t, fs, "/state/"+app+"/db", rand.New(rand.NewPCG(seed, 9)))
@@ -32,7 +34,7 @@ func TestDamagedStore(t *testing.T) {
 	}
 }
 
-func (w *world) sumOfSix(rt *Runtime, where string) {
+func (w *crashRun) sumOfSix(rt *Runtime, where string) {
 	w.t.Helper()
 	snap, err := rt.Snapshot()
 	if err != nil {
@@ -52,7 +54,7 @@ func (w *world) sumOfSix(rt *Runtime, where string) {
 
 // TestDamageWhileRunning: the process sets its store aside, rebuilds it, and goes on. After a few times it blames the disk.
 func TestDamageWhileRunning(t *testing.T) {
-	bubble(t, 4, func(t *testing.T, w *world) {
+	bubble(t, 4, func(t *testing.T, w *crashRun) {
 		fs := vfs.NewCrashableMem()
 		w.put("in", 0, "1", "2", "3")
 		rt, end := w.begin("a", Config{Workers: 2, FS: fs}, ledgers("in"))
@@ -60,7 +62,7 @@ func TestDamageWhileRunning(t *testing.T) {
 		damage := func() {
 			rt.mu.RLock()
 			defer rt.mu.RUnlock()
-			rt.store.reportDamage(errors.New("a block's checksum does not match"))
+			rt.store.ReportDamage(errors.New("a block's checksum does not match"))
 		}
 		damage()
 		w.put("in", 0, "4", "5", "6")
@@ -74,7 +76,7 @@ func TestDamageWhileRunning(t *testing.T) {
 			damage()
 			time.Sleep(time.Second)
 		}
-		if err := end(); !isDamage(err) || !errors.Is(err, ErrDisk) {
+		if err := end(); !store.IsDamage(err) || !errors.Is(err, ErrDisk) {
 			t.Errorf("damaged %d times, it ended with %v", maxDamages, err)
 		}
 	})

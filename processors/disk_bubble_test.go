@@ -18,7 +18,9 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/weirhq/weir/processors/internal/changelog"
 	"github.com/weirhq/weir/processors/internal/simkafka"
+	"github.com/weirhq/weir/processors/internal/store"
 )
 
 // smallDisk has room for so many bytes; more make it fail as a disk that is full, or as one that is pulled out. It has to
@@ -146,7 +148,7 @@ func TestDiskFull(t *testing.T) {
 func diskFull(t *testing.T, seed uint64) (hits map[string]int) {
 	synctest.Test(t, func(t *testing.T) {
 		var said strings.Builder
-		w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 7)), hits: map[string]int{}, mut: mutation{core: newTimedLedger}}
+		w := &crashRun{t: t, rng: rand.New(rand.NewPCG(seed, 7)), hits: map[string]int{}, mut: mutation{core: newTimedLedger}}
 		w.log = zerolog.New(zerolog.SyncWriter(&said))
 		c, err := simkafka.New(parts, "in", "in2", "log", "out", "fired", app+".dlq")
 		if err != nil {
@@ -164,7 +166,7 @@ func diskFull(t *testing.T, seed uint64) (hits map[string]int) {
 		p := w.start("a", mem)
 		produced := make(chan struct{})
 		go w.produce(produced)
-		var last *store
+		var last *store.Store
 		flushed := make(chan struct{})
 		go func() {
 			defer close(flushed)
@@ -213,7 +215,7 @@ func diskFull(t *testing.T, seed uint64) (hits map[string]int) {
 }
 
 // over waits a moment for the end.
-func (w *world) over(p *process) bool {
+func (w *crashRun) over(p *process) bool {
 	select {
 	case <-p.done:
 		return true
@@ -223,7 +225,7 @@ func (w *world) over(p *process) bool {
 }
 
 // flushOften makes the store write tables and compact them. It returns the last store.
-func (w *world) flushOften(p *process) (last *store) {
+func (w *crashRun) flushOften(p *process) (last *store.Store) {
 	for !w.over(p) {
 		for range w.pick(10) {
 			time.Sleep(100 * time.Millisecond)
@@ -231,14 +233,14 @@ func (w *world) flushOften(p *process) (last *store) {
 		p.rt.mu.RLock()
 		if s := p.rt.store; s != nil {
 			last = s
-			_, _ = s.db.AsyncFlush()
+			_, _ = s.DB.AsyncFlush()
 		}
 		p.rt.mu.RUnlock()
 	}
 	return last
 }
 
-func (w *world) judgeRefusals(said string, last *store) {
+func (w *crashRun) judgeRefusals(said string, last *store.Store) {
 	freed, refusals := strings.Count(said, `"ballast_freed":true`), strings.Count(said, "disk_refused")
 	switch {
 	case freed > 0:
@@ -252,7 +254,7 @@ func (w *world) judgeRefusals(said string, last *store) {
 	if strings.Contains(said, "the disk was given up") {
 		w.hit("compaction refused")
 	}
-	if last != nil && strings.Contains(fmt.Sprint(last.lateFiles("/state/"+app+"/db")), ".sst") {
+	if last != nil && strings.Contains(fmt.Sprint(last.LateFiles("/state/"+app+"/db")), ".sst") {
 		w.hit("flushed late")
 	}
 	if freed > 1 || refusals > freed+1 {
@@ -263,8 +265,8 @@ func (w *world) judgeRefusals(said string, last *store) {
 // TestDiskFullWhileRebuilding: the tables of a rebuild are written past the log and the memtables.
 func TestDiskFullWhileRebuilding(t *testing.T) {
 	for _, room := range []int64{2_000, 10_000, 30_000, 80_000} {
-		bubble(t, 1, func(t *testing.T, w *world) {
-			const n = bulkLeast + 2000
+		bubble(t, 1, func(t *testing.T, w *crashRun) {
+			const n = changelog.BulkMinRecords + 2000
 			list := make([]*kgo.Record, n)
 			for i := range list {
 				list[i] = &kgo.Record{Topic: "in", Key: fmt.Appendf(nil, "key %d", i), Value: []byte("1")}

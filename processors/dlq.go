@@ -25,12 +25,12 @@ const (
 	headerOriginal = "o."
 )
 
-// maxLetter bounds the value of a letter. A longer one, which only a batch that was compressed hard can bring, is cut; the
+// maxDeadLetter bounds the value of a letter. A longer one, which only a batch that was compressed hard can bring, is cut; the
 // record itself is in the input topic for as long as that keeps it.
-const maxLetter = 1 << 20
+const maxDeadLetter = 1 << 20
 
-// HeaderCut gives the full length of a value that was cut.
-const HeaderCut = "weir-cut"
+// HeaderTruncated gives the full length of a value that was cut.
+const HeaderTruncated = "weir-cut"
 
 // maxDetail bounds the reason's text, stack included.
 const maxDetail = 8 << 10
@@ -42,8 +42,8 @@ type deadLetter struct {
 	detail string
 }
 
-// letterKey names a refused record by where it came from.
-func letterKey(topic string, partition int32, offset int64) []byte {
+// deadLetterKey names a refused record by where it came from.
+func deadLetterKey(topic string, partition int32, offset int64) []byte {
 	return fmt.Appendf(nil, "%s/%d/%d", topic, partition, offset)
 }
 
@@ -66,13 +66,13 @@ func (d *deadLetter) record(app, dlq string, p int32) *kgo.Record {
 		h = append(h, kgo.RecordHeader{Key: headerOriginal + o.Key, Value: o.Value})
 	}
 	value := d.rec.Value
-	if len(value) > maxLetter {
-		h = append(h, kgo.RecordHeader{Key: HeaderCut, Value: strconv.AppendInt(nil, int64(len(value)), 10)})
-		value = value[:maxLetter]
+	if len(value) > maxDeadLetter {
+		h = append(h, kgo.RecordHeader{Key: HeaderTruncated, Value: strconv.AppendInt(nil, int64(len(value)), 10)})
+		value = value[:maxDeadLetter]
 	}
 	if value == nil { // a tombstone would resolve the letter
 		value = []byte{}
 		h = append(h, kgo.RecordHeader{Key: "weir-null-value", Value: binary.AppendUvarint(nil, 1)})
 	}
-	return &kgo.Record{Topic: dlq, Partition: p, Key: letterKey(d.topic, p, d.rec.Offset), Value: value, Headers: h}
+	return &kgo.Record{Topic: dlq, Partition: p, Key: deadLetterKey(d.topic, p, d.rec.Offset), Value: value, Headers: h}
 }

@@ -329,7 +329,7 @@ func TestBrokersAway(t *testing.T) {
 			time.Sleep(time.Minute)
 			n, bytes := resources()
 			worst, most = max(worst, n), max(most, bytes)
-			if d, cut := a.Runtime().Silence(); !cut || d < 50*time.Second {
+			if d, cut := a.Runtime().BrokerIdle(); !cut || d < 50*time.Second {
 				t.Errorf("without brokers, it says that they were silent for %s: %t", d, cut)
 			}
 			for _, s := range a.Runtime().Status() {
@@ -351,7 +351,7 @@ func TestBrokersAway(t *testing.T) {
 			t.Errorf("caught up %s after the brokers were back", took)
 		}
 		time.Sleep(time.Minute)
-		if d, cut := a.Runtime().Silence(); cut {
+		if d, cut := a.Runtime().BrokerIdle(); cut {
 			t.Errorf("with idle inputs, it says that the brokers were silent for %s", d)
 		}
 	})

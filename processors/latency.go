@@ -14,17 +14,17 @@ type Latency struct {
 	bounds []float64
 
 	mu   sync.Mutex
-	apps map[string]*tallies
+	apps map[string]*histogram
 }
 
-type tallies struct {
+type histogram struct {
 	buckets []uint64 // not cumulative; what is above all bounds is in none
 	count   uint64
 	sum     float64
 }
 
 func newLatency(desc *prometheus.Desc) *Latency {
-	return &Latency{desc: desc, bounds: prometheus.ExponentialBuckets(0.005, 2, 22), apps: map[string]*tallies{}}
+	return &Latency{desc: desc, bounds: prometheus.ExponentialBuckets(0.005, 2, 22), apps: map[string]*histogram{}}
 }
 
 func (l *Latency) observe(app string, seconds float64, n uint64) {
@@ -32,7 +32,7 @@ func (l *Latency) observe(app string, seconds float64, n uint64) {
 	defer l.mu.Unlock()
 	t := l.apps[app]
 	if t == nil {
-		t = &tallies{buckets: make([]uint64, len(l.bounds))}
+		t = &histogram{buckets: make([]uint64, len(l.bounds))}
 		l.apps[app] = t
 	}
 	if i, _ := slices.BinarySearch(l.bounds, seconds); i < len(t.buckets) {

@@ -2,14 +2,14 @@ package processors
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/processors/internal/group"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // Member is one session of an application's group, as the group has it since its last rebalance.
@@ -22,13 +22,13 @@ type Member struct {
 }
 
 // Members asks the brokers who shares the partitions of app; none if nobody runs.
-func Members(ctx context.Context, k Kafka, app string) ([]Member, error) {
+func Members(ctx context.Context, k kafka.Cluster, app string) ([]Member, error) {
 	cl, err := k.Client()
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
 	defer cl.Close()
-	members, err := groupMembers(ctx, kadm.NewClient(cl), app)
+	members, err := group.DescribeMembers(ctx, kadm.NewClient(cl), app)
 	if err != nil {
 		return nil, err
 	}
@@ -36,14 +36,14 @@ func Members(ctx context.Context, k Kafka, app string) ([]Member, error) {
 	for _, g := range members {
 		m := Member{ID: g.MemberID}
 		if join, ok := g.Join.AsConsumer(); ok {
-			says, err := decode(join.UserData, &changelogpb.Member{}, "what member "+g.MemberID+" says")
+			says, err := changelogpb.Decode(join.UserData, &changelogpb.Member{}, "what member "+g.MemberID+" says")
 			if err != nil {
 				return nil, err
 			}
 			m.Instance, m.Endpoint = says.Instance, says.Endpoint
 		}
 		if has, ok := g.Assigned.AsConsumer(); ok {
-			d, err := decode(has.UserData, &changelogpb.Duty{}, "the duty of member "+g.MemberID)
+			d, err := changelogpb.Decode(has.UserData, &changelogpb.Duty{}, "the duty of member "+g.MemberID)
 			if err != nil {
 				return nil, err
 			}
@@ -57,19 +57,4 @@ func Members(ctx context.Context, k Kafka, app string) ([]Member, error) {
 		out = append(out, m)
 	}
 	return out, nil
-}
-
-// groupMembers are those of a group; none of one that does not exist.
-func groupMembers(ctx context.Context, adm *kadm.Client, group string) ([]kadm.DescribedGroupMember, error) {
-	groups, err := adm.DescribeGroups(ctx, group)
-	if err == nil {
-		err = groups.Error()
-	}
-	if errors.Is(err, kerr.GroupIDNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("describe group %s: %w", group, err)
-	}
-	return groups[group].Members, nil
 }

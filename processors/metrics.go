@@ -6,22 +6,22 @@ import (
 
 // Metrics are the runtime's figures. Label sets are closed: application, phase, outcome, reason.
 type Metrics struct {
-	Records    *prometheus.CounterVec   // folded input records, by app
-	Rejected   *prometheus.CounterVec   // records sent to the DLQ, by app and reason
-	Commits    *prometheus.CounterVec   // transactions, by app and outcome: committed, aborted, unknown
-	Aborts     *prometheus.CounterVec   // transactions that were aborted, by app and reason: see abortReason
-	Phase      *prometheus.HistogramVec // seconds by app and phase: poll, fold, flush, produce, end, apply
-	Latency    *Latency                 // seconds from an input record's timestamp until its fold is committed, by app
-	Size       *prometheus.HistogramVec // input records of a transaction, by app
-	Dirty      *prometheus.CounterVec   // changelog records, by app
-	DirtyKeys  *prometheus.HistogramVec // changes and outputs of a transaction, by app
-	DirtyBytes *prometheus.HistogramVec // their bytes, by app
-	Restores   *prometheus.CounterVec   // finished takeovers, by app
-	Left       *prometheus.GaugeVec     // changelog records that takeovers have to read yet, by app and worker
-	Replayed   *prometheus.CounterVec   // changelog records read in takeovers, by app
-	Timers     *prometheus.CounterVec   // timers fired, by app and clock: event, wall
-	Lag        *prometheus.GaugeVec     // records behind the end of the inputs, by app and worker
-	Partition  *prometheus.GaugeVec     // partitions by app, worker and state
+	Records            *prometheus.CounterVec   // folded input records, by app
+	Rejected           *prometheus.CounterVec   // records sent to the DLQ, by app and reason
+	Commits            *prometheus.CounterVec   // transactions, by app and outcome: committed, aborted, unknown
+	Aborts             *prometheus.CounterVec   // transactions that were aborted, by app and reason: see abortReason
+	Phase              *prometheus.HistogramVec // seconds by app and phase: poll, fold, flush, produce, end, apply
+	Latency            *Latency                 // seconds from an input record's timestamp until its fold is committed, by app
+	TransactionRecords *prometheus.HistogramVec // input records of a transaction, by app
+	ChangelogRecords   *prometheus.CounterVec   // changelog records, by app
+	TransactionChanges *prometheus.HistogramVec // changes and outputs of a transaction, by app
+	TransactionBytes   *prometheus.HistogramVec // their bytes, by app
+	Restores           *prometheus.CounterVec   // finished takeovers, by app
+	RestoreRemaining   *prometheus.GaugeVec     // changelog records that takeovers have to read yet, by app and worker
+	RestoredRecords    *prometheus.CounterVec   // changelog records read in takeovers, by app
+	Timers             *prometheus.CounterVec   // timers fired, by app and clock: event, wall
+	Lag                *prometheus.GaugeVec     // records behind the end of the inputs, by app and worker
+	Partition          *prometheus.GaugeVec     // partitions by app, worker and state
 }
 
 // NewMetrics makes the figures and registers them with r, unless it is nil.
@@ -36,26 +36,26 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "weir", Subsystem: "processor", Name: name, Help: help, Buckets: buckets}, append([]string{"app"}, labels...))
 	}
 	m := &Metrics{
-		Records:    counter("records_total", "Input records folded."),
-		Rejected:   counter("rejected_total", "Input records sent to the dead-letter queue.", "reason"),
-		Commits:    counter("transactions_total", "Transactions by outcome.", "outcome"),
-		Aborts:     counter("aborts_total", "Transactions that were aborted, by reason.", "reason"),
-		Dirty:      counter("changelog_records_total", "State changes written to the changelog."),
-		Restores:   counter("restores_total", "Partitions taken over."),
-		Replayed:   counter("restore_records_total", "Changelog records read while taking over."),
-		Left:       gauge("restore_left_records", "Changelog records that takeovers have to read yet.", "worker"),
-		Timers:     counter("timers_fired_total", "Timers fired, by clock.", "clock"),
-		Phase:      histogram("commit_seconds", "Time of a transaction by phase: poll (waiting for records), fold, flush, produce, end, apply.", prometheus.ExponentialBuckets(0.0005, 2, 14), "phase"),
-		Size:       histogram("transaction_records", "Input records of a transaction.", prometheus.ExponentialBuckets(1, 4, 12)),
-		DirtyKeys:  histogram("dirty_keys", "Changes of state and outputs of a transaction.", prometheus.ExponentialBuckets(1, 4, 11)),
-		DirtyBytes: histogram("dirty_bytes", "Bytes of the changes of state and outputs of a transaction.", prometheus.ExponentialBuckets(256, 4, 11)),
+		Records:            counter("records_total", "Input records folded."),
+		Rejected:           counter("rejected_total", "Input records sent to the dead-letter queue.", "reason"),
+		Commits:            counter("transactions_total", "Transactions by outcome.", "outcome"),
+		Aborts:             counter("aborts_total", "Transactions that were aborted, by reason.", "reason"),
+		ChangelogRecords:   counter("changelog_records_total", "State changes written to the changelog."),
+		Restores:           counter("restores_total", "Partitions taken over."),
+		RestoredRecords:    counter("restore_records_total", "Changelog records read while taking over."),
+		RestoreRemaining:   gauge("restore_left_records", "Changelog records that takeovers have to read yet.", "worker"),
+		Timers:             counter("timers_fired_total", "Timers fired, by clock.", "clock"),
+		Phase:              histogram("commit_seconds", "Time of a transaction by phase: poll (waiting for records), fold, flush, produce, end, apply.", prometheus.ExponentialBuckets(0.0005, 2, 14), "phase"),
+		TransactionRecords: histogram("transaction_records", "Input records of a transaction.", prometheus.ExponentialBuckets(1, 4, 12)),
+		TransactionChanges: histogram("dirty_keys", "Changes of state and outputs of a transaction.", prometheus.ExponentialBuckets(1, 4, 11)),
+		TransactionBytes:   histogram("dirty_bytes", "Bytes of the changes of state and outputs of a transaction.", prometheus.ExponentialBuckets(256, 4, 11)),
 		Latency: newLatency(prometheus.NewDesc("weir_processor_event_to_commit_seconds",
 			"From the timestamp of an input record until what it did is committed. A batch's records are taken to be spread evenly between its oldest and newest.", []string{"app"}, nil)),
 		Lag:       gauge("lag_records", "Records between the next offset and the end of the inputs.", "worker"),
 		Partition: gauge("partitions", "Partitions by state: barrier, restoring, running, stopped; standby (another process folds it).", "worker", "state"),
 	}
 	if r != nil {
-		r.MustRegister(m.Records, m.Rejected, m.Commits, m.Aborts, m.Phase, m.Latency, m.Size, m.Dirty, m.DirtyKeys, m.DirtyBytes, m.Restores, m.Replayed, m.Left, m.Timers, m.Lag, m.Partition)
+		r.MustRegister(m.Records, m.Rejected, m.Commits, m.Aborts, m.Phase, m.Latency, m.TransactionRecords, m.ChangelogRecords, m.TransactionChanges, m.TransactionBytes, m.Restores, m.RestoredRecords, m.RestoreRemaining, m.Timers, m.Lag, m.Partition)
 	}
 	return m
 }

@@ -50,7 +50,7 @@ func figuresOf(t *testing.T, reg *obs.Registry) map[string]float64 {
 
 // TestFigures folds records of a known age, meets a poison record and a rebalance, and falls behind.
 func TestFigures(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, w *world) {
+	bubble(t, 1, func(t *testing.T, w *crashRun) {
 		reg := obs.NewRegistry("test")
 		fs := vfs.NewCrashableMem()
 		fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 12345})
@@ -133,7 +133,7 @@ func (s waiter) Fold(b *stream.Batch) error {
 }
 
 // aged produces records with the timestamp of a while ago.
-func (w *world) aged(age time.Duration, values ...string) {
+func (w *crashRun) aged(age time.Duration, values ...string) {
 	cl := w.client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	defer cl.Close()
 	var list []*kgo.Record

@@ -2,14 +2,14 @@ package processors
 
 import "sync"
 
-// news brings what happens on other goroutines to a worker's loop, and wakes it from a poll.
-type news struct {
+// mailbox brings what happens on other goroutines to a worker's loop, and wakes it from a poll.
+type mailbox struct {
 	mu   sync.Mutex
 	list []func()
 	wake func()
 }
 
-func (n *news) post(f func()) {
+func (n *mailbox) post(f func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.list = append(n.list, f)
@@ -18,7 +18,7 @@ func (n *news) post(f func()) {
 	}
 }
 
-func (n *news) take() []func() {
+func (n *mailbox) take() []func() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	list := n.list
@@ -27,7 +27,7 @@ func (n *news) take() []func() {
 }
 
 // interrupt sets what post calls to end a poll; at once if there is news already.
-func (n *news) interrupt(wake func()) {
+func (n *mailbox) interrupt(wake func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.wake = wake

@@ -13,17 +13,17 @@ import (
 // brings, and is the short one again once that is not so.
 func TestPace(t *testing.T) {
 	nop := zerolog.Nop()
-	w := newWorker(0, &Config{Log: &nop, PollRecords: 20_000, CommitInterval: 100 * time.Millisecond, CommitMax: time.Second}, &stream.Processor{App: "a"}, nil)
+	w := newWorker(0, &Config{Log: &nop, PollRecords: 20_000, CommitInterval: 100 * time.Millisecond, CommitIntervalMax: time.Second}, &stream.Processor{App: "a"}, nil)
 	w.tasks = map[int32]*task{0: {}, 1: {}}
-	w.wait = w.cfg.CommitInterval
+	w.interval = w.cfg.CommitInterval
 	turn := func(count int, lags ...int64) time.Duration {
 		w.count = count
 		for p, lag := range lags {
 			w.tasks[int32(p)].lag = lag
 		}
-		w.measure()
-		w.pace()
-		return w.wait
+		w.measureBacklog()
+		w.adaptInterval()
+		return w.interval
 	}
 	for i, want := range []int64{200, 400, 800, 1000, 1000} {
 		if got := turn(90_000, 1_000_000, 1_000_000).Milliseconds(); got != want {

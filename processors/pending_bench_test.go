@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/weirhq/weir/processors/internal/store"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -19,43 +20,43 @@ func BenchmarkPendingTimers(b *testing.B) {
 		n = 100_000
 	}
 	cfg := Config{Dir: b.TempDir(), FS: vfs.Default}
-	cfg.setDefaults()
-	s, err := openStore(cfg.database(), "timers")
+	cfg.Complete()
+	s, err := store.Open(cfg.database(), "timers")
 	if err != nil {
 		b.Fatal(err)
 	}
-	bulk := newBulk(s, 0)
+	bulk := store.NewBulkLoader(s, 0)
 	for i := range n {
 		key := binary.BigEndian.AppendUint64(nil, uint64(i)*0x9e3779b97f4a7c15)
 		k := append([]byte{stream.TimerTable, byte(stream.EventTime)}, timerKey(int64(1+i%1_000_000_007), key)...)
-		if err := bulk.put(k, []byte{}); err != nil {
+		if err := bulk.Put(k, []byte{}); err != nil {
 			b.Fatal(err)
 		}
 	}
-	if err := bulk.finish(); err != nil {
+	if err := bulk.Finish(); err != nil {
 		b.Fatal(err)
 	}
-	if err := s.close(); err != nil {
+	if err := s.Close(); err != nil {
 		b.Fatal(err)
 	}
 	b.ResetTimer()
 	var heap int64
 	for b.Loop() {
-		if s, err = openStore(cfg.database(), "timers"); err != nil {
+		if s, err = store.Open(cfg.database(), "timers"); err != nil {
 			b.Fatal(err)
 		}
 		before := inUse()
 		began := time.Now()
-		list := newTimers(0, s.db)
+		list := newTimers(0, s.DB)
 		due, err := list.due(stream.EventTime, 1, fireBatch)
 		if err != nil || len(due) != 1 {
 			b.Fatalf("%d timers are due, %v; want 1", len(due), err)
 		}
 		b.ReportMetric(float64(time.Since(began).Microseconds()), "µs/takeover")
 		heap = inUse() - before
-		disk := s.db.Metrics().DiskSpaceUsage()
+		disk := s.DB.Metrics().DiskSpaceUsage()
 		runtime.KeepAlive(list)
-		if err := s.close(); err != nil {
+		if err := s.Close(); err != nil {
 			b.Fatal(err)
 		}
 		b.ReportMetric(float64(disk)/(1<<20), "MiB-disk")

@@ -7,30 +7,32 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// pulse remembers when a broker last answered one of the runtime's clients. A member of a group asks for a heartbeat several
+// brokerLiveness remembers when a broker last answered one of the runtime's clients. A member of a group asks for a heartbeat several
 // times in a session timeout, so silence for longer than that means that nobody hears us.
-type pulse struct {
+type brokerLiveness struct {
 	began time.Time    // of the monotonic clock: a jump of the day's time is no silence
 	last  atomic.Int64 // after began
 }
 
-func newPulse() *pulse { return &pulse{began: time.Now()} }
+func newBrokerLiveness() *brokerLiveness { return &brokerLiveness{began: time.Now()} }
 
 // OnBrokerRead implements kgo.HookBrokerRead.
-func (p *pulse) OnBrokerRead(_ kgo.BrokerMetadata, _ int16, _ int, _, _ time.Duration, err error) {
+func (p *brokerLiveness) OnBrokerRead(_ kgo.BrokerMetadata, _ int16, _ int, _, _ time.Duration, err error) {
 	if err == nil {
 		p.last.Store(int64(time.Since(p.began)))
 	}
 }
 
-func (p *pulse) silence() time.Duration { return time.Since(p.began) - time.Duration(p.last.Load()) }
+func (p *brokerLiveness) idle() time.Duration {
+	return time.Since(p.began) - time.Duration(p.last.Load())
+}
 
-// Silence is how long no broker has answered any of the runtime's clients, and cutOff whether that is longer than the group
+// BrokerIdle is how long no broker has answered any of the runtime's clients, and cutOff whether that is longer than the group
 // waits for a member: then the brokers are away, or this process is cut off from them and others fold its partitions. Its
 // state can still be read; nothing new comes to it.
-func (r *Runtime) Silence() (d time.Duration, cutOff bool) {
-	d = r.pulse.silence()
+func (r *Runtime) BrokerIdle() (d time.Duration, cutOff bool) {
+	d = r.liveness.idle()
 	return d, d > r.cfg.SessionTimeout
 }
 
-var _ kgo.HookBrokerRead = (*pulse)(nil)
+var _ kgo.HookBrokerRead = (*brokerLiveness)(nil)

@@ -3,6 +3,8 @@ package processors
 import (
 	"errors"
 	"fmt"
+
+	"github.com/weirhq/weir/processors/internal/store"
 	"github.com/weirhq/weir/stream"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -10,12 +12,12 @@ import (
 
 // Range calls fn for each key of span, in order.
 // Key and value are valid during the call only. An error of fn ends it and is returned.
-func (s *Snapshot) Range(span Span, fn func(key, value []byte) error) (err error) {
-	upper := prefixEnd(storeKey(span.Partition, span.Table, nil))
+func (s *Snapshot) Range(span KeyRange, fn func(key, value []byte) error) (err error) {
+	upper := store.PrefixEnd(store.Key(span.Partition, span.Table, nil))
 	if span.To != nil {
-		upper = storeKey(span.Partition, span.Table, span.To)
+		upper = store.Key(span.Partition, span.Table, span.To)
 	}
-	it, err := s.snap.NewIter(&pebble.IterOptions{LowerBound: storeKey(span.Partition, span.Table, span.From), UpperBound: upper})
+	it, err := s.snap.NewIter(&pebble.IterOptions{LowerBound: store.Key(span.Partition, span.Table, span.From), UpperBound: upper})
 	if err != nil {
 		return fmt.Errorf("scan store: %w", err)
 	}
@@ -28,8 +30,8 @@ func (s *Snapshot) Range(span Span, fn func(key, value []byte) error) (err error
 	return it.Error()
 }
 
-// Span is a range of the keys of one table in one partition.
-type Span struct {
+// KeyRange is a range of the keys of one table in one partition.
+type KeyRange struct {
 	Partition int32
 	Table     byte
 	From, To  []byte // To is the first key after it; nil: the end of the table

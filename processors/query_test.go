@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/weirhq/weir/processors/internal/store"
 )
 
 // TestRange compares ranges with a list that is sorted and cut by hand, at the edges of tables and partitions.
@@ -30,14 +32,14 @@ func TestRange(t *testing.T) {
 		for range 100 {
 			k := word()
 			content[at] = append(content[at], k)
-			if err := s.db.Set(storeKey(at.p, at.table, []byte(k)), []byte("v"+k), pebble.NoSync); err != nil {
+			if err := s.DB.Set(store.Key(at.p, at.table, []byte(k)), []byte("v"+k), pebble.NoSync); err != nil {
 				t.Fatal(err)
 			}
 		}
 		slices.Sort(content[at])
 		content[at] = slices.Compact(content[at])
 	}
-	snap := &Snapshot{done: s.reading(), snap: s.db.NewSnapshot(), store: s}
+	snap := &Snapshot{done: s.Retain(), snap: s.DB.NewSnapshot(), store: s}
 	defer func() {
 		if err := snap.Close(); err != nil {
 			t.Error(err)
@@ -55,7 +57,7 @@ func TestRange(t *testing.T) {
 					want = append(want, k)
 				}
 			}
-			err := snap.Range(Span{at.p, at.table, []byte(from), to}, func(k, v []byte) error {
+			err := snap.Range(KeyRange{at.p, at.table, []byte(from), to}, func(k, v []byte) error {
 				if string(v) != "v"+string(k) {
 					t.Errorf("key %q has value %q", k, v)
 				}
@@ -68,7 +70,7 @@ func TestRange(t *testing.T) {
 		}
 	}
 	enough := errors.New("enough")
-	if err := snap.Range(Span{Partition: 1, Table: 1}, func(_, _ []byte) error { return enough }); !errors.Is(err, enough) {
+	if err := snap.Range(KeyRange{Partition: 1, Table: 1}, func(_, _ []byte) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("the callback's error came as %v", err)
 	}
 }

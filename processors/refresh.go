@@ -11,6 +11,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/processors/internal/changelog"
+	"github.com/weirhq/weir/processors/internal/handler"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -19,75 +21,75 @@ import (
 // up as in a takeover, and keeps what its Flush says of local tables. Everything else that the handler says is dropped, and so
 // is the handler.
 const (
-	refreshEvery  = 2 * time.Second // between two partitions
-	refreshBehind = 50_000          // input records that the local tables lack
+	refreshEvery = 2 * time.Second // between two partitions
+	refreshLag   = 50_000          // input records that the local tables lack
 )
 
-// refreshed is what came of it.
-type refreshed struct {
-	of      *replay
-	as      uint64 // transaction that it is as of
-	local   []*changelogpb.Position
-	changes []stream.Change
-	err     error
+// refreshResult is what came of it.
+type refreshResult struct {
+	applier  *changelog.Applier
+	sequence uint64 // transaction that it is as of
+	local    []*changelogpb.Position
+	changes  []stream.Change
+	err      error
 }
 
 // refresh begins to complete the local tables of the partition that lacks most, if one lacks enough.
 func (f *standby) refresh(ctx context.Context) {
-	if f.fresh != nil || time.Since(f.refreshed) < refreshEvery {
+	if f.refreshDone != nil || time.Since(f.lastRefresh) < refreshEvery {
 		return
 	}
-	var most *replay
-	behind := f.cfg.refreshBehind
+	var most *changelog.Applier
+	behind := f.cfg.refreshLag
 	for _, r := range f.held {
-		if !r.consistent() {
+		if !r.Consistent() {
 			continue
 		}
-		have, lacks := positions(r.meta.Local), int64(0)
-		for _, in := range r.meta.Marker.Inputs {
+		have, lacks := changelogpb.NextOffsets(r.Meta.Local), int64(0)
+		for _, in := range r.Meta.Marker.Inputs {
 			lacks += in.Next - have[in.Topic]
 		}
 		if lacks > behind {
 			most, behind = r, lacks
 		}
 	}
-	if f.refreshed = time.Now(); most == nil {
+	if f.lastRefresh = time.Now(); most == nil {
 		return
 	}
-	snap, meta := f.store.db.NewSnapshot(), proto.CloneOf(most.meta)
-	done := make(chan refreshed, 1)
-	f.fresh = done
+	snap, meta := f.store.DB.NewSnapshot(), proto.CloneOf(most.Meta)
+	done := make(chan refreshResult, 1)
+	f.refreshDone = done
 	go func() {
-		r := f.warmed(ctx, snap, meta, most.p)
-		r.of, r.as, r.err = most, meta.Marker.Sequence, errors.Join(r.err, snap.Close())
+		r := f.rebuildLocal(ctx, snap, meta, most.Partition)
+		r.applier, r.sequence, r.err = most, meta.Marker.Sequence, errors.Join(r.err, snap.Close())
 		done <- r
 		f.wake()
 	}()
 }
 
-// warmed makes a handler as of meta and asks it for its local tables.
-func (f *standby) warmed(ctx context.Context, snap *pebble.Snapshot, meta *changelogpb.TaskMeta, p int32) (r refreshed) {
-	v := revival{kafka: f.cfg.Kafka, proc: f.proc, log: f.log, db: snap}
-	v.task = stream.Task{Partition: p, OwnerEpoch: meta.Marker.OwnerEpoch, Next: positions(meta.Marker.Inputs), Timers: newTimers(p, snap)}
+// rebuildLocal makes a handler as of meta and asks it for its local tables.
+func (f *standby) rebuildLocal(ctx context.Context, snap *pebble.Snapshot, meta *changelogpb.TaskMeta, p int32) (r refreshResult) {
+	v := handler.Builder{Kafka: f.cfg.Kafka, Proc: f.proc, Log: f.log, DB: snap}
+	v.Task = stream.Task{Partition: p, OwnerEpoch: meta.Marker.OwnerEpoch, Next: changelogpb.NextOffsets(meta.Marker.Inputs), Timers: newTimers(p, snap)}
 	if meta.Local != nil {
-		v.task.LocalNext = positions(meta.Local)
+		v.Task.LocalNext = changelogpb.NextOffsets(meta.Local)
 	}
-	if v.start, r.err = f.starts(ctx, p); r.err != nil {
+	if v.InputStarts, r.err = f.listInputStarts(ctx, p); r.err != nil {
 		return r
 	}
-	h, err := v.handler(ctx)
+	h, err := v.Build(ctx)
 	if r.err = err; err != nil {
 		return r
 	}
-	defer closeHandler(h)
+	defer handler.Close(h)
 	if _, ok := h.(stream.Rebuilder); !ok {
 		r.local = meta.Marker.Inputs // it has no memory to rebuild
 		return r
 	}
 	t := &task{p: p, handler: h, timers: newTimers(p, snap)}
-	t.timers.off()
+	t.timers.disable()
 	m := meta.Marker
-	if r.err = t.flush(stream.Commit{NowMs: time.Now().UnixMilli(), OwnerEpoch: m.OwnerEpoch, Sequence: m.Sequence, Next: v.task.Next}); r.err != nil {
+	if r.err = t.flush(stream.Commit{NowMs: time.Now().UnixMilli(), OwnerEpoch: m.OwnerEpoch, Sequence: m.Sequence, Next: v.Task.Next}); r.err != nil {
 		return r
 	}
 	for _, c := range t.changes.List {
@@ -99,53 +101,37 @@ func (f *standby) warmed(ctx context.Context, snap *pebble.Snapshot, meta *chang
 	return r
 }
 
-// starts asks where the inputs begin.
-func (f *standby) starts(ctx context.Context, p int32) (map[string]int64, error) {
+// listInputStarts asks where the inputs begin.
+func (f *standby) listInputStarts(ctx context.Context, p int32) (map[string]int64, error) {
 	cl, err := f.cfg.Kafka.Client()
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
 	defer cl.Close()
-	return startsOf(ctx, kadm.NewClient(cl), f.proc.Inputs, p)
+	return changelog.InputStarts(ctx, kadm.NewClient(cl), f.proc.Inputs, p)
 }
 
-// takeRefreshed takes over what a refresh brought, unless the partition was released meanwhile.
-func (f *standby) takeRefreshed() {
-	var r refreshed
+// applyRefresh takes over what a refresh brought, unless the partition was released meanwhile.
+func (f *standby) applyRefresh() {
+	var r refreshResult
 	select {
-	case r = <-f.fresh:
-		f.fresh = nil
+	case r = <-f.refreshDone:
+		f.refreshDone = nil
 	default:
 		return
 	}
-	if f.held[r.of.p] != r.of {
+	if f.held[r.applier.Partition] != r.applier {
 		return
 	}
 	kept := false
 	if r.err == nil {
-		kept, r.err = r.of.keepLocal(r.as, r.local, r.changes)
+		kept, r.err = r.applier.KeepLocal(r.sequence, r.local, r.changes)
 	}
 	if r.err != nil {
-		f.log.Warn().Int32("partition", r.of.p).Err(r.err).Msg("standby_refresh_failed")
+		f.log.Warn().Int32("partition", r.applier.Partition).Err(r.err).Msg("standby_refresh_failed")
 	}
 	if !kept {
 		return
 	}
-	f.log.Debug().Int32("partition", r.of.p).Int("changes", len(r.changes)).Msg("standby_refreshed")
-}
-
-// keepLocal takes changes of local tables that are complete up to local, as of transaction as. They are written with the next
-// whole transaction: the state may have gone on meanwhile, as it has in a takeover. It keeps nothing if the state has become
-// another one since.
-func (a *replay) keepLocal(as uint64, local []*changelogpb.Position, changes []stream.Change) (kept bool, err error) {
-	if a.rewritten > as {
-		return false, nil
-	}
-	if err := applyChanges(a.batch, a.p, changes); err != nil {
-		return false, fmt.Errorf("write store: %w", err)
-	}
-	if a.meta.Local = local; a.open {
-		return true, nil
-	}
-	return true, a.flush()
+	f.log.Debug().Int32("partition", r.applier.Partition).Int("changes", len(r.changes)).Msg("standby_refreshed")
 }

@@ -13,7 +13,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/processors/internal/changelog"
+	"github.com/weirhq/weir/processors/internal/group"
+	"github.com/weirhq/weir/processors/internal/store"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -23,48 +28,48 @@ import (
 //	seating ─▶ given: duties, by worker ─▶ wanted ─▶ hold: store.ownNow, openReplay ─▶ read ─▶ replay
 //	                                                  ▲ wakes: a new plan, a partition that a worker let go
 type standby struct {
-	cfg   *Config
-	proc  *stream.Processor
-	store *store
-	log   zerolog.Logger
-	view  *viewer
+	cfg      *Config
+	proc     *stream.Processor
+	store    *store.Store
+	log      zerolog.Logger
+	snapshot *statusSnapshot
 	// rebalance asks the group for a new plan.
 	rebalance func()
 
-	news news // only wakes
+	mailbox mailbox // only wakes
 
-	mu     sync.Mutex
-	duties map[int]duty // by worker
+	mu          sync.Mutex
+	assignments map[int]workerAssignment // by worker
 
-	held    map[int32]*replay
-	ends    map[int32]int64     // of the changelogs, as of the last fetch
-	exact   map[int32]*exact    // of what is held
-	resting map[int32]time.Time // partitions that failed, until when
-	rebuild map[int32]bool      // the store is not of this log
-	asked   time.Time           // when rebalance was called last
+	held          map[int32]*changelog.Applier
+	ends          map[int32]int64                  // of the changelogs, as of the last fetch
+	consistency   map[int32]*changelog.Consistency // of what is held
+	backoff       map[int32]time.Time              // partitions that failed, until when
+	rebuild       map[int32]bool                   // the store is not of this log
+	lastRebalance time.Time                        // when rebalance was called last
 
-	fresh     chan refreshed // of the refresh under way
-	refreshed time.Time      // when the last began
+	refreshDone chan refreshResult // of the refresh under way
+	lastRefresh time.Time          // when the last began
 }
 
-// duty is what the group gave one worker.
-type duty struct{ active, standbys, warming []int32 }
+// workerAssignment is what the group gave one worker.
+type workerAssignment struct{ active, standbys, warmups []int32 }
 
-func newStandby(cfg *Config, proc *stream.Processor, s *store, view *viewer) *standby {
+func newStandby(cfg *Config, proc *stream.Processor, s *store.Store, view *statusSnapshot) *standby {
 	f := &standby{
-		cfg: cfg, proc: proc, store: s, view: view, log: cfg.Log.With().Str("app", proc.App).Logger(),
-		duties: map[int]duty{}, held: map[int32]*replay{}, ends: map[int32]int64{}, exact: map[int32]*exact{}, resting: map[int32]time.Time{}, rebuild: map[int32]bool{},
+		cfg: cfg, proc: proc, store: s, snapshot: view, log: cfg.Log.With().Str("app", proc.App).Logger(),
+		assignments: map[int]workerAssignment{}, held: map[int32]*changelog.Applier{}, ends: map[int32]int64{}, consistency: map[int32]*changelog.Consistency{}, backoff: map[int32]time.Time{}, rebuild: map[int32]bool{},
 	}
-	s.freed = f.wake
+	s.OnRelease = f.wake
 	return f
 }
 
-func (f *standby) wake() { f.news.post(func() {}) }
+func (f *standby) wake() { f.mailbox.post(func() {}) }
 
-// given is told what the group gave a worker.
-func (f *standby) given(worker int, active []int32, d *changelogpb.Duty) {
+// onAssignment is told what the group gave a worker.
+func (f *standby) onAssignment(worker int, active []int32, d *changelogpb.Duty) {
 	f.mu.Lock()
-	f.duties[worker] = duty{active, d.GetStandbys(), d.GetWarming()}
+	f.assignments[worker] = workerAssignment{active, d.GetStandbys(), d.GetWarming()}
 	f.mu.Unlock()
 	f.wake()
 }
@@ -74,15 +79,15 @@ func (f *standby) wanted() (all, warming map[int32]bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all, warming = map[int32]bool{}, map[int32]bool{}
-	for _, d := range f.duties {
+	for _, d := range f.assignments {
 		for _, p := range d.standbys {
 			all[p] = true
 		}
-		for _, p := range d.warming {
+		for _, p := range d.warmups {
 			warming[p] = true
 		}
 	}
-	for _, d := range f.duties {
+	for _, d := range f.assignments {
 		for _, p := range d.active {
 			delete(all, p)
 		}
@@ -93,16 +98,16 @@ func (f *standby) wanted() (all, warming map[int32]bool) {
 // run follows until ctx ends. What fails is tried again: a standby that is behind costs a longer takeover, nothing else.
 func (f *standby) run(ctx context.Context) error {
 	defer func() {
-		if f.release(func(int32) bool { return true }); f.fresh != nil {
-			<-f.fresh
+		if f.release(func(int32) bool { return true }); f.refreshDone != nil {
+			<-f.refreshDone
 		}
 	}()
 	for ctx.Err() == nil {
-		if err := f.follow(ctx); isDamage(err) {
+		if err := f.follow(ctx); store.IsDamage(err) {
 			return err
 		} else if err != nil && ctx.Err() == nil {
 			f.log.Warn().Err(err).Msg("standby_failed")
-			pause(ctx, time.Second)
+			pause.For(ctx, time.Second)
 		}
 	}
 	return nil
@@ -110,17 +115,17 @@ func (f *standby) run(ctx context.Context) error {
 
 // follow reads with one client until the set of partitions changes.
 func (f *standby) follow(ctx context.Context) error {
-	if err := f.hold(ctx); err != nil {
+	if err := f.acquire(ctx); err != nil {
 		return err
 	}
 	at := map[int32]kgo.Offset{}
 	for p, r := range f.held {
-		at[p] = kgo.NewOffset().At(r.at)
+		at[p] = kgo.NewOffset().At(r.Next)
 	}
 	var cl *kgo.Client
 	if len(at) > 0 {
 		var err error
-		cl, err = logReader(f.cfg.Kafka, f.proc.Changelog, at, kgo.FetchMaxBytes(f.cfg.FetchBytes), kgo.FetchMaxPartitionBytes(min(4<<20, f.cfg.FetchBytes)))
+		cl, err = changelog.NewReader(f.cfg.Kafka, f.proc.Changelog, at, kgo.FetchMaxBytes(f.cfg.FetchBytes), kgo.FetchMaxPartitionBytes(min(4<<20, f.cfg.FetchBytes)))
 		if err != nil {
 			return err
 		}
@@ -128,73 +133,73 @@ func (f *standby) follow(ctx context.Context) error {
 	}
 	for {
 		pctx, cancel := context.WithTimeout(ctx, time.Second)
-		f.news.interrupt(cancel)
+		f.mailbox.interrupt(cancel)
 		var fetches kgo.Fetches
 		if cl != nil {
 			fetches = cl.PollRecords(pctx, 10_000)
 		} else {
 			<-pctx.Done()
 		}
-		f.news.interrupt(nil)
+		f.mailbox.interrupt(nil)
 		cancel()
 		if ctx.Err() != nil {
 			return nil
 		}
 		f.take(fetches)
 		f.publish()
-		f.promote()
-		f.takeRefreshed()
+		f.requestRebalance()
+		f.applyRefresh()
 		f.refresh(ctx)
-		f.news.take()
+		f.mailbox.take()
 		if len(f.held) != len(at) || f.changed() {
 			return nil
 		}
 	}
 }
 
-// hold makes what is held what is wanted, as far as workers have let go of it.
-func (f *standby) hold(ctx context.Context) error {
+// acquire makes what is held what is wanted, as far as workers have let go of it.
+func (f *standby) acquire(ctx context.Context) error {
 	wanted, _ := f.wanted()
 	f.release(func(p int32) bool { return !wanted[p] })
 	var fresh []int32
 	for p := range wanted {
-		if f.due(p) && f.store.ownNow(p) {
+		if f.due(p) && f.store.TryAcquire(p) {
 			fresh = append(fresh, p)
 		}
 	}
 	if len(fresh) == 0 {
 		return nil
 	}
-	facts, err := f.ask(ctx)
+	facts, err := f.fetchBrokerState(ctx)
 	for _, p := range fresh {
-		var r *replay
+		var r *changelog.Applier
 		if err == nil {
-			if r, err = openReplay(f.store, facts, p, f.rebuild[p]); err == nil {
-				f.held[p], f.exact[p] = r, &exact{}
+			if r, err = changelog.NewApplier(f.store, facts, p, f.rebuild[p]); err == nil {
+				f.held[p], f.consistency[p] = r, &changelog.Consistency{}
 				delete(f.rebuild, p)
-				f.log.Info().Int32("partition", p).Int64("from", r.at).Msg("standby_begun")
+				f.log.Info().Int32("partition", p).Int64("from", r.Next).Msg("standby_begun")
 				continue
 			}
 		}
-		f.store.disown(p)
-		f.rest(p, err)
+		f.store.Release(p)
+		f.backOff(p, err)
 	}
 	return nil
 }
 
-func (f *standby) ask(ctx context.Context) (*facts, error) {
+func (f *standby) fetchBrokerState(ctx context.Context) (*changelog.BrokerState, error) {
 	cl, err := f.cfg.Kafka.Client()
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
 	defer cl.Close()
-	return askTopics(ctx, kadm.NewClient(cl), f.proc)
+	return changelog.FetchTopicState(ctx, kadm.NewClient(cl), f.proc)
 }
 
 // take replays what was fetched. Whole transactions go to the store at once, the beginning of one waits for its end.
 func (f *standby) take(fetches kgo.Fetches) {
 	fetches.EachError(func(_ string, p int32, err error) {
-		if f.held[p] != nil && StopsPartition(err) {
+		if f.held[p] != nil && kafka.StopsPartition(err) {
 			f.rebuild[p] = true // its place in the log is gone
 			f.fail(p, err)
 		}
@@ -205,13 +210,13 @@ func (f *standby) take(fetches kgo.Fetches) {
 			return
 		}
 		f.ends[fp.Partition] = max(fp.HighWatermark, fp.LastStableOffset)
-		before := r.count
-		err := r.takeAll(fp.Records)
-		f.cfg.Metrics.Replayed.WithLabelValues(f.proc.App).Add(float64(r.count - before))
-		if err == nil && r.whole() && r.count > before {
-			err = r.flush()
+		before := r.Count
+		err := r.ApplyAll(fp.Records)
+		f.cfg.Metrics.RestoredRecords.WithLabelValues(f.proc.App).Add(float64(r.Count - before))
+		if err == nil && r.AtMarker() && r.Count > before {
+			err = r.Flush()
 		}
-		if errors.Is(err, errDiverged) {
+		if errors.Is(err, changelog.ErrDiverged) {
 			f.rebuild[fp.Partition] = true
 		}
 		if err != nil {
@@ -222,19 +227,19 @@ func (f *standby) take(fetches kgo.Fetches) {
 
 func (f *standby) fail(p int32, err error) {
 	f.release(func(q int32) bool { return q == p })
-	f.rest(p, err)
+	f.backOff(p, err)
 }
 
-// rest leaves a partition alone for a while.
-func (f *standby) rest(p int32, err error) {
-	if f.resting[p] = time.Now().Add(2 * time.Second); f.rebuild[p] {
-		f.resting[p] = time.Time{}
+// backOff leaves a partition alone for a while.
+func (f *standby) backOff(p int32, err error) {
+	if f.backoff[p] = time.Now().Add(2 * time.Second); f.rebuild[p] {
+		f.backoff[p] = time.Time{}
 	}
 	f.log.Warn().Int32("partition", p).Err(err).Bool("rebuild", f.rebuild[p]).Msg("standby_interrupted")
 }
 
 // due says whether a wanted partition is to be taken up: it is not held, and has rested long enough.
-func (f *standby) due(p int32) bool { return f.held[p] == nil && time.Now().After(f.resting[p]) }
+func (f *standby) due(p int32) bool { return f.held[p] == nil && time.Now().After(f.backoff[p]) }
 
 // changed says whether hold would change what is held. A wake alone is no reason to connect anew.
 func (f *standby) changed() bool {
@@ -245,7 +250,7 @@ func (f *standby) changed() bool {
 		}
 	}
 	for p := range wanted {
-		if f.due(p) && f.store.free(p) {
+		if f.due(p) && f.store.Available(p) {
 			return true
 		}
 	}
@@ -258,28 +263,28 @@ func (f *standby) release(meant func(int32) bool) {
 		if !meant(p) {
 			continue
 		}
-		if err := f.held[p].close(); err != nil {
+		if err := f.held[p].Close(); err != nil {
 			f.log.Warn().Int32("partition", p).Err(err).Msg("standby_close_failed")
 		}
 		delete(f.held, p)
 		delete(f.ends, p)
-		delete(f.exact, p)
-		f.store.disown(p)
+		delete(f.consistency, p)
+		f.store.Release(p)
 		f.log.Info().Int32("partition", p).Msg("standby_released")
 	}
 	f.publish()
 }
 
-// promote asks for a rebalance once a partition is warm that is to become active here. The leader may see it otherwise, so it
+// requestRebalance asks for a rebalance once a partition is warm that is to become active here. The leader may see it otherwise, so it
 // asks again after a while.
-func (f *standby) promote() {
+func (f *standby) requestRebalance() {
 	_, warming := f.wanted()
 	for p := range warming {
 		r := f.held[p]
-		if r == nil || !r.applies() || f.ends[p]-r.meta.ChangelogNext > catchUp/2 || time.Since(f.asked) < 5*time.Second {
+		if r == nil || !r.PastStoreMarker() || f.ends[p]-r.Meta.ChangelogNext > group.AcceptableLag/2 || time.Since(f.lastRebalance) < 5*time.Second {
 			continue
 		}
-		f.asked = time.Now()
+		f.lastRebalance = time.Now()
 		f.log.Info().Int32("partition", p).Msg("standby_warm")
 		f.rebalance()
 		return
@@ -291,15 +296,15 @@ func (f *standby) publish() {
 	list := make([]Status, 0, len(f.held))
 	for _, p := range slices.Sorted(maps.Keys(f.held)) {
 		r := f.held[p]
-		s := Status{App: f.proc.App, Partition: p, State: StateStandby, ChangelogNext: r.meta.ChangelogNext, Lag: max(0, f.ends[p]-r.at)}
-		s.OwnerEpoch, s.Sequence, s.Next = r.meta.GetMarker().GetOwnerEpoch(), r.meta.GetMarker().GetSequence(), positions(r.meta.GetMarker().GetInputs())
-		if !f.exact[p].see(r, f.ends[p], catchUp) {
+		s := Status{App: f.proc.App, Partition: p, State: StateStandby, ChangelogNext: r.Meta.ChangelogNext, Lag: max(0, f.ends[p]-r.Next)}
+		s.OwnerEpoch, s.Sequence, s.Next = r.Meta.GetMarker().GetOwnerEpoch(), r.Meta.GetMarker().GetSequence(), changelogpb.NextOffsets(r.Meta.GetMarker().GetInputs())
+		if !f.consistency[p].Update(r, f.ends[p], group.AcceptableLag) {
 			s.Reason = "it is catching up"
 		}
 		list = append(list, s)
 	}
-	f.view.mu.Lock()
-	f.view.list = list
-	f.view.mu.Unlock()
-	f.cfg.Metrics.Partition.WithLabelValues(f.proc.App, f.view.worker, StateStandby).Set(float64(len(list)))
+	f.snapshot.mu.Lock()
+	f.snapshot.list = list
+	f.snapshot.mu.Unlock()
+	f.cfg.Metrics.Partition.WithLabelValues(f.proc.App, f.snapshot.worker, StateStandby).Set(float64(len(list)))
 }

@@ -14,12 +14,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/stream"
 )
 
 // crew is three processes that keep each other's partitions warm.
 type crew struct {
-	w     *world
+	w     *crashRun
 	names []string
 	fs    map[string]*vfs.MemFS
 	rts   map[string]*Runtime
@@ -28,7 +29,7 @@ type crew struct {
 
 const crewParts = 12
 
-func newCrew(w *world, names ...string) *crew {
+func newCrew(w *crashRun, names ...string) *crew {
 	c := &crew{w: w, names: names, fs: map[string]*vfs.MemFS{}, rts: map[string]*Runtime{}, ends: map[string]func() error{}}
 	for _, n := range names {
 		c.fs[n] = vfs.NewCrashableMem()
@@ -38,7 +39,7 @@ func newCrew(w *world, names ...string) *crew {
 }
 
 func (c *crew) start(name string, stay bool) {
-	c.rts[name], c.ends[name] = c.w.begin(name, Config{Workers: 2, Standbys: 1, FS: c.fs[name], StayOnStop: stay}, ledgers("in"))
+	c.rts[name], c.ends[name] = c.w.begin(name, Config{Workers: 2, Standbys: 1, FS: c.fs[name], RemainInGroup: stay}, ledgers("in"))
 }
 
 func (c *crew) stop(name string) {
@@ -73,7 +74,7 @@ func (c *crew) warm(next int64) bool {
 			return false
 		}
 		meta, err := snap.Meta(p)
-		if err != nil || positions(meta.GetMarker().GetInputs())["in"] < next {
+		if err != nil || changelogpb.NextOffsets(meta.GetMarker().GetInputs())["in"] < next {
 			_ = snap.Close()
 			return false
 		}
@@ -121,7 +122,7 @@ func (c *crew) total() (sum int64) {
 // TestStandbyTakesOver: the partitions of a process that dies go on at those that kept them warm, within 8 seconds of its death,
 // the session time of 6 included, and without reading more than the tail.
 func TestStandbyTakesOver(t *testing.T) {
-	bubble(t, crewParts, func(t *testing.T, w *world) {
+	bubble(t, crewParts, func(t *testing.T, w *crashRun) {
 		c := newCrew(w, "a", "b")
 		c.names = append(c.names, "c")
 		c.fs["c"] = vfs.NewCrashableMem()
@@ -155,7 +156,7 @@ func TestStandbyTakesOver(t *testing.T) {
 // TestRollingRestart: three processes restart one after another, each with its disk. No partition is away for longer than a
 // takeover takes, and in the end all is even again.
 func TestRollingRestart(t *testing.T) {
-	bubble(t, crewParts, func(t *testing.T, w *world) {
+	bubble(t, crewParts, func(t *testing.T, w *crashRun) {
 		c := newCrew(w, "a", "b", "c")
 		c.fill(30)
 		w.until("everything is warm", 2*time.Minute, func() bool { return c.warm(30) })
@@ -202,7 +203,7 @@ func (c *crew) even() bool {
 
 // TestNewProcessWarmsFirst: a process with an empty disk gets its share only when it has caught up.
 func TestNewProcessWarmsFirst(t *testing.T) {
-	bubble(t, crewParts, func(t *testing.T, w *world) {
+	bubble(t, crewParts, func(t *testing.T, w *crashRun) {
 		c := newCrew(w, "a")
 		c.fill(30)
 		w.until("one runs all", time.Minute, c.serving)
@@ -275,7 +276,7 @@ func (b *book) Flush(_ stream.Commit, ch *stream.Changes) error {
 // TestStandbyKnowsLocalTables: what only a local table holds goes with a partition to its standby, which has read most of it
 // ahead of time.
 func TestStandbyKnowsLocalTables(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, w *world) {
+	bubble(t, 1, func(t *testing.T, w *crashRun) {
 		var warmed [2]atomic.Int64
 		begin := func(i int) (*Runtime, func() error) {
 			proc := ledgers("in")
@@ -290,7 +291,7 @@ func TestStandbyKnowsLocalTables(t *testing.T) {
 					return nil
 				}))
 			}
-			return w.begin(string(rune('a'+i)), Config{Workers: 1, Standbys: 1, refreshBehind: 5}, proc)
+			return w.begin(string(rune('a'+i)), Config{Workers: 1, Standbys: 1, refreshLag: 5}, proc)
 		}
 		a, endA := begin(0)
 		w.until("a runs", time.Minute, func() bool { return w.status(a, 0).State == "running" })
@@ -316,7 +317,7 @@ func TestStandbyKnowsLocalTables(t *testing.T) {
 			if err != nil {
 				return 0
 			}
-			return positions(meta.Local)["in"]
+			return changelogpb.NextOffsets(meta.Local)["in"]
 		}
 		w.until("its local table is nearly complete", time.Minute, func() bool { return local() >= 95 })
 		before := warmed[1].Load()

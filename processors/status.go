@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -28,43 +29,43 @@ type Status struct {
 	Sequence      uint64
 	Next          map[string]int64 // next input offsets as committed
 	ChangelogNext int64
-	Restore       *Restore // of one that is restoring
-	Lag           int64    // records behind the end of the inputs, at the last poll; a standby's: behind the end of the changelog
-	NewestMs      int64    // timestamp of the last record that was folded since the takeover; 0 if none was
-	WatermarkMs   int64    // event time of a handler with timers; 0 if it has none, or none yet
+	Restore       *RestoreProgress // of one that is restoring
+	Lag           int64            // records behind the end of the inputs, at the last poll; a standby's: behind the end of the changelog
+	NewestMs      int64            // timestamp of the last record that was folded since the takeover; 0 if none was
+	WatermarkMs   int64            // event time of a handler with timers; 0 if it has none, or none yet
 
 	restorer *restorer
 }
 
-// Restore is what is left of a partition's way to where it can run.
-type Restore struct {
+// RestoreProgress is what is left of a partition's way to where it can run.
+type RestoreProgress struct {
 	Records int64         // to read from the changelog; compaction may leave fewer
 	Bytes   int64         // an estimate, by the size of those that were read
 	ETA     time.Duration // an estimate, by the speed so far; 0 while nothing was read
 }
 
-// viewer is the picture that a worker's loop publishes after each commit and each change of its tasks.
-type viewer struct {
+// statusSnapshot is the picture that a worker's loop publishes after each commit and each change of its tasks.
+type statusSnapshot struct {
 	app, worker string
 	metrics     *Metrics
 	mu          sync.Mutex
 	list        []Status
 }
 
-func (v *viewer) get() []Status {
+func (v *statusSnapshot) get() []Status {
 	v.mu.Lock()
 	list := slices.Clone(v.list)
 	v.mu.Unlock()
 	for i := range list {
 		if r := list[i].restorer; r != nil {
-			list[i].Restore = (*Restore)(r.way.Load().left(time.Now()))
+			list[i].Restore = (*RestoreProgress)(r.progress.Load().Remaining(time.Now()))
 		}
 	}
 	return list
 }
 
 func (w *worker) publish() {
-	v := w.view
+	v := w.snapshot
 	if v == nil {
 		return
 	}
@@ -73,14 +74,14 @@ func (w *worker) publish() {
 	var lag int64
 	for _, p := range w.owned() {
 		t := w.tasks[p]
-		s := Status{App: w.proc.App, Partition: p, State: t.state.String(), OwnerEpoch: t.own, Sequence: t.seq, ChangelogNext: t.meta.GetChangelogNext(), Lag: t.lag}
-		s.Next = maps.Clone(positions(t.meta.GetMarker().GetInputs()))
+		s := Status{App: w.proc.App, Partition: p, State: t.state.String(), OwnerEpoch: t.ownerEpoch, Sequence: t.seq, ChangelogNext: t.meta.GetChangelogNext(), Lag: t.lag}
+		s.Next = maps.Clone(changelogpb.NextOffsets(t.meta.GetMarker().GetInputs()))
 		s.NewestMs = t.newest
 		if _, timed := t.handler.(stream.TimerHandler); timed {
-			s.WatermarkMs = t.mark.nowMs
+			s.WatermarkMs = t.watermark.nowMs
 		}
-		if t.why != nil {
-			s.Reason = t.why.Error()
+		if t.stopReason != nil {
+			s.Reason = t.stopReason.Error()
 		}
 		if t.state == taskRestoring {
 			s.restorer = t.restorer

@@ -8,41 +8,44 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/processors/internal/changelog"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
-// begin says from where the partition's changelog is to be read: from where the store is, up to our own barrier. Every
+// startOffset says from where the partition's changelog is to be read: from where the store is, up to our own barrier. Every
 // earlier transaction is decided by then: read_committed gives out nothing behind an open one.
-func (r *restorer) begin(f *facts) (from int64, err error) {
-	if r.replay != nil {
-		if err := r.replay.close(); err != nil {
+func (r *restorer) startOffset(f *changelog.BrokerState) (from int64, err error) {
+	if r.applier != nil {
+		if err := r.applier.Close(); err != nil {
 			return 0, err
 		}
 	}
-	if r.replay, err = openReplay(r.w.store, f, r.p, r.rebuild); err != nil {
+	if r.applier, err = changelog.NewApplier(r.w.store, f, r.p, r.rebuild); err != nil {
 		return 0, err
 	}
-	if r.replay.token = r.token; r.replay.at > r.barrier {
-		return 0, r.stop(fmt.Errorf("the store is at offset %d of %s[%d], which ends at %d: the log was cut or replaced. Remove the state directory to rebuild from the log, after you made sure that the log is the right one", r.replay.at+1, r.w.proc.Changelog, r.p, r.barrier))
+	if r.applier.Token = r.token; r.applier.Next > r.barrier {
+		return 0, r.stop(fmt.Errorf("the store is at offset %d of %s[%d], which ends at %d: the log was cut or replaced. Remove the state directory to rebuild from the log, after you made sure that the log is the right one", r.applier.Next+1, r.w.proc.Changelog, r.p, r.barrier))
 	}
-	r.way.Store(&r.replay.way)
-	return r.replay.at, nil
+	r.progress.Store(&r.applier.Progress)
+	return r.applier.Next, nil
 }
 
 // readTails reads the changelogs of several partitions with one client. Each that has met its barrier goes on by itself.
-func (w *worker) readTails(life context.Context, f *facts, from map[int32]int64, list map[int32]*restorer) {
+func (w *worker) readTails(life context.Context, f *changelog.BrokerState, from map[int32]int64, list map[int32]*restorer) {
 	if len(list) == 0 {
 		return
 	}
 	at := map[int32]kgo.Offset{}
 	for p, offset := range from {
 		at[p] = kgo.NewOffset().At(offset)
-		list[p].waitsFor("its barrier in the changelog")
+		list[p].setWaitReason("its barrier in the changelog")
 	}
-	cl, err := logReader(w.cfg.Kafka, w.proc.Changelog, at, kgo.FetchMaxBytes(w.cfg.FetchBytes),
+	cl, err := changelog.NewReader(w.cfg.Kafka, w.proc.Changelog, at, kgo.FetchMaxBytes(w.cfg.FetchBytes),
 		kgo.FetchMaxPartitionBytes(min(4<<20, w.cfg.FetchBytes)), kgo.FetchMaxWait(250*time.Millisecond))
 	if err != nil {
 		for _, r := range list {
-			r.land(nil, err)
+			r.report(nil, err)
 		}
 		return
 	}
@@ -51,7 +54,7 @@ func (w *worker) readTails(life context.Context, f *facts, from map[int32]int64,
 		delete(list, r.p)
 		cl.PauseFetchPartitions(map[string][]int32{w.proc.Changelog: {r.p}})
 	}
-	left := w.cfg.Metrics.Left.WithLabelValues(w.proc.App, strconv.Itoa(w.id))
+	left := w.cfg.Metrics.RestoreRemaining.WithLabelValues(w.proc.App, strconv.Itoa(w.id))
 	defer left.Set(0)
 	for len(list) > 0 {
 		ctx, cancel := context.WithCancel(life)
@@ -67,23 +70,23 @@ func (w *worker) readTails(life context.Context, f *facts, from map[int32]int64,
 		for _, r := range list {
 			if err := r.ctx.Err(); err != nil {
 				done(r)
-				r.land(nil, err)
+				r.report(nil, err)
 			}
 		}
 		var records int64
 		for _, r := range list {
-			records += r.replay.way.left(time.Now()).Records
+			records += r.applier.Progress.Remaining(time.Now()).Records
 		}
 		left.Set(float64(records))
 		fetches.EachError(func(_ string, p int32, err error) {
-			if r := list[p]; r != nil && StopsPartition(err) {
+			if r := list[p]; r != nil && kafka.StopsPartition(err) {
 				done(r)
-				r.land(nil, fmt.Errorf("read %s[%d] from %d: %w", w.proc.Changelog, p, from[p], err))
+				r.report(nil, fmt.Errorf("read %s[%d] from %d: %w", w.proc.Changelog, p, from[p], err))
 			}
 		})
 		fetches.EachPartition(func(fp kgo.FetchTopicPartition) {
 			if r := list[fp.Partition]; r != nil {
-				if err := r.replay.takeAll(fp.Records); err != nil {
+				if err := r.applier.ApplyAll(fp.Records); err != nil {
 					done(r)
 					w.restores.Go(func() { r.tailEnded(life, f, err) })
 				}
@@ -93,21 +96,21 @@ func (w *worker) readTails(life context.Context, f *facts, from map[int32]int64,
 }
 
 // tailEnded goes on once the tail is read, or cannot be.
-func (r *restorer) tailEnded(life context.Context, f *facts, err error) {
+func (r *restorer) tailEnded(life context.Context, f *changelog.BrokerState, err error) {
 	switch {
-	case errors.Is(err, errBarrier):
-		r.enough() // what follows reads stable records, and takes its time
-		r.w.cfg.Metrics.Replayed.WithLabelValues(r.w.proc.App).Add(float64(r.replay.count))
-		err = r.replay.flush()
-	case errors.Is(err, errDiverged):
-		r.w.log.Warn().Int32("partition", r.p).Str("store", r.replay.expects()).Msg("store_not_of_log")
+	case errors.Is(err, changelog.ErrEnd):
+		r.stopWatch() // what follows reads stable records, and takes its time
+		r.w.cfg.Metrics.RestoredRecords.WithLabelValues(r.w.proc.App).Add(float64(r.applier.Count))
+		err = r.applier.Flush()
+	case errors.Is(err, changelog.ErrDiverged):
+		r.w.log.Warn().Int32("partition", r.p).Str("store", r.applier.Expected()).Msg("store_not_of_log")
 		r.rebuild = true
 		r.w.takeOver(life, []*restorer{r})
 		return
 	}
 	if err != nil {
-		r.land(nil, fmt.Errorf("read the tail of %s[%d]: %w", r.w.proc.Changelog, r.p, err))
+		r.report(nil, fmt.Errorf("read the tail of %s[%d]: %w", r.w.proc.Changelog, r.p, err))
 		return
 	}
-	r.land(r.finish(f))
+	r.report(r.finish(f))
 }

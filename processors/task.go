@@ -9,6 +9,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/processors/internal/changelog"
+	"github.com/weirhq/weir/processors/internal/handler"
+	"github.com/weirhq/weir/processors/internal/store"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -27,113 +30,68 @@ func (s taskState) String() string {
 
 // task is one partition number of the processor, owned by one worker.
 type task struct {
-	p        int32
-	state    taskState
-	why      error     // why it stopped
-	token    string    // of its barrier
-	barrier  int64     // the barrier's offset in the changelog, once acknowledged
-	cancel   func()    // ends its restore
-	restorer *restorer // of its last restore
-	holds    bool      // the store's partition is this task's
-	failed   int       // failures in a row that were its own fault
-	tries    int       // takeovers in a row that failed
-	handler  stream.Handler
+	p          int32
+	state      taskState
+	stopReason error     // why it stopped
+	token      string    // of its barrier
+	barrier    int64     // the barrier's offset in the changelog, once acknowledged
+	cancel     func()    // ends its restore
+	restorer   *restorer // of its last restore
+	ownsStore  bool      // the store's partition is this task's
+	failed     int       // failures in a row that were its own fault
+	tries      int       // takeovers in a row that failed
+	handler    stream.Handler
 
-	meta *changelogpb.TaskMeta // as of the last applied transaction
-	ids  map[string][]byte     // topic ids of the inputs
-	next map[string]int64      // next input offset per topic, folded or not
-	seq  uint64                // of the last committed transaction
-	own  uint64                // owner epoch
+	meta       *changelogpb.TaskMeta // as of the last applied transaction
+	ids        map[string][]byte     // topic ids of the inputs
+	next       map[string]int64      // next input offset per topic, folded or not
+	seq        uint64                // of the last committed transaction
+	ownerEpoch uint64                // owner epoch
 
-	timers  *timers
-	later   *later
-	mark    *watermark
-	changes stream.Changes
-	rejects []deadLetter     // of the open transaction
-	folded  int              // records of the open transaction
-	fired   [2]int           // timers of it, by clock
-	flushed time.Time        // last call of Flush
-	lag     int64            // records to the end of the inputs, at the last poll
-	newest  int64            // timestamp of the last folded record
-	poison  map[place]string // records that panicked: they go to the DLQ when met again
-	careful map[string]int64 // fold record by record below these offsets
-	inARow  int              // poison records without a good one between
-	repair  bool             // the group's offsets are not the marker's: commit them
-	forgot  bool             // the session must begin anew after that, see restored
+	timers         *timers
+	buffer         *store.WriteBuffer
+	watermark      *watermark
+	changes        stream.Changes
+	rejects        []deadLetter         // of the open transaction
+	folded         int                  // records of the open transaction
+	fired          [2]int               // timers of it, by clock
+	flushed        time.Time            // last call of Flush
+	lag            int64                // records to the end of the inputs, at the last poll
+	newest         int64                // timestamp of the last folded record
+	poison         map[recordPos]string // records that panicked: they go to the DLQ when met again
+	foldSingly     map[string]int64     // fold record by record below these offsets
+	poisonStreak   int                  // poison records without a good one between
+	repairOffsets  bool                 // the group's offsets are not the marker's: commit them
+	offsetsExpired bool                 // the session must begin anew after that, see restored
 }
 
-type place struct {
+type recordPos struct {
 	topic  string
 	offset int64
 }
-
-// taskError is a failure that one task brought about: the others of its transaction are innocent.
-type taskError struct {
-	p   int32
-	err error
-}
-
-func taskFailed(p int32, err error) error { return &taskError{p, err} }
-
-func (e *taskError) Error() string { return fmt.Sprintf("partition %d: %v", e.p, e.err) }
-func (e *taskError) Unwrap() error { return e.err }
 
 // errPoison abandons the transaction: a record panicked and the handler's memory cannot be trusted any more.
 var errPoison = errors.New("a record panicked in the fold")
 
 // take is toRecords from where the task is, which moves on to where that ended.
 func (t *task) take(topic string, in []*kgo.Record, end int64, out []stream.Record) []stream.Record {
-	out, t.next[topic] = toRecords(in, offsetRange{next: t.next[topic], end: end}, out)
+	out, t.next[topic] = handler.Records(in, handler.OffsetRange{Next: t.next[topic], End: end}, out)
 	return out
-}
-
-// offsetRange is the offsets from next up to end, which is not in it.
-type offsetRange struct{ next, end int64 }
-
-// toRecords turns fetched records into the runtime's, dropping those before r, control records, and what comes after r. It
-// appends to out and returns the offset to read next: past all of them, the end of r at most.
-func toRecords(in []*kgo.Record, r offsetRange, out []stream.Record) ([]stream.Record, int64) {
-	next := r.next
-	for _, rec := range in {
-		if rec.Offset < next {
-			continue
-		}
-		if rec.Offset >= r.end {
-			next = max(next, r.end)
-			break
-		}
-		next = rec.Offset + 1
-		if !rec.Attrs.IsControl() {
-			out = append(out, toRecord(rec))
-		}
-	}
-	return out, next
-}
-
-func toRecord(r *kgo.Record) stream.Record {
-	rec := stream.Record{Key: r.Key, Value: r.Value, Offset: r.Offset, TimeMs: r.Timestamp.UnixMilli()}
-	if len(r.Headers) > 0 {
-		rec.Headers = make([]stream.Header, len(r.Headers))
-		for i, h := range r.Headers {
-			rec.Headers[i] = stream.Header{Key: h.Key, Value: h.Value}
-		}
-	}
-	return rec
 }
 
 // fold gives a batch to the handler: at once, or one by one where a record of it is known or suspected to be poison.
 func (t *task) fold(b *stream.Batch, limit int) error {
-	if len(t.poison) == 0 && t.careful[b.Topic] == 0 {
+	if len(t.poison) == 0 && t.foldSingly[b.Topic] == 0 {
 		return t.foldAll(b)
 	}
 	one := *b
 	for i := range b.Records {
-		at := place{b.Topic, b.Records[i].Offset}
+		at := recordPos{b.Topic, b.Records[i].Offset}
 		if text, bad := t.poison[at]; bad {
-			t.inARow++
-			if t.inARow > limit {
+			t.poisonStreak++
+			if t.poisonStreak > limit {
 				return t.stop(fmt.Errorf("%d records in a row panicked in the fold, the last at %s[%d]@%d: %s; the partition waits: deploy a fold that can read them, they are not lost",
-					t.inARow, b.Topic, t.p, at.offset, firstLine(text)))
+					t.poisonStreak, b.Topic, t.p, at.offset, firstLine(text)))
 			}
 			t.rejects = append(t.rejects, deadLetter{topic: b.Topic, rec: b.Records[i], reason: "panic", detail: text})
 			continue
@@ -142,10 +100,10 @@ func (t *task) fold(b *stream.Batch, limit int) error {
 		if err := t.foldAll(&one); err != nil {
 			return err
 		}
-		t.inARow = 0
+		t.poisonStreak = 0
 	}
-	if last := b.Records[len(b.Records)-1].Offset; last+1 >= t.careful[b.Topic] {
-		delete(t.careful, b.Topic)
+	if last := b.Records[len(b.Records)-1].Offset; last+1 >= t.foldSingly[b.Topic] {
+		delete(t.foldSingly, b.Topic)
 	}
 	return nil
 }
@@ -153,11 +111,11 @@ func (t *task) fold(b *stream.Batch, limit int) error {
 func (t *task) foldAll(b *stream.Batch) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = t.poisoned(b, v)
+			err = t.recordPoison(b, v)
 		}
 	}()
 	if err := t.handler.Fold(b); err != nil {
-		return taskFailed(t.p, fmt.Errorf("fold from %s@%d: %w", b.Topic, b.Records[0].Offset, err))
+		return handler.NewError(t.p, fmt.Errorf("fold from %s@%d: %w", b.Topic, b.Records[0].Offset, err))
 	}
 	for _, r := range b.Rejects {
 		t.rejects = append(t.rejects, deadLetter{topic: b.Topic, rec: b.Records[r.Index], reason: r.Reason, detail: r.Detail})
@@ -166,27 +124,27 @@ func (t *task) foldAll(b *stream.Batch) (err error) {
 	return nil
 }
 
-// letGo throws the handler away.
-func (t *task) letGo() {
-	closeHandler(t.handler)
+// discardHandler throws the handler away.
+func (t *task) discardHandler() {
+	handler.Close(t.handler)
 	t.handler = nil
 }
 
-// caught is deferred around a call of the handler: its panic is an error of the task.
-func (t *task) caught(what string, err *error) {
+// recoverPanic is deferred around a call of the handler: its panic is an error of the task.
+func (t *task) recoverPanic(what string, err *error) {
 	if v := recover(); v != nil {
-		*err = taskFailed(t.p, fmt.Errorf("%s panicked: %v\n%s", what, v, debug.Stack()))
+		*err = handler.NewError(t.p, fmt.Errorf("%s panicked: %v\n%s", what, v, debug.Stack()))
 	}
 }
 
 // flush asks the handler for its changes.
 func (t *task) flush(c stream.Commit) (err error) {
-	defer t.caught("flush", &err)
+	defer t.recoverPanic("flush", &err)
 	if err := t.handler.Flush(c, &t.changes); err != nil {
-		return taskFailed(t.p, fmt.Errorf("flush: %w", err))
+		return handler.NewError(t.p, fmt.Errorf("flush: %w", err))
 	}
 	if _, timed := t.handler.(stream.TimerHandler); !timed && t.timers.changed() {
-		return taskFailed(t.p, errors.New("the handler sets timers and has no Fire"))
+		return handler.NewError(t.p, errors.New("the handler sets timers and has no Fire"))
 	}
 	t.timers.flush(&t.changes)
 	return nil
@@ -198,9 +156,9 @@ func (t *task) foldTimed(b *stream.Batch, limit int) error {
 		return t.fold(b, limit)
 	}
 	now, run, from := time.Now(), *b, 0
-	t.mark.heard[b.Topic] = now
+	t.watermark.lastSeen[b.Topic] = now
 	for i := range b.Records {
-		if !t.mark.see(b.Topic, t.mark.times.Of(b.Topic, &b.Records[i])) || !t.mark.advance(now) {
+		if !t.watermark.observe(b.Topic, t.watermark.times.Of(b.Topic, &b.Records[i])) || !t.watermark.advance(now) {
 			continue
 		}
 		if i > from {
@@ -209,7 +167,7 @@ func (t *task) foldTimed(b *stream.Batch, limit int) error {
 				return err
 			}
 		}
-		if err := t.fire(stream.EventTime, t.mark.nowMs); err != nil {
+		if err := t.fire(stream.EventTime, t.watermark.nowMs); err != nil {
 			return err
 		}
 	}
@@ -231,7 +189,7 @@ func (t *task) fire(clock stream.Clock, nowMs int64) (err error) {
 	if !ok {
 		return nil
 	}
-	defer t.caught("fire", &err)
+	defer t.recoverPanic("fire", &err)
 	for n := 0; ; {
 		due, err := t.timers.due(clock, nowMs, fireBatch)
 		if err != nil || len(due) == 0 {
@@ -239,10 +197,10 @@ func (t *task) fire(clock stream.Clock, nowMs int64) (err error) {
 		}
 		t.fired[clock] += len(due)
 		if n += len(due); n > fireLimit {
-			return taskFailed(t.p, fmt.Errorf("%d timers fired at one time, the last for %d: Fire keeps setting timers in the past", n, due[0].AtMs))
+			return handler.NewError(t.p, fmt.Errorf("%d timers fired at one time, the last for %d: Fire keeps setting timers in the past", n, due[0].AtMs))
 		}
 		if err := timed.OnTimer(nowMs, due); err != nil {
-			return taskFailed(t.p, fmt.Errorf("fire: %w", err))
+			return handler.NewError(t.p, fmt.Errorf("fire: %w", err))
 		}
 		if clock == stream.WallTime && n >= wallLimit {
 			return nil
@@ -253,8 +211,8 @@ func (t *task) fire(clock stream.Clock, nowMs int64) (err error) {
 // fireDue fires what time alone brings about, at the end of a transaction.
 func (t *task) fireDue(now time.Time) error {
 	// An input may have become idle. And what a late record set in the past waits for time to advance, or for a quiet moment.
-	if t.mark.advance(now) || t.folded == 0 {
-		if err := t.fire(stream.EventTime, t.mark.nowMs); err != nil {
+	if t.watermark.advance(now) || t.folded == 0 {
+		if err := t.fire(stream.EventTime, t.watermark.nowMs); err != nil {
 			return err
 		}
 	}
@@ -264,28 +222,28 @@ func (t *task) fireDue(now time.Time) error {
 // maxFailed is how often a task may fail in a row by its own fault before it waits for a person.
 const maxFailed = 5
 
-// blame counts a failure that is the task's own, and stops it after too many.
-func (t *task) blame(err error) {
-	t.why = err
+// recordFailure counts a failure that is the task's own, and stops it after too many.
+func (t *task) recordFailure(err error) {
+	t.stopReason = err
 	if t.failed++; t.failed > maxFailed {
-		t.state, t.why = taskStopped, fmt.Errorf("%d tries in a row failed: %w", t.failed, err)
+		t.state, t.stopReason = taskStopped, fmt.Errorf("%d tries in a row failed: %w", t.failed, err)
 	}
 }
 
-// poisoned remembers where the panic was: exactly, if the batch was one record, else as a range to walk with care.
-func (t *task) poisoned(b *stream.Batch, v any) error {
+// recordPoison remembers where the panic was: exactly, if the batch was one record, else as a range to walk with care.
+func (t *task) recordPoison(b *stream.Batch, v any) error {
 	if len(b.Records) == 1 {
-		t.poison[place{b.Topic, b.Records[0].Offset}] = fmt.Sprintf("%v\n%s", v, debug.Stack())
+		t.poison[recordPos{b.Topic, b.Records[0].Offset}] = fmt.Sprintf("%v\n%s", v, debug.Stack())
 	} else {
-		t.careful[b.Topic] = b.Records[len(b.Records)-1].Offset + 1
+		t.foldSingly[b.Topic] = b.Records[len(b.Records)-1].Offset + 1
 	}
 	return fmt.Errorf("%w: %v", errPoison, v)
 }
 
 // stop holds the partition back until a person decides.
 func (t *task) stop(why error) error {
-	t.state, t.why = taskStopped, why
-	return &StoppedError{Partition: t.p, Why: why}
+	t.state, t.stopReason = taskStopped, why
+	return &changelog.StoppedError{Partition: t.p, Err: why}
 }
 
 // committed is the next offset of topic as of the last committed transaction.
@@ -298,8 +256,8 @@ func (t *task) committed(topic string) int64 {
 	return 0
 }
 
-// forget drops the poison marks that a committed transaction has passed.
-func (t *task) forget() {
+// forgetPoison drops the poison marks that a committed transaction has passed.
+func (t *task) forgetPoison() {
 	for at := range t.poison {
 		if at.offset < t.committed(at.topic) {
 			delete(t.poison, at)
@@ -309,15 +267,15 @@ func (t *task) forget() {
 
 // due says whether a task that runs wants a commit though it read nothing.
 func (t *task) due(now time.Time, tick time.Duration) bool {
-	return t.repair || now.Sub(t.flushed) >= tick || t.timers.ready(stream.WallTime, now.UnixMilli())
+	return t.repairOffsets || now.Sub(t.flushed) >= tick || t.timers.ready(stream.WallTime, now.UnixMilli())
 }
 
-func (t *task) touched() bool {
-	return t.folded > 0 || len(t.rejects) > 0 || len(t.changes.List) > 0 || t.timers.changed() || t.moved()
+func (t *task) hasChanges() bool {
+	return t.folded > 0 || len(t.rejects) > 0 || len(t.changes.List) > 0 || t.timers.changed() || t.offsetsMoved()
 }
 
-// moved reports whether an input offset is ahead of the committed one, be it by control records alone.
-func (t *task) moved() bool {
+// offsetsMoved reports whether an input offset is ahead of the committed one, be it by control records alone.
+func (t *task) offsetsMoved() bool {
 	for topic, next := range t.next {
 		if next != t.committed(topic) {
 			return true
@@ -326,18 +284,6 @@ func (t *task) moved() bool {
 	return false
 }
 
-// StoppedError says that a partition is held back, and why.
-type StoppedError struct {
-	Partition int32
-	Why       error
-}
-
-func (e *StoppedError) Error() string {
-	return fmt.Sprintf("partition %d stopped: %v", e.Partition, e.Why)
-}
-
-func (e *StoppedError) Unwrap() error { return e.Why }
-
 func firstLine(s string) string {
 	for i := range len(s) {
 		if s[i] == '\n' {
@@ -345,11 +291,4 @@ func firstLine(s string) string {
 		}
 	}
 	return s
-}
-
-// closeHandler is the end of a handler; h may be nil.
-func closeHandler(h stream.Handler) {
-	if c, ok := h.(stream.Closer); ok {
-		c.Close()
-	}
 }

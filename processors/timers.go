@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/weirhq/weir/processors/internal/store"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -26,7 +27,7 @@ type timers struct {
 // clock is the timers of one clock.
 type clock struct {
 	open  map[string]bool // of the open transaction: true is set, false is cancelled or fired
-	heap  keys            // of open, what is or was set
+	heap  keyHeap         // of open, what is or was set
 	next  int64           // in the store nothing is due before this
 	fired int64           // in the store nothing is left before this
 }
@@ -41,8 +42,8 @@ func newTimers(p int32, db pebble.Reader) *timers {
 	return t
 }
 
-// off says that nothing of the store is of interest: for handlers without Fire.
-func (t *timers) off() { t.clocks[0].next, t.clocks[1].next = never, never }
+// disable says that nothing of the store is of interest: for handlers without Fire.
+func (t *timers) disable() { t.clocks[0].next, t.clocks[1].next = never, never }
 
 // timerKey is the identity of a timer within its clock.
 func timerKey(atMs int64, key []byte) []byte {
@@ -76,12 +77,12 @@ func (t *timers) note(c *clock, k string, set bool) {
 // ready says whether something may be due.
 func (t *timers) ready(of stream.Clock, upTo int64) bool {
 	c := &t.clocks[of]
-	c.settle()
+	c.dropStale()
 	return c.next <= upTo || len(c.heap) > 0 && timerTime(c.heap[0]) <= upTo
 }
 
-// settle drops from the top of the heap what is not set any more.
-func (c *clock) settle() {
+// dropStale drops from the top of the heap what is not set any more.
+func (c *clock) dropStale() {
 	for len(c.heap) > 0 && !c.open[c.heap[0]] {
 		c.heap.pop()
 	}
@@ -100,7 +101,7 @@ func (t *timers) due(of stream.Clock, upTo int64, limit int) ([]stream.Timer, er
 	var out []stream.Timer
 	last := ""
 	for len(out) < limit {
-		c.settle()
+		c.dropStale()
 		k := ""
 		switch fresh := len(c.heap) > 0 && timerTime(c.heap[0]) <= upTo; {
 		case fresh && (len(stored) == 0 || c.heap[0] <= stored[0]):
@@ -131,9 +132,9 @@ func (t *timers) stored(of stream.Clock, upTo int64, limit int) (list []string, 
 	if c.next > upTo {
 		return nil, nil
 	}
-	prefix := storeKey(t.p, stream.TimerTable, []byte{byte(of)})
+	prefix := store.Key(t.p, stream.TimerTable, []byte{byte(of)})
 	it, err := t.db.NewIter(&pebble.IterOptions{
-		LowerBound: binary.BigEndian.AppendUint64(prefix[:len(prefix):len(prefix)], uint64(c.fired)), UpperBound: prefixEnd(prefix),
+		LowerBound: binary.BigEndian.AppendUint64(prefix[:len(prefix):len(prefix)], uint64(c.fired)), UpperBound: store.PrefixEnd(prefix),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("scan timers: %w", err)
@@ -200,7 +201,7 @@ func (t *timers) nextMs() int64 {
 	next := int64(never)
 	for i := range t.clocks {
 		c := &t.clocks[i]
-		c.settle()
+		c.dropStale()
 		next = min(next, c.next)
 		if len(c.heap) > 0 {
 			next = min(next, timerTime(c.heap[0]))
@@ -212,10 +213,10 @@ func (t *timers) nextMs() int64 {
 	return next
 }
 
-// keys is a heap of timer keys: the least is the first.
-type keys []string
+// keyHeap is a heap of timer keys: the least is the first.
+type keyHeap []string
 
-func (h *keys) push(k string) {
+func (h *keyHeap) push(k string) {
 	*h = append(*h, k)
 	a := *h
 	for i := len(a) - 1; i > 0 && a[i] < a[(i-1)/2]; i = (i - 1) / 2 {
@@ -223,7 +224,7 @@ func (h *keys) push(k string) {
 	}
 }
 
-func (h *keys) pop() string {
+func (h *keyHeap) pop() string {
 	a := *h
 	least, last := a[0], len(a)-1
 	a[0], a[last] = a[last], ""

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -69,7 +70,7 @@ func (l *timedLedger) Flush(c stream.Commit, ch *stream.Changes) error {
 }
 
 // judgeTimers holds what fired against what was set: every timer once, not before its time, and nothing that was due is left.
-func (w *world) judgeTimers() error {
+func (w *crashRun) judgeTimers() error {
 	if w.quiet {
 		return nil
 	}
@@ -83,7 +84,7 @@ func (w *world) judgeTimers() error {
 	}
 	marks := map[int32]int64{}
 	for _, r := range w.left["log"] {
-		m, err := DecodeMarker(r.Key, r.Value)
+		m, err := changelogpb.DecodeMarker(r.Key, r.Value)
 		if err != nil {
 			return err
 		}
@@ -120,7 +121,7 @@ func (w *world) judgeTimers() error {
 }
 
 // sameTimers compares the timers of the stores with those of the changelog up to there.
-func (w *world) sameTimers() error {
+func (w *crashRun) sameTimers() error {
 	var errs []error
 	left := map[int32]map[string]bool{}
 	for _, r := range w.left["log"] {
@@ -144,8 +145,8 @@ func (w *world) sameTimers() error {
 }
 
 // spoilTimers drops the changes of timers that are of one kind.
-func spoilTimers(list []*pending, op stream.Op) {
+func spoilTimers(list []*taskCommit, op stream.Op) {
 	for _, p := range list {
-		p.t.changes.List = slices.DeleteFunc(p.t.changes.List, func(c stream.Change) bool { return c.Table == stream.TimerTable && c.Op == op })
+		p.task.changes.List = slices.DeleteFunc(p.task.changes.List, func(c stream.Change) bool { return c.Table == stream.TimerTable && c.Op == op })
 	}
 }

@@ -11,19 +11,20 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
 
+	"github.com/weirhq/weir/processors/internal/store"
 	"github.com/weirhq/weir/stream"
 )
 
-func memoryStore(t testing.TB) *store {
+func memoryStore(t testing.TB) *store.Store {
 	t.Helper()
 	cfg := Config{Dir: "/state", FS: vfs.NewMem()}
-	cfg.setDefaults()
-	s, err := openStore(cfg.database(), "timers")
+	cfg.Complete()
+	s, err := store.Open(cfg.database(), "timers")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.close(); err != nil {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -31,11 +32,11 @@ func memoryStore(t testing.TB) *store {
 }
 
 // commitTimers writes what the open transaction did to the store, as a commit does.
-func commitTimers(t interface{ Fatal(args ...any) }, s *store, list *timers) int {
+func commitTimers(t interface{ Fatal(args ...any) }, s *store.Store, list *timers) int {
 	var ch stream.Changes
 	list.flush(&ch)
-	b := s.db.NewBatch()
-	if err := applyChanges(b, list.p, ch.List); err != nil {
+	b := s.DB.NewBatch()
+	if err := store.Apply(b, list.p, ch.List); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Commit(pebble.NoSync); err != nil {
@@ -49,11 +50,11 @@ func commitTimers(t interface{ Fatal(args ...any) }, s *store, list *timers) int
 func TestTimersAgainstMap(t *testing.T) {
 	s := memoryStore(t)
 	rapid.Check(t, func(t *rapid.T) {
-		if err := s.clear(3); err != nil {
+		if err := s.ClearPartition(3); err != nil {
 			t.Fatal(err)
 		}
 		durable, open := map[string]stream.Timer{}, map[string]stream.Timer{}
-		list := newTimers(3, s.db)
+		list := newTimers(3, s.DB)
 		name := func(x stream.Timer) string { return fmt.Sprintf("%d %s", x.Clock, timerKey(x.AtMs, x.Key)) }
 		copied := func(m map[string]stream.Timer) map[string]stream.Timer {
 			out := map[string]stream.Timer{}
@@ -102,7 +103,7 @@ func TestTimersAgainstMap(t *testing.T) {
 				}
 			},
 			"commit":   func(*rapid.T) { commitTimers(t, s, list); durable = copied(open) },
-			"takeover": func(*rapid.T) { list = newTimers(3, s.db); open = copied(durable) },
+			"takeover": func(*rapid.T) { list = newTimers(3, s.DB); open = copied(durable) },
 			"": func(t *rapid.T) {
 				least := int64(never)
 				for _, x := range open {
@@ -147,13 +148,13 @@ func TestEventTimeIsOfTheRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(t interface{ Fatal(args ...any) }, times []int64, cuts map[int]bool) []string {
-		if err := s.clear(1); err != nil {
+		if err := s.ClearPartition(1); err != nil {
 			t.Fatal(err)
 		}
-		h := &stepper{timers: newTimers(1, s.db)}
-		list := newTimers(1, s.db)
+		h := &stepper{timers: newTimers(1, s.DB)}
+		list := newTimers(1, s.DB)
 		h.timers = list
-		k := &task{p: 1, handler: h, timers: list, mark: newWatermark(proc.Time, proc.Inputs, 0, time.Now())}
+		k := &task{p: 1, handler: h, timers: list, watermark: newWatermark(proc.Time, proc.Inputs, 0, time.Now())}
 		var recs []stream.Record
 		flush := func() {
 			if len(recs) > 0 {
@@ -198,7 +199,7 @@ func TestEventTimeIsOfTheRecords(t *testing.T) {
 func BenchmarkTimers(b *testing.B) {
 	const each = 10_000
 	s := memoryStore(b)
-	list := newTimers(0, s.db)
+	list := newTimers(0, s.DB)
 	b.ReportAllocs()
 	fired := 0
 	for n := 0; n < b.N; n += each {

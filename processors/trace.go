@@ -14,7 +14,7 @@ func (w *worker) trace(outcome, why string) {
 	if w.cfg.Traces == nil {
 		return
 	}
-	c, tracer := &w.cycle, w.cfg.Traces.Tracer("github.com/weirhq/weir/processors")
+	c, tracer := &w.timing, w.cfg.Traces.Tracer("github.com/weirhq/weir/processors")
 	ctx, span := tracer.Start(context.Background(), "transaction", trace.WithTimestamp(c.began), trace.WithAttributes(
 		attribute.String("weir.app", w.proc.App), attribute.Int("weir.worker", w.id), attribute.String("weir.outcome", outcome),
 		attribute.Int("weir.records", w.count), attribute.Int("weir.changes", c.keys), attribute.Int("weir.bytes", c.bytes),

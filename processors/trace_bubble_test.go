@@ -18,7 +18,7 @@ import (
 
 // TestTraces looks at the spans of transactions that committed, aborted, and of which nobody knows.
 func TestTraces(t *testing.T) {
-	bubble(t, 2, func(t *testing.T, w *world) {
+	bubble(t, 2, func(t *testing.T, w *crashRun) {
 		spans := tracetest.NewSpanRecorder()
 		rt, end := w.begin("a", Config{Workers: 1, Traces: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))}, ledgers("in"))
 		folded := func(n int64) func() bool { return func() bool { return w.status(rt, 1).Next["in"] == n } }

@@ -21,16 +21,19 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weirhq/weir/processors/internal/changelog"
 	"github.com/weirhq/weir/processors/internal/simkafka"
+	"github.com/weirhq/weir/processors/internal/store"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
 )
 
 // Each test here is a way in which the runtime once went wrong.
 
 // bubble runs f in a world of its own, with topics of n partitions.
-func bubble(t *testing.T, n int32, f func(t *testing.T, w *world)) {
+func bubble(t *testing.T, n int32, f func(t *testing.T, w *crashRun)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, rng: rand.New(rand.NewPCG(1, 7)), hits: map[string]int{}, log: zerolog.Nop()}
+		w := &crashRun{t: t, rng: rand.New(rand.NewPCG(1, 7)), hits: map[string]int{}, log: zerolog.Nop()}
 		if os.Getenv("BUBBLE_LOG") != "" {
 			w.log = zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, NoColor: true}).Level(zerolog.InfoLevel)
 		}
@@ -45,7 +48,7 @@ func bubble(t *testing.T, n int32, f func(t *testing.T, w *world)) {
 }
 
 // begin starts a runtime; end stops it and gives its error.
-func (w *world) begin(name string, cfg Config, proc stream.Processor) (rt *Runtime, end func() error) {
+func (w *crashRun) begin(name string, cfg Config, proc stream.Processor) (rt *Runtime, end func() error) {
 	cfg.Kafka, cfg.Dir, cfg.Instance, cfg.Log, cfg.CacheBytes = w.kafka(), "/state", name, &w.log, 1<<20
 	if cfg.FS == nil {
 		cfg.FS = vfs.NewCrashableMem()
@@ -73,7 +76,7 @@ func (w *world) begin(name string, cfg Config, proc stream.Processor) (rt *Runti
 }
 
 // foldThree puts 1, 2 and 3 into in[0], folds them into the store on fs, and stops.
-func (w *world) foldThree(fs *vfs.MemFS) {
+func (w *crashRun) foldThree(fs *vfs.MemFS) {
 	w.t.Helper()
 	w.put("in", 0, "1", "2", "3")
 	rt, end := w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
@@ -87,7 +90,7 @@ func ledgers(topics ...string) stream.Processor {
 	return stream.Processor{App: app, Inputs: topics, Changelog: "log", Outputs: []string{"out"}, New: newLedger}
 }
 
-func (w *world) put(topic string, p int32, values ...string) {
+func (w *crashRun) put(topic string, p int32, values ...string) {
 	cl := w.client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchMaxBytes(1<<20))
 	defer cl.Close()
 	for _, v := range values {
@@ -98,7 +101,7 @@ func (w *world) put(topic string, p int32, values ...string) {
 }
 
 // until waits for a condition, in virtual time.
-func (w *world) until(what string, limit time.Duration, ok func() bool) {
+func (w *crashRun) until(what string, limit time.Duration, ok func() bool) {
 	w.t.Helper()
 	for end := time.Now().Add(limit); !ok(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -110,7 +113,7 @@ func (w *world) until(what string, limit time.Duration, ok func() bool) {
 	}
 }
 
-func (w *world) status(rt *Runtime, p int32) Status {
+func (w *crashRun) status(rt *Runtime, p int32) Status {
 	for _, s := range rt.Status() {
 		if s.Partition == p {
 			return s
@@ -121,7 +124,7 @@ func (w *world) status(rt *Runtime, p int32) Status {
 
 // With two inputs the client's balancers gave one partition's topics to different members.
 func TestInputsStayTogether(t *testing.T) {
-	bubble(t, 24, func(t *testing.T, w *world) {
+	bubble(t, 24, func(t *testing.T, w *crashRun) {
 		for p := range int32(24) {
 			w.put("in", p, "1", "1")
 			w.put("in2", p, "1", "1")
@@ -154,14 +157,14 @@ func TestInputsStayTogether(t *testing.T) {
 
 // The client rewinds to offset 0 where nothing was committed yet, and a log that begins later has no offset 0.
 func TestFirstTransactionAbortsOnTrimmedLog(t *testing.T) {
-	bubble(t, 4, func(t *testing.T, w *world) {
+	bubble(t, 4, func(t *testing.T, w *crashRun) {
 		w.put("in", 0, "1", "2", "3", "4", "5")
 		if err := w.c.DeleteRecords("in", 0, 3); err != nil {
 			t.Fatal(err)
 		}
 		aborted := false
-		rt, end := w.begin("a", Config{Workers: 1, edge: func(wk *worker, at string) error {
-			if at == "flushed" && !aborted && len(wk.parts) > 0 && wk.parts[0].t.folded > 0 {
+		rt, end := w.begin("a", Config{Workers: 1, failpoint: func(wk *worker, at string) error {
+			if at == "flushed" && !aborted && len(wk.commits) > 0 && wk.commits[0].task.folded > 0 {
 				aborted = true
 				w.c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.TxnOffsetCommit}, Err: kerr.RebalanceInProgress, Count: 1})
 			}
@@ -190,7 +193,7 @@ func (refuser) Flush(stream.Commit, *stream.Changes) error { return nil }
 
 // A letter is larger than the record that it holds.
 func TestLetterOfTheLargestRecord(t *testing.T) {
-	bubble(t, 4, func(t *testing.T, w *world) {
+	bubble(t, 4, func(t *testing.T, w *crashRun) {
 		big := strings.Repeat("x", 1<<20-200)
 		w.put("in", 0, big, "1")
 		proc := ledgers("in")
@@ -214,7 +217,7 @@ func TestLetterOfTheLargestRecord(t *testing.T) {
 
 // A letter that the topic does not take stops its own partition, with the reason; the others go on.
 func TestLetterRefused(t *testing.T) {
-	bubble(t, 4, func(t *testing.T, w *world) {
+	bubble(t, 4, func(t *testing.T, w *crashRun) {
 		big := make([]byte, 1<<20-200) // does not compress: the letter is too large for its topic's default
 		for i := range big {
 			big[i] = byte(w.rng.Uint32())
@@ -256,7 +259,7 @@ func (s sick) Flush(c stream.Commit, ch *stream.Changes) error {
 func TestFlushFails(t *testing.T) {
 	for _, panics := range []bool{false, true} {
 		t.Run(fmt.Sprint(panics), func(t *testing.T) {
-			bubble(t, 4, func(t *testing.T, w *world) {
+			bubble(t, 4, func(t *testing.T, w *crashRun) {
 				for p := range int32(4) {
 					w.put("in", p, "1", "1")
 				}
@@ -282,7 +285,7 @@ func TestFlushFails(t *testing.T) {
 
 // A handler that cannot be made stops its partition; the error says why.
 func TestNewFails(t *testing.T) {
-	bubble(t, 4, func(t *testing.T, w *world) {
+	bubble(t, 4, func(t *testing.T, w *crashRun) {
 		proc := ledgers("in")
 		proc.New = func(task stream.Task) (stream.Handler, error) {
 			if task.Partition == 2 {
@@ -303,10 +306,10 @@ func TestNewFails(t *testing.T) {
 
 // The client's End waits for a heartbeat that a failed one, with rebalances blocked, never lets come.
 func TestMemberForgottenInsideTransaction(t *testing.T) {
-	bubble(t, 4, func(t *testing.T, w *world) {
+	bubble(t, 4, func(t *testing.T, w *crashRun) {
 		var flushed time.Time
 		var longest time.Duration
-		rt, end := w.begin("a", Config{Workers: 1, CommitInterval: 3 * time.Second, CommitMax: 3 * time.Second, edge: func(_ *worker, at string) error {
+		rt, end := w.begin("a", Config{Workers: 1, CommitInterval: 3 * time.Second, CommitIntervalMax: 3 * time.Second, failpoint: func(_ *worker, at string) error {
 			switch at {
 			case "flushed":
 				flushed = time.Now()
@@ -347,7 +350,7 @@ func TestMemberForgottenInsideTransaction(t *testing.T) {
 
 // The first record after a takeover waited for the fetch under way, five seconds by the client's default.
 func TestTakeoverIsQuick(t *testing.T) {
-	bubble(t, 4, func(t *testing.T, w *world) {
+	bubble(t, 4, func(t *testing.T, w *crashRun) {
 		for p := range int32(4) {
 			w.put("in", p, "1")
 		}
@@ -370,13 +373,13 @@ func TestTakeoverIsQuick(t *testing.T) {
 
 // Two processes under one name: one of them says so and ends.
 func TestInstanceTaken(t *testing.T) {
-	bubble(t, 4, func(t *testing.T, w *world) {
+	bubble(t, 4, func(t *testing.T, w *crashRun) {
 		first, endFirst := w.begin("a", Config{Workers: 1}, ledgers("in"))
 		w.until("the first runs", time.Minute, func() bool { return w.status(first, 3).State == "running" })
 		second, endSecond := w.begin("a", Config{Workers: 1}, ledgers("in"))
 		w.until("the second runs", time.Minute, func() bool { return w.status(second, 3).State == "running" })
 		time.Sleep(20 * time.Second)
-		if err := endFirst(); !errors.Is(err, ErrInstance) {
+		if err := endFirst(); !errors.Is(err, kafka.ErrInstance) {
 			t.Errorf("the first ended with %v", err)
 		}
 		if err := endSecond(); err != nil {
@@ -387,7 +390,7 @@ func TestInstanceTaken(t *testing.T) {
 
 // Poison in a row up to the limit passes; one more stops the partition, and nothing is lost.
 func TestPoisonLimit(t *testing.T) {
-	bubble(t, 4, func(t *testing.T, w *world) {
+	bubble(t, 4, func(t *testing.T, w *crashRun) {
 		w.put("in", 0, "1", "poison", "poison", "poison", "2", "3")
 		w.put("in", 1, "1", "poison", "poison", "poison", "poison", "2")
 		rt, end := w.begin("a", Config{Workers: 1, PoisonLimit: 3}, ledgers("in"))
@@ -408,7 +411,7 @@ func TestPoisonLimit(t *testing.T) {
 
 // A group whose offsets the brokers forgot goes on from the state's own.
 func TestOffsetsForgotten(t *testing.T) {
-	bubble(t, 4, func(t *testing.T, w *world) {
+	bubble(t, 4, func(t *testing.T, w *crashRun) {
 		fs := vfs.NewCrashableMem()
 		w.foldThree(fs)
 		cl := w.client()
@@ -431,7 +434,7 @@ func TestOffsetsForgotten(t *testing.T) {
 // Offsets that somebody changed, a log that was cut past us: stop, and say how large the gap is.
 func TestStopsRatherThanGuess(t *testing.T) {
 	t.Run("group offset moved", func(t *testing.T) {
-		bubble(t, 4, func(t *testing.T, w *world) {
+		bubble(t, 4, func(t *testing.T, w *crashRun) {
 			fs := vfs.NewCrashableMem()
 			w.foldThree(fs)
 			cl := w.client()
@@ -452,7 +455,7 @@ func TestStopsRatherThanGuess(t *testing.T) {
 		})
 	})
 	t.Run("retention passed us", func(t *testing.T) {
-		bubble(t, 4, func(t *testing.T, w *world) {
+		bubble(t, 4, func(t *testing.T, w *crashRun) {
 			fs := vfs.NewCrashableMem()
 			w.foldThree(fs)
 			w.put("in", 0, "4", "5", "6")
@@ -470,7 +473,7 @@ func TestStopsRatherThanGuess(t *testing.T) {
 		})
 	})
 	t.Run("log cut", func(t *testing.T) {
-		bubble(t, 4, func(t *testing.T, w *world) {
+		bubble(t, 4, func(t *testing.T, w *crashRun) {
 			fs := vfs.NewCrashableMem()
 			w.foldThree(fs)
 			tear{store: 3, shift: 100}.spoil(t, w, fs)
@@ -485,7 +488,7 @@ func TestStopsRatherThanGuess(t *testing.T) {
 		})
 	})
 	t.Run("topic made anew", func(t *testing.T) {
-		bubble(t, 4, func(t *testing.T, w *world) {
+		bubble(t, 4, func(t *testing.T, w *crashRun) {
 			fs := vfs.NewCrashableMem()
 			w.foldThree(fs)
 			if err := errors.Join(w.c.DeleteTopic("in"), w.c.CreateTopic("in", 4, nil)); err != nil {
@@ -506,7 +509,7 @@ func TestStopsRatherThanGuess(t *testing.T) {
 
 // A state directory in use, or of a newer version, or of another application, is refused.
 func TestStateDirectoryRefused(t *testing.T) {
-	bubble(t, 4, func(t *testing.T, w *world) {
+	bubble(t, 4, func(t *testing.T, w *crashRun) {
 		fs := vfs.NewCrashableMem()
 		rt, end := w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
 		w.until("it runs", time.Minute, func() bool { return w.status(rt, 0).State == "running" })
@@ -523,7 +526,7 @@ func TestStateDirectoryRefused(t *testing.T) {
 
 // Topics that are missing, or that somebody gave more partitions, are refused before anything is touched.
 func TestTopicsRefused(t *testing.T) {
-	bubble(t, 4, func(t *testing.T, w *world) {
+	bubble(t, 4, func(t *testing.T, w *crashRun) {
 		proc := ledgers("in")
 		proc.Partitions = 3
 		_, end := w.begin("a", Config{Workers: 1}, proc)
@@ -559,7 +562,7 @@ func TestTopicsRefused(t *testing.T) {
 // TestTorn is about brokers that lose a part of a transaction they acknowledged, as one without replicas does when it
 // restarts: store, changelog and group then know different things. The changelog wins.
 func TestTorn(t *testing.T) {
-	const ours = identityPrefix + "7/7/7"
+	const ours = changelog.CommitMetadataPrefix + "7/7/7"
 	for name, k := range map[string]tear{
 		"log and group lost it":             {store: 5, shift: 1},
 		"log lost it, group forgot":         {store: 5, shift: 1, forget: true},
@@ -584,7 +587,7 @@ type tear struct {
 }
 
 func (k tear) run(t *testing.T) {
-	bubble(t, 4, func(t *testing.T, w *world) {
+	bubble(t, 4, func(t *testing.T, w *crashRun) {
 		fs := vfs.NewCrashableMem()
 		w.foldThree(fs)
 		if k.store > 0 {
@@ -633,21 +636,21 @@ func (k tear) run(t *testing.T) {
 }
 
 // spoil gives the store a transaction that the log does not have.
-func (k tear) spoil(t *testing.T, w *world, fs *vfs.MemFS) {
+func (k tear) spoil(t *testing.T, w *crashRun, fs *vfs.MemFS) {
 	cfg := Config{Kafka: w.kafka(), Dir: "/state", FS: fs, Log: &w.log}
-	cfg.setDefaults()
-	s, err := openStore(cfg.database(), app)
+	cfg.Complete()
+	s, err := store.Open(cfg.database(), app)
 	if err != nil {
 		t.Fatal(err)
 	}
-	meta, err := s.meta(s.db, 0)
+	meta, err := s.Meta(s.DB, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := s.db.NewBatch()
+	b := s.DB.NewBatch()
 	meta.Marker.Inputs[0].Next, meta.Marker.Sequence = k.store, meta.Marker.Sequence+1
 	meta.ChangelogNext += k.shift
-	err = errors.Join(b.Set(storeKey(0, 1, []byte("k")), []byte("12345678"), nil), putMeta(b, 0, meta), b.Commit(nil), s.close())
+	err = errors.Join(b.Set(store.Key(0, 1, []byte("k")), []byte("12345678"), nil), store.PutMeta(b, 0, meta), b.Commit(nil), s.Close())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,12 +32,12 @@ func TestManyTimersAreDue(t *testing.T) {
 	}{{stream.WallTime, []int{wallLimit, 2 * wallLimit, many, many}}, {stream.EventTime, []int{many, many}}} {
 		s := memoryStore(t)
 		h := countingFires{map[string]int{}}
-		set := &task{timers: newTimers(0, s.db)}
+		set := &task{timers: newTimers(0, s.DB)}
 		for i := range many {
 			set.timers.Set(stream.Timer{Clock: c.clock, AtMs: int64(i % 7), Key: fmt.Append(nil, i)})
 		}
 		commitTimers(t, s, set.timers)
-		one := &task{timers: newTimers(0, s.db), handler: h} // as after a restart
+		one := &task{timers: newTimers(0, s.DB), handler: h} // as after a restart
 		for i, want := range c.want {
 			if err := one.fire(c.clock, 100); err != nil {
 				t.Fatal(err)

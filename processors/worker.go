@@ -12,6 +12,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/weirhq/weir/processors/internal/group"
+	"github.com/weirhq/weir/processors/internal/store"
+	"github.com/weirhq/weir/processors/internal/txn"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -23,44 +27,44 @@ type worker struct {
 	id    int
 	cfg   *Config
 	proc  *stream.Processor
-	store *store
+	store *store.Store
 	// searching is held by the worker of this process that looks for transactions to end.
-	searching *sync.Mutex
-	standby   *standby
-	txnID     string
-	total     int32 // partitions of the processor
-	log       zerolog.Logger
+	searching  *sync.Mutex
+	standby    *standby
+	txnID      string
+	partitions int32 // partitions of the processor
+	log        zerolog.Logger
 
-	plain  *kgo.Client // to ask: settle, offsets, topics
-	sess   *kgo.GroupTransactSession
-	tasks  map[int32]*task
-	open   bool // a transaction is open
-	began  time.Time
-	count  int // records folded in the open transaction
-	wait   time.Duration
-	behind bool // the last transaction left more unread than it took, see measure
+	admin      *kgo.Client // to ask: settle, offsets, topics
+	sess       *kgo.GroupTransactSession
+	tasks      map[int32]*task
+	open       bool // a transaction is open
+	began      time.Time
+	count      int // records folded in the open transaction
+	interval   time.Duration
+	backlogged bool // the last transaction left more unread than it took, see measure
 
-	plan     plan // what the group gave this worker at last
-	news     news // from callbacks and restores, run in the loop
-	restores sync.WaitGroup
-	scratch  []stream.Record
-	records  []kgo.Record  // of the open transaction
-	parts    []*pending    // of the transaction that is being ended
-	revoked  bool          // a revoke since the last End: it would abort the next one
-	blocked  chan struct{} // a rebalance waits for the open transaction
+	assignment assignment // what the group gave this worker at last
+	mailbox    mailbox    // from callbacks and restores, run in the loop
+	restores   sync.WaitGroup
+	scratch    []stream.Record
+	records    []kgo.Record  // of the open transaction
+	commits    []*taskCommit // of the transaction that is being ended
+	revoked    bool          // a revoke since the last End: it would abort the next one
+	blocked    chan struct{} // a rebalance waits for the open transaction
 
-	view  *viewer
-	cycle cycle
+	snapshot *statusSnapshot
+	timing   txnTiming
 }
 
-func newWorker(id int, cfg *Config, proc *stream.Processor, s *store) *worker {
+func newWorker(id int, cfg *Config, proc *stream.Processor, s *store.Store) *worker {
 	txn := fmt.Sprintf("%s-%s-%d", proc.App, cfg.Instance, id)
 	return &worker{
 		id: id, cfg: cfg, proc: proc, store: s, txnID: txn, searching: &sync.Mutex{},
-		log:     cfg.Log.With().Str("app", proc.App).Int("worker", id).Logger(),
-		tasks:   map[int32]*task{},
-		blocked: make(chan struct{}, 1),
-		wait:    cfg.CommitInterval,
+		log:      cfg.Log.With().Str("app", proc.App).Int("worker", id).Logger(),
+		tasks:    map[int32]*task{},
+		blocked:  make(chan struct{}, 1),
+		interval: cfg.CommitInterval,
 	}
 }
 
@@ -73,7 +77,7 @@ func (w *worker) run(ctx context.Context) error {
 			err = nil // whatever the stop cut short is settled by the next life
 		}
 		if ctx.Err() != nil || !errors.Is(err, errRebuild) {
-			return errors.Join(err, w.leave(ctx))
+			return errors.Join(err, w.leaveGroup(ctx))
 		}
 		w.log.Warn().Err(err).Msg("session_rebuilt")
 		w.cfg.Metrics.Commits.WithLabelValues(w.proc.App, "unknown").Inc()
@@ -82,7 +86,7 @@ func (w *worker) run(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return w.leave(ctx)
+			return w.leaveGroup(ctx)
 		case <-time.After(pause):
 		}
 	}
@@ -97,16 +101,16 @@ func (w *worker) session(ctx context.Context) (err error) {
 	defer func() {
 		kill()
 		w.sess.Client().CloseAllowingRebalance()
-		w.drain()
-		w.drop(w.owned())
+		w.drainMailbox()
+		w.dropTasks(w.owned())
 		w.restores.Wait()
-		w.drain()
-		w.drop(w.owned()) // what a late callback brought
-		w.plain.Close()
+		w.drainMailbox()
+		w.dropTasks(w.owned()) // what a late callback brought
+		w.admin.Close()
 	}()
 	for {
 		if ctx.Err() != nil {
-			return w.finish(life)
+			return w.stopGracefully(life)
 		}
 		if err := w.step(ctx, life); err != nil {
 			return err
@@ -116,15 +120,15 @@ func (w *worker) session(ctx context.Context) (err error) {
 
 // connect settles the transactional id and starts a session under it.
 func (w *worker) connect(ctx context.Context) (err error) {
-	if w.plain, err = w.cfg.Kafka.Client(); err != nil {
+	if w.admin, err = w.cfg.Kafka.Client(); err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
 	defer func() {
 		if err != nil {
-			w.plain.Close()
+			w.admin.Close()
 		}
 	}()
-	if err := settle(ctx, w.plain, w.txnID, w.cfg.TransactionTimeout); err != nil {
+	if err := txn.EndOpen(ctx, w.admin, w.txnID, w.cfg.TransactionTimeout); err != nil {
 		return err
 	}
 	opts := append([]kgo.Opt{
@@ -133,7 +137,7 @@ func (w *worker) connect(ctx context.Context) (err error) {
 		kgo.TransactionalID(w.txnID), kgo.TransactionTimeout(w.cfg.TransactionTimeout),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
-		kgo.Balancers(seating{inputs: w.proc.Inputs, standbys: w.cfg.Standbys, says: w.says, given: w.given}), kgo.BlockRebalanceOnPoll(),
+		kgo.Balancers(group.Assignor{Inputs: w.proc.Inputs, Standbys: w.cfg.Standbys, MemberMetadata: w.memberMetadata, OnAssignment: w.onAssignment}), kgo.BlockRebalanceOnPoll(),
 		kgo.SessionTimeout(w.cfg.SessionTimeout), kgo.HeartbeatInterval(w.cfg.SessionTimeout / 12), kgo.RebalanceTimeout(30 * time.Second),
 		// A partition that is resumed waits for the fetch under way: its longest wait bounds a takeover.
 		kgo.FetchMaxWait(250 * time.Millisecond), kgo.FetchMaxBytes(w.cfg.FetchBytes), kgo.FetchMaxPartitionBytes(max(1<<20, w.cfg.FetchBytes/8)), kgo.MaxDecompressBatchBytes(64 << 20),
@@ -148,7 +152,7 @@ func (w *worker) connect(ctx context.Context) (err error) {
 			}
 		}),
 	}, w.cfg.Kafka.Options...)
-	w.open, w.count, w.revoked, w.behind, w.wait, w.records = false, 0, false, false, w.cfg.CommitInterval, nil
+	w.open, w.count, w.revoked, w.backlogged, w.interval, w.records = false, 0, false, false, w.cfg.CommitInterval, nil
 	if w.sess, err = kgo.NewGroupTransactSession(opts...); err != nil {
 		return fmt.Errorf("start session: %w", err)
 	}
@@ -158,7 +162,7 @@ func (w *worker) connect(ctx context.Context) (err error) {
 // batchMax is the greatest batch that a topic takes: a dead letter holds a whole input record and more.
 func (w *worker) batchMax(topic string) int32 {
 	if topic == w.proc.DLQ {
-		return 2*maxLetter - 4096
+		return 2*maxDeadLetter - 4096
 	}
 	return 1 << 20
 }
@@ -166,40 +170,31 @@ func (w *worker) batchMax(topic string) int32 {
 // onAssigned runs on the client's goroutine, before any fetch of the new partitions: they stay paused until restored.
 // It is called at every end of a rebalance, also when it brought nothing new.
 func (w *worker) onAssigned(_ context.Context, cl *kgo.Client, got map[string][]int32) {
-	ps, all := partitionsOf(got), w.plan.get()
+	ps, all := group.Partitions(got), w.assignment.get()
 	cl.PauseFetchPartitions(got)
-	w.news.post(func() {
+	w.mailbox.post(func() {
 		var gone []int32
 		for p := range w.tasks {
 			if !slices.Contains(all, p) || slices.Contains(ps, p) {
 				gone = append(gone, p)
 			}
 		}
-		w.drop(gone)
-		w.adopt(ps)
+		w.dropTasks(gone)
+		w.addTasks(ps)
 	})
 }
 
 // onRevoked only leaves word: with rebalances blocked while a transaction holds records, nothing of a revoked partition
 // is under way that could still commit.
 func (w *worker) onRevoked(_ context.Context, _ *kgo.Client, gone map[string][]int32) {
-	ps := partitionsOf(gone)
+	ps := group.Partitions(gone)
 	if len(ps) == 0 {
 		return
 	}
-	w.news.post(func() {
+	w.mailbox.post(func() {
 		w.revoked = true
-		w.drop(ps)
+		w.dropTasks(ps)
 	})
-}
-
-func partitionsOf(m map[string][]int32) []int32 {
-	var ps []int32
-	for _, list := range m {
-		ps = append(ps, list...)
-	}
-	slices.Sort(ps)
-	return slices.Compact(ps)
 }
 
 func (w *worker) owned() []int32 {
@@ -211,16 +206,16 @@ func (w *worker) owned() []int32 {
 	return ps
 }
 
-func (w *worker) adopt(ps []int32) {
+func (w *worker) addTasks(ps []int32) {
 	for _, p := range ps {
-		w.tasks[p] = &task{p: p, cancel: func() {}, poison: map[place]string{}, careful: map[string]int64{}}
+		w.tasks[p] = &task{p: p, cancel: func() {}, poison: map[recordPos]string{}, foldSingly: map[string]int64{}}
 		w.log.Info().Int32("partition", p).Msg("partition_assigned")
 	}
 	w.publish()
 }
 
-// drop lets go of partitions. A restore that still holds one releases it when it ends.
-func (w *worker) drop(ps []int32) {
+// dropTasks lets go of partitions. A restore that still holds one releases it when it ends.
+func (w *worker) dropTasks(ps []int32) {
 	for _, p := range ps {
 		t := w.tasks[p]
 		if t == nil {
@@ -228,31 +223,31 @@ func (w *worker) drop(ps []int32) {
 		}
 		delete(w.tasks, p)
 		t.cancel()
-		t.letGo()
-		if t.holds && t.state != taskRestoring { // a restore lets go by itself
-			w.store.disown(p)
+		t.discardHandler()
+		if t.ownsStore && t.state != taskRestoring { // a restore lets go by itself
+			w.store.Release(p)
 		}
 		w.log.Info().Int32("partition", p).Msg("partition_released")
 	}
 	w.publish()
 }
 
-func (w *worker) drain() {
-	for _, f := range w.news.take() {
+func (w *worker) drainMailbox() {
+	for _, f := range w.mailbox.take() {
 		f()
 	}
 }
 
 // step is one turn of the loop: news, poll, fold, and a commit if one is due.
 func (w *worker) step(ctx, life context.Context) error {
-	if (!w.open || w.count == 0) && w.renewed() {
+	if (!w.open || w.count == 0) && w.needsNewSession() {
 		return fmt.Errorf("%w: the group has its offsets back", errRebuild)
 	}
 	if err := w.begin(); err != nil {
 		return err
 	}
 	fetches := w.poll(ctx)
-	w.drain()
+	w.drainMailbox()
 	failed := w.fetchErrors(ctx, fetches)
 	if w.revoked && w.count == 0 && failed == nil {
 		// A revoke since the last End makes the client abort the next one. Nothing is in this transaction yet: it takes
@@ -264,28 +259,28 @@ func (w *worker) step(ctx, life context.Context) error {
 		err = w.foldAll(fetches)
 	}
 	switch {
-	case errors.Is(err, errRebuild), errors.Is(err, ErrInstance):
+	case errors.Is(err, errRebuild), errors.Is(err, kafka.ErrInstance):
 		return err
 	case err != nil:
-		return w.abandon(life, err)
+		return w.abort(life, err)
 	case w.due():
 		return w.commit(life)
 	case w.count == 0:
-		w.behind = false
+		w.backlogged = false
 		w.sess.AllowRebalance()
 	}
-	return w.settleLater()
+	return w.flushBuffered()
 }
 
-// renewed says whether the session should begin anew to fetch offsets that the group had forgotten and has again: not while
+// needsNewSession says whether the session should begin anew to fetch offsets that the group had forgotten and has again: not while
 // other tasks are on their way, which may be in the same case.
-func (w *worker) renewed() bool {
+func (w *worker) needsNewSession() bool {
 	forgot := false
 	for _, t := range w.tasks {
-		if t.repair || t.state == taskBarrier || t.state == taskRestoring {
+		if t.repairOffsets || t.state == taskBarrier || t.state == taskRestoring {
 			return false
 		}
-		forgot = forgot || t.forgot
+		forgot = forgot || t.offsetsExpired
 	}
 	return forgot
 }
@@ -298,12 +293,12 @@ func (w *worker) begin() error {
 		return fmt.Errorf("%w: begin: %w", errRebuild, err)
 	}
 	w.open, w.began, w.count = true, time.Now(), 0
-	w.cycle.reset(w.began)
+	w.timing.reset(w.began)
 	return nil
 }
 
 func (w *worker) clearRevoked(life context.Context) error {
-	ctx, cancel := w.bounded(life)
+	ctx, cancel := w.endContext(life)
 	defer cancel()
 	_, err := w.sess.End(ctx, kgo.TryAbort)
 	w.open, w.revoked = false, false
@@ -316,21 +311,21 @@ func (w *worker) clearRevoked(life context.Context) error {
 
 // poll waits for records until the next thing is due.
 func (w *worker) poll(ctx context.Context) kgo.Fetches {
-	defer took(&w.cycle.poll, time.Now())
-	until := w.began.Add(w.wait)
+	defer addElapsed(&w.timing.poll, time.Now())
+	until := w.began.Add(w.interval)
 	if w.count == 0 {
 		until = time.Now().Add(w.cfg.CommitInterval)
 	}
 	pctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	w.news.interrupt(cancel)
-	defer w.news.interrupt(nil)
+	w.mailbox.interrupt(cancel)
+	defer w.mailbox.interrupt(nil)
 	return w.sess.PollRecords(pctx, w.cfg.PollRecords)
 }
 
 // foldAll gives each partition's records to its task.
 func (w *worker) foldAll(fetches kgo.Fetches) error {
-	defer took(&w.cycle.fold, time.Now())
+	defer addElapsed(&w.timing.fold, time.Now())
 	now := time.Now().UnixMilli()
 	var failed error
 	fetches.EachPartition(func(fp kgo.FetchTopicPartition) {
@@ -343,7 +338,7 @@ func (w *worker) foldAll(fetches kgo.Fetches) error {
 			failed = fmt.Errorf("%w: records of %s[%d], which is not running", errRebuild, fp.Topic, fp.Partition)
 			return
 		}
-		end := w.cfg.bounds.end(fp.Topic, fp.Partition)
+		end := w.cfg.Range.endOffset(fp.Topic, fp.Partition)
 		w.scratch = t.take(fp.Topic, fp.Records, end, w.scratch[:0])
 		if t.next[fp.Topic] >= end {
 			w.sess.Client().PauseFetchPartitions(map[string][]int32{fp.Topic: {fp.Partition}})
@@ -353,7 +348,7 @@ func (w *worker) foldAll(fetches kgo.Fetches) error {
 		if len(w.scratch) == 0 {
 			return
 		}
-		w.cycle.saw(w.scratch)
+		w.timing.observeBatch(w.scratch)
 		t.newest = w.scratch[len(w.scratch)-1].TimeMs
 		failed = t.foldTimed(&stream.Batch{Topic: fp.Topic, Partition: fp.Partition, Records: w.scratch, NowMs: now}, w.cfg.PoisonLimit)
 	})
@@ -370,7 +365,7 @@ func (w *worker) due() bool {
 		default:
 		}
 	}
-	if w.count >= w.cfg.CommitRecords || w.count > 0 && (age >= w.wait || w.dirty() >= w.cfg.CommitBytes/w.cfg.Workers) {
+	if w.count >= w.cfg.CommitRecords || w.count > 0 && (age >= w.interval || w.pendingBytes() >= w.cfg.CommitBytes/w.cfg.Workers) {
 		return true
 	}
 	now := time.Now()
@@ -382,8 +377,8 @@ func (w *worker) due() bool {
 	return false
 }
 
-// dirty is about how many bytes the open transaction will write.
-func (w *worker) dirty() (n int) {
+// pendingBytes is about how many bytes the open transaction will write.
+func (w *worker) pendingBytes() (n int) {
 	for _, t := range w.tasks {
 		if s, ok := t.handler.(stream.PendingSizer); ok {
 			n += s.PendingBytes()
@@ -404,12 +399,12 @@ func (w *worker) fetchErrors(ctx context.Context, fetches kgo.Fetches) error {
 		case errors.Is(err, kgo.ErrClientClosed):
 			failed = fmt.Errorf("%w: %w", errRebuild, err)
 		case errors.Is(err, kerr.FencedInstanceID):
-			failed = fmt.Errorf("%w: another process joined group %s as %s: give each process its own instance", ErrInstance, w.proc.App, w.txnID)
+			failed = fmt.Errorf("%w: another process joined group %s as %s: give each process its own instance", kafka.ErrInstance, w.proc.App, w.txnID)
 		case topic == "" || p < 0 || w.tasks[p] == nil:
 			w.log.Warn().Err(err).Str("topic", topic).Msg("fetch_failed")
-		case StopsPartition(err):
+		case kafka.StopsPartition(err):
 			t := w.tasks[p]
-			failed = t.stop(w.cfg.Kafka.Unreadable(ctx, UnreadableError{Topic: topic, Partition: p, Offset: t.next[topic]}, err))
+			failed = t.stop(w.cfg.Kafka.Unreadable(ctx, kafka.UnreadableError{Topic: topic, Partition: p, Offset: t.next[topic]}, err))
 		default:
 			w.log.Warn().Err(err).Str("topic", topic).Int32("partition", p).Msg("fetch_failed")
 		}

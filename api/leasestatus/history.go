@@ -6,7 +6,7 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
 	"github.com/weirhq/weir/stream"
 )
@@ -22,7 +22,7 @@ type RowFilter struct {
 const topicTimeout = 5 * time.Second
 
 // Changes reads what became of rows since a time, in the order of each partition.
-func Changes(ctx context.Context, k processors.Kafka, rows RowFilter, since time.Time) (all []*eventspb.LeaseChange, err error) {
+func Changes(ctx context.Context, k kafka.Cluster, rows RowFilter, since time.Time) (all []*eventspb.LeaseChange, err error) {
 	quick, cancel := context.WithTimeout(ctx, topicTimeout)
 	defer cancel()
 	if err := kafkaadmin.Read(quick, k, events.LeaseChangesTopic, time.Now().Add(time.Hour), func(int32, stream.Record) error { return nil }); err != nil {

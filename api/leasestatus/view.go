@@ -11,7 +11,7 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
 	"github.com/weirhq/weir/stream"
 )
@@ -43,7 +43,7 @@ type Waiting struct {
 }
 
 // Read reads the topics as they are now.
-func Read(ctx context.Context, k processors.Kafka, q Query) (*Status, error) {
+func Read(ctx context.Context, k kafka.Cluster, q Query) (*Status, error) {
 	v := &Status{}
 	var err error
 	if v.Headroom, err = Headroom(ctx, k, q); err != nil {
@@ -60,7 +60,7 @@ func Read(ctx context.Context, k processors.Kafka, q Query) (*Status, error) {
 }
 
 // Headroom reads how each pool stands in each region.
-func Headroom(ctx context.Context, k processors.Kafka, q Query) ([]*eventspb.LeaseHeadroom, error) {
+func Headroom(ctx context.Context, k kafka.Cluster, q Query) ([]*eventspb.LeaseHeadroom, error) {
 	all, err := latest[eventspb.LeaseHeadroom](ctx, k, events.LeaseHeadroomTopic)
 	all = slices.DeleteFunc(all, func(h *eventspb.LeaseHeadroom) bool { return !q.wants(h.Client, h.Pool) })
 	slices.SortFunc(all, func(a, b *eventspb.LeaseHeadroom) int {
@@ -70,7 +70,7 @@ func Headroom(ctx context.Context, k processors.Kafka, q Query) ([]*eventspb.Lea
 }
 
 // Duplicates reads the keys that were leased in several regions.
-func Duplicates(ctx context.Context, k processors.Kafka, q Query) ([]*eventspb.LeaseDuplicate, error) {
+func Duplicates(ctx context.Context, k kafka.Cluster, q Query) ([]*eventspb.LeaseDuplicate, error) {
 	all, err := latest[eventspb.LeaseDuplicate](ctx, k, events.LeaseDuplicatesTopic)
 	all = slices.DeleteFunc(all, func(d *eventspb.LeaseDuplicate) bool { return !q.wants(d.Client, d.Pool) })
 	slices.SortFunc(all, func(a, b *eventspb.LeaseDuplicate) int {
@@ -80,7 +80,7 @@ func Duplicates(ctx context.Context, k processors.Kafka, q Query) ([]*eventspb.L
 }
 
 // Notes reads what was decided since a time.
-func Notes(ctx context.Context, k processors.Kafka, q Query) (all []*eventspb.LeaseNote, err error) {
+func Notes(ctx context.Context, k kafka.Cluster, q Query) (all []*eventspb.LeaseNote, err error) {
 	err = kafkaadmin.Read(ctx, k, events.LeaseJournalTopic, q.Since, func(p int32, r stream.Record) error {
 		n := &eventspb.LeaseNote{}
 		if err := unmarshal(events.LeaseJournalTopic, p, r, n); err != nil {
@@ -102,7 +102,7 @@ type message[T any] interface {
 }
 
 // latest reads the last value of every key of a compacted topic.
-func latest[T any, P message[T]](ctx context.Context, k processors.Kafka, topic string) ([]P, error) {
+func latest[T any, P message[T]](ctx context.Context, k kafka.Cluster, topic string) ([]P, error) {
 	last := map[string]P{}
 	err := kafkaadmin.Read(ctx, k, topic, time.Time{}, func(p int32, r stream.Record) error {
 		if r.Value == nil {
@@ -128,7 +128,7 @@ func unmarshal(topic string, partition int32, r stream.Record, m proto.Message) 
 }
 
 // waiting asks the groups of the executors.
-func waiting(ctx context.Context, k processors.Kafka, regions []string) (all []Waiting, err error) {
+func waiting(ctx context.Context, k kafka.Cluster, regions []string) (all []Waiting, err error) {
 	for _, r := range regions {
 		lag, err := kafkaadmin.Lag(ctx, k, events.LeaseExecutorGroup(r), []string{events.LeaseCommandsTopic(r)})
 		if err != nil {

@@ -11,12 +11,14 @@ import (
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/processors/offline"
 )
 
 // ClusterInfo answers the API's questions about the cluster from a running spend counter.
 type ClusterInfo struct {
 	Runtime *processors.Runtime
-	Kafka   processors.Kafka
+	Kafka   kafka.Cluster
 	DC      string
 	Layout  events.Layout
 	Version string
@@ -58,7 +60,7 @@ func (v *ClusterInfo) Owned() int {
 
 // Ready tells whether every partition that this process owns can be answered for.
 func (v *ClusterInfo) Ready(context.Context) (ok bool, reasons []string) {
-	if d, cut := v.Runtime.Silence(); cut {
+	if d, cut := v.Runtime.BrokerIdle(); cut {
 		return false, []string{fmt.Sprintf("no broker has answered for %s: it goes on by itself once they do", d.Round(time.Second))}
 	}
 	if v.Owned() == 0 {
@@ -74,8 +76,8 @@ func (v *ClusterInfo) Ready(context.Context) (ok bool, reasons []string) {
 
 // Savepoint implements api.SavepointSource.
 func (v *ClusterInfo) Savepoint(ctx context.Context, name string) (*weirpb.CreateSavepointResponse, error) {
-	sp, err := processors.TakeSavepoint(ctx, v.Runtime, name)
-	if errors.Is(err, processors.ErrSavepoint) {
+	sp, err := offline.TakeSavepoint(ctx, v.Runtime, name)
+	if errors.Is(err, offline.ErrSavepoint) {
 		return nil, fmt.Errorf("%w: %w", api.ErrRefused, err)
 	}
 	if err != nil {

@@ -6,11 +6,12 @@ import (
 
 	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // Peers implements api.PeerSource: it asks the brokers who shares the partitions of App.
 type Peers struct {
-	Kafka processors.Kafka
+	Kafka kafka.Cluster
 	App   string
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/spendcounter"
 )
 
@@ -24,7 +24,7 @@ type SpendReader struct {
 	State interface {
 		Page(context.Context, api.PageQuery) (*api.Page, error)
 	}
-	Kafka  processors.Kafka
+	Kafka  kafka.Cluster
 	Inputs []string
 	DC     string
 	Shards int32
@@ -136,7 +136,7 @@ func each(ctx context.Context, partitions []int32, fn func(ctx context.Context, 
 
 // WaitProduced implements api.SpendSource.
 func (f *SpendReader) WaitProduced(ctx context.Context, account string) error {
-	ends, err := processors.EndOffsets(ctx, f.Kafka, f.Inputs...)
+	ends, err := kafka.EndOffsets(ctx, f.Kafka, f.Inputs...)
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func (s *StateReader) Page(ctx context.Context, q api.PageQuery) (_ *api.Page, e
 	page := &api.Page{AsOf: asOf}
 	full := errors.New("the page is full")
 	size := 0
-	err = snap.Range(processors.Span{Partition: q.Partition, Table: q.Table, From: q.From, To: q.To}, func(key, value []byte) error {
+	err = snap.Range(processors.KeyRange{Partition: q.Partition, Table: q.Table, From: q.From, To: q.To}, func(key, value []byte) error {
 		if len(page.Entries) >= q.Limit || size >= api.MaxPageBytes {
 			page.More = true
 			return full

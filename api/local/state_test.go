@@ -19,6 +19,7 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/devbroker"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/spendcounter"
 )
 
@@ -31,7 +32,7 @@ type peer struct {
 	stop   func()
 }
 
-func startBroker(t *testing.T) processors.Kafka {
+func startBroker(t *testing.T) kafka.Cluster {
 	t.Helper()
 	b, err := devbroker.Start(devbroker.Config{Topics: spendcounter.ProcessorConfig{DC: "local"}.Topics()})
 	if err != nil {
@@ -46,7 +47,7 @@ func startBroker(t *testing.T) processors.Kafka {
 }
 
 // startPeer runs the spend counter as cmd/weir wires it.
-func startPeer(t *testing.T, k processors.Kafka, name string) *peer {
+func startPeer(t *testing.T, k kafka.Cluster, name string) *peer {
 	t.Helper()
 	proc, err := spendcounter.ProcessorConfig{DC: "local"}.Processor()
 	if err != nil {
@@ -132,9 +133,9 @@ func running(t *testing.T, want map[*peer]int) {
 }
 
 // charge produces n impressions of each of 60 campaigns, of 60 accounts.
-func charge(t *testing.T, k processors.Kafka, round string, n int) {
+func charge(t *testing.T, k kafka.Cluster, round string, n int) {
 	t.Helper()
-	sink, err := processors.NewProducer(k, events.EventsTopic)
+	sink, err := kafka.NewProducer(k, events.EventsTopic)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +305,7 @@ func testCluster(t *testing.T, a, b *peer) {
 }
 
 // testStandby takes b's API away, not its folding: what b owns is read at a, which keeps it warm, by those who allow it.
-func testStandby(t *testing.T, a, b *peer, k processors.Kafka) {
+func testStandby(t *testing.T, a, b *peer, k kafka.Cluster) {
 	t.Helper()
 	b.mute()
 	charge(t, k, "second", 7)

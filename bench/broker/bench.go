@@ -58,7 +58,7 @@ func (b *SpendBench) Run(ctx context.Context, e *Env, zipf float64) (SpendRow, e
 		return row, err
 	}
 	cfg := e.config()
-	cfg.Workers, cfg.CommitInterval, cfg.CommitMax = b.Workers, b.CommitInterval, b.CommitIntervalMax
+	cfg.Workers, cfg.CommitInterval, cfg.CommitIntervalMax = b.Workers, b.CommitInterval, b.CommitIntervalMax
 	var bares, folds, ratios []float64
 	for round := range b.Rounds {
 		bare, err := BareConsumer(ctx, e.Kafka, log.topic(), b.Events)

@@ -4,11 +4,12 @@ import (
 	"os/exec"
 
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // Env is what the benchmarks run on.
 type Env struct {
-	Kafka  processors.Kafka
+	Kafka  kafka.Cluster
 	Memory int64 // bytes, of a process
 	// Runtime gives the configuration of a processor that has so many bytes of memory.
 	Runtime func(memory int64) processors.Config

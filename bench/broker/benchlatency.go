@@ -17,6 +17,7 @@ import (
 	"github.com/weirhq/weir/internal/loadgen"
 	"github.com/weirhq/weir/internal/poll"
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/spendcounter"
 )
 
@@ -127,8 +128,8 @@ func caughtUp(ctx context.Context, rt *processors.Runtime, sent *atomic.Int64) e
 }
 
 // produceAt produces events at the rate, which may change.
-func produceAt(ctx context.Context, k processors.Kafka, topic string, rate, sent *atomic.Int64) error {
-	sink, err := processors.NewProducer(k, topic)
+func produceAt(ctx context.Context, k kafka.Cluster, topic string, rate, sent *atomic.Int64) error {
+	sink, err := kafka.NewProducer(k, topic)
 	if err != nil {
 		return err
 	}
@@ -166,8 +167,8 @@ func produceAt(ctx context.Context, k processors.Kafka, topic string, rate, sent
 }
 
 // probe produces an event of a campaign of its own every 50 ms and looks for it every millisecond.
-func (b *LatencyBench) probe(ctx context.Context, k processors.Kafka, topic string, rt *processors.Runtime) (took []time.Duration, err error) {
-	sink, err := processors.NewProducer(k, topic)
+func (b *LatencyBench) probe(ctx context.Context, k kafka.Cluster, topic string, rt *processors.Runtime) (took []time.Duration, err error) {
+	sink, err := kafka.NewProducer(k, topic)
 	if err != nil {
 		return nil, err
 	}

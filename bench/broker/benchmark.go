@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -32,7 +33,7 @@ func result(name string, events int64, took time.Duration) Result {
 type Source func() (partition int32, key, value []byte)
 
 // Load fills a topic with n records, unless it holds so many already: some benchmarks add to their log.
-func Load(ctx context.Context, k processors.Kafka, topic string, n int64, src Source) error {
+func Load(ctx context.Context, k kafka.Cluster, topic string, n int64, src Source) error {
 	cl, err := k.Client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(5*time.Millisecond), kgo.ProducerBatchMaxBytes(1<<20),
 		kgo.MaxBufferedRecords(1<<18), kgo.ProducerBatchCompression(kgo.NoCompression()))
 	if err != nil {
@@ -67,7 +68,7 @@ func Load(ctx context.Context, k processors.Kafka, topic string, n int64, src So
 }
 
 // Create makes a topic with one replica; one that is there already is kept.
-func Create(ctx context.Context, k processors.Kafka, topic string, partitions int32, config map[string]*string) error {
+func Create(ctx context.Context, k kafka.Cluster, topic string, partitions int32, config map[string]*string) error {
 	cl, err := k.Client()
 	if err != nil {
 		return err
@@ -90,7 +91,7 @@ func Create(ctx context.Context, k processors.Kafka, topic string, partitions in
 }
 
 // BareConsumer reads the topic as a group consumer with read_committed and does nothing with it.
-func BareConsumer(ctx context.Context, k processors.Kafka, topic string, n int64) (Result, error) {
+func BareConsumer(ctx context.Context, k kafka.Cluster, topic string, n int64) (Result, error) {
 	cl, err := k.Client(kgo.ConsumerGroup(fmt.Sprintf("bare-%d", time.Now().UnixNano())), kgo.ConsumeTopics(topic),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.FetchMaxBytes(64<<20), kgo.FetchMaxPartitionBytes(4<<20))
@@ -114,7 +115,7 @@ func BareConsumer(ctx context.Context, k processors.Kafka, topic string, n int64
 }
 
 // Isolate gives the processor names of its own, so that runs do not meet, and makes its topics. The returned function removes them.
-func Isolate(ctx context.Context, k processors.Kafka, proc *stream.Processor) (done func() error, err error) {
+func Isolate(ctx context.Context, k kafka.Cluster, proc *stream.Processor) (done func() error, err error) {
 	suffix := fmt.Sprintf("-%d", time.Now().UnixNano())
 	compact := "compact"
 	for _, t := range []struct {
@@ -194,7 +195,7 @@ func Applied(rt *processors.Runtime) (n int64) {
 	return n
 }
 
-func deleteTopics(ctx context.Context, k processors.Kafka, topics ...string) error {
+func deleteTopics(ctx context.Context, k kafka.Cluster, topics ...string) error {
 	cl, err := k.Client()
 	if err != nil {
 		return err

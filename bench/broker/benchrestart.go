@@ -12,6 +12,7 @@ import (
 	"github.com/weirhq/weir/internal/loadgen"
 	"github.com/weirhq/weir/internal/poll"
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // fillKeys makes a log of which the count has so many keys.
@@ -166,8 +167,8 @@ func (s *Suite) counted(ctx context.Context, e *Env, l load) (c *processGroup, d
 }
 
 // trickle produces some 4,000 events a second, evenly, until ctx ends.
-func trickle(ctx context.Context, k processors.Kafka, topic string) error {
-	sink, err := processors.NewProducer(k, topic)
+func trickle(ctx context.Context, k kafka.Cluster, topic string) error {
+	sink, err := kafka.NewProducer(k, topic)
 	if err != nil {
 		return err
 	}

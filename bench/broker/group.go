@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // Group watches how far an application has committed its input, from outside its processes.
@@ -18,7 +18,7 @@ type Group struct {
 }
 
 // WatchGroup connects. Close it.
-func WatchGroup(k processors.Kafka, app, topic string) (*Group, error) {
+func WatchGroup(k kafka.Cluster, app, topic string) (*Group, error) {
 	cl, err := k.Client()
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -24,10 +25,10 @@ const (
 
 // LoadChangelog fills a changelog with n keys of 16 bytes with values of 100, evenly over 24 partitions in random order, each
 // partition ended by a marker; unless it is there already. It returns the topic.
-func LoadChangelog(ctx context.Context, k processors.Kafka, n int64) (topic string, err error) {
+func LoadChangelog(ctx context.Context, k kafka.Cluster, n int64) (topic string, err error) {
 	topic = fmt.Sprintf("weir.bench.restore.%d", n)
 	total := n + restorePartitions
-	if ends, err := processors.EndOffsets(ctx, k, topic); err == nil {
+	if ends, err := kafka.EndOffsets(ctx, k, topic); err == nil {
 		var have int64
 		for _, end := range ends[topic] {
 			have += end
@@ -97,7 +98,7 @@ func Restore(ctx context.Context, cfg processors.Config, topic string, n int64) 
 }
 
 // commitStart gives a new group the offsets that the markers have.
-func commitStart(ctx context.Context, k processors.Kafka, app string) error {
+func commitStart(ctx context.Context, k kafka.Cluster, app string) error {
 	cl, err := k.Client()
 	if err != nil {
 		return err

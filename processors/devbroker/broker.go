@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/weirhq/weir/events"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // Config is how a Broker runs. Its zero value is a broker in memory without topics, on a port that is free.
@@ -131,7 +131,7 @@ func (b *Broker) unlock() error {
 func (b *Broker) Addrs() []string { return b.addrs }
 
 // Kafka is how to reach the broker.
-func (b *Broker) Kafka() processors.Kafka { return processors.Kafka{Brokers: b.addrs} }
+func (b *Broker) Kafka() kafka.Cluster { return kafka.Cluster{Brokers: b.addrs} }
 
 // Close stops the broker; with a DataDir, everything is on disk when it returns. Clients should be closed before.
 func (b *Broker) Close() (err error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirhq/weir/events"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
 )
 
@@ -110,7 +110,7 @@ func TestStartIsWhatWeirDevNeeds(t *testing.T) {
 				t.Errorf("listens on %s", a)
 			}
 		}
-		if v, err := processors.TransactionVersion(t.Context(), client(t, b)); err != nil || v < 2 {
+		if v, err := kafka.TransactionVersion(t.Context(), client(t, b)); err != nil || v < 2 {
 			t.Errorf("transaction.version %d, %v", v, err)
 		}
 		if steps, err := kafkaadmin.Plan(t.Context(), b.Kafka(), want, kafkaadmin.Defaults{}); err != nil || len(steps) > 0 {

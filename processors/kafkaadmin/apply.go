@@ -9,13 +9,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // Apply carries out steps in order and returns once the brokers show what was created. It stops at the first error; what
 // was done stays, and Plan tells what is left. A topic that someone else created meanwhile is no error. Conflicts are
 // passed over and make the error ErrConflict after all other steps are done.
-func Apply(ctx context.Context, k processors.Kafka, steps []Step) error {
+func Apply(ctx context.Context, k kafka.Cluster, steps []Step) error {
 	cl, err := k.Client()
 	if err != nil {
 		return fmt.Errorf("make client: %w", err)

@@ -100,7 +100,7 @@ func parseDeadLetter(r *kgo.Record) DeadLetter {
 			l.Key = h.Value
 		case h.Key == headerNull:
 			l.Value = nil
-		case h.Key == processors.HeaderCut:
+		case h.Key == processors.HeaderTruncated:
 			l.Malformed = fmt.Errorf("its value was cut, it had %s bytes: produce the record again from %s, if that topic still has it", h.Value, r.Key)
 		}
 	}

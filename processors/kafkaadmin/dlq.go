@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // Filter chooses letters. Its zero value chooses all.
@@ -25,7 +25,7 @@ type Filter struct {
 // List returns the letters of a queue that are not resolved, by partition and offset. It reads what is committed when it
 // is called, which is nothing behind a transaction that is open then. It holds one partition's letters in memory, and
 // those it returns.
-func List(ctx context.Context, k processors.Kafka, topic string, f Filter) ([]DeadLetter, error) {
+func List(ctx context.Context, k kafka.Cluster, topic string, f Filter) ([]DeadLetter, error) {
 	cl, err := k.Client()
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
@@ -65,7 +65,7 @@ func List(ctx context.Context, k processors.Kafka, topic string, f Filter) ([]De
 }
 
 // Show returns the unresolved letter of an origin, or an error that wraps ErrNoLetter.
-func Show(ctx context.Context, k processors.Kafka, topic string, origin Origin) (DeadLetter, error) {
+func Show(ctx context.Context, k kafka.Cluster, topic string, origin Origin) (DeadLetter, error) {
 	// A letter is in the partition of its origin: both belong to one task.
 	letters, err := List(ctx, k, topic, Filter{Partitions: []int32{origin.Partition}})
 	if err != nil {

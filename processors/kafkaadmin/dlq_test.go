@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 const queue = "app.dlq"
@@ -30,7 +31,7 @@ func letterRecord(o Origin, value string, headers ...kgo.RecordHeader) *kgo.Reco
 }
 
 // queueOf fills a queue with n letters of topic in, spread over its partitions.
-func queueOf(t *testing.T, n int) (*kfake.Cluster, processors.Kafka, []DeadLetter) {
+func queueOf(t *testing.T, n int) (*kfake.Cluster, kafka.Cluster, []DeadLetter) {
 	t.Helper()
 	c, k := fake(t, kfake.SeedTopics(4, "in", queue))
 	var rs []*kgo.Record
@@ -49,7 +50,7 @@ func queueOf(t *testing.T, n int) (*kfake.Cluster, processors.Kafka, []DeadLette
 }
 
 // judge checks that each of n letters was replayed exactly once and that none is left.
-func judge(t *testing.T, k processors.Kafka, n int) {
+func judge(t *testing.T, k kafka.Cluster, n int) {
 	t.Helper()
 	times := map[string]int{}
 	for _, r := range committed(t, k, "in") {

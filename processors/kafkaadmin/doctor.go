@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirhq/weir/events"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -81,7 +81,7 @@ type doctor struct {
 
 // Doctor looks at everything that a process needs and that the promises rest on. It changes nothing but one file, which
 // it makes and removes in StateDir. The checks are in the order to read them: a later one may fail because of an earlier.
-func Doctor(ctx context.Context, k processors.Kafka, o Options) []Check {
+func Doctor(ctx context.Context, k kafka.Cluster, o Options) []Check {
 	o.setDefaults()
 	d := &doctor{Options: o}
 	cl, err := k.Client(kgo.RetryTimeout(o.Timeout), kgo.DialTimeout(o.Timeout))

@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 func (d *doctor) ping(ctx context.Context, b kadm.BrokerDetail) (time.Duration, error) {
@@ -36,7 +36,7 @@ func (d *doctor) versions(ctx context.Context) {
 			Remedy: "brokers of different versions are for the time of an upgrade: finish it",
 		})
 	}
-	v, err := processors.TransactionVersion(ctx, d.cl)
+	v, err := kafka.TransactionVersion(ctx, d.cl)
 	if err != nil {
 		d.bad("transaction.version", Error, err.Error(), "see the brokers' logs")
 		return

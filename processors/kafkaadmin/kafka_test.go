@@ -7,20 +7,20 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
-func fake(t testing.TB, opts ...kfake.Opt) (*kfake.Cluster, processors.Kafka) {
+func fake(t testing.TB, opts ...kfake.Opt) (*kfake.Cluster, kafka.Cluster) {
 	t.Helper()
 	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(3)}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	return c, processors.Kafka{Brokers: c.ListenAddrs()}
+	return c, kafka.Cluster{Brokers: c.ListenAddrs()}
 }
 
-func client(t testing.TB, k processors.Kafka, opts ...kgo.Opt) *kgo.Client {
+func client(t testing.TB, k kafka.Cluster, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	cl, err := k.Client(append([]kgo.Opt{kgo.RecordPartitioner(kgo.ManualPartitioner())}, opts...)...)
 	if err != nil {
@@ -31,7 +31,7 @@ func client(t testing.TB, k processors.Kafka, opts ...kgo.Opt) *kgo.Client {
 }
 
 // produce writes records, in a transaction of their own if txn is not empty.
-func produce(t testing.TB, k processors.Kafka, txn string, records ...*kgo.Record) {
+func produce(t testing.TB, k kafka.Cluster, txn string, records ...*kgo.Record) {
 	t.Helper()
 	var opts []kgo.Opt
 	if txn != "" {
@@ -55,7 +55,7 @@ func produce(t testing.TB, k processors.Kafka, txn string, records ...*kgo.Recor
 }
 
 // committed reads all that is committed in a topic, by the scanner: tests of the scanner hold it against a consumer.
-func committed(t testing.TB, k processors.Kafka, topic string) []*kgo.Record {
+func committed(t testing.TB, k kafka.Cluster, topic string) []*kgo.Record {
 	t.Helper()
 	cl := client(t, k)
 	s, err := newScanner(t.Context(), cl, topic)

@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // PartitionLag is how far a group is in one partition. Offsets are those of the next record.
@@ -34,7 +34,7 @@ type PartitionLag struct {
 
 // Lag looks at group in all partitions of inputs. A group that does not exist has State "Dead" and lags by whole logs.
 // The rows are in the order of inputs, then of partitions.
-func Lag(ctx context.Context, k processors.Kafka, group string, inputs []string) ([]PartitionLag, error) {
+func Lag(ctx context.Context, k kafka.Cluster, group string, inputs []string) ([]PartitionLag, error) {
 	cl, err := k.Client()
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)

@@ -9,14 +9,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
 )
 
 // Read calls fn for each record of a topic that is committed when it is called, of all partitions, one call at a time; those
 // of one partition come in order. Where since is not zero, it begins with the records of that time, by their timestamps. Key
 // and value of a record are fn's to keep. A record whose value is nil is a tombstone of a compacted topic.
-func Read(ctx context.Context, k processors.Kafka, topic string, since time.Time, fn func(partition int32, r stream.Record) error) error {
+func Read(ctx context.Context, k kafka.Cluster, topic string, since time.Time, fn func(partition int32, r stream.Record) error) error {
 	cl, err := k.Client()
 	if err != nil {
 		return fmt.Errorf("make client: %w", err)

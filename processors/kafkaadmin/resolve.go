@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // Bounds of one transaction. The bytes keep every batch below what topics accept, uncompressed.
@@ -55,7 +56,7 @@ type Outcome struct {
 // the letter, both in one transaction. Letters resolved meanwhile are left out. The application must be able to fold the
 // records by now, or they come back as new letters. An error that wraps ErrTakenOver or ErrUnknown, or any other, says
 // that part of the work is not done: Outcome counts what certainly is, and calling again does the rest, once.
-func Replay(ctx context.Context, k processors.Kafka, letters []DeadLetter, o ResolveOptions) (Outcome, error) {
+func Replay(ctx context.Context, k kafka.Cluster, letters []DeadLetter, o ResolveOptions) (Outcome, error) {
 	for i := range letters {
 		if err := letters[i].Malformed; err != nil {
 			return Outcome{Remaining: len(letters)}, fmt.Errorf("letter %s at %s[%d]@%d cannot be replayed: %w; nothing was done: leave it out, or drop it", letters[i].Name(), o.Topic, letters[i].Partition, letters[i].Offset, err)
@@ -66,7 +67,7 @@ func Replay(ctx context.Context, k processors.Kafka, letters []DeadLetter, o Res
 
 // Drop resolves letters without their records: those are never folded. Their bytes stay in the queue until it is
 // compacted. Errors are those of Replay.
-func Drop(ctx context.Context, k processors.Kafka, letters []DeadLetter, o ResolveOptions) (Outcome, error) {
+func Drop(ctx context.Context, k kafka.Cluster, letters []DeadLetter, o ResolveOptions) (Outcome, error) {
 	if o.By == "" || o.Why == "" {
 		return Outcome{Remaining: len(letters)}, errors.New("a letter is dropped for good: say who drops it and why")
 	}
@@ -82,7 +83,7 @@ type session struct {
 	epoch int16
 }
 
-func resolve(ctx context.Context, k processors.Kafka, letters []DeadLetter, s *session) (out Outcome, err error) {
+func resolve(ctx context.Context, k kafka.Cluster, letters []DeadLetter, s *session) (out Outcome, err error) {
 	out.Remaining = len(letters)
 	if len(letters) == 0 {
 		return out, nil
@@ -114,7 +115,7 @@ func resolve(ctx context.Context, k processors.Kafka, letters []DeadLetter, s *s
 }
 
 // open takes the transactional id: what an earlier life of it left open is ended before the broker answers.
-func (s *session) open(ctx context.Context, k processors.Kafka) (err error) {
+func (s *session) open(ctx context.Context, k kafka.Cluster) (err error) {
 	app := strings.TrimSuffix(s.Topic, ".dlq")
 	s.cl, err = k.Client(
 		kgo.TransactionalID("weir-dlq-"+app), kgo.TransactionTimeout(resolveTimeout), kgo.RecordPartitioner(kgo.ManualPartitioner()),
@@ -128,7 +129,7 @@ func (s *session) open(ctx context.Context, k processors.Kafka) (err error) {
 			s.cl.Close()
 		}
 	}()
-	version, err := processors.TransactionVersion(ctx, s.cl)
+	version, err := kafka.TransactionVersion(ctx, s.cl)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/weirhq/weir/events"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // ErrConflict says that a topic differs in a way that no step may change.
@@ -64,7 +64,7 @@ func (d Defaults) settings(t events.Topic) map[string]string {
 
 // Plan compares the topics that are with those wanted. It changes nothing. Configurations that want does not name are
 // left as they are; those that the broker does not know at all are passed over. The steps are in the order of want.
-func Plan(ctx context.Context, k processors.Kafka, want []events.Topic, d Defaults) ([]Step, error) {
+func Plan(ctx context.Context, k kafka.Cluster, want []events.Topic, d Defaults) ([]Step, error) {
 	if d.ReplicationFactor > 0 && d.MinInsync > d.ReplicationFactor {
 		return nil, fmt.Errorf("min.insync.replicas %d is more than replication factor %d: no record could be written; lower topics.min_insync or raise topics.replication_factor", d.MinInsync, d.ReplicationFactor)
 	}

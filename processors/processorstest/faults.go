@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // Produce writes values under one key to a partition.
@@ -57,7 +57,7 @@ func (w *World) DeleteRecords(topic string, partition int32, below int64) {
 }
 
 // Line is a way to the brokers of its own, and what cuts it for good: for clients that are no Process.
-func (w *World) Line() (k processors.Kafka, cut func()) {
+func (w *World) Line() (k kafka.Cluster, cut func()) {
 	l := w.sim.Link()
-	return processors.Kafka{Brokers: w.sim.ListenAddrs(), Options: l.Options()}, l.Cut
+	return kafka.Cluster{Brokers: w.sim.ListenAddrs(), Options: l.Options()}, l.Cut
 }

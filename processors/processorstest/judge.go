@@ -197,13 +197,13 @@ func changelog(records []*kgo.Record) ([]invariant.Change, error) {
 	var list []invariant.Change
 	for _, r := range records {
 		c := invariant.Change{At: invariant.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}}
-		m, err := processors.DecodeMarker(r.Key, r.Value)
+		m, err := changelogpb.DecodeMarker(r.Key, r.Value)
 		switch {
 		case err != nil:
 			return nil, err
 		case m != nil:
 			c.Marker = &invariant.Marker{Sequence: m.GetSequence(), Epoch: m.GetOwnerEpoch(), Next: positions(m)}
-		case processors.IsSystem(r.Key):
+		case changelogpb.IsSystem(r.Key):
 			continue
 		default:
 			c.Key, c.Value, c.Delete = string(r.Key), string(r.Value), r.Value == nil

@@ -12,7 +12,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/stream"
 )
@@ -117,7 +116,7 @@ func (f *refolder) run(log []*kgo.Record) (timed bool, err error) {
 		if r.Partition != f.p {
 			continue
 		}
-		m, err := processors.DecodeMarker(r.Key, r.Value)
+		m, err := changelogpb.DecodeMarker(r.Key, r.Value)
 		switch {
 		case err != nil:
 			return false, err
@@ -125,7 +124,7 @@ func (f *refolder) run(log []*kgo.Record) (timed bool, err error) {
 			if err := f.transaction(h, m); err != nil {
 				return false, fmt.Errorf("partition %d, transaction %d: %w", f.p, m.GetSequence(), err)
 			}
-		case processors.IsSystem(r.Key):
+		case changelogpb.IsSystem(r.Key):
 		case r.Value == nil:
 			delete(logged, string(r.Key))
 		default:

@@ -18,6 +18,7 @@ import (
 
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/internal/simkafka"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -191,8 +192,8 @@ func (w *World) close() {
 }
 
 // Kafka is how to reach the brokers, by a way that no fault of a process touches.
-func (w *World) Kafka() processors.Kafka {
-	return processors.Kafka{Brokers: w.sim.ListenAddrs(), Options: w.sim.Link().Options()}
+func (w *World) Kafka() kafka.Cluster {
+	return kafka.Cluster{Brokers: w.sim.ListenAddrs(), Options: w.sim.Link().Options()}
 }
 
 // living are the processes that were started and not killed or stopped.

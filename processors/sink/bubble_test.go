@@ -22,8 +22,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/internal/simkafka"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 const (
@@ -417,7 +417,7 @@ func (w *sinkRun) start(name string, change ...func(*Config)) *process {
 		log = &l
 	}
 	cfg := Config{
-		Kafka: processors.Kafka{Brokers: w.c.ListenAddrs(), Options: p.link.Options()}, Group: group, Topic: topic, Instance: name, Concurrency: 8, Pending: 40,
+		Kafka: kafka.Cluster{Brokers: w.c.ListenAddrs(), Options: p.link.Options()}, Group: group, Topic: topic, Instance: name, Concurrency: 8, Pending: 40,
 		Do: func(ctx context.Context, r *Record) error { return w.do(ctx, p, r) }, Log: log,
 	}
 	for _, c := range append(change, w.mut) {

@@ -9,12 +9,12 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // Config says what a Consumer reads and calls. Kafka, Group, Topic and Do must be set.
 type Config struct {
-	Kafka processors.Kafka
+	Kafka kafka.Cluster
 	Group string
 	Topic string
 	// Instance is the stable name of this process among those of the group: a restart under the same name takes over at once.

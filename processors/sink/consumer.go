@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirhq/weir/internal/logthrottle"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // partition is one that the group gave to this consumer.
@@ -101,7 +101,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	c.release(life, all)
 	kill()
 	c.calls.Wait()
-	if errors.Is(err, processors.ErrInstance) { // the name is another's
+	if errors.Is(err, kafka.ErrInstance) { // the name is another's
 		c.cl.CloseAllowingRebalance()
 		return err
 	}

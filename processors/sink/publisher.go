@@ -7,7 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // Publisher writes records that say what an effect's outcome was. It is safe for use by many goroutines.
@@ -17,7 +17,7 @@ type Publisher struct {
 }
 
 // NewPublisher makes a Publisher for topic. It connects when the first record comes. Close it.
-func NewPublisher(k processors.Kafka, topic string) (*Publisher, error) {
+func NewPublisher(k kafka.Cluster, topic string) (*Publisher, error) {
 	cl, err := k.Client(
 		kgo.RequiredAcks(kgo.AllISRAcks()), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(time.Millisecond),
 		kgo.ProducerBatchCompression(kgo.Lz4Compression(), kgo.NoCompression()),

@@ -16,7 +16,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // log is a Do that notes what it does, and refuses what it is told to.
@@ -178,7 +178,7 @@ func TestOutOfRange(t *testing.T) {
 		defer second.stop()
 		w.send(1, "i")
 		time.Sleep(time.Minute)
-		var unreadable *processors.UnreadableError
+		var unreadable *kafka.UnreadableError
 		if s := status(second, 0); !errors.As(s.Stopped, &unreadable) || unreadable.Offset != 4 || unreadable.Lost != 2 {
 			t.Errorf("%+v, %v", s, s.Stopped)
 		}
@@ -271,7 +271,7 @@ func TestInstanceTaken(t *testing.T) {
 		time.Sleep(time.Minute)
 		second.stop()
 		first.stop()
-		if !errors.Is(first.err, processors.ErrInstance) || l.count() != 1 {
+		if !errors.Is(first.err, kafka.ErrInstance) || l.count() != 1 {
 			t.Errorf("%v; %d are done", first.err, l.count())
 		}
 	})

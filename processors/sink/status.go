@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // Status is how one partition stands.
@@ -57,17 +57,17 @@ func (c *Consumer) fetchErrors(ctx context.Context, fetches kgo.Fetches) (failed
 			failed = fmt.Errorf("read %s: %w", c.cfg.Topic, err)
 			return
 		case errors.Is(err, kerr.FencedInstanceID):
-			failed = fmt.Errorf("%w: another process joined group %s as %s: give each process its own instance", processors.ErrInstance, c.cfg.Group, c.cfg.Instance)
+			failed = fmt.Errorf("%w: another process joined group %s as %s: give each process its own instance", kafka.ErrInstance, c.cfg.Group, c.cfg.Instance)
 			return
 		}
 		c.mu.Lock()
 		p := c.parts[n]
-		at := processors.UnreadableError{Topic: topic, Partition: n}
+		at := kafka.UnreadableError{Topic: topic, Partition: n}
 		if p != nil {
 			at.Offset = p.next
 		}
 		c.mu.Unlock()
-		if topic != c.cfg.Topic || p == nil || !processors.StopsPartition(err) {
+		if topic != c.cfg.Topic || p == nil || !kafka.StopsPartition(err) {
 			c.cfg.Log.Warn().Err(err).Str("topic", topic).Int32("partition", n).Msg("fetch_failed")
 			return
 		}
@@ -89,7 +89,7 @@ func (c *Consumer) fetchErrors(ctx context.Context, fetches kgo.Fetches) (failed
 
 // skipTrimmed goes on after records that retention took, if that is allowed and all that is wrong.
 func (c *Consumer) skipTrimmed(why, cause error) bool {
-	var lost *processors.UnreadableError
+	var lost *kafka.UnreadableError
 	if !c.cfg.SkipTrimmed || !errors.As(why, &lost) || lost.Lost == 0 || !errors.Is(cause, kerr.OffsetOutOfRange) {
 		return false
 	}

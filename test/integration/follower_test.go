@@ -17,7 +17,6 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/spendcounter"
 )
@@ -93,7 +92,7 @@ func (f *follower) take(ctx context.Context, fetches kgo.Fetches) {
 		switch {
 		case r.Topic == f.layout.Name(events.HealthTopic):
 			err = f.takeHealth(r)
-		case processors.IsSystem(r.Key):
+		case changelogpb.IsSystem(r.Key):
 			err = f.takeSystem(r, now)
 		default:
 			err = f.takeRow(r)
@@ -110,7 +109,7 @@ func (f *follower) complain(format string, args ...any) {
 
 // takeRow notes a state record.
 func (f *follower) takeRow(r *kgo.Record) error {
-	table, key, err := processors.StateKey(r.Key)
+	table, key, err := changelogpb.StateKey(r.Key)
 	if err != nil || table != spendcounter.TableSpend {
 		return err
 	}

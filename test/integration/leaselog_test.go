@@ -10,7 +10,7 @@ import (
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/lease"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
 	"github.com/weirhq/weir/stream"
 )
@@ -38,7 +38,7 @@ type rowLog struct {
 
 // readLeaseLog reads the topic whole, and notes each change that comes twice, or before an older one of its row from the
 // same region.
-func readLeaseLog(ctx context.Context, k processors.Kafka) (*leaseLog, error) {
+func readLeaseLog(ctx context.Context, k kafka.Cluster) (*leaseLog, error) {
 	l := &leaseLog{rows: map[rowName]*rowLog{}}
 	err := kafkaadmin.Read(ctx, k, events.LeaseChangesTopic, time.Time{}, func(p int32, r stream.Record) error {
 		c := &eventspb.LeaseChange{}
@@ -122,7 +122,7 @@ type leaseOutcomes struct {
 }
 
 // readOutcomes reads commands and results.
-func readOutcomes(ctx context.Context, k processors.Kafka, regions []string) (*leaseOutcomes, error) {
+func readOutcomes(ctx context.Context, k kafka.Cluster, regions []string) (*leaseOutcomes, error) {
 	o := &leaseOutcomes{commands: map[string]*eventspb.LeaseCommand{}, answers: map[string]*eventspb.LeaseResult{}, done: map[string]*eventspb.LeaseResult{}}
 	for _, region := range regions {
 		err := kafkaadmin.Read(ctx, k, events.LeaseCommandsTopic(region), time.Time{}, func(_ int32, r stream.Record) error {
@@ -169,7 +169,7 @@ func (o *leaseOutcomes) delays(yes func(*eventspb.LeaseResult) bool) (all []time
 }
 
 // size counts the records of a topic.
-func size(ctx context.Context, k processors.Kafka, topic string) (n int, err error) {
+func size(ctx context.Context, k kafka.Cluster, topic string) (n int, err error) {
 	err = kafkaadmin.Read(ctx, k, topic, time.Time{}, func(int32, stream.Record) error {
 		n++
 		return nil

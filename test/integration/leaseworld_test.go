@@ -14,7 +14,7 @@ import (
 	"github.com/weirhq/weir/dynamotest"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/lease/table"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // What the tests of leases have in their table.
@@ -42,7 +42,7 @@ type leaseCluster struct {
 	cloud   *dynamotest.Cloud
 	admin   *admin.Admin
 	table   table.Table
-	kafka   processors.Kafka
+	kafka   kafka.Cluster
 	regions []string
 	faults  []dynamotest.Fault
 	stock   map[string]string // pool by resource
@@ -57,7 +57,7 @@ func newLeaseCluster(t *testing.T, regions ...string) *leaseCluster {
 	w := &leaseCluster{
 		cluster: newCluster(t, theBroker()), regions: regions, faults: profile.Faults, stock: map[string]string{},
 	}
-	w.kafka = processors.Kafka{Brokers: w.addrs()}
+	w.kafka = kafka.Cluster{Brokers: w.addrs()}
 	profile.Faults = nil
 	var err error
 	if w.cloud, err = dynamotest.New(dynamotest.Config{Regions: regions, Profile: profile}); err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/weirhq/weir/liberator"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/devbroker"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // BenchmarkLiberator runs the liberator on the broker in this process (with BROKERS on another): it takes so many leases, of which 100,000,
@@ -42,9 +43,9 @@ const (
 	benchPools = 200
 )
 
-func benchKafka(b *testing.B) processors.Kafka {
+func benchKafka(b *testing.B) kafka.Cluster {
 	if brokers := os.Getenv("BROKERS"); brokers != "" {
-		return processors.Kafka{Brokers: strings.Split(brokers, ",")}
+		return kafka.Cluster{Brokers: strings.Split(brokers, ",")}
 	}
 	broker, err := devbroker.Start(devbroker.Config{TopicBytes: 4 << 30})
 	if err != nil {
@@ -93,7 +94,7 @@ func endOf(b *testing.B, n int64) {
 		b.Logf("all was taken %d ms after the first lease ended: delays are of that", late)
 	}
 	written := func() int64 {
-		ends, err := processors.EndOffsets(ctx, k, proc.Outputs[0])
+		ends, err := kafka.EndOffsets(ctx, k, proc.Outputs[0])
 		if err != nil {
 			b.Fatal(err)
 		}

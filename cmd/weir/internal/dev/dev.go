@@ -24,8 +24,8 @@ import (
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/loadgen"
 	"github.com/weirhq/weir/internal/obs"
-	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/devbroker"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // dev is `weir dev`: everything in one process, with nothing installed.
@@ -127,7 +127,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, d.broker.Close()) }()
 	d.cfg.Processor.Workers = 1
-	k := processors.Kafka{Brokers: d.broker.Addrs()}
+	k := kafka.Cluster{Brokers: d.broker.Addrs()}
 	dir := ""
 	if d.keep {
 		dir = d.cfg.DataDir
@@ -215,7 +215,7 @@ func (d *dev) example() string {
 }
 
 // load produces events at the rate, and heartbeats.
-func (d *dev) load(ctx context.Context, k processors.Kafka) error {
+func (d *dev) load(ctx context.Context, k kafka.Cluster) error {
 	rate := d.rate
 	if d.noLoad {
 		rate = 0

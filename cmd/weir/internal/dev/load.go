@@ -15,7 +15,7 @@ import (
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/loadgen"
 	"github.com/weirhq/weir/internal/poll"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // newLoadCmd returns `weir load`.
@@ -74,8 +74,8 @@ func generateLoad(ctx context.Context, a *cli.App, rate int64) error {
 }
 
 // produceEvents produces events at a rate a second, and heartbeats, until ctx ends. count gets their number, unless it is nil.
-func produceEvents(ctx context.Context, k processors.Kafka, layout events.Layout, rate int64, count *atomic.Int64) error {
-	sink, err := processors.NewProducer(k, layout.Name(events.EventsTopic))
+func produceEvents(ctx context.Context, k kafka.Cluster, layout events.Layout, rate int64, count *atomic.Int64) error {
+	sink, err := kafka.NewProducer(k, layout.Name(events.EventsTopic))
 	if err != nil {
 		return cli.Fail(0, "cannot produce", err, "")
 	}

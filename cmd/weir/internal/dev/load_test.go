@@ -16,8 +16,8 @@ import (
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/poll"
-	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/devbroker"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 func loadCommands(a *cli.App) []*cobra.Command {
@@ -64,7 +64,7 @@ func TestLoad(t *testing.T) {
 
 func produced(t *testing.T, brokers []string) (n int64) {
 	t.Helper()
-	ends, err := processors.EndOffsets(t.Context(), processors.Kafka{Brokers: brokers}, events.EventsTopic)
+	ends, err := kafka.EndOffsets(t.Context(), kafka.Cluster{Brokers: brokers}, events.EventsTopic)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
 	"github.com/weirhq/weir/stream"
 )
@@ -60,10 +60,10 @@ func newBridgeScanCmd(a *cli.App) *cobra.Command {
 // askTime is how long brokers have to take a request for a scan.
 const askTime = 10 * time.Second
 
-func askScans(ctx context.Context, k processors.Kafka, regions, of []string) error {
+func askScans(ctx context.Context, k kafka.Cluster, regions, of []string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, askTime, fmt.Errorf("no broker has taken it within %s", askTime))
 	defer cancel()
-	p, err := processors.NewProducer(k, events.LeaseBridgeTopic)
+	p, err := kafka.NewProducer(k, events.LeaseBridgeTopic)
 	if err != nil {
 		return err
 	}

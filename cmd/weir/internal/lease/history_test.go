@@ -9,8 +9,8 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/clitest"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/devbroker"
+	"github.com/weirhq/weir/processors/kafka"
 
 	"google.golang.org/protobuf/proto"
 )
@@ -23,7 +23,7 @@ func TestHistoryFromKafka(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer broker.Close()
-	p, err := processors.NewProducer(processors.Kafka{Brokers: broker.Addrs()}, events.LeaseChangesTopic)
+	p, err := kafka.NewProducer(kafka.Cluster{Brokers: broker.Addrs()}, events.LeaseChangesTopic)
 	if err != nil {
 		t.Fatal(err)
 	}

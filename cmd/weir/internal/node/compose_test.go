@@ -15,7 +15,7 @@ import (
 
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/obs"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // composeFile reads a file of compose/ into v.
@@ -121,7 +121,7 @@ func TestComposeMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := New(cfg, Parts{Kafka: processors.Kafka{Brokers: []string{"127.0.0.1:1"}}, Log: zerolog.Nop(), Roles: []string{RoleSpend, RoleLeases}, Table: table})
+	n, err := New(cfg, Parts{Kafka: kafka.Cluster{Brokers: []string{"127.0.0.1:1"}}, Log: zerolog.Nop(), Roles: []string{RoleSpend, RoleLeases}, Table: table})
 	if err != nil {
 		t.Fatal(err)
 	}

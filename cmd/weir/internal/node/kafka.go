@@ -4,12 +4,12 @@ import (
 	"crypto/tls"
 
 	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // Kafka is how the configuration reaches the brokers.
-func Kafka(c *config.Config) (processors.Kafka, error) {
-	k := processors.Kafka{Brokers: c.Kafka.Brokers}
+func Kafka(c *config.Config) (kafka.Cluster, error) {
+	k := kafka.Cluster{Brokers: c.Kafka.Brokers}
 	if t := c.Kafka.TLS; t.Enabled {
 		cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 		var err error

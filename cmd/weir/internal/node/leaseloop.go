@@ -21,6 +21,7 @@ import (
 	"github.com/weirhq/weir/internal/obs"
 	"github.com/weirhq/weir/liberator"
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -37,7 +38,7 @@ type leaseLoop struct {
 
 // loopParts are what a loop is made with, beside the configuration.
 type loopParts struct {
-	kafka    processors.Kafka
+	kafka    kafka.Cluster
 	log      zerolog.Logger
 	registry *obs.Registry
 	metrics  *processors.Metrics
@@ -137,7 +138,7 @@ func (l *leaseLoop) run(ctx context.Context) error {
 // ready says whether all that this process has to do here is being done.
 func (l *leaseLoop) ready() (ok bool, reasons []string) {
 	for _, rt := range l.runtimes {
-		if d, cut := rt.Silence(); cut {
+		if d, cut := rt.BrokerIdle(); cut {
 			reasons = append(reasons, fmt.Sprintf("no broker has answered for %s", d.Round(time.Second)))
 		}
 		tasks := rt.Status()

@@ -19,6 +19,7 @@ import (
 	"github.com/weirhq/weir/internal/obs"
 	"github.com/weirhq/weir/internal/poll"
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/spendcounter"
 )
 
@@ -43,19 +44,19 @@ func sizedSpendRole(c *config.Config, memory allocation) spendcounter.ProcessorC
 }
 
 // processorConfig is how a processor runs here, with the memory that its role has.
-func processorConfig(c *config.Config, k processors.Kafka, log *zerolog.Logger, memory allocation) processors.Config {
+func processorConfig(c *config.Config, k kafka.Cluster, log *zerolog.Logger, memory allocation) processors.Config {
 	return processors.Config{
 		Kafka: k, Dir: c.DataDir, Instance: c.Instance, Log: log,
-		Workers: workersOf(c, memory.role), CommitInterval: c.Processor.CommitInterval, CommitMax: c.Processor.CommitIntervalMax,
+		Workers: workersOf(c, memory.role), CommitInterval: c.Processor.CommitInterval, CommitIntervalMax: c.Processor.CommitIntervalMax,
 		CommitRecords: c.Processor.CommitRecords, CommitBytes: int(memory.changes), PollRecords: c.Processor.PollRecords, PoisonLimit: c.Processor.PoisonLimit,
 		Standbys: c.Processor.Standbys, SessionTimeout: c.Processor.SessionTimeout, TransactionTimeout: c.Processor.TransactionTimeout,
-		CacheBytes: memory.cache, WriteBytes: memory.writes, FetchBytes: int32(memory.fetch),
+		CacheBytes: memory.cache, MemtableBytes: memory.writes, FetchBytes: int32(memory.fetch),
 	}
 }
 
 // Parts are what a node is made with, beside the configuration.
 type Parts struct {
-	Kafka  processors.Kafka
+	Kafka  kafka.Cluster
 	Log    zerolog.Logger
 	Traces trace.TracerProvider // nil: none
 	Roles  []string

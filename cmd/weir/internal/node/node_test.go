@@ -8,7 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // listening is a node whose listeners answer, and which no broker does.
@@ -18,7 +18,7 @@ func listening(t *testing.T, environ []string) *Node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := New(cfg, Parts{Kafka: processors.Kafka{Brokers: []string{"127.0.0.1:1"}}, Log: zerolog.Nop(), Roles: []string{RoleSpend}})
+	n, err := New(cfg, Parts{Kafka: kafka.Cluster{Brokers: []string{"127.0.0.1:1"}}, Log: zerolog.Nop(), Roles: []string{RoleSpend}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/spendcounter"
 )
 
@@ -13,11 +14,11 @@ func BenchConfig(memory int64) processors.Config {
 	c := config.Default()
 	c.Memory = config.Bytes(memory)
 	s := spendAlone(c)
-	return processors.Config{CacheBytes: s.cache, WriteBytes: s.writes, FetchBytes: int32(s.fetch), CommitBytes: int(s.changes)}
+	return processors.Config{CacheBytes: s.cache, MemtableBytes: s.writes, FetchBytes: int32(s.fetch), CommitBytes: int(s.changes)}
 }
 
 // OfflineConfig is a configuration of the runtime for commands, that log nothing.
-func OfflineConfig(cfg *config.Config, k processors.Kafka) processors.Config {
+func OfflineConfig(cfg *config.Config, k kafka.Cluster) processors.Config {
 	log := zerolog.Nop()
 	return processorConfig(cfg, k, &log, spendAlone(cfg))
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/lease"
 	leasetable "github.com/weirhq/weir/lease/table"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // A region whose endpoint hangs holds up nobody's word for others, and one round is made even by a process that ends at once.
@@ -62,7 +62,7 @@ func TestRenewWriteLeases(t *testing.T) {
 	}
 	l := &leaseLoop{table: table, log: zerolog.Nop()}
 	l.executors, err = executor.RegionsConfig{
-		Config: executor.Config{Regions: []string{"eu", "us"}, Kafka: processors.Kafka{Brokers: []string{"127.0.0.1:1"}}}, Connection: table.connection, Table: "weir-leases",
+		Config: executor.Config{Regions: []string{"eu", "us"}, Kafka: kafka.Cluster{Brokers: []string{"127.0.0.1:1"}}}, Connection: table.connection, Table: "weir-leases",
 	}.New()
 	if err != nil {
 		t.Fatal(err)

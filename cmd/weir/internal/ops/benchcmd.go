@@ -19,7 +19,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/internal/loadgen"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // newBenchEnv is where the configuration has the benchmarks run.
@@ -36,7 +36,7 @@ func newBenchEnv(a *cli.App) (*broker.Env, error) {
 }
 
 // benchProcess is `weir bench process` with the flags, for the same brokers and with the same configuration file.
-func benchProcess(a *cli.App, k processors.Kafka, flags []string) (*exec.Cmd, error) {
+func benchProcess(a *cli.App, k kafka.Cluster, flags []string) (*exec.Cmd, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)

@@ -14,7 +14,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
 )
 
@@ -56,7 +56,7 @@ func newDoctorCmd(a *cli.App) *cobra.Command {
 }
 
 // diagnose looks at all that is needed for each of what.
-func diagnose(ctx context.Context, cfg *config.Config, k processors.Kafka, what []string) ([]kafkaadmin.Check, error) {
+func diagnose(ctx context.Context, cfg *config.Config, k kafka.Cluster, what []string) ([]kafkaadmin.Check, error) {
 	topics, defaults := connect.RequiredTopics(cfg, what...)
 	o := kafkaadmin.Options{
 		Topics: topics, Defaults: defaults, Apply: "weir topics apply --for " + strings.Join(what, ","), StateDir: cfg.DataDir,
@@ -81,7 +81,7 @@ func diagnose(ctx context.Context, cfg *config.Config, k processors.Kafka, what 
 }
 
 // formerTopics looks at those that the state was moved from: what comes in there is counted by nobody.
-func formerTopics(ctx context.Context, cfg *config.Config, k processors.Kafka) kafkaadmin.Check {
+func formerTopics(ctx context.Context, cfg *config.Config, k kafka.Cluster) kafkaadmin.Check {
 	former := node.SpendRole(cfg)
 	former.Layout.Generation--
 	c := kafkaadmin.Check{Name: "former topics", OK: true, Severity: kafkaadmin.Error, Remedy: "find who still sends there, and have it send to the topics of this generation; what it sent is counted once it is sent there again"}

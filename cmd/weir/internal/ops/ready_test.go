@@ -18,7 +18,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/clitest"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // tlsFiles are what `weir tls create` makes for a host, as settings.
@@ -43,7 +43,7 @@ func TestNotReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := node.New(cfg, node.Parts{Kafka: processors.Kafka{Brokers: []string{"127.0.0.1:1"}}, Log: zerolog.Nop(), Roles: []string{node.RoleSpend}})
+	n, err := node.New(cfg, node.Parts{Kafka: kafka.Cluster{Brokers: []string{"127.0.0.1:1"}}, Log: zerolog.Nop(), Roles: []string{node.RoleSpend}})
 	if err != nil {
 		t.Fatal(err)
 	}

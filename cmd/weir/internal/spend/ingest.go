@@ -17,7 +17,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/ingest"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 func newIngestCmd(a *cli.App) *cobra.Command {
@@ -85,7 +85,7 @@ func (i ingestion) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	sink, err := processors.NewProducer(to.kafka, to.topic)
+	sink, err := kafka.NewProducer(to.kafka, to.topic)
 	if err != nil {
 		return cli.Fail(0, "cannot produce", err, "")
 	}
@@ -115,7 +115,7 @@ func (i ingestion) run(cmd *cobra.Command) error {
 
 // target is where events go.
 type target struct {
-	kafka  processors.Kafka
+	kafka  kafka.Cluster
 	topic  string
 	shards int32
 }

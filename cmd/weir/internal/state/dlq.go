@@ -16,7 +16,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
 )
 
@@ -151,7 +151,7 @@ func newDLQResolveCmd(a *cli.App, how string) *cobra.Command {
 	return c
 }
 
-func (d *dlq) list(ctx context.Context) (processors.Kafka, []kafkaadmin.DeadLetter, error) {
+func (d *dlq) list(ctx context.Context) (kafka.Cluster, []kafkaadmin.DeadLetter, error) {
 	cfg, k, err := connect.Cluster(d.a)
 	if err != nil {
 		return k, nil, err

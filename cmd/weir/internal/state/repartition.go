@@ -15,7 +15,9 @@ import (
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/processors/offline"
 	"github.com/weirhq/weir/spendcounter"
 	"github.com/weirhq/weir/stream"
 )
@@ -41,9 +43,9 @@ type repartition struct {
 	yes  bool
 
 	cfg *config.Config
-	k   processors.Kafka
+	k   kafka.Cluster
 	to  spendcounter.ProcessorConfig
-	how processors.Rekeying
+	how offline.Repartitioning
 
 	source, target stream.Processor
 }
@@ -91,8 +93,8 @@ func (r *repartition) run(ctx context.Context) error {
 	}
 	err = plan.obstacle(r)
 	if err == nil && r.yes {
-		var done processors.Rekeyed
-		done, err = processors.Rekey(ctx, node.OfflineConfig(r.cfg, r.k), r.source, r.target, r.how)
+		var done offline.RepartitionResult
+		done, err = offline.Repartition(ctx, node.OfflineConfig(r.cfg, r.k), r.source, r.target, r.how)
 		plan.Keys, plan.Written = done.Keys, done.Written
 		err = repartitionFailure(err)
 	}
@@ -204,11 +206,11 @@ func repartitionFailure(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, processors.ErrInUse):
+	case errors.Is(err, offline.ErrInUse):
 		return cli.Fail(cli.ExitFailed, what, err, "stop every process of both; one that was killed counts until its session time is over")
-	case errors.Is(err, processors.ErrUnread):
+	case errors.Is(err, offline.ErrUnread):
 		return cli.Fail(cli.ExitFailed, what, err, "with the former configuration let weir count until `weir lag` shows 0, stop it, and repeat the move")
-	case errors.Is(err, processors.ErrNotEmpty):
+	case errors.Is(err, offline.ErrNotEmpty):
 		return cli.Fail(cli.ExitFailed, what, err, "it has been moved before and has counted since; to move once more, choose the next spend.generation")
 	}
 	return connect.RunFailure(err)

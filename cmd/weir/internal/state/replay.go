@@ -15,7 +15,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/offline"
 	"github.com/weirhq/weir/spendcounter"
 )
 
@@ -32,8 +32,8 @@ type replay struct {
 	yes     bool
 
 	role       spendcounter.ProcessorConfig
-	shadow     *processors.Shadow
-	savepoints *processors.Savepoints
+	shadow     *offline.Replay
+	savepoints *offline.Savepoints
 }
 
 // comparisonRow is a table of a partition, live and replayed.
@@ -93,7 +93,7 @@ func (r *replay) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	start.Trimmed = r.trimmed
+	start.AllowTrimmed = r.trimmed
 	if !r.promote && (r.yes || r.account != "") {
 		return cli.UsageError("--yes and --only-account belong to --promote", "add --promote")
 	}
@@ -123,14 +123,14 @@ func (r *replay) open() error {
 	if err != nil {
 		return cli.Fail(cli.ExitConfig, "cannot set up the spend counter", err, "correct dc and peers")
 	}
-	if r.savepoints, err = processors.NewSavepoints(node.OfflineConfig(cfg, k), live); err == nil {
-		r.shadow, err = processors.NewShadow(node.OfflineConfig(cfg, k), live, r.name)
+	if r.savepoints, err = offline.NewSavepoints(node.OfflineConfig(cfg, k), live); err == nil {
+		r.shadow, err = offline.NewReplay(node.OfflineConfig(cfg, k), live, r.name)
 	}
 	return replayFailure("cannot set up the replay", err)
 }
 
 // parseStart reads --from.
-func parseStart(from string) (s processors.Start, err error) {
+func parseStart(from string) (s offline.Start, err error) {
 	kind, value, _ := strings.Cut(from, ":")
 	switch kind {
 	case "beginning":
@@ -158,7 +158,7 @@ func parseStart(from string) (s processors.Start, err error) {
 }
 
 // compare lets the replay run up to a savepoint and holds it against that.
-func (r *replay) compare(ctx context.Context, start processors.Start) error {
+func (r *replay) compare(ctx context.Context, start offline.Start) error {
 	sp, err := r.target(ctx) // first: without it nothing is made
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func (r *replay) compare(ctx context.Context, start processors.Start) error {
 	}
 	rows, differ := make([]comparisonRow, len(list)), 0
 	for i, c := range list {
-		rows[i] = comparisonRow{c.Partition, int(c.Table), c.Equal(), c.Live.Keys, c.Shadow.Keys, c.Live.Hash.String(), c.Shadow.Hash.String()}
+		rows[i] = comparisonRow{c.Partition, int(c.Table), c.Equal(), c.Live.Keys, c.Replay.Keys, c.Live.Hash.String(), c.Replay.Hash.String()}
 		if !c.Equal() {
 			differ++
 		}
@@ -197,7 +197,7 @@ func (r *replay) compare(ctx context.Context, start processors.Start) error {
 }
 
 // target is the savepoint to compare with. One that is taken for that goes at once: its description is all that is needed.
-func (r *replay) target(ctx context.Context) (*processors.Savepoint, error) {
+func (r *replay) target(ctx context.Context) (*offline.Savepoint, error) {
 	if r.against != "" {
 		sp, err := r.savepoints.Get(r.against)
 		return sp, savepointFailure("cannot read the savepoint", err)
@@ -213,9 +213,9 @@ func (r *replay) target(ctx context.Context) (*processors.Savepoint, error) {
 // correct promotes, or says what a promotion would do.
 func (r *replay) correct(ctx context.Context) error {
 	report, done := r.progress()
-	how := processors.Promotion{Commit: r.yes, Report: report}
+	how := offline.Promotion{Commit: r.yes, Report: report}
 	if r.account != "" {
-		how.Select = func(int32) processors.Selector { return spendcounter.NewAccountSelector(r.role.DC, r.account) }
+		how.Select = func(int32) offline.Selector { return spendcounter.NewAccountSelector(r.role.DC, r.account) }
 	}
 	list, err := r.shadow.Promote(ctx, how)
 	done()
@@ -246,14 +246,14 @@ func (r *replay) correct(ctx context.Context) error {
 }
 
 // progress shows how far the replay is, on a terminal only.
-func (r *replay) progress() (report func(processors.Progress), done func()) {
+func (r *replay) progress() (report func(offline.Progress), done func()) {
 	if !r.a.IsTerminal() {
 		return nil, func() {}
 	}
 	bar := progressbar.NewOptions64(-1, progressbar.OptionSetWriter(r.a.Stderr), progressbar.OptionSetDescription("replay "+r.name),
 		progressbar.OptionThrottle(100_000_000), progressbar.OptionClearOnFinish(), progressbar.OptionEnableColorCodes(r.a.Color()))
-	return func(p processors.Progress) {
-		bar.ChangeMax64(max(p.Of, 1))
+	return func(p offline.Progress) {
+		bar.ChangeMax64(max(p.Total, 1))
 		_ = bar.Set64(p.Offsets)
 	}, func() { _ = bar.Finish() }
 }
@@ -262,13 +262,13 @@ func replayFailure(what string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, processors.ErrInUse):
+	case errors.Is(err, offline.ErrInUse):
 		return cli.Fail(cli.ExitFailed, what, err, "stop the live counter in all processes, then try again")
-	case errors.Is(err, processors.ErrTrimmed):
+	case errors.Is(err, offline.ErrTrimmed):
 		return cli.Fail(cli.ExitFailed, what, err, "`weir savepoint list` shows what to begin from; --trimmed goes on all the same")
-	case errors.Is(err, processors.ErrSavepoint):
+	case errors.Is(err, offline.ErrSavepoint):
 		return savepointFailure(what, err)
-	case errors.Is(err, processors.ErrShadow):
+	case errors.Is(err, offline.ErrReplay):
 		return cli.Fail(cli.ExitFailed, what, err, "see above; `weir replay --help` shows the ways")
 	}
 	return connect.RunFailure(err)

@@ -12,6 +12,8 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/processors/offline"
 )
 
 // savepointRow is a savepoint as it is shown.
@@ -25,7 +27,7 @@ type savepointRow struct {
 	Detail     any    `json:"detail,omitempty" table:"-"`
 }
 
-func rowOfSavepoint(s *processors.Savepoint) savepointRow {
+func rowOfSavepoint(s *offline.Savepoint) savepointRow {
 	r := savepointRow{Name: s.Name, App: s.App, Created: s.Created.Format(time.RFC3339), Partitions: len(s.Partitions)}
 	for _, p := range s.Partitions {
 		for _, sum := range p.Tables {
@@ -132,7 +134,7 @@ func newSavepointDropCmd(a *cli.App) *cobra.Command {
 }
 
 // showSavepoint prints one, for machines with all that is known of it.
-func showSavepoint(a *cli.App, sp *processors.Savepoint) error {
+func showSavepoint(a *cli.App, sp *offline.Savepoint) error {
 	r := rowOfSavepoint(sp)
 	if a.Structured() {
 		r.Detail = sp.Partitions
@@ -141,7 +143,7 @@ func showSavepoint(a *cli.App, sp *processors.Savepoint) error {
 }
 
 // savepoints are those of the spend counter in data_dir. Kafka is not needed.
-func savepoints(a *cli.App) (*processors.Savepoints, error) {
+func savepoints(a *cli.App) (*offline.Savepoints, error) {
 	cfg, err := a.LoadConfig()
 	if err != nil {
 		return nil, err
@@ -150,7 +152,7 @@ func savepoints(a *cli.App) (*processors.Savepoints, error) {
 	if err != nil {
 		return nil, cli.Fail(cli.ExitConfig, "cannot set up the spend counter", err, "correct dc and peers")
 	}
-	s, err := processors.NewSavepoints(node.OfflineConfig(cfg, processors.Kafka{}), proc)
+	s, err := offline.NewSavepoints(node.OfflineConfig(cfg, kafka.Cluster{}), proc)
 	if err != nil {
 		return nil, cli.Fail(cli.ExitConfig, "cannot set up the processor", err, "correct the configuration")
 	}
@@ -158,7 +160,7 @@ func savepoints(a *cli.App) (*processors.Savepoints, error) {
 }
 
 // createSavepoint takes one of the directory, or has the process take it that holds the directory.
-func createSavepoint(ctx context.Context, a *cli.App, s *processors.Savepoints, name string) (*processors.Savepoint, error) {
+func createSavepoint(ctx context.Context, a *cli.App, s *offline.Savepoints, name string) (*offline.Savepoint, error) {
 	sp, err := s.Create(ctx, name)
 	if !errors.Is(err, processors.ErrLocked) {
 		return sp, savepointFailure("cannot take a savepoint", err)
@@ -183,7 +185,7 @@ func savepointFailure(what string, err error) error {
 		return nil
 	case errors.Is(err, processors.ErrLocked):
 		return cli.Fail(cli.ExitLocked, what, err, "stop the process; what is folded stays")
-	case errors.Is(err, processors.ErrSavepoint):
+	case errors.Is(err, offline.ErrSavepoint):
 		return cli.Fail(cli.ExitFailed, what, err, "`weir savepoint list` shows what there is")
 	}
 	return cli.Fail(0, what, err, "")

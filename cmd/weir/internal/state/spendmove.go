@@ -3,28 +3,28 @@ package state
 import (
 	"fmt"
 
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/offline"
 	"github.com/weirhq/weir/spendcounter"
 	"github.com/weirhq/weir/stream"
 )
 
 // spendMove is how the runtime moves the state of the spend counter as move describes it.
-func spendMove(move *spendcounter.Repartitioner) processors.Rekeying {
-	return processors.Rekeying{
-		Place: func(table byte, key, value []byte) (int32, error) {
+func spendMove(move *spendcounter.Repartitioner) offline.Repartitioning {
+	return offline.Repartitioning{
+		Partition: func(table byte, key, value []byte) (int32, error) {
 			shard, ok, err := move.Partition(table, key, value)
 			if err == nil && !ok {
-				shard = processors.Nowhere
+				shard = offline.NoPartition
 			}
 			return shard, err
 		},
-		Take: func(h stream.Handler, put processors.Put) error {
+		Extract: func(h stream.Handler, put offline.Put) error {
 			c, ok := h.(*spendcounter.Counter)
 			if !ok {
 				return fmt.Errorf("the state to move has a %T where a *spendcounter.Counter belongs", h)
 			}
 			return move.Extract(c, spendcounter.Put(put))
 		},
-		Rest: func(put processors.Put) error { return move.Finish(spendcounter.Put(put)) },
+		Finish: func(put offline.Put) error { return move.Finish(spendcounter.Put(put)) },
 	}
 }

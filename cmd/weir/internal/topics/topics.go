@@ -7,7 +7,7 @@ import (
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
-	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
 )
 
@@ -60,7 +60,7 @@ func newTopicsCmd(a *cli.App) *cobra.Command {
 	return c
 }
 
-func topicPlan(a *cli.App, cmd *cobra.Command, what []string) (processors.Kafka, []kafkaadmin.Step, error) {
+func topicPlan(a *cli.App, cmd *cobra.Command, what []string) (kafka.Cluster, []kafkaadmin.Step, error) {
 	cfg, k, err := connect.Cluster(a)
 	if err != nil {
 		return k, nil, err

@@ -1,0 +1,51 @@
+package changelogpb
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// A changelog record's key is one byte of table, then the state key. Table 0 is the runtime's own: a marker ends each
+// transaction of the task, a barrier begins each ownership. Compaction keeps the last of each.
+const (
+	SystemTable byte = 0
+	MarkerKey        = "m"
+	BarrierKey       = "b"
+)
+
+func SystemKey(kind string) []byte { return append([]byte{SystemTable}, kind...) }
+
+// IsSystem reports whether a changelog record is the runtime's own: a reader of the state skips it.
+func IsSystem(key []byte) bool { return len(key) > 0 && key[0] == SystemTable }
+
+// StateKey splits a changelog key into its table and the state's key.
+func StateKey(key []byte) (table byte, state []byte, err error) {
+	if len(key) == 0 || key[0] == SystemTable {
+		return 0, nil, fmt.Errorf("changelog key %x names no table", key)
+	}
+	return key[0], key[1:], nil
+}
+
+// DecodeMarker reads a changelog record that is a marker: the end of a task's part of a transaction. It is nil for others.
+func DecodeMarker(key, value []byte) (*Marker, error) {
+	if !IsSystem(key) || string(key[1:]) != MarkerKey {
+		return nil, nil
+	}
+	return Decode(value, &Marker{}, "marker")
+}
+
+func Decode[M proto.Message](b []byte, m M, what string) (M, error) {
+	if err := proto.Unmarshal(b, m); err != nil {
+		return m, fmt.Errorf("%s is not readable: %w", what, err)
+	}
+	return m, nil
+}
+
+func NextOffsets(ps []*Position) map[string]int64 {
+	m := make(map[string]int64, len(ps))
+	for _, p := range ps {
+		m[p.Topic] = p.Next
+	}
+	return m
+}

@@ -1,0 +1,111 @@
+package handler
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/weirhq/weir/processors/internal/changelog"
+	"github.com/weirhq/weir/processors/internal/store"
+	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/stream"
+)
+
+// Builder makes a handler from committed state.
+type Builder struct {
+	Kafka       kafka.Cluster
+	Proc        *stream.Processor
+	Log         zerolog.Logger
+	DB          pebble.Reader
+	Task        stream.Task      // its Get and Scan are set here, its Timers by who needs them
+	InputStarts map[string]int64 // first offset that an input still has
+	Buffer      store.WriteBuffer
+}
+
+func (v *Builder) Build(ctx context.Context) (h stream.Handler, err error) {
+	p := v.Task.Partition
+	var made stream.Handler
+	defer func() {
+		if err != nil {
+			Close(made)
+		}
+	}()
+	defer func() {
+		if e := recover(); e != nil {
+			err = changelog.Stopped(p, fmt.Errorf("the handler panicked while it took over: %v", e))
+		}
+	}()
+	v.Task.Get = func(table byte, key []byte) ([]byte, error) {
+		k := store.Key(p, table, key)
+		if value, known := v.Buffer.Get(k); known {
+			return value, nil
+		}
+		return store.Get(v.DB, k)
+	}
+	v.Task.Scan = func(table byte, prefix []byte, fn func(k, v []byte) error) error {
+		return v.Buffer.Scan(v.DB, store.Key(p, table, prefix), fn)
+	}
+	if h, err = v.Proc.New(v.Task); err != nil {
+		return nil, NewError(p, fmt.Errorf("make its handler: %w", err))
+	}
+	made = h
+	warm, ok := h.(stream.Rebuilder)
+	if !ok {
+		return h, nil
+	}
+	for topic, from := range warm.RebuildFrom() {
+		if start := v.InputStarts[topic]; from < start && from < v.Task.Next[topic] {
+			// Retention has taken the beginning: what only it held is not known any more.
+			v.Log.Warn().Int32("partition", p).Str("topic", topic).Int64("from", from).Int64("log_start", start).Msg("warm_range_cut")
+			from = start
+		}
+		if err := v.rebuild(ctx, warm, changelog.Position{Topic: topic, Partition: p, Offset: from}); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// rebuild reads an input again, up to where the state is.
+func (v *Builder) rebuild(ctx context.Context, h stream.Rebuilder, from changelog.Position) error {
+	p, next := v.Task.Partition, v.Task.Next[from.Topic]
+	if from.Offset >= next {
+		return nil
+	}
+	at := from.Offset
+	var recs []*kgo.Record
+	give := func() error {
+		b := &stream.Batch{Topic: from.Topic, Partition: p, NowMs: time.Now().UnixMilli()}
+		b.Records, at = Records(recs, OffsetRange{Next: at, End: math.MaxInt64}, nil)
+		recs = recs[:0]
+		if len(b.Records) == 0 {
+			return nil
+		}
+		if err := h.Rebuild(b); err != nil {
+			return NewError(p, fmt.Errorf("warm its handler: %w", err))
+		}
+		return nil
+	}
+	err := changelog.ReadPartition(ctx, v.Kafka, from, func(rec *kgo.Record) error {
+		if rec.Offset >= next {
+			return changelog.ErrEnd
+		}
+		if recs = append(recs, rec); len(recs) >= 4096 {
+			if err := give(); err != nil {
+				return err
+			}
+		}
+		if rec.Offset+1 >= next {
+			return changelog.ErrEnd
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read %s[%d] again from %d: %w", from.Topic, p, from.Offset, err)
+	}
+	return give()
+}

@@ -1,0 +1,149 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const flipKeys = 1000
+
+// filled is a store of n batches: batch i sets one key, and the meta, to i.
+func filled(t *testing.T, n int) *vfs.MemFS {
+	t.Helper()
+	fs := vfs.NewCrashableMem()
+	s, err := Open(testOptions(fs), "flips")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		b := s.DB.NewBatch()
+		v := binary.BigEndian.AppendUint64(nil, uint64(i))
+		err := errors.Join(b.Set(Key(0, 1, flipKey(i%flipKeys)), append(v, make([]byte, 500)...), nil), b.Set(metaKey(0), v, nil), b.Commit(pebble.NoSync))
+		if i == n-1 {
+			err = errors.Join(err, s.DB.LogData(nil, pebble.Sync)) // all of the log is written
+		}
+		if err == nil && i%(n/4) == n/8 {
+			err = s.DB.Flush()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	// As a crash leaves it: the last batches are in the log alone.
+	left := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return left
+}
+
+// flip changes one byte of the store's files, chosen by rng, and says which.
+func flip(t *testing.T, fs vfs.FS, dir string, rng *rand.Rand) string {
+	t.Helper()
+	names, err := fs.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, n := range names {
+		if strings.HasSuffix(n, ".sst") || strings.HasSuffix(n, ".log") || strings.HasPrefix(n, "MANIFEST") || strings.HasPrefix(n, "OPTIONS") {
+			if info, err := fs.Stat(path.Join(dir, n)); err == nil && info.Size() > 0 {
+				files = append(files, n)
+			}
+		}
+	}
+	name := files[rng.IntN(len(files))]
+	f, err := fs.Open(path.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	at := rng.IntN(len(b))
+	b[at] ^= 1 << rng.IntN(8)
+	w, err := fs.Create(path.Join(dir, name), vfs.WriteCategoryUnspecified)
+	if err == nil {
+		_, err = w.Write(b)
+		err = errors.Join(err, w.Sync(), w.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s@%d of %d", name, at, len(b))
+}
+
+// TestFlippedBytes changes a byte at 200 places of a store. What is read afterwards is either exactly what some batch left,
+// or an error that says that the store is damaged, which makes the runtime set it aside.
+func TestFlippedBytes(t *testing.T) {
+	const n = 2000
+	whole := filled(t, n)
+	base, err := readFlips(whole.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(0, 0))}))
+	if err != nil || base != n-1 {
+		t.Fatalf("the store as it is ends with batch %d of %d, %v", base, n, err)
+	}
+	seen, seeds := map[string]int{}, uint64(200)
+	if testing.Short() {
+		seeds = 30
+	}
+	for seed := range seeds {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		fs := whole.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rng})
+		where := flip(t, fs, "/state/flips/db", rng)
+		kind := strings.TrimLeft(path.Ext(strings.Split(where, "@")[0])+where[:3], ".0123456789")
+		last, err := readFlips(fs)
+		switch {
+		case err == nil && last == base:
+			seen[kind+" harmless"]++
+		case err == nil:
+			seen[kind+" behind"]++
+		case IsDamage(err):
+			seen[kind+" damaged"]++
+		default:
+			t.Errorf("seed %d, %s: %v", seed, where, err)
+		}
+	}
+	t.Log(seen)
+}
+
+// readFlips opens the store and checks that it is as batch last left it.
+func readFlips(fs vfs.FS) (last int, err error) {
+	s, err := Open(testOptions(fs), "flips")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = s.Close() }()
+	if s.damagedDir != "" {
+		return 0, errDamaged
+	}
+	v, err := Get(s.DB, metaKey(0))
+	if err != nil {
+		return 0, err
+	}
+	if v == nil {
+		return -1, nil
+	}
+	last = int(binary.BigEndian.Uint64(v))
+	for k := range min(flipKeys, last+1) {
+		v, err := Get(s.DB, Key(0, 1, flipKey(k)))
+		if err != nil {
+			return 0, err
+		}
+		if want := last - (last-k)%flipKeys; v == nil || int(binary.BigEndian.Uint64(v)) != want {
+			return 0, fmt.Errorf("key %d is %x, want %d: batch %d", k, v, want, last)
+		}
+	}
+	return last, nil
+}
+
+func flipKey(k int) []byte { return binary.BigEndian.AppendUint16(nil, uint16(k)) }

@@ -1,0 +1,116 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/weirhq/weir/processors/changelogpb"
+)
+
+// Offline is a database that nobody works on: a savepoint, a stopped store, a copy of a changelog.
+type Offline struct {
+	DB    *pebble.DB
+	cache *pebble.Cache
+	app   string
+}
+
+// OpenOffline opens a database to read it.
+func OpenOffline(o *Options, app, dir string) (*Offline, error) {
+	if err := checkManifest(o.FS, dir); err != nil {
+		return nil, fmt.Errorf("open %s: %w", dir, err)
+	}
+	p := &Offline{app: app, cache: pebble.NewCache(o.CacheBytes)}
+	var err error
+	p.DB, err = pebble.Open(dir, &pebble.Options{FS: o.FS, Cache: p.cache, Logger: pebbleLog{*o.Log}, ReadOnly: true, ErrorIfNotExists: true})
+	if err != nil {
+		p.cache.Unref()
+		return nil, fmt.Errorf("open %s: %w", dir, err)
+	}
+	return p, nil
+}
+
+// CreateOffline makes an empty database to write to, in the place of whatever was at dir.
+func CreateOffline(o *Options, app, dir string) (*Offline, error) {
+	if err := errors.Join(o.FS.RemoveAll(dir), o.FS.MkdirAll(dir, 0o700)); err != nil {
+		return nil, fmt.Errorf("make %s: %w", dir, err)
+	}
+	p := &Offline{app: app, cache: pebble.NewCache(o.CacheBytes)}
+	var err error
+	// It is made anew whenever it is needed: it needs no log.
+	p.DB, err = pebble.Open(dir, &pebble.Options{FS: o.FS, Cache: p.cache, Logger: pebbleLog{*o.Log}, FormatMajorVersion: pebble.FormatNewest, DisableWAL: true})
+	if err != nil {
+		p.cache.Unref()
+		return nil, fmt.Errorf("make %s: %w", dir, err)
+	}
+	return p, nil
+}
+
+func (p *Offline) Close() error {
+	err := p.DB.Close()
+	p.cache.Unref()
+	return err
+}
+
+func (p *Offline) Meta(r pebble.Reader, n int32) (*changelogpb.TaskMeta, error) {
+	return (&Store{App: p.app}).Meta(r, n)
+}
+
+// EachPartition calls fn with every partition that has a key, in order.
+func (p *Offline) EachPartition(ctx context.Context, fn func(n int32) error) (err error) {
+	it, err := p.DB.NewIter(nil)
+	if err != nil {
+		return fmt.Errorf("read partitions: %w", err)
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for ok := it.First(); ok; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n := int32(binary.BigEndian.Uint16(it.Key()))
+		if err := fn(n); err != nil {
+			return err
+		}
+		next := PrefixEnd([]byte{byte(n >> 8), byte(n)})
+		ok = next != nil && it.SeekGE(next)
+	}
+	return it.Error()
+}
+
+// Metas are what a picture knows of its partitions; nil for none.
+func (p *Offline) Metas(ctx context.Context) (map[int32]*changelogpb.TaskMeta, error) {
+	if p == nil {
+		return nil, nil
+	}
+	out := map[int32]*changelogpb.TaskMeta{}
+	err := p.EachPartition(ctx, func(n int32) error {
+		m, err := p.Meta(p.DB, n)
+		if err == nil && m.Marker != nil {
+			out[n] = m
+		}
+		return err
+	})
+	return out, err
+}
+
+// Records hands over what the picture has of a partition.
+func (p *Offline) Records(n int32) RecordSource {
+	return func(send func(key, value []byte) error) (err error) {
+		it, err := NewLoggedIter(p.DB, n)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, it.Close()) }()
+		for it.First(); it.Valid(); it.Next() {
+			if err := send(it.Key()[2:], it.Value()); err != nil {
+				return err
+			}
+		}
+		return it.Error()
+	}
+}
+
+// RecordSource hands records of a changelog to send, by key and value as they are in the log; a nil value is a deletion.
+type RecordSource func(send func(key, value []byte) error) error

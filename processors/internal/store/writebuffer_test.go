@@ -1,0 +1,96 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/weirhq/weir/stream"
+	"pgregory.net/rapid"
+)
+
+// TestWriteBufferReadsLikeTheStore: whatever waits and whatever is written, a handler reads what it would read had every transaction
+// gone to the store at once.
+func TestWriteBufferReadsLikeTheStore(t *testing.T) {
+	s := memStore(t, vfs.NewMem())
+	defer func() { _ = s.Close() }()
+	rapid.Check(t, func(rt *rapid.T) {
+		const p = 3
+		if err := s.ClearPartition(p); err != nil {
+			rt.Fatal(err)
+		}
+		var l WriteBuffer
+		want := map[string]string{}
+		for range rapid.IntRange(1, 20).Draw(rt, "transactions") {
+			var ch stream.Changes
+			for range rapid.IntRange(0, 6).Draw(rt, "changes") {
+				k := rapid.StringMatching(`[ab]{0,3}`).Draw(rt, "key")
+				if rapid.IntRange(0, 3).Draw(rt, "delete") == 0 {
+					ch.Delete(1, []byte(k))
+					delete(want, k)
+				} else {
+					v := rapid.StringN(0, 5, 5).Draw(rt, "value")
+					ch.Put(1, []byte(k), []byte(v))
+					want[k] = v
+				}
+				ch.Emit(0, p, []byte("x"), []byte("y"))
+			}
+			if l.Add(p, ch.List); rapid.IntRange(0, 3).Draw(rt, "write") == 0 {
+				b := s.DB.NewBatch()
+				if err := l.FlushTo(b); err != nil {
+					rt.Fatal(err)
+				}
+				if err := b.Commit(pebble.NoSync); err != nil {
+					rt.Fatal(err)
+				}
+				if l.Bytes != 0 || len(l.keys) != 0 {
+					rt.Fatalf("%d keys of %d bytes wait after they were written", len(l.keys), l.Bytes)
+				}
+			}
+			for _, prefix := range []string{"", "a", "ab"} {
+				if got, want := scanned(rt, s, &l, p, prefix), sorted(want, prefix); got != want {
+					rt.Fatalf("prefix %q: got %s, want %s", prefix, got, want)
+				}
+			}
+			for _, k := range []string{"", "a", "ba"} {
+				got, known := l.Get(Key(p, 1, []byte(k)))
+				if !known {
+					var err error
+					if got, err = Get(s.DB, Key(p, 1, []byte(k))); err != nil {
+						rt.Fatal(err)
+					}
+				}
+				if v, ok := want[k]; string(got) != v || ok != (got != nil) {
+					rt.Fatalf("get %q: %q, want %q, %v", k, got, v, ok)
+				}
+			}
+		}
+	})
+}
+
+func scanned(t *rapid.T, s *Store, l *WriteBuffer, p int32, prefix string) string {
+	var list []string
+	if err := l.Scan(s.DB, Key(p, 1, []byte(prefix)), func(k, v []byte) error {
+		list = append(list, fmt.Sprintf("%s=%s", k, v))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(list)
+}
+
+func sorted(m map[string]string, prefix string) string {
+	var keys, list []string
+	for k := range m {
+		if len(k) >= len(prefix) && k[:len(prefix)] == prefix {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		list = append(list, fmt.Sprintf("%s=%s", k, m[k]))
+	}
+	return fmt.Sprint(list)
+}

@@ -1,0 +1,188 @@
+package txn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+
+	"github.com/weirhq/weir/processors/kafka"
+)
+
+// Recovery ends transactions that nobody is at work on any more and that hold readers of an application back.
+type Recovery struct {
+	Kafka          kafka.Cluster // for what the client must not do by itself
+	Client         *kgo.Client   // asks
+	App, Changelog string
+	Outputs        []string // that the application writes beside its changelog
+	TxnID          string   // our own
+	Timeout        time.Duration
+	Log            zerolog.Logger
+	Searching      *sync.Mutex // one worker of a process looks at a time
+}
+
+// hangingTxn is one transaction and the partitions where it is open although it has ended.
+type hangingTxn struct {
+	txnID  string
+	commit bool // its coordinator committed it
+	parts  kadm.TopicsSet
+}
+
+// EndHanging ends the hanging transactions of this application, one worker at a time.
+func (r *Recovery) EndHanging(ctx context.Context) error {
+	if !r.Searching.TryLock() {
+		return nil
+	}
+	defer r.Searching.Unlock()
+	list, err := r.findHanging(ctx, kadm.NewClient(r.Client))
+	for _, h := range list {
+		r.Log.Warn().Str("transactional_id", h.txnID).Bool("commit", h.commit).Any("partitions", h.parts).Msg("hanging_transaction_ended")
+		err = errors.Join(err, h.end(ctx, r.Kafka, r.App, r.Timeout))
+	}
+	return err
+}
+
+// findHanging finds them. One that is open before and after its coordinator said that it was done is not just about to end.
+func (r *Recovery) findHanging(ctx context.Context, adm *kadm.Client) ([]hangingTxn, error) {
+	before, err := r.openTransactions(ctx, adm)
+	if err != nil || len(before) == 0 {
+		return nil, err
+	}
+	ids, err := adm.ListTransactions(ctx, nil, endedStates())
+	if err != nil {
+		return nil, fmt.Errorf("list transactions: %w", err)
+	}
+	var ours []string
+	for _, id := range ids.TransactionalIDs() {
+		if strings.HasPrefix(id, r.App+"-") {
+			ours = append(ours, id)
+		}
+	}
+	if len(ours) == 0 {
+		return nil, nil
+	}
+	done, err := adm.DescribeTransactions(ctx, ours...)
+	if err != nil {
+		return nil, fmt.Errorf("describe transactions: %w", err)
+	}
+	after, err := r.openTransactions(ctx, adm)
+	if err != nil {
+		return nil, err
+	}
+	var list []hangingTxn
+	for _, tx := range done.Sorted() {
+		h := hangingTxn{txnID: tx.TxnID, parts: kadm.TopicsSet{}, commit: tx.State == "CompleteCommit"}
+		for open := range after {
+			if before[open] && open.ProducerID == tx.ProducerID {
+				h.parts.Add(open.Topic, open.Partition)
+				// The coordinator may have gone on since; then nobody knows any more how this one ended.
+				h.commit = h.commit && tx.ProducerEpoch-open.ProducerEpoch <= 1
+			}
+		}
+		if slices.Contains(endedStates(), tx.State) && len(h.parts) > 0 {
+			list = append(list, h)
+		}
+	}
+	return list, nil
+}
+
+// endedStates are the states in which a coordinator is done with a transaction.
+func endedStates() []string { return []string{"CompleteCommit", "CompleteAbort", "Empty"} }
+
+// offsetsTopic is where the brokers keep the offsets of groups.
+const offsetsTopic = "__consumer_offsets"
+
+// openTransactions are those that hold back readers of the application's topics, or of a group's offsets.
+func (r *Recovery) openTransactions(ctx context.Context, adm *kadm.Client) (map[kadm.DescribedProducer]bool, error) {
+	list, err := adm.ListTopics(ctx, append([]string{r.Changelog, offsetsTopic}, r.Outputs...)...)
+	if err != nil {
+		return nil, fmt.Errorf("read topics: %w", err)
+	}
+	maps.DeleteFunc(list, func(_ string, t kadm.TopicDetail) bool { return t.Err != nil })
+	got, err := adm.DescribeProducers(ctx, list.TopicsSet())
+	if err != nil {
+		return nil, fmt.Errorf("describe producers: %w", err)
+	}
+	open := map[kadm.DescribedProducer]bool{}
+	got.EachProducer(func(d kadm.DescribedProducer) {
+		if d.CurrentTxnStartOffset >= 0 {
+			open[d] = true
+		}
+	})
+	return open, nil
+}
+
+// end makes the partitions and the group part of a transaction that writes nothing, and ends that: its markers end what
+// the same producer left open. A worker that lives under the id is fenced and begins anew.
+func (h *hangingTxn) end(ctx context.Context, k kafka.Cluster, group string, timeout time.Duration) error {
+	v := kversion.Stable() // later versions leave these requests to the brokers
+	v.SetMaxKeyVersion(int16(kmsg.AddPartitionsToTxn), 3)
+	v.SetMaxKeyVersion(int16(kmsg.EndTxn), 4)
+	cl, err := k.Client(kgo.MaxVersions(v))
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	defer cl.Close()
+	id, err := initProducer(ctx, cl, h.txnID, timeout)
+	if err != nil {
+		return err
+	}
+	err = h.addPartitions(ctx, cl, id)
+	if err == nil && h.parts[offsetsTopic] != nil {
+		req := kmsg.NewPtrAddOffsetsToTxnRequest()
+		req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Group = h.txnID, id.ProducerID, id.ProducerEpoch, group
+		var resp *kmsg.AddOffsetsToTxnResponse
+		if resp, err = req.RequestWith(ctx, cl); err == nil {
+			err = kerr.ErrorForCode(resp.ErrorCode)
+		}
+	}
+	if err == nil {
+		req := kmsg.NewPtrEndTxnRequest()
+		req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Commit = h.txnID, id.ProducerID, id.ProducerEpoch, h.commit
+		var resp *kmsg.EndTxnResponse
+		if resp, err = req.RequestWith(ctx, cl); err == nil {
+			err = kerr.ErrorForCode(resp.ErrorCode)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("end the hanging transaction of %s: %w", h.txnID, err)
+	}
+	return nil
+}
+
+func (h *hangingTxn) addPartitions(ctx context.Context, cl *kgo.Client, id *kmsg.InitProducerIDResponse) error {
+	req := kmsg.NewPtrAddPartitionsToTxnRequest()
+	req.TransactionalID, req.ProducerID, req.ProducerEpoch = h.txnID, id.ProducerID, id.ProducerEpoch
+	for _, t := range h.parts.IntoList() {
+		if t.Topic != offsetsTopic { // that one goes by the group
+			rt := kmsg.NewAddPartitionsToTxnRequestTopic()
+			rt.Topic, rt.Partitions = t.Topic, t.Partitions
+			req.Topics = append(req.Topics, rt)
+		}
+	}
+	if len(req.Topics) == 0 {
+		return nil
+	}
+	resp, err := req.RequestWith(ctx, cl)
+	if err != nil {
+		return err
+	}
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			err = errors.Join(err, kerr.ErrorForCode(p.ErrorCode))
+		}
+	}
+	return err
+}

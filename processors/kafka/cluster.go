@@ -1,0 +1,23 @@
+package kafka
+
+import (
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"errors"
+)
+
+// Cluster says how to reach the brokers.
+type Cluster struct {
+	Brokers []string
+	// Options are added to every client: TLS, SASL, a dialer.
+	Options []kgo.Opt
+}
+
+// Client makes a plain client: to produce, to look, to administer.
+func (k Cluster) Client(opts ...kgo.Opt) (*kgo.Client, error) {
+	base := append([]kgo.Opt{kgo.SeedBrokers(k.Brokers...), kgo.ClientID("weir"), kgo.MaxDecompressBatchBytes(64 << 20)}, k.Options...)
+	return kgo.NewClient(append(base, opts...)...)
+}
+
+// ErrInstance: another process runs under the same instance name.
+var ErrInstance = errors.New("instance name is taken")

@@ -1,0 +1,32 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+)
+
+// EndOffsets gives the next offset that each partition of each topic will have.
+func EndOffsets(ctx context.Context, k Cluster, topics ...string) (map[string]map[int32]int64, error) {
+	cl, err := k.Client()
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	defer cl.Close()
+	ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, topics...)
+	if err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the ends of %v: %w", topics, err)
+	}
+	out := map[string]map[int32]int64{}
+	for topic, partitions := range ends {
+		out[topic] = map[int32]int64{}
+		for p, o := range partitions {
+			out[topic][p] = o.Offset
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,38 @@
+package kafka
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"fmt"
+)
+
+// apiFeatures reads the finalised features of the cluster.
+func apiFeatures(ctx context.Context, cl *kgo.Client) (map[string]int16, error) {
+	req := kmsg.NewPtrApiVersionsRequest()
+	req.ClientSoftwareName, req.ClientSoftwareVersion = "weir", "1"
+	resp, err := req.RequestWith(ctx, cl)
+	if err == nil {
+		err = kerr.ErrorForCode(resp.ErrorCode)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]int16{}
+	for _, f := range resp.FinalizedFeatures {
+		out[f.Name] = f.MaxVersionLevel
+	}
+	return out, nil
+}
+
+// TransactionVersion asks the brokers which transaction protocol they finalised; 0 if they do not say.
+func TransactionVersion(ctx context.Context, cl *kgo.Client) (int16, error) {
+	v, err := apiFeatures(ctx, cl)
+	if err != nil {
+		return 0, fmt.Errorf("ask the brokers for their features: %w", err)
+	}
+	return v["transaction.version"], nil
+}

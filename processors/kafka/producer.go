@@ -1,0 +1,127 @@
+package kafka
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/stream"
+)
+
+// producerBuffered bounds the records of a Producer that no broker has acknowledged; producerBytes bounds their size.
+const (
+	producerBuffered = 200_000
+	producerBytes    = 64 << 20
+	producerBlock    = 256 << 10
+)
+
+// Producer writes records to one topic, in order per partition and without duplicates (idempotent, acks=all), for
+// importers and load generators. It is safe for use by many goroutines.
+type Producer struct {
+	cl    *kgo.Client
+	topic string
+
+	acked atomic.Int64
+	first atomic.Pointer[error] // of the records that failed
+
+	mu    sync.Mutex
+	block []byte // room for copies; full ones live as long as their records
+}
+
+// NewProducer makes a Producer for topic. It connects when the first record comes. Close it.
+func NewProducer(k Cluster, topic string) (*Producer, error) {
+	if !stream.ValidName(topic) {
+		return nil, fmt.Errorf("make producer: %q is not a legal topic name: use 1 to 200 letters, digits, '.', '_' or '-'", topic)
+	}
+	cl, err := k.Client(
+		kgo.RequiredAcks(kgo.AllISRAcks()), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.MaxBufferedRecords(producerBuffered), kgo.MaxBufferedBytes(producerBytes),
+		kgo.ProducerBatchMaxBytes(1<<20), kgo.ProducerBatchCompression(kgo.Lz4Compression(), kgo.NoCompression()),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("make producer for %s: %w", topic, err)
+	}
+	return &Producer{cl: cl, topic: topic}, nil
+}
+
+// Produce hands over a record. Key and value are copied; nil stays nil. It returns before the record is safe, and blocks
+// while too many are not. Its error is the first of any record so far; after one the producer takes no more: make a new
+// one and begin where it is known what arrived. ctx ends the wait, not a record that was sent.
+func (p *Producer) Produce(ctx context.Context, partition int32, key, value []byte) error {
+	if err := p.err(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r := &kgo.Record{Topic: p.topic, Partition: partition}
+	r.Key, r.Value = p.copies(key, value)
+	p.cl.Produce(ctx, r, p.done)
+	return nil
+}
+
+// done runs once for each record, when its fate is known.
+func (p *Producer) done(r *kgo.Record, err error) {
+	if err == nil {
+		p.acked.Add(1)
+		return
+	}
+	err = fmt.Errorf("produce to %s[%d]: %w", p.topic, r.Partition, err)
+	p.first.CompareAndSwap(nil, &err)
+}
+
+func (p *Producer) err() error {
+	if e := p.first.Load(); e != nil {
+		return *e
+	}
+	return nil
+}
+
+// copies copies key and value into one block of memory for many records: two allocations less for each.
+func (p *Producer) copies(key, value []byte) (k, v []byte) {
+	n := len(key) + len(value)
+	if n == 0 || n > producerBlock/4 {
+		return bytes.Clone(key), bytes.Clone(value)
+	}
+	p.mu.Lock()
+	if cap(p.block)-len(p.block) < n {
+		p.block = make([]byte, 0, producerBlock)
+	}
+	at := len(p.block)
+	p.block = append(append(p.block, key...), value...)
+	both := p.block[at : at+n : at+n]
+	p.mu.Unlock()
+	if key != nil {
+		k = both[:len(key):len(key)]
+	}
+	if value != nil {
+		v = both[len(key):]
+	}
+	return k, v
+}
+
+// Flush returns when every record handed over before is safe, or with the first error.
+func (p *Producer) Flush(ctx context.Context) error {
+	err := p.cl.Flush(ctx)
+	if first := p.err(); first != nil {
+		return first
+	}
+	if err != nil {
+		return fmt.Errorf("flush %s: %w", p.topic, err)
+	}
+	return nil
+}
+
+// Acked is the number of records that are safe on all in-sync replicas.
+func (p *Producer) Acked() int64 { return p.acked.Load() }
+
+// Close lets go of the connections. Records that are not safe yet are given up: Flush first.
+func (p *Producer) Close() {
+	p.first.CompareAndSwap(nil, new(errors.New("the producer is closed")))
+	p.cl.Close()
+}

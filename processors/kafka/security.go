@@ -1,0 +1,40 @@
+package kafka
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+)
+
+// WithTLS encrypts every connection.
+func (k *Cluster) WithTLS(cfg *tls.Config) { k.Options = append(k.Options, kgo.DialTLSConfig(cfg)) }
+
+// WithSASL signs in on every connection. Credentials are asked for anew each time, so that they can be rotated.
+// Mechanisms: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512.
+func (k *Cluster) WithSASL(mechanism string, credentials func() (user, password string, err error)) error {
+	var m sasl.Mechanism
+	asScram := func(context.Context) (scram.Auth, error) {
+		user, pass, err := credentials()
+		return scram.Auth{User: user, Pass: pass}, err
+	}
+	switch mechanism {
+	case "PLAIN":
+		m = plain.Plain(func(context.Context) (plain.Auth, error) {
+			user, pass, err := credentials()
+			return plain.Auth{User: user, Pass: pass}, err
+		})
+	case "SCRAM-SHA-256":
+		m = scram.Sha256(asScram)
+	case "SCRAM-SHA-512":
+		m = scram.Sha512(asScram)
+	default:
+		return fmt.Errorf("SASL mechanism %q is not known: use PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", mechanism)
+	}
+	k.Options = append(k.Options, kgo.SASL(m))
+	return nil
+}

@@ -1,0 +1,238 @@
+package offline
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/processors/internal/changelog"
+	"github.com/weirhq/weir/processors/internal/failpoint"
+	"github.com/weirhq/weir/processors/internal/group"
+	"github.com/weirhq/weir/processors/internal/store"
+	"github.com/weirhq/weir/processors/internal/txn"
+	"github.com/weirhq/weir/stream"
+)
+
+// ErrInUse says that the group of an application has members. Its state is changed from outside only while nobody runs it.
+var ErrInUse = errors.New("the application runs")
+
+// exclusiveMember is the only member of an application's group. While it is there no process can run: those that come cannot join,
+// and wait. It writes to the changelog in the place of the owners, and is fenced as they are: a transaction of a holder that
+// is in the group no more cannot commit.
+type exclusiveMember struct {
+	cfg        *processors.Config
+	proc       *stream.Processor
+	sess       *kgo.GroupTransactSession
+	adm        *kadm.Client
+	partitions int32             // partitions
+	ids        map[string][]byte // topic ids
+
+	mu       sync.Mutex
+	assigned []int32
+	changed  chan struct{}
+}
+
+// exclusiveProtocol is a way of sharing partitions that no process of an application knows: they and the holder cannot be in one group.
+type exclusiveProtocol struct{ kgo.GroupBalancer }
+
+// ProtocolName implements kgo.GroupBalancer.
+func (exclusiveProtocol) ProtocolName() string { return "weir-offline" }
+
+// joinExclusive joins the group of proc. It returns ErrInUse if somebody else is in it.
+func joinExclusive(ctx context.Context, cfg *processors.Config, proc *stream.Processor) (h *exclusiveMember, err error) {
+	h = &exclusiveMember{cfg: cfg, proc: proc, changed: make(chan struct{}, 1)}
+	txnID, timeout := proc.App+"-offline", max(cfg.TransactionTimeout, time.Minute)
+	plain, err := cfg.Kafka.Client()
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	defer plain.Close()
+	if h.partitions, err = processors.AwaitTopics(ctx, proc, kadm.NewClient(plain)); err != nil {
+		return nil, err
+	}
+	if h.ids, err = changelog.TopicIDs(ctx, proc, kadm.NewClient(plain)); err != nil {
+		return nil, err
+	}
+	if err := ensureGroupEmpty(ctx, kadm.NewClient(plain), proc.App); err != nil {
+		return nil, err
+	}
+	if err := txn.EndOpen(ctx, plain, txnID, timeout); err != nil {
+		return nil, err
+	}
+	h.sess, err = kgo.NewGroupTransactSession(append([]kgo.Opt{
+		kgo.SeedBrokers(cfg.Kafka.Brokers...), kgo.ClientID("weir"), kgo.ConsumerGroup(proc.App), kgo.ConsumeTopics(proc.Inputs...),
+		kgo.TransactionalID(txnID), kgo.TransactionTimeout(timeout), kgo.Balancers(exclusiveProtocol{kgo.RangeBalancer()}),
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
+		kgo.SessionTimeout(cfg.SessionTimeout), kgo.HeartbeatInterval(cfg.SessionTimeout / 6),
+		kgo.ProducerBatchMaxBytes(1 << 20), kgo.MaxBufferedBytes(64 << 20), kgo.MaxBufferedRecords(1 << 18),
+		kgo.ProducerBatchCompression(kgo.Lz4Compression(), kgo.NoCompression()), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, got map[string][]int32) { h.setAssigned(group.Partitions(got)) }),
+		kgo.OnPartitionsRevoked(func(context.Context, *kgo.Client, map[string][]int32) { h.setAssigned(nil) }),
+		kgo.OnPartitionsLost(func(context.Context, *kgo.Client, map[string][]int32) { h.setAssigned(nil) }),
+	}, cfg.Kafka.Options...)...)
+	if err != nil {
+		return nil, fmt.Errorf("start session: %w", err)
+	}
+	h.sess.Client().PauseFetchTopics(proc.Inputs...)
+	h.adm = kadm.NewClient(h.sess.Client())
+	if err := h.awaitAssignment(ctx); err != nil {
+		h.release()
+		return nil, err
+	}
+	return h, nil
+}
+
+// ensureGroupEmpty says who is in a group: ErrInUse.
+func ensureGroupEmpty(ctx context.Context, adm *kadm.Client, app string) error {
+	members, err := group.DescribeMembers(ctx, adm, app)
+	if err != nil {
+		return err
+	}
+	var who []string
+	for _, m := range members {
+		id := m.MemberID
+		if m.InstanceID != nil {
+			id = *m.InstanceID
+		}
+		who = append(who, id)
+	}
+	if len(who) > 0 {
+		return fmt.Errorf("%w: group %s has members %v: stop every process of it. One that was killed counts for as long as the session timeout", ErrInUse, app, who)
+	}
+	return nil
+}
+
+func (h *exclusiveMember) setAssigned(have []int32) {
+	h.mu.Lock()
+	h.assigned = have
+	h.mu.Unlock()
+	select {
+	case h.changed <- struct{}{}:
+	default:
+	}
+}
+
+// joinLimit is how long a holder waits for the group.
+const joinLimit = 30 * time.Second
+
+// awaitAssignment waits until every partition is the holder's.
+func (h *exclusiveMember) awaitAssignment(ctx context.Context) error {
+	limit := time.NewTimer(joinLimit)
+	defer limit.Stop()
+	for {
+		h.mu.Lock()
+		have := len(h.assigned)
+		h.mu.Unlock()
+		if have == int(h.partitions) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-limit.C:
+			return fmt.Errorf("%w: group %s gave %d of %d partitions within %s: did a process of it start? Stop it and try again", ErrInUse, h.proc.App, have, h.partitions, joinLimit)
+		case <-h.changed:
+		}
+	}
+}
+
+// release leaves the group.
+func (h *exclusiveMember) release() { h.sess.Client().Close() }
+
+// write puts changes and a marker into the changelog of partition p and the marker's positions into the group, in one
+// transaction. If it fails nothing or all of it is done; whoever does it again finds out.
+func (h *exclusiveMember) write(ctx context.Context, p int32, m *changelogpb.Marker, changes store.RecordSource) error {
+	value, err := proto.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("encode marker: %w", err)
+	}
+	fence := func(req *kmsg.TxnOffsetCommitRequest) error {
+		req.Topics = nil
+		for _, in := range m.Inputs {
+			txn.AddOffset(req, in.Topic, p, in.Next, changelog.CommitMetadata(m))
+		}
+		return nil
+	}
+	return h.transact(kgo.PreTxnCommitFnContext(ctx, fence), func(send func(int32, []byte, []byte) error) error {
+		if err := changes(func(k, v []byte) error { return send(p, k, v) }); err != nil {
+			return err
+		}
+		return send(p, changelogpb.SystemKey(changelogpb.MarkerKey), value)
+	})
+}
+
+// barriers writes one to each partition, and gives their tokens: whoever reads one has read all that was committed before.
+func (h *exclusiveMember) barriers(ctx context.Context) (tokens map[int32]string, err error) {
+	tokens = map[int32]string{}
+	none := func(req *kmsg.TxnOffsetCommitRequest) error { req.Topics = nil; return nil }
+	return tokens, h.transact(kgo.PreTxnCommitFnContext(ctx, none), func(send func(int32, []byte, []byte) error) error {
+		for p := range h.partitions {
+			tokens[p] = fmt.Sprintf("%s-offline-0/%d/%d", h.proc.App, p, time.Now().UnixNano()) // of the form that owners use
+			value, err := proto.Marshal(&changelogpb.Barrier{Token: tokens[p]})
+			if err != nil {
+				return fmt.Errorf("encode barrier: %w", err)
+			}
+			if err := send(p, changelogpb.SystemKey(changelogpb.BarrierKey), value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// transact runs one transaction on the changelog.
+func (h *exclusiveMember) transact(ctx context.Context, body func(send func(p int32, key, value []byte) error) error) error {
+	if err := h.sess.Begin(); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	began, count := time.Now(), 0
+	promise := kgo.AbortingFirstErrPromise(h.sess.Client())
+	err := body(func(p int32, key, value []byte) error {
+		count++
+		h.sess.Client().Produce(ctx, &kgo.Record{Topic: h.proc.Changelog, Partition: p, Key: slices.Clone(key), Value: bytes.Clone(value)}, promise.Promise())
+		return ctx.Err()
+	})
+	err = errors.Join(err, promise.Err())
+	if err == nil {
+		err = failpoint.Hit(ctx, failpoint.OfflineProduced)
+	}
+	want := kgo.TryCommit
+	if err != nil {
+		want = kgo.TryAbort
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	committed, ended := h.sess.End(end, want)
+	switch {
+	case err != nil:
+		return fmt.Errorf("write to %s: %w: nothing of it was committed", h.proc.Changelog, errors.Join(err, ended))
+	case ended != nil:
+		return fmt.Errorf("write to %s: the end of the transaction is not known: %w: do it again, what was committed is not done twice", h.proc.Changelog, ended)
+	case !committed:
+		return fmt.Errorf("write to %s: the brokers aborted the transaction of %d records after %s: did a process of %s start? Nothing of it was committed; if it took longer than processor.transaction_timeout and a minute, raise that", h.proc.Changelog, count, time.Since(began).Round(time.Millisecond), h.proc.App)
+	}
+	return failpoint.Hit(ctx, failpoint.OfflineCommitted)
+}
+
+// newMarker is one of a transaction that no owner folded, after the marker last, which is nil for a new changelog.
+func (h *exclusiveMember) newMarker(last *changelogpb.Marker, next map[string]int64) *changelogpb.Marker {
+	m := &changelogpb.Marker{
+		Sequence: last.GetSequence() + 1, OwnerEpoch: last.GetOwnerEpoch() + 1, WrittenAtMs: time.Now().UnixMilli(), Rewritten: true,
+		WatermarkMs: last.GetWatermarkMs(),
+	}
+	for _, topic := range h.proc.Inputs {
+		m.Inputs = append(m.Inputs, &changelogpb.Position{Topic: topic, TopicId: h.ids[topic], Next: next[topic]})
+	}
+	return m
+}

@@ -1,0 +1,109 @@
+package offline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/processors/internal/changelog"
+	"github.com/weirhq/weir/processors/internal/store"
+	"github.com/weirhq/weir/processors/kafka"
+)
+
+// copyChangelog reads the changelog of every partition into a new database at dir, up to a barrier of the holder's: everything
+// that was ever committed. The group being held, nothing more comes.
+func (h *exclusiveMember) copyChangelog(ctx context.Context, dir string) (pic *store.Offline, err error) {
+	tokens, err := h.barriers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if pic, err = store.CreateOffline(databaseOf(h.cfg), h.proc.App, dir); err != nil {
+		return nil, err
+	}
+	c := &changelogCopy{h: h, dst: pic, tokens: tokens, batch: pic.DB.NewBatch(), metas: map[int32]*changelogpb.TaskMeta{}}
+	err = errors.Join(c.read(ctx), c.batch.Close())
+	if err != nil {
+		return nil, errors.Join(err, pic.Close())
+	}
+	return pic, nil
+}
+
+// changelogCopy is a copy in the making. It is of no use before it is complete, so it needs no whole transactions on its way.
+type changelogCopy struct {
+	h      *exclusiveMember
+	dst    *store.Offline
+	tokens map[int32]string
+	batch  *pebble.Batch
+	metas  map[int32]*changelogpb.TaskMeta // of partitions that are not read to their end
+}
+
+func (c *changelogCopy) read(ctx context.Context) error {
+	topic, at := c.h.proc.Changelog, map[int32]kgo.Offset{}
+	for p := range c.h.partitions {
+		at[p] = kgo.NewOffset().AtStart()
+		c.metas[p] = store.NewMeta(c.h.proc.App)
+		c.metas[p].ChangelogTopic, c.metas[p].ChangelogTopicId = topic, c.h.ids[topic]
+	}
+	cl, err := changelog.NewReader(c.h.cfg.Kafka, topic, at, kgo.FetchMaxBytes(c.h.cfg.FetchBytes), kgo.FetchMaxWait(250*time.Millisecond))
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	for len(c.metas) > 0 {
+		fetches := cl.PollRecords(ctx, 10_000)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		for _, e := range fetches.Errors() {
+			if kafka.StopsPartition(e.Err) {
+				return fmt.Errorf("read %s[%d]: %w", topic, e.Partition, e.Err)
+			}
+		}
+		for it := fetches.RecordIter(); !it.Done(); {
+			if err := c.take(it.Next()); err != nil {
+				return err
+			}
+		}
+		if c.batch.Len() < changelog.MaxBatchBytes && len(c.metas) > 0 {
+			continue
+		}
+		if err := c.batch.Commit(pebble.NoSync); err != nil {
+			return fmt.Errorf("write copy of %s: %w", topic, err)
+		}
+		if err := c.batch.Close(); err != nil {
+			return err
+		}
+		c.batch = c.dst.DB.NewBatch()
+	}
+	return nil
+}
+
+func (c *changelogCopy) take(rec *kgo.Record) error {
+	meta := c.metas[rec.Partition]
+	if meta == nil || rec.Attrs.IsControl() {
+		return nil
+	}
+	if !changelogpb.IsSystem(rec.Key) {
+		return changelog.ApplyRecord(c.batch, rec)
+	}
+	where := fmt.Sprintf("at %s[%d]@%d", rec.Topic, rec.Partition, rec.Offset)
+	switch string(rec.Key[1:]) {
+	case changelogpb.MarkerKey:
+		m, err := changelogpb.Decode(rec.Value, &changelogpb.Marker{}, "marker "+where)
+		meta.Marker, meta.ChangelogNext = m, rec.Offset+1
+		return err
+	case changelogpb.BarrierKey:
+		b, err := changelogpb.Decode(rec.Value, &changelogpb.Barrier{}, "barrier "+where)
+		if err != nil || b.Token != c.tokens[rec.Partition] {
+			return err
+		}
+		delete(c.metas, rec.Partition)
+		return store.PutMeta(c.batch, rec.Partition, meta)
+	}
+	return nil
+}

@@ -1,0 +1,256 @@
+package offline
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/processors/internal/store"
+	"github.com/weirhq/weir/stream"
+)
+
+// Promotion says what of a shadow becomes live.
+type Promotion struct {
+	// Commit does it. Without it Promote only says what it would do.
+	Commit bool
+	// Select chooses among the differences of a partition. Defaults to all of them.
+	Select func(partition int32) Selector
+	// Report is called with the progress of the shadow on its way to where the live processor stopped.
+	Report func(Progress)
+}
+
+// Selector chooses what of one partition is promoted.
+type Selector interface {
+	// Take says whether the difference of one key is promoted. live and shadow are nil where there is none; none of the slices
+	// is to be kept.
+	Take(table byte, key, live, shadow []byte) (bool, error)
+	// Finish is called after the last Take, and puts what must change with what was taken, such as sums over it. live reads the
+	// live state.
+	Finish(live Get, ch *stream.Changes) error
+}
+
+// Get reads a key of a table; nil if there is none.
+type Get = stream.Get
+
+// Correction is what a promotion changes in one table of one partition.
+type Correction struct {
+	Partition int32
+	Table     byte
+	Put       int64 // keys that are new or have another value
+	Deleted   int64
+}
+
+// Promote makes the shadow's state the live one. The live processor must be stopped, in all processes: ErrInUse. The shadow
+// first folds up to where the live one stopped. Then the difference of each partition is written to the live changelog in one
+// transaction, as if an owner had committed it: readers of that topic see ordinary updates, and the live processes tail it
+// when they start again. The inputs' offsets stay as they are, so nothing is counted twice. Outputs that were emitted before
+// are not emitted again.
+//
+// What is equal by Processor.Essence stays as it is. A second Promote changes nothing. One that was cut short has done some
+// partitions in full and the others not at all; another does the rest.
+func (s *Replay) Promote(ctx context.Context, how Promotion) (out []Correction, err error) {
+	if err := s.ready(); err != nil {
+		return nil, err
+	}
+	h, err := joinExclusive(ctx, &s.cfg, &s.live)
+	if err != nil {
+		return nil, err
+	}
+	defer h.release()
+	dir := path.Join(s.dir(), "live")
+	live, err := h.copyChangelog(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, live.Close(), s.cfg.FS.RemoveAll(dir)) }()
+	metas, err := live.Metas(ctx)
+	if err != nil {
+		return nil, err
+	}
+	until := processors.Positions{}
+	for p, meta := range metas {
+		for topic, next := range changelogpb.NextOffsets(meta.Marker.Inputs) {
+			until.Set(topic, p, next)
+		}
+	}
+	if err := s.Run(ctx, until, how.Report); err != nil {
+		return nil, err
+	}
+	shadow, err := store.OpenOffline(databaseOf(&s.cfg), s.proc.App, path.Join(s.dir(), "db"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, shadow.Close()) }()
+	for p := range h.partitions {
+		if metas[p] == nil {
+			continue
+		}
+		part := &promotion{options: how, h: h, p: p, live: live, replay: shadow, last: metas[p].Marker, counts: map[byte]*Correction{}}
+		if err := part.run(ctx); err != nil {
+			return out, fmt.Errorf("promote partition %d: %w", p, err)
+		}
+		for table := range stream.FirstLocalTable {
+			if c := part.counts[table]; c != nil {
+				out = append(out, *c)
+			}
+		}
+	}
+	return out, nil
+}
+
+// promotion is that of one partition.
+type promotion struct {
+	options      Promotion
+	h            *exclusiveMember
+	p            int32
+	live, replay *store.Offline
+	last         *changelogpb.Marker // of the live changelog
+	counts       map[byte]*Correction
+	selector     Selector
+	commit       stream.Commit
+}
+
+func (a *promotion) run(ctx context.Context) error {
+	meta, err := a.replay.Meta(a.replay.DB, a.p)
+	if err != nil {
+		return err
+	}
+	next := changelogpb.NextOffsets(a.last.Inputs)
+	if meta.Marker != nil && !maps.Equal(changelogpb.NextOffsets(meta.Marker.Inputs), next) {
+		return fmt.Errorf("%w: it is at %v, the live processor at %v", ErrReplay, changelogpb.NextOffsets(meta.Marker.Inputs), next)
+	}
+	m := a.h.newMarker(a.last, next)
+	m.WatermarkMs = max(m.WatermarkMs, meta.GetMarker().GetWatermarkMs())
+	m.NextTimerMs = meta.GetMarker().GetNextTimerMs()
+	a.commit = stream.Commit{NowMs: m.WrittenAtMs, OwnerEpoch: m.OwnerEpoch, Sequence: m.Sequence, Next: next}
+	// Once to see whether there is anything to write: a marker alone would be a change, too.
+	if err := a.writeDifferences(func(_, _ []byte) error { return ctx.Err() }); err != nil || len(a.counts) == 0 || !a.options.Commit {
+		return err
+	}
+	clear(a.counts)
+	return a.h.write(ctx, a.p, m, a.writeDifferences)
+}
+
+// writeDifferences hands over what is to be written.
+func (a *promotion) writeDifferences(send func(key, value []byte) error) (err error) {
+	if a.selector = nil; a.options.Select != nil {
+		a.selector = a.options.Select(a.p)
+	}
+	was, err := store.NewLoggedIter(a.live.DB, a.p)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, was.Close()) }()
+	is, err := store.NewLoggedIter(a.replay.DB, a.p)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, is.Close()) }()
+	was.First()
+	is.First()
+	for was.Valid() || is.Valid() {
+		order := 0
+		switch {
+		case !is.Valid():
+			order = -1
+		case !was.Valid():
+			order = 1
+		default:
+			order = bytes.Compare(was.Key(), is.Key())
+		}
+		if err := a.promoteKey(was, is, order, send); err != nil {
+			return err
+		}
+		if order <= 0 {
+			was.Next()
+		}
+		if order >= 0 {
+			is.Next()
+		}
+	}
+	if err := errors.Join(was.Error(), is.Error()); err != nil || a.selector == nil {
+		return err
+	}
+	return a.finish(send)
+}
+
+// promoteKey looks at one key: order says whether only the live state has it (-1), only the shadow (1), or both.
+func (a *promotion) promoteKey(was, is *pebble.Iterator, order int, send func(key, value []byte) error) error {
+	var key, before, after, x, y []byte
+	of := store.Canonical(a.h.proc.Canonical)
+	if order <= 0 {
+		key, before = was.Key()[2:], notNil(was.Value())
+		x = of.Apply(key[0], key[1:], before)
+	}
+	if order >= 0 {
+		key, after = is.Key()[2:], notNil(is.Value())
+		y = of.Apply(key[0], key[1:], after)
+	}
+	table, state := key[0], key[1:]
+	if x == nil && y == nil || order == 0 && bytes.Equal(x, y) {
+		return nil
+	}
+	if a.selector != nil {
+		if take, err := a.selector.Take(table, state, before, after); err != nil || !take {
+			return err
+		}
+	}
+	if after != nil {
+		var err error
+		if after, err = rewrite(a.h.proc, key, after, a.commit); err != nil {
+			return err
+		}
+	}
+	return a.send(table, key, after, send)
+}
+
+func (a *promotion) send(table byte, key, value []byte, send func(key, value []byte) error) error {
+	c := a.counts[table]
+	if c == nil {
+		c = &Correction{Partition: a.p, Table: table}
+		a.counts[table] = c
+	}
+	if value == nil {
+		c.Deleted++
+	} else {
+		c.Put++
+	}
+	return send(key, value)
+}
+
+// finish asks the selector for what else must change. Where nothing was taken there is nothing.
+func (a *promotion) finish(send func(key, value []byte) error) error {
+	if len(a.counts) == 0 {
+		return nil
+	}
+	var ch stream.Changes
+	live := func(table byte, key []byte) ([]byte, error) { return store.Get(a.live.DB, store.Key(a.p, table, key)) }
+	if err := a.selector.Finish(live, &ch); err != nil {
+		return err
+	}
+	for i := range ch.List {
+		c := &ch.List[i]
+		if c.Op != stream.OpPut && c.Op != stream.OpDelete || c.Table >= stream.FirstLocalTable {
+			return fmt.Errorf("a selector may put and delete logged keys, nothing else: table %d, operation %d", c.Table, c.Op)
+		}
+		if err := a.send(c.Table, c.LogKey(), c.Value, send); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// notNil is b; an empty value is one.
+func notNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}

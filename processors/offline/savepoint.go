@@ -1,0 +1,299 @@
+package offline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/processors/internal/store"
+	"github.com/weirhq/weir/stream"
+)
+
+// Savepoint is a picture of one process's store: each partition as of one committed transaction. It shares the files of
+// the store that have not changed since, so it costs little at first.
+type Savepoint struct {
+	Format     int             `json:"format"`
+	Name       string          `json:"name"`
+	App        string          `json:"app"`
+	Changelog  string          `json:"changelog"`
+	Created    time.Time       `json:"created"`
+	Partitions []SavepointPart `json:"partitions"` // those that the store holds, in order
+}
+
+// SavepointPart is one partition of a Savepoint.
+type SavepointPart struct {
+	Partition     int32              `json:"partition"`
+	Sequence      uint64             `json:"sequence"` // of the transaction that it is as of
+	OwnerEpoch    uint64             `json:"owner_epoch"`
+	Next          map[string]int64   `json:"next"` // next input offset per topic
+	ChangelogNext int64              `json:"changelog_next"`
+	Tables        map[byte]store.Sum `json:"tables"` // of the logged ones, by number
+}
+
+// ErrSavepoint says that there is no such savepoint, there is one already, or it cannot be read.
+var ErrSavepoint = errors.New("savepoint")
+
+const (
+	savepointFormat = 1
+	savepointFile   = "savepoint.json"
+)
+
+// TakeSavepoint takes a savepoint of what the process of r has committed, while it runs. It is verified by reading it back.
+func TakeSavepoint(ctx context.Context, r *processors.Runtime, name string) (*Savepoint, error) {
+	return (&Savepoints{cfg: r.Config(), proc: r.Processor()}).take(ctx, r.Checkpoint, name)
+}
+
+// Savepoints are those of one application in one state directory.
+type Savepoints struct {
+	cfg  processors.Config
+	proc stream.Processor
+}
+
+// NewSavepoints needs Config.Dir, and of the processor its names and Essence.
+func NewSavepoints(cfg processors.Config, proc stream.Processor) (*Savepoints, error) {
+	if err := proc.Complete(); err != nil {
+		return nil, err
+	}
+	if cfg.Dir == "" {
+		return nil, errors.New("no state directory: set data_dir")
+	}
+	cfg.Complete()
+	return &Savepoints{cfg: cfg, proc: proc}, nil
+}
+
+func (s *Savepoints) dir() string             { return path.Join(s.cfg.Dir, s.proc.App, "savepoints") }
+func (s *Savepoints) path(name string) string { return path.Join(s.dir(), name) }
+func (s *Savepoints) db() string              { return path.Join(s.cfg.Dir, s.proc.App, "db") }
+
+// Create takes a savepoint of a store that no process holds: ErrLocked if one does.
+func (s *Savepoints) Create(ctx context.Context, name string) (_ *Savepoint, err error) {
+	if _, err := s.cfg.FS.Stat(s.db()); err != nil {
+		return nil, fmt.Errorf("%w: there is no state of %s in %s: %w", ErrSavepoint, s.proc.App, s.cfg.Dir, err)
+	}
+	st, err := store.Open(databaseOf(&s.cfg), s.proc.App) //nolint:contextcheck // what it starts ends with close
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	return s.take(ctx, st.Checkpoint, name)
+}
+
+// take writes the checkpoint under another name first: what has the savepoint's name is whole.
+func (s *Savepoints) take(ctx context.Context, checkpoint func(dir string) error, name string) (sp *Savepoint, err error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	fs := s.cfg.FS
+	if _, err := fs.Stat(s.path(name)); err == nil {
+		return nil, fmt.Errorf("%w %s exists: drop it, or choose another name", ErrSavepoint, name)
+	}
+	tmp := s.path("." + name)
+	if err := fs.RemoveAll(tmp); err != nil {
+		return nil, fmt.Errorf("remove an unfinished savepoint: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, fs.RemoveAll(tmp))
+		}
+	}()
+	if err := fs.MkdirAll(tmp, 0o700); err != nil {
+		return nil, fmt.Errorf("make savepoint: %w", err)
+	}
+	if err := checkpoint(path.Join(tmp, "db")); errors.Is(err, processors.ErrNotRunning) {
+		return nil, err
+	} else if err != nil {
+		return nil, fmt.Errorf("make savepoint: %w", err)
+	}
+	sp = &Savepoint{Format: savepointFormat, Name: name, App: s.proc.App, Changelog: s.proc.Changelog, Created: time.Now().UTC()}
+	if err := s.describePartitions(ctx, sp, path.Join(tmp, "db")); err != nil {
+		return nil, err
+	}
+	text, err := json.MarshalIndent(sp, "", " ")
+	if err == nil {
+		err = writeFile(fs, path.Join(tmp, savepointFile), append(text, '\n'))
+	}
+	if err == nil {
+		err = fs.Rename(tmp, s.path(name))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make savepoint: %w", err)
+	}
+	return sp, syncDir(fs, s.dir())
+}
+
+func checkName(name string) error {
+	if !stream.ValidName(name) || name[0] == '.' {
+		return fmt.Errorf("%w: %q is not a legal name: use 1 to 200 letters, digits, '.', '_' or '-', and no '.' first", ErrSavepoint, name)
+	}
+	return nil
+}
+
+// describePartitions fills in the partitions of the database at dir.
+func (s *Savepoints) describePartitions(ctx context.Context, sp *Savepoint, dir string) error {
+	p, err := store.OpenOffline(databaseOf(&s.cfg), s.proc.App, dir)
+	if err != nil {
+		return err
+	}
+	err = p.EachPartition(ctx, func(n int32) error {
+		meta, err := p.Meta(p.DB, n)
+		if err != nil || meta.Marker == nil {
+			return err
+		}
+		part := SavepointPart{Partition: n, Sequence: meta.Marker.Sequence, OwnerEpoch: meta.Marker.OwnerEpoch, Next: changelogpb.NextOffsets(meta.Marker.Inputs), ChangelogNext: meta.ChangelogNext}
+		part.Tables, err = store.HashTables(p.DB, n, s.proc.Canonical)
+		sp.Partitions = append(sp.Partitions, part)
+		return err
+	})
+	return errors.Join(err, p.Close())
+}
+
+// Get reads the description of a savepoint.
+func (s *Savepoints) Get(name string) (*Savepoint, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	f, err := s.cfg.FS.Open(path.Join(s.path(name), savepointFile))
+	if err != nil {
+		return nil, fmt.Errorf("%w %s of %s in %s: %w", ErrSavepoint, name, s.proc.App, s.cfg.Dir, err)
+	}
+	text, err := io.ReadAll(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("%w %s: %w", ErrSavepoint, name, err)
+	}
+	sp := &Savepoint{}
+	if err := json.Unmarshal(text, sp); err != nil {
+		return nil, fmt.Errorf("%w %s: its description is damaged: %w: drop it", ErrSavepoint, name, err)
+	}
+	if sp.Format > savepointFormat {
+		return nil, fmt.Errorf("%w: savepoint %s has format %d, this binary reads up to %d: run the newer binary", processors.ErrNewer, name, sp.Format, savepointFormat)
+	}
+	return sp, nil
+}
+
+// List gives all savepoints, the oldest first.
+func (s *Savepoints) List() ([]Savepoint, error) {
+	if _, err := s.cfg.FS.Stat(s.dir()); err != nil {
+		return nil, nil //nolint:nilerr // none was ever made
+	}
+	names, err := s.cfg.FS.List(s.dir())
+	if err != nil {
+		return nil, fmt.Errorf("list savepoints: %w", err)
+	}
+	var all []Savepoint
+	for _, name := range names {
+		if strings.HasPrefix(name, ".") {
+			continue
+		}
+		sp, err := s.Get(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, *sp)
+	}
+	slices.SortFunc(all, func(a, b Savepoint) int { return a.Created.Compare(b.Created) })
+	return all, nil
+}
+
+// Drop removes a savepoint.
+func (s *Savepoints) Drop(name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if _, err := s.cfg.FS.Stat(path.Join(s.path(name), "db")); err != nil {
+		return fmt.Errorf("%w: there is none called %q of %s in %s", ErrSavepoint, name, s.proc.App, s.cfg.Dir)
+	}
+	tmp := s.path("." + name)
+	err := errors.Join(s.cfg.FS.RemoveAll(tmp), s.cfg.FS.Rename(s.path(name), tmp), s.cfg.FS.RemoveAll(tmp))
+	if err != nil {
+		return fmt.Errorf("drop savepoint %s: %w", name, err)
+	}
+	return nil
+}
+
+// Restore puts a copy of a savepoint in the place of the store, which is moved aside to db.replaced; the one that was there
+// goes. No process may run: ErrLocked. The next start reads the changelog from where the savepoint is. Where compaction took
+// the savepoint's own last transaction out of the log, or the savepoint is older than the log keeps deletions, the start
+// rebuilds the store from the log instead.
+func (s *Savepoints) Restore(name string) (_ *Savepoint, err error) {
+	sp, err := s.Get(name)
+	if err != nil {
+		return nil, err
+	}
+	fs, dir := s.cfg.FS, path.Join(s.cfg.Dir, s.proc.App)
+	lock, err := store.LockDir(fs, dir, s.cfg.Instance)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	tmp, aside := path.Join(dir, "db.restoring"), path.Join(dir, "db.replaced")
+	if err := s.copyTo(name, tmp); err != nil {
+		return nil, err
+	}
+	if _, err := fs.Stat(s.db()); err == nil {
+		if err := errors.Join(fs.RemoveAll(aside), fs.Rename(s.db(), aside)); err != nil {
+			return nil, fmt.Errorf("move the store aside: %w", err)
+		}
+	}
+	if err := fs.Rename(tmp, s.db()); err != nil {
+		return nil, fmt.Errorf("put savepoint %s in place: %w: the former store is %s", name, err, aside)
+	}
+	return sp, syncDir(fs, dir)
+}
+
+// copyTo copies the database of a savepoint. Tables, which never change, are linked where that is possible; the other files
+// are written on by whoever opens the copy.
+func (s *Savepoints) copyTo(name, to string) error {
+	fs, from := s.cfg.FS, path.Join(s.path(name), "db")
+	if err := fs.RemoveAll(to); err != nil {
+		return fmt.Errorf("copy savepoint %s: %w", name, err)
+	}
+	table := func(file string) bool { return strings.HasSuffix(file, ".sst") }
+	for _, opts := range [][]vfs.CloneOption{
+		{vfs.CloneSync, vfs.CloneTryLink, vfs.CloneSkip(func(file string) bool { return !table(file) })},
+		{vfs.CloneSync, vfs.CloneSkip(table)},
+	} {
+		ok, err := vfs.Clone(fs, fs, from, to, opts...)
+		if err == nil && !ok {
+			err = fmt.Errorf("%w: %s is not there", ErrSavepoint, from)
+		}
+		if err != nil {
+			return fmt.Errorf("copy savepoint %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// databaseOf is what the stores of cfg are opened with.
+func databaseOf(cfg *processors.Config) *store.Options {
+	return &store.Options{
+		FS: cfg.FS, Dir: cfg.Dir, Instance: cfg.Instance, Log: cfg.Log,
+		CacheBytes: cfg.CacheBytes, MemtableBytes: cfg.MemtableBytes, BallastBytes: cfg.BallastBytes,
+	}
+}
+
+func writeFile(fs vfs.FS, name string, text []byte) error {
+	f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func syncDir(fs vfs.FS, dir string) error {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,235 @@
+package offline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weirhq/weir/internal/pause"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/internal/store"
+	"github.com/weirhq/weir/stream"
+)
+
+// Replay is a processor's second life under another application id: the same core and inputs, with a group, transactional
+// ids, topics and a store of its own. It writes to nothing that the live one reads or writes, until it is promoted.
+//
+//	Prepare: from the inputs' beginning, an offset, a time, a savepoint ─▶ Run: up to given offsets, not a record further
+//	  ─▶ Compare: by hash, with a savepoint of the live one at these offsets ─▶ Promote: the difference becomes the live state
+//	  ─▶ Drop
+type Replay struct {
+	cfg   processors.Config
+	live  stream.Processor
+	proc  stream.Processor
+	state replayState
+}
+
+// replayState is what the shadow's directory knows of it. Where there is one, the topics, the group and the directory of that
+// name are the shadow's.
+type replayState struct {
+	Format  int                  `json:"format"`
+	App     string               `json:"app"`
+	Live    string               `json:"live"`
+	From    string               `json:"from"` // for people, and to tell whether Prepare is asked for the same again
+	Created time.Time            `json:"created"`
+	Start   processors.Positions `json:"start"` // where it began
+	Ready   bool                 `json:"ready"` // else Prepare was cut short
+}
+
+const replayFormat = 1
+
+var (
+	// ErrReplay says that the shadow is not there, not complete, or is one of something else.
+	ErrReplay = errors.New("shadow")
+	// ErrTrimmed says that retention took records that the replay would need.
+	ErrTrimmed = errors.New("the beginning is gone")
+)
+
+// NewReplay describes the shadow of live that is called app. It starts nothing. Its topics are those of live with app and a
+// dot before their names.
+func NewReplay(cfg processors.Config, live stream.Processor, app string) (*Replay, error) {
+	if err := live.Complete(); err != nil {
+		return nil, err
+	}
+	cfg.Standbys = 0 // it runs in one process
+	cfg.Complete()
+	s := &Replay{cfg: cfg, live: live, proc: live}
+	s.proc.App, s.proc.Changelog, s.proc.DLQ, s.proc.Outputs = app, app+"."+live.Changelog, app+"."+live.DLQ, nil
+	for _, o := range live.Outputs {
+		s.proc.Outputs = append(s.proc.Outputs, app+"."+o)
+	}
+	if err := s.proc.Complete(); err != nil {
+		return nil, err
+	}
+	if app == live.App {
+		return nil, fmt.Errorf("%w: a replay under the application id of the live processor, %q, would be the live processor: choose another name", ErrReplay, app)
+	}
+	taken := append(slices.Clone(live.Inputs), writtenTopics(&live)...)
+	for _, topic := range writtenTopics(&s.proc) {
+		if slices.Contains(taken, topic) {
+			return nil, fmt.Errorf("%w: topic %s of a replay called %q is one of the live processor's: choose another name", ErrReplay, topic, app)
+		}
+	}
+	return s, nil
+}
+
+// writtenTopics are the topics that a processor writes.
+func writtenTopics(p *stream.Processor) []string {
+	return append([]string{p.Changelog, p.DLQ}, p.Outputs...)
+}
+
+// Processor is what runs under the shadow's name.
+func (s *Replay) Processor() stream.Processor { return s.proc }
+
+func (s *Replay) dir() string { return path.Join(s.cfg.Dir, s.proc.App) }
+
+func (s *Replay) file() string { return path.Join(s.dir(), "shadow.json") }
+
+// load reads the shadow's file; false if there is none.
+func (s *Replay) load() (bool, error) {
+	if _, err := s.cfg.FS.Stat(s.file()); err != nil {
+		return false, nil //nolint:nilerr // there is none
+	}
+	f, err := s.cfg.FS.Open(s.file())
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", s.file(), err)
+	}
+	text, err := io.ReadAll(f)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = json.Unmarshal(text, &s.state)
+	}
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("read %s: %w", s.file(), err)
+	case s.state.Format > replayFormat:
+		return false, fmt.Errorf("%w: %s has format %d, this binary reads up to %d: run the newer binary", processors.ErrNewer, s.file(), s.state.Format, replayFormat)
+	case s.state.App != s.proc.App || s.state.Live != s.live.App:
+		return false, fmt.Errorf("%w: %s is of %q, a replay of %q: choose another name", ErrReplay, s.file(), s.state.App, s.state.Live)
+	}
+	return true, nil
+}
+
+func (s *Replay) save() error {
+	text, err := json.MarshalIndent(&s.state, "", " ")
+	if err == nil {
+		err = errors.Join(s.cfg.FS.MkdirAll(s.dir(), 0o700), writeFile(s.cfg.FS, s.file()+".new", append(text, '\n')))
+	}
+	if err == nil {
+		err = s.cfg.FS.Rename(s.file()+".new", s.file())
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", s.file(), err)
+	}
+	return syncDir(s.cfg.FS, s.dir())
+}
+
+// ready is an error unless Prepare has succeeded once.
+func (s *Replay) ready() error {
+	ok, err := s.load()
+	if err == nil && (!ok || !s.state.Ready) {
+		err = fmt.Errorf("%w %s of %s was not prepared in %s: say from where it should begin", ErrReplay, s.proc.App, s.live.App, s.cfg.Dir)
+	}
+	return err
+}
+
+// createTopics makes the shadow's topics as the live ones are: partitions, copies and settings.
+func (s *Replay) createTopics(ctx context.Context, adm *kadm.Client) error {
+	was, as := writtenTopics(&s.live), writtenTopics(&s.proc)
+	list, err := adm.ListTopics(ctx, was...)
+	if err != nil {
+		return fmt.Errorf("read topics: %w", err)
+	}
+	configs, err := adm.DescribeTopicConfigs(ctx, was...)
+	if err != nil {
+		return fmt.Errorf("read the settings of topics: %w", err)
+	}
+	for i, topic := range was {
+		like := list[topic]
+		if like.Err != nil {
+			return fmt.Errorf("%w: topic %s: %w", processors.ErrTopics, topic, like.Err)
+		}
+		settings := map[string]*string{}
+		config, err := configs.On(topic, nil)
+		if err = errors.Join(err, config.Err); err != nil {
+			return fmt.Errorf("read the settings of topic %s: %w", topic, err)
+		}
+		for _, c := range config.Configs {
+			if c.Source == kmsg.ConfigSourceDynamicTopicConfig {
+				settings[c.Key] = c.Value
+			}
+		}
+		got, err := adm.CreateTopics(ctx, int32(len(like.Partitions)), int16(like.Partitions.NumReplicas()), settings, as[i])
+		if err == nil {
+			err = got.Error()
+		}
+		if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) { // our own, of a request that was repeated
+			return fmt.Errorf("create topic %s: %w", as[i], err)
+		}
+	}
+	_, err = processors.AwaitTopics(ctx, &s.proc, adm)
+	return err
+}
+
+// Drop removes the shadow: its topics, its group and its directory. It is no error if there is none.
+func (s *Replay) Drop(ctx context.Context) error {
+	there, err := s.load()
+	if err != nil || !there {
+		return err
+	}
+	lock, err := store.LockDir(s.cfg.FS, s.dir(), s.cfg.Instance)
+	if err != nil {
+		return err
+	}
+	cl, err := s.cfg.Kafka.Client()
+	if err != nil {
+		return errors.Join(fmt.Errorf("make client: %w", err), lock.Close())
+	}
+	defer cl.Close()
+	err = errors.Join(s.dropKafka(ctx, kadm.NewClient(cl)), lock.Close())
+	if err != nil {
+		return err
+	}
+	if err := s.cfg.FS.RemoveAll(s.dir()); err != nil { // the last step: what is left over is found by the next try
+		return fmt.Errorf("remove %s: %w", s.dir(), err)
+	}
+	return nil
+}
+
+func (s *Replay) dropKafka(ctx context.Context, adm *kadm.Client) error {
+	if err := ensureGroupEmpty(ctx, adm, s.proc.App); err != nil {
+		return err
+	}
+	topics, err := adm.DeleteTopics(ctx, writtenTopics(&s.proc)...)
+	if err != nil {
+		return fmt.Errorf("delete the topics of %s: %w", s.proc.App, err)
+	}
+	for _, t := range topics {
+		if t.Err != nil && !errors.Is(t.Err, kerr.UnknownTopicOrPartition) {
+			return fmt.Errorf("delete topic %s: %w", t.Topic, t.Err)
+		}
+	}
+	for gone := false; !gone && ctx.Err() == nil; pause.For(ctx, 100*time.Millisecond) { // a broker may know them a moment longer
+		list, err := adm.ListTopics(ctx, writtenTopics(&s.proc)...)
+		if err != nil {
+			return fmt.Errorf("read topics: %w", err)
+		}
+		gone = true
+		for _, t := range list {
+			gone = gone && errors.Is(t.Err, kerr.UnknownTopicOrPartition)
+		}
+	}
+	group, err := adm.DeleteGroup(ctx, s.proc.App)
+	if err = errors.Join(err, group.Err); err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+		return fmt.Errorf("delete group %s: %w", s.proc.App, err)
+	}
+	return nil
+}

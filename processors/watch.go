@@ -1,0 +1,41 @@
+package processors
+
+import (
+	"context"
+	"time"
+
+	"github.com/weirhq/weir/internal/pause"
+	"github.com/weirhq/weir/processors/internal/txn"
+)
+
+// slowTakeover is how long a takeover may take before it looks for what holds it.
+const slowTakeover = 2 * time.Second
+
+// watch ends transactions that hold the takeover back, until ctx ends. A transaction hangs if its coordinator is done with
+// it and a partition is not: a broker that restarts without other replicas leaves out markers (KAFKA-20734). Until the same
+// producer writes to the partition again, nobody reads past it, and a group's offsets stay unstable.
+func (r *restorer) watch(ctx context.Context) {
+	if pause.For(ctx, slowTakeover/8); ctx.Err() != nil {
+		return
+	}
+	for {
+		if err := r.w.recovery().EndOrphaned(ctx); err != nil && ctx.Err() == nil {
+			r.w.log.Warn().Err(err).Msg("look_for_orphaned_transactions_failed")
+		}
+		if pause.For(ctx, slowTakeover); ctx.Err() != nil {
+			return
+		}
+		r.w.log.Warn().Int32("partition", r.p).Str("waits_for", *r.waitReason.Load()).Msg("takeover_slow")
+		if err := r.w.recovery().EndHanging(ctx); err != nil && ctx.Err() == nil {
+			r.w.log.Warn().Err(err).Msg("look_for_hanging_transactions_failed")
+		}
+	}
+}
+
+// recovery is what a worker ends transactions with that hold readers of its application back.
+func (w *worker) recovery() *txn.Recovery {
+	return &txn.Recovery{
+		Kafka: w.cfg.Kafka, Client: w.admin, App: w.proc.App, Changelog: w.proc.Changelog,
+		Outputs: append([]string{w.proc.DLQ}, w.proc.Outputs...), TxnID: w.txnID, Timeout: w.cfg.TransactionTimeout, Log: w.log, Searching: w.searching,
+	}
+}
