@@ -132,8 +132,8 @@ func TestBridgeThatIsBehind(t *testing.T) {
 		w.readMs = read
 		w.take("eu", 1, 7_200_000)
 		for _, at := range regions3 {
-			if bad := w.fold(&eventspb.LeaseChange{Region: at, AtMs: read, Row: &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{
-				From: at, BeatMs: w.nowMs, SeenMs: read, LagMs: read - w.nowMs,
+			if bad := w.fold(&eventspb.LeaseChange{Region: at, AtMs: read, Row: &eventspb.LeaseChange_Heartbeat{Heartbeat: &eventspb.LeaseHeartbeat{
+				From: at, WrittenMs: w.nowMs, SeenMs: read, LagMs: read - w.nowMs,
 			}}}); len(bad) > 0 {
 				t.Fatal(bad)
 			}
@@ -156,8 +156,8 @@ func TestBridgeThatIsBehind(t *testing.T) {
 // What keeps moves back, and that it is said in the headroom.
 func TestWhatKeepsMovesBack(t *testing.T) {
 	beat := func(w *fixture, at, from string) {
-		w.fold(&eventspb.LeaseChange{Region: at, AtMs: w.nowMs, Row: &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{
-			From: from, BeatMs: w.nowMs - 50, SeenMs: w.nowMs,
+		w.fold(&eventspb.LeaseChange{Region: at, AtMs: w.nowMs, Row: &eventspb.LeaseChange_Heartbeat{Heartbeat: &eventspb.LeaseHeartbeat{
+			From: from, WrittenMs: w.nowMs - 50, SeenMs: w.nowMs,
 		}}})
 	}
 	own := func(w *fixture) {
@@ -190,7 +190,7 @@ func TestWhatKeepsMovesBack(t *testing.T) {
 		}, false, StateActive, true},
 		{"eu is behind its stream", func(w *fixture) {
 			w.beats()
-			w.fold(&eventspb.LeaseChange{Region: "eu", AtMs: w.nowMs, Row: &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{From: "eu", BeatMs: w.nowMs, LagMs: 20_000}}})
+			w.fold(&eventspb.LeaseChange{Region: "eu", AtMs: w.nowMs, Row: &eventspb.LeaseChange_Heartbeat{Heartbeat: &eventspb.LeaseHeartbeat{From: "eu", WrittenMs: w.nowMs, LagMs: 20_000}}})
 		}, false, StateSilent, false},
 		{"eu is adopted", func(w *fixture) {
 			w.beats()
@@ -252,10 +252,10 @@ func TestRejects(t *testing.T) {
 		{ReasonUnknownRegion, region(&eventspb.LeaseRegion{Region: "mars", Version: 1})},
 		{ReasonUnknownRegion, region(&eventspb.LeaseRegion{Region: "eu", Version: 1, SwingTo: "mars"})},
 		{ReasonUnknownRegion, region(&eventspb.LeaseRegion{Region: "eu", Version: 1, SwingTo: "eu"})},
-		{ReasonUnknownRegion, &eventspb.LeaseChange{Region: "eu", AtMs: start, Row: &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{From: "mars"}}}},
+		{ReasonUnknownRegion, &eventspb.LeaseChange{Region: "eu", AtMs: start, Row: &eventspb.LeaseChange_Heartbeat{Heartbeat: &eventspb.LeaseHeartbeat{From: "mars"}}}},
 		{ReasonBadTime, resource(func(c C, _ M) { c.AtMs = start + 400_000 })},
 		{ReasonBadTime, resource(func(c C, _ M) { c.AtMs = 0 })},
-		{ReasonBadTime, &eventspb.LeaseChange{Region: "eu", AtMs: start, Row: &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{From: "eu", BeatMs: start + 400_000}}}},
+		{ReasonBadTime, &eventspb.LeaseChange{Region: "eu", AtMs: start, Row: &eventspb.LeaseChange_Heartbeat{Heartbeat: &eventspb.LeaseHeartbeat{From: "eu", WrittenMs: start + 400_000}}}},
 		{ReasonBadTime, resource(func(_ C, m M) { m.AvailableMs = -1 })},
 		{ReasonBadTime, resource(func(_ C, m M) { m.ExpiresMs = math.MaxInt64 })},
 		{ReasonBadTime, pool(&eventspb.LeasePool{Version: 1, QuarantineMs: -1})},

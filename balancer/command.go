@@ -23,7 +23,7 @@ func (b *Balancer) command(p *pool, m Move, now *tick, budget *int) error {
 		b.send(from, p, &eventspb.LeaseCommand{
 			Id: f.id, Client: p.client, Pool: p.name, Region: m.From, By: "balancer", Why: m.Why, DecidedMs: now.ms, NotAfterMs: until,
 			Command: &eventspb.LeaseCommand_Transfer{Transfer: &eventspb.LeaseTransfer{
-				Resource: c.resource, Version: c.version, To: m.To, Shelves: p.settings.Shelves,
+				Resource: c.resource, Version: c.version, To: m.To, Buckets: p.settings.Buckets,
 			}},
 		})
 	}
@@ -32,11 +32,11 @@ func (b *Balancer) command(p *pool, m Move, now *tick, budget *int) error {
 	if n := int64(len(list)); n < m.Count {
 		text += fmt.Sprintf(", %d of them at once", n)
 	}
-	b.note(p, &eventspb.LeaseNote{AtMs: now.ms, By: "balancer", Kind: m.Kind, From: m.From, To: m.To, Count: int64(len(list)), Text: text})
+	b.note(p, &eventspb.LeaseJournalEntry{AtMs: now.ms, By: "balancer", Kind: m.Kind, From: m.From, To: m.To, Count: int64(len(list)), Text: text})
 	return nil
 }
 
-func (b *Balancer) note(p *pool, n *eventspb.LeaseNote) {
+func (b *Balancer) note(p *pool, n *eventspb.LeaseJournalEntry) {
 	n.Client, n.Pool = p.client, p.name
 	b.emit(OutputJournal, p.key, n)
 }

@@ -77,7 +77,7 @@ func TestIdlePoolIsPublishedSeldom(t *testing.T) {
 		w.nowMs += 1000
 		for _, at := range []string{"us", "ap"} { // these see nothing of eu
 			for _, from := range []string{"us", "ap"} {
-				w.fold(&eventspb.LeaseChange{Region: at, AtMs: w.nowMs, Row: &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{From: from, BeatMs: w.nowMs - 100, SeenMs: w.nowMs}}})
+				w.fold(&eventspb.LeaseChange{Region: at, AtMs: w.nowMs, Row: &eventspb.LeaseChange_Heartbeat{Heartbeat: &eventspb.LeaseHeartbeat{From: from, WrittenMs: w.nowMs - 100, SeenMs: w.nowMs}}})
 			}
 		}
 		w.commit()
@@ -90,7 +90,7 @@ func TestIdlePoolIsPublishedSeldom(t *testing.T) {
 
 func (w *fixture) setting(version int64, gone bool) {
 	w.fold(&eventspb.LeaseChange{Region: "eu", Client: "c", Pool: "p", AtMs: w.nowMs, Gone: gone, Row: &eventspb.LeaseChange_Settings{
-		Settings: &eventspb.LeasePool{Version: version, Shelves: 10, QuarantineMs: 1000},
+		Settings: &eventspb.LeasePool{Version: version, Buckets: 10, QuarantineMs: 1000},
 	}})
 }
 

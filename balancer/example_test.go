@@ -10,8 +10,8 @@ import (
 // A dry run: the plan that the balancer would make of what the topic lease.headroom has of a pool.
 func ExamplePlan() {
 	headroom := []*eventspb.LeaseHeadroom{
-		{Region: "eu-west-1", State: "active", Free: 35, Soon: 20, Need: 120, Rate: 0.1, HorizonMs: 600_000},
-		{Region: "us-east-1", State: "active", Free: 900, Soon: 100, Need: 500, Rate: 0.7, HorizonMs: 600_000},
+		{Region: "eu-west-1", State: "active", Free: 35, Returning: 20, Need: 120, Rate: 0.1, HorizonMs: 600_000},
+		{Region: "us-east-1", State: "active", Free: 900, Returning: 100, Need: 500, Rate: 0.7, HorizonMs: 600_000},
 		{Region: "us-west-2", State: "active", Free: 10, Need: 300, Rate: 0.4, HorizonMs: 600_000, LagMs: 42_000},
 	}
 	var views []balancer.View

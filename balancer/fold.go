@@ -53,7 +53,7 @@ func (b *Balancer) foldChange(r *stream.Record) (refusal, error) {
 		return refusal{ReasonBadTime, fmt.Sprintf("written at %d, and the record is of %d", c.AtMs, r.TimeMs)}, nil
 	}
 	bad, err := b.foldRow(from, r, c)
-	_, beat := c.Row.(*eventspb.LeaseChange_Beat)
+	_, beat := c.Row.(*eventspb.LeaseChange_Heartbeat)
 	if at := &b.regions[from]; bad.reason == "" && err == nil && !c.Scanned && !beat && c.AtMs > at.clockMs {
 		at.clockMs, at.changed = c.AtMs, true
 	}
@@ -76,8 +76,8 @@ func (b *Balancer) foldRow(from int, r *stream.Record, c *eventspb.LeaseChange) 
 		return b.foldDemand(c, m.Demand), nil
 	case *eventspb.LeaseChange_RegionRow:
 		return b.foldRegion(c, m.RegionRow), nil
-	case *eventspb.LeaseChange_Beat:
-		return b.foldHeartbeat(from, r, c.Scanned, m.Beat), nil
+	case *eventspb.LeaseChange_Heartbeat:
+		return b.foldHeartbeat(from, r, c.Scanned, m.Heartbeat), nil
 	default: // keys and what is to come: of no interest
 		return refusal{}, nil
 	}
@@ -116,13 +116,13 @@ func (b *Balancer) foldDemand(c *eventspb.LeaseChange, m *eventspb.LeaseDemand) 
 }
 
 // foldHeartbeat takes a heartbeat. Its own time is the writer's, that of the change when it was read.
-func (b *Balancer) foldHeartbeat(from int, r *stream.Record, scanned bool, m *eventspb.LeaseBeat) refusal {
+func (b *Balancer) foldHeartbeat(from int, r *stream.Record, scanned bool, m *eventspb.LeaseHeartbeat) refusal {
 	i := b.region(m.From)
 	switch {
 	case i < 0:
 		return refusal{ReasonUnknownRegion, fmt.Sprintf("heartbeat of region %q, which is not among the declared", m.From)}
-	case m.BeatMs < 0 || m.BeatMs > min(maxTime, r.TimeMs+maxAhead.Milliseconds()) || m.SeenMs < 0 || m.SeenMs > maxTime || m.LagMs < 0:
-		return refusal{ReasonBadTime, fmt.Sprintf("heartbeat of %d, seen at %d, with a lag of %d", m.BeatMs, m.SeenMs, m.LagMs)}
+	case m.WrittenMs < 0 || m.WrittenMs > min(maxTime, r.TimeMs+maxAhead.Milliseconds()) || m.SeenMs < 0 || m.SeenMs > maxTime || m.LagMs < 0:
+		return refusal{ReasonBadTime, fmt.Sprintf("heartbeat of %d, seen at %d, with a lag of %d", m.WrittenMs, m.SeenMs, m.LagMs)}
 	case scanned: // by whom it was seen says nothing then
 	case i == from:
 		b.regions[i].observeOwn(m)

@@ -58,7 +58,7 @@ func (r *reader) change() *eventspb.LeaseChange {
 			Region: region(), Version: r.number(), State: r.pick("", "active", "evacuating", "adopted", "?"), SwingTo: region(), SwingPercent: int32(r.number()),
 		}}
 	case 3:
-		c.Row = &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{From: region(), BeatMs: r.number(), SeenMs: r.number(), LagMs: r.number()}}
+		c.Row = &eventspb.LeaseChange_Heartbeat{Heartbeat: &eventspb.LeaseHeartbeat{From: region(), WrittenMs: r.number(), SeenMs: r.number(), LagMs: r.number()}}
 	case 4:
 		c.Row = &eventspb.LeaseChange_Key{Key: &eventspb.LeaseKey{}}
 	case 5: // none

@@ -42,8 +42,8 @@ func (b *Balancer) headroom(p *pool, i int, v *View, now *tick) *eventspb.LeaseH
 	s := &p.regions[i]
 	rate, spread := s.series.Forecast(p.method, s.profile)
 	return &eventspb.LeaseHeadroom{
-		Client: p.client, Pool: p.name, Region: v.Region, AsOfMs: now.ms, Free: v.Free, Soon: v.Returning, Leased: v.Leased,
-		Coming: v.InTransit, Leaving: v.Outbound, Need: v.Need, HorizonMs: v.Horizon, Rate: rate, Spread: spread,
+		Client: p.client, Pool: p.name, Region: v.Region, AsOfMs: now.ms, Free: v.Free, Returning: v.Returning, Leased: v.Leased,
+		InTransit: v.InTransit, Outbound: v.Outbound, Need: v.Need, HorizonMs: v.Horizon, Rate: rate, Spread: spread,
 		Forecast: p.method.String(), Floor: v.Floor, Refused: s.refusals(now.ms), State: v.State, LagMs: v.LagMs,
 	}
 }
@@ -56,7 +56,7 @@ func differs(a, b *eventspb.LeaseHeadroom) bool {
 	}
 	near := func(x, y, least float64) bool { return math.Abs(x-y) <= max(least, 0.02*max(math.Abs(x), math.Abs(y))) }
 	half := 500 / max(1, float64(a.HorizonMs))
-	return a.Free != b.Free || a.Soon != b.Soon || a.Leased != b.Leased || a.Coming != b.Coming || a.Leaving != b.Leaving ||
+	return a.Free != b.Free || a.Returning != b.Returning || a.Leased != b.Leased || a.InTransit != b.InTransit || a.Outbound != b.Outbound ||
 		!near(float64(a.Need), float64(b.Need), 0) || !near(a.Rate, b.Rate, half) || !near(a.Spread, b.Spread, half) || a.Forecast != b.Forecast ||
 		a.Floor != b.Floor || a.Refused != b.Refused || a.State != b.State ||
 		(a.LagMs < 0) != (b.LagMs < 0) || max(a.LagMs-b.LagMs, b.LagMs-a.LagMs) > max(1000, a.LagMs/2, b.LagMs/2)

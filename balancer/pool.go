@@ -38,7 +38,7 @@ func (p *pool) state() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return proto.Marshal(&balancerpb.Pool{Settings: settings, Method: uint32(p.method), ReadMs: p.readMs, Noted: p.floorsNoted, LengthMs: p.meanLeaseMs})
+	return proto.Marshal(&balancerpb.Pool{Settings: settings, Method: uint32(p.method), ReadMs: p.readMs, FloorsNoted: p.floorsNoted, MeanLeaseMs: p.meanLeaseMs})
 }
 
 func (p *pool) restore(value []byte) error {
@@ -46,7 +46,7 @@ func (p *pool) restore(value []byte) error {
 	if err := proto.Unmarshal(value, m); err != nil {
 		return err
 	}
-	p.method, p.readMs, p.floorsNoted, p.meanLeaseMs = Method(m.Method%methods), m.ReadMs, m.Noted, m.LengthMs
+	p.method, p.readMs, p.floorsNoted, p.meanLeaseMs = Method(m.Method%methods), m.ReadMs, m.FloorsNoted, m.MeanLeaseMs
 	return proto.Unmarshal(m.Settings, &p.settings)
 }
 

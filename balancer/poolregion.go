@@ -100,13 +100,13 @@ func (s *poolRegion) refusals(atMs int64) int64 {
 }
 
 func (s *poolRegion) state() ([]byte, error) {
-	m := &balancerpb.Site{
+	m := &balancerpb.PoolRegion{
 		Series: s.series.Encode(nil), Refused: s.refused, Minute: s.minute, RefusedNow: s.refusedNow, RefusedBefore: s.refusedBefore,
-		CommandedMs: s.commandedMs, Due: s.tableStale,
+		CommandedMs: s.commandedMs, TableStale: s.tableStale,
 	}
 	var err error
 	if s.published != nil {
-		if m.Told, err = proto.Marshal(s.published); err != nil {
+		if m.Published, err = proto.Marshal(s.published); err != nil {
 			return nil, err
 		}
 	}
@@ -114,20 +114,20 @@ func (s *poolRegion) state() ([]byte, error) {
 }
 
 func (s *poolRegion) restore(value []byte) (err error) {
-	m := &balancerpb.Site{}
+	m := &balancerpb.PoolRegion{}
 	if err := proto.Unmarshal(value, m); err != nil {
 		return err
 	}
 	if s.series, err = DecodeSeries(m.Series); err != nil {
 		return err
 	}
-	if m.Told != nil {
+	if m.Published != nil {
 		s.published = &eventspb.LeaseHeadroom{}
-		if err := proto.Unmarshal(m.Told, s.published); err != nil {
+		if err := proto.Unmarshal(m.Published, s.published); err != nil {
 			return err
 		}
 	}
 	s.refused, s.minute, s.refusedNow, s.refusedBefore = m.Refused, m.Minute, m.RefusedNow, m.RefusedBefore
-	s.commandedMs, s.tableStale = m.CommandedMs, m.Due
+	s.commandedMs, s.tableStale = m.CommandedMs, m.TableStale
 	return nil
 }

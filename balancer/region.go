@@ -22,17 +22,17 @@ type heartbeat struct{ writtenMs, lagMs int64 }
 
 // observeOwn takes a heartbeat of the region from its own stream. When it was written is what counts: a reader that is behind reads
 // old ones now.
-func (r *region) observeOwn(b *eventspb.LeaseBeat) {
-	if b.BeatMs >= r.heartbeatMs {
-		r.heartbeatMs, r.backlogMs, r.changed = b.BeatMs, b.LagMs, true
-		r.clockMs = max(r.clockMs, b.BeatMs)
+func (r *region) observeOwn(b *eventspb.LeaseHeartbeat) {
+	if b.WrittenMs >= r.heartbeatMs {
+		r.heartbeatMs, r.backlogMs, r.changed = b.WrittenMs, b.LagMs, true
+		r.clockMs = max(r.clockMs, b.WrittenMs)
 	}
 }
 
 // observeOther takes a heartbeat of another region that came here by replication.
-func (r *region) observeOther(b *eventspb.LeaseBeat) {
-	if b.BeatMs >= r.seen[b.From].writtenMs {
-		r.seen[b.From] = heartbeat{b.BeatMs, max(0, b.SeenMs-b.BeatMs)}
+func (r *region) observeOther(b *eventspb.LeaseHeartbeat) {
+	if b.WrittenMs >= r.seen[b.From].writtenMs {
+		r.seen[b.From] = heartbeat{b.WrittenMs, max(0, b.SeenMs-b.WrittenMs)}
 		r.changed = true
 	}
 }
@@ -80,11 +80,11 @@ func (r *region) state() ([]byte, error) {
 		return nil, err
 	}
 	m := &balancerpb.Region{
-		Settings: settings, ClockMs: r.clockMs, BeatMs: r.heartbeatMs, BacklogMs: r.backlogMs,
-		Seen: map[string]*balancerpb.Sight{},
+		Settings: settings, ClockMs: r.clockMs, HeartbeatMs: r.heartbeatMs, BacklogMs: r.backlogMs,
+		Seen: map[string]*balancerpb.Heartbeat{},
 	}
 	for name, s := range r.seen {
-		m.Seen[name] = &balancerpb.Sight{BeatMs: s.writtenMs, LagMs: s.lagMs}
+		m.Seen[name] = &balancerpb.Heartbeat{WrittenMs: s.writtenMs, LagMs: s.lagMs}
 	}
 	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 }
@@ -94,9 +94,9 @@ func (r *region) restore(value []byte) error {
 	if err := proto.Unmarshal(value, m); err != nil {
 		return err
 	}
-	r.clockMs, r.heartbeatMs, r.backlogMs = m.ClockMs, m.BeatMs, m.BacklogMs
+	r.clockMs, r.heartbeatMs, r.backlogMs = m.ClockMs, m.HeartbeatMs, m.BacklogMs
 	for name, s := range m.Seen {
-		r.seen[name] = heartbeat{s.BeatMs, s.LagMs}
+		r.seen[name] = heartbeat{s.WrittenMs, s.LagMs}
 	}
 	return proto.Unmarshal(m.Settings, &r.settings)
 }

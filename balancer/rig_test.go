@@ -183,8 +183,8 @@ func (r *rig) beats() {
 	r.t.Helper()
 	for _, at := range r.cfg.Regions {
 		for _, from := range r.cfg.Regions {
-			r.fold(&eventspb.LeaseChange{Region: at, AtMs: r.nowMs, Row: &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{
-				From: from, BeatMs: r.nowMs - 100, SeenMs: r.nowMs,
+			r.fold(&eventspb.LeaseChange{Region: at, AtMs: r.nowMs, Row: &eventspb.LeaseChange_Heartbeat{Heartbeat: &eventspb.LeaseHeartbeat{
+				From: from, WrittenMs: r.nowMs - 100, SeenMs: r.nowMs,
 			}}})
 		}
 	}
@@ -196,7 +196,7 @@ func (r *rig) change(pool string, m *eventspb.LeaseResource) *eventspb.LeaseChan
 }
 
 // commands are the transfers that were commanded since the last call, and notes the notes.
-func (r *rig) commands() (list []*eventspb.LeaseCommand, notes []*eventspb.LeaseNote, headroom []*eventspb.LeaseHeadroom) {
+func (r *rig) commands() (list []*eventspb.LeaseCommand, notes []*eventspb.LeaseJournalEntry, headroom []*eventspb.LeaseHeadroom) {
 	r.t.Helper()
 	for _, c := range r.out {
 		var err error
@@ -206,7 +206,7 @@ func (r *rig) commands() (list []*eventspb.LeaseCommand, notes []*eventspb.Lease
 			err = proto.Unmarshal(c.Value, h)
 			headroom = append(headroom, h)
 		case OutputJournal:
-			n := &eventspb.LeaseNote{}
+			n := &eventspb.LeaseJournalEntry{}
 			err = proto.Unmarshal(c.Value, n)
 			notes = append(notes, n)
 		default:

@@ -135,7 +135,7 @@ func (b *Balancer) expireTransfers(p *pool, nowMs int64) {
 
 func (b *Balancer) loadTransfer(key string, value []byte) error {
 	parts := strings.SplitN(key, "\x00", 3)
-	m := &balancerpb.Flight{}
+	m := &balancerpb.Transfer{}
 	if err := proto.Unmarshal(value, m); err != nil || len(parts) < 3 {
 		return fmt.Errorf("%w, or its key is", err)
 	}
@@ -157,7 +157,7 @@ func (b *Balancer) loadTransfer(key string, value []byte) error {
 }
 
 func (b *Balancer) transferState(f *transfer) ([]byte, error) {
-	m := &balancerpb.Flight{Id: f.id, Version: f.version, SinceMs: f.sinceMs, UntilMs: f.untilMs, Failed: f.failed}
+	m := &balancerpb.Transfer{Id: f.id, Version: f.version, SinceMs: f.sinceMs, UntilMs: f.untilMs, Failed: f.failed}
 	if f.from >= 0 {
 		m.From = b.cfg.Regions[f.from]
 	}

@@ -39,8 +39,8 @@ type View struct {
 // ViewOf is the view that the topic lease.headroom has of a pool in a region.
 func ViewOf(h *eventspb.LeaseHeadroom) View {
 	return View{
-		Region: h.Region, State: h.State, LagMs: h.LagMs, Free: h.Free, Returning: h.Soon, Leased: h.Leased, InTransit: h.Coming,
-		Outbound: h.Leaving, Need: h.Need, Rate: h.Rate, Recent: h.Rate, Floor: h.Floor, Horizon: h.HorizonMs,
+		Region: h.Region, State: h.State, LagMs: h.LagMs, Free: h.Free, Returning: h.Returning, Leased: h.Leased, InTransit: h.InTransit,
+		Outbound: h.Outbound, Need: h.Need, Rate: h.Rate, Recent: h.Rate, Floor: h.Floor, Horizon: h.HorizonMs,
 	}
 }
 

@@ -325,9 +325,9 @@ func TestPublishedHeadroom(t *testing.T) {
 	w := newFixture(t, 8)
 	w.stock("us", 500)
 	w.fold(&eventspb.LeaseChange{Region: "eu", Client: "c", Pool: "p", AtMs: w.nowMs, Row: &eventspb.LeaseChange_Settings{
-		Settings: &eventspb.LeasePool{Version: 1, Shelves: 10, Floors: map[string]int64{"ap": 100_000, "us": 200}},
+		Settings: &eventspb.LeasePool{Version: 1, Buckets: 10, Floors: map[string]int64{"ap": 100_000, "us": 200}},
 	}})
-	var notes []*eventspb.LeaseNote
+	var notes []*eventspb.LeaseJournalEntry
 	moved, written := 0, int64(0)
 	for i := range 60 {
 		w.beats()
@@ -353,7 +353,7 @@ func TestPublishedHeadroom(t *testing.T) {
 		notes = append(notes, n...)
 		for _, c := range list {
 			moved++
-			if x := c.GetTransfer(); c.Region != "us" || x.To != "eu" || x.Version != 1 || x.Shelves != 10 || c.NotAfterMs != c.DecidedMs+60_000 || c.Why == "" {
+			if x := c.GetTransfer(); c.Region != "us" || x.To != "eu" || x.Version != 1 || x.Buckets != 10 || c.NotAfterMs != c.DecidedMs+60_000 || c.Why == "" {
 				t.Fatalf("command %v", c)
 			}
 		}

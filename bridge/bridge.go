@@ -158,8 +158,8 @@ func (b *Bridge) forwardHeartbeat(ch *stream.Changes, x heartbeat) {
 		return
 	}
 	b.lastForwarded[x.from] = x.seenMs
-	value, err := proto.Marshal(&eventspb.LeaseChange{Region: b.region, AtMs: x.seenMs, Row: &eventspb.LeaseChange_Beat{
-		Beat: &eventspb.LeaseBeat{From: x.from, BeatMs: x.writtenMs, SeenMs: x.seenMs, LagMs: b.health.lag(x.seenMs)},
+	value, err := proto.Marshal(&eventspb.LeaseChange{Region: b.region, AtMs: x.seenMs, Row: &eventspb.LeaseChange_Heartbeat{
+		Heartbeat: &eventspb.LeaseHeartbeat{From: x.from, WrittenMs: x.writtenMs, SeenMs: x.seenMs, LagMs: b.health.lag(x.seenMs)},
 	}})
 	if err == nil { // else its name is not UTF-8, and no region's
 		b.emit(ch, output{outChanges, allPartitions, []byte(x.from), value})
@@ -229,7 +229,7 @@ func (b *Bridge) recordGap(d *batch, what string, nowMs int64) {
 	b.log.Warn().Str("what", what).Msg("stream_gap")
 	// What is lost was written a day ago: a scan that began since has seen what became of it.
 	d.scanRequest = scanRequest{nowMs - (retention - time.Hour).Milliseconds(), "gap: " + what}
-	d.note(&eventspb.LeaseNote{
+	d.note(&eventspb.LeaseJournalEntry{
 		AtMs: nowMs, By: "bridge", Kind: "gap", From: b.region,
 		Text: "The stream of " + b.region + " lost records before they were read: " + what + ". All rows of the region are read from the table.",
 	}, b.cfg.Partitions)

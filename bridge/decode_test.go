@@ -122,7 +122,7 @@ func TestDecode(t *testing.T) {
 		}},
 		"pool": {lease.PoolRow("c", "p#"), "", `{` + w + `,"longest_lease_ms":1,"quarantine_ms":2,"sub_partitions":3,"floors":{"us":4},"balance":"on","duplicates":"observe","forecast":"holt"}`, outcomeChange, []*eventspb.LeaseChange{
 			{Client: "c", Pool: "p#", Row: &eventspb.LeaseChange_Settings{Settings: &eventspb.LeasePool{
-				Version: 5, LongestMs: 1, QuarantineMs: 2, Shelves: 3, Floors: map[string]int64{"us": 4}, Balance: "on", Duplicates: "observe", Forecast: "holt",
+				Version: 5, LongestLeaseMs: 1, QuarantineMs: 2, Buckets: 3, Floors: map[string]int64{"us": 4}, Balance: "on", Duplicates: "observe", Forecast: "holt",
 			}}},
 		}},
 		"region": {lease.RegionRow("us"), "", `{` + w + `,"region_state":"adopted","swing_to":"ap","swing_percent":20,"adopted_by":"eu-west-1"}`, outcomeChange, []*eventspb.LeaseChange{

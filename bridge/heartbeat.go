@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/lease"
 	"github.com/weirhq/weir/lease/table"
 )
@@ -31,7 +32,7 @@ func (b *Bridge) writeHeartbeats(ctx context.Context) {
 			_, err := b.db.UpdateItem(ctx, in, noRetryDB)
 			return err
 		})
-		if !pause(ctx, b.cfg.HeartbeatInterval) {
+		if !pause.For(ctx, b.cfg.HeartbeatInterval) {
 			return
 		}
 	}

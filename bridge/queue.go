@@ -47,7 +47,7 @@ func (d *batch) put(e entry) {
 }
 
 // note puts a note into the journal. partitions is how many that has.
-func (d *batch) note(n *eventspb.LeaseNote, partitions int32) {
+func (d *batch) note(n *eventspb.LeaseJournalEntry, partitions int32) {
 	if value, err := proto.Marshal(n); err == nil { // else a name is not UTF-8, and no region's
 		d.emit(output{outJournal, events.LeaseShard("", "", partitions), poolKey("", ""), value})
 	}

@@ -327,9 +327,9 @@ func TestRegionDown(t *testing.T) {
 			t.Errorf("the board still has %v", list)
 		}
 		// Beats: of both regions, seen by both, one a second at most, everywhere.
-		seen := map[string][]*eventspb.LeaseBeat{}
+		seen := map[string][]*eventspb.LeaseHeartbeat{}
 		for _, c := range a.changes() {
-			if x := c.GetBeat(); x != nil {
+			if x := c.GetHeartbeat(); x != nil {
 				seen[x.From] = append(seen[x.From], x)
 			}
 		}
@@ -339,7 +339,7 @@ func TestRegionDown(t *testing.T) {
 				t.Fatalf("%d beats of %s in 4 partitions", len(beats), from)
 			}
 			for i := 4; i < len(beats); i += 4 {
-				if beats[i].SeenMs-beats[i-4].SeenMs < 1000 || beats[i].BeatMs > beats[i].SeenMs {
+				if beats[i].SeenMs-beats[i-4].SeenMs < 1000 || beats[i].WrittenMs > beats[i].SeenMs {
 					t.Errorf("beats %v and %v", beats[i-4], beats[i])
 				}
 			}

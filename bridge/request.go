@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/smithy-go"
 
+	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/lease/table"
 )
 
@@ -76,21 +77,7 @@ type backoff struct{ least, most, next time.Duration }
 // wait pauses, and says whether to go on: not after ctx ended.
 func (w *backoff) wait(ctx context.Context) bool {
 	w.next = min(max(2*w.next, w.least), w.most)
-	return pause(ctx, w.next)
+	return pause.For(ctx, w.next)
 }
 
 func (w *backoff) reset() { w.next = 0 }
-
-func pause(ctx context.Context, d time.Duration) bool {
-	if ctx.Err() != nil {
-		return false
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}

@@ -90,7 +90,7 @@ func (r *row) change(f *fields) *eventspb.LeaseChange {
 		}}
 	case poolRow:
 		c.Row = &eventspb.LeaseChange_Settings{Settings: &eventspb.LeasePool{
-			Version: version, LongestMs: f.number(table.LongestMs), QuarantineMs: f.number(table.QuarantineMs), Shelves: f.int32(table.Buckets),
+			Version: version, LongestLeaseMs: f.number(table.LongestMs), QuarantineMs: f.number(table.QuarantineMs), Buckets: f.int32(table.Buckets),
 			Floors: f.numbers(table.Floors), Balance: f.text(table.Balance), Duplicates: f.text(table.Duplicates), Forecast: f.text(table.Forecast),
 		}}
 	case regionRow:

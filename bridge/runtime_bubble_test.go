@@ -22,7 +22,7 @@ import (
 // running is a world and the runtime's, in one bubble.
 type running struct {
 	*fixture
-	k *processorstest.World
+	k *processorstest.Harness
 }
 
 // inRuntime runs bridges of two regions in the real runtime, on fake brokers, from f on.
@@ -36,7 +36,7 @@ func inRuntime(t *testing.T, profile dynamotest.Profile, f func(t *testing.T, r 
 	}
 	// What a bridge says depends on more than the records of its topic: there is no refolding it.
 	o := processorstest.Options{Processor: p, Config: processors.Config{Tick: 100 * time.Millisecond}, NoRefold: true}
-	processorstest.Run(t, o, func(t *testing.T, k *processorstest.World) {
+	processorstest.Run(t, o, func(t *testing.T, k *processorstest.Harness) {
 		r.k, r.fixture = k, newFixture(t, profile, 1, regions...)
 		r.cfg.Partitions, r.cfg.HeartbeatInterval = 2, -1
 		t.Cleanup(func() { r.cloud.Close() }) // once the processes have ended
@@ -81,7 +81,7 @@ func TestKillsInTheRuntime(t *testing.T) {
 		procs := []*processorstest.Process{r.k.Start("a"), r.k.Start("b")}
 		rng := rand.New(rand.NewPCG(1, 9))
 		kills := 0
-		for _, edge := range append(processorstest.Edges(), processorstest.Edges()...) {
+		for _, edge := range append(processorstest.Failpoints(), processorstest.Failpoints()...) {
 			i := rng.IntN(2)
 			sleep(2 * time.Second)
 			procs[i].KillAt(edge)

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/lease"
 	"github.com/weirhq/weir/lease/table"
 )
@@ -141,14 +142,14 @@ func (s *scanner) page(ctx context.Context, kind string, at *scanState) {
 		s.cfg.Metrics.scans.WithLabelValues(s.region, kind).Inc()
 		s.log.Info().Str("kind", kind).Int64("rows", at.Rows).Msg("scan_ended")
 	}
-	pause(ctx, time.Duration(out.ScannedCount)*time.Second/time.Duration(rate)-time.Since(began))
+	pause.For(ctx, time.Duration(out.ScannedCount)*time.Second/time.Duration(rate)-time.Since(began))
 }
 
 // noteScan puts into the journal that a scan is done: whoever asked for it may be anywhere.
 func (s *scanner) noteScan(d *batch, at *scanState, nowMs int64) {
 	last, _ := s.scanRequests.get()
 	took := time.Duration(nowMs-at.StartedMs) * time.Millisecond
-	d.note(&eventspb.LeaseNote{
+	d.note(&eventspb.LeaseJournalEntry{
 		AtMs: nowMs, By: "bridge", Kind: "scan", From: s.region, Count: at.Rows,
 		Text: fmt.Sprintf("All %d rows of %s were read from the table in %s: %s.", at.Rows, s.region, max(0, took).Round(100*time.Millisecond), last.Why),
 	}, s.cfg.Partitions)

@@ -283,10 +283,10 @@ func (h *host) changes() (list []*eventspb.LeaseChange) {
 }
 
 // notes are those of a kind.
-func (h *host) notes(kind string) (list []*eventspb.LeaseNote) {
+func (h *host) notes(kind string) (list []*eventspb.LeaseJournalEntry) {
 	for _, o := range h.log {
 		if o.topic == outJournal {
-			n := &eventspb.LeaseNote{}
+			n := &eventspb.LeaseJournalEntry{}
 			if err := proto.Unmarshal(o.value, n); err != nil {
 				h.w.t.Fatal(err)
 			}

@@ -113,7 +113,7 @@ func (d *Dedup) foldSettings(c *eventspb.LeaseChange, s *eventspb.LeasePool) err
 	if err != nil || ok && s.Version <= known.version {
 		return err
 	}
-	d.pools.Put(key, pool{s.Version, cmp.Or(s.Duplicates, modeSupersede), s.QuarantineMs, s.Shelves})
+	d.pools.Put(key, pool{s.Version, cmp.Or(s.Duplicates, modeSupersede), s.QuarantineMs, s.Buckets})
 	return nil
 }
 

@@ -51,7 +51,7 @@ func keyRow(region string, version int64, state lease.State) *eventspb.LeaseChan
 
 func settings(version int64, mode string) *eventspb.LeaseChange {
 	return &eventspb.LeaseChange{Region: "eu", Client: "c", Pool: "p", Row: &eventspb.LeaseChange_Settings{
-		Settings: &eventspb.LeasePool{Version: version, QuarantineMs: 60_000, Shelves: 4, Duplicates: mode},
+		Settings: &eventspb.LeasePool{Version: version, QuarantineMs: 60_000, Buckets: 4, Duplicates: mode},
 	}}
 }
 
@@ -135,7 +135,7 @@ func describe(t *testing.T, r *streamtest.Runner) string {
 			}
 			out.WriteString("\n")
 		case OutputJournal:
-			n := unmarshal(t, o.Value, &eventspb.LeaseNote{})
+			n := unmarshal(t, o.Value, &eventspb.LeaseJournalEntry{})
 			fmt.Fprintf(&out, "journal: %s: %s\n", n.Kind, n.Text)
 		default:
 			c := unmarshal(t, o.Value, &eventspb.LeaseCommand{})
@@ -146,7 +146,7 @@ func describe(t *testing.T, r *streamtest.Runner) string {
 				fmt.Fprintf(&out, "%s: supersede v%d (%s), %s won; %s; id %s\n", c.Region, s.Version, s.Resource, s.Winner, c.Why, c.Id)
 			}
 			if s := c.GetRevoke(); s != nil {
-				fmt.Fprintf(&out, "%s: revoke %s v%d of %s, available from %s, %d sub-partitions\n", c.Region, s.Resource, s.Version, s.Holder, seconds(s.AvailableMs), s.Shelves)
+				fmt.Fprintf(&out, "%s: revoke %s v%d of %s, available from %s, %d sub-partitions\n", c.Region, s.Resource, s.Version, s.Holder, seconds(s.AvailableMs), s.Buckets)
 			}
 		}
 	}

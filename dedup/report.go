@@ -50,7 +50,7 @@ func (d *Dedup) report(x *decisionContext, k *Key, v *decision) error {
 
 // note writes a sentence to the journal.
 func (d *Dedup) note(x *decisionContext, kind, text string, k *Key, v *decision) error {
-	n := &eventspb.LeaseNote{
+	n := &eventspb.LeaseJournalEntry{
 		AtMs: x.nowMs, By: "dedup", Kind: kind, Client: x.client, Pool: x.pool, To: k.Duplicate.Winner, Count: int64(len(v.live)), Text: text,
 	}
 	for _, i := range v.losers {

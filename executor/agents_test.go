@@ -103,7 +103,7 @@ func (l *liberator) run(until time.Time) {
 				continue
 			}
 			c := &eventspb.LeaseCommand{Id: fmt.Sprint(len(l.sent)), Client: "c", Pool: "p", Region: "eu", By: "liberator", Command: &eventspb.LeaseCommand_Liberate{
-				Liberate: &eventspb.LeaseLiberate{Resource: name, Version: row.Version, ExpiresMs: row.Expires, AvailableMs: row.Expires + 1000, Shelves: 4},
+				Liberate: &eventspb.LeaseLiberate{Resource: name, Version: row.Version, ExpiresMs: row.Expires, AvailableMs: row.Expires + 1000, Buckets: 4},
 			}}
 			l.sent[c.Id] = c
 			for range 1 + l.rng.IntN(3) {

@@ -71,7 +71,7 @@ func BenchmarkCommands(b *testing.B) {
 // again is a command that changes row i for time n.
 func again(i, n int) *eventspb.LeaseCommand {
 	return &eventspb.LeaseCommand{Id: fmt.Sprint(i), Client: "c", Pool: "p", Region: "eu", By: "dedup", Command: &eventspb.LeaseCommand_Revoke{Revoke: &eventspb.LeaseRevoke{
-		Resource: fmt.Sprint("r", i), Version: int64(1 + n), AvailableMs: 5, Shelves: 4, Holder: lease.Holder("p", "k"),
+		Resource: fmt.Sprint("r", i), Version: int64(1 + n), AvailableMs: 5, Buckets: 4, Holder: lease.Holder("p", "k"),
 	}}}
 }
 

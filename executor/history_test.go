@@ -222,7 +222,7 @@ func TestRegionDown(t *testing.T) {
 	e := w.executor()
 	w.settle(dynamotest.Fault{Kind: dynamotest.Unreachable, Rate: 1, Region: "eu"})
 	r := record(t, &eventspb.LeaseCommand{Id: "x", Client: "c", Pool: "p", Region: "eu", Command: &eventspb.LeaseCommand_Transfer{
-		Transfer: &eventspb.LeaseTransfer{Resource: "r", Version: 3, To: "us", Shelves: 4},
+		Transfer: &eventspb.LeaseTransfer{Resource: "r", Version: 3, To: "us", Buckets: 4},
 	}})
 	for range 5 {
 		if err := e.Do(context.Background(), r); reason(err) != "unavailable" {
@@ -256,7 +256,7 @@ func TestSlowRegion(t *testing.T) {
 		took := make([]time.Duration, len(callers))
 		for i := range took {
 			c := &eventspb.LeaseCommand{Id: fmt.Sprint(i), Client: "c", Pool: "p", Region: "eu", Command: &eventspb.LeaseCommand_Transfer{
-				Transfer: &eventspb.LeaseTransfer{Resource: "r", Version: 3, To: "us", Shelves: 4},
+				Transfer: &eventspb.LeaseTransfer{Resource: "r", Version: 3, To: "us", Buckets: 4},
 			}}
 			all.Go(func() {
 				if i == 4 {
@@ -283,7 +283,7 @@ func TestClock(t *testing.T) {
 	e := w.executor()
 	e.cfg.Table.Skew = -10 * time.Second // no clock is as near as that
 	r := record(t, &eventspb.LeaseCommand{Id: "x", Client: "c", Pool: "p", Region: "eu", Command: &eventspb.LeaseCommand_Transfer{
-		Transfer: &eventspb.LeaseTransfer{Resource: "r", Version: 3, To: "us", Shelves: 4},
+		Transfer: &eventspb.LeaseTransfer{Resource: "r", Version: 3, To: "us", Buckets: 4},
 	}})
 	for range 3 {
 		if err := e.Do(context.Background(), r); reason(err) != "clock" {
@@ -335,7 +335,7 @@ func TestRegionLease(t *testing.T) {
 			c.set()
 			<-time.After(maxWriteLeaseAge)
 			r := record(t, &eventspb.LeaseCommand{Id: c.name, Client: "c", Pool: "p", Region: "eu", Command: &eventspb.LeaseCommand_Transfer{
-				Transfer: &eventspb.LeaseTransfer{Resource: "r", Version: version, To: "us", Shelves: 4},
+				Transfer: &eventspb.LeaseTransfer{Resource: "r", Version: version, To: "us", Buckets: 4},
 			}})
 			err := e.Do(t.Context(), r)
 			if c.ok {

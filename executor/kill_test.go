@@ -25,8 +25,8 @@ type life struct {
 	kill, stop func()
 }
 
-func live(t *testing.T, k *processorstest.World, w *fixture, name string) *life {
-	kafka, cut := k.Line()
+func live(t *testing.T, k *processorstest.Harness, w *fixture, name string) *life {
+	kafka, cut := k.Link()
 	dead, killed := context.WithCancel(context.Background())
 	table := w.table()
 	e := w.executor(func(c *Config) {
@@ -54,12 +54,12 @@ func TestKills(t *testing.T) {
 			topics := stream.Processor{
 				App: events.LeaseExecutorGroup("eu"), Partitions: 4, Changelog: "none", Inputs: []string{events.LeaseCommandsTopic("eu")}, Outputs: []string{events.LeaseResultsTopic},
 			}
-			processorstest.Run(t, processorstest.Options{Processor: topics, Seed: seed, NoRefold: true}, func(t *testing.T, k *processorstest.World) { kills(t, k, seed) })
+			processorstest.Run(t, processorstest.Options{Processor: topics, Seed: seed, NoRefold: true}, func(t *testing.T, k *processorstest.Harness) { kills(t, k, seed) })
 		})
 	}
 }
 
-func kills(t *testing.T, k *processorstest.World, seed uint64) {
+func kills(t *testing.T, k *processorstest.Harness, seed uint64) {
 	const resources = 30
 	rng := rand.New(rand.NewPCG(seed, 9))
 	w := newFixture(t, hostile())
@@ -76,7 +76,7 @@ func kills(t *testing.T, k *processorstest.World, seed uint64) {
 		for i := range resources {
 			ids++
 			c := &eventspb.LeaseCommand{Id: fmt.Sprint(ids), Client: "c", Pool: "p", Region: "eu", By: "dedup", Command: &eventspb.LeaseCommand_Revoke{Revoke: &eventspb.LeaseRevoke{
-				Resource: fmt.Sprint("r", i), Version: version, AvailableMs: int64(ids), Shelves: 4, Holder: lease.Holder("p", "k"),
+				Resource: fmt.Sprint("r", i), Version: version, AvailableMs: int64(ids), Buckets: 4, Holder: lease.Holder("p", "k"),
 			}}}
 			value, err := proto.Marshal(c)
 			if err != nil {

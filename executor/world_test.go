@@ -217,11 +217,11 @@ func (m *commander) command(row func(lease.PrimaryKey) lease.Row) *eventspb.Leas
 	switch m.rng.IntN(8) {
 	case 0, 1:
 		ends := max(1, at.Expires)
-		c.Command = &eventspb.LeaseCommand_Liberate{Liberate: &eventspb.LeaseLiberate{Resource: r, Version: version, ExpiresMs: ends, AvailableMs: ends + 1000, Shelves: 4}}
+		c.Command = &eventspb.LeaseCommand_Liberate{Liberate: &eventspb.LeaseLiberate{Resource: r, Version: version, ExpiresMs: ends, AvailableMs: ends + 1000, Buckets: 4}}
 	case 2, 3:
-		c.Command = &eventspb.LeaseCommand_Transfer{Transfer: &eventspb.LeaseTransfer{Resource: r, Version: version, To: "us", Shelves: 4}}
+		c.Command = &eventspb.LeaseCommand_Transfer{Transfer: &eventspb.LeaseTransfer{Resource: r, Version: version, To: "us", Buckets: 4}}
 	case 4:
-		c.Command = &eventspb.LeaseCommand_Revoke{Revoke: &eventspb.LeaseRevoke{Resource: r, Version: version, AvailableMs: now + 5000, Shelves: 4, Holder: lease.Holder("p", "k0")}}
+		c.Command = &eventspb.LeaseCommand_Revoke{Revoke: &eventspb.LeaseRevoke{Resource: r, Version: version, AvailableMs: now + 5000, Buckets: 4, Holder: lease.Holder("p", "k0")}}
 	case 5, 6:
 		k := fmt.Sprintf("k%d", m.rng.IntN(4))
 		row := row(lease.PrimaryKey{Partition: lease.KeyRows("c", "p", k), Sort: "eu"})

@@ -117,7 +117,7 @@ func (l *Liberator) command(key string, row *Resource, p *pool, nowMs int64) ([]
 		Client: client, Pool: pool, Region: row.Owner, By: "liberator", Why: why, DecidedMs: nowMs,
 		NotAfterMs: nowMs + l.cfg.backoff(row.Tries), // the next one takes its place: a region that was down has one to do, not all
 		Command: &eventspb.LeaseCommand_Liberate{Liberate: &eventspb.LeaseLiberate{
-			Resource: resource, Version: row.Version, ExpiresMs: row.Expires, AvailableMs: row.Expires + p.quarantine, Shelves: p.buckets,
+			Resource: resource, Version: row.Version, ExpiresMs: row.Expires, AvailableMs: row.Expires + p.quarantine, Buckets: p.buckets,
 		}},
 	}
 	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(c)

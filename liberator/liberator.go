@@ -104,7 +104,7 @@ func (l *Liberator) foldSettings(c *eventspb.LeaseChange, s *eventspb.LeasePool)
 	if err != nil || ok && s.Version <= known.version {
 		return err
 	}
-	l.pools.Put(key, pool{s.Version, s.QuarantineMs, s.Shelves})
+	l.pools.Put(key, pool{s.Version, s.QuarantineMs, s.Buckets})
 	return nil
 }
 

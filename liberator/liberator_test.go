@@ -57,7 +57,7 @@ func free(resource string, version, available int64) *eventspb.LeaseChange {
 
 func settings(version, quarantine int64, shelves int32) *eventspb.LeaseChange {
 	return &eventspb.LeaseChange{Region: "eu", Client: "c", Pool: "p", Row: &eventspb.LeaseChange_Settings{
-		Settings: &eventspb.LeasePool{Version: version, QuarantineMs: quarantine, Shelves: shelves},
+		Settings: &eventspb.LeasePool{Version: version, QuarantineMs: quarantine, Buckets: shelves},
 	}}
 }
 
@@ -148,7 +148,7 @@ func describe(t *testing.T, r *streamtest.Runner) string {
 	for _, c := range commands(t, r) {
 		l := c.GetLiberate()
 		fmt.Fprintf(&out, "%s: liberate %s at version %d, lease until %s, available from %s, %d sub-partitions; %s; id %s\n", c.Region, l.Resource, l.Version,
-			seconds(l.ExpiresMs), seconds(l.AvailableMs), l.Shelves, c.Why, c.Id)
+			seconds(l.ExpiresMs), seconds(l.AvailableMs), l.Buckets, c.Why, c.Id)
 	}
 	for _, x := range r.Timers() {
 		fmt.Fprintf(&out, "timer of %s at %s\n", strings.Split(string(x.Key), "\x00")[2], seconds(x.AtMs))

@@ -62,7 +62,7 @@ func (d *dumb) commit(n int, nowMs int64) (want []string, leases map[string]*eve
 		default:
 			s.tries++
 			s.nextMs = nowMs + min(int64(30_000)<<min(s.tries-1, 10), 600_000)
-			want = append(want, fmt.Sprintf("%s %s %d available %d shelves %d #%d", r.Owner, id, r.ExpiresMs, r.ExpiresMs+pool.QuarantineMs, pool.Shelves, s.tries))
+			want = append(want, fmt.Sprintf("%s %s %d available %d shelves %d #%d", r.Owner, id, r.ExpiresMs, r.ExpiresMs+pool.QuarantineMs, pool.Buckets, s.tries))
 		}
 	}
 	slices.Sort(want)
@@ -148,7 +148,7 @@ func (d *dumb) compare(t *testing.T, r *streamtest.Runner, now int64) error {
 		if _, err := fmt.Sscanf(c.Id, "liberate#c#p#"+l.Resource+"#%d#%d", &version, &try); err != nil || version != l.Version {
 			return fmt.Errorf("id %q of %v", c.Id, l)
 		}
-		got = append(got, fmt.Sprintf("%s %s %d %d available %d shelves %d #%d", c.Region, l.Resource, l.Version, l.ExpiresMs, l.AvailableMs, l.Shelves, try))
+		got = append(got, fmt.Sprintf("%s %s %d %d available %d shelves %d #%d", c.Region, l.Resource, l.Version, l.ExpiresMs, l.AvailableMs, l.Buckets, try))
 	}
 	slices.Sort(got)
 	if !slices.Equal(got, want) {

@@ -48,7 +48,7 @@ func rejects(tb testing.TB) []bad {
 		set("settings without pool", changes.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeasePool) { c.Pool = "" }),
 		set("negative quarantine", changes.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.QuarantineMs = -1 }),
 		set("endless quarantine", changes.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.QuarantineMs = math.MaxInt64 }),
-		set("no shelves", changes.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Shelves = 0 }),
+		set("no shelves", changes.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Buckets = 0 }),
 	}
 }
 
@@ -81,7 +81,7 @@ func TestOfNoInterest(t *testing.T) {
 	r := newRunner(t, testConfig())
 	for _, c := range []*eventspb.LeaseChange{
 		{Row: &eventspb.LeaseChange_Key{Key: &eventspb.LeaseKey{}}},
-		{Row: &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{}}},
+		{Row: &eventspb.LeaseChange_Heartbeat{Heartbeat: &eventspb.LeaseHeartbeat{}}},
 		{Row: &eventspb.LeaseChange_RegionRow{RegionRow: &eventspb.LeaseRegion{}}},
 		{Row: &eventspb.LeaseChange_Demand{Demand: &eventspb.LeaseDemand{}}},
 	} {

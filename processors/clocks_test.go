@@ -60,7 +60,7 @@ func alarming() processorstest.Options {
 }
 
 // fired counts how often each timer has fired: by clock, then by record.
-func fired(w *processorstest.World) map[string]int {
+func fired(w *processorstest.Harness) map[string]int {
 	n := map[string]int{}
 	for _, r := range w.Records("out") {
 		n[string(r.Key)]++
@@ -72,14 +72,14 @@ func fired(w *processorstest.World) map[string]int {
 // once: in event time when the newest record passes it, by the time of day when that comes, and not before. The watermark
 // never goes back.
 func TestClockOfProducerJumps(t *testing.T) {
-	processorstest.Run(t, alarming(), func(t *testing.T, w *processorstest.World) {
+	processorstest.Run(t, alarming(), func(t *testing.T, w *processorstest.Harness) {
 		base := time.Now().Truncate(time.Second)
 		jumps := []time.Duration{0, time.Hour, 0, time.Hour + time.Second, -time.Hour, time.Second, 2 * time.Hour, -time.Hour, time.Hour}
 		newest, p := time.Duration(0), w.Start("a")
 		for i, jump := range jumps {
 			w.CaughtUp()
 			if i%2 == 1 {
-				p.KillAt(processorstest.Edges()[i/2])
+				p.KillAt(processorstest.Failpoints()[i/2])
 			}
 			w.Send(&kgo.Record{Topic: "in", Key: []byte("k"), Timestamp: base.Add(jump)})
 			if newest = max(newest, jump); i%2 == 1 {
@@ -111,7 +111,7 @@ func TestClockOfProducerJumps(t *testing.T) {
 	})
 }
 
-func watermarks(t *testing.T, w *processorstest.World) {
+func watermarks(t *testing.T, w *processorstest.Harness) {
 	t.Helper()
 	last := int64(-1)
 	for _, r := range w.Records("log") {
@@ -134,7 +134,7 @@ func watermarks(t *testing.T, w *processorstest.World) {
 // A process sleeps for an hour, as on a machine that is suspended: for it the time of day jumps between two instructions. What was
 // due meanwhile fires once, late, and nothing else.
 func TestClockOfProcessJumps(t *testing.T) {
-	processorstest.Run(t, alarming(), func(t *testing.T, w *processorstest.World) {
+	processorstest.Run(t, alarming(), func(t *testing.T, w *processorstest.Harness) {
 		a := w.Start("a")
 		w.CaughtUp()
 		base := time.Now()

@@ -85,7 +85,7 @@ func TestUnusedHandlersAreClosed(t *testing.T) {
 	o := processorstest.Options{NoRefold: true, Partitions: 4, Config: processors.Config{PoisonLimit: 1}, Processor: stream.Processor{
 		App: "probe", Inputs: []string{"in"}, Changelog: "probe.log", New: p.new,
 	}}
-	processorstest.Run(t, o, func(t *testing.T, w *processorstest.World) {
+	processorstest.Run(t, o, func(t *testing.T, w *processorstest.Harness) {
 		a := w.Start("a")
 		w.CaughtUp()
 		w.Produce("in", 0, "", "poison", "poison", "poison")

@@ -25,14 +25,14 @@
 // touched tasks through the same path as taking over a partition: barrier, tail of the changelog, comparison with the
 // committed offsets, a new Handler from committed state.
 //
-// A Handler with Fire has durable timers, in event time or by the time of day. They are a table of the state, so they are
+// A TimerHandler has durable timers, in event time or by the time of day. They are a table of the state, so they are
 // committed, restored and moved with it; a timer fires in one committed transaction, once.
 //
 // A Handler with Close may hold more than memory: goroutines that read elsewhere and that Flush drains. What they found out is
 // committed with the positions that they are at, and a new Handler begins there; see package bridge.
 //
-// A Savepoint is a picture of a store. A Shadow is a second life of a processor under another name, to count again, compare
-// and correct; Rekey moves state to another number of partitions. They write to a live changelog only while nobody runs it.
+// Package offline takes savepoints, replays the inputs beside the live processor and moves the state to another number of
+// partitions. Package processorstest runs a processor with crashes in virtual time.
 //
 // With Config.Standbys other processes keep each partition warm, and the group gives a partition to where it is warm.
 //

@@ -17,7 +17,7 @@ var (
 	// ErrTopics: a topic is missing or has the wrong number of partitions.
 	ErrTopics = errors.New("topics do not fit")
 	// ErrForeign: the state directory belongs to another application.
-	ErrForeign = store.ErrForeign
+	ErrForeign = store.ErrDiverged
 )
 
 // ErrDiskFull says that the disk of the state directory has no room left. The process has left its group; the store is as a crash at

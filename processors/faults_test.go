@@ -79,7 +79,7 @@ func summing() processorstest.Options {
 
 // feed is what a test produced.
 type feed struct {
-	w *processorstest.World
+	w *processorstest.Harness
 	n [4]uint64 // by partition
 }
 
@@ -107,7 +107,7 @@ func (f *feed) exact(t *testing.T, without ...int32) {
 
 // A member that joins and leaves every two seconds for a minute, while records flow.
 func TestRebalanceStorm(t *testing.T) {
-	processorstest.Run(t, summing(), func(t *testing.T, w *processorstest.World) {
+	processorstest.Run(t, summing(), func(t *testing.T, w *processorstest.Harness) {
 		f := &feed{w: w}
 		w.Start("a")
 		owned := 0
@@ -142,7 +142,7 @@ func TestPoisonInEachThousand(t *testing.T) {
 	const n = 4000
 	o := summing()
 	o.Config.PollRecords = 500
-	processorstest.Run(t, o, func(t *testing.T, w *processorstest.World) {
+	processorstest.Run(t, o, func(t *testing.T, w *processorstest.Harness) {
 		f := &feed{w: w}
 		for p := range int32(4) {
 			var rs []*kgo.Record
@@ -171,7 +171,7 @@ func TestPoisonInEachThousand(t *testing.T) {
 func TestRetentionPassesOffset(t *testing.T) {
 	o := summing()
 	o.NoRefold = true // the first records are gone for the judge, too
-	processorstest.Run(t, o, func(t *testing.T, w *processorstest.World) {
+	processorstest.Run(t, o, func(t *testing.T, w *processorstest.Harness) {
 		f := &feed{w: w}
 		a := w.Start("a")
 		f.give(3)
@@ -179,7 +179,7 @@ func TestRetentionPassesOffset(t *testing.T) {
 		a.Cut()
 		f.give(5)
 		w.DeleteRecords("in", 2, 6)
-		a.Mend()
+		a.Heal()
 		f.exact(t, 2)
 		s := status(a, 2)
 		for end := time.Now().Add(time.Minute); s.State != "stopped" && time.Now().Before(end); s = status(a, 2) {
@@ -207,7 +207,7 @@ func status(p *processorstest.Process, partition int32) processors.Status {
 
 // The brokers commit, and the process never hears of it: it asks, and counts nothing twice.
 func TestEndTxnAnswersLost(t *testing.T) {
-	processorstest.Run(t, summing(), func(t *testing.T, w *processorstest.World) {
+	processorstest.Run(t, summing(), func(t *testing.T, w *processorstest.Harness) {
 		f := &feed{w: w}
 		w.Start("a")
 		w.Start("b")
@@ -230,7 +230,7 @@ func TestEndTxnAnswersLost(t *testing.T) {
 func TestTransactionTimeout(t *testing.T) {
 	o := summing()
 	o.Config.Workers = 1
-	processorstest.Run(t, o, func(t *testing.T, w *processorstest.World) {
+	processorstest.Run(t, o, func(t *testing.T, w *processorstest.Harness) {
 		f := &feed{w: w}
 		a := w.Start("a")
 		w.CaughtUp()
@@ -253,7 +253,7 @@ func TestTransactionTimeout(t *testing.T) {
 }
 
 // open is how many transactions are open.
-func open(t *testing.T, w *processorstest.World) int {
+func open(t *testing.T, w *processorstest.Harness) int {
 	t.Helper()
 	cl, err := w.Kafka().Client()
 	if err != nil {
@@ -269,7 +269,7 @@ func open(t *testing.T, w *processorstest.World) int {
 
 // A process dies with its transaction open and does not come back: another one takes over.
 func TestDiesWithTransactionOpen(t *testing.T) {
-	processorstest.Run(t, summing(), func(t *testing.T, w *processorstest.World) {
+	processorstest.Run(t, summing(), func(t *testing.T, w *processorstest.Harness) {
 		f := &feed{w: w}
 		a := w.Start("a")
 		w.CaughtUp()
@@ -290,9 +290,9 @@ func TestDiesWithTransactionOpen(t *testing.T) {
 // A process freezes at an edge, and another one takes over: when it thaws, its transaction, its membership and its partitions are
 // long gone.
 func TestFrozenPastTransactionTimeout(t *testing.T) {
-	for _, at := range processorstest.Edges() {
+	for _, at := range processorstest.Failpoints() {
 		t.Run(string(at), func(t *testing.T) {
-			processorstest.Run(t, summing(), func(t *testing.T, w *processorstest.World) {
+			processorstest.Run(t, summing(), func(t *testing.T, w *processorstest.Harness) {
 				f := &feed{w: w}
 				a := w.Start("a")
 				w.CaughtUp()
@@ -316,7 +316,7 @@ func TestFrozenPastTransactionTimeout(t *testing.T) {
 // No broker answers for ten minutes. The process lives, says that it has nothing that runs, takes no more memory, and
 // catches up by itself.
 func TestBrokersAway(t *testing.T) {
-	processorstest.Run(t, summing(), func(t *testing.T, w *processorstest.World) {
+	processorstest.Run(t, summing(), func(t *testing.T, w *processorstest.Harness) {
 		f := &feed{w: w}
 		a := w.Start("a")
 		f.give(100)
@@ -344,7 +344,7 @@ func TestBrokersAway(t *testing.T) {
 		if most > heap+64<<20 {
 			t.Errorf("%d MiB of heap, before %d", most>>20, heap>>20)
 		}
-		a.Mend()
+		a.Heal()
 		mended := time.Now()
 		f.exact(t)
 		if took := time.Since(mended); took > 30*time.Second {
@@ -360,7 +360,7 @@ func TestBrokersAway(t *testing.T) {
 // A stop is in order from the first moment.
 func TestStopWhileStarting(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Millisecond, 3 * time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond} {
-		processorstest.Run(t, summing(), func(t *testing.T, w *processorstest.World) {
+		processorstest.Run(t, summing(), func(t *testing.T, w *processorstest.Harness) {
 			a := w.Start("a")
 			time.Sleep(after)
 			began := time.Now()

@@ -43,7 +43,7 @@ func Members(ctx context.Context, k kafka.Cluster, app string) ([]Member, error)
 			m.Instance, m.Endpoint = says.Instance, says.Endpoint
 		}
 		if has, ok := g.Assigned.AsConsumer(); ok {
-			d, err := changelogpb.Decode(has.UserData, &changelogpb.Duty{}, "the duty of member "+g.MemberID)
+			d, err := changelogpb.Decode(has.UserData, &changelogpb.WorkerAssignment{}, "the duty of member "+g.MemberID)
 			if err != nil {
 				return nil, err
 			}

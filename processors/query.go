@@ -40,8 +40,8 @@ type KeyRange struct {
 // Instance is the name of this process among those of the application.
 func (r *Runtime) Instance() string { return r.cfg.Instance }
 
-// Config is what the runtime works with: what New was given, and the defaults.
-func (r *Runtime) Config() Config { return r.cfg }
+// Config returns the configuration that New was given, with its defaults.
+func (r *Runtime) Config() Config { return r.given }
 
 // Processor is what runs.
 func (r *Runtime) Processor() stream.Processor { return r.proc }

@@ -129,6 +129,7 @@ func (f *standby) applyRefresh() {
 	}
 	if r.err != nil {
 		f.log.Warn().Int32("partition", r.applier.Partition).Err(r.err).Msg("standby_refresh_failed")
+		return
 	}
 	if !kept {
 		return

@@ -21,6 +21,7 @@ import (
 // Runtime runs one Processor in this process.
 type Runtime struct {
 	cfg      Config
+	given    Config // as New completed it: Run changes cfg, and Config may be called by any goroutine
 	proc     stream.Processor
 	liveness *brokerLiveness
 
@@ -51,7 +52,7 @@ func New(cfg Config, proc stream.Processor) (*Runtime, error) {
 	if cfg.CommitIntervalMax*2 > cfg.TransactionTimeout {
 		return nil, fmt.Errorf("commit_interval_max %s is more than half of transaction_timeout %s: a commit that is only slow would be aborted", cfg.CommitIntervalMax, cfg.TransactionTimeout)
 	}
-	r := &Runtime{cfg: cfg, proc: proc, liveness: newBrokerLiveness()}
+	r := &Runtime{cfg: cfg, given: cfg, proc: proc, liveness: newBrokerLiveness()}
 	r.cfg.Kafka.Options = append(slices.Clip(cfg.Kafka.Options), kgo.WithHooks(r.liveness))
 	for i := range cfg.Workers {
 		r.snapshots = append(r.snapshots, &statusSnapshot{app: proc.App, worker: strconv.Itoa(i), metrics: cfg.Metrics})

@@ -67,9 +67,9 @@ func newStandby(cfg *Config, proc *stream.Processor, s *store.Store, view *statu
 func (f *standby) wake() { f.mailbox.post(func() {}) }
 
 // onAssignment is told what the group gave a worker.
-func (f *standby) onAssignment(worker int, active []int32, d *changelogpb.Duty) {
+func (f *standby) onAssignment(worker int, active []int32, d *changelogpb.WorkerAssignment) {
 	f.mu.Lock()
-	f.assignments[worker] = workerAssignment{active, d.GetStandbys(), d.GetWarming()}
+	f.assignments[worker] = workerAssignment{active, d.GetStandbys(), d.GetWarmups()}
 	f.mu.Unlock()
 	f.wake()
 }

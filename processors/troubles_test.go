@@ -29,7 +29,7 @@ func TestTroubles(t *testing.T) {
 			t.Parallel()
 			o := summing()
 			o.Seed, o.Config.Workers, o.Config.Standbys = uint64(i), 1+i%3, i%2
-			processorstest.Run(t, o, func(t *testing.T, w *processorstest.World) {
+			processorstest.Run(t, o, func(t *testing.T, w *processorstest.Harness) {
 				troubles(w, rand.New(rand.NewPCG(uint64(i), 3))).exact(t)
 			})
 		})
@@ -37,12 +37,12 @@ func TestTroubles(t *testing.T) {
 }
 
 // troubles makes a dozen things go wrong with two processes, while records flow.
-func troubles(w *processorstest.World, rng *rand.Rand) *feed {
+func troubles(w *processorstest.Harness, rng *rand.Rand) *feed {
 	f := &feed{w: w}
 	procs := map[string]*processorstest.Process{"a": w.Start("a"), "b": w.Start("b")}
 	for range 12 {
 		name := []string{"a", "b"}[rng.IntN(2)]
-		p, edge := procs[name], processorstest.Edges()[rng.IntN(len(processorstest.Edges()))]
+		p, edge := procs[name], processorstest.Failpoints()[rng.IntN(len(processorstest.Failpoints()))]
 		f.give(1 + rng.IntN(5))
 		long := time.Duration(rng.IntN(20_000)) * time.Millisecond
 		switch rng.IntN(9) {
@@ -62,7 +62,7 @@ func troubles(w *processorstest.World, rng *rand.Rand) *feed {
 			p.Cut()
 			f.give(2)
 			time.Sleep(long)
-			p.Mend()
+			p.Heal()
 		case 5:
 			w.LoseAnswers([]kmsg.Key{kmsg.EndTxn, kmsg.TxnOffsetCommit, kmsg.Produce, kmsg.JoinGroup, kmsg.InitProducerID}[rng.IntN(5)], 1+rng.IntN(3))
 		case 6:
@@ -76,7 +76,7 @@ func troubles(w *processorstest.World, rng *rand.Rand) *feed {
 		}
 		f.give(rng.IntN(3))
 		time.Sleep(time.Duration(rng.IntN(2000)) * time.Millisecond)
-		if p.Gone() {
+		if p.Ended() {
 			procs[name] = w.Start(name)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weirhq/weir/internal/pace"
+	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/lease"
 	"github.com/weirhq/weir/lease/table"
 )
@@ -249,8 +250,8 @@ func (r *adoptionRun) adopt(ctx context.Context, found *Resource, pool *Pool, mi
 		with = table.Item{}
 	}
 	for {
-		if err := pause(ctx, 2*r.a.table.Skew+time.Millisecond); err != nil {
-			return AdoptionProgress{}, err
+		if !pause.For(ctx, 2*r.a.table.Skew+time.Millisecond) {
+			return AdoptionProgress{}, ctx.Err()
 		}
 		if err := r.pace.Wait(ctx, 1); err != nil {
 			return AdoptionProgress{}, err

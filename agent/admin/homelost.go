@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/lease"
 	"github.com/weirhq/weir/lease/table"
 )
@@ -103,8 +104,8 @@ func (m *homeMove) awaitLearned(ctx context.Context, live []string, version int6
 		case time.Since(begun) > maxCopyDelay:
 			return fmt.Errorf("%w: %s does not hear %s: run it again when it does", ErrChanged, late, m.To)
 		}
-		if err := pause(ctx, 200*time.Millisecond); err != nil {
-			return err
+		if !pause.For(ctx, 200*time.Millisecond) {
+			return ctx.Err()
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/lease"
 	"github.com/weirhq/weir/lease/table"
 )
@@ -95,8 +96,8 @@ func (m *homeMove) moveFromLive(ctx context.Context) error {
 		if m.Wait != nil {
 			m.Wait(left)
 		}
-		if err := pause(ctx, left); err != nil {
-			return err
+		if !pause.For(ctx, left) {
+			return ctx.Err()
 		}
 	}
 	rows, err := m.fence(ctx)
@@ -192,8 +193,8 @@ func (m *homeMove) awaitCopies(ctx context.Context, rows map[lease.PrimaryKey]in
 		case time.Since(begun) > maxCopyDelay:
 			return fmt.Errorf("%w: %d rows have not come to %s yet: run it again, or, if %s is cut off, say since when nothing is written there", ErrChanged, missing, m.To, m.from)
 		}
-		if err := pause(ctx, 200*time.Millisecond); err != nil {
-			return err
+		if !pause.For(ctx, 200*time.Millisecond) {
+			return ctx.Err()
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weirhq/weir/internal/pace"
+	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/lease"
 	"github.com/weirhq/weir/lease/table"
 )
@@ -228,8 +229,8 @@ func (im *importer) put(ctx context.Context, b batch) error {
 		}
 		b.items = left
 		if err != nil {
-			if err := pause(ctx, rand.N(50*time.Millisecond<<min(tries, 7))); err != nil {
-				return err
+			if !pause.For(ctx, rand.N(50*time.Millisecond<<min(tries, 7))) {
+				return ctx.Err()
 			}
 		}
 	}
@@ -388,15 +389,4 @@ func (a *Admin) imported(ctx context.Context, client, id string) (int64, error) 
 		return 0, fmt.Errorf("%w: %w", table.ErrTable, err)
 	}
 	return n, nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

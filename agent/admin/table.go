@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/lease/table"
 )
 
@@ -197,8 +198,8 @@ func (a *Admin) Apply(ctx context.Context, told func(Step)) error {
 		case time.Since(done) > maxTableDelay:
 			return fmt.Errorf("%w: %s: it was done %v ago, and the table does not show it", table.ErrTable, s, maxTableDelay)
 		default: // descriptions of tables lag
-			if err := pause(ctx, time.Second/4); err != nil {
-				return err
+			if !pause.For(ctx, time.Second/4) {
+				return ctx.Err()
 			}
 		}
 	}
@@ -230,8 +231,8 @@ func (a *Admin) awaitTable(ctx context.Context) error {
 		if err != nil || t == nil || isTableReady(t) {
 			return err
 		}
-		if err := pause(ctx, wait); err != nil {
-			return err
+		if !pause.For(ctx, wait) {
+			return ctx.Err()
 		}
 	}
 }

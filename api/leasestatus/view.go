@@ -29,8 +29,8 @@ func (q *Query) wants(client, pool string) bool {
 
 // Status is how the loop stands.
 type Status struct {
-	Headroom   []*eventspb.LeaseHeadroom // by client, pool and region
-	Notes      []*eventspb.LeaseNote     // the oldest first
+	Headroom   []*eventspb.LeaseHeadroom     // by client, pool and region
+	Notes      []*eventspb.LeaseJournalEntry // the oldest first
 	Duplicates []*eventspb.LeaseDuplicate
 	Waiting    []Waiting
 }
@@ -80,9 +80,9 @@ func Duplicates(ctx context.Context, k kafka.Cluster, q Query) ([]*eventspb.Leas
 }
 
 // Notes reads what was decided since a time.
-func Notes(ctx context.Context, k kafka.Cluster, q Query) (all []*eventspb.LeaseNote, err error) {
+func Notes(ctx context.Context, k kafka.Cluster, q Query) (all []*eventspb.LeaseJournalEntry, err error) {
 	err = kafkaadmin.Read(ctx, k, events.LeaseJournalTopic, q.Since, func(p int32, r stream.Record) error {
-		n := &eventspb.LeaseNote{}
+		n := &eventspb.LeaseJournalEntry{}
 		if err := unmarshal(events.LeaseJournalTopic, p, r, n); err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func Notes(ctx context.Context, k kafka.Cluster, q Query) (all []*eventspb.Lease
 		}
 		return nil
 	})
-	slices.SortStableFunc(all, func(a, b *eventspb.LeaseNote) int { return cmp.Compare(a.AtMs, b.AtMs) })
+	slices.SortStableFunc(all, func(a, b *eventspb.LeaseJournalEntry) int { return cmp.Compare(a.AtMs, b.AtMs) })
 	return all, err
 }
 

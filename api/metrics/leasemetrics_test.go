@@ -153,7 +153,7 @@ func TestBalancerFigures(t *testing.T) {
 		now += 1000
 		for _, at := range regions {
 			for _, from := range regions {
-				fold(&eventspb.LeaseChange{Region: at, Row: &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{From: from, BeatMs: now, SeenMs: now}}})
+				fold(&eventspb.LeaseChange{Region: at, Row: &eventspb.LeaseChange_Heartbeat{Heartbeat: &eventspb.LeaseHeartbeat{From: from, WrittenMs: now, SeenMs: now}}})
 			}
 		}
 		fold(&eventspb.LeaseChange{Region: "eu", Row: &eventspb.LeaseChange_Demand{Demand: &eventspb.LeaseDemand{Region: "eu", Refused: int64(i)}}})

@@ -26,11 +26,11 @@ const (
 // Pool is what the balancer knows of a pool as a whole.
 type Pool struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Settings      []byte                 `protobuf:"bytes,1,opt,name=settings,proto3" json:"settings,omitempty"`                  // weir.events.v1.LeasePool; empty: never seen
-	Method        uint32                 `protobuf:"varint,2,opt,name=method,proto3" json:"method,omitempty"`                     // of forecasting
-	ReadMs        int64                  `protobuf:"varint,3,opt,name=read_ms,json=readMs,proto3" json:"read_ms,omitempty"`       // when a scan last told something new of it
-	Noted         int64                  `protobuf:"varint,4,opt,name=noted,proto3" json:"noted,omitempty"`                       // version of the settings whose floors were said to be above the stock
-	LengthMs      int64                  `protobuf:"varint,5,opt,name=length_ms,json=lengthMs,proto3" json:"length_ms,omitempty"` // how long its leases are, on average of late; 0: none was seen
+	Settings      []byte                 `protobuf:"bytes,1,opt,name=settings,proto3" json:"settings,omitempty"`                             // weir.events.v1.LeasePool; empty: never seen
+	Method        uint32                 `protobuf:"varint,2,opt,name=method,proto3" json:"method,omitempty"`                                // of forecasting
+	ReadMs        int64                  `protobuf:"varint,3,opt,name=read_ms,json=readMs,proto3" json:"read_ms,omitempty"`                  // when a scan last told something new of it
+	FloorsNoted   int64                  `protobuf:"varint,4,opt,name=floors_noted,json=floorsNoted,proto3" json:"floors_noted,omitempty"`   // version of the settings whose floors were reported to exceed the stock
+	MeanLeaseMs   int64                  `protobuf:"varint,5,opt,name=mean_lease_ms,json=meanLeaseMs,proto3" json:"mean_lease_ms,omitempty"` // recent average length of its leases; 0: none was seen
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -86,49 +86,49 @@ func (x *Pool) GetReadMs() int64 {
 	return 0
 }
 
-func (x *Pool) GetNoted() int64 {
+func (x *Pool) GetFloorsNoted() int64 {
 	if x != nil {
-		return x.Noted
+		return x.FloorsNoted
 	}
 	return 0
 }
 
-func (x *Pool) GetLengthMs() int64 {
+func (x *Pool) GetMeanLeaseMs() int64 {
 	if x != nil {
-		return x.LengthMs
+		return x.MeanLeaseMs
 	}
 	return 0
 }
 
-// Site is a pool in a region, without its resources.
-type Site struct {
+// PoolRegion is the state of a pool in a region, without its resources.
+type PoolRegion struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Series        []byte                 `protobuf:"bytes,1,opt,name=series,proto3" json:"series,omitempty"`                                     // balancer.Series
 	Refused       int64                  `protobuf:"varint,2,opt,name=refused,proto3" json:"refused,omitempty"`                                  // last LeaseDemand.refused, plus one; 0: never seen
 	Minute        int64                  `protobuf:"varint,3,opt,name=minute,proto3" json:"minute,omitempty"`                                    // number of the minute that the two next are of
 	RefusedNow    int64                  `protobuf:"varint,4,opt,name=refused_now,json=refusedNow,proto3" json:"refused_now,omitempty"`          // in that minute
 	RefusedBefore int64                  `protobuf:"varint,5,opt,name=refused_before,json=refusedBefore,proto3" json:"refused_before,omitempty"` // in the one before
-	Told          []byte                 `protobuf:"bytes,6,opt,name=told,proto3" json:"told,omitempty"`                                         // weir.events.v1.LeaseHeadroom: the last
+	Published     []byte                 `protobuf:"bytes,6,opt,name=published,proto3" json:"published,omitempty"`                               // weir.events.v1.LeaseHeadroom: the last one
 	CommandedMs   int64                  `protobuf:"varint,7,opt,name=commanded_ms,json=commandedMs,proto3" json:"commanded_ms,omitempty"`       // when it was last sent to the table
-	Due           bool                   `protobuf:"varint,8,opt,name=due,proto3" json:"due,omitempty"`                                          // the table does not have it
+	TableStale    bool                   `protobuf:"varint,8,opt,name=table_stale,json=tableStale,proto3" json:"table_stale,omitempty"`          // the table does not have it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Site) Reset() {
-	*x = Site{}
+func (x *PoolRegion) Reset() {
+	*x = PoolRegion{}
 	mi := &file_state_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Site) String() string {
+func (x *PoolRegion) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Site) ProtoMessage() {}
+func (*PoolRegion) ProtoMessage() {}
 
-func (x *Site) ProtoReflect() protoreflect.Message {
+func (x *PoolRegion) ProtoReflect() protoreflect.Message {
 	mi := &file_state_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -140,63 +140,63 @@ func (x *Site) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Site.ProtoReflect.Descriptor instead.
-func (*Site) Descriptor() ([]byte, []int) {
+// Deprecated: Use PoolRegion.ProtoReflect.Descriptor instead.
+func (*PoolRegion) Descriptor() ([]byte, []int) {
 	return file_state_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *Site) GetSeries() []byte {
+func (x *PoolRegion) GetSeries() []byte {
 	if x != nil {
 		return x.Series
 	}
 	return nil
 }
 
-func (x *Site) GetRefused() int64 {
+func (x *PoolRegion) GetRefused() int64 {
 	if x != nil {
 		return x.Refused
 	}
 	return 0
 }
 
-func (x *Site) GetMinute() int64 {
+func (x *PoolRegion) GetMinute() int64 {
 	if x != nil {
 		return x.Minute
 	}
 	return 0
 }
 
-func (x *Site) GetRefusedNow() int64 {
+func (x *PoolRegion) GetRefusedNow() int64 {
 	if x != nil {
 		return x.RefusedNow
 	}
 	return 0
 }
 
-func (x *Site) GetRefusedBefore() int64 {
+func (x *PoolRegion) GetRefusedBefore() int64 {
 	if x != nil {
 		return x.RefusedBefore
 	}
 	return 0
 }
 
-func (x *Site) GetTold() []byte {
+func (x *PoolRegion) GetPublished() []byte {
 	if x != nil {
-		return x.Told
+		return x.Published
 	}
 	return nil
 }
 
-func (x *Site) GetCommandedMs() int64 {
+func (x *PoolRegion) GetCommandedMs() int64 {
 	if x != nil {
 		return x.CommandedMs
 	}
 	return 0
 }
 
-func (x *Site) GetDue() bool {
+func (x *PoolRegion) GetTableStale() bool {
 	if x != nil {
-		return x.Due
+		return x.TableStale
 	}
 	return false
 }
@@ -206,9 +206,9 @@ type Region struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Settings      []byte                 `protobuf:"bytes,1,opt,name=settings,proto3" json:"settings,omitempty"`                                                                   // weir.events.v1.LeaseRegion; empty: never seen
 	ClockMs       int64                  `protobuf:"varint,2,opt,name=clock_ms,json=clockMs,proto3" json:"clock_ms,omitempty"`                                                     // time of the newest change from its stream
-	BeatMs        int64                  `protobuf:"varint,3,opt,name=beat_ms,json=beatMs,proto3" json:"beat_ms,omitempty"`                                                        // of its last heartbeat, by its clock
+	HeartbeatMs   int64                  `protobuf:"varint,3,opt,name=heartbeat_ms,json=heartbeatMs,proto3" json:"heartbeat_ms,omitempty"`                                         // of its last heartbeat, by its clock
 	BacklogMs     int64                  `protobuf:"varint,4,opt,name=backlog_ms,json=backlogMs,proto3" json:"backlog_ms,omitempty"`                                               // how far the reader of its stream was behind then
-	Seen          map[string]*Sight      `protobuf:"bytes,5,rep,name=seen,proto3" json:"seen,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // by the region that another's heartbeat came from
+	Seen          map[string]*Heartbeat  `protobuf:"bytes,5,rep,name=seen,proto3" json:"seen,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // by the region that another's heartbeat came from
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -257,9 +257,9 @@ func (x *Region) GetClockMs() int64 {
 	return 0
 }
 
-func (x *Region) GetBeatMs() int64 {
+func (x *Region) GetHeartbeatMs() int64 {
 	if x != nil {
-		return x.BeatMs
+		return x.HeartbeatMs
 	}
 	return 0
 }
@@ -271,36 +271,36 @@ func (x *Region) GetBacklogMs() int64 {
 	return 0
 }
 
-func (x *Region) GetSeen() map[string]*Sight {
+func (x *Region) GetSeen() map[string]*Heartbeat {
 	if x != nil {
 		return x.Seen
 	}
 	return nil
 }
 
-// Sight is a heartbeat of another region as this one saw it.
-type Sight struct {
+// Heartbeat is the last heartbeat of another region that this region read.
+type Heartbeat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	BeatMs        int64                  `protobuf:"varint,1,opt,name=beat_ms,json=beatMs,proto3" json:"beat_ms,omitempty"`
+	WrittenMs     int64                  `protobuf:"varint,1,opt,name=written_ms,json=writtenMs,proto3" json:"written_ms,omitempty"`
 	LagMs         int64                  `protobuf:"varint,2,opt,name=lag_ms,json=lagMs,proto3" json:"lag_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Sight) Reset() {
-	*x = Sight{}
+func (x *Heartbeat) Reset() {
+	*x = Heartbeat{}
 	mi := &file_state_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Sight) String() string {
+func (x *Heartbeat) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Sight) ProtoMessage() {}
+func (*Heartbeat) ProtoMessage() {}
 
-func (x *Sight) ProtoReflect() protoreflect.Message {
+func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 	mi := &file_state_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -312,27 +312,27 @@ func (x *Sight) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Sight.ProtoReflect.Descriptor instead.
-func (*Sight) Descriptor() ([]byte, []int) {
+// Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
+func (*Heartbeat) Descriptor() ([]byte, []int) {
 	return file_state_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *Sight) GetBeatMs() int64 {
+func (x *Heartbeat) GetWrittenMs() int64 {
 	if x != nil {
-		return x.BeatMs
+		return x.WrittenMs
 	}
 	return 0
 }
 
-func (x *Sight) GetLagMs() int64 {
+func (x *Heartbeat) GetLagMs() int64 {
 	if x != nil {
 		return x.LagMs
 	}
 	return 0
 }
 
-// Flight is a transfer that was commanded and of which no change was seen yet.
-type Flight struct {
+// Transfer is a commanded transfer whose change was not seen yet.
+type Transfer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	From          string                 `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
@@ -345,20 +345,20 @@ type Flight struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Flight) Reset() {
-	*x = Flight{}
+func (x *Transfer) Reset() {
+	*x = Transfer{}
 	mi := &file_state_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Flight) String() string {
+func (x *Transfer) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Flight) ProtoMessage() {}
+func (*Transfer) ProtoMessage() {}
 
-func (x *Flight) ProtoReflect() protoreflect.Message {
+func (x *Transfer) ProtoReflect() protoreflect.Message {
 	mi := &file_state_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -370,54 +370,54 @@ func (x *Flight) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Flight.ProtoReflect.Descriptor instead.
-func (*Flight) Descriptor() ([]byte, []int) {
+// Deprecated: Use Transfer.ProtoReflect.Descriptor instead.
+func (*Transfer) Descriptor() ([]byte, []int) {
 	return file_state_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *Flight) GetId() string {
+func (x *Transfer) GetId() string {
 	if x != nil {
 		return x.Id
 	}
 	return ""
 }
 
-func (x *Flight) GetFrom() string {
+func (x *Transfer) GetFrom() string {
 	if x != nil {
 		return x.From
 	}
 	return ""
 }
 
-func (x *Flight) GetTo() string {
+func (x *Transfer) GetTo() string {
 	if x != nil {
 		return x.To
 	}
 	return ""
 }
 
-func (x *Flight) GetVersion() int64 {
+func (x *Transfer) GetVersion() int64 {
 	if x != nil {
 		return x.Version
 	}
 	return 0
 }
 
-func (x *Flight) GetUntilMs() int64 {
+func (x *Transfer) GetUntilMs() int64 {
 	if x != nil {
 		return x.UntilMs
 	}
 	return 0
 }
 
-func (x *Flight) GetFailed() bool {
+func (x *Transfer) GetFailed() bool {
 	if x != nil {
 		return x.Failed
 	}
 	return false
 }
 
-func (x *Flight) GetSinceMs() int64 {
+func (x *Transfer) GetSinceMs() int64 {
 	if x != nil {
 		return x.SinceMs
 	}
@@ -481,37 +481,40 @@ var File_state_proto protoreflect.FileDescriptor
 
 const file_state_proto_rawDesc = "" +
 	"\n" +
-	"\vstate.proto\x12\x10weir.balancer.v1\"\x86\x01\n" +
+	"\vstate.proto\x12\x10weir.balancer.v1\"\x9a\x01\n" +
 	"\x04Pool\x12\x1a\n" +
 	"\bsettings\x18\x01 \x01(\fR\bsettings\x12\x16\n" +
 	"\x06method\x18\x02 \x01(\rR\x06method\x12\x17\n" +
-	"\aread_ms\x18\x03 \x01(\x03R\x06readMs\x12\x14\n" +
-	"\x05noted\x18\x04 \x01(\x03R\x05noted\x12\x1b\n" +
-	"\tlength_ms\x18\x05 \x01(\x03R\blengthMs\"\xe1\x01\n" +
-	"\x04Site\x12\x16\n" +
+	"\aread_ms\x18\x03 \x01(\x03R\x06readMs\x12!\n" +
+	"\ffloors_noted\x18\x04 \x01(\x03R\vfloorsNoted\x12\"\n" +
+	"\rmean_lease_ms\x18\x05 \x01(\x03R\vmeanLeaseMs\"\x80\x02\n" +
+	"\n" +
+	"PoolRegion\x12\x16\n" +
 	"\x06series\x18\x01 \x01(\fR\x06series\x12\x18\n" +
 	"\arefused\x18\x02 \x01(\x03R\arefused\x12\x16\n" +
 	"\x06minute\x18\x03 \x01(\x03R\x06minute\x12\x1f\n" +
 	"\vrefused_now\x18\x04 \x01(\x03R\n" +
 	"refusedNow\x12%\n" +
-	"\x0erefused_before\x18\x05 \x01(\x03R\rrefusedBefore\x12\x12\n" +
-	"\x04told\x18\x06 \x01(\fR\x04told\x12!\n" +
-	"\fcommanded_ms\x18\a \x01(\x03R\vcommandedMs\x12\x10\n" +
-	"\x03due\x18\b \x01(\bR\x03due\"\x81\x02\n" +
+	"\x0erefused_before\x18\x05 \x01(\x03R\rrefusedBefore\x12\x1c\n" +
+	"\tpublished\x18\x06 \x01(\fR\tpublished\x12!\n" +
+	"\fcommanded_ms\x18\a \x01(\x03R\vcommandedMs\x12\x1f\n" +
+	"\vtable_stale\x18\b \x01(\bR\n" +
+	"tableStale\"\x8f\x02\n" +
 	"\x06Region\x12\x1a\n" +
 	"\bsettings\x18\x01 \x01(\fR\bsettings\x12\x19\n" +
-	"\bclock_ms\x18\x02 \x01(\x03R\aclockMs\x12\x17\n" +
-	"\abeat_ms\x18\x03 \x01(\x03R\x06beatMs\x12\x1d\n" +
+	"\bclock_ms\x18\x02 \x01(\x03R\aclockMs\x12!\n" +
+	"\fheartbeat_ms\x18\x03 \x01(\x03R\vheartbeatMs\x12\x1d\n" +
 	"\n" +
 	"backlog_ms\x18\x04 \x01(\x03R\tbacklogMs\x126\n" +
-	"\x04seen\x18\x05 \x03(\v2\".weir.balancer.v1.Region.SeenEntryR\x04seen\x1aP\n" +
+	"\x04seen\x18\x05 \x03(\v2\".weir.balancer.v1.Region.SeenEntryR\x04seen\x1aT\n" +
 	"\tSeenEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12-\n" +
-	"\x05value\x18\x02 \x01(\v2\x17.weir.balancer.v1.SightR\x05value:\x028\x01\"7\n" +
-	"\x05Sight\x12\x17\n" +
-	"\abeat_ms\x18\x01 \x01(\x03R\x06beatMs\x12\x15\n" +
-	"\x06lag_ms\x18\x02 \x01(\x03R\x05lagMs\"\xa4\x01\n" +
-	"\x06Flight\x12\x0e\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
+	"\x05value\x18\x02 \x01(\v2\x1b.weir.balancer.v1.HeartbeatR\x05value:\x028\x01\"A\n" +
+	"\tHeartbeat\x12\x1d\n" +
+	"\n" +
+	"written_ms\x18\x01 \x01(\x03R\twrittenMs\x12\x15\n" +
+	"\x06lag_ms\x18\x02 \x01(\x03R\x05lagMs\"\xa6\x01\n" +
+	"\bTransfer\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x12\x18\n" +
@@ -538,17 +541,17 @@ func file_state_proto_rawDescGZIP() []byte {
 
 var file_state_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_state_proto_goTypes = []any{
-	(*Pool)(nil),   // 0: weir.balancer.v1.Pool
-	(*Site)(nil),   // 1: weir.balancer.v1.Site
-	(*Region)(nil), // 2: weir.balancer.v1.Region
-	(*Sight)(nil),  // 3: weir.balancer.v1.Sight
-	(*Flight)(nil), // 4: weir.balancer.v1.Flight
-	(*Task)(nil),   // 5: weir.balancer.v1.Task
-	nil,            // 6: weir.balancer.v1.Region.SeenEntry
+	(*Pool)(nil),       // 0: weir.balancer.v1.Pool
+	(*PoolRegion)(nil), // 1: weir.balancer.v1.PoolRegion
+	(*Region)(nil),     // 2: weir.balancer.v1.Region
+	(*Heartbeat)(nil),  // 3: weir.balancer.v1.Heartbeat
+	(*Transfer)(nil),   // 4: weir.balancer.v1.Transfer
+	(*Task)(nil),       // 5: weir.balancer.v1.Task
+	nil,                // 6: weir.balancer.v1.Region.SeenEntry
 }
 var file_state_proto_depIdxs = []int32{
 	6, // 0: weir.balancer.v1.Region.seen:type_name -> weir.balancer.v1.Region.SeenEntry
-	3, // 1: weir.balancer.v1.Region.SeenEntry.value:type_name -> weir.balancer.v1.Sight
+	3, // 1: weir.balancer.v1.Region.SeenEntry.value:type_name -> weir.balancer.v1.Heartbeat
 	2, // [2:2] is the sub-list for method output_type
 	2, // [2:2] is the sub-list for method input_type
 	2, // [2:2] is the sub-list for extension type_name

@@ -15,7 +15,7 @@ import (
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/loadgen"
-	"github.com/weirhq/weir/internal/poll"
+	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/spendcounter"
@@ -92,7 +92,7 @@ func (b *LatencyBench) run(ctx context.Context, e *Env) (took []time.Duration, e
 // capacity is how many events a second are counted while they are produced as fast as it goes.
 func (b *LatencyBench) capacity(ctx context.Context, rt *processors.Runtime) (float64, error) {
 	for Applied(rt) == 0 {
-		if !poll.Next(ctx) {
+		if !pause.Poll(ctx) {
 			return 0, ctx.Err()
 		}
 	}
@@ -107,7 +107,7 @@ func (b *LatencyBench) capacity(ctx context.Context, rt *processors.Runtime) (fl
 
 func pass(ctx context.Context, d time.Duration) error {
 	for end := time.Now().Add(d); time.Now().Before(end); {
-		if !poll.Next(ctx) {
+		if !pause.Poll(ctx) {
 			return ctx.Err()
 		}
 	}
@@ -147,7 +147,7 @@ func produceAt(ctx context.Context, k kafka.Cluster, topic string, rate, sent *a
 			due += float64(r) * now.Sub(last).Seconds()
 			last = now
 			if n = int(due); n == 0 {
-				poll.Next(ctx)
+				pause.Poll(ctx)
 				continue
 			}
 			due -= float64(n)
@@ -191,7 +191,7 @@ func (b *LatencyBench) probe(ctx context.Context, k kafka.Cluster, topic string,
 			return nil, err
 		}
 		took = append(took, time.Since(began))
-		poll.Next(ctx)
+		pause.Poll(ctx)
 	}
 	return took, nil
 }

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weirhq/weir/internal/loadgen"
-	"github.com/weirhq/weir/internal/poll"
+	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/kafka"
 )
@@ -67,7 +67,7 @@ func (c *processGroup) waitIdle(ctx context.Context) (map[int32]int64, error) {
 		if next, err = c.group.Next(ctx); err == nil && !maps.Equal(next, last) {
 			last, since = next, time.Now()
 		}
-		if !poll.Next(ctx) {
+		if !pause.Poll(ctx) {
 			return nil, ctx.Err()
 		}
 	}
@@ -125,7 +125,7 @@ func (c *processGroup) waitBalanced(ctx context.Context, standbys int) error {
 		if err != nil || owns["0"] != 12 || owns["1"] != 12 || warm != 24*standbys {
 			since = time.Now()
 		}
-		if !poll.Next(ctx) {
+		if !pause.Poll(ctx) {
 			return ctx.Err()
 		}
 	}
@@ -177,7 +177,7 @@ func trickle(ctx context.Context, k kafka.Cluster, topic string) error {
 	if err != nil {
 		return err
 	}
-	for poll.Next(ctx) {
+	for pause.Poll(ctx) {
 		var buf []byte
 		for range 96 {
 			var r loadgen.Record

@@ -103,7 +103,7 @@ type LeaseChange struct {
 	//	*LeaseChange_Settings
 	//	*LeaseChange_Demand
 	//	*LeaseChange_RegionRow
-	//	*LeaseChange_Beat
+	//	*LeaseChange_Heartbeat
 	Row           isLeaseChange_Row `protobuf_oneof:"row"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -233,10 +233,10 @@ func (x *LeaseChange) GetRegionRow() *LeaseRegion {
 	return nil
 }
 
-func (x *LeaseChange) GetBeat() *LeaseBeat {
+func (x *LeaseChange) GetHeartbeat() *LeaseHeartbeat {
 	if x != nil {
-		if x, ok := x.Row.(*LeaseChange_Beat); ok {
-			return x.Beat
+		if x, ok := x.Row.(*LeaseChange_Heartbeat); ok {
+			return x.Heartbeat
 		}
 	}
 	return nil
@@ -266,8 +266,8 @@ type LeaseChange_RegionRow struct {
 	RegionRow *LeaseRegion `protobuf:"bytes,14,opt,name=region_row,json=regionRow,proto3,oneof"`
 }
 
-type LeaseChange_Beat struct {
-	Beat *LeaseBeat `protobuf:"bytes,15,opt,name=beat,proto3,oneof"`
+type LeaseChange_Heartbeat struct {
+	Heartbeat *LeaseHeartbeat `protobuf:"bytes,15,opt,name=heartbeat,proto3,oneof"`
 }
 
 func (*LeaseChange_Resource) isLeaseChange_Row() {}
@@ -280,7 +280,7 @@ func (*LeaseChange_Demand) isLeaseChange_Row() {}
 
 func (*LeaseChange_RegionRow) isLeaseChange_Row() {}
 
-func (*LeaseChange_Beat) isLeaseChange_Row() {}
+func (*LeaseChange_Heartbeat) isLeaseChange_Row() {}
 
 // LeaseResource is a resource's row: available, leased, or neither if it is retired.
 type LeaseResource struct {
@@ -478,17 +478,17 @@ func (x *LeaseKey) GetWinner() string {
 
 // LeasePool is the settings of a pool.
 type LeasePool struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Version       int64                  `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	LongestMs     int64                  `protobuf:"varint,2,opt,name=longest_ms,json=longestMs,proto3" json:"longest_ms,omitempty"`
-	QuarantineMs  int64                  `protobuf:"varint,3,opt,name=quarantine_ms,json=quarantineMs,proto3" json:"quarantine_ms,omitempty"`
-	Shelves       int32                  `protobuf:"varint,4,opt,name=shelves,proto3" json:"shelves,omitempty"`                                                                         // sub-partitions of its available resources
-	Floors        map[string]int64       `protobuf:"bytes,5,rep,name=floors,proto3" json:"floors,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // free resources that a region never gives away
-	Balance       string                 `protobuf:"bytes,6,opt,name=balance,proto3" json:"balance,omitempty"`                                                                          // on, off; empty: on
-	Duplicates    string                 `protobuf:"bytes,7,opt,name=duplicates,proto3" json:"duplicates,omitempty"`                                                                    // observe, supersede, release; empty: supersede
-	Forecast      string                 `protobuf:"bytes,8,opt,name=forecast,proto3" json:"forecast,omitempty"`                                                                        // auto, ewma, holt, seasonal; empty: auto
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Version        int64                  `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	LongestLeaseMs int64                  `protobuf:"varint,2,opt,name=longest_lease_ms,json=longestLeaseMs,proto3" json:"longest_lease_ms,omitempty"`
+	QuarantineMs   int64                  `protobuf:"varint,3,opt,name=quarantine_ms,json=quarantineMs,proto3" json:"quarantine_ms,omitempty"`
+	Buckets        int32                  `protobuf:"varint,4,opt,name=buckets,proto3" json:"buckets,omitempty"`                                                                         // number of index partitions of its available resources in a region
+	Floors         map[string]int64       `protobuf:"bytes,5,rep,name=floors,proto3" json:"floors,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // free resources that a region never gives away
+	Balance        string                 `protobuf:"bytes,6,opt,name=balance,proto3" json:"balance,omitempty"`                                                                          // on, off; empty: on
+	Duplicates     string                 `protobuf:"bytes,7,opt,name=duplicates,proto3" json:"duplicates,omitempty"`                                                                    // observe, supersede, release; empty: supersede
+	Forecast       string                 `protobuf:"bytes,8,opt,name=forecast,proto3" json:"forecast,omitempty"`                                                                        // auto, ewma, holt, seasonal; empty: auto
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *LeasePool) Reset() {
@@ -528,9 +528,9 @@ func (x *LeasePool) GetVersion() int64 {
 	return 0
 }
 
-func (x *LeasePool) GetLongestMs() int64 {
+func (x *LeasePool) GetLongestLeaseMs() int64 {
 	if x != nil {
-		return x.LongestMs
+		return x.LongestLeaseMs
 	}
 	return 0
 }
@@ -542,9 +542,9 @@ func (x *LeasePool) GetQuarantineMs() int64 {
 	return 0
 }
 
-func (x *LeasePool) GetShelves() int32 {
+func (x *LeasePool) GetBuckets() int32 {
 	if x != nil {
-		return x.Shelves
+		return x.Buckets
 	}
 	return 0
 }
@@ -715,31 +715,31 @@ func (x *LeaseRegion) GetAdoptedBy() string {
 	return ""
 }
 
-// LeaseBeat says that a region writes, and when another saw it: how far replication lags.
-type LeaseBeat struct {
+// LeaseHeartbeat says that a region writes, and when another saw it: how far replication lags.
+type LeaseHeartbeat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	From          string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`                    // the region that wrote it
-	BeatMs        int64                  `protobuf:"varint,2,opt,name=beat_ms,json=beatMs,proto3" json:"beat_ms,omitempty"` // when, by the clock of the writer
-	SeenMs        int64                  `protobuf:"varint,3,opt,name=seen_ms,json=seenMs,proto3" json:"seen_ms,omitempty"` // when region's bridge read it
-	LagMs         int64                  `protobuf:"varint,4,opt,name=lag_ms,json=lagMs,proto3" json:"lag_ms,omitempty"`    // of region's stream then: how old the oldest unread record was; 0 if all was read
+	From          string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`                             // the region that wrote it
+	WrittenMs     int64                  `protobuf:"varint,2,opt,name=written_ms,json=writtenMs,proto3" json:"written_ms,omitempty"` // when, by the clock of the writer
+	SeenMs        int64                  `protobuf:"varint,3,opt,name=seen_ms,json=seenMs,proto3" json:"seen_ms,omitempty"`          // when region's bridge read it
+	LagMs         int64                  `protobuf:"varint,4,opt,name=lag_ms,json=lagMs,proto3" json:"lag_ms,omitempty"`             // of region's stream then: how old the oldest unread record was; 0 if all was read
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *LeaseBeat) Reset() {
-	*x = LeaseBeat{}
+func (x *LeaseHeartbeat) Reset() {
+	*x = LeaseHeartbeat{}
 	mi := &file_leases_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *LeaseBeat) String() string {
+func (x *LeaseHeartbeat) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*LeaseBeat) ProtoMessage() {}
+func (*LeaseHeartbeat) ProtoMessage() {}
 
-func (x *LeaseBeat) ProtoReflect() protoreflect.Message {
+func (x *LeaseHeartbeat) ProtoReflect() protoreflect.Message {
 	mi := &file_leases_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -751,33 +751,33 @@ func (x *LeaseBeat) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use LeaseBeat.ProtoReflect.Descriptor instead.
-func (*LeaseBeat) Descriptor() ([]byte, []int) {
+// Deprecated: Use LeaseHeartbeat.ProtoReflect.Descriptor instead.
+func (*LeaseHeartbeat) Descriptor() ([]byte, []int) {
 	return file_leases_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *LeaseBeat) GetFrom() string {
+func (x *LeaseHeartbeat) GetFrom() string {
 	if x != nil {
 		return x.From
 	}
 	return ""
 }
 
-func (x *LeaseBeat) GetBeatMs() int64 {
+func (x *LeaseHeartbeat) GetWrittenMs() int64 {
 	if x != nil {
-		return x.BeatMs
+		return x.WrittenMs
 	}
 	return 0
 }
 
-func (x *LeaseBeat) GetSeenMs() int64 {
+func (x *LeaseHeartbeat) GetSeenMs() int64 {
 	if x != nil {
 		return x.SeenMs
 	}
 	return 0
 }
 
-func (x *LeaseBeat) GetLagMs() int64 {
+func (x *LeaseHeartbeat) GetLagMs() int64 {
 	if x != nil {
 		return x.LagMs
 	}
@@ -987,7 +987,7 @@ type LeaseLiberate struct {
 	Version       int64                  `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
 	ExpiresMs     int64                  `protobuf:"varint,3,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
 	AvailableMs   int64                  `protobuf:"varint,4,opt,name=available_ms,json=availableMs,proto3" json:"available_ms,omitempty"` // its end and the quarantine
-	Shelves       int32                  `protobuf:"varint,5,opt,name=shelves,proto3" json:"shelves,omitempty"`
+	Buckets       int32                  `protobuf:"varint,5,opt,name=buckets,proto3" json:"buckets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1050,9 +1050,9 @@ func (x *LeaseLiberate) GetAvailableMs() int64 {
 	return 0
 }
 
-func (x *LeaseLiberate) GetShelves() int32 {
+func (x *LeaseLiberate) GetBuckets() int32 {
 	if x != nil {
-		return x.Shelves
+		return x.Buckets
 	}
 	return 0
 }
@@ -1063,7 +1063,7 @@ type LeaseTransfer struct {
 	Resource      string                 `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	Version       int64                  `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
 	To            string                 `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
-	Shelves       int32                  `protobuf:"varint,4,opt,name=shelves,proto3" json:"shelves,omitempty"`
+	Buckets       int32                  `protobuf:"varint,4,opt,name=buckets,proto3" json:"buckets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1119,9 +1119,9 @@ func (x *LeaseTransfer) GetTo() string {
 	return ""
 }
 
-func (x *LeaseTransfer) GetShelves() int32 {
+func (x *LeaseTransfer) GetBuckets() int32 {
 	if x != nil {
-		return x.Shelves
+		return x.Buckets
 	}
 	return 0
 }
@@ -1201,7 +1201,7 @@ type LeaseRevoke struct {
 	Resource      string                 `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	Version       int64                  `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
 	AvailableMs   int64                  `protobuf:"varint,3,opt,name=available_ms,json=availableMs,proto3" json:"available_ms,omitempty"`
-	Shelves       int32                  `protobuf:"varint,4,opt,name=shelves,proto3" json:"shelves,omitempty"`
+	Buckets       int32                  `protobuf:"varint,4,opt,name=buckets,proto3" json:"buckets,omitempty"`
 	Holder        string                 `protobuf:"bytes,5,opt,name=holder,proto3" json:"holder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1258,9 +1258,9 @@ func (x *LeaseRevoke) GetAvailableMs() int64 {
 	return 0
 }
 
-func (x *LeaseRevoke) GetShelves() int32 {
+func (x *LeaseRevoke) GetBuckets() int32 {
 	if x != nil {
-		return x.Shelves
+		return x.Buckets
 	}
 	return 0
 }
@@ -1280,12 +1280,12 @@ type LeaseHeadroom struct {
 	Pool          string                 `protobuf:"bytes,2,opt,name=pool,proto3" json:"pool,omitempty"`
 	Region        string                 `protobuf:"bytes,3,opt,name=region,proto3" json:"region,omitempty"`
 	AsOfMs        int64                  `protobuf:"varint,4,opt,name=as_of_ms,json=asOfMs,proto3" json:"as_of_ms,omitempty"`
-	Free          int64                  `protobuf:"varint,5,opt,name=free,proto3" json:"free,omitempty"` // available now
-	Soon          int64                  `protobuf:"varint,6,opt,name=soon,proto3" json:"soon,omitempty"` // known to become available within the horizon: quarantines that end, and leases, less what is likely renewed
+	Free          int64                  `protobuf:"varint,5,opt,name=free,proto3" json:"free,omitempty"`           // available now
+	Returning     int64                  `protobuf:"varint,6,opt,name=returning,proto3" json:"returning,omitempty"` // expected to become available within the horizon: ends of quarantines and of leases, less expected renewals
 	Leased        int64                  `protobuf:"varint,7,opt,name=leased,proto3" json:"leased,omitempty"`
-	Coming        int64                  `protobuf:"varint,8,opt,name=coming,proto3" json:"coming,omitempty"`   // on their way here from other regions
-	Leaving       int64                  `protobuf:"varint,9,opt,name=leaving,proto3" json:"leaving,omitempty"` // decided to leave, still counted free
-	Need          int64                  `protobuf:"varint,10,opt,name=need,proto3" json:"need,omitempty"`      // new leases expected within the horizon, with a margin
+	InTransit     int64                  `protobuf:"varint,8,opt,name=in_transit,json=inTransit,proto3" json:"in_transit,omitempty"` // on their way here from other regions
+	Outbound      int64                  `protobuf:"varint,9,opt,name=outbound,proto3" json:"outbound,omitempty"`                    // chosen for a transfer, still counted as free
+	Need          int64                  `protobuf:"varint,10,opt,name=need,proto3" json:"need,omitempty"`                           // new leases expected within the horizon, with a margin
 	HorizonMs     int64                  `protobuf:"varint,11,opt,name=horizon_ms,json=horizonMs,proto3" json:"horizon_ms,omitempty"`
 	Rate          float64                `protobuf:"fixed64,12,opt,name=rate,proto3" json:"rate,omitempty"`       // new leases wanted a second, as forecast
 	Spread        float64                `protobuf:"fixed64,13,opt,name=spread,proto3" json:"spread,omitempty"`   // standard deviation of what the forecast was off by, new leases a second
@@ -1363,9 +1363,9 @@ func (x *LeaseHeadroom) GetFree() int64 {
 	return 0
 }
 
-func (x *LeaseHeadroom) GetSoon() int64 {
+func (x *LeaseHeadroom) GetReturning() int64 {
 	if x != nil {
-		return x.Soon
+		return x.Returning
 	}
 	return 0
 }
@@ -1377,16 +1377,16 @@ func (x *LeaseHeadroom) GetLeased() int64 {
 	return 0
 }
 
-func (x *LeaseHeadroom) GetComing() int64 {
+func (x *LeaseHeadroom) GetInTransit() int64 {
 	if x != nil {
-		return x.Coming
+		return x.InTransit
 	}
 	return 0
 }
 
-func (x *LeaseHeadroom) GetLeaving() int64 {
+func (x *LeaseHeadroom) GetOutbound() int64 {
 	if x != nil {
-		return x.Leaving
+		return x.Outbound
 	}
 	return 0
 }
@@ -1595,8 +1595,8 @@ func (x *LeaseResult) GetDecidedMs() int64 {
 	return 0
 }
 
-// LeaseNote is something that people want to know of. Topic lease.journal, partition LeaseShard(client, pool).
-type LeaseNote struct {
+// LeaseJournalEntry is an entry of the audit log of leases. Topic lease.journal, partition LeaseShard(client, pool).
+type LeaseJournalEntry struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	AtMs          int64                  `protobuf:"varint,1,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
 	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
@@ -1611,20 +1611,20 @@ type LeaseNote struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *LeaseNote) Reset() {
-	*x = LeaseNote{}
+func (x *LeaseJournalEntry) Reset() {
+	*x = LeaseJournalEntry{}
 	mi := &file_leases_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *LeaseNote) String() string {
+func (x *LeaseJournalEntry) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*LeaseNote) ProtoMessage() {}
+func (*LeaseJournalEntry) ProtoMessage() {}
 
-func (x *LeaseNote) ProtoReflect() protoreflect.Message {
+func (x *LeaseJournalEntry) ProtoReflect() protoreflect.Message {
 	mi := &file_leases_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1636,68 +1636,68 @@ func (x *LeaseNote) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use LeaseNote.ProtoReflect.Descriptor instead.
-func (*LeaseNote) Descriptor() ([]byte, []int) {
+// Deprecated: Use LeaseJournalEntry.ProtoReflect.Descriptor instead.
+func (*LeaseJournalEntry) Descriptor() ([]byte, []int) {
 	return file_leases_proto_rawDescGZIP(), []int{14}
 }
 
-func (x *LeaseNote) GetAtMs() int64 {
+func (x *LeaseJournalEntry) GetAtMs() int64 {
 	if x != nil {
 		return x.AtMs
 	}
 	return 0
 }
 
-func (x *LeaseNote) GetBy() string {
+func (x *LeaseJournalEntry) GetBy() string {
 	if x != nil {
 		return x.By
 	}
 	return ""
 }
 
-func (x *LeaseNote) GetKind() string {
+func (x *LeaseJournalEntry) GetKind() string {
 	if x != nil {
 		return x.Kind
 	}
 	return ""
 }
 
-func (x *LeaseNote) GetClient() string {
+func (x *LeaseJournalEntry) GetClient() string {
 	if x != nil {
 		return x.Client
 	}
 	return ""
 }
 
-func (x *LeaseNote) GetPool() string {
+func (x *LeaseJournalEntry) GetPool() string {
 	if x != nil {
 		return x.Pool
 	}
 	return ""
 }
 
-func (x *LeaseNote) GetFrom() string {
+func (x *LeaseJournalEntry) GetFrom() string {
 	if x != nil {
 		return x.From
 	}
 	return ""
 }
 
-func (x *LeaseNote) GetTo() string {
+func (x *LeaseJournalEntry) GetTo() string {
 	if x != nil {
 		return x.To
 	}
 	return ""
 }
 
-func (x *LeaseNote) GetCount() int64 {
+func (x *LeaseJournalEntry) GetCount() int64 {
 	if x != nil {
 		return x.Count
 	}
 	return 0
 }
 
-func (x *LeaseNote) GetText() string {
+func (x *LeaseJournalEntry) GetText() string {
 	if x != nil {
 		return x.Text
 	}
@@ -1919,7 +1919,7 @@ var File_leases_proto protoreflect.FileDescriptor
 
 const file_leases_proto_rawDesc = "" +
 	"\n" +
-	"\fleases.proto\x12\x0eweir.events.v1\"\xe5\x03\n" +
+	"\fleases.proto\x12\x0eweir.events.v1\"\xf4\x03\n" +
 	"\vLeaseChange\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x16\n" +
 	"\x06client\x18\x02 \x01(\tR\x06client\x12\x12\n" +
@@ -1933,8 +1933,8 @@ const file_leases_proto_rawDesc = "" +
 	"\bsettings\x18\f \x01(\v2\x19.weir.events.v1.LeasePoolH\x00R\bsettings\x125\n" +
 	"\x06demand\x18\r \x01(\v2\x1b.weir.events.v1.LeaseDemandH\x00R\x06demand\x12<\n" +
 	"\n" +
-	"region_row\x18\x0e \x01(\v2\x1b.weir.events.v1.LeaseRegionH\x00R\tregionRow\x12/\n" +
-	"\x04beat\x18\x0f \x01(\v2\x19.weir.events.v1.LeaseBeatH\x00R\x04beatB\x05\n" +
+	"region_row\x18\x0e \x01(\v2\x1b.weir.events.v1.LeaseRegionH\x00R\tregionRow\x12>\n" +
+	"\theartbeat\x18\x0f \x01(\v2\x1e.weir.events.v1.LeaseHeartbeatH\x00R\theartbeatB\x05\n" +
 	"\x03row\"\xb5\x01\n" +
 	"\rLeaseResource\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x18\n" +
@@ -1955,13 +1955,12 @@ const file_leases_proto_rawDesc = "" +
 	"expires_ms\x18\a \x01(\x03R\texpiresMs\x12\x1d\n" +
 	"\n" +
 	"granted_ms\x18\b \x01(\x03R\tgrantedMs\x12\x16\n" +
-	"\x06winner\x18\t \x01(\tR\x06winner\"\xd3\x02\n" +
+	"\x06winner\x18\t \x01(\tR\x06winner\"\xde\x02\n" +
 	"\tLeasePool\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\x03R\aversion\x12\x1d\n" +
-	"\n" +
-	"longest_ms\x18\x02 \x01(\x03R\tlongestMs\x12#\n" +
+	"\aversion\x18\x01 \x01(\x03R\aversion\x12(\n" +
+	"\x10longest_lease_ms\x18\x02 \x01(\x03R\x0elongestLeaseMs\x12#\n" +
 	"\rquarantine_ms\x18\x03 \x01(\x03R\fquarantineMs\x12\x18\n" +
-	"\ashelves\x18\x04 \x01(\x05R\ashelves\x12=\n" +
+	"\abuckets\x18\x04 \x01(\x05R\abuckets\x12=\n" +
 	"\x06floors\x18\x05 \x03(\v2%.weir.events.v1.LeasePool.FloorsEntryR\x06floors\x12\x18\n" +
 	"\abalance\x18\x06 \x01(\tR\abalance\x12\x1e\n" +
 	"\n" +
@@ -1981,10 +1980,11 @@ const file_leases_proto_rawDesc = "" +
 	"\bswing_to\x18\x04 \x01(\tR\aswingTo\x12#\n" +
 	"\rswing_percent\x18\x05 \x01(\x05R\fswingPercent\x12\x1d\n" +
 	"\n" +
-	"adopted_by\x18\a \x01(\tR\tadoptedByJ\x04\b\x06\x10\aR\x0elease_until_ms\"h\n" +
-	"\tLeaseBeat\x12\x12\n" +
-	"\x04from\x18\x01 \x01(\tR\x04from\x12\x17\n" +
-	"\abeat_ms\x18\x02 \x01(\x03R\x06beatMs\x12\x17\n" +
+	"adopted_by\x18\a \x01(\tR\tadoptedByJ\x04\b\x06\x10\aR\x0elease_until_ms\"s\n" +
+	"\x0eLeaseHeartbeat\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\tR\x04from\x12\x1d\n" +
+	"\n" +
+	"written_ms\x18\x02 \x01(\x03R\twrittenMs\x12\x17\n" +
 	"\aseen_ms\x18\x03 \x01(\x03R\x06seenMs\x12\x15\n" +
 	"\x06lag_ms\x18\x04 \x01(\x03R\x05lagMs\"\xfe\x03\n" +
 	"\fLeaseCommand\x12\x0e\n" +
@@ -2011,12 +2011,12 @@ const file_leases_proto_rawDesc = "" +
 	"\n" +
 	"expires_ms\x18\x03 \x01(\x03R\texpiresMs\x12!\n" +
 	"\favailable_ms\x18\x04 \x01(\x03R\vavailableMs\x12\x18\n" +
-	"\ashelves\x18\x05 \x01(\x05R\ashelves\"o\n" +
+	"\abuckets\x18\x05 \x01(\x05R\abuckets\"o\n" +
 	"\rLeaseTransfer\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x12\x18\n" +
-	"\ashelves\x18\x04 \x01(\x05R\ashelves\"p\n" +
+	"\abuckets\x18\x04 \x01(\x05R\abuckets\"p\n" +
 	"\x0eLeaseSupersede\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\x12\x1a\n" +
@@ -2026,18 +2026,19 @@ const file_leases_proto_rawDesc = "" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\x12!\n" +
 	"\favailable_ms\x18\x03 \x01(\x03R\vavailableMs\x12\x18\n" +
-	"\ashelves\x18\x04 \x01(\x05R\ashelves\x12\x16\n" +
-	"\x06holder\x18\x05 \x01(\tR\x06holder\"\xb7\x03\n" +
+	"\abuckets\x18\x04 \x01(\x05R\abuckets\x12\x16\n" +
+	"\x06holder\x18\x05 \x01(\tR\x06holder\"\xca\x03\n" +
 	"\rLeaseHeadroom\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\tR\x06client\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06region\x18\x03 \x01(\tR\x06region\x12\x18\n" +
 	"\bas_of_ms\x18\x04 \x01(\x03R\x06asOfMs\x12\x12\n" +
-	"\x04free\x18\x05 \x01(\x03R\x04free\x12\x12\n" +
-	"\x04soon\x18\x06 \x01(\x03R\x04soon\x12\x16\n" +
-	"\x06leased\x18\a \x01(\x03R\x06leased\x12\x16\n" +
-	"\x06coming\x18\b \x01(\x03R\x06coming\x12\x18\n" +
-	"\aleaving\x18\t \x01(\x03R\aleaving\x12\x12\n" +
+	"\x04free\x18\x05 \x01(\x03R\x04free\x12\x1c\n" +
+	"\treturning\x18\x06 \x01(\x03R\treturning\x12\x16\n" +
+	"\x06leased\x18\a \x01(\x03R\x06leased\x12\x1d\n" +
+	"\n" +
+	"in_transit\x18\b \x01(\x03R\tinTransit\x12\x1a\n" +
+	"\boutbound\x18\t \x01(\x03R\boutbound\x12\x12\n" +
 	"\x04need\x18\n" +
 	" \x01(\x03R\x04need\x12\x1d\n" +
 	"\n" +
@@ -2064,8 +2065,8 @@ const file_leases_proto_rawDesc = "" +
 	"\aversion\x18\v \x01(\x03R\aversion\x12\x17\n" +
 	"\adone_ms\x18\f \x01(\x03R\x06doneMs\x12\x1d\n" +
 	"\n" +
-	"decided_ms\x18\r \x01(\x03R\tdecidedMs\"\xbe\x01\n" +
-	"\tLeaseNote\x12\x13\n" +
+	"decided_ms\x18\r \x01(\x03R\tdecidedMs\"\xc6\x01\n" +
+	"\x11LeaseJournalEntry\x12\x13\n" +
 	"\x05at_ms\x18\x01 \x01(\x03R\x04atMs\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x12\n" +
 	"\x04kind\x18\x03 \x01(\tR\x04kind\x12\x16\n" +
@@ -2119,25 +2120,25 @@ func file_leases_proto_rawDescGZIP() []byte {
 var file_leases_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_leases_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_leases_proto_goTypes = []any{
-	(LeaseOutcome)(0),      // 0: weir.events.v1.LeaseOutcome
-	(*LeaseChange)(nil),    // 1: weir.events.v1.LeaseChange
-	(*LeaseResource)(nil),  // 2: weir.events.v1.LeaseResource
-	(*LeaseKey)(nil),       // 3: weir.events.v1.LeaseKey
-	(*LeasePool)(nil),      // 4: weir.events.v1.LeasePool
-	(*LeaseDemand)(nil),    // 5: weir.events.v1.LeaseDemand
-	(*LeaseRegion)(nil),    // 6: weir.events.v1.LeaseRegion
-	(*LeaseBeat)(nil),      // 7: weir.events.v1.LeaseBeat
-	(*LeaseCommand)(nil),   // 8: weir.events.v1.LeaseCommand
-	(*LeaseLiberate)(nil),  // 9: weir.events.v1.LeaseLiberate
-	(*LeaseTransfer)(nil),  // 10: weir.events.v1.LeaseTransfer
-	(*LeaseSupersede)(nil), // 11: weir.events.v1.LeaseSupersede
-	(*LeaseRevoke)(nil),    // 12: weir.events.v1.LeaseRevoke
-	(*LeaseHeadroom)(nil),  // 13: weir.events.v1.LeaseHeadroom
-	(*LeaseResult)(nil),    // 14: weir.events.v1.LeaseResult
-	(*LeaseNote)(nil),      // 15: weir.events.v1.LeaseNote
-	(*LeaseDuplicate)(nil), // 16: weir.events.v1.LeaseDuplicate
-	(*LeaseReject)(nil),    // 17: weir.events.v1.LeaseReject
-	nil,                    // 18: weir.events.v1.LeasePool.FloorsEntry
+	(LeaseOutcome)(0),         // 0: weir.events.v1.LeaseOutcome
+	(*LeaseChange)(nil),       // 1: weir.events.v1.LeaseChange
+	(*LeaseResource)(nil),     // 2: weir.events.v1.LeaseResource
+	(*LeaseKey)(nil),          // 3: weir.events.v1.LeaseKey
+	(*LeasePool)(nil),         // 4: weir.events.v1.LeasePool
+	(*LeaseDemand)(nil),       // 5: weir.events.v1.LeaseDemand
+	(*LeaseRegion)(nil),       // 6: weir.events.v1.LeaseRegion
+	(*LeaseHeartbeat)(nil),    // 7: weir.events.v1.LeaseHeartbeat
+	(*LeaseCommand)(nil),      // 8: weir.events.v1.LeaseCommand
+	(*LeaseLiberate)(nil),     // 9: weir.events.v1.LeaseLiberate
+	(*LeaseTransfer)(nil),     // 10: weir.events.v1.LeaseTransfer
+	(*LeaseSupersede)(nil),    // 11: weir.events.v1.LeaseSupersede
+	(*LeaseRevoke)(nil),       // 12: weir.events.v1.LeaseRevoke
+	(*LeaseHeadroom)(nil),     // 13: weir.events.v1.LeaseHeadroom
+	(*LeaseResult)(nil),       // 14: weir.events.v1.LeaseResult
+	(*LeaseJournalEntry)(nil), // 15: weir.events.v1.LeaseJournalEntry
+	(*LeaseDuplicate)(nil),    // 16: weir.events.v1.LeaseDuplicate
+	(*LeaseReject)(nil),       // 17: weir.events.v1.LeaseReject
+	nil,                       // 18: weir.events.v1.LeasePool.FloorsEntry
 }
 var file_leases_proto_depIdxs = []int32{
 	2,  // 0: weir.events.v1.LeaseChange.resource:type_name -> weir.events.v1.LeaseResource
@@ -2145,7 +2146,7 @@ var file_leases_proto_depIdxs = []int32{
 	4,  // 2: weir.events.v1.LeaseChange.settings:type_name -> weir.events.v1.LeasePool
 	5,  // 3: weir.events.v1.LeaseChange.demand:type_name -> weir.events.v1.LeaseDemand
 	6,  // 4: weir.events.v1.LeaseChange.region_row:type_name -> weir.events.v1.LeaseRegion
-	7,  // 5: weir.events.v1.LeaseChange.beat:type_name -> weir.events.v1.LeaseBeat
+	7,  // 5: weir.events.v1.LeaseChange.heartbeat:type_name -> weir.events.v1.LeaseHeartbeat
 	18, // 6: weir.events.v1.LeasePool.floors:type_name -> weir.events.v1.LeasePool.FloorsEntry
 	9,  // 7: weir.events.v1.LeaseCommand.liberate:type_name -> weir.events.v1.LeaseLiberate
 	10, // 8: weir.events.v1.LeaseCommand.transfer:type_name -> weir.events.v1.LeaseTransfer
@@ -2172,7 +2173,7 @@ func file_leases_proto_init() {
 		(*LeaseChange_Settings)(nil),
 		(*LeaseChange_Demand)(nil),
 		(*LeaseChange_RegionRow)(nil),
-		(*LeaseChange_Beat)(nil),
+		(*LeaseChange_Heartbeat)(nil),
 	}
 	file_leases_proto_msgTypes[7].OneofWrappers = []any{
 		(*LeaseCommand_Liberate)(nil),

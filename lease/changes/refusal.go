@@ -61,8 +61,8 @@ func CheckSettings(p *eventspb.LeasePool) *Refusal {
 		return Refuse(ReasonBadVersion, "the settings have version %d", p.Version)
 	case p.QuarantineMs < 0 || p.QuarantineMs > maxQuarantineMs:
 		return Refuse(ReasonBadSettings, "a quarantine of %d ms: it is between 0 and %d", p.QuarantineMs, int64(maxQuarantineMs))
-	case p.Shelves < 1 || p.Shelves > maxBuckets:
-		return Refuse(ReasonBadSettings, "%d sub-partitions: between 1 and %d are allowed", p.Shelves, maxBuckets)
+	case p.Buckets < 1 || p.Buckets > maxBuckets:
+		return Refuse(ReasonBadSettings, "%d sub-partitions: between 1 and %d are allowed", p.Buckets, maxBuckets)
 	}
 	return nil
 }

@@ -46,10 +46,10 @@ func command(c any) *eventspb.LeaseCommand {
 
 func some() []*eventspb.LeaseCommand {
 	return []*eventspb.LeaseCommand{
-		command(&eventspb.LeaseLiberate{Resource: "r", Version: 7, ExpiresMs: 10_000, AvailableMs: 12_000, Shelves: 4}),
-		command(&eventspb.LeaseTransfer{Resource: "r", Version: 7, To: "us", Shelves: 4}),
+		command(&eventspb.LeaseLiberate{Resource: "r", Version: 7, ExpiresMs: 10_000, AvailableMs: 12_000, Buckets: 4}),
+		command(&eventspb.LeaseTransfer{Resource: "r", Version: 7, To: "us", Buckets: 4}),
 		command(&eventspb.LeaseSupersede{Key: "k", Version: 7, Resource: "r", Winner: "us"}),
-		command(&eventspb.LeaseRevoke{Resource: "r", Version: 7, AvailableMs: 12_000, Shelves: 4, Holder: lease.Holder("p", "k")}),
+		command(&eventspb.LeaseRevoke{Resource: "r", Version: 7, AvailableMs: 12_000, Buckets: 4, Holder: lease.Holder("p", "k")}),
 		command(&eventspb.LeaseHeadroom{Client: "c", Pool: "p", Region: "eu", AsOfMs: 5, LagMs: -1, Rate: 0.5}),
 	}
 }
@@ -120,8 +120,8 @@ func TestInvalid(t *testing.T) {
 		`to "asia"`:                      func(c *eventspb.LeaseCommand) { c.GetTransfer().To = "asia" },
 		"version is 0":                   func(c *eventspb.LeaseCommand) { c.GetTransfer().Version = 0 },
 		"version is 9223372036854775807": func(c *eventspb.LeaseCommand) { c.GetSupersede().Version = math.MaxInt64 },
-		"sub-partitions":                 func(c *eventspb.LeaseCommand) { c.GetTransfer().Shelves = 0 },
-		"1001 sub-partitions":            func(c *eventspb.LeaseCommand) { c.GetLiberate().Shelves = 1001 },
+		"sub-partitions":                 func(c *eventspb.LeaseCommand) { c.GetTransfer().Buckets = 0 },
+		"1001 sub-partitions":            func(c *eventspb.LeaseCommand) { c.GetLiberate().Buckets = 1001 },
 		"winner":                         func(c *eventspb.LeaseCommand) { c.GetSupersede().Winner = "eu" },
 		"key is empty":                   func(c *eventspb.LeaseCommand) { c.GetSupersede().Key = "" },
 		"holder":                         func(c *eventspb.LeaseCommand) { c.GetRevoke().Holder = "k" },

@@ -63,21 +63,21 @@ func (t *Config) make(o *Request, c *eventspb.LeaseCommand, now int64) error {
 			return fmt.Errorf("the lease ends at %d and the resource is available at %d, not after it", l.GetExpiresMs(), l.GetAvailableMs())
 		}
 		o.Write = lease.Write{Rule: &t.Rules.Liberate, Args: lease.Row{Version: l.GetVersion(), Available: l.GetAvailableMs()}}
-		return t.setBucket(o, c, t.Region, l.GetShelves())
+		return t.setBucket(o, c, t.Region, l.GetBuckets())
 	case "transfer":
 		x := c.GetTransfer()
 		if x.GetTo() == t.Region || !slices.Contains(t.Regions, x.GetTo()) {
 			return fmt.Errorf("a transfer to %q, which is not another of the regions %q", x.GetTo(), t.Regions)
 		}
 		o.Write = lease.Write{Rule: &t.Rules.Transfer, Args: lease.Row{Version: x.GetVersion(), Owner: x.GetTo(), Available: now + t.TransferWait}}
-		return t.setBucket(o, c, x.GetTo(), x.GetShelves())
+		return t.setBucket(o, c, x.GetTo(), x.GetBuckets())
 	case "revoke":
 		r := c.GetRevoke()
 		if _, _, ok := lease.HolderOf(r.GetHolder()); !ok {
 			return fmt.Errorf("the holder %.80q is no pool and key", r.GetHolder())
 		}
 		o.Write = lease.Write{Rule: &t.Rules.Release, Args: lease.Row{Version: r.GetVersion(), Available: r.GetAvailableMs()}}
-		return t.setBucket(o, c, t.Region, r.GetShelves())
+		return t.setBucket(o, c, t.Region, r.GetBuckets())
 	case "supersede":
 		return t.supersede(o, c)
 	case "headroom":
@@ -151,7 +151,7 @@ func (t *Config) headroom(c *eventspb.LeaseCommand) error {
 		return fmt.Errorf("the headroom is as of %d", h.GetAsOfMs())
 	}
 	for _, n := range []int64{
-		h.GetAsOfMs(), h.GetFree(), h.GetSoon(), h.GetLeased(), h.GetComing(), h.GetLeaving(), h.GetNeed(), h.GetHorizonMs(), h.GetFloor(), h.GetRefused(), h.GetLagMs(),
+		h.GetAsOfMs(), h.GetFree(), h.GetReturning(), h.GetLeased(), h.GetInTransit(), h.GetOutbound(), h.GetNeed(), h.GetHorizonMs(), h.GetFloor(), h.GetRefused(), h.GetLagMs(),
 	} {
 		if n < -maxNumber || n > maxNumber {
 			return fmt.Errorf("the headroom has the number %d", n)

@@ -25,7 +25,7 @@ const (
 // headroomNumbers are the whole numbers of a headroom and their attributes.
 func headroomNumbers(h *eventspb.LeaseHeadroom) map[string]*int64 {
 	return map[string]*int64{
-		AsOf: &h.AsOfMs, "free": &h.Free, "soon": &h.Soon, "leased": &h.Leased, "coming": &h.Coming, "leaving": &h.Leaving, "need": &h.Need,
+		AsOf: &h.AsOfMs, "free": &h.Free, "soon": &h.Returning, "leased": &h.Leased, "coming": &h.InTransit, "leaving": &h.Outbound, "need": &h.Need,
 		"horizon_ms": &h.HorizonMs, "floor": &h.Floor, "refused": &h.Refused, "lag_ms": &h.LagMs,
 	}
 }

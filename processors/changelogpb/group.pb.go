@@ -85,30 +85,30 @@ func (x *Member) GetNext() map[int32]int64 {
 	return nil
 }
 
-// Duty is what a worker is given beside its partitions.
-type Duty struct {
+// WorkerAssignment is what a worker is given beside its partitions.
+type WorkerAssignment struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Standbys []int32                `protobuf:"varint,1,rep,packed,name=standbys,proto3" json:"standbys,omitempty"` // partitions that its process keeps warm
 	// Those of them that are to become active here: the process asks for a rebalance once it has caught up.
-	Warming       []int32 `protobuf:"varint,2,rep,packed,name=warming,proto3" json:"warming,omitempty"`
+	Warmups       []int32 `protobuf:"varint,2,rep,packed,name=warmups,proto3" json:"warmups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Duty) Reset() {
-	*x = Duty{}
+func (x *WorkerAssignment) Reset() {
+	*x = WorkerAssignment{}
 	mi := &file_group_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Duty) String() string {
+func (x *WorkerAssignment) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Duty) ProtoMessage() {}
+func (*WorkerAssignment) ProtoMessage() {}
 
-func (x *Duty) ProtoReflect() protoreflect.Message {
+func (x *WorkerAssignment) ProtoReflect() protoreflect.Message {
 	mi := &file_group_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -120,21 +120,21 @@ func (x *Duty) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Duty.ProtoReflect.Descriptor instead.
-func (*Duty) Descriptor() ([]byte, []int) {
+// Deprecated: Use WorkerAssignment.ProtoReflect.Descriptor instead.
+func (*WorkerAssignment) Descriptor() ([]byte, []int) {
 	return file_group_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *Duty) GetStandbys() []int32 {
+func (x *WorkerAssignment) GetStandbys() []int32 {
 	if x != nil {
 		return x.Standbys
 	}
 	return nil
 }
 
-func (x *Duty) GetWarming() []int32 {
+func (x *WorkerAssignment) GetWarmups() []int32 {
 	if x != nil {
-		return x.Warming
+		return x.Warmups
 	}
 	return nil
 }
@@ -150,10 +150,10 @@ const file_group_proto_rawDesc = "" +
 	"\x04next\x18\x03 \x03(\v2$.weir.processors.v1.Member.NextEntryR\x04next\x1a7\n" +
 	"\tNextEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\x05R\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"<\n" +
-	"\x04Duty\x12\x1a\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"H\n" +
+	"\x10WorkerAssignment\x12\x1a\n" +
 	"\bstandbys\x18\x01 \x03(\x05R\bstandbys\x12\x18\n" +
-	"\awarming\x18\x02 \x03(\x05R\awarmingB/Z-github.com/weirhq/weir/processors/changelogpbb\x06proto3"
+	"\awarmups\x18\x02 \x03(\x05R\awarmupsB/Z-github.com/weirhq/weir/processors/changelogpbb\x06proto3"
 
 var (
 	file_group_proto_rawDescOnce sync.Once
@@ -169,9 +169,9 @@ func file_group_proto_rawDescGZIP() []byte {
 
 var file_group_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_group_proto_goTypes = []any{
-	(*Member)(nil), // 0: weir.processors.v1.Member
-	(*Duty)(nil),   // 1: weir.processors.v1.Duty
-	nil,            // 2: weir.processors.v1.Member.NextEntry
+	(*Member)(nil),           // 0: weir.processors.v1.Member
+	(*WorkerAssignment)(nil), // 1: weir.processors.v1.WorkerAssignment
+	nil,                      // 2: weir.processors.v1.Member.NextEntry
 }
 var file_group_proto_depIdxs = []int32{
 	2, // 0: weir.processors.v1.Member.next:type_name -> weir.processors.v1.Member.NextEntry

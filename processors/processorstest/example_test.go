@@ -59,9 +59,9 @@ func wordCount() stream.Processor {
 // A process dies at every edge of a commit, and comes back each time on what the crash left of its disk. The totals are exact,
 // and Run judges the rest.
 func TestWordCountSurvivesKills(t *testing.T) {
-	processorstest.Run(t, processorstest.Options{Processor: wordCount()}, func(t *testing.T, w *processorstest.World) {
+	processorstest.Run(t, processorstest.Options{Processor: wordCount()}, func(t *testing.T, w *processorstest.Harness) {
 		p := w.Start("a")
-		for _, edge := range processorstest.Edges() {
+		for _, edge := range processorstest.Failpoints() {
 			w.CaughtUp()
 			p.KillAt(edge)
 			for partition := range int32(4) {
@@ -73,7 +73,7 @@ func TestWordCountSurvivesKills(t *testing.T) {
 			p = w.Start("a")
 		}
 		w.CaughtUp()
-		times := uint64(len(processorstest.Edges()))
+		times := uint64(len(processorstest.Failpoints()))
 		for partition := range int32(4) {
 			counts := w.State(partition, 1)
 			for word, each := range map[string]uint64{"to": 2, "be": 2, "or": 1, "not": 1} {

@@ -12,7 +12,7 @@ import (
 )
 
 // Produce writes values under one key to a partition.
-func (w *World) Produce(topic string, partition int32, key string, values ...string) {
+func (w *Harness) Produce(topic string, partition int32, key string, values ...string) {
 	w.t.Helper()
 	rs := make([]*kgo.Record, 0, len(values))
 	for _, v := range values {
@@ -22,7 +22,7 @@ func (w *World) Produce(topic string, partition int32, key string, values ...str
 }
 
 // Send writes records with whatever they have: headers, timestamps, no value.
-func (w *World) Send(rs ...*kgo.Record) {
+func (w *Harness) Send(rs ...*kgo.Record) {
 	w.t.Helper()
 	if err := w.client.ProduceSync(context.Background(), rs...).FirstErr(); err != nil {
 		w.t.Fatalf("produce: %v", err)
@@ -31,33 +31,33 @@ func (w *World) Send(rs ...*kgo.Record) {
 
 // FailRequests fails the next n requests of a kind, of whomever, with err. hits says how many it has failed so far. What it cannot
 // select, such as one topic or the requests of one transactional id, Cluster.Fault can.
-func (w *World) FailRequests(kind kmsg.Key, err *kerr.Error, n int) (hits func() int) {
+func (w *Harness) FailRequests(kind kmsg.Key, err *kerr.Error, n int) (hits func() int) {
 	return w.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kind}, Err: err, Count: n}).Hits
 }
 
 // LoseAnswers loses the answers to the next n requests of a kind, of whomever: the broker does its work, the client never
 // hears of it. kmsg.EndTxn leaves the outcome of a commit unknown.
-func (w *World) LoseAnswers(kind kmsg.Key, n int) { w.sim.LoseAnswers(kind, n) }
+func (w *Harness) LoseAnswers(kind kmsg.Key, n int) { w.sim.LoseAnswers(kind, n) }
 
 // LostAnswers is how many answers were lost so far.
-func (w *World) LostAnswers() int { return w.sim.Lost() }
+func (w *Harness) LostAnswers() int { return w.sim.Lost() }
 
 // MoveLeaders gives every partition another leader.
-func (w *World) MoveLeaders() { w.Cluster.ShufflePartitionLeaders() }
+func (w *Harness) MoveLeaders() { w.Cluster.ShufflePartitionLeaders() }
 
 // MoveCoordinators gives groups and transactions other coordinators.
-func (w *World) MoveCoordinators() { w.Cluster.RehashCoordinators() }
+func (w *Harness) MoveCoordinators() { w.Cluster.RehashCoordinators() }
 
 // DeleteRecords removes the records of a partition that are below an offset, as retention does.
-func (w *World) DeleteRecords(topic string, partition int32, below int64) {
+func (w *Harness) DeleteRecords(topic string, partition int32, below int64) {
 	w.t.Helper()
 	if err := w.Cluster.DeleteRecords(topic, partition, below); err != nil {
 		w.t.Fatalf("delete the records of %s[%d] below %d: %v", topic, partition, below, err)
 	}
 }
 
-// Line is a way to the brokers of its own, and what cuts it for good: for clients that are no Process.
-func (w *World) Line() (k kafka.Cluster, cut func()) {
+// Link is a way to the brokers of its own, and what cuts it for good: for clients that are no Process.
+func (w *Harness) Link() (k kafka.Cluster, cut func()) {
 	l := w.sim.Link()
 	return kafka.Cluster{Brokers: w.sim.ListenAddrs(), Options: l.Options()}, l.Cut
 }

@@ -17,16 +17,16 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// held is what the store of one process holds.
-type held struct {
+// storeContents is what the store of one process holds.
+type storeContents struct {
 	process string
 	stores  map[int32]invariant.Store
 }
 
-// look reads the stores of the processes that run: partition by partition, with read.
-func (w *World) look(read func(*processors.Snapshot, int32) (invariant.Store, error)) ([]held, error) {
-	var list []held
-	for _, p := range w.living() {
+// readStores reads the stores of the processes that run: partition by partition, with read.
+func (w *Harness) readStores(read func(*processors.Snapshot, int32) (invariant.Store, error)) ([]storeContents, error) {
+	var list []storeContents
+	for _, p := range w.running() {
 		snap, err := p.rt.Snapshot()
 		if errors.Is(err, processors.ErrNotRunning) { // it has just begun
 			continue
@@ -34,7 +34,7 @@ func (w *World) look(read func(*processors.Snapshot, int32) (invariant.Store, er
 		if err != nil {
 			return nil, err
 		}
-		h := held{p.name, map[int32]invariant.Store{}}
+		h := storeContents{p.name, map[int32]invariant.Store{}}
 		for q := range w.parts {
 			s, e := read(snap, q)
 			err = errors.Join(err, e)
@@ -61,15 +61,15 @@ func readStore(snap *processors.Snapshot, partition int32) (invariant.Store, err
 	s.State = map[string]string{}
 	for table := stream.FirstTable; table < stream.FirstLocalTable && err == nil; table++ {
 		err = snap.Scan(partition, table, nil, func(k, v []byte) error {
-			s.State[name(table, k)] = string(v)
+			s.State[changelogKey(table, k)] = string(v)
 			return nil
 		})
 	}
 	return s, err
 }
 
-// name is a key of the state as the changelog has it.
-func name(table byte, key []byte) string { return string([]byte{table}) + string(key) }
+// changelogKey is a key of the state as the changelog has it.
+func changelogKey(table byte, key []byte) string { return string([]byte{table}) + string(key) }
 
 func positions(m *changelogpb.Marker) map[string]int64 {
 	next := map[string]int64{}
@@ -80,8 +80,8 @@ func positions(m *changelogpb.Marker) map[string]int64 {
 }
 
 // committed are the group's offsets, by partition and topic.
-func (w *World) committed(ctx context.Context) (map[int32]map[string]int64, error) {
-	got, err := kadm.NewClient(w.client).FetchOffsets(kadm.RequireStable(ctx), w.o.Processor.App)
+func (w *Harness) committed(ctx context.Context) (map[int32]map[string]int64, error) {
+	got, err := kadm.NewClient(w.client).FetchOffsets(kadm.RequireStable(ctx), w.options.Processor.App)
 	if err == nil {
 		err = got.Error()
 	}
@@ -102,15 +102,15 @@ func (w *World) committed(ctx context.Context) (map[int32]map[string]int64, erro
 }
 
 // watch compares stores with the group while the world runs: the stores are read first.
-func (w *World) watch(ctx context.Context) {
+func (w *Harness) watch(ctx context.Context) {
 	defer close(w.ended)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(cmp.Or(w.o.Watch, 100*time.Millisecond)):
+		case <-time.After(cmp.Or(w.options.CheckInterval, 100*time.Millisecond)):
 		}
-		list, err := w.look(readNext)
+		list, err := w.readStores(readNext)
 		if err != nil { // a store that cannot be read is the runtime's to notice
 			continue
 		}
@@ -120,14 +120,14 @@ func (w *World) watch(ctx context.Context) {
 		}
 		w.mu.Lock()
 		w.seen++
-		if len(w.ahead) == 0 {
-			w.ahead = behind(list, committed)
+		if len(w.storesAhead) == 0 {
+			w.storesAhead = storesAhead(list, committed)
 		}
 		w.mu.Unlock()
 	}
 }
 
-func behind(list []held, committed map[int32]map[string]int64) (errs []error) {
+func storesAhead(list []storeContents, committed map[int32]map[string]int64) (errs []error) {
 	for _, h := range list {
 		if err := invariant.StoreNotAhead(&invariant.History{Stores: h.stores, Committed: committed}); err != nil {
 			errs = append(errs, fmt.Errorf("process %s: %w", h.process, err))
@@ -137,22 +137,22 @@ func behind(list []held, committed map[int32]map[string]int64) (errs []error) {
 }
 
 // end stops everything in order, and judges what is left.
-func (w *World) end() error {
+func (w *Harness) end() error {
 	var errs []error
-	for _, b := range w.beside {
+	for _, b := range w.guests {
 		if err := b.end(); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", b.o.Processor.App, err))
+			errs = append(errs, fmt.Errorf("%s: %w", b.options.Processor.App, err))
 		}
 	}
 	return errors.Join(append(errs, w.stop())...)
 }
 
 // stop is end of what is of this world alone.
-func (w *World) stop() error {
-	list, err := w.look(readStore)
-	for _, p := range w.living() {
+func (w *Harness) stop() error {
+	list, err := w.readStores(readStore)
+	for _, p := range w.running() {
 		p.Thaw()
-		p.Mend()
+		p.Heal()
 		if e := p.stop(); e != nil {
 			err = errors.Join(err, fmt.Errorf("process %s: %w", p.name, e))
 		}
@@ -165,13 +165,13 @@ func (w *World) stop() error {
 	return w.judge(list)
 }
 
-func (w *World) judge(list []held) error {
+func (w *Harness) judge(list []storeContents) error {
 	ctx := context.Background()
 	committed, err := w.committed(ctx)
 	if err != nil {
 		return err
 	}
-	records, err := w.sim.Read(ctx, w.o.Processor.Changelog)
+	records, err := w.sim.Read(ctx, w.options.Processor.Changelog)
 	if err != nil {
 		return err
 	}
@@ -179,14 +179,14 @@ func (w *World) judge(list []held) error {
 	if err != nil {
 		return err
 	}
-	errs := append(behind(list, committed), w.ahead...)
+	errs := append(storesAhead(list, committed), w.storesAhead...)
 	for _, h := range list {
 		if err := invariant.ChangelogState(&invariant.History{Changelog: changes, Stores: h.stores}); err != nil {
 			errs = append(errs, fmt.Errorf("process %s: %w", h.process, err))
 		}
 	}
 	errs = append(errs, invariant.OutputCause(&invariant.History{Changelog: changes}))
-	if !w.o.NoRefold {
+	if !w.options.NoRefold {
 		errs = append(errs, w.refold(ctx, records))
 	}
 	return errors.Join(errs...)

@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// lines keeps the last lines of a log.
-type lines struct {
+// logTail keeps the last lines of a log.
+type logTail struct {
 	mu   sync.Mutex
 	list []string
 }
 
 const maxLines = 400
 
-func (l *lines) Write(b []byte) (int, error) {
+func (l *logTail) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.list) >= 2*maxLines {
@@ -23,7 +23,7 @@ func (l *lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (l *lines) String() string {
+func (l *logTail) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Join(l.list[max(0, len(l.list)-maxLines):], "")

@@ -12,17 +12,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// patience is how long anything is waited for, in virtual time.
-const patience = 10 * time.Minute
+// waitLimit is how long anything is waited for, in virtual time.
+const waitLimit = 10 * time.Minute
 
 // CaughtUp waits until every partition has one owner, which has folded and committed all that is committed in its inputs.
 // Partitions that are to stand still, such as one that stopped, are left out by their numbers. After ten minutes the test
 // fails, with what is missing.
-func (w *World) CaughtUp(without ...int32) {
+func (w *Harness) CaughtUp(without ...int32) {
 	w.t.Helper()
 	adm, missing := kadm.NewClient(w.client), ""
-	for end := time.Now().Add(patience); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
-		ends, err := adm.ListCommittedOffsets(context.Background(), w.o.Processor.Inputs...)
+	for end := time.Now().Add(waitLimit); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
+		ends, err := adm.ListCommittedOffsets(context.Background(), w.options.Processor.Inputs...)
 		if err == nil {
 			err = ends.Error()
 		}
@@ -34,13 +34,13 @@ func (w *World) CaughtUp(without ...int32) {
 			return
 		}
 	}
-	w.t.Fatalf("not caught up after %s: %s\n%s", patience, missing, w.lines.String())
+	w.t.Fatalf("not caught up after %s: %s\n%s", waitLimit, missing, w.logTail.String())
 }
 
 // missing says what keeps the world from being caught up; nothing if it is.
-func (w *World) missing(ends kadm.ListedOffsets, without []int32) string {
+func (w *Harness) missing(ends kadm.ListedOffsets, without []int32) string {
 	var list []string
-	procs := w.living()
+	procs := w.running()
 	for p := range w.parts {
 		if slices.Contains(without, p) {
 			continue
@@ -55,7 +55,7 @@ func (w *World) missing(ends kadm.ListedOffsets, without []int32) string {
 			if s.State != "running" {
 				list = append(list, fmt.Sprintf("partition %d is %s at %s: %s", p, s.State, proc.name, s.Reason))
 			}
-			for _, topic := range w.o.Processor.Inputs {
+			for _, topic := range w.options.Processor.Inputs {
 				if end, _ := ends.Lookup(topic, p); s.Next[topic] < end.Offset {
 					list = append(list, fmt.Sprintf("%s is at %d of %s[%d], which ends at %d", proc.name, s.Next[topic], topic, p, end.Offset))
 				}
@@ -69,9 +69,9 @@ func (w *World) missing(ends kadm.ListedOffsets, without []int32) string {
 }
 
 // State is what a table of a partition holds, as its owner has committed it.
-func (w *World) State(partition int32, table byte) map[string][]byte {
+func (w *Harness) State(partition int32, table byte) map[string][]byte {
 	w.t.Helper()
-	for _, p := range w.living() {
+	for _, p := range w.running() {
 		if _, ok := p.at(partition); !ok {
 			continue
 		}
@@ -94,7 +94,7 @@ func (w *World) State(partition int32, table byte) map[string][]byte {
 }
 
 // Records are the committed records of a topic, partition by partition.
-func (w *World) Records(topic string) []*kgo.Record {
+func (w *Harness) Records(topic string) []*kgo.Record {
 	w.t.Helper()
 	list, err := w.sim.Read(context.Background(), topic)
 	if err != nil {

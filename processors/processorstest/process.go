@@ -15,8 +15,8 @@ import (
 	"github.com/weirhq/weir/processors/internal/simkafka"
 )
 
-// Edge is a moment in a commit at which a process can be killed.
-type Edge = failpoint.Point
+// Failpoint is a moment in a commit at which a process can be killed.
+type Failpoint = failpoint.Point
 
 // The edges of a commit, in their order.
 const (
@@ -27,8 +27,8 @@ const (
 	Applied  = failpoint.Applied  // the store has it
 )
 
-// Edges lists them, in their order.
-func Edges() []Edge { return []Edge{Flushed, Produced, Written, Ended, Applied} }
+// Failpoints lists them, in their order.
+func Failpoints() []Failpoint { return []Failpoint{Flushed, Produced, Written, Ended, Applied} }
 
 // What Await waited for.
 var (
@@ -40,11 +40,11 @@ var (
 
 // Process is one life of a process: its runtime, its disk and its link to the brokers.
 type Process struct {
-	w    *World
-	name string
-	fs   *vfs.MemFS
-	rt   *processors.Runtime
-	link *simkafka.Link
+	harness *Harness
+	name    string
+	fs      *vfs.MemFS
+	rt      *processors.Runtime
+	link    *simkafka.Link
 
 	cancel context.CancelFunc
 	died   chan struct{} // closed when it was killed
@@ -52,17 +52,17 @@ type Process struct {
 	err    error         // of Run, once done
 
 	mu       sync.Mutex
-	dieAt    Edge
-	freezeAt Edge
+	dieAt    Failpoint
+	freezeAt Failpoint
 	killed   bool
 	frozen   bool
 	froze    chan struct{} // closed when it froze at freezeAt
 }
 
 // Start starts a process. One that had this name before must be killed or stopped; its disk is what that left.
-func (w *World) Start(name string) *Process {
+func (w *Harness) Start(name string) *Process {
 	w.t.Helper()
-	for _, p := range w.living() {
+	for _, p := range w.running() {
 		if p.name == name {
 			w.t.Fatalf("process %s runs: kill or stop it before it is started again", name)
 		}
@@ -71,10 +71,10 @@ func (w *World) Start(name string) *Process {
 	if w.disks[name] == nil {
 		w.disks[name] = vfs.NewCrashableMem()
 	}
-	p := &Process{w: w, name: name, fs: w.disks[name], link: w.sim.Link(), died: make(chan struct{}), done: make(chan struct{}), froze: make(chan struct{})}
+	p := &Process{harness: w, name: name, fs: w.disks[name], link: w.sim.Link(), died: make(chan struct{}), done: make(chan struct{}), froze: make(chan struct{})}
 	w.mu.Unlock()
 
-	cfg := w.o.Config
+	cfg := w.options.Config
 	cfg.Kafka.Brokers, cfg.Kafka.Options = w.sim.ListenAddrs(), append(p.link.Options(), cfg.Kafka.Options...)
 	cfg.Dir, cfg.FS, cfg.Instance = "/state", p.fs, name
 	log := w.log.With().Str("process", name).Logger()
@@ -86,10 +86,10 @@ func (w *World) Start(name string) *Process {
 		cfg.CacheBytes = 1 << 20
 	}
 	var err error
-	if p.rt, err = processors.New(cfg, w.o.Processor); err != nil {
+	if p.rt, err = processors.New(cfg, w.options.Processor); err != nil {
 		w.t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(failpoint.WithHook(context.Background(), p.edge))
+	ctx, cancel := context.WithCancel(failpoint.WithHook(context.Background(), p.atFailpoint))
 	p.cancel = cancel
 	go func() {
 		defer close(p.done)
@@ -102,7 +102,7 @@ func (w *World) Start(name string) *Process {
 }
 
 // NewDisk takes the disk of a process that is not running away: its next life begins with an empty one.
-func (w *World) NewDisk(name string) {
+func (w *Harness) NewDisk(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.disks, name)
@@ -111,8 +111,8 @@ func (w *World) NewDisk(name string) {
 // Runtime is the process's runtime: for Status and Snapshot.
 func (p *Process) Runtime() *processors.Runtime { return p.rt }
 
-// edge freezes and dies where it was told to, holds a frozen process up, and lets a dead one do nothing more.
-func (p *Process) edge(at Edge) error {
+// atFailpoint freezes and dies where it was told to, holds a frozen process up, and lets a dead one do nothing more.
+func (p *Process) atFailpoint(at Failpoint) error {
 	p.mu.Lock()
 	if p.freezeAt == at && !p.killed {
 		p.freezeAt, p.frozen = "", true
@@ -138,9 +138,9 @@ func (p *Process) die() {
 	p.killed = true
 	p.link.Cut()
 	p.link.Thaw()
-	p.w.mu.Lock()
-	p.w.disks[p.name] = p.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: p.w.rng.IntN(101), RNG: rand.New(rand.NewPCG(p.w.rng.Uint64(), 1))})
-	p.w.mu.Unlock()
+	p.harness.mu.Lock()
+	p.harness.disks[p.name] = p.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: p.harness.rng.IntN(101), RNG: rand.New(rand.NewPCG(p.harness.rng.Uint64(), 1))})
+	p.harness.mu.Unlock()
 	p.cancel()
 	close(p.died)
 }
@@ -155,7 +155,7 @@ func (p *Process) Kill() {
 }
 
 // KillAt kills the process when it next comes to an edge; see Await.
-func (p *Process) KillAt(at Edge) {
+func (p *Process) KillAt(at Failpoint) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dieAt = at
@@ -164,7 +164,7 @@ func (p *Process) KillAt(at Edge) {
 // Await waits until the process has been killed (ErrKilled), is frozen at the edge of FreezeAt (ErrFrozen), or has ended by
 // itself (the error of Run). After ten minutes the test fails.
 func (p *Process) Await() error {
-	p.w.t.Helper()
+	p.harness.t.Helper()
 	p.mu.Lock()
 	froze := p.froze
 	if p.frozen {
@@ -177,8 +177,8 @@ func (p *Process) Await() error {
 		return ErrFrozen
 	case <-p.died:
 	case <-p.done:
-	case <-time.After(patience):
-		p.w.t.Fatalf("process %s still runs after %s: %+v", p.name, patience, p.rt.Status())
+	case <-time.After(waitLimit):
+		p.harness.t.Fatalf("process %s still runs after %s: %+v", p.name, waitLimit, p.rt.Status())
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -190,9 +190,9 @@ func (p *Process) Await() error {
 
 // Stop stops the process in order. An error fails the test, and so does one that has not ended after ten minutes.
 func (p *Process) Stop() {
-	p.w.t.Helper()
+	p.harness.t.Helper()
 	if err := p.stop(); err != nil {
-		p.w.t.Errorf("process %s: %v", p.name, err)
+		p.harness.t.Errorf("process %s: %v", p.name, err)
 	}
 }
 
@@ -201,8 +201,8 @@ func (p *Process) stop() error {
 	select {
 	case <-p.done:
 		return p.err
-	case <-time.After(patience):
-		return fmt.Errorf("it has not ended %s after it was told to: %+v", patience, p.rt.Status())
+	case <-time.After(waitLimit):
+		return fmt.Errorf("it has not ended %s after it was told to: %+v", waitLimit, p.rt.Status())
 	}
 }
 
@@ -218,7 +218,7 @@ func (p *Process) Freeze() {
 }
 
 // FreezeAt freezes the process when it next comes to an edge; see Await. At Written it holds a transaction open.
-func (p *Process) FreezeAt(at Edge) {
+func (p *Process) FreezeAt(at Failpoint) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.freezeAt = at
@@ -235,17 +235,17 @@ func (p *Process) Thaw() {
 // Cut parts the process from all brokers: its connections break and no other comes about, until Mend.
 func (p *Process) Cut() { p.link.Cut() }
 
-// Mend ends a Cut.
-func (p *Process) Mend() {
+// Heal ends a Cut.
+func (p *Process) Heal() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.killed {
-		p.link.Mend()
+		p.link.Heal()
 	}
 }
 
-// Gone says whether the process was killed or has ended.
-func (p *Process) Gone() bool {
+// Ended says whether the process was killed or has ended.
+func (p *Process) Ended() bool {
 	select {
 	case <-p.died:
 		return true

@@ -18,8 +18,8 @@ import (
 
 // refold gives all records of each partition to one handler that nobody disturbs, cut into transactions as the markers say,
 // and compares what it has to say with what is in the topics.
-func (w *World) refold(ctx context.Context, log []*kgo.Record) error {
-	proc := &w.o.Processor
+func (w *Harness) refold(ctx context.Context, log []*kgo.Record) error {
+	proc := &w.options.Processor
 	inputs, err := w.inputs(ctx)
 	if err != nil {
 		return err
@@ -50,13 +50,13 @@ func (w *World) refold(ctx context.Context, log []*kgo.Record) error {
 			errs = append(errs, fmt.Errorf("I6: output %s is there %d times more than a run without faults writes it", o, -n))
 		}
 	}
-	return few(errs)
+	return firstErrors(errs)
 }
 
 // inputs are the records to fold, by partition and topic: without the dead letters.
-func (w *World) inputs(ctx context.Context) (map[int32]map[string][]stream.Record, error) {
+func (w *Harness) inputs(ctx context.Context) (map[int32]map[string][]stream.Record, error) {
 	letters := map[string]bool{}
-	list, err := w.sim.Read(ctx, w.o.Processor.DLQ)
+	list, err := w.sim.Read(ctx, w.options.Processor.DLQ)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (w *World) inputs(ctx context.Context) (map[int32]map[string][]stream.Recor
 	for p := range w.parts {
 		out[p] = map[string][]stream.Record{}
 	}
-	for _, topic := range w.o.Processor.Inputs {
+	for _, topic := range w.options.Processor.Inputs {
 		list, err := w.sim.Read(ctx, topic)
 		if err != nil {
 			return nil, err
@@ -88,7 +88,7 @@ func (w *World) inputs(ctx context.Context) (map[int32]map[string][]stream.Recor
 			}
 		}
 	}
-	return out, few(errs)
+	return out, firstErrors(errs)
 }
 
 // refolder is one partition.
@@ -170,14 +170,14 @@ func (f *refolder) transaction(h stream.Handler, m *changelogpb.Marker) (err err
 func (f *refolder) apply(ch *stream.Changes) {
 	for i := range ch.List {
 		c := &ch.List[i]
-		key := name(c.Table, c.Key)
+		key := changelogKey(c.Table, c.Key)
 		switch c.Op {
 		case stream.OpPut:
 			f.state[key] = string(c.Value)
 		case stream.OpDelete:
 			delete(f.state, key)
 		case stream.OpDeleteRange:
-			end := name(c.Table, c.Value)
+			end := changelogKey(c.Table, c.Value)
 			maps.DeleteFunc(f.state, func(k, _ string) bool { return k >= key && k < end })
 		case stream.OpEmit:
 			f.outputs[output(f.proc.Outputs[c.Output], c.Partition, c.Key, c.Value)]++
@@ -197,18 +197,18 @@ func (f *refolder) compare(logged map[string]string) error {
 			errs = append(errs, fmt.Errorf("I2: partition %d, table %d, key %q is %q, and a run without faults ends without it", f.p, k[0], k[1:], logged[k]))
 		}
 	}
-	return few(errs)
+	return firstErrors(errs)
 }
 
 func (f *refolder) get(table byte, key []byte) ([]byte, error) {
-	if v, ok := f.state[name(table, key)]; ok {
+	if v, ok := f.state[changelogKey(table, key)]; ok {
 		return append([]byte{}, v...), nil
 	}
 	return nil, nil
 }
 
 func (f *refolder) scan(table byte, prefix []byte, fn func(key, value []byte) error) error {
-	from := name(table, prefix)
+	from := changelogKey(table, prefix)
 	for _, k := range slices.Sorted(maps.Keys(f.state)) {
 		if strings.HasPrefix(k, from) {
 			if err := fn([]byte(k[1:]), []byte(f.state[k])); err != nil {
@@ -230,8 +230,8 @@ func output(topic string, p int32, key, value []byte) string {
 	return topic + "[" + strconv.Itoa(int(p)) + "] " + strconv.Quote(string(key)) + "=" + strconv.Quote(string(value))
 }
 
-// few keeps the first errors: a broken run breaks in thousands of places.
-func few(errs []error) error {
+// firstErrors keeps the first errors: a broken run breaks in thousands of places.
+func firstErrors(errs []error) error {
 	if len(errs) > 8 {
 		errs = append(errs[:8:8], fmt.Errorf("and %d more", len(errs)-8))
 	}

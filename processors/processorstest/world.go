@@ -39,38 +39,38 @@ type Options struct {
 	// records of a partition and where its transactions end: on the order between inputs, on the owner epoch, on chance.
 	// Handlers with timers are left out by themselves.
 	NoRefold bool
-	// Watch is how often the stores are compared with what the group has committed. Defaults to 100 ms; long runs take longer.
-	Watch time.Duration
+	// CheckInterval is how often the stores are compared with what the group has committed. Defaults to 100 ms; long runs take longer.
+	CheckInterval time.Duration
 }
 
-// World is a cluster, its processes and what they did. Its methods fail the test where they cannot do what they are asked to.
-type World struct {
+// Harness is a cluster, its processes and what they did. Its methods fail the test where they cannot do what they are asked to.
+type Harness struct {
 	// Cluster is the fake cluster, for what World has no word for: Fault, ControlKey, CreateTopic, GroupInfo.
 	Cluster *kfake.Cluster
 
-	t      *testing.T
-	o      Options
-	parts  int32
-	sim    *simkafka.Cluster
-	log    zerolog.Logger
-	lines  lines
-	client *kgo.Client
+	t       *testing.T
+	options Options
+	parts   int32
+	sim     *simkafka.Cluster
+	log     zerolog.Logger
+	logTail logTail
+	client  *kgo.Client
 
-	mu    sync.Mutex
-	rng   *rand.Rand
-	disks map[string]*vfs.MemFS // by process name
-	procs []*Process            // every life
-	ahead []error               // what watch saw
-	seen  int                   // how many samples it took
-	kill  context.CancelFunc
-	ended chan struct{} // closed when watch has ended
+	mu          sync.Mutex
+	rng         *rand.Rand
+	disks       map[string]*vfs.MemFS // by process name
+	procs       []*Process            // every life
+	storesAhead []error               // what watch saw
+	seen        int                   // how many samples it took
+	kill        context.CancelFunc
+	ended       chan struct{} // closed when watch has ended
 
-	beside []*World // on the same brokers
-	guest  bool     // one of those
+	guests  []*Harness // on the same brokers
+	isGuest bool       // one of those
 }
 
 // Run makes a world in a bubble, calls f in it, stops what still runs, and judges what is left.
-func Run(t *testing.T, o Options, f func(t *testing.T, w *World)) {
+func Run(t *testing.T, o Options, f func(t *testing.T, w *Harness)) {
 	t.Helper()
 	if err := run(t, o, f); err != nil {
 		t.Error(err)
@@ -78,13 +78,13 @@ func Run(t *testing.T, o Options, f func(t *testing.T, w *World)) {
 }
 
 // run is Run that hands out the verdict.
-func run(t *testing.T, o Options, f func(t *testing.T, w *World)) (verdict error) {
+func run(t *testing.T, o Options, f func(t *testing.T, w *Harness)) (verdict error) {
 	t.Helper()
 	if !tagged {
 		t.Fatal("processorstest needs the build tag synctests, which makes the Kafka client's mutexes visible to testing/synctest: go test -tags synctests")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		w, err := newWorld(t, o, nil)
+		w, err := newHarness(t, o, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,22 +92,22 @@ func run(t *testing.T, o Options, f func(t *testing.T, w *World)) (verdict error
 		f(t, w)
 		verdict = w.end()
 		if verdict != nil {
-			t.Logf("the last words of the processes:\n%s", w.lines.String())
+			t.Logf("the last words of the processes:\n%s", w.logTail.String())
 		}
 	})
 	return verdict
 }
 
-// newWorld makes a world on brokers of its own, or on those of host.
-func newWorld(t *testing.T, o Options, host *World) (*World, error) {
+// newHarness makes a world on brokers of its own, or on those of host.
+func newHarness(t *testing.T, o Options, host *Harness) (*Harness, error) {
 	if o.Processor.DLQ == "" {
 		o.Processor.DLQ = o.Processor.App + ".dlq"
 	}
-	w := &World{
-		t: t, o: o, parts: cmp.Or(o.Partitions, o.Processor.Partitions, 4),
+	w := &Harness{
+		t: t, options: o, parts: cmp.Or(o.Partitions, o.Processor.Partitions, 4),
 		rng: rand.New(rand.NewPCG(o.Seed, 1)), disks: map[string]*vfs.MemFS{}, ended: make(chan struct{}),
 	}
-	w.log = zerolog.New(zerolog.ConsoleWriter{Out: &w.lines, NoColor: true, TimeFormat: "15:04:05.000"}).Level(zerolog.InfoLevel).With().Timestamp().Logger()
+	w.log = zerolog.New(zerolog.ConsoleWriter{Out: &w.logTail, NoColor: true, TimeFormat: "15:04:05.000"}).Level(zerolog.InfoLevel).With().Timestamp().Logger()
 	if o.Config.Log != nil {
 		w.log = *o.Config.Log
 	}
@@ -121,17 +121,17 @@ func newWorld(t *testing.T, o Options, host *World) (*World, error) {
 }
 
 // connect finds or starts the brokers, with the processor's topics.
-func (w *World) connect(host *World) (err error) {
-	topics := append([]string{w.o.Processor.Changelog, w.o.Processor.DLQ}, w.o.Processor.Inputs...)
-	topics = append(topics, w.o.Processor.Outputs...)
+func (w *Harness) connect(host *Harness) (err error) {
+	topics := append([]string{w.options.Processor.Changelog, w.options.Processor.DLQ}, w.options.Processor.Inputs...)
+	topics = append(topics, w.options.Processor.Outputs...)
 	slices.Sort(topics)
 	topics = slices.Compact(topics)
 	if host == nil {
-		if w.sim, err = simkafka.NewOf(cmp.Or(w.o.Brokers, 3), w.parts, topics...); err != nil {
+		if w.sim, err = simkafka.NewWithBrokers(cmp.Or(w.options.Brokers, 3), w.parts, topics...); err != nil {
 			return err
 		}
 	} else {
-		w.sim, w.guest = host.sim, true
+		w.sim, w.isGuest = host.sim, true
 		for _, topic := range topics {
 			if w.sim.TopicInfo(topic) != nil {
 				continue
@@ -142,9 +142,9 @@ func (w *World) connect(host *World) (err error) {
 		}
 	}
 	w.Cluster = w.sim.Cluster
-	w.sim.Unstick(w.o.Processor.App)
+	w.sim.Unstick(w.options.Processor.App)
 	if w.client, err = w.Kafka().Client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0)); err != nil {
-		if !w.guest {
+		if !w.isGuest {
 			w.sim.Close()
 		}
 		return fmt.Errorf("make client: %w", err)
@@ -152,31 +152,31 @@ func (w *World) connect(host *World) (err error) {
 	return nil
 }
 
-// Beside makes a world on the same brokers: of another processor, with processes of its own. It ends with w, and is judged as w is.
-func (w *World) Beside(o Options) *World {
+// AddProcessor makes a world on the same brokers: of another processor, with processes of its own. It ends with w, and is judged as w is.
+func (w *Harness) AddProcessor(o Options) *Harness {
 	w.t.Helper()
 	if o.Config.Log == nil {
 		o.Config.Log = &w.log
 	}
-	b, err := newWorld(w.t, o, w)
+	b, err := newHarness(w.t, o, w)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.beside = append(w.beside, b)
+	w.guests = append(w.guests, b)
 	return b
 }
 
 // Unstick keeps the rebalances of a group going that is no Processor's: kfake's need it once static members come back.
-func (w *World) Unstick(group string) { w.sim.Unstick(group) }
+func (w *Harness) Unstick(group string) { w.sim.Unstick(group) }
 
 // close ends what runs, at whatever state a failed test left it.
-func (w *World) close() {
-	for _, b := range w.beside {
+func (w *Harness) close() {
+	for _, b := range w.guests {
 		b.close()
 	}
 	w.kill()
 	<-w.ended
-	for _, p := range w.living() {
+	for _, p := range w.running() {
 		p.Kill()
 	}
 	w.mu.Lock()
@@ -186,19 +186,19 @@ func (w *World) close() {
 		<-p.done
 	}
 	w.client.Close()
-	if !w.guest {
+	if !w.isGuest {
 		w.sim.Close()
 	}
 }
 
 // Kafka is how to reach the brokers, by a way that no fault of a process touches.
-func (w *World) Kafka() kafka.Cluster {
+func (w *Harness) Kafka() kafka.Cluster {
 	return kafka.Cluster{Brokers: w.sim.ListenAddrs(), Options: w.sim.Link().Options()}
 }
 
-// living are the processes that were started and not killed or stopped.
-func (w *World) living() []*Process {
+// running are the processes that were started and not killed or stopped.
+func (w *Harness) running() []*Process {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(w.procs), func(p *Process) bool { return p.Gone() })
+	return slices.DeleteFunc(slices.Clone(w.procs), func(p *Process) bool { return p.Ended() })
 }

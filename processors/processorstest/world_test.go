@@ -83,7 +83,7 @@ func options(flaw string) Options {
 }
 
 // busy is a run with all that goes wrong: a refused record, an aborted transaction of the producer's, a kill.
-func busy(t *testing.T, w *World) {
+func busy(t *testing.T, w *Harness) {
 	p := w.Start("a")
 	w.CaughtUp()
 	feeder, err := w.Kafka().Client(kgo.TransactionalID("feeder"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
@@ -115,7 +115,7 @@ func busy(t *testing.T, w *World) {
 }
 
 func TestGoodHandlerPasses(t *testing.T) {
-	Run(t, options(""), func(t *testing.T, w *World) {
+	Run(t, options(""), func(t *testing.T, w *Harness) {
 		busy(t, w)
 		if got := string(w.State(0, 1)["k"]); got != "40" {
 			t.Errorf("the sum of k is %s, want 40", got)
@@ -138,32 +138,32 @@ func TestJudgeCatches(t *testing.T) {
 	for _, m := range []struct {
 		name, says string
 		o          func(*Options)
-		f          func(t *testing.T, w *World)
+		f          func(t *testing.T, w *Harness)
 	}{
 		{name: "forgets its state", says: "I2"},
 		{name: "leans on a variable outside", says: "I2"},
 		{name: "skips the last of a batch", says: "I2"},
 		{name: "a refusal leaves a trace", says: "I2"},
 		{name: "says hello in each life", says: "I6"},
-		{name: "swallows what it should refuse", f: func(t *testing.T, w *World) {
+		{name: "swallows what it should refuse", f: func(t *testing.T, w *Harness) {
 			busy(t, w)
-			w.o.Processor.New = options("").Processor.New // the one that it is compared with refuses
+			w.options.Processor.New = options("").Processor.New // the one that it is compared with refuses
 		}, says: "I1"},
 		{name: "reads what was aborted", o: func(o *Options) {
 			o.Config.Kafka.Options = []kgo.Opt{kgo.FetchIsolationLevel(kgo.ReadUncommitted())}
 		}, says: "I2"},
-		{name: "a foreign output", f: func(t *testing.T, w *World) {
+		{name: "a foreign output", f: func(t *testing.T, w *Harness) {
 			busy(t, w)
 			w.Produce("out", 0, "k", "99")
 		}, says: "I6"},
-		{name: "a foreign change", f: func(t *testing.T, w *World) {
+		{name: "a foreign change", f: func(t *testing.T, w *Harness) {
 			w.Start("a")
 			w.CaughtUp()
 			w.Produce("log", 0, "\x01x", "99")
 			w.Produce("in", 0, "k", "1")
 			w.CaughtUp()
 		}, says: "process a: I4"},
-		{name: "the group goes back", f: func(t *testing.T, w *World) {
+		{name: "the group goes back", f: func(t *testing.T, w *Harness) {
 			a := w.Start("a")
 			w.Produce("in", 0, "k", "1", "2")
 			w.CaughtUp()
@@ -200,7 +200,7 @@ func TestJudgeCatches(t *testing.T) {
 
 // A process that froze with a transaction open, for longer than the brokers and the group wait, writes nothing afterwards.
 func TestFreeze(t *testing.T) {
-	Run(t, options(""), func(t *testing.T, w *World) {
+	Run(t, options(""), func(t *testing.T, w *Harness) {
 		a := w.Start("a")
 		w.CaughtUp()
 		a.FreezeAt(Written)
@@ -222,7 +222,7 @@ func TestFreeze(t *testing.T) {
 
 // A disk that is gone is rebuilt from the changelog; what a stop leaves is not.
 func TestDisks(t *testing.T) {
-	Run(t, options(""), func(t *testing.T, w *World) {
+	Run(t, options(""), func(t *testing.T, w *Harness) {
 		a := w.Start("a")
 		w.Produce("in", 0, "k", "1", "2")
 		w.CaughtUp()
@@ -254,8 +254,8 @@ func TestBeside(t *testing.T) {
 		o.Processor.App, o.Processor.Inputs, o.Processor.Changelog, o.Processor.Outputs = "totals", []string{"out"}, "totals.log", []string{"totals.out"}
 		host := options("")
 		host.Brokers = 1
-		err := run(t, host, func(t *testing.T, w *World) {
-			b := w.Beside(o)
+		err := run(t, host, func(t *testing.T, w *Harness) {
+			b := w.AddProcessor(o)
 			p := b.Start("a")
 			busy(t, w)
 			b.CaughtUp()

@@ -18,7 +18,7 @@ import (
 // leases feeds a balancer's topics in a bubble, as the bridge and the executors do.
 type leases struct {
 	t    *testing.T
-	w    *processorstest.World
+	w    *processorstest.Harness
 	rows map[string]*eventspb.LeaseResource
 	read map[string]int // commands that were carried out, by region
 	done map[string]int // transfers, by resource and version
@@ -49,7 +49,7 @@ func (l *leases) second(i int) {
 	now := time.Now().UnixMilli()
 	for _, at := range []string{"eu", "us"} {
 		for _, from := range []string{"eu", "us"} {
-			l.change(at, &eventspb.LeaseChange{Row: &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{From: from, BeatMs: now, SeenMs: now}}})
+			l.change(at, &eventspb.LeaseChange{Row: &eventspb.LeaseChange_Heartbeat{Heartbeat: &eventspb.LeaseHeartbeat{From: from, WrittenMs: now, SeenMs: now}}})
 		}
 		for n, r := range l.w.Records(events.LeaseCommandsTopic(at)) {
 			if n >= l.read[at] {
@@ -85,7 +85,7 @@ func TestBalancerSurvivesKills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	processorstest.Run(t, processorstest.Options{Processor: proc, Partitions: 1}, func(t *testing.T, w *processorstest.World) {
+	processorstest.Run(t, processorstest.Options{Processor: proc, Partitions: 1}, func(t *testing.T, w *processorstest.Harness) {
 		l := &leases{t: t, w: w, rows: map[string]*eventspb.LeaseResource{}, read: map[string]int{}, done: map[string]int{}}
 		p := w.Start("a")
 		for i := range 300 {
@@ -94,13 +94,13 @@ func TestBalancerSurvivesKills(t *testing.T) {
 			l.write(l.rows[name])
 		}
 		at := 0
-		for _, edge := range processorstest.Edges() {
+		for _, edge := range processorstest.Failpoints() {
 			for range 10 {
 				at++
 				l.second(at)
 			}
 			p.KillAt(edge)
-			for !p.Gone() {
+			for !p.Ended() {
 				at++
 				l.second(at)
 			}

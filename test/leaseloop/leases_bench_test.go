@@ -128,7 +128,7 @@ func leaseLog(b *testing.B, n, ending, begin int64) broker.Source {
 		pool := fmt.Sprint("pool-", (i+benchPools)%benchPools)
 		c := &eventspb.LeaseChange{Region: "eu", Client: "client", Pool: pool, AtMs: begin}
 		if i < 0 {
-			c.Row = &eventspb.LeaseChange_Settings{Settings: &eventspb.LeasePool{Version: 1, QuarantineMs: 60_000, Shelves: 10}}
+			c.Row = &eventspb.LeaseChange_Settings{Settings: &eventspb.LeasePool{Version: 1, QuarantineMs: 60_000, Buckets: 10}}
 		} else {
 			end := begin + 3_600_000
 			if i >= n-ending {

@@ -25,7 +25,7 @@ import (
 const leaseTasks = 2
 
 // changed sends changes to partition 1.
-func changed(t *testing.T, w *processorstest.World, list ...*eventspb.LeaseChange) {
+func changed(t *testing.T, w *processorstest.Harness, list ...*eventspb.LeaseChange) {
 	t.Helper()
 	for _, c := range list {
 		c.Client, c.Pool = "c", "p"
@@ -38,10 +38,10 @@ func changed(t *testing.T, w *processorstest.World, list ...*eventspb.LeaseChang
 }
 
 func poolRow() *eventspb.LeaseChange {
-	return &eventspb.LeaseChange{Row: &eventspb.LeaseChange_Settings{Settings: &eventspb.LeasePool{Version: 1, QuarantineMs: 60_000, Shelves: 4}}}
+	return &eventspb.LeaseChange{Row: &eventspb.LeaseChange_Settings{Settings: &eventspb.LeasePool{Version: 1, QuarantineMs: 60_000, Buckets: 4}}}
 }
 
-func commandsOf(t *testing.T, w *processorstest.World, region string) (list []*eventspb.LeaseCommand) {
+func commandsOf(t *testing.T, w *processorstest.Harness, region string) (list []*eventspb.LeaseCommand) {
 	t.Helper()
 	for _, r := range w.Records(events.LeaseCommandsTopic(region)) {
 		c := &eventspb.LeaseCommand{}
@@ -64,7 +64,7 @@ func TestLiberatorSurvivesKills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	processorstest.Run(t, processorstest.Options{Processor: metrics.NewLease(registry).Meter(proc, nil)}, func(t *testing.T, w *processorstest.World) {
+	processorstest.Run(t, processorstest.Options{Processor: metrics.NewLease(registry).Meter(proc, nil)}, func(t *testing.T, w *processorstest.Harness) {
 		ends := map[string]int64{}
 		row := func(name string, version int64) *eventspb.LeaseChange {
 			ends[name] = time.Now().UnixMilli() + 3000
@@ -74,7 +74,7 @@ func TestLiberatorSurvivesKills(t *testing.T) {
 		}
 		p := w.Start("a")
 		changed(t, w, poolRow())
-		for i, edge := range processorstest.Edges() {
+		for i, edge := range processorstest.Failpoints() {
 			w.CaughtUp()
 			changed(t, w, row(fmt.Sprint("begun-", i), 1), row(fmt.Sprint("renewed-", i), 1))
 			time.Sleep(1500 * time.Millisecond)
@@ -138,7 +138,7 @@ func TestDedupSurvivesKills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	processorstest.Run(t, processorstest.Options{Processor: metrics.NewLease(registry).Meter(proc, nil)}, func(t *testing.T, w *processorstest.World) {
+	processorstest.Run(t, processorstest.Options{Processor: metrics.NewLease(registry).Meter(proc, nil)}, func(t *testing.T, w *processorstest.Harness) {
 		row := func(key, region, state string, version int64) *eventspb.LeaseChange {
 			granted := int64(2000)
 			if region == "us" {
@@ -151,7 +151,7 @@ func TestDedupSurvivesKills(t *testing.T) {
 		}
 		p := w.Start("a")
 		changed(t, w, poolRow())
-		for i, edge := range processorstest.Edges() {
+		for i, edge := range processorstest.Failpoints() {
 			w.CaughtUp()
 			key := fmt.Sprint("k", i)
 			changed(t, w, row(key, "eu", "leased", 1))
@@ -172,7 +172,7 @@ func TestDedupSurvivesKills(t *testing.T) {
 			}
 			told[c.GetSupersede().Key]++
 		}
-		for i := range processorstest.Edges() {
+		for i := range processorstest.Failpoints() {
 			key := fmt.Sprint("k", i)
 			if told[key] < 2 {
 				t.Errorf("%s was told %d times", key, told[key])
@@ -194,7 +194,7 @@ func TestDedupSurvivesKills(t *testing.T) {
 			states = append(states, fmt.Sprintf("%q %s", r.Key, d.State))
 		}
 		var want []string
-		for i := range processorstest.Edges() {
+		for i := range processorstest.Failpoints() {
 			for _, s := range []string{"", "resolved", "superseding"} {
 				want = append(want, fmt.Sprintf("%q %s", fmt.Sprint("c\x00p\x00k", i), s))
 			}
@@ -203,7 +203,7 @@ func TestDedupSurvivesKills(t *testing.T) {
 		if !slices.Equal(states, want) {
 			t.Errorf("duplicates %q, want %q", states, want)
 		}
-		if n := len(w.Records(events.LeaseJournalTopic)); n != 2*len(processorstest.Edges()) {
+		if n := len(w.Records(events.LeaseJournalTopic)); n != 2*len(processorstest.Failpoints()) {
 			t.Errorf("%d notes", n)
 		}
 		if n := len(w.State(1, dedup.TableKeys)); n > 0 {

@@ -124,7 +124,7 @@ func (h *hours) kill() {
 		h.kills++
 	default:
 		p := n.parts[h.rng.IntN(len(n.parts))]
-		p.KillAt(processorstest.Edges()[h.rng.IntN(len(processorstest.Edges()))])
+		p.KillAt(processorstest.Failpoints()[h.rng.IntN(len(processorstest.Failpoints()))])
 		wait(context.Background(), 2*time.Second) // it dies there, if it commits at all
 		p.Kill()
 		h.kills++

@@ -42,7 +42,7 @@ func (n *node) kill() {
 // restart starts what was killed of a node, under its name.
 func (n *node) restart() {
 	for i, w := range n.l.apps {
-		if n.parts[i].Gone() {
+		if n.parts[i].Ended() {
 			n.parts[i] = w.Start(n.name)
 		}
 	}
@@ -58,7 +58,7 @@ type executors struct {
 }
 
 func (l *loop) executors(name string) *executors {
-	kafka, cut := l.balancers().Line()
+	kafka, cut := l.balancers().Link()
 	list, err := executor.RegionsConfig{
 		Config:     executor.Config{Regions: loopRegions(), Partitions: l.setup.partitions, Kafka: kafka, Instance: name},
 		Connection: l.conn, Table: loopTable, Skew: loopSkew,

@@ -62,13 +62,13 @@ type loop struct {
 	conn  *table.Connection
 	admin *admin.Admin
 	table *table.Table // to look at rows
-	apps  []*processorstest.World
+	apps  []*processorstest.Harness
 	nodes map[string]*node
 	kills int
 }
 
 // balancers is the world of that application.
-func (l *loop) balancers() *processorstest.World { return l.apps[0] }
+func (l *loop) balancers() *processorstest.Harness { return l.apps[0] }
 
 // inLoop runs f beside the loop's nodes, and judges every application as package processorstest does.
 func inLoop(t *testing.T, s loopSetup, f func(l *loop)) {
@@ -81,19 +81,19 @@ func inLoop(t *testing.T, s loopSetup, f func(l *loop)) {
 			t.Fatal(err)
 		}
 		return processorstest.Options{
-			Processor: p, Partitions: p.Partitions, Brokers: s.brokers, Seed: s.seed, NoRefold: true, Watch: s.watch,
+			Processor: p, Partitions: p.Partitions, Brokers: s.brokers, Seed: s.seed, NoRefold: true, CheckInterval: s.watch,
 			Config: processors.Config{Workers: 1, Tick: cmp.Or(s.commit, bridge.Tick), CommitInterval: s.commit, BallastBytes: -1},
 		}
 	}
-	processorstest.Run(t, options(balancer.ProcessorConfig{Regions: regions, Partitions: s.partitions}.Processor()), func(t *testing.T, w *processorstest.World) {
-		l := &loop{t: t, setup: s, nodes: map[string]*node{}, apps: []*processorstest.World{w}}
+	processorstest.Run(t, options(balancer.ProcessorConfig{Regions: regions, Partitions: s.partitions}.Processor()), func(t *testing.T, w *processorstest.Harness) {
+		l := &loop{t: t, setup: s, nodes: map[string]*node{}, apps: []*processorstest.Harness{w}}
 		l.world()
 		t.Cleanup(func() { l.cloud.Close() }) // once the processes have ended
 		l.apps = append(
 			l.apps,
-			w.Beside(options(liberator.ProcessorConfig{Regions: regions, Partitions: s.partitions, Skew: loopSkew}.Processor())),
-			w.Beside(options(dedup.ProcessorConfig{Regions: regions, Partitions: s.partitions, Skew: loopSkew}.Processor())),
-			w.Beside(options(bridge.Config{
+			w.AddProcessor(options(liberator.ProcessorConfig{Regions: regions, Partitions: s.partitions, Skew: loopSkew}.Processor())),
+			w.AddProcessor(options(dedup.ProcessorConfig{Regions: regions, Partitions: s.partitions, Skew: loopSkew}.Processor())),
+			w.AddProcessor(options(bridge.Config{
 				Regions: regions, Table: loopTable, DB: l.conn.Client, Streams: l.conn.Streams, Partitions: s.partitions,
 				PollMin: s.poll / 2, PollMax: s.poll, HeartbeatInterval: s.heartbeat, Metrics: bridge.NewMetrics(nil),
 			}.Processor(), nil)),
@@ -181,7 +181,7 @@ func (l *loop) stop() {
 	for _, n := range l.nodes {
 		n.executors.end(false)
 		for i, p := range n.parts {
-			if !p.Gone() {
+			if !p.Ended() {
 				n.parts[i].Stop()
 			}
 		}

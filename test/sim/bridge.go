@@ -94,8 +94,8 @@ func (b *bridge) emit(s *streamed, scanned bool) {
 	case beat && scanned:
 		return
 	case beat:
-		c.Row = &eventspb.LeaseChange_Beat{Beat: &eventspb.LeaseBeat{
-			From: regionNames[s.id-w.heartbeatRow(0)], BeatMs: it.count, SeenMs: b.r.clock(), LagMs: b.backlog(),
+		c.Row = &eventspb.LeaseChange_Heartbeat{Heartbeat: &eventspb.LeaseHeartbeat{
+			From: regionNames[s.id-w.heartbeatRow(0)], WrittenMs: it.count, SeenMs: b.r.clock(), LagMs: b.backlog(),
 		}}
 	case it.writer != b.r.id:
 		return
@@ -108,7 +108,7 @@ func (b *bridge) emit(s *streamed, scanned bool) {
 		c.Row = keyChange(keyName(k), regionNames[r], &it.Row, it.granted)
 	case s.id == w.poolRow():
 		c.Row = &eventspb.LeaseChange_Settings{Settings: &eventspb.LeasePool{
-			Version: it.settings.version, LongestMs: w.s.longest(), QuarantineMs: it.settings.quarantine, Shelves: it.settings.buckets, Duplicates: w.s.Mode,
+			Version: it.settings.version, LongestLeaseMs: w.s.longest(), QuarantineMs: it.settings.quarantine, Buckets: it.settings.buckets, Duplicates: w.s.Mode,
 		}}
 	case s.id < w.heartbeatRow(0):
 		c.Row = &eventspb.LeaseChange_RegionRow{RegionRow: &eventspb.LeaseRegion{

@@ -88,7 +88,7 @@ func (w *simulation) produce(t *task, c *stream.Change) {
 		w.transcribe(t.name, "%s is %s: %s wins", d.Key, d.State, d.Winner)
 	case c.Output < 2:
 		if w.transcript != nil {
-			n := &eventspb.LeaseNote{}
+			n := &eventspb.LeaseJournalEntry{}
 			if proto.Unmarshal(c.Value, n) == nil {
 				w.transcribe(t.name, "%s", n.Text)
 			}

@@ -29,7 +29,7 @@ type History struct {
 	Answers    []Answer
 	Headroom   map[string]*eventspb.LeaseHeadroom // by region, the last
 	Duplicates map[string]string                  // state by key, the last
-	Transfers  []*balancerpb.Flight
+	Transfers  []*balancerpb.Transfer
 	Rows       [][]item // at the end, by region
 	Left       []string // of the executors, at the end: commands that wait
 
@@ -158,7 +158,7 @@ func (w *simulation) finish() {
 	}
 	t := w.tasks[2]
 	for _, k := range slices.Sorted(maps.Keys(t.tables[tableTransfers])) {
-		f := &balancerpb.Flight{}
+		f := &balancerpb.Transfer{}
 		if err := proto.Unmarshal(t.tables[tableTransfers][k], f); err != nil {
 			w.h.fail(err)
 			return

@@ -72,9 +72,9 @@ func counted(h *History) (Violation, bool) {
 				free++
 			}
 		}
-		if m == nil || m.Free != free || m.Leased != leased || m.Coming != 0 || m.Leaving != 0 {
+		if m == nil || m.Free != free || m.Leased != leased || m.InTransit != 0 || m.Outbound != 0 {
 			return broken("I10", epoch+s.end(), []string{"balancer"}, "in the end %s has %d free and %d leased, and the balancer says: %v free, %v leased, %v coming, %v leaving",
-				regionNames[r], free, leased, m.GetFree(), m.GetLeased(), m.GetComing(), m.GetLeaving())
+				regionNames[r], free, leased, m.GetFree(), m.GetLeased(), m.GetInTransit(), m.GetOutbound())
 		}
 	}
 	for _, f := range h.Transfers {

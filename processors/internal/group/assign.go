@@ -30,20 +30,20 @@ type StandbyTasks struct {
 	Warmups  []int32 // those of them that are to become active there
 }
 
-// Plan is who does what. Lists are in order.
-type Plan struct {
+// Assignment is who does what. Lists are in order.
+type Assignment struct {
 	Active       map[string][]int32      // by member
 	StandbyTasks map[string]StandbyTasks // by member: the first of each instance has its instance's
 }
 
 // MakePlan plans a group. It depends on nothing but its arguments, and not on the order of members.
-func MakePlan(c PlanConfig, members []Member) Plan {
+func MakePlan(c PlanConfig, members []Member) Assignment {
 	members = slices.Clone(members)
 	slices.SortFunc(members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
 	g := newGroup(c, members)
 	goal := g.target()
 	now := g.immediate(goal)
-	plan := Plan{Active: map[string][]int32{}, StandbyTasks: g.standbyTasks(goal, now)}
+	plan := Assignment{Active: map[string][]int32{}, StandbyTasks: g.standbyTasks(goal, now)}
 	for p, seat := range now {
 		if owner := g.owner[p]; owner == none || owner == seat { // else its owner has to give it up first
 			id := members[seat].ID

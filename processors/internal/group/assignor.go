@@ -19,7 +19,7 @@ type Assignor struct {
 	MemberMetadata func() *changelogpb.Member
 	// OnAssignment learns the member's whole assignment at each synchronisation of the group: the callbacks alone do not
 	// tell, because the session passes on only the first of several revokes between two transactions.
-	OnAssignment func(partitions []int32, d *changelogpb.Duty)
+	OnAssignment func(partitions []int32, d *changelogpb.WorkerAssignment)
 }
 
 // AcceptableLag is how many changelog records a store may be behind the best one and count as warm: well under a second of
@@ -66,7 +66,7 @@ func (s Assignor) ParseSyncAssignment(assignment []byte) (map[string][]int32, er
 	if err := a.ReadFrom(assignment); err != nil {
 		return nil, fmt.Errorf("read the group's plan: %w", err)
 	}
-	d, err := changelogpb.Decode(a.UserData, &changelogpb.Duty{}, "the duty in the group's plan")
+	d, err := changelogpb.Decode(a.UserData, &changelogpb.WorkerAssignment{}, "the duty in the group's plan")
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (s Assignor) Balance(b *kgo.ConsumerBalancer, topics map[string]int32) kgo.
 
 // syncAssignment is a plan for the first input that every input follows.
 type syncAssignment struct {
-	plan    Plan
+	plan    Assignment
 	members []Member
 	inputs  []string
 }
@@ -122,7 +122,7 @@ func (s syncAssignment) IntoSyncAssignment() []kmsg.SyncGroupRequestGroupAssignm
 			a.Topics = append(a.Topics, t)
 		}
 		d := s.plan.StandbyTasks[m.ID]
-		a.UserData = userData(&changelogpb.Duty{Standbys: d.Standbys, Warming: d.Warmups})
+		a.UserData = userData(&changelogpb.WorkerAssignment{Standbys: d.Standbys, Warmups: d.Warmups})
 		r := kmsg.NewSyncGroupRequestGroupAssignment()
 		r.MemberID, r.MemberAssignment = m.ID, a.AppendTo(nil)
 		out = append(out, r)

@@ -1,4 +1,4 @@
-// Package assign plans a group: which member folds which partition, and which instances keep it warm. It is arithmetic on
+// Package group is the assignor: it plans which member of a consumer group folds which partition, and which instances keep it warm. It is arithmetic on
 // what the members say of themselves, without Kafka and without memory.
 //
 //	members: claims, changelog offsets ─▶ goal: even, few moves ─▶ now: the goal, or who is warm ─▶ Plan

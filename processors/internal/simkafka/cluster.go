@@ -19,19 +19,19 @@ type Cluster struct {
 	unstick sync.WaitGroup
 	closed  chan struct{}
 
-	mu   sync.Mutex
-	lose map[kmsg.Key]int // so many answers to requests of a kind get lost
-	lost int
+	mu            sync.Mutex
+	answersToLose map[kmsg.Key]int // so many answers to requests of a kind get lost
+	lost          int
 }
 
 // New starts a cluster of three brokers with topics of some partitions.
 func New(partitions int32, topics ...string) (*Cluster, error) {
-	return NewOf(3, partitions, topics...)
+	return NewWithBrokers(3, partitions, topics...)
 }
 
-// NewOf is New with up to three brokers: each costs every client its own fetches.
-func NewOf(brokers int, partitions int32, topics ...string) (*Cluster, error) {
-	c := &Cluster{lose: map[kmsg.Key]int{}, closed: make(chan struct{})}
+// NewWithBrokers is New with up to three brokers: each costs every client its own fetches.
+func NewWithBrokers(brokers int, partitions int32, topics ...string) (*Cluster, error) {
+	c := &Cluster{answersToLose: map[kmsg.Key]int{}, closed: make(chan struct{})}
 	ports := []int{9093, 9094, 9095}
 	if brokers < 1 || brokers > len(ports) {
 		return nil, fmt.Errorf("start the fake cluster: %d brokers: 1 to %d are possible", brokers, len(ports))
@@ -49,7 +49,7 @@ func NewOf(brokers int, partitions int32, topics ...string) (*Cluster, error) {
 func (c *Cluster) LoseAnswers(key kmsg.Key, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lose[key] = n
+	c.answersToLose[key] = n
 }
 
 // Lost is how many answers were lost so far.
@@ -59,13 +59,13 @@ func (c *Cluster) Lost() int {
 	return c.lost
 }
 
-func (c *Cluster) loses(key kmsg.Key) bool {
+func (c *Cluster) takeLoss(key kmsg.Key) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.lose[key] <= 0 {
+	if c.answersToLose[key] <= 0 {
 		return false
 	}
-	c.lose[key]--
+	c.answersToLose[key]--
 	return true
 }
 

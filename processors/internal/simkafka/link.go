@@ -69,8 +69,8 @@ func (l *Link) Cut() {
 	}
 }
 
-// Mend ends a Cut.
-func (l *Link) Mend() {
+// Heal ends a Cut.
+func (l *Link) Heal() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cut = false
@@ -136,7 +136,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	if err := c.link.pass(c.closed); err != nil {
 		return 0, err
 	}
-	if len(b) > 6 && c.link.c.loses(kmsg.Key(binary.BigEndian.Uint16(b[4:]))) { // a size, then the kind of request
+	if len(b) > 6 && c.link.c.takeLoss(kmsg.Key(binary.BigEndian.Uint16(b[4:]))) { // a size, then the kind of request
 		c.lost.Store(true)
 	}
 	return c.Conn.Write(b)

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	stuck = 90 * time.Second // twice what a rebalance with a silent member takes
-	quiet = 45 * time.Second // longer than any member's rebalance timeout
+	stuckAfter  = 90 * time.Second // twice what a rebalance with a silent member takes
+	quietPeriod = 45 * time.Second // longer than any member's rebalance timeout
 )
 
 // Unstick keeps group's rebalances going until the cluster is closed. kfake counts the members that wait in a join, and counts one
@@ -29,11 +29,11 @@ func (c *Cluster) Unstick(group string) {
 				}
 				continue
 			}
-			if time.Since(since) < stuck {
+			if time.Since(since) < stuckAfter {
 				continue
 			}
 			no := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, Group: group, Err: kerr.CoordinatorLoadInProgress, Count: -1})
-			c.pause(quiet)
+			c.pause(quietPeriod)
 			no.Remove()
 			since = time.Now()
 		}

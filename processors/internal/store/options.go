@@ -24,6 +24,6 @@ var (
 	ErrLocked = errors.New("state directory is locked")
 	// ErrNewer: the store was written by a newer version.
 	ErrNewer = errors.New("state was written by a newer version")
-	// ErrForeign: the state directory belongs to another application.
-	ErrForeign = errors.New("state directory of another application")
+	// ErrDiverged: the state directory belongs to another application.
+	ErrDiverged = errors.New("state directory of another application")
 )

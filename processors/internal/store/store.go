@@ -379,7 +379,7 @@ func (s *Store) Meta(r pebble.Reader, p int32) (*changelogpb.TaskMeta, error) {
 	case m.Format > metaFormat:
 		return nil, fmt.Errorf("%w: partition %d has format %d, this binary reads up to %d: run the newer binary, or remove the state directory to rebuild from the changelog", ErrNewer, p, m.Format, metaFormat)
 	case m.App != s.App:
-		return nil, fmt.Errorf("%w: partition %d belongs to %q, this is %q: give each application its own data_dir", ErrForeign, p, m.App, s.App)
+		return nil, fmt.Errorf("%w: partition %d belongs to %q, this is %q: give each application its own data_dir", ErrDiverged, p, m.App, s.App)
 	}
 	return m, nil
 }

@@ -1,5 +1,6 @@
-// Package cli is what every command of weir shares and what knows no noun of weir: the global flags, the loading of the
-// configuration, output formats, tables, errors with an exit code and a remedy.
+// Package cli is what every command of weir shares and what knows no noun of weir: the global
+// flags, the loading of the configuration, output formats, tables, errors with an exit code and a
+// remedy.
 //
 //	main ─▶ NewApp(Process) ─▶ App.Execute ─▶ a command ─▶ Fail(exit code, what, why, do)
 //	                                              │                └─▶ stderr, exit code

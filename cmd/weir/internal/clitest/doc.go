@@ -1,2 +1,3 @@
-// Package clitest runs commands of weir in the process of a test and returns what they printed and their exit code.
+// Package clitest runs commands of weir in the process of a test and returns what they printed and
+// their exit code.
 package clitest

@@ -11,7 +11,7 @@ import (
 	"github.com/weirhq/weir/agent"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/dynamotest"
-	"github.com/weirhq/weir/internal/poll"
+	"github.com/weirhq/weir/internal/pause"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -83,13 +83,13 @@ func (f *faultInjector) run(ctx context.Context, faults []fault) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, fault := range faults {
 		g.Go(func() error {
-			if !poll.Sleep(ctx, fault.after) {
+			if !pause.For(ctx, fault.after) {
 				return nil
 			}
 			if fault.kind == faultDuplicate {
 				return f.duplicate(ctx)
 			}
-			if err := f.kill(fault.region, true); err != nil || fault.length == 0 || !poll.Sleep(ctx, fault.length) {
+			if err := f.kill(fault.region, true); err != nil || fault.length == 0 || !pause.For(ctx, fault.length) {
 				return err
 			}
 			return f.kill(fault.region, false)
@@ -156,7 +156,7 @@ func (f *faultInjector) duplicate(ctx context.Context) error {
 	}
 	first, errA := get(a)
 	second, errB := get(b)
-	waited := poll.Sleep(ctx, duplicateCut)
+	waited := pause.For(ctx, duplicateCut)
 	if err := f.cut(regions[0], regions[1], false); err != nil || !waited {
 		return err
 	}
@@ -166,7 +166,7 @@ func (f *faultInjector) duplicate(ctx context.Context) error {
 	}
 	f.say("fault: while %s and %s did not hear each other, key %s was leased twice: %s and %s", regions[0], regions[1], key, first.Resource, second.Resource)
 	healed := time.Now()
-	for poll.Sleep(ctx, healCheck) {
+	for pause.For(ctx, healCheck) {
 		first, errA = get(a)
 		second, errB = get(b)
 		if errA == nil && errB == nil && first.Resource == second.Resource {

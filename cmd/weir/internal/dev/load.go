@@ -14,7 +14,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/loadgen"
-	"github.com/weirhq/weir/internal/poll"
+	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/processors/kafka"
 )
 
@@ -88,7 +88,7 @@ func produceEvents(ctx context.Context, k kafka.Cluster, layout events.Layout, r
 	if err != nil {
 		return err
 	}
-	for poll.Next(ctx) {
+	for pause.Poll(ctx) {
 		now := time.Now()
 		for _, r := range gen.Heartbeats(now.UnixMilli()) {
 			if err := sink.Produce(ctx, r.Partition, r.Key, r.Value); err != nil && ctx.Err() == nil {

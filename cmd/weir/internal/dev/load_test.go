@@ -15,7 +15,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/internal/poll"
+	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/processors/devbroker"
 	"github.com/weirhq/weir/processors/kafka"
 )
@@ -51,7 +51,7 @@ func TestLoad(t *testing.T) {
 			ended <- clitest.Execute(ctx, loadCommands, cli.Process{Args: []string{"load", "--rate", "2000"}, Environ: env, Stdin: strings.NewReader(""), Stdout: out, Stderr: out})
 		}()
 		for produced(t, broker.Addrs()) < before+1000 || strings.Count(clitest.Run(t, loadCommands, env, "lease", "list", "--client", "demo").Stdout, "-user-") < 3 {
-			if !poll.Next(ctx) {
+			if !pause.Poll(ctx) {
 				break
 			}
 		}
@@ -90,7 +90,7 @@ func TestDynamoDBFault(t *testing.T) {
 		go func() {
 			ended <- clitest.Execute(ctx, loadCommands, cli.Process{Args: args, Stdin: strings.NewReader(""), Stdout: out, Stderr: out})
 		}()
-		for !strings.Contains(out.String(), tc.says) && poll.Next(t.Context()) {
+		for !strings.Contains(out.String(), tc.says) && pause.Poll(t.Context()) {
 			continue
 		}
 		if got := clitest.Run(t, loadCommands, nil, "table", "plan", "--regions", "a=http://"+addr); got.Code != tc.code {

@@ -11,7 +11,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
-	"github.com/weirhq/weir/internal/poll"
+	"github.com/weirhq/weir/internal/pause"
 )
 
 // newRegionAdoptCmd returns `weir region adopt`.
@@ -77,7 +77,7 @@ func (d adoption) run(ctx context.Context, o admin.Adoption) error {
 	var early *admin.EarlyError
 	if errors.As(err, &early) && d.wait {
 		d.a.Notef("%v: waiting", early)
-		if !poll.Sleep(ctx, time.Until(early.Until)) {
+		if !pause.For(ctx, time.Until(early.Until)) {
 			return connect.LeaseFailure("cannot adopt the region", ctx.Err())
 		}
 		done, err = d.l.Adopt(ctx, o)

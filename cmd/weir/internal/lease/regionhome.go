@@ -9,7 +9,7 @@ import (
 	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
-	"github.com/weirhq/weir/internal/poll"
+	"github.com/weirhq/weir/internal/pause"
 )
 
 // newRegionHomeCmd returns `weir region home`.
@@ -53,7 +53,7 @@ func newRegionHomeCmd(a *cli.App) *cobra.Command {
 			var early *admin.EarlyError
 			if errors.As(err, &early) && wait {
 				a.Notef("%v: waiting", early)
-				if !poll.Sleep(cmd.Context(), time.Until(early.Until)) {
+				if !pause.For(cmd.Context(), time.Until(early.Until)) {
 					return connect.LeaseFailure("cannot move the home", cmd.Context().Err())
 				}
 				h, err = l.MoveHome(cmd.Context(), move)

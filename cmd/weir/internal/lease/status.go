@@ -126,7 +126,7 @@ func statusOf(v *leasestatus.Status) *statusView {
 	s := &statusView{Pools: []poolRow{}, Commands: []commandRow{}, Duplicates: []duplicateRow{}, Notes: []noteRow{}}
 	for _, h := range v.Headroom {
 		s.Pools = append(s.Pools, poolRow{
-			h.Client, h.Pool, h.Region, h.State, h.Free, h.Leased, h.Soon, h.Coming, h.Leaving, h.Need, h.Refused, h.Floor,
+			h.Client, h.Pool, h.Region, h.State, h.Free, h.Leased, h.Returning, h.InTransit, h.Outbound, h.Need, h.Refused, h.Floor,
 			float64(int64(h.Rate*6000)) / 100, h.Forecast, h.LagMs, time.UnixMilli(h.AsOfMs).UTC(),
 		})
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/weirhq/weir/internal/buildinfo"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/obs"
-	"github.com/weirhq/weir/internal/poll"
+	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/spendcounter"
@@ -222,7 +222,7 @@ func (n *Node) wait(ctx context.Context) bool {
 		if ok, _ := n.ready(ctx); ok {
 			return true
 		}
-		if !poll.Next(ctx) {
+		if !pause.Poll(ctx) {
 			return false
 		}
 	}

@@ -32,7 +32,7 @@ type replay struct {
 	yes     bool
 
 	role       spendcounter.ProcessorConfig
-	shadow     *offline.Replay
+	shadow     *offline.ChangelogApplier
 	savepoints *offline.Savepoints
 }
 

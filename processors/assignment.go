@@ -38,7 +38,7 @@ func (w *worker) memberMetadata() *changelogpb.Member {
 }
 
 // onAssignment is told what the group gave.
-func (w *worker) onAssignment(partitions []int32, d *changelogpb.Duty) {
+func (w *worker) onAssignment(partitions []int32, d *changelogpb.WorkerAssignment) {
 	w.assignment.set(partitions)
 	w.standby.onAssignment(w.id, partitions, d)
 }
