@@ -57,6 +57,7 @@ func (c *closable) Close() {
 
 func (c *closable) Fold(b *stream.Batch) error    { c.called("Fold"); return c.timedLedger.Fold(b) }
 func (c *closable) Rebuild(b *stream.Batch) error { c.called("Warm"); return c.timedLedger.Rebuild(b) }
+
 func (c *closable) Flush(at stream.Commit, ch *stream.Changes) error {
 	c.called("Flush")
 	return c.timedLedger.Flush(at, ch)

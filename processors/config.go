@@ -78,6 +78,7 @@ type Config struct {
 	failpoint func(w *worker, at string) error
 }
 
+// Complete sets the fields that have defaults. New calls it.
 func (c *Config) Complete() {
 	c.FS = cmp.Or(c.FS, vfs.Default)
 	host, err := os.Hostname()

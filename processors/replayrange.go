@@ -39,6 +39,7 @@ func (w *worker) unfinishedInputs(t *task) map[string][]int32 {
 // Positions are next offsets by input topic and partition.
 type Positions map[string]map[int32]int64
 
+// Set sets the next offset of partition n of a topic.
 func (p Positions) Set(topic string, n int32, next int64) {
 	if p[topic] == nil {
 		p[topic] = map[int32]int64{}
@@ -47,10 +48,10 @@ func (p Positions) Set(topic string, n int32, next int64) {
 }
 
 // Partition is the positions of one partition, by topic.
-func (pos Positions) Partition(p int32) map[string]int64 {
+func (p Positions) Partition(n int32) map[string]int64 {
 	out := map[string]int64{}
-	for topic, at := range pos {
-		out[topic] = at[p]
+	for topic, at := range p {
+		out[topic] = at[n]
 	}
 	return out
 }

@@ -40,6 +40,7 @@ type SpendRow struct {
 	RatioMax    float64 `json:"ratio_max"`
 }
 
+// Spread returns the Zipf exponents to measure; -1 means that campaigns are drawn evenly.
 func (b *SpendBench) Spread() []float64 {
 	if b.Zipf == 0 {
 		return []float64{loadgen.Even, 1.1}
@@ -47,6 +48,7 @@ func (b *SpendBench) Spread() []float64 {
 	return []float64{b.Zipf}
 }
 
+// Run measures one distribution of campaigns: exactly once, and a bare consumer beside it.
 func (b *SpendBench) Run(ctx context.Context, e *Env, zipf float64) (SpendRow, error) {
 	log := Log{Events: b.Events, Campaigns: b.Campaigns, Zipf: zipf}
 	row := SpendRow{Log: log.topic(), Keys: log.keys(), Commit: fmt.Sprintf("%s..%s", b.CommitInterval, b.CommitIntervalMax), Rounds: b.Rounds}

@@ -27,6 +27,7 @@ type LatencyBench struct {
 	Share             float64
 }
 
+// Rows measures the time from a produced event to its visible spend.
 func (b *LatencyBench) Rows(ctx context.Context, e *Env, rounds int) ([]Figure, error) {
 	var p50, p99 []float64
 	for range rounds {

@@ -13,6 +13,7 @@ type RestoreBench struct {
 	Profile string
 }
 
+// Rows measures how fast a store is rebuilt from its changelog.
 func (b *RestoreBench) Rows(ctx context.Context, e *Env) ([]Figure, error) {
 	e.Notef("changelog of %d keys", b.Keys)
 	topic, err := LoadChangelog(ctx, e.Kafka, b.Keys)

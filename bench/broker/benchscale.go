@@ -70,6 +70,7 @@ func (s *Suite) Growth(ctx context.Context, e *Env) ([]Figure, error) {
 	return ratios(rows), nil
 }
 
+// Scale measures one, two and four processes that share the partitions.
 func (s *Suite) Scale(ctx context.Context, e *Env) ([]Figure, error) {
 	if err := s.Log.fill(ctx, e); err != nil {
 		return nil, err

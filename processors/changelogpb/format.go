@@ -14,6 +14,7 @@ const (
 	BarrierKey       = "b"
 )
 
+// SystemKey is the key of a record of the runtime, a marker or a barrier.
 func SystemKey(kind string) []byte { return append([]byte{SystemTable}, kind...) }
 
 // IsSystem reports whether a changelog record is the runtime's own: a reader of the state skips it.
@@ -35,6 +36,7 @@ func DecodeMarker(key, value []byte) (*Marker, error) {
 	return Decode(value, &Marker{}, "marker")
 }
 
+// Decode unmarshals b into m. what names the record in the error.
 func Decode[M proto.Message](b []byte, m M, what string) (M, error) {
 	if err := proto.Unmarshal(b, m); err != nil {
 		return m, fmt.Errorf("%s is not readable: %w", what, err)
@@ -42,6 +44,7 @@ func Decode[M proto.Message](b []byte, m M, what string) (M, error) {
 	return m, nil
 }
 
+// NextOffsets returns the next offset of each topic.
 func NextOffsets(ps []*Position) map[string]int64 {
 	m := make(map[string]int64, len(ps))
 	for _, p := range ps {

@@ -1,9 +1,9 @@
 package kafka
 
 import (
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"errors"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Cluster says how to reach the brokers.
@@ -19,5 +19,5 @@ func (k Cluster) Client(opts ...kgo.Opt) (*kgo.Client, error) {
 	return kgo.NewClient(append(base, opts...)...)
 }
 
-// ErrInstance: another process runs under the same instance name.
+// ErrInstance means that another process runs under the same instance name.
 var ErrInstance = errors.New("instance name is taken")

@@ -131,7 +131,7 @@ func (s *ChangelogApplier) ensureNameFree(ctx context.Context, adm *kadm.Client)
 }
 
 // resolve gives the offsets at which a replay begins: of all partitions, or of those in metas.
-func (from Start) resolve(ctx context.Context, p *stream.Processor, adm *kadm.Client, metas map[int32]*changelogpb.TaskMeta) (processors.Positions, error) {
+func (s Start) resolve(ctx context.Context, p *stream.Processor, adm *kadm.Client, metas map[int32]*changelogpb.TaskMeta) (processors.Positions, error) {
 	starts, err := adm.ListStartOffsets(ctx, p.Inputs...)
 	if err == nil {
 		err = starts.Error()
@@ -141,24 +141,24 @@ func (from Start) resolve(ctx context.Context, p *stream.Processor, adm *kadm.Cl
 		err = ends.Error()
 	}
 	times := starts
-	if err == nil && !from.Time.IsZero() && metas == nil {
-		if times, err = adm.ListOffsetsAfterMilli(ctx, from.Time.UnixMilli(), p.Inputs...); err == nil {
+	if err == nil && !s.Time.IsZero() && metas == nil {
+		if times, err = adm.ListOffsetsAfterMilli(ctx, s.Time.UnixMilli(), p.Inputs...); err == nil {
 			err = times.Error()
 		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read where the inputs begin and end: %w", err)
 	}
-	if p.Migrated && metas == nil && !from.AllowTrimmed {
+	if p.Migrated && metas == nil && !s.AllowTrimmed {
 		return nil, fmt.Errorf("%w: %s began with the state of another application, and its inputs have only what came after that. Begin from a savepoint, or say that it does not matter", ErrTrimmed, p.App)
 	}
 	out := processors.Positions{}
 	for _, topic := range p.Inputs {
 		for n, o := range times[topic] {
 			at, begin, end := o.Offset, starts[topic][n].Offset, ends[topic][n].Offset
-			whole := from.Time.IsZero() // it must have everything since the beginning, or since the savepoint
-			if topic == p.Inputs[0] && from.Offset > 0 && metas == nil {
-				at, whole = max(begin, min(from.Offset, end)), false
+			whole := s.Time.IsZero() // it must have everything since the beginning, or since the savepoint
+			if topic == p.Inputs[0] && s.Offset > 0 && metas == nil {
+				at, whole = max(begin, min(s.Offset, end)), false
 			}
 			was := int64(0)
 			if metas != nil {
@@ -175,7 +175,7 @@ func (from Start) resolve(ctx context.Context, p *stream.Processor, adm *kadm.Cl
 				return nil, fmt.Errorf("%w: it is at offset %d of %s[%d], which ends at %d: is it of another cluster?", ErrSavepoint, was, topic, n, end)
 			}
 			if whole && begin > was {
-				if !from.AllowTrimmed {
+				if !s.AllowTrimmed {
 					return nil, fmt.Errorf("%w: %s[%d] begins at offset %d, and the replay at %d: %d records are gone, so that it cannot give what the live processor has. Begin from a savepoint, or say that it does not matter", ErrTrimmed, topic, n, begin, was, begin-was)
 				}
 				at = max(at, begin)

@@ -33,8 +33,9 @@ type Applier struct {
 }
 
 var (
+	// ErrEnd is returned when the barrier of this takeover was read.
 	ErrEnd = errors.New("own barrier read")
-	// ErrDiverged: the log does not have the store's last transaction. Brokers can lose what they acknowledged: one that
+	// ErrDiverged is returned when the log does not have the store's last transaction. Brokers can lose what they acknowledged: one that
 	// restarts without other replicas takes partitions without a leader for deleted ones and leaves out their transaction
 	// markers (KAFKA-20734). Or compaction has taken it, and nothing proves that the store is no branch of its own.
 	ErrDiverged = errors.New("the log does not have the store's last transaction")
@@ -82,10 +83,12 @@ const BulkMinRecords = 10_000
 // delete.retention.ms (7 days in the catalogue), and a deleted key would come back.
 const maxAge = 6 * 24 * time.Hour
 
+// TooOld reports whether a store is so old that the changelog may have compacted tombstones that it lacks.
 func TooOld(meta *changelogpb.TaskMeta) bool {
 	return time.Since(time.UnixMilli(meta.AppliedAtMs)) > maxAge
 }
 
+// Close gives up what is not written.
 func (a *Applier) Close() (err error) {
 	if a.bulk != nil {
 		err = a.bulk.Wait()
@@ -93,6 +96,7 @@ func (a *Applier) Close() (err error) {
 	return errors.Join(err, a.batch.Close())
 }
 
+// ApplyAll applies records of the partition in the order of their offsets.
 func (a *Applier) ApplyAll(recs []*kgo.Record) error {
 	for _, rec := range recs {
 		if err := a.take(rec); err != nil {

@@ -105,6 +105,7 @@ type GroupOffset struct {
 	Metadata string // the transaction that committed it, see identity
 }
 
+// Committed is the group's committed offset of an input partition.
 func (f *BrokerState) Committed(topic string, p int32) GroupOffset {
 	if o, ok := f.offsets.Lookup(topic, p); ok && o.At >= 0 {
 		return GroupOffset{o.At, o.Metadata}

@@ -2,7 +2,6 @@ package changelog
 
 import (
 	"fmt"
-
 	"strings"
 
 	"github.com/weirhq/weir/processors/changelogpb"

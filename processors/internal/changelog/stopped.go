@@ -16,4 +16,5 @@ func (e *StoppedError) Error() string {
 
 func (e *StoppedError) Unwrap() error { return e.Err }
 
+// Stopped returns a StoppedError.
 func Stopped(p int32, why error) error { return &StoppedError{Partition: p, Err: why} }

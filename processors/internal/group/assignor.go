@@ -130,6 +130,7 @@ func (s syncAssignment) IntoSyncAssignment() []kmsg.SyncGroupRequestGroupAssignm
 	return out
 }
 
+// Partitions are the partition numbers of an assignment, each once, in order.
 func Partitions(m map[string][]int32) []int32 {
 	var ps []int32
 	for _, list := range m {

@@ -26,6 +26,7 @@ type Builder struct {
 	Buffer      store.WriteBuffer
 }
 
+// Build makes the handler from committed state and lets it rebuild its memory from the inputs.
 func (v *Builder) Build(ctx context.Context) (h stream.Handler, err error) {
 	p := v.Task.Partition
 	var made stream.Handler

@@ -12,6 +12,7 @@ type Error struct {
 	err       error
 }
 
+// NewError names the partition whose handler failed.
 func NewError(p int32, err error) error { return &Error{p, err} }
 
 func (e *Error) Error() string { return fmt.Sprintf("partition %d: %v", e.Partition, e.err) }

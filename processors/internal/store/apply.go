@@ -5,6 +5,7 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
+// Apply adds changes of partition p to a batch.
 func Apply(b *pebble.Batch, p int32, list []stream.Change) error {
 	for i := range list {
 		c := &list[i]

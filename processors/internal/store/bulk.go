@@ -47,6 +47,7 @@ func (s *Store) bulkLimit() int {
 	return max(1<<20, int(s.memtableBytes)/2/max(1, len(s.owners)))
 }
 
+// NewBulkLoader starts to load partition p, which must be empty.
 func NewBulkLoader(s *Store, p int32) *BulkLoader {
 	return &BulkLoader{store: s, p: p, limit: s.bulkLimit()}
 }

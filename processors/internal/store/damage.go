@@ -15,6 +15,7 @@ import (
 // errDamaged: the store's files are not what was written. They are set aside and the state is rebuilt from the changelog.
 var errDamaged = errors.New("the store is damaged")
 
+// IsDamage reports whether an error means that the files of the database are damaged.
 func IsDamage(err error) bool {
 	if err == nil || errors.Is(err, errDamaged) || pebble.IsCorruptionError(err) {
 		return err != nil

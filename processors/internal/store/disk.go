@@ -16,9 +16,9 @@ import (
 )
 
 var (
-	// ErrDiskFull: the disk of the state directory has no room left.
+	// ErrDiskFull means that the disk of the state directory has no room left.
 	ErrDiskFull = errors.New("the disk of the state directory is full")
-	// ErrDisk: the disk of the state directory refuses writes or damages what was written.
+	// ErrDisk means that the disk of the state directory refuses writes or damages files.
 	ErrDisk = errors.New("the disk of the state directory fails")
 )
 

@@ -53,6 +53,7 @@ func (e Canonical) Apply(table byte, key, value []byte) []byte {
 	return e(table, key, value)
 }
 
+// HashTables hashes each table of partition p, with the values as of gives them.
 func HashTables(r pebble.Reader, p int32, of Canonical) (out map[byte]Sum, err error) {
 	it, err := NewLoggedIter(r, p)
 	if err != nil {
@@ -92,6 +93,7 @@ type TableHasher struct {
 	room  [16]byte
 }
 
+// Add adds a row. The order of the rows does not matter.
 func (h *TableHasher) Add(key, value []byte) {
 	h.sum.Keys++
 	h.sum.Bytes += int64(len(key) + len(value))

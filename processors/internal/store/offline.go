@@ -48,12 +48,14 @@ func CreateOffline(o *Options, app, dir string) (*Offline, error) {
 	return p, nil
 }
 
+// Close closes the database and releases its directory.
 func (p *Offline) Close() error {
 	err := p.DB.Close()
 	p.cache.Unref()
 	return err
 }
 
+// Meta reads the positions of partition n; nil if there are none.
 func (p *Offline) Meta(r pebble.Reader, n int32) (*changelogpb.TaskMeta, error) {
 	return (&Store{App: p.app}).Meta(r, n)
 }

@@ -52,6 +52,7 @@ type Store struct {
 	done          chan struct{}
 }
 
+// Open opens the store of an application, and makes it where there is none.
 func Open(o *Options, app string) (*Store, error) {
 	fs, dir := o.FS, path.Join(o.Dir, app)
 	if err := fs.MkdirAll(dir, 0o700); err != nil {
@@ -234,6 +235,7 @@ func (s *Store) CloseAfter(o *Options, err error) error {
 	return damaged
 }
 
+// Close writes what is buffered and closes the database.
 func (s *Store) Close() error {
 	close(s.stop)
 	<-s.done
@@ -257,6 +259,7 @@ func (s *Store) BeginTakeover(giveUp <-chan struct{}) bool {
 	}
 }
 
+// EndTakeover frees the slot of BeginTakeover.
 func (s *Store) EndTakeover() { <-s.slots }
 
 // NewMeta is the meta of a partition of app that has committed nothing.
@@ -312,6 +315,7 @@ func (s *Store) Acquire(p int32, giveUp <-chan struct{}) bool {
 	return true
 }
 
+// Release lets another goroutine acquire partition p.
 func (s *Store) Release(p int32) {
 	s.mu.Lock()
 	if ch, ok := s.owners[p]; ok {
@@ -322,12 +326,14 @@ func (s *Store) Release(p int32) {
 	s.OnRelease()
 }
 
+// Key is the key of a row in the database: two bytes of partition, one of table, then key.
 func Key(p int32, table byte, key []byte) []byte {
 	return append([]byte{byte(p >> 8), byte(p), table}, key...)
 }
 
 func metaKey(p int32) []byte { return Key(p, changelogpb.SystemTable, []byte("task")) }
 
+// Get reads a row; nil if there is none. The slice belongs to the caller.
 func Get(r pebble.Reader, key []byte) ([]byte, error) {
 	v, c, err := r.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -384,6 +390,7 @@ func (s *Store) Meta(r pebble.Reader, p int32) (*changelogpb.TaskMeta, error) {
 	return m, nil
 }
 
+// PutMeta adds the positions of partition p to a batch.
 func PutMeta(b *pebble.Batch, p int32, m *changelogpb.TaskMeta) error {
 	v, err := proto.Marshal(m)
 	if err != nil {

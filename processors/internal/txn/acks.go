@@ -18,6 +18,7 @@ type Acks struct {
 	err    error
 }
 
+// NewAcks waits for the acknowledgements of records produced by client.
 func NewAcks(client *kgo.Client) *Acks { return &Acks{client: client} }
 
 // Add expects the outcome of one more record.

@@ -31,6 +31,7 @@ type binding struct {
 	flag *pflag.Flag
 }
 
+// NewApp returns the state that the commands of one process share.
 func NewApp(p Process) *App { return &App{Process: p, Format: formatTable} }
 
 // Bind makes flag name of flags set configuration key. Only a flag that was given counts; its default is the key's.

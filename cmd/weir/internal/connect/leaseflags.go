@@ -15,6 +15,7 @@ func LeaseFlags(a *cli.App, f *pflag.FlagSet) {
 	TableFlag(a, f)
 }
 
+// TableFlag adds --table.
 func TableFlag(a *cli.App, f *pflag.FlagSet) {
 	f.String("table", "", "name of the table (default: leases.table)")
 	a.Bind(f, "table", "leases.table")

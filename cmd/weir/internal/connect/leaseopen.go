@@ -11,6 +11,7 @@ import (
 	"github.com/weirhq/weir/internal/config"
 )
 
+// LeaseTable connects to the table of leases that the configuration names.
 func LeaseTable(ctx context.Context, a *cli.App) (*node.LeaseTable, error) {
 	cfg, err := a.LoadConfig()
 	if err != nil {

@@ -29,10 +29,12 @@ func RequiredTopics(c *config.Config, what ...string) (topics []events.Topic, d 
 	return topics, kafkaadmin.Defaults{ReplicationFactor: int16(c.Topics.ReplicationFactor), MinInsync: int16(c.Topics.MinInSync)}
 }
 
+// ForFlag adds --for.
 func ForFlag(f *pflag.FlagSet, what *[]string) {
 	f.StringSliceVar(what, "for", []string{ForSpend}, "what it is for: spend, leases")
 }
 
+// CheckFor reports values of --for that do not exist.
 func CheckFor(what []string) error {
 	for _, w := range what {
 		if w != ForSpend && w != ForLeases {

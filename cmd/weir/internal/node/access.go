@@ -18,6 +18,7 @@ type Access struct {
 	TLS   bool // they serve https
 }
 
+// NewAccess reads the token and the certificate authorities that the configuration names.
 func NewAccess(c *config.Config) (x Access, err error) {
 	x.TLS = c.API.TLSCertFile != ""
 	if x.Roots, err = authorities(api.KeyCA, c.API.CAFile); err != nil {

@@ -16,6 +16,7 @@ type LeaseTable struct {
 	connection *table.Connection
 }
 
+// ConnectLeaseTable makes the clients of the table of leases. It sends no request.
 func ConnectLeaseTable(ctx context.Context, cfg config.Leases) (*LeaseTable, error) {
 	regions, endpoints := cfg.RegionEndpoints()
 	connection, err := table.Connect(ctx, endpoints)

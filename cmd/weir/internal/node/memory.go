@@ -156,6 +156,7 @@ type BudgetRow struct {
 	Note  string `json:"note"`
 }
 
+// Rows lists where the memory goes, for weir config memory.
 func (b Budget) Rows(c *config.Config) []BudgetRow {
 	var list []BudgetRow
 	row := func(role, what string, bytes int64, note string) {

@@ -14,6 +14,7 @@ const (
 	RoleLeases = "leases" // all roles of the lease loop
 )
 
+// RoleNames are the values of --roles.
 func RoleNames() []string { return append([]string{RoleSpend, RoleLeases}, allLeaseRoles()...) }
 
 // LeaseRoles are the roles of the lease loop in a list.
@@ -49,6 +50,7 @@ func SpendRole(c *config.Config) spendcounter.ProcessorConfig {
 	return spendcounter.ProcessorConfig{DC: c.DC, Peers: c.Peers, Layout: events.Layout{Shards: int32(c.Spend.Partitions), Generation: c.Spend.Generation}}
 }
 
+// LeaseTopics are the topics of the lease loop with this configuration.
 func LeaseTopics(c *config.Config) []events.Topic {
 	regions, _ := c.Leases.RegionEndpoints()
 	return events.LeaseCatalog(regions, int32(c.Leases.Partitions))

@@ -2,17 +2,15 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime/debug"
 	"strings"
-
-	"github.com/spf13/cobra"
-
 	"time"
 
-	"errors"
+	"github.com/spf13/cobra"
 
 	"github.com/weirhq/weir/bench/broker"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
