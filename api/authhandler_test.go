@@ -110,7 +110,7 @@ func TestAccessLog(t *testing.T) {
 		t.Errorf("answered: %+v", lines)
 	}
 	lines, reg := ask(func(f *fakeSpend) { f.during = func(context.Context) { panic("boom") } })
-	if len(lines) != 2 || lines[0].Message != "api.panic" || lines[0].Panic != "boom" || !strings.Contains(lines[0].Stack, "guard_test.go") ||
+	if len(lines) != 2 || lines[0].Message != "api.panic" || lines[0].Panic != "boom" || !strings.Contains(lines[0].Stack, "authhandler_test.go") ||
 		lines[1].Level != "error" || lines[1].Code != "internal" || !strings.Contains(lines[1].Error, "defect") {
 		t.Errorf("panic: %+v", lines)
 	}
