@@ -15,7 +15,8 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/clitest"
 )
 
-// TestReadme runs the commands of the README that are marked as tested, as they stand, against `go run ./cmd/weir dev`.
+// TestReadme runs the commands of README.md that are marked as tested, and the program of
+// docs/leases.md, as they are written, against `go run ./cmd/weir dev`.
 func TestReadme(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and starts the binary")
@@ -55,14 +56,18 @@ func TestReadme(t *testing.T) {
 	if first == "" || strings.Count(second, "resource:   "+first+"\n") != 1 {
 		t.Errorf("the second lease is not %q, the first:\n%s", first, out)
 	}
-	_, program, _ := strings.Cut(string(text), "```go\n")
+	leases, err := os.ReadFile(filepath.Join(root, "docs", "leases.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, program, _ := strings.Cut(string(leases), "```go\n")
 	program, _, _ = strings.Cut(program, "```")
 	file := filepath.Join(t.TempDir(), "main.go")
 	if err := os.WriteFile(file, []byte(strings.ReplaceAll(program, "127.0.0.1:8000", db)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out := runScript(t, root, env, "go run "+file); !strings.HasPrefix(out, first+" until ") {
-		t.Errorf("the README's program prints %q, the commands got %s", out, first)
+		t.Errorf("the program of docs/leases.md prints %q, the README's commands got %s", out, first)
 	}
 }
 

@@ -83,14 +83,13 @@ func wordsPending() []string {
 // widthPending returns what still has lines of prose that are too wide (see Outside). The list may
 // only get shorter.
 func widthPending() []string {
-	return append(textPending(), "CHANGELOG.md", "CONTRIBUTING.md")
+	return textPending()
 }
 
 // textPending returns what the pass over the project's prose has not reached. The list may only get
 // shorter: what TestWords or TestWidth alone still needs moves to the list of that test.
 func textPending() []string {
 	return []string{
-		"README.md",
 		"agent/...", "api/...", "balancer/...", "bench/...", "bridge/...", "cmd/...", "compose/...",
 		"dedup/...", "dynamotest/...", "events/...", "executor/...",
 		"internal/config", "internal/dynoxide", "internal/invariant", "internal/lint/imports.go",
