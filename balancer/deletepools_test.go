@@ -94,9 +94,8 @@ func (w *fixture) setting(version int64, gone bool) {
 	}})
 }
 
-// keys is how many rows of a pool the store has or will have.
+// keys returns how many rows of a pool the store has.
 func (w *fixture) keys(pool string) (n int) {
-	w.apply()
 	for k := range w.store {
 		if k[1:] == pool || strings.HasPrefix(k[1:], pool+"\x00") {
 			n++

@@ -149,7 +149,6 @@ func TestCountsAreARecount(t *testing.T) {
 			}
 		}
 		w.commit()
-		w.apply()
 		for name, m := range w.rows {
 			want := rowOf(m, false)
 			if got := w.rig.rows()[joinNames("c", "p", name)]; got != want {

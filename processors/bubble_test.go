@@ -108,11 +108,7 @@ func (l *ledger) Flush(_ stream.Commit, ch *stream.Changes) error {
 	for _, o := range l.outs {
 		ch.Emit(0, l.p, []byte(o), []byte(o))
 	}
-	for k := range l.sums { // what the last flush gave is there for Get
-		if !l.dirty[k] {
-			delete(l.sums, k)
-		}
-	}
+	clear(l.sums) // Get returns what this Flush handed over
 	clear(l.dirty)
 	l.outs = l.outs[:0]
 	return nil

@@ -43,7 +43,7 @@ type Config struct {
 	// or 1,300 events/s a task over the whole window.
 	MaxIDs int
 	// CacheEntries is how many campaign days a task keeps in memory between commits, at about 150 bytes each. Those
-	// changed since the last commit or by it are kept in any case. Defaults to 131,072.
+	// changed since the last commit come on top. Defaults to 131,072.
 	CacheEntries int
 	// MaxPriceMicros is the greatest price of one event. One absurd price could otherwise fill the sums of its shard,
 	// which from then on refuses every event. Defaults to no bound but int64's.

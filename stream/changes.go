@@ -40,8 +40,9 @@ func (c *Change) StoreKey(partition int32) []byte {
 	return c.storeKey
 }
 
-// Changes collects what a core has to say at a commit: state by absolute values, and outputs. The bytes handed in are
-// copied into an arena that lives until Reset.
+// Changes collects what a Flush hands over: state as absolute values, and output records. Later
+// changes of a key replace earlier ones. Once the transaction has committed, Task.Get and Task.Scan
+// return them. All bytes passed in are copied.
 type Changes struct {
 	List  []Change
 	arena [][]byte

@@ -35,7 +35,6 @@ type Runner struct {
 	next     int64 // folded
 	done     int64 // committed
 	tables   map[byte]map[string][]byte
-	before   map[byte]map[string][]byte // as they were before the last commit, what that changed
 	timers   timers
 	rejects  []stream.Reject // of the open transaction, by offset
 	out      []stream.Change
@@ -137,30 +136,13 @@ func (r *Runner) flush(nowMs int64) {
 	if err := r.core.Flush(c, &r.changes); err != nil {
 		r.tb.Fatalf("flush: %v", err)
 	}
-	r.saveBefore()
-}
-
-// saveBefore keeps what the changes are about to change.
-func (r *Runner) saveBefore() {
-	r.before = map[byte]map[string][]byte{}
-	for _, c := range r.changes.List {
-		if c.Op != stream.OpPut && c.Op != stream.OpDelete {
-			continue
-		}
-		if r.before[c.Table] == nil {
-			r.before[c.Table] = map[string][]byte{}
-		}
-		if _, known := r.before[c.Table][string(c.Key)]; !known {
-			r.before[c.Table][string(c.Key)] = r.tables[c.Table][string(c.Key)]
-		}
-	}
 }
 
 // Crash throws the core and all that is not committed away, and makes a new one.
 func (r *Runner) Crash() {
 	r.tb.Helper()
 	r.timers.crash()
-	r.next, r.rejects, r.before = r.done, nil, nil
+	r.next, r.rejects = r.done, nil
 	t := stream.Task{Partition: r.options.Partition, Next: map[string]int64{r.options.Topic: r.done}, Get: r.get, Scan: r.scan, Timers: &r.timers}
 	var err error
 	if r.core, err = r.options.Make(t); err != nil {
@@ -169,9 +151,6 @@ func (r *Runner) Crash() {
 }
 
 func (r *Runner) get(table byte, key []byte) ([]byte, error) {
-	if v, known := r.before[table][string(key)]; known {
-		return clone(v), nil
-	}
 	return clone(r.tables[table][string(key)]), nil
 }
 
