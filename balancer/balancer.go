@@ -36,7 +36,7 @@ type Balancer struct {
 
 // output is a record to be produced at the next Flush.
 type output struct {
-	to    int
+	to    string // name of the output
 	key   string
 	value []byte
 }

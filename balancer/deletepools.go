@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 )
 
@@ -62,7 +63,7 @@ func (b *Balancer) drop(p *pool, i int) {
 	s.published, s.tableStale, s.commandedMs = nil, false, 0
 	b.touch(s)
 	key := joinNames(p.key, b.cfg.Regions[i])
-	b.out = append(b.out, output{OutputHeadroom, key, nil})
+	b.out = append(b.out, output{events.LeaseHeadroomTopic, key, nil})
 	b.pendingBytes += len(key)
 }
 

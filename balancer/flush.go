@@ -51,7 +51,7 @@ func (b *Balancer) Flush(_ stream.Commit, ch *stream.Changes) error {
 		b.changed = false
 	}
 	for _, o := range b.out {
-		ch.Emit(o.to, b.task.Partition, []byte(o.key), o.value)
+		ch.EmitTo(o.to, b.task.Partition, stream.Message{Key: []byte(o.key), Value: o.value})
 	}
 	clear(b.out)
 	b.out, b.pendingBytes = b.out[:0], 0

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/stream"
 )
@@ -187,17 +188,22 @@ func (r *rig) change(pool string, m *eventspb.LeaseResource) *eventspb.LeaseChan
 	return &eventspb.LeaseChange{Region: m.Owner, Client: "c", Pool: pool, AtMs: r.nowMs, Row: &eventspb.LeaseChange_Resource{Resource: proto.CloneOf(m)}}
 }
 
+// isCommand reports whether an output is the commands of a region.
+func isCommand(output string) bool {
+	return strings.HasPrefix(output, events.LeaseCommandsTopic(""))
+}
+
 // commands are the transfers that were commanded since the last call, and notes the notes.
 func (r *rig) commands() (list []*eventspb.LeaseCommand, notes []*eventspb.LeaseJournalEntry, headroom []*eventspb.LeaseHeadroom) {
 	r.t.Helper()
 	for _, c := range r.out {
 		var err error
-		switch c.Output {
-		case OutputHeadroom:
+		switch c.Output() {
+		case events.LeaseHeadroomTopic:
 			h := &eventspb.LeaseHeadroom{}
 			err = proto.Unmarshal(c.Value, h)
 			headroom = append(headroom, h)
-		case OutputJournal:
+		case events.LeaseJournalTopic:
 			n := &eventspb.LeaseJournalEntry{}
 			err = proto.Unmarshal(c.Value, n)
 			notes = append(notes, n)
@@ -206,8 +212,8 @@ func (r *rig) commands() (list []*eventspb.LeaseCommand, notes []*eventspb.Lease
 			if err = proto.Unmarshal(c.Value, m); m.GetTransfer() != nil {
 				list = append(list, m)
 			}
-			if region := r.cfg.Regions[c.Output-OutputCommands]; m.Region != region || c.Partition != 3 {
-				r.t.Errorf("a command for %s went to %s, partition %d", m.Region, region, c.Partition)
+			if c.Output() != events.LeaseCommandsTopic(m.Region) || c.To.Partition != 3 {
+				r.t.Errorf("a command for %s went to %s, partition %d", m.Region, c.Output(), c.To.Partition)
 			}
 		}
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 )
 
@@ -335,7 +336,7 @@ func TestPublishedHeadroom(t *testing.T) {
 		}})
 		w.pass(1000)
 		for _, c := range w.out {
-			if c.Output == OutputCommands {
+			if c.Output() == events.LeaseCommandsTopic(w.cfg.Regions[0]) {
 				m := &eventspb.LeaseCommand{}
 				if err := proto.Unmarshal(c.Value, m); err != nil {
 					t.Fatal(err)

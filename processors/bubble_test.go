@@ -106,7 +106,7 @@ func (l *ledger) Flush(_ stream.Commit, ch *stream.Changes) error {
 		ch.Put(1, []byte(k), binary.BigEndian.AppendUint64(nil, uint64(l.sums[k])))
 	}
 	for _, o := range l.outs {
-		ch.Emit(0, l.p, []byte(o), []byte(o))
+		ch.EmitTo("out", l.p, stream.Message{Key: []byte(o), Value: []byte(o)})
 	}
 	clear(l.sums) // Get returns what this Flush handed over
 	clear(l.dirty)
@@ -185,7 +185,7 @@ func (w *crashRun) start(name string, fs *vfs.MemFS) *process {
 	if cfg.failpoint = p.atFailpoint; w.disk != nil {
 		cfg.FS, cfg.BallastBytes, cfg.MemtableBytes = w.disk, w.ballast, 192<<10
 	}
-	rt, err := New(cfg, stream.Processor{App: app, Inputs: inputs(), Changelog: "log", Outputs: []string{"out", "fired"}, New: w.mut.core})
+	rt, err := New(cfg, stream.Processor{App: app, Inputs: inputs(), Changelog: "log", Outputs: stream.OutputTopics("out", "fired"), New: w.mut.core})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/weirhq/weir/events"
 )
 
-// The tables and outputs that the runtime must wire up.
+// The tables. The output is events.HealthTopic.
 const (
 	TableSpend    byte = 1   // spend key -> eventspb.Spend; its changelog is spend.by.<dc>
 	TableTask     byte = 2   // "task" -> spendpb.TaskState
@@ -17,7 +17,6 @@ const (
 	TableIDs      byte = 128 // generation, sequence -> packed 8-byte hashes; local
 	TableRings    byte = 129 // "rings" -> spendpb.LocalState; local
 	TableHealth   byte = 130 // the newest SpendHistogram by its key in spend.health; local
-	OutputHealth  int  = 0   // spend.health
 )
 
 // Limits of a record. They bound what one record can cost; none is a setting, because producers rely on them.

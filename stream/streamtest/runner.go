@@ -92,8 +92,7 @@ func (r *Runner) Commit(nowMs int64) {
 	for _, c := range r.changes.List {
 		switch c.Op {
 		case stream.OpEmit:
-			c.Key, c.Value = bytes.Clone(c.Key), bytes.Clone(c.Value)
-			r.out = append(r.out, c)
+			r.out = append(r.out, kept(c))
 		case stream.OpPut:
 			r.table(c.Table)[string(c.Key)] = append([]byte{}, c.Value...)
 		case stream.OpDelete:
@@ -106,6 +105,17 @@ func (r *Runner) Commit(nowMs int64) {
 	r.rejected, r.rejects = append(r.rejected, r.rejects...), nil
 	r.done = r.next
 	r.commits++
+}
+
+// kept is a copy of an emitted change that outlives the transaction.
+func kept(c stream.Change) stream.Change {
+	to := *c.To
+	to.Headers = slices.Clone(to.Headers)
+	for i := range to.Headers {
+		to.Headers[i].Value = bytes.Clone(to.Headers[i].Value)
+	}
+	c.Key, c.Value, c.To = bytes.Clone(c.Key), bytes.Clone(c.Value), &to
+	return c
 }
 
 // Abort does what Commit does up to the last moment, and crashes.
