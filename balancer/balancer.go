@@ -19,7 +19,7 @@ type Balancer struct {
 	regions []region // by Config.Regions
 	pools   map[string]*pool
 	order   []*pool // by key
-	touched []*pool // some of their resources are in fresh or aged
+	touched []*pool // pools with resources in fresh
 
 	firedMs      int64 // the last time of day that was heard of
 	plannedMs    int64
@@ -36,7 +36,7 @@ type Balancer struct {
 
 // output is a record to be produced at the next Flush.
 type output struct {
-	to    int
+	to    string // name of the output
 	key   string
 	value []byte
 }
@@ -83,7 +83,7 @@ func (b *Balancer) pool(client, name string) *pool {
 	if p == nil {
 		p = &pool{
 			client: client, name: name, key: key, regions: make([]poolRegion, len(b.regions)), changed: true,
-			changedRows: map[string]*entry{}, flushedRows: map[string]*entry{}, transfers: map[string]*transfer{},
+			changedRows: map[string]*entry{}, transfers: map[string]*transfer{},
 		}
 		for i := range p.regions {
 			p.regions[i].profile = &Profile{}

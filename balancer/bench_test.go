@@ -113,7 +113,7 @@ func BenchmarkPlanAll(b *testing.B) {
 		commands = 0
 		for _, o := range core.out {
 			m := &eventspb.LeaseCommand{}
-			if o.to >= OutputCommands && proto.Unmarshal(o.value, m) == nil && m.GetTransfer() != nil {
+			if isCommand(o.to) && proto.Unmarshal(o.value, m) == nil && m.GetTransfer() != nil {
 				commands++
 			}
 		}

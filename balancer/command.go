@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 )
 
@@ -38,18 +39,18 @@ func (b *Balancer) command(p *pool, m Move, now *tick, budget *int) error {
 
 func (b *Balancer) note(p *pool, n *eventspb.LeaseJournalEntry) {
 	n.Client, n.Pool = p.client, p.name
-	b.emit(OutputJournal, p.key, n)
+	b.emit(events.LeaseJournalTopic, p.key, n)
 }
 
 func (b *Balancer) send(region int, p *pool, c *eventspb.LeaseCommand) {
-	b.emit(OutputCommands+region, p.key, c)
+	b.emit(events.LeaseCommandsTopic(b.cfg.Regions[region]), p.key, c)
 }
 
 // emit keeps a record for the next Flush.
-func (b *Balancer) emit(to int, key string, m proto.Message) {
+func (b *Balancer) emit(to, key string, m proto.Message) {
 	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil { // a name that is not UTF-8 came through all checks
-		_ = b.fail(fmt.Errorf("output %d of %q: %w", to, key, err))
+		_ = b.fail(fmt.Errorf("output %s, key %q: %w", to, key, err))
 		return
 	}
 	b.out = append(b.out, output{to, key, value})

@@ -10,16 +10,10 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// The outputs that the runtime must wire up. That of the commands to Config.Regions[i] is OutputCommands + i.
-const (
-	OutputHeadroom int = iota // lease.headroom
-	OutputJournal             // lease.journal
-	OutputCommands            // lease.commands.<region>, one for each region
-)
-
-// Config says what a Balancer balances. Only Regions must be given.
+// Config says what a Balancer balances. Only Regions must be given. The outputs are events.LeaseHeadroomTopic,
+// events.LeaseJournalTopic, and events.LeaseCommandsTopic of each region.
 type Config struct {
-	// Regions are the names of all regions, in the order of their outputs.
+	// Regions are the names of all regions.
 	Regions []string
 	// Changes and Results are the input topics. Default to lease.changes and lease.results.
 	Changes, Results string

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 )
 
@@ -48,7 +49,7 @@ func (b *Balancer) forget(p *pool, nowMs int64) error {
 				b.drop(p, i)
 			}
 		}
-		if p.stock() > 0 || len(p.changedRows) > 0 || len(p.flushedRows) > 0 { // the store may not have all that there is
+		if p.stock() > 0 || len(p.changedRows) > 0 { // the store does not have all rows of the pool yet
 			return nil
 		}
 		return b.deleteRows(p)
@@ -62,16 +63,13 @@ func (b *Balancer) drop(p *pool, i int) {
 	s.published, s.tableStale, s.commandedMs = nil, false, 0
 	b.touch(s)
 	key := joinNames(p.key, b.cfg.Regions[i])
-	b.out = append(b.out, output{OutputHeadroom, key, nil})
+	b.out = append(b.out, output{events.LeaseHeadroomTopic, key, nil})
 	b.pendingBytes += len(key)
 }
 
 // deleteRows deletes a pool's rows, or some of them, and forgets it when no more are left.
 func (b *Balancer) deleteRows(p *pool) error {
 	rows := []deletion{}
-	for _, region := range b.cfg.Regions { // the store may not have these yet
-		rows = append(rows, deletion{TablePoolRegions, joinNames(p.key, region)}, deletion{TableProfiles, joinNames(p.key, region)})
-	}
 	left := maxForgotten
 	for _, table := range []byte{TablePoolRegions, TableProfiles, TableResources} {
 		err := b.task.Scan(table, []byte(joinNames(p.key, "")), func(key, value []byte) error {

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 )
 
@@ -16,15 +17,15 @@ func (r *rig) takePublished() (topic map[string][]*eventspb.LeaseHeadroom, table
 		region := string(c.Key)[strings.LastIndex(string(c.Key), "\x00")+1:]
 		m := &eventspb.LeaseCommand{}
 		switch {
-		case c.Output == OutputHeadroom && c.Value == nil:
+		case c.Output() == events.LeaseHeadroomTopic && c.Value == nil:
 			topic[region] = append(topic[region], nil)
-		case c.Output == OutputHeadroom:
+		case c.Output() == events.LeaseHeadroomTopic:
 			h := &eventspb.LeaseHeadroom{}
 			if err := proto.Unmarshal(c.Value, h); err != nil {
 				r.t.Fatal(err)
 			}
 			topic[region] = append(topic[region], h)
-		case c.Output >= OutputCommands:
+		case isCommand(c.Output()):
 			if err := proto.Unmarshal(c.Value, m); err != nil {
 				r.t.Fatal(err)
 			}
@@ -94,9 +95,8 @@ func (w *fixture) setting(version int64, gone bool) {
 	}})
 }
 
-// keys is how many rows of a pool the store has or will have.
+// keys returns how many rows of a pool the store has.
 func (w *fixture) keys(pool string) (n int) {
-	w.apply()
 	for k := range w.store {
 		if k[1:] == pool || strings.HasPrefix(k[1:], pool+"\x00") {
 			n++

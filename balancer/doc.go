@@ -16,8 +16,8 @@
 //
 // # The caller's part
 //
-//  1. New, then Fold, Fire and Flush in turn. What one Flush gave is there for Get and Scan at the latest when the next
-//     Flush has returned.
+//  1. New, then Fold, OnTimer and Flush in turn. What a Flush handed over is what Get and Scan return from the next call
+//     on: see stream.Handler.
 //  2. After an aborted transaction, or an error, throw the Balancer away and make a New one. There is no undo.
 //
 // # Invariants

@@ -51,18 +51,16 @@ func (b *Balancer) Flush(_ stream.Commit, ch *stream.Changes) error {
 		b.changed = false
 	}
 	for _, o := range b.out {
-		ch.Emit(o.to, b.task.Partition, []byte(o.key), o.value)
+		ch.EmitTo(o.to, b.task.Partition, stream.Message{Key: []byte(o.key), Value: o.value})
 	}
 	clear(b.out)
 	b.out, b.pendingBytes = b.out[:0], 0
 	return nil
 }
 
-// flushResources hands over the resources that changed. They stay in memory until the next Flush, as the store may not have
-// them before.
+// flushResources hands over the resources that changed.
 func (b *Balancer) flushResources(ch *stream.Changes) {
 	var value []byte
-	still := b.touched[:0]
 	for _, p := range b.touched {
 		for _, name := range slices.Sorted(maps.Keys(p.changedRows)) {
 			e := p.changedRows[name]
@@ -75,14 +73,11 @@ func (b *Balancer) flushResources(ch *stream.Changes) {
 				ch.Put(TableFree, freeKey(p.key, &e.row, name), binary.AppendUvarint(value[:0], uint64(e.version)))
 			}
 		}
-		clear(p.flushedRows)
-		p.flushedRows, p.changedRows = p.changedRows, p.flushedRows
-		if p.touched = len(p.flushedRows) > 0; p.touched {
-			still = append(still, p)
-		}
+		clear(p.changedRows)
+		p.touched = false
 	}
-	clear(b.touched[len(still):])
-	b.touched = still
+	clear(b.touched)
+	b.touched = b.touched[:0]
 }
 
 func (b *Balancer) flushPools(ch *stream.Changes) error {

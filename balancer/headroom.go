@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 )
 
@@ -21,7 +22,7 @@ func (b *Balancer) publishHeadroom(p *pool, views []View, now *tick) {
 			h := b.headroom(p, i, &views[i], now)
 			if age < 0 || age >= headroomMaxAge.Milliseconds() || differs(h, s.published) {
 				s.published, s.tableStale = h, true
-				b.emit(OutputHeadroom, joinNames(p.key, h.Region), h)
+				b.emit(events.LeaseHeadroomTopic, joinNames(p.key, h.Region), h)
 				b.touch(s)
 			}
 		}

@@ -33,7 +33,7 @@ func TestResourceThatChangedPoolUnseen(t *testing.T) {
 		}})
 		for _, o := range w.out {
 			c := &eventspb.LeaseCommand{}
-			if o.Output < OutputCommands || proto.Unmarshal(o.Value, c) != nil || c.GetTransfer() == nil {
+			if !isCommand(o.Output()) || proto.Unmarshal(o.Value, c) != nil || c.GetTransfer() == nil {
 				continue
 			}
 			if name := c.GetTransfer().Resource; c.Pool == "p" && slices.Contains(w.names[:50], name) {

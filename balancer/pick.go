@@ -17,13 +17,13 @@ type candidate struct {
 
 var errEnough = errors.New("enough")
 
-// pick gives up to n resources of a pool that are available in a region and not in flight, the longest available first. The
-// store may or may not have what changed of late: that comes from memory alone.
+// pick returns up to n resources of a pool that are available in a region and not in flight, the longest available first. It
+// merges the store's resources with those that changed since the last Flush.
 func (b *Balancer) pick(p *pool, from, n int, nowMs int64) (list []candidate, err error) {
 	if n <= 0 {
 		return nil, nil
 	}
-	late := p.unflushedCandidates(b.cfg.Regions[from], nowMs)
+	changed := p.unflushedCandidates(b.cfg.Regions[from], nowMs)
 	add := func(c candidate) error {
 		if _, flies := p.transfers[c.resource]; !flies {
 			list = append(list, c)
@@ -33,10 +33,10 @@ func (b *Balancer) pick(p *pool, from, n int, nowMs int64) (list []candidate, er
 		}
 		return nil
 	}
-	// addLate gives the late ones that come before c.
-	addLate := func(c candidate) (err error) {
-		for len(late) > 0 && err == nil && order(late[0], c) < 0 {
-			late, err = late[1:], add(late[0])
+	// addChanged adds the changed candidates that sort before c.
+	addChanged := func(c candidate) (err error) {
+		for len(changed) > 0 && err == nil && order(changed[0], c) < 0 {
+			changed, err = changed[1:], add(changed[0])
 		}
 		return err
 	}
@@ -50,17 +50,17 @@ func (b *Balancer) pick(p *pool, from, n int, nowMs int64) (list []candidate, er
 		if at > nowMs {
 			return errEnough
 		}
-		if p.changedRows[resource] != nil || p.flushedRows[resource] != nil {
+		if p.changedRows[resource] != nil {
 			return nil
 		}
 		c := candidate{resource, at, int64(version)}
-		if err := addLate(c); err != nil {
+		if err := addChanged(c); err != nil {
 			return err
 		}
 		return add(c)
 	})
 	if err == nil || errors.Is(err, errEnough) && len(list) < n {
-		err = addLate(candidate{availableMs: nowMs + 1})
+		err = addChanged(candidate{availableMs: nowMs + 1})
 	}
 	if errors.Is(err, errEnough) {
 		err = nil
@@ -68,20 +68,12 @@ func (b *Balancer) pick(p *pool, from, n int, nowMs int64) (list []candidate, er
 	return list, err
 }
 
-// unflushedCandidates are the resources that became available in a region and that the store may not have yet, in order.
+// unflushedCandidates returns the resources that changed since the last Flush and are available in a region, in order.
 func (p *pool) unflushedCandidates(region string, nowMs int64) (list []candidate) {
-	add := func(name string, r *row) {
-		if r.free() && r.owner == region && r.available <= nowMs {
-			list = append(list, candidate{name, r.available, r.version})
-		}
-	}
-	for name, e := range p.flushedRows {
-		if p.changedRows[name] == nil {
-			add(name, &e.row)
-		}
-	}
 	for name, e := range p.changedRows {
-		add(name, &e.row)
+		if e.free() && e.owner == region && e.available <= nowMs {
+			list = append(list, candidate{name, e.available, e.version})
+		}
 	}
 	slices.SortFunc(list, order)
 	return list

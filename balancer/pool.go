@@ -19,7 +19,6 @@ type pool struct {
 	meanLeaseMs  int64 // how long its leases are, on average of late; 0: none was seen
 
 	changedRows  map[string]*entry    // by resource: what changed since the last Flush
-	flushedRows  map[string]*entry    // what changed before it: the store may not have that yet
 	transfers    map[string]*transfer // by resource
 	changed      bool
 	touched      bool  // is in Balancer.touched

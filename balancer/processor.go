@@ -26,13 +26,13 @@ func (r ProcessorConfig) Processor() (stream.Processor, error) {
 	if err := cfg.Check(); err != nil {
 		return stream.Processor{}, err
 	}
-	outputs := []string{OutputHeadroom: events.LeaseHeadroomTopic, OutputJournal: events.LeaseJournalTopic}
+	outputs := []string{events.LeaseHeadroomTopic, events.LeaseJournalTopic}
 	for _, region := range r.Regions {
 		outputs = append(outputs, events.LeaseCommandsTopic(region))
 	}
 	return stream.Processor{
 		App: events.BalancerApp, Partitions: cmp.Or(r.Partitions, events.DefaultLeasePartitions), Inputs: []string{cfg.Changes, cfg.Results},
-		Changelog: events.LeaseStateTopic(events.BalancerApp), Outputs: outputs,
+		Changelog: events.LeaseStateTopic(events.BalancerApp), Outputs: stream.OutputTopics(outputs...),
 		New: func(t stream.Task) (stream.Handler, error) {
 			b, err := New(cfg, t)
 			if err != nil {

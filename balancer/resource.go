@@ -88,9 +88,6 @@ func (b *Balancer) resource(p *pool, name string) (r row, known bool, err error)
 	if e := p.changedRows[name]; e != nil {
 		return e.row, true, nil
 	}
-	if e := p.flushedRows[name]; e != nil {
-		return e.row, true, nil
-	}
 	b.scratch = append(append(append(b.scratch[:0], p.key...), 0), name...)
 	value, err := b.task.Get(TableResources, b.scratch)
 	if err != nil || value == nil {

@@ -10,24 +10,24 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/stream"
 )
 
-// rig runs a Balancer as the runtime does: what a Flush gave is in the store when the next one has returned, and not before.
+// rig runs a Balancer as the runtime does: what a Flush handed over is in the store before the next call.
 type rig struct {
-	t       testing.TB
-	cfg     Config
-	b       *Balancer
-	store   map[string][]byte // table and key
-	pending []stream.Change
-	timers  map[int64]bool // by time; as committed
-	set     map[int64]bool // in the open transaction
-	offset  int64
-	nowMs   int64
-	readMs  int64           // when records were written, if later than now
-	out     []stream.Change // all that was emitted
-	flown   int64           // flights when it was opened
+	t      testing.TB
+	cfg    Config
+	b      *Balancer
+	store  map[string][]byte // table and key
+	timers map[int64]bool    // by time; as committed
+	set    map[int64]bool    // in the open transaction
+	offset int64
+	nowMs  int64
+	readMs int64           // when records were written, if later than now
+	out    []stream.Change // all that was emitted
+	flown  int64           // flights when it was opened
 }
 
 var regions3 = []string{"eu", "us", "ap"} //nolint:gochecknoglobals // a table: internal/lint complains about writes to it
@@ -62,7 +62,6 @@ func (r *rig) open() {
 // crash loses the open transaction, and takes the partition over.
 func (r *rig) crash() {
 	r.t.Helper()
-	r.apply()
 	r.open()
 }
 
@@ -84,20 +83,21 @@ func (r *rig) scan(table byte, prefix []byte, fn func(key, value []byte) error) 
 	return nil
 }
 
-// apply gives the store what waits.
-func (r *rig) apply() {
-	for _, c := range r.pending {
+// apply commits what a Flush handed over.
+func (r *rig) apply(ch *stream.Changes) {
+	for _, c := range ch.List {
 		k := string(c.Table) + string(c.Key)
 		switch c.Op {
 		case stream.OpPut:
 			r.store[k] = c.Value
 		case stream.OpDelete:
 			delete(r.store, k)
+		case stream.OpEmit:
+			r.out = append(r.out, c)
 		default:
 			r.t.Errorf("an operation %d", c.Op)
 		}
 	}
-	r.pending = nil
 }
 
 // fold gives records of changes to the balancer, and returns what it refuses.
@@ -153,14 +153,7 @@ func (r *rig) commit() {
 	if err := r.b.Flush(stream.Commit{NowMs: r.nowMs}, &ch); err != nil {
 		r.t.Fatal(err)
 	}
-	r.apply() // the store had until now
-	for _, c := range ch.List {
-		if c.Op == stream.OpEmit {
-			r.out = append(r.out, c)
-		} else {
-			r.pending = append(r.pending, c)
-		}
-	}
+	r.apply(&ch)
 	for at, on := range r.set {
 		if on {
 			r.timers[at] = true
@@ -195,17 +188,22 @@ func (r *rig) change(pool string, m *eventspb.LeaseResource) *eventspb.LeaseChan
 	return &eventspb.LeaseChange{Region: m.Owner, Client: "c", Pool: pool, AtMs: r.nowMs, Row: &eventspb.LeaseChange_Resource{Resource: proto.CloneOf(m)}}
 }
 
+// isCommand reports whether an output is the commands of a region.
+func isCommand(output string) bool {
+	return strings.HasPrefix(output, events.LeaseCommandsTopic(""))
+}
+
 // commands are the transfers that were commanded since the last call, and notes the notes.
 func (r *rig) commands() (list []*eventspb.LeaseCommand, notes []*eventspb.LeaseJournalEntry, headroom []*eventspb.LeaseHeadroom) {
 	r.t.Helper()
 	for _, c := range r.out {
 		var err error
-		switch c.Output {
-		case OutputHeadroom:
+		switch c.Output() {
+		case events.LeaseHeadroomTopic:
 			h := &eventspb.LeaseHeadroom{}
 			err = proto.Unmarshal(c.Value, h)
 			headroom = append(headroom, h)
-		case OutputJournal:
+		case events.LeaseJournalTopic:
 			n := &eventspb.LeaseJournalEntry{}
 			err = proto.Unmarshal(c.Value, n)
 			notes = append(notes, n)
@@ -214,8 +212,8 @@ func (r *rig) commands() (list []*eventspb.LeaseCommand, notes []*eventspb.Lease
 			if err = proto.Unmarshal(c.Value, m); m.GetTransfer() != nil {
 				list = append(list, m)
 			}
-			if region := r.cfg.Regions[c.Output-OutputCommands]; m.Region != region || c.Partition != 3 {
-				r.t.Errorf("a command for %s went to %s, partition %d", m.Region, region, c.Partition)
+			if c.Output() != events.LeaseCommandsTopic(m.Region) || c.To.Partition != 3 {
+				r.t.Errorf("a command for %s went to %s, partition %d", m.Region, c.Output(), c.To.Partition)
 			}
 		}
 		if err != nil {
@@ -239,10 +237,8 @@ func (r *rig) rows() map[string]row {
 		}
 	}
 	for _, p := range r.b.order {
-		for _, list := range []map[string]*entry{p.flushedRows, p.changedRows} {
-			for name, e := range list {
-				rows[joinNames(p.key, name)] = e.row
-			}
+		for name, e := range p.changedRows {
+			rows[joinNames(p.key, name)] = e.row
 		}
 	}
 	return rows
@@ -313,18 +309,10 @@ func (r *rig) audit() error {
 	return r.auditFree()
 }
 
-// auditFree compares the table of the available with the rows, in the store once it has all.
+// auditFree compares the store's table of available resources with its rows.
 func (r *rig) auditFree() error {
-	store := maps.Clone(r.store)
-	for _, c := range r.pending {
-		if k := string(c.Table) + string(c.Key); c.Op == stream.OpPut {
-			store[k] = c.Value
-		} else {
-			delete(store, k)
-		}
-	}
 	want := map[string]int64{}
-	for k, v := range store {
+	for k, v := range r.store {
 		if k[0] != TableResources {
 			continue
 		}
@@ -337,7 +325,7 @@ func (r *rig) auditFree() error {
 		}
 	}
 	n := 0
-	for k, v := range store {
+	for k, v := range r.store {
 		if k[0] != TableFree {
 			continue
 		}
@@ -355,7 +343,6 @@ func (r *rig) auditFree() error {
 // same compares the balancer with one that begins from its state.
 func (r *rig) same() error {
 	old, flown := r.b, r.flown
-	r.apply()
 	r.open()
 	defer func() { r.b, r.flown = old, flown }()
 	if a, b := decisionState(old), decisionState(r.b); a != b {

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 )
 
@@ -149,7 +150,6 @@ func TestCountsAreARecount(t *testing.T) {
 			}
 		}
 		w.commit()
-		w.apply()
 		for name, m := range w.rows {
 			want := rowOf(m, false)
 			if got := w.rig.rows()[joinNames("c", "p", name)]; got != want {
@@ -336,7 +336,7 @@ func TestPublishedHeadroom(t *testing.T) {
 		}})
 		w.pass(1000)
 		for _, c := range w.out {
-			if c.Output == OutputCommands {
+			if c.Output() == events.LeaseCommandsTopic(w.cfg.Regions[0]) {
 				m := &eventspb.LeaseCommand{}
 				if err := proto.Unmarshal(c.Value, m); err != nil {
 					t.Fatal(err)

@@ -18,16 +18,9 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// The processor's outputs, see Outputs.
-const (
-	outChanges = iota
-	outRejected
-	outJournal
-)
-
-// Outputs are the topics that a bridge writes, in the order in which a processor must name them.
-func Outputs() []string {
-	return []string{events.LeaseChangesTopic, events.LeaseRejectedTopic, events.LeaseJournalTopic}
+// Outputs returns the outputs of a bridge.
+func Outputs() []stream.Output {
+	return stream.OutputTopics(events.LeaseChangesTopic, events.LeaseRejectedTopic, events.LeaseJournalTopic)
 }
 
 // Scan is the value of a record of events.LeaseBridgeTopic that asks a region's bridge to read all rows of its region.
@@ -143,12 +136,13 @@ func (b *Bridge) requestScan(ch *stream.Changes, a scanRequest) {
 }
 
 func (b *Bridge) emit(ch *stream.Changes, o output) {
+	m := stream.Message{Key: o.key, Value: o.value}
 	if o.partition != allPartitions {
-		ch.Emit(o.topic, o.partition, o.key, o.value)
+		ch.EmitTo(o.topic, o.partition, m)
 		return
 	}
 	for p := range b.cfg.Partitions {
-		ch.Emit(o.topic, p, o.key, o.value)
+		ch.EmitTo(o.topic, p, m)
 	}
 }
 
@@ -162,7 +156,7 @@ func (b *Bridge) forwardHeartbeat(ch *stream.Changes, x heartbeat) {
 		Heartbeat: &eventspb.LeaseHeartbeat{From: x.from, WrittenMs: x.writtenMs, SeenMs: x.seenMs, LagMs: b.health.lag(x.seenMs)},
 	}})
 	if err == nil { // else its name is not UTF-8, and no region's
-		b.emit(ch, output{outChanges, allPartitions, []byte(x.from), value})
+		b.emit(ch, output{events.LeaseChangesTopic, allPartitions, []byte(x.from), value})
 	}
 }
 

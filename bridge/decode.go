@@ -157,10 +157,10 @@ func (x *decoder) emit(d *batch, c *eventspb.LeaseChange) *refusal {
 		return &refusal{ReasonSize, "the change has " + strconv.Itoa(len(value)) + " bytes, " + strconv.Itoa(maxChange) + " are allowed"}
 	}
 	if r := c.GetRegionRow(); r != nil {
-		d.emit(output{outChanges, allPartitions, []byte(r.Region), value})
+		d.emit(output{events.LeaseChangesTopic, allPartitions, []byte(r.Region), value})
 		return nil
 	}
-	d.emit(output{outChanges, events.LeaseShard(c.Client, c.Pool, x.partitions), poolKey(c.Client, c.Pool), value})
+	d.emit(output{events.LeaseChangesTopic, events.LeaseShard(c.Client, c.Pool, x.partitions), poolKey(c.Client, c.Pool), value})
 	return nil
 }
 

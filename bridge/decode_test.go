@@ -76,7 +76,7 @@ func decoded(t testing.TB, r *streamtypes.Record) (outcome string, list []*event
 	x, d := decoder{home, 4}, &batch{}
 	outcome, reason := x.record(d, streamPos{"s", "7", 1234}, r, 9999)
 	for _, o := range d.outputs {
-		if o.topic == outRejected {
+		if o.topic == events.LeaseRejectedTopic {
 			l := &eventspb.LeaseReject{}
 			if err := proto.Unmarshal(o.value, l); err != nil || l.Reason != reason || l.Shard != "s" || l.Sequence != "7" || l.Region != home || l.AtMs != 1234 {
 				t.Errorf("%v: %v", err, l)

@@ -21,7 +21,7 @@ type batch struct {
 
 // output is a record of a topic.
 type output struct {
-	topic      int // see Outputs
+	topic      string
 	partition  int32
 	key, value []byte
 }
@@ -49,7 +49,7 @@ func (d *batch) put(e entry) {
 // note puts a note into the journal. partitions is how many that has.
 func (d *batch) note(n *eventspb.LeaseJournalEntry, partitions int32) {
 	if value, err := proto.Marshal(n); err == nil { // else a name is not UTF-8, and no region's
-		d.emit(output{outJournal, events.LeaseShard("", "", partitions), poolKey("", ""), value})
+		d.emit(output{events.LeaseJournalTopic, events.LeaseShard("", "", partitions), poolKey("", ""), value})
 	}
 }
 

@@ -45,7 +45,7 @@ func (x *decoder) reject(d *batch, at streamPos, r *streamtypes.Record, why *ref
 		value, _ = proto.Marshal(out)
 	}
 	key := primary.Partition + "\x00" + primary.Sort
-	d.emit(output{outRejected, events.LeaseShard(primary.Partition, primary.Sort, x.partitions), []byte(key), value})
+	d.emit(output{events.LeaseRejectedTopic, events.LeaseShard(primary.Partition, primary.Sort, x.partitions), []byte(key), value})
 }
 
 // recordText is a record as JSON, as DynamoDB has it, and not all of it if it is long.

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/obs"
 	"github.com/weirhq/weir/lease"
@@ -369,7 +370,7 @@ func TestRejects(t *testing.T) {
 		var got []string
 		for _, o := range h.log {
 			r := &eventspb.LeaseReject{}
-			if o.topic == outRejected && proto.Unmarshal(o.value, r) == nil {
+			if o.topic == events.LeaseRejectedTopic && proto.Unmarshal(o.value, r) == nil {
 				got = append(got, r.Reason+" "+r.SortKey)
 				if !json.Valid([]byte(r.Record)) || !strings.Contains(r.Record, r.SortKey) || r.Sequence == "" {
 					t.Errorf("%v", r)

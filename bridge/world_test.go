@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/lease"
 	"github.com/weirhq/weir/lease/table"
@@ -162,7 +163,7 @@ type host struct {
 }
 
 type written struct {
-	topic     int
+	topic     string
 	partition int32
 	value     []byte
 }
@@ -229,7 +230,7 @@ func (h *host) turn() {
 		case stream.OpDelete:
 			delete(h.state, string(c.Table)+string(c.Key))
 		case stream.OpEmit:
-			h.log = append(h.log, written{c.Output, c.Partition, bytes.Clone(c.Value)})
+			h.log = append(h.log, written{c.Output(), c.To.Partition, bytes.Clone(c.Value)})
 		default:
 			h.w.t.Errorf("a change %d", c.Op)
 		}
@@ -270,7 +271,7 @@ func during(f func(), hosts ...*host) {
 func (h *host) changes() (list []*eventspb.LeaseChange) {
 	h.w.t.Helper()
 	for _, o := range h.log {
-		if o.topic != outChanges {
+		if o.topic != events.LeaseChangesTopic {
 			continue
 		}
 		c := &eventspb.LeaseChange{}
@@ -285,7 +286,7 @@ func (h *host) changes() (list []*eventspb.LeaseChange) {
 // notes are those of a kind.
 func (h *host) notes(kind string) (list []*eventspb.LeaseJournalEntry) {
 	for _, o := range h.log {
-		if o.topic == outJournal {
+		if o.topic == events.LeaseJournalTopic {
 			n := &eventspb.LeaseJournalEntry{}
 			if err := proto.Unmarshal(o.value, n); err != nil {
 				h.w.t.Fatal(err)

@@ -72,10 +72,10 @@ func (d *Dedup) emitCommand(c *eventspb.LeaseCommand) error {
 	return d.emit(to, c.Client+"\x00"+c.Pool, c)
 }
 
-func (d *Dedup) emit(to int, key string, m proto.Message) error {
+func (d *Dedup) emit(to, key string, m proto.Message) error {
 	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
-		return fmt.Errorf("output %d, key %q: %w", to, key, err)
+		return fmt.Errorf("output %s, key %q: %w", to, key, err)
 	}
 	d.out = append(d.out, output{to, key, value})
 	return nil

@@ -6,20 +6,17 @@ import (
 	"time"
 )
 
-// The tables and outputs that the runtime must wire up. Outputs of commands are where Config.Output says.
+// The tables. The outputs are events.LeaseDuplicatesTopic, events.LeaseJournalTopic and those of Config.Output.
 const (
 	TableKeys   byte = 1 // client NUL pool NUL key -> Key
 	TablePools  byte = 2 // client NUL pool -> settings
 	TableCounts byte = 3 // "keys", "open" -> how many there are
-
-	OutputDuplicates = 0 // lease.duplicates
-	OutputJournal    = 1 // lease.journal
 )
 
 // Config says how duplicates are ended. Its zero value lacks Output.
 type Config struct {
-	// Output is the index of the output lease.commands.<region>; false: there is no such region.
-	Output func(region string) (int, bool)
+	// Output returns the name of the output for lease.commands.<region>; false: there is no such region.
+	Output func(region string) (name string, ok bool)
 	// Skew is the most by which clocks differ; the agents' is the same. Defaults to 500 ms.
 	Skew time.Duration
 	// Margin is how long a row is remembered after all its versions that were seen are over, so that a change of one of them that

@@ -28,7 +28,7 @@ type Dedup struct {
 
 // output is a record to be written at the next Flush; without value it is a tombstone.
 type output struct {
-	to    int
+	to    string // name of the output
 	key   string
 	value []byte
 }
@@ -211,7 +211,7 @@ func (d *Dedup) Flush(_ stream.Commit, ch *stream.Changes) error {
 	d.pools.Flush(ch)
 	d.counts.Flush(ch)
 	for i := range d.out {
-		ch.Emit(d.out[i].to, d.partition, []byte(d.out[i].key), d.out[i].value)
+		ch.EmitTo(d.out[i].to, d.partition, stream.Message{Key: []byte(d.out[i].key), Value: d.out[i].value})
 	}
 	clear(d.out)
 	d.out = d.out[:0]

@@ -20,10 +20,14 @@ import (
 func regions() []string { return []string{"ap", "eu", "us"} }
 
 func testConfig() Config {
-	return Config{Output: func(region string) (int, bool) {
-		i := slices.Index(regions(), region)
-		return OutputJournal + 1 + i, i >= 0
+	return Config{Output: func(region string) (string, bool) {
+		return events.LeaseCommandsTopic(region), slices.Contains(regions(), region)
 	}}
+}
+
+// commands reports whether o goes to the commands of a region.
+func commands(o stream.Change) bool {
+	return strings.HasPrefix(o.Output(), events.LeaseCommandsTopic(""))
 }
 
 func newRunner(tb testing.TB, cfg Config) *streamtest.Runner {
@@ -119,8 +123,8 @@ func describe(t *testing.T, r *streamtest.Runner) string {
 		fmt.Fprintf(&out, "refused: %s: %s\n", x.Reason, x.Detail)
 	}
 	for _, o := range r.TakeOutputs() {
-		switch o.Output {
-		case OutputDuplicates:
+		switch o.Output() {
+		case events.LeaseDuplicatesTopic:
 			if o.Value == nil {
 				fmt.Fprintf(&out, "duplicates: %q is a tombstone\n", o.Key)
 				continue
@@ -134,13 +138,13 @@ func describe(t *testing.T, r *streamtest.Runner) string {
 				fmt.Fprintf(&out, "; %s %s v%d", k.Region, k.State, k.Version)
 			}
 			out.WriteString("\n")
-		case OutputJournal:
+		case events.LeaseJournalTopic:
 			n := unmarshal(t, o.Value, &eventspb.LeaseJournalEntry{})
 			fmt.Fprintf(&out, "journal: %s: %s\n", n.Kind, n.Text)
 		default:
 			c := unmarshal(t, o.Value, &eventspb.LeaseCommand{})
-			if c.Region != regions()[o.Output-2] || o.Partition != 3 || string(o.Key) != "c\x00p" {
-				t.Fatalf("output %d, partition %d, key %q for %v", o.Output, o.Partition, o.Key, c)
+			if o.Output() != events.LeaseCommandsTopic(c.Region) || o.To.Partition != 3 || string(o.Key) != "c\x00p" {
+				t.Fatalf("output %s, partition %d, key %q for %v", o.Output(), o.To.Partition, o.Key, c)
 			}
 			if s := c.GetSupersede(); s != nil {
 				fmt.Fprintf(&out, "%s: supersede v%d (%s), %s won; %s; id %s\n", c.Region, s.Version, s.Resource, s.Winner, c.Why, c.Id)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -84,7 +85,7 @@ func (d *Dedup) evaluate(name string, k *Key, nowMs int64) (next int64, err erro
 		at(nowMs + d.cfg.MaxRetry.Milliseconds())
 	case k.Duplicate.State == Resolved && nowMs >= k.Duplicate.Resolved+d.cfg.Retention.Milliseconds():
 		k.Duplicate = Duplicate{}
-		d.out = append(d.out, output{OutputDuplicates, name, nil})
+		d.out = append(d.out, output{events.LeaseDuplicatesTopic, name, nil})
 	case k.Duplicate.State == Resolved:
 		at(k.Duplicate.Resolved + d.cfg.Retention.Milliseconds())
 	}

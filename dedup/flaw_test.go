@@ -82,7 +82,7 @@ func (f *flawed) Flush(c stream.Commit, ch *stream.Changes) error {
 			ch.Delete(x.Table, x.Key)
 		default:
 			if f.count++; f.flaw != "loses outputs" || f.count%3 > 0 {
-				ch.Emit(x.Output, x.Partition, x.Key, x.Value)
+				ch.EmitTo(x.Output(), x.To.Partition, stream.Message{Key: x.Key, Value: x.Value})
 			}
 		}
 	}

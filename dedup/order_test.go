@@ -35,7 +35,7 @@ func TestArrivals(t *testing.T) {
 					}
 					r.Commit(int64(2000 + i))
 					for _, o := range r.TakeOutputs() {
-						if o.Output > OutputJournal {
+						if commands(o) {
 							c := unmarshal(t, o.Value, &eventspb.LeaseCommand{})
 							told[c.Region] = c.GetSupersede().Winner
 						}

@@ -23,9 +23,7 @@ type ProcessorConfig struct {
 // Processor wires dedup: lease.changes in, lease-dedup.state as changelog, lease.duplicates, lease.journal and
 // lease.commands.<region> out.
 func (d ProcessorConfig) Processor() (stream.Processor, error) {
-	first := make([]string, 2)
-	first[OutputDuplicates], first[OutputJournal] = events.LeaseDuplicatesTopic, events.LeaseJournalTopic
-	outputs, output, err := command.Outputs(d.Regions, first...)
+	outputs, output, err := command.Outputs(d.Regions, events.LeaseDuplicatesTopic, events.LeaseJournalTopic)
 	if err != nil {
 		return stream.Processor{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 )
 
@@ -45,7 +46,7 @@ func (d *Dedup) report(x *decisionContext, k *Key, v *decision) error {
 	for i := range k.Rows {
 		r.Rows = append(r.Rows, k.Rows[i].leaseKey(x.key))
 	}
-	return d.emit(OutputDuplicates, x.client+"\x00"+x.pool+"\x00"+x.key, r)
+	return d.emit(events.LeaseDuplicatesTopic, x.client+"\x00"+x.pool+"\x00"+x.key, r)
 }
 
 // note writes a sentence to the journal.
@@ -58,7 +59,7 @@ func (d *Dedup) note(x *decisionContext, kind, text string, k *Key, v *decision)
 			n.From = k.Rows[i].Region
 		}
 	}
-	return d.emit(OutputJournal, x.client+"\x00"+x.pool, n)
+	return d.emit(events.LeaseJournalTopic, x.client+"\x00"+x.pool, n)
 }
 
 // found is the sentence for a duplicate.

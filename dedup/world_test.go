@@ -155,7 +155,7 @@ func (w *fixture) commit() error {
 	w.r.Commit(w.now)
 	var fresh []*eventspb.LeaseCommand
 	for _, o := range w.r.TakeOutputs() {
-		if o.Output > OutputJournal {
+		if commands(o) {
 			fresh = append(fresh, unmarshal(w.t, o.Value, &eventspb.LeaseCommand{}))
 		}
 	}

@@ -52,7 +52,7 @@ func TestKills(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			topics := stream.Processor{
-				App: events.LeaseExecutorGroup("eu"), Partitions: 4, Changelog: "none", Inputs: []string{events.LeaseCommandsTopic("eu")}, Outputs: []string{events.LeaseResultsTopic},
+				App: events.LeaseExecutorGroup("eu"), Partitions: 4, Changelog: "none", Inputs: []string{events.LeaseCommandsTopic("eu")}, Outputs: stream.OutputTopics(events.LeaseResultsTopic),
 			}
 			processorstest.Run(t, processorstest.Options{Processor: topics, Seed: seed, NoRefold: true}, func(t *testing.T, k *processorstest.Harness) { kills(t, k, seed) })
 		})

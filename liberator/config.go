@@ -16,8 +16,8 @@ const (
 
 // Config says how leases are ended. Its zero value lacks Output.
 type Config struct {
-	// Output is the index of the output lease.commands.<region>; false: there is no such region.
-	Output func(region string) (int, bool)
+	// Output returns the name of the output for lease.commands.<region>; false: there is no such region.
+	Output func(region string) (name string, ok bool)
 	// Skew is the most by which clocks differ; the executors' is the same. Defaults to 500 ms.
 	Skew time.Duration
 	// BucketRate is how many resources a second are given back to one sub-partition of a pool in a region. Defaults to 200: a

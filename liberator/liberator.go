@@ -26,7 +26,7 @@ type Liberator struct {
 
 // command is one to be written at the next Flush.
 type command struct {
-	output int
+	output string
 	key    string
 	value  []byte
 }
@@ -172,7 +172,7 @@ func (l *Liberator) Flush(_ stream.Commit, ch *stream.Changes) error {
 	l.budgets.Flush(ch)
 	l.counts.Flush(ch)
 	for i := range l.out {
-		ch.Emit(l.out[i].output, l.partition, []byte(l.out[i].key), l.out[i].value)
+		ch.EmitTo(l.out[i].output, l.partition, stream.Message{Key: []byte(l.out[i].key), Value: l.out[i].value})
 	}
 	clear(l.out)
 	l.out = l.out[:0]

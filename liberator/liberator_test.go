@@ -19,9 +19,8 @@ import (
 func regions() []string { return []string{"eu", "us"} }
 
 func testConfig() Config {
-	return Config{Output: func(region string) (int, bool) {
-		i := slices.Index(regions(), region)
-		return i, i >= 0
+	return Config{Output: func(region string) (string, bool) {
+		return events.LeaseCommandsTopic(region), slices.Contains(regions(), region)
 	}}
 }
 
@@ -69,8 +68,8 @@ func commands(tb testing.TB, r *streamtest.Runner) (list []*eventspb.LeaseComman
 		if err := proto.Unmarshal(o.Value, c); err != nil {
 			tb.Fatal(err)
 		}
-		if c.Region != regions()[o.Output] || o.Partition != 3 || string(o.Key) != c.Client+"\x00"+c.Pool {
-			tb.Fatalf("output %d, partition %d, key %q for %v", o.Output, o.Partition, o.Key, c)
+		if o.Output() != events.LeaseCommandsTopic(c.Region) || o.To.Partition != 3 || string(o.Key) != c.Client+"\x00"+c.Pool {
+			tb.Fatalf("output %s, partition %d, key %q for %v", o.Output(), o.To.Partition, o.Key, c)
 		}
 		list = append(list, c)
 	}

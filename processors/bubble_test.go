@@ -106,13 +106,9 @@ func (l *ledger) Flush(_ stream.Commit, ch *stream.Changes) error {
 		ch.Put(1, []byte(k), binary.BigEndian.AppendUint64(nil, uint64(l.sums[k])))
 	}
 	for _, o := range l.outs {
-		ch.Emit(0, l.p, []byte(o), []byte(o))
+		ch.EmitTo("out", l.p, stream.Message{Key: []byte(o), Value: []byte(o)})
 	}
-	for k := range l.sums { // what the last flush gave is there for Get
-		if !l.dirty[k] {
-			delete(l.sums, k)
-		}
-	}
+	clear(l.sums) // Get returns what this Flush handed over
 	clear(l.dirty)
 	l.outs = l.outs[:0]
 	return nil
@@ -189,7 +185,7 @@ func (w *crashRun) start(name string, fs *vfs.MemFS) *process {
 	if cfg.failpoint = p.atFailpoint; w.disk != nil {
 		cfg.FS, cfg.BallastBytes, cfg.MemtableBytes = w.disk, w.ballast, 192<<10
 	}
-	rt, err := New(cfg, stream.Processor{App: app, Inputs: inputs(), Changelog: "log", Outputs: []string{"out", "fired"}, New: w.mut.core})
+	rt, err := New(cfg, stream.Processor{App: app, Inputs: inputs(), Changelog: "log", Outputs: stream.OutputTopics("out", "fired"), New: w.mut.core})
 	if err != nil {
 		w.t.Fatal(err)
 	}

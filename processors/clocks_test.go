@@ -46,7 +46,7 @@ func (h *alarms) OnTimer(nowMs int64, due []stream.Timer) error {
 
 func (h *alarms) Flush(_ stream.Commit, ch *stream.Changes) error {
 	for _, f := range h.fired {
-		ch.Emit(0, h.Partition, []byte(f), nil)
+		ch.EmitTo("out", h.Partition, stream.Message{Key: []byte(f)})
 	}
 	h.fired = h.fired[:0]
 	return nil
@@ -54,7 +54,7 @@ func (h *alarms) Flush(_ stream.Commit, ch *stream.Changes) error {
 
 func alarming() processorstest.Options {
 	return processorstest.Options{Partitions: 1, Processor: stream.Processor{
-		App: "alarms", Inputs: []string{"in"}, Changelog: "log", Outputs: []string{"out"},
+		App: "alarms", Inputs: []string{"in"}, Changelog: "log", Outputs: stream.OutputTopics("out"),
 		New: func(t stream.Task) (stream.Handler, error) { return &alarms{Task: t}, nil },
 	}}
 }

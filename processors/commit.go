@@ -224,12 +224,12 @@ func (w *worker) produce(ctx context.Context, tx transaction, acked *txn.Acks) {
 
 func (w *worker) produceTask(out *sender, part *taskCommit) {
 	t, logged := part.task, 0
-	done := func(_ *kgo.Record, err error) { out.acked.Acked(out.ctx, &part.err, err) }
+	done := func(r *kgo.Record, err error) { out.acked.Acked(out.ctx, &part.err, w.partitioner.Explain(r, err)) }
 	for j := range t.changes.List {
 		c := &t.changes.List[j]
 		switch {
 		case c.Op == stream.OpEmit:
-			out.send(kgo.Record{Topic: w.proc.Outputs[c.Output], Partition: c.Partition, Key: c.Key, Value: c.Value}, done)
+			out.send(txn.Emitted(c, t.p, part.marker.WrittenAtMs), done)
 		case c.Table >= stream.FirstLocalTable:
 		case c.Op == stream.OpDelete:
 			out.send(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: c.LogKey()}, done)

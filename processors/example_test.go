@@ -21,8 +21,7 @@ import (
 // words counts words. Its state is table 1: a word and its count.
 type words struct {
 	stream.Task
-	counts map[string]uint64 // of this handler's life
-	dirty  map[string]bool
+	counts map[string]uint64 // what changed since the last commit
 }
 
 func (h *words) Fold(b *stream.Batch) error {
@@ -38,25 +37,24 @@ func (h *words) Fold(b *stream.Batch) error {
 				}
 			}
 			h.counts[word]++
-			h.dirty[word] = true
 		}
 	}
 	return nil
 }
 
 func (h *words) Flush(_ stream.Commit, ch *stream.Changes) error {
-	for word := range h.dirty {
-		ch.Put(1, []byte(word), binary.BigEndian.AppendUint64(nil, h.counts[word]))
-		ch.Emit(0, h.Partition, []byte(word), fmt.Append(nil, h.counts[word]))
+	for word, n := range h.counts {
+		ch.Put(1, []byte(word), binary.BigEndian.AppendUint64(nil, n))
+		ch.Emit("out", stream.Message{Key: []byte(word), Value: fmt.Append(nil, n)})
 	}
-	clear(h.dirty)
+	clear(h.counts) // Get returns what this Flush handed over
 	return nil
 }
 
 // A word count: state in a table, outputs, both exactly once.
 func ExampleHandler() {
 	demo("wordcount", func(t stream.Task) (stream.Handler, error) {
-		return &words{Task: t, counts: map[string]uint64{}, dirty: map[string]bool{}}, nil
+		return &words{Task: t, counts: map[string]uint64{}}, nil
 	}, []kgo.Record{{Value: []byte("to be or")}, {Value: []byte("not to be")}}, map[string]string{"to": "2", "be": "2", "or": "1", "not": "1"})
 	// Output: all there
 }
@@ -121,9 +119,9 @@ func (h *sessions) Flush(_ stream.Commit, ch *stream.Changes) error {
 	}
 	for _, s := range h.closed {
 		user, n, _ := strings.Cut(s, "=")
-		ch.Emit(0, h.Partition, []byte(user), []byte(n))
+		ch.Emit("out", stream.Message{Key: []byte(user), Value: []byte(n)})
 	}
-	clear(h.open) // the store has them
+	clear(h.open) // Get returns what this Flush handed over
 	h.closed = h.closed[:0]
 	return nil
 }
@@ -160,7 +158,7 @@ func demo(app string, handler func(stream.Task) (stream.Handler, error), in []kg
 	must(err)
 	defer func() { must(os.RemoveAll(dir)) }()
 	rt, err := processors.New(processors.Config{Kafka: broker.Kafka(), Dir: dir, Instance: "one"}, stream.Processor{
-		App: app, Inputs: inputs, Changelog: app + ".changelog", Outputs: []string{"out"}, New: handler,
+		App: app, Inputs: inputs, Changelog: app + ".changelog", Outputs: stream.OutputTopics("out"), New: handler,
 	})
 	must(err)
 	life, stop := context.WithCancel(ctx)

@@ -61,7 +61,7 @@ func (h *sum) Flush(_ stream.Commit, ch *stream.Changes) error {
 		ch.Put(1, []byte(key), binary.BigEndian.AppendUint64(nil, n))
 	}
 	for _, o := range h.took {
-		ch.Emit(0, h.Partition, []byte(o), nil)
+		ch.EmitTo("out", h.Partition, stream.Message{Key: []byte(o)})
 	}
 	clear(h.sums)
 	h.took = h.took[:0]
@@ -70,7 +70,7 @@ func (h *sum) Flush(_ stream.Commit, ch *stream.Changes) error {
 
 func summing() processorstest.Options {
 	return processorstest.Options{Processor: stream.Processor{
-		App: "sum", Inputs: []string{"in"}, Changelog: "log", Outputs: []string{"out"},
+		App: "sum", Inputs: []string{"in"}, Changelog: "log", Outputs: stream.OutputTopics("out"),
 		New: func(t stream.Task) (stream.Handler, error) {
 			return &sum{Task: t, sums: map[string]uint64{}}, nil
 		},

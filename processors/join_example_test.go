@@ -71,7 +71,7 @@ func (h *clicked) Flush(_ stream.Commit, ch *stream.Changes) error {
 		}
 	}
 	for _, o := range h.out {
-		ch.Emit(0, h.Partition, []byte(o[0]), []byte(o[1]))
+		ch.Emit("out", stream.Message{Key: []byte(o[0]), Value: []byte(o[1])})
 	}
 	clear(h.changed)
 	h.out = h.out[:0]

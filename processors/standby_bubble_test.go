@@ -267,7 +267,7 @@ func (b *book) Flush(_ stream.Commit, ch *stream.Changes) error {
 	}
 	if b.fresh = nil; b.dirty {
 		ch.Put(1, []byte("n"), fmt.Appendf(nil, "%d/%d", b.counts[0], b.counts[1]))
-		ch.Emit(0, b.task.Partition, nil, []byte("once"))
+		ch.Emit("out", stream.Message{Value: []byte("once")}) // without a key: the task's partition
 	}
 	b.dirty = false
 	return nil

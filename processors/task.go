@@ -143,6 +143,9 @@ func (t *task) flush(c stream.Commit) (err error) {
 	if err := t.handler.Flush(c, &t.changes); err != nil {
 		return handler.NewError(t.p, fmt.Errorf("flush: %w", err))
 	}
+	if err := t.changes.Err(); err != nil {
+		return handler.NewError(t.p, fmt.Errorf("flush: %w", err))
+	}
 	if _, timed := t.handler.(stream.TimerHandler); !timed && t.timers.changed() {
 		return handler.NewError(t.p, errors.New("the handler sets timers and has no Fire"))
 	}

@@ -63,7 +63,7 @@ func (l *timedLedger) OnTimer(nowMs int64, due []stream.Timer) error {
 
 func (l *timedLedger) Flush(c stream.Commit, ch *stream.Changes) error {
 	for _, f := range l.fires {
-		ch.Emit(1, l.p, []byte(f), []byte(f))
+		ch.EmitTo("fired", l.p, stream.Message{Key: []byte(f), Value: []byte(f)})
 	}
 	l.fires = l.fires[:0]
 	return l.ledger.Flush(c, ch)

@@ -32,8 +32,7 @@ func AwaitTopics(ctx context.Context, p *stream.Processor, adm *kadm.Client) (n 
 
 // partitions checks that all topics exist and are co-partitioned.
 func partitions(ctx context.Context, p *stream.Processor, adm *kadm.Client) (int32, error) {
-	names := append([]string{p.Changelog, p.DLQ}, p.Inputs...)
-	list, err := adm.ListTopics(ctx, append(names, p.Outputs...)...)
+	list, err := adm.ListTopics(ctx, append(p.WrittenTopics(), p.Inputs...)...)
 	if err != nil {
 		return 0, fmt.Errorf("read topics: %w", err)
 	}

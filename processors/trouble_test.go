@@ -87,7 +87,7 @@ func (w *crashRun) foldThree(fs *vfs.MemFS) {
 }
 
 func ledgers(topics ...string) stream.Processor {
-	return stream.Processor{App: app, Inputs: topics, Changelog: "log", Outputs: []string{"out"}, New: newLedger}
+	return stream.Processor{App: app, Inputs: topics, Changelog: "log", Outputs: stream.OutputTopics("out"), New: newLedger}
 }
 
 func (w *crashRun) put(topic string, p int32, values ...string) {

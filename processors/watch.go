@@ -36,6 +36,6 @@ func (r *restorer) watch(ctx context.Context) {
 func (w *worker) recovery() *txn.Recovery {
 	return &txn.Recovery{
 		Kafka: w.cfg.Kafka, Client: w.admin, App: w.proc.App, Changelog: w.proc.Changelog,
-		Outputs: append([]string{w.proc.DLQ}, w.proc.Outputs...), TxnID: w.txnID, Timeout: w.cfg.TransactionTimeout, Log: w.log, Searching: w.searching,
+		Topics: w.proc.WrittenTopics(), TxnID: w.txnID, Timeout: w.cfg.TransactionTimeout, Log: w.log, Searching: w.searching,
 	}
 }

@@ -35,6 +35,8 @@ type worker struct {
 	partitions int32 // partitions of the processor
 	log        zerolog.Logger
 
+	partitioner *txn.Partitioner
+
 	admin      *kgo.Client // to ask: settle, offsets, topics
 	sess       *kgo.GroupTransactSession
 	tasks      map[int32]*task
@@ -58,9 +60,9 @@ type worker struct {
 }
 
 func newWorker(id int, cfg *Config, proc *stream.Processor, s *store.Store) *worker {
-	txn := fmt.Sprintf("%s-%s-%d", proc.App, cfg.Instance, id)
 	return &worker{
-		id: id, cfg: cfg, proc: proc, store: s, txnID: txn, searching: &sync.Mutex{},
+		id: id, cfg: cfg, proc: proc, store: s, searching: &sync.Mutex{},
+		txnID: fmt.Sprintf("%s-%s-%d", proc.App, cfg.Instance, id), partitioner: txn.NewPartitioner(proc.Outputs),
 		log:      cfg.Log.With().Str("app", proc.App).Int("worker", id).Logger(),
 		tasks:    map[int32]*task{},
 		blocked:  make(chan struct{}, 1),
@@ -143,7 +145,7 @@ func (w *worker) connect(ctx context.Context) (err error) {
 		kgo.FetchMaxWait(250 * time.Millisecond), kgo.FetchMaxBytes(w.cfg.FetchBytes), kgo.FetchMaxPartitionBytes(max(1<<20, w.cfg.FetchBytes/8)), kgo.MaxDecompressBatchBytes(64 << 20),
 		kgo.MaxBufferedRecords(1 << 21), kgo.MaxBufferedBytes(512 << 20), kgo.ProducerLinger(0), kgo.ProducerBatchMaxBytesFn(w.batchMax),
 		kgo.ProducerBatchCompression(kgo.Lz4Compression(), kgo.NoCompression()),
-		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		w.partitioner.Option(),
 		kgo.OnPartitionsAssigned(w.onAssigned), kgo.OnPartitionsRevoked(w.onRevoked), kgo.OnPartitionsLost(w.onRevoked),
 		kgo.OnPartitionsCallbackBlocked(func(context.Context, *kgo.Client) {
 			select {
@@ -208,7 +210,9 @@ func (w *worker) owned() []int32 {
 
 func (w *worker) addTasks(ps []int32) {
 	for _, p := range ps {
-		w.tasks[p] = &task{p: p, cancel: func() {}, poison: map[recordPos]string{}, foldSingly: map[string]int64{}}
+		t := &task{p: p, cancel: func() {}, poison: map[recordPos]string{}, foldSingly: map[string]int64{}}
+		t.changes.SetOutputs(w.proc.Outputs)
+		w.tasks[p] = t
 		w.log.Info().Int32("partition", p).Msg("partition_assigned")
 	}
 	w.publish()

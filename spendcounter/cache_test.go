@@ -31,7 +31,7 @@ func TestEqualHashesAreTwoCampaigns(t *testing.T) {
 	}
 }
 
-// TestEviction: the changed ones stay whatever the limit, of the others the younger ones, and what stays is whole.
+// TestEviction: the younger entries stay, no more than the limit, and what stays is whole.
 func TestEviction(t *testing.T) {
 	c := cache{epoch: 1}
 	touch := func(i int) {
@@ -77,18 +77,24 @@ func TestEviction(t *testing.T) {
 	for i := 100; i < 150; i++ {
 		touch(i)
 	}
-	c.closeEpoch(12) // all 50 changed in this epoch
-	for i := 100; i < 150; i++ {
-		if !held(i) {
-			t.Fatalf("campaign %d was dropped in the epoch in which it changed", i)
+	c.closeEpoch(12) // all 50 changed in this epoch: no more than the limit stay
+	n := 0
+	for i := range 150 {
+		if held(i) {
+			n++
 		}
 	}
-	if len(c.list) != 50 {
-		t.Errorf("%d entries", len(c.list))
+	if n != 12 || len(c.list) != 12 || c.evictions != 18+6+38 {
+		t.Errorf("%d campaigns are found, %d entries, %d evictions", n, len(c.list), c.evictions)
 	}
-	c.closeEpoch(12)
-	if len(c.list) != 6 {
-		t.Errorf("%d entries after a quiet epoch, want half of the limit", len(c.list))
+	for i := 200; i < 209; i++ {
+		touch(i)
+	}
+	c.closeEpoch(12) // 9 of 21 changed in this epoch, which is more than half of the limit: all of them stay
+	for i := range 210 {
+		if held(i) != (i >= 200 && i < 209) {
+			t.Errorf("campaign %d held: %v", i, held(i))
+		}
 	}
 }
 

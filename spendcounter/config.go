@@ -9,7 +9,7 @@ import (
 	"github.com/weirhq/weir/events"
 )
 
-// The tables and outputs that the runtime must wire up.
+// The tables. The output is events.HealthTopic.
 const (
 	TableSpend    byte = 1   // spend key -> eventspb.Spend; its changelog is spend.by.<dc>
 	TableTask     byte = 2   // "task" -> spendpb.TaskState
@@ -17,7 +17,6 @@ const (
 	TableIDs      byte = 128 // generation, sequence -> packed 8-byte hashes; local
 	TableRings    byte = 129 // "rings" -> spendpb.LocalState; local
 	TableHealth   byte = 130 // the newest SpendHistogram by its key in spend.health; local
-	OutputHealth  int  = 0   // spend.health
 )
 
 // Limits of a record. They bound what one record can cost; none is a setting, because producers rely on them.
@@ -43,7 +42,7 @@ type Config struct {
 	// or 1,300 events/s a task over the whole window.
 	MaxIDs int
 	// CacheEntries is how many campaign days a task keeps in memory between commits, at about 150 bytes each. Those
-	// changed since the last commit or by it are kept in any case. Defaults to 131,072.
+	// changed since the last commit come on top. Defaults to 131,072.
 	CacheEntries int
 	// MaxPriceMicros is the greatest price of one event. One absurd price could otherwise fill the sums of its shard,
 	// which from then on refuses every event. Defaults to no bound but int64's.

@@ -21,7 +21,7 @@
 // # The caller's part
 //
 //  1. New, then WarmFrom, then Warm for every record in [WarmFrom, Task.Next) of each topic, then Fold and Flush in turn.
-//  2. What one Flush gave is there for Get at the latest when the next Flush has returned.
+//  2. What a Flush handed over is what Get and Scan return from the next call on: see stream.Handler.
 //  3. After an aborted transaction, or an error, throw the Counter away and make a New one. There is no undo.
 //
 // # Invariants
@@ -38,7 +38,7 @@
 //     as_of_offset.
 //  7. Two keys of one hash are two campaigns: keys are compared in full.
 //  8. After Warm the duplicate set is exactly as it was, with local tables or without.
-//  9. An entry that changed since the last Flush, or in it, is never dropped from memory.
+//  9. An entry that changed since the last Flush is never dropped from memory.
 //
 // # What it does not do
 //

@@ -3,11 +3,11 @@ package spendcounter
 // maxAge is the age in flushes from which on entries are told apart no longer.
 const maxAge = 4096
 
-// closeEpoch closes the epoch: nothing is dirty any more. Where more than limit entries are held it keeps the younger ones,
-// half of limit, and those of the epoch that just closed, which the store may not answer for yet.
+// closeEpoch closes the epoch: nothing is dirty any more. Where more than limit entries are held it keeps the youngest: half of
+// limit, or the entries of the epoch that just closed, up to limit. The store has all others.
 func (c *cache) closeEpoch(limit int) {
 	if len(c.list) > limit {
-		c.evict(limit / 2)
+		c.evict(max(limit/2, min(limit, len(c.dirty))))
 	}
 	c.dirty = c.dirty[:0]
 	c.epoch++
@@ -17,20 +17,16 @@ func (c *cache) evict(keep int) {
 	cut, room := c.evictionAge(keep)
 	old := *c
 	c.list, c.keys, c.spills = nil, nil, nil
-	n := len(old.dirty)
-	if n < keep {
-		n = keep
-	}
-	c.index.Reset(n)
-	c.list = make([]entry, 0, n)
+	c.index.Reset(keep)
+	c.list = make([]entry, 0, keep)
 	for i := range old.list {
 		e := &old.list[i]
 		age := old.age(e)
-		if age > cut || age == cut && age > 0 && room == 0 {
+		if age > cut || age == cut && room == 0 {
 			c.evictions++
 			continue
 		}
-		if age == cut && age > 0 {
+		if age == cut {
 			room--
 		}
 		c.copy(&old, e, uint32(i))
@@ -57,14 +53,14 @@ func (c *cache) copy(old *cache, e *entry, i uint32) {
 // age is the number of flushes since e changed.
 func (c *cache) age(e *entry) uint32 { return min(c.epoch-e.epoch, maxAge) }
 
-// evictionAge is the age up to which entries stay, and how many of exactly that age. Age 0 stays whole.
+// evictionAge returns the age up to which entries stay, and how many of exactly that age.
 func (c *cache) evictionAge(keep int) (age uint32, room int) {
 	var count [maxAge + 1]int
 	for i := range c.list {
 		count[c.age(&c.list[i])]++
 	}
-	room = max(0, keep-count[0])
-	for age = 1; age < maxAge && count[age] <= room; age++ {
+	room = keep
+	for age = 0; age < maxAge && count[age] <= room; age++ {
 		room -= count[age]
 	}
 	return age, room

@@ -3,6 +3,7 @@ package spendcounter
 import (
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/ring"
 	"github.com/weirhq/weir/stream"
@@ -99,7 +100,7 @@ func (c *Counter) emitHealth(cm *stream.Commit, ch *stream.Changes) error {
 		return err
 	}
 	key := HealthKey(c.cfg.DC, c.task.Partition)
-	ch.Emit(OutputHealth, c.task.Partition, key, value)
+	ch.EmitTo(events.HealthTopic, c.task.Partition, stream.Message{Key: key, Value: value})
 	ch.Put(TableHealth, key, value)
 	c.health.writtenMs = cm.NowMs
 	if !c.health.unsaved {

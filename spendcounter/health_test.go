@@ -45,7 +45,7 @@ func TestHealthOncePerSecond(t *testing.T) {
 		t.Fatalf("an idle task writes state: %v", s.tables)
 	}
 	x := s.emitted[0]
-	if x.Output != OutputHealth || x.Partition != 3 || string(x.Key) != ownDC+"/3" {
+	if x.Output() != events.HealthTopic || x.To.Partition != 3 || string(x.Key) != ownDC+"/3" {
 		t.Errorf("emitted %+v", x)
 	}
 	s.flush(t, c, epochMs-3_600_000) // the wall clock was set back

@@ -54,7 +54,7 @@ func (s ProcessorConfig) Processor() (stream.Processor, error) {
 	l := s.Layout
 	return stream.Processor{
 		App: s.App(), Partitions: l.Partitions(), Inputs: inputs, Changelog: l.Name(events.SpendTopic(s.DC)),
-		Outputs: []string{l.Name(events.HealthTopic)}, DLQ: l.Name(events.SpendDLQTopic), Migrated: l.Generation > 1,
+		Outputs: []stream.Output{{Name: events.HealthTopic, Topic: l.Name(events.HealthTopic)}}, DLQ: l.Name(events.SpendDLQTopic), Migrated: l.Generation > 1,
 		New: func(t stream.Task) (stream.Handler, error) {
 			c, err := New(cfg, t)
 			if err != nil {

@@ -1,6 +1,6 @@
 package stream
 
-// Record is one input record. Key and Value are valid until the fold returns.
+// Record is one input record. Key, Value and Headers are valid until Fold returns.
 type Record struct {
 	Key, Value []byte
 	Headers    []Header // nil for most records
@@ -8,7 +8,7 @@ type Record struct {
 	TimeMs     int64 // the record's own timestamp, Unix ms
 }
 
-// Header is a record header.
+// Header is a header of an input or output record.
 type Header struct {
 	Key   string
 	Value []byte
@@ -19,45 +19,48 @@ type Batch struct {
 	Topic     string
 	Partition int32
 	Records   []Record
-	NowMs     int64 // wall time of the poll: for health figures only, never for state
+	NowMs     int64 // wall time of the poll, Unix ms: for health figures only, never for state
 
-	Rejects []Reject // the core's answer: records it did not fold
+	Rejects []Reject // set by the handler: the records that it refused
 }
 
-// Reject names a record that a core refused. The state must be as if the record had never been there.
+// Reject is a record that a handler refused. The runtime writes it to the dead-letter topic. The
+// handler's state must be as if the record had never arrived.
 type Reject struct {
 	Index  int    // in Batch.Records
-	Reason string // closed set, e.g. "negative_price": becomes a metric label and the DLQ's reason
-	Detail string // for a person
+	Reason string // from a closed set, e.g. "negative_price": becomes a metric label and a header
+	Detail string // explains the reason to a person
 }
 
-// Reject refuses record i.
+// Reject refuses record i of the batch.
 func (b *Batch) Reject(i int, reason, detail string) {
 	b.Rejects = append(b.Rejects, Reject{Index: i, Reason: reason, Detail: detail})
 }
 
-// Get reads committed state: the value of key in table, nil if there is none. The slice belongs to the caller.
+// Get reads state as of the handler's last Flush: the value of key in table, nil if the key has
+// none. The caller owns the slice.
 type Get func(table byte, key []byte) ([]byte, error)
 
-// Scan calls fn for each key of table that begins with prefix, in order, until fn returns an error.
-// Key and value are valid during the call only.
+// Scan reads state as of the handler's last Flush: it calls fn for each key of table that begins
+// with prefix, in order of the keys, until fn returns an error, which it returns. Key and value are
+// valid during the call only.
 type Scan func(table byte, prefix []byte, fn func(key, value []byte) error) error
 
-// Task is what a core gets when it takes over a partition.
+// Task is what Processor.New gets when a process takes over a partition.
 type Task struct {
 	Partition  int32
-	OwnerEpoch uint64
-	Next       map[string]int64 // next input offset per topic, as committed; 0 where nothing was committed
-	LocalNext  map[string]int64 // local tables hold what came before these offsets; nil: they are gone
-	Get        Get
-	Scan       Scan
-	Timers     Timers // for a core that has Fire; nil for others
+	OwnerEpoch uint64           // grows with each owner of the partition
+	Next       map[string]int64 // next input offset per topic, as committed; 0 if none was committed
+	LocalNext  map[string]int64 // offsets up to which local tables are complete; nil: they are lost
+	Get        Get              // reads the state as of the last Flush, see Handler
+	Scan       Scan             // reads the state as of the last Flush, see Handler
+	Timers     Timers           // for a TimerHandler
 }
 
-// Commit is what a core learns when the runtime is about to commit.
+// Commit describes the transaction that a Flush ends.
 type Commit struct {
-	NowMs      int64 // wall time: for health figures and their schedule only
-	OwnerEpoch uint64
-	Sequence   uint64           // of this task's transaction
-	Next       map[string]int64 // next input offset per topic once this commit is done
+	NowMs      int64            // wall time, Unix ms: for health figures and their schedule only
+	OwnerEpoch uint64           // Task.OwnerEpoch
+	Sequence   uint64           // of this task's transaction, from 1
+	Next       map[string]int64 // next input offset per topic after this commit
 }

@@ -1,31 +1,46 @@
 package stream
 
-// Tables below LocalTables are logged to the changelog; the others live in the local store alone and must be
-// reconstructible from the inputs. TimerTable is the runtime's own.
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Tables of a handler are numbered. Those from FirstTable to TimerTable-1 are logged to the
+// changelog, so that another process can restore them. Those from LocalTables on are in the local
+// store alone and must be reconstructible from the inputs, see Rebuilder. TimerTable belongs to the
+// runtime.
 const (
 	FirstTable      byte = 1
 	FirstLocalTable byte = 128
 )
 
-// Op is what one entry of a Changes does.
+// Op is what one Change does.
 type Op uint8
 
 const (
 	OpPut         Op = iota + 1 // set Key in Table to Value
 	OpDelete                    // remove Key from Table
 	OpDeleteRange               // remove the keys of a local table from Key up to, not including, Value
-	OpEmit                      // produce Key, Value to output topic Output, partition Partition
+	OpEmit                      // write a record with Key and Value to an output, see To
 )
 
 // Change is one entry of a Changes.
 type Change struct {
 	Key, Value []byte
-	Output     int // index into the processor's outputs
-	Partition  int32
+	To         *Destination // of OpEmit; nil for other operations
 	Op         Op
-	Table      byte
+	Table      byte // of all but OpEmit
 
 	storeKey []byte // room for the partition, the table, then Key
+}
+
+// Output returns the name of the output of an OpEmit, "" for other operations.
+func (c *Change) Output() string {
+	if c.To == nil {
+		return ""
+	}
+	return c.To.Output.Name
 }
 
 // keyPrefixLen is what precedes a state key in the store: two bytes of partition and one of table.
@@ -40,17 +55,37 @@ func (c *Change) StoreKey(partition int32) []byte {
 	return c.storeKey
 }
 
-// Changes collects what a core has to say at a commit: state by absolute values, and outputs. The bytes handed in are
-// copied into an arena that lives until Reset.
+// Changes collects what a Flush hands over: state as absolute values, and output records. Later
+// changes of a key replace earlier ones. Once the transaction has committed, Task.Get and Task.Scan
+// return them. All bytes passed in are copied.
+//
+// The zero value takes any output, as if it were declared with its name as its topic.
 type Changes struct {
-	List  []Change
+	List []Change
+
+	outputs  []*Output
+	declared bool // outputs are those of a processor: there are no others
+	err      error
+
 	arena [][]byte
 	cur   []byte
+	to    []Destination // room for destinations; full ones live as long as List points to them
 	bytes int
 	light int // rounds in a row that needed much less room than there is
 }
 
-const arenaBlock = 256 << 10
+const (
+	arenaBlock = 256 << 10
+	toBlock    = 256
+)
+
+// SetOutputs makes outputs the only ones that Emit and EmitTo take. The runtime calls it.
+func (c *Changes) SetOutputs(outputs []Output) {
+	c.outputs, c.declared = make([]*Output, len(outputs)), true
+	for i := range outputs {
+		c.outputs[i] = &outputs[i]
+	}
+}
 
 func (c *Changes) alloc(n int) []byte {
 	if c.cur == nil || cap(c.cur)-len(c.cur) < n {
@@ -97,15 +132,85 @@ func (c *Changes) DeleteRange(table byte, start, end []byte) {
 	c.state(OpDeleteRange, table, start, c.dup(end))
 }
 
-// Emit produces a record to output topic number output.
-func (c *Changes) Emit(output int, partition int32, key, value []byte) {
-	c.List = append(c.List, Change{Op: OpEmit, Output: output, Partition: partition, Key: c.dup(key), Value: c.dup(value)})
+// Emit writes a record to an output of the processor, by its name. The output's partitioner chooses
+// the partition by the key; a record without a key goes to the task's partition, modulo the number
+// of partitions. An output that the processor does not declare fails the Flush, see Err.
+func (c *Changes) Emit(output string, m Message) { c.emit(output, ByPartitioner, m) }
+
+// EmitTo writes a record to a partition of an output. If the output's topic does not have it, the
+// transaction is abandoned, and the task stops after some tries.
+func (c *Changes) EmitTo(output string, partition int32, m Message) {
+	if partition < 0 {
+		c.fail(fmt.Errorf("emit to partition %d of output %q: partitions are numbered from 0", partition, output))
+		return
+	}
+	c.emit(output, partition, m)
 }
 
-// Bytes is the size of all keys and values held.
+func (c *Changes) emit(output string, partition int32, m Message) {
+	o := c.output(output)
+	switch {
+	case o == nil:
+		c.fail(fmt.Errorf("emit to output %q, which the processor does not declare: its outputs are %s: add it to Processor.Outputs, or correct the name", output, c.names()))
+		return
+	case m.TimeMs < 0:
+		c.fail(fmt.Errorf("emit to output %q with timestamp %d: give Unix ms, or 0 for the time of the commit", output, m.TimeMs))
+		return
+	}
+	if len(c.to) == cap(c.to) {
+		c.to = make([]Destination, 0, toBlock)
+	}
+	c.to = append(c.to, Destination{Output: o, Partition: partition, TimeMs: m.TimeMs})
+	to := &c.to[len(c.to)-1]
+	if len(m.Headers) > 0 {
+		to.Headers = slices.Clone(m.Headers)
+		for i := range to.Headers {
+			to.Headers[i].Value = c.dup(to.Headers[i].Value)
+		}
+	}
+	c.List = append(c.List, Change{Op: OpEmit, To: to, Key: c.dup(m.Key), Value: c.dup(m.Value)})
+}
+
+func (c *Changes) output(name string) *Output {
+	for _, o := range c.outputs {
+		if o.Name == name {
+			return o
+		}
+	}
+	if c.declared {
+		return nil
+	}
+	o := &Output{Name: name, Topic: name}
+	c.outputs = append(c.outputs, o)
+	return o
+}
+
+func (c *Changes) names() string {
+	if len(c.outputs) == 0 {
+		return "none"
+	}
+	list := make([]string, len(c.outputs))
+	for i, o := range c.outputs {
+		list[i] = fmt.Sprintf("%q", o.Name)
+	}
+	return strings.Join(list, ", ")
+}
+
+func (c *Changes) fail(err error) {
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+// Err returns the first error of Emit and EmitTo since Reset. The runtime abandons a transaction
+// whose Flush left one.
+func (c *Changes) Err() error { return c.err }
+
+// Bytes is the size of all keys, values and headers held.
 func (c *Changes) Bytes() int { return c.bytes }
 
-// Reset forgets all changes. It keeps room for the next round: one block of memory, and a list as long as was needed of late.
+// Reset forgets all changes. It keeps room for the next round: one block of memory, and a list as
+// long as was needed of late.
 func (c *Changes) Reset() {
 	if c.light++; len(c.List) >= cap(c.List)/4 {
 		c.light = 0
@@ -114,9 +219,11 @@ func (c *Changes) Reset() {
 		c.List, c.light = nil, 0
 	}
 	clear(c.List)
-	c.List, c.arena, c.bytes = c.List[:0], nil, 0
+	c.List, c.arena, c.bytes, c.err = c.List[:0], nil, 0, nil
 	if cap(c.cur) > arenaBlock {
 		c.cur = nil
 	}
 	c.cur = c.cur[:0]
+	clear(c.to)
+	c.to = c.to[:0]
 }

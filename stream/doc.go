@@ -1,8 +1,17 @@
-// Package stream holds the data that passes between the runtime and a core: batches of records in, changes out.
+// Package stream describes stream processors: what a processor's author writes, and the data that
+// passes between the runtime (package processors) and a handler.
 //
-//	processors ──Batch──▶ core (a fold: no Kafka, Pebble, clock, goroutine)
-//	processors ◀─Changes── core, at the commit
+//	            ┌──Batch: records of one topic and partition──▶┐
+//	processors ─┤──OnTimer: timers that are due───────────────▶├─ Handler (memory only)
+//	            └◀─Changes: state and output records, at Flush─┘
 //
-// Both are plain memory that the runtime reuses: a core copies what it keeps. A core never sees a second copy of
-// a record and never a record out of offset order within one topic and partition.
+// A Processor names its input topics, its changelog, its outputs, and a function that makes the
+// Handler of a task. A task is one partition number of all inputs. A handler folds records in
+// memory: it uses no Kafka client, no database, no clock and no goroutine. At the end of a
+// transaction it hands over its Changes. The runtime commits them and the input offsets in one Kafka
+// transaction, so that each record counts exactly once.
+//
+// A handler never sees a record twice, and sees the records of one topic and partition in offset
+// order. Batches and changes are plain memory that the runtime reuses: a handler copies what it
+// keeps.
 package stream

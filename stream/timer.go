@@ -1,33 +1,37 @@
 package stream
 
-// TimerTable is the table of the runtime's timers. A core's own tables are below it.
+// TimerTable is the table of the runtime's timers. A handler's own tables have lower numbers, or are
+// local.
 const TimerTable byte = 127
 
 // Clock is what a timer goes by.
 type Clock uint8
 
 const (
-	// EventTime is the watermark of the task's inputs. It advances in grains, so that what fires between which records
-	// depends on the records alone and not on how they were fetched.
+	// EventTime is the watermark of the task's inputs. It advances in grains, so that which timers
+	// fire between which records depends on the records alone, not on how they were fetched.
 	EventTime Clock = iota
-	// WallTime is the time of day. Timers fire at the end of a transaction; the time they went by is in its marker.
+	// WallTime is the time of day. Its timers fire at the end of a transaction, whose marker holds
+	// the time by which they fired.
 	WallTime
 )
 
-// Timer is one deadline. Clock, time and key are its identity: set twice it fires once.
+// Timer is one deadline. Clock, time and key are its identity: a timer that is set twice fires once.
 type Timer struct {
 	Clock Clock
 	AtMs  int64 // Unix ms
 	Key   []byte
 }
 
-// Timers is how a core sets timers, from Fold, Fire and Flush. They are committed with the core's changes and survive it. In
-// the past, a timer of the time of day fires at the end of the transaction, one of event time when that next advances or no
-// record comes for a second. A state with a time to live needs one timer, that looks when it fires whether
-// the state was touched since, and then is set anew.
+// Timers sets timers, from Fold, OnTimer and Flush. Timers are committed with the handler's changes
+// and survive the handler. A timer in the past fires soon: one of WallTime at the end of the
+// transaction, one of EventTime when event time advances or no record comes for a second.
+//
+// A state with a time to live needs one timer per key: OnTimer checks whether the state was used
+// since, and then sets the timer again.
 type Timers interface {
-	// Set makes t fire once. Key is copied. AtMs before 1970 is taken for 1970.
+	// Set makes t fire once. Key is copied. A time before 1970 counts as 1970.
 	Set(t Timer)
-	// Cancel forgets t. It is no error if there is none.
+	// Cancel removes t. It is no error if t is not set.
 	Cancel(t Timer)
 }

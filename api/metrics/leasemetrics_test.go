@@ -58,7 +58,7 @@ func figuresOf(t *testing.T, r *obs.Registry) (list []string) {
 // What a partition's handlers show is gone when it goes elsewhere, and not before, nor another's; one that was only made to look at
 // its state takes nothing away.
 func TestFiguresGoWithTheirPartition(t *testing.T) {
-	output := func(string) (int, bool) { return 2, true }
+	output := func(region string) (string, bool) { return events.LeaseCommandsTopic(region), true }
 	for name, made := range map[string]func(*Lease, *Spend, int32) (stream.Handler, error){
 		"liberator": func(m *Lease, _ *Spend, partition int32) (stream.Handler, error) {
 			c, err := liberator.New(liberator.Config{Output: output}, blank{}.task())
@@ -168,7 +168,7 @@ func TestBalancerFigures(t *testing.T) {
 	commanded := 0
 	for _, c := range ch.List {
 		x := &eventspb.LeaseCommand{}
-		if c.Op == stream.OpEmit && c.Output == balancer.OutputCommands+1 && proto.Unmarshal(c.Value, x) == nil && x.GetTransfer() != nil {
+		if c.Op == stream.OpEmit && c.Output() == events.LeaseCommandsTopic(regions[1]) && proto.Unmarshal(c.Value, x) == nil && x.GetTransfer() != nil {
 			commanded++
 		}
 	}

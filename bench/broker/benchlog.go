@@ -66,6 +66,6 @@ func (l Log) fill(ctx context.Context, e *Env) error {
 // benchCounter is the spend counter over a benchmark's log alone.
 func benchCounter(topic string, memory int64) (stream.Processor, error) {
 	proc, err := spendcounter.ProcessorConfig{Events: topic, Memory: memory / 4}.Processor()
-	proc.Inputs, proc.Outputs = []string{topic}, []string{"weir.bench.health"}
+	proc.Inputs, proc.Outputs[0].Topic = []string{topic}, "weir.bench.health"
 	return proc, err
 }

@@ -131,7 +131,7 @@ func Isolate(ctx context.Context, k kafka.Cluster, proc *stream.Processor) (done
 		}
 	}
 	for i := range proc.Outputs {
-		if err := Create(ctx, k, proc.Outputs[i], 24, nil); err != nil {
+		if err := Create(ctx, k, proc.Outputs[i].Topic, 24, nil); err != nil {
 			return nil, err
 		}
 	}

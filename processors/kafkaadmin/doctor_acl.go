@@ -2,7 +2,6 @@ package kafkaadmin
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/weirhq/weir/stream"
@@ -10,10 +9,8 @@ import (
 
 // ACLs are the rights that a principal needs to run p and to administer it, one per line, as kafka-acls.sh takes them.
 func ACLs(p stream.Processor) []string {
+	p.SetDefaults()
 	dlq := p.DLQ
-	if dlq == "" {
-		dlq = p.App + ".dlq"
-	}
 	var out []string
 	topic := func(names []string, operations ...string) {
 		for _, n := range names {
@@ -22,7 +19,7 @@ func ACLs(p stream.Processor) []string {
 	}
 	topic(p.Inputs, "Read", "Describe", "DescribeConfigs")
 	topic([]string{p.Changelog, dlq}, "Read", "Write", "Describe", "DescribeConfigs")
-	topic(slices.DeleteFunc(slices.Clone(p.Outputs), func(n string) bool { return n == p.Changelog }), "Write", "Describe", "DescribeConfigs")
+	topic(p.WrittenTopics()[2:], "Write", "Describe", "DescribeConfigs")
 	out = append(out,
 		fmt.Sprintf("--group %s%s", p.App, ops([]string{"Read", "Describe"})),
 		fmt.Sprintf("--transactional-id %s- --resource-pattern-type prefixed%s", p.App, ops([]string{"Write", "Describe"})),

@@ -19,7 +19,7 @@ import (
 )
 
 func proc() stream.Processor {
-	return stream.Processor{App: "app", Inputs: []string{"ads.events"}, Changelog: "spend.by.local", Outputs: []string{"spend.health"}}
+	return stream.Processor{App: "app", Inputs: []string{"ads.events"}, Changelog: "spend.by.local", Outputs: stream.OutputTopics("spend.health")}
 }
 
 // find returns the check of a name.

@@ -101,7 +101,7 @@ func (w *cluster) foldThree(fs *vfs.MemFS) {
 }
 
 func accounts(topics ...string) stream.Processor {
-	return stream.Processor{App: appID, Inputs: topics, Changelog: "log", Outputs: []string{"out"}, New: newAccount}
+	return stream.Processor{App: appID, Inputs: topics, Changelog: "log", Outputs: stream.OutputTopics("out"), New: newAccount}
 }
 
 func (w *cluster) put(topic string, p int32, values ...string) {
@@ -199,7 +199,7 @@ func (l *account) Flush(_ stream.Commit, ch *stream.Changes) error {
 		ch.Put(1, []byte(k), binary.BigEndian.AppendUint64(nil, uint64(l.sums[k])))
 	}
 	for _, o := range l.outs {
-		ch.Emit(0, l.p, []byte(o), []byte(o))
+		ch.EmitTo("out", l.p, stream.Message{Key: []byte(o), Value: []byte(o)})
 	}
 	for k := range l.sums { // what the last flush gave is there for Get
 		if !l.dirty[k] {
@@ -256,7 +256,7 @@ func (l *timedAccount) OnTimer(nowMs int64, due []stream.Timer) error {
 
 func (l *timedAccount) Flush(c stream.Commit, ch *stream.Changes) error {
 	for _, f := range l.fires {
-		ch.Emit(1, l.p, []byte(f), []byte(f))
+		ch.EmitTo("fired", l.p, stream.Message{Key: []byte(f), Value: []byte(f)})
 	}
 	l.fires = l.fires[:0]
 	return l.account.Flush(c, ch)

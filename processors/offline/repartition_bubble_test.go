@@ -30,7 +30,7 @@ func TestRepartition(t *testing.T) {
 		from := timedAccounts()
 		w.grow(fs, from, 0, 600)
 		to := from
-		to.App, to.Inputs, to.Changelog, to.Outputs = "wide", []string{"in6"}, "log6", []string{"out6", "out6"}
+		to.App, to.Inputs, to.Changelog, to.Outputs = "wide", []string{"in6"}, "log6", []stream.Output{{Name: "out", Topic: "out6"}, {Name: "fired", Topic: "out6"}}
 		cl := w.client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
 		defer cl.Close()
 		if _, err := kadm.NewClient(cl).CreateTopics(ctx, 6, 1, nil, "in6", "log6", "out6", "wide.dlq"); err != nil {

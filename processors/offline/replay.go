@@ -65,7 +65,8 @@ func NewReplay(cfg processors.Config, live stream.Processor, app string) (*Chang
 	s := &ChangelogApplier{cfg: cfg, live: live, proc: live}
 	s.proc.App, s.proc.Changelog, s.proc.DLQ, s.proc.Outputs = app, app+"."+live.Changelog, app+"."+live.DLQ, nil
 	for _, o := range live.Outputs {
-		s.proc.Outputs = append(s.proc.Outputs, app+"."+o)
+		o.Topic = app + "." + o.Topic // the handlers still find it by its name
+		s.proc.Outputs = append(s.proc.Outputs, o)
 	}
 	if err := s.proc.Complete(); err != nil {
 		return nil, err
@@ -73,18 +74,13 @@ func NewReplay(cfg processors.Config, live stream.Processor, app string) (*Chang
 	if app == live.App {
 		return nil, fmt.Errorf("%w: a replay under the application id of the live processor, %q, would be the live processor: choose another name", ErrReplay, app)
 	}
-	taken := append(slices.Clone(live.Inputs), writtenTopics(&live)...)
-	for _, topic := range writtenTopics(&s.proc) {
+	taken := append(slices.Clone(live.Inputs), live.WrittenTopics()...)
+	for _, topic := range s.proc.WrittenTopics() {
 		if slices.Contains(taken, topic) {
 			return nil, fmt.Errorf("%w: topic %s of a replay called %q is one of the live processor's: choose another name", ErrReplay, topic, app)
 		}
 	}
 	return s, nil
-}
-
-// writtenTopics are the topics that a processor writes.
-func writtenTopics(p *stream.Processor) []string {
-	return append([]string{p.Changelog, p.DLQ}, p.Outputs...)
 }
 
 // Processor is what runs under the shadow's name.
@@ -143,7 +139,7 @@ func (s *ChangelogApplier) ready() error {
 
 // createTopics makes the shadow's topics as the live ones are: partitions, copies and settings.
 func (s *ChangelogApplier) createTopics(ctx context.Context, adm *kadm.Client) error {
-	was, as := writtenTopics(&s.live), writtenTopics(&s.proc)
+	was, as := s.live.WrittenTopics(), s.proc.WrittenTopics()
 	list, err := adm.ListTopics(ctx, was...)
 	if err != nil {
 		return fmt.Errorf("read topics: %w", err)
@@ -208,7 +204,7 @@ func (s *ChangelogApplier) dropKafka(ctx context.Context, adm *kadm.Client) erro
 	if err := ensureGroupEmpty(ctx, adm, s.proc.App); err != nil {
 		return err
 	}
-	topics, err := adm.DeleteTopics(ctx, writtenTopics(&s.proc)...)
+	topics, err := adm.DeleteTopics(ctx, s.proc.WrittenTopics()...)
 	if err != nil {
 		return fmt.Errorf("delete the topics of %s: %w", s.proc.App, err)
 	}
@@ -218,7 +214,7 @@ func (s *ChangelogApplier) dropKafka(ctx context.Context, adm *kadm.Client) erro
 		}
 	}
 	for gone := false; !gone && ctx.Err() == nil; pause.For(ctx, 100*time.Millisecond) { // a broker may know them a moment longer
-		list, err := adm.ListTopics(ctx, writtenTopics(&s.proc)...)
+		list, err := adm.ListTopics(ctx, s.proc.WrittenTopics()...)
 		if err != nil {
 			return fmt.Errorf("read topics: %w", err)
 		}

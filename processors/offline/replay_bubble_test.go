@@ -121,7 +121,7 @@ func (w *cluster) grow(fs vfs.FS, proc stream.Processor, from, n int64) (rest, f
 // timed is a account with timers in event time.
 func timedAccounts() stream.Processor {
 	p := accounts("in")
-	p.Outputs = []string{"out", "out"}
+	p.Outputs = []stream.Output{{Name: "out", Topic: "out"}, {Name: "fired", Topic: "out"}}
 	p.New = func(t stream.Task) (stream.Handler, error) {
 		h, err := newTimedAccount(t)
 		return eventOnly{h.(*timedAccount)}, err
@@ -268,7 +268,7 @@ func TestReplayRefuses(t *testing.T) {
 		fs, ctx, proc := vfs.NewCrashableMem(), context.Background(), accounts("in")
 		cfg := processors.Config{Kafka: w.kafka(), Dir: "/state", FS: fs, Log: &w.log}
 		odd := proc
-		odd.Outputs = []string{"x.log"}
+		odd.Outputs = stream.OutputTopics("x.log")
 		if _, err := NewReplay(cfg, proc, appID); !errors.Is(err, ErrReplay) {
 			t.Errorf("under the live name: %v", err)
 		}

@@ -118,7 +118,7 @@ func (s *ChangelogApplier) ensureNameFree(ctx context.Context, adm *kadm.Client)
 	if _, err := s.cfg.FS.Stat(path.Join(s.dir(), "db")); err == nil {
 		return fmt.Errorf("%w: %s holds the state of an application: choose another name", ErrReplay, s.dir())
 	}
-	list, err := adm.ListTopics(ctx, writtenTopics(&s.proc)...)
+	list, err := adm.ListTopics(ctx, s.proc.WrittenTopics()...)
 	if err != nil {
 		return fmt.Errorf("read topics: %w", err)
 	}

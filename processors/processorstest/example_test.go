@@ -46,14 +46,14 @@ func (h *words) Flush(_ stream.Commit, ch *stream.Changes) error {
 	for word, n := range h.counts {
 		count := binary.BigEndian.AppendUint64(nil, n)
 		ch.Put(1, []byte(word), count)
-		ch.Emit(0, h.Partition, []byte(word), count)
+		ch.Emit("counts", stream.Message{Key: []byte(word), Value: count})
 	}
 	clear(h.counts)
 	return nil
 }
 
 func wordCount() stream.Processor {
-	return stream.Processor{App: "wordcount", Inputs: []string{"lines"}, Changelog: "wordcount.log", Outputs: []string{"counts"}, New: newWords}
+	return stream.Processor{App: "wordcount", Inputs: []string{"lines"}, Changelog: "wordcount.log", Outputs: stream.OutputTopics("counts"), New: newWords}
 }
 
 // A process dies at every edge of a commit, and comes back each time on what the crash left of its disk. The totals are exact,

@@ -26,13 +26,13 @@ func (w *Harness) refold(ctx context.Context, log []*kgo.Record) error {
 	}
 	outputs := map[string]int{} // how often more than the topics have it
 	for p := range w.parts {
-		f := &refolder{proc: proc, p: p, state: map[string]string{}, from: map[string]int64{}, inputs: inputs[p], outputs: outputs}
+		f := &refolder{proc: proc, p: p, parts: w.parts, state: map[string]string{}, from: map[string]int64{}, inputs: inputs[p], outputs: outputs}
 		timed, err := f.run(log)
 		if timed || err != nil {
 			return err
 		}
 	}
-	for _, topic := range proc.Outputs {
+	for _, topic := range outputTopics(proc) {
 		records, err := w.sim.Read(ctx, topic)
 		if err != nil {
 			return err
@@ -51,6 +51,16 @@ func (w *Harness) refold(ctx context.Context, log []*kgo.Record) error {
 		}
 	}
 	return firstErrors(errs)
+}
+
+// outputTopics are the topics of the outputs, each once.
+func outputTopics(proc *stream.Processor) (topics []string) {
+	for i := range proc.Outputs {
+		if !slices.Contains(topics, proc.Outputs[i].Topic) {
+			topics = append(topics, proc.Outputs[i].Topic)
+		}
+	}
+	return topics
 }
 
 // inputs are the records to fold, by partition and topic: without the dead letters.
@@ -95,6 +105,7 @@ func (w *Harness) inputs(ctx context.Context) (map[int32]map[string][]stream.Rec
 type refolder struct {
 	proc    *stream.Processor
 	p       int32
+	parts   int32             // of every topic
 	state   map[string]string // table and key, local tables too
 	from    map[string]int64
 	inputs  map[string][]stream.Record
@@ -160,7 +171,11 @@ func (f *refolder) transaction(h stream.Handler, m *changelogpb.Marker) (err err
 		f.from[topic] = next[topic]
 	}
 	var ch stream.Changes
+	ch.SetOutputs(f.proc.Outputs)
 	if err := h.Flush(stream.Commit{NowMs: m.GetWrittenAtMs(), OwnerEpoch: m.GetOwnerEpoch(), Sequence: m.GetSequence(), Next: next}, &ch); err != nil {
+		return fmt.Errorf("flush: %w", err)
+	}
+	if err := ch.Err(); err != nil {
 		return fmt.Errorf("flush: %w", err)
 	}
 	f.apply(&ch)
@@ -180,7 +195,7 @@ func (f *refolder) apply(ch *stream.Changes) {
 			end := changelogKey(c.Table, c.Value)
 			maps.DeleteFunc(f.state, func(k, _ string) bool { return k >= key && k < end })
 		case stream.OpEmit:
-			f.outputs[output(f.proc.Outputs[c.Output], c.Partition, c.Key, c.Value)]++
+			f.outputs[output(c.To.Output.Topic, c.To.PartitionOf(c.Key, f.p, f.parts), c.Key, c.Value)]++
 		}
 	}
 }

@@ -100,9 +100,7 @@ func run(t *testing.T, o Options, f func(t *testing.T, w *Harness)) (verdict err
 
 // newHarness makes a world on brokers of its own, or on those of host.
 func newHarness(t *testing.T, o Options, host *Harness) (*Harness, error) {
-	if o.Processor.DLQ == "" {
-		o.Processor.DLQ = o.Processor.App + ".dlq"
-	}
+	o.Processor.SetDefaults()
 	w := &Harness{
 		t: t, options: o, parts: cmp.Or(o.Partitions, o.Processor.Partitions, 4),
 		rng: rand.New(rand.NewPCG(o.Seed, 1)), disks: map[string]*vfs.MemFS{}, ended: make(chan struct{}),
@@ -122,8 +120,7 @@ func newHarness(t *testing.T, o Options, host *Harness) (*Harness, error) {
 
 // connect finds or starts the brokers, with the processor's topics.
 func (w *Harness) connect(host *Harness) (err error) {
-	topics := append([]string{w.options.Processor.Changelog, w.options.Processor.DLQ}, w.options.Processor.Inputs...)
-	topics = append(topics, w.options.Processor.Outputs...)
+	topics := append(w.options.Processor.WrittenTopics(), w.options.Processor.Inputs...)
 	slices.Sort(topics)
 	topics = slices.Compact(topics)
 	if host == nil {

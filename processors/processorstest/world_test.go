@@ -60,10 +60,10 @@ func (h *sums) Flush(_ stream.Commit, ch *stream.Changes) error {
 	for key, n := range h.sum {
 		v := strconv.AppendInt(nil, int64(n), 10)
 		ch.Put(1, []byte(key), v)
-		ch.Emit(0, h.Partition, []byte(key), v)
+		ch.EmitTo("out", h.Partition, stream.Message{Key: []byte(key), Value: v})
 	}
 	if h.flaw == "says hello in each life" && !h.said && len(h.sum) > 0 {
-		ch.Emit(0, h.Partition, []byte("hello"), nil)
+		ch.EmitTo("out", h.Partition, stream.Message{Key: []byte("hello")})
 		h.said = true
 	}
 	if h.flaw != "forgets its state" {
@@ -75,7 +75,7 @@ func (h *sums) Flush(_ stream.Commit, ch *stream.Changes) error {
 func options(flaw string) Options {
 	out := new(int)
 	return Options{Partitions: 2, Processor: stream.Processor{
-		App: "sums", Inputs: []string{"in"}, Changelog: "log", Outputs: []string{"out"},
+		App: "sums", Inputs: []string{"in"}, Changelog: "log", Outputs: stream.OutputTopics("out"),
 		New: func(t stream.Task) (stream.Handler, error) {
 			return &sums{Task: t, sum: map[string]int{}, flaw: flaw, out: out}, nil
 		},
@@ -251,7 +251,7 @@ func TestDisks(t *testing.T) {
 func TestBeside(t *testing.T) {
 	for _, flaw := range []string{"", "forgets its state"} {
 		o := options(flaw)
-		o.Processor.App, o.Processor.Inputs, o.Processor.Changelog, o.Processor.Outputs = "totals", []string{"out"}, "totals.log", []string{"totals.out"}
+		o.Processor.App, o.Processor.Inputs, o.Processor.Changelog, o.Processor.Outputs = "totals", []string{"out"}, "totals.log", []stream.Output{{Name: "out", Topic: "totals.out"}}
 		host := options("")
 		host.Brokers = 1
 		err := run(t, host, func(t *testing.T, w *Harness) {

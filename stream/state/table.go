@@ -20,7 +20,6 @@ type Table[V any] struct {
 	get        stream.Get
 	format     Format[V]
 	changed    map[string]row[V]
-	flushed    map[string]row[V]
 	prefetched map[string]row[V] // by Prefetch, since the last Flush
 	buf        []byte
 }
@@ -75,9 +74,9 @@ func (t *Table[V]) Prefetch(keys []string) error {
 	return nil
 }
 
-// cached is the row of key if it is in memory.
+// cached is the row of key if it is in cached.
 func (t *Table[V]) cached(key string) (v V, ok, known bool) {
-	for _, m := range []map[string]row[V]{t.changed, t.flushed, t.prefetched} {
+	for _, m := range []map[string]row[V]{t.changed, t.prefetched} {
 		if r, known := m[key]; known {
 			return r.v, !r.deleted, true
 		}
@@ -105,5 +104,6 @@ func (t *Table[V]) Flush(ch *stream.Changes) {
 		t.buf = t.format.Append(t.buf[:0], &r.v)
 		ch.Put(t.number, []byte(key), t.buf)
 	}
-	t.flushed, t.changed, t.prefetched = t.changed, map[string]row[V]{}, nil
+	clear(t.changed)
+	t.prefetched = nil
 }

@@ -9,6 +9,5 @@
 //	r.Commit(1000)   // at 1000 ms: Fire what is due, Flush, apply
 //	r.Take()         // what was written to the outputs
 //
-// It is hostile where the runtime may be: until the next commit a core reads the tables as they were before the last one.
 // It has no event time and no second input.
 package streamtest

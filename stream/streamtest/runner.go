@@ -35,7 +35,6 @@ type Runner struct {
 	next     int64 // folded
 	done     int64 // committed
 	tables   map[byte]map[string][]byte
-	before   map[byte]map[string][]byte // as they were before the last commit, what that changed
 	timers   timers
 	rejects  []stream.Reject // of the open transaction, by offset
 	out      []stream.Change
@@ -93,8 +92,7 @@ func (r *Runner) Commit(nowMs int64) {
 	for _, c := range r.changes.List {
 		switch c.Op {
 		case stream.OpEmit:
-			c.Key, c.Value = bytes.Clone(c.Key), bytes.Clone(c.Value)
-			r.out = append(r.out, c)
+			r.out = append(r.out, kept(c))
 		case stream.OpPut:
 			r.table(c.Table)[string(c.Key)] = append([]byte{}, c.Value...)
 		case stream.OpDelete:
@@ -107,6 +105,17 @@ func (r *Runner) Commit(nowMs int64) {
 	r.rejected, r.rejects = append(r.rejected, r.rejects...), nil
 	r.done = r.next
 	r.commits++
+}
+
+// kept is a copy of an emitted change that outlives the transaction.
+func kept(c stream.Change) stream.Change {
+	to := *c.To
+	to.Headers = slices.Clone(to.Headers)
+	for i := range to.Headers {
+		to.Headers[i].Value = bytes.Clone(to.Headers[i].Value)
+	}
+	c.Key, c.Value, c.To = bytes.Clone(c.Key), bytes.Clone(c.Value), &to
+	return c
 }
 
 // Abort does what Commit does up to the last moment, and crashes.
@@ -137,30 +146,13 @@ func (r *Runner) flush(nowMs int64) {
 	if err := r.core.Flush(c, &r.changes); err != nil {
 		r.tb.Fatalf("flush: %v", err)
 	}
-	r.saveBefore()
-}
-
-// saveBefore keeps what the changes are about to change.
-func (r *Runner) saveBefore() {
-	r.before = map[byte]map[string][]byte{}
-	for _, c := range r.changes.List {
-		if c.Op != stream.OpPut && c.Op != stream.OpDelete {
-			continue
-		}
-		if r.before[c.Table] == nil {
-			r.before[c.Table] = map[string][]byte{}
-		}
-		if _, known := r.before[c.Table][string(c.Key)]; !known {
-			r.before[c.Table][string(c.Key)] = r.tables[c.Table][string(c.Key)]
-		}
-	}
 }
 
 // Crash throws the core and all that is not committed away, and makes a new one.
 func (r *Runner) Crash() {
 	r.tb.Helper()
 	r.timers.crash()
-	r.next, r.rejects, r.before = r.done, nil, nil
+	r.next, r.rejects = r.done, nil
 	t := stream.Task{Partition: r.options.Partition, Next: map[string]int64{r.options.Topic: r.done}, Get: r.get, Scan: r.scan, Timers: &r.timers}
 	var err error
 	if r.core, err = r.options.Make(t); err != nil {
@@ -169,9 +161,6 @@ func (r *Runner) Crash() {
 }
 
 func (r *Runner) get(table byte, key []byte) ([]byte, error) {
-	if v, known := r.before[table][string(key)]; known {
-		return clone(v), nil
-	}
 	return clone(r.tables[table][string(key)]), nil
 }
 

@@ -68,9 +68,10 @@ func endOf(b *testing.B, n int64) {
 	}
 	suffix := strconv.FormatInt(time.Now().UnixNano(), 36)
 	proc.Inputs, proc.App, proc.Changelog, proc.DLQ = []string{proc.Inputs[0] + suffix}, proc.App+suffix, proc.Changelog+suffix, "dlq"+suffix
-	proc.Outputs[0] += suffix
+	out := proc.Outputs[0].Topic + suffix
+	proc.Outputs[0].Topic = out
 	compact := "compact"
-	for topic, config := range map[string]map[string]*string{proc.Changelog: {"cleanup.policy": &compact}, proc.DLQ: nil, proc.Outputs[0]: nil} {
+	for topic, config := range map[string]map[string]*string{proc.Changelog: {"cleanup.policy": &compact}, proc.DLQ: nil, out: nil} {
 		if err := broker.Create(ctx, k, topic, benchTasks, config); err != nil {
 			b.Fatal(err)
 		}
@@ -94,12 +95,12 @@ func endOf(b *testing.B, n int64) {
 		b.Logf("all was taken %d ms after the first lease ended: delays are of that", late)
 	}
 	written := func() int64 {
-		ends, err := kafka.EndOffsets(ctx, k, proc.Outputs[0])
+		ends, err := kafka.EndOffsets(ctx, k, out)
 		if err != nil {
 			b.Fatal(err)
 		}
 		sum := int64(0)
-		for _, end := range ends[proc.Outputs[0]] {
+		for _, end := range ends[out] {
 			sum += end
 		}
 		return sum // with a marker for each transaction

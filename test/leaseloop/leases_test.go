@@ -253,7 +253,8 @@ func TestLeaseTopics(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range []stream.Processor{l, d} {
-		for _, name := range append(append([]string{p.Changelog, p.App + ".dlq"}, p.Inputs...), p.Outputs...) {
+		p.SetDefaults()
+		for _, name := range append(p.WrittenTopics(), p.Inputs...) {
 			if !known[name] {
 				t.Errorf("%s names topic %s, which is not in the catalogue", p.App, name)
 			}

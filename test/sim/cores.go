@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -27,9 +28,9 @@ const (
 func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
 func (w *simulation) newTasks() []*task {
-	output := func(region string) (int, bool) {
+	output := func(region string) (string, bool) {
 		i := regionNumber(region)
-		return 2 + i, i >= 0 && i < w.s.Regions
+		return events.LeaseCommandsTopic(region), i >= 0 && i < w.s.Regions
 	}
 	list := []*task{
 		{name: "liberator", make: func(t stream.Task) (core, error) {
@@ -61,10 +62,10 @@ func (w *simulation) newTasks() []*task {
 	return list
 }
 
-// produce takes a record that a core wrote. The numbers of outputs are alike: those from 2 on are of commands.
+// produce takes a record that a core wrote.
 func (w *simulation) produce(t *task, c *stream.Change) {
-	switch {
-	case c.Output < 2 && t.name == "balancer" && c.Output == balancer.OutputHeadroom:
+	switch c.Output() {
+	case events.LeaseHeadroomTopic:
 		h := &eventspb.LeaseHeadroom{}
 		if err := proto.Unmarshal(c.Value, h); err != nil {
 			w.h.fail(err)
@@ -74,7 +75,7 @@ func (w *simulation) produce(t *task, c *stream.Change) {
 			w.h.Headroom = map[string]*eventspb.LeaseHeadroom{}
 		}
 		w.h.Headroom[h.Region] = h
-	case c.Output < 2 && t.name == "dedup" && c.Output == dedup.OutputDuplicates:
+	case events.LeaseDuplicatesTopic:
 		d := &eventspb.LeaseDuplicate{}
 		if err := proto.Unmarshal(c.Value, d); err != nil {
 			w.h.fail(err)
@@ -86,7 +87,7 @@ func (w *simulation) produce(t *task, c *stream.Change) {
 		w.h.Duplicates[string(c.Key)] = d.State
 		w.h.mark("duplicate")
 		w.transcribe(t.name, "%s is %s: %s wins", d.Key, d.State, d.Winner)
-	case c.Output < 2:
+	case events.LeaseJournalTopic:
 		if w.transcript != nil {
 			n := &eventspb.LeaseJournalEntry{}
 			if proto.Unmarshal(c.Value, n) == nil {
@@ -115,7 +116,7 @@ func (w *simulation) command(t *task, c *stream.Change) {
 		w.h.fail(err)
 		return
 	}
-	region := c.Output - 2
+	region := regionNumber(strings.TrimPrefix(c.Output(), events.LeaseCommandsTopic("")))
 	w.topics.commands[region] = append(w.topics.commands[region], record{value, w.now})
 	w.h.Commands = append(w.h.Commands, Command{At: w.now, Region: region, Is: m})
 	if w.transcript != nil {

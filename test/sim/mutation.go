@@ -110,7 +110,7 @@ func (b *bridge) leavesOut(s *streamed) bool {
 
 // lastWins is a dedup that is wrong: the winner depends on the order of arrival.
 type lastWins struct {
-	output func(region string) (int, bool)
+	output func(region string) (string, bool)
 	live   map[string]*eventspb.LeaseKey // by key and region
 	out    []*eventspb.LeaseCommand
 }
@@ -160,7 +160,7 @@ func (l *lastWins) Flush(_ stream.Commit, ch *stream.Changes) error {
 			return fmt.Errorf("a command: %w", err)
 		}
 		if n, ok := l.output(c.Region); ok {
-			ch.Emit(n, 0, []byte(c.Id), value)
+			ch.EmitTo(n, 0, stream.Message{Key: []byte(c.Id), Value: value})
 		}
 	}
 	l.out = nil

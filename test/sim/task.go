@@ -41,9 +41,8 @@ type task struct {
 
 	core    core
 	tables  map[byte]map[string][]byte
-	before  map[byte]map[string][]byte // what the last commit changed, as it was: cores may read the one or the other
-	timers  map[string]bool            // committed
-	open    map[string]bool            // true is set, false is cancelled or fired
+	timers  map[string]bool // committed
+	open    map[string]bool // true is set, false is cancelled or fired
 	changes stream.Changes
 	commits uint64
 	last    int64 // time of the last commit
@@ -70,7 +69,7 @@ func (t *task) crash() {
 		w.h.mark("core restarted")
 		w.transcribe(t.name, "begins again")
 	}
-	t.open, t.before = map[string]bool{}, nil
+	t.open = map[string]bool{}
 	next := map[string]int64{}
 	for i := range t.inputs {
 		t.inputs[i].next = t.inputs[i].done
@@ -142,7 +141,6 @@ func (t *task) fold(in *input) error {
 
 // commit applies what the core gave.
 func (t *task) commit() {
-	t.before = map[byte]map[string][]byte{}
 	for i := range t.changes.List {
 		c := &t.changes.List[i]
 		if c.Op != stream.OpPut && c.Op != stream.OpDelete {
@@ -152,12 +150,6 @@ func (t *task) commit() {
 		if table == nil {
 			table = map[string][]byte{}
 			t.tables[c.Table] = table
-		}
-		if t.before[c.Table] == nil {
-			t.before[c.Table] = map[string][]byte{}
-		}
-		if _, known := t.before[c.Table][key]; !known {
-			t.before[c.Table][key] = table[key]
 		}
 		if c.Op == stream.OpDelete {
 			delete(table, key)
@@ -194,10 +186,7 @@ func (t *task) produce() {
 }
 
 func (t *task) get(table byte, key []byte) ([]byte, error) {
-	v, known := t.before[table][string(key)]
-	if !known {
-		v = t.tables[table][string(key)]
-	}
+	v := t.tables[table][string(key)]
 	if v == nil {
 		return nil, nil
 	}

@@ -35,7 +35,7 @@ func TestWriteBufferReadsLikeTheStore(t *testing.T) {
 					ch.Put(1, []byte(k), []byte(v))
 					want[k] = v
 				}
-				ch.Emit(0, p, []byte("x"), []byte("y"))
+				ch.EmitTo("out", p, stream.Message{Key: []byte("x"), Value: []byte("y")})
 			}
 			if l.Add(p, ch.List); rapid.IntRange(0, 3).Draw(rt, "write") == 0 {
 				b := s.DB.NewBatch()

@@ -51,6 +51,9 @@ func (a *Acks) Wait() error {
 
 // isRecordFault says whether a record would be refused again, however healthy the brokers are.
 func isRecordFault(err error) bool {
+	if _, ok := errors.AsType[*partitionError](err); ok {
+		return true
+	}
 	for _, e := range []error{
 		kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidRecord, kerr.InvalidTimestamp, kerr.InvalidTopicException,
 		kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.TopicAuthorizationFailed, kerr.PolicyViolation,

@@ -26,7 +26,7 @@ type Recovery struct {
 	Kafka          kafka.Cluster // for what the client must not do by itself
 	Client         *kgo.Client   // asks
 	App, Changelog string
-	Outputs        []string // that the application writes beside its changelog
+	Topics         []string // that the application writes, its changelog among them
 	TxnID          string   // our own
 	Timeout        time.Duration
 	Log            zerolog.Logger
@@ -106,7 +106,7 @@ const offsetsTopic = "__consumer_offsets"
 
 // openTransactions are those that hold back readers of the application's topics, or of a group's offsets.
 func (r *Recovery) openTransactions(ctx context.Context, adm *kadm.Client) (map[kadm.DescribedProducer]bool, error) {
-	list, err := adm.ListTopics(ctx, append([]string{r.Changelog, offsetsTopic}, r.Outputs...)...)
+	list, err := adm.ListTopics(ctx, append([]string{offsetsTopic}, r.Topics...)...)
 	if err != nil {
 		return nil, fmt.Errorf("read topics: %w", err)
 	}
