@@ -8,7 +8,7 @@
 TAGS     = -tags synctests
 TOOL     = go tool -modfile=tools/go.mod
 # Packages, time limit of each, and further arguments of go test.
-PKGS     = ./...
+PKGS     = ./test/integration ./...
 TIMEOUT  = 15m
 ARGS     =
 # Packages with goroutines of their own, and crash runs under the race detector, which is about ten

@@ -57,11 +57,11 @@ func TestRegionDownInFewLines(t *testing.T) {
 				t.Fatal(err)
 			}
 			said[e.Message]++
-			if strings.Contains(line, "operation error") || e.Error != "" && !strings.HasPrefix(e.Error, "eu: DynamoDB does not answer: ") || e.Message == "region_works_again" && e.Failures < 10 {
+			if strings.Contains(line, "operation error") || e.Error != "" && !strings.HasPrefix(e.Error, "eu: DynamoDB does not answer: ") || e.Message == "region_recovered" && e.Failures < 10 {
 				t.Error(line)
 			}
 		}
-		if said["region_failed"] != 1 || said["region_still_fails"] < 1 || said["region_still_fails"] > 4 || said["region_works_again"] != 1 {
+		if said["region_failed"] != 1 || said["region_still_failing"] < 1 || said["region_still_failing"] > 4 || said["region_recovered"] != 1 {
 			t.Errorf("said %s", fmt.Sprint(said))
 		}
 	})

@@ -16,7 +16,7 @@ import (
 
 // ForwardedHeader marks a question that one process passes on to another, with the name of the one that is meant. It is answered
 // from what is there and never passed on again, so that no question runs in circles.
-const ForwardedHeader = "Weir-Hop"
+const ForwardedHeader = "Weir-Forwarded-To"
 
 const (
 	forwardDialTimeout = time.Second

@@ -32,7 +32,7 @@ func (s *Server) stop(limit context.Context, t listenerShutdown) error {
 		case <-limit.Done():
 		}
 	}
-	s.log.Warn().Str("listener", t.name).Int("requests", t.limiter.len()).Msg("api.cut")
+	s.log.Warn().Str("listener", t.name).Int("requests", t.limiter.len()).Msg("api.requests_cut")
 	t.cut() // Close alone ends the contexts only of requests whose body was read to its end
 	err = t.srv.Close()
 	grace := time.NewTimer(cutGrace)

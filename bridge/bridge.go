@@ -204,7 +204,7 @@ func (b *Bridge) publishStatus(now time.Time) {
 func (b *Bridge) logOutage(problem string, now time.Time) {
 	if problem == "" {
 		if n := b.outage.Success(now); n.Kind == logthrottle.End {
-			b.log.Warn().Dur("for", n.For).Msg("region_works_again")
+			b.log.Warn().Dur("for", n.For).Msg("region_recovered")
 		}
 		return
 	}
@@ -212,7 +212,7 @@ func (b *Bridge) logOutage(problem string, now time.Time) {
 	case logthrottle.Begin:
 		b.log.Warn().Str("problem", problem).Msg("region_failed")
 	case logthrottle.Continue:
-		b.log.Warn().Str("problem", problem).Dur("for", n.For).Msg("region_still_fails")
+		b.log.Warn().Str("problem", problem).Dur("for", n.For).Msg("region_still_failing")
 	default:
 	}
 }

@@ -30,7 +30,7 @@ func (r *restorer) compareOffsets(f *changelog.BrokerState, res *restoreResult) 
 			res.repairOffsets, res.offsetsExpired = true, true
 		case was.At != at && changelog.PartiallyCommitted(was.Metadata, res.meta.Marker):
 			r.w.log.Error().Int32("partition", r.p).Str("topic", topic).Int64("group", was.At).Str("by", was.Metadata).
-				Int64("state", at).Str("state_by", changelog.CommitMetadata(res.meta.Marker)).Msg("transaction_torn_by_brokers")
+				Int64("state", at).Str("state_by", changelog.CommitMetadata(res.meta.Marker)).Msg("transaction_partially_committed")
 			res.repairOffsets = true
 		case was.At != at:
 			return r.stop(fmt.Errorf("group %s is at offset %d of %s[%d], the state is at %d: the group's offsets were changed from outside, by %+d records. Set them back to %d, or remove state and changelog to fold anew", r.w.proc.App, was.At, topic, r.p, at, was.At-at, at))

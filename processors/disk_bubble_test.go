@@ -241,7 +241,7 @@ func (w *crashRun) flushOften(p *process) (last *store.Store) {
 }
 
 func (w *crashRun) judgeRefusals(said string, last *store.Store) {
-	freed, refusals := strings.Count(said, `"ballast_freed":true`), strings.Count(said, "disk_refused")
+	freed, refusals := strings.Count(said, `"ballast_freed":true`), strings.Count(said, "disk_write_failed")
 	switch {
 	case freed > 0:
 		w.hit("ballast freed")

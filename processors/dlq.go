@@ -30,7 +30,7 @@ const (
 const maxDeadLetter = 1 << 20
 
 // HeaderTruncated gives the full length of a value that was cut.
-const HeaderTruncated = "weir-cut"
+const HeaderTruncated = "weir-truncated"
 
 // maxDetail bounds the reason's text, stack included.
 const maxDetail = 8 << 10

@@ -72,7 +72,7 @@ func TestFigures(t *testing.T) {
 			"weir_processor_records_total":                 3,
 			"weir_processor_lag_seconds":                   0,
 			"weir_processor_watermark_lag_seconds":         0, // no timers
-			"weir_processor_dirty_bytes sum":               got["weir_processor_dirty_bytes sum"],
+			"weir_processor_transaction_bytes sum":               got["weir_processor_transaction_bytes sum"],
 			"weir_processor_event_to_commit_seconds count": 4, // a dead letter is committed, too
 			"weir_store_disk_free_bytes":                   12345,
 		} {
@@ -84,9 +84,9 @@ func TestFigures(t *testing.T) {
 			t.Errorf("records of an hour ago took %g s", age)
 		}
 		for _, name := range []string{
-			"weir_store_bytes", "weir_store_memtable_bytes", "weir_processor_dirty_keys sum", "weir_processor_dirty_bytes sum",
-			"weir_processor_transaction_records sum", "weir_processor_commit_seconds poll sum", "weir_processor_commit_seconds end count",
-			"weir_processor_commit_seconds fold count", "weir_processor_commit_seconds apply count",
+			"weir_store_bytes", "weir_store_memtable_bytes", "weir_processor_transaction_changes sum", "weir_processor_transaction_bytes sum",
+			"weir_processor_transaction_records sum", "weir_processor_transaction_phase_seconds poll sum", "weir_processor_transaction_phase_seconds end count",
+			"weir_processor_transaction_phase_seconds fold count", "weir_processor_transaction_phase_seconds apply count",
 		} {
 			if got[name] <= 0 {
 				t.Errorf("%s is %g", name, got[name])

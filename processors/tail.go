@@ -103,7 +103,7 @@ func (r *restorer) tailEnded(life context.Context, f *changelog.BrokerState, err
 		r.w.cfg.Metrics.RestoredRecords.WithLabelValues(r.w.proc.App).Add(float64(r.applier.Count))
 		err = r.applier.Flush()
 	case errors.Is(err, changelog.ErrDiverged):
-		r.w.log.Warn().Int32("partition", r.p).Str("store", r.applier.Expected()).Msg("store_not_of_log")
+		r.w.log.Warn().Int32("partition", r.p).Str("store", r.applier.Expected()).Msg("store_diverged")
 		r.rebuild = true
 		r.w.takeOver(life, []*restorer{r})
 		return

@@ -20,14 +20,14 @@ func (r *restorer) watch(ctx context.Context) {
 	}
 	for {
 		if err := r.w.recovery().EndOrphaned(ctx); err != nil && ctx.Err() == nil {
-			r.w.log.Warn().Err(err).Msg("look_for_orphaned_transactions_failed")
+			r.w.log.Warn().Err(err).Msg("orphaned_transaction_scan_failed")
 		}
 		if pause.For(ctx, slowTakeover); ctx.Err() != nil {
 			return
 		}
 		r.w.log.Warn().Int32("partition", r.p).Str("waits_for", *r.waitReason.Load()).Msg("takeover_slow")
 		if err := r.w.recovery().EndHanging(ctx); err != nil && ctx.Err() == nil {
-			r.w.log.Warn().Err(err).Msg("look_for_hanging_transactions_failed")
+			r.w.log.Warn().Err(err).Msg("hanging_transaction_scan_failed")
 		}
 	}
 }

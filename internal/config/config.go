@@ -83,8 +83,8 @@ type Processor struct {
 
 // Spend configures the spend counter.
 type Spend struct {
-	Partitions      int           `key:"partitions" default:"24" unit:"partitions" min:"1" max:"1024" doc:"number of partitions of each topic of the spend counter. Producers and processes spread accounts by it and need the same value. Another number requires new topics and the command weir rekey"`
-	Generation      int           `key:"generation" default:"1" unit:"number" min:"1" max:"1000" doc:"generation of the topics of the spend counter. The topics of generation 2 have names that end in .g2. The command weir rekey moves the state to another generation"`
+	Partitions      int           `key:"partitions" default:"24" unit:"partitions" min:"1" max:"1024" doc:"number of partitions of each topic of the spend counter. Producers and processes spread accounts by it and need the same value. Another number requires new topics and the command weir repartition"`
+	Generation      int           `key:"generation" default:"1" unit:"number" min:"1" max:"1000" doc:"generation of the topics of the spend counter. The topics of generation 2 have names that end in .g2. The command weir repartition moves the state to another generation"`
 	DuplicateWindow time.Duration `key:"duplicate_window" default:"10m" unit:"duration" min:"0s" max:"24h" doc:"time for which event ids are remembered to detect duplicates. An event that is sent again later counts again"`
 	MaxIDs          int           `key:"max_ids" default:"4000000" unit:"ids" min:"1000" max:"1000000000" doc:"maximum number of event ids that are remembered per partition, at 11 to 21 bytes each. More ids shorten spend.duplicate_window. All replicas need the same value"`
 }
@@ -117,20 +117,20 @@ type LeaseExecutor struct {
 type LeaseBridge struct {
 	Timeout  time.Duration `key:"timeout" default:"10s" unit:"duration" min:"1s" max:"1m" doc:"time limit for a DynamoDB request of a bridge, which copies the changes of the table to Kafka"`
 	ScanRate int           `key:"scan_rate" default:"5000" unit:"rows per second" min:"10" max:"1000000" doc:"number of rows per second that a repair scan of the table reads. Such a scan runs on request and after a DynamoDB stream has lost records. DynamoDB charges one read unit per 4 KB"`
-	Sweep    time.Duration `key:"sweep" default:"24h" unit:"duration" min:"0s" max:"720h" doc:"interval in which the whole table is read once, continuously, to find changes that a DynamoDB stream lost without an error. 0s: never"`
+	Sweep    time.Duration `key:"sweep_interval" default:"24h" unit:"duration" min:"0s" max:"720h" doc:"interval in which the whole table is read once, continuously, to find changes that a DynamoDB stream lost without an error. 0s: never"`
 }
 
 // LeaseLiberator configures the liberator, which releases the resources of expired leases.
 type LeaseLiberator struct {
-	Rate int `key:"rate" default:"200" unit:"resources per second" min:"1" max:"1000000" doc:"maximum number of resources per second that the liberator, which ends expired leases, makes available again in one bucket of a pool in a region. A bucket is a partition key of the table: DynamoDB accepts 1000 writes per second of each"`
+	Rate int `key:"bucket_rate" default:"200" unit:"resources per second" min:"1" max:"1000000" doc:"maximum number of resources per second that the liberator, which ends expired leases, makes available again in one bucket of a pool in a region. A bucket is a partition key of the table: DynamoDB accepts 1000 writes per second of each"`
 }
 
 // LeaseBalancer configures the balancer, which moves free resources between regions.
 type LeaseBalancer struct {
-	Every      time.Duration `key:"every" default:"10s" unit:"duration" min:"100ms" max:"1h" doc:"interval of the plans of a pool, by which the balancer moves free resources between regions"`
-	Tick       time.Duration `key:"tick" default:"1s" unit:"duration" min:"100ms" max:"1m" doc:"interval in which the balancer checks for pools whose free resources run out in a region"`
-	Cap        int           `key:"cap" default:"100" unit:"resources" min:"1" max:"1000000" doc:"maximum number of resources that one plan of a pool moves. leases.balancer.cap_percent applies instead if it allows more"`
-	CapPercent int           `key:"cap_percent" default:"25" unit:"percent" min:"1" max:"100" doc:"maximum percentage of a pool's free resources that one plan moves. leases.balancer.cap applies instead if it allows more"`
+	Every      time.Duration `key:"plan_interval" default:"10s" unit:"duration" min:"100ms" max:"1h" doc:"interval of the plans of a pool, by which the balancer moves free resources between regions"`
+	Tick       time.Duration `key:"tick_interval" default:"1s" unit:"duration" min:"100ms" max:"1m" doc:"interval in which the balancer checks for pools whose free resources run out in a region"`
+	Cap        int           `key:"max_moved" default:"100" unit:"resources" min:"1" max:"1000000" doc:"maximum number of resources that one plan of a pool moves. leases.balancer.max_moved_percent applies instead if it allows more"`
+	CapPercent int           `key:"max_moved_percent" default:"25" unit:"percent" min:"1" max:"100" doc:"maximum percentage of a pool's free resources that one plan moves. leases.balancer.max_moved applies instead if it allows more"`
 	Evacuate   int           `key:"evacuate" default:"1000" unit:"resources" min:"1" max:"1000000" doc:"maximum number of resources that one plan of a pool moves out of a region while the region is evacuated, that is, emptied of resources"`
 }
 

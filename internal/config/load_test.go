@@ -221,7 +221,7 @@ func TestWarnings(t *testing.T) {
 
 // TestLeaseLoopSettings: the settings of the lease roles are checked, alone and against each other.
 func TestLeaseLoopSettings(t *testing.T) {
-	c, err := load(t, "leases: {executor: {timeout: 3s, rate: 200}, bridge: {sweep: 0s}, balancer: {cap: 10}}", []string{"WEIR_LEASES_LIBERATOR_RATE=50"}, nil)
+	c, err := load(t, "leases: {executor: {timeout: 3s, rate: 200}, bridge: {sweep_interval: 0s}, balancer: {max_moved: 10}}", []string{"WEIR_LEASES_LIBERATOR_BUCKET_RATE=50"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,17 +229,17 @@ func TestLeaseLoopSettings(t *testing.T) {
 	if l.Executor.Timeout != 3*time.Second || l.Executor.Rate != 200 || l.Executor.Concurrency != 64 || l.Liberator.Rate != 50 || l.Balancer.Cap != 10 || l.Balancer.CapPercent != 25 {
 		t.Errorf("loaded %+v", l)
 	}
-	if w := c.Warnings(); len(w) != 1 || w[0].Key != "leases.bridge.sweep" {
+	if w := c.Warnings(); len(w) != 1 || w[0].Key != "leases.bridge.sweep_interval" {
 		t.Errorf("a table that is never swept warns: %v", w)
 	}
 	for text, want := range map[string]string{
-		"leases: {balancer: {tick: 10s, every: 5s}}": "leases.balancer.every",
-		"leases: {bridge: {sweep: 10s}}":             "0s for never",
+		"leases: {balancer: {tick_interval: 10s, plan_interval: 5s}}": "leases.balancer.plan_interval",
+		"leases: {bridge: {sweep_interval: 10s}}":             "0s for never",
 		"leases: {executor: {timeout: 1h}}":          "50ms to 10s",
 		"leases: {executor: {concurrency: 0}}":       "1 to 1024",
-		"leases: {balancer: {cap_percent: 101}}":     "1 to 100",
-		"leases: {balancer: {caps: 3}}":              "leases.balancer.cap",
-		"leases: {liberator: {rate: many}}":          "whole number",
+		"leases: {balancer: {max_moved_percent: 101}}":     "1 to 100",
+		"leases: {balancer: {max_move: 3}}":              "leases.balancer.max_moved",
+		"leases: {liberator: {bucket_rate: many}}":          "whole number",
 	} {
 		if _, err := load(t, text, nil, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, and not %q", text, err, want)

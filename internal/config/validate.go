@@ -41,9 +41,9 @@ func (c *Config) conflicts() []Problem {
 		fmt.Sprintf("= %s is not one of leases.regions", c.Leases.Home), "name one of "+strings.Join(regions, ", "))
 
 	b := c.Leases.Balancer
-	rule(b.Tick > b.Every, "leases.balancer.tick", fmt.Sprintf("= %s is above leases.balancer.every = %s", showDuration(b.Tick), showDuration(b.Every)), "lower the first or raise the second")
+	rule(b.Tick > b.Every, "leases.balancer.tick_interval", fmt.Sprintf("= %s is above leases.balancer.plan_interval = %s", showDuration(b.Tick), showDuration(b.Every)), "lower the first or raise the second")
 	sweep := c.Leases.Bridge.Sweep
-	rule(sweep > 0 && sweep < time.Minute, "leases.bridge.sweep", fmt.Sprintf("= %s would read the whole table without a pause", showDuration(sweep)), "use 1m or more, or 0s for never")
+	rule(sweep > 0 && sweep < time.Minute, "leases.bridge.sweep_interval", fmt.Sprintf("= %s would read the whole table without a pause", showDuration(sweep)), "use 1m or more, or 0s for never")
 
 	a := c.API
 	for _, at := range []struct{ key, addr string }{{"api.listen", a.Listen}, {"api.ops_listen", a.OpsListen}} {
@@ -88,7 +88,7 @@ func (c *Config) Warnings() []Problem {
 		fmt.Sprintf("= %d with topics.min_insync = %d loses acknowledged events if a broker fails", c.Topics.ReplicationFactor, c.Topics.MinInSync),
 		"use 3 and 2 on a cluster of three or more brokers")
 	warn(c.Spend.DuplicateWindow == 0, "spend.duplicate_window", "= 0s disables duplicate detection: an event that is sent again counts again", "use the default of 10m")
-	warn(c.Leases.Bridge.Sweep == 0, "leases.bridge.sweep", "= 0s disables the scan that finds changes which a stream lost without an error", "use the default of 24h")
+	warn(c.Leases.Bridge.Sweep == 0, "leases.bridge.sweep_interval", "= 0s disables the scan that finds changes which a stream lost without an error", "use the default of 24h")
 	warn(c.Processor.SessionTimeout < 6*time.Second, "processor.session_timeout",
 		"is below 6s, which brokers refuse unless group.min.session.timeout.ms is lowered", "use 6s or more")
 	return problems

@@ -92,7 +92,7 @@ func textPending() []string {
 	return []string{
 		"agent/...", "api/...", "balancer/...", "bench/...", "bridge/...", "cmd/...", "compose/...",
 		"dedup/...", "dynamotest/...", "events/...", "executor/...",
-		"internal/config", "internal/dynoxide", "internal/invariant", "internal/lint/imports.go",
+		"internal/dynoxide", "internal/invariant", "internal/lint/imports.go",
 		"lease/...", "liberator/...", "processors/...", "spendcounter/...", "stream/...", "test/...",
 	}
 }

@@ -14,9 +14,9 @@ type kafkaLog struct{ log zerolog.Logger }
 func (l kafkaLog) Logf(level kfake.LogLevel, format string, args ...any) {
 	switch level {
 	case kfake.LogLevelError:
-		l.log.Warn().Str("text", fmt.Sprintf(format, args...)).Msg("embedded_kafka")
+		l.log.Warn().Str("text", fmt.Sprintf(format, args...)).Msg("dev_broker")
 	case kfake.LogLevelWarn:
-		l.log.Debug().Str("text", fmt.Sprintf(format, args...)).Msg("embedded_kafka")
+		l.log.Debug().Str("text", fmt.Sprintf(format, args...)).Msg("dev_broker")
 	case kfake.LogLevelInfo, kfake.LogLevelDebug, kfake.LogLevelNone:
 	}
 }

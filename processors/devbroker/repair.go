@@ -52,7 +52,7 @@ func repair(dir string, j *journal, log zerolog.Logger) error {
 		}
 	}
 	if died {
-		log.Info().Msg("data_directory_mended")
+		log.Info().Msg("data_directory_repaired")
 	}
 	return j.begin()
 }

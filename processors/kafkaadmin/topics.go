@@ -145,7 +145,7 @@ func differences(t events.Topic, have kadm.TopicDetail, configs map[string]strin
 	var steps []Step
 	if n := int32(len(have.Partitions)); n != t.Partitions {
 		steps = append(steps, Step{Kind: StepConflict, Topic: t.Name, Why: fmt.Sprintf(
-			"it has %d partitions and must have %d; it is left alone, because another count sends keys to other partitions than their state is in: if %d is right, set spend.partitions to that; for another number `weir rekey --help` says how to move to new topics", n, t.Partitions, n)})
+			"it has %d partitions and must have %d; it is left alone, because another count sends keys to other partitions than their state is in: if %d is right, set spend.partitions to that; for another number `weir repartition --help` says how to move to new topics", n, t.Partitions, n)})
 	}
 	if n := have.Partitions.NumReplicas(); n > 0 && n < int(d.ReplicationFactor) {
 		steps = append(steps, Step{Kind: StepConflict, Topic: t.Name, Why: fmt.Sprintf(

@@ -33,13 +33,13 @@ func (c *Consumer) failed(p *partition, e *entry, err error) {
 func (c *Consumer) logOutage(p *partition, e *entry, err error) {
 	log := c.cfg.Log
 	if raw := interface{ Raw() string }(nil); errors.As(err, &raw) {
-		log.Debug().Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("offset", e.Offset).Int("attempt", e.Attempt).Str("raw", raw.Raw()).Msg("effect_tried")
+		log.Debug().Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("offset", e.Offset).Int("attempt", e.Attempt).Str("raw", raw.Raw()).Msg("sink_attempt_failed")
 	}
 	switch n := c.outage.Failure(time.Now()); n.Kind {
 	case logthrottle.Begin:
-		log.Warn().Err(err).Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("offset", e.Offset).Int("attempt", e.Attempt).Int("waiting", c.pendingRecords()).Msg("effect_failed")
+		log.Warn().Err(err).Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("offset", e.Offset).Int("attempt", e.Attempt).Int("waiting", c.pendingRecords()).Msg("sink_failed")
 	case logthrottle.Continue:
-		log.Warn().Err(err).Str("topic", c.cfg.Topic).Dur("for", n.For).Int("failures", n.Failures).Int("waiting", c.pendingRecords()).Msg("effect_still_fails")
+		log.Warn().Err(err).Str("topic", c.cfg.Topic).Dur("for", n.For).Int("failures", n.Failures).Int("waiting", c.pendingRecords()).Msg("sink_still_failing")
 	default:
 	}
 }
@@ -53,7 +53,7 @@ func (c *Consumer) recovered() {
 		}
 	}
 	if n := c.outage.Success(time.Now()); n.Kind == logthrottle.End {
-		c.cfg.Log.Warn().Str("topic", c.cfg.Topic).Dur("for", n.For).Int("failures", n.Failures).Int("waiting", c.pendingRecords()).Msg("effect_succeeds_again")
+		c.cfg.Log.Warn().Str("topic", c.cfg.Topic).Dur("for", n.For).Int("failures", n.Failures).Int("waiting", c.pendingRecords()).Msg("sink_recovered")
 	}
 }
 

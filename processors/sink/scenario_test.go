@@ -152,11 +152,11 @@ func TestFailuresInFewLines(t *testing.T) {
 				t.Fatal(err)
 			}
 			said = append(said, e.Message)
-			if over := e.Message == "effect_succeeds_again"; over && e.Waiting > 0 || !over && (e.Error != "the region is down" || e.Waiting != 100) || strings.Contains(line, "StatusCode") {
+			if over := e.Message == "sink_recovered"; over && e.Waiting > 0 || !over && (e.Error != "the region is down" || e.Waiting != 100) || strings.Contains(line, "StatusCode") {
 				t.Error(line)
 			}
 		}
-		if want := "[effect_failed effect_still_fails effect_still_fails effect_succeeds_again]"; fmt.Sprint(said) != want {
+		if want := "[sink_failed sink_still_failing sink_still_failing sink_recovered]"; fmt.Sprint(said) != want {
 			t.Errorf("said %v, want %v", said, want)
 		}
 	})

@@ -23,7 +23,7 @@ import (
 	"github.com/weirhq/weir/internal/loadgen"
 )
 
-// repartitioned is what `weir rekey` says.
+// repartitioned is what `weir repartition` says.
 type repartitioned struct {
 	From        string   `json:"from"`
 	To          string   `json:"to"`
@@ -249,7 +249,7 @@ func (p *process) stop() {
 
 func (i *instance) tryRepartition(args ...string) result {
 	i.t.Helper()
-	return weir(i.t, append([]string{"rekey", "-f", i.config, "-o", "json"}, args...)...)
+	return weir(i.t, append([]string{"repartition", "-f", i.config, "-o", "json"}, args...)...)
 }
 
 // refused expects that nothing can be moved now, and why.
@@ -258,11 +258,11 @@ func (i *instance) refused(words ...string) {
 	for _, yes := range [][]string{nil, {"--yes"}} {
 		r := i.tryRepartition(yes...)
 		if r.code != 1 || r.stdout != "" {
-			i.t.Errorf("weir rekey %v: code %d, stdout %s", yes, r.code, r.stdout)
+			i.t.Errorf("weir repartition %v: code %d, stdout %s", yes, r.code, r.stdout)
 		}
 		for _, w := range append(words, "weir: ", "\n  why: ", "\n  do:  ") {
 			if !strings.Contains(r.stderr, w) {
-				i.t.Errorf("weir rekey %v does not say %q:\n%s", yes, w, r.stderr)
+				i.t.Errorf("weir repartition %v does not say %q:\n%s", yes, w, r.stderr)
 			}
 		}
 	}
@@ -273,7 +273,7 @@ func (i *instance) repartition(args ...string) (out repartitioned) {
 	i.t.Helper()
 	r := i.tryRepartition(args...)
 	if r.code != 0 {
-		i.t.Fatalf("weir rekey %v: code %d\n%s", args, r.code, r.stderr)
+		i.t.Fatalf("weir repartition %v: code %d\n%s", args, r.code, r.stderr)
 	}
 	if err := json.Unmarshal([]byte(r.stdout), &out); err != nil {
 		i.t.Fatalf("%v in\n%s", err, r.stdout)
@@ -300,7 +300,7 @@ func (i *instance) repartitionRetried() (out repartitioned) {
 // killedHalfWay begins a move to c, and kills it when it has written something.
 func (i *instance) killedHalfWay(c *cluster) {
 	i.t.Helper()
-	cmd := exec.Command(os.Getenv(envBinary), "rekey", "-f", i.config, "--yes")
+	cmd := exec.Command(os.Getenv(envBinary), "repartition", "-f", i.config, "--yes")
 	cmd.Env = environ()
 	if err := cmd.Start(); err != nil {
 		i.t.Fatal(err)

@@ -61,7 +61,7 @@ func (v *Builder) Build(ctx context.Context) (h stream.Handler, err error) {
 	for topic, from := range warm.RebuildFrom() {
 		if start := v.InputStarts[topic]; from < start && from < v.Task.Next[topic] {
 			// Retention has taken the beginning: what only it held is not known any more.
-			v.Log.Warn().Int32("partition", p).Str("topic", topic).Int64("from", from).Int64("log_start", start).Msg("warm_range_cut")
+			v.Log.Warn().Int32("partition", p).Str("topic", topic).Int64("from", from).Int64("log_start", start).Msg("rebuild_range_trimmed")
 			from = start
 		}
 		if err := v.rebuild(ctx, warm, changelog.Position{Topic: topic, Partition: p, Offset: from}); err != nil {

@@ -138,7 +138,7 @@ func (d *disk) onRefusal(at int32, why error) {
 		next = diskNoSpace
 	}
 	d.state.Store(next)
-	d.log.Error().AnErr("why", why).Bool("ballast_freed", next == diskNoSpace).Msg("disk_refused")
+	d.log.Error().AnErr("why", why).Bool("ballast_freed", next == diskNoSpace).Msg("disk_write_failed")
 	if d.why == nil {
 		d.why = diskError(why)
 		close(d.failed)

@@ -45,7 +45,7 @@ func RunFailure(err error) error {
 	case errors.Is(err, processors.ErrDisk):
 		return cli.Fail(cli.ExitIO, "the disk of the state directory fails", err, "see the system's log; start it again on a disk that works: the state is rebuilt from the changelog")
 	case errors.Is(err, processors.ErrTopics):
-		return cli.Fail(cli.ExitUnavailable, "the topics are not as they must be", err, "`weir topics plan` shows the difference, `weir topics apply` makes it good; another number of partitions is a matter of `weir rekey`")
+		return cli.Fail(cli.ExitUnavailable, "the topics are not as they must be", err, "`weir topics plan` shows the difference, `weir topics apply` makes it good; another number of partitions is a matter of `weir repartition`")
 	case errors.Is(err, processors.ErrTransactions):
 		return cli.Fail(cli.ExitUnavailable, "the brokers cannot do this", err, "see above")
 	}

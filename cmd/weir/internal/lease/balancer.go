@@ -46,7 +46,7 @@ func newBalancerPlanCmd(a *cli.App) *cobra.Command {
 		Short: "Says in a sentence each what would be moved now and why, and how the other regions stand",
 		Long: "Says in a sentence each what would be moved now and why, and how the other regions stand. It plans as the balancer does, from what that\n" +
 			"last said of each pool and region, with leases.balancer of the configuration here; the balancer makes its own plan every\n" +
-			"leases.balancer.every and carries it out.",
+			"leases.balancer.plan_interval and carries it out.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !dry {

@@ -52,7 +52,7 @@ func TestLeaseCommands(t *testing.T) {
 		{"pool update p --client c --floor ap=1", cli.ExitUsage, "", "floor for ap"},
 		{"pool update p --client c --balance maybe", cli.ExitUsage, "", "on, off"},
 		{"pool update p --client c --floor none --duplicates supersede -o json", cli.ExitOK, `"forecast": "holt"`, ""},
-		{"region update us --swing-to eu --swing-percent 30 --region-lease 5m -o json", cli.ExitOK, `"swing_percent": 30`, ""},
+		{"region update us --swing-to eu --swing-percent 30 --write-lease 5m -o json", cli.ExitOK, `"swing_percent": 30`, ""},
 		{"region update us --swing-to us", cli.ExitUsage, "", "another region"},
 		{"region update us --swing-to= --swing-percent 0 -o wide", cli.ExitOK, "5m0s", ""},
 		{"region evacuate us --dry-run", cli.ExitOK, "", "would be evacuating"},

@@ -27,7 +27,7 @@ func newPoolCmd(a *cli.App) *cobra.Command {
 		fields: func(f *pflag.FlagSet, p *admin.Pool) {
 			f.DurationVar((*time.Duration)(&p.LongestLease), "longest-lease", time.Duration(p.LongestLease), "longer leases are made that short (default 1h)")
 			f.DurationVar((*time.Duration)(&p.Quarantine), "quarantine", time.Duration(p.Quarantine), "how long after its lease a resource rests (default 10s)")
-			f.IntVar(&p.Buckets, "sub-partitions", p.Buckets, "parts of the index, one for each 10,000 resources of a region; they can only become more (default 10)")
+			f.IntVar(&p.Buckets, "buckets", p.Buckets, "parts of the index, one for each 10,000 resources of a region; they can only become more (default 10)")
 			f.Var(&floorsFlag{&p.Floors}, "floor", "free resources that a region keeps whoever else needs them, as region=number; none removes them")
 			f.StringVar(&p.Balance, "balance", p.Balance, "whether free resources are moved to where they are needed: on or off (default on)")
 			f.StringVar(&p.Duplicates, "duplicates", p.Duplicates, "what is done about a key that two regions lease: observe, supersede, release (default supersede)")

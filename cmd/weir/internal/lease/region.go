@@ -23,7 +23,7 @@ func newRegionCmd(a *cli.App) *cobra.Command {
 		fields: func(f *pflag.FlagSet, r *admin.Region) {
 			f.StringVar(&r.SwingTo, "swing-to", r.SwingTo, "region that part of its traffic is about to go to: resources go before it")
 			f.IntVar(&r.SwingPercent, "swing-percent", r.SwingPercent, "how much of its traffic")
-			f.DurationVar((*time.Duration)(&r.WriteLease), "region-lease", time.Duration(r.WriteLease),
+			f.DurationVar((*time.Duration)(&r.WriteLease), "write-lease", time.Duration(r.WriteLease),
 				"how long its agents may lease when no other region vouches for it; then others may adopt its resources; 0: for ever")
 			descriptionFlag(f, &r.Stored)
 		},

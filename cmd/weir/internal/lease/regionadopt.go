@@ -29,7 +29,7 @@ func newRegionAdoptCmd(a *cli.App) *cobra.Command {
 			"on top: what the lost region leased last, nobody knows.\n" +
 			"If the home is lost, another must be made the home first: `weir region home`.\n" +
 			"It can be run again at any time, and must be where it says that some are left. --undo takes the region in again.",
-		Example: "  weir region update us-east-1 --region-lease 15m   (long before)\n  weir region adopt us-east-1 --by us-west-2 --wait",
+		Example: "  weir region update us-east-1 --write-lease 15m   (long before)\n  weir region adopt us-east-1 --by us-west-2 --wait",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Region = args[0]

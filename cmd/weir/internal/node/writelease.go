@@ -49,7 +49,7 @@ func (l *leaseLoop) renewWriteLease(ctx context.Context, region string, begun fu
 			l.logWriteLease(&failing, region, err)
 		}
 		if left := time.Until(known.Expires); round > 0 && known.Term > 0 && left < known.Term/3 {
-			l.log.Warn().Str("region", region).Time("until", known.Expires).Dur("left_ms", max(0, left)).Msg("region_lease_ends")
+			l.log.Warn().Str("region", region).Time("until", known.Expires).Dur("left_ms", max(0, left)).Msg("write_lease_expiring")
 		}
 		select {
 		case <-ctx.Done():
@@ -63,11 +63,11 @@ func (l *leaseLoop) renewWriteLease(ctx context.Context, region string, begun fu
 func (l *leaseLoop) logWriteLease(failing *logthrottle.Tracker, region string, err error) {
 	if err == nil {
 		if n := failing.Success(time.Now()); n.Kind == logthrottle.End {
-			l.log.Warn().Str("region", region).Dur("for", n.For).Msg("region_leases_extended_again")
+			l.log.Warn().Str("region", region).Dur("for", n.For).Msg("write_lease_renewal_recovered")
 		}
 		return
 	}
 	if n := failing.Failure(time.Now()); n.Kind != logthrottle.None {
-		l.log.Warn().Err(err).Str("region", region).Dur("for", n.For).Msg("region_leases_not_extended")
+		l.log.Warn().Err(err).Str("region", region).Dur("for", n.For).Msg("write_lease_renewal_failed")
 	}
 }

@@ -36,7 +36,7 @@ type repartitionPlan struct {
 	Written        int      `json:"written"` // partitions written; the others were as they must be
 }
 
-// repartition is `weir rekey`.
+// repartition is `weir repartition`.
 type repartition struct {
 	a    *cli.App
 	from int
@@ -53,7 +53,7 @@ type repartition struct {
 func newRepartitionCmd(a *cli.App) *cobra.Command {
 	r := &repartition{a: a}
 	c := &cobra.Command{
-		Use:   "rekey -f NEW.yaml",
+		Use:   "repartition -f NEW.yaml",
 		Short: "Moves the counter's state to topics with another number of partitions",
 		Long: "Moves the state of the spend counter to the topics of another generation, with another number of partitions: every\n" +
 			"total, every duplicate counted, and the event ids of the duplicate window, so that an event sent again after the move\n" +
@@ -65,13 +65,13 @@ func newRepartitionCmd(a *cli.App) *cobra.Command {
 			"     when the new counter runs\n" +
 			"  4. weir lag -f weir.yaml            until nothing is left to read: lag 0 everywhere; settle `weir dlq list` too\n" +
 			"  5. stop every weir of the old configuration\n" +
-			"  6. weir rekey -f new.yaml           says what it would do; --yes does it\n" +
+			"  6. weir repartition -f new.yaml           says what it would do; --yes does it\n" +
 			"  7. start weir with new.yaml; `weir doctor` shows whether somebody still sends to the old topics\n" +
 			"\n" +
 			"Records sent in step 3 wait in the new topics. It refuses while records of the old ones are not counted. A move that was\n" +
 			"cut short is repeated. The way back, while nothing was counted in the new topics: start the old configuration again; later:\n" +
 			"generation 3, with 24 partitions. Delete the old topics, and data_dir/spendcounter, when the new ones have proven themselves.",
-		Example: "  weir rekey -f new.yaml\n  weir rekey -f new.yaml --yes\n  weir rekey -f back.yaml --from 2 --yes",
+		Example: "  weir repartition -f new.yaml\n  weir repartition -f new.yaml --yes\n  weir repartition -f back.yaml --from 2 --yes",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context()) },
 	}
@@ -123,7 +123,7 @@ func (r *repartition) open(ctx context.Context) (err error) {
 	}
 	if r.from < 1 || r.from == r.cfg.Spend.Generation {
 		return cli.UsageError(fmt.Sprintf("spend.generation is %d, and there is nothing to move from generation %d", r.cfg.Spend.Generation, r.from),
-			"give the configuration of the new topics, with spend.partitions and the next spend.generation; `weir rekey --help` has the procedure")
+			"give the configuration of the new topics, with spend.partitions and the next spend.generation; `weir repartition --help` has the procedure")
 	}
 	l := events.Layout{Generation: r.from}
 	if l.Shards, err = connect.Partitions(ctx, r.k, l.Name(events.EventsTopic)); err != nil {

@@ -76,7 +76,7 @@ func newReplayCmd(a *cli.App) *cobra.Command {
 	f.StringVar(&r.name, "app", "", "application id of the replay, and the prefix of its topics")
 	f.StringVar(&r.from, "from", "beginning", "where to begin: beginning, savepoint:NAME, offset:N (of ads.events), time:RFC3339")
 	f.StringVar(&r.against, "against", "", "savepoint to compare with (default: one taken now, and dropped)")
-	f.BoolVar(&r.trimmed, "trimmed", false, "go on although the inputs do not have the beginning, by retention or because the state was moved here: the totals will differ")
+	f.BoolVar(&r.trimmed, "allow-trimmed", false, "go on although the inputs do not have the beginning, by retention or because the state was moved here: the totals will differ")
 	f.BoolVar(&r.promote, "promote", false, "make what was replayed the live state")
 	f.StringVar(&r.account, "only-account", "", "with --promote: the spend of this account alone")
 	f.BoolVar(&r.yes, "yes", false, "with --promote: do it")
@@ -265,7 +265,7 @@ func replayFailure(what string, err error) error {
 	case errors.Is(err, offline.ErrInUse):
 		return cli.Fail(cli.ExitFailed, what, err, "stop the live counter in all processes, then try again")
 	case errors.Is(err, offline.ErrTrimmed):
-		return cli.Fail(cli.ExitFailed, what, err, "`weir savepoint list` shows what to begin from; --trimmed goes on all the same")
+		return cli.Fail(cli.ExitFailed, what, err, "`weir savepoint list` shows what to begin from; --allow-trimmed goes on all the same")
 	case errors.Is(err, offline.ErrSavepoint):
 		return savepointFailure(what, err)
 	case errors.Is(err, offline.ErrReplay):
