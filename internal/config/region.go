@@ -19,7 +19,7 @@ func SplitRegion(s string) (name, endpoint string, ok bool) {
 	return name, endpoint, err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-// RegionEndpoints returns the regions in their order, and the endpoints of the regions that have one.
+// RegionEndpoints returns the regions in their order, and the endpoints of those that have one.
 func (l *Leases) RegionEndpoints() (regions []string, endpoints map[string]string) {
 	endpoints = map[string]string{}
 	for _, s := range l.Regions {
