@@ -72,7 +72,7 @@ func TestFigures(t *testing.T) {
 			"weir_processor_records_total":                 3,
 			"weir_processor_lag_seconds":                   0,
 			"weir_processor_watermark_lag_seconds":         0, // no timers
-			"weir_processor_transaction_bytes sum":               got["weir_processor_transaction_bytes sum"],
+			"weir_processor_transaction_bytes sum":         got["weir_processor_transaction_bytes sum"],
 			"weir_processor_event_to_commit_seconds count": 4, // a dead letter is committed, too
 			"weir_store_disk_free_bytes":                   12345,
 		} {

@@ -105,13 +105,13 @@ func TestEmitErrors(t *testing.T) {
 			t.Errorf("%s: after Reset: %v", x.what, ch.Err())
 		}
 	}
-	var none, any Changes
+	var none, zero Changes
 	none.SetOutputs(nil)
 	if none.Emit("x", Message{}); none.Err() == nil || !strings.Contains(none.Err().Error(), "its outputs are none") {
 		t.Errorf("a processor without outputs: %v", none.Err())
 	}
-	if any.Emit("x", Message{}); any.Err() != nil || any.List[0].To.Output.Topic != "x" {
-		t.Errorf("the zero value: %v", any.Err())
+	if zero.Emit("x", Message{}); zero.Err() != nil || zero.List[0].To.Output.Topic != "x" {
+		t.Errorf("the zero value: %v", zero.Err())
 	}
 }
 

@@ -234,12 +234,12 @@ func TestLeaseLoopSettings(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"leases: {balancer: {tick_interval: 10s, plan_interval: 5s}}": "leases.balancer.plan_interval",
-		"leases: {bridge: {sweep_interval: 10s}}":             "0s for never",
-		"leases: {executor: {timeout: 1h}}":          "50ms to 10s",
-		"leases: {executor: {concurrency: 0}}":       "1 to 1024",
-		"leases: {balancer: {max_moved_percent: 101}}":     "1 to 100",
-		"leases: {balancer: {max_move: 3}}":              "leases.balancer.max_moved",
-		"leases: {liberator: {bucket_rate: many}}":          "whole number",
+		"leases: {bridge: {sweep_interval: 10s}}":                     "0s for never",
+		"leases: {executor: {timeout: 1h}}":                           "50ms to 10s",
+		"leases: {executor: {concurrency: 0}}":                        "1 to 1024",
+		"leases: {balancer: {max_moved_percent: 101}}":                "1 to 100",
+		"leases: {balancer: {max_move: 3}}":                           "leases.balancer.max_moved",
+		"leases: {liberator: {bucket_rate: many}}":                    "whole number",
 	} {
 		if _, err := load(t, text, nil, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, and not %q", text, err, want)

@@ -4,6 +4,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
+// AddOffset adds the next offset of a partition to a request; by becomes the metadata of the
+// offset.
 func AddOffset(req *kmsg.TxnOffsetCommitRequest, topic string, p int32, next int64, by string) {
 	part := kmsg.NewTxnOffsetCommitRequestTopicPartition()
 	part.Partition, part.Offset, part.Metadata = p, next, &by

@@ -26,6 +26,7 @@ type partitionError struct{ why string }
 
 func (e *partitionError) Error() string { return e.why }
 
+// NewPartitioner returns the partitioner of the records that a processor writes.
 func NewPartitioner(outputs []stream.Output) *Partitioner {
 	p := &Partitioner{outputs: map[string]*stream.Output{}, bad: map[*kgo.Record]error{}}
 	for i := range outputs {
@@ -34,6 +35,7 @@ func NewPartitioner(outputs []stream.Output) *Partitioner {
 	return p
 }
 
+// Option makes a client use the partitioner.
 func (p *Partitioner) Option() kgo.Opt {
 	return kgo.RecordPartitioner(kgo.BasicConsistentPartitioner(func(topic string) func(*kgo.Record, int) int {
 		o := p.outputs[topic]
