@@ -13,7 +13,7 @@ TIMEOUT  = 15m
 ARGS     =
 # Packages with goroutines of their own, and crash runs under the race detector, which is about ten
 # times slower.
-RACE     = ./agent/... ./api/... ./bridge/... ./cmd/weir/... ./dynamotest/... ./executor/... ./internal/... ./processors/...
+RACE     = ./agent/... ./api/... ./bench/... ./bridge/... ./cmd/weir/... ./dynamotest/... ./executor/... ./internal/... ./lease/... ./processors/... ./test/...
 RACERUNS = 8
 # Tests of judges, by what is wrong on purpose, and those that have one goroutine or take an hour
 # there.
