@@ -56,6 +56,26 @@ func (h *reader) check() error {
 	if err == nil && !slices.Equal(got, want) {
 		err = fmt.Errorf("at offset %d Scan returns %v, want %v", h.base, got, want)
 	}
+	for _, x := range [][2]string{{"", ""}, {"k05", "k20"}, {"k05", ""}, {"", "k20"}, {"k20", "k05"}, {"k07", "k07"}, {"k29x", "k99"}} {
+		var part, expected []string
+		var to []byte
+		if x[1] != "" {
+			to = []byte(x[1])
+		}
+		e := h.task.Range(1, []byte(x[0]), to, func(k, v []byte) error {
+			part = append(part, string(k)+"="+string(v))
+			return nil
+		})
+		for _, entry := range want {
+			if k, _, _ := strings.Cut(entry, "="); k >= x[0] && (to == nil || k < x[1]) {
+				expected = append(expected, entry)
+			}
+		}
+		if e == nil && !slices.Equal(part, expected) {
+			e = fmt.Errorf("at offset %d Range(%v) returns %v, want %v", h.base, x, part, expected)
+		}
+		err = errors.Join(err, e)
+	}
 	for i := range 30 {
 		key := fmt.Sprintf("k%02d", i)
 		v, e := h.task.Get(1, []byte(key))

@@ -37,15 +37,6 @@ func (b *Batch) Reject(i int, reason, detail string) {
 	b.Rejects = append(b.Rejects, Reject{Index: i, Reason: reason, Detail: detail})
 }
 
-// Get reads state as of the handler's last Flush: the value of key in table, nil if the key has
-// none. The caller owns the slice.
-type Get func(table byte, key []byte) ([]byte, error)
-
-// Scan reads state as of the handler's last Flush: it calls fn for each key of table that begins
-// with prefix, in order of the keys, until fn returns an error, which it returns. Key and value are
-// valid during the call only.
-type Scan func(table byte, prefix []byte, fn func(key, value []byte) error) error
-
 // Task is what Processor.New gets when a process takes over a partition.
 type Task struct {
 	Partition  int32
@@ -54,6 +45,7 @@ type Task struct {
 	LocalNext  map[string]int64 // offsets up to which local tables are complete; nil: they are lost
 	Get        Get              // reads the state as of the last Flush, see Handler
 	Scan       Scan             // reads the state as of the last Flush, see Handler
+	Range      Range            // reads the state as of the last Flush, see Handler
 	Timers     Timers           // for a TimerHandler
 }
 

@@ -202,6 +202,12 @@ func (c *Changes) fail(err error) {
 	}
 }
 
+// truncate forgets the changes from number n on, and their errors. Their memory is in use until Reset.
+func (c *Changes) truncate(n int) {
+	clear(c.List[n:])
+	c.List, c.err = c.List[:n], nil
+}
+
 // Err returns the first error of Emit and EmitTo since Reset. The runtime abandons a transaction
 // whose Flush left one.
 func (c *Changes) Err() error { return c.err }

@@ -1,5 +1,10 @@
 package stream
 
+import (
+	"bytes"
+	"cmp"
+)
+
 // TimerTable is the table of the runtime's timers. A handler's own tables have lower numbers, or are
 // local.
 const TimerTable byte = 127
@@ -21,6 +26,11 @@ type Timer struct {
 	Clock Clock
 	AtMs  int64 // Unix ms
 	Key   []byte
+}
+
+// compareTimers orders timers of one clock as they fire.
+func compareTimers(a, b Timer) int {
+	return cmp.Or(cmp.Compare(max(0, a.AtMs), max(0, b.AtMs)), bytes.Compare(a.Key, b.Key))
 }
 
 // Timers sets timers, from Fold, OnTimer and Flush. Timers are committed with the handler's changes

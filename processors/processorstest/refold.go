@@ -114,7 +114,7 @@ type refolder struct {
 
 // run folds everything; timed says that the handler has timers, and nothing was done.
 func (f *refolder) run(log []*kgo.Record) (timed bool, err error) {
-	task := stream.Task{Partition: f.p, OwnerEpoch: 1, Next: map[string]int64{}, Get: f.get, Scan: f.scan, Timers: noTimers{}}
+	task := stream.Task{Partition: f.p, OwnerEpoch: 1, Next: map[string]int64{}, Get: f.get, Scan: f.scan, Range: f.scanRange, Timers: noTimers{}}
 	h, err := f.proc.New(task)
 	if err != nil {
 		return false, fmt.Errorf("partition %d: make a handler to compare with: %w", f.p, err)
@@ -232,6 +232,15 @@ func (f *refolder) scan(table byte, prefix []byte, fn func(key, value []byte) er
 		}
 	}
 	return nil
+}
+
+func (f *refolder) scanRange(table byte, from, to []byte, fn func(key, value []byte) error) error {
+	return f.scan(table, nil, func(key, value []byte) error {
+		if string(key) < string(from) || to != nil && string(key) >= string(to) {
+			return nil
+		}
+		return fn(key, value)
+	})
 }
 
 // noTimers is for handlers without Fire, which set none.

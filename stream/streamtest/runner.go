@@ -146,6 +146,9 @@ func (r *Runner) flush(nowMs int64) {
 	if err := r.core.Flush(c, &r.changes); err != nil {
 		r.tb.Fatalf("flush: %v", err)
 	}
+	if err := r.changes.Err(); err != nil {
+		r.tb.Fatalf("flush: %v", err)
+	}
 }
 
 // Crash throws the core and all that is not committed away, and makes a new one.
@@ -153,7 +156,7 @@ func (r *Runner) Crash() {
 	r.tb.Helper()
 	r.timers.crash()
 	r.next, r.rejects = r.done, nil
-	t := stream.Task{Partition: r.options.Partition, Next: map[string]int64{r.options.Topic: r.done}, Get: r.get, Scan: r.scan, Timers: &r.timers}
+	t := stream.Task{Partition: r.options.Partition, Next: map[string]int64{r.options.Topic: r.done}, Get: r.get, Scan: r.scan, Range: r.scanRange, Timers: &r.timers}
 	var err error
 	if r.core, err = r.options.Make(t); err != nil {
 		r.tb.Fatalf("make the core: %v", err)
@@ -182,6 +185,15 @@ func (r *Runner) scan(table byte, prefix []byte, fn func(key, value []byte) erro
 		}
 	}
 	return nil
+}
+
+func (r *Runner) scanRange(table byte, from, to []byte, fn func(key, value []byte) error) error {
+	return r.scan(table, nil, func(key, value []byte) error {
+		if bytes.Compare(key, from) < 0 || to != nil && bytes.Compare(key, to) >= 0 {
+			return nil
+		}
+		return fn(key, value)
+	})
 }
 
 func (r *Runner) table(n byte) map[string][]byte {

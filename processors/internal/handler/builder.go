@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -49,6 +50,16 @@ func (v *Builder) Build(ctx context.Context) (h stream.Handler, err error) {
 	}
 	v.Task.Scan = func(table byte, prefix []byte, fn func(k, v []byte) error) error {
 		return v.Buffer.Scan(v.DB, store.Key(p, table, prefix), fn)
+	}
+	v.Task.Range = func(table byte, from, to []byte, fn func(k, v []byte) error) error {
+		lower, upper := store.Key(p, table, from), store.PrefixEnd(store.Key(p, table, nil))
+		if to != nil {
+			upper = store.Key(p, table, to)
+		}
+		if upper != nil && bytes.Compare(lower, upper) >= 0 {
+			return nil
+		}
+		return v.Buffer.ScanRange(v.DB, lower, upper, fn)
 	}
 	if h, err = v.Proc.New(v.Task); err != nil {
 		return nil, NewError(p, fmt.Errorf("make its handler: %w", err))

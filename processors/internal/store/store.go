@@ -347,14 +347,19 @@ func Get(r pebble.Reader, key []byte) ([]byte, error) {
 }
 
 // Scan calls fn for each key of a table that begins with prefix; fn gets the key without partition and table.
-func Scan(r pebble.Reader, prefix []byte, fn func(key, value []byte) error) (err error) {
-	it, err := r.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: PrefixEnd(prefix)})
+func Scan(r pebble.Reader, prefix []byte, fn func(key, value []byte) error) error {
+	return ScanRange(r, prefix, PrefixEnd(prefix), fn)
+}
+
+// ScanRange is Scan for the store keys from lower up to, not including, upper; nil is the end of the store.
+func ScanRange(r pebble.Reader, lower, upper []byte, fn func(key, value []byte) error) (err error) {
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return fmt.Errorf("scan store: %w", err)
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
 	for it.First(); it.Valid(); it.Next() {
-		if err := fn(it.Key()[min(3, len(it.Key())):], it.Value()); err != nil {
+		if err := fn(it.Key()[min(keyPrefixLen, len(it.Key())):], it.Value()); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,6 @@ package store
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -65,11 +64,16 @@ func (l *WriteBuffer) Get(key []byte) (value []byte, known bool) {
 	return append(make([]byte, 0, len(v.bytes)), v.bytes...), true
 }
 
-// Scan is scan over the store and what it does not have yet.
+// Scan is Scan over the store and the changes that it does not have yet.
 func (l *WriteBuffer) Scan(r pebble.Reader, prefix []byte, fn func(key, value []byte) error) error {
+	return l.ScanRange(r, prefix, PrefixEnd(prefix), fn)
+}
+
+// ScanRange is ScanRange over the store and the changes that it does not have yet. Both bounds are in one table.
+func (l *WriteBuffer) ScanRange(r pebble.Reader, lower, upper []byte, fn func(key, value []byte) error) error {
 	var mine []string
 	for k := range l.keys {
-		if strings.HasPrefix(k, string(prefix)) {
+		if k >= string(lower) && (upper == nil || k < string(upper)) {
 			mine = append(mine, k)
 		}
 	}
@@ -80,8 +84,8 @@ func (l *WriteBuffer) Scan(r pebble.Reader, prefix []byte, fn func(key, value []
 		}
 		return nil
 	}
-	head := prefix[:min(keyPrefixLen, len(prefix))]
-	err := Scan(r, prefix, func(key, value []byte) error {
+	head := lower[:min(keyPrefixLen, len(lower))]
+	err := ScanRange(r, lower, upper, func(key, value []byte) error {
 		k := string(head) + string(key)
 		for len(mine) > 0 && mine[0] < k {
 			if err := give(mine[0]); err != nil {

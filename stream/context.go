@@ -1,0 +1,184 @@
+package stream
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// ErrStopScan, returned by the function of Context.Scan or Context.Range, ends the scan without an
+// error.
+var ErrStopScan = errors.New("stop the scan")
+
+// Context is what a record function works with: the state of its task, its outputs and timers. It is
+// valid until the function returns. See EachRecord.
+//
+// Everything done through a Context is part of the open transaction: it is committed together with
+// the record, or not at all. What the function did for a record that it refuses is undone.
+//
+// Tables are numbered from 1 to 126. Package stream/state has typed tables.
+type Context struct {
+	task  Task
+	topic string
+	nowMs int64
+	timed bool // timers have a function
+
+	state    openTables
+	out      Changes // records to be written
+	outStart int     // of the current record, in out.List
+	timers   []timerChange
+	err      error // misuse in the current record
+}
+
+type timerChange struct {
+	timer Timer
+	set   bool
+}
+
+// Partition is the number of the task, and of the record's partition.
+func (c *Context) Partition() int32 { return c.task.Partition }
+
+// Topic is the input topic of the record, "" in a timer function.
+func (c *Context) Topic() string { return c.topic }
+
+// NowMs is a time in Unix ms. In a record function it is the time of day when the record was polled:
+// use it for health figures only, never for state or outputs, because another attempt at the same
+// record has another time. In a timer function it is the watermark or the time of day by which the
+// timer fires.
+func (c *Context) NowMs() int64 { return c.nowMs }
+
+// Get returns the value of key in table, nil if it has none. It sees what earlier records and this
+// one changed. The slice must not be modified. It is valid until the function changes the key or
+// returns.
+func (c *Context) Get(table byte, key []byte) ([]byte, error) {
+	if err := c.check(table); err != nil {
+		return nil, err
+	}
+	v, err := c.state.get(table, key)
+	if err != nil {
+		return nil, fmt.Errorf("read table %d: %w", table, err)
+	}
+	return v, nil
+}
+
+// Put sets key in table to value. Both are copied.
+func (c *Context) Put(table byte, key, value []byte) {
+	if c.check(table) == nil {
+		c.state.change(table, key, rowPut, value)
+	}
+}
+
+// Delete removes key from table. It is no error if table does not have it.
+func (c *Context) Delete(table byte, key []byte) {
+	if c.check(table) == nil {
+		c.state.change(table, key, rowDeleted, nil)
+	}
+}
+
+// Scan calls fn for each key of table that begins with prefix, in order of the keys, until fn
+// returns an error, which it returns; ErrStopScan ends it without an error. It sees what earlier
+// records and this one changed. Key and value are valid during the call only.
+//
+// fn may change the table. The scan sees changes of keys after the current one, and not those of
+// keys before it.
+func (c *Context) Scan(table byte, prefix []byte, fn func(key, value []byte) error) error {
+	return c.Range(table, prefix, prefixEnd(prefix), fn)
+}
+
+// Range is Scan for the keys from from up to, not including, to. A nil to is the end of the table.
+func (c *Context) Range(table byte, from, to []byte, fn func(key, value []byte) error) error {
+	if err := c.check(table); err != nil {
+		return err
+	}
+	if to != nil && bytes.Compare(from, to) >= 0 {
+		return nil
+	}
+	err := c.state.scan(table, from, to, fn)
+	if errors.Is(err, ErrStopScan) {
+		return nil
+	}
+	return err
+}
+
+// Emit writes a record to an output of the processor, by its name. The output's partitioner chooses
+// the partition by the key; a record without a key goes to the task's partition, modulo the number
+// of partitions. Key, value and headers are copied. Records of one output and partition are written
+// in the order of the calls. An output that the processor does not declare fails the transaction.
+func (c *Context) Emit(output string, m Message) { c.out.Emit(output, m) }
+
+// EmitTo writes a record to a partition of an output. A partition that the topic does not have fails
+// the transaction.
+func (c *Context) EmitTo(output string, partition int32, m Message) {
+	c.out.EmitTo(output, partition, m)
+}
+
+// SetTimer makes t fire once: it is passed to the timer function of EachRecordWithTimers. A timer is
+// known by its clock, time and key; to set one that is set changes nothing. Key is copied.
+func (c *Context) SetTimer(t Timer) { c.changeTimer(t, true) }
+
+// CancelTimer removes t. It is no error if t is not set.
+func (c *Context) CancelTimer(t Timer) { c.changeTimer(t, false) }
+
+func (c *Context) changeTimer(t Timer, set bool) {
+	if !c.timed {
+		c.fail(errors.New("a timer is set, and no function takes it: use EachRecordWithTimers"))
+		return
+	}
+	t.Key = bytes.Clone(t.Key)
+	c.timers = append(c.timers, timerChange{t, set})
+}
+
+func (c *Context) check(table byte) error {
+	if table >= FirstTable && table < TimerTable {
+		return nil
+	}
+	err := fmt.Errorf("table %d: the tables of a record function are numbered from %d to %d", table, FirstTable, TimerTable-1)
+	c.fail(err)
+	return err
+}
+
+func (c *Context) fail(err error) {
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+// begin starts a record or timer.
+func (c *Context) begin(topic string, nowMs int64) {
+	c.topic, c.nowMs, c.err, c.timers, c.outStart = topic, nowMs, nil, c.timers[:0], len(c.out.List)
+	c.state.begin()
+}
+
+// end makes what the function did part of the transaction.
+func (c *Context) end() error {
+	if c.err == nil {
+		c.err = c.out.Err()
+	}
+	for _, x := range c.timers {
+		if x.set {
+			c.task.Timers.Set(x.timer)
+		} else {
+			c.task.Timers.Cancel(x.timer)
+		}
+	}
+	return c.err
+}
+
+// undo takes back what the function did.
+func (c *Context) undo() error {
+	if c.err == nil {
+		c.err = c.out.Err()
+	}
+	c.state.undo()
+	c.out.truncate(c.outStart)
+	return c.err
+}
+
+func (c *Context) flush(ch *Changes) {
+	c.state.flush(ch)
+	for i := range c.out.List {
+		x := &c.out.List[i]
+		ch.emit(x.To.Output.Name, x.To.Partition, Message{Key: x.Key, Value: x.Value, Headers: x.To.Headers, TimeMs: x.To.TimeMs})
+	}
+	c.out.Reset()
+}

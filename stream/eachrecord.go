@@ -1,0 +1,115 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// EachRecord makes a Processor.New of a function that is called for each record, in order.
+//
+//	New: stream.EachRecord(func(c *stream.Context, r *stream.Record) error {
+//		n, _, err := counts.Get(c, string(r.Key)) // a state.Table
+//		if err != nil {
+//			return err
+//		}
+//		counts.Put(c, string(r.Key), n+1)
+//		c.Emit("counts", stream.Message{Key: r.Key, Value: strconv.AppendUint(nil, n+1, 10)})
+//		return nil
+//	})
+//
+// The function's error decides about the record:
+//
+//   - nil: what the function did is part of the transaction.
+//   - a RejectError, see Rejectf, wrapped or not: the record goes to the dead-letter topic, and what
+//     the function did for it is undone.
+//   - any other error: the transaction is abandoned and tried again; after some tries the partition
+//     stops. Return the errors of Get and Scan as they are.
+//
+// If the function panics, the transaction is abandoned, and the record goes to the dead-letter topic
+// in the next one.
+//
+// The function keeps its state in tables alone. It must not use variables outside: it is called by
+// several tasks at once, for records that are tried again, and in another process after a takeover.
+func EachRecord(fn func(c *Context, r *Record) error) func(Task) (Handler, error) {
+	return func(t Task) (Handler, error) {
+		return &recordHandler{context: Context{task: t, state: openTables{task: &t}}, onRecord: fn}, nil
+	}
+}
+
+// EachRecordWithTimers is EachRecord with a second function, which is called for each timer that is
+// due, in order of time and key. Timers that it sets and that are due at once fire after those that
+// were due. Its error abandons the transaction, a RejectError as any other.
+func EachRecordWithTimers(onRecord func(c *Context, r *Record) error, onTimer func(c *Context, t Timer) error) func(Task) (Handler, error) {
+	return func(t Task) (Handler, error) {
+		h := &timedRecordHandler{onTimer: onTimer}
+		h.recordHandler = recordHandler{context: Context{task: t, timed: true, state: openTables{task: &t}}, onRecord: onRecord}
+		return h, nil
+	}
+}
+
+// recordHandler is the Handler of EachRecord.
+type recordHandler struct {
+	context  Context
+	onRecord func(*Context, *Record) error
+}
+
+// Fold implements Handler.
+func (h *recordHandler) Fold(b *Batch) error {
+	for i := range b.Records {
+		r := &b.Records[i]
+		h.context.begin(b.Topic, b.NowMs)
+		err := h.onRecord(&h.context, r)
+		if rejected, ok := errors.AsType[*RejectError](err); ok {
+			b.Reject(i, rejected.Reason, rejected.Detail)
+			err = h.context.undo()
+		} else if err == nil {
+			err = h.context.end()
+		}
+		if err != nil {
+			return fmt.Errorf("record at offset %d: %w", r.Offset, err)
+		}
+	}
+	return nil
+}
+
+// Flush implements Handler.
+func (h *recordHandler) Flush(_ Commit, ch *Changes) error {
+	h.context.flush(ch)
+	return nil
+}
+
+// PendingBytes implements PendingSizer.
+func (h *recordHandler) PendingBytes() int { return h.context.state.bytes + h.context.out.Bytes() }
+
+// timedRecordHandler is the Handler of EachRecordWithTimers.
+type timedRecordHandler struct {
+	recordHandler
+	onTimer func(*Context, Timer) error
+}
+
+// OnTimer implements TimerHandler. A timer of due that an earlier one cancels does not fire; one that
+// an earlier one sets was set already.
+func (h *timedRecordHandler) OnTimer(nowMs int64, due []Timer) error {
+	cancelled := map[int]bool{} // by index in due
+	for i, t := range due {
+		if cancelled[i] {
+			continue
+		}
+		h.context.begin("", nowMs)
+		if err := h.onTimer(&h.context, t); err != nil {
+			return fmt.Errorf("timer %q due at %d: %w", t.Key, t.AtMs, err)
+		}
+		h.context.timers = slices.DeleteFunc(h.context.timers, func(x timerChange) bool {
+			at, pending := slices.BinarySearchFunc(due[i+1:], x.timer, compareTimers)
+			if pending = pending && x.timer.Clock == t.Clock; pending {
+				cancelled[i+1+at] = !x.set
+			}
+			return pending
+		})
+		if err := h.context.end(); err != nil {
+			return fmt.Errorf("timer %q due at %d: %w", t.Key, t.AtMs, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package stream
+
+import (
+	"errors"
+	"slices"
+)
+
+// Get reads state as of the handler's last Flush: the value of key in table, nil if the key has
+// none. The caller owns the slice.
+type Get func(table byte, key []byte) ([]byte, error)
+
+// Scan reads state as of the handler's last Flush: it calls fn for each key of table that begins
+// with prefix, in order of the keys, until fn returns an error, which it returns. Key and value are
+// valid during the call only.
+type Scan func(table byte, prefix []byte, fn func(key, value []byte) error) error
+
+// Range is Scan for the keys from from up to, not including, to. A nil to is the end of the table.
+type Range func(table byte, from, to []byte, fn func(key, value []byte) error) error
+
+// scanRange is Range, for a Task that may have Scan alone.
+func (t *Task) scanRange(table byte, from, to []byte, fn func(key, value []byte) error) error {
+	if t.Range != nil {
+		return t.Range(table, from, to, fn)
+	}
+	n := 0
+	for n < min(len(from), len(to)) && from[n] == to[n] {
+		n++
+	}
+	err := t.Scan(table, from[:n], func(key, value []byte) error {
+		switch {
+		case string(key) < string(from):
+			return nil
+		case to != nil && string(key) >= string(to):
+			return errRangeEnd
+		}
+		return fn(key, value)
+	})
+	if errors.Is(err, errRangeEnd) {
+		return nil
+	}
+	return err
+}
+
+var errRangeEnd = errors.New("end of the range")
+
+// prefixEnd returns the first key after all that begin with prefix; nil if there is none.
+func prefixEnd(prefix []byte) []byte {
+	end := slices.Clone(prefix)
+	for i := len(end) - 1; i >= 0; i-- {
+		if end[i]++; end[i] != 0 {
+			return end[:i+1]
+		}
+	}
+	return nil
+}
