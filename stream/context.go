@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// ErrStopScan, returned by the function of Context.Scan or Context.Range, ends the scan without an
-// error.
+// ErrStopScan ends a scan without an error: the function of Context.Scan or Context.Range returns
+// it.
 var ErrStopScan = errors.New("stop the scan")
 
 // Context is what a record function works with: the state of its task, its outputs and timers. It is

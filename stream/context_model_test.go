@@ -82,7 +82,7 @@ type handed struct {
 	got, want []byte
 }
 
-var errPlain = errors.New("plain") //nolint:gochecknoglobals // a sentinel
+var errPlain = errors.New("plain")
 
 // tolerant takes plain errors of the handler down: the test then crashes the task, as the runtime does.
 type tolerant struct {

@@ -30,9 +30,9 @@ type timerLog []string
 func (l *timerLog) Set(t Timer)    { *l = append(*l, fmt.Sprintf("set %d %s", t.AtMs, t.Key)) }
 func (l *timerLog) Cancel(t Timer) { *l = append(*l, fmt.Sprintf("cancel %d %s", t.AtMs, t.Key)) }
 
-func foldOne(t *testing.T, make func(Task) (Handler, error), timers Timers, values ...string) (Handler, *Batch, error) {
+func foldOne(t *testing.T, build func(Task) (Handler, error), timers Timers, values ...string) (Handler, *Batch, error) {
 	t.Helper()
-	h, err := make(memTask(map[string]string{"a": "1"}, timers))
+	h, err := build(memTask(map[string]string{"a": "1"}, timers))
 	if err != nil {
 		t.Fatal(err)
 	}
