@@ -18,9 +18,9 @@ type Dedup struct {
 	cfg       Config
 	partition int32
 	timers    stream.Timers
-	keys      *state.Table[Key]
-	pools     *state.Table[pool]
-	counts    *state.Table[int64]
+	keys      *state.Cache[string, Key]
+	pools     *state.Cache[string, pool]
+	counts    *state.Cache[string, int64]
 	out       []output
 	stats     Stats
 	counted   [2]int64 // of stats.Keys and stats.Open, what is in the table
@@ -46,7 +46,9 @@ func New(cfg Config, t stream.Task) (*Dedup, error) {
 	}
 	d := &Dedup{
 		cfg: cfg, partition: t.Partition, timers: t.Timers,
-		keys: state.New(TableKeys, t.Get, keys()), pools: state.New(TablePools, t.Get, pools()), counts: state.New(TableCounts, t.Get, state.Int64Format()),
+		keys:   state.NewCache(state.NewTable(TableKeys, state.String{}, keys()), t.Get),
+		pools:  state.NewCache(state.NewTable(TablePools, state.String{}, pools()), t.Get),
+		counts: state.NewCache(state.NewTable(TableCounts, state.String{}, state.Varint{}), t.Get),
 	}
 	for i, f := range []struct {
 		key string

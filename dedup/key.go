@@ -103,8 +103,8 @@ func ParseKey(value []byte) (k Key, err error) {
 	return k, p.End()
 }
 
-func keys() state.Format[Key] {
-	return state.Format[Key]{Append: func(dst []byte, k *Key) []byte { return k.append(dst) }, Parse: ParseKey}
+func keys() state.Func[Key] {
+	return state.Func[Key]{AppendFunc: func(dst []byte, k Key) []byte { return k.append(dst) }, DecodeFunc: ParseKey}
 }
 
 // pool is the settings of a pool.
@@ -122,13 +122,13 @@ const (
 	modeRelease   = "release"
 )
 
-func pools() state.Format[pool] {
-	return state.Format[pool]{
-		Append: func(dst []byte, p *pool) []byte {
+func pools() state.Func[pool] {
+	return state.Func[pool]{
+		AppendFunc: func(dst []byte, p pool) []byte {
 			dst = packed.AppendString(packed.AppendInt(dst, p.version), p.mode)
 			return packed.AppendInt(packed.AppendInt(dst, p.quarantine), int64(p.buckets))
 		},
-		Parse: func(value []byte) (pool, error) {
+		DecodeFunc: func(value []byte) (pool, error) {
 			r := packed.NewReader(value)
 			p := pool{version: r.Int(), mode: r.String(), quarantine: r.Int(), buckets: int32(r.Int())}
 			return p, r.End()

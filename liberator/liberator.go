@@ -15,10 +15,10 @@ type Liberator struct {
 	cfg       Config
 	partition int32
 	timers    stream.Timers
-	resources *state.Table[Resource]
-	pools     *state.Table[pool]
-	budgets   *state.Table[int64]
-	counts    *state.Table[int64]
+	resources *state.Cache[string, Resource]
+	pools     *state.Cache[string, pool]
+	budgets   *state.Cache[string, int64]
+	counts    *state.Cache[string, int64]
 	out       []command
 	stats     Stats
 	counted   int64 // of stats.Leases, what is in the table
@@ -41,8 +41,10 @@ func New(cfg Config, t stream.Task) (*Liberator, error) {
 	}
 	l := &Liberator{
 		cfg: cfg, partition: t.Partition, timers: t.Timers,
-		resources: state.New(TableResources, t.Get, resources()), pools: state.New(TablePools, t.Get, pools()),
-		budgets: state.New(TableBudgets, t.Get, state.Int64Format()), counts: state.New(TableCounts, t.Get, state.Int64Format()),
+		resources: state.NewCache(state.NewTable(TableResources, state.String{}, resources()), t.Get),
+		pools:     state.NewCache(state.NewTable(TablePools, state.String{}, pools()), t.Get),
+		budgets:   state.NewCache(state.NewTable(TableBudgets, state.String{}, state.Varint{}), t.Get),
+		counts:    state.NewCache(state.NewTable(TableCounts, state.String{}, state.Varint{}), t.Get),
 	}
 	if l.stats.Leases, _, err = l.counts.Get(leasesKey); err != nil {
 		return nil, l.fail(err)

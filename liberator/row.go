@@ -41,8 +41,8 @@ func ParseResource(value []byte) (r Resource, err error) {
 	return r, p.End()
 }
 
-func resources() state.Format[Resource] {
-	return state.Format[Resource]{Append: func(dst []byte, r *Resource) []byte { return r.append(dst) }, Parse: ParseResource}
+func resources() state.Func[Resource] {
+	return state.Func[Resource]{AppendFunc: func(dst []byte, r Resource) []byte { return r.append(dst) }, DecodeFunc: ParseResource}
 }
 
 // pool is the settings of a pool.
@@ -52,12 +52,12 @@ type pool struct {
 	buckets    int32
 }
 
-func pools() state.Format[pool] {
-	return state.Format[pool]{
-		Append: func(dst []byte, p *pool) []byte {
+func pools() state.Func[pool] {
+	return state.Func[pool]{
+		AppendFunc: func(dst []byte, p pool) []byte {
 			return packed.AppendInt(packed.AppendInt(packed.AppendInt(dst, p.version), p.quarantine), int64(p.buckets))
 		},
-		Parse: func(value []byte) (pool, error) {
+		DecodeFunc: func(value []byte) (pool, error) {
 			r := packed.NewReader(value)
 			p := pool{version: r.Int(), quarantine: r.Int(), buckets: int32(r.Int())}
 			return p, r.End()

@@ -44,8 +44,9 @@ func echoing(outputs []stream.Output, emit func(ch *stream.Changes, r stream.Rec
 	}}
 }
 
-// TestOutputs: records with keys are where Java's partitioner or the output's own puts them, records without keys in the task's
-// partition modulo the number, explicit ones where they were sent; headers and timestamps arrive, and order is kept.
+// TestOutputs: records with keys are where Java's partitioner or the output's own puts them,
+// records without keys in the task's partition modulo the number, explicit ones where they were
+// sent; headers and timestamps arrive, and order is kept.
 func TestOutputs(t *testing.T) {
 	bubble(t, 5, func(t *testing.T, w *crashRun) {
 		cl := w.client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
@@ -116,7 +117,8 @@ func TestOutputs(t *testing.T) {
 	})
 }
 
-// TestOutputErrors: what no broker will ever take stops its partition alone, with a reason that says what to change.
+// TestOutputErrors: what no broker will ever take stops its partition alone, with a reason that
+// says what to change.
 func TestOutputErrors(t *testing.T) {
 	for what, x := range map[string]struct {
 		emit func(ch *stream.Changes)

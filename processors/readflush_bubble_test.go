@@ -22,8 +22,9 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// reader holds what Get and Scan return against the input: in each call it must be a fold of exactly the records before the
-// last Flush, or before Task.Next in a new handler. It keeps no state of its own in memory but the open transaction.
+// reader holds what Get and Scan return against the input: in each call it must be a fold of
+// exactly the records before the last Flush, or before Task.Next in a new handler. It keeps no
+// state of its own in memory but the open transaction.
 type reader struct {
 	task  stream.Task
 	input []string          // the whole topic: "key=value", or "key" for a deletion
@@ -115,8 +116,9 @@ func (h *reader) Flush(c stream.Commit, ch *stream.Changes) error {
 	return nil
 }
 
-// TestReadsSeeTheLastFlush: what a Flush handed over is what Get and Scan return from the next call of the handler on, whether
-// the store has it or the write buffer of a worker that is behind, across commits that fail, answers that get lost and a restart.
+// TestReadsSeeTheLastFlush: what a Flush handed over is what Get and Scan return from the next call
+// of the handler on, whether the store has it or the write buffer of a worker that is behind,
+// across commits that fail, answers that get lost and a restart.
 func TestReadsSeeTheLastFlush(t *testing.T) {
 	bubble(t, 1, func(t *testing.T, w *crashRun) {
 		var input []string

@@ -15,46 +15,6 @@ const (
 	FirstLocalTable byte = 128
 )
 
-// Op is what one Change does.
-type Op uint8
-
-const (
-	OpPut         Op = iota + 1 // set Key in Table to Value
-	OpDelete                    // remove Key from Table
-	OpDeleteRange               // remove the keys of a local table from Key up to, not including, Value
-	OpEmit                      // write a record with Key and Value to an output, see To
-)
-
-// Change is one entry of a Changes.
-type Change struct {
-	Key, Value []byte
-	To         *Destination // of OpEmit; nil for other operations
-	Op         Op
-	Table      byte // of all but OpEmit
-
-	storeKey []byte // room for the partition, the table, then Key
-}
-
-// Output returns the name of the output of an OpEmit, "" for other operations.
-func (c *Change) Output() string {
-	if c.To == nil {
-		return ""
-	}
-	return c.To.Output.Name
-}
-
-// keyPrefixLen is what precedes a state key in the store: two bytes of partition and one of table.
-const keyPrefixLen = 3
-
-// LogKey is the key of a state change in the changelog: the table, then the key.
-func (c *Change) LogKey() []byte { return c.storeKey[2:] }
-
-// StoreKey is the key of a state change in the local store: the partition, the table, then the key.
-func (c *Change) StoreKey(partition int32) []byte {
-	c.storeKey[0], c.storeKey[1] = byte(partition>>8), byte(partition)
-	return c.storeKey
-}
-
 // Changes collects what a Flush hands over: state as absolute values, and output records. Later
 // changes of a key replace earlier ones. Once the transaction has committed, Task.Get and Task.Scan
 // return them. All bytes passed in are copied.
@@ -141,7 +101,7 @@ func (c *Changes) Emit(output string, m Message) { c.emit(output, ByPartitioner,
 // transaction is abandoned, and the task stops after some tries.
 func (c *Changes) EmitTo(output string, partition int32, m Message) {
 	if partition < 0 {
-		c.fail(fmt.Errorf("emit to partition %d of output %q: partitions are numbered from 0", partition, output))
+		c.Fail(fmt.Errorf("emit to partition %d of output %q: partitions are numbered from 0", partition, output))
 		return
 	}
 	c.emit(output, partition, m)
@@ -151,10 +111,10 @@ func (c *Changes) emit(output string, partition int32, m Message) {
 	o := c.output(output)
 	switch {
 	case o == nil:
-		c.fail(fmt.Errorf("emit to output %q, which the processor does not declare: its outputs are %s: add it to Processor.Outputs, or correct the name", output, c.names()))
+		c.Fail(fmt.Errorf("emit to output %q, which the processor does not declare: its outputs are %s: add it to Processor.Outputs, or correct the name", output, c.names()))
 		return
 	case m.TimeMs < 0:
-		c.fail(fmt.Errorf("emit to output %q with timestamp %d: give Unix ms, or 0 for the time of the commit", output, m.TimeMs))
+		c.Fail(fmt.Errorf("emit to output %q with timestamp %d: give Unix ms, or 0 for the time of the commit", output, m.TimeMs))
 		return
 	}
 	if len(c.to) == cap(c.to) {
@@ -196,20 +156,23 @@ func (c *Changes) names() string {
 	return strings.Join(list, ", ")
 }
 
-func (c *Changes) fail(err error) {
+// Fail makes the Flush fail with err. It is for helpers whose methods return no error, such as
+// state.Table.Put.
+func (c *Changes) Fail(err error) {
 	if c.err == nil {
 		c.err = err
 	}
 }
 
-// truncate forgets the changes from number n on, and their errors. Their memory is in use until Reset.
+// truncate forgets the changes from number n on, and their errors. Their memory is in use until
+// Reset.
 func (c *Changes) truncate(n int) {
 	clear(c.List[n:])
 	c.List, c.err = c.List[:n], nil
 }
 
-// Err returns the first error of Emit and EmitTo since Reset. The runtime abandons a transaction
-// whose Flush left one.
+// Err returns the first error of Emit, EmitTo and Fail since Reset. The runtime abandons a
+// transaction whose Flush left one.
 func (c *Changes) Err() error { return c.err }
 
 // Bytes is the size of all keys, values and headers held.

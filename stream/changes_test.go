@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// TestChangesKeep: whatever is handed in, in whatever order, is in List in that order and as it was,
-// though the caller reuses its memory; the same after a Reset.
+// TestChangesKeep: whatever is handed in, in whatever order, is in List in that order and as it
+// was, though the caller reuses its memory; the same after a Reset.
 func TestChangesKeep(t *testing.T) {
 	var ch Changes
 	ch.SetOutputs([]Output{{Name: "a", Topic: "topic-a"}, {Name: "b", Topic: "topic-b"}})

@@ -6,12 +6,12 @@ import (
 	"fmt"
 )
 
-// ErrStopScan ends a scan without an error: the function of Context.Scan or Context.Range returns
-// it.
+// ErrStopScan ends a scan without an error: the function of Context.Scan, Context.Range or a scan
+// of state.Table returns it.
 var ErrStopScan = errors.New("stop the scan")
 
-// Context is what a record function works with: the state of its task, its outputs and timers. It is
-// valid until the function returns. See EachRecord.
+// Context is what a record function works with: the state of its task, its outputs and timers. It
+// is valid until the function returns. See EachRecord.
 //
 // Everything done through a Context is part of the open transaction: it is committed together with
 // the record, or not at all. What the function did for a record that it refuses is undone.
@@ -41,10 +41,10 @@ func (c *Context) Partition() int32 { return c.task.Partition }
 // Topic is the input topic of the record, "" in a timer function.
 func (c *Context) Topic() string { return c.topic }
 
-// NowMs is a time in Unix ms. In a record function it is the time of day when the record was polled:
-// use it for health figures only, never for state or outputs, because another attempt at the same
-// record has another time. In a timer function it is the watermark or the time of day by which the
-// timer fires.
+// NowMs is a time in Unix ms. In a record function it is the time of day when the record was
+// polled: use it for health figures only, never for state or outputs, because another attempt at
+// the same record has another time. In a timer function it is the watermark or the time of day by
+// which the timer fires.
 func (c *Context) NowMs() int64 { return c.nowMs }
 
 // Get returns the value of key in table, nil if it has none. It sees what earlier records and this
@@ -82,7 +82,7 @@ func (c *Context) Delete(table byte, key []byte) {
 // fn may change the table. The scan sees changes of keys after the current one, and not those of
 // keys before it.
 func (c *Context) Scan(table byte, prefix []byte, fn func(key, value []byte) error) error {
-	return c.Range(table, prefix, prefixEnd(prefix), fn)
+	return c.Range(table, prefix, PrefixEnd(prefix), fn)
 }
 
 // Range is Scan for the keys from from up to, not including, to. A nil to is the end of the table.
@@ -106,14 +106,14 @@ func (c *Context) Range(table byte, from, to []byte, fn func(key, value []byte) 
 // in the order of the calls. An output that the processor does not declare fails the transaction.
 func (c *Context) Emit(output string, m Message) { c.out.Emit(output, m) }
 
-// EmitTo writes a record to a partition of an output. A partition that the topic does not have fails
-// the transaction.
+// EmitTo writes a record to a partition of an output. A partition that the topic does not have
+// fails the transaction.
 func (c *Context) EmitTo(output string, partition int32, m Message) {
 	c.out.EmitTo(output, partition, m)
 }
 
-// SetTimer makes t fire once: it is passed to the timer function of EachRecordWithTimers. A timer is
-// known by its clock, time and key; to set one that is set changes nothing. Key is copied.
+// SetTimer makes t fire once: it is passed to the timer function of EachRecordWithTimers. A timer
+// is known by its clock, time and key; to set one that is set changes nothing. Key is copied.
 func (c *Context) SetTimer(t Timer) { c.changeTimer(t, true) }
 
 // CancelTimer removes t. It is no error if t is not set.
@@ -121,7 +121,7 @@ func (c *Context) CancelTimer(t Timer) { c.changeTimer(t, false) }
 
 func (c *Context) changeTimer(t Timer, set bool) {
 	if !c.timed {
-		c.fail(errors.New("a timer is set, and no function takes it: use EachRecordWithTimers"))
+		c.Fail(errors.New("a timer is set, and no function takes it: use EachRecordWithTimers"))
 		return
 	}
 	t.Key = bytes.Clone(t.Key)
@@ -133,11 +133,13 @@ func (c *Context) check(table byte) error {
 		return nil
 	}
 	err := fmt.Errorf("table %d: the tables of a record function are numbered from %d to %d", table, FirstTable, TimerTable-1)
-	c.fail(err)
+	c.Fail(err)
 	return err
 }
 
-func (c *Context) fail(err error) {
+// Fail abandons the transaction with err once the function returns, whatever it returns. It is for
+// helpers whose methods return no error, such as state.Table.Put.
+func (c *Context) Fail(err error) {
 	if c.err == nil {
 		c.err = err
 	}

@@ -16,8 +16,9 @@ import (
 	"github.com/weirhq/weir/stream/streamtest"
 )
 
-// TestContextAgainstModel: record and timer functions that put, delete, scan, emit, set timers, refuse
-// their records and fail see and leave what a model of maps does, across commits, aborts and crashes.
+// TestContextAgainstModel: record and timer functions that put, delete, scan, emit, set timers,
+// refuse their records and fail see and leave what a model of maps does, across commits, aborts and
+// crashes.
 func TestContextAgainstModel(t *testing.T) {
 	total := seen{}
 	for seed := range uint64(300) {
@@ -75,7 +76,8 @@ type model struct {
 	handed []handed // slices that the current function got
 }
 
-// handed is a slice that Get handed out, and what it must stay until the function changes the key or returns.
+// handed is a slice that Get handed out, and what it must stay until the function changes the key
+// or returns.
 type handed struct {
 	table     byte
 	key       string
@@ -84,7 +86,8 @@ type handed struct {
 
 var errPlain = errors.New("plain")
 
-// tolerant takes plain errors of the handler down: the test then crashes the task, as the runtime does.
+// tolerant takes plain errors of the handler down: the test then crashes the task, as the runtime
+// does.
 type tolerant struct {
 	h stream.TimerHandler
 	m *model
@@ -149,8 +152,8 @@ func (m *model) restart(what string) {
 func (m *model) commit() {
 	round := m.total["timer fired"]
 	if m.r.Commit(m.nowMs); m.failed {
-		// A timer function failed, but the runner has committed: the model cannot follow. Timer functions fail only in runs of
-		// their own, see TestTimerErrors.
+		// A timer function failed, but the runner has committed: the model cannot follow. Timer
+		// functions fail only in runs of their own, see TestTimerErrors.
 		m.t.Fatalf("seed %d: a timer function failed", m.seed)
 	}
 	m.total["commit"]++

@@ -21,13 +21,13 @@ import (
 // The function's error decides about the record:
 //
 //   - nil: what the function did is part of the transaction.
-//   - a RejectError, see Rejectf, wrapped or not: the record goes to the dead-letter topic, and what
-//     the function did for it is undone.
+//   - a RejectError, see Rejectf, wrapped or not: the record goes to the dead-letter topic, and
+//     what the function did for it is undone.
 //   - any other error: the transaction is abandoned and tried again; after some tries the partition
 //     stops. Return the errors of Get and Scan as they are.
 //
-// If the function panics, the transaction is abandoned, and the record goes to the dead-letter topic
-// in the next one.
+// If the function panics, the transaction is abandoned, and the record goes to the dead-letter
+// topic in the next one.
 //
 // The function keeps its state in tables alone. It must not use variables outside: it is called by
 // several tasks at once, for records that are tried again, and in another process after a takeover.
@@ -88,8 +88,8 @@ type timedRecordHandler struct {
 	onTimer func(*Context, Timer) error
 }
 
-// OnTimer implements TimerHandler. A timer of due that an earlier one cancels does not fire; one that
-// an earlier one sets was set already.
+// OnTimer implements TimerHandler. A timer of due that an earlier one cancels does not fire; one
+// that an earlier one sets was set already.
 func (h *timedRecordHandler) OnTimer(nowMs int64, due []Timer) error {
 	cancelled := map[int]bool{} // by index in due
 	for i, t := range due {

@@ -169,7 +169,8 @@ func TestPendingBytes(t *testing.T) {
 	}
 }
 
-// TestLargeTransactions: row memory is reused, and a transaction of many keys leaves nothing for the next.
+// TestLargeTransactions: row memory is reused, and a transaction of many keys leaves nothing for
+// the next.
 func TestLargeTransactions(t *testing.T) {
 	fn := EachRecord(func(c *Context, r *Record) error {
 		v, err := c.Get(1, r.Value)

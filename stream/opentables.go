@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"maps"
 	"slices"
 	"strings"
 )
@@ -32,35 +31,6 @@ const (
 	maxReadBytes = 4 << 20 // rows that were only read are kept up to this
 	maxFree      = 1 << 14
 )
-
-type rowState uint8
-
-const (
-	rowUnread  rowState = iota // nothing is known of the store's value
-	rowRead                    // value is the store's; nil: it has none
-	rowPut                     // value is new
-	rowDeleted                 // the key is deleted
-)
-
-func (s rowState) changed() bool { return s >= rowPut }
-
-// openRow is one key.
-type openRow struct {
-	key         string
-	value       []byte
-	before      []byte // value before the current record, if that is record
-	state       rowState
-	stateBefore rowState
-	listed      bool // in openTable.order
-	record      uint64
-}
-
-func (r *openRow) size() int {
-	if !r.state.changed() {
-		return 0
-	}
-	return len(r.key) + len(r.value) + 16
-}
 
 // begin makes the changes from now on those of a new record.
 func (o *openTables) begin() {
@@ -149,60 +119,6 @@ func (o *openTables) change(table byte, key []byte, state rowState, value []byte
 	if t.order != nil && !r.listed {
 		t.order.insert(r.key)
 		r.listed = true
-	}
-}
-
-// scan calls fn for each key in [from, to), as openTables has it at that moment.
-func (o *openTables) scan(table byte, from, to []byte, fn func(key, value []byte) error) error {
-	t := o.table(table)
-	t.sort()
-	next, more := t.order.from(string(from)) // the next changed key
-	var buf []byte
-	// visit calls fn for the next changed key.
-	visit := func() error {
-		r := t.rows[next]
-		var err error
-		if r.state == rowPut {
-			buf = append(buf[:0], next...)
-			err = fn(buf, r.value[:len(r.value):len(r.value)])
-		}
-		next, more = t.order.from(next + "\x00")
-		return err
-	}
-	err := o.task.scanRange(table, from, to, func(key, value []byte) error {
-		for more && next < string(key) {
-			if err := visit(); err != nil {
-				return err
-			}
-		}
-		if more && next == string(key) {
-			r := t.rows[next]
-			if r.state.changed() {
-				return visit()
-			}
-			next, more = t.order.from(next + "\x00") // its change was undone
-		}
-		err := fn(key, value)
-		next, more = t.order.from(string(key) + "\x00") // fn may have changed keys that are ahead
-		return err
-	})
-	for err == nil && more && (to == nil || next < string(to)) {
-		err = visit()
-	}
-	return err
-}
-
-// sort lists the changed rows. From now on change keeps the list.
-func (t *openTable) sort() {
-	if t.order != nil {
-		return
-	}
-	t.order = &keyList{}
-	for _, k := range slices.Sorted(maps.Keys(t.rows)) {
-		if r := t.rows[k]; r.state.changed() {
-			t.order.insert(k)
-			r.listed = true
-		}
 	}
 }
 

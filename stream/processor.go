@@ -13,13 +13,14 @@ import (
 type EventTimeConfig struct {
 	// Of is the time of a record in Unix ms. Defaults to the record's timestamp.
 	Of func(topic string, r *Record) int64
-	// Grain is the step in which event time advances. Timers of a grain fire before the first record
-	// of a later one. Defaults to 1 s.
+	// Grain is the step in which event time advances. Timers of a grain fire before the first
+	// record of a later one. Defaults to 1 s.
 	Grain time.Duration
 	// Lateness is how much older than the newest record a record may be and still come before its
 	// timers. Defaults to 0.
 	Lateness time.Duration
-	// Idle is how long an input may be silent before event time advances without it. Defaults to 5 s.
+	// Idle is how long an input may be silent before event time advances without it. Defaults to 5
+	// s.
 	Idle time.Duration
 }
 
@@ -51,10 +52,10 @@ type Processor struct {
 	// Time is for handlers with timers of event time.
 	Time EventTimeConfig
 	// Canonical returns the part of a value that the inputs alone determine. It leaves out what
-	// depends on the transactions and on the owner: epochs, sequences, offsets of a commit. A replay
-	// is compared with the live processor by it, and equal values are not promoted. nil excludes
-	// the key from both, such as figures by the time of day. It must neither keep nor change value.
-	// Defaults to the whole value.
+	// depends on the transactions and on the owner: epochs, sequences, offsets of a commit. A
+	// replay is compared with the live processor by it, and equal values are not promoted. nil
+	// excludes the key from both, such as figures by the time of day. It must neither keep nor
+	// change value. Defaults to the whole value.
 	Canonical func(table byte, key, value []byte) []byte
 	// Rewrite turns a value that another application wrote into one of commit c: its epoch,
 	// sequence and offsets. Defaults to the value as it is.

@@ -9,6 +9,9 @@ import (
 // none. The caller owns the slice.
 type Get func(table byte, key []byte) ([]byte, error)
 
+// Get calls the function: package state reads its tables through this method.
+func (g Get) Get(table byte, key []byte) ([]byte, error) { return g(table, key) }
+
 // Scan reads state as of the handler's last Flush: it calls fn for each key of table that begins
 // with prefix, in order of the keys, until fn returns an error, which it returns. Key and value are
 // valid during the call only.
@@ -16,6 +19,11 @@ type Scan func(table byte, prefix []byte, fn func(key, value []byte) error) erro
 
 // Range is Scan for the keys from from up to, not including, to. A nil to is the end of the table.
 type Range func(table byte, from, to []byte, fn func(key, value []byte) error) error
+
+// Range calls the function: package state scans its tables through this method.
+func (r Range) Range(table byte, from, to []byte, fn func(key, value []byte) error) error {
+	return r(table, from, to, fn)
+}
 
 // scanRange is Range, for a Task that may have Scan alone.
 func (t *Task) scanRange(table byte, from, to []byte, fn func(key, value []byte) error) error {
@@ -43,8 +51,9 @@ func (t *Task) scanRange(table byte, from, to []byte, fn func(key, value []byte)
 
 var errRangeEnd = errors.New("end of the range")
 
-// prefixEnd returns the first key after all that begin with prefix; nil if there is none.
-func prefixEnd(prefix []byte) []byte {
+// PrefixEnd returns the first key after all keys that begin with prefix, for Range; nil if there is
+// none.
+func PrefixEnd(prefix []byte) []byte {
 	end := slices.Clone(prefix)
 	for i := len(end) - 1; i >= 0; i-- {
 		if end[i]++; end[i] != 0 {

@@ -5,8 +5,8 @@ import (
 	"cmp"
 )
 
-// TimerTable is the table of the runtime's timers. A handler's own tables have lower numbers, or are
-// local.
+// TimerTable is the table of the runtime's timers. A handler's own tables have lower numbers, or
+// are local.
 const TimerTable byte = 127
 
 // Clock is what a timer goes by.
@@ -21,7 +21,8 @@ const (
 	WallTime
 )
 
-// Timer is one deadline. Clock, time and key are its identity: a timer that is set twice fires once.
+// Timer is one deadline. Clock, time and key are its identity: a timer that is set twice fires
+// once.
 type Timer struct {
 	Clock Clock
 	AtMs  int64 // Unix ms

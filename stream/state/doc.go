@@ -1,8 +1,32 @@
-// Package state is one table of a core: what the runtime has committed, and over it what the core changed since.
+// Package state has typed tables over the bytes of package stream.
 //
-//	core ──Put, Delete──▶ open ──Flush──▶ stream.Changes ──▶ the runtime's store
-//	     ◀──────Get────── open, read, or stream.Get ◀────────┘
+//	                     key, value            bytes
+//	your code ──▶ Table ────────────▶ Codecs ────────▶ *stream.Context or *stream.Changes
+//	          ◀──       ◀────────────        ◀──────── *stream.Context or stream.Get, stream.Range
 //
-// In memory are the rows of the open transaction and those that were prefetched for the records or timers at hand; all others
-// are in the store alone. Rows are values: a change that is not Put is not there.
+// A Table describes a table: its number and its codecs. It holds no state, is safe for concurrent
+// use, and is made once per program:
+//
+//	counts := state.NewTable(1, state.String{}, state.Uint64{})
+//	n, ok, err := counts.Get(c, "word") // c is the *stream.Context of a record function
+//	counts.Put(c, "word", n+1)
+//
+// A Cache is for handlers of batches, which keep their open transaction themselves: it holds the
+// rows that changed since the last Flush, decoded.
+//
+// # Values are copies
+//
+// The store holds bytes. Table.Get decodes a new value each time, so a change of a value is lost
+// unless it is Put. Cache.Get returns what the cache holds: it shares slices, maps and pointers
+// with later calls. Clone such a value before you change it, then Put it.
+//
+// # Order
+//
+// A scan goes by the order of the encoded keys. String, Bytes, Uint64, Int64 and Float64 keep the
+// order of their values. JSON, Proto and Varint do not.
+//
+// # Evolution
+//
+// Stored rows outlive the program that wrote them. A codec must read what its earlier versions
+// wrote; another codec for the same table needs another table number.
 package state

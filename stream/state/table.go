@@ -1,109 +1,170 @@
 package state
 
 import (
+	"errors"
 	"fmt"
-	"maps"
-	"slices"
+	"sync"
 
 	"github.com/weirhq/weir/stream"
 )
 
-// Format is how a row is written.
-type Format[V any] struct {
-	Append func(dst []byte, v *V) []byte
-	Parse  func(value []byte) (V, error)
+// Reader is what Table.Get reads: a *stream.Context, or a stream.Get such as Task.Get.
+type Reader interface {
+	Get(table byte, key []byte) ([]byte, error)
 }
 
-// Table is one table. It is not safe for concurrent use.
-type Table[V any] struct {
-	number     byte
-	get        stream.Get
-	format     Format[V]
-	changed    map[string]row[V]
-	prefetched map[string]row[V] // by Prefetch, since the last Flush
-	buf        []byte
+// Writer is what Table.Put and Table.Delete write to: a *stream.Context, or the *stream.Changes of
+// a Flush.
+type Writer interface {
+	Put(table byte, key, value []byte)
+	Delete(table byte, key []byte)
+	Fail(err error)
 }
 
-type row[V any] struct {
-	v       V
-	deleted bool
+// Ranger is what the scans of a Table read: a *stream.Context, or a stream.Range such as
+// Task.Range.
+type Ranger interface {
+	Range(table byte, from, to []byte, fn func(key, value []byte) error) error
 }
 
-// New is table number of what get reads.
-func New[V any](number byte, get stream.Get, f Format[V]) *Table[V] {
-	return &Table[V]{number: number, get: get, format: f, changed: map[string]row[V]{}}
+// Table describes one table: its number and the codecs of its keys and values. It is safe for
+// concurrent use.
+type Table[K, V any] struct {
+	number  byte
+	keys    Codec[K]
+	values  Codec[V]
+	scratch sync.Pool // of *[]byte
 }
 
-// Get is the row of key as it is now. An error means that it could not be read.
-func (t *Table[V]) Get(key string) (v V, ok bool, err error) {
-	if v, ok, known := t.cached(key); known {
-		return v, ok, nil
+// NewTable describes table number of a processor. Tables are numbered from 1 to 126, or from 128 to
+// 255 where they are local, see stream.FirstLocalTable.
+func NewTable[K, V any](number byte, keys Codec[K], values Codec[V]) *Table[K, V] {
+	return &Table[K, V]{number: number, keys: keys, values: values}
+}
+
+// Number is the number of the table.
+func (t *Table[K, V]) Number() byte { return t.number }
+
+// Get returns the value of key, and whether the table has one. The error says that the store could
+// not be read, or that a codec failed: return it from the record function.
+func (t *Table[K, V]) Get(r Reader, key K) (v V, ok bool, err error) {
+	buf := t.buffer()
+	defer t.scratch.Put(buf)
+	if *buf, err = t.keys.Append((*buf)[:0], key); err != nil {
+		return v, false, t.failed("encode", key, err)
 	}
-	return t.load(key)
-}
-
-func (t *Table[V]) load(key string) (v V, ok bool, err error) {
-	value, err := t.get(t.number, []byte(key))
+	b, err := r.Get(t.number, *buf)
 	if err != nil {
-		return v, false, fmt.Errorf("read table %d: %w", t.number, err)
+		return v, false, t.failed("read", key, err)
 	}
-	if value == nil {
+	if b == nil {
 		return v, false, nil
 	}
-	if v, err = t.format.Parse(value); err != nil {
-		return v, false, fmt.Errorf("table %d, key %q: %w", t.number, key, err)
+	got, err := t.values.Decode(b)
+	if err != nil {
+		return v, false, t.failed("decode", key, err)
 	}
-	return v, true, nil
+	return got, true, nil
 }
 
-// Prefetch reads the rows of keys, which it sorts: a store that does not fit in memory reads neighbours at once. They are kept
-// until the next call or Flush.
-func (t *Table[V]) Prefetch(keys []string) error {
-	t.prefetched = make(map[string]row[V], len(keys))
-	slices.Sort(keys)
-	for _, key := range keys {
-		if _, _, known := t.cached(key); known {
-			continue
-		}
-		v, ok, err := t.load(key)
+// Put sets key to v. If a codec fails, the transaction is abandoned.
+func (t *Table[K, V]) Put(w Writer, key K, v V) {
+	buf := t.buffer()
+	defer t.scratch.Put(buf)
+	b, err := t.keys.Append((*buf)[:0], key)
+	n := len(b)
+	if err == nil {
+		b, err = t.values.Append(b, v)
+	}
+	if *buf = b; err != nil {
+		w.Fail(t.failed("encode", key, err))
+		return
+	}
+	w.Put(t.number, b[:n:n], b[n:])
+}
+
+// Delete removes key. It is no error if the table does not have it.
+func (t *Table[K, V]) Delete(w Writer, key K) {
+	buf := t.buffer()
+	defer t.scratch.Put(buf)
+	var err error
+	if *buf, err = t.keys.Append((*buf)[:0], key); err != nil {
+		w.Fail(t.failed("encode", key, err))
+		return
+	}
+	w.Delete(t.number, *buf)
+}
+
+// Scan calls fn for all rows, in order of the encoded keys, until fn returns an error, which it
+// returns; stream.ErrStopScan ends it without an error. Of changes that fn makes it sees those
+// after the current key, if r is a *stream.Context.
+func (t *Table[K, V]) Scan(r Ranger, fn func(key K, v V) error) error {
+	return t.scan(r, nil, nil, fn)
+}
+
+// ScanPrefix is Scan for the keys whose encoding begins with that of prefix. It is for String and
+// Bytes, and for codecs of your own.
+func (t *Table[K, V]) ScanPrefix(r Ranger, prefix K, fn func(key K, v V) error) error {
+	from, err := t.keys.Append(nil, prefix)
+	if err != nil {
+		return t.failed("encode", prefix, err)
+	}
+	return t.scan(r, from, stream.PrefixEnd(from), fn)
+}
+
+// ScanRange is Scan for the keys from from up to, not including, to.
+func (t *Table[K, V]) ScanRange(r Ranger, from, to K, fn func(key K, v V) error) error {
+	upper, err := t.keys.Append([]byte{}, to)
+	if err != nil {
+		return t.failed("encode", to, err)
+	}
+	lower, err := t.keys.Append(nil, from)
+	if err != nil {
+		return t.failed("encode", from, err)
+	}
+	return t.scan(r, lower, upper, fn)
+}
+
+// ScanFrom is Scan for the keys from from on.
+func (t *Table[K, V]) ScanFrom(r Ranger, from K, fn func(key K, v V) error) error {
+	lower, err := t.keys.Append(nil, from)
+	if err != nil {
+		return t.failed("encode", from, err)
+	}
+	return t.scan(r, lower, nil, fn)
+}
+
+func (t *Table[K, V]) scan(r Ranger, from, to []byte, fn func(key K, v V) error) error {
+	err := r.Range(t.number, from, to, func(key, value []byte) error {
+		k, err := t.keys.Decode(key)
 		if err != nil {
-			return err
+			return fmt.Errorf("table %d: decode key %q: %w", t.number, key, err)
 		}
-		t.prefetched[key] = row[V]{v, !ok}
+		v, err := t.values.Decode(value)
+		if err != nil {
+			return t.failed("decode", k, err)
+		}
+		return fn(k, v)
+	})
+	if errors.Is(err, stream.ErrStopScan) {
+		return nil
 	}
-	return nil
+	return err
 }
 
-// cached is the row of key if it is in cached.
-func (t *Table[V]) cached(key string) (v V, ok, known bool) {
-	for _, m := range []map[string]row[V]{t.changed, t.prefetched} {
-		if r, known := m[key]; known {
-			return r.v, !r.deleted, true
-		}
+func (t *Table[K, V]) buffer() *[]byte {
+	if b, ok := t.scratch.Get().(*[]byte); ok {
+		return b
 	}
-	return v, false, false
+	return new([]byte)
 }
 
-// Put makes v the row of key.
-func (t *Table[V]) Put(key string, v V) { t.changed[key] = row[V]{v: v} }
-
-// Delete removes the row of key.
-func (t *Table[V]) Delete(key string) { t.changed[key] = row[V]{deleted: true} }
-
-// Len is how many rows the open transaction changed.
-func (t *Table[V]) Len() int { return len(t.changed) }
-
-// Flush hands over what changed since the last one, in the order of the keys.
-func (t *Table[V]) Flush(ch *stream.Changes) {
-	for _, key := range slices.Sorted(maps.Keys(t.changed)) {
-		r := t.changed[key]
-		if r.deleted {
-			ch.Delete(t.number, []byte(key))
-			continue
-		}
-		t.buf = t.format.Append(t.buf[:0], &r.v)
-		ch.Put(t.number, []byte(key), t.buf)
+// failed is the error of doing something with a row.
+func (t *Table[K, V]) failed(what string, key K, err error) error {
+	switch k := any(key).(type) {
+	case string, []byte:
+		return fmt.Errorf("table %d: %s key %q: %w", t.number, what, k, err)
+	default:
+		return fmt.Errorf("table %d: %s key %v: %w", t.number, what, k, err)
 	}
-	clear(t.changed)
-	t.prefetched = nil
 }

@@ -1,5 +1,6 @@
-// Package streamtest runs a core without Kafka and Pebble, as the runtime does: it holds the input, tables, timers of the time
-// of day and outputs of one task, and throws away what was not committed.
+// Package streamtest runs a core without Kafka and Pebble, as the runtime does: it holds the input,
+// tables, timers of the time of day and outputs of one task, and throws away what was not
+// committed.
 //
 //	r := streamtest.New(t, streamtest.Options{Topic: "in", Make: newCore})
 //	r.Append(a, b, c)

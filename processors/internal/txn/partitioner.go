@@ -11,8 +11,9 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Partitioner chooses the partitions of a worker's records for its client. A record with a partition
-// keeps it. A record without one, see Emitted, gets the choice of its output's partitioner.
+// Partitioner chooses the partitions of a worker's records for its client. A record with a
+// partition keeps it. A record without one, see Emitted, gets the choice of its output's
+// partitioner.
 type Partitioner struct {
 	outputs map[string]*stream.Output // by topic
 
@@ -85,8 +86,8 @@ func (p *Partitioner) Explain(r *kgo.Record, err error) error {
 	return err
 }
 
-// Emitted is the record of an OpEmit of task p. Where the output's partitioner chooses the partition,
-// the field holds the complement of p, for choose.
+// Emitted is the record of an OpEmit of task p. Where the output's partitioner chooses the
+// partition, the field holds the complement of p, for choose.
 func Emitted(c *stream.Change, p int32, commitMs int64) kgo.Record {
 	r := kgo.Record{Topic: c.To.Output.Topic, Partition: c.To.Partition, Key: c.Key, Value: c.Value, Timestamp: time.UnixMilli(cmp.Or(c.To.TimeMs, commitMs))}
 	if r.Partition == stream.ByPartitioner {

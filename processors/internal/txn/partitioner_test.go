@@ -10,7 +10,8 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// TestMurmur2IsJavas holds stream.Murmur2 against the client's reimplementation of Java's partitioner.
+// TestMurmur2IsJavas holds stream.Murmur2 against the client's reimplementation of Java's
+// partitioner.
 func TestMurmur2IsJavas(t *testing.T) {
 	java := kgo.StickyKeyPartitioner(nil).ForTopic("t")
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -26,8 +27,8 @@ func TestMurmur2IsJavas(t *testing.T) {
 	}
 }
 
-// TestPartitionerChooses: explicit partitions are taken as they are; others are chosen by the output's partitioner; what is
-// wrong has an error that names the output.
+// TestPartitionerChooses: explicit partitions are taken as they are; others are chosen by the
+// output's partitioner; what is wrong has an error that names the output.
 func TestPartitionerChooses(t *testing.T) {
 	p := NewPartitioner([]stream.Output{
 		{Name: "counts", Topic: "c"},

@@ -15,8 +15,8 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// tallies counts each key in table 1, lists in table 2 what it did, and emits the count. "bad" is refused and "poison" panics,
-// each after half of the work.
+// tallies counts each key in table 1, lists in table 2 what it did, and emits the count. "bad" is
+// refused and "poison" panics, each after half of the work.
 func tallies() stream.Processor {
 	return stream.Processor{
 		App: "tallies", Inputs: []string{"in"}, Outputs: stream.OutputTopics("counts"),
@@ -47,8 +47,9 @@ func tallies() stream.Processor {
 	}
 }
 
-// Record functions count each record once, though processes die at every edge, and leave nothing of records that they refuse
-// or that panic. The world judges the rest: one undisturbed handler ends with the same state and outputs.
+// Record functions count each record once, though processes die at every edge, and leave nothing of
+// records that they refuse or that panic. The world judges the rest: one undisturbed handler ends
+// with the same state and outputs.
 func TestEachRecordSurvivesKills(t *testing.T) {
 	processorstest.Run(t, processorstest.Options{Processor: tallies()}, func(t *testing.T, w *processorstest.Harness) {
 		p := w.Start("a")
@@ -91,7 +92,8 @@ func TestEachRecordSurvivesKills(t *testing.T) {
 	})
 }
 
-// reminders emits each key when no record of it came for a second, in event time and by the time of day.
+// reminders emits each key when no record of it came for a second, in event time and by the time of
+// day.
 func reminders() stream.Processor {
 	timer := func(clock stream.Clock, atMs int64, key []byte) stream.Timer {
 		return stream.Timer{Clock: clock, AtMs: atMs, Key: key}
@@ -127,8 +129,8 @@ func reminders() stream.Processor {
 	}
 }
 
-// Timers of record functions fire once, for the last record of a key, though processes die at every edge; those of refused
-// records were never set.
+// Timers of record functions fire once, for the last record of a key, though processes die at every
+// edge; those of refused records were never set.
 func TestEachRecordTimersSurviveKills(t *testing.T) {
 	processorstest.Run(t, processorstest.Options{Processor: reminders(), Partitions: 1}, func(t *testing.T, w *processorstest.Harness) {
 		p := w.Start("a")
