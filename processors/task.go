@@ -147,7 +147,7 @@ func (t *task) flush(c stream.Commit) (err error) {
 		return handler.NewError(t.p, fmt.Errorf("flush: %w", err))
 	}
 	if _, timed := t.handler.(stream.TimerHandler); !timed && t.timers.changed() {
-		return handler.NewError(t.p, errors.New("the handler sets timers and has no Fire"))
+		return handler.NewError(t.p, errors.New("the handler sets timers and has no OnTimer"))
 	}
 	t.timers.flush(&t.changes)
 	return nil

@@ -55,7 +55,7 @@ type Correction struct {
 //
 // What is equal by Processor.Essence stays as it is. A second Promote changes nothing. One that was cut short has done some
 // partitions in full and the others not at all; another does the rest.
-func (s *ChangelogApplier) Promote(ctx context.Context, how Promotion) (out []Correction, err error) {
+func (s *Replay) Promote(ctx context.Context, how Promotion) (out []Correction, err error) {
 	if err := s.ready(); err != nil {
 		return nil, err
 	}

@@ -20,13 +20,13 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// ChangelogApplier is a processor's second life under another application id: the same core and inputs, with a group, transactional
+// Replay is a processor's second life under another application id: the same core and inputs, with a group, transactional
 // ids, topics and a store of its own. It writes to nothing that the live one reads or writes, until it is promoted.
 //
 //	Prepare: from the inputs' beginning, an offset, a time, a savepoint ─▶ Run: up to given offsets, not a record further
 //	  ─▶ Compare: by hash, with a savepoint of the live one at these offsets ─▶ Promote: the difference becomes the live state
 //	  ─▶ Drop
-type ChangelogApplier struct {
+type Replay struct {
 	cfg   processors.Config
 	live  stream.Processor
 	proc  stream.Processor
@@ -56,13 +56,13 @@ var (
 
 // NewReplay describes the shadow of live that is called app. It starts nothing. Its topics are those of live with app and a
 // dot before their names.
-func NewReplay(cfg processors.Config, live stream.Processor, app string) (*ChangelogApplier, error) {
+func NewReplay(cfg processors.Config, live stream.Processor, app string) (*Replay, error) {
 	if err := live.Complete(); err != nil {
 		return nil, err
 	}
 	cfg.Standbys = 0 // it runs in one process
 	cfg.Complete()
-	s := &ChangelogApplier{cfg: cfg, live: live, proc: live}
+	s := &Replay{cfg: cfg, live: live, proc: live}
 	s.proc.App, s.proc.Changelog, s.proc.DLQ, s.proc.Outputs = app, app+"."+live.Changelog, app+"."+live.DLQ, nil
 	for _, o := range live.Outputs {
 		o.Topic = app + "." + o.Topic // the handlers still find it by its name
@@ -84,14 +84,14 @@ func NewReplay(cfg processors.Config, live stream.Processor, app string) (*Chang
 }
 
 // Processor is what runs under the shadow's name.
-func (s *ChangelogApplier) Processor() stream.Processor { return s.proc }
+func (s *Replay) Processor() stream.Processor { return s.proc }
 
-func (s *ChangelogApplier) dir() string { return path.Join(s.cfg.Dir, s.proc.App) }
+func (s *Replay) dir() string { return path.Join(s.cfg.Dir, s.proc.App) }
 
-func (s *ChangelogApplier) file() string { return path.Join(s.dir(), "shadow.json") }
+func (s *Replay) file() string { return path.Join(s.dir(), "shadow.json") }
 
 // load reads the shadow's file; false if there is none.
-func (s *ChangelogApplier) load() (bool, error) {
+func (s *Replay) load() (bool, error) {
 	if _, err := s.cfg.FS.Stat(s.file()); err != nil {
 		return false, nil //nolint:nilerr // there is none
 	}
@@ -114,7 +114,7 @@ func (s *ChangelogApplier) load() (bool, error) {
 	return true, nil
 }
 
-func (s *ChangelogApplier) save() error {
+func (s *Replay) save() error {
 	text, err := json.MarshalIndent(&s.state, "", " ")
 	if err == nil {
 		err = errors.Join(s.cfg.FS.MkdirAll(s.dir(), 0o700), writeFile(s.cfg.FS, s.file()+".new", append(text, '\n')))
@@ -129,7 +129,7 @@ func (s *ChangelogApplier) save() error {
 }
 
 // ready is an error unless Prepare has succeeded once.
-func (s *ChangelogApplier) ready() error {
+func (s *Replay) ready() error {
 	ok, err := s.load()
 	if err == nil && (!ok || !s.state.Ready) {
 		err = fmt.Errorf("%w %s of %s was not prepared in %s: say from where it should begin", ErrReplay, s.proc.App, s.live.App, s.cfg.Dir)
@@ -138,7 +138,7 @@ func (s *ChangelogApplier) ready() error {
 }
 
 // createTopics makes the shadow's topics as the live ones are: partitions, copies and settings.
-func (s *ChangelogApplier) createTopics(ctx context.Context, adm *kadm.Client) error {
+func (s *Replay) createTopics(ctx context.Context, adm *kadm.Client) error {
 	was, as := s.live.WrittenTopics(), s.proc.WrittenTopics()
 	list, err := adm.ListTopics(ctx, was...)
 	if err != nil {
@@ -176,7 +176,7 @@ func (s *ChangelogApplier) createTopics(ctx context.Context, adm *kadm.Client) e
 }
 
 // Drop removes the shadow: its topics, its group and its directory. It is no error if there is none.
-func (s *ChangelogApplier) Drop(ctx context.Context) error {
+func (s *Replay) Drop(ctx context.Context) error {
 	there, err := s.load()
 	if err != nil || !there {
 		return err
@@ -200,7 +200,7 @@ func (s *ChangelogApplier) Drop(ctx context.Context) error {
 	return nil
 }
 
-func (s *ChangelogApplier) dropKafka(ctx context.Context, adm *kadm.Client) error {
+func (s *Replay) dropKafka(ctx context.Context, adm *kadm.Client) error {
 	if err := ensureGroupEmpty(ctx, adm, s.proc.App); err != nil {
 		return err
 	}

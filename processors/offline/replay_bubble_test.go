@@ -60,7 +60,7 @@ func stepping(ctx context.Context, step func() error) context.Context {
 	})
 }
 
-func (w *cluster) shadow(fs vfs.FS, proc stream.Processor, name string) *ChangelogApplier {
+func (w *cluster) shadow(fs vfs.FS, proc stream.Processor, name string) *Replay {
 	w.t.Helper()
 	s, err := NewReplay(processors.Config{Kafka: w.kafka(), Dir: "/state", FS: fs, Instance: "s", Log: &w.log, CacheBytes: 1 << 20, Workers: 2, PollRecords: 11, CommitRecords: 20}, proc, name)
 	if err != nil {
@@ -70,7 +70,7 @@ func (w *cluster) shadow(fs vfs.FS, proc stream.Processor, name string) *Changel
 }
 
 // unequal are the tables in which a replay differs from a savepoint, as partition/table.
-func (w *cluster) unequal(s *ChangelogApplier, sp *Savepoint) (out []string) {
+func (w *cluster) unequal(s *Replay, sp *Savepoint) (out []string) {
 	w.t.Helper()
 	list, err := s.Compare(context.Background(), sp)
 	if err != nil {
@@ -574,7 +574,7 @@ func (w *cluster) sequences() {
 }
 
 // inside checks that the replay's group is where the replay was to end.
-func (w *cluster) inside(s *ChangelogApplier, until processors.Positions) {
+func (w *cluster) inside(s *Replay, until processors.Positions) {
 	w.t.Helper()
 	cl := w.client()
 	defer cl.Close()

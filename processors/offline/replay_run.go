@@ -36,7 +36,7 @@ type Progress struct {
 
 // Run folds the inputs up to until, not a record further, and stops. Partitions that are not in until stay where they are.
 // It can be called again, to go on. report, if not nil, is called a few times a second.
-func (s *ChangelogApplier) Run(ctx context.Context, until processors.Positions, report func(Progress)) error {
+func (s *Replay) Run(ctx context.Context, until processors.Positions, report func(Progress)) error {
 	if err := s.ready(); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func running(rt *processors.Runtime) (n int32) {
 var errRunEnded = errors.New("it ended")
 
 // awaitRun waits until done says so.
-func (s *ChangelogApplier) awaitRun(ctx context.Context, rt *processors.Runtime, ended <-chan error, done func(processors.Positions) bool) error {
+func (s *Replay) awaitRun(ctx context.Context, rt *processors.Runtime, ended <-chan error, done func(processors.Positions) bool) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -122,7 +122,7 @@ func (s *ChangelogApplier) awaitRun(ctx context.Context, rt *processors.Runtime,
 	}
 }
 
-func (s *ChangelogApplier) progress(at, until processors.Positions) (p Progress) {
+func (s *Replay) progress(at, until processors.Positions) (p Progress) {
 	for topic, ends := range until {
 		for n, end := range ends {
 			from := s.state.Start[topic][n]
@@ -136,7 +136,7 @@ func (s *ChangelogApplier) progress(at, until processors.Positions) (p Progress)
 }
 
 // checkReachable checks that the inputs have what is to be folded, and that the shadow is not past it.
-func (s *ChangelogApplier) checkReachable(ctx context.Context, until processors.Positions) error {
+func (s *Replay) checkReachable(ctx context.Context, until processors.Positions) error {
 	ends, err := kafka.EndOffsets(ctx, s.cfg.Kafka, s.live.Inputs...)
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func (s *ChangelogApplier) checkReachable(ctx context.Context, until processors.
 }
 
 // positions are where the shadow's store is, while it does not run.
-func (s *ChangelogApplier) positions(ctx context.Context) (processors.Positions, error) {
+func (s *Replay) positions(ctx context.Context) (processors.Positions, error) {
 	out := processors.Positions{}
 	if _, err := s.cfg.FS.Stat(path.Join(s.dir(), "db")); err != nil {
 		return out, nil //nolint:nilerr // it never ran
@@ -197,7 +197,7 @@ func (c Comparison) Equal() bool { return c.Live == c.Replay }
 
 // Compare holds the shadow against a savepoint of the live processor, both at the same offsets. Equal are those whose
 // Equal says so; the others are differences. It reads the shadow's store, so the shadow must not run.
-func (s *ChangelogApplier) Compare(ctx context.Context, sp *Savepoint) (out []Comparison, err error) {
+func (s *Replay) Compare(ctx context.Context, sp *Savepoint) (out []Comparison, err error) {
 	if err := s.ready(); err != nil {
 		return nil, err
 	}

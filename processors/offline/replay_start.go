@@ -43,7 +43,7 @@ func (s Start) String() string {
 
 // Prepare makes the shadow's topics, and its state where it begins with one. Done once, it only checks that from is the same.
 // One that was cut short begins anew.
-func (s *ChangelogApplier) Prepare(ctx context.Context, from Start) error {
+func (s *Replay) Prepare(ctx context.Context, from Start) error {
 	there, err := s.load()
 	switch {
 	case err != nil:
@@ -74,7 +74,7 @@ func (s *ChangelogApplier) Prepare(ctx context.Context, from Start) error {
 }
 
 // begin makes what the shadow needs. From the first thing on the shadow's file says whose it is.
-func (s *ChangelogApplier) begin(ctx context.Context, adm *kadm.Client, from Start) (err error) {
+func (s *Replay) begin(ctx context.Context, adm *kadm.Client, from Start) (err error) {
 	pic, err := s.source(from)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (s *ChangelogApplier) begin(ctx context.Context, adm *kadm.Client, from Sta
 }
 
 // source is the state to begin with, nil for an empty one.
-func (s *ChangelogApplier) source(from Start) (*store.Offline, error) {
+func (s *Replay) source(from Start) (*store.Offline, error) {
 	if from.Savepoint == "" {
 		return nil, nil //nolint:nilnil // no state is a state
 	}
@@ -111,7 +111,7 @@ func (s *ChangelogApplier) source(from Start) (*store.Offline, error) {
 }
 
 // ensureNameFree refuses names under which something runs, or ran, that is no shadow of ours.
-func (s *ChangelogApplier) ensureNameFree(ctx context.Context, adm *kadm.Client) error {
+func (s *Replay) ensureNameFree(ctx context.Context, adm *kadm.Client) error {
 	if err := ensureGroupEmpty(ctx, adm, s.proc.App); err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (s Start) resolve(ctx context.Context, p *stream.Processor, adm *kadm.Clien
 }
 
 // seed writes the state of a savepoint to the shadow's changelog, as if an owner had committed it: partition by partition.
-func (s *ChangelogApplier) seed(ctx context.Context, pic *store.Offline, metas map[int32]*changelogpb.TaskMeta) error {
+func (s *Replay) seed(ctx context.Context, pic *store.Offline, metas map[int32]*changelogpb.TaskMeta) error {
 	h, err := joinExclusive(ctx, &s.cfg, &s.proc)
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ type replay struct {
 	yes     bool
 
 	role       spendcounter.ProcessorConfig
-	shadow     *offline.ChangelogApplier
+	shadow     *offline.Replay
 	savepoints *offline.Savepoints
 }
 
