@@ -16,10 +16,10 @@ type ProcessorConfig struct {
 	Regions []string
 	// Partitions of the topics of the lease loop. Defaults to events.DefaultLeasePartitions.
 	Partitions int32
-	// Skew: see liberator.Config.
+	// Skew: see Config.
 	Skew time.Duration
-	// PerShelf: see liberator.Config.
-	PerShelf int
+	// BucketRate: see Config.
+	BucketRate int
 }
 
 // Processor wires the liberator: lease.changes in, lease-liberator.state as changelog, lease.commands.<region> out.
@@ -28,7 +28,7 @@ func (l ProcessorConfig) Processor() (stream.Processor, error) {
 	if err != nil {
 		return stream.Processor{}, err
 	}
-	cfg := Config{Output: output, Skew: l.Skew, BucketRate: l.PerShelf}
+	cfg := Config{Output: output, Skew: l.Skew, BucketRate: l.BucketRate}
 	return stream.Processor{
 		App: events.LiberatorApp, Inputs: []string{events.LeaseChangesTopic}, Changelog: events.LeaseStateTopic(events.LiberatorApp),
 		Partitions: cmp.Or(l.Partitions, events.DefaultLeasePartitions), Outputs: outputs,

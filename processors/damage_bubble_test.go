@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/weirhq/weir/processors/internal/store"
+	"github.com/weirhq/weir/processors/internal/store/storetest"
 )
 
 // TestDamagedStore flips a byte of a store that is not in use, at 40 places. Whatever it hits, the sums are right afterwards.
@@ -21,7 +22,7 @@ func TestDamagedStore(t *testing.T) {
 			bubble(t, 4, func(t *testing.T, w *crashRun) {
 				fs := vfs.NewCrashableMem()
 				w.foldThree(fs)
-				where := flipByte(t, fs, "/state/"+app+"/db", rand.New(rand.NewPCG(seed, 9)))
+				where := storetest.FlipByte(t, fs, "/state/"+app+"/db", rand.New(rand.NewPCG(seed, 9)))
 				w.put("in", 0, "4", "5", "6")
 				rt, end := w.begin("a", Config{Workers: 1, FS: fs}, ledgers("in"))
 				w.until("the rest is folded", time.Minute, func() bool { return w.status(rt, 0).Next["in"] == 6 })

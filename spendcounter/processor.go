@@ -46,7 +46,7 @@ func (s ProcessorConfig) App() string { return s.Layout.Name(App) }
 // Processor wires the spend counter: ads.events, ads.adjustments and the copied topics in, spend.by.<dc> as changelog,
 // spend.health out.
 func (s ProcessorConfig) Processor() (stream.Processor, error) {
-	s.defaults()
+	s.setDefaults()
 	cfg, inputs, err := s.counter()
 	if err != nil {
 		return stream.Processor{}, err
@@ -69,7 +69,7 @@ func (s ProcessorConfig) Processor() (stream.Processor, error) {
 	}, nil
 }
 
-func (s *ProcessorConfig) defaults() {
+func (s *ProcessorConfig) setDefaults() {
 	if s.DC == "" {
 		s.DC = "local"
 	}
@@ -123,7 +123,7 @@ func (s ProcessorConfig) Topics() []events.Topic {
 func (s ProcessorConfig) MoveFrom(former events.Layout) (move *Repartitioner, from, to stream.Processor, err error) {
 	old := s
 	old.Layout, old.Events = former, ""
-	old.defaults()
+	old.setDefaults()
 	cfg, _, err := old.counter()
 	if err != nil {
 		return nil, from, to, err

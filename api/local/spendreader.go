@@ -41,7 +41,7 @@ func (f *SpendReader) Spend(ctx context.Context, q api.SpendQuery, fn func(*even
 	var mu sync.Mutex
 	var all []*weirpb.AsOf
 	err := each(ctx, f.shards(q.Account), func(ctx context.Context, p int32) error {
-		entries, asOf, err := f.whole(ctx, api.PageQuery{Partition: p, Table: spendcounter.TableSpend, From: prefix, To: end, MaxStaleness: q.MaxStaleness})
+		entries, asOf, err := f.readAll(ctx, api.PageQuery{Partition: p, Table: spendcounter.TableSpend, From: prefix, To: end, MaxStaleness: q.MaxStaleness})
 		if err != nil {
 			return err
 		}
@@ -66,8 +66,8 @@ func (f *SpendReader) Spend(ctx context.Context, q api.SpendQuery, fn func(*even
 	return all, nil
 }
 
-// whole reads a range that may have more than a page, as of one moment.
-func (f *SpendReader) whole(ctx context.Context, q api.PageQuery) ([]api.Entry, *weirpb.AsOf, error) {
+// readAll reads a range that may have more than a page, as of one moment.
+func (f *SpendReader) readAll(ctx context.Context, q api.PageQuery) ([]api.Entry, *weirpb.AsOf, error) {
 	const tries = 10
 	from := q.From
 	q.Limit = api.MaxPageKeys
@@ -149,8 +149,8 @@ func (f *SpendReader) WaitProduced(ctx context.Context, account string) error {
 	})
 }
 
-// patience is how long to wait for a partition that is on its way, between two workers or from another process.
-const patience = 10 * time.Second
+// maxWait is how long to wait for a partition that is on its way, between two workers or from another process.
+const maxWait = 10 * time.Second
 
 // await returns once the partition's inputs are folded up to want.
 func (f *SpendReader) await(ctx context.Context, p int32, want map[string]int64) error {
@@ -173,7 +173,7 @@ func (f *SpendReader) await(ctx context.Context, p int32, want map[string]int64)
 			if why := page.AsOf.GetServedBy().GetStopped(); why != "" {
 				return gap(p, "stopped", why)
 			}
-		case !errors.As(err, &gaps) || time.Since(lost) > patience:
+		case !errors.As(err, &gaps) || time.Since(lost) > maxWait:
 			return err
 		}
 		timer.Reset(pause)

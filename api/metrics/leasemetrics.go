@@ -54,15 +54,15 @@ type core interface {
 type metered struct {
 	core
 	partition string
-	show      func() map[string]float64 // by kind; it may set figures of more, too
+	gauges    func() map[string]float64 // by kind; it may set figures of more, too
 	figures   *prometheus.GaugeVec
 	more      []*prometheus.GaugeVec
 	fired     time.Duration // slowly falling maximum
-	shown     bool
+	reported  bool
 }
 
-func watch(c core, partition int32, show func() map[string]float64, figures *prometheus.GaugeVec, more ...*prometheus.GaugeVec) *metered {
-	return &metered{core: c, partition: strconv.Itoa(int(partition)), show: show, figures: figures, more: more}
+func meterCore(c core, partition int32, show func() map[string]float64, figures *prometheus.GaugeVec, more ...*prometheus.GaugeVec) *metered {
+	return &metered{core: c, partition: strconv.Itoa(int(partition)), gauges: show, figures: figures, more: more}
 }
 
 // OnTimer implements stream.TimerHandler.
@@ -76,8 +76,8 @@ func (w *metered) OnTimer(nowMs int64, due []stream.Timer) error {
 // Flush implements stream.Handler.
 func (w *metered) Flush(c stream.Commit, ch *stream.Changes) error {
 	err := w.core.Flush(c, ch)
-	w.shown = true
-	for kind, v := range w.show() {
+	w.reported = true
+	for kind, v := range w.gauges() {
 		w.figures.WithLabelValues(w.partition, kind).Set(v)
 	}
 	w.figures.WithLabelValues(w.partition, "fire_ms").Set(float64(w.fired.Microseconds()) / 1000)
@@ -86,7 +86,7 @@ func (w *metered) Flush(c stream.Commit, ch *stream.Changes) error {
 
 // Close implements stream.Closer. One that was only made to look at its state has shown nothing: figures are another's.
 func (w *metered) Close() {
-	if !w.shown {
+	if !w.reported {
 		return
 	}
 	for _, v := range append(w.more, w.figures) {
@@ -124,7 +124,7 @@ func meter(p stream.Processor, observe func(h stream.Handler, partition int32) s
 }
 
 func (m *Lease) observeLiberator(l *liberator.Liberator, partition int32) stream.Handler {
-	return watch(l, partition, func() map[string]float64 {
+	return meterCore(l, partition, func() map[string]float64 {
 		s := l.Stats()
 		return map[string]float64{
 			"leases": float64(s.Leases), "commands": float64(s.Commands), "repeated": float64(s.Repeated), "deferred": float64(s.Deferred),
@@ -134,7 +134,7 @@ func (m *Lease) observeLiberator(l *liberator.Liberator, partition int32) stream
 }
 
 func (m *Lease) observeDedup(d *dedup.Dedup, partition int32) stream.Handler {
-	return watch(d, partition, func() map[string]float64 {
+	return meterCore(d, partition, func() map[string]float64 {
 		s := d.Stats()
 		return map[string]float64{
 			"keys": float64(s.Keys), "open": float64(s.Open), "found": float64(s.Found), "resolved": float64(s.Resolved), "supersedes": float64(s.Supersedes),
@@ -145,7 +145,7 @@ func (m *Lease) observeDedup(d *dedup.Dedup, partition int32) stream.Handler {
 
 func (m *Lease) observeBalancer(b *balancer.Balancer, partition int32, regions []string) stream.Handler {
 	p := strconv.Itoa(int(partition))
-	return watch(b, partition, func() map[string]float64 {
+	return meterCore(b, partition, func() map[string]float64 {
 		s := b.Stats()
 		for path, n := range s.Moved {
 			m.moved.WithLabelValues(p, path.Kind, path.From, path.To).Set(float64(n))

@@ -25,12 +25,12 @@ func NewSpend(r prometheus.Registerer) *Spend {
 	return m
 }
 
-// observed is a Counter whose figures are kept up to date.
-type observed struct {
+// meteredCounter is a Counter whose figures are kept up to date.
+type meteredCounter struct {
 	*spendcounter.Counter
 	figures   *prometheus.GaugeVec
 	partition string
-	shown     bool
+	reported  bool
 }
 
 // Meter is p, the spend counter's processor, with handlers that show their figures.
@@ -45,13 +45,13 @@ func (m *Spend) Meter(p stream.Processor) stream.Processor {
 }
 
 func (m *Spend) observe(c *spendcounter.Counter, partition int32) stream.Handler {
-	return &observed{Counter: c, figures: m.figures, partition: strconv.Itoa(int(partition))}
+	return &meteredCounter{Counter: c, figures: m.figures, partition: strconv.Itoa(int(partition))}
 }
 
 // Flush implements stream.Handler.
-func (o *observed) Flush(c stream.Commit, ch *stream.Changes) error {
+func (o *meteredCounter) Flush(c stream.Commit, ch *stream.Changes) error {
 	err := o.Counter.Flush(c, ch)
-	o.shown = true
+	o.reported = true
 	s := o.Stats()
 	for kind, n := range map[string]float64{
 		"duplicates": float64(s.Duplicates), "transport_duplicates": float64(s.TransportDuplicates), "lost": float64(s.Lost), "early_rotations": float64(s.EarlyRotations),
@@ -63,10 +63,10 @@ func (o *observed) Flush(c stream.Commit, ch *stream.Changes) error {
 }
 
 // Close implements stream.Closer. One that was only made to look at its state has shown nothing: figures are another's.
-func (o *observed) Close() {
-	if o.shown {
+func (o *meteredCounter) Close() {
+	if o.reported {
 		o.figures.DeletePartialMatch(prometheus.Labels{"partition": o.partition})
 	}
 }
 
-var _ stream.Closer = (*observed)(nil)
+var _ stream.Closer = (*meteredCounter)(nil)

@@ -53,7 +53,10 @@ func (h *words) Flush(_ stream.Commit, ch *stream.Changes) error {
 }
 
 func wordCount() stream.Processor {
-	return stream.Processor{App: "wordcount", Inputs: []string{"lines"}, Changelog: "wordcount.log", Outputs: stream.OutputTopics("counts"), New: newWords}
+	return stream.Processor{
+		App: "wordcount", Inputs: []string{"lines"}, Changelog: "wordcount.log",
+		Outputs: stream.OutputTopics("counts"), New: newWords,
+	}
 }
 
 // A process dies at every edge of a commit, and comes back each time on what the crash left of its disk. The totals are exact,

@@ -53,7 +53,7 @@ func (h *homeLoop) run() {
 	}
 	var vouchers sync.WaitGroup
 	for _, region := range loopRegions() {
-		vouchers.Go(func() { h.vouch(ctx, region) })
+		vouchers.Go(func() { h.renewWriteLeases(ctx, region) })
 	}
 	h.start("a")
 	h.caughtUp()
@@ -118,8 +118,8 @@ func (h *homeLoop) run() {
 	}
 }
 
-// vouch is what a process of a region does, unless that has no power.
-func (h *homeLoop) vouch(ctx context.Context, region string) {
+// renewWriteLeases is what a process of a region does, unless that has no power.
+func (h *homeLoop) renewWriteLeases(ctx context.Context, region string) {
 	for {
 		if region != "ap" || !h.off.Load() {
 			if _, err := h.admin.RenewWriteLeases(ctx, region); err != nil && ctx.Err() == nil {

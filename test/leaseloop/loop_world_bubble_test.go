@@ -87,7 +87,7 @@ func inLoop(t *testing.T, s loopSetup, f func(l *loop)) {
 	}
 	processorstest.Run(t, options(balancer.ProcessorConfig{Regions: regions, Partitions: s.partitions}.Processor()), func(t *testing.T, w *processorstest.Harness) {
 		l := &loop{t: t, setup: s, nodes: map[string]*node{}, apps: []*processorstest.Harness{w}}
-		l.world()
+		l.startCloud()
 		t.Cleanup(func() { l.cloud.Close() }) // once the processes have ended
 		l.apps = append(
 			l.apps,
@@ -113,8 +113,8 @@ func (b byPort) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b[r.URL.Port()].RoundTrip(r)
 }
 
-// world makes the cloud, with the table, the settings and the stock. Nothing fails until all is there.
-func (l *loop) world() {
+// startCloud makes the cloud, with the table, the settings and the stock. Nothing fails until all is there.
+func (l *loop) startCloud() {
 	l.t.Helper()
 	calm := l.setup.profile
 	calm.Faults, calm.TableDelay = nil, 0

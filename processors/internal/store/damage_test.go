@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"path"
 	"strings"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weirhq/weir/processors/internal/store/storetest"
 )
 
 const flipKeys = 1000
@@ -46,43 +47,6 @@ func filled(t *testing.T, n int) *vfs.MemFS {
 	return left
 }
 
-// flip changes one byte of the store's files, chosen by rng, and says which.
-func flip(t *testing.T, fs vfs.FS, dir string, rng *rand.Rand) string {
-	t.Helper()
-	names, err := fs.List(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var files []string
-	for _, n := range names {
-		if strings.HasSuffix(n, ".sst") || strings.HasSuffix(n, ".log") || strings.HasPrefix(n, "MANIFEST") || strings.HasPrefix(n, "OPTIONS") {
-			if info, err := fs.Stat(path.Join(dir, n)); err == nil && info.Size() > 0 {
-				files = append(files, n)
-			}
-		}
-	}
-	name := files[rng.IntN(len(files))]
-	f, err := fs.Open(path.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(f)
-	if err = errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
-	at := rng.IntN(len(b))
-	b[at] ^= 1 << rng.IntN(8)
-	w, err := fs.Create(path.Join(dir, name), vfs.WriteCategoryUnspecified)
-	if err == nil {
-		_, err = w.Write(b)
-		err = errors.Join(err, w.Sync(), w.Close())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("%s@%d of %d", name, at, len(b))
-}
-
 // TestFlippedBytes changes a byte at 200 places of a store. What is read afterwards is either exactly what some batch left,
 // or an error that says that the store is damaged, which makes the runtime set it aside.
 func TestFlippedBytes(t *testing.T) {
@@ -99,7 +63,7 @@ func TestFlippedBytes(t *testing.T) {
 	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		fs := whole.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rng})
-		where := flip(t, fs, "/state/flips/db", rng)
+		where := storetest.FlipByte(t, fs, "/state/flips/db", rng)
 		kind := strings.TrimLeft(path.Ext(strings.Split(where, "@")[0])+where[:3], ".0123456789")
 		last, err := readFlips(fs)
 		switch {

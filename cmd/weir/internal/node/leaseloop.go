@@ -62,7 +62,7 @@ func newLeaseLoop(c *config.Config, p loopParts) (*leaseLoop, error) {
 				PollMin: p.poll, PollMax: 2 * p.poll, QueueBytes: int(p.memory.of(RoleBridge).queue), Metrics: bridge.NewMetrics(p.registry), Registry: &l.board, Log: &l.log,
 			}.Processor(), nil
 		},
-		roleLiberator: liberator.ProcessorConfig{Regions: regions, Partitions: partitions, Skew: c.Leases.Skew, PerShelf: c.Leases.Liberator.Rate}.Processor,
+		roleLiberator: liberator.ProcessorConfig{Regions: regions, Partitions: partitions, Skew: c.Leases.Skew, BucketRate: c.Leases.Liberator.Rate}.Processor,
 		roleDedup:     dedup.ProcessorConfig{Regions: regions, Partitions: partitions, Skew: c.Leases.Skew}.Processor,
 		roleBalancer:  balancer.ProcessorConfig{Regions: regions, Partitions: partitions, Config: BalancerConfig(c)}.Processor,
 	}

@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"context"
 	"crypto/tls"
 	"net"
 	"net/http"
@@ -12,13 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/clitest"
-	"github.com/weirhq/weir/cmd/weir/internal/node"
-	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/cmd/weir/internal/node/nodetest"
 )
 
 // tlsFiles are what `weir tls create` makes for a host, as settings.
@@ -39,24 +34,7 @@ func tlsFiles(t *testing.T, host string) []string {
 func TestNotReady(t *testing.T) {
 	env := append(tlsFiles(t, "weir-0.example"),
 		"WEIR_API_LISTEN=127.0.0.1:0", "WEIR_API_OPS_LISTEN=0.0.0.0:0", "WEIR_API_ADVERTISE=weir-0.example:443", "WEIR_DATA_DIR="+t.TempDir())
-	cfg, err := config.Load(config.Options{Environ: env, Hostname: func() (string, error) { return "host", nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := node.New(cfg, node.Parts{Kafka: kafka.Cluster{Brokers: []string{"127.0.0.1:1"}}, Log: zerolog.Nop(), Roles: []string{node.RoleSpend}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- n.Server.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	<-n.Server.Ready()
+	n := nodetest.Listening(t, env)
 	_, port, _ := net.SplitHostPort(n.Server.OpsAddr())
 	if got := clitest.Run(t, Commands, env, "ready", "--ops-listen", "0.0.0.0:"+port); got.Code != cli.ExitTempFail || !strings.Contains(got.Stderr, "no partition") {
 		t.Errorf("%+v", got)

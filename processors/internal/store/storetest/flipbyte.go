@@ -1,4 +1,4 @@
-package processors
+package storetest
 
 import (
 	"errors"
@@ -12,8 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// flipByte changes one byte of the store's files, chosen by rng, and says which.
-func flipByte(t *testing.T, fs vfs.FS, dir string, rng *rand.Rand) string {
+// FlipByte changes one bit of one file of the database in dir, chosen by rng, and returns where it is.
+func FlipByte(t *testing.T, fs vfs.FS, dir string, rng *rand.Rand) string {
 	t.Helper()
 	names, err := fs.List(dir)
 	if err != nil {

@@ -1,0 +1,2 @@
+// Package nodetest starts a node in the process of a test.
+package nodetest
