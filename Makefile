@@ -1,7 +1,7 @@
 # Needs POSIX make, a shell and Go; everything else is pinned in tools/go.mod. Plain `make` lists
 # the targets.
 .POSIX:
-.PHONY: help build image test test-short test-race sim sim-leases sim-crashes fuzz bench bench-once bench-peers lint fmt vet actionlint vuln generate generate-check verify ci clean docker-note
+.PHONY: help build image test test-short test-race sim sim-leases sim-crashes sim-agents fuzz bench bench-once bench-peers lint fmt vet actionlint vuln generate generate-check verify ci clean docker-note
 
 # Every test run has this tag: it makes the mutexes of the Kafka client visible to testing/synctest.
 # Without it, packages whose tests need it fail in TestBuildTag.
@@ -58,15 +58,18 @@ test-short: ## run the tests that take seconds
 	@$(GOTEST) $(TAGS) -count=1 -short -timeout 5m $(ARGS) $(PKGS)
 
 test-race: ## run the short tests of concurrent packages under the race detector
-	@BUBBLE_RUNS=$(RACERUNS) $(GOTEST) $(TAGS) -count=1 -short -race -skip '$(NORACE)' -timeout $(TIMEOUT) $(ARGS) $(RACE)
+	@WEIR_TEST_CRASH_RUNS=$(RACERUNS) $(GOTEST) $(TAGS) -count=1 -short -race -skip '$(NORACE)' -timeout $(TIMEOUT) $(ARGS) $(RACE)
 
 sim: sim-leases sim-crashes ## run both simulators (make sim SEEDS=20000 RUNS=5000)
 
 sim-leases: ## run SEEDS seeds of the simulator of the lease loop
-	@SEEDS=$(SEEDS) $(GOTEST) $(TAGS) -count=1 -timeout 60m -run '^TestSeeds$$' $(ARGS) ./test/sim
+	@WEIR_TEST_SIM_SEEDS=$(SEEDS) $(GOTEST) $(TAGS) -count=1 -timeout 60m -run '^TestSeeds$$' $(ARGS) ./test/sim
 
 sim-crashes: ## crash and abort the runtime RUNS times in simulated time
-	@BUBBLE_RUNS=$(RUNS) $(GOTEST) $(TAGS) -count=1 -timeout 60m -run '^Test(Crashes|Troubles)$$' $(ARGS) ./processors/...
+	@WEIR_TEST_CRASH_RUNS=$(RUNS) $(GOTEST) $(TAGS) -count=1 -timeout 60m -run '^Test(Crashes|Troubles)$$' $(ARGS) ./processors/...
+
+sim-agents: ## check histories of 40 seeds of agents for linearizability
+	@$(GOTEST) $(TAGS) -count=1 -timeout 60m -run '^TestLinearizable$$' $(ARGS) ./agent
 
 fuzz: ## fuzz every fuzz target for FUZZTIME
 	@find . -name '*_test.go' -exec grep -l '^func Fuzz' {} + | sort | while read -r file; do \

@@ -13,21 +13,21 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// Agent leases resources. It is safe for use by many goroutines; a process needs one for each table.
+// Agent leases resources. It is safe for concurrent use. A process needs one for each table.
 type Agent struct {
 	cfg   Config
 	rules *lease.Rules
 	table table.Table
 	cache cache
-	reads singleflight.Group // of settings, and of regions: ""
+	reads singleflight.Group // reads of pool settings; key "": of write leases
 
 	writeLeases atomic.Pointer[writeLeases]
 
-	outage logthrottle.Tracker // of requests in the background
+	outage logthrottle.Tracker // outage of background requests
 
 	mu     sync.Mutex
 	pools  map[poolName]*pool
-	calls  map[leaseName]*shared
+	calls  map[leaseName]*sharedCall
 	closed bool
 
 	background context.Context
@@ -37,12 +37,12 @@ type Agent struct {
 
 type poolName struct{ client, pool string }
 
-// New returns an agent. It sends nothing until it is asked for something. Close ends what it does in the background.
+// New returns an agent. It sends no request until the first call. Close stops its background work.
 func New(cfg Config) (*Agent, error) {
-	if err := cfg.fill(); err != nil {
+	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
-	a := &Agent{cfg: cfg, rules: lease.Protocol(), pools: map[poolName]*pool{}, calls: map[leaseName]*shared{}}
+	a := &Agent{cfg: cfg, rules: lease.Protocol(), pools: map[poolName]*pool{}, calls: map[leaseName]*sharedCall{}}
 	a.table.Name, a.table.New = a.cfg.Table, a.cfg.Client
 	a.table.Skew, a.table.Timeout, a.table.Attempts = a.cfg.Skew, a.cfg.Timeout, a.cfg.Attempts
 	a.cache = cache{capacity: cfg.CacheLeases, leases: map[leaseName]cached{}}
@@ -50,8 +50,8 @@ func New(cfg Config) (*Agent, error) {
 	return a, nil
 }
 
-// Close ends the agent, and the calls that are under way. It waits, for Config.Timeout at most, until new leases are settled.
-// Leases stay as they are.
+// Close stops the agent and cancels calls that are in progress. It waits up to Config.Timeout until
+// new leases are settled. It does not end leases.
 func (a *Agent) Close() {
 	a.mu.Lock()
 	a.closed = true
@@ -60,7 +60,7 @@ func (a *Agent) Close() {
 	a.running.Wait()
 }
 
-// goBackground does something in the background, unless the agent is closed.
+// goBackground runs do in the background, unless the agent is closed.
 func (a *Agent) goBackground(do func(context.Context)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -96,7 +96,7 @@ func TestGetRefuses(t *testing.T) {
 	}
 }
 
-// Many agents, each in its own goroutine, asking for the same keys: no key has two resources, no resource two keys.
+// Many agents ask for the same keys concurrently: no key gets two resources, no resource two keys.
 func TestStampede(t *testing.T) {
 	w := newFixture(t, dynamotest.Hostile(), "eu")
 	w.register("eu", 40)
@@ -132,7 +132,7 @@ func TestStampede(t *testing.T) {
 			t.Errorf("key %s has %s and %s", r.key, had, r.resource)
 		}
 		if had, ok := byResource[r.resource]; ok && had != r.key {
-			t.Errorf("%s is of %s and %s", r.resource, had, r.key)
+			t.Errorf("%s is leased to %s and %s", r.resource, had, r.key)
 		}
 		byKey[r.key], byResource[r.resource] = r.resource, r.key
 	}
@@ -141,7 +141,7 @@ func TestStampede(t *testing.T) {
 	}
 }
 
-// Many at once who find the pool's memory empty each get a candidate; none is told that the pool is exhausted.
+// Many concurrent callers find no candidate in memory. Each gets one, and none is refused.
 func TestManyAtOnce(t *testing.T) {
 	w := newFixture(t, dynamotest.Profile{}, "eu")
 	w.register("eu", 300)
@@ -157,7 +157,7 @@ func TestManyAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// Those who are refused again and again do not ask all sub-partitions each time.
+// Callers that are refused repeatedly do not read all buckets each time.
 func TestExhaustedAgain(t *testing.T) {
 	w := newFixture(t, dynamotest.Profile{}, "eu")
 	var calls []Call
@@ -168,12 +168,13 @@ func TestExhaustedAgain(t *testing.T) {
 		}
 	}
 	if calls[0].RoundTrips != 2+1+4 || calls[1].RoundTrips != 1 || calls[2].RoundTrips != 1 {
-		t.Errorf("%d, %d, %d round trips, want 7 (settings, key, four sub-partitions), 1, 1", calls[0].RoundTrips, calls[1].RoundTrips, calls[2].RoundTrips)
+		t.Errorf("%d, %d, %d round trips, want 7 (settings, key, four buckets), 1, 1", calls[0].RoundTrips, calls[1].RoundTrips, calls[2].RoundTrips)
 	}
 }
 
-// Of two leases that regions made of a key at once, an agent of a third takes the one that is going to win (package dedup): the
-// first that was granted, whatever the regions' names. So its user does not switch.
+// Two regions leased one key at once. An agent in a third region uses the lease that dedup will
+// keep: the one granted first, whatever the names of the regions. So its user does not have to
+// switch.
 func TestThirdRegionTakesTheWinner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, dynamotest.Profile{}, "ap", "eu", "us")
@@ -190,7 +191,7 @@ func TestThirdRegionTakesTheWinner(t *testing.T) {
 		second := get(t.Context(), t, w.agent("ap"), "key", time.Minute)
 		w.cloud.Settle()
 		if got := get(t.Context(), t, w.agent("eu"), "key", time.Minute); first.Resource == second.Resource || got.Resource != first.Resource {
-			t.Errorf("leased %s, then %s elsewhere; the third region takes %s", first.Resource, second.Resource, got.Resource)
+			t.Errorf("leased %s first, then %s in the other region; the third region uses %s", first.Resource, second.Resource, got.Resource)
 		}
 	})
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// BenchmarkGetCached gives a lease from memory.
+// BenchmarkGetCached returns a lease from memory.
 func BenchmarkGetCached(b *testing.B) {
 	w := newFixture(b, dynamotest.Profile{}, linearRegion)
 	w.register(linearRegion, 1)
@@ -42,9 +42,10 @@ func BenchmarkGetCached(b *testing.B) {
 	}
 }
 
-// BenchmarkGetExisting gives a lease that is in the table and not in memory, by one request. "memory" is the whole of it
-// on dynamotest. "own" sends the requests nowhere and compares with a bare Query of the SDK that is answered the same, in
-// turns: own-cpu-ns/op is what the agent takes of the processor beside the SDK.
+// BenchmarkGetExisting returns a lease that is in the table and not in memory, by one request.
+// "memory" measures the whole call on dynamotest. "own" gives the request to a transport that
+// repeats a recorded answer, and compares with a bare Query of the SDK: own-cpu-ns/op is the CPU
+// time of the agent beside the SDK's.
 func BenchmarkGetExisting(b *testing.B) {
 	existing := func(b *testing.B, client *dynamodb.Client) *Agent {
 		w := newFixture(b, dynamotest.Profile{}, linearRegion)
@@ -79,12 +80,12 @@ func BenchmarkGetExisting(b *testing.B) {
 		query := &dynamodb.QueryInput{
 			TableName: aws.String(testTable), ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("#pk = :pk"),
 			ExpressionAttributeNames:  map[string]string{"#pk": table.PK},
-			ExpressionAttributeValues: table.Item{":pk": table.S(lease.KeyRows("c", "p", "k"))},
+			ExpressionAttributeValues: table.Item{":pk": table.S(lease.KeyPartition("c", "p", "k"))},
 		}
 		if _, err := client.Query(b.Context(), query); err != nil {
 			b.Fatal(err)
 		}
-		t.from = nil // from now on it answers by itself
+		t.from = nil // from now on the transport repeats the last answer
 		const block = 200
 		var agents, bare []float64
 		for b.Loop() {
@@ -107,8 +108,8 @@ func BenchmarkGetExisting(b *testing.B) {
 	})
 }
 
-// BenchmarkGetNew gives a new lease of a pool with so many resources in one sub-partition: not slower for more of them.
-// In place of each resource that was leased another is made available, outside of get-cpu-ns/op.
+// BenchmarkGetNew leases new resources of a pool with many resources in one bucket: the time must
+// not depend on their number. Each leased resource is replaced by a new one, outside get-cpu-ns/op.
 func BenchmarkGetNew(b *testing.B) {
 	for _, n := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -124,12 +125,12 @@ func BenchmarkGetNew(b *testing.B) {
 				begun := time.Now()
 				cpu = append(cpu, spent(b, func() {
 					get(b.Context(), b, a, fmt.Sprint("k", i), time.Hour)
-					a.running.Wait() // the settling and the reading ahead included
+					a.running.Wait() // includes settling and prefetching
 				}))
 				each = append(each, float64(time.Since(begun).Nanoseconds()))
 				item := table.PrimaryKey(lease.ResourceRow("c", fmt.Sprint("more-", i)))
 				item[table.Version], item[table.Owner] = table.N(1), table.S(linearRegion)
-				item[table.Available], item[table.Bucket] = table.N(int64(n+i)), table.S(lease.Bucket("c", "p", linearRegion, 0))
+				item[table.AvailableMs], item[table.Bucket] = table.N(int64(n+i)), table.S(lease.Bucket("c", "p", linearRegion, 0))
 				w.put(linearRegion, item)
 				i++
 			}
@@ -140,7 +141,8 @@ func BenchmarkGetNew(b *testing.B) {
 	}
 }
 
-// tape sends requests on as long as it has where to, and then gives the last answer again.
+// tape is a transport that records the last answer of the transport from, and repeats it once from
+// is nil.
 type tape struct {
 	from interface {
 		Do(*http.Request) (*http.Response, error)
@@ -164,11 +166,11 @@ func (t *tape) Do(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	h := t.header.Clone()
-	h.Set("Date", time.Now().UTC().Format(http.TimeFormat)) // the agent compares clocks
+	h.Set("Date", time.Now().UTC().Format(http.TimeFormat)) // the agent compares it with its clock
 	return &http.Response{StatusCode: http.StatusOK, Header: h, Body: io.NopCloser(bytes.NewReader(t.body)), ContentLength: int64(len(t.body)), Request: r}, nil
 }
 
-// spent is what the process used of the processor while f ran, in nanoseconds.
+// spent returns the CPU time of the process while f ran, in nanoseconds.
 func spent(b *testing.B, f func()) float64 {
 	b.Helper()
 	used := func() int64 {

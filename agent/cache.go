@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// cache keeps leases that were given out. It forgets those that are over, and some other when it is full.
+// cache keeps leases that were returned to callers. When it is full, it evicts one.
 type cache struct {
 	capacity int
 
@@ -15,10 +15,10 @@ type cache struct {
 
 type cached struct {
 	lease Lease
-	until time.Time // for which it is given without another look
+	until time.Time // time until which it is returned without a read of the table
 }
 
-// evictionSample is how many leases are looked at for one to forget.
+// evictionSample is the number of leases from which one is chosen for eviction.
 const evictionSample = 8
 
 func (c *cache) get(n leaseName, now time.Time) (Lease, bool) {
@@ -41,7 +41,7 @@ func (c *cache) put(n leaseName, l Lease, until time.Time) {
 	c.leases[n] = cached{l, until}
 }
 
-// forget drops the one, of a few that the map's order happens to give first, that is good for the shortest time.
+// forget evicts the lease that can be returned for the shortest time, of a sample in map order.
 func (c *cache) forget() {
 	var worst leaseName
 	var until time.Time
@@ -57,7 +57,7 @@ func (c *cache) forget() {
 	delete(c.leases, worst)
 }
 
-// renew replaces what is known of a lease, if it is the one that is kept.
+// renew replaces a lease in the cache, if it is the same lease with the same token.
 func (c *cache) renew(n leaseName, l Lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

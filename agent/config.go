@@ -1,112 +1,123 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/rs/zerolog"
 
+	"github.com/weirhq/weir/internal/slogger"
 	"github.com/weirhq/weir/lease"
 )
 
-// Config says how an agent works. Region and AWS, or Region and Client, must be set.
+// Config configures an Agent. Region and AWS, or Region and Client, have to be set.
 type Config struct {
-	// Region is the region whose resources are leased: the nearest one.
+	// Region is the region in which new leases begin: the nearest one. Existing leases of a key are
+	// found in every region.
 	Region string
-	// Table is the table of leases. Defaults to weir-leases.
+	// Table is the name of the lease table. Defaults to weir-leases.
 	Table string
-	// AWS is what clients are made from, one for each region: credentials, endpoint, HTTP client.
+	// AWS is the configuration of the DynamoDB clients: credentials, retries, HTTP client. Its
+	// region is not used.
 	AWS aws.Config
-	// Endpoints are the addresses of regions, where they are not AWS's own.
+	// Endpoints are the DynamoDB URLs of regions that are not at AWS's own address, by region.
 	Endpoints map[string]string
-	// Client gives the DynamoDB client of a region. Defaults to one made of AWS and Endpoints.
+	// Client returns a DynamoDB client for a region. It is called once for each region. Defaults to
+	// a client from AWS and Endpoints.
 	Client func(region string) *dynamodb.Client
 
-	// Skew is the most by which any clock that has to do with the table may be off. It must be the same everywhere. A
-	// resource that moves to another region rests for four times as long. Defaults to 500 ms.
+	// Skew is the maximum difference between any two clocks of agents, executors and DynamoDB. All
+	// processes that use the table need the same value. A resource that is transferred to another
+	// region rests for four times as long. Defaults to 500 ms.
 	Skew time.Duration
-	// Timeout is for one request, its answer included. Defaults to 2 s.
+	// Timeout is the limit of one request, with all its attempts and its answer. Defaults to 2 s.
 	Timeout time.Duration
-	// Attempts is how often a request is sent, at most. Defaults to 3.
+	// Attempts is the maximum number of attempts of one request. Defaults to 3.
 	Attempts int
-	// CacheLeases is how many leases are kept in memory, at most. Defaults to 100,000.
+	// CacheLeases is the maximum number of leases in memory. Defaults to 100,000.
 	CacheLeases int
-	// CacheTTL is for how long a lease is given from memory without another look at the table: for so long a lease that
-	// somebody else gave back or superseded can still be given out here. Defaults to 5 s.
+	// CacheTTL is the time for which a lease is returned from memory. A lease that another process
+	// released, or that was superseded, can be returned for as long. Watch reads the table at this
+	// interval. Defaults to 5 s.
 	CacheTTL time.Duration
-	// Candidates is how many available resources of a pool are read ahead. Defaults to 16.
+	// Candidates is the number of available resources of a pool that are read ahead. Defaults to
+	// 16.
 	Candidates int
-	// CandidateTTL is for how long they are kept. Defaults to 5 s.
+	// CandidateTTL is the time for which candidates are kept. Defaults to 5 s.
 	CandidateTTL time.Duration
-	// SettingsTTL is for how long settings of clients and pools are kept. Defaults to 30 s.
+	// SettingsTTL is the age at which settings of pools and write leases are read again, in the
+	// background. Defaults to 30 s.
 	SettingsTTL time.Duration
 
-	// Logger is told what goes wrong behind a call's back. Defaults to none.
+	// Logger receives errors of background requests. Defaults to no log.
 	Logger zerolog.Logger
-	// Observe is called after each call. It must be quick. Defaults to nothing.
+	// Slog is used in place of Logger, if it is set. Its levels are read once, by New.
+	Slog slog.Handler
+	// Observe is called after each call of GetLease, Renew and Release. It must return quickly. Nil
+	// is allowed.
 	Observe func(Call)
 }
 
-// Call is what Config.Observe is told.
+// Call describes a completed call, for Config.Observe.
 type Call struct {
 	Op         string // get, renew, release
 	Client     string
 	Pool       string
-	Cached     bool // the lease came from memory
-	New        bool // it began with this call
-	RoundTrips int  // to DynamoDB
-	Tries      int  // candidates tried
-	Took       time.Duration
-	Err        error
+	Cached     bool          // the lease came from memory
+	New        bool          // the lease began with this call
+	RoundTrips int           // requests to DynamoDB
+	Tries      int           // candidates that were tried
+	Duration   time.Duration // duration of the call
+	Err        error         // error that the call returned
 }
 
-func (c *Config) fill() error {
+// setDefaults sets defaults and returns an error for an invalid field.
+func (c *Config) setDefaults() error {
 	if err := lease.CheckName("region", c.Region, lease.MaxName); err != nil {
 		return fmt.Errorf("%w: Config.Region: %w", ErrInvalid, err)
 	}
-	for _, d := range []struct {
-		name string
-		v    *time.Duration
-		def  time.Duration
-	}{
-		{"Skew", &c.Skew, 500 * time.Millisecond},
-		{"Timeout", &c.Timeout, 2 * time.Second},
-		{"CacheTTL", &c.CacheTTL, 5 * time.Second},
-		{"CandidateTTL", &c.CandidateTTL, 5 * time.Second},
-		{"SettingsTTL", &c.SettingsTTL, 30 * time.Second},
-	} {
-		if *d.v == 0 {
-			*d.v = d.def
-		}
-		if *d.v < 0 {
-			return fmt.Errorf("%w: Config.%s is negative: %v", ErrInvalid, d.name, *d.v)
-		}
-	}
-	for _, n := range []struct {
-		name string
-		v    *int
-		def  int
-	}{{"Attempts", &c.Attempts, 3}, {"CacheLeases", &c.CacheLeases, 100_000}, {"Candidates", &c.Candidates, 16}} {
-		if *n.v == 0 {
-			*n.v = n.def
-		}
-		if *n.v < 0 {
-			return fmt.Errorf("%w: Config.%s is negative: %d", ErrInvalid, n.name, *n.v)
-		}
-	}
-	if c.Table == "" {
-		c.Table = "weir-leases"
+	c.Table = cmp.Or(c.Table, "weir-leases")
+	c.Skew = cmp.Or(c.Skew, 500*time.Millisecond)
+	c.Timeout = cmp.Or(c.Timeout, 2*time.Second)
+	c.Attempts = cmp.Or(c.Attempts, 3)
+	c.CacheLeases = cmp.Or(c.CacheLeases, 100_000)
+	c.CacheTTL = cmp.Or(c.CacheTTL, 5*time.Second)
+	c.Candidates = cmp.Or(c.Candidates, 16)
+	c.CandidateTTL = cmp.Or(c.CandidateTTL, 5*time.Second)
+	c.SettingsTTL = cmp.Or(c.SettingsTTL, 30*time.Second)
+	if c.Slog != nil {
+		c.Logger = slogger.New(c.Slog)
 	}
 	if c.Client == nil {
-		c.Client = c.client
+		c.Client = c.newClient
+	}
+	for _, f := range []struct {
+		name     string
+		value    any
+		negative bool
+	}{
+		{"Skew", c.Skew, c.Skew < 0},
+		{"Timeout", c.Timeout, c.Timeout < 0},
+		{"Attempts", c.Attempts, c.Attempts < 0},
+		{"CacheLeases", c.CacheLeases, c.CacheLeases < 0},
+		{"CacheTTL", c.CacheTTL, c.CacheTTL < 0},
+		{"Candidates", c.Candidates, c.Candidates < 0},
+		{"CandidateTTL", c.CandidateTTL, c.CandidateTTL < 0},
+		{"SettingsTTL", c.SettingsTTL, c.SettingsTTL < 0},
+	} {
+		if f.negative {
+			return fmt.Errorf("%w: Config.%s is %v: set a positive value, or 0 for the default", ErrInvalid, f.name, f.value)
+		}
 	}
 	return nil
 }
 
-// client makes the client of a region.
-func (c *Config) client(region string) *dynamodb.Client {
+// newClient returns a DynamoDB client of a region, from AWS and Endpoints.
+func (c *Config) newClient(region string) *dynamodb.Client {
 	return dynamodb.NewFromConfig(c.AWS, func(o *dynamodb.Options) {
 		o.Region = region
 		if at := c.Endpoints[region]; at != "" {

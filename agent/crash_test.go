@@ -17,7 +17,7 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// mortal makes clients that stop working at a request: before it is sent, or after its answer has come.
+// mortal returns clients that fail from one request on: before it is sent, or after its answer.
 type mortal struct {
 	left     atomic.Int32
 	answered bool
@@ -43,7 +43,8 @@ func (d *mortal) options(o *dynamodb.Options) {
 	})
 }
 
-// An agent that dies at any of its requests leaves a key that gets one resource, and no resource that is held for nobody.
+// An agent may die at any of its requests. The key then gets one resource, and no resource stays
+// held by another key.
 func TestCrashAnywhere(t *testing.T) {
 	for requests := range int32(12) {
 		for _, answered := range []bool{false, true} {
@@ -73,7 +74,7 @@ func TestCrashAnywhere(t *testing.T) {
 	}
 }
 
-// held is which key holds which resource.
+// held returns the resource that each key holds.
 func (w *fixture) held() map[string]string {
 	w.t.Helper()
 	out, err := w.cloud.Regions()[0].Client().Scan(w.t.Context(), &dynamodb.ScanInput{TableName: aws.String(testTable), ConsistentRead: aws.Bool(true)})
@@ -90,7 +91,8 @@ func (w *fixture) held() map[string]string {
 	return held
 }
 
-// What a call costs: nothing from memory, one request for a lease that there is, three for a new one.
+// The requests of a call: none for a lease in memory, one for a lease in the table, three for a new
+// lease.
 func TestRoundTrips(t *testing.T) {
 	w := newFixture(t, dynamotest.Profile{}, "eu")
 	w.register("eu", 50)
@@ -105,7 +107,7 @@ func TestRoundTrips(t *testing.T) {
 		want int
 	}{{"new", a, 3}, {"from memory", a, 0}, {"by another agent", b, 1}} {
 		get(t.Context(), t, step.a, "k", time.Minute)
-		step.a.running.Wait() // until the lease is settled, others help, which takes them more
+		step.a.running.Wait() // before the lease is settled, other processes would need more requests
 		if got := last.Load().RoundTrips; got != step.want {
 			t.Errorf("%s: %d round trips, want %d", step.name, got, step.want)
 		}

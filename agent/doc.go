@@ -1,23 +1,94 @@
-// Package agent leases resources from pools: a library, and a direct client of DynamoDB.
+// Package agent leases resources from pools. It is a library and a direct client of DynamoDB: a
+// process that uses it needs no other weir process to lease, renew and release.
 //
-//	GetLease ─▶ memory ─▶ one call per key at a time ─▶ machine of the protocol ─▶ DynamoDB, own region
-//	              0 round trips                            1: there is a lease      │
-//	                                                       3: a new one             └ renew, release: the lease's region
-//	                    candidates, read ahead from the index, ──┘
-//	                    some from each of several sub-partitions
+// A lease is the right of a key to use one resource of a pool until a deadline. A key can be a
+// user, a campaign or a session; a resource can be a domain, an account or a phone number; both are
+// any text. Each client (tenant) has its own pools. All callers that ask for the same key get the
+// same resource: in this process, in another one, and in another region.
 //
-// A lease is the right of a key to use a resource until a deadline. Whoever asks for the same key gets the same resource,
-// in this process or another, here or in another region. Its token is greater than that of any earlier lease of the
-// resource: what is protected by the resource can refuse smaller ones. The deadline is for the holder's own clock; it comes
-// before the lease's end by as much as clocks may differ.
+// # Getting started
 //
-// The protocol is package lease's, which a model check has run through all interleavings. What it promises:
+// An administrator creates the lease table, the regions, a client, a pool and its resources, with
+// the weir command or with package agent/admin. Then:
 //
-//   - No resource is used for two keys at one time, whatever crashes when, as long as clocks are off by no more than Config.Skew.
-//   - Within a region a key has one resource at a time. Two regions that get a new key within the time of replication may
-//     lease one each; the reaper finds it, and the next GetLease gives the winner's.
-//   - A lease that nobody gives back lasts until its end.
-//   - A process that dies in the middle of GetLease leaves nothing that another call does not finish or leave behind.
+//	cfg, err := config.LoadDefaultConfig(ctx) // package aws-sdk-go-v2/config
+//	if err != nil {
+//		return err
+//	}
+//	a, err := agent.New(agent.Config{Region: "eu-west-1", AWS: cfg})
+//	if err != nil {
+//		return err
+//	}
+//	defer a.Close()
+//	l, err := a.GetLease(ctx, "acme", "domains", "campaign-17", time.Now().Add(10*time.Minute))
+//	if err != nil {
+//		return err
+//	}
+//	use(l.Resource, l.Deadline) // stop at the deadline
+//	return a.Release(ctx, l)
 //
-// What it does not do: it frees no lease at its end (the liberator does), moves nothing between regions, and keeps nothing on disk.
+// Create one Agent for each process and table. It is safe for concurrent use. A holder that needs
+// the resource for longer calls Renew before the deadline, and can call Watch to learn at once that
+// the lease was lost. The identity needs dynamodb:GetItem, Query and UpdateItem on the table, and
+// Query on its index "available".
+//
+// # How a call works
+//
+//	GetLease ─▶ memory ─▶ one call per key at a time ─▶ state machine of package lease ─▶ DynamoDB
+//	              0 round trips                           1: the key has a lease          own region
+//	                                                      3: new lease
+//	                     candidates, read ahead from the index ──┘    Renew, Release: the lease's region
+//
+// A lease from memory is at most Config.CacheTTL old. Reads are consistent reads in Config.Region,
+// and writes are conditional on the row's version, so two agents can never lease one resource to
+// two keys. Candidates are read from several random buckets of the index, so that agents seldom
+// compete for the same resource.
+//
+// # Guarantees
+//
+//   - No two keys use one resource at the same time, at whatever point processes crash, as long as
+//     clocks differ by at most Config.Skew and every user stops at Lease.Deadline.
+//   - Within a region a key has at most one resource at a time.
+//   - A lease that no user releases lasts until its end. Its end never moves to an earlier time.
+//   - Lease.Token is greater for each later lease of a resource, and for each renewal. A system
+//     behind the resource that rejects smaller tokens is protected against users with a wrong
+//     clock.
+//   - A process that dies during a call leaves nothing that the next call for the key, or the lease
+//     loop, does not complete.
+//
+// # Time
+//
+// The end of a lease is fixed before the first write, so a slow request shortens the usable time
+// and never extends it. Lease.Deadline is the end less Config.Skew, for comparison with the
+// holder's own clock. If the deadline passes during the call, the call returns an error and no
+// lease. Every answer of DynamoDB is compared with the local clock; a difference above Config.Skew
+// gives ErrClock.
+//
+// # Failures
+//
+//	failure                            what the agent does                   what the caller sees
+//	pool has no free resource here     counts the refused key                ExhaustedError with RetryAfter
+//	DynamoDB does not answer           repeats, up to Config.Attempts        ErrUnavailable; leases in memory are
+//	                                                                         still returned
+//	an answer is lost                  repeats; the row shows the outcome    nothing, or ErrUnavailable
+//	DynamoDB throttles                 repeats with a pause                  ErrThrottled
+//	write lease of the region ended    makes no write                        ErrNoWriteLease; use another region
+//	settings cannot be read            uses those it has, up to 10 times     nothing, then ErrUnavailable
+//	                                   Config.SettingsTTL
+//	two regions lease a key at once    nothing; package dedup supersedes     the winner's resource with the next
+//	                                   the later lease                       GetLease; ErrSuperseded from Renew
+//	                                                                         and Watch
+//
+// After ErrUnavailable the outcome of the call may be unknown. Calling again is safe: the same key
+// gets the same resource.
+//
+// # Limits
+//
+//   - Two regions that get a new key within the replication delay may lease one resource each. The
+//     lease loop has to run for dedup to resolve it, which takes some seconds.
+//   - Resources of ended leases are freed by the liberator, and moved between regions by the
+//     balancer. Without the lease loop a pool runs out in time.
+//   - A user who is not in the region of the lease can be given a lease that another user has just
+//     released; see docs/leases.md. Release a shared key only when no user needs it.
+//   - The agent keeps nothing on disk. After a restart the first call for a key reads the table.
 package agent

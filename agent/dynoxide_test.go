@@ -11,14 +11,14 @@ import (
 	"github.com/weirhq/weir/internal/dynoxide"
 )
 
-// The same agents and the same check on an implementation of DynamoDB that is not ours, in real time. What ours lets through
-// by mistake, this one may refuse.
-func TestLinearizableElsewhere(t *testing.T) {
+// The linearizability test on an independent implementation of DynamoDB, in real time. It may
+// reject requests that dynamotest accepts by mistake.
+func TestLinearizableDynoxide(t *testing.T) {
 	endpoint := dynoxide.Endpoint(t, "run agents on it")
 	for seed := range uint64(3) {
 		r := linearDefaults(seed)
 		r.agents, r.calls = 20, 12
-		// Each length is longer than what a busy machine may take for a request.
+		// Each duration exceeds what a busy machine may take for a request.
 		r.shortest, r.longest, r.pause, r.skew, r.quarantine = time.Second, 3*time.Second, 800*time.Millisecond, 200*time.Millisecond, 300*time.Millisecond
 		client := dynamodb.New(dynamodb.Options{
 			Region: linearRegion, BaseEndpoint: aws.String(endpoint), Credentials: credentials.NewStaticCredentialsProvider("a", "a", ""),
@@ -38,7 +38,7 @@ func TestLinearizableElsewhere(t *testing.T) {
 			outcomes[c.outcome()]++
 		}
 		if t.Log(outcomes); outcomes["get"] < len(history)/4 || outcomes["renew"] == 0 || outcomes["release"] == 0 {
-			t.Errorf("seed %d: too little came of the calls: %v", seed, outcomes)
+			t.Errorf("seed %d: too few calls succeeded: %v", seed, outcomes)
 		}
 	}
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/weirhq/weir/agent"
 )
 
-// The whole of a client: lease a resource for a key, use it, give it back.
+// A complete client: lease a resource for a key, use it, release it.
 func Example() {
 	ctx := context.Background()
 	a, err := agent.New(agent.Config{
 		Region: "eu-west-1",
-		AWS:    aws.Config{}, // of config.LoadDefaultConfig, in package aws-sdk-go-v2/config
+		AWS:    aws.Config{}, // from config.LoadDefaultConfig of package aws-sdk-go-v2/config
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -27,7 +27,7 @@ func Example() {
 	var exhausted *agent.ExhaustedError
 	switch {
 	case errors.As(err, &exhausted):
-		log.Printf("none left, again in %v", exhausted.RetryAfter)
+		log.Printf("no free resource: retry after %v", exhausted.RetryAfter)
 		return
 	case err != nil:
 		log.Print(err)
@@ -39,9 +39,9 @@ func Example() {
 	}
 }
 
-// A long-lived holder renews well before the deadline, and stops at once when the lease is lost.
+// A long-lived holder renews well before the deadline, and stops as soon as the lease is lost.
 func ExampleAgent_Watch() {
-	var a *agent.Agent // of agent.New
+	var a *agent.Agent // from agent.New
 	var lease agent.Lease
 	ctx := context.Background()
 
@@ -56,7 +56,7 @@ func ExampleAgent_Watch() {
 		case <-renew.C:
 			next, err := a.Renew(ctx, lease, time.Now().Add(30*time.Minute))
 			if errors.Is(err, agent.ErrUnavailable) || errors.Is(err, agent.ErrThrottled) {
-				continue // the lease is as it was: there is time to try again
+				continue // the lease is unchanged: retry at the next tick
 			}
 			if err != nil {
 				log.Print("stop using ", lease.Resource, ": ", err)

@@ -8,11 +8,12 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// GetLease gives the lease of a key: the one there is, here or in another region, or a new one until expires. A lease that
-// there is keeps its own end: see Renew. A new one ends no later than the pool's longest lease allows, which Lease.Clamped
-// tells. It is safe to ask again after any error.
+// GetLease returns the lease of a key: the existing lease, in this region or another, or a new
+// lease that ends at expires. An existing lease keeps its own end, see Renew. A new lease ends no
+// later than the pool's maximum lease term allows, see Lease.Clamped. Calling again is safe after
+// every error.
 //
-// This is get_lease of System1's "Global Real-Time Resource Pool Allocation".
+// It is get_lease of System1's article "Global Real-Time Resource Pool Allocation".
 func (a *Agent) GetLease(ctx context.Context, client, pool, key string, expires time.Time) (Lease, error) {
 	begun := time.Now()
 	n := leaseName{client, pool, key}
@@ -34,19 +35,19 @@ func (a *Agent) checkGet(n leaseName, expires time.Time) error {
 		return err
 	}
 	if left := time.Until(expires); left <= 2*a.cfg.Skew {
-		return fmt.Errorf("%w: the lease would end in %v: it must be more than twice the skew of clocks, %v", ErrInvalid, left.Round(time.Millisecond), a.cfg.Skew)
+		return fmt.Errorf("%w: the lease would end in %v: the end has to be later than twice the clock skew (Config.Skew), %v", ErrInvalid, left.Round(time.Millisecond), a.cfg.Skew)
 	}
 	return nil
 }
 
 func (a *Agent) observe(call *Call, begun time.Time) {
 	if a.cfg.Observe != nil {
-		call.Took = time.Since(begun)
+		call.Duration = time.Since(begun)
 		a.cfg.Observe(*call)
 	}
 }
 
-// get asks the table.
+// get runs the state machine for a key's lease.
 func (a *Agent) get(ctx context.Context, n leaseName, expires time.Time, call *Call) (Lease, error) {
 	p, err := a.poolOf(ctx, n.client, n.pool, call)
 	if err != nil {
@@ -63,7 +64,7 @@ func (a *Agent) get(ctx context.Context, n leaseName, expires time.Time, call *C
 		p.refused(n.key)
 		return Lease{}, &ExhaustedError{Client: n.client, Pool: n.pool, Region: a.cfg.Region, RetryAfter: a.cfg.CandidateTTL}
 	case last.Action == lease.Lost:
-		return Lease{}, fmt.Errorf("%w: its end, %s, passed while it was being got", ErrEnded, expires.UTC().Format(time.RFC3339))
+		return Lease{}, fmt.Errorf("%w: its end, %s, passed before the lease could begin", ErrEnded, expires.UTC().Format(time.RFC3339))
 	}
 	l := a.lease(n, last.Lease)
 	l.Clamped = clamped && l.New
@@ -88,24 +89,25 @@ func (l *Lease) grant() lease.Grant {
 	}
 }
 
-// settlePause is how long it is waited before a lease is settled once more; it doubles up to mostPause.
+// settlePause is the pause before a failed settlement is repeated. It doubles up to maxSettlePause.
 const (
 	settlePause    = 200 * time.Millisecond
 	maxSettlePause = 10 * time.Second
 )
 
-// settle says in the key row that the resource was taken. Until it does, whoever finds the row here asks the resource row, but
-// other regions see no lease, and nobody a duplicate: so it is said until it is known to be, for as long as the lease lasts.
+// settle writes the key row of a new lease as leased. Until then a process in this region that
+// finds the row reads the resource row as well; other regions see no lease, and dedup no duplicate.
+// So it is repeated until it succeeds or the lease ends.
 func (a *Agent) settle(ctx context.Context, d runner, l Lease) {
 	for pause := settlePause; ; pause = min(2*pause, maxSettlePause) {
 		step := d.params.SettleStep(l.grant(), time.Now().UnixMilli())
 		row, ok, err := d.write(ctx, &step)
-		if ok || err == nil && row.State == lease.Leased && row.Resource == l.Resource && row.ResourceVersion == l.Token { // or an answer was lost
+		if ok || err == nil && row.State == lease.Leased && row.Resource == l.Resource && row.ResourceVersion == l.Token { // or the answer was lost
 			l.version, l.pending, l.New = row.Version, false, false
 			a.cache.renew(d.name, l)
 		}
 		if err == nil {
-			return // if somebody else has gone on with it, it is theirs to say
+			return // refused: another process has continued with the row, and settles it
 		}
 		a.cfg.Logger.Debug().Err(err).Str("client", l.Client).Str("pool", l.Pool).Msg("lease_not_settled")
 		again := time.Now().Add(pause)

@@ -11,39 +11,41 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// Headroom is how many resources of a pool can be leased in a region.
+// Headroom is the number of free resources of a pool in a region, and the forecast.
 type Headroom struct {
 	Region string
 	Free   int
-	// More says that counting stopped: there are more than Free.
-	More bool
-	// AsOf is when it was so. What did not change since may be some minutes old.
+	// AtLeast means that counting stopped at a limit: there are more than Free.
+	AtLeast bool
+	// AsOf is the time of the figures. Figures that do not change are written every 5 minutes.
 	AsOf time.Time
-	// Forecast is what the balancer expects; nil where none runs.
+	// Forecast is the balancer's forecast; nil where no balancer runs.
 	Forecast *Forecast
 }
 
-// Forecast is what is expected of a pool in a region within Horizon.
+// Forecast is the balancer's forecast for a pool in a region within Horizon.
 type Forecast struct {
 	Horizon   time.Duration
-	Need      int     // new leases, with a margin
-	Rate      float64 // new leases a second that are wanted
-	Returning int     // resources that become available: leases and quarantines that end
+	Need      int     // expected new leases, with a margin
+	Rate      float64 // expected new leases per second
+	Returning int     // resources whose lease and quarantine are expected to end
 	InTransit int     // resources on their way from other regions
 	Refused   int     // keys that got no lease in the last minute
 }
 
 const (
-	// maxCounted is up to how many of a sub-partition are counted.
+	// maxCounted is the number up to which the resources of one bucket are counted.
 	maxCounted = 1000
-	// maxHeadroomAge is how old what the balancer says may be. It writes what changed within seconds, and what did not every 5 min:
-	// one of those may be lost, or late, without that all agents count. If it stops, figures stay for that long: see Headroom.AsOf.
+	// maxHeadroomAge is the age at which a headroom row is ignored. The balancer writes changes
+	// within seconds, and an unchanged row every 5 minutes; one such write may be lost. If the
+	// balancer stops, callers get old figures for this time: see Headroom.AsOf.
 	maxHeadroomAge = 11 * time.Minute
 )
 
-// Headroom says what is available in the agent's region, and what is expected: as the balancer last wrote it, which it does within
-// seconds of a change, by one request. Where no balancer runs it counts, up to 1,000 for each sub-partition of the pool, by one request for each: that
-// is for people and dashboards.
+// Headroom returns the free resources of a pool in the agent's region, and the forecast, from the
+// row that the balancer writes: one request. Where no balancer runs it counts, up to 1,000
+// resources for each bucket of the pool, with one request for each bucket. It is for people and
+// dashboards.
 func (a *Agent) Headroom(ctx context.Context, client, pool string) (Headroom, error) {
 	if err := check(client, pool, "-"); err != nil {
 		return Headroom{}, err
@@ -70,7 +72,7 @@ func (a *Agent) Headroom(ctx context.Context, client, pool string) (Headroom, er
 	return a.count(ctx, p)
 }
 
-// count counts what the index shows, which lags a little behind.
+// count counts the entries of the index, which lags the table slightly.
 func (a *Agent) count(ctx context.Context, p *pool) (Headroom, error) {
 	h := Headroom{Region: a.cfg.Region, AsOf: time.Now()}
 	for n := range p.settings.Load().Buckets {
@@ -81,7 +83,7 @@ func (a *Agent) count(ctx context.Context, p *pool) (Headroom, error) {
 			return Headroom{}, err
 		}
 		h.Free += int(out.Count)
-		h.More = h.More || len(out.LastEvaluatedKey) > 0
+		h.AtLeast = h.AtLeast || len(out.LastEvaluatedKey) > 0
 	}
 	return h, nil
 }

@@ -12,9 +12,10 @@ import (
 	"github.com/weirhq/weir/dynamotest"
 )
 
-// What TestLinearizable found, each as the shortest way to it.
+// Regression tests for violations that TestLinearizable found, each with a shortest history.
 
-// doomed is an agent that can send so many requests, and sees the answer to the last one or not.
+// doomed is an agent that can send a number of requests, and receives the answer to the last one or
+// not.
 func (w *fixture) doomed(requests int32, answered bool) *Agent {
 	w.t.Helper()
 	d := &mortal{answered: answered}
@@ -24,7 +25,7 @@ func (w *fixture) doomed(requests int32, answered bool) *Agent {
 	})
 }
 
-// pass lets time go by.
+// pass waits.
 func pass(ctx context.Context, t testing.TB, d time.Duration) {
 	t.Helper()
 	if err := sleepUntil(ctx, time.Now().Add(d)); err != nil {
@@ -32,7 +33,7 @@ func pass(ctx context.Context, t testing.TB, d time.Duration) {
 	}
 }
 
-// A holder gives back what it got, but its lease is over and the key has another resource meanwhile.
+// A holder releases its lease, but the lease has ended and the key has another resource since.
 func TestLateReleaseIsOfItsOwnLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, dynamotest.Profile{}, "eu")
@@ -40,7 +41,7 @@ func TestLateReleaseIsOfItsOwnLease(t *testing.T) {
 		ctx := t.Context()
 		late, b := w.agent("eu", quick), w.agent("eu", quick)
 		first := get(ctx, t, late, "k", 500*time.Millisecond)
-		late.running.Wait() // it is settled, but not in the holder's hand
+		late.running.Wait() // the key row is settled, and the holder's Lease is not
 		if err := b.Release(ctx, get(ctx, t, b, "k", time.Minute)); err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +52,7 @@ func TestLateReleaseIsOfItsOwnLease(t *testing.T) {
 		if second.Resource == first.Resource || third.Resource != second.Resource {
 			t.Fatalf("%s, %s, %s: the first must be in quarantine, the others one", first.Resource, second.Resource, third.Resource)
 		}
-		third, err := b.Renew(ctx, third, time.Now().Add(2*time.Minute)) // its versions and those of the first are not the same by chance
+		third, err := b.Renew(ctx, third, time.Now().Add(2*time.Minute)) // makes its versions differ from those of the first lease
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +69,7 @@ func TestLateReleaseIsOfItsOwnLease(t *testing.T) {
 	})
 }
 
-// Whoever is told that a lease was given back is not given that same lease by the next get.
+// After ErrReleased, the next GetLease does not return the released lease.
 func TestReleasedIsNotGivenAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, dynamotest.Profile{}, "eu")
@@ -77,7 +78,7 @@ func TestReleasedIsNotGivenAgain(t *testing.T) {
 		a := w.agent("eu", quick)
 		first := get(ctx, t, a, "k", time.Minute)
 		a.running.Wait()
-		dying := w.doomed(4, true) // settings twice, key row, resource row: the key row is not told
+		dying := w.doomed(4, true) // settings (2 requests), key row, resource row: not the second key row
 		if err := dying.Release(ctx, get(ctx, t, dying, "k", time.Minute)); !errors.Is(err, ErrUnavailable) {
 			t.Fatal(err)
 		}
@@ -91,13 +92,14 @@ func TestReleasedIsNotGivenAgain(t *testing.T) {
 	})
 }
 
-// A renewal that stopped between its two writes can be tried again, as the example of Watch does: with a later end.
+// A renewal that stopped between its two writes can be repeated with a later end, as the example of
+// Watch does.
 func TestRenewAgainAfterHalf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, dynamotest.Profile{}, "eu")
 		w.register("eu", 3)
 		ctx := t.Context()
-		dying := w.doomed(4, true) // settings twice, key row, resource row: the key row is not told
+		dying := w.doomed(4, true) // settings (2 requests), key row, resource row: not the second key row
 		a := w.agent("eu", quick)
 		get(ctx, t, a, "k", time.Minute)
 		a.running.Wait()

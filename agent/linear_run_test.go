@@ -17,21 +17,22 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// linearRegion is a region that the SDK knows: to find the endpoint of any other takes it a fifth of a request.
+// linearRegion is a region name that the SDK knows. For others, finding the endpoint takes a fifth
+// of the time of a request.
 const linearRegion = "eu-west-1"
 
-// linearRun is how a history is made: agents that get, renew and release leases of a few keys, and something that frees
-// those that are over, as the liberator does.
+// linearRun configures a history: agents that get, renew and release leases of a few keys, and a
+// process that frees ended leases, as the liberator does.
 type linearRun struct {
 	seed                           uint64
 	agents, calls, keys, resources int
-	shortest, longest              time.Duration // of a lease
-	pause                          time.Duration // between two calls of an agent, at most
+	shortest, longest              time.Duration // lease term
+	pause                          time.Duration // maximum between two calls of an agent
 	skew, quarantine               time.Duration
 	broken                         func(*lease.Rules)
 }
 
-// linearDefaults fit virtual time: a lease is over after some calls of each agent.
+// linearDefaults fit virtual time: a lease ends after some calls of each agent.
 func linearDefaults(seed uint64) linearRun {
 	return linearRun{
 		seed: seed, agents: 50, calls: 15, keys: 8, resources: 8,
@@ -44,7 +45,7 @@ func (r *linearRun) terms() linearTerms {
 	return linearTerms{r.skew.Milliseconds(), r.quarantine.Milliseconds()}
 }
 
-// hostile makes a history on a cloud that does what it can. It must be called in a bubble.
+// hostile makes a history on an emulator with all its faults. Call it inside synctest.Test.
 func (r *linearRun) hostile(t testing.TB) []*linearCall {
 	t.Helper()
 	profile := dynamotest.Hostile()
@@ -54,7 +55,7 @@ func (r *linearRun) hostile(t testing.TB) []*linearCall {
 	}
 	t.Cleanup(func() { cloud.Close() })
 	region := cloud.Region(linearRegion)
-	// An answer takes its time: or the requests of an agent would be one after the other, and those of others before or after.
+	// Answers take time. Otherwise the calls of all agents would be one after the other.
 	way := dynamotest.Fault{Kind: dynamotest.Slow, Rate: 1, Delay: dynamotest.Span{Min: time.Millisecond, Max: 15 * time.Millisecond}}
 	return r.history(t, linearTable{
 		client:    func() *dynamodb.Client { return region.Client() },
@@ -63,20 +64,21 @@ func (r *linearRun) hostile(t testing.TB) []*linearCall {
 	})
 }
 
-// linearTable is where a table is to be made, and what is to be done when it has its rows and before the last look.
+// linearTable is where the table is created, and what happens when its rows exist and before the
+// final reads.
 type linearTable struct {
 	client            func() *dynamodb.Client
 	furnished, calmed func() error
 }
 
-// linearLog is the history as it is made.
+// linearLog is the history under construction.
 type linearLog struct {
 	clock atomic.Int64
 	mu    sync.Mutex
 	all   []*linearCall
 }
 
-// do makes a call and notes it.
+// do makes a call and records it.
 func (h *linearLog) do(c *linearCall, call func() (Lease, error)) {
 	c.call, c.at = h.clock.Add(1), time.Now().UnixMilli()
 	c.got, c.err = call()
@@ -86,7 +88,8 @@ func (h *linearLog) do(c *linearCall, call func() (Lease, error)) {
 	h.all = append(h.all, c)
 }
 
-// history makes the table, has all agents work on it, and ends with a look at each key by one more, whom nothing hinders.
+// history creates the table, lets all agents work on it, and ends with a read of each key by one
+// more agent, without faults.
 func (r *linearRun) history(t testing.TB, table linearTable) []*linearCall {
 	t.Helper()
 	db := table.client()
@@ -117,7 +120,7 @@ func (r *linearRun) history(t testing.TB, table linearTable) []*linearCall {
 	return log.all
 }
 
-// furnish makes the table with its client, its pool and its resources.
+// furnish creates the table with its client, pool and resources.
 func (r *linearRun) furnish(t testing.TB, db *dynamodb.Client) {
 	t.Helper()
 	if _, err := db.CreateTable(t.Context(), table.Create(testTable)); err != nil {
@@ -132,7 +135,7 @@ func (r *linearRun) furnish(t testing.TB, db *dynamodb.Client) {
 	for i := range r.resources {
 		item := table.PrimaryKey(lease.ResourceRow("c", fmt.Sprint("r", i)))
 		item[table.Version], item[table.Owner] = table.N(1), table.S(linearRegion)
-		item[table.Available], item[table.Bucket] = table.N(1), table.S(lease.Bucket("c", "p", linearRegion, 0))
+		item[table.AvailableMs], item[table.Bucket] = table.N(1), table.S(lease.Bucket("c", "p", linearRegion, 0))
 		items = append(items, item)
 	}
 	for _, item := range items {
@@ -142,9 +145,9 @@ func (r *linearRun) furnish(t testing.TB, db *dynamodb.Client) {
 	}
 }
 
-// agent makes an agent as another process would be: with nothing in common with the others. It keeps no lease in memory,
-// which would be given as it was CacheTTL ago by design; so each get asks the table. Every other agent sends a request once
-// only, so that what becomes of it is often not known.
+// agent returns an agent as a separate process would have it. It caches no leases, since a cached
+// lease may be CacheTTL old by design; so each get reads the table. Every other agent sends a
+// request only once, so that the outcome is often unknown.
 func (r *linearRun) agent(t testing.TB, i int, db *dynamodb.Client) *Agent {
 	t.Helper()
 	attempts := 1
@@ -164,22 +167,22 @@ func (r *linearRun) agent(t testing.TB, i int, db *dynamodb.Client) *Agent {
 	return a
 }
 
-// again says whether an agent sends a request again that fails.
+// again reports whether an agent repeats a failed request.
 func again(agent int) bool { return agent%2 == 1 }
 
-// work is what one agent does. It has the leases that it got last in hand.
+// work makes the calls of one agent. It keeps the leases that it got last.
 func (r *linearRun) work(ctx context.Context, t testing.TB, log *linearLog, i int, db *dynamodb.Client) {
 	dice := rand.New(rand.NewPCG(r.seed, uint64(i)))
 	a := r.agent(t, i, db)
 	defer a.Close()
 	inHand := map[string]Lease{}
 	for range r.calls {
-		k := i // mostly one and the same key, so that it has a lease to renew
+		k := i // mostly the same key, so that it has a lease to renew
 		if dice.IntN(4) == 0 {
 			k = dice.IntN(r.keys)
 		}
 		c := &linearCall{agent: i, op: "get", key: fmt.Sprint("k", k%r.keys)}
-		// No two calls want the same end, so that a lease's end says whose wish it was.
+		// No two calls request the same end, so that the end of a lease identifies its call.
 		length := r.shortest + time.Duration(dice.Int64N(int64(r.longest-r.shortest)))
 		c.until = time.Now().Add(length).UnixMilli()
 		had, ok := inHand[c.key]
@@ -203,7 +206,7 @@ func (r *linearRun) work(ctx context.Context, t testing.TB, log *linearLog, i in
 	}
 }
 
-// free makes the resources of leases that are over available again, until ctx ends.
+// free makes the resources of ended leases available again, until ctx ends.
 func (r *linearRun) free(ctx context.Context, db *dynamodb.Client) {
 	rules := lease.Protocol()
 	if r.broken != nil {
@@ -212,7 +215,7 @@ func (r *linearRun) free(ctx context.Context, db *dynamodb.Client) {
 	for sleepUntil(ctx, time.Now().Add(r.quarantine)) == nil {
 		out, err := db.Scan(ctx, &dynamodb.ScanInput{TableName: aws.String(testTable), ConsistentRead: aws.Bool(true)})
 		if err != nil {
-			continue // the next time
+			continue // repeated in the next round
 		}
 		for _, item := range out.Items {
 			row, err := table.Row(item)
@@ -225,7 +228,7 @@ func (r *linearRun) free(ctx context.Context, db *dynamodb.Client) {
 			}
 			name := table.Text(item, table.SK)
 			with := table.Item{table.Bucket: table.S(lease.Bucket("c", "p", linearRegion, 0)), table.WriterRegion: table.S(linearRegion)}
-			_, _ = db.UpdateItem(ctx, table.Update(testTable, lease.ResourceRow("c", name), &w, with)) // refused or not: the next time
+			_, _ = db.UpdateItem(ctx, table.Update(testTable, lease.ResourceRow("c", name), &w, with)) // a failure is repeated in the next round
 		}
 	}
 }

@@ -10,25 +10,25 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// linearCall is one call of an agent and what came of it. Times are in milliseconds since 1970, on the one clock of all.
+// linearCall is one call of an agent with its result. Times are Unix milliseconds of one clock.
 type linearCall struct {
 	agent int
-	op    string // get, renew, release, or what operations makes of them: begin renew, begin release
+	op    string // get, renew, release, or as operations splits them: begin renew, begin release
 	key   string
-	until int64 // wanted end
-	had   Lease // what is renewed or released
+	until int64 // requested end
+	had   Lease // the lease to renew or release
 	got   Lease
 	err   error
 
-	shadowed   bool  // there is another get of the key, in flight, failed or of unknown outcome, that may have begun a lease
-	call, done int64 // in the order of all calls and returns
-	at, back   int64 // when
+	shadowed   bool  // another get of the key, concurrent, failed or unknown, may have begun a lease
+	call, done int64 // positions in the order of all calls and returns
+	at, back   int64 // times of call and return
 }
 
-// forever is when a call ends of which nobody knows what it did.
+// forever is the return time of a call with an unknown outcome.
 const forever = math.MaxInt64
 
-// unknown says whether the call may have done what was asked, in part or whole, now or later.
+// unknown reports whether the call may have taken effect, in part or completely, now or later.
 func (c *linearCall) unknown() bool {
 	return errors.Is(c.err, ErrUnavailable) || errors.Is(c.err, ErrThrottled)
 }
@@ -47,28 +47,29 @@ func (c *linearCall) String() string {
 	return s + fmt.Sprintf(": %s/%d until %d, new %v", c.got.Resource, c.got.Token, c.got.Expires.UnixMilli(), c.got.New)
 }
 
-// terms are what the specification has to know of the pool and its users.
+// linearTerms are the parameters of the pool and its users.
 type linearTerms struct{ skew, quarantine int64 }
 
-// linearState is what one key has. It is the specification: no rows, no pending leases, no helping.
+// linearState is the specification: the state of one key, without rows, pending leases or helping.
 //
-// Two things of the protocol show in it. A get that fails or goes on may have begun a lease that nobody was told (unseen).
-// And renewals and releases are two writes, of the resource's row and of the key's: in between, others are told the old
-// lease (half, given), and go on with what was begun when they renew or release it.
+// Two details of the protocol are visible in it. A get that fails, or has not returned, may have
+// begun a lease that no caller knows (unseen). Renewals and releases are two writes, of the
+// resource row and of the key row: between them other callers get the old lease (half, given), and
+// complete the first write when they renew or release it.
 type linearState struct {
 	resource   string // "" before the first lease
 	token, end int64
-	released   bool  // given back: until its end the key can have the same resource, and no other
+	released   bool  // until its end the key can get the same resource, and no other
 	unseen     bool  // another lease has begun after it
-	prior      int64 // token of the lease of the same resource that was given back before this one
-	half       int64 // end that a renewal has written to the resource's row only
-	given      bool  // a release has been written to the resource's row only
-	freed      int64 // when the call that gave it back returned
-	healer     int64 // the call that has written the key's row for a renewal that had not, and goes on
-	now        int64 // the latest moment that a call was seen to do something after
+	prior      int64 // token of the lease of the same resource that was released before this one
+	half       int64 // end that a renewal has written to the resource row only
+	given      bool  // a release is written to the resource row only
+	freed      int64 // return time of the release
+	healer     int64 // call that has completed another call's renewal, and continues
+	now        int64 // latest time after which a call took effect
 }
 
-// step is what may be after a call, nothing if it cannot have gone as it did.
+// step returns the states that are possible after a call; none, if the call's result is impossible.
 func (s linearState) step(c *linearCall, t linearTerms) []linearState {
 	next := s.after(c, t)
 	for i := range next {
@@ -94,7 +95,7 @@ func (s linearState) after(c *linearCall, t linearTerms) []linearState {
 		return next
 	}
 	begun := s
-	if s.half > 0 { // it goes on with what another has begun
+	if s.half > 0 { // the call continues with what another call began
 		begun = s.whole()
 		begun.healer = c.call + 1
 		next = append(next, begun)
@@ -110,29 +111,29 @@ func (s linearState) after(c *linearCall, t linearTerms) []linearState {
 	return next
 }
 
-// current says whether the lease that a call renews or releases is the one that the key has.
+// current reports whether the lease that a call renews or releases is the key's present one.
 func (s linearState) current(c *linearCall) bool {
 	return !s.unseen && s.resource == c.had.Resource && (s.token == c.had.Token || s.healer == c.call+1)
 }
 
-// begins gives the first moment at which another lease may begin, with the same resource or not.
+// begins returns the first time at which another lease may begin, with the same resource or not.
 func (s linearState) begins(same bool, t linearTerms) int64 {
 	switch {
 	case s.resource == "" || same && s.released:
 		return s.now
 	case same:
-		return max(s.now, s.end-t.skew) // its holders have stopped; the key may go on with what it has
+		return max(s.now, s.end-t.skew) // its holders have stopped; the key may continue with the resource
 	default:
 		return max(s.now, s.end+t.skew+1)
 	}
 }
 
-// whole is the state after the second write of a renewal that has made its first.
+// whole returns the state after the second write of a renewal.
 func (s linearState) whole() linearState {
 	return linearState{resource: s.resource, token: s.token + 1, end: s.half, now: s.now}
 }
 
-// over is the state after a release.
+// over returns the state after a release.
 func (s linearState) over() linearState {
 	s.released, s.half, s.given = true, 0, false
 	return s
@@ -141,14 +142,14 @@ func (s linearState) over() linearState {
 func (s linearState) get(c *linearCall, t linearTerms) (next []linearState) {
 	switch {
 	case errors.Is(c.err, ErrExhausted):
-		if s.unseen || (s.released || s.given) && (c.shadowed || s.freed > c.call) { // it had looked before the release, and does not look again
+		if s.unseen || (s.released || s.given) && (c.shadowed || s.freed > c.call) { // it read before the release, and does not read again
 			return []linearState{s}
 		}
 		if s.now = s.begins(false, t); s.now <= c.back {
 			return []linearState{s}
 		}
 		return nil
-	case errors.Is(c.err, ErrEnded): // it came too late for its own wish
+	case errors.Is(c.err, ErrEnded): // the requested end passed during the call
 		if c.until <= c.back+t.skew {
 			return []linearState{s}
 		}
@@ -189,7 +190,7 @@ func (s linearState) renew(c *linearCall, t linearTerms) (next []linearState) {
 		if g.resource != c.had.Resource || g.token <= c.had.Token || g.end < max(c.until, ended) || s.released || s.unseen {
 			return nil
 		}
-		if s.resource == g.resource && s.token == g.token && s.end == g.end { // another has renewed it as far, or told it for us
+		if s.resource == g.resource && s.token == g.token && s.end == g.end { // another call renewed it to the same end, or completed this one
 			return []linearState{s}
 		}
 		if current || s.half > 0 && g == s.whole() {
@@ -218,7 +219,7 @@ func (s linearState) release(c *linearCall, t linearTerms) []linearState {
 	freed := s
 	freed.now = max(s.now, c.had.Expires.UnixMilli()+t.skew+1)
 	switch current := s.current(c); {
-	case c.err == nil && current && s.half > 0: // the renewal first
+	case c.err == nil && current && s.half > 0: // after the renewal
 		return []linearState{s.whole().over()}
 	case c.err == nil && current:
 		return []linearState{s.over()}
@@ -226,7 +227,7 @@ func (s linearState) release(c *linearCall, t linearTerms) []linearState {
 		return []linearState{s}
 	case c.err != nil && s.lost(c):
 		return []linearState{s}
-	case (c.err == nil || errors.Is(c.err, ErrEnded)) && freed.now <= c.back: // it was over, and freed
+	case (c.err == nil || errors.Is(c.err, ErrEnded)) && freed.now <= c.back: // it had ended, and was freed
 		return []linearState{freed}
 	case c.err != nil:
 		return s.another(c, t)
@@ -234,8 +235,8 @@ func (s linearState) release(c *linearCall, t linearTerms) []linearState {
 	return nil
 }
 
-// again says whether a lease may be given back that was given back before. That changes nothing; and it goes as long as whoever
-// gets the next one has claimed it in the key's row, which others see, and has not taken the resource yet.
+// again reports whether a lease may be released that was released before. That changes nothing. It
+// succeeds while the next lease is claimed in the key row and its resource is not taken yet.
 func (s linearState) again(c *linearCall) bool {
 	given := s.prior
 	if s.released && s.unseen {
@@ -244,7 +245,8 @@ func (s linearState) again(c *linearCall) bool {
 	return c.shadowed && s.resource == c.had.Resource && given == c.had.Token
 }
 
-// lost says whether a call may fail because its lease is not the key's any more, or is being renewed.
+// lost reports whether a call may fail because its lease is not the key's any more, or is being
+// renewed.
 func (s linearState) lost(c *linearCall) bool {
 	if !errors.Is(c.err, ErrStale) && !errors.Is(c.err, ErrEnded) && !errors.Is(c.err, ErrReleased) {
 		return false
@@ -252,7 +254,7 @@ func (s linearState) lost(c *linearCall) bool {
 	return !s.current(c) || errors.Is(c.err, ErrStale) && s.half > 0 || s.released && !errors.Is(c.err, ErrStale)
 }
 
-// another is the state after a call failed because of a lease that nobody has seen.
+// another returns the state after a call failed because of a lease that no caller has seen.
 func (s linearState) another(c *linearCall, t linearTerms) []linearState {
 	if s.now = s.begins(true, t); !c.shadowed || s.now > c.back || !errors.Is(c.err, ErrStale) && !errors.Is(c.err, ErrEnded) {
 		return nil
@@ -261,7 +263,7 @@ func (s linearState) another(c *linearCall, t linearTerms) []linearState {
 	return []linearState{s}
 }
 
-// linearModel is the specification for the checker, for each key alone.
+// linearModel is the specification in the checker's form, for each key separately.
 func linearModel(t linearTerms) porcupine.Model {
 	m := porcupine.NondeterministicModel{
 		Partition: func(history []porcupine.Operation) (parts [][]porcupine.Operation) {
@@ -288,8 +290,9 @@ func linearModel(t linearTerms) porcupine.Model {
 	return m.ToModel()
 }
 
-// operations is a history as the checker takes it. Of a renewal or a release others may see the first write, before its
-// end, or without one: this is a call of its own there, named begin. A get of which nobody knows what it did is none.
+// operations returns a history in the checker's form. Others may see the first write of a renewal
+// or a release before it returns, or without the second: so the first write is an operation of its
+// own, named begin. A get with an unknown outcome is omitted.
 func operations(history []*linearCall) (all []porcupine.Operation) {
 	add := func(c linearCall) {
 		all = append(all, porcupine.Operation{ClientId: c.agent, Input: &c, Call: c.call, Output: &c, Return: c.done})
@@ -308,8 +311,8 @@ func operations(history []*linearCall) (all []porcupine.Operation) {
 		begin.op = "begin " + c.op
 		if c.unknown() {
 			begin.back, begin.done = forever, forever
-			add(begin) // once for what another had begun
-			add(begin) // and once for its own
+			add(begin) // for what another call began
+			add(begin) // for its own
 			continue
 		}
 		add(begin)
@@ -318,14 +321,14 @@ func operations(history []*linearCall) (all []porcupine.Operation) {
 	return all
 }
 
-// linearUse is a lease as it was told to somebody first.
+// linearUse is a lease, as the first caller received it.
 type linearUse struct {
 	*linearCall
 	end int64
 }
 
-// uses lists the leases of a history, each once, with what is wrong with them whoever has them: a token of two leases, an
-// end that nobody asked for, a lease that began twice.
+// uses returns the leases of a history, each once, and violations that do not depend on the order:
+// two leases with one token, an end that no call requested, a lease that began twice.
 func uses(history []*linearCall) (list []linearUse, wrong []string) {
 	type id struct {
 		resource string
@@ -347,7 +350,7 @@ func uses(history []*linearCall) (list []linearUse, wrong []string) {
 		}
 		u := linearUse{c, c.got.Expires.UnixMilli()}
 		if by := asked[wish{c.key, u.end}]; by == 0 || by > c.done {
-			wrong = append(wrong, fmt.Sprintf("nobody had asked for this end: %v", c))
+			wrong = append(wrong, fmt.Sprintf("no call requested this end: %v", c))
 		}
 		of := id{c.got.Resource, c.got.Token}
 		if c.got.New {
@@ -369,17 +372,18 @@ func uses(history []*linearCall) (list []linearUse, wrong []string) {
 	return list, wrong
 }
 
-// overlaps says which leases of a history cannot be beside each other. A use of a resource begins when a call has returned
-// it and may last until the lease's end, also after it was given back, because others may have been told.
+// overlaps returns the leases of a history that exclude each other. A use of a resource begins when
+// a call has returned it and may last until the lease's end, also after a release, because other
+// users of the key may not know of it.
 //
-//   - Of two keys that have a resource one after the other, the later one has the greater token, and it has it only when the
-//     earlier lease is over by the quarantine.
-//   - A key that gets another resource gets it after the end of all leases of the one before.
+//   - Of two keys that have a resource one after the other, the later one has the greater token,
+//     and has it only when the earlier lease and the quarantine have ended.
+//   - A key that gets another resource gets it after the end of all leases of the former one.
 func overlaps(history []*linearCall, t linearTerms) []string {
 	list, wrong := uses(history)
 	slices.SortStableFunc(list, func(a, b linearUse) int { return int(a.got.Token - b.got.Token) })
 	for i, a := range list {
-		for _, b := range list[i+1:] { // with a greater token, if of the same resource
+		for _, b := range list[i+1:] { // with a greater token, if it is the same resource
 			sameKey, sameResource := a.key == b.key, a.got.Resource == b.got.Resource
 			switch {
 			case sameResource && !sameKey && b.back < a.end+t.quarantine:

@@ -3,7 +3,9 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,7 +16,7 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// verdict says what is wrong with a history, "" if nothing is.
+// verdict returns the violation in a history, "" if there is none.
 func (r *linearRun) verdict(history []*linearCall) string {
 	if wrong := overlaps(history, r.terms()); len(wrong) > 0 {
 		return strings.Join(wrong, "\n")
@@ -29,7 +31,7 @@ func (r *linearRun) verdict(history []*linearCall) string {
 	return ""
 }
 
-// longest shows the most calls of a key that an order explains, and those that are left.
+// longest returns the greatest number of a key's calls that some order explains, and the rest.
 func longest(part []porcupine.Operation, info porcupine.LinearizationInfo) string {
 	var most []porcupine.Operation
 	for _, some := range info.PartialLinearizationsOperations()[0] {
@@ -53,16 +55,17 @@ func longest(part []porcupine.Operation, info porcupine.LinearizationInfo) strin
 	return strings.Join(lines, "\n")
 }
 
-// Fifty agents on one table that does what it can: some order of their calls explains what came of each, and no resource
-// is of two keys.
+// Fifty agents work on one table with all faults of the emulator. Some order of their calls
+// explains all results, and no resource is leased to two keys.
 func TestLinearizable(t *testing.T) {
-	runs := 100
+	runs, first := 40, linearSeed(t)
 	if testing.Short() {
 		runs = 5
 	}
 	outcomes := map[string]int{}
-	for seed := range runs {
-		r := linearDefaults(uint64(seed))
+	for i := range runs {
+		seed := first + uint64(i)
+		r := linearDefaults(seed)
 		history := r.run(t)
 		if v := r.verdict(history); v != "" {
 			t.Errorf("seed %d: %s", seed, v)
@@ -73,13 +76,25 @@ func TestLinearizable(t *testing.T) {
 	}
 	t.Log(outcomes)
 	if testing.Short() {
-		return // too few for all to occur
+		return // too few runs for all outcomes
 	}
 	for _, o := range []string{"get", "get exhausted", "get unknown", "renew", "renew unknown", "renew stale", "renew ended", "release", "release unknown", "release stale"} {
 		if outcomes[o] == 0 {
-			t.Errorf("no %s in %d runs: %v: what does not occur is not checked", o, runs, outcomes)
+			t.Errorf("no %s in %d runs: %v: an outcome that does not occur is not tested", o, runs, outcomes)
 		}
 	}
+}
+
+// linearSeed returns the first seed: WEIR_TEST_LINEAR_SEED, 0 by default.
+func linearSeed(t *testing.T) (seed uint64) {
+	t.Helper()
+	if s := os.Getenv("WEIR_TEST_LINEAR_SEED"); s != "" {
+		var err error
+		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return seed
 }
 
 // run makes a history in virtual time.
@@ -104,13 +119,13 @@ func (c *linearCall) outcome() string {
 	return c.op + ": " + c.err.Error()
 }
 
-// Agents without the condition of one rule are found out.
+// Mutation test: agents without a condition of one rule violate the specification.
 func TestLinearCatchesMutants(t *testing.T) {
-	always := []lease.Condition{{Attr: lease.AttrWinner, Test: lease.Absent}} // no row here has one
+	always := []lease.Condition{{Attr: lease.AttrWinner, Test: lease.Absent}} // holds for every row of this test
 	for _, m := range []struct {
 		name string
 		rule func(*lease.Rules) *lease.Rule
-		rare bool // not seen in every run
+		rare bool // not found in every run
 	}{
 		{"take", func(r *lease.Rules) *lease.Rule { return &r.Take }, false},
 		{"claim", func(r *lease.Rules) *lease.Rule { return &r.Claim }, true},
@@ -135,15 +150,15 @@ func TestLinearCatchesMutants(t *testing.T) {
 					return
 				}
 			}
-			t.Errorf("agents that %s at any version pass", m.name)
+			t.Errorf("no violation with agents that %s at any version", m.name)
 		})
 	}
 }
 
-// Histories made by hand: the first is fine, each of the others is it with one thing wrong.
+// Histories written by hand: the first is correct, each other one has one violation.
 func TestLinearCatchesHistories(t *testing.T) {
 	r := linearRun{skew: 10 * time.Millisecond, quarantine: 100 * time.Millisecond}
-	told := func(resource string, token, end int64) Lease {
+	granted := func(resource string, token, end int64) Lease {
 		return Lease{Resource: resource, Token: token, Expires: time.UnixMilli(end)}
 	}
 	for _, c := range []struct {
@@ -151,35 +166,35 @@ func TestLinearCatchesHistories(t *testing.T) {
 		wrong bool
 		edit  func(h []*linearCall)
 	}{
-		{"fine", false, func([]*linearCall) {}},
-		{"two resources for a key", true, func(h []*linearCall) { h[1].got = told("r2", 7, 1900) }},
+		{"correct", false, func([]*linearCall) {}},
+		{"two resources for a key", true, func(h []*linearCall) { h[1].got = granted("r2", 7, 1900) }},
 		{"a lease is lost", true, func(h []*linearCall) { h[1].got, h[1].err = Lease{}, ErrExhausted }},
-		{"a lease gets longer by itself", true, func(h []*linearCall) { h[1].got = told("r1", 2, 1900) }},
-		{"a token gets smaller", true, func(h []*linearCall) { h[2].got = told("r1", 1, 2500) }},
-		{"a renewal is forgotten", true, func(h []*linearCall) { h[3].got = told("r1", 2, 1800) }},
-		{"a renewal shortens", true, func(h []*linearCall) { h[2].got, h[3].got = told("r1", 3, 1800), told("r1", 3, 1800) }},
-		{"an old token is renewed", true, func(h []*linearCall) { h[4].err, h[4].got = nil, told("r1", 4, 2600) }},
-		{"a good token is refused", true, func(h []*linearCall) { h[5].err = ErrStale }},
-		{"a release is forgotten", true, func(h []*linearCall) { h[6].got = told("r1", 3, 2500) }},
-		{"an end that nobody asked for", true, func(h []*linearCall) { h[6].got = told("r1", 5, 2777) }},
-		{"another resource too early", true, func(h []*linearCall) { h[6].got = told("r2", 7, 2700) }},
+		{"a lease gets longer without a renewal", true, func(h []*linearCall) { h[1].got = granted("r1", 2, 1900) }},
+		{"a token gets smaller", true, func(h []*linearCall) { h[2].got = granted("r1", 1, 2500) }},
+		{"a renewal is lost", true, func(h []*linearCall) { h[3].got = granted("r1", 2, 1800) }},
+		{"a renewal shortens", true, func(h []*linearCall) { h[2].got, h[3].got = granted("r1", 3, 1800), granted("r1", 3, 1800) }},
+		{"an old token is renewed", true, func(h []*linearCall) { h[4].err, h[4].got = nil, granted("r1", 4, 2600) }},
+		{"a valid token is refused", true, func(h []*linearCall) { h[5].err = ErrStale }},
+		{"a release is lost", true, func(h []*linearCall) { h[6].got = granted("r1", 3, 2500) }},
+		{"an end that no call requested", true, func(h []*linearCall) { h[6].got = granted("r1", 5, 2777) }},
+		{"another resource too early", true, func(h []*linearCall) { h[6].got = granted("r2", 7, 2700) }},
 		{"begun twice", true, func(h []*linearCall) { h[1].got.New = true }},
-		{"two keys on a resource", true, func(h []*linearCall) { h[7].got = told("r1", 9, 4000) }},
-		{"two keys on a resource, with a smaller token", true, func(h []*linearCall) { h[8].got = told("r1", 4, 4100) }},
+		{"two keys on a resource", true, func(h []*linearCall) { h[7].got = granted("r1", 9, 4000) }},
+		{"two keys on a resource, with a smaller token", true, func(h []*linearCall) { h[8].got = granted("r1", 4, 4100) }},
 		{"a resource without quarantine", true, func(h []*linearCall) { h[8].at, h[8].back = 2750, 2760 }},
-		{"a key with nothing", true, func(h []*linearCall) { h[9].got, h[9].err = Lease{}, ErrExhausted }},
+		{"a key without a lease", true, func(h []*linearCall) { h[9].got, h[9].err = Lease{}, ErrExhausted }},
 	} {
 		history := []*linearCall{
-			{op: "get", key: "k", until: 1800, got: told("r1", 2, 1800)},
-			{op: "get", key: "k", until: 1900, got: told("r1", 2, 1800)},
-			{op: "renew", key: "k", until: 2500, had: told("r1", 2, 1800), got: told("r1", 3, 2500)},
-			{op: "get", key: "k", until: 2550, got: told("r1", 3, 2500)},
-			{op: "renew", key: "k", until: 2600, had: told("r1", 2, 1800), err: ErrStale},
-			{op: "release", key: "k", had: told("r1", 3, 2500)},
-			{op: "get", key: "k", until: 2700, got: told("r1", 5, 2700)},
-			{op: "get", key: "m", until: 4000, got: told("r3", 2, 4000)},
-			{op: "get", key: "n", until: 4100, got: told("r1", 7, 4100)},
-			{op: "get", key: "m", until: 4200, got: told("r3", 2, 4000)},
+			{op: "get", key: "k", until: 1800, got: granted("r1", 2, 1800)},
+			{op: "get", key: "k", until: 1900, got: granted("r1", 2, 1800)},
+			{op: "renew", key: "k", until: 2500, had: granted("r1", 2, 1800), got: granted("r1", 3, 2500)},
+			{op: "get", key: "k", until: 2550, got: granted("r1", 3, 2500)},
+			{op: "renew", key: "k", until: 2600, had: granted("r1", 2, 1800), err: ErrStale},
+			{op: "release", key: "k", had: granted("r1", 3, 2500)},
+			{op: "get", key: "k", until: 2700, got: granted("r1", 5, 2700)},
+			{op: "get", key: "m", until: 4000, got: granted("r3", 2, 4000)},
+			{op: "get", key: "n", until: 4100, got: granted("r1", 7, 4100)},
+			{op: "get", key: "m", until: 4200, got: granted("r3", 2, 4000)},
 		}
 		history[0].got.New = true
 		for i, call := range history {
@@ -196,24 +211,25 @@ func TestLinearCatchesHistories(t *testing.T) {
 	}
 }
 
-// A lease that was given back may be given back once more by another of its users, also after the key's row was claimed for the
-// next one: as long as whoever claimed it is not done. A second look at the key's row then says that it is lost already.
-func TestLinearGivenBackAgain(t *testing.T) {
+// A released lease may be released once more by another user of the key, also after the key row was
+// claimed for the next lease, until that claim is complete. A second read of the key row shows that
+// it is lost.
+func TestLinearReleasedTwice(t *testing.T) {
 	r := linearRun{skew: 10 * time.Millisecond, quarantine: 100 * time.Millisecond}
 	for _, c := range []struct {
 		name  string
-		done  int64 // when the get of the next one returned
+		done  int64 // return time of the next get
 		wrong bool
-	}{{"while the next is being got", 20, false}, {"after the next was got", 6, true}} {
-		told := func(token int64) Lease {
+	}{{"during the next get", 20, false}, {"after the next get", 6, true}} {
+		granted := func(token int64) Lease {
 			return Lease{Resource: "r1", Token: token, Expires: time.UnixMilli(2800)}
 		}
 		history := []*linearCall{
-			{op: "get", until: 2800, got: told(2), call: 1, done: 2},
-			{op: "release", had: told(2), call: 3, done: 4},
-			{op: "get", until: 2800, got: told(4), call: 5, done: c.done},
-			{op: "release", had: told(2), err: ErrStale, call: 7, done: 8},
-			{op: "release", had: told(2), call: 9, done: 10},
+			{op: "get", until: 2800, got: granted(2), call: 1, done: 2},
+			{op: "release", had: granted(2), call: 3, done: 4},
+			{op: "get", until: 2800, got: granted(4), call: 5, done: c.done},
+			{op: "release", had: granted(2), err: ErrStale, call: 7, done: 8},
+			{op: "release", had: granted(2), call: 9, done: 10},
 		}
 		history[0].got.New, history[2].got.New = true, true
 		for i, h := range history {

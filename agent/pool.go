@@ -16,26 +16,26 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// pool is what the agent knows of a pool: its settings, and resources of it that were available when last looked.
+// pool is a pool with its settings, and candidates that were read ahead.
 type pool struct {
 	a            *Agent
 	client, name string
 	settings     atomic.Pointer[settings]
-	reading      atomic.Bool // the settings, behind the callers' backs
+	reading      atomic.Bool // settings are being read in the background
 
 	mu         sync.Mutex
 	candidates []lease.Candidate
-	read       time.Time // when
+	read       time.Time // of candidates
 	filling    bool
-	empty      time.Time // when no sub-partition had any
+	empty      time.Time // when all buckets were last found empty
 	refusals   refusals
 }
 
-// maxBucketRows is how many rows of a shelf are looked at; a candidate is any of them, since those who all take the first one only
-// get in each other's way.
+// maxBucketRows is the number of entries that are read from a bucket. Candidates are chosen at
+// random from them, since agents that all take the first entry conflict with each other.
 const maxBucketRows = 200
 
-// pick gives a candidate, reading the index if none is left.
+// pick returns a candidate. It reads the index if none is in memory.
 func (p *pool) pick(ctx context.Context, call *Call) (lease.Candidate, bool, error) {
 	if c, ok := p.take(); ok {
 		return c, true, nil
@@ -47,11 +47,11 @@ func (p *pool) pick(ctx context.Context, call *Call) (lease.Candidate, bool, err
 	if err != nil || len(found) == 0 {
 		return lease.Candidate{}, false, err
 	}
-	p.put(found[1:]) // others may be faster with those
+	p.put(found[1:])
 	return found[0], true, nil
 }
 
-// take takes a candidate out of memory, and has more of them read when few are left.
+// take takes a candidate from memory, and starts a prefetch when few are left.
 func (p *pool) take() (lease.Candidate, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,15 +77,15 @@ func (p *pool) put(found []lease.Candidate) {
 	p.candidates, p.read = append(p.candidates[:0], found...), time.Now()
 }
 
-// exhausted says whether all sub-partitions were seen empty a moment ago. Those who are refused ask again, and each would
-// ask all of them.
+// exhausted reports whether all buckets were found empty a moment ago. Refused callers ask again,
+// and each would read all buckets.
 func (p *pool) exhausted() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return time.Since(p.empty) < p.a.cfg.CandidateTTL/20
 }
 
-// prefetch reads candidates behind the callers' backs.
+// prefetch reads candidates in the background.
 func (p *pool) prefetch(ctx context.Context) {
 	found, err := p.readCandidates(ctx, &Call{})
 	p.a.logOutage("read candidates of "+p.client+"/"+p.name, err)
@@ -97,26 +97,27 @@ func (p *pool) prefetch(ctx context.Context) {
 	}
 }
 
-// readCandidates reads candidates from two sub-partitions drawn at random, and from others only when those have none: more and more
-// at a time, so that a pool of a thousand that is nearly empty is looked through in 20 times what one takes.
+// readCandidates reads candidates from two random buckets. If those are empty it reads more
+// buckets, four times as many in each round, so a nearly empty pool of 1,000 buckets takes 20
+// rounds.
 func (p *pool) readCandidates(ctx context.Context, call *Call) ([]lease.Candidate, error) {
-	shelves := rand.Perm(p.settings.Load().Buckets)
+	buckets := rand.Perm(p.settings.Load().Buckets)
 	var found []lease.Candidate
-	for wave := 2; len(shelves) > 0 && len(found) == 0; wave = min(4*wave, 64) {
-		n := min(wave, len(shelves))
+	for wave := 2; len(buckets) > 0 && len(found) == 0; wave = min(4*wave, 64) {
+		n := min(wave, len(buckets))
 		call.RoundTrips += n
 		lists := make([][]lease.Candidate, n)
 		g, ctx := errgroup.WithContext(ctx)
-		for i, shelf := range shelves[:n] {
+		for i, bucket := range buckets[:n] {
 			g.Go(func() (err error) {
-				lists[i], err = p.readBucket(ctx, shelf)
+				lists[i], err = p.readBucket(ctx, bucket)
 				return err
 			})
 		}
 		if err := g.Wait(); err != nil {
 			return nil, err
 		}
-		found, shelves = slices.Concat(lists...), shelves[n:]
+		found, buckets = slices.Concat(lists...), buckets[n:]
 	}
 	if len(found) == 0 {
 		p.mu.Lock()
@@ -127,7 +128,7 @@ func (p *pool) readCandidates(ctx context.Context, call *Call) ([]lease.Candidat
 	return found[:min(len(found), p.a.cfg.Candidates)], nil
 }
 
-// readBucket reads what the index shows of one sub-partition, from one end or the other.
+// readBucket reads candidates of one bucket, from one end of the index partition or the other.
 func (p *pool) readBucket(ctx context.Context, n int) (found []lease.Candidate, err error) {
 	now := time.Now().UnixMilli()
 	q := p.available(n, now, maxBucketRows)
@@ -141,26 +142,26 @@ func (p *pool) readBucket(ctx context.Context, n int) (found []lease.Candidate, 
 		row, err := table.Row(item)
 		resource := table.Text(item, table.SK)
 		if err != nil || resource == "" || !offer.Holds(&row) {
-			continue // edited by hand, or of another region: not for us
+			continue // the entry is invalid, or of another region
 		}
 		found = append(found, lease.Candidate{Resource: resource, Version: row.Version})
 	}
 	return found, nil
 }
 
-// available asks the index for what is available of one sub-partition.
+// available returns the query for the available resources of one bucket.
 func (p *pool) available(n int, now int64, limit int32) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		TableName: &p.a.cfg.Table, IndexName: aws.String(table.AvailableIndex), Limit: aws.Int32(limit),
-		KeyConditionExpression:   aws.String("#shard = :shard AND #available <= :now"),
-		ExpressionAttributeNames: map[string]string{"#shard": table.Bucket, "#available": table.Available},
+		KeyConditionExpression:   aws.String("#bucket = :bucket AND #available <= :now"),
+		ExpressionAttributeNames: map[string]string{"#bucket": table.Bucket, "#available": table.AvailableMs},
 		ExpressionAttributeValues: table.Item{
-			":shard": table.S(lease.Bucket(p.client, p.name, p.a.cfg.Region, n)), ":now": table.N(now),
+			":bucket": table.S(lease.Bucket(p.client, p.name, p.a.cfg.Region, n)), ":now": table.N(now),
 		},
 	}
 }
 
-// clamp gives the end of a lease that the pool allows, and whether that is an earlier one.
+// clamp limits the end of a lease to the pool's maximum lease term, and reports whether it had to.
 func (p *pool) clamp(expires time.Time) (time.Time, bool) {
 	if longest := time.Now().Add(p.settings.Load().LongestLease); expires.After(longest) {
 		return longest, true

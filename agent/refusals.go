@@ -8,20 +8,20 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// refusals counts the keys that were refused a lease because their pool is exhausted here. The table shows nothing of them,
-// and whoever moves resources to where they are needed has to know.
+// refusals counts the keys that got no lease because the pool is exhausted in the region. The rows
+// of leases do not show such demand, and the balancer needs it.
 type refusals struct {
-	keys       map[string]time.Time // when each was counted
+	keys       map[string]time.Time // when each key was counted
 	unreported int64
 	reporting  bool
 }
 
 const (
-	// refusalInterval is how often refusals are told, at most: one small write for each agent, pool and region.
+	// refusalInterval is the minimum time between two writes of an agent for one pool.
 	refusalInterval = time.Second
-	// refusalWindow is for how long a key that asks again and again is one.
+	// refusalWindow is the time in which a key that asks again is not counted again.
 	refusalWindow = time.Minute
-	// maxRefusalKeys bounds the keys that are remembered: if there are more, some are counted twice.
+	// maxRefusalKeys limits the remembered keys. If there are more, some are counted twice.
 	maxRefusalKeys = 10_000
 )
 
@@ -44,7 +44,7 @@ func (p *pool) refused(key string) {
 	}
 }
 
-// reportRefusals writes how many were refused, until there are none to tell of.
+// reportRefusals writes the number of refused keys, until none is left to report.
 func (p *pool) reportRefusals(ctx context.Context) {
 	row := lease.DemandRow(p.client, p.name, p.a.cfg.Region)
 	for {
@@ -59,7 +59,7 @@ func (p *pool) reportRefusals(ctx context.Context) {
 		if n == 0 {
 			return
 		}
-		p.a.logOutage("tell refusals of "+p.client+"/"+p.name, p.a.table.Count(ctx, p.a.cfg.Region, row, table.Refused, n))
+		p.a.logOutage("report refusals of "+p.client+"/"+p.name, p.a.table.Count(ctx, p.a.cfg.Region, row, table.RefusedTotal, n))
 		if sleepUntil(ctx, time.Now().Add(refusalInterval)) != nil {
 			return
 		}

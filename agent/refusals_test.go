@@ -12,7 +12,7 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// Refused keys are counted in the table, each once a minute, by one write a second at most.
+// Refused keys are counted in the table, each once a minute, by at most one write a second.
 func TestRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, dynamotest.Profile{}, "eu")
@@ -24,33 +24,33 @@ func TestRefusals(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		told := func(refused, version int64) {
+		counted := func(refused, version int64) {
 			t.Helper()
 			item, err := a.table.Get(t.Context(), "eu", lease.DemandRow("c", "p", "eu"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			n, _ := table.Number(item, table.Refused)
+			n, _ := table.Number(item, table.RefusedTotal)
 			v, _ := table.Number(item, table.Version)
 			if n != refused || v != version || table.Text(item, table.WriterRegion) != "eu" {
-				t.Errorf("the row says %v, want %d refused at version %d", item, refused, version)
+				t.Errorf("the row is %v, want %d refused at version %d", item, refused, version)
 			}
 		}
 		refuse("first")
 		synctest.Wait()
-		told(1, 1)
+		counted(1, 1)
 		for i := range 50 {
 			refuse(fmt.Sprint("k", i))
 			refuse("first")
 		}
 		synctest.Wait()
-		told(1, 1) // not before the second is over
+		counted(1, 1) // the second has not passed
 		pass(t.Context(), t, refusalInterval)
 		synctest.Wait()
-		told(51, 2)
+		counted(51, 2)
 		pass(t.Context(), t, refusalWindow)
 		refuse("first")
 		synctest.Wait()
-		told(52, 3)
+		counted(52, 3)
 	})
 }

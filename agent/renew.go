@@ -8,9 +8,11 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// Renew gives a lease a later end, at its region's endpoint, and returns it with its new token. It ends no later than the
-// pool's longest lease from now allows. After ErrReleased, ErrEnded, ErrSuperseded or ErrStale the lease is lost; after another
-// error it may be tried again until the deadline that it had. Do not use the resource after that.
+// Renew moves the end of a lease to expires, at the endpoint of the lease's region, and returns it
+// with its new token. The new end is limited by the pool's maximum lease term, and is never earlier
+// than before. After ErrReleased, ErrEnded, ErrSuperseded or ErrStale the lease is lost: stop using
+// the resource. After another error the lease is as before, and Renew can be repeated until its
+// deadline.
 func (a *Agent) Renew(ctx context.Context, l Lease, expires time.Time) (Lease, error) {
 	begun := time.Now()
 	call := Call{Op: "renew", Client: l.Client, Pool: l.Pool}
@@ -49,8 +51,9 @@ func (a *Agent) renew(ctx context.Context, l Lease, expires time.Time, call *Cal
 	return renewed, nil
 }
 
-// Release gives a lease back before its end. Its resource is leased to no other key before that end and the pool's
-// quarantine, because others may have been told of the lease; the same key can have it again at once.
+// Release ends a lease before its end. The resource is leased to no other key before that end and
+// the pool's quarantine, because other users of the key may rely on it. The same key can lease it
+// again at once.
 func (a *Agent) Release(ctx context.Context, l Lease) error {
 	begun := time.Now()
 	call := Call{Op: "release", Client: l.Client, Pool: l.Pool}
@@ -79,12 +82,12 @@ func (a *Agent) release(ctx context.Context, l Lease, call *Call) error {
 	return lossError(last)
 }
 
-// lossError says why a machine gave up.
+// lossError returns the error of a lost lease, nil if the step is not Lost.
 func lossError(last lease.Step) error {
 	if last.Action != lease.Lost {
 		return nil
 	}
-	switch last.Why {
+	switch last.Loss {
 	case lease.LossReleased:
 		return ErrReleased
 	case lease.LossSuperseded:

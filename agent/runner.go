@@ -10,20 +10,20 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// leaseName is what a lease is of.
+// leaseName identifies a lease.
 type leaseName struct{ client, pool, key string }
 
-// runner carries out what a machine asks for, until it is done.
+// runner executes the steps of a state machine.
 type runner struct {
 	a         *Agent
 	name      leaseName
-	partition string // of the key's rows
+	partition string // partition key of the key's rows
 	pool      *pool
 	params    *lease.Params
 	call      *Call
 }
 
-// stateMachine is one of the protocol's.
+// stateMachine is Get, Renew or Release of package lease.
 type stateMachine interface {
 	Begin(t *lease.Params, now int64) lease.Step
 	Next(t *lease.Params, seen lease.Observation) lease.Step
@@ -33,13 +33,14 @@ func (a *Agent) newRunner(n leaseName, p *pool, region string, call *Call) runne
 	terms := &lease.Params{
 		Rules: a.rules, Region: region, Holder: lease.Holder(n.pool, n.key), Skew: a.cfg.Skew.Milliseconds(), Quarantine: p.settings.Load().Quarantine.Milliseconds(),
 	}
-	return runner{a: a, name: n, partition: lease.KeyRows(n.client, n.pool, n.key), pool: p, params: terms, call: call}
+	return runner{a: a, name: n, partition: lease.KeyPartition(n.client, n.pool, n.key), pool: p, params: terms, call: call}
 }
 
-// maxSteps is more than a machine takes unless something writes against it all the time.
+// maxSteps is a limit that a state machine reaches only if another process conflicts with it
+// continuously.
 const maxSteps = 1000
 
-// run carries out what m asks for, to its end. After a wait m begins again.
+// run executes the steps of m to its end. After WaitUntil, m begins again.
 func (d *runner) run(ctx context.Context, m stateMachine) (lease.Step, error) {
 	step := m.Begin(d.params, time.Now().UnixMilli())
 	for range maxSteps {
@@ -69,10 +70,11 @@ func (d *runner) run(ctx context.Context, m stateMachine) (lease.Step, error) {
 		seen.Now = time.Now().UnixMilli()
 		step = m.Next(d.params, seen)
 	}
-	return step, fmt.Errorf("%w: key %q was not settled in %d steps", ErrUnavailable, d.name.key, maxSteps)
+	return step, fmt.Errorf("%w: key %q had conflicts in %d steps", ErrUnavailable, d.name.key, maxSteps)
 }
 
-// write makes the write of a step. A resource that comes back is put on another shelf, so that none runs empty or over.
+// write makes the write of a step. A resource that becomes available gets a random bucket, which
+// keeps buckets equally full.
 func (d *runner) write(ctx context.Context, s *lease.Step) (lease.Row, bool, error) {
 	with, now := table.Item{}, d.pool.settings.Load()
 	if err := d.a.checkWriteLease(s.Region); err != nil {
@@ -80,7 +82,7 @@ func (d *runner) write(ctx context.Context, s *lease.Step) (lease.Row, bool, err
 	}
 	if s.Action == lease.WriteKey {
 		if s.Write.Args.State == lease.Pending {
-			with[table.GrantedAt] = table.N(s.Write.Now)
+			with[table.GrantedMs] = table.N(s.Write.Now)
 		}
 		return d.a.table.Write(ctx, s.Region, lease.PrimaryKey{Partition: d.partition, Sort: s.Region}, &s.Write, with)
 	}

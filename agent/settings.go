@@ -9,18 +9,19 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// settings are a pool's, as they were read.
+// settings are a pool's settings with the time of their read.
 type settings struct {
 	table.Pool
 	read time.Time
 }
 
-// maxSettingsAge is how many times SettingsTTL settings may be old before a call waits for new ones.
+// maxSettingsAge, times SettingsTTL, is the age at which a call waits for new settings.
 const maxSettingsAge = 10
 
-// poolOf gives a pool with its settings. Those that get old are read again behind the caller's back, and so are the limits of
-// regions; only the first call, or one after a long silence, or one of a region whose limit is over, waits for them. While they cannot
-// be read, the old ones hold.
+// poolOf returns a pool with its settings. Settings and write leases older than SettingsTTL are
+// read again in the background. A call waits for them only if it is the first one, if they are
+// older than maxSettingsAge, or if the region's write lease has ended. While they cannot be read,
+// the old ones are used.
 func (a *Agent) poolOf(ctx context.Context, client, name string, call *Call) (*pool, error) {
 	a.mu.Lock()
 	p := a.pools[poolName{client, name}]
@@ -45,8 +46,8 @@ func (a *Agent) poolOf(ctx context.Context, client, name string, call *Call) (*p
 	return a.refreshSettings(ctx, p, client, name)
 }
 
-// refreshSettings reads what is old of a pool's settings and of the limits, once for all who want them now. p is what was known of the pool,
-// or nil.
+// refreshSettings reads a pool's settings and the write leases, as far as they are old. Concurrent
+// callers share one read. p is the pool with its former settings, or nil.
 func (a *Agent) refreshSettings(ctx context.Context, p *pool, client, name string) (*pool, error) {
 	v, err, _ := a.reads.Do(lease.PoolRow(client, name).Partition+"#"+name, func() (any, error) {
 		ctx := context.WithoutCancel(ctx)
@@ -78,11 +79,11 @@ func (a *Agent) refreshSettings(ctx context.Context, p *pool, client, name strin
 		p = &pool{a: a, client: client, name: name}
 		a.pools[poolName{client, name}] = p
 	}
-	p.settings.Store(v.(*settings)) //nolint:errcheck,forcetypeassert // what the function above gives
+	p.settings.Store(v.(*settings)) //nolint:errcheck,forcetypeassert // the function above returns it
 	return p, nil
 }
 
-// settings reads a pool's settings.
+// settings reads the settings of a pool.
 func (a *Agent) settings(ctx context.Context, client, pool string) (*settings, error) {
 	s := &settings{read: time.Now()}
 	found, err := a.table.Get(ctx, a.cfg.Region, lease.PoolRow(client, pool))
@@ -96,20 +97,20 @@ func (a *Agent) settings(ctx context.Context, client, pool string) (*settings, e
 		return nil, fmt.Errorf("%w: settings of pool %s: %w", ErrTable, pool, err)
 	}
 	if s.Quarantine < a.cfg.Skew {
-		return nil, fmt.Errorf("%w: pool %s has a quarantine of %v, which must be no less than Config.Skew, %v (weir pool update)", ErrTable, pool, s.Quarantine, a.cfg.Skew)
+		return nil, fmt.Errorf("%w: pool %s has a quarantine of %v, which is less than Config.Skew, %v: set the pool's quarantine to at least that", ErrTable, pool, s.Quarantine, a.cfg.Skew)
 	}
 	return s, nil
 }
 
-// missing says which of a pool and its client is not there.
+// missing returns the error for a pool without settings: its client is unknown, or the pool is.
 func (a *Agent) missing(ctx context.Context, client, pool string) error {
 	item, err := a.table.Get(ctx, a.cfg.Region, lease.ClientRow(client))
 	switch {
 	case err != nil:
 		return err
 	case item == nil:
-		return fmt.Errorf("%w: client %q is not in the table (weir client create)", ErrUnknown, client)
+		return &UnknownError{Kind: "client", Name: client}
 	default:
-		return fmt.Errorf("%w: client %q has no pool %q (weir pool create)", ErrUnknown, client, pool)
+		return &UnknownError{Kind: "pool", Name: pool, Client: client}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// While settings cannot be read again, the old ones hold, and no call waits for them.
+// While settings cannot be read again, the old ones are used, and no call waits for them.
 func TestSettingsThrottled(t *testing.T) {
 	w := newFixture(t, dynamotest.Profile{}, "eu")
 	w.register("eu", 3)
@@ -57,11 +57,11 @@ func TestSettingsReread(t *testing.T) {
 	get(t.Context(), t, a, "k", time.Minute)
 	a.running.Wait()
 	if now := p.settings.Load(); last.RoundTrips != 1 || now.Buckets != 4 || a.pools[poolName{"c", "p"}] != p {
-		t.Errorf("%d round trips, %d sub-partitions, want 1 and 4", last.RoundTrips, now.Buckets)
+		t.Errorf("%d round trips, %d buckets, want 1 and 4", last.RoundTrips, now.Buckets)
 	}
 }
 
-// A pool that is gone is found to be.
+// A deleted pool is noticed.
 func TestSettingsGone(t *testing.T) {
 	w := newFixture(t, dynamotest.Profile{}, "eu")
 	w.register("eu", 3)
@@ -73,7 +73,7 @@ func TestSettingsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := a.GetLease(t.Context(), "c", "p", "k", time.Now().Add(time.Minute)); !errors.Is(err, ErrUnknown) {
-		t.Errorf("the pool is gone: %v, want %v", err, ErrUnknown)
+		t.Errorf("the pool was deleted: %v, want %v", err, ErrUnknown)
 	}
 }
 
@@ -88,13 +88,13 @@ func TestSettingsRefused(t *testing.T) {
 	for _, c := range []struct {
 		name, region, pool string
 		want               error
-		says               string
+		text               string
 	}{
 		{"quarantine below the skew", "eu", "short", ErrTable, "quarantine of 100ms"},
-		{"edited by hand", "eu", "broken", ErrTable, "sub_partitions"},
-		{"no such pool", "eu", "none", ErrUnknown, "weir pool create"},
+		{"edited by hand", "eu", "broken", ErrTable, table.Buckets},
+		{"no such pool", "eu", "none", ErrUnknown, `client "c" has no pool "none"`},
 	} {
-		if _, err := w.agent(c.region).GetLease(t.Context(), "c", c.pool, "k", time.Now().Add(time.Minute)); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+		if _, err := w.agent(c.region).GetLease(t.Context(), "c", c.pool, "k", time.Now().Add(time.Minute)); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
 	}
@@ -102,13 +102,13 @@ func TestSettingsRefused(t *testing.T) {
 		c.Region = "ap"
 		c.Client = func(string) *dynamodb.Client { return w.cloud.Region("eu").Client() }
 	})
-	if _, err := a.GetLease(t.Context(), "c", "p", "k", time.Now().Add(time.Minute)); !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), "weir region create") {
+	if _, err := a.GetLease(t.Context(), "c", "p", "k", time.Now().Add(time.Minute)); !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), `no region "ap"`) {
 		t.Errorf("a region that is not declared: %v", err)
 	}
 	if _, err := w.agent("eu").GetLease(t.Context(), "c", "p", strings.Repeat("#", 1000), time.Now().Add(time.Minute)); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a key too long once escaped: %v, want %v", err, ErrInvalid)
 	}
-	// A client's pool whose name has the separator is no other's.
+	// A pool name that contains the separator does not lead to another client's pool.
 	if _, err := w.agent("eu").GetLease(t.Context(), "c#p", "", "k", time.Now().Add(time.Minute)); !errors.Is(err, ErrInvalid) {
 		t.Errorf("%v, want %v", err, ErrInvalid)
 	}

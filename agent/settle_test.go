@@ -11,7 +11,8 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// A lease whose key row could not be settled is settled later: until then no other region sees it.
+// A lease whose key row could not be settled at once is settled later. Before, other regions do not
+// see it.
 func TestSettledLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		requests := int32(1000)
@@ -27,7 +28,7 @@ func TestSettledLater(t *testing.T) {
 			synctest.Wait()
 			requests -= d.left.Load()
 			state := func() lease.State {
-				rows, err := w.agent("eu").table.Keys(t.Context(), "eu", lease.KeyRows("c", "p", "k"))
+				rows, err := w.agent("eu").table.Keys(t.Context(), "eu", lease.KeyPartition("c", "p", "k"))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -7,30 +7,31 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// Watch looks after a lease and tells when it is lost: the channel gets ErrSuperseded, ErrReleased or ErrEnded, once, and is
-// closed. It is closed without an error when ctx ends or the agent is closed. A renewal, by whoever, is no loss. It looks at
-// the table each Config.CacheTTL; while DynamoDB does not answer it goes by the deadline that it knows.
+// Watch reports the loss of a lease. The channel receives ErrSuperseded, ErrReleased or ErrEnded
+// once, and is closed. It is closed without an error when ctx ends or the agent is closed. A
+// renewal by any user of the key is not a loss. Watch reads the key row every Config.CacheTTL.
+// While DynamoDB does not answer it uses the last known deadline.
 func (a *Agent) Watch(ctx context.Context, l Lease) <-chan error {
-	told := make(chan error, 1)
+	lost := make(chan error, 1)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
-		close(told)
-		return told
+		close(lost)
+		return lost
 	}
 	a.running.Go(func() {
-		defer close(told)
+		defer close(lost)
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(a.background, cancel)() //nolint:contextcheck // Close ends it as the caller's context does
 		if err := a.watch(ctx, l); err != nil && ctx.Err() == nil {
-			told <- err
+			lost <- err
 		}
 	})
-	return told
+	return lost
 }
 
-// watch returns when the lease is lost, or ctx has ended.
+// watch returns the error of a lost lease, or ctx's error.
 func (a *Agent) watch(ctx context.Context, l Lease) error {
 	for ctx.Err() == nil {
 		next := time.Now().Add(a.cfg.CacheTTL)
@@ -40,7 +41,7 @@ func (a *Agent) watch(ctx context.Context, l Lease) error {
 		if err := sleepUntil(ctx, next); err != nil {
 			return err
 		}
-		rows, err := a.table.Keys(ctx, l.Region, lease.KeyRows(l.Client, l.Pool, l.Key))
+		rows, err := a.table.Keys(ctx, l.Region, lease.KeyPartition(l.Client, l.Pool, l.Key))
 		if err == nil {
 			if l, err = a.updated(l, rows[l.Region]); err != nil {
 				return err
@@ -53,7 +54,7 @@ func (a *Agent) watch(ctx context.Context, l Lease) error {
 	return ctx.Err()
 }
 
-// updated is the lease as its key row now has it.
+// updated returns the lease with the state of its key row.
 func (a *Agent) updated(l Lease, row lease.Row) (Lease, error) {
 	switch {
 	case row.State == lease.Superseded:

@@ -25,12 +25,12 @@ func TestWatch(t *testing.T) {
 			}
 		}, ErrReleased},
 		{"superseded", func(t *testing.T, w *fixture, a *Agent, l Lease) {
-			rows, err := a.table.Keys(t.Context(), "eu", lease.KeyRows("c", "p", "k"))
+			rows, err := a.table.Keys(t.Context(), "eu", lease.KeyPartition("c", "p", "k"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			write := lease.Write{Rule: &a.rules.Supersede, Args: lease.Row{Version: rows["eu"].Version, State: lease.Superseded, Winner: "us"}}
-			p := lease.PrimaryKey{Partition: lease.KeyRows("c", "p", "k"), Sort: "eu"}
+			p := lease.PrimaryKey{Partition: lease.KeyPartition("c", "p", "k"), Sort: "eu"}
 			if _, ok, err := a.table.Write(t.Context(), "eu", p, &write, table.Item{}); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
@@ -43,14 +43,14 @@ func TestWatch(t *testing.T) {
 			w.register("eu", 1)
 			a, other := w.agent("eu", quick), w.agent("eu", quick)
 			l := get(t.Context(), t, a, "k", time.Second)
-			a.running.Wait() // it is settled
+			a.running.Wait() // the key row is settled
 			lost := a.Watch(t.Context(), l)
 			c.lose(t, w, other, get(t.Context(), t, other, "k", time.Second))
 			if err := <-lost; !errors.Is(err, c.want) {
 				t.Errorf("lost by %v, want %v", err, c.want)
 			}
 			if time.Now().After(l.Expires) {
-				t.Error("told after the lease's end")
+				t.Error("reported after the lease's end")
 			}
 		})
 	}
@@ -76,7 +76,7 @@ func TestHeadroom(t *testing.T) {
 			w.put("eu", table.HeadroomItem(c.row))
 		}
 		h, err := a.Headroom(t.Context(), "c", "p")
-		if err != nil || h.Free != c.want || h.More || h.Region != "eu" || (h.Forecast != nil) != c.said {
+		if err != nil || h.Free != c.want || h.AtLeast || h.Region != "eu" || (h.Forecast != nil) != c.said {
 			t.Errorf("%s: %+v, %v; want %d free", c.name, h, err, c.want)
 		}
 		if c.said && (h.Forecast.Need != 7 || h.Forecast.Horizon != 10*time.Minute) {

@@ -11,16 +11,17 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// access logs and counts every request of the data listener, and survives its panics. It is the outermost handler, so
-// that what the guard or a decoder refuses is seen too; the outcome of a call comes up to it from the interceptor,
-// because in gRPC it does not show in the HTTP status.
+// access logs and counts every request of the data listener, and recovers its panics. It is the
+// outermost handler, so that it also sees requests that the authHandler or a decoder rejects. The
+// interceptor passes the outcome of a call to it, because gRPC does not show the outcome in the
+// HTTP status.
 type access struct {
 	log     zerolog.Logger
 	metrics *metrics
 	next    http.Handler
 }
 
-// outcome is what the interceptor knows of a call.
+// outcome is what the interceptor knows about a call.
 type outcome struct {
 	reached bool // a handler was called
 	err     error
@@ -40,12 +41,12 @@ func (a *access) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if v != nil && v != http.ErrAbortHandler { //nolint:errorlint // net/http compares with == too
 			a.panicked(proc, v)
 			if sw.status == 0 {
-				http.Error(sw, "internal error: this is a defect of weir: see api.panic in its log", http.StatusInternalServerError)
+				http.Error(sw, "internal error: this is a defect of weir: see the event api.panic in its log", http.StatusInternalServerError)
 				v = nil
 			}
 		}
 		a.done(proc, r, sw, o, time.Since(begin))
-		if v != nil { // the answer is half written: only cutting the connection tells the caller
+		if v != nil { // half of the answer was sent: only a cut connection shows the caller that it failed
 			panic(http.ErrAbortHandler) //nolint:forbidigo // net/http has no other way to cut it
 		}
 	}()
@@ -73,7 +74,7 @@ func (a *access) done(proc string, r *http.Request, sw *statusWriter, o *outcome
 	e.Msg("api.request")
 }
 
-// accessLevel keeps the log quiet at its usual level where all is well, and loud where a person should look.
+// accessLevel returns the log level of a request: debug for success, error for a defect.
 func accessLevel(code string) zerolog.Level {
 	switch code {
 	case codeOK:
@@ -89,7 +90,7 @@ func (a *access) panicked(proc string, v any) {
 	a.log.Error().Str("procedure", proc).Interface("panic", v).Bytes("stack", debug.Stack()).Msg("api.panic")
 }
 
-// handlerOptions are those of every Connect handler.
+// handlerOptions returns the options of every Connect handler.
 func (a *access) handlerOptions() []connect.HandlerOption {
 	note := connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
 		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
@@ -103,7 +104,7 @@ func (a *access) handlerOptions() []connect.HandlerOption {
 	rescue := func(_ context.Context, spec connect.Spec, _ http.Header, v any) error {
 		a.panicked(procedureLabel(spec.Procedure), v)
 		return connect.NewError(connect.CodeInternal,
-			errors.New("internal error: this is a defect of weir: see api.panic in its log"))
+			errors.New("internal error: this is a defect of weir: see the event api.panic in its log"))
 	}
 	return []connect.HandlerOption{
 		connect.WithInterceptors(note), // outside of rescue, to see its error
@@ -113,14 +114,14 @@ func (a *access) handlerOptions() []connect.HandlerOption {
 	}
 }
 
-// statusWriter remembers what was answered.
+// statusWriter records the status and the size of an answer.
 type statusWriter struct {
 	http.ResponseWriter
 	status int
 	bytes  int64
 }
 
-// WriteHeader remembers the status.
+// WriteHeader implements http.ResponseWriter.
 func (w *statusWriter) WriteHeader(status int) {
 	if w.status == 0 && status >= 200 {
 		w.status = status
@@ -137,7 +138,7 @@ func (w *statusWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Flush is what gRPC asks of a writer.
+// Flush implements http.Flusher, which gRPC needs.
 func (w *statusWriter) Flush() {
 	if w.status == 0 {
 		w.status = http.StatusOK
@@ -145,5 +146,5 @@ func (w *statusWriter) Flush() {
 	_ = http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the inner writer to http.ResponseController.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

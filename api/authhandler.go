@@ -13,11 +13,11 @@ import (
 	"connectrpc.com/connect"
 )
 
-// authHandler decides who may ask at all, before anything of a request's body is read.
+// authHandler rejects callers that may not send requests, before it reads the body.
 type authHandler struct {
 	limiter *inflightLimiter
 	token   string
-	hosts   []string // lower case, beside loopback
+	hosts   []string // lower case, in addition to loopback
 	public  []string // paths that need no token
 	next    http.Handler
 }
@@ -27,32 +27,32 @@ func (g *authHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ok, stopping := g.limiter.enter()
 	switch {
 	case stopping:
-		deny(w, r, http.StatusServiceUnavailable, errorf(connect.CodeUnavailable, "this weir is stopping: ask another one, or try again later"))
+		deny(w, r, http.StatusServiceUnavailable, errorf(connect.CodeUnavailable, "this process is stopping: send the request to another process, or try again later"))
 		return
 	case !ok:
 		deny(w, r, http.StatusTooManyRequests, errorf(connect.CodeResourceExhausted,
-			"%d requests are worked on, which is the limit: try again in a moment, with fewer at a time", g.limiter.max))
+			"the server has %d concurrent requests, which is its limit: try again in a moment, with fewer at a time", g.limiter.max))
 		return
 	}
 	defer g.limiter.leave()
 	if g.token == "" {
 		if !g.knownHost(r.Host) {
 			deny(w, r, http.StatusMisdirectedRequest, errorf(connect.CodePermissionDenied,
-				"host %.100q is not a name of this machine, and no token is set to tell callers apart: ask by 127.0.0.1 or localhost, or set %s",
-				r.Host, KeyToken))
+				"host %.100q is not a name of this machine, and the server has no token to authenticate callers: use 127.0.0.1 or localhost, or start the server with a token", r.Host))
 			return
 		}
 	} else if !slices.Contains(g.public, r.URL.Path) && !g.authorized(r) {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="weir"`)
 		deny(w, r, http.StatusUnauthorized, errorf(connect.CodeUnauthenticated,
-			"the request carries no valid token: send the header Authorization: Bearer TOKEN with the one in the file of %s", KeyToken))
+			"the request has no valid token: send the header Authorization: Bearer TOKEN with the token of the server"))
 		return
 	}
 	g.next.ServeHTTP(w, r)
 }
 
-// knownHost refuses the names of DNS rebinding: a page of evil.example whose name turns to 127.0.0.1 still sends its
-// own name. Browsers always send one; old probes (HTTP/1.0) send none.
+// knownHost reports whether the server answers to the host name. It prevents DNS rebinding: a page
+// of evil.example whose name resolves to 127.0.0.1 still sends evil.example. Browsers always send a
+// host name; old probes (HTTP/1.0) send none.
 func (g *authHandler) knownHost(hostport string) bool {
 	if hostport == "" {
 		return true
@@ -65,24 +65,27 @@ func (g *authHandler) knownHost(hostport string) bool {
 	return isLoopback(host) || slices.Contains(g.hosts, host)
 }
 
-// authorized compares digests, in constant time, so that neither the length nor a common beginning shows.
+// authorized compares digests in constant time, so that neither the length nor a common prefix
+// leaks.
 func (g *authHandler) authorized(r *http.Request) bool {
 	scheme, got, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	want, have := sha256.Sum256([]byte(g.token)), sha256.Sum256([]byte(strings.TrimSpace(got)))
 	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(want[:], have[:]) == 1
 }
 
-// sameOrigin refuses requests that a browser sends for another origin's page. Programs send no such headers.
+// sameOrigin rejects requests that a browser sends for a page of another origin. Programs do not
+// send these headers.
 func sameOrigin(next http.Handler) http.Handler {
 	p := http.NewCrossOriginProtection()
 	p.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		deny(w, r, http.StatusForbidden, errorf(connect.CodePermissionDenied,
-			"a web page of another origin may not call this API: call it from a program"))
+			"web pages of other origins may not call this API: call it from a program"))
 	}))
 	return p.Handler(next)
 }
 
-// secureHeaders are the strictest that the index page works with: no script, nothing from elsewhere, no frame.
+// secureHeaders sets the strictest headers that the index page works with: no script, no content of
+// other origins, no frame.
 func secureHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -92,7 +95,7 @@ func secureHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// deny answers in the protocol of the request: as an RPC error where it is one, else as a line of text.
+// deny answers in the protocol of the request: an RPC error for an RPC, otherwise a line of text.
 func deny(w http.ResponseWriter, r *http.Request, status int, err error) {
 	if ew := connect.NewErrorWriter(); ew.IsSupported(r) {
 		if ew.Write(w, r, err) == nil {
@@ -106,5 +109,5 @@ func deny(w http.ResponseWriter, r *http.Request, status int, err error) {
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = fmt.Fprintln(w, text) // the caller may be gone
+	_, _ = fmt.Fprintln(w, text) // the caller may have left
 }

@@ -20,17 +20,17 @@ func TestGuardHostAndOrigin(t *testing.T) {
 		header [2]string
 		code   string // empty: answered
 	}{
-		"loopback":              {"127.0.0.1:8080", [2]string{}, ""},
-		"IPv6 loopback":         {"[::1]:8080", [2]string{}, ""},
-		"IPv6 without port":     {"[::1]", [2]string{}, ""},
-		"localhost":             {"LocalHost:9999", [2]string{}, ""},
-		"allowed name":          {"weir.intern", [2]string{}, ""},
-		"old probe":             {"", [2]string{}, ""},
-		"rebound name":          {"evil.example:8080", [2]string{}, "permission_denied"},
-		"name with our prefix":  {"127.0.0.1.evil.example", [2]string{}, "permission_denied"},
-		"own page":              {"127.0.0.1:8080", [2]string{"Sec-Fetch-Site", "same-origin"}, ""},
-		"page of another site":  {"127.0.0.1:8080", [2]string{"Sec-Fetch-Site", "cross-site"}, "permission_denied"},
-		"old browser elsewhere": {"127.0.0.1:8080", [2]string{"Origin", "https://evil.example"}, "permission_denied"},
+		"loopback":             {"127.0.0.1:8080", [2]string{}, ""},
+		"IPv6 loopback":        {"[::1]:8080", [2]string{}, ""},
+		"IPv6 without port":    {"[::1]", [2]string{}, ""},
+		"localhost":            {"LocalHost:9999", [2]string{}, ""},
+		"allowed name":         {"weir.intern", [2]string{}, ""},
+		"old probe":            {"", [2]string{}, ""},
+		"rebound name":         {"evil.example:8080", [2]string{}, "permission_denied"},
+		"name with our prefix": {"127.0.0.1.evil.example", [2]string{}, "permission_denied"},
+		"own page":             {"127.0.0.1:8080", [2]string{"Sec-Fetch-Site", "same-origin"}, ""},
+		"page of another site": {"127.0.0.1:8080", [2]string{"Sec-Fetch-Site", "cross-site"}, "permission_denied"},
+		"old browser":          {"127.0.0.1:8080", [2]string{"Origin", "https://evil.example"}, "permission_denied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := config()
@@ -50,7 +50,8 @@ func TestGuardHostAndOrigin(t *testing.T) {
 	}
 }
 
-// TestRefusalsCounted sends what never reaches a handler: each is answered, counted as rejected and logged.
+// TestRefusalsCounted sends requests that reach no handler. Each is answered, counted as rejected
+// and logged.
 func TestRefusalsCounted(t *testing.T) {
 	for name, c := range map[string]struct {
 		method, path, kind, proc string
@@ -81,8 +82,8 @@ func TestRefusalsCounted(t *testing.T) {
 	}
 }
 
-// TestAccessLog has one line per request: debug if answered, error with the cause and the panic's stack if it is our
-// fault. The ids of a question are the caller's matter and not in it.
+// TestAccessLog: each request has one line, at debug if it was answered. A defect has an error line
+// with the cause and the stack. The ids of a request are private and not logged.
 func TestAccessLog(t *testing.T) {
 	type line struct {
 		Level, Message, Procedure, Code, Error, Remote, Panic, Stack string
@@ -122,7 +123,7 @@ func TestAccessLog(t *testing.T) {
 	}
 }
 
-// TestPanicOutsideRPC panics where Connect does not catch it: in the index page.
+// TestPanicOutsideRPC panics in the index page, where Connect does not recover it.
 func TestPanicOutsideRPC(t *testing.T) {
 	cfg := config()
 	cfg.Ready = func(context.Context) (bool, []string) { panic("boom") }
@@ -136,7 +137,8 @@ func TestPanicOutsideRPC(t *testing.T) {
 	}
 }
 
-// TestAbortedAnswer panics after the answer has begun: the connection is cut, so that half is not taken for all.
+// TestAbortedAnswer panics after the answer has begun. The connection is cut, so that the caller
+// does not take half of the answer for all of it.
 func TestAbortedAnswer(t *testing.T) {
 	m, err := newMetrics(obs.NewRegistry("test"))
 	if err != nil {

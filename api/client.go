@@ -18,42 +18,43 @@ import (
 	"github.com/weirhq/weir/api/weirpb/weirpbconnect"
 )
 
-// Client asks one weir process. Its errors are for the person at the terminal: what, why, what to do; connect.CodeOf
-// gives their code. It is safe for concurrent use.
+// Client sends requests to one weir process. Its errors state what failed, why and what to do;
+// connect.CodeOf returns their code. It is safe for concurrent use.
 type Client struct {
-	server  string // host:port, for texts
+	server  string // host:port, for error texts
 	http    *http.Client
 	spend   weirpbconnect.SpendServiceClient
 	cluster weirpbconnect.ClusterServiceClient
 	state   weirpbconnect.StateServiceClient
-	addrErr error // what is wrong with the address; the answer to every call
+	addrErr error // the address is invalid: every call returns this error
 }
 
-// ClientConfig is for callers that need more than NewClient. Only Server has no default.
+// ClientConfig configures a Client. Only Server has no default.
 type ClientConfig struct {
-	Server string // host:port, or a URL beginning with http:// or https://
-	Token  string // sent as a bearer token; over https only, or to this machine. Defaults to none.
-	// Roots are the authorities that may vouch for the server. Defaults to the system's.
+	Server string // host:port, or a URL that begins with http:// or https://
+	Token  string // sent as a bearer token, only over https or to this machine. Defaults to none.
+	// Roots are the certificate authorities that the client trusts. Defaults to the system's.
 	Roots *x509.CertPool
-	// Transport carries the calls. Defaults to one of its own, with Roots and the system's proxy settings.
+	// Transport carries the calls. Defaults to a new transport with Roots and the system's proxy
+	// settings.
 	Transport http.RoundTripper
 }
 
 const (
-	callTimeout = 15 * time.Second // a call, connecting included
-	waitTimeout = 75 * time.Second // one with wait: above the server's own limit, whose error says more
+	callTimeout = 15 * time.Second // for a call, with the connection setup
+	waitTimeout = 75 * time.Second // for a call with wait: more than the server's limit, whose error has details
 	dialTimeout = 5 * time.Second
 
 	maxAnswerBytes = 64 << 20
 )
 
-// NewClient makes a client of the process at server: host:port such as 127.0.0.1:8080, or a URL. It does not connect;
-// an address that is none is the error of the first call.
+// NewClient returns a client of the process at server: host:port such as 127.0.0.1:8080, or a URL.
+// It does not connect. If the address is invalid, the first call returns the error.
 func NewClient(server string) *Client {
 	return NewClientWith(ClientConfig{Server: server})
 }
 
-// NewClientWith makes a client with a token or a transport of its own.
+// NewClientWith returns a client with a token or with another transport.
 func NewClientWith(cfg ClientConfig) *Client {
 	base, err := baseURL(cfg.Server)
 	if err != nil {
@@ -61,11 +62,11 @@ func NewClientWith(cfg ClientConfig) *Client {
 	}
 	if cfg.Token != "" && base.Scheme != "https" && !isLoopback(base.Hostname()) {
 		return &Client{addrErr: clientErrorf(connect.CodeInvalidArgument,
-			"a token is not sent over plain HTTP to %s, where others could read it: use https://%s", base.Host, base.Host), http: &http.Client{}}
+			"the token is not sent over plain HTTP to %s, where others could read it: use https://%s", base.Host, base.Host), http: &http.Client{}}
 	}
 	if cfg.Transport == nil {
 		cfg.Transport = &http.Transport{
-			Proxy:                  http.ProxyFromEnvironment, // never for loopback
+			Proxy:                  http.ProxyFromEnvironment, // loopback never uses the proxy
 			DialContext:            (&net.Dialer{Timeout: dialTimeout}).DialContext,
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: cfg.Roots},
 			TLSHandshakeTimeout:    dialTimeout,
@@ -78,7 +79,8 @@ func NewClientWith(cfg ClientConfig) *Client {
 		server: base.Host,
 		http: &http.Client{
 			Transport: cfg.Transport,
-			// A weir does not redirect: following would send the question, and a token, elsewhere.
+			// A weir process sends no redirects. Following one would send the request, and the
+			// token, to another server.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
@@ -97,7 +99,7 @@ func NewClientWith(cfg ClientConfig) *Client {
 	return c
 }
 
-// baseURL reads host:port, :port, a bare host or a URL without a path.
+// baseURL parses host:port, :port, a bare host or a URL without a path.
 func baseURL(server string) (*url.URL, error) {
 	text := server
 	if !strings.Contains(text, "://") {
@@ -108,7 +110,7 @@ func baseURL(server string) (*url.URL, error) {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", strings.Trim(u.Path, "/") != "", u.RawQuery != "", u.Fragment != "":
 		return nil, clientErrorf(connect.CodeInvalidArgument, "server %q is not an address: use host:port such as 127.0.0.1:8080, or a URL without a path", server)
 	case u.User != nil:
-		return nil, clientErrorf(connect.CodeInvalidArgument, "the server address holds a user name, which would show in process lists: use a token file")
+		return nil, clientErrorf(connect.CodeInvalidArgument, "the server address contains a user name, which process lists would show: use a token")
 	}
 	host, port := u.Hostname(), u.Port()
 	if host == "" {
@@ -120,13 +122,14 @@ func baseURL(server string) (*url.URL, error) {
 	return &url.URL{Scheme: u.Scheme, Host: net.JoinHostPort(host, port)}, nil
 }
 
-// Server is the host:port that the client asks.
+// Server returns the host:port that the client calls.
 func (c *Client) Server() string { return c.server }
 
-// Close drops idle connections.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// GetSpend asks for one campaign's spend. With Wait it may take as long as the server's wait limit.
+// GetSpend returns the spend of one campaign. With Wait it may take as long as the server's
+// WaitLimit.
 func (c *Client) GetSpend(ctx context.Context, req *weirpb.GetSpendRequest) (*weirpb.GetSpendResponse, error) {
 	limit := callTimeout
 	if req.GetWait() {
@@ -138,7 +141,7 @@ func (c *Client) GetSpend(ctx context.Context, req *weirpb.GetSpendRequest) (*we
 	return call(ctx, c, limit, c.spend.GetSpend, req)
 }
 
-// ListHealth asks for the newest histogram of each shard of the process.
+// ListHealth returns the newest histogram of each shard.
 func (c *Client) ListHealth(ctx context.Context) (*weirpb.ListHealthResponse, error) {
 	if c.addrErr != nil {
 		return nil, c.addrErr
@@ -146,7 +149,7 @@ func (c *Client) ListHealth(ctx context.Context) (*weirpb.ListHealthResponse, er
 	return call(ctx, c, callTimeout, c.spend.ListHealth, &weirpb.ListHealthRequest{})
 }
 
-// GetCluster asks for the brokers and the names that a producer needs.
+// GetCluster returns the brokers and the names that a producer needs.
 func (c *Client) GetCluster(ctx context.Context) (*weirpb.GetClusterResponse, error) {
 	if c.addrErr != nil {
 		return nil, c.addrErr
@@ -154,7 +157,8 @@ func (c *Client) GetCluster(ctx context.Context) (*weirpb.GetClusterResponse, er
 	return call(ctx, c, callTimeout, c.cluster.GetCluster, &weirpb.GetClusterRequest{})
 }
 
-// CreateSavepoint has the process take a savepoint of its state. It reads the whole state: it may take a minute.
+// CreateSavepoint makes the process take a savepoint of its state. The process reads all of its
+// state, which may take a minute.
 func (c *Client) CreateSavepoint(ctx context.Context, name string) (*weirpb.CreateSavepointResponse, error) {
 	if c.addrErr != nil {
 		return nil, c.addrErr
@@ -162,7 +166,7 @@ func (c *Client) CreateSavepoint(ctx context.Context, name string) (*weirpb.Crea
 	return call(ctx, c, waitTimeout, c.cluster.CreateSavepoint, &weirpb.CreateSavepointRequest{Name: name})
 }
 
-// ListPartitions asks for the tasks of all processes.
+// ListPartitions returns the tasks of all processes.
 func (c *Client) ListPartitions(ctx context.Context) (*weirpb.ListPartitionsResponse, error) {
 	if c.addrErr != nil {
 		return nil, c.addrErr
@@ -170,7 +174,7 @@ func (c *Client) ListPartitions(ctx context.Context) (*weirpb.ListPartitionsResp
 	return call(ctx, c, callTimeout, c.cluster.ListPartitions, &weirpb.ListPartitionsRequest{})
 }
 
-// GetState asks for the value of one key.
+// GetState returns the value of one key.
 func (c *Client) GetState(ctx context.Context, req *weirpb.GetStateRequest) (*weirpb.GetStateResponse, error) {
 	if c.addrErr != nil {
 		return nil, c.addrErr
@@ -178,7 +182,7 @@ func (c *Client) GetState(ctx context.Context, req *weirpb.GetStateRequest) (*we
 	return call(ctx, c, callTimeout, c.state.GetState, req)
 }
 
-// ScanState asks for a page of the keys of a table.
+// ScanState returns one page of the keys of a table.
 func (c *Client) ScanState(ctx context.Context, req *weirpb.ScanStateRequest) (*weirpb.ScanStateResponse, error) {
 	if c.addrErr != nil {
 		return nil, c.addrErr
@@ -186,7 +190,7 @@ func (c *Client) ScanState(ctx context.Context, req *weirpb.ScanStateRequest) (*
 	return call(ctx, c, callTimeout, c.state.ScanState, req)
 }
 
-// HashState asks for sums over what partitions hold. It may take as long as the server's limit.
+// HashState returns checksums of the partitions. It may take as long as the server's limit.
 func (c *Client) HashState(ctx context.Context, req *weirpb.HashStateRequest) (*weirpb.HashStateResponse, error) {
 	if c.addrErr != nil {
 		return nil, c.addrErr
@@ -205,12 +209,12 @@ func call[Req, Res any](ctx context.Context, c *Client, limit time.Duration, do 
 		return res.Msg, nil
 	}
 	if ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled) {
-		return nil, &clientError{text: "interrupted before an answer came", err: err}
+		return nil, &clientError{text: "interrupted before the server answered", err: err}
 	}
 	return nil, c.explain(err, time.Since(begin))
 }
 
-// clientError shows its own text and leads to the cause for errors.Is and connect.CodeOf.
+// clientError has its own text, and unwraps to the cause for errors.Is and connect.CodeOf.
 type clientError struct {
 	text string
 	err  error

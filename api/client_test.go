@@ -37,7 +37,7 @@ func TestClientAnswers(t *testing.T) {
 			t.Fatalf("ListPartitions: %v, %v", res, err)
 		}
 		if res.GetPartitions()[1].Lag != nil {
-			t.Error("a lag that is not known became a number on the way")
+			t.Error("an unknown lag became a number")
 		}
 		health, err := cl.ListHealth(t.Context())
 		if err != nil || len(health.GetShards()) != 2 || health.GetShards()[0].GetShard() != 3 {
@@ -49,7 +49,7 @@ func TestClientAnswers(t *testing.T) {
 	}
 }
 
-// TestClientErrors goes over what can be at an address instead of a weir. Each text says what to do.
+// TestClientErrors calls addresses that do not serve weir. Each error states what to do.
 func TestClientErrors(t *testing.T) {
 	web := httptest.NewServer(http.NotFoundHandler())
 	defer web.Close()
@@ -63,7 +63,7 @@ func TestClientErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := closed.Addr().String()
+	closedAddr := closed.Addr().String()
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -72,14 +72,14 @@ func TestClientErrors(t *testing.T) {
 		code  connect.Code
 		texts []string
 	}{
-		"nobody": {
-			ClientConfig{Server: nobody},
+		"no listener": {
+			ClientConfig{Server: closedAddr},
 			connect.CodeUnavailable,
-			[]string{"no weir answers at " + nobody, "`weir dev`", "--server"},
+			[]string{"no weir process answers at " + closedAddr, "start one", "address"},
 		},
-		"another program": {ClientConfig{Server: web.URL}, connect.CodeUnimplemented, []string{"not as a weir does", "--server"}},
-		"redirect":        {ClientConfig{Server: redirect.URL}, connect.CodeUnknown, []string{"not as a weir does"}},
-		"hangs up":        {ClientConfig{Server: hangUp.URL}, connect.CodeUnavailable, []string{"--server"}},
+		"another program": {ClientConfig{Server: web.URL}, connect.CodeUnimplemented, []string{"not as a weir process", "address"}},
+		"redirect":        {ClientConfig{Server: redirect.URL}, connect.CodeUnknown, []string{"not as a weir process"}},
+		"hangs up":        {ClientConfig{Server: hangUp.URL}, connect.CodeUnavailable, []string{"address"}},
 		"TLS to plain":    {ClientConfig{Server: "https://" + weir.Addr()}, connect.CodeUnavailable, []string{"speaks plain HTTP", "http://" + weir.Addr()}},
 		"not an address":  {ClientConfig{Server: "127.0.0.1:http:x"}, connect.CodeInvalidArgument, []string{"not an address", "host:port"}},
 		"empty":           {ClientConfig{}, connect.CodeInvalidArgument, []string{"not an address"}},
@@ -116,7 +116,8 @@ type failing struct{ err error }
 
 func (f failing) RoundTrip(*http.Request) (*http.Response, error) { return nil, f.err }
 
-// TestClientKeepsServerText passes on what the server said, without Connect's code before it.
+// TestClientKeepsServerText: the client returns the server's text, without the code of Connect
+// before it.
 func TestClientKeepsServerText(t *testing.T) {
 	s := mustNew(t, config())
 	run(t, s)
@@ -128,7 +129,7 @@ func TestClientKeepsServerText(t *testing.T) {
 	}
 }
 
-// TestClientTimeouts asks a server that accepts and says nothing, in virtual time.
+// TestClientTimeouts calls a server that accepts and does not answer, in virtual time.
 func TestClientTimeouts(t *testing.T) {
 	for wait, limit := range map[bool]time.Duration{false: callTimeout, true: waitTimeout} {
 		synctest.Test(t, func(t *testing.T) {
@@ -142,7 +143,7 @@ func TestClientTimeouts(t *testing.T) {
 			begin := time.Now()
 			_, err := cl.GetSpend(t.Context(), &weirpb.GetSpendRequest{Campaign: "c1", Wait: wait})
 			if took := time.Since(begin); took != limit {
-				t.Errorf("gave up after %s, want %s", took, limit)
+				t.Errorf("the call returned after %s, want %s", took, limit)
 			}
 			if connect.CodeOf(err) != connect.CodeDeadlineExceeded || !strings.Contains(err.Error(), fmt.Sprintf("no answer within %s", limit)) {
 				t.Errorf("%v", err)
@@ -162,7 +163,7 @@ func TestClientInterrupted(t *testing.T) {
 	cancel()
 	cl := NewClient(s.Addr())
 	defer cl.Close()
-	if _, err := cl.GetCluster(ctx); !errors.Is(err, context.Canceled) || err.Error() != "interrupted before an answer came" {
+	if _, err := cl.GetCluster(ctx); !errors.Is(err, context.Canceled) || err.Error() != "interrupted before the server answered" {
 		t.Errorf("%v", err)
 	}
 }

@@ -14,16 +14,17 @@ import (
 	"github.com/weirhq/weir/api/weirpb"
 )
 
-// clusterService answers weir.v1.ClusterService from a ClusterSource and, through the router, from those of others.
+// clusterService implements weir.v1.ClusterService with a ClusterSource, and with the router for
+// the tasks of other processes.
 type clusterService struct {
 	source ClusterSource
-	router *Router // nil: nobody else is asked
-	// savepoints is nil where none are taken.
+	router *Router // nil: other processes are not asked
+	// savepoints is nil if the process takes no savepoints.
 	savepoints SavepointSource
 	log        zerolog.Logger
 }
 
-// GetCluster gives the broker addresses and the names that a producer needs.
+// GetCluster returns the broker addresses and the names that a producer needs.
 func (s *clusterService) GetCluster(ctx context.Context, _ *connect.Request[weirpb.GetClusterRequest]) (*connect.Response[weirpb.GetClusterResponse], error) {
 	c, err := s.source.Cluster(ctx)
 	if err != nil {
@@ -32,7 +33,7 @@ func (s *clusterService) GetCluster(ctx context.Context, _ *connect.Request[weir
 	return connect.NewResponse(c), nil
 }
 
-// ListPartitions gives the tasks of all processes, ordered by application, partition and process.
+// ListPartitions returns the tasks of all processes, ordered by application, partition and process.
 func (s *clusterService) ListPartitions(ctx context.Context, _ *connect.Request[weirpb.ListPartitionsRequest]) (*connect.Response[weirpb.ListPartitionsResponse], error) {
 	parts, err := s.partitions(ctx)
 	if err != nil {
@@ -46,7 +47,7 @@ func (s *clusterService) partitions(ctx context.Context) ([]*weirpb.Partition, e
 	if err != nil {
 		return nil, sourceError(err, "the list of partitions")
 	}
-	parts = slices.Clone(parts) // the source may keep its own
+	parts = slices.Clone(parts) // the source may keep its slice
 	if s.router != nil && !requestMetaOf(ctx).forwarded {
 		parts = s.router.complete(ctx, parts)
 	}
@@ -56,8 +57,8 @@ func (s *clusterService) partitions(ctx context.Context) ([]*weirpb.Partition, e
 	return parts, nil
 }
 
-// complete adds the tasks of the other processes to ours. A partition that nobody who answers owns is in the list too, with
-// the reason.
+// complete adds the tasks of the other processes to those of this process. It also lists each
+// partition that no answering process owns, with the reason.
 func (r *Router) complete(ctx context.Context, parts []*weirpb.Partition) []*weirpb.Partition {
 	list, unknown := r.peers.get(ctx, true)
 	var mu sync.Mutex
@@ -78,7 +79,7 @@ func (r *Router) complete(ctx context.Context, parts []*weirpb.Partition) []*wei
 			return nil
 		})
 	}
-	_ = g.Wait() // what failed is in silent
+	_ = g.Wait() // failures are in silent
 	owned := map[int32]bool{}
 	for _, p := range parts {
 		owned[p.GetPartition()] = owned[p.GetPartition()] || p.GetState() != StateStandby
@@ -93,21 +94,21 @@ func (r *Router) complete(ctx context.Context, parts []*weirpb.Partition) []*wei
 		case known && silent[o.Instance] != "":
 			gap.Instance, gap.Reason = o.Instance, silent[o.Instance]
 		case known:
-			gap.Instance, gap.Reason = o.Instance, fmt.Sprintf("the group gives it to %s, which has not begun with it", o.Instance)
+			gap.Instance, gap.Reason = o.Instance, fmt.Sprintf("the group assigned it to %s, which has not started it", o.Instance)
 		case unknown != nil:
-			gap.Reason = fmt.Sprintf("the brokers do not say who has it: %v", unknown)
+			gap.Reason = fmt.Sprintf("its owner is unknown, because the brokers did not answer: %v", unknown)
 		default:
-			gap.Reason = "no process of the group has it"
+			gap.Reason = "the group has assigned it to no process"
 		}
 		parts = append(parts, gap)
 	}
 	return parts
 }
 
-// partitionsOf asks p for its own tasks.
+// partitionsOf asks p for its tasks. If p does not answer, why has the reason.
 func (r *Router) partitionsOf(ctx context.Context, p Peer) (parts []*weirpb.Partition, why string) {
 	if p.Endpoint == "" {
-		return nil, p.Instance + " does not say where its API is"
+		return nil, p.Instance + " has no API address"
 	}
 	ctx, cancel := context.WithTimeout(ctx, forwardTimeoutStale)
 	defer cancel()

@@ -14,60 +14,68 @@ import (
 	"github.com/weirhq/weir/internal/obs"
 )
 
-// The keys of the configuration file that an error of New tells the operator to set.
-const (
-	KeyListen    = "api.listen"
-	KeyOpsListen = "api.ops_listen"
-	KeyTLSCert   = "api.tls_cert_file"
-	KeyTLSKey    = "api.tls_key_file"
-	KeyCA        = "api.ca_file"
-	KeyToken     = "api.token_file"
-)
+// FieldError reports fields of Config that have to change. A program adds the names of its
+// settings.
+type FieldError struct {
+	Fields []string // names of fields of Config, such as "Listen"
+	Err    error    // what is wrong, and what the fields need
+}
 
-// Config of a Server. Its zero value is one that has health and metrics, and nothing to answer from.
+// Error implements error.
+func (e *FieldError) Error() string { return "api: " + e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// Config configures a Server. The zero value is a server with health and metrics, and without data.
 type Config struct {
 	// Listen is host:port of the data listener. A host that is not loopback needs TLS and Token.
 	// Defaults to 127.0.0.1:8080.
 	Listen string
-	// OpsListen is host:port of the ops listener: probes, metrics, pprof. The same rule holds.
-	// Defaults to 127.0.0.1:8081.
+	// OpsListen is host:port of the ops listener: probes, metrics, pprof. A host that is not
+	// loopback needs TLS and Token. Defaults to 127.0.0.1:8081.
 	OpsListen string
-	// TLS for both listeners, with at least one certificate. Defaults to none: plain HTTP/1.1 and HTTP/2 (h2c).
+	// TLS is the configuration of both listeners, with at least one certificate. Defaults to none:
+	// plain HTTP/1.1 and HTTP/2 (h2c).
 	TLS *tls.Config
-	// Token that a caller sends as "Authorization: Bearer TOKEN", at least 16 bytes. Probes (/livez, /readyz) go
-	// without. Defaults to none: whoever can connect may ask.
+	// Token is at least 16 bytes. Callers send it as "Authorization: Bearer TOKEN"; probes (/livez,
+	// /readyz) need none. Defaults to none: every caller that can connect is answered.
 	Token string
-	// AllowedHosts are further names in the Host header that are answered without a token, such as that of a proxy on
-	// this machine. Without the check a web page could read the API through a name that resolves to 127.0.0.1.
-	// Defaults to none: loopback names and addresses only.
+	// AllowedHosts are further names in the Host header that are answered without a token, such as
+	// the name of a proxy on this machine. Without this check a web page could read the API through
+	// a name that resolves to 127.0.0.1. Defaults to none: loopback names and addresses only.
 	AllowedHosts []string
 
-	// Spend is what SpendService answers from. Defaults to none: neither it nor ClusterService nor the page is there.
+	// Spend is the source of SpendService. Defaults to none: there is no SpendService, no
+	// ClusterService and no index page.
 	Spend SpendSource
-	// Cluster is what ClusterService answers from.
+	// Cluster is the source of ClusterService.
 	Cluster ClusterSource
-	// State is what StateService answers from, and how ClusterService reaches other processes. Defaults to none: there is
-	// no StateService, and the others are not asked.
+	// State is the source of StateService, and the way of ClusterService to other processes.
+	// Defaults to none: there is no StateService, and other processes are not asked.
 	State *Router
-	// Savepoints takes them for ClusterService. Defaults to none: it is answered with Unimplemented.
+	// Savepoints takes savepoints for ClusterService. Defaults to none: the call returns
+	// Unimplemented.
 	Savepoints SavepointSource
-	// Ready tells /readyz whether the process can serve, and if not why. It may take up to 2 s.
-	// Defaults to ready from Run until shutdown.
+	// Ready reports to /readyz whether the process can serve, and the reasons if it cannot. It may
+	// take up to 2 s. Defaults to ready from Run until shutdown.
 	Ready func(ctx context.Context) (ok bool, reasons []string)
 
-	// Registry gets the server's metrics and is what /metrics shows. Defaults to one of its own.
+	// Registry gets the server's metrics, and /metrics serves it. Defaults to a new registry.
 	Registry *obs.Registry
 	// Logger gets api.* events. Defaults to none.
 	Logger zerolog.Logger
 
-	// MaxConns bounds the open connections of each listener; one more is closed at once. Defaults to 1024.
+	// MaxConns is the maximum of open connections of each listener. The server closes further
+	// connections at once. Defaults to 1024.
 	MaxConns int
-	// MaxRequests bounds the requests that the data listener works on at a time; one more is answered with
+	// MaxRequests is the maximum of concurrent requests of the data listener. Further requests get
 	// ResourceExhausted. Defaults to 512.
 	MaxRequests int
-	// WaitLimit bounds a question with wait. Defaults to 60 s.
+	// WaitLimit is the time limit of a request with wait. Defaults to 60 s.
 	WaitLimit time.Duration
-	// ShutdownLimit bounds a graceful stop: requests that take longer are cut. Defaults to 5 s.
+	// ShutdownLimit is the time limit of a graceful stop. Requests that take longer are cut.
+	// Defaults to 5 s.
 	ShutdownLimit time.Duration
 }
 
@@ -101,45 +109,48 @@ func (c Config) withDefaults() Config {
 
 func (c Config) check() error {
 	if (c.Spend == nil) != (c.Cluster == nil) {
-		return errors.New("api: Config.Spend and Config.Cluster go together: each answers in part from the other")
+		return errors.New("api: only one of Config.Spend and Config.Cluster is set: set both, because each service uses the other source too")
 	}
 	if c.MaxConns < 0 || c.MaxRequests < 0 || c.WaitLimit < 0 || c.ShutdownLimit < 0 {
-		return errors.New("api: a limit is negative: leave it out for its default")
+		return errors.New("api: a limit of Config is negative: leave it 0 for its default")
 	}
 	if c.TLS != nil && len(c.TLS.Certificates) == 0 && c.TLS.GetCertificate == nil && c.TLS.GetConfigForClient == nil {
-		return fmt.Errorf("api: TLS is set without a certificate: set %s and %s", KeyTLSCert, KeyTLSKey)
+		return &FieldError{[]string{"TLS"}, errors.New("there is no certificate in Config.TLS: add one")}
 	}
 	if c.Token != "" && len(c.Token) < 16 {
-		return fmt.Errorf("api: the token is %d bytes long and could be guessed: put at least 16 into the file of %s", len(c.Token), KeyToken)
+		return &FieldError{[]string{"Token"}, fmt.Errorf("the token in Config.Token has %d bytes and could be guessed: use at least 16 bytes", len(c.Token))}
 	}
-	return errors.Join(c.checkListen(KeyListen, c.Listen), c.checkListen(KeyOpsListen, c.OpsListen))
+	return errors.Join(c.checkListen("Listen", c.Listen), c.checkListen("OpsListen", c.OpsListen))
 }
 
-// checkListen refuses an address that others can reach unless the callers are known and the line is encrypted.
-func (c Config) checkListen(key, addr string) error {
+// checkListen returns an error for an address that other machines can reach without TLS and a
+// token. field is the field of Config that has the address.
+func (c Config) checkListen(field, addr string) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		return fmt.Errorf("api: %s %q is not host:port (%w): use one such as 127.0.0.1:8080", key, addr, err)
+		return &FieldError{[]string{field}, fmt.Errorf("the address %q in Config.%s is not host:port (%w): use one such as 127.0.0.1:8080", addr, field, err)}
 	}
 	if isLoopback(host) {
 		return nil
 	}
 	var missing []string
 	if c.TLS == nil {
-		missing = append(missing, KeyTLSCert, KeyTLSKey)
+		missing = append(missing, "TLS")
 	}
 	if c.Token == "" {
-		missing = append(missing, KeyToken)
+		missing = append(missing, "Token")
 	}
 	if len(missing) == 0 {
 		return nil
 	}
-	return fmt.Errorf("api: %s %q can be reached from other machines, which needs TLS and a token: set %s, or listen on 127.0.0.1",
-		key, addr, strings.Join(missing, ", "))
+	return &FieldError{append([]string{field}, missing...), fmt.Errorf(
+		"the address %q in Config.%s can be reached from other machines, which needs TLS and a token: set Config.%s, or listen on 127.0.0.1",
+		addr, field, strings.Join(missing, " and Config."))}
 }
 
-// isLoopback tells whether host (without port) is this machine only. An empty host is every interface. A name other
-// than localhost is not resolved: what it means can change after the check.
+// isLoopback reports whether host (without port) is this machine only. An empty host is every
+// interface. A name other than localhost is not resolved, because it can resolve to another address
+// after the check.
 func isLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

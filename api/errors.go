@@ -11,7 +11,8 @@ import (
 	"github.com/weirhq/weir/api/weirpb"
 )
 
-// Every error that leaves a handler is made here: a code to branch on, and a text that says what, why and what to do.
+// Every error that leaves a handler is made here: a code for programs, and a text that states what
+// failed, why and what to do.
 
 func errorf(code connect.Code, format string, args ...any) error {
 	return connect.NewError(code, fmt.Errorf(format, args...))
@@ -25,39 +26,39 @@ func ambiguous(format string, args ...any) error {
 	return errorf(connect.CodeFailedPrecondition, format, args...)
 }
 
-// sourceBug is for what a source must never do. No figure is made of it.
+// sourceBug reports a violation of the contract of a source. No figure is returned.
 func sourceBug(format string, args ...any) error {
 	return errorf(connect.CodeInternal,
-		format+": this is a defect of weir, and no figure was made of it: please report it with the logs", args...)
+		format+": this is a defect of weir, and the answer was discarded: please report it with the logs", args...)
 }
 
-// sourceError gives the error of a source its code. What names the thing that was asked for.
+// sourceError gives the error of a source its code. what names the object of the request.
 func sourceError(err error, what string) error {
 	var coded *connect.Error
-	if errors.As(err, &coded) { // one of ours, through the callback
+	if errors.As(err, &coded) { // an error of this package, through the callback
 		return coded
 	}
 	var parts *PartitionsError
 	switch {
 	case errors.As(err, &parts):
-		return errorf(connect.CodeUnavailable, "%s is not readable now: %w: try again in a moment, or look at the partitions (weir lag)", what, err)
+		return errorf(connect.CodeUnavailable, "%s cannot be read now: %w: try again in a moment, or list the partitions", what, err)
 	case errors.Is(err, ErrRefused):
 		return errorf(connect.CodeFailedPrecondition, "%s: %w", what, err)
 	case errors.Is(err, context.Canceled):
-		return errorf(connect.CodeCanceled, "%s: the caller gave up or the server stops: ask again: %w", what, err)
+		return errorf(connect.CodeCanceled, "%s: the caller cancelled the request or the server is stopping: send it again: %w", what, err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return errorf(connect.CodeDeadlineExceeded, "%s took longer than its time limit: ask again, or look at the lag (weir lag): %w", what, err)
+		return errorf(connect.CodeDeadlineExceeded, "%s took longer than its time limit: send the request again, or look at the lag of the partitions: %w", what, err)
 	}
-	return errorf(connect.CodeInternal, "%s could not be read: %w: see the process's logs", what, err)
+	return errorf(connect.CodeInternal, "%s could not be read: %w: see the log of the process", what, err)
 }
 
-// withAsOf adds the snapshots that an answer without a figure was made of, as error details.
+// withAsOf adds the snapshots that were read for an answer without a figure, as error details.
 func withAsOf(err error, read []*weirpb.AsOf) error {
 	var coded *connect.Error
 	if !errors.As(err, &coded) {
 		return err
 	}
-	// A gRPC error travels in one header: the bound keeps it below the usual limit of 8 KiB.
+	// A gRPC error is sent in one header. The bound keeps it below the usual limit of 8 KiB.
 	for _, at := range read[:min(len(read), 32)] {
 		d, derr := connect.NewErrorDetail(at)
 		if derr != nil {
@@ -68,7 +69,7 @@ func withAsOf(err error, read []*weirpb.AsOf) error {
 	return err
 }
 
-// listed writes names for an error's text, quoted, the first maxListed of them.
+// listed returns the first maxListed names, quoted, for the text of an error.
 func listed(names []string) string {
 	var b strings.Builder
 	for i, n := range names {

@@ -10,7 +10,7 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// store stands for the runtime's committed state.
+// store is the committed state of the runtime.
 type store struct{}
 
 func (store) Spend(_ context.Context, q api.SpendQuery, fn func(*eventspb.Spend, *weirpb.AsOf) error) ([]*weirpb.AsOf, error) {
@@ -35,7 +35,7 @@ func (store) Cluster(context.Context) (*weirpb.GetClusterResponse, error) {
 }
 func (store) Partitions(context.Context) ([]*weirpb.Partition, error) { return nil, nil }
 
-// A process serves its store, and the CLI asks it.
+// A process serves its state, and the CLI reads it.
 func Example() {
 	server, err := api.New(api.Config{Listen: "127.0.0.1:0", OpsListen: "127.0.0.1:0", Spend: store{}, Cluster: store{}})
 	if err != nil {
@@ -75,6 +75,6 @@ func Example() {
 	// duplicates    0 (not charged)
 	// as of         partition 5 ads.events@220156, events up to 2013-10-19T16:00:00.123Z, applied 2023-11-14T22:13:20.500Z
 	//
-	// campaign "1459" in any account has no spend in datacentre local, as of partition 5 (ads.events up to offset 220156): check the id, or use wait (--wait) if it was just produced
+	// campaign "1459" in any account has no spend in datacentre local, as of partition 5 (ads.events up to offset 220156): check the id, or set wait if it was produced just now
 	// <nil>
 }

@@ -23,7 +23,7 @@ type fakeSpend struct {
 	records   []*eventspb.Spend
 	partition int32
 	noAsOf    bool
-	everyone  bool // ignores what was asked for
+	everyone  bool // returns all records, whatever the query
 	shards    []*eventspb.SpendHistogram
 	err       error
 	wait      func(ctx context.Context, account string) error
@@ -92,7 +92,8 @@ func (f *fakeCluster) Cluster(context.Context) (*weirpb.GetClusterResponse, erro
 
 func (f *fakeCluster) Partitions(context.Context) ([]*weirpb.Partition, error) { return f.parts, f.err }
 
-// record is one day of campaign c1 of account a1: impressions at 1000 micros each, clicks for nothing.
+// record returns one day of campaign c1 of account a1: impressions at 1000 micros each, and free
+// clicks.
 func record(day int32, dc string, impressions, clicks uint64) *eventspb.Spend {
 	return &eventspb.Spend{
 		Account: "a1", Campaign: "c1", BudgetDay: day, Currency: "CNY", Duplicates: 2, AsOfMs: int64(day) * 10,
@@ -111,7 +112,7 @@ func with(r *eventspb.Spend, change func(*eventspb.Spend)) *eventspb.Spend {
 	return r
 }
 
-// config is what most tests serve: three days of one campaign.
+// config serves three days of one campaign.
 func config() Config {
 	return Config{
 		Listen:    "127.0.0.1:0",
@@ -144,7 +145,7 @@ func mustNew(t testing.TB, cfg Config) *Server {
 	return s
 }
 
-// run starts the server and gives a function that stops it and returns Run's error.
+// run starts the server and returns a function that stops it and returns the error of Run.
 func run(t *testing.T, s *Server) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -169,7 +170,7 @@ func run(t *testing.T, s *Server) (stop func() error) {
 	return stop
 }
 
-// post asks the data handler as curl does and gives status and body.
+// post sends a request to the data handler as curl does, and returns status and body.
 func post(t testing.TB, h http.Handler, path, body string) (int, string) {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:8080"+path, strings.NewReader(body))
@@ -183,7 +184,7 @@ func serve(h http.Handler, r *http.Request) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-// client is an HTTP client whose connections end with the test.
+// client returns an HTTP client whose connections end with the test.
 func client(t *testing.T) *http.Client {
 	tr := &http.Transport{}
 	t.Cleanup(tr.CloseIdleConnections)
@@ -208,7 +209,8 @@ func get(t *testing.T, c *http.Client, url string) (*http.Response, string) {
 	return res, b.String()
 }
 
-// metric is the value of a counter or gauge with these label values, in the order of the label names.
+// metric returns the value of a counter or gauge with these label values, in the order of the label
+// names.
 func metric(t *testing.T, r *obs.Registry, name string, labels ...string) float64 {
 	t.Helper()
 	fams, err := r.Gather()

@@ -18,9 +18,9 @@ import (
 	"github.com/weirhq/weir/internal/obs"
 )
 
-// fakePart is a partition as a process has it.
+// fakePart is a partition in a process.
 type fakePart struct {
-	state   string // owner, standby, or what it is instead
+	state   string // owner, standby, or the state of a gap
 	staleMs int64
 	keys    map[string][]byte // of table 1
 }
@@ -46,7 +46,7 @@ func (f *fakeState) Info() StateInfo {
 	}}
 }
 
-// look gives the partition's keys if it can be read.
+// look returns the partition if it can be read.
 func (f *fakeState) look(ctx context.Context, p int32, maxStaleness time.Duration) (*fakePart, *weirpb.AsOf, error) {
 	if f.during != nil {
 		if err := f.during(ctx); err != nil {
@@ -127,7 +127,7 @@ func (f *fakeState) remove(p int32, key string) {
 	delete(f.parts[p].keys, key)
 }
 
-// is sets what the partition is here.
+// is sets the state of the partition in this process.
 func (f *fakeState) is(p int32, state string, staleMs int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -140,7 +140,7 @@ func (f *fakeState) times() int {
 	return f.asked
 }
 
-// fakePeers is what the brokers say.
+// fakePeers is the answer of the brokers.
 type fakePeers struct {
 	mu    sync.Mutex
 	list  []Peer
@@ -178,7 +178,7 @@ func (f *fakePeers) times() int {
 
 var errNoBroker = errors.New("no broker answers")
 
-// member is a process that serves what a fakeState has.
+// member is a process that serves a fakeState.
 type member struct {
 	*fakeState
 	addr   string
@@ -186,7 +186,7 @@ type member struct {
 	router *Router
 }
 
-// start serves f with what peers say.
+// start serves f with the given peers.
 func start(t *testing.T, f *fakeState, peers PeerSource, change func(*Config)) *member {
 	t.Helper()
 	m := &member{fakeState: f, router: NewRouter(RouterConfig{State: f, Peers: peers})}
@@ -209,14 +209,14 @@ func (m *member) peer(partitions ...int32) Peer {
 	return Peer{Instance: m.instance, Endpoint: m.addr, Partitions: partitions}
 }
 
-// age lets what m knows of its peers be so old that it asks again when it is told to.
+// age makes m's cached peers so old that it asks again when it refreshes them.
 func (m *member) age() {
 	m.router.peers.mu.Lock()
 	defer m.router.peers.mu.Unlock()
 	m.router.peers.at = m.router.peers.at.Add(-maxPeersAge)
 }
 
-// forget lets m know nothing of its peers.
+// forget clears m's cached peers.
 func (m *member) forget() {
 	m.router.peers.mu.Lock()
 	defer m.router.peers.mu.Unlock()

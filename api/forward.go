@@ -14,21 +14,22 @@ import (
 	"github.com/weirhq/weir/api/weirpb/weirpbconnect"
 )
 
-// ForwardedHeader marks a question that one process passes on to another, with the name of the one that is meant. It is answered
-// from what is there and never passed on again, so that no question runs in circles.
+// ForwardedHeader marks a request that one process forwards to another. Its value is the instance
+// name of the receiver. The receiver answers from its own partitions and does not forward the
+// request again, so that no request runs in circles.
 const ForwardedHeader = "Weir-Forwarded-To"
 
 const (
 	forwardDialTimeout = time.Second
-	forwardTimeout     = 5 * time.Second // of a question that is passed on
-	// forwardTimeoutStale is the same where somebody else may answer.
+	forwardTimeout     = 5 * time.Second // of a forwarded request
+	// forwardTimeoutStale is the timeout if a standby can answer in place of the owner.
 	forwardTimeoutStale = time.Second
 )
 
-// requestMeta is what the handlers need of a request's headers.
+// requestMeta is the part of a request's headers that handlers need.
 type requestMeta struct {
 	forwarded     bool
-	authorization string // the caller's
+	authorization string // of the caller
 }
 
 type requestMetaKey struct{}
@@ -42,27 +43,28 @@ func withRequestMeta(ctx context.Context, h http.Header) context.Context {
 	return context.WithValue(ctx, requestMetaKey{}, requestMeta{forwarded: h.Get(ForwardedHeader) != "", authorization: h.Get("Authorization")})
 }
 
-// receive reads the headers of a request to the process called self.
+// receive reads the headers of a request to the process with the instance name self.
 func receive(self string) connect.UnaryInterceptorFunc {
 	return func(next connect.UnaryFunc) connect.UnaryFunc {
 		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
 			meant := req.Header().Get(ForwardedHeader)
 			if meant != "" && meant != self {
-				return nil, errorf(connect.CodeUnavailable, "this is %s and %.100q was meant: two processes say that they are at one address: "+
-					"give each an api.listen, or api.advertise, by which the others reach it", self, meant)
+				return nil, errorf(connect.CodeUnavailable, "this process is %s, but the request is for %.100q: two processes advertise the same address: "+
+					"give each process an address of its own", self, meant)
 			}
 			return next(withRequestMeta(ctx, req.Header()), req)
 		}
 	}
 }
 
-// peerClient asks one other process.
+// peerClient sends requests to one other process.
 type peerClient struct {
 	state   weirpbconnect.StateServiceClient
 	cluster weirpbconnect.ClusterServiceClient
 }
 
-// client makes one of p. It passes on who asks, but not in the clear over a line that others can read.
+// client returns a client of p. It forwards the caller's token, but never in plain text to another
+// machine.
 func (r *Router) client(p Peer) peerClient {
 	scheme, secret := "http", false
 	if host, _, err := net.SplitHostPort(p.Endpoint); err == nil && isLoopback(host) {
@@ -96,7 +98,8 @@ func forwardTransport(roots *x509.CertPool) http.RoundTripper {
 	}
 }
 
-// cannotAnswer tells whether err, of a question to another process, says that it cannot answer now, or is none that can.
+// cannotAnswer reports whether err, of a forwarded request, means that the other process cannot
+// answer now, or that it is not a weir process that can.
 func cannotAnswer(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
@@ -109,7 +112,7 @@ func cannotAnswer(ctx context.Context, err error) bool {
 	}
 }
 
-// message is what err says, without its code.
+// message returns the text of err without its code.
 func message(err error) string {
 	var coded *connect.Error
 	if errors.As(err, &coded) && coded.Message() != "" {

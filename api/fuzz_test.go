@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzGetSpendJSON sends any body as a question. Whatever it is, the answer is JSON of one of the codes that a caller
-// can cause, and nothing panics; a figure is given only for the one campaign that exists.
+// FuzzGetSpendJSON sends any body as a request. The answer is always JSON with a code that a caller
+// can cause, and nothing panics. Only the one campaign that exists has a figure.
 func FuzzGetSpendJSON(f *testing.F) {
 	for _, seed := range []string{
 		`{"campaign":"c1"}`, `{"campaign":"c1","day":"2013-10-19"}`, `{"campaign":"c1","day":"0000-00-00"}`,
@@ -28,7 +28,7 @@ func FuzzGetSpendJSON(f *testing.F) {
 		}
 		if status == http.StatusOK {
 			if got.Campaign != "c1" {
-				t.Fatalf("a figure for %q: %s", body, answer)
+				t.Fatalf("a figure for request %q: %s", body, answer)
 			}
 			return
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// ListHealth gives one entry per shard that can be read, ordered by writer and shard; the figures of its origins are summed.
+// ListHealth returns one entry per shard that can be read, ordered by writer and shard. The figures
+// of its origins are summed.
 func (s *spendService) ListHealth(ctx context.Context, _ *connect.Request[weirpb.ListHealthRequest]) (*connect.Response[weirpb.ListHealthResponse], error) {
 	res, err := s.health(ctx)
 	if err != nil {
@@ -62,7 +63,7 @@ func shardHealth(h *eventspb.SpendHistogram) (*weirpb.ShardHealth, error) {
 		f.count("lost", &out.Lost, o.GetLost())
 	}
 	if f.overflow != "" {
-		return nil, errorf(connect.CodeOutOfRange, "the sum of %s over the origins of shard %d does not fit 64 bits: read topic spend.health for its parts",
+		return nil, errorf(connect.CodeOutOfRange, "the sum of %s over the origins of shard %d does not fit 64 bits: read its parts from the topic spend.health",
 			f.overflow, h.GetShard())
 	}
 	return out, nil

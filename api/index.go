@@ -15,11 +15,12 @@ import (
 //go:embed static
 var static embed.FS
 
-// indexPage is what the index page shows. A part that could not be read shows its error, never a zero.
+// indexPage is the content of the index page. A part that could not be read shows its error, never
+// a zero.
 type indexPage struct {
 	Now         string
-	Host        string // as the reader reached it
-	Base        string // its URL
+	Host        string // as the browser reached it
+	Base        string // URL of the data listener
 	OpsBase     string // URL of the ops listener
 	Ready       readiness
 	Cluster     *weirpb.GetClusterResponse
@@ -42,19 +43,19 @@ type healthRow struct {
 	Written string
 }
 
-// addIndex puts the page for people on mux: plain HTML that reloads itself, since a browser is what opens the printed
-// address first.
+// addIndex adds the index page to mux: HTML that reloads itself, for operators who open the printed
+// address in a browser.
 func (s *Server) addIndex(mux *http.ServeMux) {
 	page := template.Must(template.ParseFS(static, "static/index.html"))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		var buf bytes.Buffer
 		if err := page.Execute(&buf, s.indexPage(withRequestMeta(r.Context(), r.Header), r.Host)); err != nil {
 			s.log.Error().Err(err).Msg("api.index_failed")
-			http.Error(w, "the page could not be made: see api.index_failed in the log", http.StatusInternalServerError)
+			http.Error(w, "the page could not be rendered: see api.index_failed in the log", http.StatusInternalServerError)
 			return
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = w.Write(buf.Bytes()) // the caller may be gone
+		_, _ = w.Write(buf.Bytes()) // the caller may have left
 	})
 	for path, kind := range map[string]string{"style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"} {
 		mux.HandleFunc("GET /"+path, func(w http.ResponseWriter, r *http.Request) {
@@ -64,7 +65,7 @@ func (s *Server) addIndex(mux *http.ServeMux) {
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		http.Error(w, "nothing is served at this path: see / for what there is", http.StatusNotFound)
+		http.Error(w, "there is nothing at this path: see / for the index", http.StatusNotFound)
 	})
 }
 

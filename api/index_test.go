@@ -38,8 +38,8 @@ func TestIndexPage(t *testing.T) {
 	}
 }
 
-// TestIndexObeysItsPolicy walks the page: no script, no inline style, no handler, nothing loaded from elsewhere. What
-// the policy forbids, the page must not need.
+// TestIndexObeysItsPolicy: the page has no script, no inline style and no event handler, and loads
+// nothing from other origins. The page must not need what its policy forbids.
 func TestIndexObeysItsPolicy(t *testing.T) {
 	_, body := index(t, config(), "/")
 	z := html.NewTokenizer(strings.NewReader(body))
@@ -69,7 +69,8 @@ func TestIndexObeysItsPolicy(t *testing.T) {
 	}
 }
 
-// TestIndexUnknown shows why a figure is missing, and no zero in its place; what came from data is text, not HTML.
+// TestIndexUnknown: the page shows why a figure is missing, and no zero in its place. Data is shown
+// as text, not as HTML.
 func TestIndexUnknown(t *testing.T) {
 	cfg := config()
 	cfg.Spend = &fakeSpend{err: errors.New("store is closed")}
@@ -84,6 +85,6 @@ func TestIndexUnknown(t *testing.T) {
 	cfg = config()
 	cfg.Cluster = &fakeCluster{parts: []*weirpb.Partition{}}
 	if _, body := index(t, cfg, "/"); !strings.Contains(body, "No process has a partition") {
-		t.Error("no partitions: the page does not say so")
+		t.Error("no partitions: the page does not state it")
 	}
 }

@@ -2,21 +2,21 @@ package api
 
 import "sync"
 
-// inflightLimiter counts the requests that are worked on, bounds them, and lets a stopping server wait for them. A WaitGroup does
-// not do: net/http may start one more handler while Run already waits.
+// inflightLimiter counts and bounds the concurrent requests, and lets a stopping server wait for
+// them. A WaitGroup does not suffice: net/http may start one more handler while Run already waits.
 type inflightLimiter struct {
 	mu     sync.Mutex
 	n, max int
 	closed bool
-	idle   chan struct{} // closed once the gate is closed and empty
+	idle   chan struct{} // closed once the limiter is closed and empty
 }
 
 func newInflightLimiter(limit int) *inflightLimiter {
 	return &inflightLimiter{max: limit, idle: make(chan struct{})}
 }
 
-// enter tells whether a request may begin; if so, leave is called at its end. If not, stopping says that it is because
-// of close and not of the bound.
+// enter reports whether a request may begin. If ok is true, the caller calls leave at the end of
+// the request. Otherwise stopping is true if the limiter is closed, and false if it is full.
 func (g *inflightLimiter) enter() (ok, stopping bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -36,7 +36,7 @@ func (g *inflightLimiter) leave() {
 	}
 }
 
-// close lets no further request in. The channel is closed when the last one has left.
+// close rejects further requests. The channel is closed when the last request has left.
 func (g *inflightLimiter) close() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -49,7 +49,7 @@ func (g *inflightLimiter) close() <-chan struct{} {
 	return g.idle
 }
 
-// len is the number of requests inside.
+// len returns the number of requests inside.
 func (g *inflightLimiter) len() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 	"github.com/weirhq/weir/internal/obs"
 )
 
-// pipeListener is a network inside a synctest bubble, where time-outs pass in no time.
+// pipeListener is a network inside a synctest bubble, in which timeouts take no time.
 type pipeListener struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -71,11 +71,12 @@ func bubble(t *testing.T, cfg func() Config, test func(t *testing.T, l *pipeList
 
 const askHead = "POST /weir.v1.SpendService/GetSpend HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nContent-Type: application/json\r\n"
 
-// TestSlowCallers is slowloris in its forms: each connection is closed at its limit, in virtual time.
+// TestSlowCallers runs the forms of slowloris. Each connection is closed at its limit, in virtual
+// time.
 func TestSlowCallers(t *testing.T) {
 	for name, c := range map[string]struct {
 		send  string
-		drip  string // then this, again and again, one a second
+		drip  string // sent after that, once a second
 		limit time.Duration
 	}{
 		"says nothing":                {"", "", headerTimeout},
@@ -84,9 +85,9 @@ func TestSlowCallers(t *testing.T) {
 		"half an HTTP/2 preface":      {"PRI * HTTP/2.0\r\n", "", headerTimeout},
 		"a body that never ends":      {askHead + "Content-Length: 1000\r\n\r\n", " ", readTimeout},
 		"a body that never begins":    {askHead + "Content-Length: 1000\r\n\r\n", "", readTimeout},
-		"a chunked one that crawls":   {askHead + "Transfer-Encoding: chunked\r\n\r\n", "1\r\n \r\n", readTimeout},
-		"idle after one question":     {askHead + "Content-Length: 17\r\n\r\n" + `{"campaign":"c1"}`, "", idleTimeout},
-		"HTTP/2 that answers no ping": {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00", "", pingAfter + pingTimeout},
+		"a slow chunked body":         {askHead + "Transfer-Encoding: chunked\r\n\r\n", "1\r\n \r\n", readTimeout},
+		"idle after one request":      {askHead + "Content-Length: 17\r\n\r\n" + `{"campaign":"c1"}`, "", idleTimeout},
+		"HTTP/2 without ping answers": {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00", "", pingAfter + pingTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, config, func(t *testing.T, l *pipeListener, _ *obs.Registry) {
@@ -97,7 +98,7 @@ func TestSlowCallers(t *testing.T) {
 					defer close(written)
 					_, err := io.WriteString(conn, c.send)
 					for i := 0; err == nil && c.drip != ""; i++ {
-						if i == 600 { // the limit failed: end the test and not the patience of its reader
+						if i == 600 { // the limit failed: end the test
 							conn.Close()
 							return
 						}
@@ -119,7 +120,8 @@ func TestSlowCallers(t *testing.T) {
 	}
 }
 
-// TestLongWait waits longer than a body may take to arrive: that limit must not end a question that was read.
+// TestLongWait waits longer than a body may take to arrive. That limit must not end a request that
+// was read.
 func TestLongWait(t *testing.T) {
 	waiting := func() Config {
 		cfg := config()
@@ -152,8 +154,8 @@ func TestLongWait(t *testing.T) {
 	})
 }
 
-// TestStuckRequest stops with a request that does not heed the end of its context: Run names it and returns all the
-// same, within its limits.
+// TestStuckRequest stops with a request that ignores the end of its context. Run reports it and
+// returns within its limits.
 func TestStuckRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := config()
@@ -181,8 +183,8 @@ func TestStuckRequest(t *testing.T) {
 	})
 }
 
-// TestConnectionLimit opens one connection more than allowed: it is closed at once and counted, the others work, and
-// a place that was given back is free again.
+// TestConnectionLimit opens one connection more than allowed. It is closed at once and counted, the
+// others work, and a closed connection frees its place.
 func TestConnectionLimit(t *testing.T) {
 	limited := func() Config {
 		cfg := config()
@@ -231,7 +233,7 @@ func TestHeaderLimit(t *testing.T) {
 	})
 }
 
-// TestBodyLimit sends 8 KiB that become 8 MiB: what counts is the size after decompression.
+// TestBodyLimit sends 8 KiB that decompress to 8 MiB. The limit is on the size after decompression.
 func TestBodyLimit(t *testing.T) {
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
@@ -258,7 +260,8 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// TestRequestLimit has one question wait, so that a second one is one too many; a third goes through after it.
+// TestRequestLimit keeps one request waiting, so that a second one exceeds the limit. A third
+// request succeeds after it.
 func TestRequestLimit(t *testing.T) {
 	cfg := config()
 	cfg.MaxRequests = 1
@@ -293,7 +296,7 @@ func TestGate(t *testing.T) {
 	g.leave()
 	idle := g.close()
 	if ok, stopping := g.enter(); ok || !stopping {
-		t.Error("a closed gate let a request in, or did not say why not")
+		t.Error("a closed limiter accepted a request, or reported the wrong reason")
 	}
 	select {
 	case <-idle:

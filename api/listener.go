@@ -12,24 +12,25 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// listen binds addr. Key is the configuration key that holds it, for the error.
-func listen(ctx context.Context, key, addr string) (net.Listener, error) {
+// listen binds addr. field is the field of Config that has it, for the error.
+func listen(ctx context.Context, field, addr string) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", addr)
 	switch {
+	case err == nil:
+		return l, nil
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("api: %s %s is taken by another process, perhaps another weir: stop it, or choose another port (%s; --listen for the data listener): %w",
-			key, addr, key, err)
+		err = fmt.Errorf("the address %s is taken by another process, perhaps another weir: stop it, or use another port in Config.%s: %w", addr, field, err)
 	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("api: this user may not listen on %s: choose a port above 1023 (%s): %w", addr, key, err)
-	case err != nil:
-		return nil, fmt.Errorf("api: cannot listen on %s: check %s: %w", addr, key, err)
+		err = fmt.Errorf("this user may not listen on %s: use a port above 1023 in Config.%s: %w", addr, field, err)
+	default:
+		err = fmt.Errorf("cannot listen on %s: correct Config.%s: %w", addr, field, err)
 	}
-	return l, nil
+	return nil, &FieldError{[]string{field}, err}
 }
 
-// limitListener closes connections above a limit at once. The alternative, not to accept, would leave callers waiting
-// in the kernel's queue behind those that hold the places, without a sign of why.
+// limitListener closes connections above a limit at once. If it did not accept them, callers would
+// wait in the kernel's queue without an error.
 type limitListener struct {
 	net.Listener
 	limit   int64
@@ -38,7 +39,7 @@ type limitListener struct {
 	refused prometheus.Counter
 }
 
-// Accept gives the next connection within the limit.
+// Accept returns the next connection within the limit.
 func (l *limitListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
@@ -51,7 +52,7 @@ func (l *limitListener) Accept() (net.Conn, error) {
 		}
 		l.open.Add(-1)
 		l.refused.Inc()
-		_ = c.Close() // the caller sees the end of the connection; there is no one else to tell
+		_ = c.Close() // the caller sees the end of the connection
 	}
 }
 
@@ -61,7 +62,7 @@ type limitConn struct {
 	once sync.Once
 }
 
-// Close gives the place back once, however often it is called.
+// Close releases the place once, however often it is called.
 func (c *limitConn) Close() error {
 	c.once.Do(func() {
 		c.l.open.Add(-1)
@@ -70,8 +71,8 @@ func (c *limitConn) Close() error {
 	return c.Conn.Close()
 }
 
-// CloseWrite lets net/http end an answer to a request that it did not read to its end, so that the caller sees the
-// answer and not a reset connection.
+// CloseWrite lets net/http end the answer to a request whose body it did not read completely, so
+// that the caller sees the answer and not a reset connection.
 func (c *limitConn) CloseWrite() error {
 	if cw, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return cw.CloseWrite()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// listenerShutdown is what stop needs of one listener.
+// listenerShutdown is one listener with the things that stop needs.
 type listenerShutdown struct {
 	srv     *http.Server
 	limiter *inflightLimiter
@@ -16,16 +16,17 @@ type listenerShutdown struct {
 	name    string
 }
 
-// cutGrace is how long a request that was cut may take to return.
+// cutGrace is the time that a request has to return after it was cut.
 const cutGrace = 2 * time.Second
 
-// stop closes the listener, waits for its requests until limit ends, then cuts them. Shutdown alone would not do: when
-// its time is over it leaves handlers running.
+// stop closes the listener, waits for its requests until limit ends, and then cuts them.
+// http.Server.Shutdown does not suffice: at its time limit it leaves handlers running.
 func (s *Server) stop(limit context.Context, t listenerShutdown) error {
 	err := t.srv.Shutdown(limit)
 	idle := t.limiter.close()
 	if err == nil {
-		// No connection is left, but over HTTP/2 a request outlives the connection of a caller who went away.
+		// No connection is left. But over HTTP/2 a request can outlive the connection of its
+		// caller.
 		select {
 		case <-idle:
 			return nil
@@ -33,7 +34,7 @@ func (s *Server) stop(limit context.Context, t listenerShutdown) error {
 		}
 	}
 	s.log.Warn().Str("listener", t.name).Int("requests", t.limiter.len()).Msg("api.requests_cut")
-	t.cut() // Close alone ends the contexts only of requests whose body was read to its end
+	t.cut() // Close ends only the contexts of requests whose body was read completely
 	err = t.srv.Close()
 	grace := time.NewTimer(cutGrace)
 	defer grace.Stop()

@@ -10,7 +10,7 @@ import (
 	"github.com/weirhq/weir/internal/obs"
 )
 
-// metrics of one server.
+// metrics is the metrics of one server.
 type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
@@ -20,10 +20,10 @@ type metrics struct {
 	refused  *prometheus.CounterVec
 }
 
-// Values of label code beside the codes of Connect.
+// Values of the label code in addition to the codes of Connect.
 const (
 	codeOK       = "ok"
-	codeRejected = "rejected" // refused before a handler: malformed, too large, unknown path, wrong method, no token
+	codeRejected = "rejected" // rejected before a handler: malformed, too large, unknown path, wrong method, no token
 )
 
 func newMetrics(r *obs.Registry) (*metrics, error) {
@@ -64,7 +64,7 @@ func newMetrics(r *obs.Registry) (*metrics, error) {
 	return m, nil
 }
 
-// procedureLabel maps a request's path to a closed set: what a caller types must not make a new series.
+// procedureLabel maps a request's path to a closed set, so that callers cannot create series.
 func procedureLabel(path string) string {
 	switch path {
 	case weirpbconnect.SpendServiceGetSpendProcedure, weirpbconnect.SpendServiceListHealthProcedure,

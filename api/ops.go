@@ -13,16 +13,16 @@ import (
 	"github.com/weirhq/weir/internal/obs"
 )
 
-// readyLimit bounds a readiness check, below the time-out of usual probes.
+// readyLimit bounds a readiness check, below the timeout of usual probes.
 const readyLimit = 2 * time.Second
 
 // readiness is the body of /readyz.
 type readiness struct {
 	Ready   bool     `json:"ready"`
-	Reasons []string `json:"reasons"` // why not; for a person
+	Reasons []string `json:"reasons"` // why the process is not ready
 }
 
-// opsMux serves what operators and their tools ask for; nothing of it is on the data listener.
+// opsMux serves probes, metrics and profiles. The data listener serves none of them.
 func (s *Server) opsMux() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
@@ -38,7 +38,7 @@ func (s *Server) opsMux() http.Handler {
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.cfg.Registry, promhttp.HandlerOpts{
 		ErrorLog:            obs.StdLogger(s.log, "api.metrics_failed"),
-		ErrorHandling:       promhttp.HTTPErrorOnError, // a part of the truth would look like all of it
+		ErrorHandling:       promhttp.HTTPErrorOnError, // a part of the metrics would look like all of them
 		MaxRequestsInFlight: 4,
 		Timeout:             10 * time.Second,
 	}))
@@ -55,12 +55,12 @@ func (s *Server) opsMux() http.Handler {
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.WriteHeader(status)
-		_, _ = fmt.Fprint(w, "the ops listener of weir has: /livez /readyz /metrics /debug/pprof/\n")
+		_, _ = fmt.Fprint(w, "the ops listener of weir serves /livez /readyz /metrics /debug/pprof/\n")
 	})
 	return mux
 }
 
-// readiness asks Config.Ready, unless the server itself knows better.
+// readiness calls Config.Ready, unless the server itself is stopping or not yet running.
 func (s *Server) readiness(ctx context.Context) readiness {
 	if s.stopping.Load() {
 		return readiness{Reasons: []string{"the process is stopping"}}
@@ -77,10 +77,10 @@ func (s *Server) readiness(ctx context.Context) readiness {
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	body, err := json.Marshal(v)
 	if err != nil {
-		http.Error(w, "the answer could not be encoded: "+err.Error(), http.StatusInternalServerError)
+		http.Error(w, "the answer cannot be encoded: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // the caller may be gone
+	_, _ = w.Write(append(body, '\n')) // the caller may have left
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// position is where a page begins: it is stable under writes, because it is a key and no count.
+// position is where a page begins. It is stable under writes, because it is a key and not a count.
 type position struct {
 	partition int32
 	from      []byte // first key
 }
 
-// A token is base64 of: version, fingerprint of the question (8 bytes), partition (2 bytes), key.
+// A token is base64 of: version, fingerprint of the request (8 bytes), partition (2 bytes), key.
 const (
 	tokenVersion = 1
 	tokenHead    = 1 + 8 + 2
@@ -25,23 +25,25 @@ func (p position) token(q scanQuery) string {
 	return base64.RawURLEncoding.EncodeToString(append(b, p.from...))
 }
 
-// resume reads a token of the same question. Whatever it holds, the position is inside of what q asks for.
+// resume parses a token of the same request. Whatever the token holds, the position is inside the
+// range of q.
 func (q scanQuery) resume(token string) (position, error) {
 	b, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || len(b) < tokenHead || b[0] != tokenVersion {
-		return position{}, invalid("page_token %.32q is none of ours: take next_page_token of the page before as it is, or leave it out to begin anew", token)
+		return position{}, invalid("page_token %.32q is invalid: send next_page_token of the previous page unchanged, or omit it to start again", token)
 	}
 	if binary.BigEndian.Uint64(b[1:]) != q.fingerprint() {
-		return position{}, invalid("page_token is of another question: ask with the same table, range and partition as the page before, or leave it out to begin anew")
+		return position{}, invalid("page_token belongs to another request: use the table, range and partition of the previous page, or omit it to start again")
 	}
 	p := position{partition: int32(binary.BigEndian.Uint16(b[9:])), from: b[tokenHead:]}
 	if p.partition < q.first || p.partition > q.last || !q.contains(p.from) {
-		return position{}, invalid("page_token points out of the range that is asked for: take next_page_token of the page before as it is, or leave it out to begin anew")
+		return position{}, invalid("page_token is outside of the requested range: send next_page_token of the previous page unchanged, or omit it to start again")
 	}
 	return p, nil
 }
 
-// fingerprint tells questions apart whose pages would not fit together. The size of the pages may change.
+// fingerprint distinguishes requests whose pages would not fit together. The page size may change
+// between pages.
 func (q scanQuery) fingerprint() uint64 {
 	h := xxhash.New()
 	for _, part := range [][]byte{{q.table, byte(q.first >> 8), byte(q.first), byte(q.last >> 8), byte(q.last)}, q.from, q.to} {

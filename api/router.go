@@ -14,10 +14,10 @@ import (
 	"github.com/weirhq/weir/api/weirpb"
 )
 
-// Router reads state wherever it is: in this process or in the one that owns it.
+// Router reads the state of any partition: from this process or from the process that owns it.
 //
-//	question ─▶ here, as owner ─▶ the owner that the peers name ─▶ asked anew, the owner now ─▶ standbys, here and there
-//	                  └ no: elsewhere        └ no answer                   └ no answer      only with a MaxStaleness
+//	request ─▶ this process, as owner ─▶ the cached owner ─▶ the refreshed owner ─▶ standbys
+//	                 └ not the owner        └ no answer         └ no answer          with MaxStaleness only
 //
 // It is safe for concurrent use.
 type Router struct {
@@ -28,21 +28,22 @@ type Router struct {
 	tls   bool
 }
 
-// RouterConfig of a Router. State and Peers have no default.
+// RouterConfig configures a Router. State and Peers have no default.
 type RouterConfig struct {
-	// State is what this process has.
+	// State reads the partitions of this process.
 	State StateSource
-	// Peers tells who has the rest.
+	// Peers lists the owners of all partitions.
 	Peers PeerSource
-	// TLS says that the others are asked over https, as this process is. Defaults to plain HTTP.
+	// TLS makes the router call other processes over https, as this process serves. Defaults to
+	// plain HTTP.
 	TLS bool
-	// Roots are the authorities that may vouch for the others. Defaults to the system's.
+	// Roots are the certificate authorities to trust. Defaults to the system's.
 	Roots *x509.CertPool
-	// Transport carries the questions to others. Defaults to one of its own, with Roots.
+	// Transport carries forwarded requests. Defaults to a new transport with Roots.
 	Transport http.RoundTripper
 }
 
-// NewRouter starts nothing.
+// NewRouter returns a router. It starts nothing.
 func NewRouter(cfg RouterConfig) *Router {
 	if cfg.Transport == nil {
 		cfg.Transport = forwardTransport(cfg.Roots)
@@ -53,10 +54,11 @@ func NewRouter(cfg RouterConfig) *Router {
 	}
 }
 
-// Close drops idle connections.
+// Close closes idle connections.
 func (r *Router) Close() { r.http.CloseIdleConnections() }
 
-// Page is that of StateSource, of any partition. The Gap of a *PartitionsError says who has it, as far as is known.
+// Page is StateSource.Page for any partition. The Gap of a *PartitionsError names the owner, as far
+// as it is known.
 func (r *Router) Page(ctx context.Context, q PageQuery) (*Page, error) {
 	limit := forwardTimeout
 	if q.MaxStaleness > 0 {
@@ -84,7 +86,7 @@ func (r *Router) Page(ctx context.Context, q PageQuery) (*Page, error) {
 
 func pageOf(m *weirpb.ScanStateResponse) (*Page, error) {
 	if len(m.GetAsOf()) != 1 {
-		return nil, sourceBug("a page of one partition came with %d as-ofs", len(m.GetAsOf()))
+		return nil, sourceBug("a page of one partition has %d as_of entries", len(m.GetAsOf()))
 	}
 	p := &Page{AsOf: m.GetAsOf()[0], More: m.GetNextPageToken() != ""}
 	for _, e := range m.GetEntries() {
@@ -93,7 +95,7 @@ func pageOf(m *weirpb.ScanStateResponse) (*Page, error) {
 	return p, nil
 }
 
-// hash is Hash of StateSource, of any partition.
+// hash is StateSource.Hash for any partition.
 func (r *Router) hash(ctx context.Context, partition int32, maxStaleness time.Duration) (*weirpb.PartitionHash, error) {
 	return lookup[*weirpb.PartitionHash]{
 		partition: partition, maxStaleness: maxStaleness, limit: hashLimit,
@@ -108,23 +110,24 @@ func (r *Router) hash(ctx context.Context, partition int32, maxStaleness time.Du
 				return nil, err
 			}
 			if len(res.Msg.GetPartitions()) != 1 {
-				return nil, sourceBug("the hash of one partition came as %d", len(res.Msg.GetPartitions()))
+				return nil, sourceBug("the hash of one partition has %d entries", len(res.Msg.GetPartitions()))
 			}
 			return res.Msg.GetPartitions()[0], nil
 		},
 	}.run(ctx, r)
 }
 
-// lookup is a question about one partition.
+// lookup is a request about one partition.
 type lookup[R any] struct {
 	partition    int32
 	maxStaleness time.Duration
-	limit        time.Duration // of passing it on
+	limit        time.Duration // timeout of the forwarded request
 	local        func(ctx context.Context, maxStaleness time.Duration) (R, error)
 	remote       func(ctx context.Context, c peerClient) (R, error)
 }
 
-// run asks where the partition is. Its *PartitionsError tells what was tried.
+// run sends the request to the process that has the partition. Its *PartitionsError lists the
+// attempts.
 func (a lookup[R]) run(ctx context.Context, r *Router) (R, error) {
 	res, err := a.local(ctx, 0)
 	var gaps *PartitionsError
@@ -140,20 +143,20 @@ func (a lookup[R]) run(ctx context.Context, r *Router) (R, error) {
 	t := attempts{gap: gaps.Gaps[0]}
 	var list []Peer
 	asked := ""
-	for _, anew := range []bool{false, true} {
+	for _, refresh := range []bool{false, true} {
 		var unknown error
-		list, unknown = r.peers.get(ctx, anew)
+		list, unknown = r.peers.get(ctx, refresh)
 		if ctx.Err() != nil {
 			return res, ctx.Err()
 		}
 		o, known := owner(list, a.partition)
 		switch {
-		case known && o.Instance == r.info.Instance && anew:
-			if res, err := a.local(ctx, 0); !errors.As(err, &gaps) { // it may have come meanwhile
+		case known && o.Instance == r.info.Instance && refresh:
+			if res, err := a.local(ctx, 0); !errors.As(err, &gaps) { // this process may have got the partition since the first attempt
 				return res, err
 			}
 			t = attempts{gap: gaps.Gaps[0]}
-			t.add("the group gives it to this process, %s", o.Instance)
+			t.add("the group assigned it to this process, %s", o.Instance)
 		case known && o.Instance != r.info.Instance && o.Instance+o.Endpoint != asked:
 			asked = o.Instance + o.Endpoint
 			res, no, err := a.forward(ctx, r, o)
@@ -161,11 +164,11 @@ func (a lookup[R]) run(ctx context.Context, r *Router) (R, error) {
 				return res, err
 			}
 			t.add("its owner %s", no)
-		case !known && anew && unknown == nil:
-			t.add("no process of the group has it")
+		case !known && refresh && unknown == nil:
+			t.add("the group has assigned it to no process")
 		}
-		if unknown != nil && anew {
-			t.add("the brokers do not say who has it: %v", unknown)
+		if unknown != nil && refresh {
+			t.add("its owner is unknown, because the brokers did not answer: %v", unknown)
 		}
 	}
 	if a.maxStaleness == 0 {
@@ -174,7 +177,7 @@ func (a lookup[R]) run(ctx context.Context, r *Router) (R, error) {
 	return a.standby(ctx, r, list, t)
 }
 
-// standby asks those that keep the partition warm, this process first.
+// standby asks the standbys of the partition, this process first.
 func (a lookup[R]) standby(ctx context.Context, r *Router, list []Peer, t attempts) (R, error) {
 	res, err := a.local(ctx, a.maxStaleness)
 	var gaps *PartitionsError
@@ -183,7 +186,7 @@ func (a lookup[R]) standby(ctx context.Context, r *Router, list []Peer, t attemp
 	}
 	if gaps.Gaps[0].State == StateStandby {
 		t.gap.State = StateStandby
-		t.add("here it is one, %s", gaps.Gaps[0].Reason)
+		t.add("this process is a standby, %s", gaps.Gaps[0].Reason)
 	}
 	for _, p := range list {
 		if p.Instance == r.info.Instance || !slices.Contains(p.Standbys, a.partition) {
@@ -198,7 +201,7 @@ func (a lookup[R]) standby(ctx context.Context, r *Router, list []Peer, t attemp
 	return res, &PartitionsError{Gaps: []PartitionGap{t.gap}}
 }
 
-// attempts is a gap with what was tried to fill it.
+// attempts is a gap with the attempts to read the partition.
 type attempts struct{ gap PartitionGap }
 
 func (t *attempts) add(format string, args ...any) {
@@ -208,13 +211,13 @@ func (t *attempts) add(format string, args ...any) {
 	t.gap.Reason += fmt.Sprintf(format, args...)
 }
 
-// forward passes the question on to p. If p cannot answer it, no says who does not and why.
+// forward forwards the request to p. If p cannot answer, no has the process and the reason.
 func (a lookup[R]) forward(ctx context.Context, r *Router, p Peer) (res R, no string, err error) {
 	if p.Endpoint == "" {
-		return res, p.Instance + " does not say where its API is", nil
+		return res, p.Instance + " has no API address", nil
 	}
 	end, ends := ctx.Deadline()
-	callers := ends && time.Until(end) < a.limit // time is up for the caller before it is for p
+	callers := ends && time.Until(end) < a.limit // the caller's deadline comes before p's
 	bounded, cancel := context.WithTimeout(ctx, a.limit)
 	defer cancel()
 	res, err = a.remote(bounded, r.client(p))
@@ -224,7 +227,7 @@ func (a lookup[R]) forward(ctx context.Context, r *Router, p Peer) (res R, no st
 	case callers && connect.CodeOf(err) == connect.CodeDeadlineExceeded:
 		return res, "", fmt.Errorf("%s at %s: %w", p.Instance, p.Endpoint, context.DeadlineExceeded)
 	case cannotAnswer(ctx, err):
-		return res, fmt.Sprintf("%s at %s does not answer for it: %s", p.Instance, p.Endpoint, message(err)), nil
+		return res, fmt.Sprintf("%s at %s cannot answer: %s", p.Instance, p.Endpoint, message(err)), nil
 	}
-	return res, "", errorf(connect.CodeOf(err), "%s at %s, which has partition %d, says: %s", p.Instance, p.Endpoint, a.partition, message(err))
+	return res, "", errorf(connect.CodeOf(err), "%s at %s, the owner of partition %d, answered: %s", p.Instance, p.Endpoint, a.partition, message(err))
 }

@@ -19,7 +19,8 @@ import (
 	"github.com/weirhq/weir/api/weirpb"
 )
 
-// pair is two processes that share the partitions, 0 and 1 at a, 2 and 3 at b, with what the brokers say.
+// pair starts two processes that share the partitions, 0 and 1 at a, 2 and 3 at b, and the answer
+// of the brokers.
 func pair(t *testing.T) (a, b *member, peers *fakePeers) {
 	t.Helper()
 	peers = &fakePeers{}
@@ -35,13 +36,13 @@ func pair(t *testing.T) (a, b *member, peers *fakePeers) {
 	return a, b, peers
 }
 
-// getFive asks m for a key of partition 2.
+// getFive reads a key of partition 2 through m.
 func getFive(t *testing.T, m *member, maxStalenessMs int64) (*weirpb.GetStateResponse, error) {
 	t.Helper()
 	return m.client.GetState(t.Context(), &weirpb.GetStateRequest{Table: "spend", Key: []byte("2:5"), MaxStalenessMs: maxStalenessMs})
 }
 
-// TestRouted asks each process for everything.
+// TestRouted reads all partitions through each process.
 func TestRouted(t *testing.T) {
 	a, b, peers := pair(t)
 	for _, m := range []*member{a, b} {
@@ -63,12 +64,13 @@ func TestRouted(t *testing.T) {
 	}
 }
 
-// TestHopIsOne lets each of two processes believe that the other has the partition: the question ends at the second.
-func TestHopIsOne(t *testing.T) {
+// TestForwardedOnce: two processes each take the other for the owner. The request ends at the
+// second.
+func TestForwardedOnce(t *testing.T) {
 	a, b, _ := pair(t)
 	b.is(2, "restoring", 0)
 	wrong := &fakePeers{}
-	wrong.set(nil, a.peer(2)) // what b believes
+	wrong.set(nil, a.peer(2)) // the owners in b's cache
 	b.router.peers.source = wrong
 	asked := b.times()
 	_, err := getFive(t, a, 0)
@@ -83,7 +85,7 @@ func TestHopIsOne(t *testing.T) {
 	if n := b.times() - asked; n != 1 || wrong.times() != 0 {
 		t.Errorf("b was asked %d times, and asked the brokers %d times", n, wrong.times())
 	}
-	// And one who sends the header gets what is there.
+	// A caller that sends the header gets an answer from this process alone.
 	r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+scanState, strings.NewReader(`{"table":"spend","partition":0}`))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set(ForwardedHeader, "weir-b")
@@ -92,11 +94,12 @@ func TestHopIsOne(t *testing.T) {
 		t.Errorf("%s", body)
 	}
 	if n := wrong.times(); n != 0 {
-		t.Errorf("a question that was passed on made b ask the brokers %d times", n)
+		t.Errorf("a forwarded request made b ask the brokers %d times", n)
 	}
 }
 
-// TestOwnerMoved takes the partition to a third process: who asked the second finds it at once.
+// TestOwnerMoved moves the partition to a third process. A process with the old owner in its cache
+// finds the new one at once.
 func TestOwnerMoved(t *testing.T) {
 	a, b, peers := pair(t)
 	if _, err := getFive(t, a, 0); err != nil {
@@ -111,14 +114,15 @@ func TestOwnerMoved(t *testing.T) {
 	if err != nil || string(res.Entry.Value) != "moved" || res.AsOf.ServedBy.Instance != "weir-c" {
 		t.Errorf("%v, %v", res, err)
 	}
-	// It comes to the one that is asked, which the brokers know before its own status does.
+	// The partition moves to the process that is asked. The brokers know it before its own status
+	// does.
 	a.put(2, "2:5", "here")
 	a.is(2, "barrier", 0)
 	peers.set(nil, a.peer(0, 1, 2), b.peer(3))
 	c.is(2, "stopped", 0)
 	a.age()
 	_, err = getFive(t, a, 0)
-	if err == nil || !strings.Contains(err.Error(), "partition 2 is barrier") || !strings.Contains(err.Error(), "the group gives it to this process, weir-a") {
+	if err == nil || !strings.Contains(err.Error(), "partition 2 is barrier") || !strings.Contains(err.Error(), "the group assigned it to this process, weir-a") {
 		t.Errorf("%v", err)
 	}
 	a.is(2, "owner", 0)
@@ -127,7 +131,7 @@ func TestOwnerMoved(t *testing.T) {
 	}
 }
 
-// TestOwnerAway asks for a partition whose owner is gone, with and without leave to take an older state.
+// TestOwnerAway reads a partition whose owner is gone, with and without staleness.
 func TestOwnerAway(t *testing.T) {
 	a, b, peers := pair(t)
 	gone := deadEnd(t)
@@ -140,25 +144,25 @@ func TestOwnerAway(t *testing.T) {
 	peers.set(nil, a.peer(0, 1), owner, standby)
 
 	_, err := getFive(t, a, 0)
-	for _, want := range []string{"partition 2 is elsewhere", "its owner weir-b at " + gone + " does not answer", "connection refused", "try again"} {
+	for _, want := range []string{"partition 2 is elsewhere", "its owner weir-b at " + gone + " cannot answer", "connection refused", "try again"} {
 		if connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v lacks %q", err, want)
 		}
 	}
 	if c.times() != 0 {
-		t.Error("the standby was asked although only the owner was wanted")
+		t.Error("the standby was asked without staleness")
 	}
 	_, err = getFive(t, a, 1000)
 	if connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "its standby weir-c at "+c.addr) || !strings.Contains(err.Error(), "1500 ms old") {
 		t.Errorf("too old: %v", err)
 	}
-	for _, m := range []*member{a, c} { // by another, and by the standby itself
+	for _, m := range []*member{a, c} { // through another process, and through the standby itself
 		res, err := getFive(t, m, 2000)
 		if err != nil || string(res.Entry.Value) != "warm" || res.AsOf.ServedBy.Role != StateStandby || res.AsOf.ServedBy.StalenessMs != 1500 || res.AsOf.ServedBy.Instance != "weir-c" {
 			t.Errorf("%s: %v, %v", m.instance, res, err)
 		}
 	}
-	// With the owner back it is the owner that answers, though the standby may.
+	// When the owner is back, it answers, although the standby may.
 	owner.Endpoint = b.addr
 	peers.set(nil, a.peer(0, 1), owner, standby)
 	a.age()
@@ -171,7 +175,7 @@ func TestOwnerAway(t *testing.T) {
 	}
 }
 
-// deadEnd is an address at which nobody listens.
+// deadEnd returns an address without a listener.
 func deadEnd(t *testing.T) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -182,7 +186,7 @@ func deadEnd(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TestOwnerUnknown asks when nobody has the partition, or nobody can say.
+// TestOwnerUnknown reads a partition without an owner, or with an owner that cannot be determined.
 func TestOwnerUnknown(t *testing.T) {
 	a, b, peers := pair(t)
 	for name, c := range map[string]struct {
@@ -190,11 +194,11 @@ func TestOwnerUnknown(t *testing.T) {
 		err  error
 		want string
 	}{
-		"nobody":       {[]Peer{a.peer(0, 1), b.peer(3)}, nil, "no process of the group has it"},
-		"no broker":    {nil, errNoBroker, "the brokers do not say who has it: no broker answers"},
-		"no address":   {[]Peer{{Instance: "weir-b", Partitions: []int32{2}}}, nil, "weir-b does not say where its API is"},
-		"misdirected":  {[]Peer{{Instance: "weir-b", Endpoint: a.addr, Partitions: []int32{2}}}, nil, `this is weir-a and "weir-b" was meant`},
-		"no weir":      {[]Peer{{Instance: "weir-b", Endpoint: notFound(t), Partitions: []int32{2}}}, nil, "does not answer for it: 404"},
+		"unassigned":   {[]Peer{a.peer(0, 1), b.peer(3)}, nil, "the group has assigned it to no process"},
+		"no broker":    {nil, errNoBroker, "its owner is unknown, because the brokers did not answer: no broker answers"},
+		"no address":   {[]Peer{{Instance: "weir-b", Partitions: []int32{2}}}, nil, "weir-b has no API address"},
+		"misdirected":  {[]Peer{{Instance: "weir-b", Endpoint: a.addr, Partitions: []int32{2}}}, nil, `this process is weir-a, but the request is for "weir-b"`},
+		"no weir":      {[]Peer{{Instance: "weir-b", Endpoint: notFound(t), Partitions: []int32{2}}}, nil, "cannot answer: 404"},
 		"another host": {[]Peer{{Instance: "weir-b", Endpoint: "weir.invalid:80", Partitions: []int32{2}}}, nil, "weir.invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +210,7 @@ func TestOwnerUnknown(t *testing.T) {
 			}
 		})
 	}
-	// What was known before is better than nothing.
+	// With a stale cache the request still succeeds.
 	peers.set(nil, a.peer(0, 1), b.peer(2, 3))
 	a.forget()
 	if _, err := getFive(t, a, 0); err != nil {
@@ -224,12 +228,12 @@ func notFound(t *testing.T) string {
 	return strings.TrimPrefix(web.URL, "http://")
 }
 
-// TestOwnersRefusal passes on what the owner says to a question that it does answer.
+// TestOwnersRefusal: the owner's error for a request that it did handle is returned to the caller.
 func TestOwnersRefusal(t *testing.T) {
 	a, b, peers := pair(t)
 	b.during = func(context.Context) error { return errors.New("the disk is upside down") }
 	_, err := getFive(t, a, 60_000)
-	if connect.CodeOf(err) != connect.CodeInternal || !strings.Contains(err.Error(), "weir-b at "+b.addr+", which has partition 2, says: ") || !strings.Contains(err.Error(), "upside down") {
+	if connect.CodeOf(err) != connect.CodeInternal || !strings.Contains(err.Error(), "weir-b at "+b.addr+", the owner of partition 2, answered: ") || !strings.Contains(err.Error(), "upside down") {
 		t.Errorf("%v", err)
 	}
 	if n := peers.times(); n != 1 {
@@ -237,7 +241,7 @@ func TestOwnersRefusal(t *testing.T) {
 	}
 }
 
-// TestSilentOwner asks an owner that takes the question and never answers.
+// TestSilentOwner forwards to an owner that accepts the request and never answers.
 func TestSilentOwner(t *testing.T) {
 	a, b, _ := pair(t)
 	b.during = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
@@ -248,7 +252,7 @@ func TestSilentOwner(t *testing.T) {
 	if err != nil || string(res.Entry.Value) != "warm" || time.Since(began) > 2*forwardTimeoutStale {
 		t.Errorf("%v, %v after %s", res, err, time.Since(began))
 	}
-	// The caller's own time is kept, and is not taken for the owner's fault.
+	// The caller's deadline is kept, and is not reported as the owner's failure.
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	began = time.Now()
@@ -258,7 +262,7 @@ func TestSilentOwner(t *testing.T) {
 	}
 }
 
-// TestListPartitionsOfAll shows each partition once, those of silent processes with the reason.
+// TestListPartitionsOfAll lists each partition once, those of silent processes with the reason.
 func TestListPartitionsOfAll(t *testing.T) {
 	peers := &fakePeers{}
 	part := func(p int32, instance, state string) *weirpb.Partition {
@@ -287,7 +291,7 @@ func TestListPartitionsOfAll(t *testing.T) {
 		if r := res.Partitions[3].Reason; !strings.Contains(r, "weir-c at "+gone+" does not answer") {
 			t.Errorf("reason %q", r)
 		}
-		if r := res.Partitions[4].Reason; r != "no process of the group has it" {
+		if r := res.Partitions[4].Reason; r != "the group has assigned it to no process" {
 			t.Errorf("reason %q", r)
 		}
 	}
@@ -299,8 +303,9 @@ func TestListPartitionsOfAll(t *testing.T) {
 	}
 }
 
-// TestAuthorizationOfAHop passes the caller's token on where nobody can read it, and nowhere else.
-func TestAuthorizationOfAHop(t *testing.T) {
+// TestForwardedAuthorization: the caller's token is forwarded only over connections that others
+// cannot read.
+func TestForwardedAuthorization(t *testing.T) {
 	for name, c := range map[string]struct {
 		endpoint string
 		tls      bool
@@ -333,8 +338,8 @@ type carrier func(*http.Request) (*http.Response, error)
 
 func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) { return c(r) }
 
-// TestTokenOnEachHop asks processes that want a token.
-func TestTokenOnEachHop(t *testing.T) {
+// TestForwardedToken forwards requests between processes that require a token.
+func TestForwardedToken(t *testing.T) {
 	peers := &fakePeers{}
 	secured := func(c *Config) { c.Token = token }
 	fb := &fakeState{instance: "weir-b"}
@@ -344,7 +349,7 @@ func TestTokenOnEachHop(t *testing.T) {
 	if res, err := getFive(t, a, 0); err != nil || res.AsOf.ServedBy.Instance != "weir-b" {
 		t.Errorf("%v, %v", res, err)
 	}
-	// Without it the owner is not reached by a detour.
+	// Without a token the owner cannot be reached through another process either.
 	stranger := NewClient(a.addr)
 	defer stranger.Close()
 	if _, err := stranger.GetState(t.Context(), &weirpb.GetStateRequest{Table: "spend", Key: []byte("2:5")}); connect.CodeOf(err) != connect.CodeUnauthenticated {
@@ -352,7 +357,7 @@ func TestTokenOnEachHop(t *testing.T) {
 	}
 }
 
-// TestPeersAreAskedOnce lets many ask at a time, and one give up.
+// TestPeersAreAskedOnce has many concurrent callers, one of which gives up.
 func TestPeersAreAskedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &fakePeers{list: []Peer{{Instance: "weir-a", Partitions: []int32{0}}}, block: make(chan struct{})}
@@ -361,7 +366,7 @@ func TestPeersAreAskedOnce(t *testing.T) {
 		hasty, cancel := context.WithCancel(t.Context())
 		all.Go(func() {
 			if _, err := p.get(hasty, false); !errors.Is(err, context.Canceled) {
-				t.Errorf("who gave up got %v", err)
+				t.Errorf("the caller that gave up got %v", err)
 			}
 		})
 		synctest.Wait()
@@ -381,17 +386,18 @@ func TestPeersAreAskedOnce(t *testing.T) {
 		if n := source.times(); n != 1 {
 			t.Errorf("asked %d times", n)
 		}
-		// Remembered until somebody says that it is wrong, and then asked once more, but not without end.
+		// The list is cached until a refresh is requested. Then the source is called once, not
+		// again and again.
 		<-time.After(time.Hour)
 		for _, c := range []struct {
-			anew bool
-			want int
+			refresh bool
+			want    int
 		}{{false, 1}, {true, 2}, {true, 2}} {
-			if _, err := p.get(t.Context(), c.anew); err != nil || source.times() != c.want {
-				t.Errorf("%v: %v, asked %d times, want %d", c.anew, err, source.times(), c.want)
+			if _, err := p.get(t.Context(), c.refresh); err != nil || source.times() != c.want {
+				t.Errorf("%v: %v, asked %d times, want %d", c.refresh, err, source.times(), c.want)
 			}
 		}
-		// A source that does not answer has its limit; what was known comes with the error.
+		// A source that does not answer has a timeout. The cached list comes with the error.
 		source.mu.Lock()
 		source.block = make(chan struct{})
 		source.mu.Unlock()

@@ -28,7 +28,7 @@ func (f fakeSavepoints) Savepoint(_ context.Context, name string) (*weirpb.Creat
 	return &weirpb.CreateSavepointResponse{App: "spendcounter", Name: name, Partitions: 24}, nil
 }
 
-// TestSavepointCall: it is taken once, what refuses it is said, and the log tells who asked.
+// TestSavepointCall: a name is taken once, an error states the reason, and the log has the caller.
 func TestSavepointCall(t *testing.T) {
 	var log bytes.Buffer
 	cfg := config()
@@ -41,17 +41,17 @@ func TestSavepointCall(t *testing.T) {
 		t.Errorf("first: %v, %v", res, err)
 	}
 	if _, err := cl.CreateSavepoint(t.Context(), "monday"); connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "drop it") {
-		t.Errorf("of a name that is taken: %v", err)
+		t.Errorf("an existing name: %v", err)
 	}
 	if _, err := cl.CreateSavepoint(t.Context(), "disk"); connect.CodeOf(err) != connect.CodeInternal {
-		t.Errorf("on a full disk: %v", err)
+		t.Errorf("a full disk: %v", err)
 	}
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"monday", "disk"} {
 		if text := log.String(); !strings.Contains(text, `"name":"`+name+`","remote":"127.0.0.1:`) {
-			t.Errorf("the log does not tell who asked for %s:\n%s", name, text)
+			t.Errorf("the log lacks the caller of %s:\n%s", name, text)
 		}
 	}
 	none := mustNew(t, config())
@@ -59,6 +59,6 @@ func TestSavepointCall(t *testing.T) {
 	other := NewClient(none.Addr())
 	defer other.Close()
 	if _, err := other.CreateSavepoint(t.Context(), "x"); connect.CodeOf(err) != connect.CodeUnimplemented {
-		t.Errorf("of a process without state: %v", err)
+		t.Errorf("a process without state: %v", err)
 	}
 }

@@ -18,16 +18,16 @@ import (
 	"github.com/weirhq/weir/internal/obs"
 )
 
-// What one request may take. They are the same for everyone, so they are no configuration.
+// Bounds of one request. They are the same for every caller, so they are not in Config.
 const (
 	maxBodyBytes   = 1 << 20 // after decompression
 	maxHeaderBytes = 32 << 10
-	headerTimeout  = 5 * time.Second // from the first byte, or from the connection's begin
+	headerTimeout  = 5 * time.Second // from the first byte, or from the start of the connection
 	readTimeout    = 30 * time.Second
 	idleTimeout    = 2 * time.Minute
-	pingAfter      = 30 * time.Second // of silence on HTTP/2; no answer within pingTimeout: closed
+	pingAfter      = 30 * time.Second // of silence on HTTP/2; without an answer within pingTimeout the connection is closed
 	pingTimeout    = 15 * time.Second
-	opsWriteLimit  = 2 * time.Minute // a CPU profile takes 30 s unless told otherwise
+	opsWriteLimit  = 2 * time.Minute // a CPU profile takes 30 s by default
 	maxStreams     = 128             // per HTTP/2 connection
 	maxOpsRequests = 32
 )
@@ -50,7 +50,7 @@ type Server struct {
 	addr, opsAddr string
 }
 
-// New checks cfg and starts nothing. Its errors name the configuration key to set.
+// New validates cfg and starts nothing. If a field has to change, the error is a *FieldError.
 func New(cfg Config) (*Server, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.check(); err != nil {
@@ -72,10 +72,11 @@ func New(cfg Config) (*Server, error) {
 	}, nil
 }
 
-// Ready is closed once both listeners accept. It stays open if Run fails before that: wait for Run's error too.
+// Ready is closed once both listeners accept connections. It stays open if Run fails before that,
+// so wait for the error of Run too.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
-// Scheme is what both listeners speak: http, or https with TLS.
+// Scheme returns the scheme of both listeners: http, or https with TLS.
 func (s *Server) Scheme() string {
 	if s.cfg.TLS != nil {
 		return "https"
@@ -83,27 +84,29 @@ func (s *Server) Scheme() string {
 	return "http"
 }
 
-// Addr is host:port of the data listener, with the port that ":0" became. Empty before Listen.
+// Addr returns host:port of the data listener, with the port that ":0" became. It is empty before
+// Listen.
 func (s *Server) Addr() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.addr
 }
 
-// OpsAddr is host:port of the ops listener. Empty before Listen.
+// OpsAddr returns host:port of the ops listener. It is empty before Listen.
 func (s *Server) OpsAddr() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.opsAddr
 }
 
-// Listen takes the addresses, for those who need to know them before Run. Callers wait until Run serves them.
+// Listen binds the addresses, for programs that need them before Run. Callers that connect wait
+// until Run serves them.
 func (s *Server) Listen(ctx context.Context) error {
-	data, err := listen(ctx, KeyListen, s.cfg.Listen)
+	data, err := listen(ctx, "Listen", s.cfg.Listen)
 	if err != nil {
 		return err
 	}
-	ops, err := listen(ctx, KeyOpsListen, s.cfg.OpsListen)
+	ops, err := listen(ctx, "OpsListen", s.cfg.OpsListen)
 	if err != nil {
 		return errors.Join(err, data.Close())
 	}
@@ -113,12 +116,12 @@ func (s *Server) Listen(ctx context.Context) error {
 	return nil
 }
 
-// Run listens, unless Listen did, and serves until ctx ends. Then it lets the requests that are under way finish for
-// Config.ShutdownLimit, cuts the rest, and returns nil after its goroutines; an error if a listener could not be had or
-// failed. It runs once.
+// Run calls Listen unless it was called, and serves until ctx ends. It then lets open requests
+// finish within Config.ShutdownLimit, cuts the rest, and returns nil after its goroutines. It
+// returns an error if a listener could not be bound or failed. Run can be called once.
 func (s *Server) Run(ctx context.Context) error {
 	if s.started.Swap(true) {
-		return errors.New("api: Run was called twice: make a new Server")
+		return errors.New("api: Run was called a second time: make a new Server")
 	}
 	if s.Addr() == "" {
 		if err := s.Listen(ctx); err != nil {
@@ -128,9 +131,9 @@ func (s *Server) Run(ctx context.Context) error {
 	return s.serve(ctx)
 }
 
-// serve is Run with listeners that are open already.
+// serve is Run with open listeners.
 func (s *Server) serve(ctx context.Context) error {
-	// Requests outlive ctx: they get the grace period. These two cut them.
+	// Requests outlive ctx by the grace period. These two functions cut them.
 	background := context.WithoutCancel(ctx)
 	dataCtx, cutData := context.WithCancel(background)
 	defer cutData()
@@ -152,12 +155,13 @@ func (s *Server) serve(ctx context.Context) error {
 	case err := <-failed:
 		errs, running = append(errs, err), 1
 	}
-	// /readyz says so first and the ops listener goes last: a load balancer and a person can follow the stop.
+	// /readyz fails first and the ops listener stops last, so that a load balancer and an operator
+	// can follow the stop.
 	s.stopping.Store(true)
 	limit, cancel := context.WithTimeout(background, s.cfg.ShutdownLimit)
 	defer cancel()
 	errs = append(errs, s.stop(limit, listenerShutdown{dataSrv, s.dataLimiter, cutData, "data"}))
-	cutOps() // a profile that is being taken must not hold up the stop
+	cutOps() // a running profile must not delay the stop
 	errs = append(errs, s.stop(limit, listenerShutdown{opsSrv, s.opsLimiter, cutOps, "ops"}))
 	for range running {
 		errs = append(errs, <-failed)

@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -30,16 +32,16 @@ func TestNewRefuses(t *testing.T) {
 		"loopback":               {func(*Config) {}, nil},
 		"localhost":              {func(c *Config) { c.Listen, c.OpsListen = "localhost:0", "[::1]:0" }, nil},
 		"any, TLS and token":     {func(c *Config) { c.Listen, c.OpsListen, c.TLS, c.Token = ":0", "0.0.0.0:0", someTLS, token }, nil},
-		"every interface":        {func(c *Config) { c.Listen = ":8080" }, []string{KeyListen, KeyTLSCert, KeyTLSKey, KeyToken}},
-		"zero address":           {func(c *Config) { c.Listen = "0.0.0.0:8080" }, []string{KeyListen, KeyTLSCert}},
-		"a name":                 {func(c *Config) { c.Listen = "weir.example:8080" }, []string{KeyListen}},
-		"looks like loopback":    {func(c *Config) { c.Listen = "127.0.0.1.example:8080" }, []string{KeyListen}},
-		"ops, every interface":   {func(c *Config) { c.OpsListen = "[::]:8081" }, []string{KeyOpsListen, KeyToken}},
-		"TLS without a token":    {func(c *Config) { c.Listen, c.TLS = ":8080", someTLS }, []string{"set " + KeyToken + ","}},
-		"token without TLS":      {func(c *Config) { c.Listen, c.Token = ":8080", token }, []string{"set " + KeyTLSCert + ", " + KeyTLSKey + ","}},
-		"short token":            {func(c *Config) { c.Token = "secret" }, []string{"6 bytes", KeyToken}},
-		"TLS without a cert":     {func(c *Config) { c.TLS = &tls.Config{} }, []string{KeyTLSCert}},
-		"no port":                {func(c *Config) { c.Listen = "127.0.0.1" }, []string{KeyListen, "host:port"}},
+		"every interface":        {func(c *Config) { c.Listen = ":8080" }, []string{"Config.Listen", "Config.TLS", "Config.Token"}},
+		"zero address":           {func(c *Config) { c.Listen = "0.0.0.0:8080" }, []string{"Config.Listen", "Config.TLS"}},
+		"a name":                 {func(c *Config) { c.Listen = "weir.example:8080" }, []string{"Config.Listen"}},
+		"looks like loopback":    {func(c *Config) { c.Listen = "127.0.0.1.example:8080" }, []string{"Config.Listen"}},
+		"ops, every interface":   {func(c *Config) { c.OpsListen = "[::]:8081" }, []string{"Config.OpsListen", "Config.Token"}},
+		"TLS without a token":    {func(c *Config) { c.Listen, c.TLS = ":8080", someTLS }, []string{"set Config.Token,"}},
+		"token without TLS":      {func(c *Config) { c.Listen, c.Token = ":8080", token }, []string{"set Config.TLS,"}},
+		"short token":            {func(c *Config) { c.Token = "secret" }, []string{"6 bytes", "Config.Token"}},
+		"TLS without a cert":     {func(c *Config) { c.TLS = &tls.Config{} }, []string{"Config.TLS"}},
+		"no port":                {func(c *Config) { c.Listen = "127.0.0.1" }, []string{"Config.Listen", "host:port"}},
 		"nothing to answer from": {func(c *Config) { c.Spend = nil }, []string{"Config.Spend"}},
 		"negative limit":         {func(c *Config) { c.MaxConns = -1 }, []string{"negative"}},
 	} {
@@ -56,6 +58,10 @@ func TestNewRefuses(t *testing.T) {
 			for _, want := range c.texts {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("error %v lacks %q", err, want)
+				}
+				field, ok := strings.CutPrefix(want, "Config.")
+				if refused := (*FieldError)(nil); ok && field != "Spend" && (!errors.As(err, &refused) || !slices.Contains(refused.Fields, field)) {
+					t.Errorf("error %v is not a FieldError of %s", err, field)
 				}
 			}
 		})
@@ -92,7 +98,8 @@ func TestRunAddressTaken(t *testing.T) {
 	}
 }
 
-// TestProtocols asks by each protocol that the data listener promises, all on one port without TLS.
+// TestProtocols calls the server by each protocol that the data listener supports, on one port
+// without TLS.
 func TestProtocols(t *testing.T) {
 	s := mustNew(t, config())
 	run(t, s)
@@ -127,7 +134,7 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// TestCurl is the answer as a shell script sees it: raw HTTP, nothing of Connect on the caller's side.
+// TestCurl compares the answer to raw HTTP, as a shell script sees it.
 func TestCurl(t *testing.T) {
 	s := mustNew(t, config())
 	run(t, s)
@@ -170,7 +177,7 @@ func TestCurl(t *testing.T) {
 	}
 }
 
-// TestTLSAndToken asks a server that others could reach.
+// TestTLSAndToken calls a server that other machines can reach.
 func TestTLSAndToken(t *testing.T) {
 	pki := httptest.NewUnstartedServer(nil) // only for its certificate, which is for 127.0.0.1
 	pki.StartTLS()
@@ -195,8 +202,8 @@ func TestTLSAndToken(t *testing.T) {
 		if (err == nil) != (c.code == 0) || (err != nil && connect.CodeOf(err) != c.code) {
 			t.Errorf("token %q: %v", c.token, err)
 		}
-		if err != nil && !strings.Contains(err.Error(), KeyToken) {
-			t.Errorf("token %q: %v does not name the key", c.token, err)
+		if err != nil && !strings.Contains(err.Error(), "Authorization: Bearer TOKEN") {
+			t.Errorf("token %q: %v does not name the header", c.token, err)
 		}
 	}
 	hc := &http.Client{Transport: trusting()}
@@ -205,7 +212,7 @@ func TestTLSAndToken(t *testing.T) {
 			t.Errorf("%s without a token: %d by %s, want %d by HTTP/2", path, res.StatusCode, res.Proto, want)
 		}
 	}
-	// No trust, no answer.
+	// A client that does not trust the certificate gets no answer.
 	cl := NewClient("https://" + s.Addr())
 	defer cl.Close()
 	if _, err := cl.GetCluster(t.Context()); err == nil || !strings.Contains(err.Error(), "is not trusted") {
@@ -256,7 +263,7 @@ func TestOpsListener(t *testing.T) {
 		}
 	}
 	if code, _ := ask(s.OpsAddr(), "/weir.v1.ClusterService/GetCluster?connect=v1&encoding=json&message=%7B%7D"); code != 404 {
-		t.Errorf("the ops listener answered a question: %d", code)
+		t.Errorf("the ops listener answered an RPC: %d", code)
 	}
 	for _, path := range []string{"/metrics", "/debug/pprof/", "/readyz"} {
 		if code, _ := ask(s.Addr(), path); code != 404 {
@@ -265,8 +272,8 @@ func TestOpsListener(t *testing.T) {
 	}
 }
 
-// TestStopFinishesRequests stops while a question is worked on: it gets its answer, /readyz says that the process
-// stops, a new connection is refused, and Run returns without an error.
+// TestStopFinishesRequests stops during a request. The request is answered, /readyz reports the
+// stop, a new connection is refused, and Run returns without an error.
 func TestStopFinishesRequests(t *testing.T) {
 	cfg := config()
 	inside, release := make(chan struct{}), make(chan struct{})
@@ -289,26 +296,26 @@ func TestStopFinishesRequests(t *testing.T) {
 			break
 		}
 		if t.Context().Err() != nil {
-			t.Fatal("/readyz never said that the process stops")
+			t.Fatal("/readyz never reported the stop")
 		}
 	}
 	hc.CloseIdleConnections()
 	close(release)
 	if err := <-answer; err != nil {
-		t.Errorf("the question that was under way: %v", err)
+		t.Errorf("the request in progress: %v", err)
 	}
 	if err := <-stopped; err != nil {
 		t.Errorf("Run: %v", err)
 	}
 	if _, err := cl.GetCluster(t.Context()); connect.CodeOf(err) != connect.CodeUnavailable {
-		t.Errorf("a question after the stop: %v", err)
+		t.Errorf("a request after the stop: %v", err)
 	}
 	if err := s.Run(t.Context()); err == nil {
-		t.Error("a second Run was allowed")
+		t.Error("Run succeeded a second time")
 	}
 }
 
-// TestStopCuts stops while a question would take for ever: its context ends at the limit.
+// TestStopCuts stops during a request that would take for ever. Its context ends at the limit.
 func TestStopCuts(t *testing.T) {
 	cfg := config()
 	cfg.ShutdownLimit = time.Millisecond
@@ -328,6 +335,6 @@ func TestStopCuts(t *testing.T) {
 		t.Errorf("Run: %v", err)
 	}
 	if err := <-answer; err == nil {
-		t.Error("an answer came although the question was cut")
+		t.Error("the request was answered although it was cut")
 	}
 }

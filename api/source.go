@@ -11,78 +11,84 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// SpendSource reads committed state, of whichever process has it. Its methods are called concurrently.
+// SpendSource reads committed state of all processes. Its methods are called concurrently.
 type SpendSource interface {
-	// Spend calls fn with every committed Spend record of the campaign (all days and currencies), each with the AsOf of
-	// its partition as of one moment; one call of fn at a time. The record is fn's to keep; fn does not change the AsOf.
-	// An error of fn ends the call and is returned.
+	// Spend calls fn with every committed Spend record of the campaign (all days and currencies),
+	// each with the AsOf of its partition. Calls of fn do not overlap. All records of a partition
+	// come from one snapshot. fn may keep the record; it must not change the AsOf. An error of fn
+	// ends the call and is returned.
 	//
-	// It returns the AsOf of every partition that it read, also of those without a record: they are what makes "not
-	// found" a statement about an offset. If a partition that could hold such a record is not readable, it returns
-	// a *PartitionsError: with an account that is the account's partition, without one it is any.
+	// Spend returns the AsOf of every partition that it read, including partitions without a
+	// record: with them, "not found" is a statement about an offset. If a partition that could hold
+	// such a record cannot be read, Spend returns a *PartitionsError. With an account that is the
+	// account's partition; without an account it is any partition.
 	Spend(ctx context.Context, q SpendQuery, fn func(*eventspb.Spend, *weirpb.AsOf) error) ([]*weirpb.AsOf, error)
 
-	// WaitProduced returns once everything produced before the call, to the account's partition or to all of them if
-	// account is empty, is folded, committed and visible to Spend. Partitions that are not readable: *PartitionsError.
+	// WaitProduced returns once everything that was produced before the call is folded, committed
+	// and visible to Spend: in the account's partition, or in all partitions if account is empty.
+	// If partitions cannot be read, it returns a *PartitionsError.
 	WaitProduced(ctx context.Context, account string) error
 
-	// Health calls fn with the newest committed SpendHistogram of each shard that can be read, and then returns a
-	// *PartitionsError with the others, if there are any.
+	// Health calls fn with the newest committed SpendHistogram of each shard that can be read. If
+	// there are other shards, it then returns a *PartitionsError with them.
 	Health(ctx context.Context, fn func(*eventspb.SpendHistogram) error) error
 }
 
-// SpendQuery is what to look for.
+// SpendQuery selects spend records.
 type SpendQuery struct {
 	Campaign     string
 	Account      string        // empty: any
 	MaxStaleness time.Duration // of a standby; 0: only owners
 }
 
-// ClusterSource says where things are and how the tasks of this process stand. Its methods are called concurrently.
+// ClusterSource describes the cluster and the tasks of this process. Its methods are called
+// concurrently.
 type ClusterSource interface {
-	// Cluster gives broker addresses, datacentre and topic. It does not need the brokers to answer.
+	// Cluster returns broker addresses, datacentre and topic. It does not contact the brokers.
 	Cluster(ctx context.Context) (*weirpb.GetClusterResponse, error)
-	// Partitions gives one entry per task of this process, stopped ones and standbys included.
+	// Partitions returns one entry per task of this process, including stopped tasks and standbys.
 	Partitions(ctx context.Context) ([]*weirpb.Partition, error)
 }
 
 // SavepointSource takes savepoints. Its methods are called concurrently.
 type SavepointSource interface {
-	// Savepoint takes one of what this process has committed. ErrRefused for a name that is taken or not legal.
+	// Savepoint takes a savepoint of the committed state of this process. It returns ErrRefused if
+	// the name exists or is invalid.
 	Savepoint(ctx context.Context, name string) (*weirpb.CreateSavepointResponse, error)
 }
 
-// ErrRefused says that what was asked for cannot be done as things are; what wraps it says why, and what to do. The API
-// answers it with FailedPrecondition.
+// ErrRefused means that a request is not possible in the current state. The error that wraps it
+// states why and what to do. The API answers with FailedPrecondition.
 var ErrRefused = errors.New("refused")
 
-// PartitionGap is one partition that a source cannot read.
+// PartitionGap is a partition that a source cannot read.
 type PartitionGap struct {
 	Partition int32
-	State     string // barrier, restoring, stopped, standby, elsewhere (another process owns it)
-	Reason    string // for a person; may be empty
+	State     string // barrier, restoring, stopped, standby, or StateRemote
+	Reason    string // may be empty
 }
 
-// States of a partition that the answers depend on.
+// States of a partition that answers depend on.
 const (
-	StateStandby = "standby"   // another process owns it, this one follows
-	StateRemote  = "elsewhere" // this process does not have it
+	StateStandby = "standby"   // another process owns the partition, this process follows it
+	StateRemote  = "elsewhere" // this process does not have the partition
 )
 
-// PartitionsError says which partitions a source cannot read now. The API answers it with Unavailable.
+// PartitionsError lists the partitions that a source cannot read now. The API answers with
+// Unavailable.
 type PartitionsError struct {
 	Gaps []PartitionGap // at least one
 }
 
-// What an error's text lists at most.
+// Bounds of the text of an error.
 const (
 	maxListed = 12 // names, partitions
-	maxKinds  = 4  // of partitions that cannot be read, each with its reason
+	maxKinds  = 4  // groups of unreadable partitions, each with its state and reason
 )
 
-// Error lists the partitions, those of one state and reason together.
+// Error lists the partitions, grouped by state and reason.
 func (e *PartitionsError) Error() string {
-	var order []PartitionGap // one of each kind
+	var order []PartitionGap // one gap of each group
 	numbers := map[PartitionGap][]string{}
 	for _, g := range e.Gaps {
 		kind := PartitionGap{State: g.State, Reason: g.Reason}
@@ -94,7 +100,7 @@ func (e *PartitionsError) Error() string {
 	var b strings.Builder
 	for i, kind := range order {
 		if i == maxKinds {
-			fmt.Fprintf(&b, ", and others for %d more reasons", len(order)-i)
+			fmt.Fprintf(&b, ", and partitions with %d more reasons", len(order)-i)
 			break
 		}
 		if i > 0 {

@@ -12,14 +12,14 @@ import (
 	"github.com/weirhq/weir/events"
 )
 
-// spendService answers weir.v1.SpendService from a SpendSource.
+// spendService implements weir.v1.SpendService with a SpendSource.
 type spendService struct {
 	spend     SpendSource
 	cluster   ClusterSource
 	waitLimit time.Duration
 }
 
-// GetSpend gives one campaign's spend; see the proto for its errors.
+// GetSpend returns the spend of one campaign. weir.proto lists its errors.
 func (s *spendService) GetSpend(ctx context.Context, req *connect.Request[weirpb.GetSpendRequest]) (*connect.Response[weirpb.GetSpendResponse], error) {
 	q, err := newSpendQuery(req.Msg)
 	if err != nil {
@@ -45,45 +45,47 @@ func (s *spendService) GetSpend(ctx context.Context, req *connect.Request[weirpb
 	return connect.NewResponse(res), nil
 }
 
-// wait bounds the wait by the server's limit, whatever the caller allows: a caller that never gives up must not hold
-// one of the limited requests for ever.
+// wait waits at most for the server's limit, whatever the caller allows, so that a caller without a
+// deadline does not occupy one of the limited requests for ever.
 func (s *spendService) wait(ctx context.Context, q spendQuery) error {
 	bounded, cancel := context.WithTimeout(ctx, s.waitLimit)
 	defer cancel()
 	err := s.spend.WaitProduced(bounded, q.account)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return errorf(connect.CodeDeadlineExceeded, "what was produced before the question is not folded yet (waited up to %s): "+
-			"look at the lag (weir lag) and ask again, or ask without wait for what is committed so far: %w", s.waitLimit, err)
+		return errorf(connect.CodeDeadlineExceeded, "records that were produced before the request are not folded yet (waited up to %s): "+
+			"look at the lag of the partitions and send the request again, or omit wait to read what is committed: %w", s.waitLimit, err)
 	}
 	if err != nil {
-		return sourceError(err, "what was produced to "+q.subject())
+		return sourceError(err, "the wait for "+q.subject())
 	}
 	return nil
 }
 
-// notFound is a statement about offsets, so without a partition that was read there is none to make.
+// notFound is a statement about offsets. Without a partition that was read, the answer is
+// Unavailable.
 func (s *spendService) notFound(ctx context.Context, q spendQuery, read []*weirpb.AsOf) error {
 	if len(read) == 0 {
-		return errorf(connect.CodeUnavailable, "spend of %s: no partition is readable here: "+
-			"wait until the process is ready (/readyz), or ask another one (--server)", q.subject())
+		return errorf(connect.CodeUnavailable, "spend of %s: this process can read no partition: "+
+			"wait until it is ready (/readyz), or send the request to another process", q.subject())
 	}
 	where := "here"
 	if c, err := s.cluster.Cluster(ctx); err == nil && c.GetDc() != "" {
 		where = fmt.Sprintf("in datacentre %s", c.GetDc())
 	}
-	err := errorf(connect.CodeNotFound, "%s has no spend %s, as of %s: check the id, or use wait (--wait) if it was just produced",
+	err := errorf(connect.CodeNotFound, "%s has no spend %s, as of %s: check the id, or set wait if it was produced just now",
 		q.subject(), where, asOfText(read))
 	return withAsOf(err, read)
 }
 
-// asOfText says in a few words how far was read: "24 partitions (ads.events furthest in partition 4, up to offset
-// 1234)". The offset is the next one, so not included. All topics of each partition are in the error's details.
+// asOfText describes how far was read: "24 partitions (ads.events furthest in partition 4, up to
+// offset 1234)". The offset is the next one, so it is not included. The error's details have all
+// topics of each partition.
 func asOfText(read []*weirpb.AsOf) string {
-	var most *weirpb.AsOf // nil: no partition says how far it is
+	var most *weirpb.AsOf // nil: no partition has offsets
 	topic, furthest := "", int64(0)
 	for _, at := range read {
 		for name, next := range at.GetNextOffsets() {
-			if events.OfAnyGeneration(name, events.EventsTopic) && (most == nil || next > furthest) {
+			if events.IsAnyGenerationOf(name, events.EventsTopic) && (most == nil || next > furthest) {
 				most, topic, furthest = at, name, next
 			}
 		}

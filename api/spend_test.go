@@ -65,20 +65,20 @@ func TestGetSpend(t *testing.T) {
 	}
 }
 
-// TestGetSpendErrors goes over every code that GetSpend answers with. The text of each must say what to do.
+// TestGetSpendErrors covers every code of GetSpend. Each text states what to do.
 func TestGetSpendErrors(t *testing.T) {
 	other := func(change func(*eventspb.Spend)) []*eventspb.Spend {
 		return []*eventspb.Spend{record(20131019, "local", 1, 0), with(record(20131020, "local", 1, 0), change)}
 	}
 	huge := func(s *eventspb.Spend) { s.ByDc[0].ChargedMicros = math.MaxInt64 - 999 }
 	for name, c := range map[string]struct {
-		spend *fakeSpend // nil: that of config
+		spend *fakeSpend // nil: the source of config
 		body  string
 		code  string
 		texts []string
 	}{
-		"no campaign":      {nil, `{}`, "invalid_argument", []string{"names no campaign", "set campaign"}},
-		"misspelt field":   {nil, `{"campagin":"c1"}`, "invalid_argument", []string{"names no campaign"}},
+		"no campaign":      {nil, `{}`, "invalid_argument", []string{"has no campaign", "set campaign"}},
+		"misspelt field":   {nil, `{"campagin":"c1"}`, "invalid_argument", []string{"has no campaign"}},
 		"day in words":     {nil, `{"campaign":"c1","day":"yesterday"}`, "invalid_argument", []string{`day "yesterday"`, "YYYY-MM-DD"}},
 		"day beyond month": {nil, `{"campaign":"c1","day":"2013-02-29"}`, "invalid_argument", []string{"YYYY-MM-DD"}},
 		"day without dash": {nil, `{"campaign":"c1","day":"20131019"}`, "invalid_argument", []string{"YYYY-MM-DD"}},
@@ -87,7 +87,7 @@ func TestGetSpendErrors(t *testing.T) {
 		"not JSON":         {nil, `{"campaign":`, "invalid_argument", nil},
 		"unknown campaign": {
 			nil, `{"campaign":"c9"}`, "not_found",
-			[]string{`campaign "c9"`, "in datacentre local", "as of partition 5 (ads.events up to offset 1234):", "check the id", "--wait"},
+			[]string{`campaign "c9"`, "in datacentre local", "as of partition 5 (ads.events up to offset 1234):", "check the id", "set wait"},
 		},
 		"unknown in account": {nil, `{"campaign":"c1","account":"a9"}`, "not_found", []string{`campaign "c1" of account "a9"`}},
 		"no such day":        {nil, `{"campaign":"c1","day":"2013-10-22"}`, "not_found", []string{"2013-10-22", "from 2013-10-19 to 2013-10-21 (3 days)"}},
@@ -95,23 +95,23 @@ func TestGetSpendErrors(t *testing.T) {
 		"two accounts": {
 			&fakeSpend{records: other(func(s *eventspb.Spend) { s.Account = "a2" })}, `{"campaign":"c1","day":"2013-10-19"}`,
 			"failed_precondition",
-			[]string{`2 accounts ("a1", "a2")`, "--account"},
+			[]string{`2 accounts ("a1", "a2")`, "set account"},
 		},
 		"two currencies": {
 			&fakeSpend{records: other(func(s *eventspb.Spend) { s.Currency = "USD" })}, `{"campaign":"c1","day":"2013-10-19"}`,
 			"failed_precondition",
-			[]string{`2 currencies ("CNY", "USD")`, "--currency"},
+			[]string{`2 currencies ("CNY", "USD")`, "set currency"},
 		},
 		"restoring": {
 			&fakeSpend{err: fmt.Errorf("look up: %w", &PartitionsError{Gaps: []PartitionGap{{3, "restoring", "42 % done"}, {4, "elsewhere", ""}}})},
 			`{"campaign":"c1"}`, "unavailable",
 			[]string{"partition 3 is restoring (42 % done), partition 4 is elsewhere", "try again"},
 		},
-		"nothing readable": {&fakeSpend{noAsOf: true}, `{"campaign":"c1"}`, "unavailable", []string{"no partition is readable", "/readyz"}},
+		"nothing readable": {&fakeSpend{noAsOf: true}, `{"campaign":"c1"}`, "unavailable", []string{"can read no partition", "/readyz"}},
 		"wait too long": {
 			&fakeSpend{wait: func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }},
 			`{"campaign":"c1","wait":true}`, "deadline_exceeded",
-			[]string{"not folded yet", "weir lag"},
+			[]string{"not folded yet", "lag of the partitions"},
 		},
 		"wait, restoring": {
 			&fakeSpend{wait: func(context.Context, string) error {
@@ -120,25 +120,25 @@ func TestGetSpendErrors(t *testing.T) {
 			`{"campaign":"c1","wait":true}`, "unavailable",
 			[]string{"partition 3 is restoring"},
 		},
-		"slow source":  {&fakeSpend{err: context.DeadlineExceeded}, `{"campaign":"c1"}`, "deadline_exceeded", []string{"ask again"}},
-		"caller left":  {&fakeSpend{err: context.Canceled}, `{"campaign":"c1"}`, "canceled", []string{"ask again"}},
-		"broken store": {&fakeSpend{err: errors.New("block 7 is corrupt")}, `{"campaign":"c1"}`, "internal", []string{"block 7 is corrupt", "logs"}},
+		"slow source":  {&fakeSpend{err: context.DeadlineExceeded}, `{"campaign":"c1"}`, "deadline_exceeded", []string{"send the request again"}},
+		"caller left":  {&fakeSpend{err: context.Canceled}, `{"campaign":"c1"}`, "canceled", []string{"send it again"}},
+		"broken store": {&fakeSpend{err: errors.New("block 7 is corrupt")}, `{"campaign":"c1"}`, "internal", []string{"block 7 is corrupt", "see the log"}},
 		"wrong campaign": {
 			&fakeSpend{everyone: true, records: []*eventspb.Spend{record(20131019, "local", 1, 0)}}, `{"campaign":"c2"}`,
 			"internal",
-			[]string{`asked for campaign "c2"`, "report"},
+			[]string{`for campaign "c2"`, "report"},
 		},
 		"wrong account": {
 			&fakeSpend{everyone: true, records: []*eventspb.Spend{record(20131019, "local", 1, 0)}}, `{"campaign":"c1","account":"a2"}`,
 			"internal",
-			[]string{`asked for account "a2"`},
+			[]string{`for account "a2"`},
 		},
 		"one record twice": {
 			&fakeSpend{records: []*eventspb.Spend{record(20131019, "local", 1, 0), record(20131019, "local", 1, 0)}}, `{"campaign":"c1"}`,
 			"internal",
 			[]string{"2013-10-19, CNY twice"},
 		},
-		"no as-of": {&fakeSpend{noAsOf: true, records: []*eventspb.Spend{record(20131019, "local", 1, 0)}}, `{"campaign":"c1"}`, "internal", []string{"as-of"}},
+		"no as_of": {&fakeSpend{noAsOf: true, records: []*eventspb.Spend{record(20131019, "local", 1, 0)}}, `{"campaign":"c1"}`, "internal", []string{"as_of"}},
 		"panic":    {&fakeSpend{during: func(context.Context) { panic("boom") }}, `{"campaign":"c1"}`, "internal", []string{"api.panic"}},
 		"micros overflow": {
 			&fakeSpend{records: other(huge)}, `{"campaign":"c1"}`, "out_of_range",
@@ -182,7 +182,8 @@ func TestGetSpendErrors(t *testing.T) {
 	}
 }
 
-// TestOverflowDayByDay shows that what does not fit as a sum is still answered in parts, as the error says.
+// TestOverflowDayByDay: days whose sum does not fit can be requested one by one, as the error
+// states.
 func TestOverflowDayByDay(t *testing.T) {
 	cfg := config()
 	cfg.Spend = &fakeSpend{records: []*eventspb.Spend{
@@ -213,7 +214,7 @@ func TestWaitAsksForTheAccount(t *testing.T) {
 	}
 }
 
-// TestAsOfText keeps it short however many partitions and topics were read.
+// TestAsOfText: the text is short for any number of partitions and topics.
 func TestAsOfText(t *testing.T) {
 	at := func(partition int32, next map[string]int64) *weirpb.AsOf {
 		return &weirpb.AsOf{Partition: partition, NextOffsets: next}

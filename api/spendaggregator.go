@@ -11,13 +11,13 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// spendAggregator collects the records that a source gives and makes one answer of them.
+// spendAggregator collects the records of a source and makes one answer of them.
 type spendAggregator struct {
 	q        spendQuery
 	accounts map[string]*accountSpend
 }
 
-// accountSpend is what one account has: per currency, per day.
+// accountSpend is the spend of one account: per currency, per day.
 type accountSpend struct {
 	asOf       *weirpb.AsOf
 	currencies map[string]map[int32]*eventspb.Spend
@@ -27,16 +27,16 @@ func newSpendAggregator(q spendQuery) *spendAggregator {
 	return &spendAggregator{q: q, accounts: map[string]*accountSpend{}}
 }
 
-// add takes one record. A record that was not asked for, or one given twice, is a fault of the source: counting it
-// would make a wrong sum, and leaving it out a silent one.
+// add adds one record. A record that does not match the query, or that comes twice, is a defect of
+// the source. Counting it would make a wrong sum, and ignoring it would hide the defect.
 func (t *spendAggregator) add(s *eventspb.Spend, at *weirpb.AsOf) error {
 	switch {
 	case at == nil:
-		return sourceBug("a record of campaign %q came without its as-of", t.q.campaign)
+		return sourceBug("a record of campaign %q has no as_of", t.q.campaign)
 	case s.GetCampaign() != t.q.campaign:
-		return sourceBug("asked for campaign %q, the store gave one of %q", t.q.campaign, s.GetCampaign())
+		return sourceBug("the store returned a record of campaign %[2]q for campaign %[1]q", t.q.campaign, s.GetCampaign())
 	case t.q.account != "" && s.GetAccount() != t.q.account:
-		return sourceBug("asked for account %q, the store gave one of %q", t.q.account, s.GetAccount())
+		return sourceBug("the store returned a record of account %[2]q for account %[1]q", t.q.account, s.GetAccount())
 	}
 	a := t.accounts[s.GetAccount()]
 	if a == nil {
@@ -49,32 +49,32 @@ func (t *spendAggregator) add(s *eventspb.Spend, at *weirpb.AsOf) error {
 		a.currencies[s.GetCurrency()] = days
 	}
 	if days[s.GetBudgetDay()] != nil {
-		return sourceBug("the store gave campaign %q, account %q, %s, %s twice", t.q.campaign, s.GetAccount(),
+		return sourceBug("the store returned campaign %q, account %q, %s, %s twice", t.q.campaign, s.GetAccount(),
 			dayText(s.GetBudgetDay()), s.GetCurrency())
 	}
 	days[s.GetBudgetDay()] = s
 	return nil
 }
 
-// pick chooses the one account and currency of the question. Both are judged over all days, so that the same question
-// is ambiguous on each of them, and not only on the days on which two currencies met.
+// pick chooses the one account and the one currency of the query. It looks at all days, so that a
+// query is ambiguous on each day or on none, not only on days with two currencies.
 func (t *spendAggregator) pick() (account, currency string, err error) {
 	accounts := slices.Sorted(maps.Keys(t.accounts))
 	if len(accounts) > 1 {
-		return "", "", ambiguous("campaign %q exists in %d accounts (%s) and their spend is never summed: name one with account (--account)",
+		return "", "", ambiguous("campaign %q exists in %d accounts (%s), whose spend is never summed: set account to one of them",
 			t.q.campaign, len(accounts), listed(accounts))
 	}
 	a := t.accounts[accounts[0]]
 	currencies := slices.Sorted(maps.Keys(a.currencies))
 	if t.q.currency != "" {
 		if a.currencies[t.q.currency] == nil {
-			return "", "", errorf(connect.CodeNotFound, "campaign %q of account %q has no spend in %s, it has %s: ask for that currency",
+			return "", "", errorf(connect.CodeNotFound, "campaign %q of account %q has no spend in %s, only in %s: set currency to that",
 				t.q.campaign, accounts[0], t.q.currency, listed(currencies))
 		}
 		return accounts[0], t.q.currency, nil
 	}
 	if len(currencies) > 1 {
-		return "", "", ambiguous("campaign %q of account %q has spend in %d currencies (%s) and they are never summed: name one with currency (--currency)",
+		return "", "", ambiguous("campaign %q of account %q has spend in %d currencies (%s), which are never summed: set currency to one of them",
 			t.q.campaign, accounts[0], len(currencies), listed(currencies))
 	}
 	return accounts[0], currencies[0], nil
@@ -91,8 +91,8 @@ func (t *spendAggregator) answer() (*weirpb.GetSpendResponse, error) {
 	days := slices.Sorted(maps.Keys(byDay))
 	if t.q.day != 0 {
 		if byDay[t.q.day] == nil {
-			return nil, errorf(connect.CodeNotFound, "campaign %q of account %q has no %s spend on %s, it has from %s to %s (%d days): "+
-				"ask for one of these, or use wait (--wait) if it was just produced",
+			return nil, errorf(connect.CodeNotFound, "campaign %q of account %q has no %s spend on %s, only from %s to %s (%d days): "+
+				"set day to one of these, or set wait if it was produced just now",
 				t.q.campaign, account, currency, dayText(t.q.day), dayText(days[0]), dayText(days[len(days)-1]), len(days))
 		}
 		days = []int32{t.q.day}

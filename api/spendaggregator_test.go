@@ -16,7 +16,7 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// recount is the dumb way: one account and currency, big integers, no checks.
+// recount is the simple implementation: one account and currency, big integers, no checks.
 type recount struct {
 	charged, refunded, events, duplicates *big.Int
 	byDC                                  map[string]*big.Int
@@ -58,9 +58,9 @@ func (c recount) fits() bool {
 	return c.charged.IsInt64() && c.refunded.IsInt64() && c.events.IsUint64() && c.duplicates.IsUint64()
 }
 
-// TestTallyAgainstRecount compares answers with the dumb count, sums that do not fit included: then there must be no
-// answer, and never a wrapped one.
-func TestTallyAgainstRecount(t *testing.T) {
+// TestAggregatorAgainstRecount compares answers with the simple implementation. If a sum does not
+// fit, there must be an error, and never a wrapped sum.
+func TestAggregatorAgainstRecount(t *testing.T) {
 	overflows := 0
 	rapid.Check(t, func(t *rapid.T) {
 		micros := rapid.OneOf(rapid.Int64Range(0, 1e9), rapid.Int64Range(0, math.MaxInt64))
@@ -102,7 +102,7 @@ func TestTallyAgainstRecount(t *testing.T) {
 		}
 		compare(t, want, got)
 	})
-	t.Logf("%d sums overflowed", overflows) // by chance; the edge itself has a test of its own
+	t.Logf("%d sums overflowed", overflows) // by chance; TestSumThatDoesNotFit tests the bound
 }
 
 func compare(t *rapid.T, want recount, got *weirpb.GetSpendResponse) {
@@ -161,7 +161,7 @@ func TestErrorListsAreBounded(t *testing.T) {
 		each.Gaps = append(each.Gaps, g)
 	}
 	for text, want := range map[string]string{
-		e.Error(): "10, 11 and 9988 more are restoring", each.Error(): "partition 3 is restoring (because 3), and others for 9996 more reasons", listed(names): " more",
+		e.Error(): "10, 11 and 9988 more are restoring", each.Error(): "partition 3 is restoring (because 3), and partitions with 9996 more reasons", listed(names): " more",
 	} {
 		if len(text) > 500 || !strings.HasSuffix(text, want) {
 			t.Errorf("%d bytes: %.600s", len(text), text)
@@ -173,7 +173,7 @@ func TestErrorListsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSumThatDoesNotFit is the edge that TestTallyAgainstRecount reaches by chance only.
+// TestSumThatDoesNotFit tests the bound that TestAggregatorAgainstRecount reaches only by chance.
 func TestSumThatDoesNotFit(t *testing.T) {
 	most := &eventspb.Spend{
 		Account: "a", Campaign: "c", Currency: "USD", BudgetDay: 20260101,

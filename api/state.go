@@ -9,20 +9,23 @@ import (
 	"github.com/weirhq/weir/api/weirpb"
 )
 
-// StateSource reads the committed state of the partitions that this process has. Its methods are called concurrently.
+// StateSource reads the committed state of the partitions of this process. Its methods are called
+// concurrently.
 //
-// A partition that is not here, or not readable now, is a *PartitionsError with the one Gap. The owner of a partition
-// reads it; a standby too if the question has a MaxStaleness and the state is no older than that.
+// For a partition that is not in this process, or not readable now, a method returns a
+// *PartitionsError with one Gap. The owner of a partition reads it. A standby reads it too if the
+// query has a MaxStaleness and the state is not older than that.
 type StateSource interface {
-	// Info says what there is. It is the same during the life of the process.
+	// Info describes the application. It is constant during the life of the process.
 	Info() StateInfo
-	// Page reads a range of one table of one partition as of one moment.
+	// Page reads a range of one table of one partition from one snapshot.
 	Page(ctx context.Context, q PageQuery) (*Page, error)
-	// Hash sums up the tables of a partition that its changelog has. The tables' names are left to the caller.
+	// Hash returns checksums of the tables of a partition that the changelog has. The caller fills
+	// in the names of the tables.
 	Hash(ctx context.Context, partition int32, maxStaleness time.Duration) (*weirpb.PartitionHash, error)
 }
 
-// StateInfo says what an application keeps.
+// StateInfo describes an application and its tables.
 type StateInfo struct {
 	App        string
 	Instance   string // name of this process
@@ -30,13 +33,13 @@ type StateInfo struct {
 	Tables     []Table // those with a name
 }
 
-// Table is a table of an application that has a name.
+// Table is a named table of an application.
 type Table struct {
 	Number byte
 	Name   string
-	// Message makes an empty message of what the values are. Nil: bytes of another kind.
+	// Message makes an empty message of the type of the values. Nil: the values are other bytes.
 	Message func() proto.Message
-	// Partition tells where a key is. Nil: its keys do not tell.
+	// Partition returns the partition of a key. Nil: the keys do not determine it.
 	Partition func(key []byte) (int32, bool)
 }
 
@@ -45,12 +48,13 @@ type PageQuery struct {
 	Partition int32
 	Table     byte
 	From, To  []byte // To is the first key after the range; nil: the end of the table
-	// Limit of the page in keys, and MaxPageBytes in bytes: then it has More. At least one key is in it if there is one.
+	// Limit is the maximum number of keys of the page, MaxPageBytes the maximum of bytes. If a page
+	// ends by either, More is set. A page has at least one key if the range has one.
 	Limit        int
 	MaxStaleness time.Duration // of a standby; 0: only the owner
 }
 
-// Page is what a PageQuery found.
+// Page is the result of a PageQuery.
 type Page struct {
 	Entries []Entry // in order
 	More    bool    // the range has keys after the last entry
@@ -60,13 +64,13 @@ type Page struct {
 // Entry is a key and its value.
 type Entry struct{ Key, Value []byte }
 
-// What a page holds at most.
+// Bounds of a page.
 const (
 	MaxPageKeys  = 10_000
-	MaxPageBytes = 4 << 20 // of keys and values; one entry alone may be more
+	MaxPageBytes = 4 << 20 // of keys and values; one entry alone may be larger
 )
 
-// PeerSource tells which processes share the partitions. It is called by one goroutine at a time.
+// PeerSource lists the processes that share the partitions. One goroutine calls it at a time.
 type PeerSource interface {
 	Peers(ctx context.Context) ([]Peer, error)
 }
@@ -74,7 +78,7 @@ type PeerSource interface {
 // Peer is a process that shares the partitions of the application.
 type Peer struct {
 	Instance   string
-	Endpoint   string  // host:port of its data listener; empty: it has none that others reach
+	Endpoint   string  // host:port of its data listener; empty: other processes cannot reach it
 	Partitions []int32 // that it owns
 	Standbys   []int32 // that it keeps warm
 }

@@ -33,7 +33,7 @@ func filled() *fakeState {
 	return f
 }
 
-// scanAll asks page by page, calls between after each page, and gives the keys.
+// scanAll reads page by page, calls between after each page, and returns the keys.
 func scanAll(t *testing.T, m *member, req *weirpb.ScanStateRequest, between func(page int, last string)) (keys []string, pages int) {
 	t.Helper()
 	for {
@@ -53,7 +53,7 @@ func scanAll(t *testing.T, m *member, req *weirpb.ScanStateRequest, between func
 		}
 		for _, e := range res.Entries {
 			if !read[e.Partition] {
-				t.Errorf("page %d: no as-of for partition %d", pages, e.Partition)
+				t.Errorf("page %d: no as_of for partition %d", pages, e.Partition)
 			}
 			keys = append(keys, string(e.Key))
 		}
@@ -110,7 +110,8 @@ func TestScanPages(t *testing.T) {
 	}
 }
 
-// TestScanUnderWrites changes the table between pages: what was there all the time comes exactly once.
+// TestScanUnderWrites changes the table between pages. A key that exists all the time is returned
+// exactly once.
 func TestScanUnderWrites(t *testing.T) {
 	f := filled()
 	m := start(t, f, &fakePeers{}, nil)
@@ -119,7 +120,7 @@ func TestScanUnderWrites(t *testing.T) {
 		p := int32(last[0] - '0')
 		f.put(p, fmt.Sprintf("%d:00+%d", p, page), "before what was read")
 		f.put(p, last+"+", "after it")
-		f.remove(p, last) // where the token points to
+		f.remove(p, last) // the key of the token
 		gone[last] = true
 	})
 	seen := map[string]int{}
@@ -138,7 +139,7 @@ func TestScanUnderWrites(t *testing.T) {
 	}
 }
 
-// TestScanBytes fills partitions with more than a page may hold: pages end early and none is empty.
+// TestScanBytes fills partitions beyond the size of a page. Pages end early and none is empty.
 func TestScanBytes(t *testing.T) {
 	f := &fakeState{instance: "weir-a"}
 	for p := range int32(fakePartitions) {
@@ -171,12 +172,12 @@ func TestGetState(t *testing.T) {
 		}
 	}
 	res, err = m.client.GetState(t.Context(), &weirpb.GetStateRequest{Table: "1", Key: []byte("\xff"), Partition: new(int32(3))})
-	if err != nil || res.Entry.Json != "" || !strings.Contains(res.Entry.JsonError, "not what table spend holds") || string(res.Entry.Value) != "\xff" {
+	if err != nil || res.Entry.Json != "" || !strings.Contains(res.Entry.JsonError, "does not match the schema of table spend") || string(res.Entry.Value) != "\xff" {
 		t.Errorf("a value of another kind: %v, %v", res, err)
 	}
 }
 
-// TestStateErrors goes over what a caller can get wrong. The text of each says what to do.
+// TestStateErrors covers the mistakes of callers. Each text states what to do.
 func TestStateErrors(t *testing.T) {
 	f := filled()
 	f.is(1, "restoring", 0)
@@ -190,19 +191,19 @@ func TestStateErrors(t *testing.T) {
 		"unknown table":      {scanState, `{"table":"sped"}`, "invalid_argument", []string{`no table "sped"`, "from 1 to 255"}},
 		"the runtime's":      {scanState, `{"table":"0"}`, "invalid_argument", []string{`no table "0"`}},
 		"table too great":    {scanState, `{"table":"256"}`, "invalid_argument", []string{`no table "256"`}},
-		"another app":        {hashState, `{"app":"other"}`, "invalid_argument", []string{`"other" does not run here, counter does`}},
-		"no key":             {getState, `{"table":"spend"}`, "invalid_argument", []string{"names no key"}},
+		"another app":        {hashState, `{"app":"other"}`, "invalid_argument", []string{`"other" does not run in this process, only counter`}},
+		"no key":             {getState, `{"table":"spend"}`, "invalid_argument", []string{"has no key"}},
 		"key too long":       {getState, `{"table":"spend","key":"` + long + `"}`, "invalid_argument", []string{"65538 bytes"}},
-		"which partition":    {getState, `{"table":"opaque","key":"YQ=="}`, "invalid_argument", []string{"does not tell in which of the 4 partitions", "--partition"}},
-		"key that tells not": {getState, `{"table":"spend","key":"/w=="}`, "invalid_argument", []string{"--partition"}},
+		"which partition":    {getState, `{"table":"opaque","key":"YQ=="}`, "invalid_argument", []string{"does not determine which of the 4 partitions", "set partition"}},
+		"foreign key":        {getState, `{"table":"spend","key":"/w=="}`, "invalid_argument", []string{"set partition"}},
 		"partition":          {getState, `{"table":"spend","key":"YQ==","partition":4}`, "invalid_argument", []string{"partition 4 does not exist", "0 to 3"}},
 		"negative partition": {scanState, `{"table":"spend","partition":-1}`, "invalid_argument", []string{"partition -1"}},
 		"hash of no such":    {hashState, `{"partition":9}`, "invalid_argument", []string{"partition 9"}},
 		"limit":              {scanState, `{"table":"spend","limit":10001}`, "invalid_argument", []string{"limit 10001", "1 to 10000"}},
 		"negative limit":     {scanState, `{"table":"spend","limit":-1}`, "invalid_argument", []string{"limit -1"}},
 		"prefix and range":   {scanState, `{"table":"spend","prefix":"YQ==","end":"Yg=="}`, "invalid_argument", []string{"a prefix and a range"}},
-		"empty range":        {scanState, `{"table":"spend","start":"Yg==","end":"Yg=="}`, "invalid_argument", []string{"end is the first key that is not wanted"}},
-		"token of nobody":    {scanState, `{"table":"spend","page_token":"hello"}`, "invalid_argument", []string{"page_token", "leave it out"}},
+		"empty range":        {scanState, `{"table":"spend","start":"Yg==","end":"Yg=="}`, "invalid_argument", []string{"end is the first key that is not included"}},
+		"foreign token":      {scanState, `{"table":"spend","page_token":"hello"}`, "invalid_argument", []string{"page_token", "omit it"}},
 		"staleness":          {scanState, `{"table":"spend","max_staleness_ms":-1}`, "invalid_argument", []string{"max_staleness_ms -1"}},
 		"staleness overflow": {hashState, `{"max_staleness_ms":"9223372036854775807"}`, "invalid_argument", []string{"out of range"}},
 		"not there":          {getState, `{"table":"spend","key":"MDo5OQ=="}`, "not_found", []string{`key "0:99" of table spend in partition 0`, "as of partition 0 (ads.events up to offset 100)"}},
@@ -229,8 +230,8 @@ func changed(c Config, change func(*Config)) Config {
 	return c
 }
 
-// TestTokenOfAnotherQuestion takes a token to each question that it does not belong to.
-func TestTokenOfAnotherQuestion(t *testing.T) {
+// TestTokenOfAnotherRequest sends a token with each request that it does not belong to.
+func TestTokenOfAnotherRequest(t *testing.T) {
 	m := start(t, filled(), &fakePeers{}, nil)
 	res, err := m.client.ScanState(t.Context(), &weirpb.ScanStateRequest{Table: "spend", Limit: 3, Start: []byte("0:05"), End: []byte("2")})
 	if err != nil || res.NextPageToken == "" {
@@ -244,7 +245,7 @@ func TestTokenOfAnotherQuestion(t *testing.T) {
 		"partition": {Table: "spend", Start: []byte("0:05"), End: []byte("2"), Partition: new(int32)},
 	} {
 		req.PageToken = res.NextPageToken
-		if _, err := m.client.ScanState(t.Context(), req); connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "another question") {
+		if _, err := m.client.ScanState(t.Context(), req); connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "another request") {
 			t.Errorf("another %s: %v", name, err)
 		}
 	}
@@ -277,14 +278,15 @@ func TestHashState(t *testing.T) {
 	}
 }
 
-// TestNoStateService serves without state, as a role that has none would.
+// TestNoStateService serves without state, as a role without state does.
 func TestNoStateService(t *testing.T) {
 	if status, _ := post(t, mustNew(t, config()).dataHandler(), getState, `{"table":"spend"}`); status != http.StatusNotFound && status != http.StatusMethodNotAllowed {
 		t.Errorf("status %d", status)
 	}
 }
 
-// FuzzPageToken reads any text as a token: what is taken is inside of the question, and its own token leads back to it.
+// FuzzPageToken parses any text as a token. An accepted token is inside the range of the request,
+// and formatting it gives the same position.
 func FuzzPageToken(f *testing.F) {
 	base := scanQuery{table: 1, from: []byte("b"), to: []byte("d"), first: 1, last: 2}
 	f.Add(position{1, []byte("b")}.token(base), []byte("c"), uint16(2))
@@ -294,7 +296,7 @@ func FuzzPageToken(f *testing.F) {
 	f.Fuzz(func(t *testing.T, token string, key []byte, partition uint16) {
 		if p, err := base.resume(token); err == nil {
 			if p.partition < 1 || p.partition > 2 || !base.contains(p.from) {
-				t.Errorf("%q points to %v, out of the question", token, p)
+				t.Errorf("%q points to %v, outside of the request", token, p)
 			}
 		} else if connect.CodeOf(err) != connect.CodeInvalidArgument {
 			t.Errorf("%q: %v", token, err)
@@ -308,12 +310,13 @@ func FuzzPageToken(f *testing.F) {
 		other := base
 		other.to = nil
 		if _, err := other.resume(at.token(base)); err == nil {
-			t.Errorf("a token of another question was taken")
+			t.Errorf("a token of another request was accepted")
 		}
 	})
 }
 
-// FuzzScanStateJSON sends any body as a question: it is answered or refused, and what is given was asked for.
+// FuzzScanStateJSON sends any body as a request. It is answered or rejected, and every returned
+// entry was requested.
 func FuzzScanStateJSON(f *testing.F) {
 	for _, seed := range []string{
 		`{"table":"spend"}`, `{"table":"1","prefix":"MDo="}`, `{"table":"spend","start":"MQ==","end":"Mg==","limit":3}`, `{"table":"255","limit":1e3}`,

@@ -15,15 +15,15 @@ import (
 	"github.com/weirhq/weir/api/weirpb"
 )
 
-// hashLimit bounds the sum over a partition: it reads all of it.
+// hashLimit is the time limit for the hash of a partition, which reads all of it.
 const hashLimit = time.Minute
 
-// stateService answers weir.v1.StateService.
+// stateService implements weir.v1.StateService.
 type stateService struct {
 	router *Router
 }
 
-// GetState gives the value of one key.
+// GetState returns the value of one key.
 func (s *stateService) GetState(ctx context.Context, req *connect.Request[weirpb.GetStateRequest]) (*connect.Response[weirpb.GetStateResponse], error) {
 	q, err := s.router.info.keyQuery(req.Msg)
 	if err != nil {
@@ -38,13 +38,13 @@ func (s *stateService) GetState(ctx context.Context, req *connect.Request[weirpb
 	}
 	if len(page.Entries) == 0 {
 		read := []*weirpb.AsOf{page.AsOf}
-		return nil, withAsOf(errorf(connect.CodeNotFound, "%s does not exist, as of %s: scan the table for the keys that it has", what, asOfText(read)), read)
+		return nil, withAsOf(errorf(connect.CodeNotFound, "%s does not exist, as of %s: scan the table to list its keys", what, asOfText(read)), read)
 	}
 	e := s.entry(q.table, q.partition, page.Entries[0])
 	return connect.NewResponse(&weirpb.GetStateResponse{Entry: e, AsOf: page.AsOf}), nil
 }
 
-// ScanState gives a page of a range.
+// ScanState returns one page of a range.
 func (s *stateService) ScanState(ctx context.Context, req *connect.Request[weirpb.ScanStateRequest]) (*connect.Response[weirpb.ScanStateResponse], error) {
 	q, err := s.router.info.scanQuery(req.Msg)
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *stateService) ScanState(ctx context.Context, req *connect.Request[weirp
 		out.AsOf = append(out.AsOf, page.AsOf)
 		for _, e := range page.Entries {
 			size += len(e.Key) + len(e.Value)
-			if requestMetaOf(ctx).forwarded { // whoever passed it on knows the schema too
+			if requestMetaOf(ctx).forwarded { // the process that forwarded the request knows the schema too
 				out.Entries = append(out.Entries, &weirpb.StateEntry{Partition: p, Key: e.Key, Value: e.Value})
 				continue
 			}
@@ -80,7 +80,7 @@ func (s *stateService) ScanState(ctx context.Context, req *connect.Request[weirp
 		}
 		if page.More {
 			if len(page.Entries) == 0 {
-				return nil, sourceBug("a page of partition %d is empty and says that there is more", p)
+				return nil, sourceBug("a page of partition %d is empty but not the last", p)
 			}
 			last := page.Entries[len(page.Entries)-1].Key
 			out.NextPageToken = position{p, append(bytes.Clone(last), 0)}.token(q)
@@ -91,7 +91,7 @@ func (s *stateService) ScanState(ctx context.Context, req *connect.Request[weirp
 	return connect.NewResponse(out), nil
 }
 
-// HashState sums up partitions, a few at a time.
+// HashState hashes partitions, a few at a time.
 func (s *stateService) HashState(ctx context.Context, req *connect.Request[weirpb.HashStateRequest]) (*connect.Response[weirpb.HashStateResponse], error) {
 	info := s.router.info
 	if err := info.checkApp(req.Msg.GetApp()); err != nil {
@@ -130,7 +130,7 @@ func (s *stateService) HashState(ctx context.Context, req *connect.Request[weirp
 	return connect.NewResponse(out), nil
 }
 
-// name is the name of a table, empty if it has none.
+// name returns the name of a table, empty if it has none.
 func (i StateInfo) name(table byte) string {
 	for _, t := range i.Tables {
 		if t.Number == table {
@@ -140,7 +140,7 @@ func (i StateInfo) name(table byte) string {
 	return ""
 }
 
-// entry shows a value in its schema, if its table has one.
+// entry decodes a value by the schema of its table, if it has one.
 func (s *stateService) entry(table byte, partition int32, e Entry) *weirpb.StateEntry {
 	out := &weirpb.StateEntry{Partition: partition, Key: e.Key, Value: e.Value}
 	for _, t := range s.router.info.Tables {
@@ -149,7 +149,7 @@ func (s *stateService) entry(table byte, partition int32, e Entry) *weirpb.State
 		}
 		text, err := jsonOf(t.Message(), e.Value)
 		if err != nil {
-			out.JsonError = fmt.Sprintf("it is not what table %s holds in this version of weir: %v", t.Name, err)
+			out.JsonError = fmt.Sprintf("the value does not match the schema of table %s in this version of weir: %v", t.Name, err)
 		}
 		out.Json = text
 	}
@@ -164,7 +164,7 @@ func jsonOf(m proto.Message, value []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var out bytes.Buffer // protojson puts in spaces at random, so that nobody relies on its bytes
+	var out bytes.Buffer // protojson inserts spaces at random, so that no program relies on its bytes
 	if err := json.Compact(&out, b); err != nil {
 		return "", err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// accountSum adds up days of one account and currency.
+// accountSum sums the days of one account and currency.
 type accountSum struct {
 	out     *weirpb.GetSpendResponse
 	byDC    map[string]*weirpb.DcSpend
@@ -62,7 +62,7 @@ func (s *accountSum) addDay(rec *eventspb.Spend) {
 
 func (s *accountSum) done() (*weirpb.GetSpendResponse, error) {
 	if s.overflow != "" {
-		return nil, errorf(connect.CodeOutOfRange, "the sum of %s of campaign %q of account %q over %d days does not fit 64 bits: ask day by day (--day)",
+		return nil, errorf(connect.CodeOutOfRange, "the sum of %s of campaign %q of account %q over %d days does not fit 64 bits: request it day by day",
 			s.overflow, s.out.Campaign, s.out.Account, len(s.out.Days))
 	}
 	s.out.Day = "all"
@@ -77,7 +77,7 @@ func (s *accountSum) done() (*weirpb.GetSpendResponse, error) {
 	return s.out, nil
 }
 
-// checkedSums adds with a check and remembers a figure that did not fit.
+// checkedSums adds with a check, and records the name of a figure that did not fit.
 type checkedSums struct {
 	overflow string
 }
@@ -99,8 +99,8 @@ func (f *checkedSums) count(name string, to *uint64, d uint64) {
 	*to = v
 }
 
-// typeName is the key of events_by_type: impression, click, video_view. A number that this build does not know keeps
-// its number: it was counted, so it is shown.
+// typeName returns the key of events_by_type: impression, click, video_view. A number that this
+// build does not know is shown as the number, because its events were counted.
 func typeName(t eventspb.EventType) string {
 	name, ok := eventspb.EventType_name[int32(t)]
 	if !ok {

@@ -6,48 +6,53 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weirhq/weir/lease/changes"
 	"github.com/weirhq/weir/stream"
 )
 
-// Balancer is the pools of one task. It is not safe for concurrent use. After an error it is of no more use: the state
-// that was committed is the truth, and New begins from it.
+// Balancer balances the pools of one task. It is not safe for concurrent use. After an error it
+// must be discarded: New builds another from the committed state.
 type Balancer struct {
-	cfg    Config
-	task   stream.Task
-	broken error // the first error; every later call returns it
+	cfg     Config
+	changes changes.Decoder
+	task    stream.Task
+	broken  error // the first error; every later call returns it
 
 	regions []region // by Config.Regions
 	pools   map[string]*pool
 	order   []*pool // by key
-	touched []*pool // pools with resources in fresh
+	touched []*pool // pools with changed resources
 
-	firedMs      int64 // the last time of day that was heard of
+	firedMs      int64 // time of the last tick, Unix ms
 	plannedMs    int64
 	ticking      bool // a timer is set
-	changed      bool // the task's row is not as committed
-	pendingBytes int  // about how many bytes the next Flush has
+	changed      bool // the task's row differs from the committed one
+	pendingBytes int  // estimated size of the next Flush
 
 	out            []output
-	endedTransfers []string   // flights that ended, by key
-	deletions      []deletion // rows of pools that are forgotten
+	endedTransfers []string   // keys of ended transfers
+	deletions      []deletion // rows of forgotten pools
 	stats          Stats
 	scratch        []byte
+	entries        []entry // free entries for changed resources
 }
 
-// output is a record to be produced at the next Flush.
+// output is a record for the next Flush. A nil value is a tombstone.
 type output struct {
 	to    string // name of the output
 	key   string
 	value []byte
 }
 
-// New returns a balancer that stands where t's committed state does. It reads the row of every resource, to count them.
+// New returns a Balancer with the committed state of t. It reads the rows of all resources to count
+// them.
 func New(cfg Config, t stream.Task) (*Balancer, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	b := &Balancer{cfg: cfg, task: t, regions: make([]region, len(cfg.Regions)), pools: map[string]*pool{}, stats: Stats{Moved: map[MovePath]int64{}}}
+	b.changes = changes.Decoder{Rules: b.cfg.rules(), Fold: b.foldChange}
 	for i := range b.regions {
 		b.regions[i].seen = map[string]heartbeat{}
 	}
@@ -57,10 +62,10 @@ func New(cfg Config, t stream.Task) (*Balancer, error) {
 	return b, nil
 }
 
-// region is the index of a region; -1 if it is not declared.
+// region returns the index of a region; -1 if it is not declared.
 func (b *Balancer) region(name string) int { return slices.Index(b.cfg.Regions, name) }
 
-// poolRegion is a pool in a region; nil if the region is not declared.
+// poolRegion returns the state of a pool in a region; nil if the region is not declared.
 func (b *Balancer) poolRegion(p *pool, region string) *poolRegion {
 	if i := b.region(region); i >= 0 {
 		return &p.regions[i]
@@ -76,13 +81,14 @@ func (b *Balancer) poolRegionOf(key string) *poolRegion {
 	return b.poolRegion(b.pool(parts[0], parts[1]), parts[2])
 }
 
-// pool is a pool by its name; it is made if there is none.
+// pool returns a pool by its name, and adds it if it is unknown.
 func (b *Balancer) pool(client, name string) *pool {
-	key := joinNames(client, name)
-	p := b.pools[key]
+	b.scratch = append(append(append(b.scratch[:0], client...), 0), name...)
+	p := b.pools[string(b.scratch)] // without an allocation
 	if p == nil {
+		key := string(b.scratch)
 		p = &pool{
-			client: client, name: name, key: key, regions: make([]poolRegion, len(b.regions)), changed: true,
+			client: key[:len(client)], name: key[len(client)+1:], key: key, regions: make([]poolRegion, len(b.regions)), changed: true,
 			changedRows: map[string]*entry{}, transfers: map[string]*transfer{},
 		}
 		for i := range p.regions {
@@ -96,7 +102,7 @@ func (b *Balancer) pool(client, name string) *pool {
 	return p
 }
 
-// fail makes b useless.
+// fail records the first error, which all later calls return.
 func (b *Balancer) fail(err error) error {
 	if b.broken == nil {
 		b.broken = fmt.Errorf("balancer, partition %d: %w", b.task.Partition, err)

@@ -8,27 +8,28 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/lease/changes"
 )
 
-func (r *rig) refused(region string, n int64) {
+func (r *harness) refused(region string, n int64) {
 	r.t.Helper()
 	r.fold(&eventspb.LeaseChange{Region: region, Client: "c", Pool: "p", AtMs: r.nowMs, Row: &eventspb.LeaseChange_Demand{
 		Demand: &eventspb.LeaseDemand{Region: region, Refused: n},
 	}})
 }
 
-func (r *rig) settings(m *eventspb.LeasePool) {
+func (r *harness) settings(m *eventspb.LeasePool) {
 	r.t.Helper()
 	r.fold(&eventspb.LeaseChange{Region: "eu", Client: "c", Pool: "p", AtMs: r.nowMs, Row: &eventspb.LeaseChange_Settings{Settings: m}})
 }
 
-func (r *rig) region(m *eventspb.LeaseRegion) {
+func (r *harness) region(m *eventspb.LeaseRegion) {
 	r.t.Helper()
 	r.fold(&eventspb.LeaseChange{Region: m.Region, AtMs: r.nowMs, Row: &eventspb.LeaseChange_RegionRow{RegionRow: m}})
 }
 
-// A new lease is an arrival, and so is a key that was refused. A renewal, a row of a scan, one that comes again and one that was
-// never seen before are none.
+// A new lease is an arrival, and so is a refused key. A renewal, a scanned row, a repeated change
+// and the first change of a resource are not.
 func TestArrivals(t *testing.T) {
 	w := newFixture(t, 1)
 	w.stock("eu", 4)
@@ -41,7 +42,7 @@ func TestArrivals(t *testing.T) {
 		{"nothing", func() {}, 0},
 		{"two leases", func() { w.take("eu", 2, 60_000) }, 2},
 		{"a renewal", func() { m := w.rows["res-0000"]; m.ExpiresMs += 1000; w.write(m) }, 2},
-		{"all of it again", func() { w.fold(w.past...) }, 2},
+		{"all changes repeated", func() { w.fold(w.past...) }, 2},
 		{"the next holder", func() { m := w.rows["res-0000"]; m.Holder = "p#next"; w.write(m) }, 3},
 		{"a lease seen by a scan", func() {
 			m := w.rows["res-0002"]
@@ -50,13 +51,13 @@ func TestArrivals(t *testing.T) {
 			c.Scanned = true
 			w.fold(c)
 		}, 3},
-		{"one never seen", func() {
+		{"a resource never seen", func() {
 			w.write(&eventspb.LeaseResource{Resource: "other", Version: 7, Owner: "eu", Holder: "p#y", ExpiresMs: w.nowMs})
 		}, 3},
 		{"the first count of refusals", func() { w.refused("eu", 50) }, 3},
 		{"three more", func() { w.refused("eu", 53) }, 6},
-		{"an old count, read again", func() { w.refused("eu", 51) }, 6},
-		{"the count goes on", func() { w.refused("eu", 54) }, 7},
+		{"an old count, repeated", func() { w.refused("eu", 51) }, 6},
+		{"one more", func() { w.refused("eu", 54) }, 7},
 	}
 	for _, s := range steps {
 		if s.do(); seen() != s.want {
@@ -66,33 +67,33 @@ func TestArrivals(t *testing.T) {
 	}
 }
 
-// What was folded in the last transaction, and is not in the store yet, can be moved.
+// A resource of the open transaction, which is not in the store yet, can be moved.
 func TestLateOnesMove(t *testing.T) {
 	w := newFixture(t, 1)
 	w.stock("us", 10)
 	w.region(&eventspb.LeaseRegion{Region: "us", Version: 1, State: StateEvacuating})
 	w.commit()
-	w.beats()
+	w.heartbeats()
 	w.b.plannedMs = 0 // a plan is due
 	w.pass(2000)
 	list, _, _ := w.commands()
 	if len(list) != 10 {
 		t.Errorf("%d of 10 were moved", len(list))
 	}
-	w.beats()
+	w.heartbeats()
 	w.pass(11_000)
 	if list, _, _ := w.commands(); len(list) != 0 {
 		t.Errorf("and %d once more", len(list))
 	}
 }
 
-// A swing brings resources to where the traffic will be, before there is any.
+// A swing moves resources to the region before the traffic arrives there.
 func TestSwingMovesBeforeTheTraffic(t *testing.T) {
 	w := newFixture(t, 1)
 	w.stock("eu", 900)
 	now := 0
 	for i := range 120 { // a quarter of an hour
-		w.beats()
+		w.heartbeats()
 		w.take("eu", 3, 3_600_000)
 		w.pass(7000)
 		now = i
@@ -103,7 +104,7 @@ func TestSwingMovesBeforeTheTraffic(t *testing.T) {
 	w.region(&eventspb.LeaseRegion{Region: "eu", Version: 1, SwingTo: "us", SwingPercent: 50})
 	moved := map[string]int{}
 	for range 10 {
-		w.beats()
+		w.heartbeats()
 		w.pass(2000)
 		list, _, _ := w.commands()
 		for _, c := range list {
@@ -121,7 +122,8 @@ func TestSwingMovesBeforeTheTraffic(t *testing.T) {
 	}
 }
 
-// A bridge that is behind reads old changes and old heartbeats now: nothing is moved, and what it reads is no burst of now.
+// A bridge that is behind reads old changes and old heartbeats: nothing moves, and the changes are
+// not taken for a burst.
 func TestBridgeThatIsBehind(t *testing.T) {
 	w := newFixture(t, 1)
 	w.stock("us", 500)
@@ -147,13 +149,13 @@ func TestBridgeThatIsBehind(t *testing.T) {
 		}
 	}
 	if list, _, _ := w.commands(); len(list) > 0 {
-		t.Errorf("%d moves on old news", len(list))
+		t.Errorf("%d moves from stale counts", len(list))
 	}
 	rate, _ := w.b.order[0].regions[0].series.Forecast(EWMA, nil)
 	near(t, "a lease each twelve seconds", rate, 1.0/12, 0.02)
 }
 
-// What keeps moves back, and that it is said in the headroom.
+// Each condition that prevents moves, and its reason in the headroom.
 func TestWhatKeepsMovesBack(t *testing.T) {
 	beat := func(w *fixture, at, from string) {
 		w.fold(&eventspb.LeaseChange{Region: at, AtMs: w.nowMs, Row: &eventspb.LeaseChange_Heartbeat{Heartbeat: &eventspb.LeaseHeartbeat{
@@ -172,10 +174,10 @@ func TestWhatKeepsMovesBack(t *testing.T) {
 		state string
 		lag   bool
 	}{
-		{"nothing", func(w *fixture) { w.beats() }, true, StateActive, false},
-		{"switched off", func(w *fixture) { w.beats(); w.settings(&eventspb.LeasePool{Version: 9, Balance: "off"}) }, false, StateOff, false},
+		{"nothing", func(w *fixture) { w.heartbeats() }, true, StateActive, false},
+		{"switched off", func(w *fixture) { w.heartbeats(); w.settings(&eventspb.LeasePool{Version: 9, Balance: "off"}) }, false, StateOff, false},
 		{"the table is read", func(w *fixture) {
-			w.beats()
+			w.heartbeats()
 			m := &eventspb.LeaseResource{Resource: fmt.Sprint("new", w.nowMs), Version: 1, Owner: "us", AvailableMs: 1}
 			ch := w.change("p", m)
 			ch.Scanned = true
@@ -185,15 +187,15 @@ func TestWhatKeepsMovesBack(t *testing.T) {
 		{"eu saw the others once", func(w *fixture) {
 			own(w)
 			if w.nowMs < start+2000 {
-				w.beats()
+				w.heartbeats()
 			}
 		}, false, StateActive, true},
 		{"eu is behind its stream", func(w *fixture) {
-			w.beats()
+			w.heartbeats()
 			w.fold(&eventspb.LeaseChange{Region: "eu", AtMs: w.nowMs, Row: &eventspb.LeaseChange_Heartbeat{Heartbeat: &eventspb.LeaseHeartbeat{From: "eu", WrittenMs: w.nowMs, LagMs: 20_000}}})
 		}, false, StateSilent, false},
 		{"eu is adopted", func(w *fixture) {
-			w.beats()
+			w.heartbeats()
 			w.region(&eventspb.LeaseRegion{Region: "eu", Version: 3, State: StateAdopted})
 		}, false, StateAdopted, false},
 	} {
@@ -215,12 +217,12 @@ func TestWhatKeepsMovesBack(t *testing.T) {
 			last[h.Region] = h
 		}
 		if h := last["eu"]; h.State != c.state || (h.LagMs < 0 || h.LagMs > 10_000) != c.lag {
-			t.Errorf("%s: the headroom says %q and a lag of %d", c.what, h.State, h.LagMs)
+			t.Errorf("%s: the headroom has state %q and a lag of %d", c.what, h.State, h.LagMs)
 		}
 	}
 }
 
-// What cannot be is refused with a reason, leaves no trace, and what comes with it is folded.
+// An invalid record is rejected with its reason and leaves no trace; its neighbours are applied.
 func TestRejects(t *testing.T) {
 	resource := func(f func(c *eventspb.LeaseChange, m *eventspb.LeaseResource)) *eventspb.LeaseChange {
 		m := &eventspb.LeaseResource{Resource: "a", Version: 3, Owner: "eu", AvailableMs: start}
@@ -245,35 +247,35 @@ func TestRejects(t *testing.T) {
 		reason string
 		change C
 	}{
-		{ReasonNoRow, &eventspb.LeaseChange{Region: "eu", AtMs: start}},
-		{ReasonUnknownRegion, resource(func(c C, _ M) { c.Region = "mars" })},
-		{ReasonUnknownRegion, resource(func(_ C, m M) { m.Owner = "mars" })},
-		{ReasonUnknownRegion, demand(&eventspb.LeaseDemand{Region: "mars"})},
-		{ReasonUnknownRegion, region(&eventspb.LeaseRegion{Region: "mars", Version: 1})},
-		{ReasonUnknownRegion, region(&eventspb.LeaseRegion{Region: "eu", Version: 1, SwingTo: "mars"})},
-		{ReasonUnknownRegion, region(&eventspb.LeaseRegion{Region: "eu", Version: 1, SwingTo: "eu"})},
-		{ReasonUnknownRegion, &eventspb.LeaseChange{Region: "eu", AtMs: start, Row: &eventspb.LeaseChange_Heartbeat{Heartbeat: &eventspb.LeaseHeartbeat{From: "mars"}}}},
-		{ReasonBadTime, resource(func(c C, _ M) { c.AtMs = start + 400_000 })},
-		{ReasonBadTime, resource(func(c C, _ M) { c.AtMs = 0 })},
-		{ReasonBadTime, &eventspb.LeaseChange{Region: "eu", AtMs: start, Row: &eventspb.LeaseChange_Heartbeat{Heartbeat: &eventspb.LeaseHeartbeat{From: "eu", WrittenMs: start + 400_000}}}},
-		{ReasonBadTime, resource(func(_ C, m M) { m.AvailableMs = -1 })},
-		{ReasonBadTime, resource(func(_ C, m M) { m.ExpiresMs = math.MaxInt64 })},
-		{ReasonBadTime, pool(&eventspb.LeasePool{Version: 1, QuarantineMs: -1})},
-		{ReasonBadVersion, resource(func(_ C, m M) { m.Version = 0 })},
-		{ReasonBadVersion, pool(&eventspb.LeasePool{})},
-		{ReasonBadVersion, region(&eventspb.LeaseRegion{Region: "eu"})},
-		{ReasonBadState, resource(func(_ C, m M) { m.Holder = "p#k" })},
-		{ReasonBadState, pool(&eventspb.LeasePool{Version: 1, Balance: "maybe"})},
-		{ReasonBadState, pool(&eventspb.LeasePool{Version: 1, Forecast: "tea leaves"})},
-		{ReasonBadState, pool(&eventspb.LeasePool{Version: 1, Floors: map[string]int64{"eu": -1}})},
-		{ReasonBadState, region(&eventspb.LeaseRegion{Region: "eu", Version: 1, State: "asleep"})},
-		{ReasonBadState, region(&eventspb.LeaseRegion{Region: "eu", Version: 1, SwingTo: "us", SwingPercent: 101})},
-		{ReasonBadState, demand(&eventspb.LeaseDemand{Region: "eu", Refused: -1})},
-		{ReasonBadName, resource(func(c C, _ M) { c.Client = "" })},
-		{ReasonBadName, resource(func(c C, _ M) { c.Pool = "a\x00b" })},
-		{ReasonBadName, resource(func(_ C, m M) { m.Resource = "" })},
+		{changes.ReasonNoRow, &eventspb.LeaseChange{Region: "eu", AtMs: start}},
+		{changes.ReasonUnknownRegion, resource(func(c C, _ M) { c.Region = "mars" })},
+		{changes.ReasonUnknownRegion, resource(func(_ C, m M) { m.Owner = "mars" })},
+		{changes.ReasonUnknownRegion, demand(&eventspb.LeaseDemand{Region: "mars"})},
+		{changes.ReasonUnknownRegion, region(&eventspb.LeaseRegion{Region: "mars", Version: 1})},
+		{changes.ReasonUnknownRegion, region(&eventspb.LeaseRegion{Region: "eu", Version: 1, SwingTo: "mars"})},
+		{changes.ReasonUnknownRegion, region(&eventspb.LeaseRegion{Region: "eu", Version: 1, SwingTo: "eu"})},
+		{changes.ReasonUnknownRegion, &eventspb.LeaseChange{Region: "eu", AtMs: start, Row: &eventspb.LeaseChange_Heartbeat{Heartbeat: &eventspb.LeaseHeartbeat{From: "mars"}}}},
+		{changes.ReasonBadTime, resource(func(c C, _ M) { c.AtMs = start + 400_000 })},
+		{changes.ReasonBadTime, resource(func(c C, _ M) { c.AtMs = 0 })},
+		{changes.ReasonBadTime, &eventspb.LeaseChange{Region: "eu", AtMs: start, Row: &eventspb.LeaseChange_Heartbeat{Heartbeat: &eventspb.LeaseHeartbeat{From: "eu", WrittenMs: start + 400_000}}}},
+		{changes.ReasonBadTime, resource(func(_ C, m M) { m.AvailableMs = -1 })},
+		{changes.ReasonBadTime, resource(func(_ C, m M) { m.ExpiresMs = math.MaxInt64 })},
+		{changes.ReasonBadSettings, pool(&eventspb.LeasePool{Version: 1, QuarantineMs: -1})},
+		{changes.ReasonBadVersion, resource(func(_ C, m M) { m.Version = 0 })},
+		{changes.ReasonBadVersion, pool(&eventspb.LeasePool{})},
+		{changes.ReasonBadVersion, region(&eventspb.LeaseRegion{Region: "eu"})},
+		{changes.ReasonHeldAndAvailable, resource(func(_ C, m M) { m.Holder = "p#k" })},
+		{changes.ReasonBadSettings, pool(&eventspb.LeasePool{Version: 1, Balance: "maybe"})},
+		{changes.ReasonBadSettings, pool(&eventspb.LeasePool{Version: 1, Forecast: "tea leaves"})},
+		{changes.ReasonBadSettings, pool(&eventspb.LeasePool{Version: 1, Floors: map[string]int64{"eu": -1}})},
+		{changes.ReasonBadState, region(&eventspb.LeaseRegion{Region: "eu", Version: 1, State: "asleep"})},
+		{changes.ReasonBadState, region(&eventspb.LeaseRegion{Region: "eu", Version: 1, SwingTo: "us", SwingPercent: 101})},
+		{changes.ReasonBadState, demand(&eventspb.LeaseDemand{Region: "eu", Refused: -1})},
+		{changes.ReasonBadName, resource(func(c C, _ M) { c.Client = "" })},
+		{changes.ReasonBadName, resource(func(c C, _ M) { c.Pool = "a\x00b" })},
+		{changes.ReasonBadName, resource(func(_ C, m M) { m.Resource = "" })},
 	} {
-		r := newRig(t, Config{Regions: regions3})
+		r := newHarness(t, Config{Regions: regions3})
 		r.fold(resource(func(C, M) {}))
 		before := decisionState(r.b)
 		bad := r.fold(x.change)
@@ -286,7 +288,7 @@ func TestRejects(t *testing.T) {
 		good := resource(func(_ C, m M) { m.Resource = "b" })
 		v, _ := proto.Marshal(good)
 		w, _ := proto.Marshal(x.change)
-		if bad := r.foldValues("lease.changes", w, v, []byte{0xff}); len(bad) != 2 || bad[1].Reason != ReasonUndecodable || r.b.order[0].stock() != 2 {
+		if bad := r.foldValues("lease.changes", w, v, []byte{0xff}); len(bad) != 2 || bad[1].Reason != changes.ReasonUndecodable || r.b.order[0].stock() != 2 {
 			t.Errorf("%v: %+v and %d resources", x.change, bad, r.b.order[0].stock())
 		}
 	}
@@ -308,7 +310,7 @@ func TestConfig(t *testing.T) {
 		{Regions: regions3, Limits: Limits{LowWater: 1 << 60}},
 	} {
 		if c.Check() == nil {
-			t.Errorf("%+v passes", c)
+			t.Errorf("%+v is accepted", c)
 		}
 	}
 	if err := (Config{Regions: regions3}).Check(); err != nil {

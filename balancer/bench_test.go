@@ -13,9 +13,9 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// stockpile is a store with the resources of many pools, which it makes up when asked.
+// stockpile is a store that generates the resources of many pools on demand.
 type stockpile struct {
-	rig
+	harness
 	pools, each int // resources of each pool
 	scanned     int
 }
@@ -63,19 +63,20 @@ func (s *stockpile) scan(table byte, prefix []byte, fn func(key, value []byte) e
 	return nil
 }
 
-// BenchmarkPlanAll is one balancer with 15.5 million resources in 1,000 pools and four regions (155,000 with -short), of which
-// one has nothing: taking over, that is counting them, and one look at all pools with a plan of each.
+// BenchmarkPlanAll has one balancer with 15.5 million resources (155,000 with -short) in 1,000
+// pools and four regions, of which one has no free resources. It measures the takeover, which
+// counts the resources, and one tick with a plan of each pool.
 func BenchmarkPlanAll(b *testing.B) {
 	s := &stockpile{pools: 1000, each: 15_500}
 	if testing.Short() {
 		s.each = 155
 	}
-	s.rig = rig{t: b, cfg: Config{Regions: regions4()}, store: map[string][]byte{}, timers: map[int64]bool{}, set: map[int64]bool{}, nowMs: start}
+	s.harness = harness{t: b, cfg: Config{Regions: regions4()}, store: map[string][]byte{}, timers: map[int64]bool{}, set: map[int64]bool{}, nowMs: start}
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	began := time.Now()
-	core, err := New(s.cfg, stream.Task{Partition: 3, Get: s.get, Scan: s.scan, Timers: &s.rig})
+	core, err := New(s.cfg, stream.Task{Partition: 3, Get: s.get, Scan: s.scan, Timers: &s.harness})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -130,9 +131,9 @@ func BenchmarkPlanAll(b *testing.B) {
 	runtime.KeepAlive(core)
 }
 
-// BenchmarkFold is a lease that begins or ends: the row is read and counted.
+// BenchmarkFold folds leases that begin or end: each row is read, compared and counted.
 func BenchmarkFold(b *testing.B) {
-	r := newRig(b, Config{Regions: regions3})
+	r := newHarness(b, Config{Regions: regions3})
 	const n = 4096
 	rows := make([]*eventspb.LeaseResource, n)
 	for i := range rows {

@@ -7,9 +7,10 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// Canonical is what of a value the inputs alone decide: resources, settings, heartbeats. What depends on the time of day as well, as
-// when a step of a series was closed and what was moved, is not; nor what is left of a pool that was deleted, as it is forgotten
-// some time later: gone resources, how many keys were refused.
+// Canonical returns the part of a value that the inputs alone determine: resources, settings,
+// heartbeats. It excludes what depends on the time of day: the steps of a series, and transfers. It
+// also excludes the remains of a deleted pool, which is forgotten some time later: moved resources
+// and counts of refused keys. See stream.Processor.
 func Canonical(table byte, _, value []byte) []byte {
 	switch table {
 	case TableFree, TableRegions:

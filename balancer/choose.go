@@ -1,8 +1,9 @@
 package balancer
 
-// Choose is the method to forecast a pool by: now is the present one, of its regions' series. Another must have been
-// clearly better for an hour at least, by what too few and too many would have cost.
-func Choose(now Method, series []*Series) Method {
+// ChooseMethod returns the method for a pool's forecast. now is the present method, series are the
+// pool's in all regions. Another method must have been clearly better for an hour at least, by the
+// cost of forecasts that were too low or too high.
+func ChooseMethod(now Method, series []*Series) Method {
 	var score [methods]float64
 	samples := 0.0
 	for _, s := range series {

@@ -9,7 +9,8 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// command makes a move: it picks the resources and tells the executor of their region.
+// command carries out a move: it picks the resources and sends commands to the executor of their
+// region.
 func (b *Balancer) command(p *pool, m Move, now *tick, budget *int) error {
 	from, to := b.region(m.From), b.region(m.To)
 	list, err := b.pick(p, from, int(min(m.Count, int64(*budget))), now.ms)
@@ -49,7 +50,7 @@ func (b *Balancer) send(region int, p *pool, c *eventspb.LeaseCommand) {
 // emit keeps a record for the next Flush.
 func (b *Balancer) emit(to, key string, m proto.Message) {
 	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
-	if err != nil { // a name that is not UTF-8 came through all checks
+	if err != nil { // not reachable: the rules check that names are UTF-8
 		_ = b.fail(fmt.Errorf("output %s, key %q: %w", to, key, err))
 		return
 	}

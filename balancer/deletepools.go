@@ -11,7 +11,7 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// deletion is a row that is to go.
+// deletion is a row to delete.
 type deletion struct {
 	table byte
 	key   string
@@ -19,8 +19,9 @@ type deletion struct {
 
 var errHasResources = errors.New("the pool has resources")
 
-// isEmpty says whether nothing is left of a pool: it has no settings, as it was deleted or these were never seen, and nothing that
-// is leased or can be. Retired resources do not count: they stay in the table for ever.
+// isEmpty reports whether a pool can be forgotten: it has no settings, as it was deleted or its
+// settings were never seen, and no resource that is leased or available. Retired resources do not
+// count: they stay in the table.
 func (p *pool) isEmpty() bool {
 	for i := range p.regions {
 		if s := &p.regions[i]; s.free > 0 || len(s.freeLater) > 0 || s.leases > 0 {
@@ -30,14 +31,14 @@ func (p *pool) isEmpty() bool {
 	return len(p.transfers) == 0 && unset(&p.settings)
 }
 
-// unset says whether nothing is set: see foldSettings.
+// unset reports whether no setting has a value: see foldSettings.
 func unset(s *eventspb.LeasePool) bool {
 	return proto.Equal(s, &eventspb.LeasePool{Version: s.Version})
 }
 
-// forget takes a pool that is over out of the topic of headroom, and then out of memory and store, some rows at a time: what is
-// left are resources that went to other pools. Old changes of those are known as old no more; they come again only with those that
-// took them away.
+// forget removes an empty pool from the headroom topic, and a minute later from memory and store, a
+// bounded number of rows a tick. The rows are of resources that moved to other pools. Old changes
+// of these are no longer recognized as old; they occur only in a replay that also has the moves.
 func (b *Balancer) forget(p *pool, nowMs int64) error {
 	switch {
 	case p.emptySinceMs == 0 || p.emptySinceMs > nowMs:
@@ -49,7 +50,7 @@ func (b *Balancer) forget(p *pool, nowMs int64) error {
 				b.drop(p, i)
 			}
 		}
-		if p.stock() > 0 || len(p.changedRows) > 0 { // the store does not have all rows of the pool yet
+		if p.stock() > 0 || len(p.changedRows) > 0 { // rows of the open transaction are not in the store
 			return nil
 		}
 		return b.deleteRows(p)
@@ -57,7 +58,7 @@ func (b *Balancer) forget(p *pool, nowMs int64) error {
 	return nil
 }
 
-// drop takes back what was told of a pool in region i.
+// drop retracts the published headroom of a pool in region i.
 func (b *Balancer) drop(p *pool, i int) {
 	s := &p.regions[i]
 	s.published, s.tableStale, s.commandedMs = nil, false, 0
@@ -67,7 +68,7 @@ func (b *Balancer) drop(p *pool, i int) {
 	b.pendingBytes += len(key)
 }
 
-// deleteRows deletes a pool's rows, or some of them, and forgets it when no more are left.
+// deleteRows deletes the rows of a pool, up to a bound, and forgets the pool when none is left.
 func (b *Balancer) deleteRows(p *pool) error {
 	rows := []deletion{}
 	left := maxForgotten
@@ -80,7 +81,7 @@ func (b *Balancer) deleteRows(p *pool) error {
 				switch r, err := decodeRow(value, b.cfg.Regions); {
 				case err != nil:
 					return fmt.Errorf("resource %q: %w", key, err)
-				case !r.gone: // of a region that is not declared now, which no count has
+				case !r.gone: // a resource of an undeclared region, which is in no count
 					return errHasResources
 				}
 			}

@@ -10,8 +10,9 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// takePublished is what was told since the last call: in the topic by region, tombstones as nil, and in the table.
-func (r *rig) takePublished() (topic map[string][]*eventspb.LeaseHeadroom, table map[string][]*eventspb.LeaseHeadroom) {
+// takePublished returns the headroom that was published since the last call: by region, in the
+// topic (tombstones as nil) and in the table.
+func (r *harness) takePublished() (topic map[string][]*eventspb.LeaseHeadroom, table map[string][]*eventspb.LeaseHeadroom) {
 	topic, table = map[string][]*eventspb.LeaseHeadroom{}, map[string][]*eventspb.LeaseHeadroom{}
 	for _, c := range r.out {
 		region := string(c.Key)[strings.LastIndex(string(c.Key), "\x00")+1:]
@@ -38,33 +39,34 @@ func (r *rig) takePublished() (topic map[string][]*eventspb.LeaseHeadroom, table
 	return topic, table
 }
 
-// A pool that nobody leases from any more is told of seldom, also while its forecast goes down and down, and always before agents
-// think that nobody tells. Nothing is written for a region that is silent, and little told.
+// The headroom of a pool without new leases is published rarely, also while its forecast decays,
+// but before agents take the last one for stale. For a silent region nothing is written to the
+// table, and little is published.
 func TestIdlePoolIsPublishedSeldom(t *testing.T) {
 	w := newFixture(t, 10)
 	w.stock("eu", 300)
 	w.commit()
 	for range 60 {
-		w.beats()
+		w.heartbeats()
 		w.take("eu", 3, 30_000)
 		w.live()
 		w.pass(1000)
 	}
-	for range 3600 { // it calms down
-		w.beats()
+	for range 3600 { // the forecast decays
+		w.heartbeats()
 		w.live()
 		w.pass(1000)
 	}
 	w.takePublished()
 	last := w.nowMs
 	for range 3600 {
-		w.beats()
+		w.heartbeats()
 		w.pass(1000)
 	}
 	topic, table := w.takePublished()
 	for _, region := range regions3 {
 		if n, m := len(topic[region]), len(table[region]); n > 24 || m > 24 || m < 10 {
-			t.Errorf("in an hour in which nothing happens %s is told of %d times, and written %d times", region, n, m)
+			t.Errorf("in an hour without leases %s is published %d times and written %d times", region, n, m)
 		}
 		at := last
 		for _, h := range table[region] {
@@ -76,7 +78,7 @@ func TestIdlePoolIsPublishedSeldom(t *testing.T) {
 	}
 	for range 3600 {
 		w.nowMs += 1000
-		for _, at := range []string{"us", "ap"} { // these see nothing of eu
+		for _, at := range []string{"us", "ap"} { // their heartbeats do not include eu
 			for _, from := range []string{"us", "ap"} {
 				w.fold(&eventspb.LeaseChange{Region: at, AtMs: w.nowMs, Row: &eventspb.LeaseChange_Heartbeat{Heartbeat: &eventspb.LeaseHeartbeat{From: from, WrittenMs: w.nowMs - 100, SeenMs: w.nowMs}}})
 			}
@@ -85,7 +87,7 @@ func TestIdlePoolIsPublishedSeldom(t *testing.T) {
 	}
 	topic, table = w.takePublished()
 	if n, m := len(topic["eu"]), len(table["eu"]); n > 40 || m > 3 {
-		t.Errorf("an hour of silence: told of %d times, written %d times", n, m)
+		t.Errorf("an hour of silence: published %d times, written %d times", n, m)
 	}
 }
 
@@ -105,14 +107,15 @@ func (w *fixture) keys(pool string) (n int) {
 	return n
 }
 
-// A pool that is deleted, when its resources are in another or retired, is told of no more, and forgotten when none is left.
+// The headroom of a deleted pool is retracted when its resources are in another pool or retired.
+// The pool is forgotten when no resource is left.
 func TestDeletedPool(t *testing.T) {
 	w := newFixture(t, 11)
 	w.setting(1, false)
 	w.stock("eu", 7000)
 	w.stock("us", 3)
 	for range 10 {
-		w.beats()
+		w.heartbeats()
 		w.take("eu", 5, 5_000)
 		w.live()
 		w.pass(1000)
@@ -135,20 +138,20 @@ func TestDeletedPool(t *testing.T) {
 	w.takePublished()
 	w.setting(2, true)
 	for range 50 {
-		w.beats()
+		w.heartbeats()
 		w.pass(1000)
 	}
 	if _, table := w.takePublished(); len(table["eu"]) == 0 || table["eu"][len(table["eu"])-1].Free > 0 {
-		t.Errorf("the table is told %v, want that there is nothing", table["eu"])
+		t.Errorf("the table has %v, want an empty headroom", table["eu"])
 	}
 	for range 60 {
-		w.beats()
+		w.heartbeats()
 		w.pass(1000)
 	}
 	topic, table := w.takePublished()
 	for _, region := range regions3 {
 		if list := topic[region]; len(list) != 1 || list[0] != nil {
-			t.Errorf("%s: told %v, want a tombstone", region, list)
+			t.Errorf("%s: published %v, want a tombstone", region, list)
 		}
 		if len(table[region]) > 0 {
 			t.Errorf("%s: written %v", region, table[region])
@@ -156,19 +159,19 @@ func TestDeletedPool(t *testing.T) {
 	}
 	w.crash()
 	if err := w.audit(); err != nil || w.keys("c\x00p") < 7000 {
-		t.Errorf("%d rows are left while one is retired, %v", w.keys("c\x00p"), err)
+		t.Errorf("%d rows are left while one resource is retired, %v", w.keys("c\x00p"), err)
 	}
-	m := w.rows[w.names[5]] // the retired one goes, too
+	m := w.rows[w.names[5]] // the retired one moves, too
 	m.Version++
 	c := w.change("p", m)
 	c.Gone = true
 	w.fold(c)
 	for range 100 {
-		w.beats()
+		w.heartbeats()
 		w.pass(1000)
 	}
 	if topic, _ := w.takePublished(); len(topic) > 0 {
-		t.Errorf("told again: %v", topic)
+		t.Errorf("published again: %v", topic)
 	}
 	if n := w.keys("c\x00p"); n > 0 || len(w.b.pools) > 0 || len(w.b.order) > 0 {
 		t.Errorf("%d rows are left, %d pools", n, len(w.b.order))
@@ -176,21 +179,22 @@ func TestDeletedPool(t *testing.T) {
 	if err := w.same(); err != nil {
 		t.Error(err)
 	}
-	// And it is made again, with one of them.
+	// The pool is added again, with one of the resources.
 	w.setting(1_000_000, false)
 	m.AvailableMs = w.nowMs
 	w.write(m)
-	w.beats()
+	w.heartbeats()
 	w.pass(2000)
 	if topic, _ := w.takePublished(); len(topic["eu"]) != 1 || topic["eu"][0].GetFree() != 1 {
-		t.Errorf("made again: %v", topic["eu"])
+		t.Errorf("added again: %v", topic["eu"])
 	}
 	if err := w.audit(); err != nil {
 		t.Error(err)
 	}
 }
 
-// A pool without resources is there as long as it has settings, and one without settings as long as it has resources.
+// A pool without resources stays as long as it has settings; a pool without settings stays as long
+// as it has resources.
 func TestPoolThatIsNotOver(t *testing.T) {
 	for name, of := range map[string]func(w *fixture){
 		"settings":  func(w *fixture) { w.setting(1, false) },
@@ -205,17 +209,18 @@ func TestPoolThatIsNotOver(t *testing.T) {
 		w := newFixture(t, 12)
 		of(w)
 		for range 200 {
-			w.beats()
+			w.heartbeats()
 			w.pass(1000)
 		}
 		if topic, _ := w.takePublished(); len(w.b.order) != 1 || len(topic["us"]) == 0 || topic["us"][len(topic["us"])-1] == nil {
-			t.Errorf("%s: it is forgotten", name)
+			t.Errorf("%s: the pool was forgotten", name)
 		}
 	}
 }
 
-// A pool without settings whose resources are all of a region that is not declared for a while is not over: when the region is
-// declared again they are known, and none is commanded at a version that is long past.
+// A pool without settings whose resources all belong to a region that is not declared for a while
+// is not forgotten: when the region is declared again the resources are known, and none is
+// commanded at an old version.
 func TestPoolOfUndeclaredRegion(t *testing.T) {
 	w := newFixture(t, 9)
 	w.pace = 1 << 30
@@ -238,7 +243,7 @@ func TestPoolOfUndeclaredRegion(t *testing.T) {
 	w.commit()
 	commands := 0
 	for i := range 120 {
-		w.beats()
+		w.heartbeats()
 		w.fold(&eventspb.LeaseChange{Region: "eu", Client: "c", Pool: "p", AtMs: w.nowMs, Row: &eventspb.LeaseChange_Demand{
 			Demand: &eventspb.LeaseDemand{Region: "eu", Refused: int64(i)},
 		}})

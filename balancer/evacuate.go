@@ -1,13 +1,14 @@
 package balancer
 
-// evacuate empties regions that are to be empty: to each of the others what it lacks, the rest in the ratio of what they want.
+// evacuate plans the moves out of evacuated regions: each other region gets its shortfall, and the
+// rest is divided in the ratio of what they want.
 func (p *plan) evacuate() {
 	for i := range p.regions {
 		from := &p.regions[i]
 		if from.view.State != StateEvacuating {
 			continue
 		}
-		n := min(p.lim.Evacuate, from.surplus())
+		n := min(p.lim.MaxEvacuated, from.surplus())
 		for n > 0 {
 			to := p.largestShortfall()
 			if to == nil {
@@ -21,7 +22,8 @@ func (p *plan) evacuate() {
 	}
 }
 
-// largestShortfall is the region that lacks most, of those that resources may be sent to.
+// largestShortfall returns the region with the largest shortfall of those that may receive
+// resources; nil without one.
 func (p *plan) largestShortfall() *regionPlan {
 	var best *regionPlan
 	for i := range p.regions {
@@ -33,7 +35,8 @@ func (p *plan) largestShortfall() *regionPlan {
 	return best
 }
 
-// spread gives n resources of a region to all others by what they want, and what is left over by rounding to the first.
+// spread divides n resources of a region among all others in the ratio of what they want. The last
+// gets the rest of the rounding.
 func (p *plan) spread(from *regionPlan, n int64) {
 	var weights float64
 	last := -1

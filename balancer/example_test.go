@@ -7,7 +7,7 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// A dry run: the plan that the balancer would make of what the topic lease.headroom has of a pool.
+// A dry run: the plan that the balancer would make from the records of lease.headroom of a pool.
 func ExamplePlan() {
 	headroom := []*eventspb.LeaseHeadroom{
 		{Region: "eu-west-1", State: "active", Free: 35, Returning: 20, Need: 120, Rate: 0.1, HorizonMs: 600_000},
@@ -28,5 +28,5 @@ func ExamplePlan() {
 	// move 98 from us-east-1 to eu-west-1: eu-west-1 expects 120 new leases in 10 min and has 35 free with 20 coming back; us-east-1 has 500 more than it needs: 98 go there
 	// eu-west-1 expects 120 new leases in 10 min and has 35 free with 20 coming back: it gets 98
 	// us-east-1 expects 500 new leases in 10 min and has 900 free with 100 coming back: enough, with 500 to spare
-	// us-west-2 expects 300 new leases in 10 min and has 10 free: 290 short, and nothing is sent because replication to it lags by 42.0 s, 10.0 s are allowed
+	// us-west-2 expects 300 new leases in 10 min and has 10 free: 290 short, and nothing is sent because its replication lag is 42.0 s, above the limit of 10.0 s
 }

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// sentence explains a move from what is known before it is made. What comes with the count is the rest of it.
+// sentence returns the explanation of a move, as a function of the number of resources. It
+// describes the state before the move.
 func (p *plan) sentence(from, to *regionPlan, kind string) func(n int64) string {
 	h, left := horizon(&to.view), from.held+from.given
 	gives := fmt.Sprintf("%s has %d more than it needs", from.view.Region, from.surplus()+from.given)
@@ -15,7 +16,7 @@ func (p *plan) sentence(from, to *regionPlan, kind string) func(n int64) string 
 		share = fmt.Sprintf(" (all regions want %d and there are %d, so each gets its share)", p.wanted, p.total)
 	}
 	has := fmt.Sprintf("%d free%s", to.held, p.describeInbound(to))
-	if to.got > 0 { // another region was asked before
+	if to.got > 0 { // an earlier move of this plan
 		has = fmt.Sprintf("%d free with %d from other regions", to.held, to.view.InTransit+to.got)
 	}
 	return func(n int64) string {
@@ -32,7 +33,7 @@ func (p *plan) sentence(from, to *regionPlan, kind string) func(n int64) string 
 	}
 }
 
-// describeInbound says what a region will have beside what it has.
+// describeInbound describes the resources that a region will get without this plan.
 func (p *plan) describeInbound(s *regionPlan) string {
 	var parts []string
 	if s.view.Returning > 0 {
@@ -47,8 +48,8 @@ func (p *plan) describeInbound(s *regionPlan) string {
 	return " with " + strings.Join(parts, " and ")
 }
 
-// Explain says of each region of a pool, in the order of their names, how it stands, and if a plan sends it nothing though it
-// lacks something, why not.
+// Explain describes each region of a pool, in the order of their names. For a region with a
+// shortfall that a plan does not fill, it gives the reason.
 func Explain(views []View, lim Limits) []string {
 	lim.setDefaults()
 	p := newPlan(views, &lim)
@@ -63,7 +64,7 @@ func Explain(views []View, lim Limits) []string {
 	return out
 }
 
-// describe is a sentence on one region.
+// describe describes one region in a sentence.
 func (p *plan) describe(s *regionPlan, gets int64) string {
 	v := &s.view
 	head := fmt.Sprintf("%s expects %d new leases in %s and has %d free%s", v.Region, v.Need, horizon(v), s.held, p.describeInbound(s))
@@ -85,13 +86,13 @@ func (p *plan) describe(s *regionPlan, gets int64) string {
 	case s.why != "":
 		return fmt.Sprintf("%s: %d short, and nothing is sent because %s", head, s.shortfall(), s.why)
 	case s.shortfall() <= p.lim.band(s.target):
-		return fmt.Sprintf("%s: %d short, which is within the %d that are let be", head, s.shortfall(), p.lim.band(s.target))
+		return fmt.Sprintf("%s: %d short, which is within the dead band of %d", head, s.shortfall(), p.lim.band(s.target))
 	default:
 		return fmt.Sprintf("%s: %d short, and no region has any to spare", head, s.shortfall())
 	}
 }
 
-// nothingMoves says that nothing may be sent anywhere.
+// nothingMoves reports whether no region may receive resources.
 func (p *plan) nothingMoves() bool {
 	for i := range p.regions {
 		if p.regions[i].why == "" {
@@ -103,7 +104,7 @@ func (p *plan) nothingMoves() bool {
 
 func horizon(v *View) string { return short(v.horizon()) }
 
-// short is a duration for people.
+// short formats a duration.
 func short(d time.Duration) string {
 	switch {
 	case d >= time.Minute && d%time.Minute == 0:

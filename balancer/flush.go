@@ -12,16 +12,16 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// PendingBytes is about how many bytes the next Flush hands over.
+// PendingBytes estimates the size of the next Flush.
 func (b *Balancer) PendingBytes() int { return b.pendingBytes }
 
-// Flush says what changed since the last Flush, and what was decided.
+// Flush returns the changes of the state since the last Flush, and the output records.
 func (b *Balancer) Flush(_ stream.Commit, ch *stream.Changes) error {
 	if b.broken != nil {
 		return b.broken
 	}
 	b.setTimer(0)
-	for _, d := range b.deletions { // first: a pool that is made again may have some of them
+	for _, d := range b.deletions { // first: a pool that was added again may have rows with these keys
 		ch.Delete(d.table, []byte(d.key))
 	}
 	clear(b.deletions)
@@ -58,7 +58,7 @@ func (b *Balancer) Flush(_ stream.Commit, ch *stream.Changes) error {
 	return nil
 }
 
-// flushResources hands over the resources that changed.
+// flushResources adds the changed resources.
 func (b *Balancer) flushResources(ch *stream.Changes) {
 	var value []byte
 	for _, p := range b.touched {
@@ -101,7 +101,7 @@ func (b *Balancer) flushPools(ch *stream.Changes) error {
 			}
 		}
 		if err := b.flushTransfers(p, ch); err != nil {
-			return fmt.Errorf("flights of pool %q: %w", p.key, err)
+			return fmt.Errorf("transfers of pool %q: %w", p.key, err)
 		}
 	}
 	return nil

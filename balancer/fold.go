@@ -6,128 +6,89 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/changes"
 	"github.com/weirhq/weir/stream"
 )
 
-// Fold folds the records of in. Those that it refuses go to in.Reject; an error means that state could not be read.
+// Fold applies the records of in. Invalid records go to in.Reject. An error means that the state
+// could not be read.
 func (b *Balancer) Fold(in *stream.Batch) error {
 	if b.broken != nil {
 		return b.broken
 	}
 	b.setTimer(0)
-	for i := range in.Records {
-		var bad refusal
-		var err error
-		switch r := &in.Records[i]; in.Topic {
-		case b.cfg.Changes:
-			bad, err = b.foldChange(r)
-		case b.cfg.Results:
-			bad, err = b.foldResult(r)
-		default:
-			err = fmt.Errorf("topic %s is none of its inputs", in.Topic)
-		}
-		if err != nil {
-			return b.fail(err)
-		}
-		if bad.reason != "" {
-			in.Reject(i, bad.reason, bad.detail)
-		}
+	var err error
+	switch in.Topic {
+	case b.cfg.Changes:
+		err = b.changes.Each(in)
+	case b.cfg.Results:
+		err = b.foldResults(in)
+	default:
+		err = fmt.Errorf("topic %s is not an input: use %s or %s", in.Topic, b.cfg.Changes, b.cfg.Results)
+	}
+	if err != nil {
+		return b.fail(err)
 	}
 	return nil
 }
 
-func (b *Balancer) foldChange(r *stream.Record) (refusal, error) {
-	c := &eventspb.LeaseChange{}
-	if err := proto.Unmarshal(r.Value, c); err != nil {
-		return refusal{ReasonUndecodable, err.Error()}, nil //nolint:nilerr // the record is refused, nothing failed
-	}
+// foldChange applies a change. It moves the clock of the region that wrote the change.
+func (b *Balancer) foldChange(c *changes.Change) error {
 	from := b.region(c.Region)
-	switch {
-	case c.Row == nil:
-		return refusal{ReasonNoRow, "the change has no row"}, nil
-	case from < 0:
-		return refusal{ReasonUnknownRegion, fmt.Sprintf("the stream is of region %q, which is not among the declared", c.Region)}, nil
-	case c.AtMs <= 0 || c.AtMs > maxTime || c.AtMs > r.TimeMs+maxAhead.Milliseconds():
-		// Forecasts go by it: one change of the far future would make the past of all others.
-		return refusal{ReasonBadTime, fmt.Sprintf("written at %d, and the record is of %d", c.AtMs, r.TimeMs)}, nil
-	}
-	bad, err := b.foldRow(from, r, c)
-	_, beat := c.Row.(*eventspb.LeaseChange_Heartbeat)
-	if at := &b.regions[from]; bad.reason == "" && err == nil && !c.Scanned && !beat && c.AtMs > at.clockMs {
-		at.clockMs, at.changed = c.AtMs, true
-	}
-	return bad, err
-}
-
-func (b *Balancer) foldRow(from int, r *stream.Record, c *eventspb.LeaseChange) (refusal, error) {
 	switch m := c.Row.(type) {
 	case *eventspb.LeaseChange_Resource:
-		if bad := checkPool(c); bad.reason != "" {
-			return bad, nil
+		if err := b.foldResource(b.pool(c.Client, c.Pool), c, m.Resource); err != nil {
+			return err
 		}
-		if bad := b.checkResource(c, m.Resource); bad.reason != "" {
-			return bad, nil
-		}
-		return refusal{}, b.foldResource(b.pool(c.Client, c.Pool), c, m.Resource)
 	case *eventspb.LeaseChange_Settings:
-		return b.foldSettings(c, m.Settings), nil
+		b.foldSettings(c, m.Settings)
 	case *eventspb.LeaseChange_Demand:
-		return b.foldDemand(c, m.Demand), nil
+		b.foldDemand(c, m.Demand)
 	case *eventspb.LeaseChange_RegionRow:
-		return b.foldRegion(c, m.RegionRow), nil
+		b.foldRegion(c, m.RegionRow)
 	case *eventspb.LeaseChange_Heartbeat:
-		return b.foldHeartbeat(from, r, c.Scanned, m.Heartbeat), nil
-	default: // keys and what is to come: of no interest
-		return refusal{}, nil
+		b.foldHeartbeat(from, c, m.Heartbeat)
+		return nil // it has a clock of its own
 	}
+	if at := &b.regions[from]; !c.Scanned && c.AtMs > at.clockMs {
+		at.clockMs, at.changed = c.AtMs, true
+	}
+	return nil
 }
 
-func checkPool(c *eventspb.LeaseChange) refusal {
-	err := lease.CheckName("client", c.Client, lease.MaxName)
-	if err == nil {
-		err = lease.CheckName("pool", c.Pool, lease.MaxName)
-	}
-	if err != nil {
-		return refusal{ReasonBadName, err.Error()}
-	}
-	return refusal{}
-}
-
-// foldDemand counts keys that were refused: they are demand as well, else a region without stock would forecast that it
-// needs none.
-func (b *Balancer) foldDemand(c *eventspb.LeaseChange, m *eventspb.LeaseDemand) refusal {
-	if bad := checkPool(c); bad.reason != "" {
-		return bad
-	}
-	i := b.region(m.Region)
-	switch {
-	case i < 0:
-		return refusal{ReasonUnknownRegion, fmt.Sprintf("demand in region %q, which is not among the declared", m.Region)}
-	case m.Refused < 0 || m.Refused > maxTime:
-		return refusal{ReasonBadState, fmt.Sprintf("%d keys were refused", m.Refused)}
-	}
-	s := &b.pool(c.Client, c.Pool).regions[i]
+// foldDemand counts refused keys. They are demand as well: without them the forecast of a region
+// without free resources would be zero.
+func (b *Balancer) foldDemand(c *changes.Change, m *eventspb.LeaseDemand) {
+	s := b.poolRegion(b.pool(c.Client, c.Pool), m.Region)
 	if n := s.refuse(c.AtMs, m.Refused, c.Scanned); n > 0 {
 		s.series.Add(c.AtMs, float64(n), s.profile)
 	}
 	b.touch(s)
-	return refusal{}
 }
 
-// foldHeartbeat takes a heartbeat. Its own time is the writer's, that of the change when it was read.
-func (b *Balancer) foldHeartbeat(from int, r *stream.Record, scanned bool, m *eventspb.LeaseHeartbeat) refusal {
-	i := b.region(m.From)
+// foldHeartbeat applies a heartbeat that the stream of region from has. A scan does not show when
+// the heartbeat arrived, so scanned heartbeats are ignored.
+func (b *Balancer) foldHeartbeat(from int, c *changes.Change, m *eventspb.LeaseHeartbeat) {
 	switch {
-	case i < 0:
-		return refusal{ReasonUnknownRegion, fmt.Sprintf("heartbeat of region %q, which is not among the declared", m.From)}
-	case m.WrittenMs < 0 || m.WrittenMs > min(maxTime, r.TimeMs+maxAhead.Milliseconds()) || m.SeenMs < 0 || m.SeenMs > maxTime || m.LagMs < 0:
-		return refusal{ReasonBadTime, fmt.Sprintf("heartbeat of %d, seen at %d, with a lag of %d", m.WrittenMs, m.SeenMs, m.LagMs)}
-	case scanned: // by whom it was seen says nothing then
-	case i == from:
-		b.regions[i].observeOwn(m)
+	case c.Scanned:
+	case b.region(m.From) == from:
+		b.regions[from].observeOwn(m)
 	default:
 		b.regions[from].observeOther(m)
 	}
-	return refusal{}
+}
+
+// foldResults applies the results of commands.
+func (b *Balancer) foldResults(in *stream.Batch) error {
+	for i := range in.Records {
+		m := &eventspb.LeaseResult{}
+		if err := proto.Unmarshal(in.Records[i].Value, m); err != nil {
+			in.Reject(i, changes.ReasonUndecodable, err.Error())
+			continue
+		}
+		if err := b.foldResult(m); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// Method is how the new leases of the next minutes are forecast.
+// Method is a method to forecast new leases.
 type Method uint8
 
 // The methods.
 const (
-	// EWMA is the mean of the past, weighted by age: half of the weight is on the last five minutes. It is behind every
-	// ramp, and nothing upsets it.
+	// EWMA is the mean of the past, weighted by age: half of the weight is on the last five
+	// minutes. It lags behind ramps and is robust.
 	EWMA Method = iota
 	// Holt adds a trend, damped (Gardner, McKenzie 1985): it follows ramps and overshoots at peaks.
 	Holt
-	// Seasonal is the usual rate at this hour of the week, or of the day while the weeks are few, and the EWMA of how the last
-	// minutes differed from it. Without a history it is EWMA.
+	// Seasonal is the usual rate at this hour of the week, or of the day during the first weeks,
+	// plus the EWMA of the difference of the last minutes from it. Without a history it is EWMA.
 	Seasonal
 
 	methods = 3
 )
 
-// String is the method's name, as settings have it.
+// String returns the name of the method, as in settings.
 func (m Method) String() string {
 	return [...]string{"ewma", "holt", "seasonal"}[m%methods]
 }
 
-// MethodOf gives a method by its name; auto or empty are none.
-func MethodOf(name string) (m Method, ok bool) {
+// ParseMethod returns a method by its name; false for "auto", an empty name or an unknown one.
+func ParseMethod(name string) (m Method, ok bool) {
 	for m := range Method(methods) {
 		if m.String() == name {
 			return m, true
@@ -37,63 +37,63 @@ func MethodOf(name string) (m Method, ok bool) {
 	return 0, false
 }
 
-// What forecasts look at and say.
+// Times of a forecast.
 const (
 	DefaultHorizon = 10 * time.Minute // how far a forecast reaches
-	MinHorizon     = 30 * time.Second // of a plan, however short the leases are: what is moved takes some seconds
+	MinHorizon     = 30 * time.Second // least horizon of a plan, for short leases: a transfer takes some seconds
 
-	stepMs           = 30_000 // arrivals are counted by steps of that
+	stepMs           = 30_000 // arrivals are counted in steps of this length
 	horizonSteps     = int64(DefaultHorizon / (stepMs * time.Millisecond))
-	stride           = 4 // steps from one forecast that is scored to the next
+	stride           = 4 // steps between two scored forecasts
 	pendingForecasts = int(horizonSteps / stride)
-	longGap          = 240 // steps without news after which the past says nothing
+	longGap          = 240 // steps without arrivals after which the past is discarded
 )
 
 const (
 	recentHalfLife = 10_000 // ms; half-life of the rate of the last seconds
 	damping        = 0.9    // of Holt's trend, a step
 	trendGain      = 0.1
-	underCost      = 3.0       // a lease too few in a forecast costs as much as so many too many: it may be refused
-	minSamples     = 30        // forecasts to have been scored before another method is chosen: an hour
-	maxScoreRatio  = 0.85      // the other's score must be below this share of the present one's
-	minGain        = 1.0 / 600 // and better by more than that: a lease in ten minutes
+	underCost      = 3.0       // cost of a lease too few in a forecast, in leases too many: it may be refused
+	minSamples     = 30        // scored forecasts before another method is chosen: an hour
+	maxScoreRatio  = 0.85      // another method's score must be below this share of the present one's
+	minGain        = 1.0 / 600 // and lower by at least this: a lease in ten minutes
 )
 
-// Series is the arrivals of new leases of a pool in a region, as far as forecasts need them: 301 bytes when encoded. Time
-// is what it is told; equal calls make equal series.
+// Series has the arrivals of new leases of a pool in a region, as far as forecasts need them: 301
+// bytes when encoded. The caller passes the time; equal calls make equal series.
 type Series struct {
-	step  int64   // number of the open step, by stepMs; 0: nothing was seen
+	step  int64   // number of the open step, time divided by stepMs; 0 before the first arrival
 	count float64 // arrivals in it
 	total float64 // of all closed steps
-	age   float64 // number of those
+	age   float64 // number of closed steps
 
 	level float64 // EWMA of arrivals a second
-	prior float64 // the same of what the profile said: level - prior is how the last minutes differed
+	prior float64 // EWMA of the profile at the same steps: level - prior is the difference of the last minutes
 	holt  float64 // Holt's level
 	trend float64 // a second, a step
 
 	hourSum   float64 // arrivals of this hour, for the profile
 	hourSteps float64
 
-	recent         float64        // arrivals a second, of the last ten seconds or so
-	recentMs       int64          // as of then
-	recentArrivals recentArrivals // each of the last seconds
+	recent         float64        // arrivals a second, of about the last ten seconds
+	recentMs       int64          // time of recent
+	recentArrivals recentArrivals // of the last eight seconds
 
-	past      [pendingForecasts]scoredForecast // forecasts that are not scored yet, by stride
+	past      [pendingForecasts]scoredForecast // forecasts to score, by stride
 	score     [methods]float64
 	square    [methods]float64 // mean of the squared errors
-	samples   float64          // that were scored
+	samples   float64          // scored forecasts
 	swungAway float64          // arrivals a second that a swing has taken from here
 }
 
-// scoredForecast is what each method said, and when.
+// scoredForecast has the forecast of each method at one step, until it is scored.
 type scoredForecast struct {
-	total float64 // Series.total then
-	step  int64   // 0: none
+	total float64 // Series.total at the step
+	step  int64   // 0: no forecast
 	rate  [methods]float32
 }
 
-// Add counts n arrivals at a time. What is older than the open step counts in it.
+// Add counts n arrivals at a time. An arrival before the open step counts in the open step.
 func (s *Series) Add(atMs int64, n float64, p *Profile) {
 	s.Advance(atMs, p)
 	s.count += n
@@ -102,10 +102,11 @@ func (s *Series) Add(atMs int64, n float64, p *Profile) {
 	s.recentArrivals.add(atMs, n)
 }
 
-// empty says that no arrival was ever seen: there is nothing to forecast from.
+// empty reports whether no arrival was ever seen.
 func (s *Series) empty() bool { return s.step == 0 }
 
-// Recent is the arrivals a second of the last seconds before a time: it knows of a burst long before the forecast.
+// Recent returns the arrivals a second of the last seconds before a time. It shows a burst long
+// before the forecast does.
 func (s *Series) Recent(atMs int64) float64 {
 	return max(s.decayedRate(atMs), s.recentArrivals.minRate(atMs))
 }
@@ -117,7 +118,7 @@ func (s *Series) decayedRate(atMs int64) float64 {
 	return s.recent * math.Exp2(-float64(atMs-s.recentMs)/recentHalfLife)
 }
 
-// Advance closes the steps before a time: nothing more than was counted came in them.
+// Advance closes the steps before a time.
 func (s *Series) Advance(atMs int64, p *Profile) {
 	step := atMs / stepMs
 	switch {
@@ -141,14 +142,14 @@ func (s *Series) close(p *Profile) {
 		usual = s.level
 	}
 	s.age++
-	a = max(a, 1/s.age) // at first the mean of all
+	a = max(a, 1/s.age) // at first the mean of all steps
 	s.level += a * (x - s.level)
 	s.prior += a * (usual - s.prior)
 	ah := max(1-math.Exp2(-stepMs/60_000.0), 1/s.age)
 	before := s.holt
 	s.holt = ah*x + (1-ah)*(s.holt+damping*s.trend)
 	if s.trend = damping*s.trend + trendGain*(s.holt-before-damping*s.trend); s.age == 1 {
-		s.trend = 0 // one figure has none
+		s.trend = 0 // one step has no trend
 	}
 	s.hourSum, s.hourSteps = s.hourSum+x, s.hourSteps+1
 	s.total += s.count
@@ -165,7 +166,8 @@ func (s *Series) close(p *Profile) {
 	}
 }
 
-// scoreForecasts scores what was forecast a horizon ago, and keeps what is forecast now to be scored then.
+// scoreForecasts scores the forecasts of one horizon ago, and keeps the present forecasts to score
+// them one horizon later.
 func (s *Series) scoreForecasts(p *Profile) {
 	g := &s.past[int(s.step/stride)%pendingForecasts]
 	if g.step == s.step-horizonSteps {
@@ -186,7 +188,7 @@ func (s *Series) scoreForecasts(p *Profile) {
 	}
 }
 
-// rate is the arrivals a second that a method expects over the horizon.
+// rate returns the arrivals a second that a method expects over the horizon.
 func (s *Series) rate(m Method, p *Profile) float64 {
 	switch m {
 	case Holt:
@@ -203,8 +205,8 @@ func (s *Series) rate(m Method, p *Profile) float64 {
 	return max(0, s.level)
 }
 
-// Forecast is the arrivals a second that a method expects over the horizon, and the standard deviation of what it was off
-// by, at least what chance alone makes of such a rate.
+// Forecast returns the arrivals a second that a method expects over the horizon, and the standard
+// deviation of the method's error, at least that of Poisson arrivals of that rate.
 func (s *Series) Forecast(m Method, p *Profile) (rate, spread float64) {
 	rate = s.rate(m, p)
 	return rate, math.Sqrt(max(rate/DefaultHorizon.Seconds(), s.square[m]))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// fed is a series that saw rate(t) leases a second for a number of hours, without noise.
+// fed returns a series that saw rate(t) leases a second for some hours, without noise.
 func fed(hours int, rate func(ms int64) float64) (*Series, *Profile, int64) {
 	s, p := &Series{}, &Profile{}
 	end := start/hourMs*hourMs + int64(hours)*hourMs
@@ -20,7 +20,7 @@ func daily(ms int64) float64 {
 	return 5 * (1 + 0.8*math.Cos(2*math.Pi*float64(ms%86_400_000)/86_400_000))
 }
 
-// mean is rate over the horizon after a time.
+// mean returns the mean of rate over the horizon after a time.
 func mean(rate func(int64) float64, ms int64) float64 {
 	sum := 0.0
 	for i := range horizonSteps {
@@ -36,7 +36,8 @@ func near(t *testing.T, what string, got, want, off float64) {
 	}
 }
 
-// Every method gets a constant rate right; Holt alone follows a ramp; the season alone knows a day's turn in advance.
+// Each method forecasts a constant rate; only Holt follows a ramp; only Seasonal forecasts the turn
+// of a daily cycle.
 func TestMethods(t *testing.T) {
 	s, p, _ := fed(3, func(int64) float64 { return 4 })
 	for m := range Method(methods) {
@@ -49,7 +50,7 @@ func TestMethods(t *testing.T) {
 	ewma, _ := s.Forecast(EWMA, nil)
 	holt, _ := s.Forecast(Holt, nil)
 	if want := mean(ramp, end); math.Abs(holt-want) > 0.6*math.Abs(ewma-want) {
-		t.Errorf("a ramp to %.3g: Holt says %.3g, EWMA %.3g", want, holt, ewma)
+		t.Errorf("a ramp to %.3g: Holt %.3g, EWMA %.3g", want, holt, ewma)
 	}
 	for hour := range 24 {
 		s, p, end := fed(24*5+hour, daily)
@@ -63,15 +64,15 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// The method that would have cost less is chosen, after an hour, and not back and forth.
+// The method with the lower cost is chosen, after an hour, and does not alternate.
 func TestChoice(t *testing.T) {
 	s, p := &Series{}, &Profile{}
 	now, changes, began := EWMA, 0, start/86_400_000*86_400_000
 	for ms := began; ms < began+7*86_400_000; ms += stepMs {
 		s.Add(ms, daily(ms)*stepMs/1000, p)
-		if m := Choose(now, []*Series{s}); m != now {
+		if m := ChooseMethod(now, []*Series{s}); m != now {
 			if now, changes = m, changes+1; ms < began+hourMs {
-				t.Errorf("another method after %d s", (ms-began)/1000)
+				t.Errorf("another method was chosen after %d s", (ms-began)/1000)
 			}
 		}
 	}
@@ -79,12 +80,12 @@ func TestChoice(t *testing.T) {
 		t.Errorf("%s after a week of the same days, with %d changes", now, changes)
 	}
 	flat, _, _ := fed(48, func(int64) float64 { return 2 })
-	if m := Choose(EWMA, []*Series{flat}); m != EWMA {
-		t.Errorf("%s where nothing happens: all are the same", m)
+	if m := ChooseMethod(EWMA, []*Series{flat}); m != EWMA {
+		t.Errorf("%s was chosen although all methods are equal", m)
 	}
 }
 
-// A burst is in the recent rate within seconds, and the forecast's spread grows by what was off.
+// A burst is in the recent rate within seconds, and the forecast's spread grows with its error.
 func TestBurst(t *testing.T) {
 	s, p, now := fed(2, func(int64) float64 { return 1 })
 	for ms := now; ms < now+4000; ms += 100 {
@@ -96,7 +97,7 @@ func TestBurst(t *testing.T) {
 	near(t, "recent, a minute later", s.Recent(now+64_000), 0, 0.1)
 }
 
-// A swing moves the forecast at once, all of it is conserved, and what comes back is what went.
+// A swing moves the forecast at once, conserves the sum, and returns what it moved.
 func TestSwing(t *testing.T) {
 	a, pa, _ := fed(50, daily)
 	b, pb, _ := fed(50, daily)
@@ -115,7 +116,7 @@ func TestSwing(t *testing.T) {
 	}
 }
 
-// What is encoded comes back and goes on as if nothing had happened. Time without end costs nothing.
+// A decoded series continues as the encoded one. A very long time step takes no time.
 func TestSeriesIsKept(t *testing.T) {
 	s, p, now := fed(60, daily)
 	back, err := DecodeSeries(s.Encode(nil))
@@ -127,7 +128,7 @@ func TestSeriesIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(s.Encode(nil)); n != 301 {
-		t.Errorf("a series has %d bytes; the comment says 301", n)
+		t.Errorf("a series has %d bytes, the comment of Series has 301", n)
 	}
 	for i := range int64(500) {
 		s.Add(now+i*7000, float64(i%5), p)

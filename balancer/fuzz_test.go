@@ -9,7 +9,7 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// reader makes numbers of fuzzed bytes; 0 when there are none left.
+// reader makes numbers from fuzzed bytes; 0 at their end.
 type reader []byte
 
 func (r *reader) next() byte {
@@ -78,7 +78,7 @@ func (r *reader) change() *eventspb.LeaseChange {
 	return c
 }
 
-// Whatever comes, nothing breaks: what cannot be is refused, and the counts are a recount.
+// For all inputs, Fold and Flush succeed and the counts are those of a recount.
 func FuzzFold(f *testing.F) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	for range 40 {
@@ -90,7 +90,7 @@ func FuzzFold(f *testing.F) {
 	}
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, w := reader(data), newRig(t, Config{Regions: regions3})
+		r, w := reader(data), newHarness(t, Config{Regions: regions3})
 		for n := 0; len(r) > 0 && n < 400; n++ {
 			switch op := r.next(); {
 			case op < 8:
@@ -99,7 +99,7 @@ func FuzzFold(f *testing.F) {
 				w.foldValues("lease.results", r[:k])
 				r = r[k:]
 			case op < 30:
-				w.beats()
+				w.heartbeats()
 				w.pass(int64(r.next()) * 20)
 			case op < 34:
 				w.crash()
@@ -122,8 +122,8 @@ func FuzzFold(f *testing.F) {
 	})
 }
 
-// answer gives some command of late a result.
-func (r *rig) answer(from *reader) {
+// answer folds a result of a recent command.
+func (r *harness) answer(from *reader) {
 	list, _, _ := r.commands()
 	if len(list) == 0 {
 		return

@@ -8,9 +8,10 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// publishHeadroom gives out how a pool stands in each region, if it changed and not too often, and seldom if not: most of ten thousand pools
-// are as they were, and each row of the table costs a write in each region. A region that is silent gets none: what is known of it is
-// no news, it would wait for the executor by the thousands, and agents there count by themselves when the last row is too old.
+// publishHeadroom publishes a pool's headroom in each region: soon if it changed, rarely if not.
+// Most of ten thousand pools are unchanged, and each row of the table costs a write in each region.
+// No row is written for a silent region: its counts are stale, the commands would wait for its
+// executor by the thousands, and agents there count by themselves when the last row is too old.
 func (b *Balancer) publishHeadroom(p *pool, views []View, now *tick) {
 	for i := range views {
 		s := &p.regions[i]
@@ -49,8 +50,9 @@ func (b *Balancer) headroom(p *pool, i int, v *View, now *tick) *eventspb.LeaseH
 	}
 }
 
-// differs says whether a figure tells anything new. What is a matter of time alone does not: a forecast's last digits, what
-// is left of it, less than half a lease within the horizon, long after the last lease, and a lag that grows and grows.
+// differs reports whether a headroom differs enough to be published. Changes by time alone do not
+// count: the last digits of a forecast, a forecast of less than half a lease within the horizon
+// long after the last lease, and a growing lag.
 func differs(a, b *eventspb.LeaseHeadroom) bool {
 	if b == nil {
 		return true

@@ -27,9 +27,9 @@ func (b *Balancer) load() error {
 	}{
 		{TableRegions, "region", b.loadRegion},
 		{TablePools, "pool", b.loadPool},
-		{TablePoolRegions, "site", b.loadPoolRegion},
+		{TablePoolRegions, "pool region", b.loadPoolRegion},
 		{TableProfiles, "profile", b.loadProfile},
-		{TableTransfers, "flight", b.loadTransfer},
+		{TableTransfers, "transfer", b.loadTransfer},
 	} {
 		err := b.task.Scan(t.table, nil, func(key, value []byte) error {
 			if err := t.take(string(key), value); err != nil {
@@ -70,7 +70,7 @@ func (b *Balancer) recount() error {
 }
 
 func (b *Balancer) loadRegion(key string, value []byte) error {
-	if i := b.region(key); i >= 0 { // what is not declared any more waits for better days
+	if i := b.region(key); i >= 0 { // the row of an undeclared region stays in the store
 		return b.regions[i].restore(value)
 	}
 	return nil

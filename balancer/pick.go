@@ -17,15 +17,16 @@ type candidate struct {
 
 var errEnough = errors.New("enough")
 
-// pick returns up to n resources of a pool that are available in a region and not in flight, the longest available first. It
-// merges the store's resources with those that changed since the last Flush.
+// pick returns up to n resources of a pool that are available in a region and have no transfer, the
+// longest available first. It merges the resources in the store with those that changed since the
+// last Flush.
 func (b *Balancer) pick(p *pool, from, n int, nowMs int64) (list []candidate, err error) {
 	if n <= 0 {
 		return nil, nil
 	}
 	changed := p.unflushedCandidates(b.cfg.Regions[from], nowMs)
 	add := func(c candidate) error {
-		if _, flies := p.transfers[c.resource]; !flies {
+		if _, inTransit := p.transfers[c.resource]; !inTransit {
 			list = append(list, c)
 		}
 		if len(list) == n {
@@ -68,7 +69,8 @@ func (b *Balancer) pick(p *pool, from, n int, nowMs int64) (list []candidate, er
 	return list, err
 }
 
-// unflushedCandidates returns the resources that changed since the last Flush and are available in a region, in order.
+// unflushedCandidates returns the resources that changed since the last Flush and are available in
+// a region, in order.
 func (p *pool) unflushedCandidates(region string, nowMs int64) (list []candidate) {
 	for name, e := range p.changedRows {
 		if e.free() && e.owner == region && e.available <= nowMs {

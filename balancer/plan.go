@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Move is a number of resources of one pool that are to go from a region to another.
+// Move is a number of resources of one pool to transfer from one region to another.
 type Move struct {
 	From, To string
 	Count    int64
@@ -13,17 +13,19 @@ type Move struct {
 	Why      string // a sentence with the numbers
 }
 
-// Kinds of moves, as LeaseNote has them.
+// Kinds of moves, as in LeaseJournalEntry.kind.
 const (
 	KindMove     = "move"
 	KindPull     = "pull"
 	KindEvacuate = "evacuate"
 )
 
-// Plan says which of a pool's free resources should be where. Only who falls short of what it wants by more than the dead
-// band gets some, from those that have more than they want, the largest surplus first. If there is not enough for all, all
-// get the same share of what they want. Regions that are evacuated give all they have. What is on its way counts as
-// arrived, so that a plan made twice moves nothing twice. views are one pool's, in any order; the same moves come of any.
+// Plan returns the moves of a pool's free resources. A region gets resources if it has less than it
+// wants by more than the dead band, from the regions that have more than they want, the largest
+// surplus first. If there is not enough for all, all get the same share of what they want.
+// Evacuated regions give all they have. Resources in transit count as arrived, so a plan made twice
+// moves nothing twice. views are those of one pool, in any order; the moves do not depend on the
+// order.
 func Plan(views []View, lim Limits) []Move {
 	lim.setDefaults()
 	p := newPlan(views, &lim)
@@ -32,8 +34,8 @@ func Plan(views []View, lim Limits) []Move {
 	return p.moves
 }
 
-// Pull is the part of a plan that cannot wait for the next: only regions whose free resources are about to run out get
-// some.
+// Pull returns the moves that cannot wait for the next plan: only regions whose free resources are
+// about to run out get resources.
 func Pull(views []View, lim Limits) []Move {
 	lim.setDefaults()
 	p := newPlan(views, &lim)
@@ -44,22 +46,23 @@ func Pull(views []View, lim Limits) []Move {
 	return p.moves
 }
 
-// regionPlan is a region during a plan. What was decided is taken off or added at once.
+// regionPlan is a region in a plan. Each move is applied to it at once.
 type regionPlan struct {
 	view   View
-	held   int64  // free, here, and not about to leave
-	stock  int64  // held and what comes
+	held   int64  // free, without an outbound transfer
+	stock  int64  // held and in transit to it
 	want   int64  // see View.want
 	target int64  // want, or its share if there is not enough for all
-	given  int64  // by this plan
-	got    int64  // by this plan
-	why    string // why nothing may be sent here
+	given  int64  // outbound by this plan
+	got    int64  // inbound by this plan
+	why    string // why nothing may be sent to it; empty if it may
 }
 
-// shortfall is how many are missing.
+// shortfall returns how many resources are missing.
 func (s *regionPlan) shortfall() int64 { return s.target - s.stock }
 
-// surplus is how many the region can give: never what it wants itself, never its floor.
+// surplus returns how many resources the region can give: never what it wants itself, never its
+// floor.
 func (s *regionPlan) surplus() int64 {
 	switch s.view.State {
 	case "", StateActive:
@@ -73,9 +76,9 @@ func (s *regionPlan) surplus() int64 {
 type plan struct {
 	regions []regionPlan // by region
 	lim     *Limits
-	cap     int64 // what is left of it
-	wanted  int64 // of all active regions
-	total   int64 // what they and those that leave have
+	cap     int64 // rest of the bound on what moves
+	wanted  int64 // sum of want of the active regions
+	total   int64 // sum of stock of the active and the evacuated regions
 	moves   []Move
 	reasons []func(n int64) string // by moves
 }
@@ -108,8 +111,8 @@ func newPlan(views []View, lim *Limits) *plan {
 
 func (s *regionPlan) active() bool { return s.view.State == "" || s.view.State == StateActive }
 
-// fill moves resources to those regions that needs picks, the greatest shortfall first: from the region with the most to
-// spare, until it is filled or nobody has any.
+// fill moves resources to the regions that needs selects, the largest shortfall first, from the
+// region with the largest surplus, until the region is filled or no surplus is left.
 func (p *plan) fill(kind string, needs func(*regionPlan) bool) {
 	var takers []*regionPlan
 	for i := range p.regions {
@@ -118,7 +121,7 @@ func (p *plan) fill(kind string, needs func(*regionPlan) bool) {
 		}
 	}
 	slices.SortStableFunc(takers, func(a, b *regionPlan) int { return cmp.Compare(b.shortfall(), a.shortfall()) })
-	for _, to := range takers { // nobody gets more than it lacks before all have that
+	for _, to := range takers { // first the shortfall of each, then more
 		p.supply(to, to.shortfall(), kind)
 	}
 	for _, to := range takers {
@@ -128,7 +131,7 @@ func (p *plan) fill(kind string, needs func(*regionPlan) bool) {
 	}
 }
 
-// supply moves n resources to a region, or as many as there are.
+// supply moves up to n resources to a region.
 func (p *plan) supply(to *regionPlan, n int64, kind string) {
 	for n > 0 && p.cap > 0 {
 		from := p.largestSurplus(to)
@@ -142,7 +145,8 @@ func (p *plan) supply(to *regionPlan, n int64, kind string) {
 	}
 }
 
-// largestSurplus is the active region with the most to spare; of equal ones the first by name.
+// largestSurplus returns the active region with the largest surplus; of equal ones the first by
+// name; nil without one.
 func (p *plan) largestSurplus(but *regionPlan) *regionPlan {
 	var best *regionPlan
 	for i := range p.regions {
@@ -154,7 +158,7 @@ func (p *plan) largestSurplus(but *regionPlan) *regionPlan {
 	return best
 }
 
-// move takes n from one and gives it to the other; between two regions there is one move of each kind.
+// move moves n resources between two regions. There is one Move for each pair and kind.
 func (p *plan) move(from, to *regionPlan, n int64, kind string) {
 	i := slices.IndexFunc(p.moves, func(m Move) bool {
 		return m.From == from.view.Region && m.To == to.view.Region && m.Kind == kind
@@ -162,7 +166,7 @@ func (p *plan) move(from, to *regionPlan, n int64, kind string) {
 	if i < 0 {
 		i = len(p.moves)
 		p.moves = append(p.moves, Move{From: from.view.Region, To: to.view.Region, Kind: kind})
-		p.reasons = append(p.reasons, p.sentence(from, to, kind)) // of how things stand before it
+		p.reasons = append(p.reasons, p.sentence(from, to, kind)) // describes the state before the move
 	}
 	m := &p.moves[i]
 	m.Count += n

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// quiet are views of regions in which nothing happens.
+// quiet returns views of n regions without demand.
 func quiet(n int) []View {
 	var list []View
 	for i := range n {
@@ -43,7 +43,7 @@ func random(rng *rand.Rand, n int) []View {
 	return views
 }
 
-// started is what views are once the moves were commanded.
+// started returns the views after the moves were commanded.
 func started(views []View, moves []Move) []View {
 	views = slices.Clone(views)
 	for _, m := range moves {
@@ -59,7 +59,7 @@ func started(views []View, moves []Move) []View {
 	return views
 }
 
-// arrived is what views are once everything in flight arrived.
+// arrived returns the views after all transfers arrived.
 func arrived(views []View) []View {
 	views = slices.Clone(views)
 	for i := range views {
@@ -69,7 +69,7 @@ func arrived(views []View) []View {
 	return views
 }
 
-// target is what a region is planned to have, and may be left with.
+// target returns what a region is planned to have, and may be left with.
 func target(views []View, lim Limits, region string) int64 {
 	lim.setDefaults()
 	for _, s := range newPlan(views, &lim).regions {
@@ -80,16 +80,17 @@ func target(views []View, lim Limits, region string) int64 {
 	return 0
 }
 
-// Whatever the views: nobody gives what it has not, needs itself or has as a floor; nobody gets anything that may not; no more
-// than the cap moves; a second plan adds nothing; and what arrived is never sent back.
+// For all views: no region gives what it does not have, needs itself or has as a floor; no region
+// that may not receive gets anything; at most the cap moves; a second plan adds nothing; and no
+// move is reversed.
 func TestPlanKeepsItsPromises(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	moved, pulled, evacuated := 0, 0, 0
 	for round := range 20_000 {
 		views := random(rng, 1+round%8)
-		lim := Limits{MaxMoved: 1 << 40, Evacuate: 1 << 40}
+		lim := Limits{MaxMoved: 1 << 40, MaxEvacuated: 1 << 40}
 		if round%3 == 0 {
-			lim = Limits{MaxMoved: 40, MaxMovedShare: 0.01, Evacuate: 30}
+			lim = Limits{MaxMoved: 40, MaxMovedShare: 0.01, MaxEvacuated: 30}
 		}
 		for _, f := range []func([]View, Limits) []Move{Plan, Pull} {
 			moves := f(views, lim)
@@ -109,7 +110,7 @@ func TestPlanKeepsItsPromises(t *testing.T) {
 			mixed := slices.Clone(views)
 			rng.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
 			if again := f(mixed, lim); !slices.Equal(again, moves) {
-				t.Fatalf("round %d: the order of the views decides:\n%+v\n%+v", round, moves, again)
+				t.Fatalf("round %d: the moves depend on the order of the views:\n%+v\n%+v", round, moves, again)
 			}
 		}
 		if lim.MaxMoved < 1000 {
@@ -124,7 +125,7 @@ func TestPlanKeepsItsPromises(t *testing.T) {
 		}
 	}
 	if moved < 1000 || pulled < 1000 || evacuated < 1000 {
-		t.Errorf("only %d moves, %d pulls, %d evacuations: the test looked at little", moved, pulled, evacuated)
+		t.Errorf("only %d moves, %d pulls, %d evacuations: the test covers too little", moved, pulled, evacuated)
 	}
 }
 
@@ -145,16 +146,16 @@ func promises(views []View, lim Limits, moves []Move) error {
 		case m.Count <= 0 || m.From == m.To:
 			return fmt.Errorf("a move of nothing: %+v", m)
 		case m.Why == "" || !strings.Contains(m.Why, fmt.Sprint(m.Count)) || !strings.Contains(m.Why, m.From) || !strings.Contains(m.Why, m.To):
-			return fmt.Errorf("the sentence does not say it: %+v", m)
+			return fmt.Errorf("the explanation lacks the count: %+v", m)
 		case to.State != StateActive || to.LagMs < 0 || to.LagMs > 10_000:
-			return fmt.Errorf("into a region that may get nothing: %+v", m)
+			return fmt.Errorf("to a region that may not receive: %+v", m)
 		case m.Kind == KindEvacuate:
 			left += m.Count
 		default:
 			sum += m.Count
 		}
 		if from.State != StateActive && !(from.State == StateEvacuating && m.Kind == KindEvacuate) {
-			return fmt.Errorf("out of a region that may give nothing: %+v", m)
+			return fmt.Errorf("from a region that may not give: %+v", m)
 		}
 	}
 	for region, n := range gave {
@@ -175,13 +176,14 @@ func promises(views []View, lim Limits, moves []Move) error {
 			evacuating++
 		}
 	}
-	if left > evacuating*lim.Evacuate {
-		return fmt.Errorf("%d leave %d regions, %d may from each", left, evacuating, lim.Evacuate)
+	if left > evacuating*lim.MaxEvacuated {
+		return fmt.Errorf("%d leave %d regions, at most %d may leave each", left, evacuating, lim.MaxEvacuated)
 	}
 	return nil
 }
 
-// undone runs some cycles at constant demand, each move arriving before the next, and says which move took back another.
+// undone runs some cycles at constant demand, with each move arriving before the next, and
+// describes a move that reverses another.
 func undone(views []View, lim Limits) string {
 	type pair struct{ from, to string }
 	done := map[pair]string{}
@@ -192,7 +194,7 @@ func undone(views []View, lim Limits) string {
 		}
 		for _, m := range moves {
 			if before, was := done[pair{m.To, m.From}]; was {
-				return fmt.Sprintf("in cycle %d, %q takes back %q", cycle, m.Why, before)
+				return fmt.Sprintf("in cycle %d, %q reverses %q", cycle, m.Why, before)
 			}
 			done[pair{m.From, m.To}] = m.Why
 		}
@@ -201,7 +203,8 @@ func undone(views []View, lim Limits) string {
 	return ""
 }
 
-// The dumb one moves one resource at a time. What regions lack after both is the same, and so is what was moved.
+// A simple planner moves one resource at a time. The shortfall after both is the same, and so is
+// the number of moved resources.
 func TestPlanAgainstOneByOne(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	busy := 0
@@ -232,7 +235,7 @@ func TestPlanAgainstOneByOne(t *testing.T) {
 	}
 }
 
-// lacking is what regions that should get something lack after moves.
+// lacking returns the shortfall after moves of the regions that should get resources.
 func lacking(views []View, lim Limits, moves []Move) (n int64) {
 	p := newPlan(views, &lim)
 	for _, s := range p.regions {
@@ -298,7 +301,7 @@ func TestPlanExplains(t *testing.T) {
 	}
 	views[0].LagMs = 25_000
 	got := Explain(views, Limits{})
-	if want := "eu-west-1 expects 120 new leases in 10 min and has 35 free with 20 coming back: 65 short, and nothing is sent because replication to it lags by 25.0 s, 10.0 s are allowed"; got[0] != want {
+	if want := "eu-west-1 expects 120 new leases in 10 min and has 35 free with 20 coming back: 65 short, and nothing is sent because its replication lag is 25.0 s, above the limit of 10.0 s"; got[0] != want {
 		t.Errorf("%q\nwant %q", got[0], want)
 	}
 	if want := "us-east-1 expects 200 new leases in 10 min and has 600 free: enough, with 400 to spare"; got[1] != want {
@@ -306,7 +309,7 @@ func TestPlanExplains(t *testing.T) {
 	}
 }
 
-// With too little for all, each has the same share of what it wants; and then nothing moves any more.
+// With too little for all, each region gets the same share of what it wants; then nothing moves.
 func TestShortageIsShared(t *testing.T) {
 	views := quiet(3)
 	for i, need := range []int64{400, 200, 100} {
@@ -329,8 +332,8 @@ func TestEvacuationGoesWhereItIsWanted(t *testing.T) {
 	views[1].Need, views[2].Need, views[3].LagMs = 300, 100, -1
 	cycles := 0
 	for ; views[0].Free > 0 && cycles < 100; cycles++ {
-		moves := Plan(views, Limits{Evacuate: 100})
-		if err := promises(views, Limits{Evacuate: 100}, moves); err != nil {
+		moves := Plan(views, Limits{MaxEvacuated: 100})
+		if err := promises(views, Limits{MaxEvacuated: 100}, moves); err != nil {
 			t.Fatal(err)
 		}
 		views = arrived(started(views, moves))
@@ -340,7 +343,7 @@ func TestEvacuationGoesWhereItIsWanted(t *testing.T) {
 	}
 }
 
-// A burst is seen in the rate of the last seconds, and answered before any plan.
+// A burst is visible in the recent rate, and answered before the next plan.
 func TestPullWhatIsAboutToRunOut(t *testing.T) {
 	views := quiet(2)
 	views[0].Free, views[0].Rate, views[0].Recent, views[0].Need = 40, 1, 4, 30

@@ -7,30 +7,33 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// pool is a pool in all regions.
+// pool is the state of a pool in all regions.
 type pool struct {
 	client, name string
-	key          string       // both, see joined
+	key          string       // client NUL name
 	regions      []poolRegion // by Config.Regions
 	settings     eventspb.LeasePool
 	method       Method
-	readMs       int64 // when a scan last told something new
-	floorsNoted  int64 // version of the settings whose floors were complained of
-	meanLeaseMs  int64 // how long its leases are, on average of late; 0: none was seen
+	readMs       int64 // time of the newest scanned row, Unix ms
+	floorsNoted  int64 // version of the settings whose high floors are in the journal
+	meanLeaseMs  int64 // moving average of the length of its leases; 0 before the first
 
 	changedRows  map[string]*entry    // by resource: what changed since the last Flush
 	transfers    map[string]*transfer // by resource
-	changed      bool
-	touched      bool  // is in Balancer.touched
-	emptySinceMs int64 // since when it is over; 0: it is not
+	changed      bool                 // differs from the committed row
+	touched      bool                 // is in Balancer.touched
+	emptySinceMs int64                // time from which it is empty, Unix ms; 0 if it is not
 }
 
 // entry is a resource that changed since the last Flush.
 type entry struct {
 	row
-	before row  // as the last Flush left it
-	known  bool // there was one
+	before row  // the row at the last Flush
+	known  bool // before exists
 }
+
+// entryChunk is the number of entries that are allocated at once.
+const entryChunk = 128
 
 func (p *pool) state() ([]byte, error) {
 	settings, err := proto.MarshalOptions{Deterministic: true}.Marshal(&p.settings)
@@ -49,10 +52,10 @@ func (p *pool) restore(value []byte) error {
 	return proto.Unmarshal(m.Settings, &p.settings)
 }
 
-// lengths is over how many leases their length is averaged, with weights that fall.
+// lengths is the number of leases in the moving average of their length.
 const lengths = 16
 
-// recordLength takes note of the length of a lease that began.
+// recordLength adds the length of a new lease to the average.
 func (p *pool) recordLength(ms int64) {
 	if ms <= 0 {
 		return
@@ -64,8 +67,9 @@ func (p *pool) recordLength(ms int64) {
 	p.changed = true
 }
 
-// horizon is how far it is planned for the pool, in ms: no longer than a lease, because what is expected back within it counts
-// once, and a short lease's resource comes back many times in ten minutes.
+// horizon returns how far ahead the pool is planned, ms: at most the length of a lease. What
+// returns within the horizon counts once, and a resource with short leases returns many times in
+// ten minutes.
 func (p *pool) horizon() int64 {
 	if p.meanLeaseMs == 0 {
 		return DefaultHorizon.Milliseconds()
@@ -73,9 +77,9 @@ func (p *pool) horizon() int64 {
 	return max(MinHorizon.Milliseconds(), min(p.meanLeaseMs/1000*1000, DefaultHorizon.Milliseconds()))
 }
 
-// choose is the method that the pool is forecast by: what its settings say, else what was best of late.
+// choose sets the forecast method of the pool: that of its settings, or the best recent one.
 func (p *pool) choose() {
-	if m, ok := MethodOf(p.settings.Forecast); ok {
+	if m, ok := ParseMethod(p.settings.Forecast); ok {
 		p.changed = p.changed || p.method != m
 		p.method = m
 		return
@@ -84,12 +88,12 @@ func (p *pool) choose() {
 	for i := range p.regions {
 		series[i] = &p.regions[i].series
 	}
-	if m := Choose(p.method, series); m != p.method {
+	if m := ChooseMethod(p.method, series); m != p.method {
 		p.method, p.changed = m, true
 	}
 }
 
-// stock is all resources of the pool.
+// stock returns the number of all resources of the pool.
 func (p *pool) stock() (n int64) {
 	for i := range p.regions {
 		n += p.regions[i].total()

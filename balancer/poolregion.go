@@ -7,38 +7,39 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// Grains of the times that resources are counted by.
+// Widths of the bins of times.
 const (
-	freeGrain   = 2_000  // ms; when one becomes available
-	leasedGrain = 10_000 // ms; when a lease ends
+	freeGrain   = 2_000  // ms; of the time from which a resource is available
+	leasedGrain = 10_000 // ms; of the end of a lease
 )
 
-// poolRegion is a pool in a region. The counts are of its resources; none of them is in memory.
+// poolRegion is the state of a pool in a region. The counts are of its resources, which are in the
+// store only.
 type poolRegion struct {
-	free      int64 // available up to the bin ripe
-	freeBin   int64 // bin
+	free      int64 // available up to freeBin
+	freeBin   int64 // last bin of free
 	freeLater bins  // available later, by freeGrain
 	leased    bins  // by the end of the lease, by leasedGrain
 	leases    int64 // sum of leased
-	other     int64 // neither: retired
+	other     int64 // neither free nor leased: retired
 
-	inTransit, outbound int64 // in flight
-	excluded            int64 // counted free, and to be left alone
+	inTransit, outbound int64 // in transfers
+	excluded            int64 // counted in free, but with a failed transfer
 
 	series  Series
 	profile *Profile
 
-	refused                   int64 // last count plus one; 0: never seen
-	minute                    int64 // that the next two are of
-	refusedNow, refusedBefore int64 // in this minute, in the one before
+	refused                   int64 // last count plus one; 0 before the first
+	minute                    int64 // number of the minute of refusedNow
+	refusedNow, refusedBefore int64 // in this minute, in the minute before
 
 	published   *eventspb.LeaseHeadroom
 	commandedMs int64
-	tableStale  bool // the table does not have what was told
-	changed     bool // is not as committed
+	tableStale  bool // the table does not have published
+	changed     bool // differs from the committed row
 }
 
-// count adds n times a resource as it is in r: 1 or -1.
+// count adds a resource to the counts (n is 1) or removes it (n is -1).
 func (s *poolRegion) count(r *row, n int64) {
 	switch {
 	case r.gone:
@@ -56,7 +57,8 @@ func (s *poolRegion) count(r *row, n int64) {
 	}
 }
 
-// advance counts as free what became available before a time. A bin is ripe once its end has come.
+// advance counts as free the resources that became available before a time. A bin is counted when
+// all of it is in the past.
 func (s *poolRegion) advance(nowMs int64) {
 	if bin := nowMs/freeGrain - 1; bin > s.freeBin {
 		s.free += s.freeLater.take(bin)
@@ -64,16 +66,16 @@ func (s *poolRegion) advance(nowMs int64) {
 	}
 }
 
-// total is the resources of the site.
+// total returns the number of resources.
 func (s *poolRegion) total() int64 { return s.free + s.freeLater.all() + s.leases + s.other }
 
-// refuse takes the count of keys that were refused so far, and says how many are new.
+// refuse records the cumulative count of refused keys, and returns how many are new.
 func (s *poolRegion) refuse(atMs, count int64, scanned bool) (n int64) {
-	const most = 1_000_000 // in one change: more is no demand but a mistake
+	const most = 1_000_000 // in one change: more is an error, not demand
 	if s.refused > 0 && !scanned {
 		n = min(most, max(0, count+1-s.refused))
 	}
-	s.refused = max(s.refused, count+1) // it never goes back: what does is read again
+	s.refused = max(s.refused, count+1) // a lower count is from a replay
 	s.rollMinute(atMs)
 	s.refusedNow += n
 	return n
@@ -88,7 +90,7 @@ func (s *poolRegion) rollMinute(atMs int64) {
 	}
 }
 
-// refusals is about how many were refused in the minute before a time.
+// refusals estimates how many keys were refused in the minute before a time.
 func (s *poolRegion) refusals(atMs int64) int64 {
 	switch m := atMs / 60_000; {
 	case m <= s.minute:

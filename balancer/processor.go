@@ -8,18 +8,20 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// ProcessorConfig configures the role that moves free resources to the regions that will need them.
+// ProcessorConfig configures the balancer role.
 type ProcessorConfig struct {
 	// Regions are the names of all regions.
 	Regions []string
-	// Partitions is the number of partitions of the topics. Defaults to events.DefaultLeasePartitions.
+	// Partitions is the number of partitions of the lease topics. Defaults to
+	// events.DefaultLeasePartitions.
 	Partitions int32
-	// Config is how it balances. Its regions and topics are set here. Its zero value works.
+	// Config configures the balancing. Regions and topics are set by Processor. The zero value
+	// works.
 	Config Config
 }
 
-// Processor wires the balancer: lease.changes and lease.results in; lease.headroom, lease.journal and the commands of each
-// region out.
+// Processor describes the balancer: lease.changes and lease.results as inputs; lease-balancer.state
+// as changelog; lease.headroom, lease.journal and lease.commands.<region> as outputs.
 func (r ProcessorConfig) Processor() (stream.Processor, error) {
 	cfg := r.Config
 	cfg.Regions, cfg.Changes, cfg.Results = r.Regions, events.LeaseChangesTopic, events.LeaseResultsTopic

@@ -11,11 +11,11 @@ const (
 	weekHours = 168
 	slots     = dayHours + weekHours
 	hourMs    = 3_600_000
-	weekOnly  = 2 // weeks from which on an hour of the week is trusted more than the hour of the day
+	weekOnly  = 2 // weeks from which on the hour of the week is used instead of the hour of the day
 )
 
-// Profile is the usual arrivals a second at each hour of the day and of the week, UTC: 960 bytes when encoded. A nil Profile
-// knows nothing.
+// Profile has the usual arrivals a second at each hour of the day and of the week, UTC: 960 bytes
+// when encoded. A nil Profile is empty.
 type Profile struct {
 	mean [slots]float32
 	seen [slots]uint8 // days or weeks, at most 255
@@ -23,7 +23,7 @@ type Profile struct {
 	changed bool
 }
 
-// learn takes the mean of an hour that began before atMs and ends with it.
+// learn adds the mean rate of the hour that ends at atMs.
 func (p *Profile) learn(atMs int64, mean float64) {
 	if p == nil {
 		return
@@ -33,14 +33,14 @@ func (p *Profile) learn(atMs int64, mean float64) {
 		if p.seen[i] < math.MaxUint8 {
 			p.seen[i]++
 		}
-		// The mean of the first, then the newest counts for 0.3.
+		// The mean of the first three, then a moving average with weight 0.3.
 		w := max(0.3, 1/float64(p.seen[i]))
 		p.mean[i] += float32(w * (mean - float64(p.mean[i])))
 	}
 	p.changed = true
 }
 
-// at is the usual rate at a time: between the middles of two hours on the line that joins them.
+// at returns the usual rate at a time, interpolated between the middles of two hours.
 func (p *Profile) at(ms int64) (rate float64, known bool) {
 	if p == nil {
 		return 0, false
@@ -79,16 +79,16 @@ func (p *Profile) Encode(dst []byte) []byte {
 	return append(dst, p.seen[:]...)
 }
 
-// DecodeProfile reads what Encode wrote.
+// DecodeProfile decodes what Encode wrote.
 func DecodeProfile(src []byte) (*Profile, error) {
 	if len(src) != 5*slots {
-		return nil, fmt.Errorf("balancer: a profile has %d bytes, not %d", len(src), 5*slots)
+		return nil, fmt.Errorf("balancer: a profile has %d bytes, want %d: the row is damaged", len(src), 5*slots)
 	}
 	p := &Profile{}
 	for i := range p.mean {
 		f := math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
 		if !(f >= 0 && f <= math.MaxFloat32) {
-			return nil, fmt.Errorf("balancer: a profile has the rate %v", f)
+			return nil, fmt.Errorf("balancer: a profile has the rate %v: the row is damaged", f)
 		}
 		p.mean[i] = f
 	}

@@ -7,16 +7,16 @@ const (
 	recentBins = 17  // eight seconds and the open bin
 )
 
-// recentArrivals counts the arrivals of the last eight seconds, to see a burst as soon as it is one. Half a second more or less is of no
-// matter to a forecast, so it is not kept over a restart.
+// recentArrivals counts the arrivals of the last eight seconds, to detect a burst at once. It is
+// not stored: half a second more or less does not change a forecast.
 type recentArrivals struct {
-	bin    int64 // the open one, by lastBin
+	bin    int64 // number of the open bin, time divided by recentBin
 	counts [recentBins]float64
 }
 
 func (l *recentArrivals) add(atMs int64, n float64) {
 	bin := atMs / recentBin
-	for l.bin = max(l.bin, bin-recentBins); l.bin < bin; { // what comes around again is too old
+	for l.bin = max(l.bin, bin-recentBins); l.bin < bin; { // clears the bins of the ring that are reused
 		l.bin++
 		l.counts[l.bin%recentBins] = 0
 	}
@@ -25,9 +25,9 @@ func (l *recentArrivals) add(atMs int64, n float64) {
 	}
 }
 
-// minRate is how many arrivals a second there were at the least: the most that any span of half a second to eight that ends at
-// a time gives, each less one and a half standard deviations, as chance may have added that. A burst of 20 a second counts as
-// 13 within a second, as 17 within four.
+// minRate returns a lower bound of the arrivals a second: the greatest rate of all spans of half a
+// second to eight seconds that end at a time, each less one and a half standard deviations of
+// chance. A burst of 20 a second counts as 13 after one second, as 17 after four.
 func (l *recentArrivals) minRate(atMs int64) (rate float64) {
 	n, bin := 0.0, atMs/recentBin
 	for k := range int64(recentBins) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The ring says what a list of all arrivals says, in whatever order they come.
-func TestLastAgainstList(t *testing.T) {
+// The ring gives the rate of a list of all arrivals, in any order of arrival.
+func TestRecentArrivalsAgainstList(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		var l recentArrivals
@@ -32,7 +32,7 @@ func TestLastAgainstList(t *testing.T) {
 	near(t, "of no time at all", l.minRate(0)+l.minRate(-5), 0, 0)
 }
 
-// leastOf is least the dumb way. What was out of the ring when it came, or has left it since, does not count.
+// leastOf is minRate from a list. Arrivals that were older than the ring, or are now, do not count.
 func leastOf(list []int64, now, newest int64) (rate float64) {
 	for k := range int64(recentBins) {
 		from, n := (now/recentBin-k)*recentBin, 0.0
@@ -48,27 +48,27 @@ func leastOf(list []int64, now, newest int64) (rate float64) {
 	return rate
 }
 
-// A burst is half seen within a second, and chance alone is seldom taken for one: not twice in a thousand looks is the rate
-// said to be twice what it is.
-func TestLastSeesBursts(t *testing.T) {
+// Half of a burst is visible after one second, and chance is rarely taken for a burst: in fewer
+// than two of a thousand seconds the rate is overestimated by a factor of two.
+func TestRecentArrivalsDetectBursts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, rate := range []float64{0.2, 1, 5, 20, 100} {
 		var l recentArrivals
-		looks, wrong, sum := 0, 0, 0.0
+		samples, wrong, sum := 0, 0, 0.0
 		at := float64(start)
 		for next := start; next < start+20_000_000; next += 1000 {
 			for ; at < float64(next); at += rng.ExpFloat64() * 1000 / rate {
 				l.add(int64(at), 1)
 			}
 			seen := l.minRate(next)
-			looks, sum = looks+1, sum+seen
+			samples, sum = samples+1, sum+seen
 			if seen > 2*rate+2 {
 				wrong++
 			}
 		}
-		t.Logf("%v a second: %.2f times it on average; %d of %d looks above twice it", rate, sum/float64(looks)/rate, wrong, looks)
-		if wrong > looks/500 || sum/float64(looks) > 1.3*rate {
-			t.Errorf("%v a second is taken for bursts: %d of %d looks, %.3g on average", rate, wrong, looks, sum/float64(looks))
+		t.Logf("%v a second: %.2f times it on average; %d of %d samples above twice it", rate, sum/float64(samples)/rate, wrong, samples)
+		if wrong > samples/500 || sum/float64(samples) > 1.3*rate {
+			t.Errorf("%v a second is taken for bursts: %d of %d samples, %.3g on average", rate, wrong, samples, sum/float64(samples))
 		}
 	}
 	late := 0

@@ -7,21 +7,21 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// region is what is known of a region.
+// region is the state of a region.
 type region struct {
 	settings    eventspb.LeaseRegion
-	clockMs     int64 // time of the newest change from its stream
-	heartbeatMs int64 // of its last heartbeat, by its clock
-	backlogMs   int64 // how far the reader of its stream was behind then
-	seen        map[string]heartbeat
-	changed     bool
+	clockMs     int64                // time of the newest change from its stream, Unix ms
+	heartbeatMs int64                // time of its last heartbeat, by its clock, Unix ms
+	backlogMs   int64                // how far the reader of its stream was behind at that time
+	seen        map[string]heartbeat // last heartbeats of other regions
+	changed     bool                 // differs from the committed row
 }
 
-// heartbeat is a heartbeat of another region as this one saw it.
+// heartbeat is a heartbeat of another region as this region saw it.
 type heartbeat struct{ writtenMs, lagMs int64 }
 
-// observeOwn takes a heartbeat of the region from its own stream. When it was written is what counts: a reader that is behind reads
-// old ones now.
+// observeOwn applies a heartbeat of the region from its own stream. Its time of writing counts: a
+// reader that is behind reads old heartbeats now.
 func (r *region) observeOwn(b *eventspb.LeaseHeartbeat) {
 	if b.WrittenMs >= r.heartbeatMs {
 		r.heartbeatMs, r.backlogMs, r.changed = b.WrittenMs, b.LagMs, true
@@ -29,7 +29,7 @@ func (r *region) observeOwn(b *eventspb.LeaseHeartbeat) {
 	}
 }
 
-// observeOther takes a heartbeat of another region that came here by replication.
+// observeOther applies a heartbeat of another region that arrived here by replication.
 func (r *region) observeOther(b *eventspb.LeaseHeartbeat) {
 	if b.WrittenMs >= r.seen[b.From].writtenMs {
 		r.seen[b.From] = heartbeat{b.WrittenMs, max(0, b.SeenMs-b.WrittenMs)}
@@ -37,12 +37,12 @@ func (r *region) observeOther(b *eventspb.LeaseHeartbeat) {
 	}
 }
 
-// fresh says whether what is known of the region is of now.
+// fresh reports whether the state of the region is current.
 func (r *region) fresh(nowMs, within int64) bool {
 	return nowMs-r.heartbeatMs < within && r.backlogMs < within
 }
 
-// viewState is the region's state as a View has it.
+// viewState returns the state of a region as a View has it.
 func (b *Balancer) viewState(i int, nowMs int64) string {
 	r := &b.regions[i]
 	switch s := r.settings.State; {
@@ -56,8 +56,9 @@ func (b *Balancer) viewState(i int, nowMs int64) string {
 	return StateActive
 }
 
-// lag is how far replication to region i lags, ms: the most of what it saw of the others that live, and of what it should
-// have seen since. -1: one of them was never seen there.
+// lag returns the replication lag to region i, ms: the greatest of the lags that it saw of the
+// other fresh regions, and of the age of what it has not seen of them. -1 if it never saw one of
+// them.
 func (b *Balancer) lag(i int, nowMs int64) int64 {
 	to, lag := &b.regions[i], int64(0)
 	for j := range b.regions {

@@ -1,38 +1,18 @@
 package balancer
 
 import (
-	"fmt"
-
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/changes"
 )
 
-// checkResource says what is wrong with a resource's change; everything is, before anything is changed.
-func (b *Balancer) checkResource(c *eventspb.LeaseChange, m *eventspb.LeaseResource) refusal {
-	if err := lease.CheckName("resource", m.Resource, lease.MaxKey); err != nil {
-		return refusal{ReasonBadName, err.Error()}
-	}
-	switch {
-	case m.Version <= 0:
-		return refusal{ReasonBadVersion, fmt.Sprintf("version %d of resource %q", m.Version, m.Resource)}
-	case m.ExpiresMs < 0 || m.ExpiresMs > maxTime || m.AvailableMs < 0 || m.AvailableMs > maxTime:
-		return refusal{ReasonBadTime, fmt.Sprintf("resource %q ends %d, is available from %d", m.Resource, m.ExpiresMs, m.AvailableMs)}
-	case m.Holder != "" && m.AvailableMs != 0:
-		return refusal{ReasonBadState, fmt.Sprintf("resource %q is leased and available", m.Resource)}
-	case b.region(m.Owner) < 0 && !c.Gone:
-		return refusal{ReasonUnknownRegion, fmt.Sprintf("owner %q of resource %q is not among the declared regions", m.Owner, m.Resource)}
-	}
-	return refusal{}
-}
-
-// foldResource takes what became of a resource. What is not newer than what is known is ignored: it comes again from scans
-// and replays.
-func (b *Balancer) foldResource(p *pool, c *eventspb.LeaseChange, m *eventspb.LeaseResource) error {
-	old, known, err := b.resource(p, m.Resource)
+// foldResource applies a change of a resource. A version that is not greater than the known one is
+// ignored: scans and replays repeat changes.
+func (b *Balancer) foldResource(p *pool, c *changes.Change, m *eventspb.LeaseResource) error {
+	e, old, known, err := b.resource(p, m.Resource)
 	if err != nil {
 		return err
 	}
-	// That it went to another pool may bear the version that it had here.
+	// The change that reports a move to another pool may have the version that the row had here.
 	if known && (m.Version < old.version || m.Version == old.version && (!c.Gone || old.gone)) {
 		return nil
 	}
@@ -59,17 +39,23 @@ func (b *Balancer) foldResource(p *pool, c *eventspb.LeaseChange, m *eventspb.Le
 	if f := p.transfers[m.Resource]; f != nil && (c.Gone || m.Version > f.version) {
 		b.endOvertaken(p, m.Resource, f, !c.Gone && f.to >= 0 && now.owner == b.cfg.Regions[f.to])
 	}
-	b.put(p, m.Resource, &entry{row: now, before: old, known: known})
+	if e != nil {
+		e.row = now
+	} else {
+		b.put(p, m.Resource, entry{row: now, before: old, known: known})
+	}
 	return nil
 }
 
-// markOutdated takes note that a resource's row is at a version by now, whose change was not seen here. Until it is, nothing is known
-// of the resource: most often somebody leased it a moment ago, and the change is on its way. But if it went to another pool while
-// a stream was lost, no change of that ever comes here; it would stay free for ever, and, as the one that is available the longest,
-// be the first to be commanded in vain each time. So older changes are not waited for either, whatever their order.
+// markOutdated records that a resource's row has a version whose change was not seen. Until that
+// change arrives, the resource is not counted: most often an agent leased it a moment ago and the
+// change is underway. But if the resource moved to another pool during a gap of the stream, the
+// change never arrives in this pool. The resource would stay free for ever and, as the longest
+// available, be commanded in vain first each time. Older changes are ignored from now on, whatever
+// the order of changes and results.
 func (b *Balancer) markOutdated(p *pool, name string, version int64) error {
-	old, known, err := b.resource(p, name)
-	now := row{version: version - 1, gone: true, holder: old.holder} // by the holder a lease that was counted is known again
+	e, old, known, err := b.resource(p, name)
+	now := row{version: version - 1, gone: true, holder: old.holder} // with the holder, so that a lease is counted as one arrival
 	if err != nil || !known || old.version >= version || old == now {
 		return err
 	}
@@ -79,31 +65,35 @@ func (b *Balancer) markOutdated(p *pool, name string, version int64) error {
 	if f := p.transfers[name]; f != nil {
 		b.endOvertaken(p, name, f, false)
 	}
-	b.put(p, name, &entry{row: now, before: old, known: true})
+	if e != nil {
+		e.row = now
+	} else {
+		b.put(p, name, entry{row: now, before: old, known: true})
+	}
 	return nil
 }
 
-// resource is what is known of a resource.
-func (b *Balancer) resource(p *pool, name string) (r row, known bool, err error) {
+// resource returns what is known of a resource, and its entry if it changed since the last Flush.
+func (b *Balancer) resource(p *pool, name string) (e *entry, r row, known bool, err error) {
 	if e := p.changedRows[name]; e != nil {
-		return e.row, true, nil
+		return e, e.row, true, nil
 	}
 	b.scratch = append(append(append(b.scratch[:0], p.key...), 0), name...)
 	value, err := b.task.Get(TableResources, b.scratch)
 	if err != nil || value == nil {
-		return r, false, err
+		return nil, r, false, err
 	}
 	r, err = decodeRow(value, b.cfg.Regions)
-	return r, err == nil, err
+	return nil, r, err == nil, err
 }
 
-// put makes e what is known of a resource. What it was at the last Flush is kept.
-func (b *Balancer) put(p *pool, name string, e *entry) {
-	if was := p.changedRows[name]; was != nil {
-		was.row = e.row
-		return
+// put adds an entry for a resource that has none yet.
+func (b *Balancer) put(p *pool, name string, e entry) {
+	if len(b.entries) == 0 {
+		b.entries = make([]entry, entryChunk)
 	}
-	p.changedRows[name] = e
+	p.changedRows[name] = &b.entries[0]
+	b.entries[0], b.entries = e, b.entries[1:]
 	b.pendingBytes += 2*(len(p.key)+len(name)) + 100
 	if !p.touched {
 		p.touched = true
@@ -111,7 +101,7 @@ func (b *Balancer) put(p *pool, name string, e *entry) {
 	}
 }
 
-// touch notes that a site is not as committed.
+// touch records that the row of a pool region differs from the committed one.
 func (b *Balancer) touch(s *poolRegion) {
 	if !s.changed {
 		s.changed = true

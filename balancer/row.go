@@ -13,25 +13,25 @@ import (
 // The tables.
 const (
 	TableResources   byte = 1 // client, pool, resource -> row
-	TableFree        byte = 2 // client, pool, region, available from (8 bytes), resource -> version; those available
+	TableFree        byte = 2 // client, pool, region, available from (8 bytes), resource -> version; available ones only
 	TablePools       byte = 3 // client, pool -> balancerpb.Pool
-	TablePoolRegions byte = 4 // client, pool, region -> balancerpb.Site
-	TableProfiles    byte = 5 // client, pool, region -> Profile; where an hour was learnt
-	TableTransfers   byte = 6 // client, pool, resource -> balancerpb.Flight
+	TablePoolRegions byte = 4 // client, pool, region -> balancerpb.PoolRegion
+	TableProfiles    byte = 5 // client, pool, region -> Profile; after a whole hour
+	TableTransfers   byte = 6 // client, pool, resource -> balancerpb.Transfer
 	TableRegions     byte = 7 // region -> balancerpb.Region
 	TableTask        byte = 8 // "task" -> balancerpb.Task
 )
 
 const taskKey = "task"
 
-// row is what is known of a resource. It is available, leased, or neither.
+// row is the state of a resource. It is available, leased, or neither.
 type row struct {
 	version   int64
 	owner     string
-	holder    uint64 // hash of who leases it; 0: nobody
-	expires   int64  // of the lease, ms
-	available int64  // from when, ms; 0: not
-	gone      bool   // it is in another pool, or may be; the version keeps what is older out
+	holder    uint64 // hash of the holder; 0 if it is not leased
+	expires   int64  // end of the lease, Unix ms
+	available int64  // time from which it is available, Unix ms; 0 if it is not
+	gone      bool   // it moved to another pool, or may have; older versions are ignored
 }
 
 func (r *row) free() bool   { return !r.gone && r.holder == 0 && r.available > 0 }
@@ -58,9 +58,10 @@ func (r *row) encode(dst []byte) []byte {
 	return append(dst, r.owner...)
 }
 
-var errRow = errors.New("a resource's row is damaged")
+var errRow = errors.New("the row of a resource is damaged")
 
-// decodeRow reads what encode wrote. The owner is one of names, if it is there, so that a scan allocates nothing.
+// decodeRow decodes what encode wrote. The owner shares the string of names, so that a scan does
+// not allocate.
 func decodeRow(src []byte, names []string) (r row, err error) {
 	if len(src) < 9 || src[0] > 1 {
 		return r, errRow
@@ -83,10 +84,11 @@ func decodeRow(src []byte, names []string) (r row, err error) {
 	return r, nil
 }
 
-// Keys are names with a zero byte behind each but the last: no name has one.
+// joinNames returns the key of names, joined by NUL. No name has a NUL.
 func joinNames(names ...string) string { return strings.Join(names, "\x00") }
 
-// freeKey is the key of an available resource: those of a pool and region are in the order in which they became so.
+// freeKey returns the key of an available resource. The keys of a pool and region are in the order
+// of the times from which the resources are available.
 func freeKey(pool string, r *row, resource string) []byte {
 	k := append(make([]byte, 0, len(pool)+len(r.owner)+len(resource)+10), pool...)
 	k = append(append(append(k, 0), r.owner...), 0)

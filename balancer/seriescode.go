@@ -6,10 +6,11 @@ import (
 	"math"
 )
 
-// seriesBytes is the length of an encoded Series: version, step and time, numbers, guesses.
+// seriesBytes is the length of an encoded Series: version, step and time, numbers, forecasts to
+// score.
 const seriesBytes = 1 + 8*(14+2*methods) + pendingForecasts*(16+4*methods)
 
-// floats are the numbers of s but steps, times and guesses, in the order in which they are encoded.
+// floats returns the numbers of s in the order in which they are encoded.
 func (s *Series) floats() []*float64 {
 	list := []*float64{&s.count, &s.total, &s.age, &s.level, &s.prior, &s.holt, &s.trend, &s.hourSum, &s.hourSteps, &s.recent, &s.samples, &s.swungAway}
 	for m := range s.score {
@@ -38,14 +39,14 @@ func (s *Series) Encode(dst []byte) []byte {
 	return dst
 }
 
-// DecodeSeries reads what Encode wrote. No bytes are an empty series.
+// DecodeSeries decodes what Encode wrote. No bytes are an empty series.
 func DecodeSeries(src []byte) (Series, error) {
 	var s Series
 	if len(src) == 0 {
 		return s, nil
 	}
 	if len(src) != seriesBytes || src[0] != 2 {
-		return s, fmt.Errorf("balancer: a series has %d bytes, of version %d, not %d of version 2", len(src), src[0], seriesBytes)
+		return s, fmt.Errorf("balancer: a series has %d bytes of version %d, want %d of version 2: the row is damaged", len(src), src[0], seriesBytes)
 	}
 	le := binary.LittleEndian
 	src = src[1:]
@@ -57,7 +58,7 @@ func DecodeSeries(src []byte) (Series, error) {
 	s.step, s.recentMs = int64(next()), int64(next())
 	for _, f := range s.floats() {
 		if *f = math.Float64frombits(next()); math.IsNaN(*f) || math.IsInf(*f, 0) {
-			return s, fmt.Errorf("balancer: a series has the number %v", *f)
+			return s, fmt.Errorf("balancer: a series has the number %v: the row is damaged", *f)
 		}
 	}
 	for i := range s.past {

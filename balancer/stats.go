@@ -2,41 +2,41 @@ package balancer
 
 import "maps"
 
-// Stats are figures for metrics and people. Those of what happened are since New, the others as of the last look at the pools.
+// Stats are figures for metrics. The counters begin at New; the others are as of the last tick.
 //
-// Every resource that was commanded, and every one that flew when New was called, has arrived, was overtaken, refused or given up,
-// or flies.
+// The sum of Arrived, Overtaken, Refused, Expired and the resources in transit is the number of
+// commanded resources and of those in transit when New was called.
 type Stats struct {
-	Moved     map[MovePath]int64 // resources that were commanded
-	Arrived   int64              // seen in the region that they were sent to
-	Overtaken int64              // somebody else wrote the row first: leased it, most often
-	Refused   int64              // the executor's answer was another than that it was done
-	GivenUp   int64              // nothing was heard of them in time
+	Moved     map[MovePath]int64 // commanded resources
+	Arrived   int64              // resources seen in their new region
+	Overtaken int64              // resources whose row another writer changed first, most often by a lease
+	Refused   int64              // resources whose transfer the executor refused
+	Expired   int64              // resources without a change or a result in time
 
-	Pools     int64
-	InTransit int64    // resources
-	OldestMs  int64    // how long the one that flies the longest does
-	States    []string // by Config.Regions: see State...; nil before the first look
-	Short     []int64  // by Config.Regions: pools that want more there than they have and get, by more than the dead band
+	Pools            int64    // pools of the task
+	InTransit        int64    // resources in transit
+	OldestTransferMs int64    // age of the oldest transfer
+	RegionStates     []string // by Config.Regions: see StateActive and others; nil before the first tick
+	ShortPools       []int64  // by Config.Regions: pools with a shortfall above the dead band
 }
 
-// MovePath is of what kind moves are, and between which regions.
+// MovePath is the kind of a move and its regions.
 type MovePath struct{ Kind, From, To string }
 
-// Stats is how b stands.
+// Stats returns the current figures.
 func (b *Balancer) Stats() Stats {
 	s := b.stats
 	s.Moved = maps.Clone(s.Moved)
 	return s
 }
 
-// begin begins a look at all pools.
+// begin resets the figures of a tick.
 func (s *Stats) begin(states []string) {
-	s.Pools, s.InTransit, s.OldestMs = 0, 0, 0
-	s.States, s.Short = states, make([]int64, len(states))
+	s.Pools, s.InTransit, s.OldestTransferMs = 0, 0, 0
+	s.RegionStates, s.ShortPools = states, make([]int64, len(states))
 }
 
-// addPool takes a pool into the look.
+// addPool adds a pool to the figures of a tick.
 func (s *Stats) addPool(p *pool, views []View, nowMs int64, lim *Limits) {
 	s.Pools++
 	for _, f := range p.transfers {
@@ -44,13 +44,13 @@ func (s *Stats) addPool(p *pool, views []View, nowMs int64, lim *Limits) {
 			continue
 		}
 		if s.InTransit++; f.sinceMs > 0 {
-			s.OldestMs = max(s.OldestMs, nowMs-f.sinceMs)
+			s.OldestTransferMs = max(s.OldestTransferMs, nowMs-f.sinceMs)
 		}
 	}
 	for i := range views {
 		v := &views[i]
 		if want := v.want(lim); v.State == StateActive && want-v.stock() > lim.band(want) {
-			s.Short[i]++
+			s.ShortPools[i]++
 		}
 	}
 }

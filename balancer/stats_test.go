@@ -7,7 +7,8 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// The figures are those of what the world saw happen. That every flight is in one of them, the audit says.
+// The figures are those that the fixture saw. The audit checks that each transfer is in one of
+// them.
 func TestStats(t *testing.T) {
 	w := newFixture(t, 13)
 	w.stock("us", 500)
@@ -15,7 +16,7 @@ func TestStats(t *testing.T) {
 	w.commit()
 	pace := int64(0)
 	for i := range 200 {
-		w.beats()
+		w.heartbeats()
 		if i == 100 {
 			w.fold(&eventspb.LeaseChange{Region: "ap", AtMs: w.nowMs, Row: &eventspb.LeaseChange_RegionRow{
 				RegionRow: &eventspb.LeaseRegion{Region: "ap", Version: 1, State: StateEvacuating},
@@ -34,7 +35,7 @@ func TestStats(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.pass(1000)
-		if s := w.b.Stats(); i == 50 && (len(s.Short) != 3 || s.Short[0] != 1 || s.Short[2] != 0 || s.States[0] != StateActive || s.Pools != 1) {
+		if s := w.b.Stats(); i == 50 && (len(s.ShortPools) != 3 || s.ShortPools[0] != 1 || s.ShortPools[2] != 0 || s.RegionStates[0] != StateActive || s.Pools != 1) {
 			t.Errorf("%+v, want eu to be short", s)
 		}
 	}
@@ -46,25 +47,26 @@ func TestStats(t *testing.T) {
 			t.Errorf("%d arrived by %s, %d were commanded", n, way, commanded)
 		}
 	}
-	if s.Arrived != int64(arrived) || arrived == 0 || s.Refused+s.Overtaken < int64(w.failed) || w.failed == 0 || s.States[2] != StateEvacuating {
+	if s.Arrived != int64(arrived) || arrived == 0 || s.Refused+s.Overtaken < int64(w.failed) || w.failed == 0 || s.RegionStates[2] != StateEvacuating {
 		t.Errorf("%+v, and %d arrived, %d did not", s, arrived, w.failed)
 	}
-	// Nobody carries out what is commanded now: it flies for its time, and is given up.
+	// Commands are no longer carried out: the resources are in transit until the timeout, and are
+	// given up.
 	w.stock("us", 100)
 	oldest := int64(0)
 	for range 90 {
-		w.beats()
+		w.heartbeats()
 		pace += 3
 		w.fold(&eventspb.LeaseChange{Region: "eu", Client: "c", Pool: "p", AtMs: w.nowMs, Row: &eventspb.LeaseChange_Demand{
 			Demand: &eventspb.LeaseDemand{Region: "eu", Refused: pace},
 		}})
 		w.pass(1000)
-		oldest = max(oldest, w.b.Stats().OldestMs)
+		oldest = max(oldest, w.b.Stats().OldestTransferMs)
 		if err := w.audit(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if s := w.b.Stats(); s.GivenUp == 0 || s.InTransit == 0 || oldest < 69_000 || oldest > 71_000 {
+	if s := w.b.Stats(); s.Expired == 0 || s.InTransit == 0 || oldest < 69_000 || oldest > 71_000 {
 		t.Errorf("%+v, the oldest was %d ms old", s, oldest)
 	}
 }

@@ -1,6 +1,7 @@
 package balancer
 
-// Swing moves a share of what is expected in one region to another, at once: before the traffic goes there.
+// Swing moves a share of the expected arrivals of one region to another at once, before the traffic
+// moves.
 func Swing(from, to *Series, share float64) {
 	move := func(a, b *float64) float64 {
 		d := share * *a
@@ -12,7 +13,7 @@ func Swing(from, to *Series, share float64) {
 	move(&from.trend, &to.trend)
 }
 
-// SwingBack undoes Swing when the traffic is to come back: as much as once went, if that much is left.
+// SwingBack reverts Swing: it moves as much as was moved before, if that much is left.
 func SwingBack(from, to *Series) {
 	d := min(from.swungAway, to.level)
 	from.level, to.level = from.level+d, to.level-d

@@ -2,6 +2,7 @@ package balancer
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -11,24 +12,23 @@ import (
 
 	"github.com/weirhq/weir/balancer/balancerpb"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/stream"
 )
 
 // kindTransfer is LeaseResult.kind of a transfer's result.
 const kindTransfer = "transfer"
 
-// transfer is a transfer that was commanded and of which no change was seen yet.
+// transfer is a commanded transfer whose change was not seen yet.
 type transfer struct {
 	id       string
-	from, to int   // regions; -1: not declared any more
-	version  int64 // of the resource when it was decided
-	sinceMs  int64 // when it was commanded; 0: not known
-	untilMs  int64 // when it is given up
-	failed   bool  // it will not come; the resource is left alone until then, as what we know of it is old
-	changed  bool
+	from, to int   // indices of regions; -1 if no longer declared
+	version  int64 // of the resource in the command
+	sinceMs  int64 // time of the command, Unix ms; 0 if unknown
+	untilMs  int64 // time at which it is given up, Unix ms
+	failed   bool  // refused; the resource is excluded until untilMs, as its row is stale
+	changed  bool  // differs from the committed row
 }
 
-// startTransfer puts a resource in flight.
+// startTransfer records a transfer and counts it.
 func (b *Balancer) startTransfer(p *pool, resource string, f *transfer) {
 	f.id = transferID(p, resource, f, b.cfg.Regions[f.to])
 	f.changed = true
@@ -38,13 +38,14 @@ func (b *Balancer) startTransfer(p *pool, resource string, f *transfer) {
 	b.pendingBytes += len(p.key) + len(resource) + 80
 }
 
-// transferID names a transfer: other regions, another version or another try are another one.
+// transferID returns the id of a transfer. Other regions, another version or another attempt give
+// another id.
 func transferID(p *pool, resource string, f *transfer, to string) string {
 	h := xxhash.Sum64String(joinNames(p.key, resource, to, fmt.Sprint(f.version)))
 	return fmt.Sprintf("transfer-%016x-%x", h, f.untilMs)
 }
 
-// completeTransfer ends a flight.
+// completeTransfer removes a transfer.
 func (b *Balancer) completeTransfer(p *pool, resource string, f *transfer) {
 	b.uncountTransfer(p, f)
 	if f.failed && f.from >= 0 {
@@ -55,7 +56,7 @@ func (b *Balancer) completeTransfer(p *pool, resource string, f *transfer) {
 	b.pendingBytes += len(p.key) + len(resource)
 }
 
-// uncountTransfer takes a flight out of the counts of what moves.
+// uncountTransfer removes a transfer from the counts of what is in transit.
 func (b *Balancer) uncountTransfer(p *pool, f *transfer) {
 	if f.failed {
 		return
@@ -68,7 +69,7 @@ func (b *Balancer) uncountTransfer(p *pool, f *transfer) {
 	}
 }
 
-// failTransfer notes that a flight will not come.
+// failTransfer records that a transfer was refused.
 func (b *Balancer) failTransfer(p *pool, f *transfer) {
 	b.uncountTransfer(p, f)
 	f.failed, f.changed = true, true
@@ -78,38 +79,36 @@ func (b *Balancer) failTransfer(p *pool, f *transfer) {
 	}
 }
 
-// earlyRetry is how long a resource is left alone of which the executor says that it is not available yet.
+// earlyRetry is how long a resource is excluded whose transfer was refused because the resource was
+// not available yet.
 const earlyRetry = 5 * time.Second
 
-// foldResult takes what became of a command. If it was carried out, the change comes through the stream.
-func (b *Balancer) foldResult(r *stream.Record) (refusal, error) {
-	m := &eventspb.LeaseResult{}
-	if err := proto.Unmarshal(r.Value, m); err != nil {
-		return refusal{ReasonUndecodable, err.Error()}, nil //nolint:nilerr // the record is refused, nothing failed
-	}
+// foldResult applies the result of a command. If the command was carried out, the change of the row
+// arrives through lease.changes.
+func (b *Balancer) foldResult(m *eventspb.LeaseResult) error {
 	p := b.pools[joinNames(m.Client, m.Pool)]
 	if p == nil || m.Kind != kindTransfer {
-		return refusal{}, nil
+		return nil
 	}
 	done := m.Outcome == eventspb.LeaseOutcome_LEASE_OUTCOME_DONE
 	switch f := p.transfers[m.Resource]; {
-	case f == nil || f.id != m.Id || f.failed: // somebody else's, or over
+	case f == nil || f.id != m.Id || f.failed: // of another transfer, or an ended one
 	case done:
 		f.untilMs, f.changed = max(f.untilMs, min(m.DoneMs, f.untilMs+60_000)+10*60_000), true
 		b.pendingBytes += len(m.Resource) + 80
 	default:
-		if b.failTransfer(p, f); m.Outcome == eventspb.LeaseOutcome_LEASE_OUTCOME_EARLY { // the executor's clock is behind: soon it is time
+		if b.failTransfer(p, f); m.Outcome == eventspb.LeaseOutcome_LEASE_OUTCOME_EARLY { // the executor's clock is behind: retry soon
 			f.untilMs = min(f.untilMs, m.DoneMs+earlyRetry.Milliseconds())
 		}
 		b.pendingBytes += len(m.Resource) + 80
 	}
 	if done || m.Version <= 0 {
-		return refusal{}, nil
+		return nil
 	}
-	return refusal{}, b.markOutdated(p, m.Resource, m.Version)
+	return b.markOutdated(p, m.Resource, m.Version)
 }
 
-// endOvertaken ends the flight of a resource of which something newer is known than what was commanded.
+// endOvertaken ends the transfer of a resource whose row has a newer version than the command.
 func (b *Balancer) endOvertaken(p *pool, resource string, f *transfer, arrived bool) {
 	switch {
 	case f.failed:
@@ -121,12 +120,12 @@ func (b *Balancer) endOvertaken(p *pool, resource string, f *transfer, arrived b
 	b.completeTransfer(p, resource, f)
 }
 
-// expireTransfers gives up the flights whose time is over.
+// expireTransfers gives up the transfers whose timeout has passed.
 func (b *Balancer) expireTransfers(p *pool, nowMs int64) {
 	for resource, f := range p.transfers {
 		if nowMs > f.untilMs {
 			if !f.failed {
-				b.stats.GivenUp++
+				b.stats.Expired++
 			}
 			b.completeTransfer(p, resource, f)
 		}
@@ -136,8 +135,11 @@ func (b *Balancer) expireTransfers(p *pool, nowMs int64) {
 func (b *Balancer) loadTransfer(key string, value []byte) error {
 	parts := strings.SplitN(key, "\x00", 3)
 	m := &balancerpb.Transfer{}
-	if err := proto.Unmarshal(value, m); err != nil || len(parts) < 3 {
-		return fmt.Errorf("%w, or its key is", err)
+	if err := proto.Unmarshal(value, m); err != nil {
+		return err
+	}
+	if len(parts) < 3 {
+		return errors.New("the key is not client, pool and resource")
 	}
 	f := &transfer{id: m.Id, from: b.region(m.From), to: b.region(m.To), version: m.Version, sinceMs: m.SinceMs, untilMs: m.UntilMs, failed: m.Failed}
 	p := b.pool(parts[0], parts[1])
@@ -167,10 +169,10 @@ func (b *Balancer) transferState(f *transfer) ([]byte, error) {
 	return proto.Marshal(m)
 }
 
-// freePrefix begins the keys of a pool's available resources in a region.
+// freePrefix returns the prefix of the keys of a pool's available resources in a region.
 func freePrefix(pool, region string) []byte { return []byte(joinNames(pool, region, "")) }
 
-// freeAt reads what is behind the prefix of a free key.
+// freeAt decodes the rest of such a key.
 func freeAt(key []byte) (availableMs int64, resource string, ok bool) {
 	if len(key) < 8 {
 		return 0, "", false

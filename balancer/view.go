@@ -8,35 +8,41 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// States of a region, as a View and LeaseHeadroom have them.
+// States of a region in a View and in LeaseHeadroom.
 const (
 	StateActive     = "active"
-	StateEvacuating = "evacuating" // all free resources are to leave
-	StateAdopted    = "adopted"    // cut off: another region owns what it had
-	StateSilent     = "silent"     // no fresh heartbeat: what is known of it is of the past
-	StateReading    = "reading"    // the table is being read: not all that it has is known
-	StateOff        = "off"        // the pool's settings switch balancing off
+	StateEvacuating = "evacuating" // all free resources leave
+	StateAdopted    = "adopted"    // lost: another region owns its resources
+	StateSilent     = "silent"     // no fresh heartbeat: its counts are stale
+	StateReading    = "reading"    // a scan of the table is in progress: the counts are incomplete
+	StateOff        = "off"        // balancing is off in the pool's settings
 )
 
-// View is how a pool stands in a region: all that a plan is made from. Counts are resources.
+// Values of LeasePool.balance. An empty value is "on".
+const (
+	balanceOn  = "on"
+	balanceOff = "off"
+)
+
+// View is the state of a pool in a region: all that a plan is made from. Counts are resources.
 type View struct {
 	Region        string
 	State         string  // one of the states; empty: active
-	LagMs         int64   // of replication to it; negative: not known
+	LagMs         int64   // replication lag to it; negative if unknown
 	Free          int64   // available now
-	ReturningSoon int64   // available within seconds; a part of Soon
-	Returning     int64   // known to become available within the horizon
-	Leased        int64   //
-	InTransit     int64   // on their way here
-	Outbound      int64   // decided to leave, still counted in Free
+	ReturningSoon int64   // available within seconds; a part of Returning
+	Returning     int64   // available within the horizon
+	Leased        int64   // leased now
+	InTransit     int64   // in transit to it
+	Outbound      int64   // in outbound transfers, still counted in Free
 	Need          int64   // new leases expected within the horizon, with a margin
-	Rate          float64 // new leases a second, as forecast
-	Recent        float64 // new leases a second, of the last seconds; 0: as Rate
+	Rate          float64 // forecast of new leases a second
+	Recent        float64 // new leases a second in the last seconds; 0 means Rate
 	Floor         int64   // free resources that it never gives away
 	Horizon       int64   // ms
 }
 
-// ViewOf is the view that the topic lease.headroom has of a pool in a region.
+// ViewOf returns the view that a record of lease.headroom has.
 func ViewOf(h *eventspb.LeaseHeadroom) View {
 	return View{
 		Region: h.Region, State: h.State, LagMs: h.LagMs, Free: h.Free, Returning: h.Returning, Leased: h.Leased, InTransit: h.InTransit,
@@ -44,23 +50,25 @@ func ViewOf(h *eventspb.LeaseHeadroom) View {
 	}
 }
 
-// stock is what the region has once all that was decided has arrived.
+// stock returns what the region has when all transfers have arrived.
 func (v *View) stock() int64 { return max(0, v.Free-v.Outbound) + v.InTransit }
 
-// held is the part of stock that is there.
+// held returns the part of stock that is in the region now.
 func (v *View) held() int64 { return max(0, v.Free-v.Outbound) }
 
-// demandRate is at how many a second resources are wanted now: by the forecast, or faster if they lately were.
+// demandRate returns the demand a second: the forecast, or the recent rate if that is greater.
 func (v *View) demandRate() float64 { return max(0, v.Rate, v.Recent) }
 
-// want is how many free resources the region should have: what it will need within the horizon less what comes back by
-// itself until then, and in any case what lasts for Cover, as what comes back is spread over the horizon.
+// want returns how many free resources the region should have: the need within the horizon less
+// what returns by then, and at least what lasts for Cover, because returns are spread over the
+// horizon.
 func (v *View) want(lim *Limits) int64 {
 	return max(0, v.Need-v.Returning, ceil(v.demandRate()*v.cover(lim).Seconds()))
 }
 
-// Cover and low water are shares of the horizon, where that is short, and low water is never less than what is moved takes to
-// arrive: some 2 s to be seen, decided and carried out, 3 s of rest, and what a burst is underestimated by in its first seconds.
+// With a short horizon, cover and low water are shares of it. Low water is never less than a
+// transfer takes: 2 s to detect, decide and carry out, 3 s of quarantine, and a reserve because a
+// burst is underestimated in its first seconds.
 const (
 	coverShare, minCover  = 5, 16 * time.Second
 	lowShare, minLowWater = 20, 8 * time.Second
@@ -73,40 +81,40 @@ func (v *View) horizon() time.Duration {
 	return time.Duration(v.Horizon) * time.Millisecond
 }
 
-// cover is Limits.Cover, for the view's horizon.
+// cover returns Limits.Cover, bounded for the view's horizon.
 func (v *View) cover(lim *Limits) time.Duration {
 	return min(lim.Cover, max(minCover, v.horizon()/coverShare))
 }
 
-// low is Limits.Low, for the view's horizon.
+// low returns Limits.LowWater, bounded for the view's horizon.
 func (v *View) low(lim *Limits) time.Duration {
 	return min(lim.LowWater, max(minLowWater, v.horizon()/lowShare))
 }
 
-// mayReceive says whether resources may be sent to the region; if not, why.
+// mayReceive returns why resources may not be sent to the region; empty if they may.
 func (v *View) mayReceive(lim *Limits) (why string) {
 	switch {
 	case v.State != "" && v.State != StateActive:
 		return v.why()
 	case v.LagMs < 0:
-		return "how far replication to it lags is not known"
+		return "its replication lag is unknown"
 	case v.LagMs > lim.MaxLag.Milliseconds():
-		return fmt.Sprintf("replication to it lags by %.1f s, %.1f s are allowed", float64(v.LagMs)/1000, lim.MaxLag.Seconds())
+		return fmt.Sprintf("its replication lag is %.1f s, above the limit of %.1f s", float64(v.LagMs)/1000, lim.MaxLag.Seconds())
 	}
 	return ""
 }
 
-// why says what a region's state means for moves.
+// why returns what a region's state means for moves.
 func (v *View) why() string {
 	switch v.State {
 	case StateEvacuating:
 		return "it is being evacuated"
 	case StateAdopted:
-		return "it was adopted by another"
+		return "another region adopted it"
 	case StateSilent:
-		return "it has had no fresh heartbeat"
+		return "it has no fresh heartbeat"
 	case StateReading:
-		return "the table is still being read"
+		return "a scan of the table is in progress"
 	case StateOff:
 		return "balancing is switched off for the pool"
 	default:
@@ -114,7 +122,7 @@ func (v *View) why() string {
 	}
 }
 
-// ceil is f as a count, which garbage in a forecast cannot take out of bounds.
+// ceil rounds f up to a count, bounded so that an invalid forecast cannot overflow.
 func ceil(f float64) int64 {
 	const most = 1 << 40
 	if !(f > 0) {

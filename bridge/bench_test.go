@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -16,12 +17,12 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// fullAnswer is an answer of 1000 records of resources that were leased, with another iterator.
+// fullAnswer is a response with 1000 records of leased resources and a next iterator.
 func fullAnswer() string {
 	var list []string
 	item := func(v int) string {
 		return fmt.Sprintf(`{"pk":{"S":"R#client#12"},"sk":{"S":"resource-%d"},"version":{"N":"%d"},"owner_region":{"S":"eu-west-1"},"writer_region":{"S":"eu-west-1"},`+
-			`"pool_id":{"S":"pool"},"key":{"S":"pool#user-%d"},"lease_expires":{"N":"1800000000000"},"leases_total":{"N":"12"},"req":{"S":"abcdefghijkl"}}`, v, v, v)
+			`"pool_id":{"S":"pool"},"holder":{"S":"pool#user-%d"},"lease_expires_ms":{"N":"1800000000000"},"leases_total":{"N":"12"},"req":{"S":"abcdefghijkl"}}`, v, v, v)
 	}
 	for i := range pageRecords {
 		list = append(list, fmt.Sprintf(`{"awsRegion":"eu-west-1","dynamodb":{"ApproximateCreationDateTime":1800000000,"Keys":{"pk":{"S":"R#client#12"},"sk":{"S":"resource-%d"}},`+
@@ -30,37 +31,62 @@ func fullAnswer() string {
 	return `{"Records":[` + strings.Join(list, ",") + `],"NextShardIterator":"next"}`
 }
 
-// BenchmarkRead is the bridge's own work on full pages, from the bytes of DynamoDB's answer to the changes of a Flush: one
-// reader, so that records/s are those of a core with GOMAXPROCS=1.
+// shardSource is a bridge that reads one shard and nothing else.
+type shardSource struct{ *Bridge }
+
+// Read implements stream.Source.
+func (s shardSource) Read(ctx context.Context, q *stream.SourceQueue) error {
+	s.queue = q
+	r := &shardReader{Bridge: s.Bridge, stream: &streamReader{Bridge: s.Bridge, arn: "arn"}, at: shard{ID: "s"}, iterator: "first"}
+	for {
+		if got, err := r.step(ctx, "read"); err != nil || got != fullPage {
+			return fmt.Errorf("page %d: %w", got, err)
+		}
+	}
+}
+
+// BenchmarkRead measures the work of the bridge on full pages, from the bytes of DynamoDB's
+// response to the changes of a Flush. With -cpu 1, records/s are those of one core.
 func BenchmarkRead(b *testing.B) {
 	text := fullAnswer()
 	region := aws.Config{
 		Region: home, BaseEndpoint: aws.String("http://nowhere"), Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
 		HTTPClient: &http.Client{Transport: tripper(func(r *http.Request) (*http.Response, error) { return answer(r, 200, text), nil })},
 	}
-	x, err := New(Config{
+	cfg := Config{
 		Regions: []string{home}, Table: testTable, DB: func(string) *dynamodb.Client { return dynamodb.NewFromConfig(region) },
 		Streams: func(string) *dynamodbstreams.Client { return dynamodbstreams.NewFromConfig(region) },
-	}, stream.Task{
-		Get: func(byte, []byte) ([]byte, error) { return nil, nil }, Scan: func(byte, []byte, func(k, v []byte) error) error { return nil },
+	}
+	// A queue of one byte holds one page.
+	h, err := stream.FromSource(1, func(t stream.Task) (stream.Source, error) {
+		x, err := New(cfg, t)
+		return shardSource{x}, err
+	})(stream.Task{
+		Get:   func(byte, []byte) ([]byte, error) { return nil, nil },
+		Range: func(byte, []byte, []byte, func(k, v []byte) error) error { return nil },
 	})
 	if err != nil {
 		b.Fatal(err)
 	}
-	x.started = true // nothing else is read
-	r := &reader{Bridge: x, stream: &streamReader{Bridge: x, arn: "arn"}, at: shard{ID: "s"}, iterator: "first"}
+	defer h.(stream.Closer).Close()
 	ch := &stream.Changes{}
+	flush := func() {
+		ch.Reset()
+		if err := h.Flush(stream.Commit{NowMs: time.Now().UnixMilli()}, ch); err != nil {
+			b.Fatal(err)
+		}
+	}
+	flush() // the region's name
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	began := time.Now()
 	for b.Loop() {
-		if got, err := r.step(context.Background(), "read"); err != nil || got != fullPage {
-			b.Fatal(got, err)
+		for flush(); len(ch.List) == 0; flush() {
+			runtime.Gosched()
 		}
-		if err := x.Flush(stream.Commit{NowMs: time.Now().UnixMilli()}, ch); err != nil || len(ch.List) != pageRecords+1 {
-			b.Fatal(err, len(ch.List))
+		if len(ch.List) != pageRecords+1 {
+			b.Fatal(len(ch.List))
 		}
-		ch.Reset()
 	}
 	b.ReportMetric(float64(b.N*pageRecords)/time.Since(began).Seconds(), "records/s")
 }

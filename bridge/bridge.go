@@ -18,17 +18,15 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Outputs returns the outputs of a bridge.
-func Outputs() []stream.Output {
-	return stream.OutputTopics(events.LeaseChangesTopic, events.LeaseRejectedTopic, events.LeaseJournalTopic)
-}
+// ControlScan is the value of a control record, in topic events.LeaseBridgeTopic, that makes a
+// region's bridge read all rows of its region.
+const ControlScan = "scan"
 
-// Scan is the value of a record of events.LeaseBridgeTopic that asks a region's bridge to read all rows of its region.
-const Scan = "scan"
+// errNoStream is a problem in the status of a region: the table has no stream, or all its streams
+// are disabled and were read to their end.
+var errNoStream = errors.New("the table has no enabled stream: enable one with new and old images")
 
-var errNoStream = errors.New("the table has no stream that is not read to its end: enable it, with new and old images (weir table apply)")
-
-// Bridge is the handler of one region. It is made by New; Fold, Flush and Close are called from one goroutine.
+// Bridge is the source of one region. It is made by New.
 type Bridge struct {
 	cfg     Config
 	region  string
@@ -36,192 +34,135 @@ type Bridge struct {
 	decoder decoder
 	db      *dynamodb.Client
 	streams *dynamodbstreams.Client
-	saved   savedState // of New; then the streams are the goroutine's that follows them
+	tables  tables
+	saved   savedState // as New found it; during Read, saved.streams belongs to followStreams
 
-	queue        *queue
-	slots        chan struct{} // of requests for records
+	queue        *stream.SourceQueue // of Read
+	slots        chan struct{}       // one for each request for records
 	scanRequests scanRequests
 	health       *health
 
-	// Of Flush and Fold.
-	started       bool
-	wanted        bool             // a record asked for a scan
-	lastForwarded map[string]int64 // when a beat of a region was last passed on
-	lastPublished time.Time
-	warned        time.Time
-	outage        logthrottle.Tracker
+	// Of Fold and Flush.
+	scanRequested bool             // a control record asked for a scan
+	lastForwarded map[string]int64 // by region: when its heartbeat was last emitted, Unix ms
 
-	readCtx context.Context // of the goroutines: it ends with Close
-	cancel  context.CancelFunc
-	running sync.WaitGroup
+	// Of reportStatus.
+	lastWarned time.Time
+	outage     logthrottle.Tracker
 }
 
-// New makes the bridge of the task's region from committed state. It starts nothing: what reads begins at the first Flush.
+// New makes the source of the task's region from committed state. It makes no request.
 func New(cfg Config, task stream.Task) (*Bridge, error) {
 	cfg.setDefaults()
 	if err := cfg.check(task.Partition); err != nil {
 		return nil, err
 	}
-	state, err := load(task)
+	rows := newTables()
+	saved, err := rows.load(task)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("bridge: read the state of partition %d: %w", task.Partition, err)
 	}
 	region := cfg.Regions[task.Partition]
-	if state.region != "" && state.region != region {
-		return nil, fmt.Errorf("bridge: partition %d was region %s and is %s now: leases.regions keeps its order, and new regions come at its end", task.Partition, state.region, region)
+	if saved.region != "" && saved.region != region {
+		return nil, fmt.Errorf("%w: partition %d was region %s and is now %s: keep the order of Config.Regions, and add new regions at its end", ErrRegionOrder, task.Partition, saved.region, region)
 	}
-	b := &Bridge{
-		cfg: cfg, region: region, log: cfg.Log.With().Str("region", region).Logger(), decoder: decoder{region, cfg.Partitions}, saved: state,
-		db: cfg.DB(region), streams: cfg.Streams(region),
-		queue: newQueue(cfg.QueueBytes), slots: make(chan struct{}, cfg.Requests), scanRequests: scanRequests{last: state.scanRequest, changed: make(chan struct{})},
+	return &Bridge{
+		cfg: cfg, region: region, log: cfg.Log.With().Str("region", region).Logger(), decoder: decoder{region, cfg.Partitions},
+		db: cfg.DB(region), streams: cfg.Streams(region), tables: rows, saved: saved,
+		slots: make(chan struct{}, cfg.Requests), scanRequests: scanRequests{last: saved.scanRequest, changed: make(chan struct{})},
 		health: newHealth(), lastForwarded: map[string]int64{},
-	}
-	b.readCtx, b.cancel = context.WithCancel(context.Background())
-	return b, nil
+	}, nil
 }
 
-// Fold takes what a bridge is told: that somebody wants a scan.
+// Read implements stream.Source: it reads the streams, scans and writes heartbeats until ctx ends.
+func (b *Bridge) Read(ctx context.Context, q *stream.SourceQueue) error {
+	b.queue = q
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { b.followStreams(ctx) })
+	if b.cfg.HeartbeatInterval > 0 {
+		running.Go(func() { b.writeHeartbeats(ctx) })
+	}
+	running.Go(func() { (&scanner{Bridge: b, scan: b.saved.scan, sweep: b.saved.sweep}).run(ctx) })
+	running.Go(func() { b.reportStatus(ctx) })
+	return nil
+}
+
+// Fold implements stream.Handler: it takes control records.
 func (b *Bridge) Fold(batch *stream.Batch) error {
 	for i := range batch.Records {
-		if string(batch.Records[i].Value) != Scan {
-			batch.Reject(i, "unknown_order", "a bridge is told \""+Scan+"\" and nothing else")
+		if string(batch.Records[i].Value) != ControlScan {
+			batch.Reject(i, "unknown_control", "the only control record of a bridge is \""+ControlScan+"\"")
 			continue
 		}
-		b.wanted = true
+		b.scanRequested = true
 	}
 	return nil
 }
 
-// Flush hands over all that was read since the last one: outputs, and the state that says so. It waits for nobody.
+// Flush implements stream.Handler: it adds what control records asked for.
 func (b *Bridge) Flush(c stream.Commit, ch *stream.Changes) error {
-	if !b.started {
-		b.start()
-		if b.saved.region == "" {
-			b.saved.region = b.region
-			ch.Put(scanTable, []byte(regionKey), encode(b.region))
-		}
+	if b.saved.region == "" {
+		b.saved.region = b.region
+		b.tables.region.Put(ch, regionKey, b.region)
 	}
-	for _, d := range b.queue.take() {
-		for _, o := range d.outputs {
-			b.emit(ch, o)
-		}
-		for _, e := range d.entries {
-			if e.value == nil {
-				ch.Delete(e.table, []byte(e.key))
-			} else {
-				ch.Put(e.table, []byte(e.key), e.value)
-			}
-		}
-		for _, beat := range d.heartbeats {
-			b.forwardHeartbeat(ch, beat)
-		}
-		if d.scanRequest.SinceMs > 0 {
-			b.requestScan(ch, d.scanRequest)
-		}
-	}
-	if b.wanted {
-		b.wanted = false
+	if b.scanRequested {
+		b.scanRequested = false
 		b.requestScan(ch, scanRequest{c.NowMs, "asked for"})
 	}
-	if now := time.UnixMilli(c.NowMs); now.Sub(b.lastPublished) >= time.Second {
-		b.lastPublished = now
-		b.publishStatus(now)
-	}
 	return nil
 }
 
-// requestScan makes a request for a scan, in the transaction of what asks for it.
-func (b *Bridge) requestScan(ch *stream.Changes, a scanRequest) {
-	ch.Put(scanTable, []byte(scanRequestKey), encode(b.scanRequests.add(a)))
-}
-
-func (b *Bridge) emit(ch *stream.Changes, o output) {
-	m := stream.Message{Key: o.key, Value: o.value}
-	if o.partition != allPartitions {
-		ch.EmitTo(o.topic, o.partition, m)
-		return
-	}
-	for p := range b.cfg.Partitions {
-		ch.EmitTo(o.topic, p, m)
-	}
-}
-
-// forwardHeartbeat passes a beat on, one a second of each region at most.
-func (b *Bridge) forwardHeartbeat(ch *stream.Changes, x heartbeat) {
-	if x.seenMs-b.lastForwarded[x.from] < 1000 {
-		return
-	}
-	b.lastForwarded[x.from] = x.seenMs
-	value, err := proto.Marshal(&eventspb.LeaseChange{Region: b.region, AtMs: x.seenMs, Row: &eventspb.LeaseChange_Heartbeat{
-		Heartbeat: &eventspb.LeaseHeartbeat{From: x.from, WrittenMs: x.writtenMs, SeenMs: x.seenMs, LagMs: b.health.lag(x.seenMs)},
-	}})
-	if err == nil { // else its name is not UTF-8, and no region's
-		b.emit(ch, output{events.LeaseChangesTopic, allPartitions, []byte(x.from), value})
-	}
-}
-
-// start begins to read. Until now this handler may have been made only to look at its state.
-func (b *Bridge) start() {
-	b.started = true
-	b.running.Go(func() { b.follow(b.readCtx) })
-	if b.cfg.HeartbeatInterval > 0 {
-		b.running.Go(func() { b.writeHeartbeats(b.readCtx) })
-	}
-	s := &scanner{Bridge: b, scan: b.saved.scan, sweep: b.saved.sweep}
-	b.running.Go(func() { s.run(b.readCtx) })
-}
-
-// Close ends what reads, and waits for it: requests under way are given up. What was read and not handed over is read again by
-// the next bridge of the region.
+// Close implements stream.Closer, after Read has returned.
 func (b *Bridge) Close() {
-	b.cancel()
-	b.running.Wait()
 	if b.cfg.Registry.remove(b, b.region) {
 		b.cfg.Metrics.forget(b.region)
 	}
 }
 
-// publishStatus tells how the region stands.
-func (b *Bridge) publishStatus(now time.Time) {
-	s, m := b.health.status(b.region, now.UnixMilli()), b.cfg.Metrics
-	b.cfg.Registry.set(b, s)
-	b.logOutage(s.Problem, now)
-	m.lag.WithLabelValues(b.region).Set(float64(s.LagMs) / 1000)
-	m.shards.WithLabelValues(b.region).Set(float64(s.Shards))
-	m.queued.WithLabelValues(b.region).Set(float64(b.queue.size()))
-	if s.LagMs < lagWarning.Milliseconds() {
-		b.warned = now // and a minute later it is no start any more
+// push hands d over in the next Flush.
+func (b *Bridge) push(ctx context.Context, d *batch) error {
+	if len(d.heartbeats) > 0 || d.scanRequest.SinceMs > 0 {
+		d.OnFlush(func(_ stream.Commit, ch *stream.Changes) {
+			for _, beat := range d.heartbeats {
+				b.forwardHeartbeat(ch, beat)
+			}
+			if d.scanRequest.SinceMs > 0 {
+				b.requestScan(ch, d.scanRequest)
+			}
+		})
+	}
+	return b.queue.Push(ctx, &d.SourceBatch) //nolint:wrapcheck // it is the error of ctx
+}
+
+// requestScan adds a request for a scan to the transaction, and passes it to the scanner.
+func (b *Bridge) requestScan(ch *stream.Changes, r scanRequest) {
+	b.tables.scanRequest.Put(ch, scanRequestKey, b.scanRequests.add(r))
+}
+
+// forwardHeartbeat emits a heartbeat to all partitions, at most one per second and region.
+func (b *Bridge) forwardHeartbeat(ch *stream.Changes, h heartbeat) {
+	if h.seenMs-b.lastForwarded[h.from] < 1000 {
 		return
 	}
-	if now.Sub(b.warned) >= time.Minute {
-		b.warned = now.Add(9 * time.Minute)
-		b.log.Warn().Dur("lag", time.Duration(s.LagMs)*time.Millisecond).Str("problem", s.Problem).Msg("bridge_lags")
+	b.lastForwarded[h.from] = h.seenMs
+	value, err := proto.Marshal(&eventspb.LeaseChange{Region: b.region, AtMs: h.seenMs, Row: &eventspb.LeaseChange_Heartbeat{
+		Heartbeat: &eventspb.LeaseHeartbeat{From: h.from, WrittenMs: h.writtenMs, SeenMs: h.seenMs, LagMs: b.health.lag(h.seenMs)},
+	}})
+	if err != nil {
+		return // the name is not UTF-8, so no region has it
+	}
+	for p := range b.cfg.Partitions {
+		ch.EmitTo(events.LeaseChangesTopic, p, stream.Message{Key: []byte(h.from), Value: value})
 	}
 }
 
-// logOutage logs that the region cannot be asked, and when it can be again, in few lines. The last is a warning as well: who reads of the
-// begin wants to read of the end.
-func (b *Bridge) logOutage(problem string, now time.Time) {
-	if problem == "" {
-		if n := b.outage.Success(now); n.Kind == logthrottle.End {
-			b.log.Warn().Dur("for", n.For).Msg("region_recovered")
-		}
-		return
-	}
-	switch n := b.outage.Failure(now); n.Kind {
-	case logthrottle.Begin:
-		b.log.Warn().Str("problem", problem).Msg("region_failed")
-	case logthrottle.Continue:
-		b.log.Warn().Str("problem", problem).Dur("for", n.For).Msg("region_still_failing")
-	default:
-	}
-}
-
-// recordGap says that the stream has lost records, and asks for a scan.
+// recordGap reports that the stream has lost records, and requests a scan.
 func (b *Bridge) recordGap(d *batch, what string, nowMs int64) {
 	b.cfg.Metrics.gaps.WithLabelValues(b.region).Inc()
 	b.log.Warn().Str("what", what).Msg("stream_gap")
-	// What is lost was written a day ago: a scan that began since has seen what became of it.
+	// The lost records are at least 24 hours old. A scan that began after them has read the rows
+	// that they changed.
 	d.scanRequest = scanRequest{nowMs - (retention - time.Hour).Milliseconds(), "gap: " + what}
 	d.note(&eventspb.LeaseJournalEntry{
 		AtMs: nowMs, By: "bridge", Kind: "gap", From: b.region,
@@ -229,7 +170,7 @@ func (b *Bridge) recordGap(d *batch, what string, nowMs int64) {
 	}, b.cfg.Partitions)
 }
 
-// countRecord takes a record's outcome down.
+// countRecord counts the outcome of a record, and the reason if it was rejected.
 func (b *Bridge) countRecord(outcome, reason string) {
 	b.cfg.Metrics.records.WithLabelValues(b.region, outcome).Inc()
 	if reason != "" {

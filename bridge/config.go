@@ -13,44 +13,61 @@ import (
 	"github.com/weirhq/weir/events"
 )
 
-// Config is how bridges work. Zero values of all but Regions, Table, DB and Streams work.
+// Config configures the bridges of all regions. Regions, Table, DB and Streams must be set.
 type Config struct {
-	// Regions are those of the table: partition p of the bridge is Regions[p].
+	// Regions are the regions of the table. Partition p of the processor is Regions[p], so the
+	// order must stay, and new regions come at the end.
 	Regions []string
-	// Table is its name, the same in all regions.
+	// Table is the name of the table, the same in all regions.
 	Table string
-	// DB and Streams make the clients of a region. The bridge repeats requests by itself.
+	// DB and Streams make the clients of a region. Their retryers are not used: the bridge repeats
+	// requests itself.
 	DB      func(region string) *dynamodb.Client
 	Streams func(region string) *dynamodbstreams.Client
-	// Partitions is how many lease.changes has. Defaults to events.DefaultLeasePartitions.
+	// Partitions is the number of partitions of lease.changes. Defaults to
+	// events.DefaultLeasePartitions.
 	Partitions int32
 
-	// PollMin is the pause after an answer that was not full, PollMax what it grows to while a shard has nothing new.
-	// DynamoDB takes 5 requests a second of a shard. Default to 200 ms and 1 s.
+	// PollMin is the pause after a response that was not full. While a shard has no new records,
+	// the pause grows to PollMax. DynamoDB accepts 5 requests per second and shard. Default to 200
+	// ms and 1 s.
 	PollMin, PollMax time.Duration
-	// ListInterval is how often all shards are listed, though children are looked for where their parent ends. Defaults to 30 s.
+	// ListInterval is the time between listings of all shards. Besides, the children of a shard are
+	// looked for when it ends. Defaults to 30 s.
 	ListInterval time.Duration
-	// Requests is how many requests for records may be under way or waiting for the queue. Defaults to 8.
+	// Requests bounds the requests for records, with the responses that wait for room in the queue.
+	// Defaults to 8.
 	Requests int
-	// QueueBytes bounds what was read and is not handed over. Defaults to 4 MiB.
+	// QueueBytes bounds what was read and not committed, see stream.FromSource. Defaults to 4 MiB.
 	QueueBytes int
-	// Timeout is for one request. Defaults to 10 s.
+	// Timeout bounds one request. Defaults to 10 s.
 	Timeout time.Duration
 
-	// ScanRate is how many rows a second a scan reads that was asked for, or that makes good a gap. Defaults to 5000.
+	// ScanRate is how many rows per second a requested scan reads. Defaults to 5000.
 	ScanRate int
-	// SweepInterval is in what time the whole table is read once, for ever: it makes good what a stream lost without a word. Below 0
-	// never. Defaults to 24 h.
+	// SweepInterval is the time in which a sweep reads the whole table, again and again. It repairs
+	// what a stream lost silently. Negative: no sweeps. Defaults to 24 h.
 	SweepInterval time.Duration
-	// HeartbeatInterval is how often the region's row of beats is written. Below 0 never. Defaults to 2 s.
+	// HeartbeatInterval is the time between writes of the region's heartbeat row. Negative: no
+	// heartbeats. Defaults to 2 s.
 	HeartbeatInterval time.Duration
 
-	// Metrics receives figures, Board how each region stands. Default to nothing.
-	Metrics  *Metrics
+	// Metrics receives the metrics. Defaults to unregistered ones.
+	Metrics *Metrics
+	// Registry receives the status of each region. Defaults to a registry of its own.
 	Registry *StatusRegistry
-	// Log is where a bridge says what it does. Defaults to nothing.
+	// Log receives events. Defaults to no log.
 	Log *zerolog.Logger
 }
+
+// Errors of New, for errors.Is.
+var (
+	// ErrConfig means that a field of Config is missing or invalid.
+	ErrConfig = errors.New("bridge")
+	// ErrRegionOrder means that Config.Regions has another region at the place of a partition than
+	// the one whose positions the state holds.
+	ErrRegionOrder = errors.New("bridge: the order of the regions changed")
+)
 
 func (c *Config) setDefaults() {
 	c.Partitions = cmp.Or(c.Partitions, events.DefaultLeasePartitions)
@@ -58,7 +75,6 @@ func (c *Config) setDefaults() {
 	c.PollMax = cmp.Or(c.PollMax, time.Second)
 	c.ListInterval = cmp.Or(c.ListInterval, 30*time.Second)
 	c.Requests = cmp.Or(c.Requests, 8)
-	c.QueueBytes = cmp.Or(c.QueueBytes, 4<<20)
 	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
 	c.ScanRate = cmp.Or(c.ScanRate, 5000)
 	c.SweepInterval = cmp.Or(c.SweepInterval, 24*time.Hour)
@@ -79,13 +95,13 @@ func (c *Config) setDefaults() {
 func (c *Config) check(partition int32) error {
 	switch {
 	case c.Table == "":
-		return errors.New("bridge: no table: set leases.table")
+		return fmt.Errorf("%w: Config.Table is empty: set it to the name of the lease table", ErrConfig)
 	case c.DB == nil || c.Streams == nil:
-		return errors.New("bridge: no clients: give the functions that make those of a region")
+		return fmt.Errorf("%w: Config.DB or Config.Streams is nil: set the functions that make the clients of a region", ErrConfig)
 	case int(partition) >= len(c.Regions):
-		return fmt.Errorf("bridge: partition %d is of no region, leases.regions has %d: give it no bridge", partition, len(c.Regions))
+		return fmt.Errorf("%w: partition %d has no region, as Config.Regions has %d: make no bridge for it", ErrConfig, partition, len(c.Regions))
 	case c.PollMin < 0 || c.ListInterval < 0 || c.Requests < 0 || c.QueueBytes < 0 || c.Timeout < 0 || c.ScanRate < 0 || c.Partitions < 1:
-		return errors.New("bridge: a setting is negative: leave it out for its default")
+		return fmt.Errorf("%w: a limit or an interval of Config is negative: leave it 0 for its default", ErrConfig)
 	}
 	return nil
 }

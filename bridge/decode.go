@@ -10,32 +10,33 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/lease"
 	"github.com/weirhq/weir/lease/table"
+	"github.com/weirhq/weir/stream"
 )
 
-// decoder makes changes of records and of scanned items. It has no state: one serves all goroutines.
+// decoder turns stream records and scanned items into changes. It is immutable.
 type decoder struct {
 	region     string
 	partitions int32
 }
 
-// streamPos is where a record stands.
+// streamPos is the position of a stream record.
 type streamPos struct {
 	shard, sequence string
-	ms              int64 // when it was written, by the stream
+	ms              int64 // when the record was written, by the stream's clock, Unix ms
 }
 
-// heartbeat is one beat of a region's row of beats.
+// heartbeat is one write of a region's heartbeat row. Times are Unix ms.
 type heartbeat struct {
-	from              string
+	from              string // the region
 	writtenMs, seenMs int64
 }
 
-// What became of a record; the closed set of a metric's outcomes.
+// Outcomes of records, a closed set of metric labels.
 const (
 	outcomeChange    = "change"
-	outcomeForeign   = "foreign" // written in another region, whose bridge has it
-	outcomeSkipped   = "skipped" // a row that nobody down the stream wants
-	outcomeHeartbeat = "beat"
+	outcomeForeign   = "foreign" // written in another region, whose bridge emits it
+	outcomeSkipped   = "skipped" // a row that no reader of lease.changes uses
+	outcomeHeartbeat = "heartbeat"
 	outcomeReject    = "reject"
 )
 
@@ -47,7 +48,7 @@ func keysOf(r *streamtypes.Record) (p lease.PrimaryKey) {
 	return p
 }
 
-// record adds to d what a record says, and tells the outcome, with the reason if it is rejected.
+// record adds the changes of a record to d. It returns the outcome, and the reason of a rejection.
 func (x *decoder) record(d *batch, at streamPos, r *streamtypes.Record, nowMs int64) (outcome, reason string) {
 	outcome, why := x.try(d, at, r, nowMs)
 	if why != nil {
@@ -59,11 +60,11 @@ func (x *decoder) record(d *batch, at streamPos, r *streamtypes.Record, nowMs in
 
 func (x *decoder) try(d *batch, at streamPos, r *streamtypes.Record, nowMs int64) (string, *refusal) {
 	if r.Dynamodb == nil {
-		return "", &refusal{ReasonImage, "the record has no change"}
+		return "", &refusal{ReasonImage, "the record has no data of an item"}
 	}
 	for _, name := range []string{table.PK, table.SK} {
 		if k, s, _ := (image{stream: r.Dynamodb.Keys}).attribute(name); k != text || s == "" {
-			return "", &refusal{ReasonKey, "the primary key is not of strings " + table.PK + " and " + table.SK}
+			return "", &refusal{ReasonKey, "the primary key is not two non-empty strings, " + table.PK + " and " + table.SK}
 		}
 	}
 	old, now := image{stream: r.Dynamodb.OldImage}, fields{image: image{stream: r.Dynamodb.NewImage}}
@@ -74,11 +75,11 @@ func (x *decoder) try(d *batch, at streamPos, r *streamtypes.Record, nowMs int64
 	of := rowOf(keysOf(r))
 	switch {
 	case of.kind == unknownRow:
-		return "", &refusal{ReasonPartition, "no row of the table has this primary key"}
+		return "", &refusal{ReasonPartition, "the table's schema has no row with this primary key"}
 	case of.kind == skippedRow:
 		return outcomeSkipped, nil
 	case now.empty():
-		return "", &refusal{ReasonImage, "the stream does not show the item: its view must be NEW_AND_OLD_IMAGES"}
+		return "", &refusal{ReasonImage, "the record has no image of the item: set the view type of the stream to NEW_AND_OLD_IMAGES"}
 	case of.kind == heartbeatRow:
 		return x.heartbeat(d, &of, &now, gone, nowMs)
 	}
@@ -86,7 +87,7 @@ func (x *decoder) try(d *batch, at streamPos, r *streamtypes.Record, nowMs int64
 	case now.wrong != nil:
 		return "", now.wrong
 	case writer == "":
-		return "", &refusal{ReasonWriter, "attribute " + table.WriterRegion + " is missing: it says whose stream counts"}
+		return "", &refusal{ReasonWriter, "attribute " + table.WriterRegion + " is missing: it names the region whose stream has the change"}
 	case writer != x.region:
 		return outcomeForeign, nil
 	}
@@ -98,10 +99,10 @@ func (x *decoder) try(d *batch, at streamPos, r *streamtypes.Record, nowMs int64
 	was := fields{image: old}
 	if of.kind.versioned() && !gone && !old.empty() {
 		if before := was.number(table.Version); was.wrong == nil && before >= versionOf(c) {
-			return "", &refusal{ReasonStale, "attribute version goes from " + strconv.FormatInt(before, 10) + " to " + strconv.FormatInt(versionOf(c), 10) + ": every write adds to it"}
+			return "", &refusal{ReasonStale, "attribute version goes from " + strconv.FormatInt(before, 10) + " to " + strconv.FormatInt(versionOf(c), 10) + ": each write must increase it"}
 		}
 	}
-	if gone { // a write of its own: what it ends is older
+	if gone { // a deletion is a write after that of the version; the maximum guards the greatest number
 		setVersion(c, max(versionOf(c), versionOf(c)+1))
 	}
 	if pool := was.text(table.PoolID); of.kind == resourceRow && was.wrong == nil && pool != "" && pool != c.Pool {
@@ -128,8 +129,8 @@ func (x *decoder) heartbeat(d *batch, of *row, f *fields, gone bool, nowMs int64
 	return outcomeHeartbeat, f.wrong
 }
 
-// scanned adds to d what a row of the table says, and tells the outcome. A row that is not of the schema is left out: it was
-// rejected when it was written.
+// scanned adds the change of a scanned row to d and returns the outcome. A row that does not follow
+// the schema adds nothing: it was rejected when it was written.
 func (x *decoder) scanned(d *batch, item table.Item, nowMs int64) string {
 	f := fields{image: image{table: item}}
 	of := rowOf(lease.PrimaryKey{Partition: f.text(table.PK), Sort: f.text(table.SK)})
@@ -147,22 +148,24 @@ func (x *decoder) scanned(d *batch, item table.Item, nowMs int64) string {
 	return outcomeChange
 }
 
-// emit adds c to d, for the partition of its pool, or for all.
+// emit adds c to d: to the partition of its pool, or to all partitions if it concerns a region.
 func (x *decoder) emit(d *batch, c *eventspb.LeaseChange) *refusal {
 	value, err := proto.Marshal(c)
 	switch {
 	case err != nil:
-		return &refusal{ReasonType, "a text is not UTF-8"}
+		return &refusal{ReasonType, "a string is not UTF-8"}
 	case len(value) > maxChange:
-		return &refusal{ReasonSize, "the change has " + strconv.Itoa(len(value)) + " bytes, " + strconv.Itoa(maxChange) + " are allowed"}
+		return &refusal{ReasonSize, "the change has " + strconv.Itoa(len(value)) + " bytes, the limit is " + strconv.Itoa(maxChange)}
 	}
 	if r := c.GetRegionRow(); r != nil {
-		d.emit(output{events.LeaseChangesTopic, allPartitions, []byte(r.Region), value})
+		for p := range x.partitions {
+			d.EmitTo(events.LeaseChangesTopic, p, stream.Message{Key: []byte(r.Region), Value: value})
+		}
 		return nil
 	}
-	d.emit(output{events.LeaseChangesTopic, events.LeaseShard(c.Client, c.Pool, x.partitions), poolKey(c.Client, c.Pool), value})
+	d.EmitTo(events.LeaseChangesTopic, events.LeaseShard(c.Client, c.Pool, x.partitions), stream.Message{Key: poolKey(c.Client, c.Pool), Value: value})
 	return nil
 }
 
-// poolKey is the key of a pool's records.
+// poolKey is the record key of a pool.
 func poolKey(client, pool string) []byte { return []byte(client + "\x00" + pool) }

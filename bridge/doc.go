@@ -1,35 +1,49 @@
-// Package bridge reads the stream of the table of leases in one region and writes what was written there into topic
-// lease.changes, exactly once. A Bridge is the handler of one task of the runtime: partition p is region p.
+// Package bridge copies the changes of the lease table in one region from DynamoDB Streams to the
+// topic lease.changes, each change exactly once.
 //
-//	DynamoDB Streams                          Bridge                                    Kafka, in one transaction
-//	DescribeStream ──▶ follow ── lineage: parents before children
-//	                     │ one goroutine a shard
-//	GetRecords ──────▶ reader ─ decode ─┐
-//	                                    ├─▶ queue ── Flush ──┬─▶ lease.changes, lease.rejected, lease.journal
-//	Scan ────────────▶ scanner ─ decode ┘  (bounded, FIFO)   └─▶ state: positions, streams, how far a scan is
-//	                   beater ──▶ row B/region
+// A Bridge is a stream.Source. Partition p of the processor is region p of Config.Regions.
 //
-// Whatever a goroutine finds out goes through the queue as a delivery: outputs, and the state that says that they were
-// handed over. Flush hands over deliveries whole and in order, so records and positions are one transaction, and nothing but
-// state tells a Bridge where to begin. A transaction that does not commit ends the Bridge; the next one reads the same again.
+//	DynamoDB                       Bridge                              one Kafka transaction
+//	DescribeStream ──▶ streamReader ── lineage: parents before children
+//	                        │ one goroutine per shard
+//	GetRecords ──────▶ shardReader ── decoder ─┐
+//	                                           ├─▶ queue ─▶ Flush ┬─▶ lease.changes, lease.rejected,
+//	Scan ────────────▶ scanner ────── decoder ─┘                  │   lease.journal
+//	                                                              └─▶ state: positions of shards,
+//	UpdateItem ◀────── writeHeartbeats: row B/region                  streams, progress of scans
+//
+// A goroutine that reads hands everything over in batches. A batch holds output records together
+// with the state after them, so records and positions are committed in one transaction. A new
+// Bridge begins at the state that was committed last. See the section Sources of package stream.
 //
 // # Invariants
 //
-//  1. A change that this region wrote is in lease.changes once, and one item's changes are in the order of the stream:
-//     through rollovers and splits of shards, throttling, lost answers, aborts, takeovers and kills.
-//  2. A shard is read when its parent's last record is in the queue before it, or when the parent is listed no more, in two
-//     whole listings, and was made more than 24 hours ago.
-//  3. A shard that is found, however late, is read from its oldest record, never from the newest.
-//  4. What the stream has lost is said (log, metric, lease.journal) and made good by a scan of the region's rows.
-//     An endpoint that does not answer loses nothing until 24 hours are over.
-//  5. A shard that was read to its end is remembered for 48 hours, twice as long as it can be listed: it is not read again.
-//  6. A record that is not of the table's schema is in lease.rejected with its reason, and those after it go on.
-//  7. Memory is bounded: by Config.Requests answers, and Config.QueueBytes of deliveries.
-//  8. Flush, Fold and New ask nobody: a region that does not answer holds up no other.
+//  1. Each change that this region wrote is in lease.changes once. The changes of one item are in
+//     the order of the stream. This holds through rollovers and splits of shards, throttling, lost
+//     responses, aborted transactions, takeovers and kills.
+//  2. A shard is read after the last record of its parent is in the queue. A shard whose parent is
+//     unknown is read once two complete listings lack the parent and the parent is older than 24
+//     hours.
+//  3. A shard that no record was read from is read from its oldest record, however late the shard
+//     was found.
+//  4. When the stream has lost records, the bridge reports it in the log, a metric and
+//     lease.journal, and repairs it with a scan of the region's rows. An endpoint that does not
+//     answer loses nothing for 24 hours.
+//  5. A shard that was read to its end is remembered for 48 hours, twice as long as it can be
+//     listed, so it is not read again.
+//  6. A record that does not follow the table's schema goes to lease.rejected with a reason. The
+//     records after it are read.
+//  7. Memory is bounded by Config.Requests responses and Config.QueueBytes of batches.
+//  8. New, Fold and Flush make no request: a region that does not answer holds up no other one.
 //
 // # What it does not do
 //
-// A row that was deleted in a gap of the stream is not noticed, nor to which pool a resource belonged before it: a scan tells
-// what is, not what was. Lease rows are never deleted; the balancer finds out by a command that is in vain. A scanned row may come before older changes of it that are still on their way: readers keep the greatest version.
-// It does not order the changes of different items, nor those that other regions wrote.
+// It does not notice the deletion of a row in a gap of the stream, and does not know to which pool
+// a resource belonged before the gap: a scan shows the rows as they are now. Lease rows are never
+// deleted; the balancer finds a missing row when a command fails.
+//
+// A scanned row may precede older changes of the same row that are still in the stream. Readers
+// keep the greatest version.
+//
+// It does not order the changes of different items, nor the changes that other regions wrote.
 package bridge

@@ -16,8 +16,9 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// The same bridge on streams that are not ours, in real time: handlers that are thrown away, and each change once, in order.
-func TestStreamsElsewhere(t *testing.T) {
+// TestStreamsOfDynoxide runs the bridge on another implementation of DynamoDB, in real time: each
+// change comes once and in order, with handlers that are discarded.
+func TestStreamsOfDynoxide(t *testing.T) {
 	endpoint := dynoxide.Endpoint(t, "read its streams")
 	cfg := aws.Config{Region: home, BaseEndpoint: &endpoint, Credentials: credentials.NewStaticCredentialsProvider("a", "a", "")}
 	db := dynamodb.NewFromConfig(cfg)
@@ -50,19 +51,19 @@ func TestStreamsElsewhere(t *testing.T) {
 	for deadline := time.Now().Add(20 * time.Second); len(h.resources()) < rows*versions && time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
 		h.turn()
 	}
-	if h.b != nil {
+	if h.bridge != nil {
 		h.end()
 	}
-	if err := judgeChanges(home, h.changes(), want); err != nil {
+	if err := checkChanges(home, h.changes(), want); err != nil {
 		t.Error(err)
 	}
 	if _, scanned := h.known(); scanned == 0 {
 		t.Error("no row was scanned")
 	}
-	t.Logf("%d changes, %d handlers", len(h.resources()), h.lives)
+	t.Logf("%d changes, %d handlers", len(h.resources()), h.opened)
 }
 
-// resources are the versions of resources that came by the stream.
+// resources returns the versions of resources that the bridge read from the stream.
 func (h *host) resources() (list []int64) {
 	for _, c := range h.changes() {
 		if r := c.GetResource(); r != nil && !c.Scanned {

@@ -1,26 +1,21 @@
 package bridge
 
-import (
-	"sync"
-	"time"
-)
+import "sync"
 
-// lagWarning is the lag at which a bridge warns: half of what DynamoDB keeps.
-const lagWarning = 12 * time.Hour
-
-// health is what the goroutines of a Bridge say of themselves. It is safe for use by many.
+// health collects the state of the goroutines of a Bridge. It is safe for concurrent use.
 type health struct {
 	mu       sync.Mutex
-	shards   map[string]shardProgress
-	open     int
-	stream   string
-	scan     string
+	shards   map[string]shardProgress // that are being read, by id
+	open     int                      // shards that are not finished
+	stream   string                   // ARN
+	scan     string                   // see Status.Scan
 	rows     int64
-	problems map[string]string // by who has it
-	latest   string            // who had one last
+	problems map[string]string // by operation
+	latest   string            // the operation that failed last
 }
 
-// shardProgress is up to when a shard was read, in Unix ms, and whether to its end.
+// shardProgress is the time, Unix ms, up to which a shard was read, and whether that was its newest
+// record.
 type shardProgress struct {
 	caughtUp bool
 	readMs   int64
@@ -30,7 +25,8 @@ func newHealth() *health {
 	return &health{shards: map[string]shardProgress{}, problems: map[string]string{}}
 }
 
-// read takes note of an answer: it has all that was written before ms, or not yet all.
+// read records a response: with it, all records written before ms were read. caughtUp: the shard
+// has no newer ones.
 func (h *health) read(shard string, caughtUp bool, ms int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -40,7 +36,7 @@ func (h *health) read(shard string, caughtUp bool, ms int64) {
 	h.shards[shard] = shardProgress{caughtUp, ms}
 }
 
-// failed takes note of a shard that could not be asked.
+// failed records that a request for records of a shard failed.
 func (h *health) failed(shard string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -55,7 +51,7 @@ func (h *health) finished(shard string) {
 	delete(h.shards, shard)
 }
 
-// lag is how old the oldest record is that was not read; 0 if all were.
+// lag returns the age in ms of the oldest record that was not read, 0 if all were read.
 func (h *health) lag(nowMs int64) (oldest int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -67,15 +63,15 @@ func (h *health) lag(nowMs int64) (oldest int64) {
 	return oldest
 }
 
-// setProblem says what is wrong with who's work; nil that it goes well again.
-func (h *health) setProblem(who string, err error) {
+// setProblem records that an operation fails; nil: that it succeeds again.
+func (h *health) setProblem(operation string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err == nil {
-		delete(h.problems, who)
+		delete(h.problems, operation)
 		return
 	}
-	h.problems[who], h.latest = err.Error(), who
+	h.problems[operation], h.latest = err.Error(), operation
 }
 
 func (h *health) setStream(arn string, open int) {

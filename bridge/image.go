@@ -8,7 +8,7 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// image is an item, from a stream or from the table: the SDK has two sets of types for one thing.
+// image is an item, from a stream or from the table. The SDK has two sets of types for attributes.
 type image struct {
 	stream map[string]streamtypes.AttributeValue
 	table  map[string]types.AttributeValue
@@ -16,7 +16,7 @@ type image struct {
 
 func (m image) empty() bool { return len(m.stream)+len(m.table) == 0 }
 
-// kind is what an attribute is.
+// kind is the type of an attribute.
 type kind string
 
 const (
@@ -27,7 +27,7 @@ const (
 	other   kind = "neither string, number nor map"
 )
 
-// attribute gives the text of a string, the digits of a number, or a map.
+// attribute returns the type of an attribute with its string, the digits of its number, or its map.
 func (m image) attribute(name string) (kind, string, image) {
 	if m.stream != nil {
 		switch v := m.stream[name].(type) {
@@ -65,7 +65,7 @@ func (m image) names() (list []string) {
 	return list
 }
 
-// fields reads an image and keeps the first thing that is wrong with it.
+// fields reads the attributes of an image and keeps the first refusal.
 type fields struct {
 	image
 	wrong *refusal
@@ -77,16 +77,16 @@ func (f *fields) refuse(reason, format string, args ...any) {
 	}
 }
 
-// text is "" if there is no such attribute.
+// text returns a string attribute, "" if the image does not have it.
 func (f *fields) text(name string) string {
 	k, s, _ := f.attribute(name)
 	if k != absent && k != text {
-		f.refuse(ReasonType, "attribute %s is a %s, not a string", name, k)
+		f.refuse(ReasonType, "the type of attribute %s is %s, not a string", name, k)
 	}
 	return s
 }
 
-// number is 0 if there is no such attribute.
+// number returns a number attribute, 0 if the image does not have it.
 func (f *fields) number(name string) int64 {
 	k, s, _ := f.attribute(name)
 	switch k {
@@ -95,25 +95,25 @@ func (f *fields) number(name string) int64 {
 	case number:
 		n, err := strconv.ParseInt(s, 10, 64)
 		if err != nil {
-			f.refuse(ReasonNumber, "attribute %s is %.60s, not a whole number of 64 bits", name, s)
+			f.refuse(ReasonNumber, "attribute %s is %.60s, not a 64-bit integer", name, s)
 		}
 		return n
 	default:
-		f.refuse(ReasonType, "attribute %s is a %s, not a number", name, k)
+		f.refuse(ReasonType, "the type of attribute %s is %s, not a number", name, k)
 		return 0
 	}
 }
 
-// int32 is number, of 32 bits.
+// int32 is number for 32 bits.
 func (f *fields) int32(name string) int32 {
 	n := f.number(name)
 	if int64(int32(n)) != n {
-		f.refuse(ReasonNumber, "attribute %s is %d, not a whole number of 32 bits", name, n)
+		f.refuse(ReasonNumber, "attribute %s is %d, not a 32-bit integer", name, n)
 	}
 	return int32(n)
 }
 
-// numbers is a map of names to numbers; nil if there is no such attribute.
+// numbers returns a map attribute of numbers, nil if the image does not have it.
 func (f *fields) numbers(name string) map[string]int64 {
 	k, _, m := f.attribute(name)
 	switch k {
@@ -121,7 +121,7 @@ func (f *fields) numbers(name string) map[string]int64 {
 		return nil
 	case mapping:
 	default:
-		f.refuse(ReasonType, "attribute %s is a %s, not a map", name, k)
+		f.refuse(ReasonType, "the type of attribute %s is %s, not a map", name, k)
 		return nil
 	}
 	inner := fields{image: m}
@@ -135,7 +135,7 @@ func (f *fields) numbers(name string) map[string]int64 {
 	return out
 }
 
-// required is text that must be there.
+// required is text for an attribute that must not be empty.
 func (f *fields) required(name string) string {
 	s := f.text(name)
 	if s == "" {

@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	retention       = 24 * time.Hour // of a stream's records
-	shardMemory     = 48 * time.Hour // a shard that was finished; twice as long as it can be listed
-	confirmListings = 2              // whole listings in a row that must lack a shard
+	retention       = 24 * time.Hour // for which a stream keeps records
+	shardMemory     = 48 * time.Hour // for which a finished shard is remembered: twice as long as it is listed
+	confirmListings = 2              // complete listings in a row that must lack a shard
 )
 
-// lineage is the shards of one stream: whose child each is, which are finished, and which may be read. It asks nobody and
-// knows no clock.
+// lineage is the tree of the shards of one stream: the parent of each shard, which shards are
+// finished, and which may be read. It makes no request and reads no clock.
 type lineage struct {
 	nodes map[string]*node
 }
 
-// node is a shard with what is not kept in the state.
+// node is a shard with what is not in the state.
 type node struct {
 	shard
 	reading  bool
-	gone     bool // a reader was told that there is no such shard: list again
-	missing  int  // whole listings in a row that lack it
-	orphaned int  // whole listings in a row that lack its parent, which is not known either
+	gone     bool // a request for it found no such shard: another listing is needed
+	missing  int  // complete listings in a row that lack it
+	orphaned int  // complete listings in a row that lack its parent, which is unknown, too
 }
 
 func newLineage(known []shard) *lineage {
@@ -37,14 +37,14 @@ func newLineage(known []shard) *lineage {
 	return l
 }
 
-// listingDiff is what a listing brought.
+// listingDiff is how a listing changed a lineage.
 type listingDiff struct {
 	found     []shard
-	lost      []shard // not read to their end, and not there any more
+	lost      []shard // not read to their end, and no longer listed
 	forgotten []shard // finished long ago
 }
 
-// learn takes a listing: of the whole stream, or a part of it.
+// learn applies a listing: of the whole stream, or of a part of it.
 func (l *lineage) learn(list []shard, whole bool, nowMs int64) (n listingDiff) {
 	listed := map[string]bool{}
 	for _, s := range list {
@@ -67,7 +67,7 @@ func (l *lineage) learn(list []shard, whole bool, nowMs int64) (n listingDiff) {
 				delete(l.nodes, id)
 				n.forgotten = append(n.forgotten, x.shard)
 			}
-		case x.reading: // it can still be read
+		case x.reading: // it still exists
 		default:
 			if x.missing++; x.missing >= confirmListings {
 				x.FinishedMs = nowMs
@@ -85,7 +85,8 @@ func (l *lineage) learn(list []shard, whole bool, nowMs int64) (n listingDiff) {
 	return n
 }
 
-// ready gives the shards that may be read and are not, the oldest first. It is for the caller to set reading.
+// ready returns the shards that may be read and are not being read, the oldest first. The caller
+// sets reading.
 func (l *lineage) ready(nowMs int64) (list []*node) {
 	for _, x := range l.nodes {
 		if x.FinishedMs == 0 && !x.reading && !x.gone && l.parentDone(x, nowMs) {
@@ -106,15 +107,16 @@ func (l *lineage) parentDone(x *node, nowMs int64) bool {
 	return x.orphaned >= confirmListings && pastRetention(x.Parent, nowMs)
 }
 
-// pastRetention says whether a shard may be older than what a stream keeps. Its id has the time at which it was made, in 20 digits; of
-// one that has not, the listings alone must tell.
+// pastRetention reports whether a shard may be older than the retention of streams. An id of AWS
+// holds the time at which the shard was made, in 20 digits. For other ids it returns true, so that
+// the listings alone decide.
 func pastRetention(id string, nowMs int64) bool {
 	digits, _, _ := strings.Cut(strings.TrimPrefix(id, "shardId-"), "-")
 	ms, err := strconv.ParseInt(digits, 10, 64)
 	return err != nil || nowMs-ms > retention.Milliseconds()
 }
 
-// needsListing says whether another listing should come soon.
+// needsListing reports whether another listing should follow soon.
 func (l *lineage) needsListing() bool {
 	for _, x := range l.nodes {
 		if x.FinishedMs == 0 && (x.gone || x.missing > 0 || x.orphaned > 0 && !x.reading && x.orphaned < confirmListings) {
@@ -124,7 +126,7 @@ func (l *lineage) needsListing() bool {
 	return false
 }
 
-// open is how many shards are not finished.
+// open returns the number of shards that are not finished.
 func (l *lineage) open() (n int) {
 	for _, x := range l.nodes {
 		if x.FinishedMs == 0 {

@@ -17,9 +17,10 @@ func ids(list []*node) (out []string) {
 
 const day = int64(24 * time.Hour / time.Millisecond)
 
-// at is the id of a shard that was made then.
+// at returns the id of a shard that was made at ms.
 func at(ms int64) string { return fmt.Sprintf("shardId-%020d-0000abcd", ms) }
 
+// TestLineage walks through the rules of lineage one by one.
 func TestLineage(t *testing.T) {
 	now := 100 * day
 	expect := func(l *lineage, want ...string) {
@@ -32,13 +33,13 @@ func TestLineage(t *testing.T) {
 	if n := l.learn([]shard{{ID: "a"}, {ID: "b", Parent: "a"}, {ID: "c", Parent: "b"}}, true, now); len(n.found) != 3 || n.found[0].FoundMs != now {
 		t.Errorf("found %v", n.found)
 	}
-	expect(l, "a") // though its child is listed, which AWS does before it says that a is closed
+	expect(l, "a") // its child is listed, too: AWS lists it before a is closed
 	l.nodes["a"].reading = true
 	expect(l)
 	l.nodes["a"].reading, l.nodes["a"].FinishedMs = false, now
 	expect(l, "b")
 
-	// A parent that is not known: two whole listings must lack it, and it must be old.
+	// An unknown parent: two complete listings must lack it, and it must be old.
 	l = newLineage(nil)
 	young, old := at(now-day/2), at(now-2*day)
 	kids := []shard{{ID: "y", Parent: young}, {ID: "z", Parent: old}}
@@ -47,14 +48,14 @@ func TestLineage(t *testing.T) {
 	expect(l)
 	l.learn(kids, true, now)
 	if expect(l); !l.needsListing() {
-		t.Error("nobody looks again")
+		t.Error("no other listing is needed")
 	}
 	l.learn(kids, true, now)
 	expect(l, "z")
-	l.learn(append(kids, shard{ID: young}), true, now) // there it is
+	l.learn(append(kids, shard{ID: young}), true, now) // the parent is listed after all
 	expect(l, young, "z")
 
-	// A shard that is not listed any more: twice, and not while it is read.
+	// A shard is lost when two listings lack it, but not while it is read.
 	l = newLineage([]shard{{ID: "a", After: "1"}, {ID: "b", Parent: "a"}})
 	l.nodes["a"].reading = true
 	for range 5 {
@@ -70,7 +71,7 @@ func TestLineage(t *testing.T) {
 	}
 	expect(l, "b")
 
-	// What was finished is remembered for two days, and as long as it is listed.
+	// A finished shard is remembered for two days, and as long as it is listed.
 	l = newLineage([]shard{{ID: "a", FinishedMs: now - 3*day}, {ID: "b", FinishedMs: now - 3*day}, {ID: "c", FinishedMs: now - day}})
 	if n := l.learn([]shard{{ID: "a"}}, true, now); len(n.forgotten) != 1 || n.forgotten[0].ID != "b" || len(n.found) > 0 {
 		t.Errorf("%+v", n)
@@ -78,8 +79,8 @@ func TestLineage(t *testing.T) {
 	expect(l)
 }
 
-// Whatever is listed when, in part or whole: no shard is ready before its parent is finished, each becomes ready once, and all
-// are read in the end.
+// TestLineageInAnyOrder holds for random listings, partial and complete: no shard is ready before
+// its parent is finished, each shard becomes ready once, and all are read in the end.
 func TestLineageInAnyOrder(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -117,7 +118,7 @@ func TestLineageInAnyOrder(t *testing.T) {
 					n.reading, n.FinishedMs, done[id] = false, 1+nowMs, true
 				}
 			}
-			if rng.IntN(10) == 0 { // another life, from what is kept
+			if rng.IntN(10) == 0 { // a restart with the saved shards
 				var kept []shard
 				for _, n := range l.nodes {
 					kept = append(kept, n.shard)

@@ -8,31 +8,32 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/stream"
 )
 
-// Reasons of LeaseReject, the closed set.
+// Reasons of LeaseReject, a closed set.
 const (
 	ReasonKey       = "bad_key"           // the primary key is not two strings
-	ReasonPartition = "unknown_partition" // a partition key that no row of the table has
-	ReasonImage     = "no_image"          // the stream shows keys only
-	ReasonWriter    = "no_writer"         // writer_region is missing: no bridge would take it
-	ReasonMissing   = "missing_attribute" // the row has no meaning without it
-	ReasonType      = "wrong_type"        // an attribute is of another type
-	ReasonNumber    = "bad_number"        // not a whole number of its size
+	ReasonPartition = "unknown_partition" // the schema has no row with this partition key
+	ReasonImage     = "no_image"          // the stream holds keys only
+	ReasonWriter    = "no_writer"         // writer_region is missing, so no region's bridge emits the change
+	ReasonMissing   = "missing_attribute" // a required attribute is missing
+	ReasonType      = "wrong_type"        // an attribute has another type
+	ReasonNumber    = "bad_number"        // not a whole number of the required size
 	ReasonVersion   = "bad_version"       // missing or less than 1
-	ReasonStale     = "stale_version"     // not greater than before: somebody wrote the item by hand
-	ReasonSize      = "oversized"         // the change would not fit a record
+	ReasonStale     = "stale_version"     // not greater than before: the item was written by hand
+	ReasonSize      = "oversized"         // the change exceeds the limit of a record
 )
 
-// refusal is why a record is not taken.
+// refusal is the reason for which a record is rejected.
 type refusal struct{ reason, detail string }
 
 const (
-	maxChange = 64 << 10 // of a LeaseChange, in bytes
-	maxRecord = 64 << 10 // of a record in a LeaseReject
+	maxChange = 64 << 10 // bytes of a LeaseChange
+	maxRecord = 64 << 10 // bytes of the stream record in a LeaseReject
 )
 
-// reject adds a record that is not taken to d.
+// reject emits a LeaseReject for a record.
 func (x *decoder) reject(d *batch, at streamPos, r *streamtypes.Record, why *refusal) {
 	primary := keysOf(r)
 	out := &eventspb.LeaseReject{
@@ -40,15 +41,15 @@ func (x *decoder) reject(d *batch, at streamPos, r *streamtypes.Record, why *ref
 		PartitionKey: primary.Partition, SortKey: primary.Sort, Record: recordText(r), AtMs: at.ms,
 	}
 	value, err := proto.Marshal(out)
-	if err != nil { // a text that is not UTF-8
+	if err != nil { // a string is not UTF-8
 		out.PartitionKey, out.SortKey, out.Detail, out.Record = "", "", "not UTF-8: "+why.reason, ""
 		value, _ = proto.Marshal(out)
 	}
 	key := primary.Partition + "\x00" + primary.Sort
-	d.emit(output{events.LeaseRejectedTopic, events.LeaseShard(primary.Partition, primary.Sort, x.partitions), []byte(key), value})
+	d.EmitTo(events.LeaseRejectedTopic, events.LeaseShard(primary.Partition, primary.Sort, x.partitions), stream.Message{Key: []byte(key), Value: value})
 }
 
-// recordText is a record as JSON, as DynamoDB has it, and not all of it if it is long.
+// recordText returns a record in the JSON of DynamoDB, truncated to maxRecord bytes.
 func recordText(r *streamtypes.Record) string {
 	out := map[string]any{"eventName": r.EventName, "eventID": r.EventID}
 	if c := r.Dynamodb; c != nil {

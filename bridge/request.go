@@ -15,15 +15,15 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// What can be wrong with a request: kinds of a metric, too.
+// Kinds of request errors, a closed set of metric labels.
 const (
 	throttled   = "throttled"
 	unavailable = "unavailable"
 	denied      = "denied"
-	missing     = "missing" // the table, the stream or the shard
-	expired     = "expired" // an iterator
-	trimmed     = "trimmed" // the records are gone
-	refused     = "refused" // the request makes no sense to whom it was sent
+	missing     = "missing" // the table, the stream or the shard does not exist
+	expired     = "expired" // the iterator has expired
+	trimmed     = "trimmed" // the records are past their retention
+	refused     = "refused" // the endpoint does not know the operation or a parameter
 )
 
 func errorKind(err error) string {
@@ -49,32 +49,34 @@ func errorKind(err error) string {
 	return unavailable
 }
 
-// noRetry are the options of requests that the SDK must not repeat: whoever sent it knows better when.
+// noRetry turns off the retries of the SDK: the bridge repeats requests itself, with its own
+// pauses.
 func noRetry(o *dynamodbstreams.Options) { o.Retryer = aws.NopRetryer{} }
 
 func noRetryDB(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 
-// ask sends one request, bounded in time. What it fails by is counted, and said of who until it goes well.
-func (b *Bridge) ask(ctx context.Context, who string, send func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, b.cfg.Timeout)
+// request sends one request with a time limit. An error is counted, and is a problem in the status
+// of the region until the same operation succeeds.
+func (b *Bridge) request(ctx context.Context, operation string, send func(context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, b.cfg.Timeout)
 	defer cancel()
-	err := send(ctx)
+	err := send(limited)
 	if err == nil {
-		b.health.setProblem(who, nil)
+		b.health.setProblem(operation, nil)
 		return nil
 	}
 	b.cfg.Metrics.failures.WithLabelValues(b.region, errorKind(err)).Inc()
-	b.log.Debug().Str("what", who).Str("raw", err.Error()).Msg("request_failed")
-	if b.readCtx.Err() == nil { // else it is we who gave it up
-		b.health.setProblem(who, fmt.Errorf("%s: %s", who, table.Cause(err)))
+	b.log.Debug().Str("what", operation).Str("raw", err.Error()).Msg("request_failed")
+	if ctx.Err() == nil { // otherwise the bridge itself has cancelled the request
+		b.health.setProblem(operation, fmt.Errorf("%s: %s", operation, table.Cause(err)))
 	}
-	return fmt.Errorf("%s in %s: %w", who, b.region, err)
+	return fmt.Errorf("%s in %s: %w", operation, b.region, err)
 }
 
 // backoff is a pause that doubles from least to most.
 type backoff struct{ least, most, next time.Duration }
 
-// wait pauses, and says whether to go on: not after ctx ended.
+// wait pauses. It returns false if ctx has ended.
 func (w *backoff) wait(ctx context.Context) bool {
 	w.next = min(max(2*w.next, w.least), w.most)
 	return pause.For(ctx, w.next)

@@ -6,7 +6,7 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// row is what a partition key says of an item.
+// row is what the primary key of an item determines.
 type row struct {
 	lease.PrimaryKey
 	kind              rowKind
@@ -17,7 +17,7 @@ type rowKind uint8
 
 const (
 	unknownRow rowKind = iota
-	skippedRow         // of no interest to anybody down the stream
+	skippedRow         // no reader of lease.changes uses it
 	resourceRow
 	keyRow
 	poolRow
@@ -26,9 +26,10 @@ const (
 	demandRow
 )
 
-// versioned says whether rows of a sort have a version that only grows.
+// versioned reports whether rows of a kind have a version that each write increases.
 func (s rowKind) versioned() bool { return s >= resourceRow && s <= regionRow }
 
+// rowOf returns the row of a primary key. Its kind is unknownRow if the schema has no such row.
 func rowOf(p lease.PrimaryKey) row {
 	r := row{PrimaryKey: p}
 	if len(p.Partition) == 0 || len(p.Partition) > 1 && p.Partition[1] != '#' {
@@ -38,14 +39,14 @@ func rowOf(p lease.PrimaryKey) row {
 	switch long := len(p.Partition) > 1; p.Partition[0] {
 	case 'R':
 		r.kind = resourceRow
-		r.client, ok = lease.ResourceOf(p.Partition)
+		r.client, ok = lease.ParseResourcePartition(p.Partition)
 	case 'K':
 		r.kind = keyRow
-		r.client, r.pool, r.key, ok = lease.KeyOf(p.Partition)
+		r.client, r.pool, r.key, ok = lease.ParseKeyPartition(p.Partition)
 	case 'C':
-		if r.kind = skippedRow; long { // else it is a client's
+		if r.kind = skippedRow; long { // otherwise it is a client's row
 			r.kind = poolRow
-			r.client, r.pool, ok = lease.SettingsOf(p)
+			r.client, r.pool, ok = lease.ParsePoolRow(p)
 		}
 	case 'G':
 		r.kind, ok = regionRow, !long
@@ -53,7 +54,7 @@ func rowOf(p lease.PrimaryKey) row {
 		r.kind, ok = heartbeatRow, !long
 	case 'D':
 		r.kind = demandRow
-		r.client, r.pool, ok = lease.DemandOf(p.Partition)
+		r.client, r.pool, ok = lease.ParseDemandPartition(p.Partition)
 	case 'H', 'I':
 		r.kind, ok = skippedRow, long
 	case 'L':
@@ -67,7 +68,7 @@ func rowOf(p lease.PrimaryKey) row {
 	return r
 }
 
-// change makes of an item what is said of it. The pool of a resource is in the item.
+// change returns the change of an item. The pool of a resource is an attribute of the item.
 func (r *row) change(f *fields) *eventspb.LeaseChange {
 	c := &eventspb.LeaseChange{Client: r.client, Pool: r.pool}
 	version := int64(0)
@@ -81,16 +82,16 @@ func (r *row) change(f *fields) *eventspb.LeaseChange {
 		c.Pool = f.required(table.PoolID)
 		c.Row = &eventspb.LeaseChange_Resource{Resource: &eventspb.LeaseResource{
 			Resource: r.Sort, Version: version, Owner: f.required(table.Owner), Holder: f.text(table.Holder),
-			ExpiresMs: f.number(table.Expires), AvailableMs: f.number(table.Available),
+			ExpiresMs: f.number(table.ExpiresMs), AvailableMs: f.number(table.AvailableMs),
 		}}
 	case keyRow:
 		c.Row = &eventspb.LeaseChange_Key{Key: &eventspb.LeaseKey{
 			Key: r.key, Region: r.Sort, Version: version, State: f.required(table.State), Resource: f.text(table.Resource),
-			ResourceVersion: f.number(table.ResourceVersion), ExpiresMs: f.number(table.Expires), GrantedMs: f.number(table.GrantedAt), Winner: f.text(table.Winner),
+			ResourceVersion: f.number(table.ResourceVersion), ExpiresMs: f.number(table.ExpiresMs), GrantedMs: f.number(table.GrantedMs), Winner: f.text(table.Winner),
 		}}
 	case poolRow:
 		c.Row = &eventspb.LeaseChange_Settings{Settings: &eventspb.LeasePool{
-			Version: version, LongestLeaseMs: f.number(table.LongestMs), QuarantineMs: f.number(table.QuarantineMs), Buckets: f.int32(table.Buckets),
+			Version: version, LongestLeaseMs: f.number(table.LongestLeaseMs), QuarantineMs: f.number(table.QuarantineMs), Buckets: f.int32(table.Buckets),
 			Floors: f.numbers(table.Floors), Balance: f.text(table.Balance), Duplicates: f.text(table.Duplicates), Forecast: f.text(table.Forecast),
 		}}
 	case regionRow:
@@ -99,13 +100,13 @@ func (r *row) change(f *fields) *eventspb.LeaseChange {
 			AdoptedBy: f.text(table.AdoptedBy),
 		}}
 	case demandRow:
-		c.Row = &eventspb.LeaseChange_Demand{Demand: &eventspb.LeaseDemand{Region: r.Sort, Refused: f.number(table.Refused)}}
+		c.Row = &eventspb.LeaseChange_Demand{Demand: &eventspb.LeaseDemand{Region: r.Sort, Refused: f.number(table.RefusedTotal)}}
 	case unknownRow, skippedRow, heartbeatRow:
 	}
 	return c
 }
 
-// setVersion is for a row that is gone.
+// setVersion changes the version of a row that has one.
 func setVersion(c *eventspb.LeaseChange, version int64) {
 	switch r := c.Row.(type) {
 	case *eventspb.LeaseChange_Resource:
@@ -119,6 +120,7 @@ func setVersion(c *eventspb.LeaseChange, version int64) {
 	}
 }
 
+// versionOf returns the version of a row, 0 if it has none.
 func versionOf(c *eventspb.LeaseChange) int64 {
 	switch r := c.Row.(type) {
 	case *eventspb.LeaseChange_Resource:

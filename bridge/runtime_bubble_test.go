@@ -19,22 +19,21 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// running is a world and the runtime's, in one bubble.
+// running is a cloud and a crash harness of the runtime, in one bubble.
 type running struct {
 	*fixture
 	k *processorstest.Harness
 }
 
-// inRuntime runs bridges of two regions in the real runtime, on fake brokers, from f on.
+// inRuntime runs f with the bridges of two regions in the real runtime, on fake brokers, and then
+// checks the changes.
 func inRuntime(t *testing.T, profile dynamotest.Profile, f func(t *testing.T, r *running)) {
 	t.Helper()
 	regions := []string{"eu-west-1", "us-east-1"}
 	r := &running{}
-	p := stream.Processor{
-		App: events.BridgeApp, Partitions: 2, Inputs: []string{events.LeaseBridgeTopic}, Changelog: events.LeaseStateTopic(events.BridgeApp), Outputs: Outputs(),
-		New: func(task stream.Task) (stream.Handler, error) { return New(r.cfg, task) },
-	}
-	// What a bridge says depends on more than the records of its topic: there is no refolding it.
+	p := Config{}.Processor()
+	p.Partitions, p.New = 2, func(task stream.Task) (stream.Handler, error) { return r.cfg.Processor().New(task) }
+	// The outputs of a bridge depend on more than its input topic, so they cannot be refolded.
 	o := processorstest.Options{Processor: p, Config: processors.Config{Tick: 100 * time.Millisecond}, NoRefold: true}
 	processorstest.Run(t, o, func(t *testing.T, k *processorstest.Harness) {
 		r.k, r.fixture = k, newFixture(t, profile, 1, regions...)
@@ -42,7 +41,7 @@ func inRuntime(t *testing.T, profile dynamotest.Profile, f func(t *testing.T, r 
 		t.Cleanup(func() { r.cloud.Close() }) // once the processes have ended
 		f(t, r)
 		for _, region := range regions {
-			if err := r.judge(region, r.read()); err != nil {
+			if err := r.check(region, r.read()); err != nil {
 				t.Error(err)
 			}
 		}
@@ -60,8 +59,8 @@ func (r *running) read() (list []*eventspb.LeaseChange) {
 	return list
 }
 
-// Two processes die again and again, at every edge of a commit and in between, while two regions write through rollovers and
-// faults: every change is in lease.changes once, in order.
+// TestKillsInTheRuntime kills two processes at every failpoint of a commit and between, while two
+// regions write through rollovers and faults: each change is in lease.changes once, and in order.
 func TestKillsInTheRuntime(t *testing.T) {
 	inRuntime(t, dynamotest.Hostile(), func(t *testing.T, r *running) {
 		var writers sync.WaitGroup
@@ -71,7 +70,7 @@ func TestKillsInTheRuntime(t *testing.T) {
 				writers.Go(func() {
 					for range 250 {
 						n := rng.IntN(20)
-						_ = r.resource(t.Context(), region, fmt.Sprintf("%s-%d", region, n), fmt.Sprintf("p%d", n%3)) // the table tells what came of it
+						_ = r.resource(t.Context(), region, fmt.Sprintf("%s-%d", region, n), fmt.Sprintf("p%d", n%3)) // the table shows whether it was made
 						sleep(time.Duration(rng.IntN(150)) * time.Millisecond)
 					}
 				})
@@ -81,11 +80,11 @@ func TestKillsInTheRuntime(t *testing.T) {
 		procs := []*processorstest.Process{r.k.Start("a"), r.k.Start("b")}
 		rng := rand.New(rand.NewPCG(1, 9))
 		kills := 0
-		for _, edge := range append(processorstest.Failpoints(), processorstest.Failpoints()...) {
+		for _, failpoint := range append(processorstest.Failpoints(), processorstest.Failpoints()...) {
 			i := rng.IntN(2)
 			sleep(2 * time.Second)
-			procs[i].KillAt(edge)
-			sleep(2 * time.Second) // it dies there, if it commits at all
+			procs[i].KillAt(failpoint)
+			sleep(2 * time.Second) // it dies there if it commits
 			procs[i].Kill()
 			kills++
 			procs[i] = r.k.Start(names[i])
@@ -97,12 +96,13 @@ func TestKillsInTheRuntime(t *testing.T) {
 		r.k.CaughtUp()
 		sleep(15 * time.Second)
 		if n := len(r.read()); n < 1000 {
-			t.Errorf("%d changes and %d kills are too few to tell", n, kills)
+			t.Errorf("%d changes and %d kills are too few for a check", n, kills)
 		}
 	})
 }
 
-// Without a change there is no transaction, and with one it is there within a poll and a tick, whatever other regions do.
+// TestTransactionsInTheRuntime holds that there is no transaction without a change, and that a
+// change is in lease.changes after a poll and a tick, whatever state the other region is in.
 func TestTransactionsInTheRuntime(t *testing.T) {
 	inRuntime(t, dynamotest.Profile{}, func(t *testing.T, r *running) {
 		r.k.Start("a")
@@ -124,7 +124,7 @@ func TestTransactionsInTheRuntime(t *testing.T) {
 		if sleep(700 * time.Millisecond); len(r.read()) != n+1 {
 			t.Errorf("%d changes 700 ms after a write", len(r.read())-n)
 		}
-		r.k.Produce(events.LeaseBridgeTopic, 0, "eu-west-1", Scan)
+		r.k.Produce(events.LeaseBridgeTopic, 0, "eu-west-1", ControlScan)
 		r.k.CaughtUp()
 		if sleep(2 * time.Second); len(r.read()) != n+2 {
 			t.Errorf("%d changes after a scan", len(r.read())-n)

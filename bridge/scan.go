@@ -16,16 +16,17 @@ import (
 )
 
 const (
-	scanPage     = 1000             // rows of one request at most
-	sweepRate    = 50               // rows a second of a sweep at least: the table's size is known late and roughly
-	sizeInterval = 10 * time.Minute // how often the size is asked for
+	scanPage     = 1000             // the most rows of one request
+	sweepRate    = 50               // the least rows per second of a sweep: DynamoDB's count of rows is late and rough
+	sizeInterval = 10 * time.Minute // between requests for the count of rows
 )
 
-// scanRequests is the last request for a scan, as Flush handed it over. It is safe for use by many.
+// scanRequests holds the latest request for a scan, as Flush handed it over. It is safe for
+// concurrent use.
 type scanRequests struct {
 	mu      sync.Mutex
 	last    scanRequest
-	changed chan struct{} // closed when there is another
+	changed chan struct{} // closed when last changes
 }
 
 func (r *scanRequests) get() (scanRequest, <-chan struct{}) {
@@ -34,7 +35,8 @@ func (r *scanRequests) get() (scanRequest, <-chan struct{}) {
 	return r.last, r.changed
 }
 
-// add makes one more request. What was asked for before is served with it, if it wants a later scan; else it is with that.
+// add combines a request with those before, and returns the latest. One scan that begins at the
+// greatest SinceMs serves all of them.
 func (r *scanRequests) add(a scanRequest) scanRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -46,24 +48,25 @@ func (r *scanRequests) add(a scanRequest) scanRequest {
 	return r.last
 }
 
-// scanner reads the region's rows: when it is asked to, and in between slowly, for ever.
+// scanner reads the region's rows: at full rate when a scan is requested, and otherwise in slow
+// sweeps.
 type scanner struct {
 	*Bridge
 	scan, sweep scanState
-	size        int64 // rows of the table, of all regions
-	sized       time.Time
+	size        int64     // rows of the table, of all regions
+	sized       time.Time // when size was requested
 }
 
-// run works until ctx ends.
+// run scans until ctx ends.
 func (s *scanner) run(ctx context.Context) {
 	if s.cfg.SweepInterval > 0 && s.sweep.StartedMs == 0 {
-		s.sweep = scanState{StartedMs: time.Now().UnixMilli(), Done: true} // the first scan of all stands for a sweep
+		s.sweep = scanState{StartedMs: time.Now().UnixMilli(), Done: true} // the first scan takes the place of a sweep
 	}
 	for ctx.Err() == nil {
 		last, more := s.scanRequests.get()
 		switch {
 		case last.SinceMs > s.scan.StartedMs && (s.scan.Done || s.scan.StartedMs == 0):
-			s.scan = scanState{StartedMs: max(time.Now().UnixMilli(), last.SinceMs)} // whoever asked may have a clock ahead
+			s.scan = scanState{StartedMs: max(time.Now().UnixMilli(), last.SinceMs)} // the clock of the request may be ahead
 			s.log.Info().Str("why", last.Why).Msg("scan_begun")
 			fallthrough
 		case s.scan.StartedMs > 0 && !s.scan.Done:
@@ -93,7 +96,7 @@ func (s *scanner) awaitNext(ctx context.Context, more <-chan struct{}) {
 	}
 }
 
-// page reads one page, hands it over with how far it is, and pauses for the pace.
+// page reads one page, hands it over with the progress, and pauses to keep the rate.
 func (s *scanner) page(ctx context.Context, kind string, at *scanState) {
 	s.health.setScan(kind, at.Rows)
 	began, rate := time.Now(), s.rate(ctx, kind)
@@ -107,7 +110,7 @@ func (s *scanner) page(ctx context.Context, kind string, at *scanState) {
 	var out *dynamodb.ScanOutput
 	wait := backoff{least: s.cfg.PollMin, most: 5 * time.Second}
 	for {
-		err := s.ask(ctx, "scan the table", func(ctx context.Context) (err error) {
+		err := s.request(ctx, "scan the table", func(ctx context.Context) (err error) {
 			out, err = s.db.Scan(ctx, in, noRetryDB)
 			return err
 		})
@@ -127,15 +130,15 @@ func (s *scanner) page(ctx context.Context, kind string, at *scanState) {
 	}
 	last := out.LastEvaluatedKey
 	at.PK, at.SK, at.Done = table.Text(last, table.PK), table.Text(last, table.SK), len(last) == 0
-	d.put(scanEntry(kind, *at))
-	if at.Done && kind == scanKey && s.cfg.SweepInterval > 0 { // it was a sweep, too
+	s.tables.scans.Put(d, kind, *at)
+	if at.Done && kind == scanKey && s.cfg.SweepInterval > 0 { // the scan was a sweep, too
 		s.sweep = scanState{StartedMs: at.StartedMs, Done: true}
-		d.put(scanEntry(sweepKey, s.sweep))
+		s.tables.scans.Put(d, sweepKey, s.sweep)
 	}
 	if at.Done && kind == scanKey {
 		s.noteScan(d, at, nowMs)
 	}
-	if s.queue.push(ctx, d) != nil {
+	if s.push(ctx, d) != nil {
 		return
 	}
 	if at.Done {
@@ -145,7 +148,7 @@ func (s *scanner) page(ctx context.Context, kind string, at *scanState) {
 	pause.For(ctx, time.Duration(out.ScannedCount)*time.Second/time.Duration(rate)-time.Since(began))
 }
 
-// noteScan puts into the journal that a scan is done: whoever asked for it may be anywhere.
+// noteScan adds an entry to the journal: a scan is complete. Its requester may be in any region.
 func (s *scanner) noteScan(d *batch, at *scanState, nowMs int64) {
 	last, _ := s.scanRequests.get()
 	took := time.Duration(nowMs-at.StartedMs) * time.Millisecond
@@ -155,14 +158,14 @@ func (s *scanner) noteScan(d *batch, at *scanState, nowMs int64) {
 	}, s.cfg.Partitions)
 }
 
-// rate is how many rows a second are to be read.
+// rate returns how many rows per second a scan or sweep reads.
 func (s *scanner) rate(ctx context.Context, kind string) int {
 	if kind == scanKey {
 		return s.cfg.ScanRate
 	}
 	if s.sized.IsZero() || time.Since(s.sized) > sizeInterval {
-		// What fails is told, and the last size serves.
-		err := s.ask(ctx, "ask for the table's size", func(ctx context.Context) error {
+		// An error is in the status of the region, and the last size serves.
+		err := s.request(ctx, "read the table's size", func(ctx context.Context) error {
 			out, err := s.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.cfg.Table}, noRetryDB)
 			if err == nil {
 				s.size = aws.ToInt64(out.Table.ItemCount)

@@ -6,18 +6,19 @@ import (
 	"sync"
 )
 
-// Status is how the bridge of a region stands.
+// Status is the state of a region's bridge.
 type Status struct {
 	Region  string
-	LagMs   int64  // see Metrics: age of the oldest record not read
-	Shards  int    // of the stream, not finished
-	Stream  string // ARN of the stream that is read; "" while none is
-	Scan    string // what it reads of the table now: scan, sweep, or nothing
-	Rows    int64  // of that, so far
-	Problem string // what went wrong last and did not go right since; "" nothing
+	LagMs   int64  // age of the oldest record that was not read, 0 if all were read
+	Shards  int    // shards of the stream that are not finished
+	Stream  string // ARN of the stream that is read, "" if there is none
+	Scan    string // which scan reads the table now: "scan", "sweep" or ""
+	Rows    int64  // rows of the region that the scan has read so far
+	Problem string // the latest error that still lasts, "" if there is none
 }
 
-// StatusRegistry has the Status of each region that is bridged in this process. The zero value is ready.
+// StatusRegistry holds the Status of each region that a bridge of this process reads. The zero
+// value is ready. It is safe for concurrent use.
 type StatusRegistry struct {
 	mu       sync.Mutex
 	byRegion map[string]registered
@@ -28,33 +29,34 @@ type registered struct {
 	status Status
 }
 
-// List is the regions in the order of their names.
-func (b *StatusRegistry) List() (list []Status) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, s := range b.byRegion {
+// List returns the status of all regions, in the order of their names.
+func (r *StatusRegistry) List() (list []Status) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.byRegion {
 		list = append(list, s.status)
 	}
 	slices.SortFunc(list, func(a, b Status) int { return strings.Compare(a.Region, b.Region) })
 	return list
 }
 
-func (b *StatusRegistry) set(by *Bridge, s Status) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.byRegion == nil {
-		b.byRegion = map[string]registered{}
+func (r *StatusRegistry) set(by *Bridge, s Status) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byRegion == nil {
+		r.byRegion = map[string]registered{}
 	}
-	b.byRegion[s.Region] = registered{by, s}
+	r.byRegion[s.Region] = registered{by, s}
 }
 
-// remove takes down what by has said, and says whether nobody said anything since.
-func (b *StatusRegistry) remove(by *Bridge, region string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.byRegion[region].by != by {
+// remove removes the status that by has set. It returns false if another bridge of the region has
+// set its own since.
+func (r *StatusRegistry) remove(by *Bridge, region string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byRegion[region].by != by {
 		return false
 	}
-	delete(b.byRegion, region)
+	delete(r.byRegion, region)
 	return true
 }

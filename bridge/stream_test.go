@@ -17,14 +17,16 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// flaw spoils a run on purpose.
-type flaw struct {
-	spoil func(*stream.Changes)
-	trip  func(*http.Request, http.RoundTripper) (*http.Response, error)
+// mutation is a bug that a test injects: into the changes of transactions, or into requests to the
+// streams.
+type mutation struct {
+	changes func(*stream.Changes)
+	trip    func(*http.Request, http.RoundTripper) (*http.Response, error)
 }
 
-// nasty adds to what dynamotest does: iterators that expire, children that are listed late.
-func nasty(seed uint64, f flaw) func(*http.Request, http.RoundTripper) (*http.Response, error) {
+// streamFaults adds faults to those of dynamotest: iterators that expire, children that are listed
+// late.
+func streamFaults(seed uint64, m mutation) func(*http.Request, http.RoundTripper) (*http.Response, error) {
 	var mu sync.Mutex
 	rng := rand.New(rand.NewPCG(seed, 11))
 	happens := func(rate float64) bool {
@@ -43,25 +45,26 @@ func nasty(seed uint64, f flaw) func(*http.Request, http.RoundTripper) (*http.Re
 				return answer(r, 200, `{"StreamDescription":{"Shards":[]}}`), nil
 			}
 		}
-		if f.trip != nil {
-			return f.trip(r, to)
+		if m.trip != nil {
+			return m.trip(r, to)
 		}
 		return to.RoundTrip(r)
 	}
 }
 
-// runStreams lets two regions write for a while, each bridged by handlers that are thrown away at random, and judges.
-func runStreams(t *testing.T, seed uint64, f flaw) (verdict error) {
+// runStreams writes in two regions for a while. The handlers of their bridges are discarded at
+// random. It returns what the check finds.
+func runStreams(t *testing.T, seed uint64, m mutation) (wrong error) {
 	synctest.Test(t, func(t *testing.T) {
 		regions := []string{"eu-west-1", "us-east-1"}
 		w := newFixture(t, dynamotest.Hostile(), seed, regions...)
 		defer w.cloud.Close()
-		w.trip = nasty(seed, f)
+		w.trip = streamFaults(seed, m)
 		var hosts []*host
 		for i, r := range regions {
 			h := w.host(r, seed*2+uint64(i))
-			if h.aborts = 0.03; f.spoil != nil {
-				h.spoil = f.spoil
+			if h.aborts = 0.03; m.changes != nil {
+				h.mutate = m.changes
 			}
 			hosts = append(hosts, h)
 		}
@@ -77,21 +80,22 @@ func runStreams(t *testing.T, seed uint64, f flaw) (verdict error) {
 			sleep(15 * time.Second)
 		}, hosts...)
 		for _, h := range hosts {
-			if h.b != nil {
+			if h.bridge != nil {
 				h.end()
 			}
-			if verdict == nil {
-				verdict = h.judge()
+			if wrong == nil {
+				wrong = h.check()
 			}
-			if verdict == nil && (len(h.changes()) < 300 || h.lives < 5) {
-				verdict = fmt.Errorf("%s: %d changes and %d handlers are too few to tell", h.region, len(h.changes()), h.lives)
+			if wrong == nil && (len(h.changes()) < 300 || h.opened < 5) {
+				wrong = fmt.Errorf("%s: %d changes and %d handlers are too few for a check", h.region, len(h.changes()), h.opened)
 			}
 		}
 	})
-	return verdict
+	return wrong
 }
 
-// write changes resources of a region for 14 s. What fails may have been done or not: both are seen in the table.
+// write changes resources of a region for 14 s. A write that fails may have been made or not; the
+// table shows it.
 func (w *fixture) write(ctx context.Context, region string, rng *rand.Rand) {
 	for until := time.Now().Add(14 * time.Second); time.Now().Before(until); {
 		name := fmt.Sprintf("%s-%d", region, rng.IntN(25))
@@ -100,18 +104,19 @@ func (w *fixture) write(ctx context.Context, region string, rng *rand.Rand) {
 	}
 }
 
-// I-stream: through rollovers every two seconds, splits, throttling, lost answers, expired iterators, children that are listed
-// late and handlers thrown away at random, every change of every item is there once, and in order.
+// TestEveryChangeOnceAndInOrder holds that each change of each item is emitted once and in order,
+// through rollovers every two seconds, splits, throttling, lost responses, expired iterators,
+// children that are listed late, and handlers that are discarded at random.
 func TestEveryChangeOnceAndInOrder(t *testing.T) {
 	for seed := range uint64(3) {
-		if err := runStreams(t, seed, flaw{}); err != nil {
+		if err := runStreams(t, seed, mutation{}); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}
 	}
 }
 
-// Each way of doing it wrong that we know of is noticed.
-func TestTheJudgeNotices(t *testing.T) {
+// TestCheckFindsMutations is the mutation test of TestEveryChangeOnceAndInOrder.
+func TestCheckFindsMutations(t *testing.T) {
 	shards := func(ch *stream.Changes, drop func(c *stream.Change) bool) {
 		kept := ch.List[:0]
 		for i := range ch.List {
@@ -142,12 +147,12 @@ func TestTheJudgeNotices(t *testing.T) {
 			return answer(r, out.StatusCode, strings.ReplaceAll(string(text), was, is)), nil
 		}
 	}
-	var n atomic.Int64 // the hosts are several
-	for name, f := range map[string]flaw{
+	var n atomic.Int64 // shared by the hosts
+	for name, m := range map[string]mutation{
 		"a child is read before its parent": {trip: replaced("DescribeStream", `"ParentShardId"`, `"Nothing"`, true)},
 		"a shard is begun at its newest":    {trip: replaced("GetShardIterator", "TRIM_HORIZON", "LATEST", false)},
-		"a position is not kept":            {spoil: func(ch *stream.Changes) { shards(ch, func(*stream.Change) bool { return n.Add(1)%5 == 0 }) }},
-		"a position is kept without records": {spoil: func(ch *stream.Changes) {
+		"a position is not kept":            {changes: func(ch *stream.Changes) { shards(ch, func(*stream.Change) bool { return n.Add(1)%5 == 0 }) }},
+		"a position is kept without records": {changes: func(ch *stream.Changes) {
 			if n.Add(1)%20 != 0 {
 				return
 			}
@@ -159,20 +164,20 @@ func TestTheJudgeNotices(t *testing.T) {
 			}
 			ch.List = kept
 		}},
-		"a shard that is finished is forgotten": {spoil: func(ch *stream.Changes) {
+		"a shard that is finished is forgotten": {changes: func(ch *stream.Changes) {
 			shards(ch, func(c *stream.Change) bool { return strings.Contains(string(c.Value), "finished_ms") })
 		}},
 		"a position is that of the record before": {trip: replaced("GetShardIterator", "AFTER_SEQUENCE_NUMBER", "AT_SEQUENCE_NUMBER", false)},
 	} {
 		found := false
 		for seed := uint64(0); seed < 3 && !found; seed++ {
-			if err := runStreams(t, seed, f); err != nil {
+			if err := runStreams(t, seed, m); err != nil {
 				found = true
 				t.Logf("%s: %.200v", name, err)
 			}
 		}
 		if !found {
-			t.Errorf("%s, and nobody notices", name)
+			t.Errorf("%s: the check does not find it", name)
 		}
 	}
 }

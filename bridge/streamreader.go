@@ -12,8 +12,9 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// follow reads the table's streams, one after the other: a stream that was disabled and enabled again is another one.
-func (b *Bridge) follow(ctx context.Context) {
+// followStreams reads the table's streams one after the other until ctx ends. A stream that was
+// disabled and enabled again is another stream.
+func (b *Bridge) followStreams(ctx context.Context) {
 	for {
 		arn, ok := b.nextStream(ctx)
 		if !ok {
@@ -26,18 +27,19 @@ func (b *Bridge) follow(ctx context.Context) {
 	}
 }
 
-// streamReader is the reading of one stream.
+// streamReader reads one stream.
 type streamReader struct {
 	*Bridge
 	arn       string
 	lineage   *lineage
 	shardEnds chan shardEnd
-	found     chan []shard
+	found     chan []shard // children of a shard that ended; nil: a complete listing is needed
 	disabled  atomic.Bool
 	running   sync.WaitGroup
 }
 
-// run reads a stream until it is disabled and all of it was read, or it is not there any more. false: ctx ended before.
+// run reads a stream until it is disabled and was read to its end, or no longer exists. It returns
+// false if ctx ends before.
 func (f *streamReader) run(ctx context.Context) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer f.running.Wait()
@@ -64,7 +66,7 @@ func (f *streamReader) run(ctx context.Context) bool {
 			n := f.lineage.nodes[e.id]
 			if n.reading = false; e.gone {
 				n.gone = true
-				list.Reset(wait.least) // the list may go on naming it for a while
+				list.Reset(wait.least) // listings may contain the shard for some time
 				continue
 			}
 			n.FinishedMs = time.Now().UnixMilli()
@@ -72,7 +74,7 @@ func (f *streamReader) run(ctx context.Context) bool {
 				f.running.Go(func() { f.children(ctx, e.id) })
 			}
 		case kids := <-f.found:
-			if kids == nil { // who is asked does not know how to list some: list all
+			if kids == nil {
 				list.Reset(0)
 				continue
 			}
@@ -106,13 +108,14 @@ func (f *streamReader) read(ctx context.Context, n *node) error {
 	n.reading = true
 	nowMs := time.Now().UnixMilli()
 	if n.orphaned > 0 && n.After == "" && nowMs-f.saved.streams[f.arn].BegunMs > retention.Milliseconds() {
-		d := &batch{} // a stream that we know for longer than it keeps shards has had one that we never saw
-		f.recordGap(d, n.Parent+" was never read and is not listed any more", nowMs)
-		if err := f.queue.push(ctx, d); err != nil {
+		// The bridge has known the stream for longer than it keeps shards, and has missed one.
+		d := &batch{}
+		f.recordGap(d, n.Parent+" was never read and is no longer listed", nowMs)
+		if err := f.push(ctx, d); err != nil {
 			return err
 		}
 	}
-	r := &reader{Bridge: f.Bridge, stream: f, at: n.shard}
+	r := &shardReader{Bridge: f.Bridge, stream: f, at: n.shard}
 	f.health.read(n.ID, false, max(n.AfterMs, n.FoundMs))
 	f.running.Go(func() {
 		e, ok := r.run(ctx)
@@ -127,18 +130,19 @@ func (f *streamReader) read(ctx context.Context, n *node) error {
 	return nil
 }
 
-// list learns all shards. over says that nothing is left of the stream, or of what will ever be in it.
+// list applies a complete listing. over: the stream is disabled or no longer exists, and was read
+// to its end.
 func (f *streamReader) list(ctx context.Context) (over bool, err error) {
 	var all []shard
 	var status streamtypes.StreamStatus
-	err = f.ask(ctx, "list the shards", func(ctx context.Context) (err error) {
+	err = f.request(ctx, "list the shards", func(ctx context.Context) (err error) {
 		all, status, err = f.describe(ctx)
 		return err
 	})
 	if err != nil && errorKind(err) != missing {
 		return false, err
 	}
-	if err != nil { // the stream is gone, with all that was not read
+	if err != nil { // the stream no longer exists: what was not read is lost
 		for range confirmListings {
 			if err := f.learn(ctx, nil, true); err != nil {
 				return false, err
@@ -153,7 +157,7 @@ func (f *streamReader) list(ctx context.Context) (over bool, err error) {
 	return f.disabled.Load() && f.lineage.open() == 0, nil
 }
 
-// describe lists all shards.
+// describe returns all shards.
 func (f *streamReader) describe(ctx context.Context) (all []shard, status streamtypes.StreamStatus, err error) {
 	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &f.arn}
 	for {
@@ -175,18 +179,18 @@ func shardsOf(out *dynamodbstreams.DescribeStreamOutput) (list []shard) {
 	return list
 }
 
-// children looks for the shards that go on where one ended. They may be listed a little later; a listing of all finds those
-// that are not found here.
+// children looks for the children of a shard that has ended. They may be listed a little later. The
+// complete listings find the children that it misses.
 func (f *streamReader) children(ctx context.Context, parent string) {
 	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &f.arn, ShardFilter: &streamtypes.ShardFilter{Type: streamtypes.ShardFilterTypeChildShards, ShardId: &parent}}
-	const who = "list the children of a shard"
-	defer f.health.setProblem(who, nil)
+	const operation = "list the children of a shard"
+	defer f.health.setProblem(operation, nil)
 	wait := backoff{least: 50 * time.Millisecond, most: time.Second}
 	for range 10 {
 		var kids []shard
-		err := f.ask(ctx, who, func(ctx context.Context) error {
+		err := f.request(ctx, operation, func(ctx context.Context) error {
 			out, err := f.streams.DescribeStream(ctx, in, noRetry)
-			if err == nil { // one that does not know the filter lists others, too
+			if err == nil { // an endpoint that ignores the filter lists other shards, too
 				kids = slices.DeleteFunc(shardsOf(out), func(s shard) bool { return s.Parent != parent })
 			}
 			return err
@@ -204,39 +208,39 @@ func (f *streamReader) children(ctx context.Context, parent string) {
 	}
 }
 
-// learn takes a listing over into the state.
+// learn applies a listing to the lineage and the state.
 func (f *streamReader) learn(ctx context.Context, list []shard, whole bool) error {
 	nowMs := time.Now().UnixMilli()
 	d := &batch{}
 	n := f.lineage.learn(list, whole, nowMs)
 	for _, s := range n.found {
-		d.put(shardEntry(f.arn, s))
+		f.tables.shards.Put(d, shardKey(f.arn, s.ID), s)
 	}
 	for _, s := range n.lost {
 		f.health.finished(s.ID)
 		s.FinishedMs = nowMs
-		d.put(shardEntry(f.arn, s))
-		f.recordGap(d, s.ID+" was not read to its end and is not listed any more", nowMs)
+		f.tables.shards.Put(d, shardKey(f.arn, s.ID), s)
+		f.recordGap(d, s.ID+" was not read to its end and is no longer listed", nowMs)
 	}
 	for _, s := range n.forgotten {
-		d.put(entry{shardTable, f.arn + "\x00" + s.ID, nil})
+		f.tables.shards.Delete(d, shardKey(f.arn, s.ID))
 	}
-	if len(d.entries) == 0 {
+	if d.Empty() {
 		return nil
 	}
-	return f.queue.push(ctx, d)
+	return f.push(ctx, d)
 }
 
-// endStream ends a stream: that it ended is all that is kept of it.
+// endStream removes the shards of a stream that was read to its end from the state.
 func (f *streamReader) endStream(ctx context.Context) error {
 	s := f.saved.streams[f.arn]
 	s.DoneMs = time.Now().UnixMilli()
 	f.saved.streams[f.arn] = s
 	f.log.Info().Str("stream", f.arn).Msg("stream_ended")
 	d := &batch{}
-	d.put(entry{streamTable, f.arn, encode(s)})
+	f.tables.streams.Put(d, f.arn, s)
 	for id := range f.lineage.nodes {
-		d.put(entry{shardTable, f.arn + "\x00" + id, nil})
+		f.tables.shards.Delete(d, shardKey(f.arn, id))
 	}
-	return f.queue.push(ctx, d)
+	return f.push(ctx, d)
 }

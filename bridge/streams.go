@@ -12,12 +12,13 @@ import (
 )
 
 // nextStream waits for the oldest stream that was not read to its end, and begins it if it is new.
+// It returns false if ctx ends before.
 func (b *Bridge) nextStream(ctx context.Context) (arn string, ok bool) {
-	const who = "list the streams"
+	const operation = "list the streams"
 	wait := backoff{least: b.cfg.PollMin, most: min(b.cfg.ListInterval, 5*time.Second)}
 	for ; ; b.health.setStream("", 0) {
 		var list []string
-		err := b.ask(ctx, who, func(ctx context.Context) (err error) {
+		err := b.request(ctx, operation, func(ctx context.Context) (err error) {
 			list, err = b.listStreams(ctx)
 			return err
 		})
@@ -32,7 +33,7 @@ func (b *Bridge) nextStream(ctx context.Context) (arn string, ok bool) {
 				}
 				return arn, known || b.begin(ctx, arn) == nil
 			}
-			b.health.setProblem(who, errNoStream)
+			b.health.setProblem(operation, errNoStream)
 		}
 		if !wait.wait(ctx) {
 			return "", false
@@ -40,7 +41,7 @@ func (b *Bridge) nextStream(ctx context.Context) (arn string, ok bool) {
 	}
 }
 
-// listStreams gives the table's streams, the oldest first.
+// listStreams returns the ARNs of the table's streams, the oldest first.
 func (b *Bridge) listStreams(ctx context.Context) (arns []string, err error) {
 	var list []streamtypes.Stream
 	in := &dynamodbstreams.ListStreamsInput{TableName: &b.cfg.Table}
@@ -63,24 +64,27 @@ func (b *Bridge) listStreams(ctx context.Context) (arns []string, err error) {
 	return arns, nil
 }
 
-// begin takes a stream that is new up. Rows may have changed since long before it: they are scanned.
+// begin adds a new stream to the state. It requests a scan, because rows may be older than the
+// stream.
 func (b *Bridge) begin(ctx context.Context, arn string) error {
 	s := streamState{BegunMs: time.Now().UnixMilli()}
 	b.saved.streams[arn] = s
 	b.log.Info().Str("stream", arn).Msg("stream_begun")
 	d := &batch{scanRequest: scanRequest{s.BegunMs, "the stream is new"}}
-	d.put(entry{streamTable, arn, encode(s)})
-	return b.queue.push(ctx, d)
+	b.tables.streams.Put(d, arn, s)
+	return b.push(ctx, d)
 }
 
-// forgetStreams deletes what is known of streams that ended long ago and are not listed any more.
+// forgetStreams removes streams from the state that ended long ago and are no longer listed.
 func (b *Bridge) forgetStreams(ctx context.Context, listed []string) error {
 	for arn, s := range b.saved.streams {
 		if s.DoneMs == 0 || slices.Contains(listed, arn) || time.Now().UnixMilli()-s.DoneMs < shardMemory.Milliseconds() {
 			continue
 		}
 		delete(b.saved.streams, arn)
-		if err := b.queue.push(ctx, &batch{entries: []entry{{streamTable, arn, nil}}}); err != nil {
+		d := &batch{}
+		b.tables.streams.Delete(d, arn)
+		if err := b.push(ctx, d); err != nil {
 			return err
 		}
 	}

@@ -15,13 +15,14 @@ import (
 	"time"
 )
 
-// project is the services of compose.yaml under a name and at ports of their own.
+// project is the services of compose.yaml under a project name and ports of their own.
 type project struct {
 	t   *testing.T
 	env []string
 }
 
-// TestCompose brings the whole up, kills one of the two processes, and looks whether the other goes on with all of it.
+// TestCompose starts all services, kills one of the two processes, and checks that the other takes
+// over all partitions.
 func TestCompose(t *testing.T) {
 	p := newProject(t)
 	p.must("up", "-d", "--wait", "--wait-timeout", "180")
@@ -55,7 +56,7 @@ func TestCompose(t *testing.T) {
 	p.sane()
 }
 
-// newProject builds the image and takes everything away after the test.
+// newProject builds the image. After the test it removes containers, volumes and the image.
 func newProject(t *testing.T) *project {
 	t.Helper()
 	if testing.Short() {
@@ -85,16 +86,17 @@ func newProject(t *testing.T) *project {
 			t.Logf("%s%v", out, err)
 		}
 		if out, err := p.compose(ctx, "down", "-v", "--timeout", "1"); err != nil {
-			t.Errorf("containers stay behind: %v\n%s", err, out)
+			t.Errorf("containers are left: %v\n%s", err, out)
 		}
 		if out, err := exec.CommandContext(ctx, "docker", "rmi", image).CombinedOutput(); err != nil {
-			t.Errorf("the image stays behind: %v\n%s", err, out)
+			t.Errorf("the image is left: %v\n%s", err, out)
 		}
 	})
 	return p
 }
 
-// ports are free ones: three in a row for DynamoDB, in which another program may be quicker.
+// ports returns free ports: one, or three in a row for DynamoDB. Another program may take them
+// first.
 func ports(t *testing.T, variable string) string {
 	t.Helper()
 	for range 100 {
@@ -128,7 +130,7 @@ func (p *project) compose(ctx context.Context, args ...string) (string, error) {
 	return p.input(ctx, "", args...)
 }
 
-// input is compose with something to read. The answer is what it writes; the error has the talk.
+// input runs docker compose with text as its input. It returns the output; the error has the log.
 func (p *project) input(ctx context.Context, text string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "docker", append([]string{"compose", "-f", "compose.yaml"}, args...)...)
 	var out, talk bytes.Buffer
@@ -153,7 +155,7 @@ func (p *project) run(service string, args ...string) (string, error) {
 	return p.compose(p.t.Context(), append([]string{"exec", "-T", service, "weir"}, args...)...)
 }
 
-// ask is run for what a command says in JSON.
+// ask runs a command and decodes its JSON output into v.
 func (p *project) ask(v any, service string, args ...string) error {
 	out, err := p.run(service, append(args, "-o", "json")...)
 	if err != nil {
@@ -162,7 +164,7 @@ func (p *project) ask(v any, service string, args ...string) error {
 	return json.Unmarshal([]byte(out), v)
 }
 
-// within asks again and again; each try takes a quarter of a second by itself.
+// within repeats try until it returns nil. Each try takes about a quarter of a second.
 func (p *project) within(limit time.Duration, what string, try func() error) {
 	p.t.Helper()
 	var err error
@@ -171,10 +173,11 @@ func (p *project) within(limit time.Duration, what string, try func() error) {
 			return
 		}
 	}
-	p.t.Fatalf("%s: not within %v: %v", what, limit, err)
+	p.t.Fatalf("%s did not happen within %v: %v", what, limit, err)
 }
 
-// shared complains unless exactly these processes have partitions of each application, by the word of Kafka's own tool.
+// shared returns an error unless exactly these processes have partitions of each application, as
+// listed by Kafka's own tool.
 func (p *project) shared(processes ...string) error {
 	out, err := p.compose(p.t.Context(), "exec", "-T", "kafka", "/opt/kafka/bin/kafka-consumer-groups.sh", "--bootstrap-server", "localhost:19092",
 		"--describe", "--all-groups", "--members")
@@ -205,7 +208,7 @@ func (p *project) shared(processes ...string) error {
 	return nil
 }
 
-// counts produces an event of campaign spring, and wants so many of them counted.
+// counts produces an event of campaign spring, and compares the number of counted events with want.
 func (p *project) counts(service, id string, want uint64) {
 	p.t.Helper()
 	event := fmt.Sprintf(`{"event_id":%q,"account":"acme","campaign":"spring","type":"impression","price_micros":1234,"currency":"USD","event_ms":1384000000000}`, id)
@@ -220,12 +223,13 @@ func (p *project) counts(service, id string, want uint64) {
 		p.t.Fatal(err)
 	}
 	if got.Events != want || got.Charged != int64(want)*1234 {
-		p.t.Errorf("after event %s %s says %+v, want %d events", id, service, got, want)
+		p.t.Errorf("after event %s %s returned %+v, want %d events", id, service, got, want)
 	}
 }
 
-// leases has a key lease a resource of the pool that load made, and another lease one for two seconds. It waits until that one is free
-// again: bridge, liberator and executor are at work.
+// leases has a key lease a resource of the pool that load made, and another key lease one for two
+// seconds. It waits until the second resource is free again, which needs bridge, liberator and
+// executor.
 func (p *project) leases(key string) {
 	p.t.Helper()
 	type lease struct{ Resource string }
@@ -252,7 +256,7 @@ func (p *project) leases(key string) {
 	p.t.Logf("%s was free again %v after it was leased for two seconds", brief.Resource, time.Since(began).Round(time.Millisecond))
 }
 
-// sane looks at the containers that stay: none was killed for its memory, and none started again by itself.
+// sane checks that no container was killed for its memory or restarted by itself.
 func (p *project) sane() {
 	p.t.Helper()
 	out, err := p.compose(p.t.Context(), "ps", "-q", "weir-a", "kafka", "dynamodb")

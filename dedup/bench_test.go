@@ -7,8 +7,8 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// BenchmarkFold takes changes of keys, each of another one, of which one in a thousand is leased in a second region, too; it
-// commits every 20,000.
+// BenchmarkFold applies changes of keys, each of another one. One in a thousand is leased in a
+// second region, too. It commits every 20,000.
 func BenchmarkFold(b *testing.B) {
 	r := newRunner(b, testConfig())
 	r.Append(marshal(b, settings(1, "")))

@@ -10,7 +10,7 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// supersede gives the commands that are due.
+// supersede emits the commands that are due.
 func (d *Dedup) supersede(x *decisionContext, k *Key, v *decision) error {
 	if v.winner < 0 {
 		return nil
@@ -27,7 +27,8 @@ func (d *Dedup) supersede(x *decisionContext, k *Key, v *decision) error {
 		r.CommandedWinner = winner.Region
 		r.Tries++
 		r.NextCommandMs = x.nowMs + d.cfg.backoff(r.Tries)
-		// The resource first: once the key's row shows that it is superseded, nobody says the other again.
+		// The resource first: when the key row shows that it is superseded, the Revoke is not
+		// repeated.
 		if x.settings.mode == modeRelease && r.State == lease.Leased {
 			d.stats.Revokes++
 			c := x.command("revoke", r)
@@ -51,11 +52,11 @@ func (d *Dedup) supersede(x *decisionContext, k *Key, v *decision) error {
 	return nil
 }
 
-// command is one to the region of r, without what it does.
+// command returns a command without an action for the region of r.
 func (x *decisionContext) command(kind string, r *Row) *eventspb.LeaseCommand {
 	why := "the lease of the key in " + r.CommandedWinner + " won"
 	if r.Tries > 1 {
-		why += fmt.Sprintf("; said %d times before, and nothing came of it", r.Tries-1)
+		why += fmt.Sprintf("; attempt %d, the row has not changed", r.Tries)
 	}
 	return &eventspb.LeaseCommand{
 		Id:     lease.JoinNames(kind, x.client, x.pool, x.key, r.Region, strconv.FormatInt(r.Version, 10), strconv.FormatInt(r.Tries, 10)),
@@ -66,7 +67,7 @@ func (x *decisionContext) command(kind string, r *Row) *eventspb.LeaseCommand {
 func (d *Dedup) emitCommand(c *eventspb.LeaseCommand) error {
 	to, ok := d.cfg.Output(c.Region)
 	if !ok {
-		d.stats.Waited++ // it is said again, and by then somebody may have declared the region
+		d.stats.SettingsWaits++ // the command is repeated; an operator may declare the region by then
 		return nil
 	}
 	return d.emit(to, c.Client+"\x00"+c.Pool, c)

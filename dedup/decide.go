@@ -4,14 +4,14 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// decision is what the rows of a key come to at one time. Numbers are indices of the key's rows.
+// decision is the outcome for the rows of a key at one time. Numbers are indices of the rows.
 type decision struct {
-	live   []int // leased, and not near the end
-	winner int   // one of them; -1: there is none against which no command is out
-	losers []int // those who are to be told that the winner won
+	live   []int // leased, and their end is more than the skew away
+	winner int   // one of live, without a command against it; -1 if there is none
+	losers []int // rows to supersede
 }
 
-// decide looks at rows at nowMs.
+// decide returns the decision for rows at nowMs.
 func decide(rows []Row, nowMs, skew int64) decision {
 	v := decision{winner: -1}
 	for i := range rows {

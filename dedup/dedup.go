@@ -12,10 +12,11 @@ import (
 	"github.com/weirhq/weir/stream/state"
 )
 
-// Dedup watches the keys of one task. It is not safe for concurrent use. After an error it is of no more use: the state that
-// was committed is the truth, and New begins from it.
+// Dedup selects the leases of one task. It is not safe for concurrent use. After an error it must
+// be discarded: New builds another from the committed state.
 type Dedup struct {
 	cfg       Config
+	changes   changes.Decoder
 	partition int32
 	timers    stream.Timers
 	keys      *state.Cache[string, Key]
@@ -23,10 +24,10 @@ type Dedup struct {
 	counts    *state.Cache[string, int64]
 	out       []output
 	stats     Stats
-	counted   [2]int64 // of stats.Keys and stats.Open, what is in the table
+	counted   [2]int64 // stats.Keys and stats.OpenDuplicates as in the table
 }
 
-// output is a record to be written at the next Flush; without value it is a tombstone.
+// output is a record for the next Flush. A nil value is a tombstone.
 type output struct {
 	to    string // name of the output
 	key   string
@@ -38,7 +39,7 @@ const (
 	openKey = "open"
 )
 
-// New returns a Dedup that stands where t's committed state does.
+// New returns a Dedup with the committed state of t.
 func New(cfg Config, t stream.Task) (*Dedup, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -50,10 +51,11 @@ func New(cfg Config, t stream.Task) (*Dedup, error) {
 		pools:  state.NewCache(state.NewTable(TablePools, state.String{}, pools()), t.Get),
 		counts: state.NewCache(state.NewTable(TableCounts, state.String{}, state.Varint{}), t.Get),
 	}
+	d.changes = changes.Decoder{Rules: d.cfg.rules(), RowKey: rowKey, Prefetch: d.keys.Prefetch, Fold: d.fold}
 	for i, f := range []struct {
 		key string
 		to  *int64
-	}{{keysKey, &d.stats.Keys}, {openKey, &d.stats.Open}} {
+	}{{keysKey, &d.stats.Keys}, {openKey, &d.stats.OpenDuplicates}} {
 		if *f.to, _, err = d.counts.Get(f.key); err != nil {
 			return nil, d.fail(err)
 		}
@@ -66,51 +68,41 @@ func (d *Dedup) fail(err error) error {
 	return fmt.Errorf("dedup, partition %d: %w", d.partition, err)
 }
 
-// Fold takes the changes of b. Those that it refuses go to b.Reject; an error means that state could not be read.
+// Fold applies the changes of b. Invalid records go to b.Reject. An error means that the state
+// could not be read.
 func (d *Dedup) Fold(b *stream.Batch) error {
-	fold := changes.Fold{Row: rowOf, Prefetch: d.keys.Prefetch, Change: d.fold}
-	if err := fold.Each(b); err != nil {
+	if err := d.changes.Each(b); err != nil {
 		return d.fail(err)
 	}
 	return nil
 }
 
-// rowOf is where the row of a key is that a change is about.
-func rowOf(c *eventspb.LeaseChange) string {
-	if r := c.GetKey(); r != nil {
-		return changes.RowKey(c, r.Key)
+// rowKey returns the key of the key's row that a change is about; empty if it is about another kind
+// of row.
+func rowKey(c *changes.Change) string {
+	if k := c.GetKey(); k != nil {
+		return changes.RowKey(c, k.Key)
 	}
 	return ""
 }
 
-func (d *Dedup) fold(c *eventspb.LeaseChange) (*changes.Refusal, error) {
+func (d *Dedup) fold(c *changes.Change) error {
 	switch row := c.Row.(type) {
-	case nil:
-		return changes.Refuse(changes.ReasonNoRow, "the change has no row of a kind that is known here"), nil
 	case *eventspb.LeaseChange_Key:
-		bad := changes.CheckNames(c)
-		if bad == nil {
-			bad = d.checkKey(row.Key)
-		}
-		if bad != nil {
-			return bad, nil
-		}
-		return nil, d.foldKey(c, row.Key)
+		return d.foldKey(c, row.Key)
 	case *eventspb.LeaseChange_Settings:
-		bad := changes.CheckNames(c)
-		if bad == nil && !c.Gone {
-			bad = checkSettings(row.Settings)
-		}
-		if bad != nil || c.Gone { // duplicates of a pool that was removed end by its last settings
-			return bad, nil
-		}
-		return nil, d.foldSettings(c, row.Settings)
+		return d.foldSettings(c, row.Settings)
 	}
-	return nil, nil // of no interest here
+	return nil
 }
 
-func (d *Dedup) foldSettings(c *eventspb.LeaseChange, s *eventspb.LeasePool) error {
-	key := c.Client + "\x00" + c.Pool
+// foldSettings keeps the settings of a pool. Those of a deleted pool stay: its duplicates end by
+// them.
+func (d *Dedup) foldSettings(c *changes.Change, s *eventspb.LeasePool) error {
+	if c.Gone {
+		return nil
+	}
+	key := changes.PoolKey(c)
 	known, ok, err := d.pools.Get(key)
 	if err != nil || ok && s.Version <= known.version {
 		return err
@@ -119,8 +111,8 @@ func (d *Dedup) foldSettings(c *eventspb.LeaseChange, s *eventspb.LeasePool) err
 	return nil
 }
 
-func (d *Dedup) foldKey(c *eventspb.LeaseChange, k *eventspb.LeaseKey) error {
-	name := changes.RowKey(c, k.Key)
+func (d *Dedup) foldKey(c *changes.Change, k *eventspb.LeaseKey) error {
+	name := c.RowKey
 	e, known, err := d.keys.Get(name)
 	if err != nil {
 		return err
@@ -130,9 +122,9 @@ func (d *Dedup) foldKey(c *eventspb.LeaseChange, k *eventspb.LeaseKey) error {
 		Expires: k.ExpiresMs, Granted: k.GrantedMs, Winner: k.Winner, LatestExpires: k.ExpiresMs,
 	}
 	if c.Gone {
-		row.State = Deleted
+		row.State = RowDeleted
 	}
-	e.Rows = slices.Clone(e.Rows) // what the table has is a value
+	e.Rows = slices.Clone(e.Rows) // Get shares its slices
 	i, found := e.row(k.Region)
 	if found {
 		row.LatestExpires = max(row.LatestExpires, e.Rows[i].LatestExpires)
@@ -140,11 +132,11 @@ func (d *Dedup) foldKey(c *eventspb.LeaseChange, k *eventspb.LeaseKey) error {
 	switch {
 	case !found:
 		e.Rows = slices.Insert(e.Rows, i, row)
-	// A row that is gone may be told of with the version that it had.
-	case k.Version > e.Rows[i].Version, k.Version == e.Rows[i].Version && c.Gone && e.Rows[i].State != Deleted:
+	// The change that reports a deletion may have the version of the deleted row.
+	case k.Version > e.Rows[i].Version, k.Version == e.Rows[i].Version && c.Gone && e.Rows[i].State != RowDeleted:
 		e.Rows[i] = row
 	default:
-		if d.stats.Old++; row.LatestExpires > e.Rows[i].LatestExpires {
+		if d.stats.Stale++; row.LatestExpires > e.Rows[i].LatestExpires {
 			e.Rows[i].LatestExpires = row.LatestExpires
 			d.keys.Put(name, e)
 		}
@@ -163,7 +155,7 @@ func (d *Dedup) foldKey(c *eventspb.LeaseChange, k *eventspb.LeaseKey) error {
 	return nil
 }
 
-// needsDecision says whether there may be something to decide.
+// needsDecision reports whether the key may have a duplicate to decide.
 func (k *Key) needsDecision() bool {
 	n := 0
 	for i := range k.Rows {
@@ -174,15 +166,15 @@ func (k *Key) needsDecision() bool {
 	return n > 1 || k.Duplicate.open()
 }
 
-// immediateMs is the time of a timer that fires at the end of the transaction in which it is set.
+// immediateMs is the time of a timer that fires at the end of the transaction that sets it.
 const immediateMs = 1
 
-// dropAfter is from when on a row is forgotten.
+// dropAfter returns the time after which a row is forgotten, Unix ms.
 func (d *Dedup) dropAfter(r *Row) int64 {
 	return max(immediateMs, r.LatestExpires+d.cfg.Skew.Milliseconds()+d.cfg.Margin.Milliseconds())
 }
 
-// setTimer makes the timer of a key fire at atMs, or before if one is set that does.
+// setTimer sets the timer of a key to atMs, unless an earlier one is set.
 func (d *Dedup) setTimer(name string, k *Key, atMs int64) {
 	if k.Timer != 0 {
 		if k.Timer <= atMs {
@@ -198,12 +190,12 @@ func timer(atMs int64, name string) stream.Timer {
 	return stream.Timer{Clock: stream.WallTime, AtMs: atMs, Key: []byte(name)}
 }
 
-// Flush hands over rows and records.
+// Flush returns the changes of the state and the output records.
 func (d *Dedup) Flush(_ stream.Commit, ch *stream.Changes) error {
 	for i, f := range []struct {
 		key string
 		n   int64
-	}{{keysKey, d.stats.Keys}, {openKey, d.stats.Open}} {
+	}{{keysKey, d.stats.Keys}, {openKey, d.stats.OpenDuplicates}} {
 		if f.n != d.counted[i] {
 			d.counts.Put(f.key, f.n)
 			d.counted[i] = f.n
@@ -216,9 +208,9 @@ func (d *Dedup) Flush(_ stream.Commit, ch *stream.Changes) error {
 		ch.EmitTo(d.out[i].to, d.partition, stream.Message{Key: []byte(d.out[i].key), Value: d.out[i].value})
 	}
 	clear(d.out)
-	d.out = d.out[:0]
+	d.out, d.stats.Resolutions = d.out[:0], d.stats.Resolutions[:0]
 	return nil
 }
 
-// PendingBytes is about how many bytes the next Flush hands over.
+// PendingBytes estimates the size of the next Flush.
 func (d *Dedup) PendingBytes() int { return 256 * (d.keys.Len() + len(d.out)) }

@@ -33,8 +33,11 @@ func commands(o stream.Change) bool {
 func newRunner(tb testing.TB, cfg Config) *streamtest.Runner {
 	tb.Helper()
 	return streamtest.New(tb, streamtest.Options{
-		Topic: events.LeaseChangesTopic, Partition: 3,
-		Make: func(t stream.Task) (streamtest.Core, error) { return New(cfg, t) },
+		Partition: 3,
+		Processor: stream.Processor{
+			Inputs: []string{events.LeaseChangesTopic},
+			New:    func(t stream.Task) (stream.Handler, error) { return New(cfg, t) },
+		},
 	})
 }
 
@@ -59,11 +62,11 @@ func settings(version int64, mode string) *eventspb.LeaseChange {
 	}}
 }
 
-// TestTranscripts runs the stories of testdata. In them times are seconds.
+// TestTranscripts runs the scenario files of testdata. Their times are seconds.
 func TestTranscripts(t *testing.T) {
-	streamtest.Transcripts(t, "testdata/*.txt", func(t *testing.T) func(string) string {
+	streamtest.Scenarios(t, "testdata/*.txt", func(t *testing.T) func(string) string {
 		r := newRunner(t, testConfig())
-		return func(line string) string { return tell(t, r, strings.Fields(line)) }
+		return func(line string) string { return runLine(t, r, strings.Fields(line)) }
 	})
 }
 
@@ -75,7 +78,7 @@ func ms(t *testing.T, s string) int64 {
 	return d.Milliseconds()
 }
 
-func tell(t *testing.T, r *streamtest.Runner, words []string) string {
+func runLine(t *testing.T, r *streamtest.Runner, words []string) string {
 	var c *eventspb.LeaseChange
 	switch words[0] {
 	case "commit":
@@ -108,7 +111,7 @@ func tell(t *testing.T, r *streamtest.Runner, words []string) string {
 		case name == "gone":
 			c.Gone = true
 		default:
-			t.Fatalf("what is %q?", w)
+			t.Fatalf("unknown argument %q", w)
 		}
 	}
 	r.Append(marshal(t, c))
@@ -116,11 +119,11 @@ func tell(t *testing.T, r *streamtest.Runner, words []string) string {
 	return ""
 }
 
-// describe says what was written since the last time, and the timer.
+// describe prints the outputs since the last call, and the timer.
 func describe(t *testing.T, r *streamtest.Runner) string {
 	var out strings.Builder
 	for _, x := range r.TakeRejects() {
-		fmt.Fprintf(&out, "refused: %s: %s\n", x.Reason, x.Detail)
+		fmt.Fprintf(&out, "rejected: %s: %s\n", x.Reason, x.Detail)
 	}
 	for _, o := range r.TakeOutputs() {
 		switch o.Output() {
@@ -150,7 +153,7 @@ func describe(t *testing.T, r *streamtest.Runner) string {
 				fmt.Fprintf(&out, "%s: supersede v%d (%s), %s won; %s; id %s\n", c.Region, s.Version, s.Resource, s.Winner, c.Why, c.Id)
 			}
 			if s := c.GetRevoke(); s != nil {
-				fmt.Fprintf(&out, "%s: revoke %s v%d of %s, available from %s, %d sub-partitions\n", c.Region, s.Resource, s.Version, s.Holder, seconds(s.AvailableMs), s.Buckets)
+				fmt.Fprintf(&out, "%s: revoke %s v%d of %s, available from %s, %d buckets\n", c.Region, s.Resource, s.Version, s.Holder, seconds(s.AvailableMs), s.Buckets)
 			}
 		}
 	}

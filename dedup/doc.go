@@ -1,49 +1,57 @@
-// Package dedup decides which lease of a key goes on when two regions leased it, each having seen nothing of the other. One
-// Dedup is one task: one partition of lease.changes, which has the rows of a key of all regions.
+// Package dedup selects one lease of a key where two regions leased the key, each without seeing
+// the lease of the other. One Dedup is one task: one partition of lease.changes, which has the rows
+// of a key of all regions.
 //
-//	lease.changes ─ Fold ─▶ key: its rows by region ── more than one matters ──▶ a timer that is due at once
-//	                │                   │                                            │
-//	                │                   └── one, as most have ─▶ a timer at its end   ▼
-//	                └▶ settings of the pool ───────────────────────────────▶ Fire: decide by the rows that are live
-//	                                                                            │            │
-//	       lease.commands.<loser's region> ◀─ Supersede, Revoke, and a timer ───┘            │
-//	       lease.duplicates, lease.journal ◀── found, resolved; a tombstone an hour after ────┘
+//	lease.changes ─ Fold ─▶ key: its rows by region ── two or more may be live ──▶ timer, due at once
+//	                │                   │                                               │
+//	                │                   └── one: the usual case ─▶ timer at its end      ▼
+//	                └▶ settings of the pool ──────────────────────▶ OnTimer: decide by the live rows
+//	                                                                    │            │
+//	       lease.commands.<loser's region> ◀─ Supersede, Revoke ────────┘            │
+//	       lease.duplicates, lease.journal ◀─ found, resolved; a tombstone after an hour
 //
-// A row is live if it is leased and its end is more than the skew away. Of the live rows of a key the winner is the one that
-// was granted first, then the first by region; a row without a time of granting comes last. The others are superseded: their
-// agents use the winner's resource from their next call on, and their own resource comes back at the end of its lease. If the
-// winner is about to end, that or its renewal is waited for first, 2 s at most.
+// A row is live if it is leased and its end is more than the skew away. Of the live rows of a key
+// the winner is the one that was granted first; of equal times the first region by name. A row
+// without a time of granting comes last. The others are superseded: their agents use the winner's
+// resource from their next call on, and their own resource returns when its lease ends. If the
+// winner's lease is about to end, dedup waits up to 2 s for its end or its renewal.
 //
-// Fold never decides: it keeps rows. Fire alone does, by the time at which it was called, so that no change with a wrong time
-// makes a lease look over.
+// Fold never decides: it keeps rows. Only OnTimer decides, by the time of its call. A change with a
+// wrong time cannot make a lease look over.
 //
 // # Invariants
 //
-//  1. A row is of the greatest version seen of its region, in whatever order changes come and however often.
-//  2. The winner is never told that it lost: of the live rows there is always one that no command is against.
-//  3. A row against which a command was given does not win, as long as the task knows of no greater version. The command may
-//     have been carried out. So regions never supersede each other: see below.
-//  4. No command is given without a winner that is leased and live, as far as the task knows.
-//  5. A command is said again, later and later, as long as it is still what the task would decide.
-//  6. Nothing is decided by settings that nobody set: a pool whose settings were not seen waits, and Stats says so.
-//  7. A key has a row and one timer as long as a row of it is not over, and a minute longer.
+//  1. A row has the greatest version seen of its region, in whatever order changes arrive and
+//     however often.
+//  2. The winner never gets a command that it lost: of the live rows there is always one without a
+//     command against it.
+//  3. A row with a command against it does not win as long as the task knows of no greater version.
+//     The command may have been carried out. So regions never supersede each other: see below.
+//  4. Each command has a winner that is leased and live, as far as the task knows.
+//  5. A command is repeated, at growing intervals, as long as the task would still decide the same.
+//  6. A pool without known settings waits, and Stats counts that. Nothing is decided by default
+//     settings.
+//  7. A key has a state row and one timer until all its leases are over, and one minute longer.
 //
-// # What is known may be stale
+// # Decisions on stale rows
 //
-// A command carries the version of the loser's row and is not carried out on another. So what is decided on rows that have gone
-// on does nothing to the loser. The winner may have ended meanwhile: then the loser's agents see that and reinstate their
-// lease, with a greater version. What must not be is that all live rows of a key are superseded, each in favour of another.
-// Look at those, and at the decision that was the last among theirs. Its winner W was leased at the version v that the task
-// knew, and no command was out against v. W is superseded too, by an earlier decision on a version u. If v is u, a command
-// was out against v. If v is greater, W had been leased again after it was superseded at u, and the row that is
-// superseded now is by a later decision. Both contradict.
+// A command carries the version of the loser's row, and the executor carries it out on that version
+// only. So a decision on a stale row of the loser has no effect. The winner's lease may have ended
+// by then: the loser's agents see that and reinstate their lease with a greater version. One
+// outcome must be impossible: all live rows of a key are superseded, each in favour of another.
+// Proof: take such rows, and the last of the decisions that superseded them. Its winner W was
+// leased at version v as the task knew it, with no command against v. W is superseded too, by an
+// earlier decision, on version u. If v = u, there was a command against v. If v > u, W was leased
+// again after it was superseded at u, so the row that is superseded now is by a later decision.
+// Both contradict.
 //
-// A superseded row may name a winner that lost to a third region's meanwhile. It is superseded again in favour of that one,
-// before its agents reinstate it.
+// A superseded row may name a winner that has lost to a third region since. It is superseded again
+// in favour of that region, before its agents reinstate it.
 //
 // # What it does not do
 //
-// It does not end leases, except that of a loser in mode release, and there the executor does. It follows no pending row: it
-// is no lease before its region says so. If commands are out against all live rows of a key, and all their winners ended, it
-// waits for a new version of any; a renewal is one.
+// It ends no lease, except that of a loser in mode release, and there the executor does. It ignores
+// pending rows: they are not leases until their region confirms them. If all live rows of a key
+// have commands against them and all their winners have ended, it waits for a new version of any
+// row; a renewal is one.
 package dedup

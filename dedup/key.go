@@ -10,51 +10,53 @@ import (
 	"github.com/weirhq/weir/stream/state/packed"
 )
 
-// Key is what is kept of a key that is leased, or was until a short time ago.
+// Key is the state of a key that is leased, or was until a minute ago.
 type Key struct {
-	Rows      []Row // by region
-	Timer     int64 // when its timer fires, Unix ms; 0: it has none
+	Rows      []Row // ordered by region
+	Timer     int64 // time of its timer, Unix ms; 0 without one
 	Duplicate Duplicate
 }
 
-// Row is a key's row of one region.
+// Row is a key's row in one region.
 type Row struct {
 	Region          string
 	Version         int64
-	State           lease.State // Gone too
+	State           lease.State // as in the table, or RowDeleted
 	Resource        string
-	ResourceVersion int64 // version of the resource
+	ResourceVersion int64 // version of the resource row
 	Expires         int64 // Unix ms
-	Granted         int64 // Unix ms; 0: not known
+	Granted         int64 // Unix ms; 0 if unknown
 	Winner          string
-	LatestExpires   int64 // the greatest Expires of all versions that were seen, Unix ms: an older one that comes again is over by then
+	LatestExpires   int64 // greatest Expires of all seen versions, Unix ms: then all of them are over
 
-	CommandedWinner string // the winner that a command for this version names; empty: none was given
-	Tries           int64  // commands given for this version
-	NextCommandMs   int64  // when the next is to be given, Unix ms
+	CommandedWinner string // winner in the last command for this version; empty without one
+	Tries           int64  // commands for this version
+	NextCommandMs   int64  // time of the next command, Unix ms
 }
 
-// Deleted is the state of a row that was deleted.
-const Deleted lease.State = "gone"
+// RowDeleted is the state of a deleted row.
+const RowDeleted lease.State = "gone"
 
-// Duplicate is a duplicate.
+// Duplicate is a lease of one key in two regions, or a resolved one.
 type Duplicate struct {
-	State    string // observed, superseding, resolved; empty: there is none
-	Winner   string
-	Since    int64 // Unix ms
-	Resolved int64
+	State    string // observed, superseding, resolved; empty: no duplicate
+	Winner   string // region
+	Since    int64  // Unix ms
+	Resolved int64  // Unix ms
 }
 
-// The states of a Case.
+// States of a Duplicate.
 const (
-	Observed    = "observed"
-	Superseding = "superseding"
-	Resolved    = "resolved"
+	DuplicateObserved    = "observed"
+	DuplicateSuperseding = "superseding"
+	DuplicateResolved    = "resolved"
 )
 
-func (c *Duplicate) open() bool { return c.State == Observed || c.State == Superseding }
+func (c *Duplicate) open() bool {
+	return c.State == DuplicateObserved || c.State == DuplicateSuperseding
+}
 
-// row finds a region's row.
+// row returns the index of a region's row, or where it belongs.
 func (k *Key) row(region string) (i int, ok bool) {
 	return slices.BinarySearchFunc(k.Rows, region, func(r Row, region string) int { return cmp.Compare(r.Region, region) })
 }
@@ -87,7 +89,7 @@ func (k *Key) append(dst []byte) []byte {
 	return dst
 }
 
-// ParseKey reads a value of TableKeys.
+// ParseKey decodes a value of TableKeys.
 func ParseKey(value []byte) (k Key, err error) {
 	p := packed.NewReader(value)
 	k.Timer, k.Duplicate.State = p.Int(), p.String()
@@ -107,7 +109,7 @@ func keys() state.Func[Key] {
 	return state.Func[Key]{AppendFunc: func(dst []byte, k Key) []byte { return k.append(dst) }, DecodeFunc: ParseKey}
 }
 
-// pool is the settings of a pool.
+// pool is the settings of a pool that dedup uses.
 type pool struct {
 	version    int64
 	mode       string // observe, supersede, release
@@ -115,7 +117,7 @@ type pool struct {
 	buckets    int32
 }
 
-// The modes.
+// Values of LeasePool.duplicates.
 const (
 	modeObserve   = "observe"
 	modeSupersede = "supersede"

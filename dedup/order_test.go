@@ -9,8 +9,9 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// TestArrivals: three regions lease one key, granted at all combinations of times, seen in every order and cut into commits in
-// every way. The one that is first of all is told nothing, and each other is told in the end that this one won.
+// TestArrivals: three regions lease one key, granted at all combinations of times, seen in all
+// orders and cut into commits in all ways. The first by time gets no command; each other region
+// gets one that names the first as the winner.
 func TestArrivals(t *testing.T) {
 	orders := [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
 	for n := range 64 {
@@ -25,7 +26,7 @@ func TestArrivals(t *testing.T) {
 			for cuts := range 4 {
 				r := newRunner(t, testConfig())
 				r.Append(marshal(t, settings(1, "")))
-				told := map[string]string{}
+				commanded := map[string]string{}
 				for i, at := range order {
 					c := keyRow(regions()[at], 1, lease.Leased)
 					c.GetKey().GrantedMs = granted[at]
@@ -37,17 +38,17 @@ func TestArrivals(t *testing.T) {
 					for _, o := range r.TakeOutputs() {
 						if commands(o) {
 							c := unmarshal(t, o.Value, &eventspb.LeaseCommand{})
-							told[c.Region] = c.GetSupersede().Winner
+							commanded[c.Region] = c.GetSupersede().Winner
 						}
 					}
 				}
-				what := fmt.Sprintf("granted %v, seen in order %v, cuts %b: told %v", granted, order, cuts, told)
-				if told[regions()[best]] != "" {
+				what := fmt.Sprintf("granted %v, seen in order %v, cuts %b: commanded %v", granted, order, cuts, commanded)
+				if commanded[regions()[best]] != "" {
 					t.Fatalf("%s: %s is first", what, regions()[best])
 				}
 				for i, region := range regions() {
-					if i != best && told[region] != regions()[best] {
-						t.Fatalf("%s: %s was not told that %s won", what, region, regions()[best])
+					if i != best && commanded[region] != regions()[best] {
+						t.Fatalf("%s: %s got no command that names %s", what, region, regions()[best])
 					}
 				}
 			}
@@ -55,7 +56,7 @@ func TestArrivals(t *testing.T) {
 	}
 }
 
-// TestDecide: of any rows at any time, the winner is live and no loser, and without a command out against it.
+// TestDecide: of all pairs of rows the winner is live, not a loser, and has no command against it.
 func TestDecide(t *testing.T) {
 	states := []lease.State{lease.Leased, lease.Superseded, lease.Pending, lease.Released}
 	var kinds []Row
@@ -84,7 +85,7 @@ func TestDecide(t *testing.T) {
 				t.Fatalf("%v wins of %v, losers %v", w, rows, v.losers)
 			}
 			for _, i := range v.live {
-				// Granted first; not at a time that is not known; eu before us.
+				// Granted first; a known time before an unknown one; eu before us.
 				if r := &rows[i]; r.CommandedWinner == "" && (r.Granted > 0 && (w.Granted == 0 || r.Granted < w.Granted) || r.Granted == w.Granted && r.Region < w.Region) {
 					t.Fatalf("%v wins, %v is before", w, rows[i])
 				}

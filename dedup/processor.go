@@ -9,19 +9,20 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// ProcessorConfig configures the role that decides between regions which lease one key. Of the runtime's Config.CacheBytes the same is
-// true as for Liberator.
+// ProcessorConfig configures the dedup role. With hundreds of thousands of leases, give the runtime
+// a Config.CacheBytes well above its WriteBytes: the rows are in the store alone.
 type ProcessorConfig struct {
-	// Regions are all that have a copy of the table of leases.
+	// Regions are all regions with a replica of the lease table.
 	Regions []string
-	// Partitions of the topics of the lease loop. Defaults to events.DefaultLeasePartitions.
+	// Partitions is the number of partitions of the lease topics. Defaults to
+	// events.DefaultLeasePartitions.
 	Partitions int32
-	// Skew: see dedup.Config.
+	// Skew is Config.Skew.
 	Skew time.Duration
 }
 
-// Processor wires dedup: lease.changes in, lease-dedup.state as changelog, lease.duplicates, lease.journal and
-// lease.commands.<region> out.
+// Processor describes dedup: lease.changes as input; lease-dedup.state as changelog;
+// lease.duplicates, lease.journal and lease.commands.<region> as outputs.
 func (d ProcessorConfig) Processor() (stream.Processor, error) {
 	outputs, output, err := command.Outputs(d.Regions, events.LeaseDuplicatesTopic, events.LeaseJournalTopic)
 	if err != nil {

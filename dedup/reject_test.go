@@ -12,23 +12,23 @@ import (
 	"github.com/weirhq/weir/lease/changes"
 )
 
-type bad struct {
+type rejectCase struct {
 	name, reason string
 	value        []byte
 }
 
-func rejects(tb testing.TB) []bad {
-	key := func(name, reason string, f func(c *eventspb.LeaseChange, k *eventspb.LeaseKey)) bad {
+func rejects(tb testing.TB) []rejectCase {
+	key := func(name, reason string, f func(c *eventspb.LeaseChange, k *eventspb.LeaseKey)) rejectCase {
 		c := keyRow("eu", 5, lease.Leased)
 		f(c, c.GetKey())
-		return bad{name, reason, marshal(tb, c)}
+		return rejectCase{name, reason, marshal(tb, c)}
 	}
-	set := func(name, reason string, f func(c *eventspb.LeaseChange, p *eventspb.LeasePool)) bad {
+	set := func(name, reason string, f func(c *eventspb.LeaseChange, p *eventspb.LeasePool)) rejectCase {
 		c := settings(5, "release")
 		f(c, c.GetSettings())
-		return bad{name, reason, marshal(tb, c)}
+		return rejectCase{name, reason, marshal(tb, c)}
 	}
-	return []bad{
+	return []rejectCase{
 		{"garbage", changes.ReasonUndecodable, []byte{0xff, 0xff}},
 		{"nothing", changes.ReasonNoRow, nil},
 		key("no row", changes.ReasonNoRow, func(c *eventspb.LeaseChange, _ *eventspb.LeaseKey) { c.Row = nil }),
@@ -39,23 +39,24 @@ func rejects(tb testing.TB) []bad {
 		key("long key", changes.ReasonBadName, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Key = strings.Repeat("x", 2000) }),
 		key("no resource", changes.ReasonBadName, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Resource = "" }),
 		key("no region", changes.ReasonUnknownRegion, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Region = "" }),
-		key("foreign region", changes.ReasonUnknownRegion, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Region = "mars" }),
+		key("undeclared region", changes.ReasonUnknownRegion, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Region = "mars" }),
 		key("version 0", changes.ReasonBadVersion, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.Version = 0 }),
-		key("no state", ReasonUnknownState, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.State = "" }),
-		key("foreign state", ReasonUnknownState, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.State = string(Deleted) }),
+		key("no state", changes.ReasonUnknownState, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.State = "" }),
+		key("unknown state", changes.ReasonUnknownState, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.State = string(RowDeleted) }),
 		key("no end", changes.ReasonNoExpires, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.ExpiresMs = 0 }),
 		key("end before 1970", changes.ReasonBadTime, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.ExpiresMs = -1 }),
-		key("end after all", changes.ReasonBadTime, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.ExpiresMs = math.MaxInt64 }),
+		key("end after year 9999", changes.ReasonBadTime, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.ExpiresMs = math.MaxInt64 }),
 		key("granted before 1970", changes.ReasonBadTime, func(_ *eventspb.LeaseChange, k *eventspb.LeaseKey) { k.GrantedMs = math.MinInt64 }),
 		set("settings without version", changes.ReasonBadVersion, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Version = 0 }),
 		set("settings without pool", changes.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeasePool) { c.Pool = "" }),
-		set("foreign mode", changes.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Duplicates = "ask" }),
+		set("unknown mode", changes.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Duplicates = "ask" }),
 		set("negative quarantine", changes.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.QuarantineMs = -1 }),
-		set("too many shelves", changes.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Buckets = 1001 }),
+		set("too many buckets", changes.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Buckets = 1001 }),
 	}
 }
 
-// TestEveryReason: the bad record is refused for its reason, leaves nothing behind, and its sound neighbours count.
+// TestEveryReason: an invalid record is rejected with its reason and leaves no trace; its valid
+// neighbours are applied.
 func TestEveryReason(t *testing.T) {
 	for _, x := range rejects(t) {
 		t.Run(x.name, func(t *testing.T) {
@@ -64,7 +65,7 @@ func TestEveryReason(t *testing.T) {
 			r.Fold(1)
 			r.Commit(1)
 			if got := r.TakeRejects(); len(got) != 1 || got[0].Reason != x.reason || got[0].Detail == "" {
-				t.Fatalf("refused %v, want %s", got, x.reason)
+				t.Fatalf("rejected %v, want %s", got, x.reason)
 			}
 			if n := len(r.Table(TableKeys)) + len(r.Table(TablePools)) + len(r.Timers()); n > 0 {
 				t.Fatalf("it left %d rows and timers", n)
@@ -72,14 +73,15 @@ func TestEveryReason(t *testing.T) {
 			r.Append(x.value, marshal(t, keyRow("eu", 1, lease.Leased)), x.value)
 			r.Fold(3)
 			r.Commit(2)
-			if got := r.TakeRejects(); len(got) != 2 || got[0].Index != 1 || got[1].Index != 3 || len(r.Table(TableKeys)) != 1 {
-				t.Fatalf("refused %v, %d rows", got, len(r.Table(TableKeys)))
+			if got := r.TakeRejects(); len(got) != 2 || got[0].Offset != 1 || got[1].Offset != 3 || len(r.Table(TableKeys)) != 1 {
+				t.Fatalf("rejected %v, %d rows", got, len(r.Table(TableKeys)))
 			}
 		})
 	}
 }
 
-// FuzzFold: whatever the bytes, the fold neither fails nor panics, and what it took has a timer and is forgotten in the end.
+// FuzzFold: for all bytes, Fold neither fails nor panics, and each applied row has a timer and is
+// forgotten at the end.
 func FuzzFold(f *testing.F) {
 	for _, x := range rejects(f) {
 		f.Add(x.value, int64(11_001))
@@ -97,7 +99,7 @@ func FuzzFold(f *testing.F) {
 		r.Commit(now)
 		c := &eventspb.LeaseChange{}
 		if proto.Unmarshal(value, c) != nil && len(r.TakeRejects()) != 2 {
-			t.Fatal("taken, and no change")
+			t.Fatal("an undecodable record was accepted")
 		}
 		for key, v := range r.Table(TableKeys) {
 			if _, err := ParseKey(v); err != nil || strings.Count(key, "\x00") != 2 {
@@ -107,13 +109,13 @@ func FuzzFold(f *testing.F) {
 		if len(r.Timers()) != len(r.Table(TableKeys)) {
 			t.Fatalf("%d timers, %d keys", len(r.Timers()), len(r.Table(TableKeys)))
 		}
-		describe(t, r) // each output is what it is to be
+		describe(t, r) // checks the outputs
 		for range 6 {
 			now += changes.MaxMs
 			r.Commit(now)
 		}
 		if n := len(r.Table(TableKeys)); n > 0 {
-			t.Fatalf("%d keys are never forgotten", n)
+			t.Fatalf("%d keys were not forgotten", n)
 		}
 	})
 }

@@ -1,22 +1,24 @@
 package dedup
 
-// Stats are figures for metrics and people. Those without another word are since New.
+import "time"
+
+// Stats are figures for metrics. Keys and OpenDuplicates are current values; the other numbers
+// count since New.
 type Stats struct {
-	Keys       int64  // that are known now
-	Open       int64  // duplicates that are not resolved now
-	Changes    uint64 // of rows of keys, taken
-	Old        uint64 // changes of a version that is not greater than the known one
-	Found      uint64 // duplicates
-	Resolved   uint64
-	Supersedes uint64 // commands
-	Revokes    uint64 // commands
-	Repeated   uint64 // times that a loser was told again, or that another won
-	Waited     uint64 // times that something waited because settings or a region are not known
-	TookMs     int64  // longest time from finding a duplicate to its end, of the last hundred or so; falls by itself
+	Keys           int64  // keys with a state row
+	OpenDuplicates int64  // unresolved duplicates
+	Changes        uint64 // applied changes of key rows
+	Stale          uint64 // ignored changes: their version is not greater than the known one
+	Duplicates     uint64 // duplicates found
+	Resolved       uint64 // duplicates resolved
+	Supersedes     uint64 // Supersede commands
+	Revokes        uint64 // Revoke commands
+	Repeated       uint64 // repeated commands, and commands with another winner
+	SettingsWaits  uint64 // waits for the settings of a pool or the declaration of a region
+	// Resolutions are the times from finding a duplicate to its end, in the open transaction. They
+	// are valid until the next call.
+	Resolutions []time.Duration
 }
 
-// Stats is how d stands.
+// Stats returns the current figures.
 func (d *Dedup) Stats() Stats { return d.stats }
-
-// took takes a time into the slowly falling maximum.
-func (s *Stats) took(ms int64) { s.TookMs = max(ms, s.TookMs-(s.TookMs+99)/100) }

@@ -5,12 +5,12 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/wire"
 )
 
-// answer is the body of an answer in the making: an object.
+// answer builds the body of an answer, which is a JSON object.
 type answer struct {
 	out []byte
 }
 
-// member appends the name of a member and returns what its value is to be appended to.
+// member appends the name of a member. It returns the slice to which the caller appends the value.
 func (a *answer) member(name string) []byte {
 	sep := byte(',')
 	if len(a.out) == 0 {
@@ -20,14 +20,14 @@ func (a *answer) member(name string) []byte {
 	return append(a.out, ':')
 }
 
-// item appends an item, unless it is none.
+// item appends a member with an item. It appends nothing for the zero Item.
 func (a *answer) item(name string, it item.Item) {
 	if it != (item.Item{}) {
 		a.out = it.AppendJSON(a.member(name))
 	}
 }
 
-// items appends a list of items.
+// items appends a member with a list of items.
 func (a *answer) items(name string, items []item.Item) {
 	a.out = append(a.member(name), '[')
 	for i, it := range items {
@@ -39,11 +39,26 @@ func (a *answer) items(name string, items []item.Item) {
 	a.out = append(a.out, ']')
 }
 
-// capacity appends what was consumed, if the request wants that.
+// capacity appends the consumed capacity, if the request asks for it.
 func (a *answer) capacity(used capacity, mode wire.Text) {
 	if wants(mode) {
 		a.out = used.appendJSON(a.member("ConsumedCapacity"), mode.Value)
 	}
+}
+
+// capacities appends the capacity that a batch consumed in each table, if the request asks for it.
+func (a *answer) capacities(used []capacity, mode wire.Text) {
+	if !wants(mode) || len(used) == 0 {
+		return
+	}
+	a.out = append(a.member("ConsumedCapacity"), '[')
+	for i, u := range used {
+		if i > 0 {
+			a.out = append(a.out, ',')
+		}
+		a.out = u.appendJSON(a.out, mode.Value)
+	}
+	a.out = append(a.out, ']')
 }
 
 // end returns the body.

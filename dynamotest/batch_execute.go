@@ -2,21 +2,20 @@ package dynamotest
 
 import (
 	"errors"
-	"slices"
 	"strconv"
 
 	"github.com/weirhq/weir/dynamotest/internal/partiql"
 	"github.com/weirhq/weir/dynamotest/internal/wire"
 )
 
-// Limits of a BatchExecuteStatement: its statements, and the bytes of each.
+// Limits of BatchExecuteStatement: the number of statements, and the bytes of each.
 const (
 	maxStatements = 25
 	maxStatement  = 8192
 )
 
-// batchExecuteStatement is the operation BatchExecuteStatement, whose statements are all INSERTs. Each is a write of its
-// own, and what is wrong with one is told in its place.
+// batchExecuteStatement is the operation BatchExecuteStatement. All its statements must be INSERTs.
+// Each statement is a write of its own, and its error is part of its own response.
 func (c *call) batchExecuteStatement(q *wire.Request) ([]byte, error) {
 	if err := checkStatements(q); err != nil {
 		return nil, err
@@ -26,7 +25,7 @@ func (c *call) batchExecuteStatement(q *wire.Request) ([]byte, error) {
 		return nil, err
 	}
 	err = c.locked("", func() error {
-		if err := c.place(inserts); err != nil {
+		if err := c.resolve(inserts); err != nil {
 			return err
 		}
 		for i := range inserts {
@@ -47,7 +46,8 @@ func (c *call) batchExecuteStatement(q *wire.Request) ([]byte, error) {
 
 const failed = "' failed to satisfy constraint: Member must "
 
-// checkStatements checks what is not about what the statements say.
+// checkStatements checks the number, the lengths and the parameters of the statements, but does not
+// parse them.
 func checkStatements(q *wire.Request) error {
 	switch {
 	case !q.HasStatements:
@@ -65,7 +65,7 @@ func checkStatements(q *wire.Request) error {
 	return checkCapacity(q.ReturnCapacity)
 }
 
-// checkStatement checks the statement of that number.
+// checkStatement checks the statement with that number; the first has the number 1.
 func checkStatement(number int, s *wire.Statement) error {
 	at := func(parameter string) string { return "statements." + strconv.Itoa(number) + ".member." + parameter }
 	switch {
@@ -83,7 +83,7 @@ func checkStatement(number int, s *wire.Statement) error {
 	return nil
 }
 
-// inserts parses the statements.
+// inserts parses the statements. The error of a statement that cannot be parsed is in its insert.
 func (c *call) inserts(statements []wire.Statement) ([]insert, error) {
 	inserts := make([]insert, len(statements))
 	var text string
@@ -107,9 +107,9 @@ func (c *call) inserts(statements []wire.Statement) ([]insert, error) {
 	return inserts, nil
 }
 
-// place finds where each item belongs. No two may be of one key, even if one of them cannot be inserted anyhow. It is
-// called with the cloud locked.
-func (c *call) place(inserts []insert) error {
+// resolve finds the table and the key of each insert. Two inserts of one key reject the request,
+// even if one of them is not valid for its table. The caller holds the mutex.
+func (c *call) resolve(inserts []insert) error {
 	for i := range inserts {
 		in := &inserts[i]
 		if in.err != nil {
@@ -142,19 +142,12 @@ func insertAnswer(inserts []insert, mode wire.Text) []byte {
 		a.out = inserts[i].appendJSON(a.out)
 	}
 	a.out = append(a.out, ']')
-	if wants(mode) {
-		used := slices.DeleteFunc(inserts, func(in insert) bool { return in.used.table == "" })
-		for i, in := range used {
-			if i == 0 {
-				a.out = append(a.member("ConsumedCapacity"), '[')
-			} else {
-				a.out = append(a.out, ',')
-			}
-			a.out = in.used.appendJSON(a.out, mode.Value)
-		}
-		if len(used) > 0 {
-			a.out = append(a.out, ']')
+	var used []capacity
+	for _, in := range inserts {
+		if in.used.table != "" {
+			used = append(used, in.used)
 		}
 	}
+	a.capacities(used, mode)
 	return a.end()
 }

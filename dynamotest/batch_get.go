@@ -7,31 +7,31 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/wire"
 )
 
-// Limits of a BatchGetItem.
+// Limits of BatchGetItem: the number of keys, and the bytes of the items.
 const (
 	maxGets     = 100
 	maxGetBytes = 16 << 20
 )
 
-// got is what a BatchGetItem found in one table.
-type got struct {
+// tableGets is the part of a BatchGetItem about one table, with its results.
+type tableGets struct {
 	wire.GetTable
 	expressions
-	items  []item.Item
-	undone []item.Item // keys that were not read
-	used   capacity
+	items       []item.Item
+	unprocessed []item.Item // keys that were not read
+	used        capacity
 }
 
 // batchGetItem is the operation BatchGetItem.
 func (c *call) batchGetItem(q *wire.Request) ([]byte, error) {
-	gots, err := c.gets(q)
+	gets, err := c.gets(q)
 	if err != nil {
 		return nil, err
 	}
 	bytes, done := 0, 0
 	err = c.locked("", func() error {
-		for i := range gots {
-			g := &gots[i]
+		for i := range gets {
+			g := &gets[i]
 			t, err := c.table(g.used.table)
 			if err != nil {
 				return err
@@ -41,8 +41,8 @@ func (c *call) batchGetItem(q *wire.Request) ([]byte, error) {
 			}
 			for _, key := range g.Keys {
 				row := t.source(g.ConsistentRead).Get(t.key(key))
-				if bytes += row.Item.Size(); bytes > maxGetBytes || c.throttles(g.used.table) {
-					g.undone = append(g.undone, key)
+				if bytes += row.Item.Size(); bytes > maxGetBytes || c.drawThrottle(g.used.table) {
+					g.unprocessed = append(g.unprocessed, key)
 					continue
 				}
 				done++
@@ -60,11 +60,11 @@ func (c *call) batchGetItem(q *wire.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return gotAnswer(gots, q.ReturnCapacity), nil
+	return batchGetAnswer(gets, q.ReturnCapacity), nil
 }
 
 // gets checks what does not depend on the tables.
-func (c *call) gets(q *wire.Request) ([]got, error) {
+func (c *call) gets(q *wire.Request) ([]tableGets, error) {
 	if err := checkCapacity(q.ReturnCapacity); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (c *call) gets(q *wire.Request) ([]got, error) {
 	if len(q.Gets) == 0 {
 		return nil, wire.Invalid("1 validation error detected: Value '{}' at 'requestItems' failed to satisfy constraint: Member must have length greater than or equal to 1")
 	}
-	var gots []got
+	var gets []tableGets
 	n := 0
 	for _, g := range q.Gets {
 		name, err := tableName(wire.Text{Value: g.Table, Given: true})
@@ -91,13 +91,13 @@ func (c *call) gets(q *wire.Request) ([]got, error) {
 		if err != nil {
 			return nil, err
 		}
-		gots = append(gots, got{GetTable: g, expressions: e, used: capacity{table: name}})
+		gets = append(gets, tableGets{GetTable: g, expressions: e, used: capacity{table: name}})
 	}
-	return gots, nil
+	return gets, nil
 }
 
-// checkGets checks the keys against the table.
-func (g *got) checkGets(t *liveTable) error {
+// checkGets checks the keys and the expressions against the table.
+func (g *tableGets) checkGets(t *liveTable) error {
 	if err := g.checkKeys(t); err != nil {
 		return err
 	}
@@ -112,36 +112,29 @@ func (g *got) checkGets(t *liveTable) error {
 	return nil
 }
 
-func gotAnswer(gots []got, mode wire.Text) []byte {
-	var a, found, undone answer
-	for _, g := range gots {
+func batchGetAnswer(gets []tableGets, mode wire.Text) []byte {
+	var a, found, unprocessed answer
+	var used []capacity
+	for _, g := range gets {
+		used = append(used, g.used)
 		for i, it := range g.items {
 			g.items[i] = g.selected(it)
 		}
 		found.items(g.Table, g.items)
-		if len(g.undone) > 0 {
-			undone.out = append(undone.member(g.Table), g.again()...)
+		if len(g.unprocessed) > 0 {
+			unprocessed.out = append(unprocessed.member(g.Table), g.unprocessedKeys()...)
 		}
 	}
 	a.out = append(a.member("Responses"), found.end()...)
-	a.out = append(a.member("UnprocessedKeys"), undone.end()...)
-	if wants(mode) {
-		a.out = append(a.member("ConsumedCapacity"), '[')
-		for i, g := range gots {
-			if i > 0 {
-				a.out = append(a.out, ',')
-			}
-			a.out = g.used.appendJSON(a.out, mode.Value)
-		}
-		a.out = append(a.out, ']')
-	}
+	a.out = append(a.member("UnprocessedKeys"), unprocessed.end()...)
+	a.capacities(used, mode)
 	return a.end()
 }
 
-// again returns the part of a request that asks for what was not read.
-func (g *got) again() []byte {
+// unprocessedKeys returns the request for the keys that were not read, as UnprocessedKeys has it.
+func (g *tableGets) unprocessedKeys() []byte {
 	var a answer
-	a.items("Keys", g.undone)
+	a.items("Keys", g.unprocessed)
 	if g.ConsistentRead {
 		a.out = append(a.member("ConsistentRead"), "true"...)
 	}

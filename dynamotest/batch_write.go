@@ -5,25 +5,25 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/wire"
 )
 
-// maxWrites is how many items a BatchWriteItem writes at most.
+// maxWrites is the maximum number of writes of a BatchWriteItem.
 const maxWrites = 25
 
-// wrote is what a BatchWriteItem did in one table.
-type wrote struct {
+// tableWrites is the part of a BatchWriteItem about one table, with its results.
+type tableWrites struct {
 	wire.WriteTable
-	undone []wire.Write
-	used   capacity
+	unprocessed []wire.Write
+	used        capacity
 }
 
-// batchWriteItem is the operation BatchWriteItem. Each of its writes is one of its own; but nothing is written unless all
-// of them are valid.
+// batchWriteItem is the operation BatchWriteItem. Each item is written on its own, but none is
+// written if one of them is invalid.
 func (c *call) batchWriteItem(q *wire.Request) ([]byte, error) {
-	wrotes, err := c.writes(q)
+	tables, err := c.writes(q)
 	if err != nil {
 		return nil, err
 	}
 	err = c.locked("", func() error {
-		for _, w := range wrotes {
+		for _, w := range tables {
 			t, err := c.table(w.used.table)
 			if err != nil {
 				return err
@@ -33,8 +33,8 @@ func (c *call) batchWriteItem(q *wire.Request) ([]byte, error) {
 			}
 		}
 		done := 0
-		for i := range wrotes {
-			n, err := wrotes[i].run(c)
+		for i := range tables {
+			n, err := tables[i].run(c)
 			if err != nil {
 				return err
 			}
@@ -48,11 +48,11 @@ func (c *call) batchWriteItem(q *wire.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wroteAnswer(wrotes, q.ReturnCapacity), nil
+	return batchWriteAnswer(tables, q.ReturnCapacity), nil
 }
 
 // writes checks what does not depend on the tables.
-func (c *call) writes(q *wire.Request) ([]wrote, error) {
+func (c *call) writes(q *wire.Request) ([]tableWrites, error) {
 	if err := checkCapacity(q.ReturnCapacity); err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (c *call) writes(q *wire.Request) ([]wrote, error) {
 	if len(q.Writes) == 0 {
 		return nil, wire.Invalid("1 validation error detected: Value '{}' at 'requestItems' failed to satisfy constraint: Member must have length greater than or equal to 1")
 	}
-	var wrotes []wrote
+	var tables []tableWrites
 	n := 0
 	for _, w := range q.Writes {
 		name, err := tableName(wire.Text{Value: w.Table, Given: true})
@@ -78,9 +78,9 @@ func (c *call) writes(q *wire.Request) ([]wrote, error) {
 		if len(w.Writes) == 0 {
 			return nil, wire.Invalid("1 validation error detected: Value '[]' at 'requestItems." + w.Table + ".member' failed to satisfy constraint: Member must have length greater than or equal to 1")
 		}
-		wrotes = append(wrotes, wrote{WriteTable: w, used: capacity{table: name}})
+		tables = append(tables, tableWrites{WriteTable: w, used: capacity{table: name}})
 	}
-	return wrotes, nil
+	return tables, nil
 }
 
 // checkWrites checks the writes against the table.
@@ -105,15 +105,15 @@ func (t *liveTable) checkWrites(writes []wire.Write) error {
 	return nil
 }
 
-// run does the writes, and returns how many of them were not throttled.
-func (w *wrote) run(c *call) (done int, err error) {
+// run carries out the writes. It returns how many of them were not throttled.
+func (w *tableWrites) run(c *call) (done int, err error) {
 	t, err := c.table(w.used.table)
 	if err != nil {
 		return 0, err
 	}
 	for _, one := range w.Writes {
-		if c.throttles(w.used.table) {
-			w.undone = append(w.undone, one)
+		if c.drawThrottle(w.used.table) {
+			w.unprocessed = append(w.unprocessed, one)
 			continue
 		}
 		key := t.key(one.Item)
@@ -130,16 +130,18 @@ func (w *wrote) run(c *call) (done int, err error) {
 	return done, nil
 }
 
-func wroteAnswer(wrotes []wrote, mode wire.Text) []byte {
-	var a, undone answer
-	for _, w := range wrotes {
-		if len(w.undone) == 0 {
+func batchWriteAnswer(tables []tableWrites, mode wire.Text) []byte {
+	var a, unprocessed answer
+	var used []capacity
+	for _, w := range tables {
+		used = append(used, w.used)
+		if len(w.unprocessed) == 0 {
 			continue
 		}
-		undone.out = append(undone.member(w.Table), '[')
-		for i, one := range w.undone {
+		unprocessed.out = append(unprocessed.member(w.Table), '[')
+		for i, one := range w.unprocessed {
 			if i > 0 {
-				undone.out = append(undone.out, ',')
+				unprocessed.out = append(unprocessed.out, ',')
 			}
 			var outer, inner answer
 			if one.Delete {
@@ -149,20 +151,11 @@ func wroteAnswer(wrotes []wrote, mode wire.Text) []byte {
 				inner.item("Item", one.Item)
 				outer.out = append(outer.member("PutRequest"), inner.end()...)
 			}
-			undone.out = append(undone.out, outer.end()...)
+			unprocessed.out = append(unprocessed.out, outer.end()...)
 		}
-		undone.out = append(undone.out, ']')
+		unprocessed.out = append(unprocessed.out, ']')
 	}
-	a.out = append(a.member("UnprocessedItems"), undone.end()...)
-	if wants(mode) {
-		a.out = append(a.member("ConsumedCapacity"), '[')
-		for i, w := range wrotes {
-			if i > 0 {
-				a.out = append(a.out, ',')
-			}
-			a.out = w.used.appendJSON(a.out, mode.Value)
-		}
-		a.out = append(a.out, ']')
-	}
+	a.out = append(a.member("UnprocessedItems"), unprocessed.end()...)
+	a.capacities(used, mode)
 	return a.end()
 }

@@ -19,9 +19,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// BenchmarkPutItem writes one item after the other: "sdk" through the real client over a connection in memory, "client"
-// through a client whose requests go nowhere and are answered at once, "handler" the same requests without client and
-// connection. "cpu-ns/op" is what the process used, whatever else the machine does: run with -cpu 1 for a core's rate.
+// BenchmarkPutItem writes one item after the other: "sdk" with the SDK's client over a connection
+// in memory, "client" with a client whose requests are answered at once without a server, "handler"
+// with the same requests but without client and connection. "cpu-ns/op" is the CPU time of the
+// process: run it with -cpu 1 for the rate of one core.
 func BenchmarkPutItem(b *testing.B) {
 	writeWith := func(b *testing.B, db *dynamodb.Client) {
 		measure(b, func(i int) {
@@ -39,7 +40,7 @@ func BenchmarkPutItem(b *testing.B) {
 	b.Run("client", func(b *testing.B) {
 		c, _ := open(b, Config{})
 		cfg := c.regions[0].AWS()
-		cfg.HTTPClient = nowhere{}
+		cfg.HTTPClient = nullClient{}
 		writeWith(b, dynamodb.NewFromConfig(cfg))
 	})
 	b.Run("handler", func(b *testing.B) {
@@ -59,12 +60,12 @@ func BenchmarkPutItem(b *testing.B) {
 	})
 }
 
-// BenchmarkBatchInsert inserts items such as a resource of weir, 25 in a request, and reports how many a second. "sdk" is
-// through the real client over connections in memory, with eight of them at once for each processor; "handler" sends the
-// same requests without client and connection.
+// BenchmarkBatchInsert inserts items of the size of a resource's row, 25 in a request, and reports
+// the number of items a second. "sdk" uses the SDK's client over connections in memory, eight at
+// once for each processor; "handler" sends the same requests without client and connection.
 func BenchmarkBatchInsert(b *testing.B) {
 	const text = `INSERT INTO "leases" VALUE {'pk': ?, 'sk': ?, 'client_id': ?, 'pool_id': ?, 'version': ?, 'owner_region': ?, 'writer_region': ?, 'lease_available': ?, 'shard': ?}`
-	// The index is that of resources with leases to give.
+	// The index is that of available resources.
 	indexed := func(in *dynamodb.CreateTableInput) {
 		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String("lease_available"), AttributeType: "S"})
 		in.GlobalSecondaryIndexes[0].KeySchema = keySchema("lease_available", "sk")
@@ -126,16 +127,16 @@ func BenchmarkBatchInsert(b *testing.B) {
 	})
 }
 
-// nowhere answers each request at once.
-type nowhere struct{}
+// nullClient answers each request at once.
+type nullClient struct{}
 
-func (nowhere) Do(r *http.Request) (*http.Response, error) {
+func (nullClient) Do(r *http.Request) (*http.Response, error) {
 	_, err := io.Copy(io.Discard, r.Body)
 	h := http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "X-Amzn-Requestid": {"1"}}
 	return &http.Response{StatusCode: http.StatusOK, Header: h, Body: io.NopCloser(strings.NewReader("{}")), ContentLength: 2, Request: r}, err
 }
 
-// measure calls f and reports what it costs.
+// measure calls f and reports its CPU time.
 func measure(b *testing.B, f func(i int)) {
 	b.Helper()
 	b.ReportAllocs()
@@ -147,7 +148,7 @@ func measure(b *testing.B, f func(i int)) {
 	b.ReportMetric(float64(cpu(b)-before)/float64(b.N), "cpu-ns/op")
 }
 
-// cpu returns what the process has used so far, in nanoseconds.
+// cpu returns the CPU time of the process so far, in nanoseconds.
 func cpu(b *testing.B) int64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -156,8 +157,8 @@ func cpu(b *testing.B) int64 {
 	return u.Utime.Nano() + u.Stime.Nano()
 }
 
-// TestBytesPerItem measures what items of the leases' table take, with its index and its stream: a million must fit
-// into 1.5 GiB.
+// TestBytesPerItem measures the memory of items of the lease table with its index and stream: a
+// million must fit into 1.5 GiB.
 func TestBytesPerItem(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 200,000 items, which -short leaves out")
@@ -181,7 +182,7 @@ func TestBytesPerItem(t *testing.T) {
 	each := mem.HeapAlloc / items
 	t.Logf("%d items: %d bytes each", items, each)
 	if each > 3<<29/1_000_000 {
-		t.Errorf("an item takes %d bytes: a million more than 1.5 GiB", each)
+		t.Errorf("an item takes %d bytes: a million items take more than 1.5 GiB", each)
 	}
 	runtime.KeepAlive(c)
 }

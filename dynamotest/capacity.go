@@ -7,10 +7,10 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/wire"
 )
 
-// capacity is what a request consumes of one table, in units of DynamoDB.
+// capacity is the capacity that a request consumes in one table, in DynamoDB's capacity units.
 type capacity struct {
 	table   string
-	units   float64 // of the table itself
+	units   float64 // of the table without its indexes
 	indexes []indexCapacity
 }
 
@@ -24,7 +24,8 @@ func checkCapacity(t wire.Text) error {
 	return oneOf(t, "returnConsumedCapacity", "[INDEXES, TOTAL, NONE]", "INDEXES", "TOTAL", "NONE")
 }
 
-// readUnits returns what it costs to read so many bytes: a unit for each 4 KB, half if the read may be late.
+// readUnits returns the capacity units of a read of size bytes: one for each 4 KB, and half of that
+// for an eventually consistent read.
 func readUnits(size int, consistent bool) float64 {
 	units := float64(max(1, (size+4095)/4096))
 	if !consistent {
@@ -33,10 +34,10 @@ func readUnits(size int, consistent bool) float64 {
 	return units
 }
 
-// writeUnits returns what it costs to write so many bytes: a unit for each KB.
+// writeUnits returns the capacity units of a write of size bytes: one for each KB.
 func writeUnits(size int) float64 { return float64(max(1, (size+1023)/1024)) }
 
-// written returns what the change of an item costs, the indexes included.
+// written returns the capacity that the change of an item consumes in the table and in its indexes.
 func (t *liveTable) written(from, to item.Item) capacity {
 	c := capacity{table: t.def.TableName, units: writeUnits(max(from.Size(), to.Size()))}
 	for _, in := range t.indexes {
@@ -47,7 +48,7 @@ func (t *liveTable) written(from, to item.Item) capacity {
 	return c
 }
 
-// add adds what another request of a batch costs.
+// add adds the capacity of another write of the same table.
 func (c *capacity) add(other capacity) {
 	c.table = other.table
 	c.units += other.units
@@ -63,7 +64,7 @@ next:
 	}
 }
 
-// appendJSON appends the capacity, as mode (TOTAL or INDEXES) wants it.
+// appendJSON appends the capacity in the form that mode, TOTAL or INDEXES, asks for.
 func (c capacity) appendJSON(dst []byte, mode string) []byte {
 	total := c.units
 	for _, in := range c.indexes {
@@ -95,7 +96,7 @@ func appendUnits(dst []byte, units float64) []byte {
 	return strconv.AppendFloat(dst, units, 'f', -1, 64)
 }
 
-// wants tells whether the answer is to have what was consumed.
+// wants reports whether the answer must contain the consumed capacity.
 func wants(returnCapacity wire.Text) bool {
 	return returnCapacity.Given && returnCapacity.Value != "NONE"
 }

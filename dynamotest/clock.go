@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Clock tells the time and waits.
+// Clock is a source of time. A Cloud reads it at each request.
 type Clock interface {
 	Now() time.Time
-	// Sleep returns after d, or earlier with the error of ctx.
+	// Sleep returns nil after d, or the error of ctx when ctx ends. A Slow fault calls it.
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
-// systemClock is the time of package time.
+// systemClock is the clock of package time.
 type systemClock struct{}
 
 func (systemClock) Now() time.Time { return time.Now() }
@@ -29,7 +29,7 @@ func (systemClock) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ManualClock is a clock that stands still until Advance. It is made by NewManualClock.
+// ManualClock is a clock that only Advance moves. Create it with NewManualClock.
 type ManualClock struct {
 	mu    sync.Mutex
 	now   time.Time
@@ -41,14 +41,14 @@ func NewManualClock(start time.Time) *ManualClock {
 	return &ManualClock{now: start, moved: make(chan struct{})}
 }
 
-// Now returns where the clock stands.
+// Now returns the time at which the clock stands.
 func (m *ManualClock) Now() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.now
 }
 
-// Advance puts the clock forward, and wakes those who slept until then.
+// Advance moves the clock forward by d. Each Sleep that is then over returns.
 func (m *ManualClock) Advance(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -57,7 +57,8 @@ func (m *ManualClock) Advance(d time.Duration) {
 	m.moved = make(chan struct{})
 }
 
-// Sleep waits until the clock was put forward by d.
+// Sleep returns nil when Advance has moved the clock forward by d, or the error of ctx when ctx
+// ends.
 func (m *ManualClock) Sleep(ctx context.Context, d time.Duration) error {
 	until := m.Now().Add(d)
 	for {

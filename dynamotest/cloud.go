@@ -12,32 +12,35 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/journal"
 )
 
-// Cloud is some regions with their tables. It is made by New.
+// Cloud is a set of regions with their tables. Create it with New. Its methods can be called from
+// several goroutines.
 //
-// It has no goroutine that makes time pass: what lags is put on the agenda, and each request first does what is due by
-// then. So the mutex is all there is to the concurrency of tables.
+// No goroutine makes time pass: writes that lag are on the agenda, and each request first carries
+// out what is due. So one mutex is enough for all tables.
 type Cloud struct {
 	cfg     Config
 	clock   Clock
 	regions []*Region
 	texts   *texts
-	served  atomic.Uint64 // requests
+	served  atomic.Uint64 // number of requests so far
 
-	mu      sync.Mutex // of what follows, and of all that the regions have
-	now     int64      // of the request or the task in hand, in nanoseconds since 1970; never goes back
-	agenda  agenda
-	dice    *rand.Rand
-	faults  []Fault
-	links   map[Link]*link
-	afloat  int // replicated writes on their way
-	ids     uint64
-	journal *journal.Journal // nil without a directory
-	replays bool             // the journal is being read: nothing lags
-	failed  error            // of the journal: nothing can be answered any more
+	mu        sync.Mutex // guards the following fields and the tables and streams of all regions
+	now       int64      // time of the current request or task, in nanoseconds since 1970; never goes back
+	agenda    agenda
+	rng       *rand.Rand
+	faults    []Fault
+	links     map[Link]*link
+	inTransit int // number of replicated writes that have not arrived
+	ids       uint64
+	journal   *journal.Journal // nil without a directory
+	replaying bool             // the journal is being read, so nothing lags
+	failed    error            // if not nil, every request fails: what is on disk is unknown, or the cloud is closed
 }
 
-// New returns the cloud of the configuration, with the tables that its directory keeps. It starts nothing. Whoever is
-// done with it calls Close.
+// New returns a cloud with the regions of the configuration and the tables that its directory
+// holds. It starts no goroutine. The caller must call Close. New returns an error if the
+// configuration is not valid, if the directory cannot be read or written, or if another process has
+// it open.
 func New(cfg Config) (*Cloud, error) {
 	if len(cfg.Regions) == 0 {
 		cfg.Regions = []string{"eu-west-1"}
@@ -50,7 +53,7 @@ func New(cfg Config) (*Cloud, error) {
 	}
 	c := &Cloud{
 		cfg: cfg, clock: cfg.Clock, texts: newTexts(), links: map[Link]*link{},
-		dice: rand.New(rand.NewPCG(cfg.Seed, 0x9e3779b97f4a7c15)), faults: slices.Clone(cfg.Profile.Faults),
+		rng: rand.New(rand.NewPCG(cfg.Seed, 0x9e3779b97f4a7c15)), faults: slices.Clone(cfg.Profile.Faults),
 	}
 	for _, name := range cfg.Regions {
 		c.regions = append(c.regions, newRegion(c, name))
@@ -64,10 +67,10 @@ func New(cfg Config) (*Cloud, error) {
 	return c, nil
 }
 
-// Regions returns the regions, in the order of the configuration.
+// Regions returns the regions in the order of the configuration.
 func (c *Cloud) Regions() []*Region { return slices.Clone(c.regions) }
 
-// Region returns the region of that name, nil if there is none.
+// Region returns the region with that name, or nil.
 func (c *Cloud) Region(name string) *Region {
 	for _, r := range c.regions {
 		if r.name == name {
@@ -77,7 +80,8 @@ func (c *Cloud) Region(name string) *Region {
 	return nil
 }
 
-// Close closes the in-memory connections and the directory. Requests that are under way fail.
+// Close closes the connections in memory and the directory. Requests in progress fail, and so do
+// all later ones.
 func (c *Cloud) Close() error {
 	var errs []error
 	for _, r := range c.regions {
@@ -89,12 +93,14 @@ func (c *Cloud) Close() error {
 		errs = append(errs, c.journal.Close())
 		c.journal = nil
 	}
-	c.failed = errors.New("the cloud is closed")
+	c.failed = errors.New("dynamotest: the cloud is closed")
 	return errors.Join(errs...)
 }
 
-// Settle makes all that is on its way arrive at once: indexes show all writes, and all regions have the same items,
-// unless their link is cut. The clock stays where it is.
+// Settle carries out everything on the agenda at once: then indexes and eventually consistent reads
+// show all writes, and all regions of a global table have the same items, except across a link that
+// is cut. The clock does not move. Settle returns an error if the journal cannot be written or the
+// cloud is closed.
 func (c *Cloud) Settle() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +114,7 @@ func (c *Cloud) Settle() error {
 	}
 }
 
-// requestID returns a name for a request, as long as DynamoDB's.
+// requestID returns the id of a request, as long as those of DynamoDB.
 func (c *Cloud) requestID() string {
 	id := []byte("0000000000000000000000000000000000000000000000000000")
 	for i, n := len(id)-1, c.served.Add(1); n > 0; i, n = i-1, n/10 {
@@ -117,7 +123,8 @@ func (c *Cloud) requestID() string {
 	return string(id)
 }
 
-// locked calls f with the tables as they are now, and the name of the table that the request is about, "" if of none.
+// locked draws the request's faults and calls f with the mutex held, after all tasks that are due.
+// table is the name of the request's table, "" for a request of no table or several.
 func (c *call) locked(table string, f func() error) error {
 	c.cloud.mu.Lock()
 	defer c.cloud.mu.Unlock()
@@ -125,7 +132,7 @@ func (c *call) locked(table string, f func() error) error {
 	if c.cloud.failed != nil {
 		return c.cloud.failed
 	}
-	if err := c.strike(table); err != nil {
+	if err := c.drawFaults(table); err != nil {
 		return err
 	}
 	err := f()
@@ -139,7 +146,7 @@ func (c *call) locked(table string, f func() error) error {
 	return c.cloud.failed
 }
 
-// advance does what is due by now, each at its time.
+// advance carries out each task that is due now, at the time at which it was due.
 func (c *Cloud) advance() {
 	now := max(c.now, c.clock.Now().UnixNano())
 	for {
@@ -153,9 +160,10 @@ func (c *Cloud) advance() {
 	c.now = now
 }
 
-// later does something when it is due, at once if that is now or the journal is being read.
+// later calls do at the time due. It calls do at once if that time has come, or while the journal
+// is being read.
 func (c *Cloud) later(due int64, do func()) {
-	if due <= c.now || c.replays {
+	if due <= c.now || c.replaying {
 		do()
 		return
 	}

@@ -19,7 +19,7 @@ type m = map[string]types.AttributeValue
 func s(v string) types.AttributeValue { return &types.AttributeValueMemberS{Value: v} }
 func n(v string) types.AttributeValue { return &types.AttributeValueMemberN{Value: v} }
 
-// open returns a cloud and a client of its first region that sees each fault itself.
+// open returns a cloud and a client of its first region. The client does not retry.
 func open(t testing.TB, cfg Config) (*Cloud, *dynamodb.Client) {
 	t.Helper()
 	c, err := New(cfg)
@@ -38,7 +38,8 @@ func client(r *Region) *dynamodb.Client {
 	return r.Client(func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 }
 
-// create makes the table "leases" with the keys pk and sk, and a sparse index "free" by pool and since.
+// create creates the table "leases" with the keys pk and sk, and a sparse index "free" by pool and
+// since.
 func create(t testing.TB, db *dynamodb.Client, change ...func(*dynamodb.CreateTableInput)) {
 	t.Helper()
 	in := &dynamodb.CreateTableInput{
@@ -78,7 +79,7 @@ func put(ctx context.Context, t testing.TB, db *dynamodb.Client, it m) {
 	}
 }
 
-// code returns the name of the error, as clients branch on it, and its text.
+// code returns the name of an error, on which clients branch, and its text.
 func code(err error) (name, text string) {
 	var e smithy.APIError
 	if errors.As(err, &e) {
@@ -115,7 +116,8 @@ func TestPutGet(t *testing.T) {
 	}
 }
 
-// Units are those of DynamoDB: 4 KB read, half if late; 1 KB written, of the larger of two items; indexes on top.
+// TestCapacity: units are those of DynamoDB: one for 4 KB read, half for an eventually consistent
+// read; one for 1 KB written, of the larger of the old and the new item; and those of the indexes.
 func TestCapacity(t *testing.T) {
 	_, db := open(t, Config{})
 	create(t, db)
@@ -159,7 +161,8 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-// A BatchGetItem answers 16 MB at most, and leaves the rest to the next one.
+// TestBatchGetIsBounded: the answer of a BatchGetItem has at most 16 MB; the other keys are
+// unprocessed.
 func TestBatchGetIsBounded(t *testing.T) {
 	_, db := open(t, Config{})
 	create(t, db)
@@ -183,7 +186,7 @@ func TestBatchGetIsBounded(t *testing.T) {
 	}
 }
 
-// A clock that goes back stops time here, and breaks nothing.
+// TestClockGoesBack: while the clock goes back, time stands still in the cloud.
 func TestClockGoesBack(t *testing.T) {
 	clock := NewManualClock(time.Unix(1_800_000_000, 0))
 	_, db := open(t, Config{Clock: clock, Profile: Profile{TableDelay: time.Second}})
@@ -191,5 +194,5 @@ func TestClockGoesBack(t *testing.T) {
 	clock.Advance(time.Second)
 	put(t.Context(), t, db, m{"pk": s("a"), "sk": s("0")})
 	clock.Advance(-time.Hour)
-	put(t.Context(), t, db, m{"pk": s("b"), "sk": s("0")}) // the table is still there
+	put(t.Context(), t, db, m{"pk": s("b"), "sk": s("0")}) // the table still exists
 }

@@ -9,66 +9,78 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/stream"
 )
 
-// Config says what New makes. Its zero value is one region, in memory, on the system's clock, where nothing lags and
-// nothing fails.
+// Config is the configuration of a Cloud. With the zero value, the cloud has one region, keeps its
+// tables in memory and uses the system's clock; nothing lags and nothing fails.
 type Config struct {
-	// Regions are the names of the regions. Defaults to eu-west-1 alone.
+	// Regions are the names of the regions: 1 to 40 characters of a-z, 0-9 and dash. Defaults to
+	// eu-west-1 alone.
 	Regions []string
-	// Profile is how the regions behave. Hostile and Friendly return two; defaults to one without lag and faults.
+	// Profile is the behaviour of the regions. Hostile and Friendly return two profiles. Defaults
+	// to a profile without lag and faults.
 	Profile Profile
-	// Clock tells the time. Defaults to the system's clock, which in a testing/synctest bubble is the bubble's.
+	// Clock is the source of time. Defaults to the system's clock, which in a testing/synctest
+	// bubble is the bubble's clock.
 	Clock Clock
-	// Seed is what all that looks like chance is drawn from. The same seed, calls in the same order, and the same
-	// readings of the clock give the same results. Defaults to 0, a seed as good as any.
+	// Seed seeds all random choices. The same seed, the same calls in the same order and the same
+	// readings of the clock give the same results. Defaults to 0, which is as good as any other
+	// seed.
 	Seed uint64
-	// Dir is a directory that keeps the tables. Defaults to none: they are gone with the process.
+	// Dir is a directory that keeps the tables, for one process at a time. New creates it if it
+	// does not exist. Defaults to none: the tables end with the process.
 	Dir string
-	// AccessKeyID is the only one that requests may be signed with. Defaults to any, or no signature at all. The
-	// signature itself is not computed.
+	// AccessKeyID is the only access key id that a request may be signed with. The signature itself
+	// is not verified. Defaults to "": requests need no signature.
 	AccessKeyID string
 }
 
-// Span is a range of durations that one is drawn from, each as likely. The zero Span is no time at all.
+// Span is a range of durations with a uniform distribution. The zero Span is always 0.
 type Span struct {
 	Min, Max time.Duration
 }
 
-// Link is the way of replicated writes from one region to another.
+// Link is the direction in which writes are replicated: from one region to another.
 type Link struct {
 	From, To string
 }
 
-// Profile is how the regions behave. The zero value is ideal: nothing lags, nothing fails, streams have one shard.
+// Profile is the behaviour of the regions. With the zero value nothing lags, nothing fails, and
+// each stream has one shard.
 type Profile struct {
-	// IndexLag is when an index shows a write. The writes of one item arrive in order, those of several need not.
+	// IndexLag is the time after which an index shows a write. The writes of one item appear in
+	// order, the writes of several items in any order.
 	IndexLag Span
-	// ReadLag is when a read of a table without ConsistentRead shows a write, in the same way.
+	// ReadLag is the time after which an eventually consistent read of a table shows a write, in
+	// the same order.
 	ReadLag Span
-	// StreamLag is when a stream shows a write.
+	// StreamLag is the time after which GetRecords returns the record of a write.
 	StreamLag Span
-	// ReplicationLag is when another region has a write, in the same way.
+	// ReplicationLag is the time after which another region has a write, in the same order.
 	ReplicationLag Span
-	// Links are the lags of those ways that differ from ReplicationLag.
+	// Links are the lags of the links that differ from ReplicationLag.
 	Links map[Link]Span
-	// Merge is how likely, from 0 to 1, a write is to replace an earlier one of the same item that is still on its way
-	// to another region, which then never sees the earlier one.
+	// Merge is the probability, from 0 to 1, that a write replaces an earlier write of the same
+	// item that is still on its way to another region. That region then never sees the earlier
+	// write.
 	Merge float64
-	// TableDelay is how long a table is CREATING or UPDATING, or an index CREATING.
+	// TableDelay is the time for which a table is CREATING or UPDATING, or an index is CREATING.
 	TableDelay time.Duration
-	// Shards is how many shards a stream begins with. Defaults to 1.
+	// Shards is the number of open shards of a new stream. Defaults to 1.
 	Shards int
-	// MaxShards is how many shards a stream has open at most; until then some split when they close. Defaults to Shards.
+	// MaxShards is the maximum number of open shards of a stream. While a stream has fewer, some of
+	// its shards split when they close. Defaults to Shards.
 	MaxShards int
-	// Rollover is how long a shard is open at most. Defaults to no limit.
+	// Rollover is the time after which a shard closes and a child shard replaces it. Defaults to no
+	// limit.
 	Rollover time.Duration
-	// RolloverRecords is how many records a shard takes at most. Defaults to no limit.
+	// RolloverRecords is the number of records after which a shard closes. Defaults to no limit.
 	RolloverRecords int
-	// Faults are what goes wrong. SetFaults replaces them.
+	// Faults are the faults that are injected from the start. SetFaults replaces them.
 	Faults []Fault
 }
 
-// Hostile returns the profile for tests: everything lags and comes in another order where it may, shards roll over after
-// two seconds, a few requests in a hundred fail or stay unanswered.
+// Hostile returns the profile for tests: everything lags and is reordered as far as DynamoDB
+// permits, shards close after two seconds, and about four requests in a hundred are throttled, fail
+// or get no answer.
 func Hostile() Profile {
 	return Profile{
 		IndexLag: Span{0, 300 * time.Millisecond}, ReadLag: Span{0, 100 * time.Millisecond}, StreamLag: Span{0, 200 * time.Millisecond},
@@ -83,7 +95,8 @@ func Hostile() Profile {
 	}
 }
 
-// Friendly returns the profile for a demonstration: regions 40 to 120 ms apart, indexes some milliseconds behind, no faults.
+// Friendly returns the profile for demonstrations: replication takes 40 to 120 ms, indexes lag by
+// up to 10 ms, and there are no faults.
 func Friendly() Profile {
 	return Profile{
 		IndexLag: Span{time.Millisecond, 10 * time.Millisecond}, StreamLag: Span{5 * time.Millisecond, 20 * time.Millisecond},
@@ -95,12 +108,12 @@ func (p Profile) streamSettings() stream.Settings {
 	return stream.Settings{Shards: p.Shards, MaxShards: p.MaxShards, Rollover: p.Rollover, RolloverRecords: p.RolloverRecords}
 }
 
-// check returns an error that names the first setting that makes no sense.
+// check returns an error about the first setting that is not valid.
 func (cfg Config) check() error {
 	name := regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
 	for i, r := range cfg.Regions {
 		if !name.MatchString(r) || slices.Contains(cfg.Regions[:i], r) {
-			return fmt.Errorf("dynamotest: the region %q: give each a name of its own, of a-z, 0-9 and -", r)
+			return fmt.Errorf("dynamotest: Config.Regions: %q is not valid or is there twice: use different names of 1 to 40 characters of a-z, 0-9 and -", r)
 		}
 	}
 	spans := map[string]Span{
@@ -108,17 +121,17 @@ func (cfg Config) check() error {
 	}
 	for l, s := range cfg.Profile.Links {
 		if !slices.Contains(cfg.Regions, l.From) || !slices.Contains(cfg.Regions, l.To) {
-			return fmt.Errorf("dynamotest: the link from %q to %q: name two of the regions %q", l.From, l.To, cfg.Regions)
+			return fmt.Errorf("dynamotest: Profile.Links: the link from %q to %q: both must be among the regions %q", l.From, l.To, cfg.Regions)
 		}
 		spans["the lag of the link from "+l.From+" to "+l.To] = s
 	}
 	for name, s := range spans {
 		if s.Min < 0 || s.Max < s.Min {
-			return fmt.Errorf("dynamotest: %s is from %s to %s: give 0 <= Min <= Max", name, s.Min, s.Max)
+			return fmt.Errorf("dynamotest: Profile: %s is from %s to %s, want 0 <= Min <= Max", name, s.Min, s.Max)
 		}
 	}
 	if m := cfg.Profile.Merge; m < 0 || m > 1 {
-		return fmt.Errorf("dynamotest: Merge is %g: give a number from 0 to 1", m)
+		return fmt.Errorf("dynamotest: Profile.Merge is %g, want a number from 0 to 1", m)
 	}
 	return checkFaults(cfg.Profile.Faults)
 }

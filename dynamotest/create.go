@@ -9,7 +9,7 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/wire"
 )
 
-// streamSpecification is the parameter of that name.
+// streamSpecification is the parameter StreamSpecification.
 type streamSpecification struct {
 	StreamEnabled  bool
 	StreamViewType string `json:",omitempty"`
@@ -67,7 +67,7 @@ func (c *call) createTable() ([]byte, error) {
 	return encode(map[string]description{"TableDescription": out})
 }
 
-// viewOf returns the view of the stream that the parameter asks for, "" for no stream.
+// viewOf returns the view type of the stream that the parameter asks for, or "" for no stream.
 func viewOf(s *streamSpecification) (string, error) {
 	if s == nil || !s.StreamEnabled {
 		if s != nil && s.StreamViewType != "" {
@@ -85,20 +85,21 @@ func viewOf(s *streamSpecification) (string, error) {
 	}
 }
 
-// newID returns a name that no table had, in the form of a UUID.
+// newID returns an id in the form of a UUID that no other table of the cloud has had.
 func (c *Cloud) newID() string {
 	c.ids++
 	return fmt.Sprintf("%08x-0000-4000-8000-%012x", c.cfg.Seed&0xffffffff, c.ids)
 }
 
-// install puts a new table into the region, with a stream unless view is "".
+// install creates a table in the region, with a stream unless view is "".
 func (r *Region) install(def *table.Definition, view string) (*liveTable, error) {
 	t := newLiveTable(r, def)
 	r.tables[def.TableName] = t
 	return t, t.redefine(def, view)
 }
 
-// redefine gives the table another definition, and a stream, another one, or none, if view says so.
+// redefine changes the definition of the table, in the journal and in memory. A view that differs
+// from the definition's starts a new stream; "" ends the stream.
 func (t *liveTable) redefine(def *table.Definition, view string) error {
 	c := t.region.cloud
 	if def.StreamView != view {
@@ -111,12 +112,13 @@ func (t *liveTable) redefine(def *table.Definition, view string) error {
 	if err := c.recordDefinition(t.region, def); err != nil {
 		return err
 	}
-	t.adopt(def)
+	t.apply(def)
 	return nil
 }
 
-// adopt makes the definition, which the journal has, that of the table.
-func (t *liveTable) adopt(def *table.Definition) {
+// apply sets the definition of the table to one that is in the journal. It starts or ends the
+// stream accordingly.
+func (t *liveTable) apply(def *table.Definition) {
 	c := t.region.cloud
 	if t.stream != nil && t.stream.label != def.StreamLabel || def.StreamView == "" && t.stream != nil {
 		t.stream.End(c.now)
@@ -124,7 +126,7 @@ func (t *liveTable) adopt(def *table.Definition) {
 	}
 	arn := t.region.arn(def.TableName) + "/stream/" + def.StreamLabel
 	if def.StreamView != "" && t.stream == nil {
-		t.stream = t.region.stream(arn) // of a snapshot
+		t.stream = t.region.stream(arn) // a snapshot has restored it
 	}
 	if def.StreamView != "" && t.stream == nil {
 		t.stream = &liveStream{
@@ -136,7 +138,8 @@ func (t *liveTable) adopt(def *table.Definition) {
 	t.define(def)
 }
 
-// newLabel returns a label for a stream that begins now: the time, later if the table has had one at this time.
+// newLabel returns the label of a stream that begins now: the time, or a later millisecond if an
+// earlier stream of the table has that label.
 func (r *Region) newLabel(name string, now int64) string {
 	for at := time.Unix(0, now).UTC(); ; at = at.Add(time.Millisecond) {
 		label := at.Format("2006-01-02T15:04:05.000")
@@ -146,7 +149,7 @@ func (r *Region) newLabel(name string, now int64) string {
 	}
 }
 
-// stream returns the stream of that ARN, nil if there is none.
+// stream returns the stream with that ARN, or nil.
 func (r *Region) stream(arn string) *liveStream {
 	for _, s := range r.streams {
 		if s.arn == arn {

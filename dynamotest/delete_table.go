@@ -6,7 +6,7 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/wire"
 )
 
-// deleteTable is the operation DeleteTable. A replica of a global table leaves it.
+// deleteTable is the operation DeleteTable. It removes a replica from its global table.
 func (c *call) deleteTable() ([]byte, error) {
 	name, err := c.decodeTableName()
 	if err != nil {
@@ -31,7 +31,7 @@ func (c *call) deleteTable() ([]byte, error) {
 	return encode(map[string]description{"TableDescription": d})
 }
 
-// drop deletes a table, and takes it out of its global table.
+// drop deletes a table and removes it from its global table.
 func (c *Cloud) drop(t *liveTable) error {
 	name := t.def.TableName
 	for _, other := range c.replicas(t) {
@@ -40,9 +40,9 @@ func (c *Cloud) drop(t *liveTable) error {
 		}
 		def := other.def.Clone()
 		def.Replicas = slices.DeleteFunc(def.Replicas, func(r string) bool { return r == t.region.name })
-		if len(def.Replicas) == 1 { // it is alone, and no global table any more
+		if len(def.Replicas) == 1 { // the last replica is a table of one region
 			def.Replicas = nil
-			clear(other.graves)
+			clear(other.tombstones)
 		}
 		if err := other.redefine(def, def.StreamView); err != nil {
 			return err
@@ -55,7 +55,7 @@ func (c *Cloud) drop(t *liveTable) error {
 	return nil
 }
 
-// remove takes the table out of the region. Its stream can still be read.
+// remove removes the table from the region. Its stream can still be read.
 func (r *Region) remove(name string) {
 	if t := r.tables[name]; t != nil && t.stream != nil {
 		t.stream.End(r.cloud.now)
@@ -74,7 +74,8 @@ func (c *Cloud) replicas(t *liveTable) []*liveTable {
 	return all
 }
 
-// changeable returns the table of that name, unless a change of it is still under way.
+// changeable returns the table with that name, or an error while the table is being created or
+// updated.
 func (c *call) changeable(name string) (*liveTable, error) {
 	t := c.region.tables[name]
 	switch {

@@ -47,7 +47,7 @@ type replicaDescription struct {
 	ReplicaStatus string
 }
 
-// describe returns the table's description as of now.
+// describe returns the description of the table at the current time.
 func (t *liveTable) describe() description {
 	def, now := t.def, t.region.cloud.now
 	none := map[string]int{"NumberOfDecreasesToday": 0, "ReadCapacityUnits": 0, "WriteCapacityUnits": 0}

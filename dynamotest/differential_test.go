@@ -19,8 +19,10 @@ import (
 	"github.com/weirhq/weir/internal/dynoxide"
 )
 
-// TestDifferential sends random requests here and to another implementation, and compares the answers. DESIGN.md lists
-// what may differ. DIFF_REQUESTS says how many, DIFF_SEED which; DIFF_ENDPOINT names an endpoint in place of a container.
+// TestDifferential sends random requests to this package and to another implementation, and
+// compares the answers. DESIGN.md lists the permitted differences. WEIR_TEST_DIFF_REQUESTS is the
+// number of requests, WEIR_TEST_DIFF_SEED their seed; WEIR_TEST_DIFF_ENDPOINT is an endpoint to use
+// instead of a container.
 func TestDifferential(t *testing.T) {
 	other := dynoxide.Endpoint(t, "compare with it")
 	c, _ := open(t, Config{})
@@ -33,10 +35,10 @@ func TestDifferential(t *testing.T) {
 			t.Fatal(a)
 		}
 	}
-	seed := number(t, "DIFF_SEED", 1)
+	seed := number(t, "WEIR_TEST_DIFF_SEED", 1)
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0))}
 	known, bad, fine := map[string]int{}, 0, 0
-	for i := range number(t, "DIFF_REQUESTS", 6000) {
+	for i := range number(t, "WEIR_TEST_DIFF_REQUESTS", 6000) {
 		req := g.request()
 		absent := req.operation == "UpdateItem" && ours.send(t, request{"GetItem", object{"TableName": req.params["TableName"], "Key": req.params["Key"]}}).body["Item"] == nil
 		a, b := ours.send(t, req), theirs.send(t, req)
@@ -64,8 +66,8 @@ func TestDifferential(t *testing.T) {
 	for _, why := range slices.Sorted(maps.Keys(known)) {
 		t.Logf("%5d times: %s", known[why], why)
 	}
-	if total := number(t, "DIFF_REQUESTS", 6000); fine < int(total)/2 {
-		t.Errorf("only %d of %d requests were answered without error: the generator makes too many that are refused", fine, total)
+	if total := number(t, "WEIR_TEST_DIFF_REQUESTS", 6000); fine < int(total)/2 {
+		t.Errorf("only %d of %d requests succeeded: the generator makes too many invalid requests", fine, total)
 	}
 }
 
@@ -139,18 +141,19 @@ func (e target) send(t *testing.T, req request) reply {
 	return out
 }
 
-// compare returns how the answers differ, "" if they do not.
+// compare returns the difference of two answers, or "".
 func compare(req request, a, b reply) string {
 	if a.status != b.status || a.code != b.code {
 		return fmt.Sprintf("%d %s: %s\n%d %s: %s", a.status, a.code, a.message, b.status, b.code, b.message)
 	}
-	if os.Getenv("DIFF_MESSAGES") != "" && a.message != b.message {
+	if os.Getenv("WEIR_TEST_DIFF_MESSAGES") != "" && a.message != b.message {
 		return "ours:   " + a.message + "\ntheirs: " + b.message
 	}
 	return cmp.Diff(normal(req, a.body), normal(req, b.body))
 }
 
-// normal returns the answer without what is not defined: the order of sets, and that of items that no sort key orders.
+// normal returns the answer in a form that does not depend on undefined order: that of sets, and
+// that of items without a sort key.
 func normal(req request, body object) any {
 	out := sortSets(body)
 	o, ok := out.(object)
@@ -176,8 +179,9 @@ func normal(req request, body object) any {
 	return out
 }
 
-// normalResponses takes out of the answer to statements what DESIGN.md lets differ: the texts of errors, which table one is
-// about that is not valid, and what is consumed where one fails. It adds up what each table consumed.
+// normalResponses removes from the answer to statements what DESIGN.md permits to differ: the texts
+// of errors, the table of an invalid statement, and the capacity if a statement failed. It adds up
+// the capacity of each table.
 func normalResponses(answer object) {
 	responses, _ := answer["Responses"].([]any)
 	failed := false
@@ -187,7 +191,7 @@ func normalResponses(answer object) {
 			continue
 		}
 		if e, ok := response["Error"].(object); ok {
-			if os.Getenv("DIFF_MESSAGES") == "" {
+			if os.Getenv("WEIR_TEST_DIFF_MESSAGES") == "" {
 				delete(e, "Message")
 			}
 			if e["Code"] == "ValidationError" {
@@ -244,7 +248,7 @@ func sortSets(v any) any {
 	}
 }
 
-// realign gives both sides our items again.
+// realign copies the items of this package to the other implementation.
 func realign(t *testing.T, ours, theirs target) {
 	t.Helper()
 	for _, table := range []string{"both", "hash"} {
@@ -282,22 +286,22 @@ func items(t *testing.T, e target, table string) map[string]object {
 	return out
 }
 
-// excused returns why the answers may differ, as DESIGN.md has it, "" if they may not.
+// excused returns why DESIGN.md permits the answers to differ, or "".
 func excused(req request, a, b reply, absent bool) string {
 	if a.code == "SerializationException" && b.code == "ValidationException" {
-		return "what is wrong with the JSON's shape goes before what is wrong with a value"
+		return "an error in the JSON's shape precedes an error in a value"
 	}
 	if a.code == "ValidationException" && b.code != a.code {
 		for part, why := range map[string]string{
-			"The first operand must be distinct from the remaining operands": "a comparison of a path with itself is refused",
+			"The first operand must be distinct from the remaining operands": "a comparison of a path with itself is rejected",
 			"Incorrect operand type for operator or function":                "types of operands are checked before the item",
 			"Invalid attribute type name found":                              "the type of attribute_type is checked before the item",
-			"Key attributes must be scalars":                                 "a path inside a key attribute is refused",
-			"This attribute is part of the key":                              "an update of a key is refused before the condition",
-			"Two document paths overlap":                                     "paths that overlap are refused before the table is looked up",
-			"Two document paths conflict":                                    "paths that take one attribute for a map and for a list are refused",
-			"may not be empty":                                               "an empty set is refused however deep it is",
-			"duplicates":                                                     "duplicates in a set are refused however deep it is",
+			"Key attributes must be scalars":                                 "a path inside a key attribute is rejected",
+			"This attribute is part of the key":                              "an update of a key is rejected before the condition",
+			"Two document paths overlap":                                     "paths that overlap are rejected before the table is looked up",
+			"Two document paths conflict":                                    "paths that treat one attribute as a map and as a list are rejected",
+			"may not be empty":                                               "an empty set is rejected at any depth",
+			"duplicates":                                                     "duplicates in a set are rejected at any depth",
 			"The BETWEEN operator requires":                                  "the bounds of BETWEEN are checked before the item and the table",
 		} {
 			if strings.Contains(a.message, part) {
@@ -308,29 +312,29 @@ func excused(req request, a, b reply, absent bool) string {
 	if req.operation == "BatchExecuteStatement" {
 		switch text := fmt.Sprint(a.body); {
 		case strings.Contains(text, "at 'tableName' failed to satisfy"):
-			return "a name that no table can have is not valid"
+			return "a name that no table can have is a ValidationException"
 		case a.status == 200 && b.code == "ValidationException" && strings.Contains(text, b.message):
-			return "what is wrong with a parameter is wrong with its statement alone"
+			return "an error in a parameter's value concerns its statement alone"
 		case b.status == 200 && strings.Contains(text, "expected a value, got x"):
-			return "a bare word is no value, also of a table that is not there"
+			return "a bare word is rejected as a value before the table is looked up"
 		}
 	}
 	returns, update := req.params["ReturnValues"], fmt.Sprint(req.params["UpdateExpression"])
 	switch {
 	case absent && strings.Contains(update, "REMOVE") && a.status == 200 && strings.Contains(b.message, "The document path provided in the update expression is invalid for update"):
-		return "any path can be removed from an item that is not there"
+		return "REMOVE of any path of an item that does not exist succeeds"
 	case absent && onlyRemoves(req) && a.status == 200:
 		return "an update that only removes creates no item"
 	case absent && returns == "ALL_OLD" && a.status == 200 && b.status == 200 && a.body["Attributes"] == nil:
-		return "ALL_OLD of an item that was not there is nothing, not its key"
+		return "ALL_OLD of an item that did not exist is empty"
 	case req.operation == "UpdateItem" && (returns == "UPDATED_OLD" || returns == "UPDATED_NEW") && a.status == 200 && b.status == 200:
-		return "of a list, UPDATED_OLD and UPDATED_NEW have the elements that the update names"
+		return "UPDATED_OLD and UPDATED_NEW of a list have only the elements that the update names"
 	default:
 		return ""
 	}
 }
 
-// onlyRemoves tells whether the request is an update that takes away and gives nothing.
+// onlyRemoves reports whether the request is an update with REMOVE and DELETE actions only.
 func onlyRemoves(req request) bool {
 	text, _ := req.params["UpdateExpression"].(string)
 	return (strings.HasPrefix(text, "REMOVE ") || strings.HasPrefix(text, "DELETE ")) && !strings.Contains(text, "SET ") && !strings.Contains(text, "ADD ")

@@ -11,18 +11,19 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/table"
 )
 
-// Kinds of entries of the journal. The first three are written as things happen, the others only into snapshots.
+// Kinds of journal entries. The first three are written when something changes, the others only
+// into snapshots.
 const (
-	entryDefine = "define" // a table is as its definition says
-	entryDrop   = "drop"   // a table is gone
-	entryChange = "change" // an item is this, or gone: it goes to indexes and the stream, too
-	entryStream = "stream" // a stream without its records
-	entryRecord = "record" // a record of the stream before it
-	entryRow    = "row"    // an item that is there
-	entryGrave  = "grave"  // an item that was deleted
+	entryDefine    = "define" // a table has this definition
+	entryDrop      = "drop"   // a table was deleted
+	entryChange    = "change" // an item was written or deleted; indexes and the stream follow
+	entryStream    = "stream" // a stream without its records
+	entryRecord    = "record" // a record of the stream before it
+	entryRow       = "row"    // an item of a table
+	entryTombstone = "grave"  // the tombstone of a deleted item
 )
 
-// entry is an entry of the journal. Its JSON has what its kind needs.
+// entry is an entry of the journal. Its JSON contains the members that its kind needs.
 type entry struct {
 	Kind, Region, Table string
 	Now                 int64             // nanoseconds since 1970
@@ -44,7 +45,7 @@ type storedStream struct {
 	State       stream.State
 }
 
-// encode returns the entry as the journal has it. Items are in the protocol's JSON.
+// encode returns the JSON of the entry. Items are in DynamoDB's JSON.
 func (e *entry) encode() ([]byte, error) {
 	var a answer
 	text := func(name, value string) { a.out = item.AppendText(a.member(name), value) }
@@ -66,11 +67,11 @@ func (e *entry) encode() ([]byte, error) {
 	record := e.Record
 	record.Keys, record.Old, record.New = item.Item{}, item.Item{}, item.Item{}
 	rest, err := json.Marshal(entryRest{e.Definition, e.Key, e.Stream, e.Shard, record})
-	a.out = item.AppendText(a.member("rest"), string(rest)) // a text, which the scanner gives as a whole
+	a.out = item.AppendText(a.member("rest"), string(rest)) // a string, so that the scanner returns it as a whole
 	return a.end(), err
 }
 
-// entryRest is what few entries have.
+// entryRest holds the members that few entries have.
 type entryRest struct {
 	Definition *table.Definition `json:",omitempty"`
 	Key        []byte            `json:",omitempty"`
@@ -109,7 +110,7 @@ func decodeEntry(text []byte) (*entry, error) {
 		case "rest":
 			err = json.Unmarshal(s.Text(), &rest)
 		default:
-			err = fmt.Errorf("an entry with the unknown member %q: it is of a newer version", name)
+			err = fmt.Errorf("a journal entry has the unknown member %q: a newer version wrote it: use that version, or another directory", name)
 		}
 	}
 	if err == nil {
@@ -119,10 +120,10 @@ func decodeEntry(text []byte) (*entry, error) {
 	return e, err
 }
 
-// record appends an entry to the journal. After an error the cloud answers nothing any more: whether the entry is there
-// is unknown.
+// record appends an entry to the journal. After an error every request fails, because it is unknown
+// whether the entry is on disk.
 func (c *Cloud) record(e *entry) error {
-	if c.journal == nil || c.replays {
+	if c.journal == nil || c.replaying {
 		return nil
 	}
 	e.Now = c.now

@@ -12,7 +12,8 @@ import (
 	"github.com/weirhq/weir/dynamotest"
 )
 
-// Two regions a minute apart, on a clock that the example puts forward: a write in one is in the other after the minute.
+// Replication between two regions takes a minute on a clock that the example advances. A write in
+// one region is in the other after that minute.
 func Example() {
 	ctx := context.Background()
 	clock := dynamotest.NewManualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))

@@ -6,7 +6,8 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/wire"
 )
 
-// expressions are those of a request, with their names and values; nil where the request has none.
+// expressions are the expressions of a request, with names and values put in. An expression that
+// the request does not have is nil.
 type expressions struct {
 	update    *expr.Change
 	condition *expr.Test
@@ -15,7 +16,8 @@ type expressions struct {
 	selection *expr.Selection
 }
 
-// binder puts names and values into the expressions of a request, one after the other, up to the first error.
+// binder puts names and values into the expressions of a request, one after the other, until the
+// first error.
 type binder struct {
 	texts  *texts
 	names  expr.Names
@@ -24,8 +26,8 @@ type binder struct {
 	err    error
 }
 
-// expressions parses and binds the expressions of the request. without says what is missing if it has values and no
-// expression.
+// expressions parses and binds the expressions of the request. without is the end of the error text
+// for a request that has values but no expression.
 func (c *call) expressions(q *wire.Request, without string) (expressions, error) {
 	var e expressions
 	b := &binder{texts: c.cloud.texts, names: q.Names, values: q.Values}
@@ -64,7 +66,8 @@ func (b *binder) check(err error) {
 	}
 }
 
-// bind parses one expression and puts in names and values; nil if there is none, or after an error.
+// bind parses one expression and puts in names and values. It returns nil if the request has no
+// such expression, or after an error.
 func bind[P, B any](b *binder, text wire.Text, known *parsed[P], put func(P, expr.Names, item.Item) (B, error), refs func(P) expr.Refs) *B {
 	if !text.Given || b.err != nil {
 		return nil
@@ -80,7 +83,8 @@ func bind[P, B any](b *binder, text wire.Text, known *parsed[P], put func(P, exp
 	return &bound
 }
 
-// checkKeys returns the error if an expression does with key attributes of the table what is not allowed.
+// checkKeys returns an error if an expression uses a key attribute of the table in a way that is
+// not allowed.
 func (e expressions) checkKeys(t *liveTable) error {
 	if e.update != nil {
 		if err := e.update.CheckKeys(t.keys.Names()...); err != nil {
@@ -98,7 +102,7 @@ func (e expressions) checkKeys(t *liveTable) error {
 	return nil
 }
 
-// checkScalars returns the error if an expression goes inside a key attribute.
+// checkScalars returns an error if an expression has a path inside a key attribute.
 func (e expressions) checkScalars(label string, names []string) error {
 	var errs []error
 	if e.update != nil {
@@ -121,7 +125,7 @@ func (e expressions) checkScalars(label string, names []string) error {
 	return nil
 }
 
-// selected returns of an item what the request's projection selects.
+// selected returns the part of an item that the request's projection selects.
 func (e expressions) selected(it item.Item) item.Item {
 	if e.selection == nil {
 		return it

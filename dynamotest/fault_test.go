@@ -24,7 +24,7 @@ func faults(t *testing.T, c *Cloud, f ...Fault) {
 	}
 }
 
-// has tells whether the item is in the table.
+// has ends all faults and reports whether the table has the item.
 func has(t *testing.T, c *Cloud, db *dynamodb.Client, pk string) bool {
 	t.Helper()
 	faults(t, c)
@@ -66,11 +66,11 @@ func TestFaults(t *testing.T) {
 		}
 		faults(t, c, Fault{Kind: LostAnswer, Rate: 1})
 		if err := tryPut(ctx, db, "lost"); err == nil || !has(t, c, db, "lost") {
-			t.Fatal("the answer must be lost, the write not", err)
+			t.Fatal("want the answer lost and the write done", err)
 		}
 		faults(t, c, Fault{Kind: Unreachable, Rate: 1, Region: "a"})
 		if err := tryPut(ctx, db, "unreached"); err == nil || has(t, c, db, "unreached") {
-			t.Fatal("the region must be out of reach", err)
+			t.Fatal("want the write not done", err)
 		}
 		faults(t, c, Fault{Kind: Slow, Rate: 1, Delay: Span{time.Minute, time.Minute}})
 		start := time.Now()
@@ -85,7 +85,8 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// The SDK as applications use it rides over faults, because DynamoDB says which ones can be tried again.
+// TestRetriesOfTheSDK: the SDK's client retries the faults, because their errors are those that
+// DynamoDB marks as retryable.
 func TestRetriesOfTheSDK(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, plain := open(t, Config{Seed: 7})
@@ -141,12 +142,12 @@ func TestBatchesAreThrottledInParts(t *testing.T) {
 	}
 }
 
-// The same seed and the same calls give the same answers.
+// TestSameSeedSameAnswers: the same seed and the same calls give the same answers.
 func TestSameSeedSameAnswers(t *testing.T) {
 	history := func(seed uint64) (out string) {
 		clock := NewManualClock(time.Unix(1_800_000_000, 0))
 		profile := Hostile()
-		profile.Faults = profile.Faults[:3] // nobody puts the clock forward while a slow answer waits
+		profile.Faults = profile.Faults[:3] // without Slow: nothing advances the clock during a delayed answer
 		c, err := New(Config{Regions: []string{"a", "b"}, Profile: profile, Seed: seed, Clock: clock})
 		if err != nil {
 			t.Fatal(err)
@@ -184,7 +185,7 @@ func TestSameSeedSameAnswers(t *testing.T) {
 
 func TestAccessKey(t *testing.T) {
 	c, db := open(t, Config{AccessKeyID: "right"})
-	create(t, db) // with the right one
+	create(t, db) // with the right access key id
 	wrong := c.regions[0].AWS()
 	wrong.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{AccessKeyID: "wrong", SecretAccessKey: "x"}, nil
@@ -218,7 +219,7 @@ func TestHandlerOverTCP(t *testing.T) {
 	resp.Body.Close()
 }
 
-// A bubble fails if a goroutine is left in it.
+// TestCloseLeavesNothing: a bubble fails if a goroutine remains in it.
 func TestCloseLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := New(Config{Regions: []string{"a", "b"}})
@@ -237,13 +238,13 @@ func TestCloseLeavesNothing(t *testing.T) {
 				failed <- err
 			}()
 		}
-		synctest.Wait() // both hang
+		synctest.Wait() // both requests are waiting
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
 		}
 		for range c.Regions() {
 			if err := <-failed; err == nil {
-				t.Fatal("a request was answered after the end")
+				t.Fatal("a request was answered after Close")
 			}
 		}
 		if err := tryPut(t.Context(), client(c.regions[0]), "a"); err == nil {
@@ -273,7 +274,7 @@ func TestServe(t *testing.T) {
 		cfg.HTTPClient, cfg.BaseEndpoint = nil, aws.String("http://"+l.Addr().String())
 		create(t, dynamodb.NewFromConfig(cfg))
 		if c.regions[i].tables["leases"] == nil {
-			t.Fatal("another region has the table")
+			t.Fatal("the second region has the table of the first")
 		}
 	}
 	cancel()
@@ -281,6 +282,6 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.Serve(t.Context(), listeners...); err == nil {
-		t.Fatal("listeners that are closed are served")
+		t.Fatal("a closed listener is served")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// generator makes random requests about a few items of two tables, most of them valid.
+// generator makes random requests about a few items of two tables. Most of the requests are valid.
 type generator struct {
 	*rand.Rand
 	names  map[string]string
@@ -33,7 +33,8 @@ func pick[T any](g *generator, of ...T) T { return of[g.IntN(len(of))] }
 
 func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }
 
-// tables returns the requests that make the tables: "both" with a number as sort key and two indexes, "hash" without a sort key.
+// tables returns the requests that create the tables: "both" with a number as sort key and two
+// indexes, "hash" without a sort key.
 func tables() []request {
 	attr := func(name, kind string) object { return object{"AttributeName": name, "AttributeType": kind} }
 	keys := func(names ...string) []object {
@@ -159,7 +160,7 @@ func (g *generator) search(op, table string, p object) {
 	if g.chance(5) {
 		p["ConsistentRead"] = true
 	}
-	if op == "Query" && index == "" && g.chance(30) { // the order of others is not defined
+	if op == "Query" && index == "" && g.chance(30) { // the order of other answers is not defined
 		p["Limit"] = g.IntN(4)
 	}
 }
@@ -216,13 +217,13 @@ func (g *generator) writes() object {
 	return object{"both": writes}
 }
 
-// inserts returns INSERT statements, some of items that may be there.
+// inserts returns INSERT statements, some of them for items that may exist.
 func (g *generator) inserts() []object {
 	var statements []object
 	for range 1 + g.IntN(4) {
 		table := pick(g, "both", "both", "hash")
 		it := g.item(table)
-		if g.chance(60) { // or nearly all of them are duplicates
+		if g.chance(60) { // otherwise nearly all of them would be duplicates
 			it["pk"] = object{"S": fmt.Sprintf("i%d", g.IntN(40))}
 		}
 		if g.chance(3) {
@@ -263,7 +264,8 @@ func (g *generator) insert(table string, it object) (text string, params []any) 
 	return pick(g, "INSERT INTO ", "insert  into ") + table + pick(g, " VALUE ", " value", "\nValue ") + "{" + strings.Join(attrs, ", ") + "}" + pick(g, "", "", ";"), params
 }
 
-// literal returns how PartiQL writes a value, unless only a parameter can be it.
+// literal returns the value as a PartiQL literal. ok is false if only a parameter can have the
+// value.
 func literal(v any) (text string, ok bool) {
 	o, isValue := v.(object)
 	if !isValue || len(o) != 1 {
@@ -343,7 +345,7 @@ func (g *generator) attribute() string {
 	return pick(g, "a", "b", "c", "d", "l", "m", "ss", "ns", "size", "x.y")
 }
 
-// valueFor returns a value of the kind that the attribute mostly has.
+// valueFor returns a value, usually of the kind that the attribute has in most items.
 func (g *generator) valueFor(name string) object {
 	if g.chance(6) {
 		return g.value(1)
@@ -413,14 +415,14 @@ func (g *generator) value(depth int) object {
 	}
 }
 
-// let gives a value a name.
+// let returns a placeholder for a value.
 func (g *generator) let(v any) string {
 	name := fmt.Sprintf(":v%d", len(g.values))
 	g.values[name] = v
 	return name
 }
 
-// name returns how an expression names the attribute.
+// name returns an attribute's name as an expression contains it.
 func (g *generator) name(attribute string) string {
 	reserved := attribute == "size" || strings.Contains(attribute, ".")
 	if reserved && !g.chance(2) || g.chance(30) {

@@ -49,13 +49,13 @@ func (c *call) getItem(q *wire.Request) ([]byte, error) {
 
 // source returns the rows that a read sees.
 func (t *liveTable) source(consistent bool) *table.Rows {
-	if t.late != nil && !consistent {
-		return t.late.rows
+	if t.stale != nil && !consistent {
+		return t.stale.rows
 	}
 	return t.rows
 }
 
-// missing returns the error about a parameter that must be there.
+// missing returns the error about a required parameter that the request lacks.
 func missing(parameter string) error {
 	return wire.Invalid("1 validation error detected: Value null at '" + parameter + "' failed to satisfy constraint: Member must not be null")
 }

@@ -6,18 +6,18 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/wire"
 )
 
-// insert is one INSERT of a batch.
+// insert is one INSERT statement of a batch.
 type insert struct {
-	given string // the table as the statement names it
+	given string // the table's name as in the statement
 	name  string
 	table *liveTable
 	item  item.Item
 	key   string
 	used  capacity
-	err   error // what the client is told about it
+	err   error // the error in the response to the statement
 }
 
-// read makes the item of the statement and its parameters.
+// read builds the item from the statement and its parameters.
 func (in *insert) read(parsed *partiql.Insert, s wire.Statement) {
 	in.given = parsed.Table()
 	in.name, in.err = tableName(wire.Text{Value: in.given, Given: true})
@@ -31,16 +31,17 @@ func (in *insert) read(parsed *partiql.Insert, s wire.Statement) {
 	in.item, in.err = parsed.Item(s.Params)
 }
 
-// run writes the item, if none has its key: what PutItem does on the condition that there is none. It counts what is
-// consumed if it is to. The error is one of the whole request.
+// run writes the item if the table has none with its key. count states whether to compute the
+// consumed capacity. The returned error fails the whole request; an error of the statement alone is
+// in in.err.
 func (in *insert) run(c *call, count bool) error {
-	hinders, hides := c.befalls(in.name)
+	before, after := c.drawStatementFaults(in.name)
 	from := in.table.rows.Get(in.key)
 	switch {
-	case hinders != nil:
-		in.err = hinders
+	case before != nil:
+		in.err = before
 	case from.Exists():
-		// Also a write whose condition does not hold is consumed.
+		// A write whose condition does not hold consumes capacity too.
 		in.used = capacity{table: in.name, units: writeUnits(max(from.Item.Size(), in.item.Size()))}
 		in.err = &wire.Error{Code: wire.DuplicateItem, Message: "Duplicate primary key exists in table"}
 	default:
@@ -51,8 +52,8 @@ func (in *insert) run(c *call, count bool) error {
 			return err
 		}
 	}
-	if hides != nil {
-		in.err = hides
+	if after != nil {
+		in.err = after
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// numbered returns INSERTs of the items from first up to last, without it.
+// numbered returns INSERTs of the items first to last-1.
 func numbered(first, last int) (out []types.BatchStatementRequest) {
 	for i := first; i < last; i++ {
 		out = append(out, statement(byParams, s(fmt.Sprint(i)), s("0"), n("1")))
@@ -25,7 +25,7 @@ func numbered(first, last int) (out []types.BatchStatementRequest) {
 	return out
 }
 
-// Faults befall statements, each for itself, and requests.
+// TestFaultsOfStatements: faults apply to single statements and to requests.
 func TestFaultsOfStatements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, db := open(t, Config{})
@@ -68,7 +68,7 @@ func TestFaultsOfStatements(t *testing.T) {
 		}
 		faults(t, c, Fault{Kind: LostAnswer, Rate: 1})
 		if err := insert(61); err == nil || !has(t, c, db, "61") {
-			t.Error("the answer must be lost, the items not", err)
+			t.Error("want the answer lost and the items inserted", err)
 		}
 		faults(t, c, Fault{Kind: Slow, Rate: 1, Delay: Span{time.Minute, time.Minute}})
 		if start := time.Now(); insert(62) != nil || time.Since(start) != time.Minute {
@@ -77,12 +77,12 @@ func TestFaultsOfStatements(t *testing.T) {
 	})
 }
 
-// importer inserts items until it knows of each whether it is there.
+// importer inserts items until it knows for each whether the table has it.
 type importer struct {
 	db    *dynamodb.Client
 	value string
 	ends  map[string]string // "ok" or "DuplicateItem", by the items' keys
-	doubt map[string]bool   // an attempt ended without an answer
+	doubt map[string]bool   // items with an attempt that got no answer
 }
 
 func (im *importer) run(ctx context.Context, keys []string, batch int) error {
@@ -118,29 +118,30 @@ func (im *importer) run(ctx context.Context, keys []string, batch int) error {
 				return fmt.Errorf("%s: %s", r.Error.Code, *r.Error.Message)
 			}
 		}
-		keys = slices.Concat(keys[len(now):], again) // the others have the same keys
+		keys = slices.Concat(keys[len(now):], again) // the keys not tried yet
 	}
 	return nil
 }
 
-// check fails unless the items are what the importer was told.
+// check fails the test unless the items are those that the answers to the importer imply.
 func (im *importer) check(t *testing.T, items map[string]string) {
 	t.Helper()
 	for key, end := range im.ends {
 		mine := strings.Contains(items[key], "v="+im.value+" ")
 		switch {
 		case items[key] == "":
-			t.Errorf("%s of %s ended with %s, and is lost", key, im.value, end)
+			t.Errorf("%s of %s ended with %s, but the table does not have it", key, im.value, end)
 		case end == "ok" && !mine:
-			t.Errorf("%s of %s was inserted, and is overwritten: %s", key, im.value, items[key])
+			t.Errorf("%s of %s was inserted, but another item replaced it: %s", key, im.value, items[key])
 		case end == "DuplicateItem" && mine && !im.doubt[key]:
-			t.Errorf("%s of %s was a duplicate, of itself", key, im.value)
+			t.Errorf("%s of %s was reported as a duplicate of itself", key, im.value)
 		}
 	}
 }
 
-// Importers that try again under faults, until each item is inserted or a duplicate, lose none and overwrite none: not in
-// the table, the index, the stream or another region.
+// TestImportUnderFaults: importers that retry under faults, until each item is inserted or a
+// duplicate, lose no item and overwrite none, neither in the table nor in the index, the stream or
+// another region.
 func TestImportUnderFaults(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		profile := hostile(rt)
@@ -191,24 +192,24 @@ func TestImportUnderFaults(t *testing.T) {
 			}
 			for key, it := range want {
 				if items[key] != it {
-					t.Errorf("%s is overwritten: %s", key, items[key])
+					t.Errorf("an import replaced %s: %s", key, items[key])
 				}
 			}
 			if diff := cmp.Diff(items, tableItems(t, dbs[1], "", true)); len(items) != count || diff != "" {
-				t.Errorf("%d items of %d; another region has others: %s", len(items), count, diff)
+				t.Errorf("%d items of %d; the other region differs: %s", len(items), count, diff)
 			}
 			if diff := cmp.Diff(freeOf(items), tableItems(t, dbs[0], "free", false)); diff != "" {
-				t.Errorf("the index has others: %s", diff)
+				t.Errorf("the index differs: %s", diff)
 			}
 			checkInserts(t, c, items)
 		})
 	})
 }
 
-// checkInserts fails unless each item is in the streams of the regions once.
+// checkInserts fails the test unless the stream of each region has each item once.
 func checkInserts(t *testing.T, c *Cloud, items map[string]string) {
 	t.Helper()
-	if err := c.clock.Sleep(t.Context(), 3*time.Second); err != nil { // until records can be seen
+	if err := c.clock.Sleep(t.Context(), 3*time.Second); err != nil { // until the records are visible
 		t.Fatal(err)
 	}
 	for _, r := range c.regions {
@@ -219,7 +220,7 @@ func checkInserts(t *testing.T, c *Cloud, items map[string]string) {
 	}
 }
 
-// What was inserted is there after a restart.
+// TestInsertsAreKept: inserted items exist after a restart.
 func TestInsertsAreKept(t *testing.T) {
 	cfg := Config{Dir: t.TempDir(), Clock: NewManualClock(time.Unix(1_800_000_000, 0))}
 	c, err := New(cfg)

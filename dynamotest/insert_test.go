@@ -17,7 +17,7 @@ func statement(text string, params ...types.AttributeValue) types.BatchStatement
 	return types.BatchStatementRequest{Statement: aws.String(text), Parameters: params}
 }
 
-// insertAll sends the statements, and returns of each how it ended: "ok" or the code.
+// insertAll sends the statements. It returns the outcome of each, "ok" or the code of its error.
 func insertAll(t *testing.T, db *dynamodb.Client, statements ...types.BatchStatementRequest) (ends []string, out *dynamodb.BatchExecuteStatementOutput) {
 	t.Helper()
 	out, err := db.BatchExecuteStatement(t.Context(), &dynamodb.BatchExecuteStatementInput{Statements: statements, ReturnConsumedCapacity: "INDEXES"})
@@ -36,8 +36,9 @@ func insertAll(t *testing.T, db *dynamodb.Client, statements ...types.BatchState
 
 const byParams = `INSERT INTO "leases" VALUE {'pk': ?, 'sk': ?, 'v': ?}`
 
-// Some statements fail, each with an error of its own, and the others do what they say.
-func TestInsertsAreEachOnTheirOwn(t *testing.T) {
+// TestInsertsSucceedOrFailAlone: some statements fail, each with its own error, and the others take
+// effect.
+func TestInsertsSucceedOrFailAlone(t *testing.T) {
 	_, db := open(t, Config{})
 	create(t, db)
 	put(t.Context(), t, db, m{"pk": s("old"), "sk": s("0"), "v": s("first")})
@@ -72,7 +73,7 @@ func TestInsertsAreEachOnTheirOwn(t *testing.T) {
 			want = ""
 		}
 		if got := aws.ToString(r.TableName); got != want {
-			t.Errorf("response %d is about the table %q, not %q", i, got, want)
+			t.Errorf("response %d has the table %q, want %q", i, got, want)
 		}
 	}
 	if e := out.Responses[1].Error; *e.Message != "Duplicate primary key exists in table" || e.Item != nil {

@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// hostile is Hostile without faults: they are tested apart.
+// hostile is Hostile without faults, which other tests cover.
 func hostile(t *rapid.T) Profile {
 	p := Hostile()
 	p.Faults, p.TableDelay = nil, 0
@@ -48,8 +48,8 @@ type step struct {
 	pause  time.Duration
 }
 
-// run does the step as number i: "put" writes a new value, "free" one that is in the index, "one" always the
-// same value, "same" what is there already.
+// run carries out step i: "put" writes a new value, "free" a value that the index has, "one" always
+// the same value, "same" the present value.
 func (x step) run(ctx context.Context, db *dynamodb.Client, i int) error {
 	key := m{"pk": s(x.key), "sk": s("0")}
 	it := m{"pk": s(x.key), "sk": s("0"), "v": n(strconv.Itoa(i))}
@@ -72,8 +72,9 @@ func (x step) run(ctx context.Context, db *dynamodb.Client, i int) error {
 	return err
 }
 
-// Everything that lags arrives: late reads, the index and all regions have what the last writer wrote; and in each
-// region the stream has each change of that region's table once, an item's in order, however the shards rolled over.
+// TestEverythingArrives: every write that lags arrives. Eventually consistent reads, the index and
+// all regions have the values of the last writer. In each region the stream has each change of that
+// region's table once, and the changes of an item in order, however the shards rolled over.
 func TestEverythingArrives(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		profile, steps := hostile(rt), script(rt, 3)
@@ -93,7 +94,7 @@ func TestEverythingArrives(t *testing.T) {
 					t.Fatalf("region %d differs: %s", i, diff)
 				}
 				if diff := cmp.Diff(want, tableItems(t, db, "", false)); diff != "" {
-					t.Fatalf("late reads of region %d differ: %s", i, diff)
+					t.Fatalf("eventually consistent reads of region %d differ: %s", i, diff)
 				}
 				free := map[string]string{}
 				for key, it := range tableItems(t, db, "free", false) {
@@ -114,7 +115,7 @@ func threeRegions(t *testing.T, p Profile, seed uint64) (*Cloud, []*dynamodb.Cli
 	return c, replicated(t, c)
 }
 
-// tableItems returns the items of the table or the index, as text, by their keys.
+// tableItems returns the items of the table or the index as text, by their keys.
 func tableItems(t *testing.T, db *dynamodb.Client, index string, consistent bool) map[string]string {
 	t.Helper()
 	in := &dynamodb.ScanInput{ConsistentRead: &consistent}
@@ -128,7 +129,7 @@ func tableItems(t *testing.T, db *dynamodb.Client, index string, consistent bool
 	return out
 }
 
-// freeOf returns what the index is to have of the items.
+// freeOf returns the entries that the index must have for the items.
 func freeOf(items map[string]string) map[string]string {
 	out := map[string]string{}
 	for key, it := range items {
@@ -140,7 +141,7 @@ func freeOf(items map[string]string) map[string]string {
 	return out
 }
 
-// text returns an item of strings and numbers as a text.
+// text returns an item of strings and numbers as text.
 func text(it m) (out string) {
 	var names []string
 	for name := range it {
@@ -172,8 +173,9 @@ func streamText(it map[string]streamtypes.AttributeValue) string {
 	return text(out)
 }
 
-// checkStream reads the whole stream, parents before children, and fails unless the records of each item lead from
-// nothing to what the table has, each from where the one before it led, and each to something else.
+// checkStream reads the whole stream, parents before children. It fails the test unless the records
+// of each item form a chain from no item to the item in the table: each record begins with the
+// image with which the previous one ended, and changes it.
 func checkStream(t *testing.T, r *Region, want map[string]string) {
 	t.Helper()
 	now, seen := map[string]string{}, map[string]bool{}
@@ -188,7 +190,7 @@ func checkStream(t *testing.T, r *Region, want map[string]string) {
 			event = "REMOVE"
 		}
 		if from != now[key] || from == to || seen[*rec.EventID] || string(rec.EventName) != event {
-			t.Fatalf("%s: %s of %s from %q to %q, which was %q", r.name, rec.EventName, key, from, to, now[key])
+			t.Fatalf("%s: %s of %s from %q to %q, but the item was %q", r.name, rec.EventName, key, from, to, now[key])
 		}
 		now[key], seen[*rec.EventID] = to, true
 	}
@@ -199,12 +201,13 @@ func checkStream(t *testing.T, r *Region, want map[string]string) {
 	}
 	for key := range want {
 		if now[key] == "" {
-			t.Fatalf("%s: the stream has nothing of %s", r.name, key)
+			t.Fatalf("%s: the stream has no record of %s", r.name, key)
 		}
 	}
 }
 
-// readStream returns the records of the region's only stream, those of parents before those of children.
+// readStream returns the records of the region's only stream, those of parents before those of
+// children.
 func readStream(t *testing.T, r *Region) (all []streamtypes.Record) {
 	t.Helper()
 	ctx, api := t.Context(), r.StreamsClient()
@@ -234,7 +237,7 @@ func readStream(t *testing.T, r *Region) (all []streamtypes.Record) {
 			}
 		}
 		if len(done) == before {
-			t.Fatal("a shard has a parent that is not there")
+			t.Fatal("the parent of a shard does not exist")
 		}
 	}
 	return all
@@ -259,9 +262,10 @@ func readShard(t *testing.T, api *dynamodbstreams.Client, arn *string, sh stream
 	return all
 }
 
-// While writes go on, whoever reads late sees of an item only what it was, and never something older than before: the
-// index, reads without ConsistentRead, and other regions, which may leave out some.
-func TestNobodySeesAnItemGoBack(t *testing.T) {
+// TestReadersNeverGoBack: during writes, a reader that lags sees only values that the item has had,
+// and never an older value after a newer one. The readers are the index, eventually consistent
+// reads, and other regions, which may skip values.
+func TestReadersNeverGoBack(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		profile := hostile(rt)
 		pauses := rapid.SliceOfN(rapid.SampledFrom([]int{0, 1, 20, 150, 600}), 5, 40).Draw(rt, "pauses")
@@ -269,7 +273,8 @@ func TestNobodySeesAnItemGoBack(t *testing.T) {
 			_, dbs := threeRegions(t, profile, 5)
 			last, late := map[string]int{}, 0
 			for i, pause := range pauses {
-				// One region writes: of writes in several, the last one wins, and an earlier one may be seen before.
+				// One region writes: of writes in several regions the last one wins, and an earlier
+				// one may be visible before.
 				put(t.Context(), t, dbs[0], m{"pk": s("a"), "sk": s("0"), "pool": s("p"), "since": n(strconv.Itoa(i))})
 				time.Sleep(time.Duration(pause) * time.Millisecond) //nolint:forbidigo // in a bubble
 				for region, db := range dbs {
@@ -283,7 +288,7 @@ func TestNobodySeesAnItemGoBack(t *testing.T) {
 						}
 						who := fmt.Sprint(region, x)
 						if before, ok := last[who]; ok && seen < before || seen > i {
-							t.Fatalf("%s sees write %d after %d; %d were made", who, seen, before, i)
+							t.Fatalf("%s sees write %d after write %d of %d", who, seen, before, i)
 						}
 						if region == 0 && x.consistent && seen != i {
 							t.Fatalf("a consistent read sees write %d of %d", seen, i)
@@ -295,7 +300,7 @@ func TestNobodySeesAnItemGoBack(t *testing.T) {
 				}
 			}
 			if late == 0 {
-				t.Fatal("nobody was late")
+				t.Fatal("no reader lagged")
 			}
 		})
 	})

@@ -8,20 +8,20 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/table"
 )
 
-// liveTable is a table in one region. All of it changes under the cloud's mutex only.
+// liveTable is a table in one region. The cloud's mutex guards it.
 type liveTable struct {
-	region  *Region
-	def     *table.Definition // never changed, only replaced
-	keys    table.Keys
-	rows    *table.Rows
-	late    *lateRows // what a read without ConsistentRead sees, nil if that is rows
-	indexes []*liveIndex
-	stream  *liveStream            // nil while there is none
-	graves  map[string]table.Stamp // of a global table: who deleted which item when
+	region     *Region
+	def        *table.Definition // never changed, only replaced
+	keys       table.Keys
+	rows       *table.Rows
+	stale      *staleRows // what eventually consistent reads see; nil if they see rows
+	indexes    []*liveIndex
+	stream     *liveStream            // nil without an enabled stream
+	tombstones map[string]table.Stamp // of a global table: the stamps of deleted items, by key
 }
 
-// lateRows are rows that lag behind those of the table.
-type lateRows struct {
+// staleRows are rows that lag behind those of the table.
+type staleRows struct {
 	rows  *table.Rows
 	lanes lanes
 }
@@ -32,7 +32,7 @@ type liveIndex struct {
 	lanes lanes
 }
 
-// liveStream is a stream of a table, enabled or not any more.
+// liveStream is a stream of a table, enabled or disabled.
 type liveStream struct {
 	*stream.Stream
 	arn, label, table, view string
@@ -41,15 +41,16 @@ type liveStream struct {
 }
 
 func newLiveTable(r *Region, def *table.Definition) *liveTable {
-	t := &liveTable{region: r, keys: def.Keys(), rows: table.NewRows(), graves: map[string]table.Stamp{}}
+	t := &liveTable{region: r, keys: def.Keys(), rows: table.NewRows(), tombstones: map[string]table.Stamp{}}
 	if r.cloud.cfg.Profile.ReadLag.Max > 0 {
-		t.late = &lateRows{rows: table.NewRows()}
+		t.stale = &staleRows{rows: table.NewRows()}
 	}
 	t.define(def)
 	return t
 }
 
-// define gives the table another definition: it fills the indexes that are new, and drops those that are gone.
+// define sets the definition of the table. It fills new indexes and drops those that the definition
+// no longer has.
 func (t *liveTable) define(def *table.Definition) {
 	t.def = def
 	t.indexes = slices.DeleteFunc(t.indexes, func(in *liveIndex) bool { return def.Index(in.Definition.IndexName) < 0 })
@@ -66,7 +67,7 @@ func (t *liveTable) define(def *table.Definition) {
 	}
 }
 
-// index returns the index of that name, nil if there is none.
+// index returns the index with that name, or nil.
 func (t *liveTable) index(name string) *liveIndex {
 	for _, in := range t.indexes {
 		if in.Definition.IndexName == name {
@@ -76,7 +77,7 @@ func (t *liveTable) index(name string) *liveIndex {
 	return nil
 }
 
-// key returns the key of an item with valid key attributes.
+// key returns the encoded key of an item. The key attributes must be valid.
 func (t *liveTable) key(it item.Item) string {
 	var room [256]byte
 	return string(t.keys.Append(room[:0], it))
@@ -85,21 +86,22 @@ func (t *liveTable) key(it item.Item) string {
 // keyItem returns the key attributes of an item.
 func (t *liveTable) keyItem(it item.Item) item.Item { return it.Only(t.keys.Names()...) }
 
-// stampOf returns who wrote or deleted the item of the key last.
+// stampOf returns the stamp of the last write or deletion of the item with that key.
 func (t *liveTable) stampOf(key string, row table.Row) table.Stamp {
 	if row.Exists() {
 		return row.Stamp
 	}
-	return t.graves[key]
+	return t.tombstones[key]
 }
 
-// write makes to, which may be no item, the item of the key in the region where the request is made.
+// write replaces the item with that key by to, in the region of the request. The zero Item deletes
+// it.
 func (t *liveTable) write(key string, from table.Row, to item.Item) error {
 	if from.Item == to {
-		return nil // nothing changes, and nobody hears of it
+		return nil // an unchanged item gives no stream record and is not replicated
 	}
 	c := t.region.cloud
-	// A write comes after what it found, even if the clock stands still.
+	// The stamp is later than that of the row found, even if the clock stands still.
 	row := table.Row{Item: to, Stamp: table.Stamp{At: max(c.now, t.stampOf(key, from).At+1), Region: t.region.name}}
 	if err := t.change(key, from, row); err != nil {
 		return err
@@ -108,7 +110,7 @@ func (t *liveTable) write(key string, from table.Row, to item.Item) error {
 	return nil
 }
 
-// change stores the row, and tells those who follow the table in this region.
+// change stores the row and its journal entry, and updates stale rows, indexes and the stream.
 func (t *liveTable) change(key string, from, row table.Row) error {
 	c := t.region.cloud
 	keys := from.Item
@@ -122,47 +124,48 @@ func (t *liveTable) change(key string, from, row table.Row) error {
 	t.rows.Set(key, row)
 	switch {
 	case row.Exists():
-		delete(t.graves, key)
+		delete(t.tombstones, key)
 	case len(t.def.Replicas) > 0:
-		t.graves[key] = row.Stamp
+		t.tombstones[key] = row.Stamp
 	}
 	if from.Item == row.Item {
 		return nil
 	}
-	if t.late != nil {
-		c.later(t.late.lanes.due(key, c.now, c.cfg.Profile.ReadLag, c.dice), func() { t.late.rows.Set(key, row) })
+	if t.stale != nil {
+		c.later(t.stale.lanes.due(key, c.now, c.cfg.Profile.ReadLag, c.rng), func() { t.stale.rows.Set(key, row) })
 	}
 	for _, in := range t.indexes {
-		if move := in.Move(key, from.Item, row.Item); !move.Nothing() {
-			c.later(in.lanes.due(key, c.now, c.cfg.Profile.IndexLag, c.dice), func() { in.Apply(move) })
+		if move := in.Move(key, from.Item, row.Item); !move.IsEmpty() {
+			c.later(in.lanes.due(key, c.now, c.cfg.Profile.IndexLag, c.rng), func() { in.Apply(move) })
 		}
 	}
 	if t.stream != nil {
-		t.stream.note(c, key, keys, from.Item, row.Item)
+		t.stream.addRecord(c, key, stream.Record{Keys: keys, Old: from.Item, New: row.Item})
 	}
 	return nil
 }
 
-// note adds the record of a change to the stream.
-func (s *liveStream) note(c *Cloud, key string, keys, from, to item.Item) {
-	r := stream.Record{Event: "MODIFY", Keys: keys, Visible: c.now}
-	if !c.replays {
-		r.Visible += c.cfg.Profile.StreamLag.draw(c.dice)
+// addRecord adds the record of a change to the stream. r has the keys and both images of the item;
+// addRecord removes the images that the stream's view does not have.
+func (s *liveStream) addRecord(c *Cloud, key string, r stream.Record) {
+	r.Event, r.Visible = "MODIFY", c.now
+	if !c.replaying {
+		r.Visible += c.cfg.Profile.StreamLag.draw(c.rng)
 	}
 	switch {
-	case from == item.Item{}:
+	case r.Old == item.Item{}:
 		r.Event = "INSERT"
-	case to == item.Item{}:
+	case r.New == item.Item{}:
 		r.Event = "REMOVE"
 	}
-	if s.view == "OLD_IMAGE" || s.view == bothImages {
-		r.Old = from
+	if s.view != "OLD_IMAGE" && s.view != bothImages {
+		r.Old = item.Item{}
 	}
-	if s.view == "NEW_IMAGE" || s.view == bothImages {
-		r.New = to
+	if s.view != "NEW_IMAGE" && s.view != bothImages {
+		r.New = item.Item{}
 	}
 	s.Add(c.now, table.HashOf(key), r)
 }
 
-// bothImages is the view of a stream that global tables need.
+// bothImages is the view type that the stream of a global table must have.
 const bothImages = "NEW_AND_OLD_IMAGES"

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// memory serves a handler over pairs of connected pipes. It has no goroutine until it is dialled, so that it belongs to
-// the testing/synctest bubble of those who use it.
+// memory serves a handler over pairs of connected pipes. It starts its goroutines at the first
+// connection, so that they belong to the testing/synctest bubble of the client.
 type memory struct {
 	transport *http.Transport
 	server    *http.Server
 	dialled   chan net.Conn
 	closed    chan struct{}
 	start     sync.Once
-	running   sync.WaitGroup // Serve, and the connections that it serves
+	running   sync.WaitGroup // Serve and the connections it serves
 	closing   sync.Once
 }
 
@@ -34,9 +34,10 @@ func newMemory(h http.Handler) *memory {
 	return m
 }
 
-// RoundTrip sends a request with a body that is in memory, as an http.RoundTripper. The SDK closes its own body as soon as
-// there is an answer; while the transport still looks whether that body has ended, this looks to it like a failure, and it
-// closes the connection that the answer is being read from. Only a server as near as this one answers so early.
+// RoundTrip implements http.RoundTripper. It sends the body from memory. The SDK closes its own
+// body as soon as it has an answer. If the transport is still checking whether that body has ended,
+// it takes the closed body for a failure and closes the connection from which the answer is being
+// read. Only a server in the same process answers that early.
 func (m *memory) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return m.transport.RoundTrip(r)
@@ -52,7 +53,8 @@ func (m *memory) RoundTrip(r *http.Request) (*http.Response, error) {
 	return m.transport.RoundTrip(&own)
 }
 
-// count keeps the number of connections served, whose goroutines end when they are closed.
+// count counts the open connections. The goroutine of a connection ends when the connection is
+// closed.
 func (m *memory) count(_ net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
@@ -68,7 +70,7 @@ func (m *memory) dial(ctx context.Context) (net.Conn, error) {
 		m.running.Add(1)
 		go func() {
 			defer m.running.Done()
-			_ = m.server.Serve(m) // ends with http.ErrServerClosed
+			_ = m.server.Serve(m) // returns http.ErrServerClosed after close
 		}()
 	})
 	ours, theirs := newPipe()
@@ -76,13 +78,13 @@ func (m *memory) dial(ctx context.Context) (net.Conn, error) {
 	case m.dialled <- theirs:
 		return ours, nil
 	case <-m.closed:
-		return nil, errors.New("the cloud is closed")
+		return nil, errors.New("dynamotest: the cloud is closed")
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// Accept waits for a connection, as a net.Listener.
+// Accept implements net.Listener.
 func (m *memory) Accept() (net.Conn, error) {
 	select {
 	case c := <-m.dialled:
@@ -92,16 +94,16 @@ func (m *memory) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends Accept, as a net.Listener.
+// Close implements net.Listener. It ends Accept.
 func (m *memory) Close() error {
 	m.closing.Do(func() { close(m.closed) })
 	return nil
 }
 
-// Addr is that of no network, as a net.Listener.
+// Addr implements net.Listener.
 func (m *memory) Addr() net.Addr { return memoryAddr{} }
 
-// close ends all connections and waits for their goroutines.
+// close closes all connections and waits for their goroutines.
 func (m *memory) close() error {
 	err := errors.Join(m.Close(), m.server.Close())
 	m.running.Wait()

@@ -8,29 +8,31 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/wire"
 )
 
-// operation is what a request can ask for. One about items has params, the others read their body themselves.
+// operation is the implementation of one operation. An operation on items has item and params; the
+// others have plain and read the body themselves.
 type operation struct {
 	params wire.Params
 	item   func(c *call, q *wire.Request) ([]byte, error)
 	plain  func(c *call) ([]byte, error)
 }
 
-// call is one request under way.
+// call is one request in progress.
 type call struct {
 	cloud     *Cloud
 	region    *Region
 	operation string
 	body      []byte
-	streams   bool // an operation of DynamoDB Streams
-	batch     bool // throttled in parts
+	streams   bool // it is an operation of DynamoDB Streams
+	batch     bool // it is a batch: Throttle applies to its parts
 
-	// What the faults drawn do to the answer.
+	// Effects of the drawn faults on the answer: the connection is closed, the answer is a server
+	// error, the answer is delayed.
 	lost   bool
 	failed bool
 	delay  int64 // nanoseconds
 }
 
-// operations returns the operations of DynamoDB by their names.
+// operations returns the operations of DynamoDB by name.
 func operations() map[string]operation {
 	return map[string]operation{
 		"CreateTable":   {plain: (*call).createTable},
@@ -56,7 +58,7 @@ func operations() map[string]operation {
 	}
 }
 
-// streamOperations returns the operations of DynamoDB Streams by their names.
+// streamOperations returns the operations of DynamoDB Streams by name.
 func streamOperations() map[string]operation {
 	return map[string]operation{
 		"ListStreams":      {plain: (*call).listStreams},
@@ -66,7 +68,7 @@ func streamOperations() map[string]operation {
 	}
 }
 
-// run answers the request.
+// run carries out the operation and returns the body of the answer.
 func (c *call) run(op operation) ([]byte, error) {
 	if op.plain != nil {
 		return op.plain(c)
@@ -78,7 +80,7 @@ func (c *call) run(op operation) ([]byte, error) {
 	return op.item(c, q)
 }
 
-// decodeTableName reads a request that has nothing but a table's name.
+// decodeTableName reads a request whose only parameter is a table's name.
 func (c *call) decodeTableName() (string, error) {
 	var q struct{ TableName string }
 	if err := c.decode(&q); err != nil {
@@ -87,7 +89,7 @@ func (c *call) decodeTableName() (string, error) {
 	return tableName(wire.Text{Value: q.TableName, Given: q.TableName != ""})
 }
 
-// tableName returns the name that the parameter gives, which may be that of an ARN.
+// tableName returns the table's name in the parameter, which is a name or an ARN.
 func tableName(t wire.Text) (string, error) {
 	if !t.Given {
 		return "", wire.Invalid("1 validation error detected: Value null at 'tableName' failed to satisfy constraint: Member must not be null")
@@ -105,7 +107,7 @@ func tableName(t wire.Text) (string, error) {
 	return name, nil
 }
 
-// validName tells whether all characters are those of names of tables and indexes.
+// validName reports whether name has only characters that names of tables and indexes may have.
 func validName(name string) bool {
 	for _, r := range name {
 		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' && r != '.' {
@@ -115,7 +117,8 @@ func validName(name string) bool {
 	return true
 }
 
-// oneOf returns an error unless the parameter is absent or one of the values. set is how DynamoDB lists them.
+// oneOf returns an error unless the parameter is absent or one of the values. set is DynamoDB's
+// list of the values in the error text.
 func oneOf(t wire.Text, parameter, set string, values ...string) error {
 	if !t.Given || slices.Contains(values, t.Value) {
 		return nil
@@ -123,7 +126,8 @@ func oneOf(t wire.Text, parameter, set string, values ...string) error {
 	return wire.Invalid("1 validation error detected: Value '" + t.Value + "' at '" + parameter + "' failed to satisfy constraint: Member must satisfy enum value set: " + set)
 }
 
-// table returns the table of that name, if it can be used. It is called with the cloud locked.
+// table returns the table with that name, or an error if it does not exist or is being created. The
+// caller holds the mutex.
 func (c *call) table(name string) (*liveTable, error) {
 	t := c.region.tables[name]
 	if t == nil || t.def.Ready > c.cloud.now {
@@ -132,5 +136,5 @@ func (c *call) table(name string) (*liveTable, error) {
 	return t, nil
 }
 
-// seconds returns a time as the protocol has it.
+// seconds returns a time in seconds since 1970, as DynamoDB's JSON has it. ns is in nanoseconds.
 func seconds(ns int64) float64 { return float64(ns/int64(time.Millisecond)) / 1000 }

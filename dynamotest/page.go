@@ -9,10 +9,10 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/wire"
 )
 
-// pageBytes is how much of a table one Query or Scan reads at most.
+// pageBytes is the maximum number of bytes that one Query or Scan reads.
 const pageBytes = 1 << 20
 
-// reading is what Query and Scan have in common.
+// reading is a Query or a Scan.
 type reading struct {
 	call *call
 	q    *wire.Request
@@ -20,13 +20,13 @@ type reading struct {
 	expressions
 }
 
-// page is what one Query or Scan found.
+// page is the result of one Query or Scan.
 type page struct {
 	items   []item.Item
-	count   int // of the items, also when only that is asked for
-	scanned int // before the filter
+	count   int // number of matching items, also if Select is COUNT
+	scanned int // number of items read, before the filter
 	bytes   int
-	last    item.Item // where the next page begins, none at the end
+	last    item.Item // key after which the next page begins; zero after the last page
 	index   string
 	table   string
 }
@@ -59,7 +59,7 @@ func atLeastOne(n wire.Number, parameter string) error {
 	return nil
 }
 
-// checkSelect checks how Select goes with the other parameters.
+// checkSelect checks Select against the other parameters.
 func checkSelect(q *wire.Request) error {
 	switch {
 	case q.Select.Value == "ALL_PROJECTED_ATTRIBUTES" && !q.IndexName.Given:
@@ -73,7 +73,7 @@ func checkSelect(q *wire.Request) error {
 	}
 }
 
-// source is the rows that are read, and their keys.
+// source is the rows that a Query or Scan reads, with their keys.
 type source struct {
 	table *liveTable
 	index *liveIndex // nil for the table itself
@@ -81,7 +81,7 @@ type source struct {
 	keys  table.Keys
 }
 
-// source finds the table or the index. It is called with the cloud locked.
+// source finds the table or the index. The caller holds the mutex.
 func (r *reading) source() (source, error) {
 	t, err := r.call.table(r.name)
 	if err != nil {
@@ -106,7 +106,7 @@ func (r *reading) source() (source, error) {
 	return source{table: t, index: in, rows: in.Rows, keys: in.Keys}, r.checkKeys(t)
 }
 
-// start returns the key after which a page begins, checked against the source.
+// start returns the encoded key after which the page begins. It checks the key against the source.
 func (s source) start(it item.Item) (string, error) {
 	const invalid = "The provided starting key is invalid"
 	names := s.table.keys.Names()
@@ -125,7 +125,7 @@ func (s source) start(it item.Item) (string, error) {
 	return s.table.key(it), nil
 }
 
-// keyNames returns the attributes of the keys of the index and of the table, each once.
+// keyNames returns the key attributes of the index and of the table, each once.
 func (s source) keyNames() []string {
 	names := s.table.keys.Names()
 	if s.index != nil {
@@ -164,7 +164,7 @@ func (r *reading) read(s source, rows iter.Seq2[string, table.Row]) page {
 				p.items = append(p.items, row.Item)
 			}
 		}
-		if p.scanned == limit { // DynamoDB does not look whether more follows
+		if p.scanned == limit { // DynamoDB does not check whether another item follows
 			p.last = last.Only(s.keyNames()...)
 			break
 		}

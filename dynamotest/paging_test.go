@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever is on it and however it is read, each item of a table or an index is on exactly one page.
+// TestPagesHaveEachItemOnce: whatever the sizes of pages and the order of reading, each item of a
+// table or an index is on exactly one page.
 func TestPagesHaveEachItemOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c, err := New(Config{})
@@ -72,7 +73,7 @@ func exactly(t *rapid.T, what string, items []m, want map[string]bool) {
 	for _, it := range items {
 		sk := it["sk"].(*types.AttributeValueMemberS).Value
 		if got[sk] || !want[sk] {
-			t.Fatalf("%s: %s comes twice, or is none", what, sk)
+			t.Fatalf("%s: %s is not wanted or is there twice", what, sk)
 		}
 		got[sk] = true
 	}
@@ -81,39 +82,53 @@ func exactly(t *rapid.T, what string, items []m, want map[string]bool) {
 	}
 }
 
-// scanAll reads all pages. No page may be larger than 1 MB, unless it has one item.
-func scanAll(t testing.TB, db *dynamodb.Client, in *dynamodb.ScanInput) (all []m) {
+// scanAll reads all pages of a scan.
+func scanAll(t testing.TB, db *dynamodb.Client, in *dynamodb.ScanInput) []m {
 	t.Helper()
 	in.TableName = aws.String("leases")
-	for {
+	return readPages(t, in.Limit, func(start m) ([]m, m, error) {
+		in.ExclusiveStartKey = start
 		out, err := db.Scan(t.Context(), in)
 		if err != nil {
-			t.Fatal(err)
+			return nil, nil, err
 		}
-		checkPage(t, out.Items, in.Limit)
-		all = append(all, out.Items...)
-		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
-			return all
-		}
-	}
+		return out.Items, out.LastEvaluatedKey, nil
+	})
 }
 
-func queryAll(t testing.TB, db *dynamodb.Client, in *dynamodb.QueryInput) (all []m) {
+// queryAll reads all pages of a query.
+func queryAll(t testing.TB, db *dynamodb.Client, in *dynamodb.QueryInput) []m {
 	t.Helper()
 	in.TableName = aws.String("leases")
-	for {
+	return readPages(t, in.Limit, func(start m) ([]m, m, error) {
+		in.ExclusiveStartKey = start
 		out, err := db.Query(t.Context(), in)
+		if err != nil {
+			return nil, nil, err
+		}
+		return out.Items, out.LastEvaluatedKey, nil
+	})
+}
+
+// readPages reads pages until one has no last key, and returns their items. read returns the page
+// after the key start, and the page's last key.
+func readPages(t testing.TB, limit *int32, read func(start m) (items []m, last m, err error)) (all []m) {
+	t.Helper()
+	var start m
+	for {
+		items, last, err := read(start)
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkPage(t, out.Items, in.Limit)
-		all = append(all, out.Items...)
-		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
+		checkPage(t, items, limit)
+		all = append(all, items...)
+		if start = last; start == nil {
 			return all
 		}
 	}
 }
 
+// checkPage fails the test if a page has more items than limit, or more than 1 MB.
 func checkPage(t testing.TB, items []m, limit *int32) {
 	t.Helper()
 	bytes := 0
@@ -127,7 +142,8 @@ func checkPage(t testing.TB, items []m, limit *int32) {
 	}
 }
 
-// Limit counts what is read, not what the filter lets through, and a page may be empty and not the last.
+// TestFilterIsAfterLimit: Limit counts the items read, not those that pass the filter, and a page
+// can be empty without being the last.
 func TestFilterIsAfterLimit(t *testing.T) {
 	_, db := open(t, Config{})
 	create(t, db)

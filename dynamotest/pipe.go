@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// newPipe returns the two ends of a connection in memory. Unlike those of net.Pipe, a write does not wait for the reader:
-// an HTTP client takes the answer to a request that it is still writing for an answer to nothing, and gives up.
+// newPipe returns the two ends of a connection in memory. Unlike with net.Pipe, a write does not
+// wait for the reader: when the answer arrives while an HTTP client is still writing the request,
+// the client closes the connection.
 func newPipe() (a, b net.Conn) {
 	ab, ba := newBuffer(), newBuffer()
 	return &end{in: ba, out: ab}, &end{in: ab, out: ba}
@@ -23,7 +24,8 @@ type end struct {
 func (e *end) Read(p []byte) (int, error)  { return e.in.read(p) }
 func (e *end) Write(p []byte) (int, error) { return e.out.write(p) }
 
-// Close ends both directions: what the other end wrote is lost, what this end wrote can still be read.
+// Close ends both directions. Bytes that the other end wrote are lost; bytes that this end wrote
+// can still be read.
 func (e *end) Close() error {
 	e.in.end(net.ErrClosed)
 	e.out.end(io.EOF)
@@ -33,24 +35,24 @@ func (e *end) Close() error {
 func (e *end) LocalAddr() net.Addr               { return memoryAddr{} }
 func (e *end) RemoteAddr() net.Addr              { return memoryAddr{} }
 func (e *end) SetDeadline(t time.Time) error     { return e.SetReadDeadline(t) }
-func (e *end) SetWriteDeadline(time.Time) error  { return nil } // a write does not wait
+func (e *end) SetWriteDeadline(time.Time) error  { return nil } // a write never waits
 func (e *end) SetReadDeadline(t time.Time) error { e.in.readBy(t); return nil }
 
-// memoryAddr is the address of no network.
+// memoryAddr is the address of both ends of a pipe.
 type memoryAddr struct{}
 
 func (memoryAddr) Network() string { return "memory" }
 func (memoryAddr) String() string  { return "memory" }
 
-// buffer is one direction of a connection: what was written and not read yet.
+// buffer is one direction of a connection: the bytes that were written and not yet read.
 type buffer struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	bytes   []byte
-	ended   error // what a read returns after the last byte; net.ErrClosed also before it
-	late    bool  // the deadline has passed
+	ended   error // the error of reads after the last byte; net.ErrClosed applies at once
+	late    bool  // the read deadline has passed
 	timer   *time.Timer
-	timers  int // made so far: one that was replaced has no effect
+	timers  int // number of timers so far: a replaced timer has no effect
 }
 
 func newBuffer() *buffer {
@@ -94,7 +96,8 @@ func (b *buffer) write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// end ends the direction. The reader's end goes before the writer's.
+// end ends the direction with an error. net.ErrClosed, from the reader, replaces the error of the
+// writer.
 func (b *buffer) end(with error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -107,7 +110,7 @@ func (b *buffer) end(with error) {
 	b.changed.Broadcast()
 }
 
-// readBy sets the deadline of reads; the zero time is none.
+// readBy sets the deadline of reads. The zero time means no deadline.
 func (b *buffer) readBy(t time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/wire"
 )
 
-// decode reads the body of a request that is not about items. A parameter that into does not have is refused.
+// decode reads the body of a request that is not about items. It returns an error for a parameter
+// that into does not have.
 func (c *call) decode(into any) error {
 	d := json.NewDecoder(bytes.NewReader(c.body))
 	d.DisallowUnknownFields()

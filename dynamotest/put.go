@@ -15,7 +15,7 @@ func (c *call) putItem(q *wire.Request) ([]byte, error) {
 	return w.run(check, func(*liveTable, item.Item) (item.Item, error) { return q.Item, nil })
 }
 
-// checkItem returns an error unless the item can be put into the table.
+// checkItem returns an error unless the table can hold the item.
 func (t *liveTable) checkItem(it item.Item) error {
 	if err := t.keys.CheckItem(it); err != nil {
 		return err

@@ -43,7 +43,7 @@ func (c *call) query(q *wire.Request) ([]byte, error) {
 	return r.answer(p), nil
 }
 
-// span returns the keys that the query asks for, from where the page begins.
+// span returns the range of keys that the query reads, from the start of the page.
 func (r *reading) span(s source) (table.Span, error) {
 	asked, err := r.key.Range(expr.KeyAttr(s.keys.Hash), expr.KeyAttr(s.keys.Range))
 	if err != nil {

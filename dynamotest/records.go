@@ -22,17 +22,17 @@ const (
 	maxRecordBytes = 1 << 20
 )
 
-// iterator is a place in a shard. Clients get it as a text that means nothing to them.
+// iterator is a position in a shard. Clients get it as an opaque string.
 type iterator struct {
 	Stream, Shard string
-	After         uint64 // the sequence number before the next record
+	After         uint64 // the last sequence number before the position
 	Made          int64  // nanoseconds since 1970
 }
 
 func (it iterator) String() string {
 	text, err := json.Marshal(it)
 	if err != nil {
-		return "" // strings and numbers always have a JSON
+		return "" // strings and numbers always have a JSON form
 	}
 	sum := crc32.ChecksumIEEE(text)
 	return it.Stream + "|1|" + base64.RawURLEncoding.EncodeToString(fmt.Appendf(text, "%08x", sum))
@@ -51,7 +51,7 @@ func parseIterator(s string) (it iterator, err error) {
 	return it, nil
 }
 
-// shardOf returns the shard of a stream, if it can still be read.
+// shardOf returns the shard of a stream, or an error if it does not exist or has expired.
 func (c *call) shardOf(arn, id string) (*liveStream, *stream.Shard, error) {
 	s, err := c.streamOf(arn)
 	if err != nil {
@@ -99,7 +99,7 @@ func (c *call) getShardIterator() ([]byte, error) {
 		case "LATEST":
 			it.After = sh.End()
 		default:
-			it.After, err = sh.Place(seq, q.ShardIteratorType == "AT_SEQUENCE_NUMBER", c.cloud.now)
+			it.After, err = sh.Position(seq, q.ShardIteratorType == "AT_SEQUENCE_NUMBER", c.cloud.now)
 		}
 		switch {
 		case errors.Is(err, stream.ErrTrimmed):
@@ -175,7 +175,7 @@ func (c *call) getRecords() ([]byte, error) {
 	return a.end(), nil
 }
 
-// appendRecord appends a record as the protocol has it.
+// appendRecord appends a record in DynamoDB's JSON.
 func (s *liveStream) appendRecord(dst []byte, region string, r stream.Record) []byte {
 	var outer, change answer
 	change.out = strconv.AppendInt(change.member("ApproximateCreationDateTime"), r.At/int64(time.Second), 10)
@@ -194,7 +194,7 @@ func (s *liveStream) appendRecord(dst []byte, region string, r stream.Record) []
 	return append(dst, outer.end()...)
 }
 
-// eventID returns a number that is that of one record of one stream only, as far as hashes go.
+// eventID returns the hash of a stream's ARN and a record's sequence number.
 func eventID(arn string, seq uint64) uint64 {
 	return table.HashOf(string(table.AppendPartition(nil, item.Str(arn+sequence(seq)))))
 }

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// What is not supported is refused by its name, and limits with DynamoDB's own words.
+// TestRefusals: a feature that is not supported is rejected by name, and a violated limit with
+// DynamoDB's own text.
 func TestRefusals(t *testing.T) {
 	c, db := open(t, Config{})
 	create(t, db)
@@ -96,7 +97,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	if items := e.send(t, request{"Scan", object{"TableName": "leases"}}); items.body["Count"] != 0.0 {
-		t.Errorf("a refused request left something: %s", items)
+		t.Errorf("a rejected request changed the table: %s", items)
 	}
 }
 

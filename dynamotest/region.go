@@ -9,19 +9,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 )
 
-// account is that of all ARNs.
+// account is the AWS account number in all ARNs.
 const account = "000000000000"
 
-// Region is one region of a cloud, with its own tables, its own endpoint and its own clients.
+// Region is one region of a cloud, with its own tables, endpoint and clients.
 type Region struct {
 	cloud   *Cloud
 	name    string
 	handler http.Handler
 	memory  *memory
 
-	// Under the cloud's mutex.
+	// Guarded by the cloud's mutex.
 	tables  map[string]*liveTable
-	streams []*liveStream // enabled or not, as long as there is something to read, by the time when they were enabled
+	streams []*liveStream // enabled and disabled streams that still have records, oldest first
 }
 
 func newRegion(c *Cloud, name string) *Region {
@@ -34,24 +34,26 @@ func newRegion(c *Cloud, name string) *Region {
 // Name returns the region's name.
 func (r *Region) Name() string { return r.name }
 
-// Handler serves the region, DynamoDB and DynamoDB Streams, to any HTTP server.
+// Handler returns the HTTP handler of the region's DynamoDB and DynamoDB Streams.
 func (r *Region) Handler() http.Handler { return r.handler }
 
-// HTTPClient returns a client whose connections all lead to the region, in memory, whatever the address it is given.
+// HTTPClient returns a client that connects to the region in memory, whatever the address of the
+// request.
 func (r *Region) HTTPClient() *http.Client { return &http.Client{Transport: r.memory} }
 
-// Client returns a client of the region's DynamoDB over connections in memory. options come after ours: a client that is
-// to see each fault itself sets Retryer to aws.NopRetryer{}.
+// Client returns a client of the region's DynamoDB over connections in memory. options are applied
+// last. The SDK's client retries requests that fail: to see each fault, set Retryer to
+// aws.NopRetryer{}.
 func (r *Region) Client(options ...func(*dynamodb.Options)) *dynamodb.Client {
 	return dynamodb.NewFromConfig(r.AWS(), options...)
 }
 
-// StreamsClient is Client for DynamoDB Streams.
+// StreamsClient returns a client of the region's DynamoDB Streams, as Client does.
 func (r *Region) StreamsClient(options ...func(*dynamodbstreams.Options)) *dynamodbstreams.Client {
 	return dynamodbstreams.NewFromConfig(r.AWS(), options...)
 }
 
-// AWS returns the configuration of clients of the region, over connections in memory.
+// AWS returns the configuration of the SDK's clients of the region, over connections in memory.
 func (r *Region) AWS() aws.Config {
 	key := r.cloud.cfg.AccessKeyID
 	if key == "" {

@@ -10,11 +10,11 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/table"
 )
 
-// restore opens the directory and makes of its entries what they were made of. What was on its way to another region
-// when the process ended is sent again.
+// restore opens the directory and replays its entries. It sends again the replicated writes that
+// had not arrived when the process ended.
 func (c *Cloud) restore() error {
 	now := c.now
-	c.replays, c.now = true, 0
+	c.replaying, c.now = true, 0
 	j, err := journal.Open(c.cfg.Dir, func(text []byte) error {
 		e, err := decodeEntry(text)
 		if err != nil {
@@ -25,19 +25,19 @@ func (c *Cloud) restore() error {
 	if err != nil {
 		return err
 	}
-	c.journal, c.replays, c.now = j, false, max(c.now, now)
-	if c.resend(); c.afloat == 0 {
-		c.forgetGraves()
+	c.journal, c.replaying, c.now = j, false, max(c.now, now)
+	if c.resend(); c.inTransit == 0 {
+		c.dropTombstones()
 	}
 	return nil
 }
 
-// replay does what an entry says.
+// replay applies an entry of the journal.
 func (c *Cloud) replay(e *entry) error {
 	c.now = max(c.now, e.Now)
 	r := c.Region(e.Region)
 	if r == nil {
-		return fmt.Errorf("it is about the region %q: name it in the configuration, which has %q", e.Region, c.cfg.Regions)
+		return fmt.Errorf("the entry belongs to the region %q: Config.Regions must contain it, and has %q", e.Region, c.cfg.Regions)
 	}
 	t := r.tables[e.Table]
 	switch e.Kind {
@@ -53,7 +53,7 @@ func (c *Cloud) replay(e *entry) error {
 		return r.replayRecord(e)
 	}
 	if t == nil {
-		return fmt.Errorf("it is about the table %q, which is not there", e.Table)
+		return fmt.Errorf("the entry belongs to the table %q, which does not exist: the directory is damaged: restore it from a copy, or remove it", e.Table)
 	}
 	switch e.Kind {
 	case entryDrop:
@@ -66,18 +66,18 @@ func (c *Cloud) replay(e *entry) error {
 		key := t.key(of)
 		return t.change(key, t.rows.Get(key), table.Row{Item: e.item, Stamp: e.Stamp})
 	case entryRow:
-		t.place(t.key(e.item), table.Row{Item: e.item, Stamp: e.Stamp})
-	case entryGrave:
-		t.graves[string(e.Key)] = e.Stamp
+		t.restoreRow(t.key(e.item), table.Row{Item: e.item, Stamp: e.Stamp})
+	case entryTombstone:
+		t.tombstones[string(e.Key)] = e.Stamp
 	default:
-		return fmt.Errorf("it is of the unknown kind %q: it is of a newer version", e.Kind)
+		return fmt.Errorf("the entry has the unknown kind %q: a newer version wrote it: use that version, or another directory", e.Kind)
 	}
 	return nil
 }
 
 func (c *Cloud) replayDefinition(r *Region, def *table.Definition) error {
 	if def == nil || len(def.TableID) < 12 {
-		return fmt.Errorf("a definition without a table: it is of a newer version")
+		return fmt.Errorf("the entry has a definition without a table: a newer version wrote it: use that version, or another directory")
 	}
 	if n, err := strconv.ParseUint(def.TableID[len(def.TableID)-12:], 16, 64); err == nil {
 		c.ids = max(c.ids, n)
@@ -87,14 +87,14 @@ func (c *Cloud) replayDefinition(r *Region, def *table.Definition) error {
 		t = newLiveTable(r, def)
 		r.tables[def.TableName] = t
 	}
-	t.adopt(def)
+	t.apply(def)
 	return nil
 }
 
-// replayRecord gives the newest stream of the region a record.
+// replayRecord adds a record to the region's newest stream.
 func (r *Region) replayRecord(e *entry) error {
 	if len(r.streams) == 0 {
-		return fmt.Errorf("a record without a stream")
+		return fmt.Errorf("the entry has a record without a stream: the directory is damaged: restore it from a copy, or remove it")
 	}
 	s := r.streams[len(r.streams)-1]
 	rec := e.Record
@@ -102,18 +102,18 @@ func (r *Region) replayRecord(e *entry) error {
 	return s.Put(e.Shard, rec)
 }
 
-// place makes the row one of the table that nobody hears of.
-func (t *liveTable) place(key string, row table.Row) {
+// restoreRow stores a row of a snapshot. It creates no stream record and replicates nothing.
+func (t *liveTable) restoreRow(key string, row table.Row) {
 	t.rows.Set(key, row)
-	if t.late != nil {
-		t.late.rows.Set(key, row)
+	if t.stale != nil {
+		t.stale.rows.Set(key, row)
 	}
 	for _, in := range t.indexes {
 		in.Apply(in.Move(key, item.Item{}, row.Item))
 	}
 }
 
-// resend sends to each replica what it lacks.
+// resend sends to each replica the writes that it lacks.
 func (c *Cloud) resend() {
 	for _, r := range c.regions {
 		for _, name := range sortedKeys(r.tables) {
@@ -132,13 +132,13 @@ func (t *liveTable) sendMissing(other *liveTable) {
 	l := c.link(t.region, other.region)
 	send := func(key string, row table.Row) {
 		if other.stampOf(key, other.rows.Get(key)).Before(row.Stamp) {
-			l.send(c, parcel{id: t.def.TableName + "/" + key, table: t.def.TableName, key: key, row: row})
+			l.send(c, replicatedWrite{id: t.def.TableName + "/" + key, table: t.def.TableName, key: key, row: row})
 		}
 	}
 	for key, row := range t.rows.Ascend(table.Span{}) {
 		send(key, row)
 	}
-	for _, key := range sortedKeys(t.graves) {
-		send(key, table.Row{Stamp: t.graves[key]})
+	for _, key := range sortedKeys(t.tombstones) {
+		send(key, table.Row{Stamp: t.tombstones[key]})
 	}
 }

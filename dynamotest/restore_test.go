@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// dump returns all that a cloud keeps: the entries of its snapshot.
+// dump returns the whole state of a cloud: the entries of its snapshot.
 func dump(t testing.TB, c *Cloud) (lines []string) {
 	t.Helper()
 	c.mu.Lock()
@@ -30,8 +30,8 @@ func dump(t testing.TB, c *Cloud) (lines []string) {
 	return lines
 }
 
-// A process can be killed after each byte that it wrote: what comes back is what there was after some write, and all
-// writes that were answered are in it.
+// TestRestoreOfEveryPrefix: a process can be killed after each byte that it has written. The
+// restored state is the state after some write, and contains all answered writes.
 func TestRestoreOfEveryPrefix(t *testing.T) {
 	clock := NewManualClock(time.Unix(1_800_000_000, 0))
 	dir := t.TempDir()
@@ -97,12 +97,12 @@ func TestRestoreOfEveryPrefix(t *testing.T) {
 		}
 	}
 	if at != len(moments)-1 && step == 1 {
-		t.Fatal("the last write is not in the log")
+		t.Fatal("the log lacks the last write")
 	}
 }
 
-// Whatever was written, in whichever region: after a restart, with or without a snapshot in between, a region has all
-// that it had, and the others get what was on its way to them.
+// TestRestoreOfRegions: after a restart, with or without a snapshot before it, each region has all
+// its items, and the writes that were in transit arrive in the other regions.
 func TestRestoreOfRegions(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		profile, steps := hostile(rt), script(rt, 3)
@@ -156,8 +156,8 @@ func TestRestoreOfRegions(t *testing.T) {
 	})
 }
 
-// settled leaves out what may differ after a restart: from when on records can be seen, which is at once, and
-// deletions that are remembered longer than need be.
+// settled leaves out what may differ after a restart: the times from which records are visible,
+// because all are visible at once, and tombstones that are no longer needed.
 func settled(lines []string) (out []string) {
 	visible := regexp.MustCompile(`Visible\\":[0-9]+,`)
 	for _, line := range lines {
@@ -168,7 +168,7 @@ func settled(lines []string) (out []string) {
 	return out
 }
 
-func TestRestoreSaysWhatIsWrong(t *testing.T) {
+func TestRestoreErrors(t *testing.T) {
 	dir := t.TempDir()
 	cfg := Config{Regions: []string{"a", "b"}, Dir: dir}
 	c, err := New(cfg)
@@ -190,18 +190,19 @@ func TestRestoreSaysWhatIsWrong(t *testing.T) {
 	create(t, db, func(in *dynamodb.CreateTableInput) { in.TableName = aws.String("other") })
 	other, err := db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("other")})
 	if err != nil || *other.Table.TableId == *describe(t, db).TableId {
-		t.Fatal("a table after the restart has the name of one before it", err)
+		t.Fatal("a table has the id of a table from before the restart", err)
 	}
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
 	cfg.Regions = []string{"a"}
-	if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), `the region "b": name it in the configuration`) {
+	if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), `the region "b": Config.Regions must contain it`) {
 		t.Fatal(err)
 	}
 }
 
-// When the disk does not take a write, the write is refused, and so is all that comes after it.
+// TestJournalFails: if the journal cannot be written, the write fails, and so does every later
+// request.
 func TestJournalFails(t *testing.T) {
 	c, db := open(t, Config{Dir: t.TempDir()})
 	create(t, db)
@@ -218,7 +219,7 @@ func TestJournalFails(t *testing.T) {
 	c.journal = nil
 }
 
-// replicated makes the table in all regions, and returns a client of each.
+// replicated creates the table in all regions, and returns a client of each.
 func replicated(t *testing.T, c *Cloud) (dbs []*dynamodb.Client) {
 	t.Helper()
 	for _, r := range c.regions {

@@ -9,7 +9,7 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/wire"
 )
 
-// maxSegments is how many parts a table can be scanned in.
+// maxSegments is the maximum number of segments of a parallel scan.
 const maxSegments = 1_000_000
 
 // scan is the operation Scan.
@@ -47,7 +47,7 @@ func (c *call) scan(q *wire.Request) ([]byte, error) {
 	return r.answer(p), nil
 }
 
-// segment returns the keys of the request's segment: a range of hashes.
+// segment returns the keys of the request's segment, which is a range of hashes.
 func segment(q *wire.Request) (table.Span, error) {
 	n, total := q.Segment.Value, q.TotalSegments.Value
 	switch {
@@ -73,7 +73,8 @@ func segment(q *wire.Request) (table.Span, error) {
 	return span, nil
 }
 
-// hashBound returns the hash that part n of total begins with, as keys begin: n/total of all hashes.
+// hashBound returns the first hash of segment n of total, in the form with which encoded keys
+// begin: n/total of all hashes.
 func hashBound(n, total int64) string {
 	quotient, _ := bits.Div64(uint64(n), 0, uint64(total))
 	return string(binary.BigEndian.AppendUint64(nil, quotient))

@@ -9,13 +9,13 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/wire"
 )
 
-// maxIndexes is how many indexes a table has at most.
+// maxIndexes is the maximum number of indexes of a table.
 const maxIndexes = 20
 
-// schemaNames is how DynamoDB prints a list of names.
+// schemaNames returns a list of names in the form of DynamoDB's error texts.
 func schemaNames(names []string) string { return "[" + strings.Join(names, ", ") + "]" }
 
-// checkTableName checks the name of a table that is to be made.
+// checkTableName checks the name of a new table or index.
 func checkTableName(kind, name string) error {
 	if len(name) < 3 || len(name) > 255 || !validName(name) {
 		return wire.Invalid(kind + " must be at least 3 characters long and at most 255 characters long, and may contain only the characters a-z, A-Z, 0-9, '_', '-', and '.'")
@@ -23,7 +23,7 @@ func checkTableName(kind, name string) error {
 	return nil
 }
 
-// checkKeySchema checks the keys of a table or an index against the attributes defined.
+// checkKeySchema checks the keys of a table or an index against the attribute definitions.
 func checkKeySchema(keys []table.KeyElement, defined []table.AttributeDefinition) error {
 	if len(keys) == 0 {
 		return missing("keySchema")
@@ -79,7 +79,7 @@ func checkIndex(x table.IndexDefinition, defined []table.AttributeDefinition) er
 	return nil
 }
 
-// checkDefinition checks a table that is to be made.
+// checkDefinition checks the definition of a new or changed table.
 func checkDefinition(d *table.Definition) error {
 	if err := checkTableName("TableName", d.TableName); err != nil {
 		return err
@@ -109,7 +109,7 @@ func checkDefinition(d *table.Definition) error {
 	return checkAllUsed(d)
 }
 
-// checkAllUsed refuses attributes that are defined and in no key.
+// checkAllUsed returns an error about an attribute definition that no key uses.
 func checkAllUsed(d *table.Definition) error {
 	var defined, used []string
 	for _, k := range d.KeySchema {

@@ -9,11 +9,13 @@ import (
 	"time"
 )
 
-// Serve serves the regions over HTTP, each on the listener at its place, until ctx ends; then it closes the listeners and
-// the connections, waits for what it started, and returns nil. Earlier it returns only if a listener fails.
+// Serve serves the regions over HTTP, region i on listener i, until ctx ends. Then it closes the
+// listeners and the connections, waits for its goroutines and returns nil. It returns an error at
+// once if the number of listeners is not that of the regions, and ends with an error when a
+// listener fails.
 func (c *Cloud) Serve(ctx context.Context, listeners ...net.Listener) error {
 	if len(listeners) != len(c.regions) {
-		return fmt.Errorf("dynamotest: %d listeners for %d regions: give one for each", len(listeners), len(c.regions))
+		return fmt.Errorf("dynamotest: Serve has %d listeners for %d regions, want one for each", len(listeners), len(c.regions))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

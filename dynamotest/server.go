@@ -11,16 +11,16 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/wire"
 )
 
-// maxBody bounds a request, as DynamoDB does.
+// maxBody is the maximum size of a request, which is DynamoDB's.
 const maxBody = 16 << 20
 
-// Prefixes of X-Amz-Target.
+// Prefixes of the header X-Amz-Target.
 const (
 	itemTarget   = "DynamoDB_20120810."
 	streamTarget = "DynamoDBStreams_20120810."
 )
 
-// server is the HTTP side of a region.
+// server is the HTTP handler of a region.
 type server struct {
 	region  *Region
 	items   map[string]operation
@@ -52,7 +52,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, out, err)
 }
 
-// readBody reads the body, whose length most clients give.
+// readBody reads the body. Most requests state its length.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	in := http.MaxBytesReader(w, r.Body, maxBody)
 	if r.ContentLength < 0 || r.ContentLength > maxBody {
@@ -85,7 +85,7 @@ func (s *server) dispatch(c *call, r *http.Request) ([]byte, error) {
 	return c.run(op)
 }
 
-// authenticate checks who signed the request, if the configuration says who may.
+// authenticate checks the access key id of the request, if the configuration has one.
 func (s *server) authenticate(r *http.Request) error {
 	want := s.region.cloud.cfg.AccessKeyID
 	if want == "" {
@@ -101,7 +101,7 @@ func (s *server) authenticate(r *http.Request) error {
 	return nil
 }
 
-// answer writes the answer, or the error.
+// answer writes the answer or the error.
 func (s *server) answer(w http.ResponseWriter, out []byte, err error) {
 	status := http.StatusOK
 	if err != nil {
@@ -115,15 +115,16 @@ func (s *server) answer(w http.ResponseWriter, out []byte, err error) {
 	h["X-Amzn-Requestid"] = []string{s.region.cloud.requestID()}
 	h["Date"] = []string{s.region.cloud.clock.Now().UTC().Format(http.TimeFormat)}
 	w.WriteHeader(status)
-	_, _ = w.Write(out) // a client that went away gets nothing
+	_, _ = w.Write(out) // the client may have closed the connection
 }
 
-// hangUp closes the connection without an answer, if the server lets it.
+// hangUp closes the connection without an answer. It returns false if the server does not permit
+// that.
 func hangUp(w http.ResponseWriter) bool {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return false
 	}
-	_ = conn.Close() // that is the answer
+	_ = conn.Close() // the client sees the closed connection
 	return true
 }

@@ -9,7 +9,7 @@ import (
 
 func sortedKeys[V any](of map[string]V) []string { return slices.Sorted(maps.Keys(of)) }
 
-// compact replaces the journal's entries by a snapshot, if that makes it much smaller.
+// compact replaces the entries of the journal by a snapshot once the journal has grown enough.
 func (c *Cloud) compact() {
 	if c.journal == nil || c.failed != nil || !c.journal.Grown() {
 		return
@@ -19,7 +19,7 @@ func (c *Cloud) compact() {
 	}
 }
 
-// snapshot adds the entries that make the cloud what it is now.
+// snapshot adds the entries of the current state.
 func (c *Cloud) snapshot(add func(text []byte) error) error {
 	for _, r := range c.regions {
 		w := snapshotWriter{region: r, add: add}
@@ -36,7 +36,7 @@ func (c *Cloud) snapshot(add func(text []byte) error) error {
 	return nil
 }
 
-// snapshotWriter writes the entries of a region, up to the first error.
+// snapshotWriter writes the entries of a region, until the first error.
 type snapshotWriter struct {
 	region *Region
 	add    func(text []byte) error
@@ -70,7 +70,7 @@ func (w *snapshotWriter) table(t *liveTable) {
 	for _, row := range t.rows.Ascend(table.Span{}) {
 		w.write(entry{Kind: entryRow, Table: name, Stamp: row.Stamp, item: row.Item})
 	}
-	for _, key := range sortedKeys(t.graves) {
-		w.write(entry{Kind: entryGrave, Table: name, Stamp: t.graves[key], Key: []byte(key)})
+	for _, key := range sortedKeys(t.tombstones) {
+		w.write(entry{Kind: entryTombstone, Table: name, Stamp: t.tombstones[key], Key: []byte(key)})
 	}
 }

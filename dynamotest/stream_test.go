@@ -44,7 +44,7 @@ func iteratorAt(t *testing.T, api *dynamodbstreams.Client, in dynamodbstreams.Ge
 	return out.ShardIterator, nil
 }
 
-// values returns what the records from the iterator on set v to.
+// values returns the values of v in the records after the iterator.
 func values(t *testing.T, api *dynamodbstreams.Client, next *string) (out string, end bool) {
 	t.Helper()
 	got, err := api.GetRecords(t.Context(), &dynamodbstreams.GetRecordsInput{ShardIterator: next})
@@ -91,7 +91,7 @@ func TestIterators(t *testing.T) {
 			t.Errorf("%s: %s, end %t", name, got, end)
 		}
 	}
-	write(4) // closes the shard
+	write(4) // the shard closes
 	write(5)
 	if got, end := values(t, api, latest); got != "34" || !end {
 		t.Error(got, end)
@@ -155,7 +155,7 @@ func TestStreamIsTrimmedAfterADay(t *testing.T) {
 	after := in
 	after.ShardIteratorType, after.SequenceNumber = "AFTER_SEQUENCE_NUMBER", got.Records[0].Dynamodb.SequenceNumber
 	if _, err := iteratorAt(t, api, after); err == nil {
-		t.Error("an iterator after a record that is gone")
+		t.Error("GetShardIterator returned an iterator after a trimmed record")
 	} else if name, _ := code(err); name != "TrimmedDataAccessException" {
 		t.Error(err)
 	}
@@ -167,7 +167,8 @@ func TestStreamIsTrimmedAfterADay(t *testing.T) {
 	}
 }
 
-// A stream that is disabled can be read for a day, beside the one that is enabled next; its view says what it shows.
+// TestStreamsComeAndGo: a disabled stream can be read for a day, beside the stream that is enabled
+// next. The view type decides which images a record has.
 func TestStreamsComeAndGo(t *testing.T) {
 	_, clock, db, api, arn := streamed(t, Profile{})
 	update := func(spec types.StreamSpecification) error {
@@ -226,7 +227,8 @@ func TestStreamsComeAndGo(t *testing.T) {
 	}
 }
 
-// A stream shows a write later, and the write of another region when it has arrived.
+// TestStreamLags: a stream shows a write after its lag, and a write of another region after it has
+// arrived.
 func TestStreamLags(t *testing.T) {
 	clock := NewManualClock(time.Unix(1_800_000_000, 0))
 	c, err := New(Config{Regions: []string{"a", "b"}, Clock: clock, Profile: Profile{StreamLag: Span{time.Second, time.Second}, ReplicationLag: Span{time.Minute, time.Minute}}})
@@ -250,7 +252,7 @@ func TestStreamLags(t *testing.T) {
 	}
 }
 
-// An answer of GetRecords ends after 1 MB, and the next one goes on there.
+// TestRecordsAreBounded: an answer of GetRecords ends after 1 MB, and the next one continues there.
 func TestRecordsAreBounded(t *testing.T) {
 	_, _, db, api, arn := streamed(t, Profile{RolloverRecords: 9})
 	for i := range 9 {

@@ -10,10 +10,10 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/wire"
 )
 
-// maxListed is how many streams or shards one answer lists at most.
+// maxListed is the maximum number of streams or shards in one answer.
 const maxListed = 100
 
-// sequence returns a sequence number as the protocol has it: 21 digits.
+// sequence returns a sequence number in DynamoDB's form: 21 digits.
 func sequence(n uint64) string {
 	digits := strconv.FormatUint(n, 10)
 	return "1" + strings.Repeat("0", 20-len(digits)) + digits
@@ -30,11 +30,11 @@ func parseSequence(s string) (uint64, bool) {
 
 // current returns the streams that can still be read.
 func (r *Region) current() []*liveStream {
-	r.streams = slices.DeleteFunc(r.streams, func(s *liveStream) bool { return s.Gone(r.cloud.now) })
+	r.streams = slices.DeleteFunc(r.streams, func(s *liveStream) bool { return s.Expired(r.cloud.now) })
 	return r.streams
 }
 
-// streamOf returns the stream of that ARN, if it can still be read.
+// streamOf returns the stream with that ARN, or an error if it does not exist or has expired.
 func (c *call) streamOf(arn string) (*liveStream, error) {
 	if arn == "" {
 		return nil, missing("streamArn")

@@ -99,7 +99,8 @@ func TestListTables(t *testing.T) {
 	}
 }
 
-// A table becomes global with the items that it has; a replica can be taken out, and the last one is no global table.
+// TestReplicasComeAndGo: a table becomes global with its items; a replica can be removed, and the
+// last one is a table of one region.
 func TestReplicasComeAndGo(t *testing.T) {
 	c, dbs := threeRegions(t, Profile{}, 0)
 	ctx := t.Context()
@@ -136,7 +137,8 @@ func TestReplicasComeAndGo(t *testing.T) {
 	}
 }
 
-// While a link is cut, both sides go on; after it, the later write is everywhere, the earlier one nowhere.
+// TestCut: while a link is cut, both regions accept writes. After it, all regions have the later
+// write.
 func TestCut(t *testing.T) {
 	clock := NewManualClock(time.Unix(1_800_000_000, 0))
 	c, db := open(t, Config{Regions: []string{"a", "b"}, Clock: clock, Profile: Profile{ReplicationLag: Span{time.Second, time.Second}}})
@@ -168,7 +170,7 @@ func TestCut(t *testing.T) {
 		t.Fatal(a, b)
 	}
 	if c.Cut("a", "a", true) == nil || c.Cut("a", "nowhere", true) == nil {
-		t.Fatal("there are no such links")
+		t.Fatal("Cut accepted a link that does not exist")
 	}
 }
 
@@ -184,7 +186,7 @@ func TestBadConfig(t *testing.T) {
 	}
 }
 
-// Settle spares a test the wait for what lags.
+// TestSettle: after Settle, everything that lagged is visible.
 func TestSettle(t *testing.T) {
 	p := Hostile()
 	p.Faults, p.TableDelay = nil, 0

@@ -7,7 +7,8 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/partiql"
 )
 
-// texts keeps parsed expressions and statements by their texts: clients send the same few again and again.
+// texts caches parsed expressions and statements by their text: clients send the same few texts
+// again and again.
 type texts struct {
 	conditions parsed[*expr.Condition]
 	filters    parsed[*expr.Condition]
@@ -25,10 +26,10 @@ func newTexts() *texts {
 	return t
 }
 
-// maxTexts bounds each kind: a client may put values into its texts.
+// maxTexts bounds each cache: a client may put values into its texts. A full cache is emptied.
 const maxTexts = 1000
 
-// parsed is a cache of one kind of expression or statement.
+// parsed is the cache of one kind of expression or statement.
 type parsed[T any] struct {
 	parse func(text string) (T, error)
 	mu    sync.Mutex

@@ -66,7 +66,7 @@ func (c *call) updateTable() ([]byte, error) {
 	return encode(map[string]description{"TableDescription": d})
 }
 
-// updateStream does what the request says of the table itself.
+// updateStream changes the deletion protection and the stream of the table in this region.
 func (c *call) updateStream(t *liveTable, q tableUpdate) error {
 	def, view := t.def.Clone(), t.def.StreamView
 	if q.DeletionProtectionEnabled != nil {
@@ -90,7 +90,7 @@ func (c *call) updateStream(t *liveTable, q tableUpdate) error {
 	return t.redefine(def, view)
 }
 
-// updateIndexes makes or deletes an index, in all regions of the table.
+// updateIndexes creates or deletes an index in all regions of the table.
 func (c *call) updateIndexes(t *liveTable, q tableUpdate) error {
 	for _, u := range q.GlobalSecondaryIndexUpdates {
 		next := t.def.Clone()
@@ -131,7 +131,7 @@ func (c *call) updateIndexes(t *liveTable, q tableUpdate) error {
 	return nil
 }
 
-// usedAttributes returns the definitions of those attributes that are in a key.
+// usedAttributes returns the definitions of the attributes that some key uses.
 func usedAttributes(d *table.Definition) []table.AttributeDefinition {
 	return slices.DeleteFunc(slices.Clone(d.AttributeDefinitions), func(a table.AttributeDefinition) bool {
 		has := func(k table.KeyElement) bool { return k.AttributeName == a.AttributeName }
@@ -139,7 +139,7 @@ func usedAttributes(d *table.Definition) []table.AttributeDefinition {
 	})
 }
 
-// updateReplicas makes or deletes a replica.
+// updateReplicas creates or deletes a replica.
 func (c *call) updateReplicas(t *liveTable, q tableUpdate) error {
 	for _, u := range q.ReplicaUpdates {
 		var err error
@@ -162,7 +162,7 @@ func (c *call) updateReplicas(t *liveTable, q tableUpdate) error {
 	return nil
 }
 
-// addReplica makes the table global, or adds a region to it, and sends all items there.
+// addReplica makes the table global or adds a region to it, and sends all items to that region.
 func (c *call) addReplica(t *liveTable, name string) error {
 	r := c.cloud.Region(name)
 	switch {
@@ -199,6 +199,6 @@ func (t *liveTable) sendAll(replica *liveTable) {
 	c := t.region.cloud
 	l := c.link(t.region, replica.region)
 	for key, row := range t.rows.Ascend(table.Span{}) {
-		l.send(c, parcel{id: t.def.TableName + "/" + key, table: t.def.TableName, key: key, row: row})
+		l.send(c, replicatedWrite{id: t.def.TableName + "/" + key, table: t.def.TableName, key: key, row: row})
 	}
 }

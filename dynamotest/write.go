@@ -6,7 +6,7 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/wire"
 )
 
-// writing is what PutItem, UpdateItem and DeleteItem have in common.
+// writing is a PutItem, UpdateItem or DeleteItem.
 type writing struct {
 	call *call
 	q    *wire.Request
@@ -14,7 +14,9 @@ type writing struct {
 	expressions
 }
 
-// begin checks what does not depend on the table.
+// writing checks what does not depend on the table. without is the end of the error text for values
+// without an expression. returns are the values of ReturnValues that the operation permits beside
+// NONE.
 func (c *call) writing(q *wire.Request, without string, returns ...string) (*writing, error) {
 	name, err := tableName(q.TableName)
 	if err != nil {
@@ -44,7 +46,8 @@ func (c *call) writing(q *wire.Request, without string, returns ...string) (*wri
 	return &writing{c, q, name, e}, err
 }
 
-// run makes of the item found what become says, if the condition holds. key returns the key, checked against the table.
+// run writes the item that become returns, if the condition holds. check returns the item's key
+// after checking it against the table.
 func (w *writing) run(check func(t *liveTable) (key item.Item, err error), become func(t *liveTable, found item.Item) (item.Item, error)) ([]byte, error) {
 	var from table.Row
 	var to item.Item
@@ -92,7 +95,8 @@ func (w *writing) run(check func(t *liveTable) (key item.Item, err error), becom
 	return a.end(), nil
 }
 
-// refused returns the error about a condition that does not hold, with the item if the request wants it.
+// refused returns the error about a condition that does not hold, with the item if the request asks
+// for it.
 func (w *writing) refused(found item.Item) error {
 	e := &wire.Error{Code: wire.ConditionalCheck, Message: "The conditional request failed"}
 	if w.q.OnFailure.Value == "ALL_OLD" {
@@ -101,7 +105,7 @@ func (w *writing) refused(found item.Item) error {
 	return e
 }
 
-// touched returns of an item what the update is about.
+// touched returns the attributes of an item that the update changes.
 func (w *writing) touched(it item.Item) item.Item {
 	if w.update == nil {
 		return item.Item{}

@@ -5,65 +5,70 @@ import (
 	"time"
 )
 
-// Greatest sizes of a record batch, in bytes as compressed. An entry of the dead-letter queue and a copied event hold a
-// whole input record and headers besides, so their topics take more than any input can be.
+// Maximum sizes of a record batch, in bytes after compression: the topic setting max.message.bytes.
+// An entry of the dead-letter topic and a copied event hold a whole input record and headers, so
+// their topics accept larger batches than the input topics.
 const (
 	MaxEventBatch = 1 << 20
-	MaxSpendBatch = 4 << 20 // a commit's changelog goes out in few large batches
+	MaxSpendBatch = 4 << 20 // a commit's changelog records go out in few large batches
 	MaxDLQBatch   = 2 * MaxEventBatch
 )
 
 const day = 24 * time.Hour
 
-// Catalog is every topic that the spend counter of datacentre dc reads and writes in its own Kafka, in the order of an
-// event's way. dc must pass ValidateDC. Topics copied from other datacentres: see Copied.
+// Catalog returns every topic that the spend counter of datacentre dc reads or writes in its own
+// Kafka, inputs first. dc must pass ValidateDC. CopiedTopic returns the topics of events that other
+// datacentres took.
 func Catalog(dc string, l Layout) []Topic {
 	shards := l.Partitions()
 	return []Topic{
 		{
 			Name: l.Name(EventsTopic), Key: "account", Partitions: shards, Cleanup: CleanupDelete, Retention: 7 * day,
 			Config: inputConfig(),
-			Doc:    "AdEvent: one engagement, in the datacentre where it arrived; partition = Shard(account)",
+			Doc:    "AdEvent: one engagement, in the datacentre that took the event; partition = Shard(account)",
 		},
 		{
 			Name: l.Name(AdjustmentsTopic), Key: "account", Partitions: shards, Cleanup: CleanupDelete, Retention: 30 * day,
 			Config: inputConfig(),
-			Doc:    "Adjustment: a refund, a credit or invalid traffic; partition = Shard(account)",
+			Doc:    "Adjustment: a refund, a credit or a correction for invalid traffic; partition = Shard(account)",
 		},
 		{
 			Name: l.Name(SpendTopic(dc)), Key: "account, campaign, budget day and currency", Partitions: shards, Cleanup: CleanupCompact,
 			Config: spendConfig(),
-			Doc:    "Spend: absolute figures of one campaign and day; the spend counter's changelog, published",
+			Doc:    "Spend: the totals of one campaign, budget day and currency; the changelog of the spend counter",
 		},
 		{
 			Name: l.Name(HealthTopic), Key: "writer datacentre and shard", Partitions: shards, Cleanup: CleanupCompact,
-			// A few keys, written once a second: small segments, or a reader starts with hours of old values.
+			// The topic has a few keys, each written once a second. Without small segments, a new
+			// reader would start with hours of old values.
 			Config: compactConfig(16<<20, 10*time.Minute, day, "0.5"),
-			Doc:    "SpendHistogram: how far a counter is and how much it counted in the last 60 s, once a second",
+			Doc:    "SpendHistogram: the progress of a counter and its events of the last 60 s, written once a second",
 		},
 		{
 			Name: l.Name(SpendDLQTopic), Key: "origin topic, partition and offset", Partitions: shards, Cleanup: CleanupCompact,
 			Config: dlqConfig(),
-			Doc:    "a record that was not counted, with bytes, origin and reason; it stays until a tombstone marks it resolved",
+			Doc:    "a rejected record, with its bytes, origin and reason; a tombstone marks it as resolved",
 		},
 	}
 }
 
-// Copied is the topic into which events of datacentre dc are copied. Its records keep the timestamps of their origin,
-// because a time of ingest that is left out means the record's own: every datacentre must read the same one.
-func Copied(dc string, l Layout) Topic {
+// CopiedTopic returns the topic for events that are copied from datacentre dc. Copied records keep
+// the timestamp of the original record: it stands for an ingest time that the event leaves out, and
+// every datacentre must read the same one.
+func CopiedTopic(dc string, l Layout) Topic {
 	return Topic{
-		Name: l.Name(FromTopic(dc)), Key: "account", Partitions: l.Partitions(), Cleanup: CleanupDelete, Retention: 7 * day,
+		Name: l.Name(CopiedEventsTopic(dc)), Key: "account", Partitions: l.Partitions(), Cleanup: CleanupDelete, Retention: 7 * day,
 		Config: map[string]string{
 			"max.message.bytes":      strconv.Itoa(2 * MaxEventBatch),
 			"message.timestamp.type": "CreateTime",
 		},
-		Doc: "AdEvent copied from " + dc + ": same partition number, a header names the origin's offset",
+		Doc: "AdEvent copied from " + dc + ": same partition number; a header holds the origin's offset",
 	}
 }
 
-// inputConfig is for topics that others write. The broker stamps the time: a client's clock that is wrong by a year
-// would otherwise delete its events at once or keep a segment for a year, and shift its events in the health window.
+// inputConfig returns the settings of topics that other programs write. The broker stamps the time.
+// With a client's timestamps, a clock that is wrong by a year would delete the client's events at
+// once or keep a segment for a year, and would move its events within the health window.
 func inputConfig() map[string]string {
 	return map[string]string{
 		"max.message.bytes":      strconv.Itoa(MaxEventBatch),
@@ -71,16 +76,18 @@ func inputConfig() map[string]string {
 	}
 }
 
-// spendConfig is for a changelog that is read whole when a store is lost. The active segment is never compacted, so
-// small ones bound what a restore reads beyond the state itself; a low dirty ratio compacts early. Deletions stay
-// visible for a week: a store older than that is rebuilt, not caught up.
+// spendConfig returns the settings of a changelog that is read whole after the loss of a store.
+// Kafka never compacts the active segment, so small segments bound what a restore reads in addition
+// to the state; a low dirty ratio compacts early. Tombstones stay for a week: a store that is older
+// than a week is rebuilt, not caught up.
 func spendConfig() map[string]string {
 	c := compactConfig(32<<20, 10*time.Minute, 7*day, "0.2")
 	c["max.message.bytes"] = strconv.Itoa(MaxSpendBatch)
 	return c
 }
 
-// dlqConfig keeps tombstones for a week, so that a slow reader learns that an entry was resolved.
+// dlqConfig returns the settings of a dead-letter topic. Tombstones stay for a week, so that a slow
+// reader sees which entries were resolved.
 func dlqConfig() map[string]string {
 	c := compactConfig(64<<20, day, 7*day, "0.1")
 	c["max.message.bytes"] = strconv.Itoa(MaxDLQBatch)

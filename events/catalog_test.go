@@ -11,10 +11,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// allTopics is what one Kafka of three datacentres holds.
+// allTopics returns the topics of the Kafka of one datacentre in a deployment of three.
 func allTopics() []Topic {
 	l := Layout{}
-	return append(Catalog("eu-west-1", l), Copied("us-east-1", l), Copied("ap-south-1", l))
+	return append(Catalog("eu-west-1", l), CopiedTopic("us-east-1", l), CopiedTopic("ap-south-1", l))
 }
 
 func TestCatalogNames(t *testing.T) {
@@ -22,10 +22,10 @@ func TestCatalogNames(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, topic := range allTopics() {
 		if !legal.MatchString(topic.Name) {
-			t.Errorf("%q is no legal topic name", topic.Name)
+			t.Errorf("%q is not a legal topic name", topic.Name)
 		}
 		if seen[topic.Name] {
-			t.Errorf("%q stands there twice", topic.Name)
+			t.Errorf("%q is in the catalog twice", topic.Name)
 		}
 		seen[topic.Name] = true
 		if topic.Key == "" || topic.Doc == "" {
@@ -37,19 +37,19 @@ func TestCatalogNames(t *testing.T) {
 		"ads.events.from.us-east-1", "ads.events.from.ap-south-1",
 	} {
 		if !seen[name] {
-			t.Errorf("%s is missing", name)
+			t.Errorf("the catalog lacks %s", name)
 		}
 		delete(seen, name)
 	}
 	if len(seen) != 0 {
-		t.Errorf("also there: %v", seen)
+		t.Errorf("the catalog also has %v", seen)
 	}
 }
 
 func TestCatalogSettings(t *testing.T) {
 	for _, topic := range allTopics() {
 		if topic.Partitions != DefaultShards {
-			t.Errorf("%s has %d partitions: the counter's inputs and outputs go by shard", topic.Name, topic.Partitions)
+			t.Errorf("%s has %d partitions, want one for each shard", topic.Name, topic.Partitions)
 		}
 		s := topic.Settings()
 		switch topic.Cleanup {
@@ -71,7 +71,7 @@ func TestCatalogSettings(t *testing.T) {
 		}
 		s["cleanup.policy"] = "changed"
 		if maps.Equal(s, topic.Settings()) || topic.Config["cleanup.policy"] != "" {
-			t.Errorf("%s: Settings shares its map", topic.Name)
+			t.Errorf("%s: Settings returned a map that it shares", topic.Name)
 		}
 	}
 }
@@ -90,22 +90,22 @@ func TestCatalogRules(t *testing.T) {
 	}
 	const headers = 64 << 10
 	for _, in := range []string{EventsTopic, AdjustmentsTopic} {
-		for _, out := range []string{SpendDLQTopic, FromTopic("us-east-1")} {
+		for _, out := range []string{SpendDLQTopic, CopiedEventsTopic("us-east-1")} {
 			if size(out) < size(in)+headers {
-				t.Errorf("a record of %s does not fit %s with its headers", in, out)
+				t.Errorf("max.message.bytes: a record of %s with headers does not fit in %s", in, out)
 			}
 		}
 		if by[in]["message.timestamp.type"] != "LogAppendTime" {
-			t.Errorf("%s: clients stamp the time", in)
+			t.Errorf("%s: clients stamp the time; want the broker", in)
 		}
 	}
-	if by[FromTopic("us-east-1")]["message.timestamp.type"] != "CreateTime" {
-		t.Error("copies lose the timestamp of their origin")
+	if by[CopiedEventsTopic("us-east-1")]["message.timestamp.type"] != "CreateTime" {
+		t.Error("copied events do not keep the timestamp of the original record")
 	}
 	week := strconv.FormatInt((7 * 24 * time.Hour).Milliseconds(), 10)
 	for _, topic := range []string{SpendTopic("eu-west-1"), SpendDLQTopic} {
 		if by[topic]["delete.retention.ms"] != week {
-			t.Errorf("%s: tombstones stay %s ms", topic, by[topic]["delete.retention.ms"])
+			t.Errorf("%s: tombstones stay %s ms, want a week", topic, by[topic]["delete.retention.ms"])
 		}
 	}
 }
@@ -127,20 +127,20 @@ func TestValidateDC(t *testing.T) {
 	}
 }
 
-// Two valid datacentres never share a topic, and no topic of one is another's.
+// TestTopicNamesOfDatacentresRandom: two valid datacentres never have a topic in common.
 func TestTopicNamesOfDatacentresRandom(t *testing.T) {
 	dc := rapid.StringMatching(`[a-z]([a-z0-9-]{0,30}[a-z0-9])?`)
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := dc.Draw(t, "a"), dc.Draw(t, "b")
 		if ValidateDC(a) != nil || ValidateDC(b) != nil {
-			t.Fatalf("%q or %q is refused", a, b)
+			t.Fatalf("ValidateDC refuses %q or %q", a, b)
 		}
-		if (SpendTopic(a) == SpendTopic(b)) != (a == b) || (FromTopic(a) == FromTopic(b)) != (a == b) || SpendTopic(a) == FromTopic(b) {
+		if (SpendTopic(a) == SpendTopic(b)) != (a == b) || (CopiedEventsTopic(a) == CopiedEventsTopic(b)) != (a == b) || SpendTopic(a) == CopiedEventsTopic(b) {
 			t.Fatalf("%q and %q share a topic", a, b)
 		}
 		for _, topic := range Catalog(a, Layout{}) {
-			if topic.Name == FromTopic(b) {
-				t.Fatalf("%s of %q is what is copied from %q", topic.Name, a, b)
+			if topic.Name == CopiedEventsTopic(b) {
+				t.Fatalf("%s of %q is also the topic of events copied from %q", topic.Name, a, b)
 			}
 		}
 	})

@@ -2,11 +2,12 @@ package events
 
 import "fmt"
 
-// CurrencyInvalid is what Decode stores for a currency field that is not three letters A-Z. It packs no code and is
-// never Known.
+// CurrencyInvalid is the value that Decode stores for a currency field that is not three letters
+// A-Z. It packs no code, and Known returns false for it.
 const CurrencyInvalid Currency = 1 << 31
 
-// ParseCurrency packs an ISO 4217 code in capitals. Codes that the list does not hold are refused.
+// ParseCurrency packs a currency code in capitals. It returns an error for a code that is not in
+// the list of active ISO 4217 codes.
 func ParseCurrency(s string) (Currency, error) {
 	c := packCurrency([]byte(s))
 	if !c.Known() {
@@ -15,7 +16,7 @@ func ParseCurrency(s string) (Currency, error) {
 	return c, nil
 }
 
-// String is the code, "" if absent, "invalid" if no code can be in c.
+// String returns the code, "" for 0, and "invalid" if c packs no three capital letters.
 func (c Currency) String() string {
 	a, b, d := byte(c>>16), byte(c>>8), byte(c)
 	switch {
@@ -27,17 +28,18 @@ func (c Currency) String() string {
 	return string([]byte{a, b, d})
 }
 
-// Known says whether c is an active ISO 4217 code.
+// Known reports whether c is an active ISO 4217 code.
 func (c Currency) Known() bool { return c.minorUnit() != notListed }
 
-// Exponent is the number of decimal digits of the currency's minor unit: 2 for CNY, 0 for JPY. It is false for an
-// unknown code and for those without a minor unit, such as gold.
+// Exponent returns the number of decimal digits of the currency's minor unit: 2 for CNY, 0 for JPY.
+// The result is false for an unknown code and for a currency without a minor unit, such as gold.
 func (c Currency) Exponent() (int, bool) {
 	n := c.minorUnit()
 	return max(n, 0), n >= 0
 }
 
-// packCurrency packs three capitals, known code or not; empty is 0, anything else CurrencyInvalid.
+// packCurrency packs three capital letters, whether the code is known or not. An empty s gives 0,
+// any other text CurrencyInvalid.
 func packCurrency(s []byte) Currency {
 	if len(s) == 3 && isCapital(s[0]) && isCapital(s[1]) && isCapital(s[2]) {
 		return Currency(s[0])<<16 | Currency(s[1])<<8 | Currency(s[2])
@@ -50,9 +52,10 @@ func packCurrency(s []byte) Currency {
 
 func isCapital(c byte) bool { return c-'A' <= 'Z'-'A' }
 
-// minorUnit is the number of digits of the currency's minor unit, noUnit or notListed. It names the active codes of ISO
-// 4217 list one as of amendment 180 (1 January 2026). Left out on purpose: XXX (no currency) and XTS (for tests), in which
-// nothing can be owed. A switch, because the compiler makes of it what a table would have to be initialised for.
+// minorUnit returns the number of digits of the currency's minor unit, noUnit or notListed. Its
+// list is the active codes of ISO 4217 list one, amendment 180 (1 January 2026), without XXX (no
+// currency) and XTS (for tests), in which no debt can exist. It is a switch because the compiler
+// turns a switch into code, while a map would have to be built when the program starts.
 func (c Currency) minorUnit() int {
 	if c>>24 != 0 {
 		return notListed
@@ -82,8 +85,8 @@ func (c Currency) minorUnit() int {
 	return notListed
 }
 
-// What minorUnit answers beside numbers of digits.
+// Results of minorUnit that are not a number of digits.
 const (
-	noUnit    = -1 // gold and the like
+	noUnit    = -1 // metals, testing funds and units of account
 	notListed = -2
 )

@@ -15,7 +15,8 @@ func everyCode(f func(code string, c Currency)) {
 	}
 }
 
-// The list as a whole: how many codes have how many digits, counted in the standard's own table.
+// TestCurrencyList compares the number of codes with each number of digits with the numbers in the
+// standard's own table.
 func TestCurrencyList(t *testing.T) {
 	got := make(map[int]int)
 	everyCode(func(code string, c Currency) {
@@ -57,7 +58,7 @@ func TestCurrencyExponent(t *testing.T) {
 }
 
 func TestParseCurrencyRefuses(t *testing.T) {
-	// Withdrawn, made up, for tests, wrongly written.
+	// Withdrawn codes, codes that do not exist, codes for tests, and wrong forms.
 	for _, s := range []string{"", "DEM", "HRK", "BGN", "ANG", "ZWL", "AAA", "ZZZ", "XXX", "XTS", "cny", "CN", "CNYX", " CNY", "C\xffY", "€"} {
 		if c, err := ParseCurrency(s); err == nil || c != 0 {
 			t.Errorf("%q: %v, %v", s, c, err)
@@ -76,7 +77,7 @@ func TestCurrencyString(t *testing.T) {
 	}
 }
 
-// No number that is not three packed capitals is known.
+// TestCurrencyKnownRandom: a number that is not three packed capital letters is never known.
 func TestCurrencyKnownRandom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := Currency(rapid.Uint32().Draw(t, "currency"))

@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// maxDCName keeps the longest topic name far below Kafka's 249 characters.
+// maxDCName keeps the longest topic name far below Kafka's limit of 249 characters.
 const maxDCName = 32
 
-// ValidateDC says whether a datacentre's name can be part of topic names: lower-case letters, digits and dashes, a
-// letter first, no dash last, at most 32 characters. Names of AWS regions are such.
+// ValidateDC returns an error unless a datacentre's name can be part of topic names: 1 to 32
+// lower-case letters, digits and dashes, beginning with a letter and not ending with a dash. The
+// names of AWS regions are valid.
 func ValidateDC(dc string) error {
 	why := ""
 	switch {
@@ -18,7 +19,7 @@ func ValidateDC(dc string) error {
 	case len(dc) > maxDCName:
 		why = fmt.Sprintf("longer than %d characters", maxDCName)
 	case strings.ContainsFunc(dc, notInDC):
-		why = "has other characters than a-z, 0-9 and dash"
+		why = "has other characters than a-z, 0-9 and dashes"
 	case dc[0] < 'a' || dc[len(dc)-1] == '-':
 		why = "does not begin with a letter, or ends with a dash"
 	default:

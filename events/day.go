@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Day is a calendar day as the number YYYYMMDD, of the years 1970 to 9999. Zero means no day. Days compare as numbers.
+// Day is a calendar day of the years 1970 to 9999, as the number YYYYMMDD. Zero means no day. A
+// later day is a greater number.
 type Day int32
 
 const (
@@ -15,14 +16,15 @@ const (
 	maxDayMs = 253_402_300_799_999
 )
 
-// UTCDay is the day in UTC on which the Unix millisecond ms falls, zero outside the years 1970 to 9999. It is made for
-// one call per event: plain arithmetic, no allocation.
+// UTCDay returns the UTC day of the Unix millisecond ms, or zero outside the years 1970 to 9999. It
+// is called once per event, so it uses plain arithmetic and allocates nothing.
 func UTCDay(ms int64) Day {
 	if ms < 0 || ms > maxDayMs {
 		return 0
 	}
-	// Days from civil, backwards (Howard Hinnant, "chrono-compatible low-level date algorithms"): years begin in March,
-	// so that the leap day is a year's last and eras of 400 years are all alike.
+	// This is the inverse of "days from civil" (Howard Hinnant, "chrono-compatible low-level date
+	// algorithms"). A year begins in March, so that the leap day is the last day of a year and all
+	// eras of 400 years are equal.
 	z := uint32(ms/msPerDay) + 719_468 // days since 0000-03-01
 	era := z / 146_097
 	doe := z % 146_097 // day of era
@@ -37,13 +39,14 @@ func UTCDay(ms int64) Day {
 	return Day(y*10_000 + m*100 + d)
 }
 
-// DayOf is the day on the calendar of loc in which the Unix millisecond ms falls, whether that day has 23, 24 or 25
-// hours; zero outside the years 1970 to 9999. loc must not be nil.
+// DayOf returns the calendar day of the Unix millisecond ms in the time zone loc, whether that day
+// has 23, 24 or 25 hours. It returns zero outside the years 1970 to 9999. loc must not be nil.
 func DayOf(ms int64, loc *time.Location) Day {
 	return dayOf(time.UnixMilli(ms).In(loc))
 }
 
-// ParseDay reads "2006-01-02".
+// ParseDay reads a day in the form "2006-01-02". It returns an error for a day outside the years
+// 1970 to 9999.
 func ParseDay(s string) (Day, error) {
 	t, err := time.Parse(time.DateOnly, s)
 	if err == nil {
@@ -62,7 +65,7 @@ func dayOf(t time.Time) Day {
 	return Day(y*10_000 + int(m)*100 + d)
 }
 
-// Valid says whether d is a day of the calendar.
+// Valid reports whether d is a day of the calendar.
 func (d Day) Valid() bool {
 	y, m, dom := d/10_000, d/100%100, d%100
 	if y < 1970 || y > 9999 || dom < 1 {
@@ -80,7 +83,7 @@ func (d Day) Valid() bool {
 	return false
 }
 
-// String is the day as "2006-01-02", "" for zero, and the bare number if it is no day of the calendar.
+// String returns the day as "2006-01-02", "" for zero, and the bare number if d is not valid.
 func (d Day) String() string {
 	switch {
 	case d == 0:

@@ -12,7 +12,7 @@ import (
 func location(t testing.TB, name string) *time.Location {
 	loc, err := time.LoadLocation(name)
 	if err != nil {
-		t.Skipf("no time zone data here: %v", err)
+		t.Skipf("this machine has no time zone data: %v", err)
 	}
 	return loc
 }
@@ -20,8 +20,8 @@ func location(t testing.TB, name string) *time.Location {
 func TestUTCDay(t *testing.T) {
 	for ms, want := range map[int64]Day{
 		0: 19700101, msPerDay - 1: 19700101, msPerDay: 19700102, 1384000000000: 20131109,
-		951_782_400_000: 20000229, 951_868_800_000: 20000301, // a leap day by the rule of 400
-		4_107_456_000_000: 21000227 + 1, 4_107_542_400_000: 21000301, // and none by the rule of 100
+		951_782_400_000: 20000229, 951_868_800_000: 20000301, // a leap day by the rule of 400 years
+		4_107_456_000_000: 21000227 + 1, 4_107_542_400_000: 21000301, // no leap day by the rule of 100 years
 		maxDayMs: 99991231, maxDayMs + 1: 0, -1: 0, math.MinInt64: 0, math.MaxInt64: 0,
 	} {
 		if got := UTCDay(ms); got != want || (got != 0) != got.Valid() {
@@ -30,7 +30,8 @@ func TestUTCDay(t *testing.T) {
 	}
 }
 
-// Every day of the 400 years after which the calendar repeats, at its first and last millisecond.
+// TestUTCDayEveryDay compares the first and last millisecond of every day of 400 years, after which
+// the calendar repeats, with package time.
 func TestUTCDayEveryDay(t *testing.T) {
 	at := time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 	for range 146_097 {
@@ -46,7 +47,7 @@ func TestUTCDayRandom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ms := rapid.Int64Range(-msPerDay, maxDayMs+msPerDay).Draw(t, "ms")
 		if got, want := UTCDay(ms), DayOf(ms, time.UTC); got != want {
-			t.Fatalf("UTCDay(%d) = %v, time.Time says %v", ms, got, want)
+			t.Fatalf("UTCDay(%d) = %v, package time has %v", ms, got, want)
 		}
 	})
 	var day Day
@@ -55,7 +56,8 @@ func TestUTCDayRandom(t *testing.T) {
 	}
 }
 
-// The days on which clocks change have 23 and 25 hours, and none is counted to its neighbour.
+// TestDayOfAcrossClockChanges: the days on which clocks change have 23 or 25 hours, and DayOf gives
+// each of these hours to its own day.
 func TestDayOfAcrossClockChanges(t *testing.T) {
 	for _, c := range []struct {
 		zone  string
@@ -67,7 +69,7 @@ func TestDayOfAcrossClockChanges(t *testing.T) {
 		{"Europe/Berlin", 20260615, 24},
 		{"America/New_York", 20260308, 23},
 		{"America/New_York", 20261101, 25},
-		{"America/Sao_Paulo", 20181104, 23}, // there the clock skipped midnight: the day began at 01:00
+		{"America/Sao_Paulo", 20181104, 23}, // the clock skipped midnight: the day began at 01:00
 		{"Asia/Shanghai", 20130606, 24},
 		{"Asia/Kathmandu", 20260329, 24},
 		{"Pacific/Apia", 20111229, 24},
@@ -90,15 +92,15 @@ func TestDayOfAcrossClockChanges(t *testing.T) {
 			t.Errorf("%s %v has %d minutes, want %d hours", c.zone, c.day, minutes, c.hours)
 		}
 	}
-	// Samoa crossed the date line: 30 December 2011 never was.
+	// Samoa crossed the date line: it had no 30 December 2011.
 	apia := location(t, "Pacific/Apia")
 	end := time.Date(2011, 12, 29, 23, 59, 59, 999e6, apia).UnixMilli()
 	if a, b := DayOf(end, apia), DayOf(end+1, apia); a != 20111229 || b != 20111231 {
-		t.Errorf("Apia went from %v to %v", a, b)
+		t.Errorf("Apia: %v is followed by %v", a, b)
 	}
 }
 
-func TestDayOfItsBounds(t *testing.T) {
+func TestDayOfBounds(t *testing.T) {
 	west, east := time.FixedZone("west", -3600), time.FixedZone("east", 3600)
 	if d := DayOf(0, west); d != 0 {
 		t.Errorf("1969-12-31 is %v", d)
@@ -127,13 +129,14 @@ func TestParseDay(t *testing.T) {
 	}
 }
 
-// A day is valid iff the calendar of package time writes and reads it back unchanged.
+// TestDayValidRandom: a day is valid if and only if package time writes it and reads it back
+// unchanged.
 func TestDayValidRandom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := Day(rapid.OneOf(rapid.Int32(), rapid.Int32Range(19690000, 20501399), rapid.Int32Range(99990000, 100020000)).Draw(t, "day"))
 		back, err := ParseDay(fmt.Sprintf("%04d-%02d-%02d", d/10_000, d/100%100, d%100))
 		if d.Valid() != (err == nil && back == d) {
-			t.Fatalf("%d: valid %v, time says %v, %v", int32(d), d.Valid(), back, err)
+			t.Fatalf("%d: valid %v, package time has %v, %v", int32(d), d.Valid(), back, err)
 		}
 		if d.Valid() {
 			if back, err := ParseDay(d.String()); err != nil || back != d {

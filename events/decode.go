@@ -10,7 +10,7 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// Tags of AdEvent's fields as they stand on the wire: field number * 8 + wire type. All fit one byte.
+// Tags of AdEvent's fields on the wire: field number * 8 + wire type. Each fits in one byte.
 const (
 	tagEventID     = 1<<3 | uint64(protowire.BytesType)
 	tagType        = 2<<3 | uint64(protowire.VarintType)
@@ -27,16 +27,22 @@ const (
 	tagArm         = 13<<3 | uint64(protowire.BytesType)
 )
 
-// Decode sets v to the AdEvent in b, whose bytes v then points into. It accepts exactly what proto.Unmarshal accepts
-// and means the same by it: the last value of a repeated field wins, unknown fields and known ones of a wrong wire type
-// are skipped, all strings must be UTF-8. A currency that is no three capital letters is no error here: it becomes
-// CurrencyInvalid, so that the fold can name its reason. Decode allocates nothing. On a DecodeError v is zero.
+// Decode sets v to the AdEvent in b. The slices of v point into b. Decode accepts the same bytes as
+// proto.Unmarshal and reads the same values from them:
+//
+//   - the last value of a repeated field wins;
+//   - an unknown field, and a known field with another wire type, is skipped;
+//   - every string field of AdEvent must be UTF-8.
+//
+// A currency that is not three capital letters is not an error: it becomes CurrencyInvalid, so that
+// the fold can name the reason. Decode allocates nothing. Its errors are DecodeErrors; after an
+// error v is zero.
 func (v *View) Decode(b []byte) error {
 	*v = View{}
 	for i := 0; i < len(b); {
 		tag := uint64(b[i])
 		i++
-		if tag >= 0x80 { // a field above 15, or a small tag written long, which is legal
+		if tag >= 0x80 { // a field number above 15, or a small tag in a longer encoding, which is legal
 			if tag, i = uvarint(b, i-1); i < 0 {
 				return v.fail(i)
 			}
@@ -68,7 +74,7 @@ func (v *View) Decode(b []byte) error {
 				v.Campaign = s
 			case tagCurrency:
 				if v.Currency = packCurrency(s); v.Currency != CurrencyInvalid {
-					continue // capitals are UTF-8
+					continue // capital letters are UTF-8
 				}
 			case tagServingDC:
 				v.ServingDC = s
@@ -82,10 +88,10 @@ func (v *View) Decode(b []byte) error {
 		case protowire.VarintType:
 			var x uint64
 			if i+8 <= len(b) {
-				// Eight bytes at once: the lowest clear top bit ends the number, the rest is squeezed together.
+				// Eight bytes at once: the lowest byte with a clear top bit ends the varint.
 				w := binary.LittleEndian.Uint64(b[i:])
 				stop := ^w & highBits
-				if stop == 0 { // nine or ten bytes: negative or huge
+				if stop == 0 { // nine or ten bytes: a negative or a huge number
 					if x, i = uvarint(b, i); i < 0 {
 						return v.fail(i)
 					}

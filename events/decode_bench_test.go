@@ -12,7 +12,7 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// typicalEvent is what an ad server sends: 88 bytes on the wire.
+// typicalEvent returns an event as an ad server sends it: 88 bytes on the wire.
 func typicalEvent() *eventspb.AdEvent {
 	return &eventspb.AdEvent{
 		EventId: "0193f2a4c8e17b3d5f60", Type: eventspb.EventType_EVENT_TYPE_IMPRESSION,
@@ -29,7 +29,8 @@ func wire(t testing.TB, e *eventspb.AdEvent) []byte {
 	return b
 }
 
-// mixedEvents are n events that differ in the length of every field, so that a branch predictor learns none of them.
+// mixedEvents returns n events that differ in the length of every field, so that a branch predictor
+// cannot learn them.
 func mixedEvents(t testing.TB, n int) [][]byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	id := func(prefix string, lo, hi int) string {
@@ -52,8 +53,8 @@ func mixedEvents(t testing.TB, n int) [][]byte {
 	return out
 }
 
-// BenchmarkDecode compares the decoder with its candidates: "same" is one typical event again and again, "mixed" goes
-// round 4,096 that differ.
+// BenchmarkDecode compares Decode with other decoders: "same" repeats one typical event, "mixed"
+// cycles through 4,096 events.
 func BenchmarkDecode(b *testing.B) {
 	for name, in := range map[string][][]byte{"same": {wire(b, typicalEvent())}, "mixed": mixedEvents(b, 4096)} {
 		b.Run(name, func(b *testing.B) { benchmarkDecoders(b, in) })
@@ -76,7 +77,8 @@ func benchmarkDecoders(b *testing.B, in [][]byte) {
 	run("protowire", func(in []byte) (int64, error) { err := protowireDecode(&v, in); return v.PriceMicros, err })
 	var m eventspb.AdEvent
 	run("generated", func(in []byte) (int64, error) { m.Reset(); err := proto.Unmarshal(in, &m); return m.PriceMicros, err })
-	// hyperpb answers by reflection only, and a caller needs eight more fields than the one read here.
+	// hyperpb returns fields by reflection only; a caller needs eight more fields than the one read
+	// here.
 	typ := hyperpb.CompileMessageDescriptor(m.ProtoReflect().Descriptor())
 	price := typ.Descriptor().Fields().ByName("price_micros")
 	var shared hyperpb.Shared
@@ -89,7 +91,8 @@ func benchmarkDecoders(b *testing.B, in [][]byte) {
 	})
 }
 
-// protowireDecode is the plain decoder that Decode is compared with: the same meaning, by the library's steps.
+// protowireDecode is a plain decoder on the functions of protowire. It accepts and reads the same
+// as Decode.
 func protowireDecode(v *View, b []byte) error {
 	*v = View{}
 	for len(b) > 0 {

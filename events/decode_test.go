@@ -14,7 +14,8 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// The generated code is the judge: FuzzDecode, TestDecodeRandom and the table all go through sameAsGenerated.
+// sameAsGenerated compares Decode with the generated code. FuzzDecode, TestDecodeRandom and the
+// table of cases use it.
 func sameAsGenerated(t interface {
 	Helper()
 	Fatalf(string, ...any)
@@ -26,14 +27,14 @@ func sameAsGenerated(t interface {
 	v := View{EventID: []byte("left from before"), PriceMicros: 7, Currency: 1, BudgetDay: 2, Type: 3}
 	err := v.Decode(b)
 	if (err == nil) != (wantErr == nil) {
-		t.Fatalf("%x: Decode says %v, proto.Unmarshal says %v", b, err, wantErr)
+		t.Fatalf("%x: Decode returned %v, proto.Unmarshal %v", b, err, wantErr)
 	}
 	if err != nil {
 		var de DecodeError
 		if !errors.As(err, &de) || strings.Contains(err.Error(), "undecodable") {
-			t.Fatalf("%x: error %#v is none of the DecodeErrors", b, err)
+			t.Fatalf("%x: error %#v is not a DecodeError", b, err)
 		}
-		m.Reset() // a failed Decode leaves the zero view
+		m.Reset() // after an error the view must be zero
 	}
 	if string(v.EventID) != m.EventId || string(v.Account) != m.Account || string(v.Campaign) != m.Campaign ||
 		string(v.ServingDC) != m.ServingDc || v.PriceMicros != m.PriceMicros || v.EventMs != m.EventMs ||
@@ -44,7 +45,7 @@ func sameAsGenerated(t interface {
 	return err
 }
 
-// wantCurrency is packCurrency, by other means.
+// wantCurrency returns the same as packCurrency, computed in another way.
 func wantCurrency(s string) Currency {
 	if s == "" {
 		return 0
@@ -137,7 +138,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// Every prefix and every flipped byte of an event must be judged as the generated code judges it.
+// TestDecodeDamaged: Decode and the generated code agree on every prefix and every flipped byte of
+// an event.
 func TestDecodeDamaged(t *testing.T) {
 	b := wire(t, typicalEvent())
 	refused := 0
@@ -152,12 +154,12 @@ func TestDecodeDamaged(t *testing.T) {
 		}
 	}
 	if refused < len(b)/2 {
-		t.Fatalf("only %d of %d prefixes refused: are the fields there?", refused, len(b))
+		t.Fatalf("only %d of %d prefixes refused: the event lacks fields", refused, len(b))
 	}
 }
 
-// One byte that is not UTF-8 must be seen at every place of every length in every string field, and so must good text
-// around and after it.
+// TestDecodeUTF8Everywhere: Decode refuses a byte that is not UTF-8 at every index of every length
+// of every string field, and accepts valid text of the same lengths.
 func TestDecodeUTF8Everywhere(t *testing.T) {
 	for _, num := range []protowire.Number{1, 3, 4, 6, 10, 11, 12, 13} {
 		for n := range 34 {
@@ -214,7 +216,8 @@ func TestDecodeAllocatesNothing(t *testing.T) {
 	}
 }
 
-// An append to a field must not reach into the next one: the slices end at their own capacity.
+// TestDecodeSlicesAreClipped: an append to a field of the view does not overwrite the next field,
+// because each slice ends at its capacity.
 func TestDecodeSlicesAreClipped(t *testing.T) {
 	in := wire(t, typicalEvent())
 	before := bytes.Clone(in)

@@ -6,9 +6,9 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// AppendEvent appends e's wire form to dst: the bytes of a deterministic proto.Marshal in a seventh of its time, for
-// load generators. It checks nothing: a string that is not UTF-8 gives a record that no reader takes. Unknown fields of e
-// are left out.
+// AppendEvent appends the wire form of e to dst: the same bytes as a deterministic proto.Marshal,
+// in a seventh of the time. Load generators use it. It validates nothing: with a string that is not
+// UTF-8 it writes a record that Decode rejects. It leaves out the unknown fields of e.
 func AppendEvent(dst []byte, e *eventspb.AdEvent) []byte {
 	dst = appendString(dst, tagEventID, e.EventId)
 	dst = appendNumber(dst, tagType, uint64(e.Type))
@@ -25,7 +25,7 @@ func AppendEvent(dst []byte, e *eventspb.AdEvent) []byte {
 	return appendString(dst, tagArm, e.Arm)
 }
 
-// appendString appends a string field, nothing if it is empty: so proto3 writes absence.
+// appendString appends a string field. It appends nothing for an empty string, as proto3 does.
 func appendString(dst []byte, tag uint64, s string) []byte {
 	if s == "" {
 		return dst
@@ -39,7 +39,8 @@ func appendString(dst []byte, tag uint64, s string) []byte {
 	return append(dst, s...)
 }
 
-// appendNumber appends a varint field, nothing if it is zero. Negative numbers have been sign-extended to 64 bits.
+// appendNumber appends a varint field. It appends nothing for zero, as proto3 does. The caller has
+// sign-extended negative numbers to 64 bits.
 func appendNumber(dst []byte, tag, x uint64) []byte {
 	if x == 0 {
 		return dst

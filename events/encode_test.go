@@ -24,7 +24,7 @@ func TestAppendEventRandom(t *testing.T) {
 	})
 }
 
-// Lengths and numbers around those where a varint takes another byte.
+// TestAppendEventAtVarintEdges tests lengths and numbers at which a varint takes one byte more.
 func TestAppendEventAtVarintEdges(t *testing.T) {
 	for bit := range 63 {
 		for _, x := range []int64{1<<bit - 1, 1 << bit, -1 << bit} {

@@ -2,14 +2,17 @@ package events
 
 import "github.com/cespare/xxhash/v2"
 
-// Hash is the 64-bit identity of an event in the duplicate set: the hash of its id within its account. The two are
-// hashed apart (xxHash64, seed 0), so that no boundary between them can be mistaken: ("ab", "c") differs from
-// ("a", "bc"), and by the unequal weights from ("c", "ab").
+// EventHash returns the 64-bit identity of an event in the set of seen events: a hash of the
+// account and of the event id within the account. The two are hashed separately (xxHash64, seed 0),
+// so that the boundary between them counts: ("ab", "c") differs from ("a", "bc"). The hashes have
+// unequal weights, so ("ab", "c") differs from ("c", "ab").
 //
-// Two events of the billions in a window may collide; among n live ids the next one is taken for a duplicate with
-// probability n / 2^64. The hash is not keyed: who can choose event ids can make them collide, but gains no more than by
-// sending one id twice. It is stable across processes and releases.
-func Hash(account, eventID []byte) uint64 {
-	// Both halves are evenly spread already; an odd factor keeps one so, and so does adding the other.
+// Two of the billions of events in a duplicate window may collide: with n live ids, the next event
+// is taken for a duplicate with probability n / 2^64. The hash has no secret key: a client that
+// chooses event ids can make them collide, and gains no more from it than from sending one id
+// twice. The hash is the same in all processes and releases.
+func EventHash(account, eventID []byte) uint64 {
+	// Both hashes are uniform. Multiplication by an odd number keeps a uniform hash uniform, and so
+	// does the addition of another hash.
 	return xxhash.Sum64(account)*0x9e3779b97f4a7c15 + xxhash.Sum64(eventID)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// ParseEventType reads an event type's name as it stands in JSON lines, on the command line and in metric labels:
-// impression, click, video_view, follow, conversion or heartbeat.
+// ParseEventType reads the name of an event type as JSON lines, the command line and metric labels
+// have it: impression, click, video_view, follow, conversion or heartbeat.
 func ParseEventType(name string) (eventspb.EventType, error) {
 	switch name {
 	case "impression":
@@ -26,8 +26,8 @@ func ParseEventType(name string) (eventspb.EventType, error) {
 	return 0, fmt.Errorf("event type %.40q: unknown: use impression, click, video_view, follow, conversion or heartbeat", name)
 }
 
-// TypeName is the name that ParseEventType reads, "unknown" for a type it does not have.
-func TypeName(t eventspb.EventType) string {
+// EventTypeName returns the name that ParseEventType reads, or "unknown" for any other type.
+func EventTypeName(t eventspb.EventType) string {
 	switch t {
 	case eventspb.EventType_EVENT_TYPE_IMPRESSION:
 		return "impression"
@@ -46,8 +46,9 @@ func TypeName(t eventspb.EventType) string {
 	return "unknown"
 }
 
-// Known says whether t is a type that this release can fold. EVENT_TYPE_UNSPECIFIED is none.
-func Known(t eventspb.EventType) bool {
+// KnownEventType reports whether this release can fold events of type t. EVENT_TYPE_UNSPECIFIED is
+// not known.
+func KnownEventType(t eventspb.EventType) bool {
 	return t >= eventspb.EventType_EVENT_TYPE_IMPRESSION && t <= eventspb.EventType_EVENT_TYPE_CONVERSION ||
 		t == eventspb.EventType_EVENT_TYPE_HEARTBEAT
 }

@@ -7,21 +7,22 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// Every type of the schema but UNSPECIFIED has a name, made from its own, and is known; nothing else is.
+// TestEventTypes: every type of the schema except UNSPECIFIED is known and has a name that is made
+// from the constant's name. No other number is known.
 func TestEventTypes(t *testing.T) {
 	for n, long := range eventspb.EventType_name {
 		typ, name := eventspb.EventType(n), strings.ToLower(strings.TrimPrefix(long, "EVENT_TYPE_"))
 		if typ == eventspb.EventType_EVENT_TYPE_UNSPECIFIED {
 			continue
 		}
-		if got, err := ParseEventType(name); err != nil || got != typ || TypeName(typ) != name || !Known(typ) {
-			t.Errorf("%s: read as %v, %v, written %q, known %v", name, got, err, TypeName(typ), Known(typ))
+		if got, err := ParseEventType(name); err != nil || got != typ || EventTypeName(typ) != name || !KnownEventType(typ) {
+			t.Errorf("%s: read as %v, %v, written %q, known %v", name, got, err, EventTypeName(typ), KnownEventType(typ))
 		}
 	}
 	for n := int32(-3); n < 100; n++ {
 		_, inSchema := eventspb.EventType_name[n]
-		if typ := eventspb.EventType(n); Known(typ) != (inSchema && n != 0) || (TypeName(typ) == "unknown") == Known(typ) {
-			t.Errorf("type %d: known %v, name %q", n, Known(typ), TypeName(typ))
+		if typ := eventspb.EventType(n); KnownEventType(typ) != (inSchema && n != 0) || (EventTypeName(typ) == "unknown") == KnownEventType(typ) {
+			t.Errorf("type %d: known %v, name %q", n, KnownEventType(typ), EventTypeName(typ))
 		}
 	}
 	for _, name := range []string{"", "Impression", "EVENT_TYPE_CLICK", "unknown", "unspecified", " click"} {

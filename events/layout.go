@@ -5,17 +5,20 @@ import (
 	"strings"
 )
 
-// Layout says over how many shards the accounts are spread, and in which topics that is. The number is part of the data:
-// another one means other topics, with every account's state moved to them. These are the next generation; the former one
-// stays as it is until somebody deletes it. The zero value is the default.
+// Layout is the number of shards over which the accounts are spread, and the generation of topics
+// that holds them. The number of shards is part of the data: a repartition to another number
+// creates the topics of the next generation and moves every account's state there. The topics of
+// the former generation stay until an operator deletes them. The zero value is the default layout.
 type Layout struct {
-	// Shards is the number of partitions of every topic. Defaults to DefaultShards.
+	// Shards is the number of partitions of every topic, at most MaxShards. Defaults to
+	// DefaultShards.
 	Shards int32
-	// Generation of the topics and of the application. Defaults to 1, whose names are plain.
+	// Generation is the number of the generation of topics and of the application. Defaults to 1,
+	// whose names have no suffix.
 	Generation int
 }
 
-// Partitions is the number of shards.
+// Partitions returns the number of shards: Shards, or DefaultShards if Shards is zero.
 func (l Layout) Partitions() int32 {
 	if l.Shards == 0 {
 		return DefaultShards
@@ -23,8 +26,9 @@ func (l Layout) Partitions() int32 {
 	return l.Shards
 }
 
-// Name is what a topic, or an application, of generation 1 is called in this one: "ads.events" is "ads.events.g2" in the
-// second. Names of datacentres have no dots, so none of generation 1 ends like that.
+// Name returns the name in this generation of a topic or application that is called first in
+// generation 1: "ads.events" is "ads.events.g2" in generation 2. Names of datacentres contain no
+// dots, so no name of generation 1 ends with such a suffix.
 func (l Layout) Name(first string) string {
 	if l.Generation <= 1 {
 		return first
@@ -34,7 +38,7 @@ func (l Layout) Name(first string) string {
 
 const generationMark = ".g"
 
-// OfAnyGeneration tells whether name is what Name makes of first in some generation.
-func OfAnyGeneration(name, first string) bool {
+// IsAnyGenerationOf reports whether name is the name of first in some generation.
+func IsAnyGenerationOf(name, first string) bool {
 	return name == first || strings.HasPrefix(name, first+generationMark)
 }

@@ -6,7 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLayoutsShareNothing: topics of one generation are none of another's, and all have as many partitions as the layout says.
+// TestLayoutsShareNothing: two generations have no topic in common, and all topics have as many
+// partitions as the layout has.
 func TestLayoutsShareNothing(t *testing.T) {
 	dc := rapid.StringMatching(`[a-z]([a-z0-9-]{0,30}[a-z0-9])?`)
 	layout := rapid.Custom(func(t *rapid.T) Layout {
@@ -20,21 +21,21 @@ func TestLayoutsShareNothing(t *testing.T) {
 		}
 		same := max(a.Generation, 1) == max(b.Generation, 1)
 		seen := map[string]bool{}
-		for _, topic := range append(Catalog(of, a), Copied(from, a)) {
+		for _, topic := range append(Catalog(of, a), CopiedTopic(from, a)) {
 			if seen[topic.Name] = true; topic.Partitions != a.Partitions() {
 				t.Fatalf("%s has %d partitions, want %d", topic.Name, topic.Partitions, a.Partitions())
 			}
 		}
-		for _, topic := range append(Catalog(of, b), Copied(from, b)) {
+		for _, topic := range append(Catalog(of, b), CopiedTopic(from, b)) {
 			if seen[topic.Name] != same {
 				t.Fatalf("%+v and %+v: %s is in both: %v", a, b, topic.Name, seen[topic.Name])
 			}
 		}
 	})
 	if got := (Layout{Generation: 2}).Name(EventsTopic); got != "ads.events.g2" {
-		t.Errorf("the events of generation 2 are in %s", got)
+		t.Errorf("generation 2: the topic of events is %s", got)
 	}
 	if got := (Layout{Generation: 1}).Name(EventsTopic); got != EventsTopic {
-		t.Errorf("the events of generation 1 are in %s", got)
+		t.Errorf("generation 1: the topic of events is %s", got)
 	}
 }

@@ -8,49 +8,57 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Topics of the lease loop. All of one deployment are in one Kafka, whatever the number of regions.
+// Topics of the lease loop. One Kafka holds the topics of a whole deployment, whatever the number
+// of regions. The comments name the message of eventspb that each topic carries.
 const (
-	LeaseChangesTopic    = "lease.changes"    // LeaseChange: every row's history, from the streams of all regions
-	LeaseResultsTopic    = "lease.results"    // LeaseResult: what became of the commands
-	LeaseHeadroomTopic   = "lease.headroom"   // LeaseHeadroom: how each pool stands in each region
-	LeaseJournalTopic    = "lease.journal"    // LeaseNote: what was decided, in sentences
-	LeaseDuplicatesTopic = "lease.duplicates" // LeaseDuplicate: keys that were leased twice
-	LeaseRejectedTopic   = "lease.rejected"   // LeaseReject: records of a stream that are not of the table's schema
-	LeaseBridgeTopic     = "lease.bridge"     // what bridges are told; partition = the region's place among leases.regions
+	LeaseChangesTopic    = "lease.changes"    // LeaseChange: the versions of every row, from the streams of all regions
+	LeaseResultsTopic    = "lease.results"    // LeaseResult: the outcomes of the commands
+	LeaseHeadroomTopic   = "lease.headroom"   // LeaseHeadroom: the free resources and the forecast of each pool in each region
+	LeaseJournalTopic    = "lease.journal"    // LeaseJournalEntry: the decisions, with their reasons as sentences
+	LeaseDuplicatesTopic = "lease.duplicates" // LeaseDuplicate: keys that were leased in several regions at once
+	LeaseRejectedTopic   = "lease.rejected"   // LeaseReject: stream records that do not fit the table's schema
+	LeaseBridgeTopic     = "lease.bridge"     // requests to bridges; partition = the region's index in the deployment's list
 
-	// MaxLeaseRegions is how many regions a deployment can have: the partitions of the topics that are keyed by region. A region's
-	// is its place in the list of regions, so that others can be added at its end.
+	// MaxLeaseRegions is the greatest number of regions of a deployment. It is the number of
+	// partitions of the topics that are keyed by region. The partition of a region is its index in
+	// the list of regions, so that new regions can be appended to the list.
 	MaxLeaseRegions = 32
 
-	// DefaultLeasePartitions is the number of partitions of the topics that are keyed by pool.
+	// DefaultLeasePartitions is the default number of partitions of the topics keyed by pool.
 	DefaultLeasePartitions = 12
 )
 
-// Applications of the lease loop: groups, transactional ids, directories.
+// Applications of the lease loop. Consumer groups, transactional ids and state directories are
+// named after them.
 const (
 	BridgeApp     = "lease-bridge"
 	LiberatorApp  = "lease-liberator"
 	DedupApp      = "lease-dedup"
 	BalancerApp   = "lease-balancer"
-	ExecutorGroup = "lease-executor" // one for each region: see LeaseExecutorGroup
+	ExecutorGroup = "lease-executor" // the prefix of LeaseExecutorGroup
 )
 
-// LeaseCommandsTopic is the topic of the commands to one region's executor. region must be a region's name.
+// LeaseCommandsTopic returns the topic of the commands to the executor of region, the name of a
+// region.
 func LeaseCommandsTopic(region string) string { return "lease.commands." + region }
 
-// LeaseExecutorGroup is the group of the executors of one region.
+// LeaseExecutorGroup returns the consumer group of the executors of one region.
 func LeaseExecutorGroup(region string) string { return ExecutorGroup + "." + region }
 
-// LeaseStateTopic is the changelog of an application.
+// LeaseStateTopic returns the changelog topic of an application.
 func LeaseStateTopic(app string) string { return app + ".state" }
 
-// LeaseShard is the partition of a pool's records among partitions, which is at least 1: xxHash64 of client, a zero byte and
-// pool, as an unsigned number, modulo partitions.
+// LeaseShard returns the partition of a pool's records in a topic of partitions partitions:
+// xxHash64 of client, a zero byte and pool, as an unsigned number, modulo partitions. partitions
+// must be at least 1.
 func LeaseShard(client, pool string, partitions int32) int32 {
 	return int32(xxhash.Sum64String(client+"\x00"+pool) % uint64(partitions))
 }
 
-// LeaseCatalog is every topic of the lease loop, in the order of a change's way.
+// LeaseCatalog returns every topic of the lease loop: requests and changes first, then results,
+// commands and the state of the applications. regions are the names of the deployment's regions, in
+// any order. partitions is the number of partitions of the topics that are keyed by pool, 0 for
+// DefaultLeasePartitions.
 func LeaseCatalog(regions []string, partitions int32) []Topic {
 	if partitions == 0 {
 		partitions = DefaultLeasePartitions
@@ -60,23 +68,23 @@ func LeaseCatalog(regions []string, partitions int32) []Topic {
 	topics := []Topic{
 		{
 			Name: LeaseBridgeTopic, Key: "region", Partitions: MaxLeaseRegions, Cleanup: CleanupDelete, Retention: 7 * day,
-			Config: input(MaxEventBatch), Doc: "what the bridge of a region is told; partition = the region's place among leases.regions",
+			Config: input(MaxEventBatch), Doc: "requests to the bridge of a region; partition = the region's index in the list of regions",
 		},
 		{
 			Name: LeaseChangesTopic, Key: "client and pool", Partitions: partitions, Cleanup: CleanupDelete, Retention: 7 * day,
-			Config: input(MaxEventBatch), Doc: "LeaseChange: what became of a row of the table, from the stream of the region that wrote it",
+			Config: input(MaxEventBatch), Doc: "LeaseChange: a new version of a row of the table, from the stream of the region that wrote it",
 		},
 		{
 			Name: LeaseResultsTopic, Key: "client and pool", Partitions: partitions, Cleanup: CleanupDelete, Retention: 7 * day,
-			Config: input(MaxEventBatch), Doc: "LeaseResult: what became of a command",
+			Config: input(MaxEventBatch), Doc: "LeaseResult: the outcome of a command",
 		},
 		{
 			Name: LeaseHeadroomTopic, Key: "client, pool and region", Partitions: partitions, Cleanup: CleanupCompact,
-			Config: small, Doc: "LeaseHeadroom: how a pool stands in a region",
+			Config: small, Doc: "LeaseHeadroom: the free resources and the forecast of a pool in a region",
 		},
 		{
 			Name: LeaseJournalTopic, Key: "client and pool", Partitions: partitions, Cleanup: CleanupDelete, Retention: 7 * day,
-			Config: input(MaxEventBatch), Doc: "LeaseNote: what was decided and why, for people",
+			Config: input(MaxEventBatch), Doc: "LeaseJournalEntry: a decision and its reason, as a sentence",
 		},
 		{
 			Name: LeaseDuplicatesTopic, Key: "client, pool and key", Partitions: partitions, Cleanup: CleanupCompact,
@@ -84,13 +92,13 @@ func LeaseCatalog(regions []string, partitions int32) []Topic {
 		},
 		{
 			Name: LeaseRejectedTopic, Key: "primary key of the row", Partitions: partitions, Cleanup: CleanupDelete, Retention: 30 * day,
-			Config: input(MaxDLQBatch), Doc: "LeaseReject: a record of a stream that is not of the table's schema",
+			Config: input(MaxDLQBatch), Doc: "LeaseReject: a record of a stream that does not fit the table's schema",
 		},
 	}
 	for _, r := range slices.Sorted(slices.Values(regions)) {
 		topics = append(topics, Topic{
 			Name: LeaseCommandsTopic(r), Key: "client and pool", Partitions: partitions, Cleanup: CleanupDelete, Retention: 7 * day,
-			Config: input(MaxEventBatch), Doc: "LeaseCommand: writes for the executor of " + r,
+			Config: input(MaxEventBatch), Doc: "LeaseCommand: conditional writes for the executor of " + r,
 		})
 	}
 	for _, app := range []string{BridgeApp, LiberatorApp, DedupApp, BalancerApp} {
@@ -99,10 +107,10 @@ func LeaseCatalog(regions []string, partitions int32) []Topic {
 			n = MaxLeaseRegions
 		}
 		topics = append(topics, Topic{
-			Name: LeaseStateTopic(app), Key: "state", Partitions: n, Cleanup: CleanupCompact, Config: spendConfig(), Doc: "the state of " + app,
+			Name: LeaseStateTopic(app), Key: "state", Partitions: n, Cleanup: CleanupCompact, Config: spendConfig(), Doc: "the changelog of " + app,
 		}, Topic{
 			Name: app + ".dlq", Key: "origin topic, partition and offset", Partitions: n, Cleanup: CleanupCompact, Config: dlqConfig(),
-			Doc: "a record that " + app + " could not take, with bytes, origin and reason",
+			Doc: "a record that " + app + " rejected, with its bytes, origin and reason",
 		})
 	}
 	return topics

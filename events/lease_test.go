@@ -22,7 +22,7 @@ func TestLeaseCatalog(t *testing.T) {
 	var names []string
 	for _, topic := range LeaseCatalog([]string{"us-east-1", "eu-west-1"}, 0) {
 		if slices.Contains(names, topic.Name) {
-			t.Errorf("%s is there twice", topic.Name)
+			t.Errorf("%s is in the catalog twice", topic.Name)
 		}
 		names = append(names, topic.Name)
 		if topic.Partitions < 1 || topic.Doc == "" || topic.Cleanup == CleanupDelete && topic.Retention == 0 {
@@ -31,7 +31,7 @@ func TestLeaseCatalog(t *testing.T) {
 	}
 	for _, want := range []string{"lease.commands.eu-west-1", "lease.commands.us-east-1", "lease.changes", "lease-balancer.state", "lease-bridge.dlq"} {
 		if !slices.Contains(names, want) {
-			t.Errorf("no topic %s", want)
+			t.Errorf("the catalog lacks %s", want)
 		}
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"math"
 )
 
-// MicrosPerUnit is how many micros make one unit of a currency, whatever its minor unit is.
+// MicrosPerUnit is the number of micros in one unit of a currency, whatever the currency's minor
+// unit is.
 const MicrosPerUnit = 1_000_000
 
-// AddMicros is a + b, and false if that does not fit in 64 bits: then the sum must be refused, not used.
+// AddMicros returns a + b and true, or 0 and false if the sum does not fit in 64 bits. A caller
+// must refuse such a sum.
 func AddMicros(a, b int64) (int64, bool) {
 	if (b > 0 && a > math.MaxInt64-b) || (b < 0 && a < math.MinInt64-b) {
 		return 0, false
@@ -16,11 +18,12 @@ func AddMicros(a, b int64) (int64, bool) {
 	return a + b, true
 }
 
-// FormatMicros writes an amount for people, exactly: "147.125090 CNY". Without a currency it is the number alone.
+// FormatMicros returns the exact amount in units of c for people to read: "147.125090 CNY". For c =
+// 0 it returns the number alone.
 func FormatMicros(micros int64, c Currency) string {
 	sign, abs := "", uint64(micros)
 	if micros < 0 {
-		sign, abs = "-", -abs // right for the least int64 too
+		sign, abs = "-", -abs // also right for the least int64
 	}
 	s := fmt.Sprintf("%s%d.%06d", sign, abs/MicrosPerUnit, abs%MicrosPerUnit)
 	if c == 0 {

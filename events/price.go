@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// PriceUnit is the unit in which a file states what one event costs. Its value is the power of ten that turns the
-// stated number into micros; the zero value is micros.
+// PriceUnit is the unit in which a file states the price of one event. Its value is the power of
+// ten that turns the stated number into micros. The zero value is micros.
 type PriceUnit int8
 
-// The price units. A cent (or fen) is the hundredth part of the currency's unit; CPM is the price of a thousand events,
-// so one event costs a thousandth of it.
+// The price units. A cent (or fen) is a hundredth of the currency's unit. CPM is the price of a
+// thousand events, so one event costs a thousandth of it.
 const (
 	UnitMicros    PriceUnit = 0
 	UnitWhole     PriceUnit = 6  // "unit": dollars, euros, yuan
 	UnitCent      PriceUnit = 4  // "cent", "fen"
 	UnitCPM       PriceUnit = 3  // "cpm": units per thousand
-	UnitCPMCent   PriceUnit = 1  // "cpm-cent", "cpm-fen": hundredths per thousand; iPinYou's payprice
-	UnitCPMMicros PriceUnit = -3 // "cpm-micros"
+	UnitCPMCent   PriceUnit = 1  // "cpm-cent", "cpm-fen": hundredths per thousand; the payprice column of iPinYou
+	UnitCPMMicros PriceUnit = -3 // "cpm-micros": micros per thousand
 )
 
-// ParsePriceUnit reads a unit's name.
+// ParsePriceUnit reads the name of a unit, as the comments of the constants have it.
 func ParsePriceUnit(name string) (PriceUnit, error) {
 	switch name {
 	case "micros":
@@ -37,10 +37,10 @@ func ParsePriceUnit(name string) (PriceUnit, error) {
 	case "cpm-micros":
 		return UnitCPMMicros, nil
 	}
-	return 0, fmt.Errorf("price unit %q: unknown: use one of micros, unit, cent, fen, cpm, cpm-cent, cpm-fen, cpm-micros", name)
+	return 0, fmt.Errorf("price unit %q: unknown: use micros, unit, cent, fen, cpm, cpm-cent, cpm-fen or cpm-micros", name)
 }
 
-// String is the unit's name, cent rather than fen.
+// String returns the name of the unit, with "cent" for both "cent" and "fen".
 func (u PriceUnit) String() string {
 	switch u {
 	case UnitMicros:
@@ -59,9 +59,10 @@ func (u PriceUnit) String() string {
 	return fmt.Sprintf("PriceUnit(%d)", int8(u))
 }
 
-// Micros is the price of one event in micros, exactly: the decimal point is moved, nothing is rounded and no float is
-// made. It reads digits with an optional point and an optional exponent of ten ("51", "0.25", "1e-05"), and refuses
-// what is negative, is not a whole number of micros or exceeds an int64.
+// Micros returns the price of one event in micros. The amount is exact: Micros moves the decimal
+// point, rounds nothing and uses no float. decimal has digits with an optional point and an
+// optional exponent of ten ("51", "0.25", "1e-05"). Micros returns an error for a negative price,
+// for a price that is not a whole number of micros, and for a price that exceeds an int64.
 func (u PriceUnit) Micros(decimal string) (int64, error) {
 	digits, point, err := splitDecimal(decimal)
 	if err != nil {
@@ -73,11 +74,11 @@ func (u PriceUnit) Micros(decimal string) (int64, error) {
 	point += int(u)
 	switch {
 	case len(digits) > point:
-		return 0, fmt.Errorf("price %.40q in %s: not a whole number of micros: round it at its source", decimal, u)
+		return 0, fmt.Errorf("price %.40q in %s: not a whole number of micros: round it where it is made", decimal, u)
 	case point > 19:
 		return 0, tooLarge(decimal, u)
 	}
-	var n uint64 // at most 19 digits: no overflow of 64 bits
+	var n uint64 // at most 19 digits, which fit in 64 bits
 	for i := range point {
 		n *= 10
 		if i < len(digits) {
@@ -91,10 +92,11 @@ func (u PriceUnit) Micros(decimal string) (int64, error) {
 }
 
 func tooLarge(decimal string, u PriceUnit) error {
-	return fmt.Errorf("price %.40q in %s: more than 9,223,372,036,854 units of a currency: is the unit right?", decimal, u)
+	return fmt.Errorf("price %.40q in %s: more than 9,223,372,036,854 units of a currency: check the price unit", decimal, u)
 }
 
-// splitDecimal reads a decimal number as 0.DIGITS * 10^point, DIGITS without zeros at either end; zero is "".
+// splitDecimal reads a decimal number as 0.DIGITS * 10^point, where DIGITS has no zero at either
+// end. For zero, digits is "".
 func splitDecimal(s string) (digits string, point int, err error) {
 	bad := func(why string) error {
 		return fmt.Errorf("price %.40q: %s: write digits with an optional point, such as 0.25", s, why)
@@ -122,7 +124,7 @@ func splitDecimal(s string) (digits string, point int, err error) {
 
 func notDigit(r rune) bool { return r < '0' || r > '9' }
 
-// exponent reads at most three digits with an optional sign: more would be no price.
+// exponent reads at most three digits with an optional sign: no price has a longer exponent.
 func exponent(s string) (int, error) {
 	abs := strings.TrimPrefix(s, "+")
 	sign := 1
@@ -132,7 +134,7 @@ func exponent(s string) (int, error) {
 		}
 	}
 	if abs == "" || len(abs) > 3 || strings.ContainsFunc(abs, notDigit) {
-		return 0, fmt.Errorf("%.10q is no exponent of ten", s)
+		return 0, fmt.Errorf("%.10q is not an exponent of ten", s)
 	}
 	n := 0
 	for _, c := range abs {

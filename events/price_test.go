@@ -30,7 +30,7 @@ func TestParsePriceUnit(t *testing.T) {
 		}
 	}
 	if s := PriceUnit(9).String(); s != "PriceUnit(9)" {
-		t.Errorf("an unknown unit is written %q", s)
+		t.Errorf("String of an unknown unit is %q", s)
 	}
 }
 
@@ -41,7 +41,7 @@ func TestPriceMicros(t *testing.T) {
 		want int64
 	}{
 		{"51", UnitCPMCent, 510},
-		{"14712509", UnitCPMCent, 147_125_090}, // all of iPinYou's campaign 1458 here
+		{"14712509", UnitCPMCent, 147_125_090}, // the total of iPinYou's campaign 1458 in the real-data test
 		{"1234", UnitMicros, 1234},
 		{"1.5", UnitWhole, 1_500_000},
 		{"0.000001", UnitWhole, 1},
@@ -106,7 +106,8 @@ func TestPriceMicros(t *testing.T) {
 	}
 }
 
-// The judge is math/big: the price, multiplied, must be a whole number that fits.
+// samePrice compares Micros with math/big: the price times 10^unit must be a whole number that fits
+// in 64 bits.
 func samePrice(t interface{ Fatalf(string, ...any) }, s string, u PriceUnit) {
 	got, err := u.Micros(s)
 	if !regexp.MustCompile(`^([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$`).MatchString(s) {
@@ -117,7 +118,7 @@ func samePrice(t interface{ Fatalf(string, ...any) }, s string, u PriceUnit) {
 	}
 	want, ok := new(big.Rat).SetString(s)
 	if !ok {
-		t.Fatalf("%q is no number to math/big", s)
+		t.Fatalf("math/big does not read %q as a number", s)
 	}
 	factor := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(max(int64(u), int64(-u))), nil))
 	if u < 0 {

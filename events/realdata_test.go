@@ -9,11 +9,12 @@ import (
 	"testing"
 )
 
-// TestRealPrices adds up what campaign 1458 of the public iPinYou log paid: the totals are known, to the micro.
+// TestRealPrices adds up the prices of campaign 1458 of the public iPinYou log. The total is known
+// to the micro.
 func TestRealPrices(t *testing.T) {
 	f, err := os.Open(realData(t, "ads/ipinyou_1458_220k.csv.gz"))
 	if err != nil {
-		t.Skipf("no real data here: %v", err)
+		t.Skipf("the file of real data is missing: %v", err)
 	}
 	defer f.Close()
 	z, err := gzip.NewReader(f)
@@ -47,7 +48,8 @@ func TestRealPrices(t *testing.T) {
 	}
 }
 
-// realData is the path of a file of real input, which lies beside the repository and never in it.
+// realData returns the path of a file of real data. The files are in a folder beside the repository
+// and are not part of it.
 func realData(t *testing.T, name string) string {
 	dir, err := os.Getwd()
 	if err != nil {

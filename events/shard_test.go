@@ -7,8 +7,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Golden values: a change here moves accounts between partitions. Never edit them to make the test pass. The first two
-// follow from the reference values of xxHash64: 0xef46db3751d8e999 for "" and 0xd24ec4f1a98c6e5b for "a".
+// TestShardGolden holds shards that may not change: a change would move accounts between
+// partitions. Never edit them to make the test pass. The first two follow from the reference values
+// of xxHash64: 0xef46db3751d8e999 for "" and 0xd24ec4f1a98c6e5b for "a".
 func TestShardGolden(t *testing.T) {
 	for account, want := range map[string]int32{
 		"":                                     9,
@@ -33,7 +34,7 @@ func TestShardFormsAgree(t *testing.T) {
 		if n != ShardBytes([]byte(s), of) || n < 0 || n >= of {
 			t.Fatalf("%q of %d: %d and %d", s, of, n, ShardBytes([]byte(s), of))
 		}
-		// What was in one shard is in two of twice as many, and nowhere else.
+		// With twice as many shards, the accounts of a shard are in two shards, and in no other.
 		if Shard(s, 2*of)%of != n {
 			t.Fatalf("%q: %d of %d, %d of twice as many", s, n, of, Shard(s, 2*of))
 		}
@@ -44,8 +45,9 @@ func TestShardFormsAgree(t *testing.T) {
 	}
 }
 
-// Chi-square with 23 degrees of freedom over the ways in which people number accounts: 49.7 is passed once in a
-// thousand by an even spread. The hash is fixed, so the test is too.
+// TestShardDistribution computes chi-square with 23 degrees of freedom for common ways to number
+// accounts. Random shards exceed 49.7 once in a thousand runs. The hash is fixed, so the result is
+// the same in every run.
 func TestShardDistribution(t *testing.T) {
 	const n = 100_000
 	for name, id := range map[string]func(i int) string{

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Topics whose names are the same in every datacentre's Kafka, as generation 1 has them: see Layout.
+// Topics that have the same name in every datacentre's Kafka. These are the names in generation 1;
+// Layout.Name returns the names in other generations.
 const (
 	EventsTopic      = "ads.events"
 	AdjustmentsTopic = "ads.adjustments"
@@ -14,31 +15,35 @@ const (
 	SpendDLQTopic    = "spendcounter.dlq"
 )
 
-// SpendTopic is the topic of the spend that the counter of datacentre dc published, in generation 1. dc must pass ValidateDC.
+// SpendTopic returns the topic, in generation 1, of the totals of the counter of datacentre dc. dc
+// must pass ValidateDC.
 func SpendTopic(dc string) string { return "spend.by." + dc }
 
-// FromTopic is the topic of the events copied from datacentre dc, in generation 1. dc must pass ValidateDC.
-func FromTopic(dc string) string { return EventsTopic + ".from." + dc }
+// CopiedEventsTopic returns the topic, in generation 1, of the events that are copied from
+// datacentre dc. dc must pass ValidateDC.
+func CopiedEventsTopic(dc string) string { return EventsTopic + ".from." + dc }
 
 // Cleanup policies of a Topic.
 const (
-	CleanupDelete  = "delete"  // segments go when they are older than the retention
-	CleanupCompact = "compact" // the last value of every key stays
+	CleanupDelete  = "delete"  // Kafka deletes segments that are older than the retention
+	CleanupCompact = "compact" // Kafka keeps the last value of every key
 )
 
-// Topic is a Kafka topic as this system needs it. The replication factor and min.insync.replicas are not part of it:
-// they depend on how many brokers there are, and are chosen where topics are created.
+// Topic is a Kafka topic with the settings that this system needs. The replication factor and
+// min.insync.replicas depend on the number of brokers, so the code that creates topics chooses
+// them.
 type Topic struct {
 	Name       string
-	Key        string // what the record keys are, for people
+	Key        string // what the record keys are, for people to read
 	Partitions int32
 	Cleanup    string            // CleanupDelete or CleanupCompact
-	Retention  time.Duration     // of a deleted topic; 0 for a compacted one
-	Config     map[string]string // what else differs from the broker's defaults
-	Doc        string            // what a record is, for people
+	Retention  time.Duration     // with CleanupDelete; 0 with CleanupCompact
+	Config     map[string]string // further settings that differ from the broker's defaults, by Kafka's names
+	Doc        string            // what the records are, for people to read
 }
 
-// Settings are all topic-level configurations by Kafka's names: cleanup, retention and Config. The map is the caller's.
+// Settings returns all topic settings by Kafka's names: the cleanup policy, the retention and
+// Config. The caller owns the map.
 func (t Topic) Settings() map[string]string {
 	s := map[string]string{"cleanup.policy": t.Cleanup}
 	if t.Retention > 0 {

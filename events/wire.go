@@ -8,20 +8,23 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// validNumber says whether the tag's field number is from 1 to 2^29-1.
+// validNumber reports whether the tag's field number is from 1 to 2^29-1.
 func validNumber(tag uint64) bool { return tag-8 < (uint64(protowire.MaxValidNumber)+1)*8-8 }
 
-// highBits are the top bits of eight bytes: in a varint they say that more follows, in text that it is not ASCII.
+// highBits is the top bit of each of eight bytes. In a varint a set top bit means that more bytes
+// follow; in text it means that the text is not ASCII.
 const highBits = 0x8080808080808080
 
-// packSevenBits takes the seven low bits of each of eight bytes, the first byte lowest.
+// packSevenBits joins the low seven bits of each of eight bytes into 56 bits. The first byte is the
+// lowest.
 func packSevenBits(w uint64) uint64 {
 	w = w&0x007f007f007f007f | w&0x7f007f007f007f00>>1
 	w = w&0x00003fff00003fff | w&0x3fff00003fff0000>>2
 	return w&0x000000000fffffff | w&0x0fffffff00000000>>4
 }
 
-// uvarint reads a varint at b[i:] and returns it with the index after it, or a negative index that names what is wrong.
+// uvarint reads a varint at b[i:]. It returns the number and the index after it, or the negative
+// index of an error.
 func uvarint(b []byte, i int) (uint64, int) {
 	x, n := protowire.ConsumeVarint(b[i:])
 	if n < 0 {
@@ -30,7 +33,8 @@ func uvarint(b []byte, i int) (uint64, int) {
 	return x, i + n
 }
 
-// skip passes over the value of a field that the view does not hold and returns the index after it, or a negative one.
+// skip returns the index after the value of a field that View does not hold, or the negative index
+// of an error.
 func skip(b []byte, i int, tag uint64) int {
 	n := protowire.ConsumeFieldValue(protowire.Number(tag>>3), protowire.Type(tag&7), b[i:])
 	if n < 0 {
@@ -39,7 +43,7 @@ func skip(b []byte, i int, tag uint64) int {
 	return i + n
 }
 
-// wireError turns a negative length of protowire's into ours.
+// wireError converts a negative length that protowire returns to the negative index of an error.
 func wireError(n int) int {
 	if errors.Is(protowire.ParseError(n), io.ErrUnexpectedEOF) {
 		return cut
@@ -47,8 +51,9 @@ func wireError(n int) int {
 	return malformed
 }
 
-// isASCII looks at the whole of s in as few loads as its length allows, overlapping at the end: ids are short, so the
-// call of utf8.Valid and its byte by byte tail would cost a third of the decoder.
+// isASCII reads s in as few 4- or 8-byte loads as its length allows; the last load may overlap the
+// one before. Ids are short: a call of utf8.Valid, which reads the tail byte by byte, would cost a
+// third of the decoder's time.
 func isASCII(s []byte) bool {
 	n := len(s)
 	if n >= 8 {

@@ -20,12 +20,14 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/lease"
 	"github.com/weirhq/weir/lease/table"
-	"github.com/weirhq/weir/processors/sink"
+	"github.com/weirhq/weir/stream"
 )
 
-// Agents lease, renew and give back while a liberator's commands come, each two or three times and at once, on a table that fails
-// in every way. By the stream of the table: each row goes one version at a time, what a command said was DONE is in the version that
-// follows its own, nothing is available before its lease's end and the quarantine, and no resource goes from one key to another.
+// TestBesideAgents runs agents that lease, renew and release, beside a liberator that sends each
+// command up to three times, on a table with faults of every kind. The stream of the table shows:
+// each row advances one version at a time, a command that is DONE made the version after its own,
+// no resource is available before its lease's end and the quarantine, and no resource changes from
+// one key to another directly.
 func TestBesideAgents(t *testing.T) {
 	for seed := range uint64(2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -57,17 +59,17 @@ func besideAgents(t *testing.T, seed uint64) {
 			t.Fatal(err)
 		}
 		defer a.Close()
-		all.Go(func() { lives(ctx, a, rand.New(rand.NewPCG(seed, uint64(n)))) })
+		all.Go(func() { useLeases(ctx, a, rand.New(rand.NewPCG(seed, uint64(n)))) })
 	}
 	l := &liberator{t: t, w: w, e: w.executor(), rng: rand.New(rand.NewPCG(seed, 77)), sent: map[string]*eventspb.LeaseCommand{}}
 	l.run(time.Now().Add(span))
 	all.Wait()
 	l.calls.Wait()
-	l.judge()
+	l.check()
 }
 
-// lives leases keys for a short time, and renews or gives back some.
-func lives(ctx context.Context, a *agent.Agent, rng *rand.Rand) {
+// useLeases leases keys for a short time, and renews or releases some of them.
+func useLeases(ctx context.Context, a *agent.Agent, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		key := fmt.Sprint("k", rng.IntN(10))
 		held, err := a.GetLease(ctx, "c", "p", key, time.Now().Add(time.Duration(1500+rng.IntN(2000))*time.Millisecond))
@@ -79,12 +81,12 @@ func lives(ctx context.Context, a *agent.Agent, rng *rand.Rand) {
 				err = a.Release(ctx, held)
 			}
 		}
-		_ = err // what fails is not of interest: the stream tells what was done
+		_ = err // the stream shows which writes were made
 		<-time.After(time.Duration(rng.IntN(300)) * time.Millisecond)
 	}
 }
 
-// liberator looks at all rows, and sends commands to end what is over.
+// liberator reads all rows and sends commands for the leases that have ended.
 type liberator struct {
 	t     *testing.T
 	w     *fixture
@@ -121,14 +123,14 @@ func (l *liberator) send(c *eventspb.LeaseCommand, after time.Duration) {
 	}
 	l.calls.Go(func() {
 		<-time.After(after)
-		for l.e.Do(context.Background(), &sink.Record{Value: value}) != nil {
+		for l.e.Do(context.Background(), &stream.SinkRecord{Value: value}) != nil {
 			<-time.After(20 * time.Millisecond)
 		}
 	})
 }
 
-// judge compares the results with the rows' histories.
-func (l *liberator) judge() {
+// check compares the results with the histories of the rows.
+func (l *liberator) check() {
 	history := l.w.history()
 	count := map[eventspb.LeaseOutcome]int{}
 	for _, r := range l.w.results {
@@ -136,18 +138,18 @@ func (l *liberator) judge() {
 		c := l.sent[r.Id].GetLiberate()
 		before, after := history[c.Resource][c.Version], history[c.Resource][c.Version+1]
 		if before.Expires != c.ExpiresMs {
-			l.t.Fatalf("%v is of %+v", c, before)
+			l.t.Fatalf("command %v names the row %+v", c, before)
 		}
 		if r.Outcome != eventspb.LeaseOutcome_LEASE_OUTCOME_DONE {
 			continue
 		}
 		if after.Holder != "" || after.Expires != 0 || after.Available != before.Expires+1000 || after.Owner != "eu" {
-			l.t.Errorf("%v made %+v of %+v", c, after, before)
+			l.t.Errorf("command %v made %+v from %+v", c, after, before)
 		}
 	}
 	l.t.Log(count)
 	if count[eventspb.LeaseOutcome_LEASE_OUTCOME_DONE] < 50 || count[eventspb.LeaseOutcome_LEASE_OUTCOME_STALE] == 0 || count[eventspb.LeaseOutcome_LEASE_OUTCOME_EARLY] == 0 {
-		l.t.Errorf("too little happened: %v", count)
+		l.t.Errorf("too few results of a kind: %v", count)
 	}
 	for name, rows := range history {
 		for v := int64(2); v <= int64(len(rows)); v++ {
@@ -164,7 +166,7 @@ func (l *liberator) judge() {
 	}
 }
 
-// history is every version of every resource's row, by the stream of eu.
+// history returns all versions of all resource rows, from the stream of eu.
 func (w *fixture) history() map[string]map[int64]lease.Row {
 	w.t.Helper()
 	if err := w.cloud.SetFaults(); err != nil {
@@ -228,9 +230,9 @@ func (w *fixture) shard(s *dynamodbstreams.Client, at *string, rows map[string]m
 	}
 }
 
-var errOther = errors.New("no resource's row")
+var errOther = errors.New("not the row of a resource")
 
-// resource reads a resource's row in a record of a stream.
+// resource returns the resource row of an image in the stream.
 func resource(image map[string]streamtypes.AttributeValue) (string, lease.Row, error) {
 	item := table.Item{}
 	for k, v := range image {

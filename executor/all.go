@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// RunAll runs the executors of several regions in one process until ctx ends, or one of them fails: then all end.
+// RunAll runs the executors of several regions in one process until ctx ends. If one fails, all
+// end. It returns the joined errors.
 func RunAll(ctx context.Context, list []*Executor) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

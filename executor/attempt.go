@@ -12,23 +12,24 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// answer is what became of a command.
+// answer is the outcome of a command.
 type answer struct {
 	outcome eventspb.LeaseOutcome
 	detail  string
-	version int64 // of the row now, 0 if there is none or it is not known
+	version int64 // of the row after the command, 0 if the row does not exist or is unknown
 }
 
-// attempt makes the one request that a command takes. After an error it is to be made again.
+// attempt makes the one request of a command. After an error the outcome is unknown, and the caller
+// tries again.
 func (e *Executor) attempt(ctx context.Context, c *eventspb.LeaseCommand) (a answer, err error) {
-	if err := e.pace.Wait(ctx, 1); err != nil {
-		return a, fmt.Errorf("wait for a turn: %w", err)
+	if err := e.limiter.Wait(ctx, 1); err != nil {
+		return a, fmt.Errorf("wait for the rate limit: %w", err)
 	}
 	limit, err := e.readWriteLease(ctx)
 	if err != nil {
 		return a, err //nolint:wrapcheck // it names the cause, and the log names the command
 	}
-	if limit.AdoptedBy != "" { // the row is another region's by now, whatever ours still says
+	if limit.AdoptedBy != "" { // the rows belong to that region, even if this replica does not show it yet
 		return answer{outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, detail: limit.AdoptedBy + " has adopted the region's resources"}, nil
 	}
 	defer func() { e.noteClock(err) }()
@@ -41,7 +42,7 @@ func (e *Executor) attempt(ctx context.Context, c *eventspb.LeaseCommand) (a ans
 	case errors.Is(err, command.ErrInvalid):
 		return answer{outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_INVALID, detail: err.Error()}, nil
 	case err != nil:
-		return a, fmt.Errorf("make an order of a command: %w", err)
+		return a, fmt.Errorf("make the request of a command: %w", err)
 	case c.GetNotAfterMs() > 0 && now > c.GetNotAfterMs():
 		return e.late(ctx, o, now-c.GetNotAfterMs())
 	case o.Headroom != nil:
@@ -57,7 +58,7 @@ func (e *Executor) attempt(ctx context.Context, c *eventspb.LeaseCommand) (a ans
 	}
 	row, err := table.Row(item)
 	if err != nil && !made {
-		// No attempt would change it, and what it is a person must see.
+		// Another attempt would not change it. The result reports it to an operator.
 		return answer{outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, detail: "the row cannot be read: " + err.Error()}, nil
 	}
 	a.outcome, a.detail = o.Outcome(row, len(item) > 0, made)
@@ -65,6 +66,7 @@ func (e *Executor) attempt(ctx context.Context, c *eventspb.LeaseCommand) (a ans
 	return a, nil
 }
 
+// headroom writes a headroom row.
 func (e *Executor) headroom(ctx context.Context, o *command.Request) (a answer, err error) {
 	item, made, err := e.cfg.Table.PutHeadroom(ctx, o.Headroom)
 	if err != nil {
@@ -74,21 +76,23 @@ func (e *Executor) headroom(ctx context.Context, o *command.Request) (a answer, 
 	return a, nil
 }
 
-// asOf is when a headroom row is of, 0 if it does not say.
+// asOf returns the time of a headroom row, 0 if the row does not exist or has none.
 func asOf(item table.Item) int64 {
-	n, err := table.Number(item, table.AsOf)
+	n, err := table.Number(item, table.HeadroomAsOfMs)
 	if err != nil {
 		return 0
 	}
 	return n
 }
 
-// late says what became of a command that is too late. Of a transfer an attempt before may have made it, and its answer or its
-// result have been lost.
+// late returns the outcome of a command after its not_after_ms. An earlier attempt may have made a
+// transfer and lost the response or the result, so late reads the row of a transfer.
 func (e *Executor) late(ctx context.Context, o *command.Request, by int64) (a answer, err error) {
-	a.outcome, a.detail = eventspb.LeaseOutcome_LEASE_OUTCOME_LATE, fmt.Sprintf("%d ms after its time", by)
+	a.outcome, a.detail = eventspb.LeaseOutcome_LEASE_OUTCOME_LATE, fmt.Sprintf("%d ms after its not_after_ms", by)
 	if o.Kind != "transfer" {
-		return a, nil // who decided it says it again, or goes by the stream: after an outage there may be millions
+		// Its sender repeats it or sees the row in the stream. A read for each would be too much:
+		// after an outage there may be millions.
+		return a, nil
 	}
 	item, err := e.cfg.Table.Get(ctx, e.cfg.Region, o.Row)
 	if err != nil {
@@ -96,7 +100,7 @@ func (e *Executor) late(ctx context.Context, o *command.Request, by int64) (a an
 	}
 	row, err := table.Row(item)
 	if err != nil {
-		row = lease.Row{} // not what we made
+		row = lease.Row{} // not a row that a transfer makes
 	}
 	a.version = row.Version
 	if o.IsMade(row) {
@@ -106,19 +110,22 @@ func (e *Executor) late(ctx context.Context, o *command.Request, by int64) (a an
 }
 
 const (
-	maxWriteLeaseAge = 10 * time.Second // how old what was read of the region may be
-	writeLeaseRetry  = time.Second      // how long nothing is asked of a region that could not be read
+	maxWriteLeaseAge = 10 * time.Second // the write lease is read again after that
+	writeLeaseRetry  = time.Second      // the pause after a failed read
 )
 
-// readWriteLease gives until when something may be written through the region. It reads the region's row, which also shows whether
-// our clock is right, before the first write, after the clock was found to be off, and every limitAge; the read does no harm. One
-// reads for all who wait; if it fails all fail, and nobody asks again at once: a region may have a hundred thousand commands.
+// readWriteLease returns the write lease of the region. It reads it before the first write, every
+// maxWriteLeaseAge, and after a response that showed a wrong clock, since the read shows the
+// difference of the clocks without a write.
+//
+// One caller reads for all that wait. If the read fails, all fail for writeLeaseRetry without
+// another request: a region may have a hundred thousand commands.
 func (e *Executor) readWriteLease(ctx context.Context) (table.WriteLease, error) {
 	select {
 	case e.regionRead <- struct{}{}:
 		defer func() { <-e.regionRead }()
 	case <-ctx.Done():
-		return table.WriteLease{}, fmt.Errorf("wait for what the region says: %w", ctx.Err())
+		return table.WriteLease{}, fmt.Errorf("wait for the write lease of %s: %w", e.cfg.Region, ctx.Err())
 	}
 	age := time.Since(e.writeLeaseRead)
 	if e.writeLeaseErr != nil && age < e.retryPause {
@@ -132,7 +139,7 @@ func (e *Executor) readWriteLease(ctx context.Context) (table.WriteLease, error)
 	if err == nil {
 		limit = limits[e.cfg.Region]
 	}
-	if ctx.Err() != nil { // it is this caller who gave up
+	if ctx.Err() != nil { // only this caller was cancelled
 		return limit, ctx.Err()
 	}
 	e.writeLease, e.writeLeaseErr, e.writeLeaseRead = limit, err, time.Now()
@@ -140,11 +147,12 @@ func (e *Executor) readWriteLease(ctx context.Context) (table.WriteLease, error)
 	return limit, err
 }
 
+// noteClock records what the error of a write shows about the clock and the rate of the table.
 func (e *Executor) noteClock(err error) {
 	if errors.Is(err, table.ErrClock) {
 		e.clockOK.Store(false)
 	}
 	if errors.Is(err, table.ErrThrottled) {
-		e.pace.Throttled(1)
+		e.limiter.Throttled(1)
 	}
 }

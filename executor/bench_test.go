@@ -14,19 +14,20 @@ import (
 	"github.com/weirhq/weir/lease/table"
 	"github.com/weirhq/weir/processors/devbroker"
 	"github.com/weirhq/weir/processors/kafka"
-	"github.com/weirhq/weir/processors/sink"
+	"github.com/weirhq/weir/stream"
 )
 
-// BenchmarkCommands makes the writes of commands on a table in memory, sixteen at a time: by the executor, from the record's bytes to
-// the result's, and by the SDK with a request that is ready.
+// BenchmarkCommands measures writes to a table in memory, sixteen at a time: through the executor,
+// from the bytes of the record to the bytes of the result, and through the SDK with a finished
+// request.
 func BenchmarkCommands(b *testing.B) {
-	const rows, hands = 1024, 16 // a row is always one hand's
+	const rows, callers = 1024, 16 // each row belongs to one caller
 	run := func(b *testing.B, f func(i, n int) error) {
 		b.ResetTimer()
 		var wg sync.WaitGroup
-		for h := range hands {
+		for c := range callers {
 			wg.Go(func() {
-				for n := h; n < b.N; n += hands {
+				for n := c; n < b.N; n += callers {
 					if err := f(n%rows, n/rows); err != nil {
 						b.Error(err)
 						return
@@ -37,7 +38,7 @@ func BenchmarkCommands(b *testing.B) {
 		wg.Wait()
 		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "commands/s")
 	}
-	world := func(b *testing.B) *fixture {
+	prepared := func(b *testing.B) *fixture {
 		w := newFixture(b, dynamotest.Profile{})
 		for i := range rows {
 			w.set(lease.ResourceRow("c", fmt.Sprint("r", i)), lease.Row{Version: 1, Owner: "eu", Available: 1})
@@ -45,19 +46,19 @@ func BenchmarkCommands(b *testing.B) {
 		return w
 	}
 	b.Run("executor", func(b *testing.B) {
-		w := world(b)
-		e := w.executor(func(c *Config) { c.Results = func(context.Context, int32, []byte, []byte) error { return nil } })
-		records := make([]*sink.Record, b.N)
+		w := prepared(b)
+		e := w.executor(func(c *Config) { c.PublishResult = func(context.Context, int32, []byte, []byte) error { return nil } })
+		records := make([]*stream.SinkRecord, b.N)
 		for n := range records {
-			records[n] = record(b, again(n%rows, n/rows))
+			records[n] = record(b, revoke(n%rows, n/rows))
 		}
 		run(b, func(i, n int) error { return e.Do(context.Background(), records[n*rows+i]) })
 	})
 	b.Run("sdk", func(b *testing.B) {
-		w := world(b)
+		w := prepared(b)
 		e := w.executor()
 		run(b, func(i, n int) error {
-			o, err := e.commands.Make(again(i, n), 20_000)
+			o, err := e.commands.Make(revoke(i, n), 20_000)
 			if err != nil {
 				return err
 			}
@@ -68,15 +69,15 @@ func BenchmarkCommands(b *testing.B) {
 	})
 }
 
-// again is a command that changes row i for time n.
-func again(i, n int) *eventspb.LeaseCommand {
+// revoke is the command that changes row i for the nth time.
+func revoke(i, n int) *eventspb.LeaseCommand {
 	return &eventspb.LeaseCommand{Id: fmt.Sprint(i), Client: "c", Pool: "p", Region: "eu", By: "dedup", Command: &eventspb.LeaseCommand_Revoke{Revoke: &eventspb.LeaseRevoke{
 		Resource: fmt.Sprint("r", i), Version: int64(1 + n), AvailableMs: 5, Buckets: 4, Holder: lease.Holder("p", "k"),
 	}}}
 }
 
-// BenchmarkPending carries commands out that wait in Kafka, with so many of each partition in memory: 64 under way are kept busy by
-// few.
+// BenchmarkPending carries out commands that wait in Kafka, with several bounds of the commands in
+// memory: few are enough for 64 concurrent commands.
 func BenchmarkPending(b *testing.B) {
 	const parts, rows = 12, 1024
 	for _, pending := range []int{64, 256, 2000, 20_000} {
@@ -95,7 +96,7 @@ func BenchmarkPending(b *testing.B) {
 			var done atomic.Int64
 			e := w.executor(func(c *Config) {
 				c.Kafka, c.Pending = kafka.Cluster{Brokers: broker.Addrs()}, pending
-				c.Results = func(context.Context, int32, []byte, []byte) error {
+				c.PublishResult = func(context.Context, int32, []byte, []byte) error {
 					if done.Add(1) == int64(b.N) {
 						cancel()
 					}
@@ -108,7 +109,7 @@ func BenchmarkPending(b *testing.B) {
 			}
 			defer p.Close()
 			for n := range b.N {
-				if err := p.Produce(ctx, int32(n%rows%parts), []byte("c|p"), record(b, again(n%rows, n/rows)).Value); err != nil {
+				if err := p.Produce(ctx, int32(n%rows%parts), []byte("c|p"), record(b, revoke(n%rows, n/rows)).Value); err != nil {
 					b.Fatal(err)
 				}
 			}

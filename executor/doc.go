@@ -1,29 +1,38 @@
-// Package executor carries out the commands of the lease loop on DynamoDB, in one region each: the only place where what
-// liberator, dedup and balancer decided becomes a write.
+// Package executor carries out the commands of the lease loop in one region, as conditional writes
+// to DynamoDB. It makes all writes that the liberator, dedup and the balancer decide.
 //
-//	lease.commands.<region> ─▶ effects: each row's commands in their order
+// An Executor is a stream.Sink, which package processors/sink runs.
+//
+//	lease.commands.<region> ─▶ sink: the commands of each row in order
 //	                               │ Do
 //	                               ▼
-//	                     order.Make(clock) ─▶ one request at the region's endpoint ─▶ order.Outcome ─▶ lease.results
-//	                               ▲                     │ throttled, no answer, refused                (acknowledged)
-//	                               └──── backoff ◀───────┘                                                  │
-//	                                                                                     done: its offset may be committed
+//	                  command.Make(clock) ─▶ one request to the region ─▶ Outcome ─▶ lease.results
+//	                               ▲               │ throttled, refused,         (acknowledged)
+//	                               │               │ no response                       │
+//	                               └─── pause ◀────┘                     done: the offset may be
+//	                                                                     committed
 //
 // Invariants:
 //
-//  1. A row is written through the endpoint of Config.Region only, at the version of the command only: whatever comes twice,
-//     late or out of turn changes a row once.
-//  2. The clock is read right before each attempt, an attempt is one request, and it ends with Table.Timeout: what a transfer
-//     makes available is so not before Config.Wait after that, which is longer than clocks are apart and a request is under way.
-//  3. No write is begun after an answer that showed this machine's clock to be off, before another answer shows it right.
-//  4. Nothing is written through a region whose region lease is over, or that was adopted (commands
-//     then are STALE): see leasetable.Limit.
-//  5. Each command has a result, after its write, before its offset is committed; after a crash it may have two. The last
-//     then says DONE, too, unless somebody wrote the row in between.
-//  6. A command waits as long as its region cannot be reached, and holds back those of its row alone.
+//  1. A row is written only through the endpoint of Config.Region and only at the version that the
+//     command names. A command that comes twice, late or out of order changes a row once.
+//  2. The clock is read right before each attempt, an attempt is one request, and it ends after
+//     Table.Timeout. A transferred resource becomes available Config.TransferWait after that
+//     reading. TransferWait is longer than the greatest difference between two clocks and the
+//     duration of a request together.
+//  3. After a response that shows a wrong clock of this machine, no write begins before a response
+//     that shows a right one.
+//  4. Nothing is written through a region whose write lease has ended, or that was adopted. The
+//     commands of an adopted region are STALE. See table.WriteLease.
+//  5. Each command has a result, after its write and before its offset is committed. After a crash
+//     it may have two. The second result is DONE, too, unless another write has changed the row
+//     between these results.
+//  6. While the region does not answer, a command waits, and holds up the commands of its row
+//     alone.
 //
-// A command whose not_after_ms is over is not carried out any more. It is LATE, unless it is a transfer and the row shows that it
-// was made.
+// A command after its not_after_ms is not carried out. Its result is LATE, or DONE if it is a
+// transfer and the row shows that an earlier attempt made it.
 //
-// What it does not do: it decides nothing, and it spreads nothing over time, beside writing no faster than the table takes.
+// It makes no decisions, and does not spread bursts of commands over time: it writes as fast as
+// Config.MaxRate and the table allow.
 package executor

@@ -12,26 +12,29 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/pace"
+	"github.com/weirhq/weir/internal/ratelimit"
 	"github.com/weirhq/weir/lease"
 	"github.com/weirhq/weir/lease/command"
 	"github.com/weirhq/weir/lease/table"
 	"github.com/weirhq/weir/processors/sink"
+	"github.com/weirhq/weir/stream"
 )
 
 // Executor carries out the commands of one region. It is made by New.
 type Executor struct {
 	cfg      Config
 	commands command.Config
-	pace     *pace.Limiter
+	limiter  *ratelimit.Limiter
 	consumer *sink.Consumer
-	clockOK  atomic.Bool // the last answer showed the clock to be right
+	clockOK  atomic.Bool // the last response showed that the clock is right
 
-	regionRead     chan struct{}    // full while somebody asks the region; who has filled it has what follows
-	writeLease     table.WriteLease // of the region, as of limitRead
-	writeLeaseErr  error            // why it could not be read
+	// regionRead holds one element while a caller reads the write lease. It guards the fields
+	// below.
+	regionRead     chan struct{}
+	writeLease     table.WriteLease // of the region, at writeLeaseRead
+	writeLeaseErr  error            // of the last read
 	writeLeaseRead time.Time
-	retryPause     time.Duration // limitRest
+	retryPause     time.Duration // writeLeaseRetry
 }
 
 // New makes an Executor. It starts nothing.
@@ -39,39 +42,45 @@ func New(cfg Config) (*Executor, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
-	e := &Executor{cfg: cfg, retryPause: writeLeaseRetry, regionRead: make(chan struct{}, 1), pace: pace.New(startRate, minRate, cfg.MaxRate), commands: command.Config{
+	e := &Executor{cfg: cfg, retryPause: writeLeaseRetry, regionRead: make(chan struct{}, 1), limiter: ratelimit.New(startRate, minRate, cfg.MaxRate), commands: command.Config{
 		Region: cfg.Region, Regions: cfg.Regions, Rules: lease.Protocol(), Skew: cfg.Table.Skew.Milliseconds(), TransferWait: cfg.TransferWait.Milliseconds(), DrawBucket: cfg.DrawBucket,
 	}}
 	var err error
-	e.consumer, err = sink.New(sink.Config{
-		Kafka: cfg.Kafka, Group: events.LeaseExecutorGroup(cfg.Region), Topic: events.LeaseCommandsTopic(cfg.Region), Instance: cfg.Instance,
-		Do: e.Do, Key: row, Concurrency: cfg.Concurrency, Pending: cfg.Pending, PendingBytes: pendingBytes, Log: cfg.Log,
-		SkipTrimmed: true, // a command that retention took is said again by who wants it still, or was for a moment that is over
-	})
-	if err != nil {
+	if e.consumer, err = sink.New(sink.Config{Kafka: cfg.Kafka, Instance: cfg.Instance, Log: cfg.Log}, e.Sink()); err != nil {
 		return nil, fmt.Errorf("executor of %s: %w", cfg.Region, err)
 	}
 	return e, nil
 }
 
-// Region is whose rows are written.
+// Sink describes the executor: the region's commands, in the order of the rows that they write.
+func (e *Executor) Sink() stream.Sink {
+	return stream.Sink{
+		Group: events.LeaseExecutorGroup(e.cfg.Region), Topic: events.LeaseCommandsTopic(e.cfg.Region), Do: e.Do, Key: rowKey,
+		Concurrency: e.cfg.Concurrency, Pending: e.cfg.Pending, PendingBytes: pendingBytes,
+		// The sender of a command that retention has deleted repeats it if it still applies.
+		SkipTrimmed: true,
+	}
+}
+
+// Region returns Config.Region.
 func (e *Executor) Region() string { return e.cfg.Region }
 
-// Status says how its partitions stand: what waits while the region does not answer, and why.
+// Status returns the state of the assigned partitions: the commands that wait, and the error for
+// which they wait.
 func (e *Executor) Status() []sink.Status { return e.consumer.Status() }
 
-// gaugeInterval is how often the gauges are set.
+// gaugeInterval is the time between updates of the gauges.
 const gaugeInterval = time.Second
 
-// Run carries out commands until ctx ends, which is no error.
+// Run carries out commands until ctx ends, which is not an error.
 func (e *Executor) Run(ctx context.Context) error {
-	if e.cfg.Results == nil {
+	if e.cfg.PublishResult == nil {
 		p, err := sink.NewPublisher(e.cfg.Kafka, events.LeaseResultsTopic)
 		if err != nil {
 			return fmt.Errorf("executor of %s: %w", e.cfg.Region, err)
 		}
 		defer p.Close()
-		e.cfg.Results = p.Publish
+		e.cfg.PublishResult = p.Publish
 	}
 	shown, show := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -87,7 +96,7 @@ func (e *Executor) Run(ctx context.Context) error {
 	return nil
 }
 
-// updateGauges keeps the gauges up to date until done.
+// updateGauges updates the gauges until done is closed.
 func (e *Executor) updateGauges(done chan struct{}) {
 	tick := time.NewTicker(gaugeInterval)
 	defer tick.Stop()
@@ -108,10 +117,10 @@ func (e *Executor) updateGauges(done chan struct{}) {
 	}
 }
 
-// row is the row that a record's command is of. Records that are no command are of one row, for all that it matters. The command is
-// decoded again when it is carried out: that takes a thousandth of the time, and while a region is down so many wait in memory
-// that they are better kept as bytes, a third of the size.
-func row(r *sink.Record) string {
+// rowKey returns the key of the row that a command writes, and "" for records that are not
+// commands. Do decodes the command again: that takes a thousandth of its time, and waiting commands
+// take a third of the memory as bytes.
+func rowKey(r *stream.SinkRecord) string {
 	var c eventspb.LeaseCommand
 	if proto.Unmarshal(r.Value, &c) != nil {
 		return ""
@@ -120,9 +129,9 @@ func row(r *sink.Record) string {
 	return p.Partition + "\x00" + p.Sort
 }
 
-// Do carries out the command of a record and gives its result. After an error it is to be called again: nothing is known of
-// what became of the command.
-func (e *Executor) Do(ctx context.Context, r *sink.Record) error {
+// Do carries out the command of a record and writes its result. After an error the outcome is
+// unknown and the caller calls Do again.
+func (e *Executor) Do(ctx context.Context, r *stream.SinkRecord) error {
 	gauge := e.cfg.Metrics.InFlight.WithLabelValues(e.cfg.Region)
 	gauge.Inc()
 	defer gauge.Dec()
@@ -140,12 +149,12 @@ func (e *Executor) Do(ctx context.Context, r *sink.Record) error {
 	return fmt.Errorf("%s: %w", e.cfg.Region, err)
 }
 
-func (e *Executor) do(ctx context.Context, r *sink.Record) error {
+func (e *Executor) do(ctx context.Context, r *stream.SinkRecord) error {
 	var c eventspb.LeaseCommand
 	var a answer
 	if err := proto.Unmarshal(r.Value, &c); err != nil {
 		proto.Reset(&c)
-		a.outcome, a.detail = eventspb.LeaseOutcome_LEASE_OUTCOME_INVALID, "the record is no LeaseCommand: "+err.Error()
+		a.outcome, a.detail = eventspb.LeaseOutcome_LEASE_OUTCOME_INVALID, "the record is not a LeaseCommand: "+err.Error()
 	} else if a, err = e.attempt(ctx, &c); err != nil {
 		return err
 	}
@@ -161,7 +170,7 @@ func (e *Executor) do(ctx context.Context, r *sink.Record) error {
 	if err != nil {
 		return fmt.Errorf("encode a result: %w", err)
 	}
-	if err := e.cfg.Results(ctx, partition, []byte(res.GetClient()+"\x00"+res.GetPool()), value); err != nil {
+	if err := e.cfg.PublishResult(ctx, partition, []byte(res.GetClient()+"\x00"+res.GetPool()), value); err != nil {
 		return errors.Join(errResults, err)
 	}
 	kind := res.GetKind()
@@ -181,7 +190,8 @@ func (e *Executor) result(c *eventspb.LeaseCommand, a answer) *eventspb.LeaseRes
 	}
 }
 
-// truncate keeps the result of a command with names of any length small enough for Kafka. No valid name is longer.
+// truncate bounds the names in a result, so that the result of a command with names of any length
+// fits a Kafka record. Valid names are shorter.
 func truncate(s string) string {
 	if len(s) <= lease.MaxKey {
 		return s

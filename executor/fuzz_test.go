@@ -10,11 +10,11 @@ import (
 	"github.com/weirhq/weir/dynamotest"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/lease"
-	"github.com/weirhq/weir/processors/sink"
+	"github.com/weirhq/weir/stream"
 )
 
-// Any bytes have one result, with an id and an outcome, at the first attempt: nothing that a record says makes a request that
-// DynamoDB refuses as malformed, which would be tried for ever.
+// FuzzDo holds that any bytes have one result, with an id and an outcome, at the first attempt. No
+// record may cause a request that DynamoDB refuses as malformed, as it would be repeated for ever.
 func FuzzDo(f *testing.F) {
 	m := &commander{rng: rand.New(rand.NewPCG(1, 1))}
 	for range 40 {
@@ -32,7 +32,7 @@ func FuzzDo(f *testing.F) {
 	e := w.executor()
 	f.Fuzz(func(t *testing.T, value []byte) {
 		var got []*eventspb.LeaseResult
-		e.cfg.Results = func(_ context.Context, partition int32, _, value []byte) error {
+		e.cfg.PublishResult = func(_ context.Context, partition int32, _, value []byte) error {
 			r := &eventspb.LeaseResult{}
 			got = append(got, r)
 			if partition < 0 || partition >= 12 || len(value) > 16<<10 {
@@ -40,7 +40,7 @@ func FuzzDo(f *testing.F) {
 			}
 			return proto.Unmarshal(value, r)
 		}
-		if err := e.Do(context.Background(), &sink.Record{Partition: 3, Offset: 9, Value: value}); err != nil {
+		if err := e.Do(context.Background(), &stream.SinkRecord{Partition: 3, Offset: 9, Value: value}); err != nil {
 			t.Fatal(err)
 		}
 		if len(got) != 1 || got[0].Id == "" || got[0].Outcome == 0 || got[0].Region != "eu" {

@@ -16,8 +16,9 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// expected says, row by row of the design's table, what becomes of a command: the row after it and the outcome. It is the dumb
-// model: nothing of package order, nothing of the rules. wild is when an instant cannot be known.
+// expected is a simple model of the executor: it returns the row after a command, and the outcome.
+// It uses neither package command nor the rules of package lease. wild: the time at which the
+// resource becomes available depends on the clock of the attempt.
 func expected(c *eventspb.LeaseCommand, row lease.Row, asOf int64) (lease.Row, eventspb.LeaseOutcome, bool) {
 	const (
 		done, stale   = eventspb.LeaseOutcome_LEASE_OUTCOME_DONE, eventspb.LeaseOutcome_LEASE_OUTCOME_STALE
@@ -86,7 +87,7 @@ func expected(c *eventspb.LeaseCommand, row lease.Row, asOf int64) (lease.Row, e
 	return after, done, wild
 }
 
-// random is some state of a row that the protocol can bring about.
+// random returns a row that the protocol can produce.
 func random(rng *rand.Rand, key bool) lease.Row {
 	now := time.Now().UnixMilli()
 	row := lease.Row{Version: 1 + int64(rng.IntN(3))}
@@ -109,8 +110,8 @@ func random(rng *rand.Rand, key bool) lease.Row {
 	return row
 }
 
-// Random commands about rows in random states, with every kind of failure on the way: the row and the outcome are what the dumb
-// model says, also when commands come again, and when others write in between.
+// TestHistories sends random commands for random rows, with faults of every kind, repeated commands
+// and writes of other processes between. The rows and outcomes must be those of the model.
 func TestHistories(t *testing.T) {
 	seen := map[eventspb.LeaseOutcome]int{}
 	for seed := range uint64(12) {
@@ -123,11 +124,11 @@ func TestHistories(t *testing.T) {
 			get := func(p lease.PrimaryKey) lease.Row { return rows[p] }
 			var past []*eventspb.LeaseCommand
 			for range 250 {
-				if m.rng.IntN(3) == 0 { // somebody else
+				if m.rng.IntN(3) == 0 { // another process writes
 					key := m.rng.IntN(3) == 0
 					p := lease.ResourceRow("c", m.resource())
 					if key {
-						p = lease.PrimaryKey{Partition: lease.KeyRows("c", "p", fmt.Sprintf("k%d", m.rng.IntN(4))), Sort: "eu"}
+						p = lease.PrimaryKey{Partition: lease.KeyPartition("c", "p", fmt.Sprintf("k%d", m.rng.IntN(4))), Sort: "eu"}
 					}
 					row := random(m.rng, key)
 					if row.Version > 0 {
@@ -148,7 +149,7 @@ func TestHistories(t *testing.T) {
 				got := w.do(e, c)
 				seen[got.Outcome]++
 				if got.Outcome != want {
-					t.Fatalf("%v\non %+v: %v (%s), not %v", c, rows[p], got.Outcome, got.Detail, want)
+					t.Fatalf("%v\non %+v: %v (%s), want %v", c, rows[p], got.Outcome, got.Detail, want)
 				}
 				if c.GetHeadroom() != nil {
 					if got.Outcome == eventspb.LeaseOutcome_LEASE_OUTCOME_DONE {
@@ -160,16 +161,16 @@ func TestHistories(t *testing.T) {
 				row := w.row(p)
 				if wild {
 					if least := time.Now().UnixMilli() + 3000 - 1500; row.Available < least {
-						t.Fatalf("%v: available at %d, %d is the least", c, row.Available, least)
+						t.Fatalf("%v: available at %d, the minimum is %d", c, row.Available, least)
 					}
 					after.Available = row.Available
 				}
 				if row != after {
-					t.Fatalf("%v\nmade of %+v: %+v, not %+v", c, rows[p], row, after)
+					t.Fatalf("%v\nmade from %+v: %+v, want %+v", c, rows[p], row, after)
 				}
 				if shard := table.Text(w.item(p), table.Bucket); row.Available > 0 && want == eventspb.LeaseOutcome_LEASE_OUTCOME_DONE {
 					if !inBucket(shard, row.Owner) {
-						t.Fatalf("%v: a resource of %s is on the shelf %q", c, row.Owner, shard)
+						t.Fatalf("%v: a resource of %s is in the bucket %q", c, row.Owner, shard)
 					}
 				}
 				rows[p] = row
@@ -179,7 +180,7 @@ func TestHistories(t *testing.T) {
 	t.Log(seen)
 	for o := range eventspb.LeaseOutcome_name {
 		if o > 0 && seen[eventspb.LeaseOutcome(o)] == 0 {
-			t.Errorf("nothing was %v", eventspb.LeaseOutcome(o))
+			t.Errorf("no command was %v", eventspb.LeaseOutcome(o))
 		}
 	}
 }
@@ -200,21 +201,22 @@ func (w *fixture) checkHeadroom(t *testing.T, c *eventspb.LeaseCommand, asOf int
 	}
 	h, err := table.HeadroomOf(w.item(lease.HeadroomRow("c", "p", "eu")))
 	if err != nil || h.AsOfMs != asOf {
-		t.Fatalf("%v: %v; the row is %v (%v), not as of %d", c, outcome, h, err, asOf)
+		t.Fatalf("%v: %v; the row is %v (%v), want the time %d", c, outcome, h, err, asOf)
 	}
 }
 
-// target is which row a command is of.
+// target returns the row that a command writes.
 func target(c *eventspb.LeaseCommand) lease.PrimaryKey {
 	for _, r := range []string{c.GetLiberate().GetResource(), c.GetTransfer().GetResource(), c.GetRevoke().GetResource()} {
 		if r != "" {
 			return lease.ResourceRow("c", r)
 		}
 	}
-	return lease.PrimaryKey{Partition: lease.KeyRows("c", "p", c.GetSupersede().GetKey()), Sort: "eu"}
+	return lease.PrimaryKey{Partition: lease.KeyPartition("c", "p", c.GetSupersede().GetKey()), Sort: "eu"}
 }
 
-// A region that is down leaves commands undone; once it is up they are done.
+// TestRegionDown holds that commands wait while the region does not answer, and are done
+// afterwards.
 func TestRegionDown(t *testing.T) {
 	w := newFixture(t, dynamotest.Profile{})
 	p := lease.ResourceRow("c", "r")
@@ -241,8 +243,8 @@ func TestRegionDown(t *testing.T) {
 	}
 }
 
-// While the region is slow to say whether anything may be written, all who want to write wait for the one answer, and who gives up is
-// let go at once.
+// TestSlowRegion holds that all commands wait for one read of the write lease, and that a command
+// whose context ends returns at once.
 func TestSlowRegion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, dynamotest.Profile{})
@@ -260,7 +262,7 @@ func TestSlowRegion(t *testing.T) {
 			}}
 			all.Go(func() {
 				if i == 4 {
-					<-time.After(50 * time.Millisecond) // others ask by now
+					<-time.After(50 * time.Millisecond) // the read is under way
 				}
 				if err := e.Do(callers[i], record(t, c)); (err != nil) != (i == 4) {
 					t.Errorf("command %d: %v", i, err)
@@ -270,37 +272,38 @@ func TestSlowRegion(t *testing.T) {
 		}
 		all.Wait()
 		if took[0] != 300*time.Millisecond || slices.Max(took[:4]) != slices.Min(took[:4]) || took[4] != 100*time.Millisecond {
-			t.Errorf("a request of 300 ms was waited for %v", took)
+			t.Errorf("the commands waited %v for a request of 300 ms", took)
 		}
 	})
 }
 
-// A clock that is off stops all writes, before the first and later.
+// TestClock holds that a wrong clock stops all writes.
 func TestClock(t *testing.T) {
 	w := newFixture(t, dynamotest.Profile{})
 	p := lease.ResourceRow("c", "r")
 	w.set(p, lease.Row{Version: 3, Owner: "eu", Available: 5})
 	e := w.executor()
-	e.cfg.Table.Skew = -10 * time.Second // no clock is as near as that
+	e.cfg.Table.Skew = -10 * time.Second // no clock passes the check
 	r := record(t, &eventspb.LeaseCommand{Id: "x", Client: "c", Pool: "p", Region: "eu", Command: &eventspb.LeaseCommand_Transfer{
 		Transfer: &eventspb.LeaseTransfer{Resource: "r", Version: 3, To: "us", Buckets: 4},
 	}})
 	for range 3 {
 		if err := e.Do(context.Background(), r); reason(err) != "clock" {
-			t.Fatalf("a clock that is off: %v", err)
+			t.Fatalf("a wrong clock: %v", err)
 		}
 	}
 	if row := w.row(p); row.Version != 3 {
-		t.Errorf("it wrote all the same: %+v", row)
+		t.Errorf("the row was written: %+v", row)
 	}
 	e.cfg.Table.Skew = time.Second
 	if err := e.Do(context.Background(), r); err != nil || w.row(p).Version != 4 {
-		t.Errorf("the clock is right: %v", err)
+		t.Errorf("a right clock: %v", err)
 	}
 }
 
-// A region whose lease nobody extends, or that was adopted, has nothing written through it; commands wait.
-func TestRegionLease(t *testing.T) {
+// TestWriteLease holds that nothing is written through a region without a current write lease, or
+// that was adopted.
+func TestWriteLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, dynamotest.Profile{})
 		p := lease.ResourceRow("c", "r")
@@ -313,7 +316,7 @@ func TestRegionLease(t *testing.T) {
 			item[table.Version] = table.N(2)
 			w.put(item)
 		}
-		extend := func(d time.Duration) {
+		renew := func(d time.Duration) {
 			item := table.PrimaryKey(lease.WriteLeaseRow("eu", "us"))
 			item[table.WriteLeaseUntilMs] = table.N(time.Now().Add(d).UnixMilli())
 			w.put(item)
@@ -325,11 +328,11 @@ func TestRegionLease(t *testing.T) {
 			set  func()
 			ok   bool
 		}{
-			{"nobody extended it", func() { region(table.Region{State: "active", WriteLease: time.Minute}) }, false},
-			{"it is extended", func() { extend(time.Minute) }, true},
-			{"long enough for a request", func() { extend(maxWriteLeaseAge + 1600*time.Millisecond) }, true},
-			{"not long enough for a request", func() { extend(maxWriteLeaseAge + 1400*time.Millisecond) }, false},
-			{"without region lease", func() { region(table.Region{State: "active"}) }, true},
+			{"no grantor has renewed it", func() { region(table.Region{State: "active", WriteLease: time.Minute}) }, false},
+			{"it is renewed", func() { renew(time.Minute) }, true},
+			{"long enough for a request", func() { renew(maxWriteLeaseAge + 1600*time.Millisecond) }, true},
+			{"not long enough for a request", func() { renew(maxWriteLeaseAge + 1400*time.Millisecond) }, false},
+			{"without a write lease", func() { region(table.Region{State: "active"}) }, true},
 			{"adopted", func() { region(table.Region{State: "adopted", AdoptedBy: "us"}) }, false},
 		} {
 			c.set()
@@ -342,7 +345,7 @@ func TestRegionLease(t *testing.T) {
 				version++
 			}
 			stale := err == nil && w.results[len(w.results)-1].Outcome == eventspb.LeaseOutcome_LEASE_OUTCOME_STALE
-			if row := w.row(p); stale != (c.name == "adopted") || !stale && ((err == nil) != c.ok || !c.ok && reason(err) != "region_lease") || row.Version != version {
+			if row := w.row(p); stale != (c.name == "adopted") || !stale && ((err == nil) != c.ok || !c.ok && reason(err) != "write_lease") || row.Version != version {
 				t.Errorf("%s: %v, the row is %+v, want version %d", c.name, err, row, version)
 			}
 			if c.ok {
@@ -353,7 +356,7 @@ func TestRegionLease(t *testing.T) {
 	})
 }
 
-// Config refuses what would make the protocol unsafe.
+// TestConfig holds that New rejects configurations that would make the protocol unsafe.
 func TestConfig(t *testing.T) {
 	w := newFixture(t, dynamotest.Profile{})
 	for name, change := range map[string]func(*Config){

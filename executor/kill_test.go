@@ -19,18 +19,18 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// life is one run of an executor.
-type life struct {
+// process is a process with one executor.
+type process struct {
 	*Executor
 	kill, stop func()
 }
 
-func live(t *testing.T, k *processorstest.Harness, w *fixture, name string) *life {
+func start(t *testing.T, k *processorstest.Harness, w *fixture, name string) *process {
 	kafka, cut := k.Link()
 	dead, killed := context.WithCancel(context.Background())
 	table := w.table()
 	e := w.executor(func(c *Config) {
-		c.Kafka, c.Instance, c.Partitions, c.Results, c.Table = kafka, name, 4, nil, table
+		c.Kafka, c.Instance, c.Partitions, c.PublishResult, c.Table = kafka, name, 4, nil, table
 	})
 	ctx, cancel := context.WithCancel(dead)
 	ended := make(chan struct{})
@@ -40,13 +40,13 @@ func live(t *testing.T, k *processorstest.Harness, w *fixture, name string) *lif
 			t.Error(err)
 		}
 	}()
-	l := &life{Executor: e, stop: func() { cancel(); <-ended }}
-	l.kill = func() { cut(); killed(); <-ended }
-	return l
+	p := &process{Executor: e, stop: func() { cancel(); <-ended }}
+	p.kill = func() { cut(); killed(); <-ended }
+	return p
 }
 
-// Executors that die and come back anywhere, beside a table that throttles, fails and does not answer: each command has a result,
-// all results of one are alike, and each row has gone one version for each command that was done.
+// TestKills kills and restarts executors at random, on a table that throttles, fails and does not
+// answer: each command has a result, and each row advances one version for each command.
 func TestKills(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -69,10 +69,9 @@ func kills(t *testing.T, k *processorstest.Harness, seed uint64) {
 		w.set(lease.ResourceRow("c", fmt.Sprint("r", i)), lease.Row{Version: 1, Owner: "eu", Available: 1})
 	}
 	w.settle(hostile().Faults...)
-	lives := []*life{live(t, k, w, "a"), live(t, k, w, "b")}
+	processes := []*process{start(t, k, w, "a"), start(t, k, w, "b")}
 	ids := 0
 	for version := int64(1); version < 6; version++ {
-		// One of two that are of the same version is done, and no other is of this version's row.
 		for i := range resources {
 			ids++
 			c := &eventspb.LeaseCommand{Id: fmt.Sprint(ids), Client: "c", Pool: "p", Region: "eu", By: "dedup", Command: &eventspb.LeaseCommand_Revoke{Revoke: &eventspb.LeaseRevoke{
@@ -87,9 +86,9 @@ func kills(t *testing.T, k *processorstest.Harness, seed uint64) {
 		time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
 		i := rng.IntN(2)
 		if rng.IntN(3) == 0 {
-			lives[i].stop()
+			processes[i].stop()
 		} else {
-			lives[i].kill()
+			processes[i].kill()
 		}
 		time.Sleep(time.Duration(rng.IntN(8)) * time.Second)
 		if rng.IntN(3) == 0 {
@@ -97,7 +96,7 @@ func kills(t *testing.T, k *processorstest.Harness, seed uint64) {
 			time.Sleep(time.Duration(rng.IntN(8)) * time.Second)
 			w.settle(hostile().Faults...)
 		}
-		lives[i] = live(t, k, w, []string{"a", "b"}[i])
+		processes[i] = start(t, k, w, []string{"a", "b"}[i])
 	}
 	results := map[string][]*eventspb.LeaseResult{}
 	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end) && len(results) < ids; time.Sleep(time.Second) {
@@ -110,8 +109,8 @@ func kills(t *testing.T, k *processorstest.Harness, seed uint64) {
 			results[res.Id] = append(results[res.Id], res)
 		}
 	}
-	for _, l := range lives {
-		l.stop()
+	for _, p := range processes {
+		p.stop()
 	}
 	twice := 0
 	for id := range ids {
@@ -123,8 +122,8 @@ func kills(t *testing.T, k *processorstest.Harness, seed uint64) {
 			twice++
 		}
 		if list[0].Outcome != eventspb.LeaseOutcome_LEASE_OUTCOME_DONE {
-			// What the first attempt made may have been overtaken by the next command of the row before its result was written, but
-			// not unless it was made.
+			// Only later results may differ: after a crash, the next command of the row may have
+			// changed the row before the result was written again.
 			t.Errorf("command %d: %v", id+1, list[0])
 		}
 	}

@@ -33,7 +33,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 	m := &Metrics{
 		Commands: counter("commands_total", "Results of commands by kind (liberate, transfer, supersede, revoke, headroom, unknown) and outcome.", "kind", "outcome"),
-		Retries:  counter("retries_total", "Attempts that are made again, by reason (throttled, unavailable, table, denied, clock, region_lease, results).", "reason"),
+		Retries:  counter("retries_total", "Attempts that failed and are repeated, by reason (throttled, unavailable, table, denied, clock, write_lease, results).", "reason"),
 		InFlight: gauge("in_flight_commands", "Commands being carried out."),
 		Waiting:  gauge("waiting_commands", "Commands that were read and have no result."),
 		Oldest:   gauge("oldest_waiting_seconds", "Age of the oldest command that was read and has no result; 0 without any."),
@@ -49,7 +49,7 @@ func outcome(o eventspb.LeaseOutcome) string {
 	return strings.ToLower(strings.TrimPrefix(o.String(), "LEASE_OUTCOME_"))
 }
 
-// errResults marks an error of Config.Results.
+// errResults marks an error of Config.PublishResult.
 var errResults = errors.New("the result could not be written")
 
 // reason is why an attempt is made again, as a label; "" if the executor stops.
@@ -64,7 +64,7 @@ func reason(err error) string {
 		{table.ErrClock, "clock"},
 		{table.ErrDenied, "denied"},
 		{table.ErrTable, "table"},
-		{table.ErrNoWriteLease, "region_lease"},
+		{table.ErrNoWriteLease, "write_lease"},
 	} {
 		if errors.Is(err, r.err) {
 			return r.name

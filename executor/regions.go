@@ -9,25 +9,26 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// RegionsConfig configures the executors' role: those of some regions, in one process.
+// RegionsConfig configures the executors of several regions in one process.
 type RegionsConfig struct {
-	// Config is what they have in common. Region is set for each; Table is made of Connection.
+	// Config is what the executors have in common. New sets Region and Table.
 	Config Config
-	// Regions are those whose commands are carried out here. Defaults to all of Config.Regions.
+	// Regions are the regions whose commands this process carries out. Defaults to Config.Regions.
 	Regions []string
-	// Connection makes clients of regions, Table is the name of the table.
+	// Connection makes the clients of regions.
 	Connection *table.Connection
-	Table      string
-	// Skew is the most by which a clock may be off. Defaults to 500 ms.
+	// Table is the name of the lease table.
+	Table string
+	// Skew bounds the error of a clock. Defaults to 500 ms.
 	Skew time.Duration
-	// Timeout is for one request, with its answer: the time that a write is under way at most. Defaults to 1 s.
+	// Timeout bounds one request and its response. Defaults to 1 s.
 	Timeout time.Duration
 }
 
-// New makes the executors. It starts nothing.
+// New makes one executor for each region. It starts nothing.
 func (s RegionsConfig) New() ([]*Executor, error) {
 	if s.Connection == nil || s.Table == "" {
-		return nil, errors.New("executors: name the table and how to connect to it")
+		return nil, errors.New("executors: RegionsConfig.Connection or Table is not set: set both")
 	}
 	if len(s.Regions) == 0 {
 		s.Regions = s.Config.Regions

@@ -7,7 +7,8 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// The role has one executor for each region, and says what it lacks.
+// TestExecutors holds that there is one executor for each region, and that errors name what is
+// missing.
 func TestExecutors(t *testing.T) {
 	connection, err := table.Connect(t.Context(), map[string]string{"eu": "http://127.0.0.1:1", "us": "http://127.0.0.1:2"})
 	if err != nil {
@@ -18,13 +19,13 @@ func TestExecutors(t *testing.T) {
 	if err != nil || len(list) != 2 || list[0].Region() != "eu" || list[1].Region() != "us" {
 		t.Errorf("%v, %v", list, err)
 	}
-	for want, spoil := range map[string]func(*RegionsConfig){
+	for want, change := range map[string]func(*RegionsConfig){
 		"named twice": func(s *RegionsConfig) { s.Regions = []string{"eu", "eu"} },
 		"asia":        func(s *RegionsConfig) { s.Regions = []string{"asia"} },
-		"connect":     func(s *RegionsConfig) { s.Connection = nil },
+		"Connection":  func(s *RegionsConfig) { s.Connection = nil },
 	} {
 		s := s
-		spoil(&s)
+		change(&s)
 		if _, err := s.New(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}

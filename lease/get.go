@@ -1,31 +1,33 @@
 package lease
 
-// Get is the machine that gets the lease of a key: the one there is, or a new one. Start it with Begin, carry out each Step
-// and answer it with Next until the step is Done, Exhausted or WaitUntil; after the latter begin again. Its zero value
-// with Until set is ready. It is a value without pointers: package model compares them.
+// Get is the state machine that obtains the lease of a key: the existing lease, or a new one. Set
+// Until, call Begin, execute each Step and pass the result to Next, until the step is Done,
+// Exhausted, Lost or WaitUntil. After WaitUntil, begin again. It is a value without pointers, so
+// package model can compare states.
 type Get struct {
-	Until int64 // wanted end of a new lease
+	Until int64 // end of a new lease, Unix ms
 
 	state     getStep
-	own       Row // our region's key row, as last seen
+	own       Row // key row of this region, as last seen
 	candidate Candidate
-	// otherGrant is another region's lease of the key that was live when ours was found pending.
+	// otherGrant is a valid lease of the key in another region, seen while the row here was
+	// pending.
 	otherGrant Grant
 }
 
 type getStep uint8
 
 const (
-	getKeys   getStep = iota // reading
-	getPick                  // for a key row that is none, over, or whose candidate is gone
-	getClaim                 // any write that makes the key row pending
-	getTake                  // the candidate
-	getRenew                 // our own resource, near or after its end
-	getExtend                // its key row; also after a helper found the resource taken
-	getRevive                // a superseded row whose winner is over
+	getKeys      getStep = iota // waits for the key's rows
+	getPick                     // waits for a candidate: the key row is absent, ended, or its candidate is taken
+	getClaim                    // waits for the write that makes the key row pending
+	getTake                     // waits for the write that takes the candidate
+	getRenew                    // waits for the renewal of the key's previous resource, near or after its end
+	getExtend                   // waits for the key row that follows a renewal, or a resource taken by another process
+	getReinstate                // waits for the key row of a superseded lease whose winner has ended
 )
 
-// Begin gives the first step.
+// Begin returns the first step.
 func (g *Get) Begin(*Params, int64) Step { return g.read() }
 
 func (g *Get) read() Step {
@@ -33,7 +35,7 @@ func (g *Get) read() Step {
 	return Step{Action: ReadKeys}
 }
 
-// Next gives the step after what was seen.
+// Next returns the step that follows the result of the last one.
 func (g *Get) Next(t *Params, in Observation) Step {
 	switch g.state {
 	case getKeys:
@@ -43,8 +45,8 @@ func (g *Get) Next(t *Params, in Observation) Step {
 		if !in.OK {
 			return Step{Action: Exhausted}
 		}
-		if g.Until <= in.Now+t.Skew { // picking took too long: nobody would get it
-			return Step{Action: Lost, Why: LossEnded}
+		if g.Until <= in.Now+t.Skew { // picking took so long that the lease would have no usable time
+			return Step{Action: Lost, Loss: LossEnded}
 		}
 		g.candidate = in.Pick
 		return g.claim(t, in.Now)
@@ -54,7 +56,7 @@ func (g *Get) Next(t *Params, in Observation) Step {
 		return g.onTaken(t, in)
 	case getRenew:
 		return g.onRenewed(t, in)
-	default: // getExtend, getRevive
+	default: // getExtend, getReinstate
 		if g.own = in.Row; !in.OK || !g.own.Live(in.Now, t.Skew) {
 			return g.read()
 		}
@@ -62,7 +64,7 @@ func (g *Get) Next(t *Params, in Observation) Step {
 	}
 }
 
-// decide looks at the key's rows, our own being g.own.
+// decide chooses the next step from the key's rows of all regions.
 func (g *Get) decide(t *Params, in Observation) Step {
 	own, now := &g.own, in.Now
 	g.otherGrant = Grant{}
@@ -86,7 +88,7 @@ func (g *Get) decide(t *Params, in Observation) Step {
 	}
 	switch {
 	case g.Until <= now+t.Skew:
-		return Step{Action: Lost, Why: LossEnded}
+		return Step{Action: Lost, Loss: LossEnded}
 	case own.State == Leased:
 		g.state = getRenew
 		return t.resourceStep(&t.Rules.Renew, now, own.Resource, Row{Version: own.ResourceVersion, Expires: max(g.Until, own.Expires)})
@@ -99,22 +101,24 @@ func (g *Get) decide(t *Params, in Observation) Step {
 	return g.pick()
 }
 
-// followWinner gives what a superseded row stands for: the winner's lease, or, when that is over, our own again.
+// followWinner handles a superseded row: it returns the winner's lease or, if that has ended,
+// reinstates the own lease.
 func (g *Get) followWinner(t *Params, in Observation) Step {
 	w, seen := in.Keys[g.own.Winner]
 	switch {
 	case w.Live(in.Now, t.Skew):
 		return Step{Action: Done, Lease: grant(g.own.Winner, &w)}
-	case !seen && g.own.Expires > in.Now+t.Skew: // it has not come here yet, and ours holds to its end
+	case !seen && g.own.Expires > in.Now+t.Skew: // the winner's row has not arrived yet, and the own lease lasts until its end
 		l := grant(t.Region, &g.own)
-		l.KeyVersion = 0 // it may not be renewed: that would make it the key's lease again
+		l.KeyVersion = 0 // prevents a renewal, which would make it the key's lease again
 		return Step{Action: Done, Lease: l}
 	}
-	g.state = getRevive
+	g.state = getReinstate
 	return t.keyStep(&t.Rules.Reinstate, in.Now, Row{Version: g.own.Version, State: Leased})
 }
 
-// winningRegion is the region other than ours whose lease of the key is to be used: by all the same one, which is not going to be superseded.
+// winningRegion returns the other region whose valid lease of the key was granted first. All
+// callers choose the same one, and it is the one that will not be superseded.
 func winningRegion(keys map[string]Row, t *Params, now int64) (region string, ok bool) {
 	for r, k := range keys {
 		if r != t.Region && k.Live(now, t.Skew) && (!ok || GrantedBefore(r, k.Granted, region, keys[region].Granted)) {
@@ -129,7 +133,7 @@ func (g *Get) pick() Step {
 	return Step{Action: Pick}
 }
 
-// claim makes the key row name g.cand.
+// claim writes a pending key row that names g.candidate.
 func (g *Get) claim(t *Params, now int64) Step {
 	g.state = getClaim
 	args := Row{Version: g.own.Version, State: Pending, Resource: g.candidate.Resource, ResourceVersion: g.candidate.Version, Expires: g.Until}
@@ -140,7 +144,7 @@ func (g *Get) claim(t *Params, now int64) Step {
 		args.Expires = g.own.Expires
 		return t.keyStep(&t.Rules.Repoint, now, args)
 	case g.own.State == Released && !g.own.Over(now, t.Skew):
-		args.Expires = max(g.Until, g.own.Expires) // others use it until then
+		args.Expires = max(g.Until, g.own.Expires) // other users of the key may use the resource until then
 		return t.keyStep(&t.Rules.Repoint, now, args)
 	default:
 		return t.keyStep(&t.Rules.Reclaim, now, args)
@@ -148,7 +152,7 @@ func (g *Get) claim(t *Params, now int64) Step {
 }
 
 func (g *Get) onClaimed(t *Params, in Observation) Step {
-	if g.own = in.Row; !in.OK || g.own.Expires <= in.Now+t.Skew { // or the claim took too long
+	if g.own = in.Row; !in.OK || g.own.Expires <= in.Now+t.Skew { // lost to another process, or the claim took too long
 		return g.read()
 	}
 	return g.take(t, in.Now)
@@ -159,7 +163,7 @@ func (g *Get) take(t *Params, now int64) Step {
 	return t.resourceStep(&t.Rules.Take, now, g.candidate.Resource, Row{Version: g.candidate.Version, Holder: t.Holder, Expires: g.own.Expires})
 }
 
-// onTaken goes on after an attempt to take the candidate, ours or that of whoever we help.
+// onTaken handles the result of the attempt to take the candidate.
 func (g *Get) onTaken(t *Params, in Observation) Step {
 	r := &in.Row
 	switch {
@@ -170,28 +174,29 @@ func (g *Get) onTaken(t *Params, in Observation) Step {
 		return Step{Action: Done, Lease: Grant{
 			Resource: g.candidate.Resource, Region: t.Region, Token: r.Version, KeyVersion: g.own.Version, Expires: r.Expires, Unsettled: true,
 		}}
-	case r.Holder == t.Holder && r.Owner == t.Region: // somebody was faster with the same candidate
+	case r.Holder == t.Holder && r.Owner == t.Region: // another process took the same candidate for the key
 		return g.extend(t, in.Now, &t.Rules.Settle, g.candidate.Resource, r)
-	case g.otherGrant.Expires > in.Now+t.Skew: // the candidate is gone for good, and the key is leased in another region
+	case g.otherGrant.Expires > in.Now+t.Skew: // the candidate is taken, and the key has a lease in another region
 		return Step{Action: Done, Lease: g.otherGrant}
-	default: // its version is over: it will never be taken at it
+	default: // the row has passed the candidate's version, so it will never be taken at that version
 		return g.pick()
 	}
 }
 
-// extend makes the key row say what the resource row does.
+// extend copies the end and the version of the resource row to the key row.
 func (g *Get) extend(t *Params, now int64, rule *Rule, resource string, r *Row) Step {
 	g.state = getExtend
 	return t.extend(rule, now, g.own.Version, resource, r)
 }
 
-// onRenewed goes on after an attempt to lengthen a lease of our own that is near its end or over, and not given away yet.
+// onRenewed handles the result of the attempt to renew a lease of this region that is near or past
+// its end and was not freed yet.
 func (g *Get) onRenewed(t *Params, in Observation) Step {
 	r := &in.Row
 	switch {
-	case in.OK, r.Holder == t.Holder && r.Owner == t.Region && r.Expires > in.Now+t.Skew: // now, or before, and its key row was not told
+	case in.OK, r.Holder == t.Holder && r.Owner == t.Region && r.Expires > in.Now+t.Skew: // renewed now, or before without its key row
 		return g.extend(t, in.Now, &t.Rules.Extend, g.own.Resource, r)
-	case !g.own.Over(in.Now, t.Skew): // gone, but others may use it until its end
+	case !g.own.Over(in.Now, t.Skew): // taken by another key, but users of this key may use it until the end
 		return Step{Action: WaitUntil, Until: g.own.Expires + t.Skew + 1}
 	default:
 		return g.pick()

@@ -10,7 +10,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Longest names, in bytes: what DynamoDB lets a key have, less what stands around them.
+// Maximum lengths of names, in bytes. They leave room in DynamoDB's limits for keys (2048 bytes for
+// a partition key, 1024 for a sort key) for prefixes and separators.
 const (
 	MaxName = 128  // of a client, a pool, a region
 	MaxKey  = 1024 // of a key, and of a resource
@@ -18,11 +19,12 @@ const (
 	maxPartition = 2048
 )
 
-// ErrName is the error of a name that cannot be used.
-var ErrName = errors.New("this name cannot be used")
+// ErrName marks an invalid name. The error states which rule the name breaks.
+var ErrName = errors.New("invalid name")
 
-// CheckName says what is wrong with a client's, pool's, region's or key's name or a resource: what is the noun, most the
-// longest in bytes. All bytes are allowed that are UTF-8 without control characters: separators are escaped.
+// CheckName returns an error that wraps ErrName if a name is empty, longer than most bytes, not
+// UTF-8, or has control characters. what is the noun for the error, such as "pool". All other
+// characters are allowed, since keys escape their separators.
 func CheckName(what, name string, most int) error {
 	switch {
 	case name == "":
@@ -37,7 +39,7 @@ func CheckName(what, name string, most int) error {
 	return nil
 }
 
-// escape makes a component in which no separator occurs: # is the separator of keys, % the escape.
+// escape encodes the separator # and the escape character % of key components.
 func escape(s string) string {
 	if !strings.ContainsAny(s, "#%") {
 		return s
@@ -52,7 +54,7 @@ func unescape(s string) string {
 	return strings.NewReplacer("%25", "%", "%23", "#").Replace(s)
 }
 
-// CheckLease says what is wrong with the names of a lease, each for itself and all of them as a partition key.
+// CheckLease checks the names of a lease with CheckName, and their length as one partition key.
 func CheckLease(client, pool, key string) error {
 	err := CheckName("client", client, MaxName)
 	if err == nil {
@@ -64,56 +66,59 @@ func CheckLease(client, pool, key string) error {
 	if err != nil {
 		return err
 	}
-	if n := len(KeyRows(client, pool, key)); n > maxPartition {
+	if n := len(KeyPartition(client, pool, key)); n > maxPartition {
 		return fmt.Errorf("%w: client, pool and key have %d bytes together, %d are allowed; each # and %% counts as three", ErrName, n, maxPartition)
 	}
 	return nil
 }
 
-// PrimaryKey is the primary key of a row of the table.
+// PrimaryKey is the primary key of an item: partition key and sort key.
 type PrimaryKey struct{ Partition, Sort string }
 
-// ResourcePartitions is over how many partition keys a client's resources are spread, so that no partition has all of them.
+// ResourcePartitions is the number of partition keys over which the resources of a client are
+// spread.
 const ResourcePartitions = 256
 
-// ResourceRow is the primary key of a resource's row.
+// ResourceRow returns the primary key of a resource row.
 func ResourceRow(client, resource string) PrimaryKey {
 	return PrimaryKey{ResourcePartition(client, int(xxhash.Sum64String(resource)%ResourcePartitions)), resource}
 }
 
-// ResourcePartition is one of the partitions that have a client's resources.
+// ResourcePartition returns the nth partition key of a client's resource rows.
 func ResourcePartition(client string, n int) string {
 	return "R#" + escape(client) + "#" + strconv.Itoa(n)
 }
 
-// KeyRows is the partition that has a key's rows, one for each region; the sort key is the region.
-func KeyRows(client, pool, key string) string {
+// KeyPartition returns the partition key of a key's rows. The sort key of each row is its region.
+func KeyPartition(client, pool, key string) string {
 	return "K#" + escape(client) + "#" + escape(pool) + "#" + escape(key)
 }
 
-// ClientRow is the primary key of a client's settings.
+// ClientRow returns the primary key of a client's settings.
 func ClientRow(client string) PrimaryKey { return PrimaryKey{"C", client} }
 
-// PoolRow is the primary key of a pool's settings.
+// PoolRow returns the primary key of a pool's settings.
 func PoolRow(client, pool string) PrimaryKey {
 	return PrimaryKey{"C#" + escape(client), "pool#" + pool}
 }
 
-// RegionRow is the primary key of a region's settings.
+// RegionRow returns the primary key of a region's settings.
 func RegionRow(region string) PrimaryKey { return PrimaryKey{"G", region} }
 
-// ImportRow is the primary key of how far an import of resources came.
+// ImportRow returns the primary key of the progress of an import. id identifies the file.
 func ImportRow(client, id string) PrimaryKey { return PrimaryKey{"I#" + escape(client), id} }
 
-// DemandRow is the primary key of the count of refusals of a pool in a region.
+// DemandRow returns the primary key of the count of refused keys of a pool in a region.
 func DemandRow(client, pool, region string) PrimaryKey {
 	return PrimaryKey{"D#" + escape(client) + "#" + escape(pool), region}
 }
 
-// DemandOf gives what a partition of counts of refusals is of.
-func DemandOf(partition string) (client, pool string, ok bool) { return poolOf(partition, "D") }
+// ParseDemandPartition returns the client and pool of a partition key of demand rows.
+func ParseDemandPartition(partition string) (client, pool string, ok bool) {
+	return poolOf(partition, "D")
+}
 
-// HeadroomRow is the primary key of how a pool stands in a region.
+// HeadroomRow returns the primary key of the headroom of a pool in a region.
 func HeadroomRow(client, pool, region string) PrimaryKey {
 	return PrimaryKey{"H#" + escape(client) + "#" + escape(pool), region}
 }
@@ -126,38 +131,40 @@ func poolOf(partition, kind string) (client, pool string, ok bool) {
 	return unescape(parts[1]), unescape(parts[2]), true
 }
 
-// HeartbeatRow is the primary key of a region's sign of life.
+// HeartbeatRow returns the primary key of a region's heartbeat.
 func HeartbeatRow(region string) PrimaryKey { return PrimaryKey{"B", region} }
 
-// WriteLeases is the partition that has the leases of all regions, and HomeRow.
-const WriteLeases = "L"
+// WriteLeasePartition is the partition key of all write leases and of HomeRow.
+const WriteLeasePartition = "L"
 
-// WriteLeaseRow is the primary key of until when leases may be written through a region, as far as another one vouches for it.
-// It is written through that one's endpoint.
+// WriteLeaseRow returns the primary key of the write lease of region that grantor renews. The row
+// is written through the endpoint of grantor.
 func WriteLeaseRow(region, by string) PrimaryKey {
-	return PrimaryKey{WriteLeases, escape(region) + "#" + escape(by)}
+	return PrimaryKey{WriteLeasePartition, escape(region) + "#" + escape(by)}
 }
 
-// WriteLeaseOf gives what a row of that partition is about; ok is false for another row.
-func WriteLeaseOf(sort string) (region, by string, ok bool) {
+// ParseWriteLeaseSort returns the region and the grantor of a sort key. ok is false if it is
+// another row's.
+func ParseWriteLeaseSort(sort string) (region, by string, ok bool) {
 	region, by, ok = strings.Cut(sort, "#")
 	return unescape(region), unescape(by), ok && region != "" && by != "" && !strings.Contains(by, "#")
 }
 
-// HomeRow is the primary key of the row that says through which region settings and new resources are written.
-func HomeRow() PrimaryKey { return PrimaryKey{WriteLeases, "home"} }
+// HomeRow returns the primary key of the row that names the home region.
+func HomeRow() PrimaryKey { return PrimaryKey{WriteLeasePartition, "home"} }
 
-// Holder is what a resource row says of who holds it: the key, and of which pool, since the resource may come to another.
+// Holder joins a pool and a key to the holder of a resource row. It contains the pool because a
+// resource can change its pool while an old lease is still known.
 func Holder(pool, key string) string { return escape(pool) + "#" + escape(key) }
 
-// HolderOf gives the pool and key of a Holder.
-func HolderOf(holder string) (pool, key string, ok bool) {
+// ParseHolder returns the pool and key of a Holder.
+func ParseHolder(holder string) (pool, key string, ok bool) {
 	pool, key, ok = strings.Cut(holder, "#")
 	return unescape(pool), unescape(key), ok
 }
 
-// KeyOf gives what a partition of key rows is of.
-func KeyOf(partition string) (client, pool, key string, ok bool) {
+// ParseKeyPartition returns the client, pool and key of a partition key of key rows.
+func ParseKeyPartition(partition string) (client, pool, key string, ok bool) {
 	parts := strings.Split(partition, "#")
 	if len(parts) != 4 || parts[0] != "K" {
 		return "", "", "", false
@@ -165,8 +172,9 @@ func KeyOf(partition string) (client, pool, key string, ok bool) {
 	return unescape(parts[1]), unescape(parts[2]), unescape(parts[3]), true
 }
 
-// ResourceOf gives the client whose resources a partition has; ok is false if it has none.
-func ResourceOf(partition string) (client string, ok bool) {
+// ParseResourcePartition returns the client of a partition key of resource rows. ok is false for
+// other partitions.
+func ParseResourcePartition(partition string) (client string, ok bool) {
 	parts := strings.Split(partition, "#")
 	if len(parts) != 3 || parts[0] != "R" {
 		return "", false
@@ -177,8 +185,9 @@ func ResourceOf(partition string) (client string, ok bool) {
 	return unescape(parts[1]), true
 }
 
-// SettingsOf gives the client and pool of a pool's settings; ok is false for another row.
-func SettingsOf(p PrimaryKey) (client, pool string, ok bool) {
+// ParsePoolRow returns the client and pool of the primary key of a pool's settings. ok is false for
+// other rows.
+func ParsePoolRow(p PrimaryKey) (client, pool string, ok bool) {
 	parts := strings.Split(p.Partition, "#")
 	pool, ok = strings.CutPrefix(p.Sort, "pool#")
 	if len(parts) != 2 || parts[0] != "C" || !ok {
@@ -187,7 +196,8 @@ func SettingsOf(p PrimaryKey) (client, pool string, ok bool) {
 	return unescape(parts[1]), pool, true
 }
 
-// Bucket is the partition of the index of available resources: n is below the pool's sub-partitions.
+// Bucket returns the index partition n of a pool's available resources in a region. n is less than
+// the pool's number of buckets.
 func Bucket(client, pool, region string, n int) string {
 	return escape(client) + "#" + escape(pool) + "#" + escape(region) + "#" + strconv.Itoa(n)
 }

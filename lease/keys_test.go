@@ -11,29 +11,29 @@ func FuzzKeys(f *testing.F) {
 	f.Add("a#b", "%23", "%")
 	f.Add("", "#", "%2523")
 	f.Fuzz(func(t *testing.T, client, pool, key string) {
-		if c, p, k, ok := KeyOf(KeyRows(client, pool, key)); !ok || c != client || p != pool || k != key {
+		if c, p, k, ok := ParseKeyPartition(KeyPartition(client, pool, key)); !ok || c != client || p != pool || k != key {
 			t.Errorf("%q %q %q come out as %q %q %q, %v", client, pool, key, c, p, k, ok)
 		}
-		if c, ok := ResourceOf(ResourceRow(client, key).Partition); !ok || c != client {
+		if c, ok := ParseResourcePartition(ResourceRow(client, key).Partition); !ok || c != client {
 			t.Errorf("%q comes out of a partition of resources as %q, %v", client, c, ok)
 		}
-		if c, p, ok := SettingsOf(PoolRow(client, pool)); !ok || c != client || p != pool {
+		if c, p, ok := ParsePoolRow(PoolRow(client, pool)); !ok || c != client || p != pool {
 			t.Errorf("%q %q come out of a pool's row as %q %q, %v", client, pool, c, p, ok)
 		}
-		if c, p, ok := DemandOf(DemandRow(client, pool, "r").Partition); !ok || c != client || p != pool {
+		if c, p, ok := ParseDemandPartition(DemandRow(client, pool, "r").Partition); !ok || c != client || p != pool {
 			t.Errorf("%q %q come out of a row of demand as %q %q, %v", client, pool, c, p, ok)
 		}
-		if p, k, ok := HolderOf(Holder(pool, key)); !ok || p != pool || k != key {
+		if p, k, ok := ParseHolder(Holder(pool, key)); !ok || p != pool || k != key {
 			t.Errorf("%q %q come out as %q %q, %v", pool, key, p, k, ok)
 		}
-		if CheckLease(client, pool, key) == nil && len(KeyRows(client, pool, key)) > maxPartition {
-			t.Errorf("a partition key of %d bytes is let through", len(KeyRows(client, pool, key)))
+		if CheckLease(client, pool, key) == nil && len(KeyPartition(client, pool, key)) > maxPartition {
+			t.Errorf("a partition key of %d bytes is let through", len(KeyPartition(client, pool, key)))
 		}
 	})
 }
 
 func TestCheckLease(t *testing.T) {
-	for _, c := range []struct{ client, pool, key, says string }{
+	for _, c := range []struct{ client, pool, key, want string }{
 		{"c", "p", "k", ""},
 		{"", "p", "k", "client is empty"},
 		{"c", strings.Repeat("p", 129), "k", "129 bytes, 128 are allowed"},
@@ -43,25 +43,25 @@ func TestCheckLease(t *testing.T) {
 		{"c", "p", "\xff", "UTF-8"},
 	} {
 		err := CheckLease(c.client, c.pool, c.key)
-		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%.10q %.10q %.10q: %v, want %q", c.client, c.pool, c.key, err, c.says)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.10q %.10q %.10q: %v, want %q", c.client, c.pool, c.key, err, c.want)
 		}
 	}
 }
 
 func TestPartitionsThatAreNot(t *testing.T) {
 	for _, p := range []string{"", "R", "R#c", "R#c#", "R#c#256", "R#c#-1", "R#c#+1", "R#c#01", "R#c#1#2", "K#c#1", "r#c#1"} {
-		if c, ok := ResourceOf(p); ok {
+		if c, ok := ParseResourcePartition(p); ok {
 			t.Errorf("%q is taken for a partition of resources, of %q", p, c)
 		}
 	}
 	for _, p := range []string{"", "D", "D#c", "D#c#p#k", "H#c#p"} {
-		if c, pool, ok := DemandOf(p); ok {
+		if c, pool, ok := ParseDemandPartition(p); ok {
 			t.Errorf("%q is taken for a partition of demand, of %q %q", p, c, pool)
 		}
 	}
 	for _, p := range []PrimaryKey{{"C", "c"}, {"C#c", "c"}, {"C#c#d", "pool#p"}, {"I#c", "pool#p"}} {
-		if c, pool, ok := SettingsOf(p); ok {
+		if c, pool, ok := ParsePoolRow(p); ok {
 			t.Errorf("%q is taken for settings of %q %q", p, c, pool)
 		}
 	}

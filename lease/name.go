@@ -2,7 +2,7 @@ package lease
 
 import "strings"
 
-// JoinNames is names as one, such that different lists of names are never the same one: for ids that people read.
+// JoinNames joins names to one text for people. Different lists of names give different texts.
 func JoinNames(names ...string) string {
 	parts := make([]string, len(names))
 	for i, n := range names {

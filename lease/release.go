@@ -1,12 +1,13 @@
 package lease
 
-// Release is the machine that gives a lease back before its end. The resource is available to other keys from the
-// lease's end and the quarantine on: others may have been told that they have it until then.
+// Release is the state machine that ends a lease before its end. The resource becomes available to
+// other keys after the lease's end and the quarantine, since other users of the key may rely on it
+// until then.
 type Release struct {
 	Lease Grant
 
 	state releaseStep
-	row   Row // the resource's, as it was seen
+	row   Row // resource row, as last seen
 }
 
 type releaseStep uint8
@@ -14,12 +15,12 @@ type releaseStep uint8
 const (
 	releaseSettle releaseStep = iota
 	releaseResource
-	releaseHeal // a renewal that stopped half way: the key row is to say what the resource row already does
+	releaseHeal // completes half of a renewal: copies the resource row to the key row
 	releaseKey
 )
 
-// Begin gives the first step. A key row that is pending is settled first: whoever finds it pending, and the resource
-// available, takes it for a candidate that was lost, and another resource for the key.
+// Begin returns the first step. A pending key row is settled first. Otherwise a process that finds
+// the row pending and the resource released would take another resource for the key.
 func (m *Release) Begin(t *Params, now int64) Step {
 	if m.Lease.Unsettled {
 		return t.SettleStep(m.Lease, now)
@@ -32,7 +33,7 @@ func (m *Release) releaseRow(t *Params, now int64) Step {
 	return t.resourceStep(&t.Rules.Release, now, m.Lease.Resource, Row{Version: m.Lease.Token, Available: m.Lease.Expires + t.Quarantine})
 }
 
-// Next gives the step after what was seen.
+// Next returns the step that follows the result of the last one.
 func (m *Release) Next(t *Params, in Observation) Step {
 	switch m.state {
 	case releaseSettle:
@@ -40,15 +41,15 @@ func (m *Release) Next(t *Params, in Observation) Step {
 	case releaseResource:
 		m.row = in.Row
 		switch r := &in.Row; {
-		case in.OK, r.Version == m.Lease.Token+1 && r.Holder == "": // ours, or as good
+		case in.OK, r.Version == m.Lease.Token+1 && r.Holder == "": // released by this write, or by one whose answer was lost
 			return m.updateKeyRow(t, in.Now, m.Lease.KeyVersion)
-		case r.Holder == t.Holder && r.Owner == t.Region && m.Lease.Expires <= in.Now+t.Skew: // the key goes on with it without us
-			return Step{Action: Lost, Why: LossStale}
-		case r.Holder == t.Holder && r.Owner == t.Region: // another holder's, or half of one that nobody went on with: the key row tells
+		case r.Holder == t.Holder && r.Owner == t.Region && m.Lease.Expires <= in.Now+t.Skew: // the key uses the resource with a later lease
+			return Step{Action: Lost, Loss: LossStale}
+		case r.Holder == t.Holder && r.Owner == t.Region: // renewed by another holder, or half renewed: the key row decides
 			m.state = releaseHeal
 			return t.extend(&t.Rules.Extend, in.Now, m.Lease.KeyVersion, m.Lease.Resource, r)
 		default:
-			return Step{Action: Lost, Why: LossEnded}
+			return Step{Action: Lost, Loss: LossEnded}
 		}
 	case releaseHeal:
 		if step, whole := t.onHealed(&m.Lease, &m.row, in); !whole {
@@ -57,23 +58,24 @@ func (m *Release) Next(t *Params, in Observation) Step {
 		return m.releaseRow(t, in.Now)
 	default:
 		if !in.OK && in.Row.isStale(m.Lease.Resource, m.row.Version) {
-			return m.updateKeyRow(t, in.Now, in.Row.Version) // settled meanwhile
+			return m.updateKeyRow(t, in.Now, in.Row.Version) // another process settled the row
 		}
 		return Step{Action: Done, Lease: m.Lease}
 	}
 }
 
-// onSettled goes on after an attempt to settle the key row: it is of our lease, or of another, which is not ours to give back.
+// onSettled handles the result of settling the key row. If the row is of another lease, this lease
+// is lost.
 func (m *Release) onSettled(t *Params, in Observation) Step {
 	k := &in.Row
 	same := k.Resource == m.Lease.Resource
 	switch {
 	case in.OK, same && k.State == Leased && k.ResourceVersion == m.Lease.Token:
 		m.Lease.KeyVersion = k.Version
-	case same && k.State == Superseded && k.ResourceVersion <= m.Lease.Token: // it stays so; the resource is given back
+	case same && k.State == Superseded && k.ResourceVersion <= m.Lease.Token: // the key row stays superseded; the resource is released
 		m.Lease.KeyVersion = 0
 	default:
-		return Step{Action: Lost, Why: k.loss(m.Lease.Resource)}
+		return Step{Action: Lost, Loss: k.loss(m.Lease.Resource)}
 	}
 	return m.releaseRow(t, in.Now)
 }

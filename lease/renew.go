@@ -1,12 +1,13 @@
 package lease
 
-// Renew is the machine that gives a lease a later end. Its region is the one that owns the lease: Terms.Region.
+// Renew is the state machine that moves the end of a lease. It runs in the region that owns the
+// lease: Params.Region.
 type Renew struct {
 	Lease Grant
 	Until int64
 
 	state renewStep
-	row   Row // the resource's, as it must come to stand in the key row
+	row   Row // resource row that the key row has to follow
 }
 
 type renewStep uint8
@@ -14,17 +15,17 @@ type renewStep uint8
 const (
 	renewResource renewStep = iota
 	renewKey
-	renewHeal // a renewal that stopped half way: the key row is to say what the resource row already does
-	renewDrop // the same of a release
+	renewHeal // completes half of a renewal: copies the resource row to the key row
+	renewDrop // completes half of a release
 )
 
-// Begin gives the first step. A lease is never made shorter.
+// Begin returns the first step. A renewal never makes a lease shorter.
 func (m *Renew) Begin(t *Params, now int64) Step {
 	m.state, m.Until = renewResource, max(m.Until, m.Lease.Expires)
 	return t.resourceStep(&t.Rules.Renew, now, m.Lease.Resource, Row{Version: m.Lease.Token, Expires: m.Until})
 }
 
-// Next gives the step after what was seen.
+// Next returns the step that follows the result of the last one.
 func (m *Renew) Next(t *Params, in Observation) Step {
 	switch m.state {
 	case renewResource:
@@ -38,28 +39,28 @@ func (m *Renew) Next(t *Params, in Observation) Step {
 		return m.Begin(t, in.Now)
 	default:
 		if !in.OK && in.Row.isStale(m.Lease.Resource, m.row.Version) {
-			return m.dropKeyRow(t, in.Now, in.Row.Version) // settled meanwhile
+			return m.dropKeyRow(t, in.Now, in.Row.Version) // another process settled the row
 		}
-		return Step{Action: Lost, Why: LossReleased}
+		return Step{Action: Lost, Loss: LossReleased}
 	}
 }
 
 func (m *Renew) onRenewed(t *Params, in Observation) Step {
 	r := &in.Row
 	switch {
-	case in.OK, r.Holder == t.Holder && r.Owner == t.Region && r.Version == m.Lease.Token+1 && r.Expires >= m.Until: // ours, or as good
+	case in.OK, r.Holder == t.Holder && r.Owner == t.Region && r.Version == m.Lease.Token+1 && r.Expires >= m.Until: // renewed by this write, or by one whose answer was lost
 		m.row = *r
 		return m.updateKeyRow(t, in.Now, m.Lease.KeyVersion)
-	case r.Holder == t.Holder && r.Owner == t.Region && m.Lease.Expires <= in.Now+t.Skew: // the key goes on with it without us
-		return Step{Action: Lost, Why: LossStale}
-	case r.Holder == t.Holder && r.Owner == t.Region: // another holder's, or half of one that nobody went on with: the key row tells
+	case r.Holder == t.Holder && r.Owner == t.Region && m.Lease.Expires <= in.Now+t.Skew: // the key uses the resource with a later lease
+		return Step{Action: Lost, Loss: LossStale}
+	case r.Holder == t.Holder && r.Owner == t.Region: // renewed by another holder, or half renewed: the key row decides
 		m.row, m.state = *r, renewHeal
 		return t.extend(&t.Rules.Extend, in.Now, m.Lease.KeyVersion, m.Lease.Resource, r)
-	case r.Version == m.Lease.Token+1 && r.Holder == "" && m.Lease.Expires > in.Now-t.Skew: // given back, and the key row was perhaps not told
+	case r.Version == m.Lease.Token+1 && r.Holder == "" && m.Lease.Expires > in.Now-t.Skew: // released, and the key row may lag
 		m.row, m.state = *r, renewDrop
 		return m.dropKeyRow(t, in.Now, m.Lease.KeyVersion)
 	default:
-		return Step{Action: Lost, Why: LossEnded}
+		return Step{Action: Lost, Loss: LossEnded}
 	}
 }
 
@@ -72,18 +73,19 @@ func (m *Renew) updateKeyRow(t *Params, now, version int64) Step {
 	return t.extend(&t.Rules.Extend, now, version, m.Lease.Resource, &m.row)
 }
 
-// onKeyRowUpdated goes on after an attempt to say in the key row that the resource was renewed. Only with it the renewal counts.
+// onKeyRowUpdated handles the result of the key row's write. The renewal counts only when the key
+// row has it.
 func (m *Renew) onKeyRowUpdated(t *Params, in Observation) Step {
 	k := &in.Row
 	same := k.Resource == m.Lease.Resource
 	switch {
 	case in.OK:
 		return Step{Action: Done, Lease: grant(t.Region, k)}
-	case same && k.State == Leased && k.ResourceVersion >= m.row.Version && k.Expires >= m.row.Expires: // somebody told it for us
+	case same && k.State == Leased && k.ResourceVersion >= m.row.Version && k.Expires >= m.row.Expires: // another process wrote it
 		return Step{Action: Done, Lease: grant(t.Region, k)}
-	case k.isStale(m.Lease.Resource, m.row.Version): // settled meanwhile
+	case k.isStale(m.Lease.Resource, m.row.Version): // another process settled the row
 		return m.updateKeyRow(t, in.Now, k.Version)
 	default:
-		return Step{Action: Lost, Why: k.loss(m.Lease.Resource)}
+		return Step{Action: Lost, Loss: k.loss(m.Lease.Resource)}
 	}
 }

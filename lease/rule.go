@@ -1,6 +1,6 @@
 package lease
 
-// Attr is an attribute of a row that conditions and changes name.
+// Attr is an attribute of a row that rules test and set.
 type Attr uint8
 
 // The attributes.
@@ -16,16 +16,16 @@ const (
 	AttrWinner
 )
 
-// Test is what a condition asks of an attribute.
+// Test is a test of an attribute in a condition.
 type Test uint8
 
 // The tests.
 const (
-	Absent    Test = iota // the row has none
-	Equal                 // to the argument of the same name
-	Past                  // at or before now
-	Ended                 // before now by more than the skew
-	OwnRegion             // to the region of the write
+	Absent    Test = iota // the row has no such attribute
+	Equal                 // equal to the argument of the same name
+	Past                  // a time that is not after now
+	Ended                 // a time that is before now by more than the skew
+	OwnRegion             // equal to the region of the write
 )
 
 // Condition is one test of one attribute.
@@ -34,31 +34,31 @@ type Condition struct {
 	Test Test
 }
 
-// String is the condition for people.
+// String returns the condition as text, such as "version equal".
 func (c Condition) String() string {
-	attr := [...]string{"version", "expires", "owner", "key", "available", "state", "resource", "at", "winner"}[c.Attr]
-	return attr + " " + [...]string{"absent", "equal", "past", "ended", "mine"}[c.Test]
+	attr := [...]string{"version", "expires", "owner", "holder", "available", "state", "resource", "resource version", "winner"}[c.Attr]
+	return attr + " " + [...]string{"absent", "equal", "past", "ended", "own region"}[c.Test]
 }
 
-// Rule is one of the protocol's writes. It is made if all conditions hold on the row as it is at that moment; then the
-// version goes up.
+// Rule is one conditional write of the protocol. It is made if all conditions hold for the row at
+// that moment, and adds one to the version.
 type Rule struct {
 	Name        string
 	When        []Condition
-	Set         []Attr // to the arguments of the same names
+	Set         []Attr // set to the arguments of the same names
 	Remove      []Attr
-	VersionJump int64 // what the version goes up by beside that one
+	VersionJump int64 // added to the version beside the one
 }
 
 // Write is a rule with its arguments, for one row.
 type Write struct {
 	Rule      *Rule
-	Args      Row // what conditions compare with and what is set; its version is the expected one
+	Args      Row // values to compare with and to set; Args.Version is the expected version
 	Now, Skew int64
-	Region    string // whose endpoint it is made at, for those who ask for Mine
+	Region    string // region whose endpoint makes the write; OwnRegion compares with it
 }
 
-// Holds says whether w may be made on row.
+// Holds reports whether all conditions of w hold for row.
 func (w *Write) Holds(row *Row) bool {
 	for _, c := range w.Rule.When {
 		if !w.holds(c, row) {
@@ -85,7 +85,7 @@ func (w *Write) holds(c Condition, row *Row) bool {
 	}
 }
 
-// Apply is row after w.
+// Apply returns row as it is after w.
 func (w *Write) Apply(row Row) Row {
 	for _, a := range w.Rule.Set {
 		row.set(a, &w.Args)

@@ -1,32 +1,33 @@
 package lease
 
-// Rules are all writes of the protocol. Register to Revive are of resource rows, the others of key rows.
+// Rules are all writes of the protocol. Register to Revive change resource rows, the others key
+// rows.
 type Rules struct {
-	// Offered is no write: it says which row of the index is a candidate.
+	// Offered is not a write: its conditions select candidates among the entries of the index.
 	Offered Rule
 
-	Register Rule // a new resource
-	Take     Rule // the candidate becomes the key's
-	Renew    Rule // a later end
-	Release  Rule // given back by the holder
-	Liberate Rule // given back by nobody: it ended
-	Transfer Rule // to another region
-	Adopt    Rule // by another region, when the owner is cut off and its region lease is over
-	Retire   Rule // an available one is taken out of use; its row and version stay, so that no token is ever given twice
-	Revive   Rule // and put into use again
+	Register Rule // adds a resource
+	Take     Rule // leases the candidate to the key
+	Renew    Rule // moves the end of a lease
+	Release  Rule // ends a lease early, by its holder
+	Liberate Rule // frees the resource of an ended lease
+	Transfer Rule // moves an available resource to another region, or to another pool
+	Adopt    Rule // moves a resource of a lost region, whose write lease has ended, to another region
+	Retire   Rule // takes an available resource out of use; the row stays, so that no token repeats
+	Revive   Rule // puts a retired resource into use again
 
-	Claim     Rule // the first lease of a key here
-	Reclaim   Rule // after one that is over
-	Repoint   Rule // another candidate
-	Settle    Rule // the candidate was taken
-	Extend    Rule // the resource was renewed
-	Drop      Rule // the resource was given back
-	Supersede Rule // the lease of another region won
-	Reinstate Rule // that one is over, ours goes on
+	Claim     Rule // the key's first lease in the region: pending
+	Reclaim   Rule // a lease after an ended one: pending
+	Repoint   Rule // pending with another candidate
+	Settle    Rule // pending to leased: the candidate was taken
+	Extend    Rule // leased, with the new end: the resource was renewed
+	Drop      Rule // released: the resource was released
+	Supersede Rule // superseded: the lease of another region is valid
+	Reinstate Rule // superseded to leased: the winning lease has ended
 }
 
-// Protocol returns the rules. Package model checks that they do what package lease promises, and do not if any one of the
-// conditions is left out.
+// Protocol returns the rules. Package model verifies that they keep the invariants, and that
+// without any single one of the conditions they do not.
 func Protocol() *Rules {
 	version := Condition{AttrVersion, Equal}
 	state := []Attr{AttrState, AttrResource, AttrResourceVersion, AttrExpires}
@@ -58,11 +59,11 @@ func Protocol() *Rules {
 	}
 }
 
-// AdoptedVersionJump takes an adopted row's version past all that its last owner may have written and nobody saw: a token of those is
-// smaller, and none of their writes is made on the adopted row.
+// AdoptedVersionJump is added to the version of an adopted row. It passes all writes of the former
+// owner that were never replicated, so their tokens are smaller and none of them fits the row.
 const AdoptedVersionJump = 1 << 20
 
-// All lists the rules, for those who look at each.
+// All returns all rules.
 func (r *Rules) All() []*Rule {
 	return []*Rule{
 		&r.Offered, &r.Register, &r.Take, &r.Renew, &r.Release, &r.Liberate, &r.Transfer, &r.Adopt, &r.Retire, &r.Revive,

@@ -9,7 +9,8 @@ import (
 	"github.com/weirhq/weir/stream/streamtest"
 )
 
-// benchRunner holds n leases of 100 pools, of which the first ending end within the second from 10 s on.
+// benchRunner returns a runner with n leases in 100 pools. The first ending of them end between 10
+// s and 11 s.
 func benchRunner(b *testing.B, n, ending int) *streamtest.Runner {
 	r := newRunner(b, testConfig())
 	const pools = 100
@@ -30,7 +31,7 @@ func benchRunner(b *testing.B, n, ending int) *streamtest.Runner {
 	return r
 }
 
-// BenchmarkFold takes changes of resources, each of another one, and commits every 20,000.
+// BenchmarkFold applies changes of resources, each of another one, and commits every 20,000.
 func BenchmarkFold(b *testing.B) {
 	r := benchRunner(b, b.N, 0)
 	b.ReportAllocs()
@@ -42,8 +43,9 @@ func BenchmarkFold(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "changes/s")
 }
 
-// BenchmarkBurst ends 100,000 of a million leases within one second, within the budgets, with a commit every 100 ms. It reports
-// what a command costs, core and runner together, and how long after its end a lease was commanded, by the timers' clock.
+// BenchmarkBurst ends 100,000 of a million leases within one second, within the budgets, with a
+// commit every 100 ms. It reports the time of a command, handler and runner together, and the delay
+// from the end of a lease to its command, by the clock of the timers.
 func BenchmarkBurst(b *testing.B) {
 	n, ending := 1_000_000, 100_000
 	if testing.Short() {

@@ -8,10 +8,10 @@ import (
 	"github.com/weirhq/weir/stream/streamtest"
 )
 
-// burst makes n leases that all end at 10 s, in the order of their names or one after the other by 1 µs of name.
-func burst(t testing.TB, n int, shelves int32) *streamtest.Runner {
+// burst returns a runner with n leases that all end at 10 s, named in order.
+func burst(t testing.TB, n int, buckets int32) *streamtest.Runner {
 	r := newRunner(t, testConfig())
-	r.Append(marshal(t, settings(1, 60_000, shelves)))
+	r.Append(marshal(t, settings(1, 60_000, buckets)))
 	for i := range n {
 		r.Append(marshal(t, leased(fmt.Sprintf("r%06d", i), 1, 10_000)))
 	}
@@ -20,7 +20,8 @@ func burst(t testing.TB, n int, shelves int32) *streamtest.Runner {
 	return r
 }
 
-// TestBudget: 5,000 leases of a pool with 2 sub-partitions end at once. They are given back at 400 a second, in their order, each once.
+// TestBudget: 5,000 leases of a pool with 2 buckets end at once. They are released at 400 a second,
+// in their order, each once.
 func TestBudget(t *testing.T) {
 	r := burst(t, 5000, 2)
 	var order []string
@@ -47,8 +48,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestSlotsThatWereMissed: the task was away while slots went by. They are not used all at once.
-func TestSlotsThatWereMissed(t *testing.T) {
+// TestMissedSlots: the task is down while slots pass. They are not used all at once after it.
+func TestMissedSlots(t *testing.T) {
 	r := burst(t, 4000, 2)
 	r.Commit(11_001) // 400 at once, 3,600 slots in the 9 s that follow
 	first := len(commands(t, r))
@@ -74,13 +75,14 @@ func TestSlotsThatWereMissed(t *testing.T) {
 	}
 }
 
-// TestBudgetsAreApart: one pool's burst costs another nothing, nor the same pool in another region.
+// TestBudgetsAreApart: a pool's burst delays neither another pool nor the same pool in another
+// region.
 func TestBudgetsAreApart(t *testing.T) {
 	r := burst(t, 4000, 2)
-	other, elsewhere, s := leased("x", 1, 10_000), leased("z", 1, 10_000), settings(1, 60_000, 1)
+	other, otherRegion, s := leased("x", 1, 10_000), leased("z", 1, 10_000), settings(1, 60_000, 1)
 	other.Pool, s.Pool = "other", "other"
-	elsewhere.GetResource().Owner = "us"
-	r.Append(marshal(t, s), marshal(t, other), marshal(t, elsewhere))
+	otherRegion.GetResource().Owner = "us"
+	r.Append(marshal(t, s), marshal(t, other), marshal(t, otherRegion))
 	r.Fold(3)
 	r.Commit(11_001)
 	seen := map[string]bool{}

@@ -1,7 +1,7 @@
 package liberator
 
-// Canonical is what of a value the changes alone decide: not when timers were to fire and what was commanded by then, nor the
-// budgets. By it a replay is compared with the live task. See stream.Processor.
+// Canonical returns the part of a value that the changes alone determine. Budgets, timers and
+// commands depend on the times at which timers fired. See stream.Processor.
 func Canonical(table byte, _, value []byte) []byte {
 	switch table {
 	case TableResources:
@@ -9,7 +9,7 @@ func Canonical(table byte, _, value []byte) []byte {
 		if err != nil {
 			return value
 		}
-		r.Timer, r.Tries, r.Slot = 0, 0, false
+		r.Timer, r.Tries, r.HasSlot = 0, 0, false
 		return r.append(nil)
 	case TableBudgets:
 		return nil

@@ -9,10 +9,11 @@ import (
 	"github.com/weirhq/weir/stream/state"
 )
 
-// Liberator watches the leases of one task. It is not safe for concurrent use. After an error it is of no more use: the
-// state that was committed is the truth, and New begins from it.
+// Liberator ends the leases of one task. It is not safe for concurrent use. After an error it must
+// be discarded: New builds another from the committed state.
 type Liberator struct {
 	cfg       Config
+	changes   changes.Decoder
 	partition int32
 	timers    stream.Timers
 	resources *state.Cache[string, Resource]
@@ -21,10 +22,10 @@ type Liberator struct {
 	counts    *state.Cache[string, int64]
 	out       []command
 	stats     Stats
-	counted   int64 // of stats.Leases, what is in the table
+	counted   int64 // stats.Leases as in the table
 }
 
-// command is one to be written at the next Flush.
+// command is a command for the next Flush.
 type command struct {
 	output string
 	key    string
@@ -33,7 +34,7 @@ type command struct {
 
 const leasesKey = "leases"
 
-// New returns a liberator that stands where t's committed state does.
+// New returns a Liberator with the committed state of t.
 func New(cfg Config, t stream.Task) (*Liberator, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -46,6 +47,7 @@ func New(cfg Config, t stream.Task) (*Liberator, error) {
 		budgets:   state.NewCache(state.NewTable(TableBudgets, state.String{}, state.Varint{}), t.Get),
 		counts:    state.NewCache(state.NewTable(TableCounts, state.String{}, state.Varint{}), t.Get),
 	}
+	l.changes = changes.Decoder{Rules: l.cfg.rules(), RowKey: rowKey, Prefetch: l.resources.Prefetch, Fold: l.fold}
 	if l.stats.Leases, _, err = l.counts.Get(leasesKey); err != nil {
 		return nil, l.fail(err)
 	}
@@ -57,51 +59,40 @@ func (l *Liberator) fail(err error) error {
 	return fmt.Errorf("liberator, partition %d: %w", l.partition, err)
 }
 
-// Fold takes the changes of b. Those that it refuses go to b.Reject; an error means that state could not be read.
+// Fold applies the changes of b. Invalid records go to b.Reject. An error means that the state
+// could not be read.
 func (l *Liberator) Fold(b *stream.Batch) error {
-	fold := changes.Fold{Row: rowOf, Prefetch: l.resources.Prefetch, Change: l.fold}
-	if err := fold.Each(b); err != nil {
+	if err := l.changes.Each(b); err != nil {
 		return l.fail(err)
 	}
 	return nil
 }
 
-// rowOf is where the row of a resource is that a change is about.
-func rowOf(c *eventspb.LeaseChange) string {
+// rowKey returns the key of the resource's row that a change is about; empty if it is about another
+// kind of row.
+func rowKey(c *changes.Change) string {
 	if r := c.GetResource(); r != nil {
 		return changes.RowKey(c, r.Resource)
 	}
 	return ""
 }
 
-func (l *Liberator) fold(c *eventspb.LeaseChange) (*changes.Refusal, error) {
+func (l *Liberator) fold(c *changes.Change) error {
 	switch row := c.Row.(type) {
-	case nil:
-		return changes.Refuse(changes.ReasonNoRow, "the change has no row of a kind that is known here"), nil
 	case *eventspb.LeaseChange_Resource:
-		bad := changes.CheckNames(c)
-		if bad == nil {
-			bad = l.checkResource(row.Resource)
-		}
-		if bad != nil {
-			return bad, nil
-		}
-		return nil, l.foldResource(c, row.Resource)
+		return l.foldResource(c, row.Resource)
 	case *eventspb.LeaseChange_Settings:
-		bad := changes.CheckNames(c)
-		if bad == nil && !c.Gone {
-			bad = changes.CheckSettings(row.Settings)
-		}
-		if bad != nil || c.Gone { // leases of a pool that was removed end by its last settings
-			return bad, nil
-		}
-		return nil, l.foldSettings(c, row.Settings)
+		return l.foldSettings(c, row.Settings)
 	}
-	return nil, nil // of no interest here
+	return nil
 }
 
-func (l *Liberator) foldSettings(c *eventspb.LeaseChange, s *eventspb.LeasePool) error {
-	key := c.Client + "\x00" + c.Pool
+// foldSettings keeps the settings of a pool. Those of a deleted pool stay: its leases end by them.
+func (l *Liberator) foldSettings(c *changes.Change, s *eventspb.LeasePool) error {
+	if c.Gone {
+		return nil
+	}
+	key := changes.PoolKey(c)
 	known, ok, err := l.pools.Get(key)
 	if err != nil || ok && s.Version <= known.version {
 		return err
@@ -110,15 +101,15 @@ func (l *Liberator) foldSettings(c *eventspb.LeaseChange, s *eventspb.LeasePool)
 	return nil
 }
 
-func (l *Liberator) foldResource(c *eventspb.LeaseChange, r *eventspb.LeaseResource) error {
-	key := changes.RowKey(c, r.Resource)
+func (l *Liberator) foldResource(c *changes.Change, r *eventspb.LeaseResource) error {
+	key := c.RowKey
 	old, known, err := l.resources.Get(key)
 	if err != nil {
 		return err
 	}
-	// A row that is gone may be told of with the version that it had.
+	// The change that reports a deletion may have the version of the deleted row.
 	if known && (r.Version < old.Version || r.Version == old.Version && !(c.Gone && old.Expires > 0)) {
-		l.stats.Old++
+		l.stats.Stale++
 		return nil
 	}
 	l.stats.Changes++
@@ -135,10 +126,11 @@ func (l *Liberator) foldResource(c *eventspb.LeaseChange, r *eventspb.LeaseResou
 	return nil
 }
 
-// overAt is when a lease is over by a clock that is behind by the skew: see the package's comment.
+// overAt returns the time at which a lease is over by every clock, Unix ms; see the package
+// comment.
 func (l *Liberator) overAt(expires int64) int64 { return expires + 2*l.cfg.Skew.Milliseconds() + 1 }
 
-// setTimer makes the timer of a row fire at atMs, or before if one is set that may stay.
+// setTimer sets the timer of a row to atMs, unless an earlier one is set.
 func (l *Liberator) setTimer(key string, row *Resource, atMs int64) {
 	if row.Timer != 0 {
 		if row.Timer <= atMs {
@@ -163,7 +155,7 @@ func (l *Liberator) count(before, after bool) {
 	}
 }
 
-// Flush hands over rows and commands.
+// Flush returns the changes of the state and the commands.
 func (l *Liberator) Flush(_ stream.Commit, ch *stream.Changes) error {
 	if l.stats.Leases != l.counted {
 		l.counts.Put(leasesKey, l.stats.Leases)
@@ -177,9 +169,9 @@ func (l *Liberator) Flush(_ stream.Commit, ch *stream.Changes) error {
 		ch.EmitTo(l.out[i].output, l.partition, stream.Message{Key: []byte(l.out[i].key), Value: l.out[i].value})
 	}
 	clear(l.out)
-	l.out = l.out[:0]
+	l.out, l.stats.Delays = l.out[:0], l.stats.Delays[:0]
 	return nil
 }
 
-// PendingBytes is about how many bytes the next Flush hands over.
+// PendingBytes estimates the size of the next Flush.
 func (l *Liberator) PendingBytes() int { return 128*l.resources.Len() + 256*len(l.out) }

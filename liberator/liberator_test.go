@@ -27,8 +27,11 @@ func testConfig() Config {
 func newRunner(tb testing.TB, cfg Config) *streamtest.Runner {
 	tb.Helper()
 	return streamtest.New(tb, streamtest.Options{
-		Topic: events.LeaseChangesTopic, Partition: 3,
-		Make: func(t stream.Task) (streamtest.Core, error) { return New(cfg, t) },
+		Partition: 3,
+		Processor: stream.Processor{
+			Inputs: []string{events.LeaseChangesTopic},
+			New:    func(t stream.Task) (stream.Handler, error) { return New(cfg, t) },
+		},
 	})
 }
 
@@ -54,13 +57,13 @@ func free(resource string, version, available int64) *eventspb.LeaseChange {
 	return c
 }
 
-func settings(version, quarantine int64, shelves int32) *eventspb.LeaseChange {
+func settings(version, quarantine int64, buckets int32) *eventspb.LeaseChange {
 	return &eventspb.LeaseChange{Region: "eu", Client: "c", Pool: "p", Row: &eventspb.LeaseChange_Settings{
-		Settings: &eventspb.LeasePool{Version: version, QuarantineMs: quarantine, Buckets: shelves},
+		Settings: &eventspb.LeasePool{Version: version, QuarantineMs: quarantine, Buckets: buckets},
 	}}
 }
 
-// commands are those written since the last call, each in its region's topic.
+// commands returns the commands since the last call, and checks their topic and key.
 func commands(tb testing.TB, r *streamtest.Runner) (list []*eventspb.LeaseCommand) {
 	tb.Helper()
 	for _, o := range r.TakeOutputs() {
@@ -76,15 +79,15 @@ func commands(tb testing.TB, r *streamtest.Runner) (list []*eventspb.LeaseComman
 	return list
 }
 
-// TestTranscripts runs the stories of testdata. In them times are seconds.
+// TestTranscripts runs the scenario files of testdata. Their times are seconds.
 func TestTranscripts(t *testing.T) {
-	streamtest.Transcripts(t, "testdata/*.txt", func(t *testing.T) func(string) string {
+	streamtest.Scenarios(t, "testdata/*.txt", func(t *testing.T) func(string) string {
 		r := newRunner(t, testConfig())
-		return func(line string) string { return tell(t, r, strings.Fields(line)) }
+		return func(line string) string { return runLine(t, r, strings.Fields(line)) }
 	})
 }
 
-func tell(t *testing.T, r *streamtest.Runner, words []string) string {
+func runLine(t *testing.T, r *streamtest.Runner, words []string) string {
 	arg := func(name string) (string, bool) {
 		for _, w := range words {
 			if v, ok := strings.CutPrefix(w, name+"="); ok {
@@ -117,7 +120,7 @@ func tell(t *testing.T, r *streamtest.Runner, words []string) string {
 	}
 	switch words[0] {
 	case "settings":
-		add(settings(num("v"), ms("quarantine"), int32(num("shelves"))))
+		add(settings(num("v"), ms("quarantine"), int32(num("buckets"))))
 	case "leased":
 		add(leased(words[1], num("v"), ms("until")))
 	case "free":
@@ -134,7 +137,7 @@ func tell(t *testing.T, r *streamtest.Runner, words []string) string {
 		}
 		r.Commit(d.Milliseconds())
 	default:
-		t.Fatalf("what is %q?", words[0])
+		t.Fatalf("unknown command %q", words[0])
 	}
 	return describe(t, r)
 }
@@ -142,11 +145,11 @@ func tell(t *testing.T, r *streamtest.Runner, words []string) string {
 func describe(t *testing.T, r *streamtest.Runner) string {
 	var out strings.Builder
 	for _, x := range r.TakeRejects() {
-		fmt.Fprintf(&out, "refused: %s: %s\n", x.Reason, x.Detail)
+		fmt.Fprintf(&out, "rejected: %s: %s\n", x.Reason, x.Detail)
 	}
 	for _, c := range commands(t, r) {
 		l := c.GetLiberate()
-		fmt.Fprintf(&out, "%s: liberate %s at version %d, lease until %s, available from %s, %d sub-partitions; %s; id %s\n", c.Region, l.Resource, l.Version,
+		fmt.Fprintf(&out, "%s: liberate %s at version %d, lease until %s, available from %s, %d buckets; %s; id %s\n", c.Region, l.Resource, l.Version,
 			seconds(l.ExpiresMs), seconds(l.AvailableMs), l.Buckets, c.Why, c.Id)
 	}
 	for _, x := range r.Timers() {

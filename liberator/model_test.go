@@ -15,18 +15,19 @@ import (
 	"github.com/weirhq/weir/stream/streamtest"
 )
 
-// dumb is a liberator that reads all changes again at each commit and looks at each resource. It has no budget.
-type dumb struct {
+// model is a simple liberator: at each commit it reads all changes again and evaluates each
+// resource. It has no budget.
+type model struct {
 	cfg   Config
 	input []*eventspb.LeaseChange
-	said  map[string]*saying // by resource and version
+	given map[string]*attempts // by resource and version
 }
 
-// saying is what was said for one version of a resource.
-type saying struct{ tries, nextMs int64 }
+// attempts are the commands for one version of a resource.
+type attempts struct{ tries, nextMs int64 }
 
-// commit gives what is to be commanded at nowMs after the first n changes, and the leases there are.
-func (d *dumb) commit(n int, nowMs int64) (want []string, leases map[string]*eventspb.LeaseResource) {
+// commit returns the commands that are due at nowMs after the first n changes, and the leases.
+func (d *model) commit(n int, nowMs int64) (want []string, leases map[string]*eventspb.LeaseResource) {
 	rows := map[string]*eventspb.LeaseChange{}
 	var pool *eventspb.LeasePool
 	for _, c := range d.input[:n] {
@@ -50,10 +51,10 @@ func (d *dumb) commit(n int, nowMs int64) (want []string, leases map[string]*eve
 		}
 		leases[name] = r
 		id := fmt.Sprint(name, " ", r.Version)
-		s := d.said[id]
+		s := d.given[id]
 		if s == nil {
-			s = &saying{nextMs: r.ExpiresMs + 2*d.cfg.Skew.Milliseconds() + 1}
-			d.said[id] = s
+			s = &attempts{nextMs: r.ExpiresMs + 2*d.cfg.Skew.Milliseconds() + 1}
+			d.given[id] = s
 		}
 		switch {
 		case nowMs < s.nextMs:
@@ -62,14 +63,14 @@ func (d *dumb) commit(n int, nowMs int64) (want []string, leases map[string]*eve
 		default:
 			s.tries++
 			s.nextMs = nowMs + min(int64(30_000)<<min(s.tries-1, 10), 600_000)
-			want = append(want, fmt.Sprintf("%s %s %d available %d shelves %d #%d", r.Owner, id, r.ExpiresMs, r.ExpiresMs+pool.QuarantineMs, pool.Buckets, s.tries))
+			want = append(want, fmt.Sprintf("%s %s %d available %d buckets %d #%d", r.Owner, id, r.ExpiresMs, r.ExpiresMs+pool.QuarantineMs, pool.Buckets, s.tries))
 		}
 	}
 	slices.Sort(want)
 	return want, leases
 }
 
-// history makes changes of few resources whose versions come out of order, again, and with gaps.
+// history returns n changes of four resources, out of order, repeated and with gaps.
 func history(rng *rand.Rand, n int) (list []*eventspb.LeaseChange) {
 	rows := map[string][]*eventspb.LeaseChange{}
 	for range n {
@@ -79,7 +80,7 @@ func history(rng *rand.Rand, n int) (list []*eventspb.LeaseChange) {
 		case x == 0:
 			list = append(list, settings(1+rng.Int64N(8), 1000*rng.Int64N(100), 1+rng.Int32N(9)))
 			continue
-		case x < 6 && len(old) > 0: // again, or late
+		case x < 6 && len(old) > 0: // repeated, or late
 			c := old[rng.IntN(len(old))]
 			if x == 5 && rng.IntN(4) == 0 {
 				c = proto.CloneOf(c)
@@ -100,23 +101,24 @@ func history(rng *rand.Rand, n int) (list []*eventspb.LeaseChange) {
 			c.GetResource().Owner = regions()[rng.IntN(2)]
 		}
 		rows[name] = append(old, c)
-		if rng.IntN(8) > 0 { // some are seen late or never
+		if rng.IntN(8) > 0 { // otherwise it is seen late or never
 			list = append(list, c)
 		}
 	}
 	return list
 }
 
-// judge runs a history through a core that may crash at any point, beside the dumb one.
-func judge(t *testing.T, seed uint64, spoil func(stream.Task) (streamtest.Core, error)) error {
+// compareHistory runs a random history through a handler that crashes at random points, and
+// compares it with the model.
+func compareHistory(t *testing.T, seed uint64, build func(stream.Task) (stream.Handler, error)) error {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	cfg, err := testConfig().withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &dumb{cfg: cfg, input: history(rng, 150), said: map[string]*saying{}}
-	// These histories are not of the budget: see TestBudget.
-	r := streamtest.New(t, streamtest.Options{Topic: events.LeaseChangesTopic, Partition: 3, Make: spoil})
+	d := &model{cfg: cfg, input: history(rng, 150), given: map[string]*attempts{}}
+	// The budget does not bind here: see TestBudget.
+	r := streamtest.New(t, streamtest.Options{Partition: 3, Processor: stream.Processor{Inputs: []string{events.LeaseChangesTopic}, New: build}})
 	for _, c := range d.input {
 		r.Append(marshal(t, c))
 	}
@@ -139,7 +141,7 @@ func judge(t *testing.T, seed uint64, spoil func(stream.Task) (streamtest.Core, 
 	return nil
 }
 
-func (d *dumb) compare(t *testing.T, r *streamtest.Runner, now int64) error {
+func (d *model) compare(t *testing.T, r *streamtest.Runner, now int64) error {
 	want, leases := d.commit(len(d.input)-r.Remaining(), now)
 	var got []string
 	for _, c := range commands(t, r) {
@@ -148,7 +150,7 @@ func (d *dumb) compare(t *testing.T, r *streamtest.Runner, now int64) error {
 		if _, err := fmt.Sscanf(c.Id, "liberate#c#p#"+l.Resource+"#%d#%d", &version, &try); err != nil || version != l.Version {
 			return fmt.Errorf("id %q of %v", c.Id, l)
 		}
-		got = append(got, fmt.Sprintf("%s %s %d %d available %d shelves %d #%d", c.Region, l.Resource, l.Version, l.ExpiresMs, l.AvailableMs, l.Buckets, try))
+		got = append(got, fmt.Sprintf("%s %s %d %d available %d buckets %d #%d", c.Region, l.Resource, l.Version, l.ExpiresMs, l.AvailableMs, l.Buckets, try))
 	}
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
@@ -161,21 +163,21 @@ func (d *dumb) compare(t *testing.T, r *streamtest.Runner, now int64) error {
 			return fmt.Errorf("two timers of %s", name)
 		}
 		timers[name] = x.AtMs
-		s := d.said[fmt.Sprint(name, " ", leases[name].GetVersion())]
+		s := d.given[fmt.Sprint(name, " ", leases[name].GetVersion())]
 		if s == nil || x.AtMs > s.nextMs || x.AtMs <= now {
-			return fmt.Errorf("the timer of %s is at %d, and its next step at %v", name, x.AtMs, s)
+			return fmt.Errorf("the timer of %s is at %d, its next step is %v", name, x.AtMs, s)
 		}
 	}
 	if len(timers) != len(leases) {
 		return fmt.Errorf("timers of %v, leases of %v", slices.Sorted(maps.Keys(timers)), slices.Sorted(maps.Keys(leases)))
 	}
-	if n, ok := r.Core().(*Liberator); ok && n.Stats().Leases != int64(len(leases)) {
-		return fmt.Errorf("it counts %d leases, there are %d", n.Stats().Leases, len(leases))
+	if n, ok := r.Handler().(*Liberator); ok && n.Stats().Leases != int64(len(leases)) {
+		return fmt.Errorf("Stats has %d leases, want %d", n.Stats().Leases, len(leases))
 	}
 	return nil
 }
 
-func sound(t stream.Task) (streamtest.Core, error) {
+func newUnlimited(t stream.Task) (stream.Handler, error) {
 	cfg := testConfig()
 	cfg.BucketRate = 1_000_000
 	return New(cfg, t)
@@ -183,46 +185,46 @@ func sound(t stream.Task) (streamtest.Core, error) {
 
 func TestRandomHistories(t *testing.T) {
 	for seed := range uint64(300) {
-		if err := judge(t, seed, sound); err != nil {
+		if err := compareHistory(t, seed, newUnlimited); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// flawed does one thing wrong.
-type flawed struct {
+// mutant is a liberator with one bug.
+type mutant struct {
 	*Liberator
 	stream.Timers
-	flaw string
+	bug  string
 	last int64
 }
 
-func (f *flawed) Set(x stream.Timer) {
-	if f.flaw == "sets timers late" {
+func (f *mutant) Set(x stream.Timer) {
+	if f.bug == "sets timers late" {
 		x.AtMs += 40_000
 	}
 	f.Timers.Set(x)
 }
 
-func (f *flawed) Cancel(x stream.Timer) {
-	if f.flaw != "does not cancel" {
+func (f *mutant) Cancel(x stream.Timer) {
+	if f.bug != "does not cancel" {
 		f.Timers.Cancel(x)
 	}
 }
 
-func (f *flawed) Fold(b *stream.Batch) error {
+func (f *mutant) Fold(b *stream.Batch) error {
 	for i := range b.Records {
 		c := &eventspb.LeaseChange{}
 		if err := proto.Unmarshal(b.Records[i].Value, c); err != nil {
 			return err
 		}
 		switch r := c.GetResource(); {
-		case r != nil && f.flaw == "takes any version":
+		case r != nil && f.bug == "applies old versions":
 			f.last++
 			r.Version = 1000*r.Version + f.last
-		case f.flaw == "does not know what is gone":
+		case f.bug == "ignores deletions":
 			c.Gone = false
-		case r != nil && f.flaw == "swallows a release" && r.Holder == "" && r.Version%2 == 0:
+		case r != nil && f.bug == "loses a release" && r.Holder == "" && r.Version%2 == 0:
 			r.Version = 1
 		}
 		value, err := proto.Marshal(c)
@@ -234,35 +236,35 @@ func (f *flawed) Fold(b *stream.Batch) error {
 	return f.Liberator.Fold(b)
 }
 
-func (f *flawed) OnTimer(nowMs int64, due []stream.Timer) error {
-	if f.flaw == "fires late" {
+func (f *mutant) OnTimer(nowMs int64, due []stream.Timer) error {
+	if f.bug == "fires late" {
 		nowMs -= 3000
 	}
 	return f.Liberator.OnTimer(nowMs, due)
 }
 
-func (f *flawed) Flush(c stream.Commit, ch *stream.Changes) error {
-	if f.flaw == "loses a command" && len(f.out) > 1 {
+func (f *mutant) Flush(c stream.Commit, ch *stream.Changes) error {
+	if f.bug == "loses a command" && len(f.out) > 1 {
 		f.out = f.out[1:]
 	}
 	if err := f.Liberator.Flush(c, ch); err != nil {
 		return err
 	}
-	if f.flaw == "forgets rows" {
+	if f.bug == "forgets rows" {
 		ch.List = slices.DeleteFunc(ch.List, func(x stream.Change) bool { return x.Table == TableResources && len(x.Key)%2 == 0 })
 	}
 	return nil
 }
 
-// TestModelCatches: a judge that lets these pass would prove nothing.
+// TestModelCatches: the comparison finds each of these bugs.
 func TestModelCatches(t *testing.T) {
-	for _, flaw := range []string{"sets timers late", "does not cancel", "takes any version", "does not know what is gone", "swallows a release", "fires late", "loses a command", "forgets rows"} {
-		t.Run(flaw, func(t *testing.T) {
+	for _, bug := range []string{"sets timers late", "does not cancel", "applies old versions", "ignores deletions", "loses a release", "fires late", "loses a command", "forgets rows"} {
+		t.Run(bug, func(t *testing.T) {
 			for seed := range uint64(50) {
-				err := judge(t, seed, func(task stream.Task) (streamtest.Core, error) {
-					f := &flawed{Timers: task.Timers, flaw: flaw}
+				err := compareHistory(t, seed, func(task stream.Task) (stream.Handler, error) {
+					f := &mutant{Timers: task.Timers, bug: bug}
 					task.Timers = f
-					core, err := sound(task)
+					core, err := newUnlimited(task)
 					if err != nil {
 						return nil, err
 					}
@@ -273,7 +275,7 @@ func TestModelCatches(t *testing.T) {
 					return
 				}
 			}
-			t.Error("not caught")
+			t.Error("the bug was not found")
 		})
 	}
 }

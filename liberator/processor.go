@@ -9,20 +9,24 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// ProcessorConfig configures the role that ends leases which are over. Its rows are in the store alone: with hundreds of thousands of
-// leases give the runtime a Config.CacheBytes well above its WriteBytes, which are taken from it.
+// ProcessorConfig configures the liberator role. With hundreds of thousands of leases, give the
+// runtime a Config.CacheBytes well above its WriteBytes: the rows are in the store alone, and
+// WriteBytes is a part of CacheBytes.
 type ProcessorConfig struct {
-	// Regions are all that have a copy of the table of leases. One that owned resources must stay in the list.
+	// Regions are all regions with a replica of the lease table. A region that owned resources must
+	// stay in the list.
 	Regions []string
-	// Partitions of the topics of the lease loop. Defaults to events.DefaultLeasePartitions.
+	// Partitions is the number of partitions of the lease topics. Defaults to
+	// events.DefaultLeasePartitions.
 	Partitions int32
-	// Skew: see Config.
+	// Skew is Config.Skew.
 	Skew time.Duration
-	// BucketRate: see Config.
+	// BucketRate is Config.BucketRate.
 	BucketRate int
 }
 
-// Processor wires the liberator: lease.changes in, lease-liberator.state as changelog, lease.commands.<region> out.
+// Processor describes the liberator: lease.changes as input, lease-liberator.state as changelog,
+// lease.commands.<region> as outputs.
 func (l ProcessorConfig) Processor() (stream.Processor, error) {
 	outputs, output, err := leasecommand.Outputs(l.Regions)
 	if err != nil {

@@ -12,23 +12,23 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-type bad struct {
+type rejectCase struct {
 	name, reason string
 	value        []byte
 }
 
-func rejects(tb testing.TB) []bad {
-	res := func(name, reason string, f func(c *eventspb.LeaseChange, r *eventspb.LeaseResource)) bad {
+func rejects(tb testing.TB) []rejectCase {
+	res := func(name, reason string, f func(c *eventspb.LeaseChange, r *eventspb.LeaseResource)) rejectCase {
 		c := leased("r", 5, 10_000)
 		f(c, c.GetResource())
-		return bad{name, reason, marshal(tb, c)}
+		return rejectCase{name, reason, marshal(tb, c)}
 	}
-	set := func(name, reason string, f func(c *eventspb.LeaseChange, p *eventspb.LeasePool)) bad {
+	set := func(name, reason string, f func(c *eventspb.LeaseChange, p *eventspb.LeasePool)) rejectCase {
 		c := settings(5, 1000, 2)
 		f(c, c.GetSettings())
-		return bad{name, reason, marshal(tb, c)}
+		return rejectCase{name, reason, marshal(tb, c)}
 	}
-	return []bad{
+	return []rejectCase{
 		{"garbage", changes.ReasonUndecodable, []byte{0xff, 0xff}},
 		{"nothing", changes.ReasonNoRow, nil},
 		res("no row", changes.ReasonNoRow, func(c *eventspb.LeaseChange, _ *eventspb.LeaseResource) { c.Row = nil }),
@@ -38,21 +38,22 @@ func rejects(tb testing.TB) []bad {
 		res("no resource", changes.ReasonBadName, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Resource = "" }),
 		res("long resource", changes.ReasonBadName, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Resource = strings.Repeat("x", 2000) }),
 		res("no owner", changes.ReasonUnknownRegion, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Owner = "" }),
-		res("foreign owner", changes.ReasonUnknownRegion, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Owner = "mars" }),
+		res("undeclared owner", changes.ReasonUnknownRegion, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Owner = "mars" }),
 		res("version 0", changes.ReasonBadVersion, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.Version = 0 }),
-		res("held and available", ReasonHeldAndFree, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.AvailableMs = 1 }),
+		res("held and available", changes.ReasonHeldAndAvailable, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.AvailableMs = 1 }),
 		res("no end", changes.ReasonNoExpires, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.ExpiresMs = 0 }),
 		res("end before 1970", changes.ReasonBadTime, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.ExpiresMs = -1 }),
-		res("end after all", changes.ReasonBadTime, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.ExpiresMs = math.MaxInt64 }),
+		res("end after year 9999", changes.ReasonBadTime, func(_ *eventspb.LeaseChange, r *eventspb.LeaseResource) { r.ExpiresMs = math.MaxInt64 }),
 		set("settings without version", changes.ReasonBadVersion, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Version = -1 }),
 		set("settings without pool", changes.ReasonBadName, func(c *eventspb.LeaseChange, _ *eventspb.LeasePool) { c.Pool = "" }),
 		set("negative quarantine", changes.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.QuarantineMs = -1 }),
 		set("endless quarantine", changes.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.QuarantineMs = math.MaxInt64 }),
-		set("no shelves", changes.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Buckets = 0 }),
+		set("no buckets", changes.ReasonBadSettings, func(_ *eventspb.LeaseChange, p *eventspb.LeasePool) { p.Buckets = 0 }),
 	}
 }
 
-// TestEveryReason: the bad record is refused for its reason, leaves nothing behind, and its sound neighbours count.
+// TestEveryReason: an invalid record is rejected with its reason and leaves no trace; its valid
+// neighbours are applied.
 func TestEveryReason(t *testing.T) {
 	for _, x := range rejects(t) {
 		t.Run(x.name, func(t *testing.T) {
@@ -61,7 +62,7 @@ func TestEveryReason(t *testing.T) {
 			r.Fold(1)
 			r.Commit(1)
 			if got := r.TakeRejects(); len(got) != 1 || got[0].Reason != x.reason || got[0].Detail == "" {
-				t.Fatalf("refused %v, want %s", got, x.reason)
+				t.Fatalf("rejected %v, want %s", got, x.reason)
 			}
 			if n := len(r.Table(TableResources)) + len(r.Table(TablePools)) + len(r.Timers()); n > 0 {
 				t.Fatalf("it left %d rows and timers", n)
@@ -69,15 +70,15 @@ func TestEveryReason(t *testing.T) {
 			r.Append(x.value, marshal(t, leased("r", 1, 1000)), x.value)
 			r.Fold(3)
 			r.Commit(2)
-			if got := r.TakeRejects(); len(got) != 2 || got[0].Index != 1 || got[1].Index != 3 || len(r.Table(TableResources)) != 1 {
-				t.Fatalf("refused %v, %d rows", got, len(r.Table(TableResources)))
+			if got := r.TakeRejects(); len(got) != 2 || got[0].Offset != 1 || got[1].Offset != 3 || len(r.Table(TableResources)) != 1 {
+				t.Fatalf("rejected %v, %d rows", got, len(r.Table(TableResources)))
 			}
 		})
 	}
 }
 
-// TestOfNoInterest: rows of other kinds pass without a trace.
-func TestOfNoInterest(t *testing.T) {
+// TestUnusedRows: rows of other kinds are ignored.
+func TestUnusedRows(t *testing.T) {
 	r := newRunner(t, testConfig())
 	for _, c := range []*eventspb.LeaseChange{
 		{Row: &eventspb.LeaseChange_Key{Key: &eventspb.LeaseKey{}}},
@@ -90,11 +91,12 @@ func TestOfNoInterest(t *testing.T) {
 	r.Fold(4)
 	r.Commit(1)
 	if got := r.TakeRejects(); len(got) > 0 || len(r.Table(TableResources)) > 0 {
-		t.Errorf("refused %v", got)
+		t.Errorf("rejected %v", got)
 	}
 }
 
-// FuzzFold: whatever the bytes, the fold neither fails nor panics, what it took is timed, and reads back after a crash.
+// FuzzFold: for all bytes, Fold neither fails nor panics, and each applied lease has a timer and is
+// readable after a crash.
 func FuzzFold(f *testing.F) {
 	for _, x := range rejects(f) {
 		f.Add(x.value, int64(11_001))
@@ -111,7 +113,7 @@ func FuzzFold(f *testing.F) {
 		r.Commit(now)
 		c := &eventspb.LeaseChange{}
 		if proto.Unmarshal(value, c) != nil && len(r.TakeRejects()) != 2 {
-			t.Fatal("taken, and no change")
+			t.Fatal("an undecodable record was accepted")
 		}
 		leases := 0
 		for key, v := range r.Table(TableResources) {
@@ -134,4 +136,4 @@ func FuzzFold(f *testing.F) {
 	})
 }
 
-var _ stream.Timers = (*flawed)(nil)
+var _ stream.Timers = (*mutant)(nil)

@@ -5,14 +5,14 @@ import (
 	"github.com/weirhq/weir/stream/state/packed"
 )
 
-// Resource is what is kept of a resource: a few bytes if it is free, about 30 if it is leased.
+// Resource is the state of a resource: a few bytes if it is free, about 30 if it is leased.
 type Resource struct {
 	Version int64
-	Expires int64  // of its lease, Unix ms; 0: nobody leases it
-	Owner   string // region; kept while it is leased
-	Timer   int64  // when its timer fires, Unix ms; 0: it has none
-	Tries   int64  // commands given for this version
-	Slot    bool   // the timer is a slot of the budget
+	Expires int64  // end of its lease, Unix ms; 0 without a lease
+	Owner   string // region; empty without a lease
+	Timer   int64  // time of its timer, Unix ms; 0 without one
+	Tries   int64  // commands for this version
+	HasSlot bool   // the timer is a slot of the budget
 }
 
 func (r *Resource) append(dst []byte) []byte {
@@ -24,19 +24,19 @@ func (r *Resource) append(dst []byte) []byte {
 	dst = packed.AppendString(dst, r.Owner)
 	dst = packed.AppendInt(dst, r.Timer)
 	tries := r.Tries << 1
-	if r.Slot {
+	if r.HasSlot {
 		tries |= 1
 	}
 	return packed.AppendInt(dst, tries)
 }
 
-// ParseResource reads a value of TableResources.
+// ParseResource decodes a value of TableResources.
 func ParseResource(value []byte) (r Resource, err error) {
 	p := packed.NewReader(value)
 	r.Version = p.Int()
 	if p.Len() > 0 {
 		r.Expires, r.Owner, r.Timer, r.Tries = p.Int(), p.String(), p.Int(), p.Int()
-		r.Tries, r.Slot = r.Tries>>1, r.Tries&1 == 1
+		r.Tries, r.HasSlot = r.Tries>>1, r.Tries&1 == 1
 	}
 	return r, p.End()
 }
@@ -45,7 +45,7 @@ func resources() state.Func[Resource] {
 	return state.Func[Resource]{AppendFunc: func(dst []byte, r Resource) []byte { return r.append(dst) }, DecodeFunc: ParseResource}
 }
 
-// pool is the settings of a pool.
+// pool is the settings of a pool that the liberator uses.
 type pool struct {
 	version    int64
 	quarantine int64 // ms

@@ -8,25 +8,26 @@ import (
 	"github.com/weirhq/weir/processors/internal/changelog"
 )
 
-// assignment is the whole assignment of a worker as of the last synchronisation of the group.
+// assignment is the whole assignment of a worker since the last rebalance.
 type assignment struct {
 	mu         sync.Mutex
 	partitions []int32
 }
 
-func (p *assignment) set(partitions []int32) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.partitions = partitions
+func (a *assignment) set(partitions []int32) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.partitions = partitions
 }
 
-func (p *assignment) get() []int32 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.partitions)
+func (a *assignment) get() []int32 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.partitions)
 }
 
-// memberMetadata is what the worker tells the group: who it is, and up to where its process's store has each partition.
+// memberMetadata returns what a member reports to the group: its process, and the changelog offset
+// of each partition in the store of the process.
 func (w *worker) memberMetadata() *changelogpb.Member {
 	m := &changelogpb.Member{Instance: w.cfg.Instance, Endpoint: w.cfg.Endpoint, Next: map[int32]int64{}}
 	for p := range w.partitions {
@@ -37,7 +38,7 @@ func (w *worker) memberMetadata() *changelogpb.Member {
 	return m
 }
 
-// onAssignment is told what the group gave.
+// onAssignment gets the assignment of the group.
 func (w *worker) onAssignment(partitions []int32, d *changelogpb.WorkerAssignment) {
 	w.assignment.set(partitions)
 	w.standby.onAssignment(w.id, partitions, d)

@@ -7,11 +7,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// brokerLiveness remembers when a broker last answered one of the runtime's clients. A member of a group asks for a heartbeat several
-// times in a session timeout, so silence for longer than that means that nobody hears us.
+// brokerLiveness records when a broker last answered one of the runtime's clients. A group member
+// sends several heartbeats within a session timeout, so a longer silence means that no broker is
+// reachable.
 type brokerLiveness struct {
-	began time.Time    // of the monotonic clock: a jump of the day's time is no silence
-	last  atomic.Int64 // after began
+	began time.Time    // with the monotonic clock, which a change of the wall clock does not move
+	last  atomic.Int64 // time of the last answer, as a duration after began
 }
 
 func newBrokerLiveness() *brokerLiveness { return &brokerLiveness{began: time.Now()} }
@@ -27,9 +28,10 @@ func (p *brokerLiveness) idle() time.Duration {
 	return time.Since(p.began) - time.Duration(p.last.Load())
 }
 
-// BrokerIdle is how long no broker has answered any of the runtime's clients, and cutOff whether that is longer than the group
-// waits for a member: then the brokers are away, or this process is cut off from them and others fold its partitions. Its
-// state can still be read; nothing new comes to it.
+// BrokerIdle returns the time since a broker last answered one of the runtime's clients. cutOff
+// reports whether that is longer than the session timeout: then the brokers are down, or this
+// process is cut off and other processes may have its partitions. Its state can still be read, but
+// does not change.
 func (r *Runtime) BrokerIdle() (d time.Duration, cutOff bool) {
 	d = r.liveness.idle()
 	return d, d > r.cfg.SessionTimeout

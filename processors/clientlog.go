@@ -5,8 +5,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// clientLog carries the Kafka client's own messages, one step quieter than it thinks: what it retries by itself is no news
-// unless somebody looks for it.
+// clientLog logs the messages of the Kafka client one level lower than the client does, because the
+// client repeats most failed requests by itself.
 type clientLog struct{ log zerolog.Logger }
 
 // Level implements kgo.Logger.

@@ -16,10 +16,11 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// delay is how long after its record each timer of alarms is due.
+// delay is the time from a record to its timers.
 const delay = 500 * time.Millisecond
 
-// alarms sets two timers for each record, one of each clock, and says when they fire: the clock and the record.
+// alarms sets two timers for each record, one of each clock, and emits each timer that fires: its
+// clock and the offset of the record.
 type alarms struct {
 	stream.Task
 	fired []string
@@ -37,7 +38,7 @@ func (h *alarms) Fold(b *stream.Batch) error {
 func (h *alarms) OnTimer(nowMs int64, due []stream.Timer) error {
 	for _, t := range due {
 		if t.AtMs > nowMs {
-			return fmt.Errorf("timer of record %s is due at %d, it is %d", t.Key, t.AtMs, nowMs)
+			return fmt.Errorf("timer of record %s is due at %d, and it is %d", t.Key, t.AtMs, nowMs)
 		}
 		h.fired = append(h.fired, fmt.Sprintf("%d %s", t.Clock, t.Key))
 	}
@@ -59,7 +60,7 @@ func alarming() processorstest.Options {
 	}}
 }
 
-// fired counts how often each timer has fired: by clock, then by record.
+// fired counts how often each timer has fired, by clock and record.
 func fired(w *processorstest.Harness) map[string]int {
 	n := map[string]int{}
 	for _, r := range w.Records("out") {
@@ -68,9 +69,9 @@ func fired(w *processorstest.Harness) map[string]int {
 	return n
 }
 
-// The clocks of those who produce jump by an hour, forward and back, while the process is killed at every edge. Each timer fires
-// once: in event time when the newest record passes it, by the time of day when that comes, and not before. The watermark
-// never goes back.
+// TestClockOfProducerJumps: the timestamps of producers jump by an hour, forward and back, while
+// the process is killed at each failpoint. Each timer fires once and not early: in event time when
+// the newest record passes it, in wall time when its time has come. The watermark never goes back.
 func TestClockOfProducerJumps(t *testing.T) {
 	processorstest.Run(t, alarming(), func(t *testing.T, w *processorstest.Harness) {
 		base := time.Now().Truncate(time.Second)
@@ -94,7 +95,7 @@ func TestClockOfProducerJumps(t *testing.T) {
 		got := fired(w)
 		for i, jump := range jumps {
 			event, wall := 0, 0
-			if jump < newest { // the newest waits for one that passes it
+			if jump < newest { // the newest timer waits for a record that passes it
 				event = 1
 			}
 			if jump < time.Minute { // the time of day is still near base
@@ -104,14 +105,15 @@ func TestClockOfProducerJumps(t *testing.T) {
 				t.Errorf("record %d, %s from the first: its timer of event time fired %d times, want %d", i, jump, n, event)
 			}
 			if n := got[fmt.Sprintf("%d %d", stream.WallTime, i)]; n != wall {
-				t.Errorf("record %d, %s from the first: its timer of the time of day fired %d times, want %d", i, jump, n, wall)
+				t.Errorf("record %d, %s from the first: its wall timer fired %d times, want %d", i, jump, n, wall)
 			}
 		}
-		watermarks(t, w)
+		checkWatermarks(t, w)
 	})
 }
 
-func watermarks(t *testing.T, w *processorstest.Harness) {
+// checkWatermarks checks that the watermark never goes back.
+func checkWatermarks(t *testing.T, w *processorstest.Harness) {
 	t.Helper()
 	last := int64(-1)
 	for _, r := range w.Records("log") {
@@ -131,8 +133,8 @@ func watermarks(t *testing.T, w *processorstest.Harness) {
 	}
 }
 
-// A process sleeps for an hour, as on a machine that is suspended: for it the time of day jumps between two instructions. What was
-// due meanwhile fires once, late, and nothing else.
+// TestClockOfProcessJumps: a process is frozen for an hour, as on a suspended machine. The timers
+// that were due in that hour fire once, late. No other timer fires.
 func TestClockOfProcessJumps(t *testing.T) {
 	processorstest.Run(t, alarming(), func(t *testing.T, w *processorstest.Harness) {
 		a := w.Start("a")

@@ -8,14 +8,15 @@ import (
 	"github.com/weirhq/weir/processors/internal/store"
 )
 
-// collector are what is read when somebody asks, and not kept: the store's own, and ages, which grow by themselves.
+// collector has the metrics that are computed when they are read: those of the store, and ages.
 type collector struct {
 	r              *Runtime
 	store          *store.Collector
 	lag, watermark *prometheus.Desc
 }
 
-// Collector gives the figures of the store and the lag in seconds. While Run is not at work there are none of the store.
+// Collector returns the metrics of the store and the lag in seconds. While Run is not at work there
+// are no metrics of the store.
 func (r *Runtime) Collector() prometheus.Collector {
 	desc := func(subsystem, name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(prometheus.BuildFQName("weir", subsystem, name), help, labels, prometheus.Labels{"app": r.proc.App})
@@ -28,16 +29,16 @@ func (r *Runtime) Collector() prometheus.Collector {
 }
 
 // Describe implements prometheus.Collector.
-func (f *collector) Describe(ch chan<- *prometheus.Desc) {
-	f.store.Describe(ch)
-	ch <- f.lag
-	ch <- f.watermark
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	c.store.Describe(ch)
+	ch <- c.lag
+	ch <- c.watermark
 }
 
 // Collect implements prometheus.Collector.
-func (f *collector) Collect(ch chan<- prometheus.Metric) {
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	now := time.Now().UnixMilli()
-	for _, v := range f.r.snapshots {
+	for _, v := range c.r.snapshots {
 		lag, mark := int64(0), int64(0)
 		for _, s := range v.get() {
 			if s.Lag > 0 && s.NewestMs > 0 {
@@ -47,13 +48,13 @@ func (f *collector) Collect(ch chan<- prometheus.Metric) {
 				mark = max(mark, now-s.WatermarkMs)
 			}
 		}
-		ch <- prometheus.MustNewConstMetric(f.lag, prometheus.GaugeValue, float64(lag)/1000, v.worker)
-		ch <- prometheus.MustNewConstMetric(f.watermark, prometheus.GaugeValue, float64(mark)/1000, v.worker)
+		ch <- prometheus.MustNewConstMetric(c.lag, prometheus.GaugeValue, float64(lag)/1000, v.worker)
+		ch <- prometheus.MustNewConstMetric(c.watermark, prometheus.GaugeValue, float64(mark)/1000, v.worker)
 	}
-	f.r.mu.RLock()
-	defer f.r.mu.RUnlock()
-	if f.r.store == nil {
+	c.r.mu.RLock()
+	defer c.r.mu.RUnlock()
+	if c.r.store == nil {
 		return
 	}
-	f.store.Collect(ch, f.r.store)
+	c.store.Collect(ch, c.r.store)
 }

@@ -21,23 +21,25 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// taskCommit is one task's part of the transaction that is being ended.
+// taskCommit is one task's part of the transaction that is being committed.
 type taskCommit struct {
 	task     *task
 	marker   *changelogpb.Marker
 	markerAt int64 // the marker's offset in the changelog, once acknowledged
-	err      error // a record of it that no broker will ever take
+	err      error // of a record that no broker will ever accept
 }
 
-// transaction is what one writes: changes of tasks, and barriers of those that are being taken over.
+// transaction is what a worker produces: the changes of tasks, and the barriers of takeovers.
 type transaction struct {
 	parts    []*taskCommit
 	barriers []*task
 }
 
-// commit ends the open transaction: changes and markers out, End, and only then the store.
+// commit commits the open transaction: it produces changes and markers, calls End, and then writes
+// the store.
 //
-// The edges, in order, are where a crash can fall between two truths; the crash test kills at each.
+// A crash at a failpoint leaves the brokers and the store in different states. TestCrashes kills at
+// each.
 func (w *worker) commit(life context.Context) error {
 	parts, barriers, err := w.flushTasks()
 	if err != nil {
@@ -68,8 +70,9 @@ func (w *worker) commit(life context.Context) error {
 	if err := w.cfg.failpoint(w, "written"); err != nil {
 		return err
 	}
-	// A heartbeat that fails while rebalances are blocked cannot end the session by itself, and End waits for the next
-	// one. A revoke inside End aborts it, so rebalances may go on after a while.
+	// A heartbeat that fails while rebalances are blocked does not end the session, and End waits
+	// for the next heartbeat. So rebalances are allowed after a while. A revoke inside End aborts
+	// the transaction.
 	unblock := time.AfterFunc(w.cfg.SessionTimeout/3, w.sess.AllowRebalance)
 	committed, err := w.endTransaction(ctx, want)
 	unblock.Stop()
@@ -103,9 +106,10 @@ func (w *worker) commit(life context.Context) error {
 	return nil
 }
 
-// endTransaction ends the transaction with its offsets. Of a transaction without any, which is one of barriers alone, the client does not
-// learn that the broker holds back unstable offsets, and keeps the session waiting for half a second after it: such a one ends
-// without it. No offset, and so no generation, guards a barrier: whoever writes one only learns what came before.
+// endTransaction ends the transaction with its offsets. A transaction of barriers alone has no
+// offsets, and so the client's session does not learn that the broker supports KIP-447, and waits
+// for half a second. Such a transaction ends outside of the session. It is not fenced by the group
+// generation, and need not be: a barrier only shows its writer what came before.
 func (w *worker) endTransaction(ctx context.Context, want kgo.TransactionEndTry) (committed bool, err error) {
 	if want == kgo.TryAbort || len(w.commits) > 0 {
 		return w.sess.End(ctx, want)
@@ -118,14 +122,15 @@ func (w *worker) endTransaction(ctx context.Context, want kgo.TransactionEndTry)
 	}
 }
 
-// endContext is the context of an End. It ends long after the broker gave the transaction up, so that a session whose
-// broker is away does not hang: what it leaves is settled by the next one.
+// endContext returns the context of an End. Its deadline is long after the transaction timeout, so
+// that a session does not hang while its broker is down. The next session ends what is left open.
 func (w *worker) endContext(life context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(life), 3*w.cfg.TransactionTimeout)
 }
 
-// measureBacklog says whether the worker is behind: the brokers have more for it than the open transaction took. How full a poll was
-// would not tell: where sessions share cores, the records of one that is far behind arrive in small lots too.
+// measureBacklog sets backlogged: whether the brokers have more unread records than the open
+// transaction has taken. The size of a poll does not show that: where sessions share cores, the
+// records of a session that is far behind arrive in small lots, too.
 func (w *worker) measureBacklog() {
 	unread := int64(0)
 	for _, t := range w.tasks {
@@ -134,7 +139,7 @@ func (w *worker) measureBacklog() {
 	w.backlogged = unread > int64(max(w.count, w.cfg.PollRecords))
 }
 
-// adaptInterval lets the interval grow while there is more to read than one transaction took.
+// adaptInterval doubles the commit interval while the worker is behind.
 func (w *worker) adaptInterval() {
 	if w.backlogged {
 		w.interval = min(2*w.interval, w.cfg.CommitIntervalMax)
@@ -143,17 +148,17 @@ func (w *worker) adaptInterval() {
 	}
 }
 
-// endIdleTurn is the end of a turn in which no task had anything to say.
+// endIdleTurn ends a turn in which no task has changes.
 func (w *worker) endIdleTurn() error {
 	w.timing.phases = w.timing.phases[:0]
 	if w.count == 0 {
 		w.sess.AllowRebalance()
 		return nil
 	}
-	return fmt.Errorf("%w: %d records polled that no task took", errRebuild, w.count)
+	return fmt.Errorf("%w: %d records were polled, and no task has changes", errRebuild, w.count)
 }
 
-// flushTasks asks every task that has something, or whose tick is due, for its changes.
+// flushTasks flushes every task that has changes or whose tick is due.
 func (w *worker) flushTasks() (parts []*taskCommit, barriers []*task, err error) {
 	now := time.Now()
 	for _, p := range w.owned() {
@@ -186,17 +191,17 @@ func (w *worker) flushTasks() (parts []*taskCommit, barriers []*task, err error)
 	return parts, barriers, nil
 }
 
-// marker says what this transaction commits for the task.
+// marker returns the task's marker of this transaction.
 func (t *task) marker(c stream.Commit, inputs []string) *changelogpb.Marker {
 	m := &changelogpb.Marker{Sequence: c.Sequence, OwnerEpoch: c.OwnerEpoch, WrittenAtMs: c.NowMs}
-	m.WatermarkMs, m.NextTimerMs = t.watermark.nowMs, t.timers.nextMs()
+	m.WatermarkMs, m.NextTimerMs = t.watermark.Ms(), t.timers.nextMs()
 	for _, topic := range inputs {
 		m.Inputs = append(m.Inputs, &changelogpb.Position{Topic: topic, TopicId: t.ids[topic], Next: t.next[topic]})
 	}
 	return m
 }
 
-// produce hands everything to the client. Order within a changelog partition: changes, then the marker.
+// produce passes all records to the client. In a changelog partition the marker comes last.
 func (w *worker) produce(ctx context.Context, tx transaction, acked *txn.Acks) {
 	began := time.Now()
 	n := len(tx.barriers)
@@ -222,6 +227,7 @@ func (w *worker) produce(ctx context.Context, tx transaction, acked *txn.Acks) {
 	w.phase("produce", began)
 }
 
+// produceTask passes the records of one task to the client.
 func (w *worker) produceTask(out *sender, part *taskCommit) {
 	t, logged := part.task, 0
 	done := func(r *kgo.Record, err error) { out.acked.Acked(out.ctx, &part.err, w.partitioner.Explain(r, err)) }
@@ -252,7 +258,7 @@ func (w *worker) produceTask(out *sender, part *taskCommit) {
 	})
 }
 
-// sender produces from one slab of records that lives until the transaction has ended.
+// sender produces records from one slice, which must not change until the transaction has ended.
 type sender struct {
 	ctx    context.Context // of this transaction
 	client *kgo.Client
@@ -261,14 +267,15 @@ type sender struct {
 }
 
 func (s *sender) send(r kgo.Record, done func(*kgo.Record, error)) {
-	s.slab = append(s.slab, r) // never grows: the transaction's records were counted
+	s.slab = append(s.slab, r) // never grows: produce has counted the records
 	s.acked.Add()
 	s.client.Produce(s.ctx, &s.slab[len(s.slab)-1], done)
 }
 
+// system sends a marker or a barrier.
 func (s *sender) system(r kgo.Record, m proto.Message, done func(*kgo.Record, error)) {
 	value, err := proto.Marshal(m)
-	if err != nil { // cannot happen for a message of numbers and names; if it does, nothing may commit
+	if err != nil { // cannot happen; if it does, nothing may commit
 		s.acked.Add()
 		done(nil, err)
 		return
@@ -277,8 +284,8 @@ func (s *sender) system(r kgo.Record, m proto.Message, done func(*kgo.Record, er
 	s.send(r, done)
 }
 
-// fence makes every touched task part of the offset commit: its generation check is what keeps a zombie out, also of a
-// transaction in which a task read nothing.
+// fence adds the offsets of every task of the transaction to the offset commit, also of a task that
+// read nothing. The brokers check the group generation there, and so fence a former owner.
 func fence(req *kmsg.TxnOffsetCommitRequest, parts []*taskCommit) error {
 	for _, part := range parts {
 		for _, in := range part.marker.Inputs {
@@ -288,7 +295,8 @@ func fence(req *kmsg.TxnOffsetCommitRequest, parts []*taskCommit) error {
 	return nil
 }
 
-// apply writes what Kafka has committed to the store: one batch for all tasks, state and offsets together.
+// apply writes what Kafka has committed to the store, in one batch with the state and the offsets
+// of all tasks.
 func (w *worker) apply(parts []*taskCommit) error {
 	began := time.Now()
 	size, defers := 4096, w.deferWrites()
@@ -347,7 +355,7 @@ func (t *task) resetTransaction() {
 	t.rejects, t.folded, t.fired = t.rejects[:0], 0, [2]int{}
 }
 
-// abort aborts the open transaction because of cause, and sends what it touched through recovery.
+// abort aborts the open transaction because of cause, and restarts its tasks.
 func (w *worker) abort(life context.Context, cause error) error {
 	var stopped *changelog.StoppedError
 	switch {
@@ -370,7 +378,7 @@ func (w *worker) abort(life context.Context, cause error) error {
 	errors.As(cause, &blamed)
 	var parts []*taskCommit
 	for _, t := range w.tasks {
-		// Who failed cannot be trusted any more, though it may have said nothing yet: what it took in may be in neither memory.
+		// The memory of a handler that failed cannot be trusted, even if it has no changes yet.
 		own := blamed != nil && blamed.Partition == t.p
 		if t.state == taskRunning && (own || t.hasChanges()) {
 			part := &taskCommit{task: t}
@@ -390,7 +398,8 @@ func (w *worker) abort(life context.Context, cause error) error {
 	return nil
 }
 
-// restartTasks sends tasks through recovery: their memory is of a transaction that did not commit.
+// restartTasks sends tasks through a takeover: their memory is that of a transaction that did not
+// commit.
 func (w *worker) restartTasks(parts []*taskCommit) {
 	for _, part := range parts {
 		t := part.task
@@ -415,18 +424,18 @@ func (w *worker) topicsOf(p int32) map[string][]int32 {
 	return m
 }
 
-// stopGracefully is a graceful stop: what is folded is committed.
+// stopGracefully commits what is folded and writes what is buffered.
 func (w *worker) stopGracefully(life context.Context) error {
 	if w.open && w.count > 0 {
 		if err := w.commit(life); err != nil {
 			return err
 		}
 	}
-	w.backlogged = false // nothing waits any more
+	w.backlogged = false // so that flushBuffered writes
 	return w.flushBuffered()
 }
 
-// leaveGroup gives the static membership back, so that others take over at once.
+// leaveGroup ends the static membership, so that other processes take the partitions over at once.
 func (w *worker) leaveGroup(ctx context.Context) error {
 	if w.cfg.RemainInGroup && w.store.DiskErr() == nil {
 		return nil
@@ -439,7 +448,7 @@ func (w *worker) leaveGroup(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()
 	if _, err := kadm.NewClient(plain).LeaveGroup(ctx, kadm.LeaveGroup(w.proc.App).InstanceIDs(w.txnID)); err != nil {
-		w.log.Warn().Err(err).Msg("leave_failed") // the session timeout does the same, later
+		w.log.Warn().Err(err).Msg("leave_failed") // the session timeout has the same effect, later
 	}
 	return nil
 }

@@ -7,9 +7,10 @@ import (
 	"github.com/weirhq/weir/processors/internal/changelog"
 )
 
-// compareOffsets holds the changelog's last marker against the group's offsets: both were committed in one transaction. Where the
-// brokers kept a part of it only, or have forgotten the offsets, the marker wins: its state is whole, and the next
-// transaction gives its offsets back to the group.
+// compareOffsets compares the last marker of the changelog with the group's offsets. One
+// transaction has committed both. If the brokers kept only a part of it, or deleted the offsets,
+// the marker wins: its state is complete, and the next transaction commits its offsets to the group
+// again.
 func (r *restorer) compareOffsets(f *changelog.BrokerState, res *restoreResult) error {
 	marker := changelogpb.NextOffsets(res.meta.GetMarker().GetInputs())
 	res.next, res.start = map[string]int64{}, map[string]int64{}
@@ -23,17 +24,17 @@ func (r *restorer) compareOffsets(f *changelog.BrokerState, res *restoreResult) 
 		res.start[topic] = start
 		switch {
 		case !known && was.At < 0: // a new input
-			at = r.w.cfg.Range.startOffset(topic, r.p, start)
+			at = r.w.cfg.replay.Start(topic, r.p, start)
 		case !known:
-			return r.stop(fmt.Errorf("group %s has offset %d for %s[%d], but the changelog %s has no marker for it: the changelog was deleted or belongs to another life. Restore it, or delete the group's offsets to fold everything anew", r.w.proc.App, was.At, topic, r.p, r.w.proc.Changelog))
-		case was.At < 0: // the brokers forget the offsets of a group that was away for long
+			return r.stop(fmt.Errorf("group %s has offset %d for %s[%d], but changelog %s has no marker for it: the changelog was deleted, or belongs to another cluster. Restore the changelog, or delete the offsets of the group to fold every record again", r.w.proc.App, was.At, topic, r.p, r.w.proc.Changelog))
+		case was.At < 0: // brokers delete the offsets of a group that was empty for a long time
 			res.repairOffsets, res.offsetsExpired = true, true
 		case was.At != at && changelog.PartiallyCommitted(was.Metadata, res.meta.Marker):
 			r.w.log.Error().Int32("partition", r.p).Str("topic", topic).Int64("group", was.At).Str("by", was.Metadata).
 				Int64("state", at).Str("state_by", changelog.CommitMetadata(res.meta.Marker)).Msg("transaction_partially_committed")
 			res.repairOffsets = true
 		case was.At != at:
-			return r.stop(fmt.Errorf("group %s is at offset %d of %s[%d], the state is at %d: the group's offsets were changed from outside, by %+d records. Set them back to %d, or remove state and changelog to fold anew", r.w.proc.App, was.At, topic, r.p, at, was.At-at, at))
+			return r.stop(fmt.Errorf("group %s is at offset %d of %s[%d], the state is at %d: the offsets of the group were changed from outside, by %+d records. Set them back to %d, or delete state and changelog to fold every record again", r.w.proc.App, was.At, topic, r.p, at, was.At-at, at))
 		}
 		res.next[topic] = at
 	}

@@ -2,6 +2,8 @@ package processors
 
 import (
 	"cmp"
+	"fmt"
+	"log/slog"
 	"os"
 	"runtime"
 	"time"
@@ -10,76 +12,100 @@ import (
 	"github.com/rs/zerolog"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/weirhq/weir/internal/slogger"
+	"github.com/weirhq/weir/processors/internal/replayrange"
 	"github.com/weirhq/weir/processors/internal/store"
 	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/stream"
 )
 
-// Config is how a Processor runs. The zero value of each field but Kafka and Dir works.
+// Config is the configuration of a Runtime. Kafka and Dir must be set. The zero value of every
+// other field works.
 type Config struct {
+	// Kafka is the address of the cluster.
 	Kafka kafka.Cluster
-	// Dir holds the store. One process per directory.
+	// Dir is the state directory. Each process needs one of its own.
 	Dir string
-	// FS is where Dir is. Defaults to the disk.
+	// FS is the file system of Dir. Defaults to the operating system's.
 	FS vfs.FS
-	// Instance is the stable name of this process among those of the application, part of its transactional ids and of
-	// its static group membership: a restart under the same name takes over at once. Defaults to the host's name.
+	// Instance is the stable name of this process among those of the application. It is a part of
+	// its transactional ids and its static group membership: a restart under the same name takes
+	// its partitions over at once. Defaults to the host name.
 	Instance string
-	// Endpoint is where other processes reach this one's API, host:port: Members tells. Defaults to nowhere.
+	// Endpoint is the address, host:port, at which other processes reach the API of this one.
+	// Members returns it. Defaults to none.
 	Endpoint string
-	// Standbys is how many other processes keep the state of each partition warm: a partition whose process dies goes on at one
-	// that has it. The group's leader decides by its own setting. Defaults to 0.
+	// Standbys is the number of other processes that keep the state of each partition warm. When an
+	// owner dies, one of them continues with little to restore. The leader of the group uses its
+	// own setting for all. Defaults to 0.
 	Standbys int
-	// Workers is the number of transactional sessions. While one waits in its commit or for a fetch others fold. Defaults to the
-	// number of processors, 4 at least.
+	// Workers is the number of transactional sessions. While one waits for a commit or for a fetch,
+	// the others fold. Defaults to DefaultWorkers.
 	Workers int
-	// CommitInterval is the time between commits when caught up. Defaults to 100 ms.
+	// CommitInterval is the time between commits when the worker is caught up. Defaults to 100 ms.
 	CommitInterval time.Duration
-	// CommitIntervalMax is what the interval grows to when behind. Defaults to 1 s.
+	// CommitIntervalMax is the longest interval, when the worker is behind. Defaults to 1 s. It may
+	// be half of TransactionTimeout at most.
 	CommitIntervalMax time.Duration
-	// CommitRecords ends a transaction early. Defaults to 2,000,000 input records.
+	// CommitRecords is the number of input records after which a transaction ends early. Defaults
+	// to 2,000,000.
 	CommitRecords int
-	// CommitBytes ends a transaction before its changes take more, over all workers. Defaults to 32 MiB.
+	// CommitBytes is the size of the changes, over all workers, at which transactions end early.
+	// Defaults to 32 MiB.
 	CommitBytes int
-	// PollRecords is the most that one poll returns. Defaults to 20,000.
+	// PollRecords is the largest number of records of one poll. Defaults to 20,000.
 	PollRecords int
-	// Tick is how often Flush is called without input. Defaults to 1 s.
+	// Tick is the time between two calls of Flush without input. Defaults to 1 s.
 	Tick time.Duration
-	// PoisonLimit is how many records in a row may panic before the partition stops. Defaults to 10.
+	// PoisonLimit is the number of records in a row that may panic before the partition is stopped.
+	// Defaults to 10.
 	PoisonLimit int
-	// SessionTimeout is how long the group waits for a silent member. Defaults to 6 s, the brokers' usual minimum.
+	// SessionTimeout is the time after which the group removes a silent member. Defaults to 6 s,
+	// the usual minimum of brokers.
 	SessionTimeout time.Duration
-	// TransactionTimeout is when the broker aborts a transaction by itself. Defaults to 10 s.
+	// TransactionTimeout is the time after which the brokers abort an open transaction. Defaults to
+	// 10 s.
 	TransactionTimeout time.Duration
-	// CacheBytes is the block cache of the store. Defaults to 64 MiB.
+	// CacheBytes is the size of the store's block cache. Defaults to 64 MiB.
 	CacheBytes int64
-	// MemtableBytes is what the write buffers of the store take at most. Defaults to 96 MiB.
+	// MemtableBytes bounds the store's memtables. Defaults to 96 MiB.
 	MemtableBytes int64
-	// BallastBytes is the size of a file in Dir that is removed when the disk is full, so that the process can end in good
-	// order; see ErrDiskFull. Below 0 there is none. Defaults to 64 MiB.
+	// BallastBytes is the size of a file in Dir that is removed when the disk is full, so that the
+	// process can commit and exit; see ErrDiskFull. A negative size means no ballast. Defaults to
+	// 64 MiB.
 	BallastBytes int64
-	// FetchBytes bounds what the fetches of a worker return, of all brokers together: 1 MiB of each at least. In memory that
-	// becomes about ten times as much. Defaults to 8 MiB.
+	// FetchBytes bounds the fetches of a worker, over all brokers, with at least 1 MiB for each
+	// broker. The records need about ten times as much memory. Defaults to 8 MiB.
 	FetchBytes int32
-	// RemainInGroup keeps the static membership when Run returns: for a restart within the session timeout.
+	// RemainInGroup keeps the static group membership when Run returns, for a restart within
+	// SessionTimeout.
 	RemainInGroup bool
-	// AllowOldTransactions runs against brokers below transaction.version 2, where the protocol can tear a transaction.
+	// AllowOldTransactions accepts brokers below transaction.version 2, where a transaction can be
+	// torn (KIP-890).
 	AllowOldTransactions bool
-	// Log is where the runtime says what it does. Defaults to nothing.
+	// Log receives the events of EVENTS.md. Give it a level: at trace level, the Kafka client logs
+	// each request. Defaults to none.
 	Log *zerolog.Logger
-	// Metrics receives the runtime's figures. Defaults to nothing.
+	// Slog is used in place of Log, if it is set. Its levels are read once, by New.
+	Slog slog.Handler
+	// Metrics receives the metrics of the runtime. Defaults to metrics that are not registered.
 	Metrics *Metrics
-	// Traces receives a span for each transaction, with the steps of its commit below it. Defaults to nothing.
+	// Traces receives a span for each transaction, with a child for each step of its commit.
+	// Defaults to none.
 	Traces trace.TracerProvider
 
-	// refreshLag is how many input records the local tables of a standby may lack. Defaults to refreshBehind.
+	// refreshLag is the number of input records that the local tables of a standby may lack.
+	// Defaults to the constant refreshLag.
 	refreshLag int64
-	Range      *ReplayRange // where to begin and to end; nil: from the first record, without end
-	// failpoint is called at every edge of the commit cycle; an error kills the worker there as a crash would.
+	// replay is the range of a replay. Run takes it from its context.
+	replay *replayrange.Range
+	// failpoint is called at every failpoint of the commit cycle. An error ends the worker there,
+	// as a crash would.
 	failpoint func(w *worker, at string) error
 }
 
-// Complete sets the fields that have defaults. New calls it.
-func (c *Config) Complete() {
+// SetDefaults sets the fields that have defaults and are not set. New calls it.
+func (c *Config) SetDefaults() {
 	c.FS = cmp.Or(c.FS, vfs.Default)
 	host, err := os.Hostname()
 	if err != nil || host == "" {
@@ -101,10 +127,10 @@ func (c *Config) Complete() {
 	c.BallastBytes = cmp.Or(c.BallastBytes, 64<<20)
 	c.FetchBytes = cmp.Or(c.FetchBytes, 8<<20)
 	c.refreshLag = cmp.Or(c.refreshLag, refreshLag)
-	if c.Log == nil {
-		nop := zerolog.Nop()
-		c.Log = &nop
+	if c.CommitIntervalMax < c.CommitInterval {
+		c.CommitIntervalMax = c.CommitInterval
 	}
+	c.Log = slogger.Choose(c.Log, c.Slog)
 	if c.Metrics == nil {
 		c.Metrics = NewMetrics(nil)
 	}
@@ -113,7 +139,22 @@ func (c *Config) Complete() {
 	}
 }
 
-// database is what the store of c is opened with.
+// check returns ErrConfig for what New refuses.
+func (c *Config) check() error {
+	switch {
+	case len(c.Kafka.Brokers) == 0:
+		return fmt.Errorf("%w: Kafka.Brokers is empty: set the address of at least one broker", ErrConfig)
+	case c.Dir == "":
+		return fmt.Errorf("%w: Dir is empty: set the state directory", ErrConfig)
+	case !stream.ValidName(c.Instance):
+		return fmt.Errorf("%w: Instance %q is not a legal name: use letters, digits, '.', '_' or '-'", ErrConfig, c.Instance)
+	case c.CommitIntervalMax*2 > c.TransactionTimeout:
+		return fmt.Errorf("%w: CommitIntervalMax %s is more than half of TransactionTimeout %s: the brokers would abort a slow commit", ErrConfig, c.CommitIntervalMax, c.TransactionTimeout)
+	}
+	return nil
+}
+
+// database returns the options of the store.
 func (c *Config) database() *store.Options {
 	return &store.Options{
 		FS: c.FS, Dir: c.Dir, Instance: c.Instance, Log: c.Log,
@@ -121,5 +162,6 @@ func (c *Config) database() *store.Options {
 	}
 }
 
-// DefaultWorkers is the number of workers of a Config that does not say.
+// DefaultWorkers returns the number of workers of a Config that does not set one: the number of
+// processors, and at least 4.
 func DefaultWorkers() int { return max(4, runtime.GOMAXPROCS(0)) }

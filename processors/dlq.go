@@ -10,8 +10,9 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Headers of a dead letter. Key and value of the refused record: the value as it was, the key in a header, because the
-// letter's own key is its origin, by which a tombstone resolves it.
+// Headers of a dead letter. Its value is the value of the rejected record. Its key is the origin of
+// the record, "topic/partition/offset", so that a tombstone can resolve it. The key of the record
+// is in a header.
 const (
 	HeaderTopic     = "weir-topic"
 	HeaderPartition = "weir-partition"
@@ -21,20 +22,22 @@ const (
 	HeaderReason    = "weir-reason"
 	HeaderDetail    = "weir-detail"
 	HeaderApp       = "weir-app"
-	// headerOriginal precedes the names of the refused record's own headers.
+	// headerOriginal precedes the names of the rejected record's own headers.
 	headerOriginal = "o."
 )
 
-// maxDeadLetter bounds the value of a letter. A longer one, which only a batch that was compressed hard can bring, is cut; the
-// record itself is in the input topic for as long as that keeps it.
+// maxDeadLetter bounds the value of a dead letter, in bytes. A longer value, which only a well
+// compressed batch can contain, is truncated. The record itself stays in the input topic until
+// retention deletes it.
 const maxDeadLetter = 1 << 20
 
-// HeaderTruncated gives the full length of a value that was cut.
+// HeaderTruncated has the full length of a value that was truncated.
 const HeaderTruncated = "weir-truncated"
 
-// maxDetail bounds the reason's text, stack included.
+// maxDetail bounds the text of the reason, with its stack, in bytes.
 const maxDetail = 8 << 10
 
+// deadLetter is a rejected record with its reason.
 type deadLetter struct {
 	topic  string
 	rec    stream.Record
@@ -42,11 +45,12 @@ type deadLetter struct {
 	detail string
 }
 
-// deadLetterKey names a refused record by where it came from.
+// deadLetterKey returns the key of a dead letter: the origin of the record.
 func deadLetterKey(topic string, partition int32, offset int64) []byte {
 	return fmt.Appendf(nil, "%s/%d/%d", topic, partition, offset)
 }
 
+// record returns the record of the dead-letter topic.
 func (d *deadLetter) record(app, dlq string, p int32) *kgo.Record {
 	detail := d.detail
 	if len(detail) > maxDetail {
@@ -70,7 +74,7 @@ func (d *deadLetter) record(app, dlq string, p int32) *kgo.Record {
 		h = append(h, kgo.RecordHeader{Key: HeaderTruncated, Value: strconv.AppendInt(nil, int64(len(value)), 10)})
 		value = value[:maxDeadLetter]
 	}
-	if value == nil { // a tombstone would resolve the letter
+	if value == nil { // a null value would be a tombstone
 		value = []byte{}
 		h = append(h, kgo.RecordHeader{Key: "weir-null-value", Value: binary.AppendUvarint(nil, 1)})
 	}

@@ -1,41 +1,61 @@
-// Package processors folds Kafka partitions into keyed state kept in Pebble and emits records, exactly once per Kafka
-// cluster. It is the only package, with its sub-packages, that knows Kafka and Pebble.
+// Package processors is the runtime of stream processors. It folds the partitions of Kafka topics
+// into keyed state in Pebble and emits records, exactly once within one Kafka cluster. With its
+// sub-packages it is the only package that uses Kafka and Pebble.
 //
-//	           assigned            barrier read            due: 100 ms .. 1 s, bytes, records
-//	group ───────────▶ restoring ───────────▶ running ──┬──────────────────────────────────────┐
-//	                     ▲  │ gap, recreated topic,     │ poll ▶ Handler.Fold (memory only)    │
-//	                     │  │ poison, newer store       ▼                                      ▼
-//	                     │  └──────▶ stopped          Flush ▶ produce changelog, outputs, DLQ, marker
-//	                     │                                  ▶ End(commit): offsets + records, one transaction
-//	                     └── aborted or unknown ◀─────────── committed? yes ▶ one Pebble batch: state + meta
+//	        assigned           barrier read          due: 100 ms to 1 s, records, bytes
+//	group ──────────▶ restoring ──────────▶ running ──┬──────────────────────────────┐
+//	                   ▲  │ gap, new topic id,        │ poll ▶ Fold (memory only)    ▼
+//	                   │  │ poison, newer store       ▼
+//	                   │  └──────▶ stopped          Flush ▶ produce changes, outputs, DLQ, marker
+//	                   │                                  ▶ End: offsets too, one transaction
+//	                   └── aborted or unknown ◀─── committed? yes ▶ one Pebble batch: state, meta
 //
-// A Processor is an application id, its co-partitioned input topics, one changelog and its output topics. A task is one
-// partition number of it. A worker is a transactional session and a goroutine that runs some tasks. A Handler is the
-// core of one task: pure, fed by batches, asked for its changes at a commit.
+// A Processor (package stream) is an application id, its co-partitioned input topics, one changelog
+// and its output topics. A task is one partition number of a processor. A worker is a goroutine
+// with one transactional session; it runs several tasks. A Handler is the code of one task. It does
+// no I/O: it gets batches, and returns its changes at a commit.
 //
-// Invariants:
+// In the terms of Kafka Streams: a Processor is a topology with one sub-topology, a worker is a
+// stream thread, processing.guarantee is exactly_once_v2, and the store has the offsets of its own
+// changelog, so that a clean restart restores only the tail.
 //
-//	I1 A record is folded into committed state once, or is in the dead-letter queue once, never both.
-//	I4 State equals a replay of the changelog up to the stored changelog offset.
-//	I5 The stored input offset is never ahead of the group's committed offset: Pebble is written after Kafka said
-//	   committed, in one batch with the offsets it belongs to.
-//	I6 Every output has one cause: outputs, changelog and input offsets are one transaction.
+// # Invariants
 //
-// The client's own rewind is never trusted. Whatever ends otherwise than committed (abort, time-out, unknown) sends the
-// touched tasks through the same path as taking over a partition: barrier, tail of the changelog, comparison with the
-// committed offsets, a new Handler from committed state.
+//  1. Each input record is folded into the committed state once, or is in the dead-letter topic
+//     once, and never both.
+//  2. The state of a store equals a replay of the changelog up to the changelog offset of the
+//     store.
+//  3. The input offset of a store is never ahead of the group's committed offset. Pebble is written
+//     after Kafka has committed, in one batch with the offsets.
+//  4. Every output has one cause. Outputs, changelog records and input offsets are one transaction.
 //
-// A TimerHandler has durable timers, in event time or by the time of day. They are a table of the state, so they are
-// committed, restored and moved with it; a timer fires in one committed transaction, once.
+// Package invariant, and the tests, number them I1, I4, I5 and I6.
 //
-// A Handler with Close may hold more than memory: goroutines that read elsewhere and that Flush drains. What they found out is
-// committed with the positions that they are at, and a new Handler begins there; see package bridge.
+// # Recovery
 //
-// Package offline takes savepoints, replays the inputs beside the live processor and moves the state to another number of
-// partitions. Package processorstest runs a processor with crashes in virtual time.
+// There is one recovery path. A transaction that did not commit (aborted, timed out, or with an
+// unknown outcome) sends its tasks through a takeover, as if they had come from another process:
+// barrier, tail of the changelog, comparison with the committed offsets, and a new Handler from
+// committed state. The rewind of the Kafka client is not used.
 //
-// With Config.Standbys other processes keep each partition warm, and the group gives a partition to where it is warm.
+// # Timers, sources, standbys
 //
-// What it does not do: it runs no user code on Kafka's callbacks; it resets no offset by itself; it joins by handlers, there is
-// no query language.
+// A TimerHandler has durable timers in event time or wall time. They are a table of the state, so
+// they are committed, restored and moved with it. A timer fires in one committed transaction.
+//
+// A Handler with Close may own goroutines that read another system. Flush hands over what they have
+// read, with their positions, and a new Handler continues from the committed positions. Package
+// bridge is one.
+//
+// With Config.Standbys, other processes keep the state of each partition warm, and the group
+// assigns a partition to a process that has it warm.
+//
+// # Other packages
+//
+// Package offline takes savepoints, replays inputs beside the live processor, and moves state to
+// another number of partitions. Package processorstest is the crash harness. DESIGN.md explains the
+// runtime, EVENTS.md its log.
+//
+// The runtime calls no handler from Kafka's callbacks and resets no offset by itself. Joins are
+// handlers with several inputs; there is no query language.
 package processors

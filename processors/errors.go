@@ -4,25 +4,31 @@ import (
 	"errors"
 
 	"github.com/weirhq/weir/processors/internal/store"
+	"github.com/weirhq/weir/processors/internal/topics"
 )
 
-// Errors to branch on. What they wrap says what happened and what to do.
+// Errors to branch on with errors.Is. The error that wraps one of them states what failed and what
+// to do.
 var (
-	// ErrLocked: another process holds the state directory.
+	// ErrConfig reports a Config that New refuses.
+	ErrConfig = errors.New("invalid configuration")
+	// ErrLocked reports that another process uses the state directory.
 	ErrLocked = store.ErrLocked
-	// ErrNewer: the store was written by a newer version.
+	// ErrNewer reports a store that a newer version has written.
 	ErrNewer = store.ErrNewer
-	// ErrTransactions: the brokers do not speak transactions v2.
-	ErrTransactions = errors.New("brokers without transactions v2")
-	// ErrTopics: a topic is missing or has the wrong number of partitions.
-	ErrTopics = errors.New("topics do not fit")
-	// ErrForeign: the state directory belongs to another application.
-	ErrForeign = store.ErrDiverged
+	// ErrForeign reports a state directory of another application.
+	ErrForeign = store.ErrForeign
+	// ErrTransactions reports brokers without transactions v2 (KIP-890).
+	ErrTransactions = errors.New("the brokers do not have transactions v2")
+	// ErrTopics reports a topic that is missing or has the wrong number of partitions.
+	ErrTopics = topics.ErrTopics
+	// ErrNotRunning reports that Run is not at work, so no store is open.
+	ErrNotRunning = errors.New("the processor is not running")
+	// ErrDiskFull reports that the disk of the state directory has no space left. The process has
+	// left its group. The store is as a crash at that moment leaves it. The next start reads what
+	// the store lacks from the changelog.
+	ErrDiskFull = store.ErrDiskFull
+	// ErrDisk reports that the disk of the state directory refuses writes, or has damaged data.
+	// Apart from the cause it is like ErrDiskFull.
+	ErrDisk = store.ErrDisk
 )
-
-// ErrDiskFull says that the disk of the state directory has no room left. The process has left its group; the store is as a crash at
-// that moment would have left it, and the next start reads what it lacks from the changelog.
-var ErrDiskFull = store.ErrDiskFull
-
-// ErrDisk says that the disk of the state directory refuses writes or damages what was written. What is said of ErrDiskFull holds.
-var ErrDisk = store.ErrDisk

@@ -51,7 +51,7 @@ func (h *words) Flush(_ stream.Commit, ch *stream.Changes) error {
 	return nil
 }
 
-// A word count: state in a table, outputs, both exactly once.
+// A word count: state in a table, and outputs, both exactly once.
 func ExampleHandler() {
 	demo("wordcount", func(t stream.Task) (stream.Handler, error) {
 		return &words{Task: t, counts: map[string]uint64{}}, nil
@@ -59,14 +59,15 @@ func ExampleHandler() {
 	// Output: all there
 }
 
-// sessions counts a user's events until 30 s pass without one. A session is the count and the time of its last event.
+// sessions counts the events of a user until 30 s pass without one. The state of a session is its
+// count and the time of its last event.
 type sessions struct {
 	stream.Task
 	open   map[string][2]int64
 	closed []string // user=count, for outputs
 }
 
-const silence = 30_000 // ms
+const silence = 30_000 // ms without an event
 
 func (h *sessions) Fold(b *stream.Batch) error {
 	for _, r := range b.Records {
@@ -74,7 +75,7 @@ func (h *sessions) Fold(b *stream.Batch) error {
 		if err != nil {
 			return err
 		}
-		if s[0] == 0 { // one timer for each session: when it fires, it looks whether it is time
+		if s[0] == 0 { // one timer for each session, which may be set again when it fires
 			h.Timers.Set(stream.Timer{AtMs: r.TimeMs + silence, Key: r.Key})
 		}
 		h.open[string(r.Key)] = [2]int64{s[0] + 1, max(s[1], r.TimeMs)}
@@ -88,7 +89,7 @@ func (h *sessions) OnTimer(nowMs int64, due []stream.Timer) error {
 		switch s, err := h.load(user); {
 		case err != nil:
 			return err
-		case s[1]+silence > nowMs: // there was another event meanwhile
+		case s[1]+silence > nowMs: // there was another event
 			h.Timers.Set(stream.Timer{AtMs: s[1] + silence, Key: t.Key})
 		default:
 			h.closed = append(h.closed, fmt.Sprintf("%s=%d", user, s[0]))
@@ -126,7 +127,8 @@ func (h *sessions) Flush(_ stream.Commit, ch *stream.Changes) error {
 	return nil
 }
 
-// Sessions by durable timers in event time: a session ends when 30 s of its partition's time pass without an event.
+// Sessions with durable timers in event time: a session ends when 30 s of its partition's event
+// time pass without an event.
 func ExampleProcessor_timers() {
 	at := func(user string, second int64) kgo.Record {
 		return kgo.Record{Key: []byte(user), Timestamp: time.Unix(1_800_000_000+second, 0)}
@@ -137,7 +139,8 @@ func ExampleProcessor_timers() {
 	// Output: all there
 }
 
-// demo runs a processor on a broker in this process until its output has what is wanted as the last values of its keys.
+// demo runs a processor on a dev broker until the last value of each key in its output is the
+// wanted one.
 func demo(app string, handler func(stream.Task) (stream.Handler, error), in []kgo.Record, want map[string]string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

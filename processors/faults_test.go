@@ -16,18 +16,18 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/processorstest"
 	"github.com/weirhq/weir/stream"
 )
 
-// The faults that a runtime must survive, by name. What a world is judged by beside what is written here: see processorstest.
+// Each test here injects one kind of fault. The harness adds the checks of package processorstest.
 
-// sum adds up the values of each key in table 1, and emits what it took: each record once. "poison" panics.
+// sum adds up the values of each key in table 1, and emits the origin of each record. The value
+// "poison" panics.
 type sum struct {
 	stream.Task
-	sums map[string]uint64
-	took []string
+	sums    map[string]uint64
+	origins []string
 }
 
 func (h *sum) Fold(b *stream.Batch) error {
@@ -43,7 +43,7 @@ func (h *sum) Fold(b *stream.Batch) error {
 			}
 		}
 		if string(r.Value) == "poison" {
-			h.sums[key] += 1 << 40 // a half-done fold
+			h.sums[key] += 1 << 40 // a half-done fold, which must not survive
 			panic("poison")
 		}
 		n, err := strconv.ParseUint(string(r.Value), 10, 63)
@@ -51,7 +51,7 @@ func (h *sum) Fold(b *stream.Batch) error {
 			return err
 		}
 		h.sums[key] += n
-		h.took = append(h.took, fmt.Sprintf("%s/%d/%d", b.Topic, b.Partition, r.Offset))
+		h.origins = append(h.origins, fmt.Sprintf("%s/%d/%d", b.Topic, b.Partition, r.Offset))
 	}
 	return nil
 }
@@ -60,11 +60,11 @@ func (h *sum) Flush(_ stream.Commit, ch *stream.Changes) error {
 	for key, n := range h.sums {
 		ch.Put(1, []byte(key), binary.BigEndian.AppendUint64(nil, n))
 	}
-	for _, o := range h.took {
+	for _, o := range h.origins {
 		ch.EmitTo("out", h.Partition, stream.Message{Key: []byte(o)})
 	}
 	clear(h.sums)
-	h.took = h.took[:0]
+	h.origins = h.origins[:0]
 	return nil
 }
 
@@ -77,13 +77,13 @@ func summing() processorstest.Options {
 	}}
 }
 
-// feed is what a test produced.
+// feed counts what a test has produced.
 type feed struct {
 	w *processorstest.Harness
 	n [4]uint64 // by partition
 }
 
-// give produces n ones to each partition.
+// give produces n records of value 1 to each partition.
 func (f *feed) give(n int) {
 	for p := range f.n {
 		f.w.Produce("in", int32(p), "k", strings.Split(strings.Repeat("1", n), "")...)
@@ -91,7 +91,7 @@ func (f *feed) give(n int) {
 	}
 }
 
-// exact holds the totals against what was produced.
+// exact compares the sums with what was produced.
 func (f *feed) exact(t *testing.T, without ...int32) {
 	t.Helper()
 	f.w.CaughtUp(without...)
@@ -105,7 +105,7 @@ func (f *feed) exact(t *testing.T, without ...int32) {
 	}
 }
 
-// A member that joins and leaves every two seconds for a minute, while records flow.
+// TestRebalanceStorm: a member joins and leaves every two seconds for a minute, while records flow.
 func TestRebalanceStorm(t *testing.T) {
 	processorstest.Run(t, summing(), func(t *testing.T, w *processorstest.Harness) {
 		f := &feed{w: w}
@@ -123,7 +123,7 @@ func TestRebalanceStorm(t *testing.T) {
 				}
 			}
 			if i%3 == 2 {
-				b.Kill() // it comes back within its session, or two seconds later
+				b.Kill()
 			} else {
 				b.Stop()
 			}
@@ -132,12 +132,13 @@ func TestRebalanceStorm(t *testing.T) {
 		}
 		f.exact(t)
 		if owned == 0 {
-			t.Error("the member that came and went never had a partition")
+			t.Error("the second member never had a partition")
 		}
 	})
 }
 
-// One record in a thousand panics. Each is a dead letter, once, and its neighbours count.
+// TestPoisonInEachThousand: one record in a thousand panics. Each of them becomes one dead letter,
+// and all others count.
 func TestPoisonInEachThousand(t *testing.T) {
 	const n = 4000
 	o := summing()
@@ -166,11 +167,12 @@ func TestPoisonInEachThousand(t *testing.T) {
 	})
 }
 
-// Retention removes what a process that was cut off has not read. The partition stops and says how much is gone; the others
-// go on, also on another process.
+// TestRetentionPassesOffset: retention deletes records that a process has not read because it was
+// cut off. The partition is stopped, and its reason states how many records are gone. The others
+// continue.
 func TestRetentionPassesOffset(t *testing.T) {
 	o := summing()
-	o.NoRefold = true // the first records are gone for the judge, too
+	o.NoRefold = true // the undisturbed handler cannot read the deleted records, either
 	processorstest.Run(t, o, func(t *testing.T, w *processorstest.Harness) {
 		f := &feed{w: w}
 		a := w.Start("a")
@@ -181,8 +183,8 @@ func TestRetentionPassesOffset(t *testing.T) {
 		w.DeleteRecords("in", 2, 6)
 		a.Heal()
 		f.exact(t, 2)
-		s := status(a, 2)
-		for end := time.Now().Add(time.Minute); s.State != "stopped" && time.Now().Before(end); s = status(a, 2) {
+		s := a.Status(2)
+		for end := time.Now().Add(time.Minute); s.State != "stopped" && time.Now().Before(end); s = a.Status(2) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		if s.State != "stopped" || !strings.Contains(s.Reason, "offsets 3 to 5 are gone: 3 records") {
@@ -191,21 +193,13 @@ func TestRetentionPassesOffset(t *testing.T) {
 		f.give(2)
 		f.exact(t, 2)
 		if got := binary.BigEndian.Uint64(w.State(2, 1)["k"]); got != 3 {
-			t.Errorf("partition 2 went on to %d", got)
+			t.Errorf("the sum of partition 2 is %d, want 3", got)
 		}
 	})
 }
 
-func status(p *processorstest.Process, partition int32) processors.Status {
-	for _, s := range p.Runtime().Status() {
-		if s.Partition == partition {
-			return s
-		}
-	}
-	return processors.Status{}
-}
-
-// The brokers commit, and the process never hears of it: it asks, and counts nothing twice.
+// TestEndTxnAnswersLost: the brokers commit, and the answers are lost. The process asks the brokers
+// for the outcome, and counts no record twice.
 func TestEndTxnAnswersLost(t *testing.T) {
 	processorstest.Run(t, summing(), func(t *testing.T, w *processorstest.Harness) {
 		f := &feed{w: w}
@@ -225,8 +219,8 @@ func TestEndTxnAnswersLost(t *testing.T) {
 	})
 }
 
-// A process stands still with its transaction open, alone, until the brokers abort that; then it goes on. What it folded is folded
-// again.
+// TestTransactionTimeout: the only process freezes with its transaction open until the brokers
+// abort it. After the thaw it continues, and folds the records of that transaction again.
 func TestTransactionTimeout(t *testing.T) {
 	o := summing()
 	o.Config.Workers = 1
@@ -252,7 +246,7 @@ func TestTransactionTimeout(t *testing.T) {
 	})
 }
 
-// open is how many transactions are open.
+// open returns the number of open transactions.
 func open(t *testing.T, w *processorstest.Harness) int {
 	t.Helper()
 	cl, err := w.Kafka().Client()
@@ -267,7 +261,8 @@ func open(t *testing.T, w *processorstest.Harness) int {
 	return len(list)
 }
 
-// A process dies with its transaction open and does not come back: another one takes over.
+// TestDiesWithTransactionOpen: a process is killed with its transaction open and does not come
+// back. Another one takes over.
 func TestDiesWithTransactionOpen(t *testing.T) {
 	processorstest.Run(t, summing(), func(t *testing.T, w *processorstest.Harness) {
 		f := &feed{w: w}
@@ -287,8 +282,8 @@ func TestDiesWithTransactionOpen(t *testing.T) {
 	})
 }
 
-// A process freezes at an edge, and another one takes over: when it thaws, its transaction, its membership and its partitions are
-// long gone.
+// TestFrozenPastTransactionTimeout: a process freezes at a failpoint, and another one takes over.
+// After the thaw it has no transaction, no membership and no partitions left.
 func TestFrozenPastTransactionTimeout(t *testing.T) {
 	for _, at := range processorstest.Failpoints() {
 		t.Run(string(at), func(t *testing.T) {
@@ -313,8 +308,8 @@ func TestFrozenPastTransactionTimeout(t *testing.T) {
 	}
 }
 
-// No broker answers for ten minutes. The process lives, says that it has nothing that runs, takes no more memory, and
-// catches up by itself.
+// TestBrokersAway: no broker answers for ten minutes. The process continues, reports no running
+// partition, needs no more memory, and catches up afterwards.
 func TestBrokersAway(t *testing.T) {
 	processorstest.Run(t, summing(), func(t *testing.T, w *processorstest.Harness) {
 		f := &feed{w: w}
@@ -330,11 +325,11 @@ func TestBrokersAway(t *testing.T) {
 			n, bytes := resources()
 			worst, most = max(worst, n), max(most, bytes)
 			if d, cut := a.Runtime().BrokerIdle(); !cut || d < 50*time.Second {
-				t.Errorf("without brokers, it says that they were silent for %s: %t", d, cut)
+				t.Errorf("without brokers, BrokerIdle returns %s, %t", d, cut)
 			}
 			for _, s := range a.Runtime().Status() {
 				if s.State == "running" {
-					t.Errorf("without brokers, partition %d runs", s.Partition)
+					t.Errorf("without brokers, partition %d is running", s.Partition)
 				}
 			}
 		}
@@ -345,19 +340,19 @@ func TestBrokersAway(t *testing.T) {
 			t.Errorf("%d MiB of heap, before %d", most>>20, heap>>20)
 		}
 		a.Heal()
-		mended := time.Now()
+		healed := time.Now()
 		f.exact(t)
-		if took := time.Since(mended); took > 30*time.Second {
-			t.Errorf("caught up %s after the brokers were back", took)
+		if took := time.Since(healed); took > 30*time.Second {
+			t.Errorf("caught up %s after the brokers came back", took)
 		}
 		time.Sleep(time.Minute)
 		if d, cut := a.Runtime().BrokerIdle(); cut {
-			t.Errorf("with idle inputs, it says that the brokers were silent for %s", d)
+			t.Errorf("with idle inputs, BrokerIdle returns %s, and cut off", d)
 		}
 	})
 }
 
-// A stop is in order from the first moment.
+// TestStopWhileStarting: a process can be stopped at any moment of its start.
 func TestStopWhileStarting(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Millisecond, 3 * time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond} {
 		processorstest.Run(t, summing(), func(t *testing.T, w *processorstest.Harness) {
@@ -366,12 +361,13 @@ func TestStopWhileStarting(t *testing.T) {
 			began := time.Now()
 			a.Stop()
 			if took := time.Since(began); took > 5*time.Second {
-				t.Errorf("stopped %s after its start, it took %s", after, took)
+				t.Errorf("a stop %s after the start took %s", after, took)
 			}
 		})
 	}
 }
 
+// resources returns the number of goroutines and the bytes on the heap.
 func resources() (goroutines int, heap uint64) {
 	runtime.GC()
 	var m runtime.MemStats

@@ -9,11 +9,12 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// clicked joins two topics by key: an impression with the click that comes within ten minutes of it, before it or after. What
-// waits for its other half is in table 1: "i/" or "c/" and the key, with the value of the record. A key comes once in each topic.
+// clicked joins two topics by key: an impression and the click within ten minutes before or after
+// it. Table 1 has the records that wait for the other topic: "i/" or "c/" and the key, with the
+// value of the record. A key occurs once in each topic.
 type clicked struct {
 	stream.Task
-	changed map[string]string // "" is gone
+	changed map[string]string // by key; "" is deleted
 	out     [][2]string
 }
 
@@ -32,7 +33,7 @@ func (h *clicked) Fold(b *stream.Batch) error {
 		case half != "":
 			h.out = append(h.out, [2]string{string(r.Key), "clicked"})
 			h.changed[other+string(r.Key)] = ""
-		default: // it waits, until no record of the other topic can come any more
+		default: // wait until event time has passed the horizon
 			h.changed[mine+string(r.Key)] = string(r.Value)
 			h.Timers.Set(stream.Timer{AtMs: r.TimeMs + horizon, Key: []byte(mine + string(r.Key))})
 		}
@@ -78,8 +79,9 @@ func (h *clicked) Flush(_ stream.Commit, ch *stream.Changes) error {
 	return nil
 }
 
-// A join of two topics. Partition p of both is one task. Its event time is that of the topic that is behind, so what waits is
-// not given up because the other topic is read faster; a topic that is silent for EventTimes.Idle does not hold time back.
+// A join of two topics. Partition p of both is one task. Its event time is that of the topic that
+// is behind, so a record does not expire because the other topic is read faster. A topic that is
+// silent for EventTimeConfig.Idle does not hold event time back.
 func ExampleProcessor_join() {
 	at := func(topic, key string, second int64) kgo.Record {
 		return kgo.Record{Topic: topic, Key: []byte(key), Value: []byte("x"), Timestamp: time.Unix(1_800_000_000+second, 0)}

@@ -7,9 +7,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Latency is a histogram of seconds, by app, that takes many equal observations at once: Prometheus's own would have to be told
-// of each of a million records.
-type Latency struct {
+// LatencyHistogram is a histogram of seconds, by app, that adds many equal observations at once. A
+// histogram of the Prometheus client would need one call for each of a million records.
+type LatencyHistogram struct {
 	desc   *prometheus.Desc
 	bounds []float64
 
@@ -18,16 +18,16 @@ type Latency struct {
 }
 
 type histogram struct {
-	buckets []uint64 // not cumulative; what is above all bounds is in none
+	buckets []uint64 // not cumulative; an observation above all bounds is in no bucket
 	count   uint64
 	sum     float64
 }
 
-func newLatency(desc *prometheus.Desc) *Latency {
-	return &Latency{desc: desc, bounds: prometheus.ExponentialBuckets(0.005, 2, 22), apps: map[string]*histogram{}}
+func newLatency(desc *prometheus.Desc) *LatencyHistogram {
+	return &LatencyHistogram{desc: desc, bounds: prometheus.ExponentialBuckets(0.005, 2, 22), apps: map[string]*histogram{}}
 }
 
-func (l *Latency) observe(app string, seconds float64, n uint64) {
+func (l *LatencyHistogram) observe(app string, seconds float64, n uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := l.apps[app]
@@ -43,10 +43,10 @@ func (l *Latency) observe(app string, seconds float64, n uint64) {
 }
 
 // Describe implements prometheus.Collector.
-func (l *Latency) Describe(ch chan<- *prometheus.Desc) { ch <- l.desc }
+func (l *LatencyHistogram) Describe(ch chan<- *prometheus.Desc) { ch <- l.desc }
 
 // Collect implements prometheus.Collector.
-func (l *Latency) Collect(ch chan<- prometheus.Metric) {
+func (l *LatencyHistogram) Collect(ch chan<- prometheus.Metric) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for app, t := range l.apps {

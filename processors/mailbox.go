@@ -2,36 +2,37 @@ package processors
 
 import "sync"
 
-// mailbox brings what happens on other goroutines to a worker's loop, and wakes it from a poll.
+// mailbox carries functions from other goroutines to the loop of a worker, and interrupts its poll.
 type mailbox struct {
 	mu   sync.Mutex
 	list []func()
 	wake func()
 }
 
-func (n *mailbox) post(f func()) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.list = append(n.list, f)
-	if n.wake != nil {
-		n.wake()
+func (m *mailbox) post(f func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.list = append(m.list, f)
+	if m.wake != nil {
+		m.wake()
 	}
 }
 
-func (n *mailbox) take() []func() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	list := n.list
-	n.list = nil
+func (m *mailbox) take() []func() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := m.list
+	m.list = nil
 	return list
 }
 
-// interrupt sets what post calls to end a poll; at once if there is news already.
-func (n *mailbox) interrupt(wake func()) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.wake = wake
-	if wake != nil && len(n.list) > 0 {
+// interrupt sets the function that post calls to end a poll. If a function is waiting, the poll
+// ends at once.
+func (m *mailbox) interrupt(wake func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.wake = wake
+	if wake != nil && len(m.list) > 0 {
 		wake()
 	}
 }

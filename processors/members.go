@@ -12,16 +12,16 @@ import (
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// Member is one session of an application's group, as the group has it since its last rebalance.
+// Member is a member of an application's group since the last rebalance: one worker of a process.
 type Member struct {
 	ID         string
 	Instance   string  // of the process
-	Endpoint   string  // where the process's API is, host:port; empty if it has none
-	Partitions []int32 // that it folds, in order
-	Standbys   []int32 // that its process keeps warm, in order; the first member of a process has them
+	Endpoint   string  // address of the process's API, host:port; empty if it has none
+	Partitions []int32 // that the worker folds, in order
+	Standbys   []int32 // that the process keeps warm, in order; listed at the first member of the process
 }
 
-// Members asks the brokers who shares the partitions of app; none if nobody runs.
+// Members asks the brokers for the members of app's group. It returns none if no process runs.
 func Members(ctx context.Context, k kafka.Cluster, app string) ([]Member, error) {
 	cl, err := k.Client()
 	if err != nil {
@@ -36,14 +36,14 @@ func Members(ctx context.Context, k kafka.Cluster, app string) ([]Member, error)
 	for _, g := range members {
 		m := Member{ID: g.MemberID}
 		if join, ok := g.Join.AsConsumer(); ok {
-			says, err := changelogpb.Decode(join.UserData, &changelogpb.Member{}, "what member "+g.MemberID+" says")
+			metadata, err := changelogpb.Decode(join.UserData, &changelogpb.Member{}, "metadata of member "+g.MemberID)
 			if err != nil {
 				return nil, err
 			}
-			m.Instance, m.Endpoint = says.Instance, says.Endpoint
+			m.Instance, m.Endpoint = metadata.Instance, metadata.Endpoint
 		}
 		if has, ok := g.Assigned.AsConsumer(); ok {
-			d, err := changelogpb.Decode(has.UserData, &changelogpb.WorkerAssignment{}, "the duty of member "+g.MemberID)
+			d, err := changelogpb.Decode(has.UserData, &changelogpb.WorkerAssignment{}, "assignment of member "+g.MemberID)
 			if err != nil {
 				return nil, err
 			}

@@ -16,25 +16,26 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Local tables are not in the changelog: a takeover reads inputs again to complete them, which takes the longer the busier the
-// inputs are. A standby does it ahead of time, partition by partition: it makes a handler of the state as it is, lets it warm
-// up as in a takeover, and keeps what its Flush says of local tables. Everything else that the handler says is dropped, and so
-// is the handler.
+// Local tables are not in the changelog: a takeover reads the inputs again to complete them, which
+// takes longer the busier the inputs are. A standby does this ahead of time, one partition after
+// another. It makes a handler from the state that it has, rebuilds it as a takeover does, and keeps
+// the changes of local tables that its Flush returns. It drops the other changes, and the handler.
 const (
-	refreshEvery = 2 * time.Second // between two partitions
-	refreshLag   = 50_000          // input records that the local tables lack
+	refreshEvery = 2 * time.Second // least time between two refreshes
+	refreshLag   = 50_000          // input records that the local tables may lack
 )
 
-// refreshResult is what came of it.
+// refreshResult is the result of a refresh.
 type refreshResult struct {
 	applier  *changelog.Applier
-	sequence uint64 // transaction that it is as of
+	sequence uint64 // the last transaction of the state that the handler was made from
 	local    []*changelogpb.Position
 	changes  []stream.Change
 	err      error
 }
 
-// refresh begins to complete the local tables of the partition that lacks most, if one lacks enough.
+// refresh starts to complete the local tables of the partition that lacks most records, if it lacks
+// more than refreshLag.
 func (f *standby) refresh(ctx context.Context) {
 	if f.refreshDone != nil || time.Since(f.lastRefresh) < refreshEvery {
 		return
@@ -67,7 +68,7 @@ func (f *standby) refresh(ctx context.Context) {
 	}()
 }
 
-// rebuildLocal makes a handler as of meta and asks it for its local tables.
+// rebuildLocal makes a handler from a snapshot and returns its local changes.
 func (f *standby) rebuildLocal(ctx context.Context, snap *pebble.Snapshot, meta *changelogpb.TaskMeta, p int32) (r refreshResult) {
 	v := handler.Builder{Kafka: f.cfg.Kafka, Proc: f.proc, Log: f.log, DB: snap}
 	v.Task = stream.Task{Partition: p, OwnerEpoch: meta.Marker.OwnerEpoch, Next: changelogpb.NextOffsets(meta.Marker.Inputs), Timers: newTimers(p, snap)}
@@ -83,7 +84,7 @@ func (f *standby) rebuildLocal(ctx context.Context, snap *pebble.Snapshot, meta 
 	}
 	defer handler.Close(h)
 	if _, ok := h.(stream.Rebuilder); !ok {
-		r.local = meta.Marker.Inputs // it has no memory to rebuild
+		r.local = meta.Marker.Inputs // a handler that rebuilds nothing needs no input again
 		return r
 	}
 	t := &task{p: p, handler: h, timers: newTimers(p, snap)}
@@ -101,7 +102,7 @@ func (f *standby) rebuildLocal(ctx context.Context, snap *pebble.Snapshot, meta 
 	return r
 }
 
-// listInputStarts asks where the inputs begin.
+// listInputStarts returns the first offsets of the inputs.
 func (f *standby) listInputStarts(ctx context.Context, p int32) (map[string]int64, error) {
 	cl, err := f.cfg.Kafka.Client()
 	if err != nil {
@@ -111,7 +112,8 @@ func (f *standby) listInputStarts(ctx context.Context, p int32) (map[string]int6
 	return changelog.InputStarts(ctx, kadm.NewClient(cl), f.proc.Inputs, p)
 }
 
-// applyRefresh takes over what a refresh brought, unless the partition was released meanwhile.
+// applyRefresh writes the result of a finished refresh to the store, unless the partition was
+// released.
 func (f *standby) applyRefresh() {
 	var r refreshResult
 	select {

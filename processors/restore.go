@@ -16,49 +16,51 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// restoreResult is what a takeover found out. The worker's loop turns it into a running task.
+// restoreResult is the result of a takeover. The loop of the worker makes it a running task.
 type restoreResult struct {
 	meta           *changelogpb.TaskMeta
 	ids            map[string][]byte
 	next           map[string]int64
-	start          map[string]int64 // first offset that an input still has
+	start          map[string]int64 // first offset of each input
 	ownerEpoch     uint64
 	handler        stream.Handler
 	timers         *timers
 	buffer         *store.WriteBuffer
-	repairOffsets  bool // the group's offsets are not the marker's: the next transaction sets them
-	offsetsExpired bool // the group has no offsets at all, and so the client has none
+	repairOffsets  bool // the group's offsets differ from the marker: the next transaction commits the marker's
+	offsetsExpired bool // the group has no offsets, so the client has none
 }
 
-// discard throws away what a takeover made and nobody takes; r may be nil.
+// discard closes the handler of a result that is not used. r may be nil.
 func (r *restoreResult) discard() {
 	if r != nil {
 		handler.Close(r.handler)
 	}
 }
 
-// restorer takes over one partition, beside the worker's loop: its other partitions go on meanwhile.
+// restorer takes one partition over, in goroutines of its own: the other partitions of the worker
+// continue.
 type restorer struct {
 	w          *worker
-	t          *task // the loop's: not to be touched here
+	t          *task // belongs to the loop of the worker; a restorer only passes it on
 	p          int32
 	token      string // of its barrier
-	barrier    int64  // where that is in the changelog
+	barrier    int64  // its offset in the changelog
 	tries      int
 	ctx        context.Context // ends when the partition is released
-	stopWatch  func()          // ends the watch over it
+	stopWatch  func()          // ends watch
 	began      time.Time
-	rebuild    bool // the store is not of this log
+	rebuild    bool // begin with an empty store, because the changelog lacks the store's last transaction
 	applier    *changelog.Applier
-	waitReason atomic.Pointer[string] // what for, for people
+	waitReason atomic.Pointer[string] // what the takeover waits for, for the log
 	progress   atomic.Pointer[changelog.Progress]
 }
 
 func (r *restorer) setWaitReason(what string) { r.waitReason.Store(&what) }
 
+// stop returns the error that stops the partition.
 func (r *restorer) stop(why error) error { return changelog.Stopped(r.p, why) }
 
-// restore starts the takeover of tasks whose barrier is committed.
+// restore starts the takeover of tasks with a committed barrier.
 func (w *worker) restore(life context.Context, tasks []*task) {
 	var list []*restorer
 	for _, t := range tasks {
@@ -78,9 +80,10 @@ func (w *worker) restore(life context.Context, tasks []*task) {
 	}
 }
 
+// restorer makes the restorer of a task and starts its watch.
 func (w *worker) restorer(life context.Context, t *task) *restorer {
 	r := &restorer{w: w, t: t, p: t.p, token: t.token, barrier: t.barrier, tries: t.tries, began: time.Now()}
-	r.setWaitReason("another worker to let the partition go")
+	r.setWaitReason("another worker of this process to release the partition")
 	ctx, cancel := context.WithCancel(life)
 	watch, enough := context.WithCancel(ctx)
 	r.ctx, t.cancel, r.stopWatch, t.restorer = ctx, cancel, enough, r
@@ -89,7 +92,8 @@ func (w *worker) restorer(life context.Context, t *task) *restorer {
 	return r
 }
 
-// report hands what came of the takeover to the worker's loop; a failure after a while, to give its cause time to pass.
+// report passes the result of a takeover to the loop of the worker. A failure is passed on after a
+// pause, so that the retry does not meet the same cause.
 func (r *restorer) report(res *restoreResult, err error) {
 	r.stopWatch()
 	if r.applier != nil {
@@ -104,17 +108,17 @@ func (r *restorer) report(res *restoreResult, err error) {
 	})
 }
 
-// onRestored is the end of a takeover, in the worker's loop.
+// onRestored ends a takeover, in the loop of the worker.
 func (w *worker) onRestored(t *task, res *restoreResult, err error, took time.Duration) {
 	t.cancel()
-	if w.tasks[t.p] != t { // released meanwhile
+	if w.tasks[t.p] != t { // the partition was released during the takeover
 		res.discard()
 		w.store.Release(t.p)
 		return
 	}
 	t.ownsStore = true
 	if err != nil {
-		res.discard() // the replay may have failed to end after it was made
+		res.discard() // closing the applier may have failed after the handler was made
 	}
 	var stopped *changelog.StoppedError
 	switch {
@@ -131,18 +135,20 @@ func (w *worker) onRestored(t *task, res *restoreResult, err error, took time.Du
 		}
 	default:
 		if t.next = res.next; !w.seek(t) && res.repairOffsets && !res.offsetsExpired {
-			// The client has yet to ask the group, and then it goes where the group is, not where the marker is.
+			// The client has not fetched the offsets of the group yet. When it does, it seeks to
+			// them, and not to the marker: try again then.
 			res.discard()
 			t.state = taskBarrier
 			break
 		}
 		t.meta, t.ids, t.ownerEpoch, t.handler, t.repairOffsets, t.offsetsExpired = res.meta, res.ids, res.ownerEpoch, res.handler, res.repairOffsets, res.offsetsExpired
 		t.buffer = res.buffer
-		t.timers, t.watermark = res.timers, newWatermark(w.proc.Time, w.proc.Inputs, t.meta.GetMarker().GetWatermarkMs(), time.Now())
+		t.timers = res.timers
+		t.trackEventTime(w.proc, t.meta.GetMarker().GetWatermarkMs())
 		t.seq = t.meta.GetMarker().GetSequence()
 		t.flushed = time.Now()
 		t.state, t.tries = taskRunning, 0
-		if !t.offsetsExpired { // else the session begins anew, with offsets
+		if !t.offsetsExpired { // else the worker starts a new session, which fetches the offsets
 			w.sess.Client().ResumeFetchPartitions(w.unfinishedInputs(t))
 		}
 		w.cfg.Metrics.Restores.WithLabelValues(w.proc.App).Inc()
@@ -151,9 +157,10 @@ func (w *worker) onRestored(t *task, res *restoreResult, err error, took time.Du
 	w.publish()
 }
 
-// seek puts the client where the task is, and says whether the client knows all of the task's inputs. After an abort the
-// client goes back to what it believes to be committed: to 0 where it never committed anything, and too far if a commit went
-// through whose answer was an error.
+// seek sets the client to the offsets of the task. It reports whether the client has an offset for
+// each input of the task. After an abort the client rewinds to what it takes to be committed: to
+// offset 0 where it never committed, and to a wrong offset if a commit succeeded whose answer was
+// an error.
 func (w *worker) seek(t *task) bool {
 	at, cached, all := map[string]map[int32]kgo.EpochOffset{}, w.sess.Client().CommittedOffsets(), true
 	for topic, next := range t.next {
@@ -164,4 +171,15 @@ func (w *worker) seek(t *task) bool {
 	}
 	w.sess.Client().SetOffsets(at)
 	return all
+}
+
+// unfinishedInputs returns the inputs of a task that are not at the end of a replay.
+func (w *worker) unfinishedInputs(t *task) map[string][]int32 {
+	m := map[string][]int32{}
+	for _, topic := range w.proc.Inputs {
+		if t.next[topic] < w.cfg.replay.End(topic, t.p) {
+			m[topic] = []int32{t.p}
+		}
+	}
+	return m
 }

@@ -13,7 +13,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weirhq/weir/processors/internal/failpoint"
+	"github.com/weirhq/weir/processors/internal/replayrange"
 	"github.com/weirhq/weir/processors/internal/store"
+	"github.com/weirhq/weir/processors/internal/topics"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
 )
@@ -21,7 +23,7 @@ import (
 // Runtime runs one Processor in this process.
 type Runtime struct {
 	cfg      Config
-	given    Config // as New completed it: Run changes cfg, and Config may be called by any goroutine
+	given    Config // cfg as New completed it: Run changes cfg, and any goroutine may call Config
 	proc     stream.Processor
 	liveness *brokerLiveness
 
@@ -31,26 +33,15 @@ type Runtime struct {
 	parts     int32
 }
 
-// New checks what can be checked without a broker. It starts nothing.
+// New checks the configuration and the processor without asking a broker. It starts nothing. It
+// returns ErrConfig for a configuration that cannot work.
 func New(cfg Config, proc stream.Processor) (*Runtime, error) {
 	if err := proc.Complete(); err != nil {
 		return nil, err
 	}
-	if len(cfg.Kafka.Brokers) == 0 {
-		return nil, errors.New("no Kafka brokers: set kafka.brokers")
-	}
-	if cfg.Dir == "" {
-		return nil, errors.New("no state directory: set data_dir")
-	}
-	cfg.Complete()
-	if !stream.ValidName(cfg.Instance) {
-		return nil, fmt.Errorf("instance %q is not a legal name: use letters, digits, '.', '_' or '-'", cfg.Instance)
-	}
-	if cfg.CommitIntervalMax < cfg.CommitInterval {
-		cfg.CommitIntervalMax = cfg.CommitInterval
-	}
-	if cfg.CommitIntervalMax*2 > cfg.TransactionTimeout {
-		return nil, fmt.Errorf("commit_interval_max %s is more than half of transaction_timeout %s: a commit that is only slow would be aborted", cfg.CommitIntervalMax, cfg.TransactionTimeout)
+	cfg.SetDefaults()
+	if err := cfg.check(); err != nil {
+		return nil, err
 	}
 	r := &Runtime{cfg: cfg, given: cfg, proc: proc, liveness: newBrokerLiveness()}
 	r.cfg.Kafka.Options = append(slices.Clip(cfg.Kafka.Options), kgo.WithHooks(r.liveness))
@@ -61,21 +52,30 @@ func New(cfg Config, proc stream.Processor) (*Runtime, error) {
 	return r, nil
 }
 
-// Run works until ctx ends, then commits what is folded, leaves the group and closes the store. It returns nil after a
-// clean stop.
+// Run works until ctx ends. Then it commits what is folded, leaves the group, closes the store and
+// returns nil. It returns an error of the package's list of errors when it cannot start, or cannot
+// continue.
 func (r *Runtime) Run(ctx context.Context) (err error) {
-	if hook := failpoint.HookFrom(ctx); hook != nil { // a test decides how far it gets
-		r.cfg.failpoint = func(_ *worker, at string) error { return hook(failpoint.Point(at)) }
+	if hook := failpoint.HookFrom(ctx); hook != nil { // a test kills or freezes this process
+		first := r.cfg.failpoint
+		r.cfg.failpoint = func(w *worker, at string) error {
+			if err := first(w, at); err != nil {
+				return err
+			}
+			return hook(failpoint.Point(at))
+		}
 	}
+	r.cfg.replay = replayrange.FromContext(ctx)
 	parts, err := r.preflight(ctx)
 	if err != nil {
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-			err = nil // it was stopped before it had begun
+			err = nil // stopped during its start
 		}
 		return err
 	}
-	// The connection is set up right, preflight used it. From now on an end of file in its first answer is a broker or a
-	// proxy that restarts, not TLS missing: without the option a group's heartbeat gives up on it.
+	// preflight has used the connection, so its settings are right. From now on an end of file in
+	// the first answer of a connection is a broker or a proxy that restarts, and not missing TLS.
+	// Without AlwaysRetryEOF the heartbeats of a group member end at it.
 	r.cfg.Kafka.Options = append(slices.Clip(r.cfg.Kafka.Options), kgo.AlwaysRetryEOF(), kgo.WithLogger(clientLog{*r.cfg.Log}))
 	for n := 1; ; n++ {
 		if err = r.runStore(ctx, parts); !store.IsDamage(err) {
@@ -87,9 +87,9 @@ func (r *Runtime) Run(ctx context.Context) (err error) {
 	}
 }
 
-// runStore works on one store, until ctx ends or it turns out to be damaged.
+// runStore works on one store until ctx ends or the store turns out to be damaged.
 func (r *Runtime) runStore(ctx context.Context, parts int32) (err error) {
-	s, err := store.Open(r.cfg.database(), r.proc.App) //nolint:contextcheck // the database wants one for files that are not local; there are none
+	s, err := store.Open(r.cfg.database(), r.proc.App) //nolint:contextcheck // Pebble wants a context for remote files; there are none
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,8 @@ func (r *Runtime) runStore(ctx context.Context, parts int32) (err error) {
 	return group.Wait()
 }
 
-// preflight looks at the brokers before anything is touched.
+// preflight checks the brokers and the topics before anything is written. It returns the number of
+// tasks.
 func (r *Runtime) preflight(ctx context.Context) (int32, error) {
 	cl, err := r.cfg.Kafka.Client()
 	if err != nil {
@@ -131,7 +132,7 @@ func (r *Runtime) preflight(ctx context.Context) (int32, error) {
 		return 0, err
 	}
 	if version < 2 && !r.cfg.AllowOldTransactions {
-		return 0, fmt.Errorf("%w: the brokers finalised transaction.version %d: below 2 a late request of a dead transaction can land in the next one (KIP-890). Upgrade with kafka-features.sh upgrade --feature transaction.version=2, or set processor.allow_old_transactions", ErrTransactions, version)
+		return 0, fmt.Errorf("%w: their transaction.version is %d, and below 2 a late request of a dead transaction can become a part of the next one (KIP-890): upgrade with kafka-features.sh upgrade --feature transaction.version=2, or set AllowOldTransactions", ErrTransactions, version)
 	}
 	adm := kadm.NewClient(cl)
 	brokers, err := adm.ListBrokers(ctx)
@@ -139,17 +140,32 @@ func (r *Runtime) preflight(ctx context.Context) (int32, error) {
 		return 0, fmt.Errorf("list brokers: %w", err)
 	}
 	r.cfg.FetchBytes = max(1<<20, r.cfg.FetchBytes/int32(max(1, len(brokers))))
-	return AwaitTopics(ctx, &r.proc, adm)
+	return topics.Await(ctx, &r.proc, adm)
 }
 
-// Partitions is the number of tasks of the processor; 0 before Run.
+// App returns the application id.
+func (r *Runtime) App() string { return r.proc.App }
+
+// Instance returns Config.Instance, the name of this process among those of the application.
+func (r *Runtime) Instance() string { return r.cfg.Instance }
+
+// Config returns the configuration that New was given, with its defaults.
+func (r *Runtime) Config() Config { return r.given }
+
+// Processor returns the processor that New was given, with its defaults.
+func (r *Runtime) Processor() stream.Processor { return r.proc }
+
+// Advertise sets Config.Endpoint, for a process that learns its port after New. Call it before Run.
+func (r *Runtime) Advertise(endpoint string) { r.cfg.Endpoint = endpoint }
+
+// Partitions returns the number of tasks of the processor; 0 before Run.
 func (r *Runtime) Partitions() int32 {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.parts
 }
 
-// Status lists the tasks that this process owns or keeps warm, in order.
+// Status lists the tasks that this process owns or keeps warm, by partition.
 func (r *Runtime) Status() []Status {
 	var all []Status
 	for _, v := range r.snapshots {
@@ -159,5 +175,5 @@ func (r *Runtime) Status() []Status {
 	return all
 }
 
-// maxDamages is how many damaged stores a process sets aside before it says that the disk is to blame.
+// maxDamages is the number of damaged stores after which the disk is to blame.
 const maxDamages = 3

@@ -1,20 +1,14 @@
 package processors
 
 import (
-	"errors"
-
 	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/processors/internal/store"
+	"github.com/weirhq/weir/stream"
 )
 
-// Hash sums up the logged tables of a partition, the timers among them. A table without keys is not in the answer. It reads
-// them in one pass and keeps none of it in memory.
-func (s *Snapshot) Hash(partition int32) (map[byte]store.Sum, error) {
-	return store.HashTables(s.snap, partition, s.canonical)
-}
-
-// Snapshot is committed state at one moment. Close it.
+// Snapshot is a read-only view of the committed state at one moment. Close it.
 type Snapshot struct {
 	snap      *pebble.Snapshot
 	done      func()
@@ -22,10 +16,15 @@ type Snapshot struct {
 	canonical store.Canonical
 }
 
-// ErrNotRunning says that the runtime has no store open.
-var ErrNotRunning = errors.New("the processor is not running")
+// KeyRange is a range of the keys of one table in one partition.
+type KeyRange struct {
+	Partition int32
+	Table     byte
+	From, To  []byte // from From up to, not including, To; a nil To is the end of the table
+}
 
-// Snapshot gives committed state as it is now.
+// Snapshot returns the committed state of this process as it is now. It returns ErrNotRunning while
+// Run is not at work.
 func (r *Runtime) Snapshot() (*Snapshot, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -35,8 +34,8 @@ func (r *Runtime) Snapshot() (*Snapshot, error) {
 	return &Snapshot{done: r.store.Retain(), snap: r.store.DB.NewSnapshot(), store: r.store, canonical: r.proc.Canonical}, nil
 }
 
-// Checkpoint writes a copy of the store to dir, which must not exist. It shares the files that have not changed since. It returns
-// ErrNotRunning while Run is not at work.
+// Checkpoint writes a copy of the store to dir, which must not exist. Files that have not changed
+// since are hard links. It returns ErrNotRunning while Run is not at work.
 func (r *Runtime) Checkpoint(dir string) error {
 	r.mu.RLock()
 	s := r.store
@@ -56,17 +55,29 @@ func (s *Snapshot) Close() error {
 	return s.snap.Close()
 }
 
-// Get reads a key of a table in a partition; nil if there is none.
+// Get returns the value of a key, which belongs to the caller; nil if there is none.
 func (s *Snapshot) Get(partition int32, table byte, key []byte) ([]byte, error) {
 	return store.Get(s.snap, store.Key(partition, table, key))
 }
 
-// Scan calls fn for each key of a table that begins with prefix, in order.
+// Scan calls fn for each key of a table that begins with prefix, in order. Key and value are valid
+// during the call only. An error of fn ends the scan and is returned.
 func (s *Snapshot) Scan(partition int32, table byte, prefix []byte, fn func(key, value []byte) error) error {
 	return store.Scan(s.snap, store.Key(partition, table, prefix), fn)
 }
 
-// Meta says as of what a partition's state is; its Marker is nil for one that never committed.
+// Range calls fn for each key of a range, in order. Key and value are valid during the call only.
+// An error of fn ends the scan and is returned.
+func (s *Snapshot) Range(span KeyRange, fn func(key, value []byte) error) error {
+	upper := stream.PrefixEnd(store.Key(span.Partition, span.Table, nil))
+	if span.To != nil {
+		upper = store.Key(span.Partition, span.Table, span.To)
+	}
+	return store.ScanRange(s.snap, store.Key(span.Partition, span.Table, span.From), upper, fn)
+}
+
+// Meta returns the positions of a partition's state: the changelog offset and the marker of its
+// last transaction. The marker is nil for a partition that never committed.
 func (s *Snapshot) Meta(partition int32) (*changelogpb.TaskMeta, error) {
 	return s.store.Meta(s.snap, partition)
 }

@@ -22,11 +22,12 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// standby keeps partitions warm that other processes fold: it replays their changelogs into this process's store. The group
-// says which, see seating. A worker of this process that is given one of them gets it at once.
+// standby keeps partitions warm that other processes own: it applies their changelogs to the store
+// of this process. The assignor of the group selects the partitions. A worker of this process that
+// gets one of them takes it over at once.
 //
-//	seating ─▶ given: duties, by worker ─▶ wanted ─▶ hold: store.ownNow, openReplay ─▶ read ─▶ replay
-//	                                                  ▲ wakes: a new plan, a partition that a worker let go
+//	assignor ─▶ onAssignment, by worker ─▶ wanted ─▶ acquire ─▶ follow: poll ─▶ apply
+//	                                                   ▲ wake: a new assignment, a released partition
 type standby struct {
 	cfg      *Config
 	proc     *stream.Processor
@@ -36,23 +37,23 @@ type standby struct {
 	// rebalance asks the group for a new plan.
 	rebalance func()
 
-	mailbox mailbox // only wakes
+	mailbox mailbox // only interrupts the poll
 
 	mu          sync.Mutex
 	assignments map[int]workerAssignment // by worker
 
 	held          map[int32]*changelog.Applier
-	ends          map[int32]int64                  // of the changelogs, as of the last fetch
-	consistency   map[int32]*changelog.Consistency // of what is held
+	ends          map[int32]int64                  // end offsets of the changelogs at the last fetch
+	consistency   map[int32]*changelog.Consistency // of the partitions in held
 	backoff       map[int32]time.Time              // partitions that failed, until when
-	rebuild       map[int32]bool                   // the store is not of this log
-	lastRebalance time.Time                        // when rebalance was called last
+	rebuild       map[int32]bool                   // begin with an empty store
+	lastRebalance time.Time                        // last call of rebalance
 
-	refreshDone chan refreshResult // of the refresh under way
-	lastRefresh time.Time          // when the last began
+	refreshDone chan refreshResult // of the refresh in progress; nil if there is none
+	lastRefresh time.Time          // start of the last refresh
 }
 
-// workerAssignment is what the group gave one worker.
+// workerAssignment is the assignment of one worker.
 type workerAssignment struct{ active, standbys, warmups []int32 }
 
 func newStandby(cfg *Config, proc *stream.Processor, s *store.Store, view *statusSnapshot) *standby {
@@ -66,7 +67,7 @@ func newStandby(cfg *Config, proc *stream.Processor, s *store.Store, view *statu
 
 func (f *standby) wake() { f.mailbox.post(func() {}) }
 
-// onAssignment is told what the group gave a worker.
+// onAssignment gets the assignment of a worker.
 func (f *standby) onAssignment(worker int, active []int32, d *changelogpb.WorkerAssignment) {
 	f.mu.Lock()
 	f.assignments[worker] = workerAssignment{active, d.GetStandbys(), d.GetWarmups()}
@@ -74,7 +75,8 @@ func (f *standby) onAssignment(worker int, active []int32, d *changelogpb.Worker
 	f.wake()
 }
 
-// wanted is what is to be kept warm, and which of it is to become active here.
+// wanted returns the partitions to keep warm, and those of them that this process will own once
+// they are warm.
 func (f *standby) wanted() (all, warming map[int32]bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -95,7 +97,8 @@ func (f *standby) wanted() (all, warming map[int32]bool) {
 	return all, warming
 }
 
-// run follows until ctx ends. What fails is tried again: a standby that is behind costs a longer takeover, nothing else.
+// run follows changelogs until ctx ends. It retries after errors: a standby that is behind makes a
+// takeover longer, and has no other effect.
 func (f *standby) run(ctx context.Context) error {
 	defer func() {
 		if f.release(func(int32) bool { return true }); f.refreshDone != nil {
@@ -145,7 +148,7 @@ func (f *standby) follow(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		f.take(fetches)
+		f.apply(fetches)
 		f.publish()
 		f.requestRebalance()
 		f.applyRefresh()
@@ -157,7 +160,8 @@ func (f *standby) follow(ctx context.Context) error {
 	}
 }
 
-// acquire makes what is held what is wanted, as far as workers have let go of it.
+// acquire releases the partitions that are not wanted, and starts to follow the wanted ones that no
+// worker of this process owns.
 func (f *standby) acquire(ctx context.Context) error {
 	wanted, _ := f.wanted()
 	f.release(func(p int32) bool { return !wanted[p] })
@@ -170,11 +174,11 @@ func (f *standby) acquire(ctx context.Context) error {
 	if len(fresh) == 0 {
 		return nil
 	}
-	facts, err := f.fetchBrokerState(ctx)
+	state, err := f.fetchBrokerState(ctx)
 	for _, p := range fresh {
 		var r *changelog.Applier
 		if err == nil {
-			if r, err = changelog.NewApplier(f.store, facts, p, f.rebuild[p]); err == nil {
+			if r, err = changelog.NewApplier(f.store, state, p, f.rebuild[p]); err == nil {
 				f.held[p], f.consistency[p] = r, &changelog.Consistency{}
 				delete(f.rebuild, p)
 				f.log.Info().Int32("partition", p).Int64("from", r.Next).Msg("standby_begun")
@@ -196,11 +200,12 @@ func (f *standby) fetchBrokerState(ctx context.Context) (*changelog.BrokerState,
 	return changelog.FetchTopicState(ctx, kadm.NewClient(cl), f.proc)
 }
 
-// take replays what was fetched. Whole transactions go to the store at once, the beginning of one waits for its end.
-func (f *standby) take(fetches kgo.Fetches) {
+// apply applies fetched records. Complete transactions are written to the store at once; the
+// beginning of a transaction waits for its marker.
+func (f *standby) apply(fetches kgo.Fetches) {
 	fetches.EachError(func(_ string, p int32, err error) {
 		if f.held[p] != nil && kafka.StopsPartition(err) {
-			f.rebuild[p] = true // its place in the log is gone
+			f.rebuild[p] = true // the changelog does not have this offset
 			f.fail(p, err)
 		}
 	})
@@ -225,12 +230,13 @@ func (f *standby) take(fetches kgo.Fetches) {
 	})
 }
 
+// fail stops following a partition for a while.
 func (f *standby) fail(p int32, err error) {
 	f.release(func(q int32) bool { return q == p })
 	f.backOff(p, err)
 }
 
-// backOff leaves a partition alone for a while.
+// backOff delays the next attempt, unless the partition is to be rebuilt.
 func (f *standby) backOff(p int32, err error) {
 	if f.backoff[p] = time.Now().Add(2 * time.Second); f.rebuild[p] {
 		f.backoff[p] = time.Time{}
@@ -238,10 +244,10 @@ func (f *standby) backOff(p int32, err error) {
 	f.log.Warn().Int32("partition", p).Err(err).Bool("rebuild", f.rebuild[p]).Msg("standby_interrupted")
 }
 
-// due says whether a wanted partition is to be taken up: it is not held, and has rested long enough.
+// due reports whether a wanted partition is not followed and its delay has passed.
 func (f *standby) due(p int32) bool { return f.held[p] == nil && time.Now().After(f.backoff[p]) }
 
-// changed says whether hold would change what is held. A wake alone is no reason to connect anew.
+// changed reports whether acquire would release or add a partition. Otherwise the client is kept.
 func (f *standby) changed() bool {
 	wanted, _ := f.wanted()
 	for p := range f.held {
@@ -257,10 +263,10 @@ func (f *standby) changed() bool {
 	return false
 }
 
-// release lets go of the partitions that are meant.
-func (f *standby) release(meant func(int32) bool) {
+// release stops following the selected partitions.
+func (f *standby) release(selected func(int32) bool) {
 	for _, p := range slices.Collect(maps.Keys(f.held)) {
-		if !meant(p) {
+		if !selected(p) {
 			continue
 		}
 		if err := f.held[p].Close(); err != nil {
@@ -275,8 +281,8 @@ func (f *standby) release(meant func(int32) bool) {
 	f.publish()
 }
 
-// requestRebalance asks for a rebalance once a partition is warm that is to become active here. The leader may see it otherwise, so it
-// asks again after a while.
+// requestRebalance asks for a rebalance once a partition is warm that this process will own. The
+// leader of the group may decide against it, so the request is repeated every five seconds.
 func (f *standby) requestRebalance() {
 	_, warming := f.wanted()
 	for p := range warming {
@@ -291,7 +297,7 @@ func (f *standby) requestRebalance() {
 	}
 }
 
-// publish shows what is held.
+// publish updates the status of the followed partitions.
 func (f *standby) publish() {
 	list := make([]Status, 0, len(f.held))
 	for _, p := range slices.Sorted(maps.Keys(f.held)) {
@@ -306,5 +312,5 @@ func (f *standby) publish() {
 	f.snapshot.mu.Lock()
 	f.snapshot.list = list
 	f.snapshot.mu.Unlock()
-	f.cfg.Metrics.Partition.WithLabelValues(f.proc.App, f.snapshot.worker, StateStandby).Set(float64(len(list)))
+	f.cfg.Metrics.Partitions.WithLabelValues(f.proc.App, f.snapshot.worker, StateStandby).Set(float64(len(list)))
 }

@@ -13,38 +13,39 @@ import (
 // The states of a task, in Status.State.
 const (
 	StateBarrier   = "barrier"   // its barrier is not committed yet
-	StateRestoring = "restoring" // its changelog is read
+	StateRestoring = "restoring" // the tail of its changelog is being read
 	StateRunning   = "running"   // its records are folded
-	StateStopped   = "stopped"   // a person has to decide
-	StateStandby   = "standby"   // another process folds it, this one keeps it warm
+	StateStopped   = "stopped"   // until an operator acts
+	StateStandby   = "standby"   // another process owns it, this process keeps it warm
 )
 
-// Status is what a task looks like from outside.
+// Status is the status of a task in this process.
 type Status struct {
 	App           string
 	Partition     int32
-	State         string // barrier, restoring, running, stopped; or standby: another process folds it
-	Reason        string // why it stopped; of a standby: why its state cannot be read yet
+	State         string // one of the constants above
+	Reason        string // why it is stopped; of a standby: why its state cannot be read yet
 	OwnerEpoch    uint64
 	Sequence      uint64
-	Next          map[string]int64 // next input offsets as committed
+	Next          map[string]int64 // next input offset by topic, as committed
 	ChangelogNext int64
-	Restore       *RestoreProgress // of one that is restoring
-	Lag           int64            // records behind the end of the inputs, at the last poll; a standby's: behind the end of the changelog
-	NewestMs      int64            // timestamp of the last record that was folded since the takeover; 0 if none was
-	WatermarkMs   int64            // event time of a handler with timers; 0 if it has none, or none yet
+	Restore       *RestoreProgress // nil unless it is restoring
+	Lag           int64            // records behind the end of the inputs at the last poll; of a standby, behind the end of the changelog
+	NewestMs      int64            // timestamp of the last record folded since the takeover; 0 if there is none
+	WatermarkMs   int64            // event time of a handler with timers; 0 if there is none
 
 	restorer *restorer
 }
 
-// RestoreProgress is what is left of a partition's way to where it can run.
+// RestoreProgress is what a takeover has yet to read.
 type RestoreProgress struct {
-	Records int64         // to read from the changelog; compaction may leave fewer
-	Bytes   int64         // an estimate, by the size of those that were read
-	ETA     time.Duration // an estimate, by the speed so far; 0 while nothing was read
+	Records int64         // of the changelog; fewer if compaction has removed some
+	Bytes   int64         // an estimate from the records read so far
+	ETA     time.Duration // an estimate from the speed so far; 0 before the first record
 }
 
-// statusSnapshot is the picture that a worker's loop publishes after each commit and each change of its tasks.
+// statusSnapshot is the status that a worker publishes after each commit and each change of its
+// tasks.
 type statusSnapshot struct {
 	app, worker string
 	metrics     *Metrics
@@ -64,6 +65,7 @@ func (v *statusSnapshot) get() []Status {
 	return list
 }
 
+// publish updates the status and the gauges of the worker.
 func (w *worker) publish() {
 	v := w.snapshot
 	if v == nil {
@@ -78,7 +80,7 @@ func (w *worker) publish() {
 		s.Next = maps.Clone(changelogpb.NextOffsets(t.meta.GetMarker().GetInputs()))
 		s.NewestMs = t.newest
 		if _, timed := t.handler.(stream.TimerHandler); timed {
-			s.WatermarkMs = t.watermark.nowMs
+			s.WatermarkMs = t.watermark.Ms()
 		}
 		if t.stopReason != nil {
 			s.Reason = t.stopReason.Error()
@@ -95,6 +97,6 @@ func (w *worker) publish() {
 	v.mu.Unlock()
 	v.metrics.Lag.WithLabelValues(v.app, v.worker).Set(float64(lag))
 	for state, n := range states {
-		v.metrics.Partition.WithLabelValues(v.app, v.worker, state).Set(float64(n))
+		v.metrics.Partitions.WithLabelValues(v.app, v.worker, state).Set(float64(n))
 	}
 }

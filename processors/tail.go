@@ -13,8 +13,9 @@ import (
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// startOffset says from where the partition's changelog is to be read: from where the store is, up to our own barrier. Every
-// earlier transaction is decided by then: read_committed gives out nothing behind an open one.
+// startOffset returns the changelog offset of the store, from which the tail is read up to the
+// restorer's own barrier. Every earlier transaction has ended by then: read_committed returns no
+// record behind an open transaction.
 func (r *restorer) startOffset(f *changelog.BrokerState) (from int64, err error) {
 	if r.applier != nil {
 		if err := r.applier.Close(); err != nil {
@@ -25,13 +26,14 @@ func (r *restorer) startOffset(f *changelog.BrokerState) (from int64, err error)
 		return 0, err
 	}
 	if r.applier.Token = r.token; r.applier.Next > r.barrier {
-		return 0, r.stop(fmt.Errorf("the store is at offset %d of %s[%d], which ends at %d: the log was cut or replaced. Remove the state directory to rebuild from the log, after you made sure that the log is the right one", r.applier.Next+1, r.w.proc.Changelog, r.p, r.barrier))
+		return 0, r.stop(fmt.Errorf("the store is at offset %d of %s[%d], which ends at %d: the log was cut or replaced. Check that the changelog is the right one, then remove the state directory to rebuild the store from it", r.applier.Next+1, r.w.proc.Changelog, r.p, r.barrier))
 	}
 	r.progress.Store(&r.applier.Progress)
 	return r.applier.Next, nil
 }
 
-// readTails reads the changelogs of several partitions with one client. Each that has met its barrier goes on by itself.
+// readTails reads the changelogs of several partitions with one client. A partition that has
+// reached its barrier continues in a goroutine of its own.
 func (w *worker) readTails(life context.Context, f *changelog.BrokerState, from map[int32]int64, list map[int32]*restorer) {
 	if len(list) == 0 {
 		return
@@ -59,8 +61,8 @@ func (w *worker) readTails(life context.Context, f *changelog.BrokerState, from 
 	for len(list) > 0 {
 		ctx, cancel := context.WithCancel(life)
 		stops := make([]func() bool, 0, len(list))
-		for _, r := range list { // a partition that is released is let go at once
-			stops = append(stops, context.AfterFunc(r.ctx, cancel)) //nolint:contextcheck // it is a part of life
+		for _, r := range list { // a released partition ends the poll
+			stops = append(stops, context.AfterFunc(r.ctx, cancel)) //nolint:contextcheck // r.ctx is derived from life
 		}
 		fetches := cl.PollRecords(ctx, 10_000)
 		for _, stop := range stops {
@@ -95,11 +97,11 @@ func (w *worker) readTails(life context.Context, f *changelog.BrokerState, from 
 	}
 }
 
-// tailEnded goes on once the tail is read, or cannot be.
+// tailEnded continues the takeover after the tail is read, or failed to be read.
 func (r *restorer) tailEnded(life context.Context, f *changelog.BrokerState, err error) {
 	switch {
 	case errors.Is(err, changelog.ErrEnd):
-		r.stopWatch() // what follows reads stable records, and takes its time
+		r.stopWatch() // no open transaction delays the rest
 		r.w.cfg.Metrics.RestoredRecords.WithLabelValues(r.w.proc.App).Add(float64(r.applier.Count))
 		err = r.applier.Flush()
 	case errors.Is(err, changelog.ErrDiverged):

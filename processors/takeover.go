@@ -12,14 +12,15 @@ import (
 	"github.com/weirhq/weir/processors/internal/changelog"
 )
 
-// takeOver brings partitions whose barrier is committed to where they can run:
+// takeOver restores partitions whose barrier is committed:
 //
-//	facts, once for all ─▶ begin ─▶ readTails, one client for all ─▶ tailEnded: compare, revive ─▶ land
+//	fetchBrokerState, once for all ─▶ startOffset ─▶ readTails, one client for all
+//	  ─▶ tailEnded ─▶ finish: compareOffsets, buildHandler ─▶ report
 //
-// It is given those that this worker holds in the store.
+// The worker owns these partitions in the store.
 func (w *worker) takeOver(life context.Context, list []*restorer) {
 	for _, r := range list {
-		r.setWaitReason("the brokers' word on topics and offsets")
+		r.setWaitReason("the answer of the brokers on topics and offsets")
 	}
 	f, err := w.fetchBrokerState(life)
 	from, tails := map[int32]int64{}, map[int32]*restorer{}
@@ -52,7 +53,8 @@ func (w *worker) takeOver(life context.Context, list []*restorer) {
 	w.readTails(life, f, from, tails)
 }
 
-// fetchBrokerState gathers the facts. What the brokers cannot say of one partition is no concern of the others.
+// fetchBrokerState fetches topic ids and offsets. An error of one partition does not concern the
+// others.
 func (w *worker) fetchBrokerState(ctx context.Context) (*changelog.BrokerState, error) {
 	return changelog.FetchGroupState(ctx, kadm.NewClient(w.admin), w.proc)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/weirhq/weir/internal/watermark"
 	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/processors/internal/changelog"
 	"github.com/weirhq/weir/processors/internal/handler"
@@ -18,68 +19,72 @@ import (
 type taskState uint8
 
 const (
-	taskBarrier   taskState = iota // wants a barrier in the worker's next transaction
+	taskBarrier   taskState = iota // needs a barrier in the worker's next transaction
 	taskRestoring                  // its barrier is committed: the changelog's tail is being read
 	taskRunning
-	taskStopped // owned, paused, and waiting for a person
+	taskStopped // owned and paused, until an operator acts
 )
 
 func (s taskState) String() string {
 	return [...]string{StateBarrier, StateRestoring, StateRunning, StateStopped}[s]
 }
 
-// task is one partition number of the processor, owned by one worker.
+// task is one partition number of the processor in the worker that owns it.
 type task struct {
 	p          int32
 	state      taskState
 	stopReason error     // why it stopped
 	token      string    // of its barrier
 	barrier    int64     // the barrier's offset in the changelog, once acknowledged
-	cancel     func()    // ends its restore
-	restorer   *restorer // of its last restore
+	cancel     func()    // ends its takeover
+	restorer   *restorer // of its last takeover
 	ownsStore  bool      // the store's partition is this task's
-	failed     int       // failures in a row that were its own fault
+	failed     int       // failures in a row of its own fault
 	tries      int       // takeovers in a row that failed
 	handler    stream.Handler
 
-	meta       *changelogpb.TaskMeta // as of the last applied transaction
+	meta       *changelogpb.TaskMeta // of the last applied transaction
 	ids        map[string][]byte     // topic ids of the inputs
-	next       map[string]int64      // next input offset per topic, folded or not
+	next       map[string]int64      // next offset to take, by topic
 	seq        uint64                // of the last committed transaction
-	ownerEpoch uint64                // owner epoch
+	ownerEpoch uint64
 
 	timers         *timers
 	buffer         *store.WriteBuffer
-	watermark      *watermark
+	watermark      *watermark.Watermark
+	eventTime      func(topic string, r *stream.Record) int64 // Unix ms
 	changes        stream.Changes
 	rejects        []deadLetter         // of the open transaction
 	folded         int                  // records of the open transaction
-	fired          [2]int               // timers of it, by clock
+	fired          [2]int               // timers that fired in the open transaction, by clock
 	flushed        time.Time            // last call of Flush
-	lag            int64                // records to the end of the inputs, at the last poll
+	lag            int64                // unread records at the last poll
 	newest         int64                // timestamp of the last folded record
-	poison         map[recordPos]string // records that panicked: they go to the DLQ when met again
+	poison         map[recordPos]string // stacks of records that panicked: they become dead letters when they are folded again
 	foldSingly     map[string]int64     // fold record by record below these offsets
-	poisonStreak   int                  // poison records without a good one between
-	repairOffsets  bool                 // the group's offsets are not the marker's: commit them
-	offsetsExpired bool                 // the session must begin anew after that, see restored
+	poisonStreak   int                  // poison records in a row
+	repairOffsets  bool                 // the group's offsets differ from the marker: commit the marker's
+	offsetsExpired bool                 // after that the worker needs a new session, see needsNewSession
 }
 
+// recordPos is the position of a record in an input of the task.
 type recordPos struct {
 	topic  string
 	offset int64
 }
 
-// errPoison abandons the transaction: a record panicked and the handler's memory cannot be trusted any more.
-var errPoison = errors.New("a record panicked in the fold")
+// errPoison aborts the transaction: a record panicked, and the memory of the handler cannot be
+// trusted.
+var errPoison = errors.New("a record panicked in Fold")
 
-// take is toRecords from where the task is, which moves on to where that ended.
+// take converts fetched records from the task's offset on, and advances the offset.
 func (t *task) take(topic string, in []*kgo.Record, end int64, out []stream.Record) []stream.Record {
 	out, t.next[topic] = handler.Records(in, handler.OffsetRange{Next: t.next[topic], End: end}, out)
 	return out
 }
 
-// fold gives a batch to the handler: at once, or one by one where a record of it is known or suspected to be poison.
+// fold folds a batch: at once, or record by record where a record is known or suspected to be
+// poison.
 func (t *task) fold(b *stream.Batch, limit int) error {
 	if len(t.poison) == 0 && t.foldSingly[b.Topic] == 0 {
 		return t.foldAll(b)
@@ -90,7 +95,7 @@ func (t *task) fold(b *stream.Batch, limit int) error {
 		if text, bad := t.poison[at]; bad {
 			t.poisonStreak++
 			if t.poisonStreak > limit {
-				return t.stop(fmt.Errorf("%d records in a row panicked in the fold, the last at %s[%d]@%d: %s; the partition waits: deploy a fold that can read them, they are not lost",
+				return t.stop(fmt.Errorf("%d records in a row panicked in Fold, the last at %s[%d]@%d: %s; the partition is stopped and no record is lost: deploy a handler that can fold them",
 					t.poisonStreak, b.Topic, t.p, at.offset, firstLine(text)))
 			}
 			t.rejects = append(t.rejects, deadLetter{topic: b.Topic, rec: b.Records[i], reason: "panic", detail: text})
@@ -108,6 +113,7 @@ func (t *task) fold(b *stream.Batch, limit int) error {
 	return nil
 }
 
+// foldAll folds a batch and takes its rejected records.
 func (t *task) foldAll(b *stream.Batch) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -124,20 +130,20 @@ func (t *task) foldAll(b *stream.Batch) (err error) {
 	return nil
 }
 
-// discardHandler throws the handler away.
+// discardHandler closes the handler and forgets it.
 func (t *task) discardHandler() {
 	handler.Close(t.handler)
 	t.handler = nil
 }
 
-// recoverPanic is deferred around a call of the handler: its panic is an error of the task.
+// recoverPanic, deferred around a call of the handler, turns a panic into an error of the task.
 func (t *task) recoverPanic(what string, err *error) {
 	if v := recover(); v != nil {
 		*err = handler.NewError(t.p, fmt.Errorf("%s panicked: %v\n%s", what, v, debug.Stack()))
 	}
 }
 
-// flush asks the handler for its changes.
+// flush gets the changes of the handler and of the timers.
 func (t *task) flush(c stream.Commit) (err error) {
 	defer t.recoverPanic("flush", &err)
 	if err := t.handler.Flush(c, &t.changes); err != nil {
@@ -153,15 +159,22 @@ func (t *task) flush(c stream.Commit) (err error) {
 	return nil
 }
 
-// foldTimed gives a batch to the handler in runs of one grain of event time, and fires what is due in between.
+// trackEventTime gives the task a watermark that begins at fromMs.
+func (t *task) trackEventTime(p *stream.Processor, fromMs int64) {
+	c := watermark.Config{Grain: p.Time.Grain, Lateness: p.Time.Lateness, Idle: p.Time.Idle}
+	t.watermark, t.eventTime = watermark.New(c, p.Inputs, fromMs, time.Now()), p.Time.Of
+}
+
+// foldTimed folds a batch. For a handler with timers it cuts the batch where event time reaches
+// another grain, and fires the timers that are due there.
 func (t *task) foldTimed(b *stream.Batch, limit int) error {
 	if _, timed := t.handler.(stream.TimerHandler); !timed {
 		return t.fold(b, limit)
 	}
 	now, run, from := time.Now(), *b, 0
-	t.watermark.lastSeen[b.Topic] = now
+	t.watermark.Active(b.Topic, now)
 	for i := range b.Records {
-		if !t.watermark.observe(b.Topic, t.watermark.times.Of(b.Topic, &b.Records[i])) || !t.watermark.advance(now) {
+		if !t.watermark.Observe(b.Topic, t.eventTime(b.Topic, &b.Records[i])) || !t.watermark.Advance(now) {
 			continue
 		}
 		if i > from {
@@ -170,7 +183,7 @@ func (t *task) foldTimed(b *stream.Batch, limit int) error {
 				return err
 			}
 		}
-		if err := t.fire(stream.EventTime, t.watermark.nowMs); err != nil {
+		if err := t.fire(stream.EventTime, t.watermark.Ms()); err != nil {
 			return err
 		}
 	}
@@ -179,20 +192,21 @@ func (t *task) foldTimed(b *stream.Batch, limit int) error {
 }
 
 const (
-	fireBatch = 4096       // timers of one call
-	fireLimit = 10_000_000 // timers in a row that others set
-	// wallLimit is how many timers of the time of day fire in one transaction. After an outage all of them may be due: what each of
-	// them says must fit into memory, and into the time that a transaction has. The others are late and come next.
+	fireBatch = 4096       // timers of one call of OnTimer
+	fireLimit = 10_000_000 // timers in a row at one time
+	// wallLimit bounds the wall timers of one transaction. After an outage all of them may be due,
+	// and their changes must fit into memory and into the duration of a transaction. The others
+	// fire in the next transactions.
 	wallLimit = 5 * fireBatch
 )
 
-// fire calls the handler with what is due, until nothing is.
+// fire calls the handler with the timers that are due, until none is due.
 func (t *task) fire(clock stream.Clock, nowMs int64) (err error) {
 	timed, ok := t.handler.(stream.TimerHandler)
 	if !ok {
 		return nil
 	}
-	defer t.recoverPanic("fire", &err)
+	defer t.recoverPanic("OnTimer", &err)
 	for n := 0; ; {
 		due, err := t.timers.due(clock, nowMs, fireBatch)
 		if err != nil || len(due) == 0 {
@@ -200,10 +214,10 @@ func (t *task) fire(clock stream.Clock, nowMs int64) (err error) {
 		}
 		t.fired[clock] += len(due)
 		if n += len(due); n > fireLimit {
-			return handler.NewError(t.p, fmt.Errorf("%d timers fired at one time, the last for %d: Fire keeps setting timers in the past", n, due[0].AtMs))
+			return handler.NewError(t.p, fmt.Errorf("%d timers fired at one time, the last for %d ms: OnTimer keeps setting timers in the past", n, due[0].AtMs))
 		}
 		if err := timed.OnTimer(nowMs, due); err != nil {
-			return handler.NewError(t.p, fmt.Errorf("fire: %w", err))
+			return handler.NewError(t.p, fmt.Errorf("OnTimer: %w", err))
 		}
 		if clock == stream.WallTime && n >= wallLimit {
 			return nil
@@ -211,21 +225,24 @@ func (t *task) fire(clock stream.Clock, nowMs int64) (err error) {
 	}
 }
 
-// fireDue fires what time alone brings about, at the end of a transaction.
+// fireDue fires the timers that are due at the end of a transaction.
 func (t *task) fireDue(now time.Time) error {
-	// An input may have become idle. And what a late record set in the past waits for time to advance, or for a quiet moment.
-	if t.watermark.advance(now) || t.folded == 0 {
-		if err := t.fire(stream.EventTime, t.watermark.nowMs); err != nil {
+	// Event time advances without records when an input becomes idle. A timer that a late record
+	// set in the past waits for the next grain, or for a transaction without records.
+	if t.watermark.Advance(now) || t.folded == 0 {
+		if err := t.fire(stream.EventTime, t.watermark.Ms()); err != nil {
 			return err
 		}
 	}
 	return t.fire(stream.WallTime, now.UnixMilli())
 }
 
-// maxFailed is how often a task may fail in a row by its own fault before it waits for a person.
+// maxFailed is the number of failures in a row, each by its own fault, that a task may have. The
+// next failure stops the task.
 const maxFailed = 5
 
-// recordFailure counts a failure that is the task's own, and stops it after too many.
+// recordFailure counts a failure that is the task's own, and stops the task after too many in a
+// row.
 func (t *task) recordFailure(err error) {
 	t.stopReason = err
 	if t.failed++; t.failed > maxFailed {
@@ -233,23 +250,25 @@ func (t *task) recordFailure(err error) {
 	}
 }
 
-// recordPoison remembers where the panic was: exactly, if the batch was one record, else as a range to walk with care.
+// recordPoison records where a panic was: the record, if the batch has only one, else the range to
+// fold record by record.
 func (t *task) recordPoison(b *stream.Batch, v any) error {
+	first, last := b.Records[0].Offset, b.Records[len(b.Records)-1].Offset
 	if len(b.Records) == 1 {
-		t.poison[recordPos{b.Topic, b.Records[0].Offset}] = fmt.Sprintf("%v\n%s", v, debug.Stack())
+		t.poison[recordPos{b.Topic, first}] = fmt.Sprintf("%v\n%s", v, debug.Stack())
 	} else {
-		t.foldSingly[b.Topic] = b.Records[len(b.Records)-1].Offset + 1
+		t.foldSingly[b.Topic] = last + 1
 	}
-	return fmt.Errorf("%w: %v", errPoison, v)
+	return fmt.Errorf("%w, at offset %d to %d of %s[%d]: %v", errPoison, first, last, b.Topic, b.Partition, v)
 }
 
-// stop holds the partition back until a person decides.
+// stop stops the partition until an operator acts.
 func (t *task) stop(why error) error {
 	t.state, t.stopReason = taskStopped, why
 	return &changelog.StoppedError{Partition: t.p, Err: why}
 }
 
-// committed is the next offset of topic as of the last committed transaction.
+// committed returns the next offset of topic in the last committed transaction.
 func (t *task) committed(topic string) int64 {
 	for _, in := range t.meta.GetMarker().GetInputs() {
 		if in.Topic == topic {
@@ -259,7 +278,7 @@ func (t *task) committed(topic string) int64 {
 	return 0
 }
 
-// forgetPoison drops the poison marks that a committed transaction has passed.
+// forgetPoison forgets the poison records below the committed offsets.
 func (t *task) forgetPoison() {
 	for at := range t.poison {
 		if at.offset < t.committed(at.topic) {
@@ -268,7 +287,7 @@ func (t *task) forgetPoison() {
 	}
 }
 
-// due says whether a task that runs wants a commit though it read nothing.
+// due reports whether a running task needs a commit although it has read nothing.
 func (t *task) due(now time.Time, tick time.Duration) bool {
 	return t.repairOffsets || now.Sub(t.flushed) >= tick || t.timers.ready(stream.WallTime, now.UnixMilli())
 }
@@ -277,7 +296,8 @@ func (t *task) hasChanges() bool {
 	return t.folded > 0 || len(t.rejects) > 0 || len(t.changes.List) > 0 || t.timers.changed() || t.offsetsMoved()
 }
 
-// offsetsMoved reports whether an input offset is ahead of the committed one, be it by control records alone.
+// offsetsMoved reports whether an input offset is ahead of the committed one, be it by control
+// records alone.
 func (t *task) offsetsMoved() bool {
 	for topic, next := range t.next {
 		if next != t.committed(topic) {

@@ -14,9 +14,10 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// timers are the timers of one task: what the store has, and over it what the open transaction set, cancelled and fired. A
-// timer is the key [clock][time, 8 bytes][key] of table 127, so that the store has them in the order in which they fire, and
-// a task with ten million of them reads those that are due.
+// timers are the timers of one task: those of the store, and over them those that the open
+// transaction has set, cancelled or fired. A timer is the key [clock][time, 8 bytes][key] of table
+// 127. So the store has timers in the order in which they fire, and a task with ten million timers
+// reads those that are due.
 type timers struct {
 	p      int32
 	db     pebble.Reader
@@ -24,12 +25,12 @@ type timers struct {
 	bytes  int
 }
 
-// clock is the timers of one clock.
+// clock has the timers of one clock.
 type clock struct {
-	open  map[string]bool // of the open transaction: true is set, false is cancelled or fired
-	heap  keyHeap         // of open, what is or was set
-	next  int64           // in the store nothing is due before this
-	fired int64           // in the store nothing is left before this
+	open  map[string]bool // of the open transaction; true: set; false: cancelled or fired
+	heap  keyHeap         // the keys of open that were set
+	next  int64           // no timer of the store is due before this time
+	fired int64           // the store has no timer before this time
 }
 
 const never = math.MaxInt64
@@ -42,7 +43,7 @@ func newTimers(p int32, db pebble.Reader) *timers {
 	return t
 }
 
-// disable says that nothing of the store is of interest: for handlers without Fire.
+// disable keeps the timers of the store from being read, for handlers without OnTimer.
 func (t *timers) disable() { t.clocks[0].next, t.clocks[1].next = never, never }
 
 // timerKey is the identity of a timer within its clock.
@@ -66,7 +67,7 @@ func (t *timers) Cancel(timer stream.Timer) {
 	t.note(&t.clocks[timer.Clock], string(timerKey(timer.AtMs, timer.Key)), false)
 }
 
-// note makes what happened to a timer a part of the open transaction.
+// note records in the open transaction that a timer was set, or was cancelled or fired.
 func (t *timers) note(c *clock, k string, set bool) {
 	if _, known := c.open[k]; !known {
 		t.bytes += len(k) + 16
@@ -74,21 +75,21 @@ func (t *timers) note(c *clock, k string, set bool) {
 	c.open[k] = set
 }
 
-// ready says whether something may be due.
+// ready reports whether a timer may be due.
 func (t *timers) ready(of stream.Clock, upTo int64) bool {
 	c := &t.clocks[of]
 	c.dropStale()
 	return c.next <= upTo || len(c.heap) > 0 && timerTime(c.heap[0]) <= upTo
 }
 
-// dropStale drops from the top of the heap what is not set any more.
+// dropStale removes cancelled and fired timers from the top of the heap.
 func (c *clock) dropStale() {
 	for len(c.heap) > 0 && !c.open[c.heap[0]] {
 		c.heap.pop()
 	}
 }
 
-// due takes up to limit timers that are due, in order of time and key. They count as fired.
+// due returns up to limit timers that are due, in the order of time and key. They count as fired.
 func (t *timers) due(of stream.Clock, upTo int64, limit int) ([]stream.Timer, error) {
 	if !t.ready(of, upTo) {
 		return nil, nil
@@ -103,8 +104,8 @@ func (t *timers) due(of stream.Clock, upTo int64, limit int) ([]stream.Timer, er
 	for len(out) < limit {
 		c.dropStale()
 		k := ""
-		switch fresh := len(c.heap) > 0 && timerTime(c.heap[0]) <= upTo; {
-		case fresh && (len(stored) == 0 || c.heap[0] <= stored[0]):
+		switch open := len(c.heap) > 0 && timerTime(c.heap[0]) <= upTo; {
+		case open && (len(stored) == 0 || c.heap[0] <= stored[0]):
 			k = c.heap.pop()
 		case len(stored) > 0:
 			k, stored = stored[0], stored[1:]
@@ -119,14 +120,15 @@ func (t *timers) due(of stream.Clock, upTo int64, limit int) ([]stream.Timer, er
 		t.note(c, k, false)
 		out = append(out, stream.Timer{Clock: of, AtMs: timerTime(k), Key: []byte(k[8:])})
 	}
-	if len(stored) > 0 { // what is left is read again
+	if len(stored) > 0 { // the rest is read again
 		c.next = timerTime(stored[0])
 		c.fired = min(c.fired, c.next)
 	}
 	return out, nil
 }
 
-// stored reads from the store what is due and was not cancelled or fired in the open transaction.
+// stored reads the timers of the store that are due and were not cancelled or fired in the open
+// transaction.
 func (t *timers) stored(of stream.Clock, upTo int64, limit int) (list []string, err error) {
 	c := &t.clocks[of]
 	if c.next > upTo {
@@ -134,7 +136,7 @@ func (t *timers) stored(of stream.Clock, upTo int64, limit int) (list []string, 
 	}
 	prefix := store.Key(t.p, stream.TimerTable, []byte{byte(of)})
 	it, err := t.db.NewIter(&pebble.IterOptions{
-		LowerBound: binary.BigEndian.AppendUint64(prefix[:len(prefix):len(prefix)], uint64(c.fired)), UpperBound: store.PrefixEnd(prefix),
+		LowerBound: binary.BigEndian.AppendUint64(prefix[:len(prefix):len(prefix)], uint64(c.fired)), UpperBound: stream.PrefixEnd(prefix),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("scan timers: %w", err)
@@ -145,7 +147,7 @@ func (t *timers) stored(of stream.Clock, upTo int64, limit int) (list []string, 
 	for it.First(); it.Valid(); it.Next() {
 		k := string(it.Key()[len(prefix):])
 		if len(k) < 8 {
-			return nil, fmt.Errorf("scan timers: key %x is too short", it.Key())
+			return nil, fmt.Errorf("scan timers: key %x is too short for a timer", it.Key())
 		}
 		if set, known := c.open[k]; known && !set {
 			continue
@@ -163,10 +165,11 @@ func (t *timers) stored(of stream.Clock, upTo int64, limit int) (list []string, 
 	return list, it.Error()
 }
 
-// changed says whether the open transaction did anything to timers.
+// changed reports whether the open transaction has changed a timer.
 func (t *timers) changed() bool { return len(t.clocks[0].open)+len(t.clocks[1].open) > 0 }
 
-// flush hands over what the open transaction did, in the store's order: it writes that twice as fast.
+// flush adds the changes of timers to ch, in the order of the store, which writes sorted keys twice
+// as fast.
 func (t *timers) flush(ch *stream.Changes) {
 	var key []byte
 	for i := range t.clocks {
@@ -181,7 +184,7 @@ func (t *timers) flush(ch *stream.Changes) {
 	}
 }
 
-// committed makes what the transaction did a part of the store.
+// committed ends the transaction: its changes are in the store now.
 func (t *timers) committed() {
 	for i := range t.clocks {
 		c := &t.clocks[i]
@@ -196,7 +199,7 @@ func (t *timers) committed() {
 	t.bytes = 0
 }
 
-// nextMs is when the next timer may be due, of both clocks; 0 if there is none.
+// nextMs returns a time before which no timer of either clock is due; 0 if there is no timer.
 func (t *timers) nextMs() int64 {
 	next := int64(never)
 	for i := range t.clocks {
@@ -213,7 +216,7 @@ func (t *timers) nextMs() int64 {
 	return next
 }
 
-// keyHeap is a heap of timer keys: the least is the first.
+// keyHeap is a min-heap of timer keys.
 type keyHeap []string
 
 func (h *keyHeap) push(k string) {

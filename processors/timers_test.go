@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -18,7 +17,7 @@ import (
 func memoryStore(t testing.TB) *store.Store {
 	t.Helper()
 	cfg := Config{Dir: "/state", FS: vfs.NewMem()}
-	cfg.Complete()
+	cfg.SetDefaults()
 	s, err := store.Open(cfg.database(), "timers")
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +30,7 @@ func memoryStore(t testing.TB) *store.Store {
 	return s
 }
 
-// commitTimers writes what the open transaction did to the store, as a commit does.
+// commitTimers writes the timers of the open transaction to the store, as a commit does.
 func commitTimers(t interface{ Fatal(args ...any) }, s *store.Store, list *timers) int {
 	var ch stream.Changes
 	list.flush(&ch)
@@ -46,7 +45,8 @@ func commitTimers(t interface{ Fatal(args ...any) }, s *store.Store, list *timer
 	return len(ch.List)
 }
 
-// TestTimersAgainstMap compares the timers of a task with a map, over transactions, aborts and takeovers.
+// TestTimersAgainstMap compares the timers of a task with a map, over transactions, aborts and
+// takeovers.
 func TestTimersAgainstMap(t *testing.T) {
 	s := memoryStore(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -110,14 +110,14 @@ func TestTimersAgainstMap(t *testing.T) {
 					least = min(least, x.AtMs)
 				}
 				if next := list.nextMs(); least != never && next > least {
-					t.Fatalf("the next timer is at %d, they say %d", least, next)
+					t.Fatalf("nextMs is %d, and the next timer is due at %d", next, least)
 				}
 			},
 		})
 	})
 }
 
-// stepper notes the order in which records and timers come: a timer of 1.5 s for each record.
+// stepper sets a timer of 1.5 s for each record, and records the order of records and timers.
 type stepper struct {
 	timers stream.Timers
 	order  []string
@@ -140,7 +140,8 @@ func (h *stepper) OnTimer(nowMs int64, due []stream.Timer) error {
 
 func (h *stepper) Flush(stream.Commit, *stream.Changes) error { return nil }
 
-// TestEventTimeIsOfTheRecords: how records are fetched and when transactions end does not show in what fires when.
+// TestEventTimeIsOfTheRecords: what fires when does not depend on how records are fetched and when
+// transactions end.
 func TestEventTimeIsOfTheRecords(t *testing.T) {
 	s := memoryStore(t)
 	proc := stream.Processor{App: "steps", Inputs: []string{"in"}, Changelog: "log", New: func(stream.Task) (stream.Handler, error) { return nil, nil }}
@@ -154,7 +155,8 @@ func TestEventTimeIsOfTheRecords(t *testing.T) {
 		h := &stepper{timers: newTimers(1, s.DB)}
 		list := newTimers(1, s.DB)
 		h.timers = list
-		k := &task{p: 1, handler: h, timers: list, watermark: newWatermark(proc.Time, proc.Inputs, 0, time.Now())}
+		k := &task{p: 1, handler: h, timers: list}
+		k.trackEventTime(&proc, 0)
 		var recs []stream.Record
 		flush := func() {
 			if len(recs) > 0 {
@@ -195,7 +197,8 @@ func TestEventTimeIsOfTheRecords(t *testing.T) {
 	})
 }
 
-// BenchmarkTimers sets and fires timers in transactions of 10,000, each due in a later one, over a store on memory.
+// BenchmarkTimers sets and fires timers in transactions of 10,000 on a store in memory. Each timer
+// is due in a later transaction.
 func BenchmarkTimers(b *testing.B) {
 	const each = 10_000
 	s := memoryStore(b)

@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// trace hands over the transaction that ended as one span, from its begin to now, with the steps of its commit below it.
-// Waiting for records and folding them take turns many times: they are sums, in attributes.
+// trace records the transaction that ended as a span, with a child for each step of its commit.
+// Polling and folding alternate many times in a transaction, so their sums are attributes.
 func (w *worker) trace(outcome, why string) {
 	if w.cfg.Traces == nil {
 		return

@@ -16,11 +16,12 @@ import (
 	"github.com/weirhq/weir/processors/processorstest"
 )
 
-// TestTroubles runs a tenth of BUBBLE_RUNS worlds (default 200) in which what processorstest can break is broken at random.
-// TestCrashes, inside package processors, has other inputs and mutations; here dead processes are cut off, and others freeze.
+// TestTroubles runs a tenth of WEIR_TEST_CRASH_RUNS (200 by default) with random faults of
+// processorstest. Unlike in TestCrashes, killed processes are cut off at once, and processes freeze
+// and lose their connections.
 func TestTroubles(t *testing.T) {
 	runs := 200
-	if s := os.Getenv("BUBBLE_RUNS"); s != "" {
+	if s := os.Getenv("WEIR_TEST_CRASH_RUNS"); s != "" {
 		runs, _ = strconv.Atoi(s)
 	}
 	runs = max(1, runs/10)
@@ -30,28 +31,28 @@ func TestTroubles(t *testing.T) {
 			o := summing()
 			o.Seed, o.Config.Workers, o.Config.Standbys = uint64(i), 1+i%3, i%2
 			processorstest.Run(t, o, func(t *testing.T, w *processorstest.Harness) {
-				troubles(w, rand.New(rand.NewPCG(uint64(i), 3))).exact(t)
+				injectFaults(w, rand.New(rand.NewPCG(uint64(i), 3))).exact(t)
 			})
 		})
 	}
 }
 
-// troubles makes a dozen things go wrong with two processes, while records flow.
-func troubles(w *processorstest.Harness, rng *rand.Rand) *feed {
+// injectFaults injects a dozen random faults into two processes, while records flow.
+func injectFaults(w *processorstest.Harness, rng *rand.Rand) *feed {
 	f := &feed{w: w}
 	procs := map[string]*processorstest.Process{"a": w.Start("a"), "b": w.Start("b")}
 	for range 12 {
 		name := []string{"a", "b"}[rng.IntN(2)]
-		p, edge := procs[name], processorstest.Failpoints()[rng.IntN(len(processorstest.Failpoints()))]
+		p, failpoint := procs[name], processorstest.Failpoints()[rng.IntN(len(processorstest.Failpoints()))]
 		f.give(1 + rng.IntN(5))
 		long := time.Duration(rng.IntN(20_000)) * time.Millisecond
 		switch rng.IntN(9) {
 		case 0, 1:
-			p.KillAt(edge)
+			p.KillAt(failpoint)
 			time.Sleep(300 * time.Millisecond)
 			p.Kill()
 		case 2:
-			p.FreezeAt(edge)
+			p.FreezeAt(failpoint)
 			time.Sleep(long)
 			p.Thaw()
 		case 3:

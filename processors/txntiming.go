@@ -8,7 +8,7 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// txnTiming is what is measured of one transaction.
+// txnTiming has the measurements of one transaction.
 type txnTiming struct {
 	began       time.Time
 	poll, fold  time.Duration // spent waiting for records, and folding them
@@ -31,13 +31,13 @@ func (c *txnTiming) reset(now time.Time) {
 // addElapsed adds the time since began; it is deferred.
 func addElapsed(sum *time.Duration, began time.Time) { *sum += time.Since(began) }
 
-// batchTimes is a batch's records by their timestamps, in Unix ms.
+// batchTimes summarizes the timestamps of a batch, in Unix ms.
 type batchTimes struct {
 	n              int
 	oldest, newest int64
 }
 
-// observeBatch takes note of a batch, which is not empty.
+// observeBatch adds a batch, which is not empty.
 func (c *txnTiming) observeBatch(records []stream.Record) {
 	s := batchTimes{len(records), records[0].TimeMs, records[0].TimeMs}
 	for i := range records {
@@ -46,11 +46,12 @@ func (c *txnTiming) observeBatch(records []stream.Record) {
 	c.batches = append(c.batches, s)
 }
 
-// ageSamples is how many of a batch's records stand for all of them.
+// ageSamples is the number of ages that represent a batch.
 const ageSamples = 8
 
-// eachAge gives the ages of the batch's records at now, in seconds, each with the number of records that it stands for. They are
-// taken to be spread evenly between the oldest and the newest.
+// eachAge calls fn with ages of the batch at now, in seconds, and with the number of records that
+// each of them represents. The records are taken as spread evenly between the oldest and the
+// newest.
 func (s batchTimes) eachAge(now time.Time, fn func(seconds float64, n uint64)) {
 	k := min(s.n, ageSamples)
 	for i := range k {
@@ -62,21 +63,21 @@ func (s batchTimes) eachAge(now time.Time, fn func(seconds float64, n uint64)) {
 	}
 }
 
-// phase ends a step of the commit.
+// phase records a step of the commit that ends now.
 func (w *worker) phase(name string, began time.Time) {
 	now := time.Now()
 	w.timing.phases = append(w.timing.phases, phase{name, began, now})
-	w.cfg.Metrics.Phase.WithLabelValues(w.proc.App, name).Observe(now.Sub(began).Seconds())
+	w.cfg.Metrics.PhaseSeconds.WithLabelValues(w.proc.App, name).Observe(now.Sub(began).Seconds())
 }
 
-// Why a transaction was aborted; the closed set of a metric's reasons.
+// The reasons of aborted transactions, a closed set of label values.
 const (
-	abortStopped     = "stopped"     // a partition cannot go on
-	abortPoison      = "poison"      // a record panicked: it is folded anew without it
+	abortStopped     = "stopped"     // a partition is stopped
+	abortPoison      = "poison"      // a record panicked: the others are folded again without it
 	abortHandler     = "handler"     // the handler failed
-	abortProduce     = "produce"     // a record was not taken by its broker
-	abortRevoked     = "revoked"     // partitions were given to others meanwhile
-	abortCoordinator = "coordinator" // the coordinator said no: mostly a rebalance that began inside the commit
+	abortProduce     = "produce"     // a broker did not accept a record
+	abortRevoked     = "revoked"     // partitions were revoked during the transaction
+	abortCoordinator = "coordinator" // the coordinator refused the commit, mostly because of a rebalance
 )
 
 func abortReason(cause error) string {
@@ -90,7 +91,7 @@ func abortReason(cause error) string {
 	return abortHandler
 }
 
-// abortCause is why a transaction that was to be committed was not.
+// abortCause returns the reason why a commit ended as an abort.
 func (w *worker) abortCause(produce error) string {
 	switch {
 	case produce != nil:
@@ -101,7 +102,8 @@ func (w *worker) abortCause(produce error) string {
 	return abortCoordinator
 }
 
-// recordOutcome takes down what became of the transaction: committed, if why is empty.
+// recordOutcome updates metrics and traces for the transaction that ended: committed if why is
+// empty, else aborted for that reason.
 func (w *worker) recordOutcome(why string) {
 	m, app, c, now := w.cfg.Metrics, w.proc.App, &w.timing, time.Now()
 	if why != "" {
@@ -111,8 +113,8 @@ func (w *worker) recordOutcome(why string) {
 		return
 	}
 	m.Commits.WithLabelValues(app, "committed").Inc()
-	m.Phase.WithLabelValues(app, "poll").Observe(c.poll.Seconds())
-	m.Phase.WithLabelValues(app, "fold").Observe(c.fold.Seconds())
+	m.PhaseSeconds.WithLabelValues(app, "poll").Observe(c.poll.Seconds())
+	m.PhaseSeconds.WithLabelValues(app, "fold").Observe(c.fold.Seconds())
 	m.TransactionRecords.WithLabelValues(app).Observe(float64(w.count))
 	m.TransactionChanges.WithLabelValues(app).Observe(float64(c.keys))
 	m.TransactionBytes.WithLabelValues(app).Observe(float64(c.bytes))
@@ -122,7 +124,7 @@ func (w *worker) recordOutcome(why string) {
 	w.trace("committed", "")
 }
 
-// countChanges adds up what the transaction changes.
+// countChanges counts the changes of the transaction.
 func (c *txnTiming) countChanges(parts []*taskCommit) {
 	for _, part := range parts {
 		c.partitions = append(c.partitions, int64(part.task.p))

@@ -11,8 +11,8 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// TestLatency compares the histogram with Prometheus's own, told of each record: of batches that are spread evenly over their
-// time, and of some whose records have one time.
+// TestLatency compares Latency with a histogram of the Prometheus client that observes each record.
+// Some batches are spread evenly over a time, and others have records of one timestamp.
 func TestLatency(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	l := newLatency(prometheus.NewDesc("weir_l", "L.", []string{"app"}, nil))
@@ -73,7 +73,7 @@ func TestSpanCountsEachRecord(t *testing.T) {
 	}
 }
 
-// TestLagIsTheSlowestPartitions reads ages from what the workers say of their partitions.
+// TestLagIsTheSlowestPartitions: the lag is that of the partition that is furthest behind.
 func TestLagIsTheSlowestPartitions(t *testing.T) {
 	ago := func(d time.Duration) int64 { return time.Now().Add(-d).UnixMilli() }
 	r := &Runtime{proc: stream.Processor{App: "a"}, snapshots: []*statusSnapshot{{worker: "0", list: []Status{

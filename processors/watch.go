@@ -8,12 +8,13 @@ import (
 	"github.com/weirhq/weir/processors/internal/txn"
 )
 
-// slowTakeover is how long a takeover may take before it looks for what holds it.
+// slowTakeover is the duration after which a takeover looks for hanging transactions.
 const slowTakeover = 2 * time.Second
 
-// watch ends transactions that hold the takeover back, until ctx ends. A transaction hangs if its coordinator is done with
-// it and a partition is not: a broker that restarts without other replicas leaves out markers (KAFKA-20734). Until the same
-// producer writes to the partition again, nobody reads past it, and a group's offsets stay unstable.
+// watch ends transactions that delay the takeover, until ctx ends. A transaction hangs if its
+// coordinator has ended it and a partition still has it open: a broker that restarts without other
+// replicas can lose the markers (KAFKA-20734). Until the same producer writes to the partition
+// again, no read_committed reader passes it, and the group's offsets stay unstable.
 func (r *restorer) watch(ctx context.Context) {
 	if pause.For(ctx, slowTakeover/8); ctx.Err() != nil {
 		return
@@ -32,7 +33,7 @@ func (r *restorer) watch(ctx context.Context) {
 	}
 }
 
-// recovery is what a worker ends transactions with that hold readers of its application back.
+// recovery returns the means to end transactions that delay the readers of the application.
 func (w *worker) recovery() *txn.Recovery {
 	return &txn.Recovery{
 		Kafka: w.cfg.Kafka, Client: w.admin, App: w.proc.App, Changelog: w.proc.Changelog,

@@ -19,10 +19,10 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// errRebuild ends a session whose state is not known: the next one settles it.
-var errRebuild = errors.New("session is rebuilt")
+// errRebuild ends a session whose state is unknown: the next session ends its transaction.
+var errRebuild = errors.New("the session is rebuilt")
 
-// worker is one transactional session after another, and the tasks it owns.
+// worker runs the tasks that it owns in one transactional session after another.
 type worker struct {
 	id    int
 	cfg   *Config
@@ -37,23 +37,23 @@ type worker struct {
 
 	partitioner *txn.Partitioner
 
-	admin      *kgo.Client // to ask: settle, offsets, topics
+	admin      *kgo.Client // for requests outside of the session
 	sess       *kgo.GroupTransactSession
 	tasks      map[int32]*task
 	open       bool // a transaction is open
 	began      time.Time
 	count      int // records folded in the open transaction
 	interval   time.Duration
-	backlogged bool // the last transaction left more unread than it took, see measure
+	backlogged bool // more records are unread than the last transaction took, see measureBacklog
 
-	assignment assignment // what the group gave this worker at last
-	mailbox    mailbox    // from callbacks and restores, run in the loop
+	assignment assignment // since the last rebalance
+	mailbox    mailbox    // from callbacks and takeovers, run in the loop
 	restores   sync.WaitGroup
 	scratch    []stream.Record
 	records    []kgo.Record  // of the open transaction
-	commits    []*taskCommit // of the transaction that is being ended
-	revoked    bool          // a revoke since the last End: it would abort the next one
-	blocked    chan struct{} // a rebalance waits for the open transaction
+	commits    []*taskCommit // of the transaction that is being committed
+	revoked    bool          // partitions were revoked since the last End, so the next End aborts
+	blocked    chan struct{} // signalled when a rebalance waits for the open transaction
 
 	snapshot *statusSnapshot
 	timing   txnTiming
@@ -70,13 +70,13 @@ func newWorker(id int, cfg *Config, proc *stream.Processor, s *store.Store) *wor
 	}
 }
 
-// run lives through sessions until ctx ends or something that no retry can mend.
+// run runs sessions until ctx ends or a session returns an error that a retry cannot fix.
 func (w *worker) run(ctx context.Context) error {
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 		began := time.Now()
 		err := w.session(ctx)
 		if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, errRebuild)) {
-			err = nil // whatever the stop cut short is settled by the next life
+			err = nil // the next process ends the open transaction
 		}
 		if ctx.Err() != nil || !errors.Is(err, errRebuild) {
 			return errors.Join(err, w.leaveGroup(ctx))
@@ -94,12 +94,13 @@ func (w *worker) run(ctx context.Context) error {
 	}
 }
 
-// session runs until ctx ends (nil), or the session's outcome is unknown (errRebuild), or a fatal error.
+// session runs one session. It returns nil when ctx ends, errRebuild when the outcome of a
+// transaction is unknown, and other errors that are final.
 func (w *worker) session(ctx context.Context) (err error) {
 	if err := w.connect(ctx); err != nil {
 		return err
 	}
-	life, kill := context.WithCancel(context.WithoutCancel(ctx)) // restores end with the session
+	life, kill := context.WithCancel(context.WithoutCancel(ctx)) // takeovers end with the session
 	defer func() {
 		kill()
 		w.sess.Client().CloseAllowingRebalance()
@@ -107,7 +108,7 @@ func (w *worker) session(ctx context.Context) (err error) {
 		w.dropTasks(w.owned())
 		w.restores.Wait()
 		w.drainMailbox()
-		w.dropTasks(w.owned()) // what a late callback brought
+		w.dropTasks(w.owned()) // tasks of a late callback
 		w.admin.Close()
 	}()
 	for {
@@ -120,7 +121,7 @@ func (w *worker) session(ctx context.Context) (err error) {
 	}
 }
 
-// connect settles the transactional id and starts a session under it.
+// connect ends the open transaction of the worker's transactional id, and starts a session.
 func (w *worker) connect(ctx context.Context) (err error) {
 	if w.admin, err = w.cfg.Kafka.Client(); err != nil {
 		return fmt.Errorf("make client: %w", err)
@@ -141,7 +142,8 @@ func (w *worker) connect(ctx context.Context) (err error) {
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.Balancers(group.Assignor{Inputs: w.proc.Inputs, Standbys: w.cfg.Standbys, MemberMetadata: w.memberMetadata, OnAssignment: w.onAssignment}), kgo.BlockRebalanceOnPoll(),
 		kgo.SessionTimeout(w.cfg.SessionTimeout), kgo.HeartbeatInterval(w.cfg.SessionTimeout / 12), kgo.RebalanceTimeout(30 * time.Second),
-		// A partition that is resumed waits for the fetch under way: its longest wait bounds a takeover.
+		// A partition that is resumed waits for the fetch in progress, so FetchMaxWait bounds a
+		// takeover.
 		kgo.FetchMaxWait(250 * time.Millisecond), kgo.FetchMaxBytes(w.cfg.FetchBytes), kgo.FetchMaxPartitionBytes(max(1<<20, w.cfg.FetchBytes/8)), kgo.MaxDecompressBatchBytes(64 << 20),
 		kgo.MaxBufferedRecords(1 << 21), kgo.MaxBufferedBytes(512 << 20), kgo.ProducerLinger(0), kgo.ProducerBatchMaxBytesFn(w.batchMax),
 		kgo.ProducerBatchCompression(kgo.Lz4Compression(), kgo.NoCompression()),
@@ -161,7 +163,8 @@ func (w *worker) connect(ctx context.Context) (err error) {
 	return nil
 }
 
-// batchMax is the greatest batch that a topic takes: a dead letter holds a whole input record and more.
+// batchMax returns the largest batch for a topic. A dead letter is larger than the input record
+// that it contains.
 func (w *worker) batchMax(topic string) int32 {
 	if topic == w.proc.DLQ {
 		return 2*maxDeadLetter - 4096
@@ -169,8 +172,9 @@ func (w *worker) batchMax(topic string) int32 {
 	return 1 << 20
 }
 
-// onAssigned runs on the client's goroutine, before any fetch of the new partitions: they stay paused until restored.
-// It is called at every end of a rebalance, also when it brought nothing new.
+// onAssigned runs on the client's goroutine before any fetch of the new partitions, which stay
+// paused until they are restored. It is called at the end of every rebalance, also without new
+// partitions.
 func (w *worker) onAssigned(_ context.Context, cl *kgo.Client, got map[string][]int32) {
 	ps, all := group.Partitions(got), w.assignment.get()
 	cl.PauseFetchPartitions(got)
@@ -186,8 +190,8 @@ func (w *worker) onAssigned(_ context.Context, cl *kgo.Client, got map[string][]
 	})
 }
 
-// onRevoked only leaves word: with rebalances blocked while a transaction holds records, nothing of a revoked partition
-// is under way that could still commit.
+// onRevoked only posts to the mailbox. Rebalances are blocked while a transaction has records, so
+// no transaction with records of a revoked partition is open.
 func (w *worker) onRevoked(_ context.Context, _ *kgo.Client, gone map[string][]int32) {
 	ps := group.Partitions(gone)
 	if len(ps) == 0 {
@@ -218,7 +222,7 @@ func (w *worker) addTasks(ps []int32) {
 	w.publish()
 }
 
-// dropTasks lets go of partitions. A restore that still holds one releases it when it ends.
+// dropTasks releases partitions. A takeover in progress releases its partition when it ends.
 func (w *worker) dropTasks(ps []int32) {
 	for _, p := range ps {
 		t := w.tasks[p]
@@ -228,7 +232,7 @@ func (w *worker) dropTasks(ps []int32) {
 		delete(w.tasks, p)
 		t.cancel()
 		t.discardHandler()
-		if t.ownsStore && t.state != taskRestoring { // a restore lets go by itself
+		if t.ownsStore && t.state != taskRestoring { // a takeover releases it
 			w.store.Release(p)
 		}
 		w.log.Info().Int32("partition", p).Msg("partition_released")
@@ -242,10 +246,10 @@ func (w *worker) drainMailbox() {
 	}
 }
 
-// step is one turn of the loop: news, poll, fold, and a commit if one is due.
+// step is one turn of the loop: poll, run the mailbox, fold, and commit if a commit is due.
 func (w *worker) step(ctx, life context.Context) error {
 	if (!w.open || w.count == 0) && w.needsNewSession() {
-		return fmt.Errorf("%w: the group has its offsets back", errRebuild)
+		return fmt.Errorf("%w: the group has its offsets again", errRebuild)
 	}
 	if err := w.begin(); err != nil {
 		return err
@@ -254,8 +258,8 @@ func (w *worker) step(ctx, life context.Context) error {
 	w.drainMailbox()
 	failed := w.fetchErrors(ctx, fetches)
 	if w.revoked && w.count == 0 && failed == nil {
-		// A revoke since the last End makes the client abort the next one. Nothing is in this transaction yet: it takes
-		// the abort, and what was just polled is polled again.
+		// A revoke since the last End makes the client abort at the next End. This transaction is
+		// still empty, so End is called now. The records that were just polled are polled again.
 		return w.clearRevoked(life)
 	}
 	err := failed
@@ -276,8 +280,8 @@ func (w *worker) step(ctx, life context.Context) error {
 	return w.flushBuffered()
 }
 
-// needsNewSession says whether the session should begin anew to fetch offsets that the group had forgotten and has again: not while
-// other tasks are on their way, which may be in the same case.
+// needsNewSession reports whether a new session is needed, which fetches offsets that the group had
+// lost and has again. It waits for takeovers in progress, which may need the same.
 func (w *worker) needsNewSession() bool {
 	forgot := false
 	for _, t := range w.tasks {
@@ -313,7 +317,7 @@ func (w *worker) clearRevoked(life context.Context) error {
 	return nil
 }
 
-// poll waits for records until the next thing is due.
+// poll waits for records until the next commit is due.
 func (w *worker) poll(ctx context.Context) kgo.Fetches {
 	defer addElapsed(&w.timing.poll, time.Now())
 	until := w.began.Add(w.interval)
@@ -327,7 +331,7 @@ func (w *worker) poll(ctx context.Context) kgo.Fetches {
 	return w.sess.PollRecords(pctx, w.cfg.PollRecords)
 }
 
-// foldAll gives each partition's records to its task.
+// foldAll folds the records of each partition in its task.
 func (w *worker) foldAll(fetches kgo.Fetches) error {
 	defer addElapsed(&w.timing.fold, time.Now())
 	now := time.Now().UnixMilli()
@@ -338,11 +342,12 @@ func (w *worker) foldAll(fetches kgo.Fetches) error {
 		}
 		t := w.tasks[fp.Partition]
 		if t == nil || t.state != taskRunning {
-			// Committing would skip these records. It cannot happen while paused partitions stay paused.
-			failed = fmt.Errorf("%w: records of %s[%d], which is not running", errRebuild, fp.Topic, fp.Partition)
+			// A commit would skip these records. Paused partitions return no records, so this does
+			// not happen.
+			failed = fmt.Errorf("%w: got records of %s[%d], which is not running", errRebuild, fp.Topic, fp.Partition)
 			return
 		}
-		end := w.cfg.Range.endOffset(fp.Topic, fp.Partition)
+		end := w.cfg.replay.End(fp.Topic, fp.Partition)
 		w.scratch = t.take(fp.Topic, fp.Records, end, w.scratch[:0])
 		if t.next[fp.Topic] >= end {
 			w.sess.Client().PauseFetchPartitions(map[string][]int32{fp.Topic: {fp.Partition}})
@@ -359,12 +364,12 @@ func (w *worker) foldAll(fetches kgo.Fetches) error {
 	return failed
 }
 
-// due says whether the open transaction should end now.
+// due reports whether the open transaction should end now.
 func (w *worker) due() bool {
 	age := time.Since(w.began)
 	if w.count > 0 {
 		select {
-		case <-w.blocked: // a rebalance waits for us
+		case <-w.blocked: // a rebalance waits for this transaction
 			return true
 		default:
 		}
@@ -381,7 +386,7 @@ func (w *worker) due() bool {
 	return false
 }
 
-// pendingBytes is about how many bytes the open transaction will write.
+// pendingBytes estimates the bytes that the open transaction will write.
 func (w *worker) pendingBytes() (n int) {
 	for _, t := range w.tasks {
 		if s, ok := t.handler.(stream.PendingSizer); ok {
@@ -394,7 +399,7 @@ func (w *worker) pendingBytes() (n int) {
 	return n
 }
 
-// fetchErrors stops the partitions whose input cannot be read, and ends the session for what concerns all.
+// fetchErrors stops partitions whose input cannot be read, and returns errors that end the session.
 func (w *worker) fetchErrors(ctx context.Context, fetches kgo.Fetches) error {
 	var failed error
 	fetches.EachError(func(topic string, p int32, err error) {
@@ -403,7 +408,7 @@ func (w *worker) fetchErrors(ctx context.Context, fetches kgo.Fetches) error {
 		case errors.Is(err, kgo.ErrClientClosed):
 			failed = fmt.Errorf("%w: %w", errRebuild, err)
 		case errors.Is(err, kerr.FencedInstanceID):
-			failed = fmt.Errorf("%w: another process joined group %s as %s: give each process its own instance", kafka.ErrInstance, w.proc.App, w.txnID)
+			failed = fmt.Errorf("%w: another process joined group %s as %s: give each process an Instance of its own", kafka.ErrInstance, w.proc.App, w.txnID)
 		case topic == "" || p < 0 || w.tasks[p] == nil:
 			w.log.Warn().Err(err).Str("topic", topic).Msg("fetch_failed")
 		case kafka.StopsPartition(err):

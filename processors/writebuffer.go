@@ -10,7 +10,9 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// canDefer says whether the task's changes can wait: no range of keys, and no timers, which are read from the store.
+// canDefer reports whether the changes of the task can wait in the write buffer. Deletions of
+// ranges cannot, and neither can those of a handler with timers, because timers are read from the
+// store.
 func (t *task) canDefer() bool {
 	if _, timed := t.handler.(stream.TimerHandler); timed {
 		return false
@@ -18,7 +20,7 @@ func (t *task) canDefer() bool {
 	return !slices.ContainsFunc(t.changes.List, func(c stream.Change) bool { return c.Op == stream.OpDeleteRange })
 }
 
-// flushBuffer gives the store all that waits of a task, with the meta that belongs to it.
+// flushBuffer adds the buffered changes of a task and their meta to a batch.
 func (t *task) flushBuffer(b *pebble.Batch) error {
 	if err := t.buffer.FlushTo(b); err != nil {
 		return fmt.Errorf("batch of partition %d: %w", t.p, err)
@@ -26,8 +28,8 @@ func (t *task) flushBuffer(b *pebble.Batch) error {
 	return store.PutMeta(b, t.p, t.meta)
 }
 
-// deferWrites says whether the changes of the transaction that just committed may wait: while there is more to read than a
-// transaction takes, not for long, and not without bound.
+// deferWrites reports whether the changes of the transaction that just committed may wait: the
+// worker is behind, no change has waited too long, and the buffers have room.
 func (w *worker) deferWrites() bool {
 	if !w.backlogged {
 		return false
@@ -45,13 +47,13 @@ func (w *worker) deferWrites() bool {
 	return bytes < w.cfg.CommitBytes/w.cfg.Workers
 }
 
-// flushBuffered writes what waits, once the worker is not behind any more.
+// flushBuffered writes the buffered changes once the worker is no longer behind.
 func (w *worker) flushBuffered() error {
 	if w.backlogged {
 		return nil
 	}
 	size := 4096
-	var waiting []*task // mostly none, and this runs with every poll
+	var waiting []*task // mostly empty, and this runs after every poll
 	for _, t := range w.tasks {
 		if t.buffer != nil && t.buffer.Pending() {
 			size, waiting = size+t.buffer.Bytes+512, append(waiting, t)

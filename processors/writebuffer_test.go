@@ -11,8 +11,8 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// TestWriteBufferPositions: a transaction that moved past control records only changes no key, and its positions reach the store
-// none the less.
+// TestWriteBufferPositions: a transaction that only passed control records changes no key. Its
+// positions reach the store, too.
 func TestWriteBufferPositions(t *testing.T) {
 	s := memoryStore(t)
 	nop := zerolog.Nop()
@@ -23,7 +23,7 @@ func TestWriteBufferPositions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m, err := s.Meta(s.DB, 3); err != nil || m.ChangelogNext != 0 {
-		t.Fatalf("it did not wait: %v, %v", m, err)
+		t.Fatalf("the transaction was not buffered: %v, %v", m, err)
 	}
 	w.backlogged = false
 	if err := w.flushBuffered(); err != nil {
@@ -33,6 +33,6 @@ func TestWriteBufferPositions(t *testing.T) {
 		t.Errorf("the store has %v, %v", m, err)
 	}
 	if w.tasks[3].buffer.Pending() {
-		t.Error("it still waits")
+		t.Error("the transaction is still buffered")
 	}
 }

@@ -12,17 +12,19 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// AccountSelector takes over the spend of one account from a counter that counted it anew, and nothing else: its campaign days as they
-// are there, and in the task record, which sums up all accounts, the difference. So whatever an account was charged before is
-// replaced and not added to.
+// AccountSelector takes the spend of one account from a counter that counted it again, and nothing
+// else: the account's campaign days unchanged, and the differences of the sums in the task record,
+// which is shared by all accounts. It replaces what the account was charged before; it does not add
+// to it.
 //
-// The task record has its sums by origin, the campaign days by serving datacentre. The difference goes to the origin of the
-// same name, or to the counter's own. How many adjustments there were is not known by account and stays as it is.
+// The task record has sums by origin, and the campaign days have sums by serving datacentre. The
+// difference goes to the origin with the same name, or to the counter's own origin. The number of
+// adjustments is not known by account and does not change.
 type AccountSelector struct {
 	account, dc string
 	changed     bool
-	duplicates  uint64            // differences wrap around: they are added the same way
-	refunded    int64             // ever
+	duplicates  uint64            // differences wrap around, and are added in the same way
+	refunded    int64             // of all time
 	origins     map[string]change // by serving datacentre
 }
 
@@ -31,7 +33,8 @@ type change struct {
 	micros int64
 }
 
-// NewAccountSelector is for one task of the counter of datacentre dc. Defaults to "local".
+// NewAccountSelector returns a selector for one task of the counter of datacentre dc. dc defaults
+// to "local".
 func NewAccountSelector(dc, account string) *AccountSelector {
 	if dc == "" {
 		dc = "local"
@@ -39,7 +42,7 @@ func NewAccountSelector(dc, account string) *AccountSelector {
 	return &AccountSelector{account: account, dc: dc, origins: map[string]change{}}
 }
 
-// Take says whether a key is one of the account's campaign days, and notes what the difference is.
+// Take reports whether key is one of the account's campaign days, and adds up the difference.
 func (a *AccountSelector) Take(table byte, key, was, is []byte) (bool, error) {
 	if table != TableSpend {
 		return false, nil
@@ -70,7 +73,7 @@ func (a *AccountSelector) note(key, value []byte, sign int64) error {
 	return nil
 }
 
-// Finish puts the task record with the differences of what was taken.
+// Finish puts the task record with the differences of all campaign days that Take accepted.
 func (a *AccountSelector) Finish(live stream.Get, ch *stream.Changes) error {
 	if !a.changed {
 		return nil
@@ -91,7 +94,7 @@ func (a *AccountSelector) Finish(live stream.Get, ch *stream.Changes) error {
 			o = origins(s.Origins).of(a.dc)
 		}
 		if o == nil {
-			return fmt.Errorf("task record: no origin %s or %s to book %d micros of account %s to", dc, a.dc, c.micros, a.account)
+			return fmt.Errorf("task record: it has neither the origin %s nor %s for %d micros of account %s", dc, a.dc, c.micros, a.account)
 		}
 		o.Count, o.Micros = o.Count+c.count, o.Micros+c.micros
 		if !slices.Contains(s.ServingDcs, dc) {
@@ -100,7 +103,7 @@ func (a *AccountSelector) Finish(live stream.Get, ch *stream.Changes) error {
 	}
 	slices.Sort(s.ServingDcs)
 	if err := origins(s.Origins).balance(); err != nil || s.RefundedMicros < 0 || len(s.ServingDcs) > MaxServingDCs {
-		return errors.Join(err, fmt.Errorf("task record: %d micros refunded and %d serving datacentres after the correction of account %s: the live state does not add up; promote the whole partition", s.RefundedMicros, len(s.ServingDcs), a.account))
+		return errors.Join(err, fmt.Errorf("task record: %d micros refunded and %d serving datacentres after the correction of account %s: %w: promote the whole partition", s.RefundedMicros, len(s.ServingDcs), a.account, ErrInconsistent))
 	}
 	if value, err = (proto.MarshalOptions{Deterministic: true}).Marshal(s); err != nil {
 		return err
@@ -120,7 +123,8 @@ func (list origins) of(dc string) *spendpb.Origin {
 	return nil
 }
 
-// balance moves what one origin has too little of to those that have it: what another datacentre served came from one of them.
+// balance moves what one origin lacks from the origins that have it: events that another datacentre
+// served came from one of them.
 func (list origins) balance() error {
 	for _, o := range list {
 		for _, other := range list {

@@ -9,7 +9,7 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// adjustmentScope keeps a reference id apart from an event id of the same letters.
+// adjustmentScope separates a reference id from an event id of the same text.
 const adjustmentScope = 0xa24baed4963ee407
 
 // adjustment is a valid record of the adjustments topic.
@@ -21,8 +21,8 @@ type adjustment struct {
 	currency                   events.Currency
 }
 
-// foldAdjustments takes them one by one: there are few. They do not move the task's clock, which says how fresh the
-// events are.
+// foldAdjustments applies adjustments one by one, because there are few. They do not advance the
+// task's clock, which shows how fresh the events are.
 func (c *Counter) foldAdjustments(in *input, b *stream.Batch) error {
 	for i := range b.Records {
 		a, bad := c.readAdjustment(&b.Records[i])
@@ -33,12 +33,12 @@ func (c *Counter) foldAdjustments(in *input, b *stream.Batch) error {
 		turn := c.window.expired(c.timestampMs) || c.window.room() <= 0
 		_, fits := events.AddMicros(c.refundedMicros, a.micros)
 		if !fits && !c.window.set.Has(a.id, turn) {
-			b.Reject(i, ReasonOverflow, "the sum of the shard's refunds would leave int64")
+			b.Reject(i, ReasonOverflow, "the sum of the shard's refunds would overflow int64")
 			continue
 		}
 		dc := c.dcs.add(a.serving)
 		if dc == noDC {
-			b.Reject(i, ReasonBadID, "serving_dc "+quote(a.serving)+": there are 256 others already")
+			b.Reject(i, ReasonBadID, "serving_dc "+quote(a.serving)+": the partition has 256 other names, which is the maximum")
 			continue
 		}
 		if turn {
@@ -72,7 +72,7 @@ func (c *Counter) adjust(a *adjustment, dc uint16) error {
 	return nil
 }
 
-// readAdjustment decodes and checks rec. It changes nothing.
+// readAdjustment decodes and validates rec. It changes no state.
 func (c *Counter) readAdjustment(rec *stream.Record) (a adjustment, bad refusal) {
 	if len(rec.Value) > MaxValueBytes {
 		return a, refusal{ReasonOversized, fmt.Sprintf("%d bytes, at most %d", len(rec.Value), MaxValueBytes)}
@@ -84,7 +84,7 @@ func (c *Counter) readAdjustment(rec *stream.Record) (a adjustment, bad refusal)
 	reference := []byte(m.ReferenceId)
 	a.account, a.campaign, a.serving = []byte(m.Account), []byte(m.Campaign), []byte(m.ServingDc)
 	a.micros, a.day = m.Micros, events.Day(m.BudgetDay)
-	// A code that does not parse is 0, which is not known: place refuses it.
+	// A code that does not parse is 0, which checkOwner rejects as unknown.
 	a.currency, _ = events.ParseCurrency(m.Currency)
 	now := min(max(rec.TimeMs, 0), maxTimeMs)
 	if a.ingest = m.IngestMs; a.ingest <= 0 {
@@ -100,7 +100,7 @@ func (c *Counter) readAdjustment(rec *stream.Record) (a adjustment, bad refusal)
 	case a.day == 0:
 		return a, refusal{ReasonNoDay, ""}
 	case !a.day.Valid():
-		return a, refusal{ReasonBadDay, fmt.Sprintf("budget_day %d is no date", a.day)}
+		return a, refusal{ReasonBadDay, fmt.Sprintf("budget_day %d is not a date", a.day)}
 	case a.ingest > now+MaxAheadMs:
 		return a, refusal{ReasonFuture, fmt.Sprintf("ingest at %d, record at %d: is a clock wrong?", a.ingest, now)}
 	}
@@ -114,7 +114,7 @@ func (c *Counter) readAdjustment(rec *stream.Record) (a adjustment, bad refusal)
 		a.serving = []byte(c.cfg.DC)
 	}
 	a.ingest = min(a.ingest, now+MaxTimestampMs)
-	a.id = events.Hash(a.account, reference) ^ adjustmentScope
+	a.id = events.EventHash(a.account, reference) ^ adjustmentScope
 	a.key = hashKey(a.campaign, a.account, a.day, a.currency)
 	return a, refusal{}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// zipf draws campaign ranks with exponent s over n campaigns.
+// draw returns a function that draws campaigns in [0, n): evenly, or by Zipf with exponent 1.1.
 func draw(dist string, n int, rng *rand.Rand) func() int {
 	if dist == "even" {
 		return func() int { return rng.IntN(n) }
@@ -21,10 +21,11 @@ func draw(dist string, n int, rng *rand.Rand) func() int {
 	return func() int { return int(z.Uint64()) }
 }
 
-// benchLog is batches of events in memory. Between rounds renumber gives them new event ids and offsets.
+// benchLog is batches of events in memory. Between rounds, renumber gives them new event ids and
+// offsets.
 type benchLog struct {
 	batches []*stream.Batch
-	ids     [][]byte // where each event id's last eight digits lie
+	ids     [][]byte // offsets of the last eight digits of each event id
 	round   uint64
 	next    int64
 }
@@ -56,7 +57,7 @@ func newBenchLog(tb testing.TB, dist string, campaigns, events int) *benchLog {
 	return l
 }
 
-// renumber makes the next round's events of this round's: not one is a duplicate.
+// renumber makes new events of the events of the last round, so that none is a duplicate.
 func (l *benchLog) renumber() {
 	l.round++
 	i := 0
@@ -117,7 +118,7 @@ func BenchmarkFold(b *testing.B) {
 	}
 }
 
-// BenchmarkFlush is the cost of a commit in which every one of 100,000 campaigns changed.
+// BenchmarkFlush measures a commit in which every one of 100,000 campaigns changed.
 func BenchmarkFlush(b *testing.B) {
 	l := newBenchLog(b, "even", 100_000, 400_000)
 	s := newStore()

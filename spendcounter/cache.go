@@ -12,12 +12,13 @@ import (
 	"github.com/weirhq/weir/internal/dense"
 )
 
-// keyAlign is the alignment of keys in the arena: 32 bits then reach 32 GiB.
+// keyAlign is the alignment of keys in the arena: with it, 32 bits address 32 GiB.
 const keyAlign = 8
 
-var errKeysFull = errors.New("spend counter: keys of one transaction take 32 GiB: commit more often")
+var errKeysFull = errors.New("spend counter: keys of one transaction have 32 GiB: commit more often")
 
-// cache holds campaign days in memory: an index from key hash to entry, the entries in one slab, their keys in another.
+// cache holds campaign days in memory: an index from key hash to entry number, the entries in one
+// slab, and their keys in another.
 type cache struct {
 	index  dense.Table
 	list   []entry
@@ -25,12 +26,12 @@ type cache struct {
 	spills [][]part
 	dirty  []uint32 // numbers of the entries with epoch == epoch
 	epoch  uint32   // of the changes since the last flush; from 1
-	sink   uint64   // keeps the compiler from dropping the touching loads
+	sink   uint64   // keeps the compiler from removing the prefetching loads
 
 	evictions uint64
 }
 
-// hashKey is the hash of a spend key's parts. It is used in memory only.
+// hashKey returns the hash of the parts of a spend key. It is used in memory only.
 func hashKey(campaign, account []byte, day events.Day, currency events.Currency) uint64 {
 	h := xxhash.Sum64(campaign)*0x9e3779b97f4a7c15 + bits.RotateLeft64(xxhash.Sum64(account), 32)
 	h ^= (uint64(uint32(day))<<24 | uint64(currency)) * 0xd6e8feb86659fd93
@@ -38,7 +39,7 @@ func hashKey(campaign, account []byte, day events.Day, currency events.Currency)
 	return h ^ h>>32
 }
 
-// find is the number of the entry with this key, dense.None if it is not in memory.
+// find returns the number of the entry with this key, dense.None if it is not in memory.
 func (c *cache) find(hash uint64, campaign, account []byte, tail uint64) uint32 {
 	for n, cur := c.index.First(hash); n != dense.None; n, cur = c.index.Next(cur) {
 		if c.matches(n, campaign, account, tail) {
@@ -48,7 +49,7 @@ func (c *cache) find(hash uint64, campaign, account []byte, tail uint64) uint32 
 	return dense.None
 }
 
-// matches says whether entry number n has this key.
+// matches reports whether entry number n has this key.
 func (c *cache) matches(n uint32, campaign, account []byte, tail uint64) bool {
 	key := c.key(&c.list[n])
 	lc, la := len(campaign), len(account)
@@ -56,15 +57,15 @@ func (c *cache) matches(n uint32, campaign, account []byte, tail uint64) bool {
 		string(key[lc+1:lc+1+la]) == string(account) && readTail(key) == tail
 }
 
-// tailOf is day and currency as readTail finds them at the end of a key.
+// tailOf returns day and currency as readTail reads them from the end of a key.
 func tailOf(day events.Day, currency events.Currency) uint64 {
 	return uint64(uint32(day))<<24 | uint64(currency)
 }
 
-// readTail reads the last seven bytes of a key; the byte before them is the NUL after the account.
+// readTail reads the last eight bytes of a key: the NUL after the account, day and currency.
 func readTail(key []byte) uint64 { return binary.BigEndian.Uint64(key[len(key)-8:]) }
 
-// add makes an empty entry for key, whose hash is given.
+// add makes an empty entry for key with the given hash.
 func (c *cache) add(hash uint64, key []byte) (uint32, error) {
 	at := (len(c.keys) + keyAlign - 1) &^ (keyAlign - 1)
 	if at/keyAlign > math.MaxUint32 {
@@ -83,7 +84,7 @@ func (c *cache) key(e *entry) []byte {
 	return c.keys[at : at+int(e.keyLen)]
 }
 
-// touch marks e, entry number n, as changed.
+// touch marks e, entry number n, as changed since the last flush.
 func (c *cache) touch(e *entry, n uint32) {
 	if e.epoch != c.epoch {
 		e.epoch = c.epoch
@@ -91,7 +92,7 @@ func (c *cache) touch(e *entry, n uint32) {
 	}
 }
 
-// bytes is about the memory held.
+// bytes returns the approximate memory of the cache.
 func (c *cache) bytes() int {
 	return c.index.Bytes() + 64*cap(c.list) + cap(c.keys) + 24*cap(c.spills) + 4*cap(c.dirty)
 }

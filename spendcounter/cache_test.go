@@ -10,7 +10,7 @@ import (
 
 const usd = events.Currency('U'<<16 | 'S'<<8 | 'D')
 
-// TestEqualHashesAreTwoCampaigns gives different keys one hash, as an attacker or a birthday might.
+// TestEqualHashesAreTwoCampaigns gives different keys the same hash.
 func TestEqualHashesAreTwoCampaigns(t *testing.T) {
 	c := cache{epoch: 1}
 	const hash = 0x1234567890abcdef
@@ -20,7 +20,7 @@ func TestEqualHashesAreTwoCampaigns(t *testing.T) {
 			for _, k := range keys {
 				campaign, account := []byte(k[0]), []byte(k[1])
 				if n := c.find(hash, campaign, account, tailOf(day, cur)); n != dense.None {
-					t.Fatalf("%q is taken for entry %d, %q", k, n, c.key(&c.list[n]))
+					t.Fatalf("%q is found as entry %d, %q", k, n, c.key(&c.list[n]))
 				}
 				n, err := c.add(hash, AppendKey(nil, campaign, account, day, cur))
 				if err != nil || c.find(hash, campaign, account, tailOf(day, cur)) != n {
@@ -31,7 +31,7 @@ func TestEqualHashesAreTwoCampaigns(t *testing.T) {
 	}
 }
 
-// TestEviction: the younger entries stay, no more than the limit, and what stays is whole.
+// TestEviction: the youngest entries stay, at most the limit, and their content is unchanged.
 func TestEviction(t *testing.T) {
 	c := cache{epoch: 1}
 	touch := func(i int) {
@@ -58,14 +58,14 @@ func TestEviction(t *testing.T) {
 		}
 		return true
 	}
-	for i := range 20 { // one an epoch
+	for i := range 20 { // one per epoch
 		touch(i)
 		c.closeEpoch(100)
 	}
 	for i := 20; i < 24; i++ {
 		touch(i)
 	}
-	c.closeEpoch(12) // 24 are too many: 6 stay
+	c.closeEpoch(12) // 24 are above the limit: 6 stay
 	for i := range 24 {
 		if held(i) != (i >= 18) {
 			t.Errorf("campaign %d held: %v", i, held(i))
@@ -77,7 +77,7 @@ func TestEviction(t *testing.T) {
 	for i := 100; i < 150; i++ {
 		touch(i)
 	}
-	c.closeEpoch(12) // all 50 changed in this epoch: no more than the limit stay
+	c.closeEpoch(12) // all 50 changed in this epoch: the limit stays
 	n := 0
 	for i := range 150 {
 		if held(i) {
@@ -90,7 +90,7 @@ func TestEviction(t *testing.T) {
 	for i := 200; i < 209; i++ {
 		touch(i)
 	}
-	c.closeEpoch(12) // 9 of 21 changed in this epoch, which is more than half of the limit: all of them stay
+	c.closeEpoch(12) // 9 of 21 changed in this epoch, more than half of the limit: all of them stay
 	for i := range 210 {
 		if held(i) != (i >= 200 && i < 209) {
 			t.Errorf("campaign %d held: %v", i, held(i))
@@ -98,7 +98,7 @@ func TestEviction(t *testing.T) {
 	}
 }
 
-// TestMemoryPerCampaign holds an entry to the size that Config promises.
+// TestMemoryPerCampaign compares the size of an entry with the size that Config documents.
 func TestMemoryPerCampaign(t *testing.T) {
 	c := cache{epoch: 1}
 	const n = 100_000

@@ -9,45 +9,51 @@ import (
 	"github.com/weirhq/weir/events"
 )
 
-// The tables. The output is events.HealthTopic.
+// State tables.
 const (
 	TableSpend    byte = 1   // spend key -> eventspb.Spend; its changelog is spend.by.<dc>
 	TableTask     byte = 2   // "task" -> spendpb.TaskState
-	TableMovedIDs byte = 3   // generation, shard it came from, number -> pairs of 8-byte hashes, id and account; see Move
+	TableMovedIDs byte = 3   // generation, former shard, number -> pairs of 8-byte hashes, id and account; see Repartitioner
 	TableIDs      byte = 128 // generation, sequence -> packed 8-byte hashes; local
 	TableRings    byte = 129 // "rings" -> spendpb.LocalState; local
-	TableHealth   byte = 130 // the newest SpendHistogram by its key in spend.health; local
+	TableHealth   byte = 130 // key in spend.health -> the newest SpendHistogram; local
 )
 
-// Limits of a record. They bound what one record can cost; none is a setting, because producers rely on them.
+// Limits of a record. They bound the cost of one record. They are not settings, because producers
+// rely on them.
 const (
 	MaxValueBytes  = 64 << 10 // of an event or adjustment
 	MaxIDBytes     = 256      // of an account, campaign, event id, reference id or serving datacentre
-	MaxServingDCs  = 256      // names of serving datacentres that one task knows
-	MaxAheadMs     = 300_000  // of an event's or ingest time before the record's own time
-	MaxTimestampMs = 2_000    // of an applied ingest time before the record's own time
+	MaxServingDCs  = 256      // names of serving datacentres in one task
+	MaxAheadMs     = 300_000  // an event time or ingest time may be at most this far after the record's own time
+	MaxTimestampMs = 2_000    // a larger ingest time is applied as the record's own time plus this
 )
 
-// Config says what a Counter counts. Its zero value works.
+// Config configures a Counter. The zero value works.
 type Config struct {
-	// DC is the datacentre that counts. Defaults to "local".
+	// DC is the datacentre of the counter. Defaults to "local".
 	DC string
-	// Inputs are the topics read. Defaults to ads.events and ads.adjustments, nothing copied.
+	// Inputs are the input topics. Defaults to ads.events and ads.adjustments, and no copied
+	// topics.
 	Inputs Inputs
-	// DuplicateWindow is how long an event id is remembered at least, by ingest time. Up to twice as long happens.
-	// Defaults to 10 min.
+	// DuplicateWindow is the minimum span of ingest time for which an event id is remembered. An id
+	// can be remembered for up to twice as long. Defaults to 10 min.
 	DuplicateWindow time.Duration
-	// MaxIDs bounds the event ids that a task remembers, at 11 to 21 bytes each. When a generation holds half of it, the
-	// older one is dropped early: the window is then shorter, and Stats says so. Defaults to 1,572,864: 16 MiB a task,
-	// or 1,300 events/s a task over the whole window.
+	// MaxIDs is the maximum number of event ids that a task remembers, at 11 to 21 bytes each. When
+	// a generation holds half of them, the older generation is dropped early: the window is then
+	// shorter, and Stats counts it. Defaults to 1,572,864: 16 MiB a task, or 1,300 events/s a task
+	// over the whole window.
 	MaxIDs int
-	// CacheEntries is how many campaign days a task keeps in memory between commits, at about 150 bytes each. Those
-	// changed since the last commit come on top. Defaults to 131,072.
+	// CacheEntries is the number of campaign days that a task keeps in memory between commits, at
+	// about 150 bytes each. Campaign days that changed since the last commit are kept in addition.
+	// Defaults to 131,072.
 	CacheEntries int
-	// MaxPriceMicros is the greatest price of one event. One absurd price could otherwise fill the sums of its shard,
-	// which from then on refuses every event. Defaults to no bound but int64's.
+	// MaxPriceMicros is the maximum price of one event. Without a bound, one absurd price could
+	// fill the sums of its shard, which would then reject every event. Defaults to the maximum of
+	// int64.
 	MaxPriceMicros int64
-	// Shard is the partition of an account. Defaults to events.ShardBytes among events.DefaultShards.
+	// Shard returns the partition of an account. Defaults to events.ShardBytes among
+	// events.DefaultShards.
 	Shard func(account []byte) int32
 }
 
@@ -57,7 +63,7 @@ type Inputs struct {
 	Events string
 	// Adjustments are refunds and credits. Defaults to "ads.adjustments".
 	Adjustments string
-	// Copied maps a topic of copied events to the datacentre it was copied from. Defaults to none.
+	// Copied maps a topic of copied events to the datacentre of their origin. Defaults to none.
 	Copied map[string]string
 }
 

@@ -39,7 +39,7 @@ func TestCorruptTaskRecord(t *testing.T) {
 	}
 	s := newStore()
 	s.tables[TableRings] = map[string][]byte{ringsKey: {0xff}}
-	if _, err := New(Config{}, s.task()); err == nil || !strings.Contains(err.Error(), "drop the local tables") {
+	if _, err := New(Config{}, s.task()); err == nil || !strings.Contains(err.Error(), "rebuild the store") {
 		t.Errorf("rings: %v", err)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Counter is the spend of one task. It is not safe for concurrent use. After an error it is of no more use: the state
-// that was committed is the truth, and New begins from it.
+// Counter is the spend of one task. It is not safe for concurrent use. After an error a Counter is
+// unusable: New makes another one from the committed state.
 type Counter struct {
 	cfg    Config
 	task   stream.Task
@@ -25,25 +25,25 @@ type Counter struct {
 	dcs       dcNames
 	cache     cache
 	window    window
-	ringSpans spans // where the ring by ingest time must be rebuilt from
+	ringSpans spans // from where the ring by ingest time has to be rebuilt
 
 	timestampMs    int64 // greatest ingest time applied
-	micros         int64 // charged, ever: the sum over origins; >= the charged micros of any campaign day
-	refundedMicros int64 // ever; >= the refunded micros of any campaign day
+	micros         int64 // charged, of all time: the sum over origins; >= the charged micros of any campaign day
+	refundedMicros int64 // of all time; >= the refunded micros of any campaign day
 	refunds        uint64
 	duplicates     uint64
-	changed        bool // the task record is not as committed
+	changed        bool // the task record differs from the committed one
 
 	movedIDs   movedIDs
-	idAccounts *[2][]uint64 // accounts of window.pending, by hash, of what Warm found; nil: only a Move wants them
+	idAccounts *[2][]uint64 // accounts of window.pending, by hash, of the ids that Rebuild found; nil unless a Repartitioner needs them
 	health     health
-	loaded     bool // the duplicate set holds what the local table does
+	loaded     bool // the duplicate set has the ids of the local table
 	check      checker
 	rows       rows
 	scratch    scratch
 }
 
-// scratch is memory that is used again.
+// scratch is memory for reuse.
 type scratch struct {
 	key, value, sub []byte
 	parts           []part
@@ -56,7 +56,7 @@ type input struct {
 	adjustments bool
 	copied      bool
 	origin      int    // index of its origin; the datacentre's own for adjustments
-	dcName      []byte // its origin's name: who served what does not say so
+	dcName      []byte // name of its origin, for events without a serving datacentre
 	next        int64  // next offset to fold
 	applied     []applied
 	rebuild     rebuildPlan
@@ -74,8 +74,8 @@ type origin struct {
 	ring                ring.Ring // by ingest time
 }
 
-// New returns a counter that stands where t's committed state does. It reads the task record; the rest is read when it
-// is needed.
+// New returns a counter with the committed state of t. It reads the task record, and other state
+// when it is needed.
 func New(cfg Config, t stream.Task) (*Counter, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -121,7 +121,7 @@ func (c *Counter) addInputs() {
 	}
 }
 
-// addOrigin is the index of the origin dc, which it adds in its place if there is none.
+// addOrigin returns the index of the origin dc. It inserts the origin in order if it is new.
 func (c *Counter) addOrigin(dc string) int {
 	i, found := slices.BinarySearchFunc(c.origins, dc, func(o origin, dc string) int { return cmp.Compare(o.dc, dc) })
 	if !found {
@@ -136,16 +136,16 @@ func (c *Counter) input(topic string) (*input, error) {
 			return &c.inputs[i], nil
 		}
 	}
-	return nil, fmt.Errorf("spend counter, partition %d: topic %s is none of its inputs", c.task.Partition, topic)
+	return nil, fmt.Errorf("spend counter, partition %d: topic %s is not one of its inputs", c.task.Partition, topic)
 }
 
-// begin checks that b is for this counter and finds its input.
+// begin validates the topic and the partition of b and returns its input.
 func (c *Counter) begin(b *stream.Batch) (*input, error) {
 	if c.broken != nil {
 		return nil, c.broken
 	}
 	if b.Partition != c.task.Partition {
-		return nil, c.fail(fmt.Errorf("spend counter, partition %d: got records of partition %d", c.task.Partition, b.Partition))
+		return nil, c.fail(fmt.Errorf("spend counter, partition %d: the batch is of partition %d", c.task.Partition, b.Partition))
 	}
 	in, err := c.input(b.Topic)
 	if err != nil {
@@ -154,7 +154,7 @@ func (c *Counter) begin(b *stream.Batch) (*input, error) {
 	return in, c.load()
 }
 
-// fail makes c useless.
+// fail makes c unusable.
 func (c *Counter) fail(err error) error {
 	if c.broken == nil {
 		c.broken = err

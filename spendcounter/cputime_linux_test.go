@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// threadTime is the time that this thread has had a core: what the fold costs on a machine that does other things too.
+// threadTime returns the processor time of this thread: the cost of the fold on a machine with
+// other load.
 func threadTime(tb testing.TB) time.Duration {
 	var u syscall.Rusage
 	const thread = 1 // RUSAGE_THREAD

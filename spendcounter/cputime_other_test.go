@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// threadTime is wall time where the system does not tell what a thread used.
+// threadTime returns wall time on systems without the processor time of a thread.
 func threadTime(testing.TB) time.Duration { return time.Duration(time.Now().UnixNano()) }

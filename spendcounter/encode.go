@@ -9,7 +9,7 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// asOf is what the commit adds to every Spend.
+// asOf is the part of every Spend that the commit determines.
 type asOf struct {
 	epoch, sequence uint64
 	offset          int64
@@ -19,8 +19,8 @@ func (c *Counter) asOf(cm *stream.Commit) asOf {
 	return asOf{epoch: cm.OwnerEpoch, sequence: cm.Sequence, offset: cm.Next[c.cfg.Inputs.Events]}
 }
 
-// appendSpend appends e as an eventspb.Spend, byte for byte as proto.Marshal writes it: at 100,000 campaigns a commit,
-// building the message first would cost more than the fold.
+// appendSpend appends e as an eventspb.Spend, byte for byte as proto.Marshal does. At 100,000
+// campaigns a commit, building the message first would cost more than the fold.
 func (c *Counter) appendSpend(dst []byte, e *entry, at asOf) []byte {
 	key := c.cache.key(e)
 	ids, tail := key[:len(key)-keyTail-1], key[len(key)-keyTail:]
@@ -39,7 +39,7 @@ func (c *Counter) appendSpend(dst []byte, e *entry, at asOf) []byte {
 	return appendVarint(dst, 10, uint64(e.asOfMs))
 }
 
-// parts is what e has of each serving datacentre, ordered by name, in c.scratch.parts.
+// parts returns the parts of e by serving datacentre, ordered by name, in c.scratch.parts.
 func (c *Counter) parts(e *entry) []part {
 	list := c.scratch.parts[:0]
 	if e.dc != noDC {
@@ -83,7 +83,7 @@ func appendTag(dst []byte, field protowire.Number, typ protowire.Type) []byte {
 	return protowire.AppendTag(dst, field, typ)
 }
 
-// appendVarint appends a number; 0 is not written, as in proto3.
+// appendVarint appends a number. It omits 0, as proto3 does.
 func appendVarint(dst []byte, field protowire.Number, n uint64) []byte {
 	if n == 0 {
 		return dst

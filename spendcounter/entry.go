@@ -2,11 +2,13 @@ package spendcounter
 
 import "github.com/weirhq/weir/events/eventspb"
 
-// numTypes bounds the event types that are charged: every one that events.Known knows, the heartbeat apart, is below.
+// numTypes bounds the event types that are charged. All types that events.KnownEventType accepts
+// are below, except the heartbeat.
 const numTypes = int(eventspb.EventType_EVENT_TYPE_CONVERSION) + 1
 
-// entry is the spend of one campaign day in memory: one cache line, no pointer. What nearly all have, impressions and
-// clicks served by one datacentre, is in line; the rest lies in a spill.
+// entry is the spend of one campaign day in memory: one cache line, no pointer. Impressions and
+// clicks of one serving datacentre, which is all that most campaigns have, are stored inline. The
+// rest is in a spill.
 type entry struct {
 	charged, refunded   int64 // of dc
 	impressions, clicks uint64
@@ -15,11 +17,11 @@ type entry struct {
 	keyAt               uint32 // in the key arena, in units of keyAlign
 	keyLen              uint16
 	dc                  uint16 // noDC before the first event
-	epoch               uint32 // of the last change; equal to the cache's: dirty
-	spill               uint32 // number + 1 of the spill; 0 = none
+	epoch               uint32 // of the last change; the cache's epoch: changed since the last flush
+	spill               uint32 // number + 1 of the spill; 0: none
 }
 
-// part is what one serving datacentre has of an entry.
+// part is the spend of one serving datacentre in an entry.
 type part struct {
 	dc                uint16
 	charged, refunded int64
@@ -58,7 +60,7 @@ func (c *cache) charge(e *entry, dc uint16, typ uint8, micros int64) {
 	p.counts[typ]++
 }
 
-// refund gives back micros.
+// refund adds a refund to e.
 func (c *cache) refund(e *entry, dc uint16, micros int64) {
 	if e.dc == noDC {
 		e.dc = dc
@@ -70,7 +72,7 @@ func (c *cache) refund(e *entry, dc uint16, micros int64) {
 	}
 }
 
-// part is dc's part in the spill of e, made if need be.
+// part returns the part of dc in the spill of e. It makes it if there is none.
 func (c *cache) part(e *entry, dc uint16) *part {
 	if e.spill == 0 {
 		c.spills = append(c.spills, nil)
@@ -86,7 +88,7 @@ func (c *cache) part(e *entry, dc uint16) *part {
 	return &(*list)[len(*list)-1]
 }
 
-// inline is the part of e that lies in line.
+// inline returns the inline part of e.
 func (e *entry) inline() part {
 	p := part{dc: e.dc, charged: e.charged, refunded: e.refunded}
 	p.counts[eventspb.EventType_EVENT_TYPE_IMPRESSION] = e.impressions

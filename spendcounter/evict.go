@@ -1,10 +1,11 @@
 package spendcounter
 
-// maxAge is the age in flushes from which on entries are told apart no longer.
+// maxAge is the age in flushes from which entries count as equally old.
 const maxAge = 4096
 
-// closeEpoch closes the epoch: nothing is dirty any more. Where more than limit entries are held it keeps the youngest: half of
-// limit, or the entries of the epoch that just closed, up to limit. The store has all others.
+// closeEpoch ends the epoch: no entry counts as changed any more. If the cache has more than limit
+// entries, it keeps the youngest: half of limit, or the entries of the epoch that just ended, up to
+// limit. All others are in the store.
 func (c *cache) closeEpoch(limit int) {
 	if len(c.list) > limit {
 		c.evict(max(limit/2, min(limit, len(c.dirty))))
@@ -33,13 +34,14 @@ func (c *cache) evict(keep int) {
 	}
 }
 
-// copy takes over entry number i of old.
+// copy copies entry number i of old.
 func (c *cache) copy(old *cache, e *entry, i uint32) {
-	// The hashes were copied with old, so they are still there; the arena is smaller than old's, which was not full.
+	// The hashes were copied with old, so they are valid. The arena is smaller than old's, which
+	// was not full.
 	n, err := c.add(old.index.Hash(i), old.key(e))
 	if err != nil {
 		//nolint:forbidigo // a part outgrew the whole: to count on with half a cache would publish wrong spend
-		panic("spendcounter: the keys kept take more room than all did")
+		panic("spendcounter: the kept keys need more room than all keys")
 	}
 	kept := *e
 	kept.keyAt = c.list[n].keyAt
@@ -50,7 +52,7 @@ func (c *cache) copy(old *cache, e *entry, i uint32) {
 	c.list[n] = kept
 }
 
-// age is the number of flushes since e changed.
+// age returns the number of flushes since e changed.
 func (c *cache) age(e *entry) uint32 { return min(c.epoch-e.epoch, maxAge) }
 
 // evictionAge returns the age up to which entries stay, and how many of exactly that age.

@@ -12,11 +12,11 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// A runtime makes a Counter from committed state, folds batches and commits what Flush says.
+// A runtime makes a Counter from committed state, folds batches and commits the changes of Flush.
 func Example() {
 	task := stream.Task{
 		Partition: events.Shard("acme", events.DefaultShards),
-		Get:       func(byte, []byte) ([]byte, error) { return nil, nil }, // nothing was committed yet
+		Get:       func(byte, []byte) ([]byte, error) { return nil, nil }, // no committed state yet
 		Scan:      func(byte, []byte, func(key, value []byte) error) error { return nil },
 	}
 	c, err := spendcounter.New(spendcounter.Config{DC: "eu-west-1"}, task)
@@ -32,7 +32,7 @@ func Example() {
 	}
 	b := &stream.Batch{Topic: events.EventsTopic, Partition: task.Partition, NowMs: 1_700_000_000_100, Records: []stream.Record{
 		{Value: value, Offset: 0, TimeMs: 1_700_000_000_050},
-		{Value: value, Offset: 1, TimeMs: 1_700_000_000_060}, // a double beacon
+		{Value: value, Offset: 1, TimeMs: 1_700_000_000_060}, // the same event again
 		{Value: []byte("?"), Offset: 2, TimeMs: 1_700_000_000_070},
 	}}
 	if err := c.Fold(b); err != nil {

@@ -10,11 +10,12 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// maxBlobIDs is how many ids go into one value of TableIDs: 1 MiB.
+// maxBlobIDs is the number of ids in one value of TableIDs: 1 MiB.
 const maxBlobIDs = 1 << 20 / 8
 
-// Flush says what changed since the last Flush: spend and task record, ids for the local table, and once a second of
-// cm.NowMs a SpendHistogram, whether anything changed or not.
+// Flush hands over the changes since the last Flush: spend and task record, and ids for the local
+// table. Once per second of cm.NowMs it also hands over a SpendHistogram, whether anything changed
+// or not.
 func (c *Counter) Flush(cm stream.Commit, ch *stream.Changes) error {
 	if c.broken != nil {
 		return c.broken
@@ -46,17 +47,18 @@ func (c *Counter) flushSpend(cm *stream.Commit, ch *stream.Changes) {
 	}
 }
 
-// flushIDs keeps the ids that the local table does not have, so that a restart need not read them from the log again.
+// flushIDs writes the ids that the local table does not have, so that a restart does not read them
+// from the log again.
 func (c *Counter) flushIDs(sequence uint64, ch *stream.Changes) {
 	w := &c.window
 	switch {
-	case w.wipe:
+	case w.clearLocal:
 		ch.DeleteRange(TableIDs, blobKey(0, 0), blobKey(math.MaxUint64, math.MaxUint64))
 		ch.Delete(TableRings, []byte(ringsKey))
 	case w.rotated:
 		ch.DeleteRange(TableIDs, blobKey(0, 0), blobKey(w.number-1, 0))
 	}
-	w.wipe, w.rotated = false, false
+	w.clearLocal, w.rotated = false, false
 	for i, ids := range w.pending {
 		generation := w.number - 1 + uint64(i)
 		for blob := uint64(0); len(ids) > 0; blob++ {
@@ -73,7 +75,7 @@ func (c *Counter) flushIDs(sequence uint64, ch *stream.Changes) {
 	}
 }
 
-// blobKey is a key of TableIDs.
+// blobKey returns a key of TableIDs.
 func blobKey(generation, sequence uint64) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, generation), sequence)
 }

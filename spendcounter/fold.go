@@ -9,11 +9,12 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// ringSpanMs is the length of the spans from which the ring by ingest time is rebuilt: with two of them the last 60 s
-// are always covered.
+// ringSpanMs is the length of the spans from which the ring by ingest time is rebuilt. Two of them
+// always cover the last 60 s.
 const ringSpanMs = 60_000
 
-// Fold folds the records of b. Those that it refuses go to b.Reject; an error means that state could not be read.
+// Fold folds the records of b. It passes rejected records to b.Reject. An error means that state
+// could not be read.
 func (c *Counter) Fold(b *stream.Batch) error {
 	in, err := c.begin(b)
 	if err != nil || len(b.Records) == 0 {
@@ -59,7 +60,7 @@ func (c *Counter) foldEvents(in *input, b *stream.Batch) error {
 	return nil
 }
 
-// readChunk is the first pass: it makes rows of the valid ones of records [from, to).
+// readChunk is the first pass: it decodes the valid ones of records [from, to) into rows.
 func (c *Counter) readChunk(in *input, b *stream.Batch, from, to int) {
 	n := 0
 	for i := from; i < to; i++ {
@@ -72,8 +73,9 @@ func (c *Counter) readChunk(in *input, b *stream.Batch, from, to int) {
 	c.rows.n = n
 }
 
-// mayOverflow says whether the prices of all rows together could take the sum out of int64. Without that, none of them
-// can, whichever are duplicates; and no campaign's sum can, being part of the task's. With it, rows go one by one.
+// mayOverflow reports whether the prices of all rows together could overflow the sum of the task.
+// If not, no row can, whichever rows are duplicates, and no campaign's sum can, because it is part
+// of the task's. If so, rows are applied one by one.
 func (c *Counter) mayOverflow() bool {
 	left := uint64(math.MaxInt64 - c.micros)
 	for _, p := range c.rows.price[:c.rows.n] {
@@ -85,9 +87,10 @@ func (c *Counter) mayOverflow() bool {
 	return false
 }
 
-// admit is the second pass: in the order of the log it takes rows from i on, up to limit or up to the next one with
-// which a generation of ids begins. Those to be folded then are [i, live); next is the first row not looked at. From
-// here on a row that was not refused is folded, so it is here that the clock moves.
+// admit is the second pass. It takes rows in log order from i on, up to limit or up to the next row
+// that begins a generation of ids. The rows to be folded then are [i, live), and next is the first
+// row that admit has not seen. A row that admit does not reject is folded, so admit advances the
+// clocks.
 func (c *Counter) admit(in *input, b *stream.Batch, i, limit int) (live, next int) {
 	r, live, room := &c.rows, i, c.window.room()
 	careful := limit == i+1
@@ -120,7 +123,7 @@ func (c *Counter) admit(in *input, b *stream.Batch, i, limit int) (live, next in
 	return live, limit
 }
 
-// isTransportDuplicate says whether row j is a copied record that came before.
+// isTransportDuplicate reports whether row j is a copied record that was applied before.
 func (c *Counter) isTransportDuplicate(in *input, j int) bool {
 	p := position(in.applied, c.rows.originOf[j])
 	if p == nil || c.rows.originAt[j] >= p.next {
@@ -130,24 +133,24 @@ func (c *Counter) isTransportDuplicate(in *input, j int) bool {
 	return true
 }
 
-// refuse makes the checks that need the state as it is when row j's turn comes: does its price fit, is its serving
-// datacentre known. turn: a new generation of ids begins with it.
+// refuse makes the checks that depend on the state at row j: whether its price fits, and whether
+// its serving datacentre is known. turn is true if row j begins a generation of ids.
 func (c *Counter) refuse(j int, turn, careful bool) refusal {
 	r := &c.rows
 	if careful {
 		if _, ok := events.AddMicros(c.micros, r.price[j]); !ok && !c.window.set.Has(r.id[j], turn) {
-			return refusal{ReasonOverflow, "the sum of the shard would leave int64"}
+			return refusal{ReasonOverflow, "the sum of the shard would overflow int64"}
 		}
 	}
 	if r.dc[j] == noDC {
 		if r.dc[j] = c.dcs.add(r.serving[j]); r.dc[j] == noDC {
-			return refusal{ReasonBadID, "serving_dc " + quote(r.serving[j]) + ": there are 256 others already"}
+			return refusal{ReasonBadID, "serving_dc " + quote(r.serving[j]) + ": the partition has 256 other names, which is the maximum"}
 		}
 	}
 	return refusal{}
 }
 
-// apply is the other passes over rows [i, live): are the ids known, which entries do they go to, add.
+// apply makes the other passes over rows [i, live): it probes the ids, finds the entries, and adds.
 func (c *Counter) apply(in *input, i, live int) error {
 	if i == live {
 		return nil
@@ -176,8 +179,9 @@ func (c *Counter) apply(in *input, i, live int) error {
 	return nil
 }
 
-// findEntries finds the entries of rows [i, live), reading those that are not in memory. Slots, entries and keys are
-// each touched for all rows before any is compared, so that their cache misses overlap.
+// findEntries finds the entries of rows [i, live), and reads those that are not in memory. It
+// touches slots, entries and keys for all rows before it compares any, so that their cache misses
+// overlap.
 func (c *Counter) findEntries(i, live int) error {
 	r, x := &c.rows, uint64(0)
 	for _, h := range r.key[i:live] {

@@ -15,8 +15,8 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// TestAgainstRecount is the property of properties: whatever the logs, their interleaving, batches, commits, restarts,
-// losses of local tables and the size of the cache, the count is that of a dumb recount.
+// TestAgainstRecount is the main property: for any logs, interleaving, batches, commits, restarts,
+// losses of local tables and cache sizes, the result is that of a simple recount.
 func TestAgainstRecount(t *testing.T) {
 	for name, sh := range map[string]shape{"restarts": {bad: true}, "steady": {bad: true, steady: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -33,8 +33,8 @@ func TestAgainstRecount(t *testing.T) {
 	}
 }
 
-// TestOverflowAgainstRecount has prices of which three or four are too much for int64. A restart may change how a
-// repeated event is refused there, so it has none.
+// TestOverflowAgainstRecount has prices of which three or four exceed int64. It has no restarts,
+// because a restart may change the reason of a repeated event there.
 func TestOverflowAgainstRecount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := testConfig()
@@ -45,7 +45,7 @@ func TestOverflowAgainstRecount(t *testing.T) {
 	})
 }
 
-// TestOverflowAcrossRestarts: near the end of int64, too, the parts add up to the whole whatever happens.
+// TestOverflowAcrossRestarts: near the bound of int64, too, the parts add up to the whole.
 func TestOverflowAcrossRestarts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRun(t, testConfig(), drawLogs(t, shape{huge: true}))
@@ -109,8 +109,8 @@ func TestReplayIsByteEqual(t *testing.T) {
 	})
 }
 
-// comparableState is the state without what depends on the cut into commits and batches: positions of the writer, and where
-// the generations happened to begin.
+// comparableState returns the state without the fields that depend on commits and batches:
+// positions of the writer, and where generations began.
 func comparableState(t *rapid.T, s *store) map[string]string {
 	out := map[string]string{}
 	for key, p := range s.spends(t) {
@@ -169,7 +169,7 @@ func TestTopicsCommute(t *testing.T) {
 	})
 }
 
-// TestReadErrorsStop: state that cannot be read stops the counter for good, whatever comes after.
+// TestReadErrorsStop: after a failed read of the state, every call of the counter fails.
 func TestReadErrorsStop(t *testing.T) {
 	good := &eventspb.AdEvent{
 		EventId: "e", Type: 1, Account: "a", Campaign: "c", PriceMicros: 5, Currency: "USD",
@@ -207,7 +207,7 @@ func TestReadErrorsStop(t *testing.T) {
 				t.Fatalf("flush after %q: error %v, %d changes", err, again, len(ch.List))
 			}
 			if again := c.Fold(&stream.Batch{Topic: events.EventsTopic, Partition: 3}); again == nil {
-				t.Fatal("a broken counter folds on")
+				t.Fatal("a broken counter continues to fold")
 			}
 		})
 	}
@@ -215,7 +215,7 @@ func TestReadErrorsStop(t *testing.T) {
 
 func TestWrongWiringIsAnError(t *testing.T) {
 	for name, b := range map[string]*stream.Batch{
-		"topic":     {Topic: "elsewhere", Partition: 3},
+		"topic":     {Topic: "other", Partition: 3},
 		"partition": {Topic: events.EventsTopic, Partition: 4},
 	} {
 		if err := mustNew(t, Config{}, newStore()).Fold(b); err == nil {

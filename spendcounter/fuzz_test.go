@@ -7,8 +7,8 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// FuzzFold gives every topic arbitrary bytes. Whatever they are, the fold neither fails nor panics, and what it took is
-// written in records that read back.
+// FuzzFold passes arbitrary bytes on every topic. The fold neither fails nor panics, and the
+// records that it writes can be read.
 func FuzzFold(f *testing.F) {
 	f.Add([]byte{}, []byte{}, int64(0), uint8(0))
 	e, a := goodEvent(), goodAdjustment()
@@ -24,7 +24,7 @@ func FuzzFold(f *testing.F) {
 	}
 	f.Add(marshal(f, e), []byte("short"), int64(-1), uint8(1))
 	f.Add(marshal(f, e), []byte{}, int64(1)<<62, uint8(0))
-	topics := []string{events.EventsTopic, events.FromTopic(otherDC), events.AdjustmentsTopic}
+	topics := []string{events.EventsTopic, events.CopiedEventsTopic(otherDC), events.AdjustmentsTopic}
 	f.Fuzz(func(t *testing.T, value, origin []byte, timeMs int64, topic uint8) {
 		s := newStore()
 		c := mustNew(t, testConfig(), s)
@@ -51,7 +51,7 @@ func FuzzFold(f *testing.F) {
 			t.Fatalf("all refused, but %d campaigns have spend", taken)
 		}
 		s.health(t)
-		// A restart that has lost the local tables takes up the same records.
+		// A restart without local tables rebuilds from the same records.
 		s.localNext = nil
 		c = mustNew(t, testConfig(), s)
 		if err := c.Rebuild(&stream.Batch{Topic: b.Topic, Partition: 3, Records: b.Records}); err != nil {

@@ -19,7 +19,8 @@ const (
 	epochMs = int64(1_700_000_000_000)
 )
 
-// topicLog is an input topic's partition. bad names the records that must be refused whatever came before.
+// topicLog is a partition of an input topic. bad names the records that must be rejected whatever
+// came before.
 type topicLog struct {
 	topic, dc string
 	copied    bool
@@ -30,9 +31,9 @@ type topicLog struct {
 // GoString keeps rapid's transcripts short.
 func (l *topicLog) GoString() string { return l.topic }
 
-// shape says what kind of logs to draw.
+// shape selects the kind of logs to draw.
 type shape struct {
-	huge     bool // prices near the end of int64
+	huge     bool // prices near the bound of int64
 	disjoint bool // no id in two topics
 	steady   bool // no long jumps in time
 	bad      bool
@@ -42,8 +43,8 @@ type shape struct {
 func drawLogs(t *rapid.T, sh shape) []*topicLog {
 	logs := []*topicLog{
 		{topic: events.EventsTopic, dc: ownDC},
-		{topic: events.FromTopic(otherDC), dc: otherDC, copied: true},
-		{topic: events.FromTopic(thirdDC), dc: thirdDC, copied: true},
+		{topic: events.CopiedEventsTopic(otherDC), dc: otherDC, copied: true},
+		{topic: events.CopiedEventsTopic(thirdDC), dc: thirdDC, copied: true},
 		{topic: events.AdjustmentsTopic, dc: ownDC},
 	}
 	for i, l := range logs {
@@ -86,7 +87,7 @@ func (g *generator) record() {
 	} else {
 		e := g.event()
 		if g.sh.bad && g.oneOf("bad", 6) == 0 {
-			reason = g.spoil(e)
+			reason = g.invalidate(e)
 		}
 		rec.Value = must(proto.Marshal(e))
 	}
@@ -99,7 +100,8 @@ func (g *generator) record() {
 	g.log.recs = append(g.log.recs, rec)
 }
 
-// origin gives a copied record its place in the origin: mostly the next one, sometimes one lost or one again.
+// origin gives a copied record its offset in the origin: mostly the next one, sometimes with a gap
+// or repeated.
 func (g *generator) origin(rec *stream.Record) {
 	switch g.oneOf("origin", 12) {
 	case 0:
@@ -109,12 +111,12 @@ func (g *generator) origin(rec *stream.Record) {
 	default:
 		g.originOffset++
 	}
-	// Two partitions: a mirror that was set up differently must not break the count.
+	// There are two partitions: a mirror with another layout must not break the count.
 	at := AppendOrigin(nil, int32(3+g.oneOf("origin partition", 10)/9), g.originOffset)
 	rec.Headers = []stream.Header{{Key: "trace", Value: []byte("x")}, {Key: OriginHeader, Value: at}}
 }
 
-func (g *generator) spoil(e *eventspb.AdEvent) string {
+func (g *generator) invalidate(e *eventspb.AdEvent) string {
 	if e.Type == eventspb.EventType_EVENT_TYPE_HEARTBEAT {
 		e.Type = 99
 		return ReasonUnknownType
@@ -172,7 +174,7 @@ func (g *generator) adjustment() *eventspb.Adjustment {
 	return a
 }
 
-// id is an event or reference id: few enough that they meet again.
+// id draws an event or reference id. There are few, so that they repeat.
 func (g *generator) id() string {
 	id := fmt.Sprintf("e%d", g.oneOf("id", 60))
 	if g.sh.disjoint {

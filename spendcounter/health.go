@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// healthMs is how often a SpendHistogram is written.
+	// healthMs is the interval between SpendHistograms.
 	healthMs = 1_000
-	// idleMs is how long the inputs may be silent before the rings by ingest time begin to expire: heartbeats come once
-	// a second.
+	// idleMs is the time without input after which the rings by ingest time begin to expire.
+	// Heartbeats arrive once a second.
 	idleMs = 2_000
 )
 
-// health is what depends on the wall clock. None of it is state: it decides figures that are shown, never spend.
+// health depends on the wall clock. It is not state: it affects figures for display, never spend.
 type health struct {
 	processing  ring.Ring // events by the time at which they were folded
 	lastInputMs int64     // of the last batch
 	writtenMs   int64     // of the last SpendHistogram
-	unsaved     bool      // the local table does not have the rings as they stand
+	unsaved     bool      // the rings differ from the local table
 }
 
 // processed counts n events folded at now.
@@ -36,7 +36,8 @@ func (h *health) processed(now int64, n uint64) {
 	}
 }
 
-// advance moves the ring by processing time to now. A wall clock that was set back by more than the window empties it.
+// advance advances the ring by processing time to now. A wall clock that was set back by more than
+// the window empties it.
 func (h *health) advance(now int64) {
 	if now < h.processing.Head()-ring.Window {
 		h.processing.Reset(max(now, 0))
@@ -44,20 +45,20 @@ func (h *health) advance(now int64) {
 	h.processing.Advance(now)
 }
 
-// due says whether a SpendHistogram is to be written at now.
+// due reports whether a SpendHistogram is to be written at now.
 func (h *health) due(now int64) bool {
 	return h.writtenMs == 0 || now >= h.writtenMs+healthMs || now < h.writtenMs
 }
 
-// histogram is the SpendHistogram of this commit.
+// histogram returns the SpendHistogram of this commit.
 func (c *Counter) histogram(cm *stream.Commit) *eventspb.SpendHistogram {
 	c.health.advance(cm.NowMs)
 	m := &eventspb.SpendHistogram{
 		WriterDc: c.cfg.DC, Shard: c.task.Partition, OwnerEpoch: cm.OwnerEpoch, Sequence: cm.Sequence,
 		TimestampMs: c.timestampMs, ApproxCount: c.health.processing.Sum(), WrittenAtMs: cm.NowMs,
 	}
-	// The rings stand still when nothing comes in. They are read as of where the clock of the events would be now, if it
-	// had gone on at the pace of the wall clock: so they expire, and whatever lag there was stays out of it.
+	// The rings do not advance without input. They are read at the event clock plus the wall time
+	// without input. So they expire, and the lag of the events has no effect.
 	now := c.timestampMs + max(0, cm.NowMs-c.health.lastInputMs-idleMs)
 	for i := range c.origins {
 		o := &c.origins[i]
@@ -71,7 +72,8 @@ func (c *Counter) histogram(cm *stream.Commit) *eventspb.SpendHistogram {
 	return m
 }
 
-// offsetSum is the sum of the next offsets of an origin: the greater, the more of it was applied.
+// offsetSum returns the sum of the next offsets of an origin. Of two replicas, the one with the
+// greater sum has applied more.
 func (c *Counter) offsetSum(origin int, cm *stream.Commit) (sum int64) {
 	for i := range c.inputs {
 		in := &c.inputs[i]
@@ -87,10 +89,10 @@ func (c *Counter) offsetSum(origin int, cm *stream.Commit) (sum int64) {
 	return sum
 }
 
-// emitHealth writes the SpendHistogram, if its time has come, and keeps the rings for a restart.
+// emitHealth writes the SpendHistogram if it is due, and the rings for a restart.
 func (c *Counter) emitHealth(cm *stream.Commit, ch *stream.Changes) error {
 	if c.health.lastInputMs == 0 {
-		c.health.lastInputMs = cm.NowMs // nothing came in since New: no reason to take it for silence yet
+		c.health.lastInputMs = cm.NowMs // no input since New: this is not yet a time without input
 	}
 	if !c.health.due(cm.NowMs) {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// feed folds one record whose own time is ms at wall time now.
+// feed folds one record with the record time ms at wall time now.
 func feed(t *testing.T, c *Counter, s *store, topic string, ms, now int64, e *eventspb.AdEvent) {
 	t.Helper()
 	b := &stream.Batch{Topic: topic, Partition: 3, NowMs: now, Records: []stream.Record{{
@@ -50,16 +50,16 @@ func TestHealthOncePerSecond(t *testing.T) {
 	}
 	s.flush(t, c, epochMs-3_600_000) // the wall clock was set back
 	if len(s.emitted) != 11 {
-		t.Error("a clock set back silences spend.health")
+		t.Error("a clock that was set back stops spend.health")
 	}
 }
 
-// TestHealthFigures follows both sums and the vector through traffic, heartbeats and silence.
+// TestHealthFigures checks both sums and the vector with traffic, heartbeats and silence.
 func TestHealthFigures(t *testing.T) {
 	s := newStore()
 	c := mustNew(t, testConfig(), s)
-	own, copied := events.EventsTopic, events.FromTopic(otherDC)
-	const lag = 5_000 // what comes in is this old
+	own, copied := events.EventsTopic, events.CopiedEventsTopic(otherDC)
+	const lag = 5_000 // age of the records that arrive
 	now := epochMs
 	for i := range 30 {
 		feed(t, c, s, own, now-lag, now, eventAt(i, now-lag))
@@ -77,7 +77,7 @@ func TestHealthFigures(t *testing.T) {
 		a.WatermarkMs != now-lag-1000 || b.Dc != otherDC || b.Count_60S != 1 || b.WatermarkMs != now-lag-20_000 || b.OffsetSum != 1 {
 		t.Fatalf("origins %v", h.Origins)
 	}
-	// Half a minute of heartbeats: the older events leave both windows, nothing is counted.
+	// Half a minute of heartbeats: the older events leave both windows, and nothing is counted.
 	for range 45 {
 		feed(t, c, s, own, now-lag, now, beatAt(now-lag))
 		now += 1000
@@ -86,7 +86,7 @@ func TestHealthFigures(t *testing.T) {
 	if h = s.health(t); h.ApproxCount != 15 || h.IngestCount != 15 || h.Origins[0].CumulativeCount != 30 || h.TimestampMs != now-lag-1000 {
 		t.Fatalf("after 45 s of heartbeats: %v", h)
 	}
-	// Silence: both windows run empty without any input.
+	// Silence: both windows become empty without input.
 	for range 63 {
 		now += 1000
 		s.flush(t, c, now)
@@ -94,17 +94,17 @@ func TestHealthFigures(t *testing.T) {
 	if h = s.health(t); h.ApproxCount != 0 || h.IngestCount != 0 || h.Origins[0].CumulativeCount != 30 {
 		t.Fatalf("after a minute of silence: %v", h)
 	}
-	// The stream goes on where it stopped: what was in the window of its own time is there again.
+	// The stream continues where it stopped: the events in the window of its own time count again.
 	before := h.TimestampMs
 	feed(t, c, s, own, before+1, now, eventAt(200, before+1))
 	now += 1000
 	s.flush(t, c, now)
 	if h = s.health(t); h.ApproxCount != 1 || h.IngestCount != 16 {
-		t.Fatalf("after the stream went on: %v", h)
+		t.Fatalf("after the stream continued: %v", h)
 	}
 }
 
-// TestTimestampIsClampedAndMonotone: one fast clock does not carry the task's timestamp away.
+// TestTimestampIsClampedAndMonotone: one fast clock does not advance the task's timestamp far.
 func TestTimestampIsClampedAndMonotone(t *testing.T) {
 	s := newStore()
 	c := mustNew(t, testConfig(), s)
@@ -125,7 +125,8 @@ func TestTimestampIsClampedAndMonotone(t *testing.T) {
 	}
 }
 
-// TestRestartIsNoDip: with local tables both sums come through a restart; without them the one by ingest time does.
+// TestRestartIsNoDip: with local tables both sums survive a restart; without them the one by ingest
+// time does.
 func TestRestartIsNoDip(t *testing.T) {
 	s := newStore()
 	c := mustNew(t, testConfig(), s)

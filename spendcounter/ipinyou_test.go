@@ -32,7 +32,7 @@ func openShared(t *testing.T, name string) *os.File {
 	}
 	f, err := os.Open(filepath.Join(root, "..", "shared", "data", name))
 	if os.IsNotExist(err) {
-		t.Skipf("the real data is not here: %v", err)
+		t.Skipf("the shared data is missing: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,8 @@ func openShared(t *testing.T, name string) *os.File {
 	return f
 }
 
-// TestRealFile counts a real campaign's log. The totals are known from the data set's own description.
+// TestRealFile counts the log of a real campaign. The totals are in the description of the data
+// set.
 func TestRealFile(t *testing.T) {
 	z, err := gzip.NewReader(openShared(t, "ads/ipinyou_1458_220k.csv.gz"))
 	if err != nil {

@@ -9,11 +9,12 @@ import (
 	"github.com/weirhq/weir/events"
 )
 
-// keyTail is what follows the account in a spend key: day and currency.
+// keyTail is the size of day and currency, which follow the account in a spend key.
 const keyTail = 4 + 3
 
-// AppendKey appends the key of table TableSpend: campaign 0x00 account 0x00 day (4 bytes, big endian) currency (3
-// letters). No id holds a NUL byte, so the keys of one campaign are one range, and of one campaign and account too.
+// AppendKey appends the key of table TableSpend: campaign 0x00 account 0x00 day (4 bytes, big
+// endian) currency (3 letters). Ids contain no NUL byte, so the keys of one campaign are one range,
+// and so are the keys of one campaign and account.
 func AppendKey(dst, campaign, account []byte, day events.Day, currency events.Currency) []byte {
 	dst = append(dst, campaign...)
 	dst = append(dst, 0)
@@ -27,13 +28,13 @@ func appendTail(dst []byte, day events.Day, currency events.Currency) []byte {
 	return append(dst, byte(currency>>16), byte(currency>>8), byte(currency))
 }
 
-// CampaignPrefix is what all spend keys of a campaign begin with, and no other key.
+// CampaignPrefix returns the prefix of all spend keys of a campaign. No other key has it.
 func CampaignPrefix(campaign string) []byte { return append([]byte(campaign), 0) }
 
-// ParseKey takes a spend key apart; campaign and account point into it.
+// ParseKey splits a spend key. campaign and account point into it.
 func ParseKey(key []byte) (campaign, account []byte, day events.Day, currency events.Currency, err error) {
 	bad := func() ([]byte, []byte, events.Day, events.Currency, error) {
-		return nil, nil, 0, 0, fmt.Errorf("spend key %q: not campaign, account, day and currency: is it from another table?", key)
+		return nil, nil, 0, 0, fmt.Errorf("spend key %q: the key is not campaign, account, day and currency: does it belong to another table?", key)
 	}
 	campaign, rest, ok := bytes.Cut(key, []byte{0})
 	if !ok || len(rest) < 1+keyTail {
@@ -48,10 +49,11 @@ func ParseKey(key []byte) (campaign, account []byte, day events.Day, currency ev
 	return campaign, account, day, currency, nil
 }
 
-// HealthKey is the key of a SpendHistogram in spend.health: the writer's datacentre, a slash and the shard.
+// HealthKey returns the key of a SpendHistogram in spend.health: the writer's datacentre, a slash
+// and the shard.
 func HealthKey(dc string, shard int32) []byte {
 	return strconv.AppendInt(append([]byte(dc), '/'), int64(shard), 10)
 }
 
-// badID says whether an id cannot be part of a key.
+// badID reports whether an id is too long for a key, or contains a NUL byte.
 func badID(id []byte) bool { return len(id) > MaxIDBytes || bytes.IndexByte(id, 0) >= 0 }

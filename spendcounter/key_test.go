@@ -31,7 +31,7 @@ func TestParseKeyRefuses(t *testing.T) {
 	good := AppendKey(nil, []byte("c"), []byte("a"), 20240101, 'U'<<16|'S'<<8|'D')
 	for _, key := range [][]byte{nil, {0}, good[:len(good)-1], append([]byte{'c', 0}, good...), []byte("no separator at all")} {
 		if _, _, _, _, err := ParseKey(key); err == nil {
-			t.Errorf("%q is no spend key", key)
+			t.Errorf("%q is not a spend key", key)
 		}
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/weirhq/weir/internal/dense"
 )
 
-// entry is the number of the entry with this key, read from committed state if it is not in memory.
+// entry returns the number of the entry with this key. It reads committed state if the entry is not
+// in memory.
 func (c *Counter) entry(hash uint64, campaign, account []byte, day events.Day, currency events.Currency) (uint32, error) {
 	if n := c.cache.find(hash, campaign, account, tailOf(day, currency)); n != dense.None {
 		return n, nil
@@ -31,8 +32,8 @@ func (c *Counter) entry(hash uint64, campaign, account []byte, day events.Day, c
 	return n, nil
 }
 
-// decodeSpend fills e from the value of its key, which is in c.scratch.key. It holds the record to the invariant on
-// which the check for overflow rests: no campaign has more than its task.
+// decodeSpend fills e from the value of the key in c.scratch.key. It checks the invariant on which
+// the overflow check depends: no campaign has more than its task.
 func (c *Counter) decodeSpend(e *entry, value []byte) error {
 	m := &eventspb.Spend{}
 	if err := proto.Unmarshal(value, m); err != nil {
@@ -44,7 +45,7 @@ func (c *Counter) decodeSpend(e *entry, value []byte) error {
 	}
 	key := AppendKey(c.scratch.sub[:0], []byte(m.Campaign), []byte(m.Account), events.Day(m.BudgetDay), currency)
 	if c.scratch.sub = key; string(key) != string(c.scratch.key) {
-		return fmt.Errorf("holds the record of %q", key)
+		return fmt.Errorf("the value is the record of key %q", key)
 	}
 	e.duplicates, e.asOfMs = m.Duplicates, m.AsOfMs
 	charged, refunded := c.micros, c.refundedMicros
@@ -59,7 +60,7 @@ func (c *Counter) decodeSpend(e *entry, value []byte) error {
 		}
 		for _, t := range by.Events {
 			if t.Type < 0 || int(t.Type) >= numTypes {
-				return fmt.Errorf("event type %d is unknown here: was it written by a newer version?", t.Type)
+				return fmt.Errorf("event type %d is unknown: run the version that wrote it, or a newer one", t.Type)
 			}
 			p.counts[t.Type] += t.Count
 		}
@@ -68,7 +69,7 @@ func (c *Counter) decodeSpend(e *entry, value []byte) error {
 	return nil
 }
 
-// restore puts p into e: in line what fits there.
+// restore puts p into e: inline if it fits.
 func (c *cache) restore(e *entry, p *part) {
 	rest := *p
 	if e.dc == noDC {

@@ -9,7 +9,7 @@ import (
 	"github.com/weirhq/weir/spendcounter/spendpb"
 )
 
-// localState is the rings as they stand.
+// localState returns the rings as a record.
 func (c *Counter) localState() *spendpb.LocalState {
 	p := &c.health.processing
 	s := &spendpb.LocalState{Processing: &spendpb.Ring{HeadMs: p.Head(), Seconds: p.Seconds(nil)}, AsOf: c.currentMark()}
@@ -20,10 +20,11 @@ func (c *Counter) localState() *spendpb.LocalState {
 	return s
 }
 
-// restoreRings reads the local table's rings, if it has any, and says as of where they are: nil = there are none.
+// restoreRings reads the rings of the local table, and returns the offsets up to which they count.
+// Nil: the table has none.
 func (c *Counter) restoreRings() (*spendpb.Mark, error) {
 	if c.task.LocalNext == nil {
-		c.window.wipe = true
+		c.window.clearLocal = true
 		return nil, nil
 	}
 	value, err := c.task.Get(TableRings, []byte(ringsKey))
@@ -32,7 +33,7 @@ func (c *Counter) restoreRings() (*spendpb.Mark, error) {
 	}
 	s := &spendpb.LocalState{}
 	if err := proto.Unmarshal(value, s); err != nil {
-		return nil, fmt.Errorf("spend counter, partition %d: rings are corrupt: %w: drop the local tables", c.task.Partition, err)
+		return nil, fmt.Errorf("spend counter, partition %d: rings are corrupt: %w: rebuild the store from its changelog", c.task.Partition, err)
 	}
 	if s.AsOf == nil {
 		return nil, nil
@@ -48,7 +49,7 @@ func (c *Counter) restoreRings() (*spendpb.Mark, error) {
 	return s.AsOf, nil
 }
 
-// load reads the ids that the local table holds, before the first record.
+// load reads the ids of the local table, before the first record.
 func (c *Counter) load() error {
 	if c.loaded {
 		return nil
@@ -64,7 +65,7 @@ func (c *Counter) load() error {
 		prefix := binary.BigEndian.AppendUint64(nil, generation)
 		err := c.task.Scan(TableIDs, prefix, func(key, value []byte) error {
 			if len(value)%8 != 0 {
-				return fmt.Errorf("key %x: %d bytes are no whole number of ids: drop the local tables", key, len(value))
+				return fmt.Errorf("key %x: %d bytes are not a whole number of ids: rebuild the store from its changelog", key, len(value))
 			}
 			for ; len(value) > 0; value = value[8:] {
 				c.window.set.Restore(binary.BigEndian.Uint64(value), i == 0)

@@ -12,13 +12,14 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// recount is the same count, made the dumb way: one record after the other, maps, big integers, generated decoders.
-// It does not check records: the generator says which ones must be refused.
+// recount is a simple implementation of the same count: one record after the other, maps, big
+// integers, generated decoders. It does not validate records: the generator marks the records that
+// must be rejected.
 type recount struct {
 	cfg     Config
 	spend   map[string]*recountSpend
 	current map[string]bool // ids of this generation
-	old     map[string]bool // and of the one before
+	old     map[string]bool // ids of the generation before
 	since   int64
 	clock   int64
 	applied map[string]int64 // per copied topic and origin partition
@@ -27,7 +28,7 @@ type recount struct {
 	micros              map[string]*big.Int
 	lost                map[string]uint64
 	transportDuplicates map[string]uint64
-	arrivals            []int64 // clamped ingest times of events, duplicates too
+	arrivals            []int64 // clamped ingest times of events, with duplicates
 	duplicates          uint64
 	total, refunded     *big.Int
 	early               uint64
@@ -74,14 +75,14 @@ func overflows(sum *big.Int, n int64) bool {
 	return new(big.Int).Add(sum, big.NewInt(n)).Cmp(big.NewInt(math.MaxInt64)) > 0
 }
 
-// seen notes id and says whether it was there.
+// seen adds id and reports whether it was known.
 func (m *recount) seen(id string) bool {
 	was := m.current[id] || m.old[id]
 	m.current[id] = true
 	return was
 }
 
-// turn says whether a generation begins at clock.
+// turn reports whether a generation begins at clock.
 func (m *recount) turn(clock int64) (due, full bool) {
 	due = m.since > 0 && clock-m.since >= m.cfg.DuplicateWindow.Milliseconds()
 	return due, len(m.current) >= m.cfg.MaxIDs/2
@@ -94,7 +95,8 @@ func (m *recount) rotate(due bool, clock int64) {
 	m.old, m.current, m.since = m.current, map[string]bool{}, clock
 }
 
-// event folds a sound record of an events topic and says why it is refused all the same, "" if it is not.
+// event folds a valid record of an events topic. It returns the reason if the state rejects it,
+// else "".
 func (m *recount) event(dc string, copied bool, rec *stream.Record) string {
 	e := &eventspb.AdEvent{}
 	if err := proto.Unmarshal(rec.Value, e); err != nil {
@@ -171,7 +173,8 @@ func (m *recount) charge(dc string, e *eventspb.AdEvent, ingest int64, duplicate
 	m.total.Add(m.total, big.NewInt(e.PriceMicros))
 }
 
-// adjustment folds a sound record of the adjustments topic.
+// adjustment folds a valid record of the adjustments topic. It returns the reason if the state
+// rejects it, else "".
 func (m *recount) adjustment(rec *stream.Record) string {
 	a := &eventspb.Adjustment{}
 	if err := proto.Unmarshal(rec.Value, a); err != nil {

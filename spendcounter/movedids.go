@@ -7,20 +7,22 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// movedIDBytes is what an id takes in TableCarried: its hash and that of its account, by which another move finds its shard.
+// movedIDBytes is the size of an id in TableMovedIDs: its hash and the hash of its account. A later
+// repartition needs the account to find the shard.
 const movedIDBytes = 16
 
-// movedIDs are the ids that came with the state of other shards: the inputs of this one do not have them. They are in the
-// changelog, and go when their generation does.
+// movedIDs are the ids that came with the state of other shards and are not in the inputs of this
+// one. They are in the changelog, and are deleted with their generation.
 type movedIDs struct {
-	keys [][]byte // of TableCarried
+	keys [][]byte // of TableMovedIDs
 }
 
-// loadMovedIDs puts them into the duplicate set, beside what the inputs and the local table give.
+// loadMovedIDs adds them to the duplicate set, in addition to the ids of the inputs and of the
+// local table.
 func (c *Counter) loadMovedIDs() error {
 	err := c.task.Scan(TableMovedIDs, nil, func(key, value []byte) error {
 		if len(key) < 8 || len(value)%movedIDBytes != 0 {
-			return fmt.Errorf("key %x with %d bytes is not of carried ids: rebuild the store from its changelog", key, len(value))
+			return fmt.Errorf("key %x with %d bytes is not a key of moved ids: rebuild the store from its changelog", key, len(value))
 		}
 		c.movedIDs.keys = append(c.movedIDs.keys, append([]byte(nil), key...))
 		generation := binary.BigEndian.Uint64(key)
@@ -33,12 +35,12 @@ func (c *Counter) loadMovedIDs() error {
 		return nil
 	})
 	if err != nil {
-		return c.fail(fmt.Errorf("spend counter, partition %d: read carried ids: %w", c.task.Partition, err))
+		return c.fail(fmt.Errorf("spend counter, partition %d: read moved ids: %w", c.task.Partition, err))
 	}
 	return nil
 }
 
-// drop deletes those of generations that are forgotten.
+// drop deletes the ids of generations that are forgotten.
 func (k *movedIDs) drop(number uint64, ch *stream.Changes) {
 	left := k.keys[:0]
 	for _, key := range k.keys {

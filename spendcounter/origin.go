@@ -6,15 +6,18 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// OriginHeader is the header of a copied record that says which record of the origin datacentre it is.
+// OriginHeader is the header of a copied record with its partition and offset in the origin
+// datacentre.
 const OriginHeader = "weir-origin"
 
-// AppendOrigin appends the value of an OriginHeader: partition (4 bytes) and offset (8 bytes), big endian.
+// AppendOrigin appends the value of an OriginHeader: partition (4 bytes) and offset (8 bytes), big
+// endian.
 func AppendOrigin(dst []byte, partition int32, offset int64) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(dst, uint32(partition)), uint64(offset))
 }
 
-// ParseOrigin takes the value of an OriginHeader apart. It is false if the value is malformed or a number negative.
+// ParseOrigin splits the value of an OriginHeader. ok is false if the value is malformed or a
+// number is negative.
 func ParseOrigin(value []byte) (partition int32, offset int64, ok bool) {
 	if len(value) != 12 {
 		return 0, 0, false
@@ -24,7 +27,8 @@ func ParseOrigin(value []byte) (partition int32, offset int64, ok bool) {
 	return partition, offset, partition >= 0 && offset >= 0 && offset+1 > 0
 }
 
-// originOf finds the one origin header. Two are as bad as none: which is true?
+// originOf returns the value of the one origin header. Two headers are an error, because either may
+// be wrong.
 func originOf(headers []stream.Header) (partition int32, offset int64, ok bool) {
 	for i := range headers {
 		if headers[i].Key != OriginHeader {
@@ -40,13 +44,13 @@ func originOf(headers []stream.Header) (partition int32, offset int64, ok bool) 
 	return partition, offset, ok
 }
 
-// applied is how far one partition of an origin datacentre has been applied.
+// applied is the position in one partition of an origin datacentre.
 type applied struct {
 	partition int32
-	next      int64 // the next origin offset expected
+	next      int64 // the next expected origin offset
 }
 
-// position is the entry of partition, nil if nothing of it was applied yet.
+// position returns the entry of partition, nil if none of its records was applied yet.
 func position(list []applied, partition int32) *applied {
 	for i := range list {
 		if list[i].partition == partition {
@@ -56,8 +60,9 @@ func position(list []applied, partition int32) *applied {
 	return nil
 }
 
-// advance notes that the record at offset was applied and returns the list and how many offsets were jumped over. What
-// lies before the first record ever seen is not lost: a mirror may begin anywhere.
+// advance records that the record at offset was applied. It returns the list and the number of
+// skipped offsets. Offsets before the first record ever seen are not lost: a mirror may begin at
+// any offset.
 func advance(list []applied, partition int32, offset int64) ([]applied, uint64) {
 	p := position(list, partition)
 	if p == nil {

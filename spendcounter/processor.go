@@ -9,42 +9,45 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// App is the application id of the spend counter, in generation 1: its group, its transactional ids, its directory.
+// App is the application id of the spend counter in generation 1. The names of its group, its
+// transactional ids and its directory derive from it.
 const App = "spendcounter"
 
-// ProcessorConfig configures the spend counter's role.
+// ProcessorConfig configures the processor of the spend counter.
 type ProcessorConfig struct {
-	// DC is this datacentre. Defaults to "local".
+	// DC is the name of this datacentre. Defaults to "local".
 	DC string
-	// Peers are the datacentres whose events are copied here. Defaults to none.
+	// Peers are the datacentres whose events are copied to this one. Defaults to none.
 	Peers []string
-	// Layout is the number of partitions, and which topics they are of.
+	// Layout is the number of partitions and the generation of the topics.
 	Layout events.Layout
-	// Events is the topic of the events. Defaults to events.EventsTopic of the layout; benchmarks read another.
+	// Events is the topic of the events. Defaults to events.EventsTopic of the layout. Benchmarks
+	// read another topic.
 	Events string
 	// DuplicateWindow: see spendcounter.Config.
 	DuplicateWindow time.Duration
-	// MaxIDs bounds the event ids that a task remembers; at half of it the older generation goes early. It is a setting
-	// and not a share of memory, because replicas must forget at the same event. Defaults to 4,000,000: 3,300 events a
-	// second in one partition over the whole window, at 11 to 21 bytes an id.
+	// MaxIDs is Config.MaxIDs. It does not depend on Memory, because replicas must forget an id at
+	// the same event. Defaults to 4,000,000: 3,300 events a second in one partition over the whole
+	// window, at 11 to 21 bytes an id.
 	MaxIDs int
-	// Memory is for campaigns, in bytes. Those that do not fit cost reads. Defaults to 192 MiB.
+	// Memory is the memory for campaign days, in bytes. Further campaign days cost reads. Defaults
+	// to 192 MiB.
 	Memory int64
 }
 
 const (
 	campaignBytes = 140       // of a campaign day in memory, at most
-	maxIDs        = 4_000_000 // see Spend.MaxIDs
-	// maxPrice refuses what can only be a mistake, before one event fills the sums of its shard: a thousand million units
-	// of the currency.
+	maxIDs        = 4_000_000 // default of ProcessorConfig.MaxIDs
+	// maxPrice rejects prices that can only be mistakes, before one event fills the sums of its
+	// shard: a thousand million units of the currency.
 	maxPrice = 1_000_000_000_000_000
 )
 
-// App is the application id.
+// App returns the application id of the layout's generation.
 func (s ProcessorConfig) App() string { return s.Layout.Name(App) }
 
-// Processor wires the spend counter: ads.events, ads.adjustments and the copied topics in, spend.by.<dc> as changelog,
-// spend.health out.
+// Processor returns the processor of the spend counter. Inputs: ads.events, ads.adjustments and the
+// copied topics. Changelog: spend.by.<dc>. Output: spend.health.
 func (s ProcessorConfig) Processor() (stream.Processor, error) {
 	s.setDefaults()
 	cfg, inputs, err := s.counter()
@@ -54,7 +57,7 @@ func (s ProcessorConfig) Processor() (stream.Processor, error) {
 	l := s.Layout
 	return stream.Processor{
 		App: s.App(), Partitions: l.Partitions(), Inputs: inputs, Changelog: l.Name(events.SpendTopic(s.DC)),
-		Outputs: []stream.Output{{Name: events.HealthTopic, Topic: l.Name(events.HealthTopic)}}, DLQ: l.Name(events.SpendDLQTopic), Migrated: l.Generation > 1,
+		Outputs: []stream.Output{{Name: events.HealthTopic, Topic: l.Name(events.HealthTopic)}}, DLQ: l.Name(events.SpendDLQTopic),
 		New: func(t stream.Task) (stream.Handler, error) {
 			c, err := New(cfg, t)
 			if err != nil {
@@ -63,10 +66,17 @@ func (s ProcessorConfig) Processor() (stream.Processor, error) {
 			return c, nil
 		},
 		Canonical: Canonical,
-		Rewrite: func(table byte, _, value []byte, c stream.Commit) ([]byte, error) {
-			return Rewrite(s.Events, table, value, c)
-		},
 	}, nil
+}
+
+// Migrated reports whether the state began with the state of an earlier generation, so that the
+// inputs alone cannot reproduce it.
+func (s ProcessorConfig) Migrated() bool { return s.Layout.Generation > 1 }
+
+// Rewrite converts a value that another counter wrote into a value of commit c.
+func (s ProcessorConfig) Rewrite(table byte, _, value []byte, c stream.Commit) ([]byte, error) {
+	s.setDefaults()
+	return Rewrite(s.Events, table, value, c)
 }
 
 func (s *ProcessorConfig) setDefaults() {
@@ -84,7 +94,7 @@ func (s *ProcessorConfig) setDefaults() {
 	}
 }
 
-// counter is what the spend counter counts, and its input topics.
+// counter returns the configuration of the counters, and the input topics.
 func (s *ProcessorConfig) counter() (cfg Config, inputs []string, err error) {
 	l, shards := s.Layout, s.Layout.Partitions()
 	share := s.Memory / int64(shards)
@@ -101,7 +111,7 @@ func (s *ProcessorConfig) counter() (cfg Config, inputs []string, err error) {
 		if dc == s.DC {
 			continue
 		}
-		if topic := l.Name(events.FromTopic(dc)); !slices.Contains(inputs, topic) {
+		if topic := l.Name(events.CopiedEventsTopic(dc)); !slices.Contains(inputs, topic) {
 			inputs = append(inputs, topic)
 			cfg.Inputs.Copied[topic] = dc
 		}
@@ -109,17 +119,18 @@ func (s *ProcessorConfig) counter() (cfg Config, inputs []string, err error) {
 	return cfg, inputs, nil
 }
 
-// Topics are the topics of the spend counter's datacentre.
+// Topics returns the topics of the spend counter's datacentre.
 func (s ProcessorConfig) Topics() []events.Topic {
 	topics := events.Catalog(s.DC, s.Layout)
 	for _, dc := range s.Peers {
-		topics = append(topics, events.Copied(dc, s.Layout))
+		topics = append(topics, events.CopiedTopic(dc, s.Layout))
 	}
 	return topics
 }
 
-// MoveFrom describes the move of the state from another number of partitions: from layout former to that of s. from is the
-// processor whose state is read; its handlers give what move takes over.
+// MoveFrom describes the move of the state from layout former to the layout of s. from is the
+// processor whose state is read: its handlers are the counters that move extracts from. to is the
+// processor of s.
 func (s ProcessorConfig) MoveFrom(former events.Layout) (move *Repartitioner, from, to stream.Processor, err error) {
 	old := s
 	old.Layout, old.Events = former, ""

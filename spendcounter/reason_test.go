@@ -112,7 +112,8 @@ func rejects() []reject {
 	}
 }
 
-// TestEveryReason: the bad record is refused for its reason, leaves nothing behind, and its sound neighbours count.
+// TestEveryReason: a bad record is rejected for its reason and leaves no trace, and its valid
+// neighbours count.
 func TestEveryReason(t *testing.T) {
 	for _, x := range rejects() {
 		t.Run(x.name, func(t *testing.T) {
@@ -130,7 +131,7 @@ func TestEveryReason(t *testing.T) {
 			}
 			b := &stream.Batch{Topic: events.EventsTopic, Partition: 3, NowMs: epochMs}
 			if x.copied {
-				b.Topic = events.FromTopic(otherDC)
+				b.Topic = events.CopiedEventsTopic(otherDC)
 			}
 			good := rec
 			if x.adjustment != nil {
@@ -180,7 +181,7 @@ func TestEveryReason(t *testing.T) {
 	}
 }
 
-// TestOverflow: the sum of the shard reaches the end of int64 exactly, and not a micro more.
+// TestOverflow: the sum of the shard can reach the maximum of int64 exactly, and not a micro more.
 func TestOverflow(t *testing.T) {
 	s := newStore()
 	c := mustNew(t, testConfig(), s)
@@ -190,7 +191,7 @@ func TestOverflow(t *testing.T) {
 		e.EventId, e.Campaign, e.PriceMicros = fmt.Sprint("e", i), fmt.Sprint("c", i%2), price
 		b.Records = append(b.Records, stream.Record{Value: marshal(t, e), Offset: int64(i), TimeMs: epochMs})
 	}
-	b.Records = append(b.Records, b.Records[0]) // a duplicate charges nothing: it cannot overflow
+	b.Records = append(b.Records, b.Records[0]) // a duplicate charges nothing, so it cannot overflow
 	if err := c.Fold(b); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,8 @@ func TestOverflow(t *testing.T) {
 	}
 }
 
-// TestServingDatacentresAreBounded: a producer that makes up names cannot grow the records without end.
+// TestServingDatacentresAreBounded: a producer of invalid names cannot grow the records without
+// end.
 func TestServingDatacentresAreBounded(t *testing.T) {
 	s := newStore()
 	c := mustNew(t, testConfig(), s)
@@ -225,7 +227,7 @@ func TestServingDatacentresAreBounded(t *testing.T) {
 			t.Fatalf("%d serving datacentres", len(p.ByDc))
 		}
 	}
-	// The bound holds across a restart: the same names are known, no other is taken.
+	// The bound survives a restart: the same names are known, and no other is accepted.
 	c = mustNew(t, testConfig(), s)
 	for i := range b.Records {
 		b.Records[i].Offset += 1000
@@ -236,11 +238,11 @@ func TestServingDatacentresAreBounded(t *testing.T) {
 	}
 }
 
-// TestKnownTypesFit: the columns by type have room for every type that events knows.
+// TestKnownTypesFit: the columns by type have room for every type of package events.
 func TestKnownTypesFit(t *testing.T) {
 	for typ := range eventspb.EventType_name {
 		known := eventspb.EventType(typ)
-		if events.Known(known) && int(typ) >= numTypes && uint8(typ) != heartbeat {
+		if events.KnownEventType(known) && int(typ) >= numTypes && uint8(typ) != heartbeat {
 			t.Errorf("%v has no column", known)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// rebuildPlan says what of an input must be read again.
+// rebuildPlan describes which part of an input must be read again.
 type rebuildPlan struct {
 	from            int64 // first offset
 	ids, ring       int64 // first offset from which ids, and ring counts, are missing
@@ -14,8 +14,9 @@ type rebuildPlan struct {
 	applied         []applied
 }
 
-// RebuildFrom is the first offset of each input topic that must be read again, up to Task.Next, to know the ids and the
-// ring as they were. The runtime passes those records to Warm, topic by topic, before the first Fold.
+// RebuildFrom returns, for each input topic, the first offset to read again, up to Task.Next, to
+// restore the ids and the ring. The runtime passes those records to Rebuild, topic by topic, before
+// the first Fold.
 func (c *Counter) RebuildFrom() map[string]int64 {
 	from := make(map[string]int64, len(c.inputs))
 	for i := range c.inputs {
@@ -24,7 +25,7 @@ func (c *Counter) RebuildFrom() map[string]int64 {
 	return from
 }
 
-// planRebuild finds out what the local tables lack.
+// planRebuild determines what the local tables lack.
 func (c *Counter) planRebuild() error {
 	saved, err := c.restoreRings()
 	if err != nil {
@@ -49,14 +50,14 @@ func (c *Counter) planRebuild() error {
 		}
 		var at int64
 		p.applied, at = appliedBefore(in.topic, p.from, ids, w.current, ringSpan, c.ringSpans.current, saved)
-		if in.copied { // what was applied between the mark and there decides which copies counted
+		if in.copied { // the records between the mark and p.from determine which copies were applied
 			p.from = min(p.from, at)
 		}
 	}
 	return nil
 }
 
-// oldest is the older of two spans, the only one at first.
+// oldest returns the older of two spans. At first there is only one.
 func oldest(s *spans) *spendpb.Mark {
 	if s.previous != nil {
 		return s.previous
@@ -64,8 +65,8 @@ func oldest(s *spans) *spendpb.Mark {
 	return s.current
 }
 
-// appliedBefore is how far the origin of topic was applied at the last of the marks that lie at offset or before it, and
-// where that mark lies: at the beginning of topic if there is none.
+// appliedBefore returns the position in the origin of topic at the last of the marks at or before
+// offset, and the offset of that mark. Without such a mark, it is the beginning of topic.
 func appliedBefore(topic string, offset int64, marks ...*spendpb.Mark) (was []applied, at int64) {
 	best, at := []*spendpb.Applied(nil), int64(-1)
 	for _, m := range marks {
@@ -78,10 +79,10 @@ func appliedBefore(topic string, offset int64, marks ...*spendpb.Mark) (was []ap
 	return appliedFrom(best), max(at, 0)
 }
 
-// Rebuild notes what the records of b, which were folded before, left in the duplicate set and in the ring by ingest time.
-// It changes no spend and refuses nothing: what Fold refused it skips. Only a refusal because of an overflow cannot be
-// told from the record alone: such an id counts as seen, because to charge an event twice would be worse than to show a
-// corrected one as a duplicate.
+// Rebuild restores the duplicate set and the ring by ingest time from records of b that were folded
+// before. It changes no spend and rejects nothing; it skips the records that Fold rejected. One
+// case is not visible in the record alone: a rejection because of an overflow. Such an id counts as
+// seen, because charging an event twice is worse than showing a corrected event as a duplicate.
 func (c *Counter) Rebuild(b *stream.Batch) error {
 	in, err := c.begin(b)
 	if err != nil {
@@ -101,7 +102,7 @@ func (c *Counter) Rebuild(b *stream.Batch) error {
 	return nil
 }
 
-// rebuildEvent takes up row 0, the record at offset.
+// rebuildEvent restores row 0, the record at offset.
 func (c *Counter) rebuildEvent(in *input, offset int64) {
 	r, p, o := &c.rows, &in.rebuild, &c.origins[in.origin]
 	if in.copied {
@@ -128,7 +129,7 @@ func (c *Counter) rebuildEvent(in *input, offset int64) {
 	}
 }
 
-// remember puts an id back into the generation that the record at offset belongs to.
+// remember adds an id to the generation that the record at offset belongs to.
 func (c *Counter) remember(p *rebuildPlan, offset int64, id uint64, account []byte) {
 	if offset < p.ids {
 		return

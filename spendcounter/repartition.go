@@ -2,6 +2,7 @@ package spendcounter
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,26 +15,30 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Repartitioner splits and merges what the counters of one number of shards keep into what those of another number keep, as if these
-// had counted all along: no figure of an account changes, and an event that was counted before is a duplicate after.
+// Repartitioner converts the state of the counters of one number of shards to the state of the
+// counters of another number, as if these had counted from the start. No figure of an account
+// changes, and an event that was counted before is a duplicate afterwards.
 //
-//	campaign days ─ Place ─▶ the shard of their account                    as they are
-//	task record ─── Take ──▶ clocks: of all shards it shares accounts with the greatest
-//	                Rest ──▶ sums: over the campaign days that came to the shard
-//	ids ─────────── Take ──▶ TableCarried of the shard of their account    read again from the inputs, which know the account
+//	campaign days ─ Partition ─▶ the shard of their account                     unchanged
+//	task record ─── Extract ───▶ clocks: the greatest of the shards with common accounts
+//	                Finish ────▶ sums: over the campaign days of the new shard
+//	ids ─────────── Extract ───▶ TableMovedIDs of the shard of their account    read again from the
+//	                                                                            inputs, which have the account
 //
-// The 60 s rings are not moved: health figures begin anew. Nor are events copied from other datacentres: their positions are by
-// partitions of the origin, and a state that has counted such is refused.
+// The 60 s rings are not moved: health figures start from zero. Events copied from other
+// datacentres are not moved either, because their positions are by partitions of the origin. A
+// state that has counted copied events is refused.
 type Repartitioner struct {
 	cfg      Config
 	from, to int32
-	shards   []targetShard // by their number among to
-	// Shards p of from and q of to have accounts in common if both are of one class: equal modulo the greatest common divisor.
-	// open is, by class, what the task records say less what the campaign days add up to: nothing in the end.
+	shards   []targetShard // the new shards, by number
+	// Shards p of from and q of to have common accounts if both are of one class: equal modulo the
+	// greatest common divisor. open has, by class, the sums of the task records minus the sums of
+	// the campaign days. In the end it is zero.
 	open []sums
 }
 
-// sums are those that the task record and the campaign days have in common.
+// sums are the sums that both the task record and the campaign days have.
 type sums struct {
 	count, duplicates uint64
 	micros, refunded  int64
@@ -49,26 +54,27 @@ func (s *sums) sub(o sums) {
 	s.micros, s.refunded = s.micros-o.micros, s.refunded-o.refunded
 }
 
-// targetShard is what a shard gets, the campaign days and ids apart.
+// targetShard is the state of a new shard, without campaign days and ids.
 type targetShard struct {
-	known bool // there was a shard of its class with state
+	known bool // a former shard of its class has state
 	sums  sums
 	dcs   map[string]bool
-	task  spendpb.TaskState // what does not follow from campaign days
-	own   spendpb.Origin    // the same of the datacentre's own events
-	since [2]int64          // when the previous and the current generation of ids began, at the latest
+	task  spendpb.TaskState // the part that does not follow from campaign days
+	own   spendpb.Origin    // the same part of the datacentre's own events
+	since [2]int64          // the latest begin of the previous and of the current generation of ids
 }
 
-// maxMovedIDs is how many ids go into one value of TableCarried.
+// maxMovedIDs is the number of ids in one value of TableMovedIDs.
 const maxMovedIDs = 1 << 10
 
-// generations of the ids in the new shards. What follows numbers on from there.
+// Generations of the ids in the new shards. Later generations follow these numbers.
 const movedPrevious, movedCurrent = 1, 2
 
-// NewRepartitioner is for the state of the counters of cfg over from shards. It sets cfg.Shard.
+// NewRepartitioner returns a Repartitioner for the state of the counters of cfg with from shards.
+// It sets cfg.Shard.
 func NewRepartitioner(cfg Config, from, to int32) (*Repartitioner, error) {
 	if from < 1 || to < 1 || from > events.MaxShards || to > events.MaxShards {
-		return nil, fmt.Errorf("move spend from %d to %d shards: there are 1 to %d", from, to, events.MaxShards)
+		return nil, fmt.Errorf("move spend from %d to %d shards: use 1 to %d shards", from, to, events.MaxShards)
 	}
 	cfg.Shard = func(account []byte) int32 { return events.ShardBytes(account, from) }
 	cfg, err := cfg.withDefaults()
@@ -89,9 +95,10 @@ func divisor(a, b int32) int32 {
 	return a
 }
 
-// Source makes the counter of a shard of the former number, to be warmed up and given to Take. It folds nothing.
+// Source makes the counter of a former shard, which the caller rebuilds and passes to Extract. It
+// folds nothing.
 func (m *Repartitioner) Source(t stream.Task) (*Counter, error) {
-	t.LocalNext = nil // the inputs know whose an id is, the local table does not
+	t.LocalNext = nil // the inputs have the account of an id, the local table does not
 	c, err := New(m.cfg, t)
 	if err == nil {
 		c.idAccounts = new([2][]uint64)
@@ -99,14 +106,15 @@ func (m *Repartitioner) Source(t stream.Task) (*Counter, error) {
 	return c, err
 }
 
-// Partition is the shard of a key; false if it is not moved, but made anew by Take and Rest.
+// Partition returns the new shard of a key. ok is false if the key is not moved, because Extract
+// and Finish make it again.
 func (m *Repartitioner) Partition(table byte, key, value []byte) (shard int32, ok bool, err error) {
 	switch table {
 	case TableTask, TableMovedIDs:
 		return 0, false, nil
 	case TableSpend:
 	default:
-		return 0, false, fmt.Errorf("table %d is unknown here: was it written by a newer version?", table)
+		return 0, false, fmt.Errorf("table %d is unknown: run the version that wrote it, or a newer one", table)
 	}
 	_, account, _, _, err := ParseKey(key)
 	if err != nil {
@@ -143,18 +151,18 @@ func (s *targetShard) charge(p *eventspb.Spend) error {
 		_, ok := events.AddMicros(s.sums.micros, by.ChargedMicros)
 		_, fits := events.AddMicros(s.sums.refunded, by.RefundedMicros)
 		if s.dcs[by.ServingDc] = true; !ok || !fits || by.ChargedMicros < 0 || by.RefundedMicros < 0 || len(s.dcs) > MaxServingDCs {
-			return fmt.Errorf("%d micros charged, %d refunded, served by %s: with the others of its shard that is more than int64 holds, or of more than %d serving datacentres: take more shards", by.ChargedMicros, by.RefundedMicros, by.ServingDc, MaxServingDCs)
+			return fmt.Errorf("%d micros charged, %d refunded, served by %s: the sums of the new shard would overflow int64, or have more than %d serving datacentres: use more shards", by.ChargedMicros, by.RefundedMicros, by.ServingDc, MaxServingDCs)
 		}
 	}
 	s.sums.add(sumsOf(p))
 	return nil
 }
 
-// Put puts a key into the state of a shard. It keeps neither key nor value.
-type Put func(shard int32, table byte, key, value []byte) error
+// PutFunc puts a key into the state of a shard. It must not keep key or value.
+type PutFunc func(shard int32, table byte, key, value []byte) error
 
-// Extract takes what is not by campaign from a counter that Source made, after it was warmed up.
-func (m *Repartitioner) Extract(c *Counter, put Put) error {
+// Extract takes the state other than campaign days from a counter that Source made, after Rebuild.
+func (m *Repartitioner) Extract(c *Counter, put PutFunc) error {
 	value, err := c.task.Get(TableTask, []byte(taskKey))
 	if err != nil || value == nil {
 		return err
@@ -168,7 +176,7 @@ func (m *Repartitioner) Extract(c *Counter, put Put) error {
 		if o.Dc == m.cfg.DC {
 			own = o
 		} else if o.Count > 0 || o.Micros > 0 || len(o.Applied) > 0 {
-			return fmt.Errorf("it counted %d events copied from %s: how far copies were applied is by partitions of %s, and cannot be moved", o.Count, o.Dc, o.Dc)
+			return fmt.Errorf("the state has %d events copied from %s: their positions are by partitions of %s, and cannot be moved", o.Count, o.Dc, o.Dc)
 		}
 	}
 	p := c.task.Partition
@@ -176,7 +184,7 @@ func (m *Repartitioner) Extract(c *Counter, put Put) error {
 	for q := p % m.classes(); q < m.to; q += m.classes() {
 		m.shards[q].mergeClocks(s, own)
 	}
-	// Figures that no account tells: their sum over all shards stays.
+	// Figures that have no account: their sum over all shards is kept.
 	one := &m.shards[p%m.to]
 	one.task.Refunds += s.Refunds
 	one.task.EarlyRotations += s.EarlyRotations
@@ -185,8 +193,9 @@ func (m *Repartitioner) Extract(c *Counter, put Put) error {
 	return m.moveIDs(c, put)
 }
 
-// mergeClocks moves the shard's clocks on to those of one whose accounts it gets. A generation of ids is as young as the youngest of
-// those that become one: so none is forgotten before its time.
+// mergeClocks advances the shard's clocks to those of a former shard with common accounts. A merged
+// generation of ids begins when the youngest of its parts began, so that no id is forgotten too
+// early.
 func (s *targetShard) mergeClocks(t *spendpb.TaskState, own *spendpb.Origin) {
 	s.known = true
 	s.task.TimestampMs = max(s.task.TimestampMs, t.TimestampMs)
@@ -195,8 +204,8 @@ func (s *targetShard) mergeClocks(t *spendpb.TaskState, own *spendpb.Origin) {
 	s.since[1] = max(s.since[1], t.Ids.GetCurrent().GetStartMs())
 }
 
-// moveIDs gives the ids that c remembers to the shards of their accounts.
-func (m *Repartitioner) moveIDs(c *Counter, put Put) error {
+// moveIDs moves the ids of c to the shards of their accounts.
+func (m *Repartitioner) moveIDs(c *Counter, put PutFunc) error {
 	blobs := idBatcher{put: put, from: c.task.Partition, full: map[idTarget][]byte{}, count: map[idTarget]uint32{}}
 	for i, ids := range c.window.pending {
 		for j, id := range ids {
@@ -208,7 +217,7 @@ func (m *Repartitioner) moveIDs(c *Counter, put Put) error {
 	}
 	err := c.task.Scan(TableMovedIDs, nil, func(key, value []byte) error {
 		if len(key) < 8 || len(value)%movedIDBytes != 0 {
-			return fmt.Errorf("key %x with %d bytes is not of carried ids", key, len(value))
+			return fmt.Errorf("key %x with %d bytes is not a key of moved ids", key, len(value))
 		}
 		age := c.window.number - binary.BigEndian.Uint64(key)
 		for ; age <= 1 && len(value) > 0; value = value[movedIDBytes:] {
@@ -230,7 +239,7 @@ func (m *Repartitioner) moveIDs(c *Counter, put Put) error {
 	return nil
 }
 
-// idTarget is where ids are carried to.
+// idTarget is a generation of ids of a new shard.
 type idTarget struct {
 	shard      int32
 	generation uint64
@@ -238,7 +247,7 @@ type idTarget struct {
 
 // idBatcher collects ids until there are enough for a value.
 type idBatcher struct {
-	put   Put
+	put   PutFunc
 	from  int32
 	full  map[idTarget][]byte
 	count map[idTarget]uint32 // values so far
@@ -264,12 +273,16 @@ func (b *idBatcher) flush(to idTarget) error {
 	return b.put(to.shard, TableMovedIDs, key, value)
 }
 
-// Finish puts the task records, once every shard was placed and taken. It refuses a state whose sums are not those of its campaign
-// days: something is wrong with it, and would be moved along.
-func (m *Repartitioner) Finish(put Put) error {
+// ErrInconsistent means that the sums of a task record differ from those of its campaign days.
+var ErrInconsistent = errors.New("the state does not add up")
+
+// Finish puts the task records, after Partition and Extract have seen all state. It returns
+// ErrInconsistent if the sums of the task records differ from those of the campaign days, because a
+// move would keep the fault.
+func (m *Repartitioner) Finish(put PutFunc) error {
 	for class, left := range m.open {
 		if left != (sums{}) {
-			return fmt.Errorf("the task records of shards %d modulo %d have %d micros, %d refunded, %d events and %d duplicates more than their campaign days: the state does not add up; `weir replay` shows what is right", class, m.classes(), left.micros, left.refunded, int64(left.count), int64(left.duplicates))
+			return fmt.Errorf("the task records of shards %d modulo %d have %d micros, %d refunded, %d events and %d duplicates more than their campaign days: %w: replay the inputs to find the correct sums", class, m.classes(), left.micros, left.refunded, int64(left.count), int64(left.duplicates), ErrInconsistent)
 		}
 	}
 	for q := range m.shards {
@@ -281,7 +294,8 @@ func (m *Repartitioner) Finish(put Put) error {
 		s.task.Duplicates, s.task.RefundedMicros = s.sums.duplicates, s.sums.refunded
 		s.task.Origins = []*spendpb.Origin{&s.own}
 		s.task.ServingDcs = slices.Sorted(maps.Keys(s.dcs))
-		// What is in no topic's past is in TableCarried, and all of the new topics belongs to the current generation.
+		// Ids from before the new topics are in TableMovedIDs. All of the new topics belongs to the
+		// current generation.
 		s.task.Ids = &spendpb.Generations{
 			Number: movedCurrent, Current: &spendpb.Mark{StartMs: s.since[1]}, Previous: &spendpb.Mark{StartMs: s.since[0]},
 		}

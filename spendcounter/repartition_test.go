@@ -43,12 +43,12 @@ func newFleet(t testing.TB, cfg Config, shards int32) *fleet {
 func (f *fleet) start() {
 	for _, s := range f.shards {
 		s.c = mustNew(f.t, f.cfg, s.store)
-		f.warm(s, s.c)
+		f.rebuild(s, s.c)
 	}
 }
 
-// warm does what the runtime does before the first fold.
-func (f *fleet) warm(s *shard, c *Counter) {
+// rebuild reads the inputs again before the first fold, as the runtime does.
+func (f *fleet) rebuild(s *shard, c *Counter) {
 	for topic, from := range c.RebuildFrom() {
 		if next := s.next[topic]; from < next {
 			b := &stream.Batch{Topic: topic, Partition: s.partition, Records: cloneRecords(s.inputs[topic][from:next])}
@@ -59,7 +59,7 @@ func (f *fleet) warm(s *shard, c *Counter) {
 	}
 }
 
-// send puts a message of an account into its shard's input and folds it.
+// send appends a message of an account to the input of its shard and folds it.
 func (f *fleet) send(topic, account string, ms int64, m proto.Message) {
 	f.t.Helper()
 	s := f.shards[events.Shard(account, int32(len(f.shards)))]
@@ -80,8 +80,8 @@ func (f *fleet) flush(ms int64) {
 	}
 }
 
-// moved is the fleet over so many shards, as a rekeying moves it, not started yet.
-func (f *fleet) moved(to int32) (*fleet, error) {
+// repartitioned returns the fleet with another number of shards. Its counters are not started.
+func (f *fleet) repartitioned(to int32) (*fleet, error) {
 	m, err := NewRepartitioner(f.cfg, int32(len(f.shards)), to)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (f *fleet) moved(to int32) (*fleet, error) {
 		if err != nil {
 			return nil, err
 		}
-		f.warm(s, c)
+		f.rebuild(s, c)
 		if err := m.Extract(c, put); err != nil {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ func (f *fleet) moved(to int32) (*fleet, error) {
 	return into, m.Finish(put)
 }
 
-// total is what a campaign day was charged, dumbly.
+// total is the spend of a campaign day in the simple recount.
 type total struct {
 	micros, refunded  int64
 	count, duplicates uint64
@@ -151,7 +151,7 @@ func (f *fleet) check(want map[string]total) {
 			is.count, is.micros = is.count+o.Count, is.micros+o.Micros
 		}
 		if is != sum {
-			f.t.Fatalf("shard %d: the task record says %+v, its campaign days %+v", p, is, sum)
+			f.t.Fatalf("shard %d: the task record has %+v, its campaign days %+v", p, is, sum)
 		}
 	}
 	if !maps.Equal(got, want) {
@@ -159,7 +159,7 @@ func (f *fleet) check(want map[string]total) {
 	}
 }
 
-// figures are those of all shards together that no account tells.
+// figures returns the sums over all shards of figures without an account.
 func (f *fleet) figures() (refunds, early uint64, clock int64) {
 	for _, s := range f.shards {
 		state := s.taskState(f.t)
@@ -168,8 +168,9 @@ func (f *fleet) figures() (refunds, early uint64, clock int64) {
 	return refunds, early, clock
 }
 
-// TestMovesChangeNothing counts events and adjustments, new and repeated, while the number of shards changes, several times
-// and to any other, and counters start again without their local tables. It is compared with a recount that knows no shards.
+// TestMovesChangeNothing counts events and adjustments, new and repeated. The number of shards
+// changes several times, and counters restart without their local tables. The result is compared
+// with a recount without shards.
 func TestMovesChangeNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		t := rapidTB{t, rt}
@@ -188,7 +189,7 @@ func TestMovesChangeNothing(t *testing.T) {
 			case 1, 2:
 				f.flush(ms)
 				refunds, early, clock := f.figures()
-				to, err := f.moved(rapid.Int32Range(1, 7).Draw(rt, "to"))
+				to, err := f.repartitioned(rapid.Int32Range(1, 7).Draw(rt, "to"))
 				if err != nil {
 					rt.Fatal(err)
 				}
@@ -228,7 +229,7 @@ func TestMovesChangeNothing(t *testing.T) {
 	})
 }
 
-// rapidTB is a test whose failures rapid knows of.
+// rapidTB is a test whose failures are reported to rapid.
 type rapidTB struct {
 	testing.TB
 	rapid *rapid.T
@@ -238,9 +239,10 @@ func (t rapidTB) Fatal(args ...any)                 { t.rapid.Fatal(args...) }
 func (t rapidTB) Fatalf(format string, args ...any) { t.rapid.Fatalf(format, args...) }
 func (t rapidTB) Helper()                           {}
 
-// TestWindowGoesOnOverMoves repeats one event at growing distances, with one or two moves in between: inside the window it is
-// always a duplicate, beyond twice the window never; and then no id that was carried is left.
-func TestWindowGoesOnOverMoves(t *testing.T) {
+// TestWindowSpansMoves repeats one event at growing distances, with one or two moves between.
+// Inside the window it is always a duplicate, beyond twice the window never, and in the end no
+// moved id is left.
+func TestWindowSpansMoves(t *testing.T) {
 	const window = 600_000
 	for _, sizes := range [][]int32{{2, 4}, {4, 2}, {2, 3}, {3, 2, 5}, {1, 4, 1}} {
 		for _, distance := range []int64{0, 1, window / 2, window - 1, 2*window + 60_000} {
@@ -248,7 +250,7 @@ func TestWindowGoesOnOverMoves(t *testing.T) {
 				f := newFleet(t, Config{}, sizes[0])
 				f.start()
 				n := 0
-				tick := func(ms int64) { // others keep every shard's clock going
+				tick := func(ms int64) { // other events advance the clock of every shard
 					for a := range 12 {
 						n++
 						e := eventAt(n, ms)
@@ -267,7 +269,7 @@ func TestWindowGoesOnOverMoves(t *testing.T) {
 					if ms-at >= distance/2 && len(moves) > 0 {
 						for _, size := range moves {
 							f.flush(ms)
-							to, err := f.moved(size)
+							to, err := f.repartitioned(size)
 							if err != nil {
 								t.Fatal(err)
 							}
@@ -289,21 +291,21 @@ func TestWindowGoesOnOverMoves(t *testing.T) {
 				if distance > 0 {
 					continue
 				}
-				if f.carried() == 0 {
-					t.Errorf("%v: no ids were carried", sizes)
+				if f.countMovedIDs() == 0 {
+					t.Errorf("%v: no ids were moved", sizes)
 				}
 				for ms := at; ms <= at+2*window+60_000; ms += 30_000 {
 					tick(ms)
 				}
-				if f.flush(at + 3*window); f.carried() > 0 {
-					t.Errorf("%v: %d values of carried ids are there after two windows", sizes, f.carried())
+				if f.flush(at + 3*window); f.countMovedIDs() > 0 {
+					t.Errorf("%v: %d values of moved ids are left after two windows", sizes, f.countMovedIDs())
 				}
 			}
 		}
 	}
 }
 
-func (f *fleet) carried() (n int) {
+func (f *fleet) countMovedIDs() (n int) {
 	for _, s := range f.shards {
 		n += len(s.tables[TableMovedIDs])
 	}
@@ -318,19 +320,19 @@ func (f *fleet) duplicates(ms int64) (n uint64) {
 	return n
 }
 
-// TestMoveRefuses what it cannot move rightly.
+// TestMoveRefuses covers states that cannot be moved correctly.
 func TestMoveRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
-		words string
-		spoil func(s *shard)
-		to    int32
+		words  string
+		mutate func(s *shard)
+		to     int32
 	}{
 		"a task record that does not add up": {"does not add up", func(s *shard) {
 			state := s.taskState(t)
 			state.Origins[0].Micros++
 			s.tables[TableTask][taskKey] = marshal(t, state)
 		}, 2},
-		"events copied from elsewhere": {"copied from", func(s *shard) {
+		"events copied from another datacentre": {"copied from", func(s *shard) {
 			state := s.taskState(t)
 			state.Origins = append(state.Origins, &spendpb.Origin{Dc: otherDC, Applied: []*spendpb.Applied{{Partition: 3, Next: 9}}})
 			s.tables[TableTask][taskKey] = marshal(t, state)
@@ -356,11 +358,11 @@ func TestMoveRefuses(t *testing.T) {
 		}
 		f.flush(epochMs)
 		for _, s := range f.shards {
-			if c.spoil(s); len(s.tables[TableSpend]) == 0 {
+			if c.mutate(s); len(s.tables[TableSpend]) == 0 {
 				t.Fatal("a shard is empty")
 			}
 		}
-		if _, err := f.moved(c.to); err == nil || !strings.Contains(err.Error(), c.words) {
+		if _, err := f.repartitioned(c.to); err == nil || !strings.Contains(err.Error(), c.words) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -6,15 +6,16 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Numbers of fields that a commit, not the inputs, decides.
+// Numbers of fields that a commit determines, not the inputs.
 const (
 	spendEpoch, spendSequence, spendOffset = 7, 8, 9
 	taskIDs, taskRing                      = 8, 9
 )
 
-// Canonical is what of a value of TableSpend or TableTask the inputs alone decide. Spend leaves out which commit wrote it. The
-// task record leaves out where the generations of ids and rings began in each topic: with more than one topic that depends on
-// which was read first. A malformed value is its own essence.
+// Canonical returns the part of a value of TableSpend or TableTask that the inputs alone determine.
+// For Spend it removes the commit that wrote it. For the task record it removes where the
+// generations of ids and rings began in each topic: with more than one topic, that depends on which
+// topic was read first. A malformed value is returned unchanged.
 func Canonical(table byte, _, value []byte) []byte {
 	switch table {
 	case TableSpend:
@@ -22,12 +23,13 @@ func Canonical(table byte, _, value []byte) []byte {
 	case TableTask:
 		return stripFields(value, taskIDs, taskRing)
 	case TableMovedIDs:
-		return nil // when they go is a matter of where generations begin
+		return nil // when they are deleted depends on where generations begin
 	}
 	return value
 }
 
-// Rewrite makes a Spend that another counter wrote one of commit cm; events names the topic of the events.
+// Rewrite replaces the commit in a Spend that another counter wrote with cm. events is the topic of
+// the events.
 func Rewrite(events string, table byte, value []byte, cm stream.Commit) ([]byte, error) {
 	if table != TableSpend {
 		return value, nil

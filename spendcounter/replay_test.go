@@ -14,7 +14,8 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// canonicalForms is what the logged tables of a store hold, as a replay is compared by.
+// canonicalForms returns the canonical forms of the logged tables of a store, which a replay
+// compares.
 func canonicalForms(s *store) map[string]string {
 	out := map[string]string{}
 	for _, table := range []byte{TableSpend, TableTask} {
@@ -25,8 +26,8 @@ func canonicalForms(s *store) map[string]string {
 	return out
 }
 
-// TestCanonicalFormIsOfTheInputs: two counters that fold the same records in other batches, transactions and orders of topics have
-// the same essence, although their records differ.
+// TestCanonicalFormIsOfTheInputs: two counters that fold the same records in different batches,
+// transactions and orders of topics have the same canonical forms, although their records differ.
 func TestCanonicalFormIsOfTheInputs(t *testing.T) {
 	differed := false
 	rapid.Check(t, func(t *rapid.T) {
@@ -39,7 +40,7 @@ func TestCanonicalFormIsOfTheInputs(t *testing.T) {
 		other.restarts = true
 		other.all()
 		if a, b := canonicalForms(one.store), canonicalForms(other.store); !maps.Equal(a, b) {
-			t.Fatalf("essences differ:\n%q\n%q", a, b)
+			t.Fatalf("canonical forms differ:\n%q\n%q", a, b)
 		}
 		for k, v := range one.store.tables[TableSpend] {
 			differed = differed || !bytes.Equal(v, other.store.tables[TableSpend][k])
@@ -50,7 +51,8 @@ func TestCanonicalFormIsOfTheInputs(t *testing.T) {
 	}
 }
 
-// TestRewriteIsWhatTheCounterWrites: a record with another commit's stamp is byte for byte what the counter would write.
+// TestRewriteIsWhatTheCounterWrites: a rewritten record is byte for byte what the counter would
+// write in that commit.
 func TestRewriteIsWhatTheCounterWrites(t *testing.T) {
 	seen := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -71,7 +73,7 @@ func TestRewriteIsWhatTheCounterWrites(t *testing.T) {
 				t.Fatalf("%q: %x, want %x", k, got, again)
 			}
 			if !bytes.Equal(Canonical(TableSpend, []byte(k), got), Canonical(TableSpend, []byte(k), v)) {
-				t.Fatalf("%q: the stamp changes the essence", k)
+				t.Fatalf("%q: the rewrite changes the canonical form", k)
 			}
 			seen++
 		}
@@ -81,14 +83,15 @@ func TestRewriteIsWhatTheCounterWrites(t *testing.T) {
 	}
 }
 
-// TestAccountIsReplaced: the spend of one account, counted anew by another counter, takes the place of what it was. The other
-// accounts are as they were, the task's sums are those of its campaign days, and the counter goes on from there.
+// TestAccountIsReplaced replaces the spend of one account by the result of another counter. The
+// other accounts do not change, the task's sums are those of its campaign days, and the counter
+// continues from there.
 func TestAccountIsReplaced(t *testing.T) {
 	replaced := 0
 	rapid.Check(t, func(t *rapid.T) {
 		logs := drawLogs(t, shape{disjoint: true, steady: true})
 		wrongly := testConfig()
-		wrongly.DuplicateWindow = time.Millisecond // ids are forgotten at once: what was sent twice is counted twice
+		wrongly.DuplicateWindow = time.Millisecond // ids are forgotten at once, so repeated events are charged again
 		wrong, right := newRun(t, wrongly, logs), newRun(t, testConfig(), logs)
 		wrong.all()
 		right.all()
@@ -148,7 +151,7 @@ func TestAccountIsReplaced(t *testing.T) {
 		if sum != micros || state.RefundedMicros != refunded || int64(state.Duplicates) != duplicates {
 			t.Fatalf("task: %d micros, %d refunded, %d duplicates; its campaign days: %d, %d, %d", sum, state.RefundedMicros, state.Duplicates, micros, refunded, duplicates)
 		}
-		wrong.store.localNext = nil // as after every change from outside
+		wrong.store.localNext = nil // as after every change by an offline operation
 		c := mustNew(t, wrongly, wrong.store)
 		for key := range wrong.store.tables[TableSpend] { // every record passes the check against its task's sums
 			campaign, acct, day, currency, err := ParseKey([]byte(key))

@@ -5,13 +5,14 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// chunk is how many records go through the passes together: their columns stay in the second-level cache.
+// chunk is the number of records that go through the passes together. Their columns fit the
+// second-level cache.
 const chunk = 512
 
 const heartbeat = uint8(eventspb.EventType_EVENT_TYPE_HEARTBEAT)
 
-// rows are the valid records of a chunk, one column for each thing that a pass needs. account, campaign and serving
-// point into the records' values.
+// rows are the valid records of a chunk, in columns for the passes. account, campaign and serving
+// point into the values of the records.
 type rows struct {
 	n        int
 	rec      [chunk]int32  // index in Batch.Records
@@ -23,7 +24,7 @@ type rows struct {
 	day      [chunk]events.Day
 	currency [chunk]events.Currency
 	entry    [chunk]uint32
-	dc       [chunk]uint16 // noDC: a name not seen before
+	dc       [chunk]uint16 // noDC: a new name
 	typ      [chunk]uint8
 	seen     [chunk]bool // the event id was in the duplicate set
 	account  [chunk][]byte
@@ -31,7 +32,7 @@ type rows struct {
 	serving  [chunk][]byte
 }
 
-// move makes row to out of row from.
+// move copies row from to row to.
 func (r *rows) move(to, from int) {
 	if to == from {
 		return

@@ -23,7 +23,7 @@ type folded struct {
 	i   int
 }
 
-// run plays logs to a Counter as a runtime would, with everything that may happen drawn.
+// run feeds logs to a Counter as a runtime does, and draws everything that can vary.
 type run struct {
 	t     *rapid.T
 	cfg   Config
@@ -33,12 +33,12 @@ type run struct {
 	now   int64
 
 	order     []folded // folded, in order
-	committed int      // how many of them are
+	committed int      // how many of them are committed
 	refused   map[*topicLog]map[int64]string
-	exact     bool // the rings were never rebuilt from sums by the second
+	exact     bool // the rings were never restored from sums by the second
 
 	restarts bool
-	locals   []snapshot // local tables as they were
+	locals   []snapshot // earlier local tables
 }
 
 // snapshot is the local tables at a commit.
@@ -52,7 +52,7 @@ func testConfig() Config {
 		DC: ownDC, Shard: anyShard, DuplicateWindow: 90 * time.Second, MaxIDs: 1 << 10, CacheEntries: 1 << 10,
 		Inputs: Inputs{
 			Events: events.EventsTopic, Adjustments: events.AdjustmentsTopic,
-			Copied: map[string]string{events.FromTopic(otherDC): otherDC, events.FromTopic(thirdDC): thirdDC},
+			Copied: map[string]string{events.CopiedEventsTopic(otherDC): otherDC, events.CopiedEventsTopic(thirdDC): thirdDC},
 		},
 	}
 }
@@ -69,12 +69,12 @@ func newRun(t *rapid.T, cfg Config, logs []*topicLog) *run {
 	return r
 }
 
-// after is the index of the first record of l at offset or later.
+// after returns the index of the first record of l at or after offset.
 func (l *topicLog) after(offset int64) int {
 	return sort.Search(len(l.recs), func(i int) bool { return l.recs[i].Offset >= offset })
 }
 
-// all folds all logs to their ends, interleaved as drawn, and commits.
+// all folds all logs to their ends, in a drawn interleaving, and commits.
 func (r *run) all() {
 	for {
 		var open []*topicLog
@@ -130,7 +130,7 @@ func (r *run) flush() {
 	r.locals = append(r.locals, snapshot{cloneTables(r.store.tables, TableIDs, TableRings), maps.Clone(r.store.next)})
 }
 
-// restart loses what was not committed, and perhaps some or all of the local tables.
+// restart discards what was not committed, and perhaps some or all of the local tables.
 func (r *run) restart() {
 	r.order = r.order[:r.committed]
 	s := r.store
@@ -147,7 +147,7 @@ func (r *run) restart() {
 	}
 	switch rapid.IntRange(0, 3).Draw(r.t, "locals") {
 	case 0:
-		s.localNext, r.locals = nil, nil // whatever lies there is another's and must not be read
+		s.localNext, r.locals = nil, nil // what the tables hold belongs to another owner and must not be read
 	case 1:
 		if len(r.locals) > 0 {
 			old := rapid.SampledFrom(r.locals).Draw(r.t, "old locals")
@@ -164,14 +164,14 @@ func (r *run) warm() {
 	from := r.c.RebuildFrom()
 	for _, l := range rapid.Permutation(r.logs).Draw(r.t, "warm order") {
 		if l.copied && from[l.topic] > 0 && !r.marked(l.topic, from[l.topic]) {
-			r.t.Fatalf("%s is read again from %d, where nobody wrote down what had been applied", l.topic, from[l.topic])
+			r.t.Fatalf("%s is read again from %d, which is not a mark", l.topic, from[l.topic])
 		}
 		at, to := l.after(from[l.topic]), l.after(r.store.next[l.topic])
 		for at < to {
 			n := rapid.IntRange(1, to-at).Draw(r.t, "warm batch")
 			b := &stream.Batch{Topic: l.topic, Partition: r.store.partition, NowMs: r.now, Records: cloneRecords(l.recs[at : at+n])}
 			if err := r.c.Rebuild(b); err != nil || len(b.Rejects) > 0 {
-				r.t.Fatalf("warm: %v, rejects %v", err, b.Rejects)
+				r.t.Fatalf("rebuild: %v, rejects %v", err, b.Rejects)
 			}
 			scribble(b.Records)
 			at += n
@@ -179,7 +179,7 @@ func (r *run) warm() {
 	}
 }
 
-// marked says whether a mark lies at an offset.
+// marked reports whether there is a mark at an offset.
 func (r *run) marked(topic string, offset int64) bool {
 	for _, m := range []*spendpb.Mark{r.c.window.previous, r.c.window.current, r.c.ringSpans.previous, r.c.ringSpans.current} {
 		if m != nil && start(m, topic) == offset {
@@ -193,7 +193,8 @@ func (r *run) marked(topic string, offset int64) bool {
 	return r.store.localNext != nil && saved.AsOf != nil && start(saved.AsOf, topic) == offset
 }
 
-// recount counts what was folded, in the same order, the dumb way, and checks what was refused.
+// recount counts the folded records in the same order with the simple implementation, and checks
+// the rejections.
 func (r *run) recount() *recount {
 	m := newRecount(r.cfg)
 	for _, f := range r.order {
@@ -282,7 +283,7 @@ func (r *run) checkTask(m *recount) {
 	}
 }
 
-// describe is everything in p that does not depend on the commit.
+// describe returns the parts of p that do not depend on the commit.
 func describe(p *eventspb.Spend) string {
 	s := fmt.Sprintf("duplicates %d, as of %d", p.Duplicates, p.AsOfMs)
 	for _, by := range p.ByDc {

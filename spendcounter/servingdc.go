@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// noDC is the number of no serving datacentre.
+// noDC stands for an unknown serving datacentre.
 const noDC = ^uint16(0)
 
-// dcNames numbers the serving datacentres that a task has seen. There are few of them; the bound keeps a producer's
-// nonsense from growing the records without end.
+// dcNames numbers the serving datacentres of a task. There are few; the bound keeps invalid names
+// of a producer from growing the records without end.
 type dcNames struct {
 	names []string
-	rank  []uint16 // by number: the place in the order of names
-	last  uint16   // found last: the next one is mostly the same
+	rank  []uint16 // by number: the position in the order of names
+	last  uint16   // found last; the next one is mostly the same
 }
 
-// find is the number of a name, noDC if it is new.
+// find returns the number of a name, noDC if it is new.
 func (d *dcNames) find(name []byte) uint16 {
 	if int(d.last) < len(d.names) && d.names[d.last] == string(name) {
 		return d.last
@@ -30,7 +30,7 @@ func (d *dcNames) find(name []byte) uint16 {
 	return noDC
 }
 
-// add is the number of a name, given now if it is new; noDC if there are too many already.
+// add returns the number of a name. It adds a new name, and returns noDC if there are too many.
 func (d *dcNames) add(name []byte) uint16 {
 	if n := d.find(name); n != noDC || len(d.names) >= MaxServingDCs {
 		return n
@@ -43,7 +43,7 @@ func (d *dcNames) add(name []byte) uint16 {
 	return uint16(len(d.names) - 1)
 }
 
-// order is the numbers in the order of the names.
+// order returns the numbers in the order of the names.
 func (d *dcNames) order() []uint16 {
 	o := make([]uint16, len(d.names))
 	for i := range o {

@@ -13,7 +13,7 @@ const (
 	ringsKey = "rings"
 )
 
-// state is the task record as it stands.
+// state returns the task record.
 func (c *Counter) state() *spendpb.TaskState {
 	s := &spendpb.TaskState{
 		TimestampMs: c.timestampMs, Duplicates: c.duplicates, Refunds: c.refunds, RefundedMicros: c.refundedMicros,
@@ -35,7 +35,7 @@ func (c *Counter) state() *spendpb.TaskState {
 	return s
 }
 
-// restore takes over the task record, which is empty at the first start.
+// restore sets the state from the task record, which is empty at the first start.
 func (c *Counter) restore(s *spendpb.TaskState) error {
 	c.timestampMs, c.duplicates, c.refunds = s.TimestampMs, s.Duplicates, s.Refunds
 	c.refundedMicros = s.RefundedMicros
@@ -46,7 +46,8 @@ func (c *Counter) restore(s *spendpb.TaskState) error {
 		}
 	}
 	for _, p := range s.Origins {
-		// An origin that is configured no longer keeps its figures: the sums still hold what it was charged.
+		// An origin that is no longer configured keeps its figures, because the sums include its
+		// charges.
 		at := c.addOrigin(p.Dc)
 		for i := range c.inputs {
 			c.inputs[i].origin = c.addOrigin(string(c.inputs[i].dcName))
@@ -82,7 +83,7 @@ func (c *Counter) spansFrom(g *spendpb.Generations) spans {
 	return s
 }
 
-// appliedState is a position in an origin as a record, ordered by partition.
+// appliedState returns the positions in an origin as records, ordered by partition.
 func appliedState(list []applied) []*spendpb.Applied {
 	var s []*spendpb.Applied
 	for _, a := range list {

@@ -1,21 +1,21 @@
 package spendcounter
 
-// Stats are figures for metrics and people.
+// Stats are figures of a Counter. Totals of all time are part of the state: they survive takeovers.
 type Stats struct {
 	TimestampMs         int64  // greatest ingest time applied
-	Duplicates          uint64 // client duplicates, ever
-	TransportDuplicates uint64 // copied records that came again, ever
-	Lost                uint64 // origin offsets jumped over, ever
+	Duplicates          uint64 // client duplicates, of all time
+	TransportDuplicates uint64 // copied records that arrived again, of all time
+	Lost                uint64 // skipped origin offsets, of all time
 	Late                uint64 // events too old for the 60 s ring, since New
-	EarlyRotations      uint64 // generations of ids dropped before their time, ever: the window was shorter than set
-	RememberedSinceMs   int64  // an id of an event applied since then is known; 0 = every id ever
+	EarlyRotations      uint64 // generations of ids dropped early, of all time: the window was shorter than configured
+	RememberedSinceMs   int64  // every id of an event applied since then is known; 0: every id of all time
 	IDs, IDBytes        int    // remembered ids and their memory
 	Entries             int    // campaign days in memory
-	EntryBytes          int    // their memory, about
-	Evictions           uint64 // campaign days dropped from memory, since New
+	EntryBytes          int    // their approximate memory
+	Evictions           uint64 // campaign days removed from memory, since New
 }
 
-// Stats is how c stands.
+// Stats returns the current figures.
 func (c *Counter) Stats() Stats {
 	current, previous := c.window.set.Len()
 	s := Stats{

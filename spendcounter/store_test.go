@@ -21,7 +21,7 @@ type store struct {
 	sequence  uint64
 	partition int32
 	gets      int
-	localNext map[string]int64 // what the local tables hold; nil: they are gone
+	localNext map[string]int64 // next offsets of the local tables; nil: the tables are lost
 }
 
 func newStore() *store {
@@ -47,7 +47,7 @@ func (s *store) task() stream.Task {
 	return t
 }
 
-// commit is what the next Flush gets.
+// commit returns the argument of the next Flush.
 func (s *store) commit(now int64) stream.Commit {
 	return stream.Commit{NowMs: now, OwnerEpoch: 7, Sequence: s.sequence + 1, Next: maps.Clone(s.next)}
 }
@@ -78,7 +78,7 @@ func (s *store) apply(ch *stream.Changes) {
 	}
 }
 
-// flush commits what c has to say.
+// flush commits the changes of c.
 func (s *store) flush(t fataler, c *Counter, now int64) {
 	t.Helper()
 	var ch stream.Changes
@@ -94,7 +94,7 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-// spends is the records of table 1 by key.
+// spends returns the records of table 1 by key.
 func (s *store) spends(t fataler) map[string]*eventspb.Spend {
 	t.Helper()
 	m := map[string]*eventspb.Spend{}
@@ -117,7 +117,7 @@ func (s *store) taskState(t fataler) *spendpb.TaskState {
 	return p
 }
 
-// health is the SpendHistogram emitted last.
+// health returns the last SpendHistogram.
 func (s *store) health(t fataler) *eventspb.SpendHistogram {
 	t.Helper()
 	p := &eventspb.SpendHistogram{}
@@ -130,7 +130,7 @@ func (s *store) health(t fataler) *eventspb.SpendHistogram {
 	return p
 }
 
-// anyShard makes every account this store's.
+// anyShard maps every account to this store's partition.
 func anyShard([]byte) int32 { return 3 }
 
 func mustNew(t fataler, cfg Config, s *store) *Counter {

@@ -7,24 +7,24 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// maxTimeMs is the end of the year 9999: a record's own time beyond it is taken for that.
+// maxTimeMs is the end of the year 9999. A later record time is treated as that time.
 const maxTimeMs = 253_402_300_799_999
 
 const dayMs = 86_400_000
 
-// refusal is why a record is not folded; its zero value says that it is.
+// refusal is why a record is rejected. The zero value means that it is not.
 type refusal struct{ reason, detail string }
 
-// checker holds what the checks of one record leave for the next: most currencies and days are as before.
+// checker caches the last valid values: most currencies and days repeat.
 type checker struct {
 	view     events.View
-	currency events.Currency // known; 0 = none yet
-	given    events.Day      // valid; 0 = none yet
+	currency events.Currency // known; 0: none yet
+	given    events.Day      // valid; 0: none yet
 	dayFrom  int64           // start of day utc, Unix ms
 	utc      events.Day
 }
 
-// read decodes and checks record i of b and puts it into row n. It changes nothing that outlives the row.
+// read decodes and validates record i of b into row n. It changes nothing but the row.
 func (c *Counter) read(in *input, b *stream.Batch, i, n int) refusal {
 	rec, r, v := &b.Records[i], &c.rows, &c.check.view
 	if len(rec.Value) > MaxValueBytes {
@@ -39,7 +39,7 @@ func (c *Counter) read(in *input, b *stream.Batch, i, n int) refusal {
 	if err := v.Decode(rec.Value); err != nil {
 		return refusal{ReasonUndecodable, err.Error()}
 	}
-	if !events.Known(v.Type) || int(v.Type) >= numTypes && uint8(v.Type) != heartbeat {
+	if !events.KnownEventType(v.Type) || int(v.Type) >= numTypes && uint8(v.Type) != heartbeat {
 		return refusal{ReasonUnknownType, fmt.Sprintf("type %d", v.Type)}
 	}
 	now := min(max(rec.TimeMs, 0), maxTimeMs)
@@ -85,12 +85,12 @@ func (c *Counter) read(in *input, b *stream.Batch, i, n int) refusal {
 	r.price[n], r.day[n], r.currency[n] = v.PriceMicros, day, v.Currency
 	r.account[n], r.campaign[n], r.serving[n] = v.Account, v.Campaign, serving
 	r.dc[n] = c.dcs.find(serving)
-	r.id[n] = events.Hash(v.Account, v.EventID)
+	r.id[n] = events.EventHash(v.Account, v.EventID)
 	r.key[n] = hashKey(v.Campaign, v.Account, day, v.Currency)
 	return refusal{}
 }
 
-// checkOwner checks what says where the money goes.
+// checkOwner validates account, campaign, serving datacentre and currency.
 func (k *checker) checkOwner(account, campaign, serving []byte, currency events.Currency) refusal {
 	switch {
 	case (currency != k.currency || currency == 0) && !currency.Known():
@@ -110,11 +110,11 @@ func (k *checker) checkOwner(account, campaign, serving []byte, currency events.
 	return refusal{}
 }
 
-// dayOf is the budget day of an event: the one given, else the UTC day on which it happened.
+// dayOf returns the budget day of an event: the given day, or the UTC day of the event time.
 func (k *checker) dayOf(v *events.View) (events.Day, refusal) {
 	if day := events.Day(v.BudgetDay); day != 0 {
 		if day != k.given && !day.Valid() {
-			return 0, refusal{ReasonBadDay, fmt.Sprintf("budget_day %d is no date", day)}
+			return 0, refusal{ReasonBadDay, fmt.Sprintf("budget_day %d is not a date", day)}
 		}
 		k.given = day
 		return day, refusal{}
@@ -129,7 +129,7 @@ func (k *checker) dayOf(v *events.View) (events.Day, refusal) {
 	return k.utc, refusal{}
 }
 
-// quote shows the beginning of an id to a person.
+// quote returns the beginning of an id, quoted, for the detail of a dead letter.
 func quote(id []byte) string {
 	const most = 64
 	if len(id) > most {

@@ -5,14 +5,14 @@ import (
 	"github.com/weirhq/weir/spendcounter/spendpb"
 )
 
-// spans are two adjoining stretches of the inputs, told apart by offsets, so that what each of them held can be found
-// again in the log.
+// spans are two adjoining ranges of the inputs. They are recorded by offsets, so that their records
+// can be found in the log again.
 type spans struct {
 	number            uint64 // of the current one
 	current, previous *spendpb.Mark
 }
 
-// due says whether a span has lasted for length ms at clock.
+// due reports whether the current span has lasted for length ms at clock.
 func (s *spans) due(clock, length int64) bool {
 	return s.current.StartMs > 0 && clock-s.current.StartMs >= length
 }
@@ -23,7 +23,7 @@ func (s *spans) begin(mark *spendpb.Mark) {
 	s.number++
 }
 
-// start is the first offset of topic in a span, 0 if the topic joined later.
+// start returns the first offset of topic in a span, 0 if the topic was added later.
 func start(m *spendpb.Mark, topic string) int64 {
 	for _, t := range m.GetTopics() {
 		if t.Topic == topic {
@@ -33,7 +33,8 @@ func start(m *spendpb.Mark, topic string) int64 {
 	return 0
 }
 
-// window is the duplicate set: the ids of two generations, and where in the inputs these begin.
+// window is the duplicate set: the ids of two generations, and the offsets at which the generations
+// begin.
 type window struct {
 	spans
 	set            idset.Set
@@ -41,17 +42,17 @@ type window struct {
 	maxIDs         int   // ids in a generation
 	earlyRotations uint64
 	pending        [2][]uint64 // ids that the local table does not have: of the previous and of the current generation
-	rotated        bool        // since the last flush: the local table holds ids to drop
-	wipe           bool        // the local table holds nothing of ours
+	rotated        bool        // since the last flush: the local table has ids to delete
+	clearLocal     bool        // the local table belongs to another state and has to be cleared
 }
 
-// room is how many new ids the current generation can take.
+// room returns how many new ids the current generation can take.
 func (w *window) room() int {
 	current, _ := w.set.Len()
 	return w.maxIDs - current
 }
 
-// expired says whether an event at clock belongs to a new generation.
+// expired reports whether an event at clock belongs to a new generation.
 func (w *window) expired(clock int64) bool { return w.due(clock, w.length) }
 
 // rotate begins a new generation at mark.
@@ -65,12 +66,12 @@ func (w *window) rotate(mark *spendpb.Mark) {
 	w.rotated = true
 }
 
-// insert notes the ids as seen.
+// insert adds ids, and sets seen for those that the set had.
 func (w *window) insert(ids []uint64, seen []bool) {
 	w.pending[1] = w.set.Insert(ids, seen, w.pending[1])
 }
 
-// mark is this place in the inputs: before the record at offset of in, at clock.
+// mark returns the current place in the inputs: before the record at offset of in, at clock.
 func (c *Counter) mark(in *input, offset, clock int64) *spendpb.Mark {
 	in.next = offset
 	m := c.currentMark()
@@ -78,7 +79,7 @@ func (c *Counter) mark(in *input, offset, clock int64) *spendpb.Mark {
 	return m
 }
 
-// currentMark is the place in the inputs that each of them stands at.
+// currentMark returns the next offsets of all inputs.
 func (c *Counter) currentMark() *spendpb.Mark {
 	m := &spendpb.Mark{}
 	for i := range c.inputs {

@@ -10,8 +10,8 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// TestDuplicateWindow repeats one event at growing distances: inside the window it is always a duplicate, beyond twice
-// the window never.
+// TestDuplicateWindow repeats one event at growing distances. Inside the window it is always a
+// duplicate, beyond twice the window never.
 func TestDuplicateWindow(t *testing.T) {
 	const window = 600_000
 	for _, distance := range []int64{0, 1, 1000, window / 2, window - 1, 2*window + 60_000, 10 * window} {
@@ -19,7 +19,7 @@ func TestDuplicateWindow(t *testing.T) {
 			s := newStore()
 			c := mustNew(t, Config{}, s)
 			i := 0
-			tick := func(ms int64) { // others keep the clock going
+			tick := func(ms int64) { // other events advance the clock
 				i++
 				feed(t, c, s, events.EventsTopic, ms, ms, eventAt(i, ms))
 			}
@@ -40,7 +40,7 @@ func TestDuplicateWindow(t *testing.T) {
 	}
 }
 
-// TestMaxIDs: when memory is short the window shrinks, and that is counted and shown.
+// TestMaxIDs: at the bound of ids the window becomes shorter, which is counted and shown.
 func TestMaxIDs(t *testing.T) {
 	s := newStore()
 	c := mustNew(t, Config{MaxIDs: 100}, s)
@@ -61,7 +61,8 @@ func TestMaxIDs(t *testing.T) {
 	}
 }
 
-// TestIDsOfAccountsAndAdjustmentsAreApart: an id is an account's, and a reference id is no event id.
+// TestIDsOfAccountsAndAdjustmentsAreApart: equal ids of two accounts are two ids, and so are an
+// event id and a reference id.
 func TestIDsOfAccountsAndAdjustmentsAreApart(t *testing.T) {
 	s := newStore()
 	c := mustNew(t, testConfig(), s)
@@ -88,7 +89,7 @@ func TestIDsOfAccountsAndAdjustmentsAreApart(t *testing.T) {
 	}
 }
 
-// TestOldIDsLeaveTheLocalTable: it holds two generations, in values of bounded size.
+// TestOldIDsLeaveTheLocalTable: the table has two generations, in values of bounded size.
 func TestOldIDsLeaveTheLocalTable(t *testing.T) {
 	s := newStore()
 	c := mustNew(t, Config{MaxIDs: 400_000}, s)
@@ -123,11 +124,11 @@ func TestOldIDsLeaveTheLocalTable(t *testing.T) {
 	}
 }
 
-// TestLargeBatches: how a log is cut does not matter where it is longer than a chunk either.
+// TestLargeBatches: batches of any size, also above a chunk, give the same result.
 func TestLargeBatches(t *testing.T) {
 	cfg := testConfig()
 	cfg.MaxIDs = 700
-	l := &topicLog{topic: events.FromTopic(otherDC), dc: otherDC, copied: true}
+	l := &topicLog{topic: events.CopiedEventsTopic(otherDC), dc: otherDC, copied: true}
 	x := uint64(7)
 	rnd := func(n uint64) int { x = x*6364136223846793005 + 1442695040888963407; return int(x >> 33 % n) }
 	now, origin := epochMs, int64(0)

@@ -53,8 +53,8 @@ func (h *wordsByHand) Flush(_ stream.Commit, ch *stream.Changes) error {
 	return nil
 }
 
-// words is the word count as a record function over a typed table. emit: it emits at each word,
-// where the handler of batches emits once a commit.
+// words is the word count as a record function over a typed table. emit: it emits at each word;
+// wordsByHand emits once per commit.
 func words(emit bool) func(stream.Task) (stream.Handler, error) {
 	counts := state.NewTable(1, state.String{}, state.Uint64{})
 	return stream.EachRecord(func(c *stream.Context, r *stream.Record) error {
@@ -94,8 +94,8 @@ func wordsRaw(emit bool) func(stream.Task) (stream.Handler, error) {
 	})
 }
 
-// BenchmarkWordCount folds lines of six words of 10,000, most of them frequent, and commits every
-// 20,000 lines to a store that is a map. The runs are to be compared with each other.
+// BenchmarkWordCount folds lines of six words from a skewed set of 10,000, and commits every 20,000
+// lines to a map. Its sub-benchmarks are for comparison with each other.
 func BenchmarkWordCount(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(rng, 1.2, 4, 9999)

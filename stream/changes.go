@@ -7,9 +7,9 @@ import (
 )
 
 // Tables of a handler are numbered. Those from FirstTable to TimerTable-1 are logged to the
-// changelog, so that another process can restore them. Those from LocalTables on are in the local
-// store alone and must be reconstructible from the inputs, see Rebuilder. TimerTable belongs to the
-// runtime.
+// changelog, so that another process can restore them. Those from FirstLocalTable on are in the
+// local store alone and must be reconstructible from the inputs, see Rebuilder; record functions of
+// EachRecord cannot use them. TimerTable belongs to the runtime.
 const (
 	FirstTable      byte = 1
 	FirstLocalTable byte = 128
@@ -34,9 +34,11 @@ type Changes struct {
 	light int // rounds in a row that needed much less room than there is
 }
 
+// Blocks of memory double from the least size to the greatest: a SourceBatch is often small, the
+// Changes of a task are large and used again.
 const (
-	arenaBlock = 256 << 10
-	toBlock    = 256
+	minArenaBlock, arenaBlock = 1 << 10, 256 << 10
+	minToBlock, toBlock       = 4, 256
 )
 
 // SetOutputs makes outputs the only ones that Emit and EmitTo take. The runtime calls it.
@@ -52,7 +54,7 @@ func (c *Changes) alloc(n int) []byte {
 		if c.cur != nil {
 			c.arena = append(c.arena, c.cur)
 		}
-		c.cur = make([]byte, 0, max(arenaBlock, n))
+		c.cur = make([]byte, 0, max(n, minArenaBlock, min(2*cap(c.cur), arenaBlock)))
 	}
 	i := len(c.cur)
 	c.cur = c.cur[:i+n]
@@ -111,14 +113,14 @@ func (c *Changes) emit(output string, partition int32, m Message) {
 	o := c.output(output)
 	switch {
 	case o == nil:
-		c.Fail(fmt.Errorf("emit to output %q, which the processor does not declare: its outputs are %s: add it to Processor.Outputs, or correct the name", output, c.names()))
+		c.Fail(c.undeclared(output))
 		return
 	case m.TimeMs < 0:
 		c.Fail(fmt.Errorf("emit to output %q with timestamp %d: give Unix ms, or 0 for the time of the commit", output, m.TimeMs))
 		return
 	}
 	if len(c.to) == cap(c.to) {
-		c.to = make([]Destination, 0, toBlock)
+		c.to = make([]Destination, 0, max(minToBlock, min(2*cap(c.to), toBlock)))
 	}
 	c.to = append(c.to, Destination{Output: o, Partition: partition, TimeMs: m.TimeMs})
 	to := &c.to[len(c.to)-1]
@@ -129,6 +131,30 @@ func (c *Changes) emit(output string, partition int32, m Message) {
 		}
 	}
 	c.List = append(c.List, Change{Op: OpEmit, To: to, Key: c.dup(m.Key), Value: c.dup(m.Value)})
+}
+
+// adopt appends the changes of b, and its error, without a copy. The caller does not use b again.
+func (c *Changes) adopt(b *Changes) {
+	if b.err != nil {
+		c.Fail(b.err)
+	}
+	for i := range b.List {
+		to := b.List[i].To
+		if to == nil {
+			continue
+		}
+		name := to.Output.Name
+		if to.Output = c.output(name); to.Output == nil {
+			c.Fail(c.undeclared(name))
+			return
+		}
+	}
+	c.List = append(c.List, b.List...)
+	c.bytes += b.bytes
+}
+
+func (c *Changes) undeclared(output string) error {
+	return fmt.Errorf("emit to output %q, which the processor does not declare: its outputs are %s: add it to Processor.Outputs, or correct the name", output, c.names())
 }
 
 func (c *Changes) output(name string) *Output {

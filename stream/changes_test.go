@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// TestChangesKeep: whatever is handed in, in whatever order, is in List in that order and as it
-// was, though the caller reuses its memory; the same after a Reset.
+// TestChangesKeep holds that List has all changes in order and unchanged, although the caller
+// reuses its memory, and that the same holds after a Reset.
 func TestChangesKeep(t *testing.T) {
 	var ch Changes
 	ch.SetOutputs([]Output{{Name: "a", Topic: "topic-a"}, {Name: "b", Topic: "topic-b"}})
@@ -81,7 +81,8 @@ func describe(c *Change) string {
 	return "unknown"
 }
 
-// TestEmitErrors: what cannot be emitted is an error that names what could be, and is not in List.
+// TestEmitErrors holds that a wrong Emit adds nothing to List, and that its error names the
+// declared outputs.
 func TestEmitErrors(t *testing.T) {
 	for _, x := range []struct {
 		what string
@@ -115,7 +116,7 @@ func TestEmitErrors(t *testing.T) {
 	}
 }
 
-// TestChangeIsSmall: a transaction holds millions of changes.
+// TestChangeIsSmall bounds the size of a Change, because a transaction holds millions of them.
 func TestChangeIsSmall(t *testing.T) {
 	if n := unsafe.Sizeof(Change{}); n > 88 {
 		t.Errorf("a change takes %d bytes", n)

@@ -16,9 +16,9 @@ import (
 	"github.com/weirhq/weir/stream/streamtest"
 )
 
-// TestContextAgainstModel: record and timer functions that put, delete, scan, emit, set timers,
-// refuse their records and fail see and leave what a model of maps does, across commits, aborts and
-// crashes.
+// TestContextAgainstModel runs random record and timer functions on a task and on a model of maps:
+// they put, delete, scan, emit, set timers, reject their records and fail. Reads, state, timers and
+// outputs must be equal, across commits, aborts and crashes.
 func TestContextAgainstModel(t *testing.T) {
 	total := seen{}
 	for seed := range uint64(300) {
@@ -30,14 +30,14 @@ func TestContextAgainstModel(t *testing.T) {
 		"scan sees a change ahead", "row of the transaction in a scan", "row of the store in a scan", "hidden row of the store", "undone",
 	} {
 		if total[what] < 20 {
-			t.Errorf("%s: %d times: the test saw little", what, total[what])
+			t.Errorf("%s: only %d times in all runs", what, total[what])
 		}
 	}
 }
 
 type seen map[string]int
 
-// modelState is all that a task has.
+// modelState is the state of a task, with its timers and outputs.
 type modelState struct {
 	tables  [3]map[string]string
 	timers  map[string]bool
@@ -61,7 +61,7 @@ func (s *modelState) clone() *modelState {
 	return n
 }
 
-// model is one run: the functions under test work on the task and on the model at once.
+// model is one run. The record and timer functions work on the task and on the model.
 type model struct {
 	t     *testing.T
 	seed  uint64
@@ -76,8 +76,8 @@ type model struct {
 	handed []handed // slices that the current function got
 }
 
-// handed is a slice that Get handed out, and what it must stay until the function changes the key
-// or returns.
+// handed is a slice that Get returned, and the value that it must keep until the function changes
+// the key or returns.
 type handed struct {
 	table     byte
 	key       string
@@ -86,7 +86,7 @@ type handed struct {
 
 var errPlain = errors.New("plain")
 
-// tolerant takes plain errors of the handler down: the test then crashes the task, as the runtime
+// tolerant records plain errors of the handler. The test then crashes the task, as the runtime
 // does.
 type tolerant struct {
 	h stream.TimerHandler
@@ -119,10 +119,10 @@ func (m *model) note(err error) error {
 
 func (m *model) run(rng *rand.Rand) {
 	m.open = m.committed.clone()
-	m.r = streamtest.New(m.t, streamtest.Options{Topic: "in", Partition: 3, Make: func(t stream.Task) (streamtest.Core, error) {
+	m.r = streamtest.New(m.t, streamtest.Options{Partition: 3, Processor: stream.Processor{New: func(t stream.Task) (stream.Handler, error) {
 		h, err := stream.EachRecordWithTimers(m.onRecord, m.onTimer)(t)
 		return tolerant{h.(stream.TimerHandler), m}, err
-	}})
+	}}})
 	for range 150 {
 		m.r.Append(binary.BigEndian.AppendUint64(nil, rng.Uint64()))
 	}
@@ -152,8 +152,8 @@ func (m *model) restart(what string) {
 func (m *model) commit() {
 	round := m.total["timer fired"]
 	if m.r.Commit(m.nowMs); m.failed {
-		// A timer function failed, but the runner has committed: the model cannot follow. Timer
-		// functions fail only in runs of their own, see TestTimerErrors.
+		// The runner commits although a timer function failed, and the model does not. Timer
+		// functions fail in TestTimerErrors instead.
 		m.t.Fatalf("seed %d: a timer function failed", m.seed)
 	}
 	m.total["commit"]++
@@ -179,7 +179,7 @@ func (m *model) commit() {
 		out = append(out, outputText(c.Output(), c.To.Partition, stream.Message{Key: c.Key, Value: c.Value, Headers: c.To.Headers, TimeMs: c.To.TimeMs}))
 	}
 	for _, x := range m.r.TakeRejects() {
-		rejects = append(rejects, fmt.Sprintf("%d %s %s", x.Index, x.Reason, x.Detail))
+		rejects = append(rejects, fmt.Sprintf("%d %s %s", x.Offset, x.Reason, x.Detail))
 	}
 	if want := slices.Sorted(maps.Keys(m.open.timers)); !slices.Equal(slices.Sorted(slices.Values(timers)), want) {
 		m.t.Fatalf("seed %d: timers %q, want %q", m.seed, timers, want)
@@ -248,7 +248,7 @@ func (m *model) onTimer(c *stream.Context, t stream.Timer) error {
 	return nil
 }
 
-// work does some things to the task and to the model, and compares what is read.
+// work makes random calls on the task and on the model, and compares what they read.
 func (m *model) work(c *stream.Context, rng *rand.Rand) {
 	m.handed = nil
 	for range rng.IntN(8) {
@@ -270,7 +270,7 @@ func (m *model) work(c *stream.Context, rng *rand.Rand) {
 	m.take(func(handed) bool { return true })
 }
 
-// take checks the slices that were handed out of some keys, and forgets them.
+// take checks the slices that Get returned for some keys, and forgets them.
 func (m *model) take(which func(handed) bool) {
 	m.handed = slices.DeleteFunc(m.handed, func(h handed) bool {
 		if which(h) && !bytes.Equal(h.got, h.want) {
@@ -362,7 +362,7 @@ func (m *model) timer(c *stream.Context, rng *rand.Rand) {
 	clear(t.Key)
 }
 
-// scan scans by prefix or range, sometimes to an end, and sometimes changes the table on the way.
+// scan scans by prefix or range. At random it stops early, and changes the table during the scan.
 func (m *model) scan(c *stream.Context, rng *rand.Rand, table byte) {
 	from, to := m.key(rng), m.key(rng)
 	fits := func(k string) bool { return strings.HasPrefix(k, from) }

@@ -11,15 +11,68 @@
 // transaction it hands over its Changes. The runtime commits them and the input offsets in one
 // Kafka transaction, so that each record counts exactly once.
 //
-// There are two ways to write a handler:
+// There are three ways to write a handler:
 //
 //   - EachRecord makes one of a function that is called for each record. Its Context has the state,
 //     outputs and timers. Begin with it.
 //   - A type with Fold and Flush gets records in batches and keeps the open transaction itself.
 //     Write one where the work per record must be small, or where the rows of a batch are looked up
 //     at once.
+//   - FromSource makes one of a Source, which reads another system. See Sources.
 //
 // A handler never sees a record twice, and sees the records of one topic and partition in offset
 // order. Batches and changes are plain memory that the runtime reuses: a handler copies what it
 // keeps.
+//
+// # Sources
+//
+// A Source reads another system, such as a change stream of a database or the Kafka cluster of
+// another datacentre. Its positions are state of the task: they are committed in the transaction of
+// the records that they belong to. So each record of the other system is emitted exactly once.
+//
+//	other system             Source                         one Kafka transaction
+//	┌──────────┐  Read   ┌────────────┐  Push  ┌───────┐  Flush  ┌ output records
+//	│ records  ├────────▶│ goroutines ├───────▶│ queue ├────────▶┤
+//	└──────────┘         └────────────┘ blocks └───────┘         └ state: positions
+//	                           ▲        when full                       │
+//	                           └─────────── open, at a takeover ────────┘
+//
+// A source must guarantee:
+//
+//  1. It begins at the positions that open finds in the state of the task. It keeps positions in no
+//     other place.
+//  2. A SourceBatch holds records together with the position after the last of them.
+//  3. Batches of one position are pushed one after another: a Push has returned before the next one
+//     of the same position is called.
+//  4. From a position it reads the same records in the same order, however often. If the other
+//     system has lost records after the position, the source detects it and reports it.
+//  5. Read returns soon after its context has ended, and leaves no goroutine.
+//  6. open, Fold, Flush and Close make no request and do not wait: they hold up the other tasks of
+//     the worker.
+//
+// The runtime guarantees:
+//
+//  1. A batch is in one transaction or in none. Batches are handed over in the order of their
+//     Pushes, within a transaction and from one transaction to the next.
+//  2. Read begins at the first Flush of a task that owns its partition. A task that is opened to
+//     inspect its state reads nothing.
+//  3. One source at a time commits for a partition. A former owner may still read after a takeover,
+//     but Kafka fences its transactions.
+//  4. A transaction that does not commit, a restart and a takeover end the source. What it had
+//     pushed and not committed is discarded. The next source is opened with the positions of the
+//     last transaction that was committed, whatever process wrote it.
+//  5. Nothing is handed over after Close, and Close returns after Read.
+//  6. Memory is bounded: Push blocks while the queue is full. A source that reads faster than Kafka
+//     takes records reads no faster than Kafka.
+//
+// The processor of a source has an input topic, as all do: its partitions number the tasks, and its
+// records are control records for the source. A batch waits at most processors.Config.Tick for a
+// Flush.
+//
+// # Sinks
+//
+// A Sink acts on another system for each record of a topic, such as a write to a database. A
+// transaction of Kafka cannot include the other system, so a sink acts at least once, and its
+// actions must be repeatable. Records of one key are done one after another, in order. A Sink is
+// not a Processor: it has no state and no outputs. Package processors/sink runs it.
 package stream

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// memTask is a task over a map; nothing is committed.
+// memTask is a task over a map. Nothing is committed.
 func memTask(rows map[string]string, timers Timers) Task {
 	return Task{
 		Partition: 3, Timers: timers,
@@ -24,7 +24,7 @@ func memTask(rows map[string]string, timers Timers) Task {
 	}
 }
 
-// timerLog takes down what was set.
+// timerLog records the timers that were set and cancelled.
 type timerLog []string
 
 func (l *timerLog) Set(t Timer)    { *l = append(*l, fmt.Sprintf("set %d %s", t.AtMs, t.Key)) }
@@ -43,7 +43,8 @@ func foldOne(t *testing.T, build func(Task) (Handler, error), timers Timers, val
 	return h, b, h.Fold(b)
 }
 
-// TestRecordErrors: what abandons the transaction says which record it was and what is wrong.
+// TestRecordErrors holds that an error that abandons the transaction names the record and the
+// cause.
 func TestRecordErrors(t *testing.T) {
 	for _, x := range []struct {
 		what string
@@ -80,7 +81,8 @@ func TestRecordErrors(t *testing.T) {
 	}
 }
 
-// TestRejectedRecords: they are in the batch with reason and detail, and set no timers.
+// TestRejectedRecords holds that rejected records are in the batch with reason and detail, and set
+// no timers.
 func TestRejectedRecords(t *testing.T) {
 	var timers timerLog
 	fn := EachRecordWithTimers(func(c *Context, r *Record) error {
@@ -108,7 +110,8 @@ func TestRejectedRecords(t *testing.T) {
 	}
 }
 
-// TestTimerErrors: whatever a timer function returns abandons the transaction, a refusal too.
+// TestTimerErrors holds that any error of a timer function abandons the transaction, also a
+// RejectError.
 func TestTimerErrors(t *testing.T) {
 	for _, bad := range []error{errors.New("no luck"), Rejectf("reason", "no luck")} {
 		h, _, err := foldOne(t, EachRecordWithTimers(nil, func(*Context, Timer) error { return bad }), &timerLog{})
@@ -126,7 +129,8 @@ func TestTimerErrors(t *testing.T) {
 	}
 }
 
-// TestPendingBytes: it counts what a Flush will hand over, not what was undone or only read.
+// TestPendingBytes holds that PendingBytes counts what the next Flush hands over, without what was
+// undone or only read.
 func TestPendingBytes(t *testing.T) {
 	h, _, err := foldOne(t, EachRecord(func(c *Context, r *Record) error {
 		switch string(r.Value) {
@@ -169,8 +173,8 @@ func TestPendingBytes(t *testing.T) {
 	}
 }
 
-// TestLargeTransactions: row memory is reused, and a transaction of many keys leaves nothing for
-// the next.
+// TestLargeTransactions holds that a transaction of many keys, whose memory is reused, leaves no
+// row for the next one.
 func TestLargeTransactions(t *testing.T) {
 	fn := EachRecord(func(c *Context, r *Record) error {
 		v, err := c.Get(1, r.Value)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestKeyList holds a list of thousands of keys against a sorted slice.
+// TestKeyList compares a list of thousands of keys with a sorted slice.
 func TestKeyList(t *testing.T) {
 	for seed := range uint64(6) {
 		rng := rand.New(rand.NewPCG(seed, 1))

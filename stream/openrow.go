@@ -1,11 +1,11 @@
 package stream
 
-// rowState says what an openRow knows and holds.
+// rowState is what an openRow holds.
 type rowState uint8
 
 const (
-	rowUnread  rowState = iota // nothing is known of the store's value
-	rowRead                    // value is the store's; nil: it has none
+	rowUnread  rowState = iota // the store's value was not read
+	rowRead                    // value is the store's, nil if the store has none
 	rowPut                     // value is new
 	rowDeleted                 // the key is deleted
 )

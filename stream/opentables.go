@@ -16,9 +16,9 @@ type openTables struct {
 	bytes   int        // of all changes
 	before  int        // bytes before the current record
 
-	last      *openRow // of the last find, to save most of them: a Put follows a Get
+	last      *openRow // result of the last find: often a Put follows a Get of the same key
 	lastTable byte
-	read      int        // bytes of rows that were read and not changed
+	read      int        // bytes of rows that were only read
 	free      []*openRow // for reuse
 }
 

@@ -2,8 +2,8 @@ package stream
 
 import "testing"
 
-// TestMurmur2 holds the hash to the values of Kafka's own UtilsTest.testMurmur2, and partitions to
-// what Java makes of them: toPositive(murmur2(key)) % partitions.
+// TestMurmur2 compares the hash with the values of Kafka's UtilsTest.testMurmur2, and the
+// partitions with toPositive(murmur2(key)) % partitions of the Java client.
 func TestMurmur2(t *testing.T) {
 	for key, want := range map[string]int32{
 		"21":                         -973932308,

@@ -8,19 +8,26 @@ import (
 	"time"
 )
 
-// EventTimeConfig says how the event time of a task advances: it is the least of its inputs' latest
-// times, minus Lateness.
+// EventTimeConfig configures the event time of a task, its watermark. Each input has reached the
+// time of its newest record, minus Lateness. The watermark is the smallest of these times.
+//
+// The watermark never falls. A record with an older time is folded like any other; it is late only
+// in that timers up to the watermark have fired. One record with a time in the far future moves the
+// watermark there: where senders can be wrong, reject such records, or correct the time in Of.
 type EventTimeConfig struct {
-	// Of is the time of a record in Unix ms. Defaults to the record's timestamp.
+	// Of is the time of a record in Unix ms. Defaults to the record's timestamp. It cannot refuse a
+	// record: return the timestamp for one that it cannot read, and reject it in the handler.
 	Of func(topic string, r *Record) int64
 	// Grain is the step in which event time advances. Timers of a grain fire before the first
 	// record of a later one. Defaults to 1 s.
 	Grain time.Duration
-	// Lateness is how much older than the newest record a record may be and still come before its
-	// timers. Defaults to 0.
+	// Lateness delays the timers: a timer fires when its input has a record that is later than the
+	// timer by Lateness. Records out of order by less than Lateness are folded before their timers
+	// fire. Defaults to 0.
 	Lateness time.Duration
-	// Idle is how long an input may be silent before event time advances without it. Defaults to 5
-	// s.
+	// Idle is the time without records after which an input no longer holds the watermark back. It
+	// has an effect only where a task has several inputs and another has records: without any
+	// record event time stands still. Defaults to 5 s.
 	Idle time.Duration
 }
 
@@ -39,9 +46,6 @@ type Processor struct {
 	// input has. Set it where keys are spread by a number of their own, such as
 	// events.Layout.Shards: more partitions would silently change what a task is.
 	Partitions int32
-	// Migrated says that the state began with that of another application: the inputs alone cannot
-	// reproduce it.
-	Migrated bool
 	// Outputs are the topics that Changes.Emit may name. Defaults to none.
 	Outputs []Output
 	// DLQ is the dead-letter topic: it gets the rejected records. Defaults to App + ".dlq".
@@ -57,9 +61,6 @@ type Processor struct {
 	// excludes the key from both, such as figures by the time of day. It must neither keep nor
 	// change value. Defaults to the whole value.
 	Canonical func(table byte, key, value []byte) []byte
-	// Rewrite turns a value that another application wrote into one of commit c: its epoch,
-	// sequence and offsets. Defaults to the value as it is.
-	Rewrite func(table byte, key, value []byte, c Commit) ([]byte, error)
 }
 
 var name = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,200}$`)

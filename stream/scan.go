@@ -51,8 +51,8 @@ func (t *Task) scanRange(table byte, from, to []byte, fn func(key, value []byte)
 
 var errRangeEnd = errors.New("end of the range")
 
-// PrefixEnd returns the first key after all keys that begin with prefix, for Range; nil if there is
-// none.
+// PrefixEnd returns the first key after all keys that begin with prefix, for Range. It returns nil,
+// the end of the table, if prefix is empty or has only bytes 0xff.
 func PrefixEnd(prefix []byte) []byte {
 	end := slices.Clone(prefix)
 	for i := len(end) - 1; i >= 0; i-- {

@@ -35,11 +35,19 @@ func compareTimers(a, b Timer) int {
 }
 
 // Timers sets timers, from Fold, OnTimer and Flush. Timers are committed with the handler's changes
-// and survive the handler. A timer in the past fires soon: one of WallTime at the end of the
-// transaction, one of EventTime when event time advances or no record comes for a second.
+// and survive the handler.
 //
-// A state with a time to live needs one timer per key: OnTimer checks whether the state was used
-// since, and then sets the timer again.
+// A timer of WallTime whose time has passed fires at the end of the transaction. A timer of
+// EventTime fires when the watermark reaches its time. If it is set at or below the watermark, it
+// fires when the watermark advances, or after a second without records.
+//
+// The time is part of a timer's identity: to move a timer is to cancel it at its old time and to
+// set it at the new one. A state with a time to live needs one timer per key instead: OnTimer
+// checks whether the state was used since, and then sets the timer again.
+//
+// An error or a panic of OnTimer abandons the transaction. After more than five failures in a row
+// the partition stops, because a timer cannot go to the dead-letter topic. Handle what a timer
+// finds in the state as data; return errors of Get and Scan only.
 type Timers interface {
 	// Set makes t fire once. Key is copied. A time before 1970 counts as 1970.
 	Set(t Timer)

@@ -9,57 +9,67 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weirhq/weir/internal/pace"
 	"github.com/weirhq/weir/internal/pause"
+	"github.com/weirhq/weir/internal/ratelimit"
 	"github.com/weirhq/weir/lease"
 	"github.com/weirhq/weir/lease/table"
 )
 
-// Adoption says whose resources go to whom.
+// Adoption describes the adoption of a lost region's resources.
 type Adoption struct {
-	Region string // that is cut off or gone
-	By     string // whose endpoint they are written through from now on
-	// DeadSince is a time since when, for certain, no agent or executor has written through Region. It is needed if nothing tells:
-	// the region has no region lease, or was not heard of since it has one, or is the home and vouches for itself, or one that may vouch
-	// for it does not answer.
+	Region string // lost region
+	By     string // region that gets the resources, and through whose endpoint they are written
+	// DeadSince asserts that no agent or executor has written through Region since this time. It is
+	// needed where the table does not show it (ErrNoFence): the region has no write lease, or has
+	// sent no heartbeat since it has one, or is the home region, or a grantor does not answer.
 	DeadSince time.Time
-	// Rate is the most rows a second. Defaults to what the table takes.
+	// Rate is the maximum number of rows per second. Defaults to a rate that adapts to throttling.
 	Rate int
-	// Progress is told now and then. Defaults to nothing.
+	// Progress is called about once a second. Nil is allowed.
 	Progress func(AdoptionProgress)
 }
 
-// AdoptionProgress is how far an adoption is.
+// AdoptionProgress is the progress of an adoption.
 type AdoptionProgress struct {
-	// Offered is from when on the resources can be leased: before that, those to whom the region gave them last may use them.
+	// Offered is the time from which the resources can be leased. Earlier, users of the lost
+	// region's last leases may use them.
 	Offered        time.Time `json:"offered"`
 	Adopted        int64     `json:"adopted"`
-	AlreadyAdopted int64     `json:"there"` // adopted before
-	// Remaining are retired ones, which can be adopted only after Offered: run it once more then.
+	AlreadyAdopted int64     `json:"there"` // adopted by an earlier run
+	// Remaining is the number of retired resources that can be adopted only after Offered. Repeat
+	// the adoption then.
 	Remaining int64 `json:"left"`
 }
 
-// ErrEarly says that agents of the region may still lease. errors.As gives an *EarlyError.
-var ErrEarly = errors.New("it is too early")
+// ErrEarly means that agents of the region may still write leases. errors.As finds an *EarlyError.
+var ErrEarly = errors.New("too early")
 
-// EarlyError says when it is time.
+// ErrNoFence means that the table does not show since when nothing is written through a region.
+// Adoption.DeadSince or HomeMove.DeadSince has to assert it.
+var ErrNoFence = errors.New("the table does not show since when nothing is written through the region")
+
+// EarlyError names the time from which an adoption or a move is possible.
 type EarlyError struct {
 	Region string
 	Until  time.Time
 }
 
 func (e *EarlyError) Error() string {
-	return fmt.Sprintf("region %q: %v: it may go on until %s, by what was said of it before", e.Region, ErrEarly, e.Until.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("region %q: %v: it may write until %s, by the write leases that it was granted", e.Region, ErrEarly, e.Until.UTC().Format(time.RFC3339))
 }
 
-// Is makes it an ErrEarly.
+// Is reports that the error is an ErrEarly.
 func (e *EarlyError) Is(target error) bool { return target == ErrEarly }
 
-// Adopt takes over the resources of a region that is cut off or gone, as package lease's rule Adopt has it: when the region may
-// write no more, by another one, whose copy of each row is the last that anybody knows. What the region leased just before is in
-// no copy, so that a resource is offered only after the longest lease that its pool ever allowed and a quarantine on top. It can be run again until
-// nothing is left; it never changes what was adopted already. All other regions have to answer: what the lost one gave to one of
-// them stays there.
+// Adopt gives the resources of a lost region to another region, by rule Adopt of package lease. It
+// first ends the renewal of the lost region's write lease, and returns an EarlyError until the
+// write lease has ended. The adopting region's copy of each row is the latest that is known. The
+// leases that the lost region granted last may be in no copy, so a resource is offered only after
+// the longest lease that its pool ever allowed and a quarantine.
+//
+// Adopt can be repeated until nothing remains; it never changes an adopted row again. All other
+// live regions have to answer, since a resource that the lost region transferred to one of them
+// stays there.
 func (a *Admin) Adopt(ctx context.Context, o Adoption) (AdoptionProgress, error) {
 	r, err := a.adoptable(ctx, &o)
 	if err != nil {
@@ -69,12 +79,13 @@ func (a *Admin) Adopt(ctx context.Context, o Adoption) (AdoptionProgress, error)
 	if err != nil {
 		return AdoptionProgress{}, err
 	}
-	if r.State != table.Adopted {
-		r.State, r.AdoptedBy, r.SwingTo, r.SwingPercent = table.Adopted, o.By, "", 0
-		if err := put(ctx, a, &r, ErrChanged); err != nil {
+	if r.State != table.RegionAdopted {
+		r.State, r.AdoptedBy, r.SwingTo, r.SwingPercent = table.RegionAdopted, o.By, "", 0
+		if err := put(ctx, a, &r, ErrVersionConflict); err != nil {
 			return AdoptionProgress{}, err
 		}
-		// A region that was declared a moment ago, and did not know yet, may have vouched for it.
+		// A region that was created a moment ago may have renewed the write lease before it saw the
+		// adoption.
 		if until, err = a.endWriteLease(ctx, &r, &o); err != nil {
 			return AdoptionProgress{}, err
 		}
@@ -87,7 +98,7 @@ func (a *Admin) Adopt(ctx context.Context, o Adoption) (AdoptionProgress, error)
 	if err != nil {
 		return AdoptionProgress{}, err
 	}
-	run := &adoptionRun{a: a, live: live, o: &o, until: until, pace: pace.New(StartRate, table.MaxInsert, o.Rate), rules: lease.Protocol()}
+	run := &adoptionRun{a: a, live: live, o: &o, until: until, limiter: ratelimit.New(StartRate, table.MaxInsert, o.Rate), rules: lease.Protocol()}
 	for _, c := range clients {
 		if err := run.client(ctx, c.Client); err != nil {
 			return run.done, err
@@ -96,23 +107,25 @@ func (a *Admin) Adopt(ctx context.Context, o Adoption) (AdoptionProgress, error)
 	return run.done, nil
 }
 
-// endWriteLease has nobody vouch for the region any more, and gives the time after which nothing is written through it, once that is over by all
+// endWriteLease ends the renewal of the region's write lease at all grantors. It returns the time
+// after which nothing is written through the region, and an EarlyError until that has passed by all
 // clocks.
 func (a *Admin) endWriteLease(ctx context.Context, r *Region, o *Adoption) (time.Time, error) {
 	until, err := a.closeWriteLeases(ctx, r, o)
-	// The region's last write may bear a time that is as much later, and ours one that is as much earlier; so may our clock.
+	// The region's last write may have a time later by the skew, the adoption's an earlier one, and
+	// the clock of this process may be ahead: three times the skew.
 	if at := until.Add(3 * a.table.Skew); err == nil && !time.Now().After(at) {
 		err = &EarlyError{o.Region, at}
 	}
 	return until, err
 }
 
-// adoptable reads the region and says why o cannot be.
+// adoptable reads the settings of the region, and returns an error if o is not possible.
 func (a *Admin) adoptable(ctx context.Context, o *Adoption) (Region, error) {
 	r := Region{Region: o.Region}
 	if o.Region == a.home() && o.By != o.Region {
-		return r, fmt.Errorf("%s: %w: it is the home, which keeps the settings and vouches for itself. If it is lost, first weir region home %s --dead-since TIME, then set leases.home to %[3]s everywhere, then weir region adopt %[4]s --by %[3]s --dead-since TIME",
-			&r, ErrHome, o.By, r.Region)
+		return r, fmt.Errorf("%s: %w: it is the home region: move the home first, set Config.Home to the new home, then adopt with DeadSince",
+			&r, ErrHome)
 	}
 	r, err := Get(ctx, a, r)
 	if err != nil {
@@ -124,32 +137,32 @@ func (a *Admin) adoptable(ctx context.Context, o *Adoption) (Region, error) {
 		return r, err
 	case o.By == o.Region:
 		return r, fmt.Errorf("%w: %s cannot adopt its own resources", ErrInvalid, &r)
-	case by.State == table.Adopted:
-		return r, fmt.Errorf("%w: %s was adopted itself, by %s", ErrInvalid, &by, by.AdoptedBy)
-	case r.State == table.Adopted && r.AdoptedBy != o.By:
-		return r, fmt.Errorf("%w: %s was adopted by %s: that one goes on", ErrInvalid, &r, r.AdoptedBy)
-	case r.WriteLease == 0 && o.DeadSince.IsZero() && r.State != table.Adopted:
-		return r, fmt.Errorf("%w: %s has no region lease, so nobody knows until when its agents write: say since when they certainly do not", ErrInvalid, &r)
+	case by.State == table.RegionAdopted:
+		return r, fmt.Errorf("%w: %s was adopted by %s and cannot adopt resources", ErrInvalid, &by, by.AdoptedBy)
+	case r.State == table.RegionAdopted && r.AdoptedBy != o.By:
+		return r, fmt.Errorf("%w: %s was adopted by %s: continue with By set to %[3]s", ErrInvalid, &r, r.AdoptedBy)
+	case r.WriteLease == 0 && o.DeadSince.IsZero() && r.State != table.RegionAdopted:
+		return r, fmt.Errorf("%w: %s has no write lease: set DeadSince: %w", ErrInvalid, &r, ErrNoFence)
 	case o.DeadSince.After(time.Now()):
-		return r, fmt.Errorf("%w: %s is in the future", ErrInvalid, o.DeadSince.Format(time.RFC3339))
+		return r, fmt.Errorf("%w: DeadSince is %s, which is in the future: set a time in the past", ErrInvalid, o.DeadSince.Format(time.RFC3339))
 	}
 	return r, a.checkWriter(&r, r.writer)
 }
 
-// adoptionRun is an adoption at work.
+// adoptionRun is an adoption in progress.
 type adoptionRun struct {
 	a             *Admin
-	live          []string // regions beside the two
+	live          []string // live regions beside the lost and the adopting one
 	o             *Adoption
-	until         time.Time // nothing was written through the region after it
-	pace          *pace.Limiter
+	until         time.Time // end of writes through the lost region
+	limiter       *ratelimit.Limiter
 	rules         *lease.Rules
 	done          AdoptionProgress
-	ownWriteLease table.WriteLease // until when the adopting region may write
-	read          time.Time        // when that was read
+	ownWriteLease table.WriteLease // of the adopting region
+	read          time.Time        // when it was read
 }
 
-// maxAdopting is how many rows are under way at a time. Each waits before it is written, see adopt.
+// maxAdopting is the maximum number of concurrent rows. Each waits before its write, see adopt.
 const maxAdopting = 4096
 
 func (r *adoptionRun) client(ctx context.Context, client string) error {
@@ -169,7 +182,7 @@ func (r *adoptionRun) client(ctx context.Context, client string) error {
 		defer close(gathered)
 		r.gather(results)
 	}()
-	err = r.a.Resources(gctx, client, Filter{At: r.o.By}, func(found Resource) error {
+	err = r.a.Resources(gctx, client, ResourceFilter{ReadRegion: r.o.By}, func(found Resource) error {
 		if found.Region == r.o.By && found.row.Version > lease.AdoptedVersionJump {
 			results <- AdoptionProgress{AlreadyAdopted: 1}
 		}
@@ -178,7 +191,7 @@ func (r *adoptionRun) client(ctx context.Context, client string) error {
 		}
 		pool := rest[found.Pool]
 		if pool == nil {
-			return fmt.Errorf("%w: %s is of pool %q, which is not there", table.ErrTable, &found, found.Pool)
+			return fmt.Errorf("%w: %s is in pool %q, which does not exist", table.ErrTable, &found, found.Pool)
 		}
 		mine, err := r.readOwnWriteLease(gctx)
 		if err != nil {
@@ -211,7 +224,8 @@ func (r *adoptionRun) gather(results <-chan AdoptionProgress) {
 	}
 }
 
-// readOwnWriteLease is until when the adopting region may write, as it knows: it may be lost, and adopted, itself meanwhile.
+// readOwnWriteLease returns the write lease of the adopting region. It may be lost or adopted
+// itself by now.
 func (r *adoptionRun) readOwnWriteLease(ctx context.Context) (table.WriteLease, error) {
 	if time.Since(r.read) < maxWriteLeaseAge {
 		return r.ownWriteLease, nil
@@ -224,16 +238,17 @@ func (r *adoptionRun) readOwnWriteLease(ctx context.Context) (table.WriteLease, 
 	return r.ownWriteLease, err
 }
 
-// maxWriteLeaseAge is how long what was read of a region's limit is used.
+// maxWriteLeaseAge is the time for which a write lease is used before it is read again.
 const maxWriteLeaseAge = 10 * time.Second
 
-// adopt makes the write, on the row as the adopting region has it. Nobody else writes that row there. But a third region that had
-// not heard of the adoption may have sent it to the lost one a moment ago; regions order writes by their own clocks, so ours comes
-// twice the skew after the row was seen: else that one could win elsewhere.
+// adopt writes one row, as the adopting region has it. No other process writes that row there. But
+// a third region that had not seen the adoption may have transferred it to the lost region a moment
+// ago. Regions order writes by their own clocks, so this write comes twice the skew after the row
+// was read; otherwise the transfer could win in another region.
 func (r *adoptionRun) adopt(ctx context.Context, found *Resource, pool *Pool, mine *table.WriteLease) (AdoptionProgress, error) {
-	// That the pool's leases were made shorter, the region may not have heard.
+	// The lost region may not have seen that the pool's maximum lease term was lowered.
 	last := r.until.Add(time.Duration(pool.LongestEver))
-	if found.State == Leased && found.Until.After(last) { // by a clock that is off
+	if found.State == Leased && found.Until.After(last) { // by a wrong clock
 		last = found.Until
 	}
 	offered := last.Add(time.Duration(pool.Quarantine))
@@ -243,7 +258,7 @@ func (r *adoptionRun) adopt(ctx context.Context, found *Resource, pool *Pool, mi
 	}
 	with := table.Item{table.Bucket: pool.drawBucket(r.o.By)}
 	if found.State == Retired {
-		if !time.Now().After(offered.Add(r.a.table.Skew)) { // it may have been revived and leased, and nobody has seen it
+		if !time.Now().After(offered.Add(r.a.table.Skew)) { // the lost region may have revived and leased it, unseen
 			return AdoptionProgress{Remaining: 1, Offered: offered}, nil
 		}
 		w.Args.Available = 0
@@ -253,46 +268,47 @@ func (r *adoptionRun) adopt(ctx context.Context, found *Resource, pool *Pool, mi
 		if !pause.For(ctx, 2*r.a.table.Skew+time.Millisecond) {
 			return AdoptionProgress{}, ctx.Err()
 		}
-		if err := r.pace.Wait(ctx, 1); err != nil {
+		if err := r.limiter.Wait(ctx, 1); err != nil {
 			return AdoptionProgress{}, err
 		}
 		if gone, err := r.ownedByThirdRegion(ctx, found, w.Args.Version); gone || err != nil {
 			return AdoptionProgress{}, err
 		}
 		if err := mine.Check(time.Now(), r.a.table.Skew, r.a.table.Timeout); err != nil {
-			return AdoptionProgress{}, fmt.Errorf("%s cannot take it over: %w", r.o.By, err)
+			return AdoptionProgress{}, fmt.Errorf("%s cannot adopt: %w", r.o.By, err)
 		}
 		row, ok, err := r.a.table.Write(ctx, r.o.By, lease.ResourceRow(found.Client, found.Resource), &w, with)
 		switch {
 		case errors.Is(err, table.ErrThrottled):
-			r.pace.Throttled(1)
+			r.limiter.Throttled(1)
 		case err != nil:
 			return AdoptionProgress{}, err
 		case ok:
 			return AdoptionProgress{Adopted: 1, Offered: offered}, nil
-		case row.Owner == r.o.By && row.Version > lease.AdoptedVersionJump: // an answer was lost, or another command was faster
+		case row.Owner == r.o.By && row.Version > lease.AdoptedVersionJump: // the answer was lost, or another run was faster
 			return AdoptionProgress{AlreadyAdopted: 1}, nil
-		case row.Owner != r.o.Region: // it was on its way to another
+		case row.Owner != r.o.Region: // it was transferred before the loss
 			return AdoptionProgress{}, nil
-		default: // the region's last write arrived only now
+		default: // the lost region's last write was replicated only now
 			w.Args.Version = row.Version
 		}
 	}
 }
 
-// liveRegions lists the regions beside some that were not adopted, as region at has them.
+// liveRegions returns the regions that were not adopted, without some, from the replica of region
+// at.
 func (a *Admin) liveRegions(ctx context.Context, at string, some ...string) (live []string, err error) {
 	regions, err := list(ctx, a, at, Region{})
 	for i := range regions {
-		if r := &regions[i]; !slices.Contains(some, r.Region) && r.State != table.Adopted {
+		if r := &regions[i]; !slices.Contains(some, r.Region) && r.State != table.RegionAdopted {
 			live = append(live, r.Region)
 		}
 	}
 	return live, err
 }
 
-// ownedByThirdRegion says whether the lost region gave a resource to a third one before it was lost, and the adopting one has not heard of
-// it. All live regions have to answer: a resource with two owners would be the worst.
+// ownedByThirdRegion reports whether the lost region transferred a resource to a third region, and
+// the adopting region has not seen it. All live regions have to answer, to exclude two owners.
 func (r *adoptionRun) ownedByThirdRegion(ctx context.Context, found *Resource, version int64) (bool, error) {
 	for _, region := range r.live {
 		item, err := r.a.table.Get(ctx, region, lease.ResourceRow(found.Client, found.Resource))

@@ -18,14 +18,15 @@ import (
 	leasetable "github.com/weirhq/weir/lease/table"
 )
 
-// A region is cut off with leases, some of which nobody else has seen. Its resources are adopted: not before its agents have
-// stopped, no resource is offered while anybody may use it, and what it wrote does not come back when it is heard again.
+// A region is cut off with leases, some of which no other region has seen. Its resources are
+// adopted only after its agents have stopped, no resource is offered while it may be in use, and
+// writes of the lost region have no effect when it is back.
 func TestAdopt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const regionLease, longest, quarantine = 2 * time.Minute, 20 * time.Minute, 10 * time.Second
+		const writeLeaseTerm, longest, quarantine = 2 * time.Minute, 20 * time.Minute, 10 * time.Second
 		w := newFixture(t, dynamotest.Profile{ReplicationLag: dynamotest.Span{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond}}, "eu", "us", "ap")
 		ctx := t.Context()
-		us := update(t, w, admin.Region{Region: "us"}, func(r *admin.Region) { r.WriteLease = admin.Duration(regionLease) })
+		us := update(t, w, admin.Region{Region: "us"}, func(r *admin.Region) { r.WriteLease = admin.Duration(writeLeaseTerm) })
 		update(t, w, admin.Pool{Client: "c", Pool: "p"}, func(p *admin.Pool) {
 			p.LongestLease, p.Quarantine = admin.Duration(longest), admin.Duration(quarantine)
 		})
@@ -36,20 +37,20 @@ func TestAdopt(t *testing.T) {
 		if _, err := w.ImportResources(ctx, strings.NewReader(names.String()), admin.ResourceImport{Client: "c", Pool: "p", Region: "us"}); err != nil {
 			t.Fatal(err)
 		}
-		refused := func(says string) {
+		refused := func(want string) {
 			t.Helper()
-			if _, err := w.Adopt(ctx, admin.Adoption{Region: "us", By: "ap"}); !errors.Is(err, admin.ErrInvalid) || !strings.Contains(err.Error(), says) {
-				t.Errorf("%v, want %q", err, says)
+			if _, err := w.Adopt(ctx, admin.Adoption{Region: "us", By: "ap"}); !errors.Is(err, admin.ErrNoFence) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
 			}
 		}
-		refused("nobody has extended")
+		refused("no grantor has renewed")
 		if err := w.renewWriteLeases(ctx); err != nil {
 			t.Fatal(err)
 		}
 		wait(t, time.Second)
-		refused("not been heard of")
+		refused("has sent no heartbeat")
 		writeHeartbeat(t, w, us.Updated.Add(-time.Second))
-		refused("not been heard of")
+		refused("has sent no heartbeat")
 		writeHeartbeat(t, w, us.Updated)
 		if _, err := w.Retire(ctx, "c", "r39", false); err != nil {
 			t.Fatal(err)
@@ -77,30 +78,30 @@ func TestAdopt(t *testing.T) {
 		adoption := admin.Adoption{Region: "us", By: "ap"}
 		for _, c := range []struct {
 			o    admin.Adoption
-			says string
+			want string
 		}{
 			{admin.Adoption{Region: "us", By: "us"}, "its own"},
-			{admin.Adoption{Region: "us", By: "mars"}, "not there"},
-			{admin.Adoption{Region: "eu", By: "us"}, "weir region home us --dead-since TIME"},
-			{admin.Adoption{Region: "ap", By: "us"}, "no region lease"},
+			{admin.Adoption{Region: "us", By: "mars"}, "not found"},
+			{admin.Adoption{Region: "eu", By: "us"}, "move the home first"},
+			{admin.Adoption{Region: "ap", By: "us"}, "no write lease"},
 			{admin.Adoption{Region: "ap", By: "us", DeadSince: time.Now().Add(time.Hour)}, "future"},
 		} {
-			if _, err := w.Adopt(ctx, c.o); err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%+v: %v, want %q", c.o, err, c.says)
+			if _, err := w.Adopt(ctx, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%+v: %v, want %q", c.o, err, c.want)
 			}
 		}
 		wait(t, time.Second)
-		for _, other := range []string{"eu", "ap"} { // now the region is alone
+		for _, other := range []string{"eu", "ap"} { // cut the region off
 			for _, way := range [][2]string{{"us", other}, {other, "us"}} {
 				if err := w.cloud.Cut(way[0], way[1], true); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
-		if err := w.renewWriteLeases(ctx); err != nil { // which it does not hear
+		if err := w.renewWriteLeases(ctx); err != nil { // not received by the region
 			t.Fatal(err)
 		}
-		update(t, w, admin.Pool{Client: "c", Pool: "p"}, func(p *admin.Pool) { p.LongestLease = admin.Duration(time.Minute) }) // nor that
+		update(t, w, admin.Pool{Client: "c", Pool: "p"}, func(p *admin.Pool) { p.LongestLease = admin.Duration(time.Minute) }) // not received either
 		if err := get("unseen"); err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +109,7 @@ func TestAdopt(t *testing.T) {
 		if _, err := w.Adopt(ctx, adoption); !errors.As(err, &early) {
 			t.Fatalf("%v, want an %T", err, early)
 		}
-		// From now on nobody extends its lease: it leases on until that is over.
+		// From now on no grantor renews its write lease. It leases until the end.
 		for i := 0; time.Now().Before(early.Until); i++ {
 			if err := w.renewWriteLeases(ctx); err != nil {
 				t.Fatal(err)
@@ -119,7 +120,7 @@ func TestAdopt(t *testing.T) {
 			wait(t, 5*time.Second)
 		}
 		if err := get("late"); !errors.Is(err, agent.ErrNoWriteLease) {
-			t.Errorf("a lease in the region whose lease is over: %v, want %v", err, agent.ErrNoWriteLease)
+			t.Errorf("a lease after the end of the write lease: %v, want %v", err, agent.ErrNoWriteLease)
 		}
 		wait(t, time.Second)
 		done, err := w.Adopt(ctx, adoption)
@@ -128,7 +129,7 @@ func TestAdopt(t *testing.T) {
 		}
 		again, err := w.Adopt(ctx, adoption)
 		if err != nil || again.Adopted != 0 || again.AlreadyAdopted != 39 || again.Remaining != 1 {
-			t.Errorf("once more: %+v, %v", again, err)
+			t.Errorf("repeated: %+v, %v", again, err)
 		}
 		wait(t, time.Second)
 		if len(used) < 12 {
@@ -139,7 +140,7 @@ func TestAdopt(t *testing.T) {
 				t.Errorf("%s was leased until %s and is now %+v", resource, end, r)
 			}
 		}
-		// It is heard again, with writes of the time when it was alone: they come to nothing.
+		// It is back, with writes of the time when it was cut off: they have no effect.
 		for _, other := range []string{"eu", "ap"} {
 			for _, way := range [][2]string{{"us", other}, {other, "us"}} {
 				if err := w.cloud.Cut(way[0], way[1], false); err != nil {
@@ -150,15 +151,15 @@ func TestAdopt(t *testing.T) {
 		wait(t, 5*time.Second)
 		for i := range 40 {
 			if r := look(t, w, fmt.Sprintf("r%02d", i)); (r.Region != "ap") != (i == 39) {
-				t.Errorf("after it is heard again: %+v", r)
+				t.Errorf("after it is back: %+v", r)
 			}
 		}
 		if err := get("late"); !errors.Is(err, agent.ErrNoWriteLease) && !errors.Is(err, agent.ErrExhausted) {
-			t.Errorf("a lease in the adopted region: %v, want %v, or that there is nothing", err, agent.ErrNoWriteLease)
+			t.Errorf("a lease in the adopted region: %v, want %v or no resource", err, agent.ErrNoWriteLease)
 		}
-		wait(t, time.Hour+time.Minute) // the longest that the pool ever had, before longest
+		wait(t, time.Hour+time.Minute) // the pool's longest lease ever
 		if last, err := w.Adopt(ctx, adoption); err != nil || last.Adopted != 1 || last.Remaining != 0 {
-			t.Errorf("the retired one: %+v, %v", last, err)
+			t.Errorf("the retired resource: %+v, %v", last, err)
 		}
 		wait(t, time.Second)
 		if r := look(t, w, "r39"); r.Region != "ap" || r.State != admin.Retired {
@@ -186,7 +187,7 @@ func TestAdopt(t *testing.T) {
 	})
 }
 
-// wait lets virtual time go by, and what happens then.
+// wait lets virtual time pass, and waits for goroutines.
 func wait(t *testing.T, d time.Duration) {
 	t.Helper()
 	select {
@@ -198,7 +199,7 @@ func wait(t *testing.T, d time.Duration) {
 
 func look(t *testing.T, w *fixture, resource string) (found admin.Resource) {
 	t.Helper()
-	err := w.Resources(t.Context(), "c", admin.Filter{Prefix: resource}, func(r admin.Resource) error {
+	err := w.Resources(t.Context(), "c", admin.ResourceFilter{Prefix: resource}, func(r admin.Resource) error {
 		found = r
 		return nil
 	})
@@ -221,18 +222,19 @@ func update[T any, P admin.Entity[T]](t *testing.T, w *fixture, v T, change func
 	return v
 }
 
-// writeHeartbeat writes what the region's bridge does: that it has heard of settings as of a time.
-func writeHeartbeat(t *testing.T, w *fixture, heard time.Time) {
+// writeHeartbeat writes a heartbeat of region us, with the settings that it has seen.
+func writeHeartbeat(t *testing.T, w *fixture, seen time.Time) {
 	t.Helper()
 	item := leasetable.PrimaryKey(lease.HeartbeatRow("us"))
-	item[leasetable.HeartbeatMs], item[leasetable.SettingsSeenMs] = leasetable.N(time.Now().UnixMilli()), leasetable.N(heard.UnixMilli())
+	item[leasetable.HeartbeatMs], item[leasetable.SettingsSeenMs] = leasetable.N(time.Now().UnixMilli()), leasetable.N(seen.UnixMilli())
 	if _, err := w.cloud.Region("us").Client().PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table), Item: item}); err != nil {
 		t.Fatal(err)
 	}
 	wait(t, time.Second)
 }
 
-// A region that is itself cut off for longer than its region lease takes nothing over: somebody may be about to adopt it.
+// A region that is cut off for longer than its own write lease adopts nothing, because another
+// region may be about to adopt it.
 func TestAdoptByLostRegion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := threeRegions(t)
@@ -242,17 +244,17 @@ func TestAdoptByLostRegion(t *testing.T) {
 		w.alone(t, "ap", true)
 		w.pass(t, 10*time.Minute, "us")
 		adoption := admin.Adoption{Region: "us", By: "ap", DeadSince: since}
-		if _, err := w.Adopt(t.Context(), adoption); !errors.Is(err, admin.ErrEarly) { // what the others have said of us
+		if _, err := w.Adopt(t.Context(), adoption); !errors.Is(err, admin.ErrEarly) { // earlier renewals by the others
 			t.Fatal(err)
 		}
 		w.pass(t, 3*time.Minute, "us")
 		if done, err := w.Adopt(t.Context(), adoption); !errors.Is(err, agent.ErrNoWriteLease) || done.Adopted > 0 {
-			t.Errorf("by a region that may not write: %+v, %v", done, err)
+			t.Errorf("by a region without a current write lease: %+v, %v", done, err)
 		}
 		w.alone(t, "ap", false)
 		w.pass(t, 20*time.Second, "us")
 		if done, err := w.Adopt(t.Context(), adoption); err != nil || done.Adopted != 10 {
-			t.Errorf("once it may: %+v, %v", done, err)
+			t.Errorf("with a current write lease: %+v, %v", done, err)
 		}
 	})
 }

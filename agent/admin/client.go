@@ -9,13 +9,13 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// Client is who has pools.
+// Client is a client: a tenant that has pools.
 type Client struct {
 	Client string `json:"client"`
-	Stored
+	StoredRow
 }
 
-// String names it.
+// String returns the client for messages.
 func (c *Client) String() string { return fmt.Sprintf("client %q", c.Client) }
 
 func (c *Client) primary() lease.PrimaryKey { return lease.ClientRow(c.Client) }

@@ -1,28 +1,38 @@
-// Package admin is what administrators do to the table of leases: make it, say who may lease what, put resources in, take
-// them out, and look at leases.
+// Package admin administers the lease table: it creates the table, writes the settings of clients,
+// pools and regions, adds and retires resources, shows leases, and handles the loss of a region.
 //
-//	table       Plan, Apply, Policy        the table, its index, streams and replicas; who may do what with it
-//	settings    Clients, Pools, Regions    rows that agents read
-//	resources   Import, Resources, ...     a new one ──▶ the home, if no row has its name
-//	                                       a known one ─▶ the region that owns it, at the version that was seen
-//	leases      Lease, History             what keys hold, and how they came to it
-//	regions     Vouch                      each region, by its own endpoint ──▶ until when every other may lease
-//	            Adopt, MoveHome            what is left of a region that is lost, or of the home
+//	table       Plan, Apply, Policy             the table, its index, streams and replicas; IAM policies
+//	settings    Create, Get, List, Update,      clients, pools and regions: rows that agents read
+//	            Delete, Import
+//	resources   ImportResources, Resources,     a new one      ──▶ the home region, if no row has its name
+//	            Retire, Revive, SetPool         a known one    ──▶ its owner, at the version that was read
+//	leases      Lease, History                  what keys hold, and how they came to it
+//	regions     RenewWriteLeases                each region, by its own endpoint ──▶ write leases of the others
+//	            Adopt, Readmit                  the resources of a lost region get another owner
+//	            Home, MoveHome                  the region through which settings are written
 //
 // Invariants:
 //
-//   - A row has one writer: settings and new resources go through the home, which a row of its own names and whoever has another
-//     in Config.Home is refused by; a known resource goes through its owner; what a region vouches for goes through that region.
-//   - A region may lease as long as any other says so. The home says so of itself, too, while its lease lasts: when two regions do
-//     not hear each other one of them goes on. So what adopts a region has all others fall silent about it first, by the
-//     endpoint of each, and then waits for the latest word; only the operator can stand for one that does not answer, or for the home.
-//   - The home moves by a fence through the old one. What is put in where nothing was is preceded by a look at the home's row, which
-//     holds for ten seconds: that long after the fence nobody puts anything in there. For a day after it, the others are asked
-//     whether they know a new resource's name.
-//   - No row that is there is overwritten: it is put only where none is, and changed only at the version that was seen.
-//   - A resource's row is never deleted, only retired: its version is the token of leases, and must not begin anew.
-//   - Whatever is interrupted can be done again.
+//   - Every row has one writer region. Settings and new resources are written through the home
+//     region, which a row of its own names; an Admin with another Config.Home gets ErrHome. Known
+//     resources are written through their owner, and write leases through their grantor.
+//   - A region may write leases while at least one grantor renews its write lease. The home region
+//     also renews its own, while that has not ended: of two regions that cannot reach each
+//     other, the home region continues.
+//   - An adoption first ends the renewal of the lost region's write lease at every grantor, through
+//     the endpoint of each. Then it waits for the latest end that any of them granted. An
+//     operator's assertion (Adoption.DeadSince) replaces a grantor that does not answer, and the
+//     home region.
+//   - A move of the home region begins with a fence: a write of the home row through the former
+//     home. A process writes a new row only within ten seconds after a read of the home row. So ten
+//     seconds after the fence no process writes a new row through the former home. For a day after
+//     the move, the other regions are asked whether they know the name of a new resource.
+//   - No existing row is overwritten: a new row is written only if there is none, and a row is
+//     changed only at the version that was read.
+//   - A resource row is never deleted, only retired. Its version is the token of leases, and must
+//     never restart.
+//   - Every operation can be repeated after an interruption.
 //
-// What it does not do: it moves no resource between regions and ends no lease of others; that is for the balancer and the
-// liberator, whose commands the executor of the owner carries out.
+// What it does not do: it transfers no resources between regions and ends no leases of keys; the
+// balancer and the liberator decide on both, and the executor of the owner makes the writes.
 package admin

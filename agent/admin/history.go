@@ -15,19 +15,20 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// Event is one change of a row that a lease is made of.
-type Event struct {
-	Time    time.Time `json:"time"` // to the second
-	Region  string    `json:"region"`
-	Row     string    `json:"row"` // key, or the resource
-	Version int64     `json:"version"`
-	What    string    `json:"what"`
+// HistoryEvent is one change of a key row or a resource row.
+type HistoryEvent struct {
+	Time        time.Time `json:"time"` // in whole seconds
+	Region      string    `json:"region"`
+	Row         string    `json:"row"` // "key", or the resource
+	Version     int64     `json:"version"`
+	Description string    `json:"what"`
 }
 
-// History is what happened to a key or to a resource, whichever is named, in the last 24 hours, oldest first: that long
-// DynamoDB keeps streams. What happened in the last seconds may be missing. It reads all that the streams have, which takes a while where much happened.
-func (a *Admin) History(ctx context.Context, client, pool, key, resource string) ([]Event, error) {
-	wanted := func(pk, sk string) bool { return pk == lease.KeyRows(client, pool, key) }
+// History returns the changes of a key, or of a resource if one is named, oldest first. It reads
+// the DynamoDB streams of all regions, which keep 24 hours; the last seconds may be missing. It
+// reads the streams completely, which takes time if there were many writes.
+func (a *Admin) History(ctx context.Context, client, pool, key, resource string) ([]HistoryEvent, error) {
+	wanted := func(pk, sk string) bool { return pk == lease.KeyPartition(client, pool, key) }
 	err := lease.CheckLease(client, pool, key)
 	if resource != "" {
 		err = lease.CheckName("resource", resource, lease.MaxKey)
@@ -37,7 +38,7 @@ func (a *Admin) History(ctx context.Context, client, pool, key, resource string)
 	if err != nil {
 		return nil, invalid(err)
 	}
-	var all []Event
+	var all []HistoryEvent
 	for _, region := range a.regions {
 		events, err := a.events(ctx, region, wanted)
 		if err != nil {
@@ -45,25 +46,25 @@ func (a *Admin) History(ctx context.Context, client, pool, key, resource string)
 		}
 		all = append(all, events...)
 	}
-	slices.SortStableFunc(all, func(x, y Event) int { return x.Time.Compare(y.Time) })
+	slices.SortStableFunc(all, func(x, y HistoryEvent) int { return x.Time.Compare(y.Time) })
 	return all, nil
 }
 
-// events reads what was written through a region.
-func (a *Admin) events(ctx context.Context, region string, wanted func(pk, sk string) bool) ([]Event, error) {
+// events returns the changes that were written through a region.
+func (a *Admin) events(ctx context.Context, region string, wanted func(pk, sk string) bool) ([]HistoryEvent, error) {
 	in := &dynamodb.DescribeTableInput{TableName: &a.table.Name}
 	out, err := a.table.Client(region).DescribeTable(ctx, in, a.table.Options)
 	if err != nil {
 		return nil, a.table.ClassifyError(region, err)
 	}
 	if out.Table.LatestStreamArn == nil {
-		return nil, fmt.Errorf("%w: it has no stream in %s (weir table apply)", table.ErrTable, region)
+		return nil, fmt.Errorf("%w: it has no stream in %s", table.ErrTable, region)
 	}
 	shards, err := a.shards(ctx, region, *out.Table.LatestStreamArn)
 	if err != nil {
 		return nil, err
 	}
-	found := make([][]Event, len(shards))
+	found := make([][]HistoryEvent, len(shards))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(readers)
 	for i, shard := range shards {
@@ -77,7 +78,7 @@ func (a *Admin) events(ctx context.Context, region string, wanted func(pk, sk st
 	}
 	err = g.Wait()
 	events := slices.Concat(found...)
-	slices.SortStableFunc(events, func(x, y Event) int { return int(x.Version - y.Version) })
+	slices.SortStableFunc(events, func(x, y HistoryEvent) int { return int(x.Version - y.Version) })
 	return events, err
 }
 
@@ -97,11 +98,11 @@ func (a *Admin) shards(ctx context.Context, region, arn string) ([]types.Shard, 
 	}
 }
 
-// maxEmptyReads is after how many answers without records an open shard is taken to have no more: DynamoDB gives such also before
-// records that come later.
+// maxEmptyReads is the number of empty answers after which an open shard counts as read. DynamoDB
+// also returns empty answers before further records.
 const maxEmptyReads = 20
 
-// shard reads a shard from its oldest record to its end, or to where nothing more comes.
+// shard reads a shard from its oldest record to its end, or to the last record of an open shard.
 func (a *Admin) shard(ctx context.Context, region, arn string, shard *types.Shard, yield func(*types.Record)) error {
 	streams := a.streams(region)
 	closed := shard.SequenceNumberRange != nil && shard.SequenceNumberRange.EndingSequenceNumber != nil
@@ -127,28 +128,29 @@ func (a *Admin) shard(ctx context.Context, region, arn string, shard *types.Shar
 	return nil
 }
 
-// event is a record in words, if it is of a wanted row and of a write of that region.
-func event(region string, r *types.Record, wanted func(pk, sk string) bool) (Event, bool) {
+// event returns the description of a stream record, if its row is wanted and it was written through
+// the region.
+func event(region string, r *types.Record, wanted func(pk, sk string) bool) (HistoryEvent, bool) {
 	d := r.Dynamodb
 	pk, sk := text(d.Keys, table.PK), text(d.Keys, table.SK)
 	if !wanted(pk, sk) || text(d.NewImage, table.WriterRegion) != region {
-		return Event{}, false
+		return HistoryEvent{}, false
 	}
-	e := Event{Region: region, Row: sk}
+	e := HistoryEvent{Region: region, Row: sk}
 	if d.ApproximateCreationDateTime != nil {
 		e.Time = d.ApproximateCreationDateTime.UTC()
 	}
 	was, _ := table.Row(toItem(d.OldImage))
 	is, err := table.Row(toItem(d.NewImage))
 	if e.Version = is.Version; err != nil {
-		e.What = "cannot be read: " + err.Error()
+		e.Description = "invalid row: " + err.Error()
 		return e, true
 	}
 	if is.State != "" {
 		e.Row = "key"
-		e.What = keyEvent(&is)
+		e.Description = keyEvent(&is)
 	} else {
-		e.What = resourceEvent(&was, &is)
+		e.Description = resourceEvent(&was, &is)
 	}
 	return e, true
 }
@@ -161,27 +163,27 @@ func keyEvent(is *lease.Row) string {
 	case lease.Leased:
 		return fmt.Sprintf("has %s until %s", is.Resource, until)
 	case lease.Released:
-		return "gave " + is.Resource + " back"
+		return "released " + is.Resource
 	default:
-		return fmt.Sprintf("its lease of %s gave way to that of %s", is.Resource, is.Winner)
+		return fmt.Sprintf("its lease of %s was superseded by that of %s", is.Resource, is.Winner)
 	}
 }
 
 func resourceEvent(was, is *lease.Row) string {
 	until := time.UnixMilli(is.Expires).UTC().Format(time.RFC3339)
 	from := time.UnixMilli(is.Available).UTC().Format(time.RFC3339)
-	pool, key, _ := lease.HolderOf(is.Holder)
+	pool, key, _ := lease.ParseHolder(is.Holder)
 	switch {
 	case is.Holder != "" && was.Holder == is.Holder:
 		return fmt.Sprintf("renewed until %s", until)
 	case is.Holder != "":
-		return fmt.Sprintf("taken by key %s of pool %s until %s", key, pool, until)
+		return fmt.Sprintf("leased to key %s of pool %s until %s", key, pool, until)
 	case is.Available == 0:
 		return "retired"
 	case was.Version == 0:
-		return "put in"
+		return "registered"
 	case was.Holder != "":
-		return "given back, available from " + from
+		return "released, available from " + from
 	case was.Owner != is.Owner:
 		return "moved from " + was.Owner + " to " + is.Owner + ", available from " + from
 	default:
@@ -196,7 +198,7 @@ func text(item map[string]types.AttributeValue, name string) string {
 	return ""
 }
 
-// toItem is an image as an item, as far as rows need it.
+// toItem returns the strings and numbers of a stream image as an item.
 func toItem(image map[string]types.AttributeValue) table.Item {
 	item := table.Item{}
 	for name, v := range image {

@@ -9,9 +9,10 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// HistoryFromChanges is what changes of keys and resources say happened, oldest first: as History, of what was read of the topic of changes. They
-// may come in any order and more than once, as they do after a scan or a replay.
-func HistoryFromChanges(changes []*eventspb.LeaseChange) []Event {
+// HistoryFromChanges returns the history that changes of keys and resources describe, in the form
+// of History. The changes are records of topic lease.changes, in any order and possibly repeated,
+// as after a scan or a replay.
+func HistoryFromChanges(changes []*eventspb.LeaseChange) []HistoryEvent {
 	type change struct {
 		row  lease.Row
 		from *eventspb.LeaseChange
@@ -30,7 +31,7 @@ func HistoryFromChanges(changes []*eventspb.LeaseChange) []Event {
 			rows[of] = append(rows[of], change{lease.Row{Version: r.Version, Owner: r.Owner, Holder: r.Holder, Expires: r.ExpiresMs, Available: r.AvailableMs}, c})
 		}
 	}
-	var all []Event
+	var all []HistoryEvent
 	for of, list := range rows {
 		slices.SortStableFunc(list, func(x, y change) int {
 			return cmp.Or(cmp.Compare(x.row.Version, y.row.Version), compareBool(x.from.Gone, y.from.Gone), compareBool(x.from.Scanned, y.from.Scanned))
@@ -38,31 +39,31 @@ func HistoryFromChanges(changes []*eventspb.LeaseChange) []Event {
 		list = slices.CompactFunc(list, func(x, y change) bool { return x.row.Version == y.row.Version && x.from.Gone == y.from.Gone })
 		var was lease.Row
 		for _, c := range list {
-			e := Event{Time: time.UnixMilli(c.from.AtMs).UTC(), Region: c.from.Region, Row: of.name, Version: c.row.Version}
-			if c.row.Version > was.Version+1 { // not all is known: nothing is said of what it was before
+			e := HistoryEvent{Time: time.UnixMilli(c.from.AtMs).UTC(), Region: c.from.Region, Row: of.name, Version: c.row.Version}
+			if c.row.Version > was.Version+1 { // changes are missing: the former state is unknown
 				was = lease.Row{Version: c.row.Version - 1, Owner: c.row.Owner}
 			}
 			switch {
 			case c.from.Gone:
-				e.What = "left pool " + c.from.Pool
+				e.Description = "left pool " + c.from.Pool
 			case of.kind == "key":
-				e.Row, e.What = "key", keyEvent(&c.row)
+				e.Row, e.Description = "key", keyEvent(&c.row)
 			default:
-				e.What = resourceEvent(&was, &c.row)
+				e.Description = resourceEvent(&was, &c.row)
 			}
 			if c.from.Scanned {
-				e.What += " (found in the table then)"
+				e.Description += " (found by a scan)"
 			}
 			all, was = append(all, e), c.row
 		}
 	}
-	slices.SortStableFunc(all, func(x, y Event) int {
+	slices.SortStableFunc(all, func(x, y HistoryEvent) int {
 		return cmp.Or(x.Time.Compare(y.Time), cmp.Compare(x.Row, y.Row), cmp.Compare(x.Region, y.Region), cmp.Compare(x.Version, y.Version))
 	})
 	return all
 }
 
-// compareBool puts false before true.
+// compareBool orders false before true.
 func compareBool(x, y bool) int {
 	switch {
 	case x == y:

@@ -13,7 +13,8 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// TestHistoryFromChanges: whatever the order in which changes come, and however often, they tell the same story, and what is missing is not made up.
+// TestHistoryFromChanges: changes in any order, and repeated, give the same history. Missing
+// changes are not invented.
 func TestHistoryFromChanges(t *testing.T) {
 	const s = 1_700_000_000_000
 	resource := func(at, version int64, owner, key string, available int64) *eventspb.LeaseChange {
@@ -36,31 +37,31 @@ func TestHistoryFromChanges(t *testing.T) {
 		key(900, 1, "eu", lease.Pending), key(1100, 2, "eu", lease.Leased), key(3100, 3, "eu", lease.Superseded),
 	}
 	want := []string{
-		"r: put in", "key: wants r", "r: taken by key k of pool p", "key: has r", "r: renewed", "r: given back", "key: its lease of r gave way to that of us",
+		"r: registered", "key: wants r", "r: leased to key k of pool p", "key: has r", "r: renewed", "r: released", "key: its lease of r was superseded by that of us",
 		"r: moved from eu to us", "r: available from", "r: left pool p",
 	}
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		all := slices.Clone(list)
 		for _, c := range list {
-			if rng.IntN(2) == 0 { // it comes again, as what a scan found
+			if rng.IntN(2) == 0 { // repeated by a scan
 				again := proto.Clone(c).(*eventspb.LeaseChange) //nolint:forcetypeassert // it is one
 				again.Scanned, again.AtMs = true, c.AtMs+100_000
 				all = append(all, again)
 			}
 		}
 		rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		var told []string
+		var events []string
 		for _, e := range HistoryFromChanges(all) {
-			told = append(told, e.Row+": "+e.What)
+			events = append(events, e.Row+": "+e.Description)
 		}
-		if !slices.EqualFunc(told, want, func(a, b string) bool { return strings.HasPrefix(a, b) && !strings.Contains(a, "found in") }) {
-			t.Fatalf("seed %d:\n%s\nwant\n%s", seed, strings.Join(told, "\n"), strings.Join(want, "\n"))
+		if !slices.EqualFunc(events, want, func(a, b string) bool { return strings.HasPrefix(a, b) && !strings.Contains(a, "found by") }) {
+			t.Fatalf("seed %d:\n%s\nwant\n%s", seed, strings.Join(events, "\n"), strings.Join(want, "\n"))
 		}
 	}
 	only := resource(0, 9, "us", "", s)
 	only.Scanned = true
-	if got := HistoryFromChanges([]*eventspb.LeaseChange{only}); len(got) != 1 || !strings.HasPrefix(got[0].What, "available from ") || !strings.HasSuffix(got[0].What, "(found in the table then)") {
+	if got := HistoryFromChanges([]*eventspb.LeaseChange{only}); len(got) != 1 || !strings.HasPrefix(got[0].Description, "available from ") || !strings.HasSuffix(got[0].Description, "(found by a scan)") {
 		t.Errorf("of a row that only a scan found: %s", fmt.Sprint(got))
 	}
 }

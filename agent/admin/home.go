@@ -12,12 +12,13 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// homeAge is how long what was read of the home holds: whatever is put where nothing was is put by then. So that long after the home
-// was fenced off nobody puts anything through it any more, and another may. It must be the same everywhere.
+// homeAge is the time for which a read of the home row permits writes of new rows. So a homeAge
+// after a fence no process writes new rows through the former home. It must be the same in all
+// processes.
 const homeAge = 10 * time.Second
 
-// viaHome does what is written through the home: after a look at the home's row, through its endpoint, that is young enough, and as
-// long as that look holds.
+// viaHome runs a write through the home region. It reads the home row first, through the home's
+// endpoint, unless the last read is young enough; do may run as long as that read permits.
 func (a *Admin) viaHome(ctx context.Context, do func(context.Context) error) error {
 	a.mu.Lock()
 	checked := a.checked
@@ -37,8 +38,9 @@ func (a *Admin) viaHome(ctx context.Context, do func(context.Context) error) err
 	return do(ctx)
 }
 
-// checkHome says why settings and new resources cannot be written through the configured home now. before are the regions that may know
-// of resources that came in before it was the home and are not known there yet, and lost is the one of them that need not answer.
+// checkHome returns an error if settings and new resources cannot be written through the configured
+// home region now. before are the regions that may know resources which the home region has not
+// received yet; lost is the one of them that need not answer.
 func (a *Admin) checkHome(ctx context.Context) (before []string, lost string, err error) {
 	h, err := a.homeRow(ctx, a.home())
 	if err == nil && h.version == 0 {
@@ -50,7 +52,7 @@ func (a *Admin) checkHome(ctx context.Context) (before []string, lost string, er
 	case h.region != a.home():
 		return nil, "", a.homeMismatch(h)
 	case h.moving:
-		return nil, "", fmt.Errorf("%w: they are on their way to %s from %s: weir region home %s ends that", ErrHome, h.region, h.from, h.region)
+		return nil, "", fmt.Errorf("%w: the move of the home from %s to %s is not complete: repeat it", ErrHome, h.from, h.region)
 	}
 	st, err := a.homeState(ctx, a.home())
 	if err != nil {
@@ -67,14 +69,15 @@ func (a *Admin) checkHome(ctx context.Context) (before []string, lost string, er
 	return before, lost, a.confirmHome(ctx, h, st.live)
 }
 
-// homeState is what the home's own copies say of it.
+// homeState is what the home region's replica contains about the home and the write leases.
 type homeState struct {
 	settings    []table.Item                // of all regions
-	writeLeases map[string]table.WriteLease // theirs
-	rows        map[string]table.Item       // by which they may lease, by sort key
+	writeLeases map[string]table.WriteLease // of all regions
+	rows        map[string]table.Item       // of partition lease.WriteLeasePartition, by sort key
 	live        []string                    // other regions that were not adopted
-	// confirmed says that it cannot have been given up: it has no region lease, or its own word that it goes on holds, or there is none
-	// who would know better. What others say of it does not count: that may have been said before they gave it up.
+	// confirmed means that the home cannot have moved without the home region's knowledge: it needs
+	// no write lease, or its own renewal has not ended, or there is no other live region. Renewals
+	// by other regions do not count: they may be older than the move.
 	confirmed bool
 }
 
@@ -82,7 +85,7 @@ func (a *Admin) homeState(ctx context.Context, home string) (st homeState, err e
 	if st.settings, err = a.table.Query(ctx, home, lease.RegionRow("").Partition); err != nil {
 		return st, err
 	}
-	items, err := a.table.Query(ctx, home, lease.WriteLeases)
+	items, err := a.table.Query(ctx, home, lease.WriteLeasePartition)
 	if err != nil {
 		return st, err
 	}
@@ -100,26 +103,28 @@ func (a *Admin) homeState(ctx context.Context, home string) (st homeState, err e
 	}
 	self, err := writeLeaseOf(home, home, st.rows[lease.WriteLeaseRow(home, home).Sort])
 	own := st.writeLeases[home]
-	word := table.WriteLease{Until: max(1, self.until)}
+	renewal := table.WriteLease{Until: max(1, self.until)}
 	switch {
 	case own.AdoptedBy != "" || self.closed:
-	case own.Until <= 1 || len(st.live) == 0: // without lease, or without anybody's word
+	case own.Until <= 1 || len(st.live) == 0: // needs no write lease, or no grantor has renewed it
 		st.confirmed = true
 	default:
-		st.confirmed = word.Check(time.Now(), a.table.Skew, a.table.Timeout) == nil
+		st.confirmed = renewal.Check(time.Now(), a.table.Skew, a.table.Timeout) == nil
 	}
 	return st, err
 }
 
-// homeMoveWindow is how long after a move new resources are looked for in other regions, too.
+// homeMoveWindow is the time after a move in which new resources are looked up in the other
+// regions.
 const homeMoveWindow = 24 * time.Hour
 
 func (a *Admin) homeMismatch(h homeRow) error {
-	return fmt.Errorf("%w: set leases.home to %s, it is %s", ErrHome, h.region, a.home())
+	return &HomeError{Home: h.region, Configured: a.home()}
 }
 
-// confirmHome asks other regions whether the home is the home when its own word does not hold: nobody has run its executor for as long as
-// its region lease, or it was lost and is back, and they know better. One of them has to answer.
+// confirmHome asks the other live regions whether the home has moved. It is needed when the home
+// region's own write lease has ended: no executor of it ran for that long, or it was lost and is
+// back. One of them has to answer.
 func (a *Admin) confirmHome(ctx context.Context, h homeRow, live []string) error {
 	rows, silent := make([]homeRow, len(live)), map[string]error{}
 	a.eachRegion(live, func(i int, region string) (err error) {
@@ -132,14 +137,15 @@ func (a *Admin) confirmHome(ctx context.Context, h homeRow, live []string) error
 		}
 	}
 	if len(live) > 0 && len(silent) == len(live) {
-		return fmt.Errorf("%w: %s was silent for as long as its region lease, and no other region answers, which would know if it was given up: %w",
+		return fmt.Errorf("%w: the write lease that home region %s renews for itself has ended, and no other region answers whether the home has moved: %w",
 			table.ErrNoWriteLease, h.region, silent[live[0]])
 	}
 	return nil
 }
 
-// findInOtherRegions finds those of new resources that another region knows, though the home does not: for some time after the home moved. A
-// name that was put in through two homes would have two rows, of which one is lost.
+// findInOtherRegions returns those of the new resources that another region knows, in the time
+// after a move of the home. A name that was added through two home regions would have two rows, and
+// one is lost.
 func (a *Admin) findInOtherRegions(ctx context.Context, items []table.Item) (map[lease.PrimaryKey]table.Item, error) {
 	a.mu.Lock()
 	before, lost := a.formerHomes, a.lostHome
@@ -155,7 +161,7 @@ func (a *Admin) findInOtherRegions(ctx context.Context, items []table.Item) (map
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s, which may know resources that came in before the home moved: %w", region, err)
+			return nil, fmt.Errorf("%s has to answer, because it may know resources that were added before the home moved: %w", region, err)
 		}
 		for key, item := range found {
 			all[key] = item
@@ -164,14 +170,14 @@ func (a *Admin) findInOtherRegions(ctx context.Context, items []table.Item) (map
 	return all, nil
 }
 
-// homeRow is what a region's copy says of the home.
+// homeRow is the home row, as one region has it.
 type homeRow struct {
-	region  string // the home
+	region  string // home region
 	version int64  // 0: there is no row
 	updated time.Time
-	from    string // the home before, if there was one
-	moving  bool   // not all is there yet
-	dead    bool   // from was lost
+	from    string // former home region, if there was one
+	moving  bool   // the move is not complete
+	dead    bool   // the former home region was lost
 }
 
 func (a *Admin) homeRow(ctx context.Context, at string) (homeRow, error) {
@@ -191,31 +197,32 @@ func homeOf(item table.Item) (h homeRow, err error) {
 		ms, err = table.Number(item, table.UpdatedMs)
 	}
 	if err != nil {
-		return h, fmt.Errorf("%w: the home's row: %w", table.ErrTable, err)
+		return h, fmt.Errorf("%w: home row: %w", table.ErrTable, err)
 	}
 	h.region, h.updated, h.from = table.Text(item, table.WriterRegion), time.UnixMilli(ms).UTC(), table.Text(item, table.HomeFrom)
-	h.moving, h.dead = table.Text(item, table.HomeMoving) != "", table.Text(item, table.HomeDead) != ""
+	h.moving, h.dead = table.Bool(item, table.HomeMoving), table.Bool(item, table.HomeFromLost)
 	return h, nil
 }
 
-// put writes h through a region, over the row that is expected there.
+// put writes h through a region, if the row there is the expected one.
 func (h *homeRow) put(ctx context.Context, a *Admin, at string, over table.Expect) error {
 	item := table.PrimaryKey(lease.HomeRow())
 	item[table.Version], item[table.UpdatedMs] = table.N(h.version), table.N(h.updated.UnixMilli())
 	item[table.WriterRegion], item[table.HomeFrom] = table.S(h.region), table.S(h.from)
-	for name, is := range map[string]bool{table.HomeMoving: h.moving, table.HomeDead: h.dead} {
+	for name, is := range map[string]bool{table.HomeMoving: h.moving, table.HomeFromLost: h.dead} {
 		if is {
-			item[name] = table.S("yes")
+			item[name] = table.B(true)
 		}
 	}
 	_, ok, err := a.table.Put(ctx, at, item, over)
 	if err == nil && !ok {
-		err = fmt.Errorf("the home's row: %w", ErrChanged)
+		err = fmt.Errorf("home row: %w", ErrVersionConflict)
 	}
 	return err
 }
 
-// createHomeRow writes the home's row of a table that has none. Another home shows by what was written there.
+// createHomeRow writes the home row of a table that has none. If settings were written through
+// another region, that region is the home.
 func (a *Admin) createHomeRow(ctx context.Context) (homeRow, error) {
 	settings, err := a.table.Query(ctx, a.home(), lease.RegionRow("").Partition)
 	if err != nil {
@@ -228,27 +235,27 @@ func (a *Admin) createHomeRow(ctx context.Context) (homeRow, error) {
 	}
 	h := homeRow{region: a.home(), version: 1, updated: time.Now()}
 	err = h.put(ctx, a, a.home(), table.Expect{})
-	if errors.Is(err, ErrChanged) {
+	if errors.Is(err, ErrVersionConflict) {
 		return a.homeRow(ctx, a.home())
 	}
 	return h, err
 }
 
-// Home is what the table says of the region that settings and new resources are written through.
-type Home struct {
-	Home       string    `json:"home"`       // empty: no row says it yet
-	Configured string    `json:"configured"` // leases.home
+// HomeStatus is the home region, as the table names it.
+type HomeStatus struct {
+	Home       string    `json:"home"`       // empty: no row names it yet
+	Configured string    `json:"configured"` // Config.Home
 	Agrees     bool      `json:"agrees"`
-	Moving     bool      `json:"moving"` // it was not moved to its end: run that again
-	From       string    `json:"from"`   // the home before
+	Moving     bool      `json:"moving"` // a move is not complete: repeat it
+	From       string    `json:"from"`   // former home region
 	Since      time.Time `json:"since,omitzero"`
-	Problems   []string  `json:"problems"` // regions that do not answer
+	Problems   []string  `json:"problems"` // errors of regions that do not answer
 }
 
-// Home reads the home's row in all regions that answer; the latest counts.
-func (a *Admin) Home(ctx context.Context) (Home, error) {
+// Home reads the home row in all regions, and returns the latest version.
+func (a *Admin) Home(ctx context.Context) (HomeStatus, error) {
 	h, silent, err := a.newestHome(ctx)
-	v := Home{Configured: a.home(), Home: h.region, Agrees: h.region == a.home(), Moving: h.moving, From: h.from, Since: h.updated, Problems: []string{}}
+	v := HomeStatus{Configured: a.home(), Home: h.region, Agrees: h.region == a.home(), Moving: h.moving, From: h.from, Since: h.updated, Problems: []string{}}
 	for _, region := range a.regions {
 		if silent[region] != nil {
 			v.Problems = append(v.Problems, silent[region].Error())
@@ -260,7 +267,8 @@ func (a *Admin) Home(ctx context.Context) (Home, error) {
 	return v, nil
 }
 
-// newestHome is the latest that any of the configured regions knows of the home, and which do not answer. err is of one of them.
+// newestHome returns the latest version of the home row in any region, and the errors of regions
+// that do not answer. err is one of these errors.
 func (a *Admin) newestHome(ctx context.Context) (newest homeRow, silent map[string]error, err error) {
 	silent = map[string]error{}
 	rows := make([]homeRow, len(a.regions))
@@ -279,7 +287,8 @@ func (a *Admin) newestHome(ctx context.Context) (newest homeRow, silent map[stri
 	return newest, silent, err
 }
 
-// eachRegion does something in each of some regions, all at once: one that does not answer holds up no other. failed gets their errors.
+// eachRegion runs do for each region concurrently, so that one that does not answer delays no
+// other. failed receives the errors.
 func (a *Admin) eachRegion(regions []string, do func(i int, region string) error, failed map[string]error) {
 	errs := make([]error, len(regions))
 	var all sync.WaitGroup
@@ -294,7 +303,7 @@ func (a *Admin) eachRegion(regions []string, do func(i int, region string) error
 	}
 }
 
-// others are regions without one.
+// others returns regions without one.
 func others(regions []string, one string) []string {
 	return slices.DeleteFunc(slices.Clone(regions), func(r string) bool { return r == one })
 }

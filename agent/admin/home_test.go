@@ -29,7 +29,8 @@ func threeRegions(t *testing.T) *fixture {
 	return leasedRegions(t, "eu", "us", "ap")
 }
 
-// leasedRegions is a world whose regions have a region lease and ten resources each; the first is the home.
+// leasedRegions returns a fixture whose regions have a write lease and ten resources each. The
+// first region is the home.
 func leasedRegions(t *testing.T, regions ...string) *fixture {
 	t.Helper()
 	w := newFixture(t, dynamotest.Profile{ReplicationLag: dynamotest.Span{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond}}, regions...)
@@ -63,7 +64,7 @@ func (w *fixture) alone(t *testing.T, region string, cut bool) {
 	}
 }
 
-// pass lets time go by, in which all but some regions vouch for the others every ten seconds.
+// pass lets time pass, in which all grantors but some renew write leases every ten seconds.
 func (w *fixture) pass(t *testing.T, d time.Duration, but ...string) {
 	t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); wait(t, 10*time.Second) {
@@ -73,7 +74,7 @@ func (w *fixture) pass(t *testing.T, d time.Duration, but ...string) {
 	}
 }
 
-// homeUser leases and remembers who used what until when.
+// homeUser leases resources and records who used which resource until when.
 type homeUser struct {
 	t      *testing.T
 	agents map[string]*agent.Agent
@@ -102,7 +103,7 @@ func (w *fixture) users(t *testing.T) *homeUser {
 	return u
 }
 
-// get leases for a new key. The first call after a silence may go by what was known before.
+// get leases a resource for a new key. The first call after a pause may use old settings.
 func (u *homeUser) get(region string) error {
 	u.t.Helper()
 	u.n++
@@ -119,7 +120,7 @@ func (u *homeUser) get(region string) error {
 	return err
 }
 
-// apart complains of a resource that two keys used at one time.
+// apart reports resources that two keys used at the same time.
 func (u *homeUser) apart() {
 	u.t.Helper()
 	for resource, list := range u.used {
@@ -133,7 +134,8 @@ func (u *homeUser) apart() {
 	}
 }
 
-// Each region is cut off for longer than its lease: it stops, the home excepted, and nobody else does.
+// Each region is cut off for longer than its write lease. It stops, unless it is the home region,
+// and no other region stops.
 func TestCutRegions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := threeRegions(t)
@@ -158,8 +160,10 @@ func TestCutRegions(t *testing.T) {
 	})
 }
 
-// The home is lost for longer than its lease. The others lease on, another becomes the home and adopts what it had. When it is back,
-// and does not hear the others yet, nothing is written through it, by agents or by administrators who still take it for the home.
+// The home region is lost for longer than its write lease. The other regions continue to lease, and
+// another region becomes the home and adopts its resources. When the lost region is back, and does
+// not hear the others yet, nothing is written through it, by agents or by administrators who still
+// take it for the home.
 func TestHomeLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := threeRegions(t)
@@ -195,11 +199,11 @@ func TestHomeLost(t *testing.T) {
 		if _, err := w.Adopt(ctx, admin.Adoption{Region: "ap", By: "us"}); !errors.Is(err, agent.ErrUnavailable) {
 			t.Errorf("adopted while the settings cannot be read: %v", err)
 		}
-		if _, err := w.MoveHome(ctx, admin.HomeMove{To: "us"}); err == nil || !strings.Contains(err.Error(), "--dead-since") {
+		if _, err := w.MoveHome(ctx, admin.HomeMove{To: "us"}); !errors.Is(err, admin.ErrNoFence) || !errors.Is(err, agent.ErrUnavailable) {
 			t.Errorf("moved from a region that does not answer: %v", err)
 		}
 		if _, err := w.MoveHome(ctx, admin.HomeMove{To: "us", DeadSince: time.Now().Add(-time.Minute)}); !errors.Is(err, admin.ErrEarly) {
-			t.Errorf("moved while the home's own word holds: %v", err)
+			t.Errorf("moved while the home region's own write lease is current: %v", err)
 		}
 		h, err := w.MoveHome(ctx, admin.HomeMove{To: "us", DeadSince: dead})
 		if err != nil || h.Home != "us" || h.From != "eu" || h.Moving || h.Agrees || len(h.Problems) != 1 {
@@ -210,7 +214,7 @@ func TestHomeLost(t *testing.T) {
 		adoption.DeadSince = dead
 		var early *admin.EarlyError
 		if _, err := us.Adopt(ctx, adoption); !errors.As(err, &early) || time.Until(early.Until) < time.Minute {
-			t.Fatalf("adopted at once, though it may still hear what others have said: %v", err)
+			t.Fatalf("adopted at once, though it may still receive renewals: %v", err)
 		}
 		w.pass(t, time.Until(early.Until), "eu")
 		wait(t, time.Second)
@@ -220,19 +224,19 @@ func TestHomeLost(t *testing.T) {
 		if _, err := us.CreateResource(ctx, "c", "p", "us", "new"); err != nil {
 			t.Error(err)
 		}
-		// ap is cut off, too: it stops only when nobody vouches for it.
-		if _, err := us.Adopt(ctx, admin.Adoption{Region: "ap", By: "us"}); err == nil || !strings.Contains(err.Error(), "eu may vouch for") {
-			t.Errorf("adopted, though one that may vouch for it does not answer: %v", err)
+		// ap is cut off as well. It stops only when no grantor renews its write lease.
+		if _, err := us.Adopt(ctx, admin.Adoption{Region: "ap", By: "us"}); !errors.Is(err, admin.ErrNoFence) || !strings.Contains(err.Error(), "eu is a grantor of") {
+			t.Errorf("adopted, though a grantor does not answer: %v", err)
 		}
 
-		// The home is back, and does not hear the others.
+		// The former home is back, and does not hear the others.
 		if err := w.cloud.SetFaults(); err != nil {
 			t.Fatal(err)
 		}
 		w.pass(t, time.Minute)
 		for range 3 {
 			if err := u.get("eu"); !errors.Is(err, agent.ErrNoWriteLease) {
-				t.Errorf("a lease in a region that was adopted and has not heard of it: %v", err)
+				t.Errorf("a lease in a region that was adopted and has not seen the adoption: %v", err)
 			}
 			if err := u.get("us"); err != nil {
 				t.Error(err)
@@ -252,8 +256,8 @@ func TestHomeLost(t *testing.T) {
 				return err
 			},
 		} {
-			if err := do(); !errors.Is(err, admin.ErrHome) || !strings.Contains(err.Error(), "set leases.home to us") {
-				t.Errorf("%s by way of the home that was lost: %v", what, err)
+			if err := do(); !errors.Is(err, admin.ErrHome) || !strings.Contains(err.Error(), "the home region is us") {
+				t.Errorf("%s through the lost home: %v", what, err)
 			}
 		}
 		w.alone(t, "eu", false)
@@ -268,10 +272,10 @@ func TestHomeLost(t *testing.T) {
 		}
 		w.pass(t, time.Minute)
 		if err := u.get("eu"); err != nil && !errors.Is(err, agent.ErrExhausted) {
-			t.Errorf("a lease in a region that was taken in again: %v", err)
+			t.Errorf("a lease in a readmitted region: %v", err)
 		}
 		u.apart()
-		// And back.
+		// Move the home back.
 		if h, err := us.MoveHome(ctx, admin.HomeMove{To: "eu"}); err != nil || h.Home != "eu" || h.From != "us" || h.Moving {
 			t.Fatalf("%+v, %v", h, err)
 		}
@@ -279,20 +283,20 @@ func TestHomeLost(t *testing.T) {
 		w.alone(t, "eu", true)
 		w.pass(t, 3*time.Minute)
 		if err := u.get("eu"); err != nil && !errors.Is(err, agent.ErrExhausted) {
-			t.Errorf("the home again, cut off: %v", err)
+			t.Errorf("the home region again, cut off: %v", err)
 		}
 	})
 }
 
-// The home moves while others put in resources and settings by way of the one before, and at once by way of the new one: nothing that
-// was put in is lost, and no name has two rows.
+// The home moves while other processes add resources and settings through the former home, and at
+// once through the new one. Nothing that was added is lost, and no name has two rows.
 func TestHomeMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := threeRegions(t)
 		ctx, us := t.Context(), w.adminAt(t, "us")
 		w.pass(t, 20*time.Second)
 		var all sync.WaitGroup
-		put := map[string]string{} // resource: region that it was put in for
+		put := map[string]string{} // resource: region that it was added to
 		var mu sync.Mutex
 		stop, cancel := context.WithCancel(ctx)
 		stopped := map[string]error{}
@@ -305,7 +309,7 @@ func TestHomeMoves(t *testing.T) {
 					mu.Lock()
 					switch {
 					case err == nil && put[name] != "":
-						t.Errorf("%s was put in for %s and for %s", name, put[name], region)
+						t.Errorf("%s was added to %s and to %s", name, put[name], region)
 					case err == nil:
 						put[name] = region
 					case !errors.Is(err, admin.ErrExists) && !errors.Is(err, admin.ErrHome):
@@ -339,11 +343,11 @@ func TestHomeMoves(t *testing.T) {
 			count[region]++
 		}
 		if count["eu"] < 20 || count["us"] < 20 {
-			t.Errorf("%v were put in: too few to tell", count)
+			t.Errorf("%v were added: too few for this test", count)
 		}
-		if err := us.Resources(ctx, "c", admin.Filter{Prefix: "both"}, func(r admin.Resource) error {
+		if err := us.Resources(ctx, "c", admin.ResourceFilter{Prefix: "both"}, func(r admin.Resource) error {
 			if r.Region != put[r.Resource] {
-				t.Errorf("%s was put in for %s, and is %+v", r.Resource, put[r.Resource], r)
+				t.Errorf("%s was added to %s, and is %+v", r.Resource, put[r.Resource], r)
 			}
 			return nil
 		}); err != nil {
@@ -351,16 +355,17 @@ func TestHomeMoves(t *testing.T) {
 		}
 		w.alike(t, 30+len(put))
 		if h, err := us.MoveHome(ctx, admin.HomeMove{To: "us"}); err != nil || h.Home != "us" || !h.Agrees {
-			t.Errorf("once more: %+v, %v", h, err)
+			t.Errorf("repeated: %+v, %v", h, err)
 		}
 		update(t, &fixture{Admin: us}, admin.Pool{Client: "c", Pool: "p"}, func(p *admin.Pool) { p.Description = "by us" })
 		if _, err := admin.Update(ctx, w.Admin, admin.Pool{Client: "c", Pool: "p"}); err == nil {
-			t.Error("updated by way of the home before")
+			t.Error("updated through the former home")
 		}
 	})
 }
 
-// A move that is interrupted at any of its requests is ended by another, and until then nobody writes settings.
+// A move that is interrupted at any of its requests is completed by another one. Until then no
+// process writes settings.
 func TestHomeMoveResumes(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lost=%t", lost), func(t *testing.T) {
@@ -402,7 +407,7 @@ func moveInPieces(t *testing.T, lost bool) {
 			}
 		}
 		if wait(t, time.Second); h.Moving && (writers[from] || writers[to]) || !h.Moving && (writers[from] == writers[to] || !writers[h.Home]) {
-			t.Errorf("interrupted after %d requests: %+v, and these may write: %v", requests, h, writers)
+			t.Errorf("interrupted after %d requests: %+v, and these can write: %v", requests, h, writers)
 		}
 		if wait(t, 3*time.Minute); lost {
 			m.DeadSince = time.Now().Add(-130 * time.Second)
@@ -416,7 +421,7 @@ func moveInPieces(t *testing.T, lost bool) {
 	w.alike(t, 30)
 }
 
-// mortal is an administrator who dies after some requests.
+// mortal is an administrator who stops after some requests.
 func (w *fixture) mortal(t testing.TB, home string, requests int) *admin.Admin {
 	t.Helper()
 	var made atomic.Int64
@@ -442,7 +447,8 @@ func (w *fixture) mortal(t testing.TB, home string, requests int) *admin.Admin {
 	return a
 }
 
-// Of two regions the one that is not the home stops when the home is lost, until it is the home.
+// Of two regions, the one that is not the home stops when the home region is lost, until it is the
+// home.
 func TestHomeLostOfTwo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := leasedRegions(t, "eu", "us")
@@ -452,7 +458,7 @@ func TestHomeLostOfTwo(t *testing.T) {
 		dead := time.Now()
 		w.pass(t, 3*time.Minute, "eu")
 		if err := u.get("us"); !errors.Is(err, agent.ErrNoWriteLease) {
-			t.Errorf("nobody vouches for us: %v", err)
+			t.Errorf("no grantor renews us: %v", err)
 		}
 		if _, err := w.MoveHome(t.Context(), admin.HomeMove{To: "us", DeadSince: dead}); err != nil {
 			t.Fatal(err)
@@ -466,7 +472,8 @@ func TestHomeLostOfTwo(t *testing.T) {
 	})
 }
 
-// What the lost home put in last, and only a third region knows, is not put in by another's name a second time.
+// The lost home added a resource last, which only a third region knows. Its name is not added a
+// second time.
 func TestHomeLostResource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := threeRegions(t)
@@ -495,10 +502,10 @@ func TestHomeLostResource(t *testing.T) {
 			t.Errorf("%+v, %v", n, err)
 		}
 		if _, err := admin.Create(ctx, us, admin.Client{Client: "last"}); !errors.Is(err, admin.ErrExists) {
-			t.Errorf("a client that the lost home made last: %v", err)
+			t.Errorf("a client that the lost home created last: %v", err)
 		}
 		if p, err := admin.Get(ctx, us, admin.Pool{Client: "c", Pool: "p"}); err != nil || p.Description != "last" {
-			t.Errorf("what the lost home changed last: %+v, %v", p, err)
+			t.Errorf("the last change through the lost home: %+v, %v", p, err)
 		}
 		w.alone(t, "eu", false)
 		if err := w.cloud.Cut("eu", "us", false); err != nil {
@@ -509,7 +516,7 @@ func TestHomeLostResource(t *testing.T) {
 	})
 }
 
-// adminAt is an administrator who takes a region for the home.
+// adminAt returns an administrator with another Config.Home.
 func (w *fixture) adminAt(t testing.TB, home string) *admin.Admin {
 	t.Helper()
 	c := w.config(w.regions...)
@@ -521,7 +528,7 @@ func (w *fixture) adminAt(t testing.TB, home string) *admin.Admin {
 	return a
 }
 
-// alike complains of rows that are not the same in all regions, and of resources that are gone.
+// alike reports rows that differ between regions, and missing resources.
 func (w *fixture) alike(t *testing.T, resources int) {
 	t.Helper()
 	first := map[string]string{}
@@ -556,7 +563,7 @@ func (w *fixture) alike(t *testing.T, resources int) {
 	}
 }
 
-// heartbeatOf writes what the region's bridge does: that it has heard of its settings.
+// heartbeatOf writes a heartbeat of a region that has seen its settings.
 func heartbeatOf(t *testing.T, w *fixture, region string) {
 	t.Helper()
 	r, err := admin.Get(t.Context(), w.Admin, admin.Region{Region: region})
@@ -565,6 +572,7 @@ func heartbeatOf(t *testing.T, w *fixture, region string) {
 	}
 	item := leasetable.PrimaryKey(lease.HeartbeatRow(region))
 	item[leasetable.HeartbeatMs], item[leasetable.SettingsSeenMs] = leasetable.N(time.Now().UnixMilli()), leasetable.N(r.Updated.UnixMilli())
+	item[leasetable.WriterRegion] = leasetable.S(region)
 	if _, err := w.cloud.Region(region).Client().PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table), Item: item}); err != nil {
 		t.Fatal(err)
 	}

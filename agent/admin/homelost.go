@@ -11,7 +11,7 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// moveFromLost moves the home from a region that is lost. now is the latest that is known of the home's row.
+// moveFromLost moves the home from a lost region. now is the latest known version of the home row.
 func (m *homeMove) moveFromLost(ctx context.Context, now homeRow) error {
 	if err := m.checkTarget(ctx, m.To); err != nil {
 		return err
@@ -20,7 +20,8 @@ func (m *homeMove) moveFromLost(ctx context.Context, now homeRow) error {
 	if err != nil {
 		return err
 	}
-	// As in Adopt: what was written last may bear a time that is as much later, and ours one that is as much earlier; so may our clock.
+	// As in endWriteLease: the last write may have a time later by the skew, the next an earlier
+	// one, and the clock of this process may be ahead.
 	if at := until.Add(3 * m.a.table.Skew); !time.Now().After(at) {
 		return &EarlyError{m.from, at}
 	}
@@ -28,7 +29,7 @@ func (m *homeMove) moveFromLost(ctx context.Context, now homeRow) error {
 	if err != nil {
 		return err
 	}
-	live = append([]string{m.To}, live...) // whose copies count, To's first
+	live = append([]string{m.To}, live...) // regions whose copies are compared, the new home first
 	copies, failed := make([]map[lease.PrimaryKey]table.Item, len(live)), map[string]error{}
 	m.a.eachRegion(live, func(i int, region string) (err error) {
 		copies[i], err = m.a.homeRows(ctx, region)
@@ -40,11 +41,11 @@ func (m *homeMove) moveFromLost(ctx context.Context, now homeRow) error {
 		return err
 	}, failed)
 	for region, err := range failed {
-		return fmt.Errorf("%s has to answer, as it may have what no other region has of %s: %w", region, m.from, err)
+		return fmt.Errorf("%s has to answer, because it may have the latest copy of settings of %s: %w", region, m.from, err)
 	}
 	for _, h := range homes {
 		if h.version > 0 && h.region != m.from && h.region != m.To {
-			return fmt.Errorf("the home's row: %w", ErrChanged)
+			return fmt.Errorf("home row: %w", ErrVersionConflict)
 		}
 	}
 	here := homes[0]
@@ -71,7 +72,8 @@ func (m *homeMove) moveFromLost(ctx context.Context, now homeRow) error {
 	return m.finish(ctx)
 }
 
-// ownLeaseEnd is until when the lost home may go on by what it said of itself: should it be back soon it must find that this is over.
+// ownLeaseEnd returns the end of the lost home's own write lease. If it is back soon, it must find
+// that its write lease has ended.
 func (m *homeMove) ownLeaseEnd(ctx context.Context) (time.Time, error) {
 	lost, err := get(ctx, m.a, m.To, Region{Region: m.from})
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -85,7 +87,8 @@ func (m *homeMove) ownLeaseEnd(ctx context.Context) (time.Time, error) {
 	return until, err
 }
 
-// awaitLearned waits until all live regions know who the home is: whichever of them the lost one asks when it is back has to tell it.
+// awaitLearned waits until all live regions have the new home row, so that each of them can answer
+// the lost region when it is back.
 func (m *homeMove) awaitLearned(ctx context.Context, live []string, version int64) error {
 	for begun := time.Now(); ; {
 		var late string
@@ -102,7 +105,7 @@ func (m *homeMove) awaitLearned(ctx context.Context, live []string, version int6
 		case late == "":
 			return nil
 		case time.Since(begun) > maxCopyDelay:
-			return fmt.Errorf("%w: %s does not hear %s: run it again when it does", ErrChanged, late, m.To)
+			return fmt.Errorf("%w: %s has not received the rows of %s: repeat the move when it has", ErrVersionConflict, late, m.To)
 		}
 		if !pause.For(ctx, 200*time.Millisecond) {
 			return ctx.Err()
@@ -110,8 +113,8 @@ func (m *homeMove) awaitLearned(ctx context.Context, live []string, version int6
 	}
 }
 
-// take makes the latest copy of each row To's, where the lost home, or a move that did not come to its end, has left it. copies are by
-// region, To's first.
+// take rewrites the latest copy of each row through the new home, unless an earlier, interrupted
+// move has done it. copies are by region, the new home's first.
 func (m *homeMove) take(ctx context.Context, copies []map[lease.PrimaryKey]table.Item) error {
 	latest := map[lease.PrimaryKey]table.Item{}
 	version := func(item table.Item) int64 {
@@ -139,7 +142,7 @@ func (m *homeMove) take(ctx context.Context, copies []map[lease.PrimaryKey]table
 		}
 		ok, err := m.put(ctx, m.To, item, version(item)+1+lease.AdoptedVersionJump, over)
 		if err == nil && !ok {
-			err = fmt.Errorf("row %s of %s: %w", key.Sort, key.Partition, ErrChanged)
+			err = fmt.Errorf("row %s of %s: %w", key.Sort, key.Partition, ErrVersionConflict)
 		}
 		if err != nil {
 			return err
@@ -148,7 +151,8 @@ func (m *homeMove) take(ctx context.Context, copies []map[lease.PrimaryKey]table
 	return nil
 }
 
-// closeLost ends, as To has it, what the lost home vouched for itself: should it come back it finds that it may not go on.
+// closeLost closes the lost home's own write lease, as the new home has it. If the lost home is
+// back, it finds that it must not renew it.
 func (m *homeMove) closeLost(ctx context.Context, until time.Time) error {
 	row, err := m.a.readWriteLease(ctx, m.To, m.from, m.from)
 	if err != nil || row.closed {
@@ -157,7 +161,7 @@ func (m *homeMove) closeLost(ctx context.Context, until time.Time) error {
 	row.closed, row.until, row.versionJump = true, max(row.until, until.UnixMilli()), lease.AdoptedVersionJump
 	ok, err := row.put(ctx, m.a, m.To)
 	if err == nil && !ok {
-		err = fmt.Errorf("the region lease of %s: %w", m.from, ErrChanged)
+		err = fmt.Errorf("write lease of %s: %w", m.from, ErrVersionConflict)
 	}
 	return err
 }

@@ -12,33 +12,38 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// HomeMove says where the home goes.
+// HomeMove describes a move of the home.
 type HomeMove struct {
 	To string
-	// DeadSince is a time since when, for certain, nothing has been written through the home there is. It is needed if that is lost. The
-	// home moves when its region lease has passed since.
+	// DeadSince asserts that nothing was written through the present home region since this time.
+	// It is needed if that region is lost. The home moves when the term of its write lease has
+	// passed since.
 	DeadSince time.Time
-	// Wait is told how long it waits until nobody puts anything through the home before. Defaults to nothing.
+	// Wait is called with the time for which MoveHome waits until no process writes new rows
+	// through the former home. Nil is allowed.
 	Wait func(time.Duration)
 }
 
-// MoveHome makes another region the one that settings and new resources are written through. A fence goes through the home there is:
-// first its own row, after which nobody begins to put in anything there, then, when whoever had begun is done, row by row: each becomes
-// the new home's at its next version. That one goes on once it has all of them. It can be run again at any time, and ends what was
-// interrupted.
+// MoveHome makes another region the home region. If the present home answers, a fence is written
+// through it: first the home row, after which no process begins to write new rows through it; then,
+// when those that had begun are done, each settings row, which becomes the new home's at its next
+// version. The new home begins when it has received all of them.
 //
-// Where the home is lost the new one takes the latest copy of each row that a live region has, all of which have to answer, at a version
-// that is greater by far.
-func (a *Admin) MoveHome(ctx context.Context, m HomeMove) (Home, error) {
+// If the present home is lost (HomeMove.DeadSince), the new home takes the latest copy of each row
+// that a live region has, and rewrites it with a version far greater. All live regions have to
+// answer.
+//
+// MoveHome can be repeated at any time; it completes an interrupted move.
+func (a *Admin) MoveHome(ctx context.Context, m HomeMove) (HomeStatus, error) {
 	if !slices.Contains(a.regions, m.To) {
-		return Home{}, fmt.Errorf("%w: %s is none of the configured regions %v", ErrInvalid, m.To, a.regions)
+		return HomeStatus{}, fmt.Errorf("%w: To is %s, which is not one of the configured regions %v", ErrInvalid, m.To, a.regions)
 	}
 	now, silent, err := a.newestHome(ctx)
 	switch {
 	case silent[m.To] != nil:
-		return Home{}, silent[m.To]
+		return HomeStatus{}, silent[m.To]
 	case now.version == 0 && silent[a.home()] != nil:
-		return Home{}, err
+		return HomeStatus{}, err
 	case now.version == 0:
 		now.region = a.home()
 	}
@@ -46,7 +51,7 @@ func (a *Admin) MoveHome(ctx context.Context, m HomeMove) (Home, error) {
 		move := &homeMove{a: a, HomeMove: m, from: now.region}
 		switch {
 		case now.moving && now.region != m.To:
-			return Home{}, fmt.Errorf("%w: it is on its way to %s: first weir region home %s, with the same --dead-since if any", ErrHome, now.region, now.region)
+			return HomeStatus{}, fmt.Errorf("%w: a move to %s is not complete: complete it first, with the same DeadSince if it had one", ErrHome, now.region)
 		case now.moving:
 			move.from = now.from
 		}
@@ -56,13 +61,13 @@ func (a *Admin) MoveHome(ctx context.Context, m HomeMove) (Home, error) {
 			err = move.moveFromLost(ctx, now)
 		}
 		if err != nil {
-			return Home{}, err
+			return HomeStatus{}, err
 		}
 	}
 	return a.Home(ctx)
 }
 
-// homeMove is a move at work.
+// homeMove is a move in progress.
 type homeMove struct {
 	a *Admin
 	HomeMove
@@ -73,15 +78,15 @@ type homeMove struct {
 func (m *homeMove) moveFromLive(ctx context.Context) error {
 	h, err := m.a.homeRow(ctx, m.from)
 	if err != nil {
-		return fmt.Errorf("%w; if the home is lost, say since when: weir region home %s --dead-since TIME", err, m.To)
+		return fmt.Errorf("%w; if the home region is lost, set DeadSince: %w", err, ErrNoFence)
 	}
 	if err := m.checkTarget(ctx, m.from); err != nil {
 		return err
 	}
 	switch {
-	case h.version > 0 && h.region == m.To: // the fence is there
+	case h.version > 0 && h.region == m.To: // an interrupted move has written the fence
 	case h.version > 0 && h.region != m.from:
-		return fmt.Errorf("the home's row: %w", ErrChanged)
+		return fmt.Errorf("home row: %w", ErrVersionConflict)
 	default:
 		expect := table.Expect{}
 		if h.version > 0 {
@@ -110,16 +115,17 @@ func (m *homeMove) moveFromLive(ctx context.Context) error {
 	return m.finish(ctx)
 }
 
-// checkTarget says why To cannot be the home, as a region has its settings.
+// checkTarget returns an error if the new home's settings, as region at has them, forbid the move.
 func (m *homeMove) checkTarget(ctx context.Context, at string) error {
 	r, err := get(ctx, m.a, at, Region{Region: m.To})
-	if err == nil && r.State == table.Adopted {
-		err = fmt.Errorf("%w: %s was adopted by %s: take it in again first, weir region adopt %s --undo", ErrInvalid, &r, r.AdoptedBy, m.To)
+	if err == nil && r.State == table.RegionAdopted {
+		err = fmt.Errorf("%w: %s was adopted by %s: readmit it first", ErrInvalid, &r, r.AdoptedBy)
 	}
 	return err
 }
 
-// fence makes the rows of settings To's, through from, and gives their versions.
+// fence rewrites the settings rows for the new home, through the former home, and returns their
+// versions.
 func (m *homeMove) fence(ctx context.Context) (versions map[lease.PrimaryKey]int64, err error) {
 	for range 10 {
 		rows, err := m.a.homeRows(ctx, m.from)
@@ -147,10 +153,10 @@ func (m *homeMove) fence(ctx context.Context) (versions map[lease.PrimaryKey]int
 			return versions, m.closeOwn(ctx)
 		}
 	}
-	return nil, fmt.Errorf("the rows of %s: %w", m.from, ErrChanged)
+	return nil, fmt.Errorf("rows of %s: %w", m.from, ErrVersionConflict)
 }
 
-// put makes a row To's.
+// put writes a row with the new home as its writer region.
 func (m *homeMove) put(ctx context.Context, through string, item table.Item, version int64, over table.Expect) (bool, error) {
 	item = maps.Clone(item)
 	item[table.Version], item[table.WriterRegion] = table.N(version), table.S(m.To)
@@ -158,7 +164,7 @@ func (m *homeMove) put(ctx context.Context, through string, item table.Item, ver
 	return ok, err
 }
 
-// closeOwn ends what from vouches for itself: only the home does.
+// closeOwn closes the former home's own write lease: only a home region renews its own.
 func (m *homeMove) closeOwn(ctx context.Context) error {
 	return m.a.updateOwn(ctx, m.from, func(own *writeLease) bool {
 		nothing := own.closed || own.version == 0
@@ -167,10 +173,11 @@ func (m *homeMove) closeOwn(ctx context.Context) error {
 	})
 }
 
-// maxCopyDelay is how long copies of settings may take to reach the new home.
+// maxCopyDelay is the maximum time for the replication of settings to the new home.
 const maxCopyDelay = time.Minute
 
-// awaitCopies waits until To has all rows as they are at from now, and the fence.
+// awaitCopies waits until the new home has received all rows, at least at these versions, and the
+// fence.
 func (m *homeMove) awaitCopies(ctx context.Context, rows map[lease.PrimaryKey]int64, home int64) error {
 	for begun := time.Now(); ; {
 		there, err := m.a.homeRows(ctx, m.To)
@@ -191,7 +198,7 @@ func (m *homeMove) awaitCopies(ctx context.Context, rows map[lease.PrimaryKey]in
 		case missing == 0 && h.version >= home:
 			return nil
 		case time.Since(begun) > maxCopyDelay:
-			return fmt.Errorf("%w: %d rows have not come to %s yet: run it again, or, if %s is cut off, say since when nothing is written there", ErrChanged, missing, m.To, m.from)
+			return fmt.Errorf("%w: %s has not received %d rows: repeat the move; if %s is cut off, set DeadSince", ErrVersionConflict, m.To, missing, m.from)
 		}
 		if !pause.For(ctx, 200*time.Millisecond) {
 			return ctx.Err()
@@ -199,7 +206,7 @@ func (m *homeMove) awaitCopies(ctx context.Context, rows map[lease.PrimaryKey]in
 	}
 }
 
-// finish lets To begin.
+// finish completes the move: the new home begins.
 func (m *homeMove) finish(ctx context.Context) error {
 	if err := m.openOwn(ctx); err != nil {
 		return err
@@ -213,7 +220,8 @@ func (m *homeMove) finish(ctx context.Context) error {
 	return h.put(ctx, m.a, m.To, over)
 }
 
-// openOwn lets To vouch for itself from now on. It does so once: where the home before was the only other region nobody else can.
+// openOwn lets the new home renew its own write lease, and renews it once. If the former home was
+// the only other region, no other grantor is left.
 func (m *homeMove) openOwn(ctx context.Context) error {
 	r, err := get(ctx, m.a, m.To, Region{Region: m.To})
 	if err != nil {
@@ -226,7 +234,7 @@ func (m *homeMove) openOwn(ctx context.Context) error {
 	})
 }
 
-// homeRows are all rows of settings, as a region has them.
+// homeRows returns all settings rows, as a region has them.
 func (a *Admin) homeRows(ctx context.Context, at string) (map[lease.PrimaryKey]table.Item, error) {
 	rows := map[lease.PrimaryKey]table.Item{}
 	read := func(partition string) error {

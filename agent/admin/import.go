@@ -6,82 +6,83 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weirhq/weir/internal/pace"
-	"github.com/weirhq/weir/internal/pause"
+	"github.com/weirhq/weir/internal/ratelimit"
 	"github.com/weirhq/weir/lease"
 	"github.com/weirhq/weir/lease/table"
 )
 
-// ResourceImport says where the resources of a file go.
+// ResourceImport describes an import of resources, one name per line.
 type ResourceImport struct {
 	Client, Pool, Region string
-	// ID is of the file's contents, and names the place in the table where it is kept how far the import came. Defaults to
-	// none: then it begins at the first line each time, which is slower and does no harm.
+	// ID identifies the content of the file. The progress of the import is stored under it, so that
+	// an interrupted import resumes. Empty: it begins at the first line, which is slower and does
+	// no harm.
 	ID string
-	// MaxRate is how many are put in a second, at most. Defaults to what the table takes: it begins with StartRate, soon doubles
-	// until DynamoDB throttles, and from then on keeps near what it takes.
+	// MaxRate is the maximum number of resources per second. Defaults to a rate that adapts to the
+	// table: it begins with StartRate, doubles until DynamoDB throttles, and then stays near the
+	// limit.
 	MaxRate int
-	// Rejected is told of each line that is no resource. Progress is told now and then.
+	// Rejected is called for each line that is not a valid name. Progress is called several times a
+	// second. Both may be nil.
 	Rejected func(line int64, why error)
 	Progress func(ImportProgress)
 }
 
-// StartRate is how many resources a second an import begins with: what a new table of DynamoDB takes.
+// StartRate is the number of resources per second with which an import begins: the capacity of a
+// new DynamoDB table.
 const StartRate = 4000
 
-// ImportProgress is how far an import is. Lines is the sum of the others but Throttled.
+// ImportProgress is the progress of an import. Lines is the sum of the other counts, without
+// Throttled.
 type ImportProgress struct {
 	Lines      int64 `json:"lines"`
-	Earlier    int64 `json:"before"` // put in by an earlier run that was interrupted
+	Earlier    int64 `json:"before"` // imported by an earlier, interrupted run
 	Created    int64 `json:"created"`
-	Existing   int64 `json:"there"`     // before, as they should be
-	OtherPlace int64 `json:"elsewhere"` // of another pool or region, and left there
-	Retired    int64 `json:"retired"`   // and left so
+	Existing   int64 `json:"there"`     // exists already in the pool and region
+	OtherPlace int64 `json:"elsewhere"` // exists in another pool or region; unchanged
+	Retired    int64 `json:"retired"`   // exists and is retired; unchanged
 	Blank      int64 `json:"blank"`
 	Rejected   int64 `json:"rejected"`
-	Throttled  int64 `json:"throttled"` // attempts that DynamoDB refused for their number, and that were made again
-	Rate       int   `json:"-"`         // a second, allowed now
+	Throttled  int64 `json:"throttled"` // attempts that DynamoDB throttled; each was repeated
+	Rate       int   `json:"-"`         // present limit, per second
 }
 
 const (
 	writers    = 32
-	batchTries = 12 // of one batch that makes no progress
+	batchTries = 12 // attempts of a batch without progress
 	checkpoint = 2 * time.Second
 )
 
-// importer is an import under way.
+// importer is an import in progress.
 type importer struct {
-	a     *Admin
-	from  ResourceImport
-	pool  Pool
-	pace  *pace.Limiter
-	begun int64 // lines put in before
+	a       *Admin
+	from    ResourceImport
+	pool    Pool
+	limiter *ratelimit.Limiter
+	begun   int64 // lines that an earlier run has imported
 
 	mu    sync.Mutex
 	sum   ImportProgress
-	ended map[int64]int64 // batches that ended out of turn: first line to the one after the last
-	upTo  int64           // all lines before it are done
+	ended map[int64]int64 // completed batches after a gap: first line to the line after the last
+	upTo  int64           // all lines before it are complete
 }
 
-// batch is some lines of the file.
+// batch is a range of lines with its items.
 type batch struct {
-	first, next int64 // lines
+	first, next int64 // first line, and the line after the last
 	items       []table.Item
 }
 
-// ImportResources puts a resource in for each line of a file, where none has its name. What is there is left as it is.
-// After an error, or a crash, the same import goes on where it was.
+// ImportResources adds a resource for each line of a file, unless one with its name exists.
+// Existing resources are not changed. After an error or a crash, the same import can be repeated.
 func (a *Admin) ImportResources(ctx context.Context, in io.Reader, from ResourceImport) (ImportProgress, error) {
-	im := &importer{a: a, from: from, ended: map[int64]int64{}, pace: pace.New(StartRate, table.MaxInsert, from.MaxRate)}
+	im := &importer{a: a, from: from, ended: map[int64]int64{}, limiter: ratelimit.New(StartRate, table.MaxInsert, from.MaxRate)}
 	var err error
 	if im.pool, err = a.target(ctx, from.Client, from.Pool, from.Region); err != nil {
 		return ImportProgress{}, err
@@ -125,7 +126,7 @@ func (a *Admin) ImportResources(ctx context.Context, in io.Reader, from Resource
 	return im.sum, err
 }
 
-// target looks whether resources can be put there, and by us: two who put through two regions would not see each other.
+// target returns the pool of new resources, after a check that this Admin may write there.
 func (a *Admin) target(ctx context.Context, client, pool, region string) (Pool, error) {
 	if _, err := Get(ctx, a, Region{Region: region}); err != nil {
 		return Pool{}, err
@@ -137,7 +138,7 @@ func (a *Admin) target(ctx context.Context, client, pool, region string) (Pool, 
 	return p, err
 }
 
-// read makes batches of lines.
+// read reads the lines into batches.
 func (im *importer) read(ctx context.Context, in io.Reader, to chan<- batch) error {
 	lines := bufio.NewReaderSize(in, 1<<16)
 	b := batch{first: im.begun}
@@ -159,7 +160,7 @@ func (im *importer) read(ctx context.Context, in io.Reader, to chan<- batch) err
 			return send(line)
 		}
 		if err != nil {
-			return fmt.Errorf("line %d cannot be read: %w", line+1, err)
+			return fmt.Errorf("read line %d: %w", line+1, err)
 		}
 		if line < im.begun {
 			im.count(func(s *ImportProgress) { s.Lines++; s.Earlier++ })
@@ -174,7 +175,8 @@ func (im *importer) read(ctx context.Context, in io.Reader, to chan<- batch) err
 	}
 }
 
-// readLine reads a line, but of one that is far too long its beginning only. The error is io.EOF after the last.
+// readLine reads a line; of a line that exceeds the buffer only the begin. After the last line it
+// returns io.EOF.
 func readLine(from *bufio.Reader) (string, error) {
 	text, err := from.ReadSlice('\n')
 	line := string(text)
@@ -187,7 +189,7 @@ func readLine(from *bufio.Reader) (string, error) {
 	return line, err
 }
 
-// add makes a line a row.
+// add adds the item of a line to a batch.
 func (im *importer) add(b *batch, line int64, name string, seen map[string]bool) {
 	switch err := lease.CheckName("resource", name, lease.MaxKey); {
 	case name == "":
@@ -205,188 +207,11 @@ func (im *importer) add(b *batch, line int64, name string, seen map[string]bool)
 	}
 }
 
-// newResourceItem is the row of a resource that nobody knows yet.
+// newResourceItem returns the item of a new resource.
 func (a *Admin) newResourceItem(name string, pool *Pool, region string) table.Item {
 	item := table.PrimaryKey(lease.ResourceRow(pool.Client, name))
-	item[table.Version], item[table.Available] = table.N(1), table.N(time.Now().UnixMilli())
+	item[table.Version], item[table.AvailableMs] = table.N(1), table.N(time.Now().UnixMilli())
 	item[table.Owner], item[table.WriterRegion] = table.S(region), table.S(a.home())
 	item[table.PoolID], item[table.Bucket] = table.S(pool.Pool), pool.drawBucket(region)
 	return item
-}
-
-// put puts a batch in, as often as it takes.
-func (im *importer) put(ctx context.Context, b batch) error {
-	for tries := 0; len(b.items) > 0; tries++ {
-		if err := im.pace.Wait(ctx, len(b.items)); err != nil {
-			return err
-		}
-		left, err := im.try(ctx, b.items)
-		if err != nil && (tries >= batchTries || !errors.Is(err, table.ErrThrottled) && !errors.Is(err, table.ErrUnavailable)) {
-			return fmt.Errorf("lines %d to %d: %w", b.first+1, b.next, err)
-		}
-		if len(left) < len(b.items) {
-			tries = 0
-		}
-		b.items = left
-		if err != nil {
-			if !pause.For(ctx, rand.N(50*time.Millisecond<<min(tries, 7))) {
-				return ctx.Err()
-			}
-		}
-	}
-	im.mu.Lock()
-	defer im.mu.Unlock()
-	im.ended[b.first] = b.next
-	for next, ok := im.ended[im.upTo]; ok; next, ok = im.ended[im.upTo] {
-		delete(im.ended, im.upTo)
-		im.upTo = next
-	}
-	return nil
-}
-
-// try sends items once, and gives those that were not put, with the reason of one.
-func (im *importer) try(ctx context.Context, items []table.Item) (left []table.Item, err error) {
-	there := map[lease.PrimaryKey]table.Item{}
-	var list []table.Inserted
-	err = im.a.viaHome(ctx, func(ctx context.Context) error {
-		known, err := im.a.findInOtherRegions(ctx, items)
-		for key, found := range known {
-			im.count(func(s *ImportProgress) { s.Lines++; *im.outcome(s, found, im.itemOf(items, key))++ })
-		}
-		if len(known) > 0 {
-			items = slices.DeleteFunc(slices.Clone(items), func(item table.Item) bool { return known[primary(item)] != nil })
-		}
-		if err == nil && len(items) > 0 {
-			list, err = im.a.table.Insert(ctx, im.a.home(), items)
-		}
-		return err
-	})
-	if err != nil {
-		if errors.Is(err, table.ErrThrottled) {
-			im.throttled(len(items))
-		}
-		return items, err
-	}
-	var created int64
-	for i, one := range list {
-		switch {
-		case one.Existed:
-			there[primary(items[i])] = items[i]
-		case one.Err == nil:
-			created++
-		default:
-			if left, err = append(left, items[i]), one.Err; errors.Is(err, table.ErrThrottled) {
-				im.throttled(1)
-			}
-		}
-	}
-	im.count(func(s *ImportProgress) { s.Lines += created; s.Created += created })
-	if len(there) == 0 {
-		return left, err
-	}
-	found, readErr := im.a.table.GetAll(ctx, im.a.home(), slices.Collect(maps.Keys(there)))
-	for key, item := range there {
-		if readErr != nil {
-			left, err = append(left, item), readErr // it is asked again, which does no harm
-			continue
-		}
-		im.count(func(s *ImportProgress) { s.Lines++; *im.outcome(s, found[key], item)++ })
-	}
-	return left, err
-}
-
-// itemOf is the one of that key.
-func (im *importer) itemOf(items []table.Item, key lease.PrimaryKey) table.Item {
-	return items[slices.IndexFunc(items, func(item table.Item) bool { return primary(item) == key })]
-}
-
-func primary(item table.Item) lease.PrimaryKey {
-	return lease.PrimaryKey{Partition: table.Text(item, table.PK), Sort: table.Text(item, table.SK)}
-}
-
-// outcome is what a row that is there is counted as.
-func (im *importer) outcome(s *ImportProgress, found, item table.Item) *int64 {
-	text := func(name string) bool { return table.Text(found, name) == table.Text(item, name) }
-	row, err := table.Row(found)
-	switch {
-	case err == nil && row.Version > 0 && row.Holder == "" && row.Available == 0:
-		return &s.Retired
-	case !text(table.PoolID) || !text(table.Owner):
-		return &s.OtherPlace
-	default:
-		return &s.Existing
-	}
-}
-
-func (im *importer) throttled(n int) {
-	im.pace.Throttled(n)
-	im.count(func(s *ImportProgress) { s.Throttled += int64(n) })
-}
-
-func (im *importer) count(change func(*ImportProgress)) {
-	im.mu.Lock()
-	defer im.mu.Unlock()
-	change(&im.sum)
-}
-
-// reportLoop says how far it is, in the table and to the caller.
-func (im *importer) reportLoop(ctx context.Context, done <-chan struct{}) error {
-	shown, kept := time.NewTicker(200*time.Millisecond), time.NewTicker(checkpoint)
-	defer shown.Stop()
-	defer kept.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-done:
-			im.progress()
-			return nil
-		case <-shown.C:
-			im.progress()
-		case <-kept.C:
-			if err := im.saveProgress(ctx); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-func (im *importer) progress() {
-	if im.from.Progress != nil {
-		im.mu.Lock()
-		s := im.sum
-		im.mu.Unlock()
-		s.Rate = im.pace.Rate()
-		im.from.Progress(s)
-	}
-}
-
-// saveProgress writes down how far it is. Two that import one file at once both say what is true.
-func (im *importer) saveProgress(ctx context.Context) error {
-	im.mu.Lock()
-	upTo := im.upTo
-	im.mu.Unlock()
-	if im.from.ID == "" || upTo == im.begun {
-		return nil
-	}
-	item := table.PrimaryKey(lease.ImportRow(im.from.Client, im.from.ID))
-	item[table.Lines], item[table.UpdatedMs] = table.N(upTo), table.N(time.Now().UnixMilli())
-	_, _, err := im.a.table.Put(ctx, im.a.home(), item, table.AnyVersion())
-	return err
-}
-
-// imported is how many lines of a file were put in before.
-func (a *Admin) imported(ctx context.Context, client, id string) (int64, error) {
-	if id == "" {
-		return 0, nil
-	}
-	item, err := a.table.Get(ctx, a.home(), lease.ImportRow(client, id))
-	if err != nil || item == nil {
-		return 0, err
-	}
-	n, err := table.Number(item, table.Lines)
-	if err != nil {
-		return 0, fmt.Errorf("%w: %w", table.ErrTable, err)
-	}
-	return n, nil
 }

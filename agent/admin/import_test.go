@@ -19,7 +19,7 @@ func lines(from, to int) string {
 	return b.String()
 }
 
-func count(t testing.TB, w *fixture, f admin.Filter) (n int) {
+func count(t testing.TB, w *fixture, f admin.ResourceFilter) (n int) {
 	t.Helper()
 	if err := w.Resources(t.Context(), "c", f, func(admin.Resource) error { n++; return nil }); err != nil {
 		t.Fatal(err)
@@ -27,7 +27,7 @@ func count(t testing.TB, w *fixture, f admin.Filter) (n int) {
 	return n
 }
 
-// What is there is left as it is, and every line is accounted for.
+// Existing resources are not changed, and every line is counted.
 func TestImport(t *testing.T) {
 	w := newFixture(t, dynamotest.Profile{}, "eu", "us")
 	ctx := t.Context()
@@ -52,11 +52,11 @@ func TestImport(t *testing.T) {
 	if len(rejected) != 2 || !strings.HasPrefix(rejected[0], "103: ") || !strings.HasPrefix(rejected[1], "104: ") {
 		t.Errorf("rejected: %q", rejected)
 	}
-	if n := count(t, w, admin.Filter{}); n != 101 {
+	if n := count(t, w, admin.ResourceFilter{}); n != 101 {
 		t.Errorf("%d resources", n)
 	}
 	w.cloud.Settle()
-	if n := count(t, w, admin.Filter{State: admin.Available, Pool: "p"}); n != 99 {
+	if n := count(t, w, admin.ResourceFilter{State: admin.Available, Pool: "p"}); n != 99 {
 		t.Errorf("%d resources are available", n)
 	}
 	for _, c := range []struct {
@@ -73,8 +73,8 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// An import that is interrupted goes on where it was, also where DynamoDB throttles, fails and loses answers: everything is
-// there once, and what was leased meanwhile stays leased.
+// An interrupted import resumes, also while DynamoDB throttles, fails and loses answers: every
+// resource exists once, and resources that were leased in between stay leased.
 func TestImportInterrupted(t *testing.T) {
 	w := newFixture(t, dynamotest.Hostile(), "eu", "us")
 	w.cloud.SetFaults(
@@ -109,16 +109,16 @@ func TestImportInterrupted(t *testing.T) {
 		t.Error("it was never interrupted")
 	}
 	w.cloud.SetFaults()
-	if n := count(t, w, admin.Filter{}); n != all {
+	if n := count(t, w, admin.ResourceFilter{}); n != all {
 		t.Errorf("%d resources, want %d", n, all)
 	}
 	sum, err := w.ImportResources(t.Context(), strings.NewReader(in), im)
 	if err != nil || sum.Earlier != all {
-		t.Errorf("once more: %+v, %v", sum, err)
+		t.Errorf("repeated: %+v, %v", sum, err)
 	}
 }
 
-// What was put in is not put in again: at most what was under way is.
+// An import that is repeated adds no resource again; at most the batches under way are repeated.
 func TestImportGoesOn(t *testing.T) {
 	w := newFixture(t, dynamotest.Profile{}, "eu")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -144,7 +144,7 @@ func TestImportGoesOn(t *testing.T) {
 	}
 }
 
-// BenchmarkImport puts resources into a DynamoDB in this process.
+// BenchmarkImport imports resources into a DynamoDB emulator in this process.
 func BenchmarkImport(b *testing.B) {
 	w := newFixture(b, dynamotest.Profile{}, "eu-west-1")
 	b.ReportAllocs()

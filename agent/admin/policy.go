@@ -7,7 +7,7 @@ import (
 	leasetable "github.com/weirhq/weir/lease/table"
 )
 
-// Role is who does what with the table.
+// Role is a role that accesses the table.
 type Role string
 
 // The roles.
@@ -15,10 +15,10 @@ const (
 	RoleAgent Role = "agent" // leases
 	RoleAdmin Role = "admin" // settings and resources
 	RoleTable Role = "table" // makes the table and its replicas
-	RoleLoop  Role = "loop"  // bridge, executor, and what extends region leases
+	RoleLoop  Role = "loop"  // bridge, executor, and the renewal of write leases
 )
 
-// Roles are all roles.
+// Roles returns all roles.
 func Roles() []Role { return []Role{RoleAgent, RoleAdmin, RoleTable, RoleLoop} }
 
 type policy struct {
@@ -33,7 +33,7 @@ type statement struct {
 	Resource []string
 }
 
-// Policy is the IAM policy that a role needs, in JSON: of one AWS account, or * for any.
+// Policy returns the IAM policy of a role as JSON. account is an AWS account number, or * for any.
 func Policy(role Role, table, account string) (string, error) {
 	arn := fmt.Sprintf("arn:aws:dynamodb:*:%s:table/%s", account, table)
 	var list []statement
@@ -57,13 +57,13 @@ func Policy(role Role, table, account string) (string, error) {
 				"dynamodb:GetItem", "dynamodb:Query", "dynamodb:Scan", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DescribeTable",
 			}, []string{arn}},
 			{"Streams", "Allow", []string{"dynamodb:DescribeStream", "dynamodb:GetShardIterator", "dynamodb:GetRecords"}, []string{arn + "/stream/*"}},
-			// AWS takes no resource for it.
+			// AWS does not support a resource for this action.
 			{"StreamNames", "Allow", []string{"dynamodb:ListStreams"}, []string{"*"}},
 		}
 	case RoleTable:
 		list = []statement{
 			{"Table", "Allow", []string{"dynamodb:CreateTable", "dynamodb:DescribeTable", "dynamodb:UpdateTable"}, []string{arn, arn + "/index/*"}},
-			// What AWS asks for to add a replica: it copies the rows by these.
+			// AWS needs these actions to add a replica, because it copies the items.
 			{"Replicas", "Allow", []string{
 				"dynamodb:CreateTableReplica", "dynamodb:Scan", "dynamodb:Query", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:BatchWriteItem",
 			}, []string{arn}},

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,53 +15,49 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// Pool is what keys lease resources from. Zero values are defaults when it is made.
+// Pool holds the settings of a pool. Create replaces zero values by defaults.
 type Pool struct {
 	Client string `json:"client"`
 	Pool   string `json:"pool"`
-	// LongestLease is the longest a lease may be; longer ones are made shorter. Defaults to 1 h.
+	// LongestLease is the maximum lease term; longer requests are clamped. Defaults to 1 h.
 	LongestLease Duration `json:"longest_lease"`
-	// LongestEver is the greatest LongestLease that the pool ever had: a region that is cut off may not have heard that it became
-	// less, so an adoption waits for that long. It never becomes less itself.
+	// LongestEver is the greatest LongestLease that the pool ever had. A lost region may not know
+	// that LongestLease was lowered, so an adoption waits for LongestEver. It never decreases.
 	LongestEver Duration `json:"longest_ever" table:"wide"`
-	// Quarantine is for how long after its lease's end a resource is not leased to another key. Defaults to 10 s.
+	// Quarantine is the time after a lease's end in which no other key gets the resource. Defaults
+	// to 10 s.
 	Quarantine Duration `json:"quarantine"`
-	// Buckets is over how many partitions of the index a region's available resources are spread: one for each
-	// 10,000 resources or 1,000 new leases a second. It can only grow. Defaults to 10.
+	// Buckets is the number of index partitions for each region: one for each 10,000 resources or
+	// 1,000 new leases per second. It can only grow. Defaults to 10.
 	Buckets int `json:"sub_partitions"`
-	// Floors are how many free resources a region keeps, whoever else needs them, by region. Defaults to none.
+	// Floors are the free resources that a region keeps, by region. Defaults to none.
 	Floors map[string]int64 `json:"floors" table:"wide"`
-	// Balance is whether free resources are moved to where they are needed: on or off. Defaults to on.
+	// Balance is on or off: whether the balancer transfers free resources. Defaults to on.
 	Balance string `json:"balance" table:"wide"`
-	// Duplicates is what is done about a key that two regions lease: observe, supersede the later lease, or release its
-	// resource too. Defaults to supersede.
+	// Duplicates is what dedup does with a key that two regions lease: observe, supersede the later
+	// lease, or also release its resource. Defaults to supersede.
 	Duplicates string `json:"duplicates" table:"wide"`
-	// Forecast is how the need is foretold: ewma, holt, seasonal, or auto: whatever was best of late. Defaults to auto.
+	// Forecast is the forecast method: ewma, holt, seasonal, or auto for the one with the smallest
+	// recent error. Defaults to auto.
 	Forecast string `json:"forecast" table:"wide"`
-	Stored
+	StoredRow
 }
 
-// String names it.
+// String returns the pool for messages.
 func (p *Pool) String() string { return fmt.Sprintf("pool %q of client %q", p.Pool, p.Client) }
 
 func (p *Pool) primary() lease.PrimaryKey { return lease.PoolRow(p.Client, p.Pool) }
 
-// Limits of a pool's settings.
+// Upper limits of a pool's settings.
 const (
 	maxLease   = 365 * 24 * time.Hour
 	maxBuckets = 1000
 )
 
 func (p *Pool) check() error {
-	if p.LongestLease == 0 {
-		p.LongestLease = Duration(time.Hour)
-	}
-	if p.Quarantine == 0 {
-		p.Quarantine = Duration(10 * time.Second)
-	}
-	if p.Buckets == 0 {
-		p.Buckets = 10
-	}
+	p.LongestLease = cmp.Or(p.LongestLease, Duration(time.Hour))
+	p.Quarantine = cmp.Or(p.Quarantine, Duration(10*time.Second))
+	p.Buckets = cmp.Or(p.Buckets, 10)
 	p.LongestEver = max(p.LongestEver, p.LongestLease)
 	err := errors.Join(
 		lease.CheckLease(p.Client, p.Pool, "-"), checkDescription(p.Description), checkEnum("balance", &p.Balance, table.BalanceModes()),
@@ -68,20 +65,20 @@ func (p *Pool) check() error {
 	)
 	for region, n := range p.Floors {
 		if n < 0 || n > table.MaxFloor {
-			err = errors.Join(err, fmt.Errorf("the floor of %s is %d: give 0 to %d", region, n, table.MaxFloor))
+			err = errors.Join(err, fmt.Errorf("the floor of %s is %d: set 0 to %d", region, n, table.MaxFloor))
 		}
 	}
 	switch {
 	case err != nil:
 		return err
 	case p.LongestLease < 0 || p.LongestLease > Duration(maxLease):
-		return fmt.Errorf("the longest lease is %v: give more than 0 and no more than %v", p.LongestLease, maxLease)
+		return fmt.Errorf("the longest lease is %v: set more than 0 and at most %v", p.LongestLease, maxLease)
 	case p.LongestEver > Duration(maxLease):
-		return fmt.Errorf("the longest lease that ever was is %v: give no more than %v", p.LongestEver, maxLease)
+		return fmt.Errorf("LongestEver is %v: set at most %v", p.LongestEver, maxLease)
 	case p.Quarantine < 0 || p.Quarantine > Duration(maxLease):
-		return fmt.Errorf("the quarantine is %v: give more than 0 and no more than %v", p.Quarantine, maxLease)
+		return fmt.Errorf("the quarantine is %v: set more than 0 and at most %v", p.Quarantine, maxLease)
 	case p.Buckets < 0 || p.Buckets > maxBuckets:
-		return fmt.Errorf("there are %d sub-partitions: give 1 to %d", p.Buckets, maxBuckets)
+		return fmt.Errorf("the number of buckets is %d: set 1 to %d", p.Buckets, maxBuckets)
 	}
 	return nil
 }
@@ -105,14 +102,14 @@ func (p *Pool) read(item table.Item) error {
 	return err
 }
 
-// drawBucket is a sub-partition of a region, drawn.
+// drawBucket returns a random bucket of a region.
 func (p *Pool) drawBucket(region string) types.AttributeValue {
 	return table.S(lease.Bucket(p.Client, p.Pool, region, rand.IntN(p.Buckets)))
 }
 
 func (p *Pool) needs(ctx context.Context, a *Admin) error {
 	if time.Duration(p.Quarantine) < a.table.Skew {
-		return fmt.Errorf("%s: %w: the quarantine of %v is shorter than clocks may be off, %v", p, ErrInvalid, p.Quarantine, a.table.Skew)
+		return fmt.Errorf("%s: %w: the quarantine of %v is shorter than the clock skew, %v", p, ErrInvalid, p.Quarantine, a.table.Skew)
 	}
 	for region := range p.Floors {
 		if !slices.Contains(a.regions, region) {
@@ -128,14 +125,14 @@ func (p *Pool) needs(ctx context.Context, a *Admin) error {
 
 func (p *Pool) checkReplaces(old *Pool) error {
 	if p.Buckets < old.Buckets {
-		return fmt.Errorf("%s: sub-partitions cannot become fewer, %d of %d: what lies in the others would be found by nobody", p, p.Buckets, old.Buckets)
+		return fmt.Errorf("%s: the number of buckets cannot decrease from %d to %d: agents would not find the resources in the others", p, old.Buckets, p.Buckets)
 	}
 	p.LongestEver = max(p.LongestEver, old.LongestEver)
 	return nil
 }
 
 func (p *Pool) unused(ctx context.Context, a *Admin) error {
-	return a.Resources(ctx, p.Client, Filter{Pool: p.Pool, Limit: 1, InUse: true}, func(found Resource) error {
+	return a.Resources(ctx, p.Client, ResourceFilter{Pool: p.Pool, Limit: 1, InUse: true}, func(found Resource) error {
 		return fmt.Errorf("%s: %w: it has resources, such as %q; retire them first", p, ErrInUse, found.Resource)
 	})
 }

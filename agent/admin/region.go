@@ -12,50 +12,54 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// Region is where resources are: one that has a replica of the table, and whose agents may lease.
+// Region holds the settings of a region: it has a replica of the table, and its agents lease
+// resources.
 type Region struct {
 	Region string `json:"region"`
-	// State is active; evacuating: its free resources go to the others and none come; or adopted: another region has taken
-	// them, see Adopt. Defaults to active.
+	// State is active, evacuating (its free resources move to other regions) or adopted (another
+	// region owns its resources, see Adopt). Defaults to active.
 	State string `json:"state"`
-	// SwingTo names the region that SwingPercent of its traffic is about to go to, so that resources go before it.
+	// SwingTo is the region to which SwingPercent of the traffic is about to move. The balancer
+	// transfers resources ahead of it.
 	SwingTo      string `json:"swing_to" table:"wide"`
 	SwingPercent int    `json:"swing_percent" table:"wide"`
-	// WriteLease is for how long its agents may write leases when no other region vouches for it any more: then others may
-	// adopt its resources. Defaults to 0, which is no limit.
+	// WriteLease is the term of the region's write lease. If no grantor renews it for that long,
+	// the region's agents stop, and another region can adopt its resources. Defaults to 0: the
+	// region needs no write lease.
 	WriteLease Duration `json:"region_lease" table:"wide"`
 	AdoptedBy  string   `json:"adopted_by" table:"wide"`
-	// WriteLeaseUntil is until when its agents may lease, by what others have said so far, and Problem why it does not answer now: of Regions
-	// alone, and no settings.
+	// WriteLeaseUntil is the end of the write lease, and Problem the error of a region that does
+	// not answer. Only Regions sets them; they are not settings.
 	WriteLeaseUntil time.Time `json:"lease_until,omitzero" table:"wide"`
 	Problem         string    `json:"problem,omitempty"`
-	Stored
+	StoredRow
 
-	writeLeaseSince time.Time // when RegionLease was switched on
+	writeLeaseSince time.Time // when WriteLease was switched on
 }
 
-// String names it.
+// String returns the region for messages.
 func (r *Region) String() string { return fmt.Sprintf("region %q", r.Region) }
 
 func (r *Region) primary() lease.PrimaryKey { return lease.RegionRow(r.Region) }
 
-// minWriteLease leaves time to extend a region's lease, and to hear of it, many times before it ends.
+// minWriteLease leaves time for many renewals, and for their replication, before a write lease
+// ends.
 const minWriteLease = time.Minute
 
-// Regions are all regions, until when they may lease, and which of them do not answer now. If the home is one of those the settings
-// are as region at has them.
+// Regions returns all regions, with the ends of their write leases and the errors of those that do
+// not answer. If the home region does not answer, the settings are those of region at.
 func (a *Admin) Regions(ctx context.Context) (all []Region, at string, err error) {
 	if all, at, err = ListAny(ctx, a, Region{}); err != nil {
 		return nil, at, err
 	}
-	limits, err := a.table.WriteLeases(ctx, at)
+	writeLeases, err := a.table.WriteLeases(ctx, at)
 	if err != nil {
 		return nil, at, err
 	}
 	names, silent := make([]string, len(all)), map[string]error{}
 	for i := range all {
-		if names[i] = all[i].Region; limits[names[i]].Until > 1 {
-			all[i].WriteLeaseUntil = time.UnixMilli(limits[names[i]].Until).UTC()
+		if names[i] = all[i].Region; writeLeases[names[i]].Until > 1 {
+			all[i].WriteLeaseUntil = time.UnixMilli(writeLeases[names[i]].Until).UTC()
 		}
 	}
 	a.eachRegion(names, func(_ int, region string) error {
@@ -79,11 +83,11 @@ func (r *Region) check() error {
 	case err != nil:
 		return err
 	case r.SwingPercent < 0 || r.SwingPercent > 100:
-		return fmt.Errorf("a swing of %d percent: give 0 to 100", r.SwingPercent)
+		return fmt.Errorf("SwingPercent is %d: set 0 to 100", r.SwingPercent)
 	case (r.SwingPercent > 0) != (r.SwingTo != ""), r.SwingTo == r.Region:
-		return fmt.Errorf("a swing of %d percent to %q: give another region and more than 0 percent, or neither", r.SwingPercent, r.SwingTo)
+		return fmt.Errorf("a swing of %d percent to %q: set another region and more than 0 percent, or neither", r.SwingPercent, r.SwingTo)
 	case r.WriteLease != 0 && (r.WriteLease < Duration(minWriteLease) || r.WriteLease > Duration(maxLease)):
-		return fmt.Errorf("the region lease is %v: give 0 for none, or %v to %v", r.WriteLease, minWriteLease, maxLease)
+		return fmt.Errorf("the write lease is %v: set 0 for none, or %v to %v", r.WriteLease, minWriteLease, maxLease)
 	}
 	return nil
 }
@@ -107,10 +111,10 @@ func (r *Region) read(item table.Item) error {
 
 func (r *Region) needs(_ context.Context, a *Admin) error {
 	if !slices.Contains(a.regions, r.Region) {
-		return fmt.Errorf("%s: %w: it is not one of the configured regions %v: a resource there could never be leased", r, ErrInvalid, a.regions)
+		return fmt.Errorf("%s: %w: it is not one of the configured regions %v, so no agent could lease its resources", r, ErrInvalid, a.regions)
 	}
 	if r.SwingTo != "" && !slices.Contains(a.regions, r.SwingTo) {
-		return fmt.Errorf("%s: %w: it swings to %s, which is not one of the configured regions %v", r, ErrInvalid, r.SwingTo, a.regions)
+		return fmt.Errorf("%s: %w: SwingTo is %s, which is not one of the configured regions %v", r, ErrInvalid, r.SwingTo, a.regions)
 	}
 	return nil
 }
@@ -119,8 +123,8 @@ func (r *Region) checkReplaces(old *Region) error {
 	if r.writeLeaseSince = old.writeLeaseSince; old.WriteLease == 0 || r.WriteLease == 0 {
 		r.writeLeaseSince = time.Time{}
 	}
-	if adopted := table.Adopted; (r.State == adopted) != (old.State == adopted) {
-		return fmt.Errorf("%s: its state cannot become %s from %s: weir region adopt does that", r, r.State, old.State)
+	if adopted := table.RegionAdopted; (r.State == adopted) != (old.State == adopted) {
+		return fmt.Errorf("%s: Update cannot change its state from %s to %s: use Adopt or Readmit", r, old.State, r.State)
 	}
 	return nil
 }
@@ -131,7 +135,7 @@ func (r *Region) unused(ctx context.Context, a *Admin) error {
 		return err
 	}
 	for _, c := range clients {
-		err := a.Resources(ctx, c.Client, Filter{Region: r.Region, Limit: 1, InUse: true}, func(found Resource) error {
+		err := a.Resources(ctx, c.Client, ResourceFilter{Region: r.Region, Limit: 1, InUse: true}, func(found Resource) error {
 			return fmt.Errorf("%s: %w: it owns resources, such as %q of client %q; retire or move them first", r, ErrInUse, found.Resource, c.Client)
 		})
 		if err != nil {

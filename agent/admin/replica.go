@@ -12,20 +12,20 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// Replica is how a region's copy of the table is, as that region says.
-type Replica struct {
+// ReplicaStatus is the state of a region's replica of the table, as that region reports it.
+type ReplicaStatus struct {
 	Region    string
-	Table     string        // its status, such as ACTIVE; empty: there is none
-	Stream    bool          // it is on, with new and old images
-	Index     string        // status of the index of what is available; empty: there is none
-	Took      time.Duration // of an answer
-	Clock     error         // ErrClock: ours is off, or DynamoDB's
-	Writer    string        // the region through which the region's settings were written last; empty: it has none
-	Heartbeat time.Time     // when its bridge gave the last sign of life; zero: never
+	Table     string        // status, such as ACTIVE; empty: there is no table
+	Stream    bool          // the stream is on, with new and old images
+	Index     string        // status of the index "available"; empty: there is no index
+	Took      time.Duration // duration of a request
+	Clock     error         // ErrClock if the clocks differ too much
+	Writer    string        // region through which the region's settings were written last; empty: no settings
+	Heartbeat time.Time     // last heartbeat of its bridge; zero: none yet
 }
 
-// Replica looks at a region's copy of the table. It changes nothing. The error says that the region cannot be asked.
-func (a *Admin) Replica(ctx context.Context, region string) (r Replica, err error) {
+// Replica reads the state of a region's replica. The error means that the region does not answer.
+func (a *Admin) Replica(ctx context.Context, region string) (r ReplicaStatus, err error) {
 	r.Region = region
 	t, err := a.describe(ctx, region)
 	if err != nil || t == nil {
@@ -50,13 +50,13 @@ func (a *Admin) Replica(ctx context.Context, region string) (r Replica, err erro
 		return r, err
 	}
 	r.Writer = table.Text(settings, table.WriterRegion)
-	beat, err := get(lease.HeartbeatRow(region))
-	if err != nil || len(beat) == 0 {
+	heartbeat, err := get(lease.HeartbeatRow(region))
+	if err != nil || len(heartbeat) == 0 {
 		return r, err
 	}
-	ms, err := table.Number(beat, table.HeartbeatMs)
+	ms, err := table.Number(heartbeat, table.HeartbeatMs)
 	if err != nil {
-		return r, fmt.Errorf("%w: beat of region %s: %w", table.ErrTable, region, err)
+		return r, fmt.Errorf("%w: heartbeat of region %s: %w", table.ErrTable, region, err)
 	}
 	r.Heartbeat = time.UnixMilli(ms)
 	return r, nil

@@ -9,41 +9,41 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// State is what becomes of a resource at the moment.
+// State is the state of a resource.
 type State string
 
 // The states.
 const (
 	Available  State = "available"
 	Leased     State = "leased"
-	Quarantine State = "quarantine" // given back; available from Until on
+	Quarantine State = "quarantine" // released; available from Until on
 	Retired    State = "retired"    // out of use
 )
 
-// Resource is a resource as its row says.
+// Resource is a resource, as its row describes it.
 type Resource struct {
 	Resource string `json:"resource"`
 	Client   string `json:"client"`
 	Pool     string `json:"pool"`
 	Region   string `json:"region"`
 	State    State  `json:"state"`
-	// Key is who holds it.
+	// Key is the key that has the lease.
 	Key string `json:"key,omitempty"`
 	// Until is the end of the lease or of the quarantine.
 	Until time.Time `json:"until,omitzero"`
-	// Token is the row's version; of a leased resource it is its lease's token.
+	// Token is the version of the row. While the resource is leased it is the token of the lease.
 	Token int64 `json:"token"`
 
 	row        lease.Row
-	holderPool string // the pool that the key is of
+	holderPool string // pool of Key
 }
 
-// String names it.
+// String returns the resource for messages.
 func (r *Resource) String() string {
 	return fmt.Sprintf("resource %q of client %q", r.Resource, r.Client)
 }
 
-// resourceOf reads a row.
+// resourceOf reads a resource row.
 func resourceOf(client string, item table.Item) (r Resource, err error) {
 	r = Resource{Client: client, Resource: table.Text(item, table.SK), Pool: table.Text(item, table.PoolID)}
 	if r.row, err = table.Row(item); err != nil {
@@ -54,7 +54,7 @@ func resourceOf(client string, item table.Item) (r Resource, err error) {
 	switch {
 	case r.row.Holder != "":
 		r.State, r.Until = Leased, time.UnixMilli(r.row.Expires).UTC()
-		r.holderPool, r.Key, _ = lease.HolderOf(r.row.Holder)
+		r.holderPool, r.Key, _ = lease.ParseHolder(r.row.Holder)
 	case r.row.Available == 0:
 		r.State = Retired
 	case r.row.Available > now.UnixMilli():
@@ -65,12 +65,12 @@ func resourceOf(client string, item table.Item) (r Resource, err error) {
 	return r, nil
 }
 
-// Resource reads a resource where it is written: at its owner.
+// Resource reads a resource in the region that owns it.
 func (a *Admin) Resource(ctx context.Context, client, name string) (Resource, error) {
 	return a.resource(ctx, a.home(), client, name)
 }
 
-// resource is Resource, and asks region at who the owner is.
+// resource reads a resource in the region that owns it. It begins at region at.
 func (a *Admin) resource(ctx context.Context, at, client, name string) (Resource, error) {
 	r := Resource{Client: client, Resource: name}
 	if err := checkResource(client, name); err != nil {
@@ -82,7 +82,7 @@ func (a *Admin) resource(ctx context.Context, at, client, name string) (Resource
 			return r, err
 		}
 		if item == nil && r.Region != "" {
-			return r, fmt.Errorf("%s: %w: it is on its way to its region, %s", &r, ErrChanged, at)
+			return r, fmt.Errorf("%s: %w: it was transferred to %s and has not arrived there", &r, ErrVersionConflict, at)
 		}
 		if item == nil {
 			return r, fmt.Errorf("%s: %w", &r, ErrNotFound)
@@ -92,7 +92,7 @@ func (a *Admin) resource(ctx context.Context, at, client, name string) (Resource
 		}
 		at = r.Region
 	}
-	return r, fmt.Errorf("%s: %w: it goes from region to region", &r, ErrChanged)
+	return r, fmt.Errorf("%s: %w: its owner changed during each read", &r, ErrVersionConflict)
 }
 
 func checkResource(client, name string) error {
@@ -102,7 +102,41 @@ func checkResource(client, name string) error {
 	return invalid(lease.CheckName("resource", name, lease.MaxKey))
 }
 
-// Retire takes an available resource out of use. Dry only says whether it would.
+// CreateResource adds a resource whose name has no row yet. If it has one, the error is ErrExists.
+func (a *Admin) CreateResource(ctx context.Context, client, pool, region, name string) (Resource, error) {
+	r := Resource{Client: client, Resource: name}
+	if err := checkResource(client, name); err != nil {
+		return r, err
+	}
+	to, err := a.target(ctx, client, pool, region)
+	if err != nil {
+		return r, err
+	}
+	item := a.newResourceItem(name, &to, region)
+	var found table.Item
+	var ok bool
+	err = a.viaHome(ctx, func(ctx context.Context) error {
+		there, err := a.findInOtherRegions(ctx, []table.Item{item})
+		if found = there[primary(item)]; found != nil || err != nil {
+			return err
+		}
+		found, ok, err = a.table.Put(ctx, a.home(), item, table.Expect{})
+		return err
+	})
+	if err != nil {
+		return r, err
+	}
+	if r, err = resourceOf(client, found); err == nil && !ok {
+		err = fmt.Errorf("%s: %w: %s in pool %q of %s", &r, ErrExists, r.State, r.Pool, r.Region)
+		if r.State == Retired {
+			err = fmt.Errorf("%w; revive it to use it again", err)
+		}
+	}
+	return r, err
+}
+
+// Retire takes an available resource out of use. With dry it writes nothing, and returns the error
+// that Retire would return.
 func (a *Admin) Retire(ctx context.Context, client, name string, dry bool) (Resource, error) {
 	return a.change(ctx, client, name, dry, func(r *Resource, rules *lease.Rules) (*lease.Write, table.Item, error) {
 		switch r.State {
@@ -111,14 +145,14 @@ func (a *Admin) Retire(ctx context.Context, client, name string, dry bool) (Reso
 		case Available:
 			return &lease.Write{Rule: &rules.Retire}, nil, nil
 		case Leased:
-			return nil, nil, fmt.Errorf("%s: %w: key %q of pool %q has it, until %s; give that lease back first (weir lease release)", r, ErrInUse, r.Key, r.holderPool, r.Until.Format(time.RFC3339))
+			return nil, nil, fmt.Errorf("%s: %w: key %q of pool %q has it until %s; release that lease first", r, ErrInUse, r.Key, r.holderPool, r.Until.Format(time.RFC3339))
 		default:
 			return nil, nil, fmt.Errorf("%s: %w: a lease of it may be in use until %s", r, ErrInUse, r.Until.Format(time.RFC3339))
 		}
 	})
 }
 
-// Revive puts a retired resource into use again, where it was.
+// Revive puts a retired resource into use again, in its pool and region. See Retire for dry.
 func (a *Admin) Revive(ctx context.Context, client, name string, dry bool) (Resource, error) {
 	return a.change(ctx, client, name, dry, func(r *Resource, rules *lease.Rules) (*lease.Write, table.Item, error) {
 		if r.State != Retired {
@@ -132,7 +166,7 @@ func (a *Admin) Revive(ctx context.Context, client, name string, dry bool) (Reso
 	})
 }
 
-// SetPool puts an available resource into another pool of its client.
+// SetPool moves an available resource to another pool of its client. See Retire for dry.
 func (a *Admin) SetPool(ctx context.Context, client, name, pool string, dry bool) (Resource, error) {
 	return a.change(ctx, client, name, dry, func(r *Resource, rules *lease.Rules) (*lease.Write, table.Item, error) {
 		to, err := Get(ctx, a, Pool{Client: client, Pool: pool})
@@ -142,15 +176,17 @@ func (a *Admin) SetPool(ctx context.Context, client, name, pool string, dry bool
 		case r.Pool == pool:
 			return nil, nil, nil
 		case r.State != Available:
-			return nil, nil, fmt.Errorf("%s: %w: it is %s; only an available one can change its pool", r, ErrInUse, r.State)
+			return nil, nil, fmt.Errorf("%s: %w: it is %s; only an available resource can change its pool", r, ErrInUse, r.State)
 		}
-		// A transfer to where it is: the version goes up, so that nobody takes it who found it in the old pool.
+		// A transfer to its own region: the version grows, so no agent takes it that found it in
+		// the former pool.
 		return &lease.Write{Rule: &rules.Transfer, Args: lease.Row{Owner: r.Region, Available: r.row.Available}},
 			table.Item{table.Bucket: to.drawBucket(r.Region), table.PoolID: table.S(pool)}, nil
 	})
 }
 
-// change makes the write that decide names, if the resource is still as it was seen. No write is nothing to do.
+// change makes the write that decide returns, if the resource has not changed since. A nil write
+// means that nothing is to be done.
 func (a *Admin) change(ctx context.Context, client, name string, dry bool,
 	decide func(*Resource, *lease.Rules) (*lease.Write, table.Item, error),
 ) (Resource, error) {
@@ -174,12 +210,13 @@ func (a *Admin) change(ctx context.Context, client, name string, dry bool,
 	case err != nil:
 		return r, err
 	case !ok:
-		return r, fmt.Errorf("%s: %w", &r, ErrChanged)
+		return r, fmt.Errorf("%s: %w", &r, ErrVersionConflict)
 	}
 	return resourceOf(client, item)
 }
 
-// checkWriteLease says why nothing may be written through a region now: others may be about to adopt what it has.
+// checkWriteLease returns an error if the region's write lease does not permit a write now, because
+// another region may adopt the resource.
 func (a *Admin) checkWriteLease(ctx context.Context, region string) error {
 	limits, err := a.table.WriteLeases(ctx, a.home())
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/weirhq/weir/dynamotest"
 )
 
-// agent is one of a region.
+// agent returns an agent of a region.
 func (w *fixture) agent(t testing.TB, region string) *agent.Agent {
 	t.Helper()
 	a, err := agent.New(agent.Config{Region: region, Table: table, Client: func(region string) *dynamodb.Client { return w.cloud.Region(region).Client() }})
@@ -26,7 +26,8 @@ func (w *fixture) agent(t testing.TB, region string) *agent.Agent {
 	return a
 }
 
-// A resource is put in, leased, and can be retired only when nobody may use it; its tokens never begin anew.
+// A resource is created, leased, and can be retired only when it cannot be in use. Its tokens never
+// begin again.
 func TestResource(t *testing.T) {
 	w := newFixture(t, dynamotest.Profile{}, "eu", "us")
 	ctx := t.Context()
@@ -50,7 +51,7 @@ func TestResource(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, err = w.Resource(ctx, "c", "r"); err != nil || r.State != admin.Quarantine {
-		t.Errorf("after its lease was given back: %+v, %v", r, err)
+		t.Errorf("after the release: %+v, %v", r, err)
 	}
 	if _, err := w.Retire(ctx, "c", "r", false); !errors.Is(err, admin.ErrInUse) {
 		t.Errorf("retired in its quarantine: %v", err)
@@ -71,8 +72,8 @@ func TestResource(t *testing.T) {
 	if _, err := a.GetLease(ctx, "c", "p", "m", time.Now().Add(time.Minute)); !errors.Is(err, agent.ErrExhausted) {
 		t.Errorf("all are retired or leased: %v", err)
 	}
-	if _, err := w.CreateResource(ctx, "c", "p", "us", "s"); !errors.Is(err, admin.ErrExists) || !strings.Contains(err.Error(), "--revive") {
-		t.Errorf("a retired one is put in: %v", err)
+	if _, err := w.CreateResource(ctx, "c", "p", "us", "s"); !errors.Is(err, admin.ErrExists) || !strings.Contains(err.Error(), "revive it") {
+		t.Errorf("a retired resource is created again: %v", err)
 	}
 	if s, err = w.Revive(ctx, "c", "s", false); err != nil || s.State != admin.Available || s.Token != 3 {
 		t.Errorf("revived: %+v, %v", s, err)
@@ -83,13 +84,13 @@ func TestResource(t *testing.T) {
 	}
 	w.cloud.Settle()
 	if l, err := w.agent(t, "us").GetLease(ctx, "c", "q", "k", time.Now().Add(time.Minute)); err != nil || l.Resource != "s" || l.Token != 5 {
-		t.Errorf("from there: %+v, %v", l, err)
+		t.Errorf("leased from that pool: %+v, %v", l, err)
 	}
 	if err := admin.Delete(ctx, w.Admin, admin.Pool{Client: "c", Pool: "q"}, false); !errors.Is(err, admin.ErrInUse) {
-		t.Errorf("a pool with resources is removed: %v", err)
+		t.Errorf("a pool with resources is deleted: %v", err)
 	}
 	if err := admin.Delete(ctx, w.Admin, admin.Region{Region: "us"}, false); !errors.Is(err, admin.ErrInUse) {
-		t.Errorf("a region with resources is removed: %v", err)
+		t.Errorf("a region with resources is deleted: %v", err)
 	}
 	if _, err := w.Resource(ctx, "c", "none"); !errors.Is(err, admin.ErrNotFound) {
 		t.Error(err)
@@ -113,18 +114,18 @@ func TestResources(t *testing.T) {
 	w.cloud.Settle()
 	for _, c := range []struct {
 		name string
-		f    admin.Filter
+		f    admin.ResourceFilter
 		want int
 	}{
-		{"all", admin.Filter{}, 30},
-		{"in use", admin.Filter{InUse: true}, 29},
-		{"retired", admin.Filter{State: admin.Retired}, 1},
-		{"leased", admin.Filter{State: admin.Leased}, 1},
-		{"of a region", admin.Filter{Region: "us"}, 15},
-		{"of another pool", admin.Filter{Pool: "q"}, 0},
-		{"by name", admin.Filter{Prefix: "r1"}, 10},
-		{"some", admin.Filter{Limit: 7}, 7},
-		{"several things at once", admin.Filter{Region: "eu", State: admin.Available, Pool: "p"}, 14},
+		{"all", admin.ResourceFilter{}, 30},
+		{"in use", admin.ResourceFilter{InUse: true}, 29},
+		{"retired", admin.ResourceFilter{State: admin.Retired}, 1},
+		{"leased", admin.ResourceFilter{State: admin.Leased}, 1},
+		{"of a region", admin.ResourceFilter{Region: "us"}, 15},
+		{"of another pool", admin.ResourceFilter{Pool: "q"}, 0},
+		{"by name", admin.ResourceFilter{Prefix: "r1"}, 10},
+		{"some", admin.ResourceFilter{Limit: 7}, 7},
+		{"several things at once", admin.ResourceFilter{Region: "eu", State: admin.Available, Pool: "p"}, 14},
 	} {
 		var names []string
 		err := w.Resources(t.Context(), "c", c.f, func(r admin.Resource) error { names = append(names, r.Resource); return nil })
@@ -134,12 +135,12 @@ func TestResources(t *testing.T) {
 		}
 	}
 	stop := errors.New("stop")
-	if err := w.Resources(t.Context(), "c", admin.Filter{}, func(admin.Resource) error { return stop }); !errors.Is(err, stop) {
+	if err := w.Resources(t.Context(), "c", admin.ResourceFilter{}, func(admin.Resource) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("%v, want %v", err, stop)
 	}
 }
 
-// What a key holds is shown region by region, and how it came to it.
+// The leases of a key are shown by region, with their history.
 func TestLeaseHistory(t *testing.T) {
 	w := newFixture(t, dynamotest.Friendly(), "eu", "us")
 	ctx := t.Context()
@@ -152,7 +153,7 @@ func TestLeaseHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a = w.agent(t, "us") // its first call settles the lease
+	a = w.agent(t, "us") // whose first call settles the lease
 	if l, err = a.GetLease(ctx, "c", "p", "k#1", time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
@@ -171,10 +172,10 @@ func TestLeaseHistory(t *testing.T) {
 		key, resource string
 		want          []string
 	}{
-		{"k#1", "", []string{"wants r", "has r", "has r", "gave r back"}},
-		{"", "r", []string{"put in", "taken by key k#1 of pool p", "renewed", "given back"}},
+		{"k#1", "", []string{"wants r", "has r", "has r", "released r"}},
+		{"", "r", []string{"registered", "leased to key k#1 of pool p", "renewed", "released"}},
 	} {
-		var events []admin.Event
+		var events []admin.HistoryEvent
 		for until := time.Now().Add(5 * time.Second); len(events) < len(c.want) && time.Now().Before(until) && err == nil; { // streams lag
 			events, err = w.History(ctx, "c", "p", c.key, c.resource)
 		}
@@ -182,7 +183,7 @@ func TestLeaseHistory(t *testing.T) {
 			t.Fatalf("%+v, %v", events, err)
 		}
 		for i, e := range events {
-			if !strings.HasPrefix(e.What, c.want[i]) || e.Region == "us" == (e.What == "put in") {
+			if !strings.HasPrefix(e.Description, c.want[i]) || e.Region == "us" == (e.Description == "registered") {
 				t.Errorf("%s: %+v, want %s", c.key+c.resource, e, c.want[i])
 			}
 		}

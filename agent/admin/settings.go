@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,32 +13,32 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// Stored is what every row of settings has.
-type Stored struct {
+// StoredRow is the part that all settings rows have.
+type StoredRow struct {
 	Description string    `json:"description"`
 	Version     int64     `json:"version"`
 	Updated     time.Time `json:"updated"`
 
-	writer string // the region that they are written through
+	writer string // region through which they were written
 }
 
-func (s *Stored) stored() *Stored { return s }
+func (s *StoredRow) stored() *StoredRow { return s }
 
-// Entity is a pointer to settings of one kind.
+// Entity is a pointer to settings of one kind: *Client, *Pool or *Region.
 type Entity[T any] interface {
 	*T
-	String() string // such as: pool p of client c
+	String() string // for messages, such as: pool "p" of client "c"
 	primary() lease.PrimaryKey
-	check() error     // of names and values
-	item() table.Item // what this kind has
+	check() error     // validates names and values, and sets defaults
+	item() table.Item // attributes of this kind
 	read(table.Item) error
-	stored() *Stored
-	needs(ctx context.Context, a *Admin) error  // says what has to be there before it
-	unused(ctx context.Context, a *Admin) error // says why it may not go
-	checkReplaces(old *T) error                 // says why it may not take old's place, and keeps what is to be kept of that
+	stored() *StoredRow
+	needs(ctx context.Context, a *Admin) error  // returns an error if something that they refer to is missing
+	unused(ctx context.Context, a *Admin) error // returns an error if something refers to them
+	checkReplaces(old *T) error                 // returns an error if they must not replace old, and takes over what Update keeps
 }
 
-// Create puts settings that are not there yet; else the error is ErrExists.
+// Create writes new settings. If they exist, the error is ErrExists.
 func Create[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (T, error) {
 	p := P(&v)
 	err := invalid(p.check())
@@ -51,7 +52,8 @@ func Create[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (T, error) {
 	return v, put[T, P](ctx, a, p, ErrExists)
 }
 
-// Get reads the settings that v names, at home; if they are not there the error is ErrNotFound.
+// Get reads the settings that v names in the home region. If there are none, the error is
+// ErrNotFound.
 func Get[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (T, error) {
 	return get[T, P](ctx, a, a.home(), v)
 }
@@ -71,7 +73,7 @@ func get[T any, P Entity[T]](ctx context.Context, a *Admin, at string, v T) (T, 
 	return v, read[T, P](item, p)
 }
 
-// List reads all settings of v's kind, at home: of a pool's client, all others alone.
+// List reads all settings of v's kind in the home region: of pools those of v's client.
 func List[T any, P Entity[T]](ctx context.Context, a *Admin, v T) ([]T, error) {
 	return list[T, P](ctx, a, a.home(), v)
 }
@@ -85,7 +87,8 @@ func list[T any, P Entity[T]](ctx context.Context, a *Admin, at string, v T) ([]
 	return list, err
 }
 
-// GetAny is Get for people: if the home does not answer another region is asked, whose copy may be a little behind. at is which.
+// GetAny is Get, for display: if the home region does not answer, it reads another region, whose
+// copy may lag. at is the region read.
 func GetAny[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (found T, at string, err error) {
 	at, err = a.tryRegions(func(at string) (err error) {
 		found, err = get[T, P](ctx, a, at, v)
@@ -94,7 +97,7 @@ func GetAny[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (found T, at
 	return found, at, err
 }
 
-// ListAny is List for people, as Look is Get.
+// ListAny is List, for display, as GetAny is Get.
 func ListAny[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (all []T, at string, err error) {
 	at, err = a.tryRegions(func(at string) (err error) {
 		all, err = list[T, P](ctx, a, at, v)
@@ -103,7 +106,8 @@ func ListAny[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (all []T, a
 	return all, at, err
 }
 
-// tryRegions asks the home, and while nobody answers the others in turn.
+// tryRegions calls ask for the home region and, while regions do not answer, for the others in
+// turn.
 func (a *Admin) tryRegions(ask func(at string) error) (at string, err error) {
 	first := ask(a.home())
 	if !errors.Is(first, table.ErrUnavailable) {
@@ -117,7 +121,8 @@ func (a *Admin) tryRegions(ask func(at string) error) (at string, err error) {
 	return a.home(), first
 }
 
-// Update puts settings in the place of those that are at the same version; else the error is ErrChanged.
+// Update replaces settings that still have v's version. If they do not, the error is
+// ErrVersionConflict.
 func Update[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (T, error) {
 	p := P(&v)
 	old, err := Get[T, P](ctx, a, v)
@@ -125,7 +130,7 @@ func Update[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (T, error) {
 		err = invalid(p.check())
 	}
 	if err == nil && p.stored().Version != P(&old).stored().Version {
-		err = fmt.Errorf("%s: %w", p, ErrChanged)
+		err = fmt.Errorf("%s: %w", p, ErrVersionConflict)
 	}
 	if err == nil {
 		err = invalid(p.checkReplaces(&old))
@@ -136,10 +141,11 @@ func Update[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (T, error) {
 	if err != nil {
 		return v, err
 	}
-	return v, put[T, P](ctx, a, p, ErrChanged)
+	return v, put[T, P](ctx, a, p, ErrVersionConflict)
 }
 
-// Delete removes settings that nothing needs any more; else the error is ErrInUse. Dry only says whether it would.
+// Delete removes settings that nothing refers to. If something does, the error is ErrInUse. With
+// dry it removes nothing.
 func Delete[T any, P Entity[T]](ctx context.Context, a *Admin, v T, dry bool) error {
 	v, err := Get[T, P](ctx, a, v)
 	p := P(&v)
@@ -155,13 +161,13 @@ func Delete[T any, P Entity[T]](ctx context.Context, a *Admin, v T, dry bool) er
 	return a.viaHome(ctx, func(ctx context.Context) error {
 		ok, err := a.table.Delete(ctx, a.home(), p.primary(), table.Expect{Version: p.stored().Version, Writer: a.home()})
 		if err == nil && !ok {
-			err = fmt.Errorf("%s: %w", p, ErrChanged)
+			err = fmt.Errorf("%s: %w", p, ErrVersionConflict)
 		}
 		return err
 	})
 }
 
-// Outcome is what became of one of many rows.
+// Outcome is the result of Import.
 type Outcome string
 
 // The outcomes.
@@ -171,10 +177,11 @@ const (
 	Unchanged Outcome = "unchanged"
 )
 
-// Import makes settings like v, whether they are there or not. Dry only says what it would do.
+// Import creates or updates settings, so that they equal v. With dry it writes nothing, and returns
+// the outcome.
 func Import[T any, P Entity[T]](ctx context.Context, a *Admin, v T, dry bool) (Outcome, error) {
 	p := P(&v)
-	if err := invalid(p.check()); err != nil { // which sets defaults
+	if err := invalid(p.check()); err != nil { // sets defaults
 		return "", err
 	}
 	old, err := Get[T, P](ctx, a, v)
@@ -203,16 +210,18 @@ func Import[T any, P Entity[T]](ctx context.Context, a *Admin, v T, dry bool) (O
 	return Updated, err
 }
 
-// put writes p as its next version, if it is still at the one that p has.
+// put writes p as the next version, if the row still has p's version. If it does not, the error is
+// otherwise.
 func put[T any, P Entity[T]](ctx context.Context, a *Admin, p P, otherwise error) error {
 	s := p.stored()
-	expect := table.Expect{} // nothing
+	expect := table.Expect{} // no row
 	if s.Version > 0 {
 		expect = table.Expect{Version: s.Version, Writer: a.home()}
 	}
 	s.Updated = time.UnixMilli(time.Now().UnixMilli()).UTC()
 	if s.Version == 0 {
-		// What is made again after it was deleted has a greater version than the old one had: readers keep the greatest.
+		// Settings that were deleted and are created again need a greater version, because readers
+		// keep the greatest.
 		s.Version = s.Updated.UnixMilli()
 	}
 	s.Version++
@@ -238,12 +247,13 @@ func put[T any, P Entity[T]](ctx context.Context, a *Admin, p P, otherwise error
 	return fmt.Errorf("%s: %w", p, otherwise)
 }
 
-// checkWriter says whether what is written through a region is ours to write.
+// checkWriter returns an error if settings were written through another region than the configured
+// home.
 func (a *Admin) checkWriter(what fmt.Stringer, writer string) error {
 	if writer == a.home() {
 		return nil
 	}
-	return fmt.Errorf("%s: %w: set leases.home to %s, it is %s", what, ErrHome, writer, a.home())
+	return fmt.Errorf("%s: %w", what, &HomeError{Home: writer, Configured: a.home()})
 }
 
 func read[T any, P Entity[T]](item table.Item, p P) error {
@@ -264,21 +274,20 @@ func read[T any, P Entity[T]](item table.Item, p P) error {
 	return nil
 }
 
-// checkEnum says what is wrong with a setting that is one of a few words, the first being what an empty one becomes.
+// checkEnum returns an error if a setting is not one of its values. It replaces an empty setting by
+// the first value.
 func checkEnum(name string, v *string, of []string) error {
-	if *v == "" {
-		*v = of[0]
-	}
+	*v = cmp.Or(*v, of[0])
 	if !slices.Contains(of, *v) {
-		return fmt.Errorf("%s is %q: give %s", name, *v, strings.Join(of, ", "))
+		return fmt.Errorf("%s is %q: set one of %s", name, *v, strings.Join(of, ", "))
 	}
 	return nil
 }
 
-// checkDescription says what is wrong with a description.
+// checkDescription returns an error if a description is too long.
 func checkDescription(s string) error {
 	if len(s) > 1000 {
-		return fmt.Errorf("the description has %d bytes, 1000 are allowed", len(s))
+		return fmt.Errorf("the description has %d bytes; at most 1000 are allowed", len(s))
 	}
 	return nil
 }

@@ -20,8 +20,8 @@ func TestSettings(t *testing.T) {
 	w := newFixture(t, dynamotest.Profile{}, "eu", "us")
 	ctx := t.Context()
 
-	// Made, read, changed, listed, removed.
-	made, err := admin.Create(ctx, w.Admin, admin.Pool{Client: "c", Pool: "q", LongestLease: admin.Duration(time.Minute), Stored: admin.Stored{Description: "for q"}})
+	// Created, read, changed, listed, deleted.
+	made, err := admin.Create(ctx, w.Admin, admin.Pool{Client: "c", Pool: "q", LongestLease: admin.Duration(time.Minute), StoredRow: admin.StoredRow{Description: "for q"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,22 +46,22 @@ func TestSettings(t *testing.T) {
 		name string
 		do   func() error
 		want error
-		says string
+		text string
 	}{
 		{"again", func() error { _, err := admin.Create(ctx, w.Admin, admin.Pool{Client: "c", Pool: "q"}); return err }, admin.ErrExists, "pool"},
-		{"at an old version", func() error { _, err := admin.Update(ctx, w.Admin, got); return err }, admin.ErrChanged, "look again"},
-		{"fewer sub-partitions", func() error {
+		{"at an old version", func() error { _, err := admin.Update(ctx, w.Admin, got); return err }, admin.ErrVersionConflict, "read it again"},
+		{"fewer buckets", func() error {
 			v := changed
 			v.Buckets = 5
 			_, err := admin.Update(ctx, w.Admin, v)
 			return err
-		}, admin.ErrInvalid, "5 of 20"},
+		}, admin.ErrInvalid, "from 20 to 5"},
 		{"short quarantine", func() error {
 			v := changed
 			v.Quarantine = admin.Duration(time.Second / 10)
 			_, err := admin.Update(ctx, w.Admin, v)
 			return err
-		}, admin.ErrInvalid, "clocks"},
+		}, admin.ErrInvalid, "clock skew"},
 		{"floor of a region that is none", func() error {
 			v := changed
 			v.Floors = map[string]int64{"ap": 1}
@@ -88,7 +88,7 @@ func TestSettings(t *testing.T) {
 			v.State = "adopted"
 			_, err = admin.Update(ctx, w.Admin, v)
 			return err
-		}, admin.ErrInvalid, "weir region adopt"},
+		}, admin.ErrInvalid, "use Adopt"},
 		{"swing to itself", func() error {
 			_, err := admin.Create(ctx, w.Admin, admin.Region{Region: "us", SwingTo: "us", SwingPercent: 10})
 			return err
@@ -96,39 +96,39 @@ func TestSettings(t *testing.T) {
 		{"swing to nowhere", func() error {
 			_, err := admin.Create(ctx, w.Admin, admin.Region{Region: "us", SwingTo: "ap", SwingPercent: 10})
 			return err
-		}, admin.ErrInvalid, "swings to ap"},
-		{"short region lease", func() error {
+		}, admin.ErrInvalid, "SwingTo is ap"},
+		{"short write lease", func() error {
 			_, err := admin.Create(ctx, w.Admin, admin.Region{Region: "us", WriteLease: admin.Duration(time.Second)})
 			return err
-		}, admin.ErrInvalid, "region lease"},
+		}, admin.ErrInvalid, "write lease"},
 		{"no client", func() error { _, err := admin.Create(ctx, w.Admin, admin.Pool{Client: "d", Pool: "q"}); return err }, admin.ErrNotFound, `client "d"`},
 		{"no name", func() error { _, err := admin.Create(ctx, w.Admin, admin.Client{}); return err }, admin.ErrInvalid, "empty"},
-		{"not there", func() error { _, err := admin.Get(ctx, w.Admin, admin.Region{Region: "ap"}); return err }, admin.ErrNotFound, `region "ap"`},
+		{"not found", func() error { _, err := admin.Get(ctx, w.Admin, admin.Region{Region: "ap"}); return err }, admin.ErrNotFound, `region "ap"`},
 		{"not configured", func() error { _, err := admin.Create(ctx, w.Admin, admin.Region{Region: "ap"}); return err }, admin.ErrInvalid, "configured"},
 		{"client in use", func() error { return admin.Delete(ctx, w.Admin, admin.Client{Client: "c"}, false) }, admin.ErrInUse, "2 pools"},
 		{"by way of another region", func() error {
 			w.cloud.Settle()
 			_, err := admin.Update(ctx, w.admin(t, "us", "eu"), changed)
 			return err
-		}, admin.ErrHome, "set leases.home to eu"},
+		}, admin.ErrHome, "the home region is eu"},
 		{"removed by way of another region", func() error {
 			return admin.Delete(ctx, w.admin(t, "us", "eu"), admin.Pool{Client: "c", Pool: "q"}, false)
-		}, admin.ErrHome, "set leases.home to eu"},
+		}, admin.ErrHome, "the home region is eu"},
 		{"a resource by way of another region", func() error {
 			_, err := w.admin(t, "us", "eu").CreateResource(ctx, "c", "p", "us", "r")
 			return err
-		}, admin.ErrHome, "set leases.home to eu"},
+		}, admin.ErrHome, "the home region is eu"},
 		{"resources by way of another region", func() error {
 			_, err := w.admin(t, "us", "eu").ImportResources(ctx, strings.NewReader("r"), admin.ResourceImport{Client: "c", Pool: "p", Region: "us"})
 			return err
-		}, admin.ErrHome, "set leases.home to eu"},
+		}, admin.ErrHome, "the home region is eu"},
 		{"a pool by way of another region", func() error {
 			_, err := admin.Create(ctx, w.admin(t, "us", "eu"), admin.Pool{Client: "c", Pool: "z"})
 			return err
-		}, admin.ErrHome, "set leases.home to eu"},
+		}, admin.ErrHome, "the home region is eu"},
 	} {
-		if err := c.do(); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %v with %q", c.name, err, c.want, c.says)
+		if err := c.do(); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s: %v, want %v with %q", c.name, err, c.want, c.text)
 		}
 	}
 	if err := admin.Delete(ctx, w.Admin, admin.Pool{Client: "c", Pool: "q"}, true); err != nil {
@@ -141,13 +141,13 @@ func TestSettings(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := admin.Get(ctx, w.Admin, changed); !errors.Is(err, admin.ErrNotFound) {
-		t.Errorf("after it was removed: %v", err)
+		t.Errorf("after it was deleted: %v", err)
 	}
 }
 
 func TestImportSettings(t *testing.T) {
 	w := newFixture(t, dynamotest.Profile{}, "eu")
-	v := admin.Client{Client: "d", Stored: admin.Stored{Description: "one", Version: 17}}
+	v := admin.Client{Client: "d", StoredRow: admin.StoredRow{Description: "one", Version: 17}}
 	for _, c := range []struct {
 		name string
 		dry  bool
@@ -168,7 +168,7 @@ func TestImportSettings(t *testing.T) {
 	}
 }
 
-// What a file leaves out is the default, and does not count as another value.
+// A field that a file omits has its default, and does not count as a change.
 func TestImportDefaults(t *testing.T) {
 	w := newFixture(t, dynamotest.Profile{}, "eu")
 	v := admin.Pool{Client: "c", Pool: "q"}
@@ -182,11 +182,11 @@ func TestImportDefaults(t *testing.T) {
 	}
 	v.Quarantine = admin.Duration(time.Millisecond)
 	if _, err := admin.Import(t.Context(), w.Admin, v, true); !errors.Is(err, admin.ErrInvalid) {
-		t.Errorf("a dry run of what cannot be: %v", err)
+		t.Errorf("a dry run of an invalid change: %v", err)
 	}
 }
 
-// create makes settings.
+// create creates settings.
 func create[T any, P admin.Entity[T]](t testing.TB, w *fixture, v T) {
 	t.Helper()
 	if _, err := admin.Create[T, P](t.Context(), w.Admin, v); err != nil {
@@ -194,7 +194,8 @@ func create[T any, P admin.Entity[T]](t testing.TB, w *fixture, v T) {
 	}
 }
 
-// The longest lease that a pool ever had is kept, whoever changes it and however; a row of before has the present one.
+// The longest lease that a pool ever had is kept over all changes. Without the attribute it is the
+// present longest lease.
 func TestLongestEver(t *testing.T) {
 	w := newFixture(t, dynamotest.Profile{}, "eu", "us")
 	ctx := t.Context()
@@ -218,7 +219,7 @@ func TestLongestEver(t *testing.T) {
 	}
 	bring(pool(5), admin.Created)
 	p := look(5, 5)
-	p.LongestLease, p.LongestEver = hours(1), 0 // of somebody who does not know what that is
+	p.LongestLease, p.LongestEver = hours(1), 0 // of a caller that does not set it
 	if _, err := admin.Update(ctx, w.Admin, p); err != nil {
 		t.Fatal(err)
 	}
@@ -230,10 +231,10 @@ func TestLongestEver(t *testing.T) {
 	bring(pool(3), admin.Updated)
 	p = look(3, 7)
 
-	// A row of a weir that did not keep it.
+	// A row without the attribute: the longest lease term ever is the present one.
 	item := leasetable.PrimaryKey(lease.PoolRow("c", "q"))
 	if _, err := w.cloud.Region("eu").Client().UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: aws.String(table), Key: item, UpdateExpression: aws.String("REMOVE longest_ever_ms"),
+		TableName: aws.String(table), Key: item, UpdateExpression: aws.String("REMOVE " + leasetable.LongestLeaseEverMs),
 	}); err != nil {
 		t.Fatal(err)
 	}

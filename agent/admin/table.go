@@ -15,26 +15,27 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// Step is one thing to do to the table.
-type Step struct {
-	Region string `json:"region"`
-	What   string `json:"what"`
+// TableStep is one step of Plan.
+type TableStep struct {
+	Region      string `json:"region"`
+	Description string `json:"what"`
 
 	create *dynamodb.CreateTableInput
 	update *dynamodb.UpdateTableInput
 }
 
-// String is the step for people.
-func (s Step) String() string { return s.Region + ": " + s.What }
+// String returns the step for people.
+func (s TableStep) String() string { return s.Region + ": " + s.Description }
 
-// Plan compares the table with what it has to be. The error is ErrTable where it can never become that.
-func (a *Admin) Plan(ctx context.Context) ([]Step, error) {
+// Plan returns the steps that are missing for the table. The error is ErrTable if it can never
+// become a lease table.
+func (a *Admin) Plan(ctx context.Context) ([]TableStep, error) {
 	t, err := a.describe(ctx, a.home())
 	if err != nil {
 		return nil, err
 	}
 	want := table.Create(a.table.Name)
-	var steps []Step
+	var steps []TableStep
 	if t == nil {
 		if err := a.wrongRegion(ctx); err != nil {
 			return nil, err
@@ -45,11 +46,11 @@ func (a *Admin) Plan(ctx context.Context) ([]Step, error) {
 				IndexName: want.GlobalSecondaryIndexes[0].IndexName, KeySchema: want.GlobalSecondaryIndexes[0].KeySchema, Projection: want.GlobalSecondaryIndexes[0].Projection,
 			}},
 		}
-		steps = append(steps, Step{Region: a.home(), create: want, What: "create table " + a.table.Name + ", on demand, with the index " + table.AvailableIndex +
+		steps = append(steps, TableStep{Region: a.home(), create: want, Description: "create table " + a.table.Name + ", on demand, with the index " + table.AvailableIndex +
 			" and a stream of old and new images"})
 	}
 	if bad := a.mismatch(t, want); bad != "" {
-		return nil, fmt.Errorf("%w: %s: choose another name, or remove what is there", table.ErrTable, bad)
+		return nil, fmt.Errorf("%w: %s: use another table name, or delete this table", table.ErrTable, bad)
 	}
 	for _, r := range t.Replicas {
 		if err := failedReplica(r); err != nil {
@@ -77,24 +78,24 @@ func (a *Admin) Plan(ctx context.Context) ([]Step, error) {
 	return steps, nil
 }
 
-func (a *Admin) update(what string, in *dynamodb.UpdateTableInput) Step {
+func (a *Admin) update(what string, in *dynamodb.UpdateTableInput) TableStep {
 	in.TableName = &a.table.Name
-	return Step{Region: a.home(), What: what, update: in}
+	return TableStep{Region: a.home(), Description: what, update: in}
 }
 
-// mismatch is what is wrong with a table for good.
+// mismatch returns the difference that no step can repair, "" if there is none.
 func (a *Admin) mismatch(t *types.TableDescription, want *dynamodb.CreateTableInput) string {
 	in := index(t)
 	switch {
 	case schema(t.KeySchema, t.AttributeDefinitions) != schema(want.KeySchema, want.AttributeDefinitions):
-		return fmt.Sprintf("table %s in %s has the keys %s, weir's has %s", a.table.Name, a.home(),
+		return fmt.Sprintf("table %s in %s has the keys %s, and a lease table has %s", a.table.Name, a.home(),
 			schema(t.KeySchema, t.AttributeDefinitions), schema(want.KeySchema, want.AttributeDefinitions))
 	case in != nil && schema(in.KeySchema, t.AttributeDefinitions) != schema(want.GlobalSecondaryIndexes[0].KeySchema, want.AttributeDefinitions):
 		return fmt.Sprintf("its index %s has the keys %s", table.AvailableIndex, schema(in.KeySchema, t.AttributeDefinitions))
 	case in != nil && in.Projection.ProjectionType != types.ProjectionTypeAll && !shows(in.Projection, want.GlobalSecondaryIndexes[0].Projection):
-		return fmt.Sprintf("its index %s shows %v", table.AvailableIndex, in.Projection.NonKeyAttributes)
+		return fmt.Sprintf("its index %s projects %v", table.AvailableIndex, in.Projection.NonKeyAttributes)
 	case t.StreamSpecification != nil && t.StreamSpecification.StreamViewType != "" && t.StreamSpecification.StreamViewType != types.StreamViewTypeNewAndOldImages:
-		return fmt.Sprintf("its stream has %s", t.StreamSpecification.StreamViewType)
+		return fmt.Sprintf("its stream has the view type %s", t.StreamSpecification.StreamViewType)
 	}
 	return ""
 }
@@ -117,7 +118,7 @@ func index(t *types.TableDescription) *types.GlobalSecondaryIndexDescription {
 	return nil
 }
 
-// schema is a key schema in words: pk S, sk S.
+// schema returns a key schema as text, such as: pk S, sk S.
 func schema(keys []types.KeySchemaElement, attributes []types.AttributeDefinition) string {
 	list := make([]string, len(keys))
 	for i, k := range keys {
@@ -131,7 +132,7 @@ func schema(keys []types.KeySchemaElement, attributes []types.AttributeDefinitio
 	return strings.Join(list, ", ")
 }
 
-// wrongRegion is the error of a table that is in another region, where the home has none.
+// wrongRegion returns an error if the table is in another region, and the configured home has none.
 func (a *Admin) wrongRegion(ctx context.Context) error {
 	for _, region := range others(a.regions, a.home()) {
 		t, err := a.describe(ctx, region)
@@ -139,13 +140,13 @@ func (a *Admin) wrongRegion(ctx context.Context) error {
 			return err
 		}
 		if t != nil {
-			return fmt.Errorf("%w: table %s is in %s and not in %s: set leases.home to what all others have", ErrHome, a.table.Name, region, a.home())
+			return fmt.Errorf("%w: table %s is in %s and not in %s: set Config.Home to the home region of the other processes", ErrHome, a.table.Name, region, a.home())
 		}
 	}
 	return nil
 }
 
-// failedReplica is the error of a replica that will not come.
+// failedReplica returns the error of a replica whose creation failed.
 func failedReplica(r types.ReplicaDescription) error {
 	switch r.ReplicaStatus {
 	case types.ReplicaStatusCreationFailed, types.ReplicaStatusRegionDisabled, types.ReplicaStatusInaccessibleEncryptionCredentials:
@@ -159,7 +160,7 @@ func failedReplica(r types.ReplicaDescription) error {
 	}
 }
 
-// describe is nil where there is no table.
+// describe returns nil if there is no table.
 func (a *Admin) describe(ctx context.Context, region string) (*types.TableDescription, error) {
 	ctx, cancel := a.request(ctx)
 	defer cancel()
@@ -174,9 +175,10 @@ func (a *Admin) describe(ctx context.Context, region string) (*types.TableDescri
 	return out.Table, nil
 }
 
-// Apply does what Plan says, one step after the other, and waits for each: a replica of a large table takes hours. What it
-// did not come to can be applied again. told hears of each step when it begins.
-func (a *Admin) Apply(ctx context.Context, told func(Step)) error {
+// Apply executes the steps of Plan, one after the other, and waits for each: a replica of a large
+// table takes hours. It can be repeated after an interruption. notify is called at the begin of
+// each step.
+func (a *Admin) Apply(ctx context.Context, notify func(TableStep)) error {
 	var last string
 	var done time.Time
 	for {
@@ -188,16 +190,16 @@ func (a *Admin) Apply(ctx context.Context, told func(Step)) error {
 			return err
 		}
 		switch s := steps[0]; {
-		case s.What != last:
-			if last, done = s.What, time.Now(); told != nil {
-				told(s)
+		case s.Description != last:
+			if last, done = s.Description, time.Now(); notify != nil {
+				notify(s)
 			}
 			if err := a.do(ctx, s); err != nil {
 				return fmt.Errorf("%s: %w", s, err)
 			}
 		case time.Since(done) > maxTableDelay:
-			return fmt.Errorf("%w: %s: it was done %v ago, and the table does not show it", table.ErrTable, s, maxTableDelay)
-		default: // descriptions of tables lag
+			return fmt.Errorf("%w: %s: the table does not show the change %v after it was made: try again", table.ErrTable, s, maxTableDelay)
+		default: // table descriptions lag
 			if !pause.For(ctx, time.Second/4) {
 				return ctx.Err()
 			}
@@ -205,10 +207,10 @@ func (a *Admin) Apply(ctx context.Context, told func(Step)) error {
 	}
 }
 
-// maxTableDelay is how long a table may take to show what was done to it.
+// maxTableDelay is the time within which a table has to show a completed step.
 const maxTableDelay = time.Minute
 
-func (a *Admin) do(ctx context.Context, s Step) error {
+func (a *Admin) do(ctx context.Context, s TableStep) error {
 	ctx, cancel := a.request(ctx)
 	defer cancel()
 	var err error
@@ -218,13 +220,13 @@ func (a *Admin) do(ctx context.Context, s Step) error {
 		_, err = a.table.Client(s.Region).UpdateTable(ctx, s.update, a.table.Options)
 	}
 	var busy *types.ResourceInUseException
-	if err == nil || errors.As(err, &busy) { // busy: an answer was lost, or somebody else does it
+	if err == nil || errors.As(err, &busy) { // busy: the answer was lost, or another process does the step
 		return nil
 	}
 	return a.table.ClassifyError(s.Region, err)
 }
 
-// awaitTable waits until nothing of the table is being made.
+// awaitTable waits until no part of the table is being created.
 func (a *Admin) awaitTable(ctx context.Context) error {
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
 		t, err := a.describe(ctx, a.home())

@@ -16,7 +16,8 @@ import (
 	leasetable "github.com/weirhq/weir/lease/table"
 )
 
-// A table is made step by step, each of which is told; once it is as it must be there is nothing to do.
+// A table is created step by step, with a notification for each. When it is complete, no step is
+// left.
 func TestApply(t *testing.T) {
 	cloud, err := dynamotest.New(dynamotest.Config{Regions: []string{"eu", "us", "ap"}, Profile: dynamotest.Profile{TableDelay: 100 * time.Millisecond}})
 	if err != nil {
@@ -25,31 +26,32 @@ func TestApply(t *testing.T) {
 	defer cloud.Close()
 	w := &fixture{cloud: cloud}
 	a := w.admin(t, "eu", "us", "ap")
-	var told []string
-	if err := a.Apply(t.Context(), func(s admin.Step) { told = append(told, s.String()) }); err != nil {
+	var begun []string
+	if err := a.Apply(t.Context(), func(s admin.TableStep) { begun = append(begun, s.String()) }); err != nil {
 		t.Fatal(err)
 	}
-	if len(told) != 3 || !strings.HasPrefix(told[0], "eu: create table leases") || told[1] != "eu: add a replica in us" || told[2] != "eu: add a replica in ap" {
-		t.Errorf("%q", told)
+	if len(begun) != 3 || !strings.HasPrefix(begun[0], "eu: create table leases") || begun[1] != "eu: add a replica in us" || begun[2] != "eu: add a replica in ap" {
+		t.Errorf("%q", begun)
 	}
 	if steps, err := a.Plan(t.Context()); err != nil || len(steps) != 0 {
 		t.Errorf("%v, %v", steps, err)
 	}
 }
 
-// What is there and cannot become the table is refused, and a first region that the others do not have.
+// A table that can never become a lease table is refused, and a home region that the other
+// processes do not have.
 func TestPlanRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(*dynamodb.CreateTableInput)
-		says   string
+		want   string
 	}{
 		{"keys", func(in *dynamodb.CreateTableInput) {
 			in.KeySchema, in.AttributeDefinitions, in.GlobalSecondaryIndexes = in.KeySchema[:1], in.AttributeDefinitions[:1], nil
-		}, "has the keys pk S, weir's has pk S, sk S"},
+		}, "has the keys pk S, and a lease table has pk S, sk S"},
 		{"index", func(in *dynamodb.CreateTableInput) {
 			in.GlobalSecondaryIndexes[0].Projection = &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly}
-		}, "shows []"},
+		}, "projects []"},
 		{"stream", func(in *dynamodb.CreateTableInput) {
 			in.StreamSpecification.StreamViewType = types.StreamViewTypeKeysOnly
 		}, "KEYS_ONLY"},
@@ -65,8 +67,8 @@ func TestPlanRefuses(t *testing.T) {
 		if _, err := cloud.Region("eu").Client().CreateTable(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.admin(t, "eu", "us").Plan(t.Context()); !errors.Is(err, agent.ErrTable) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.says)
+		if _, err := w.admin(t, "eu", "us").Plan(t.Context()); !errors.Is(err, agent.ErrTable) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 		if _, err := w.admin(t, "us", "eu").Plan(t.Context()); !errors.Is(err, admin.ErrHome) {
 			t.Errorf("%s: another order of regions: %v", c.name, err)
@@ -74,7 +76,7 @@ func TestPlanRefuses(t *testing.T) {
 	}
 }
 
-// What is missing is made good.
+// Missing parts are created.
 func TestApplyRepairs(t *testing.T) {
 	cloud, err := dynamotest.New(dynamotest.Config{Regions: []string{"eu"}})
 	if err != nil {
@@ -100,7 +102,7 @@ func TestApplyRepairs(t *testing.T) {
 	}
 }
 
-// Each role is allowed what the code does, by name.
+// Each role is permitted the actions that the code uses.
 func TestPolicy(t *testing.T) {
 	for _, role := range admin.Roles() {
 		text, err := admin.Policy(role, "leases", "123")

@@ -10,18 +10,20 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// WriteLeaseStatus is what a region knows of its own lease.
+// WriteLeaseStatus is a region's own write lease, as the region knows it.
 type WriteLeaseStatus struct {
-	Term    time.Duration // 0: it has none
+	Term    time.Duration // 0: the region needs none
 	Expires time.Time
 }
 
-// RenewWriteLeases has region by vouch for all others that have a region lease: their agents may write for that long from now on, as soon as they
-// hear of it. It asks nobody but by: whoever runs the executor of by calls it many times in the shortest lease. A region that was
-// adopted, or is about to be, gets nothing.
+// RenewWriteLeases renews the write leases of all other regions for which region by is a grantor,
+// for one term each. The process that runs the executor of by calls it many times in the shortest
+// term. It sends requests to by only. A region that was adopted, or is being adopted, gets no
+// renewal.
 //
-// The home vouches for itself, too, as long as it keeps doing so: of two regions that do not hear each other it is the one that goes on.
-// After a silence as long as its lease it asks others whether it still is, since it may have been given up meanwhile.
+// The home region also renews its own write lease, while that has not ended: of two regions that do
+// not hear each other, the home region continues. If its own write lease has ended, it asks other
+// regions first whether the home has moved.
 func (a *Admin) RenewWriteLeases(ctx context.Context, by string) (WriteLeaseStatus, error) {
 	st, err := a.homeState(ctx, by)
 	if err != nil {
@@ -36,7 +38,7 @@ func (a *Admin) RenewWriteLeases(ctx context.Context, by string) (WriteLeaseStat
 	for _, item := range st.settings {
 		r, err := table.RegionOf(item)
 		switch {
-		case err != nil || r.WriteLease == 0 || r.State == table.Adopted:
+		case err != nil || r.WriteLease == 0 || r.State == table.RegionAdopted:
 			continue
 		case r.Name == by:
 			known = WriteLeaseStatus{r.WriteLease, time.UnixMilli(own.Until)}
@@ -50,7 +52,8 @@ func (a *Admin) RenewWriteLeases(ctx context.Context, by string) (WriteLeaseStat
 	return known, errors.Join(errs...)
 }
 
-// mayRenewOwn says whether a region may vouch for itself: the home, while its word holds, or once another region confirms that it is.
+// mayRenewOwn reports whether a region may renew its own write lease: it is the home region, and
+// the home has not moved.
 func (a *Admin) mayRenewOwn(ctx context.Context, by string, st *homeState) (bool, error) {
 	h, err := homeOf(st.rows[lease.HomeRow().Sort])
 	if h.version == 0 {
@@ -62,13 +65,14 @@ func (a *Admin) mayRenewOwn(ctx context.Context, by string, st *homeState) (bool
 	if !st.confirmed {
 		err = a.confirmHome(ctx, h, st.live)
 	}
-	if errors.Is(err, ErrHome) { // it will hear of it
+	if errors.Is(err, ErrHome) { // the move will be replicated to it
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// recentRenewal is within what time another process of the region's has extended a lease that is not extended again.
+// recentRenewal is the age below which a renewal by another process of the same region is not
+// repeated.
 const recentRenewal = 4 * time.Second
 
 func (a *Admin) renewWriteLease(ctx context.Context, by string, r *table.Region, st *homeState) error {
@@ -78,23 +82,20 @@ func (a *Admin) renewWriteLease(ctx context.Context, by string, r *table.Region,
 		return err
 	}
 	row.until = until
-	_, err = row.put(ctx, a, by) // if somebody was faster, it is extended, or closed
+	_, err = row.put(ctx, a, by) // a failed condition means that another process renewed or closed it
 	return err
 }
 
-// closed is the attribute of a region's lease that its voucher may extend no more.
-const closed = "closed"
-
-// writeLease is a row by which a region may lease, as far as another vouches for it.
+// writeLease is the row of a region's write lease by one grantor.
 type writeLease struct {
 	region, grantor string
 	version         int64
 	until           int64
 	closed          bool
 
-	writer      string // whose endpoint it was written through
-	endpoint    string // and is to be
-	versionJump int64  // of its version, if that is another's
+	writer      string // region through which the row was written
+	endpoint    string // region through which it is to be written
+	versionJump int64  // added to the version if another region than the grantor writes it
 }
 
 func writeLeaseOf(region, by string, item table.Item) (writeLease, error) {
@@ -107,13 +108,13 @@ func writeLeaseOf(region, by string, item table.Item) (writeLease, error) {
 		l.until, err = table.Number(item, table.WriteLeaseUntilMs)
 	}
 	if err != nil {
-		return l, fmt.Errorf("%w: lease of region %s by %s: %w", table.ErrTable, region, by, err)
+		return l, fmt.Errorf("%w: write lease of region %s by %s: %w", table.ErrTable, region, by, err)
 	}
-	l.writer, l.closed = table.Text(item, table.WriterRegion), table.Text(item, closed) != ""
+	l.writer, l.closed = table.Text(item, table.WriterRegion), item[table.ClosedMs] != nil
 	return l, nil
 }
 
-// readWriteLease is that row as a region has it.
+// readWriteLease reads that row in region at.
 func (a *Admin) readWriteLease(ctx context.Context, at, region, by string) (writeLease, error) {
 	item, err := a.table.Get(ctx, at, lease.WriteLeaseRow(region, by))
 	if err != nil {
@@ -122,7 +123,8 @@ func (a *Admin) readWriteLease(ctx context.Context, at, region, by string) (writ
 	return writeLeaseOf(region, by, item)
 }
 
-// updateOwn changes what a region vouches for itself, through its endpoint, again if somebody else was faster. change says whether there is nothing to do.
+// updateOwn changes a region's own write lease through its endpoint, and repeats after a version
+// conflict. change returns true if nothing is to be done.
 func (a *Admin) updateOwn(ctx context.Context, region string, change func(own *writeLease) (nothing bool)) error {
 	for range 10 {
 		own, err := a.readWriteLease(ctx, region, region, region)
@@ -133,10 +135,10 @@ func (a *Admin) updateOwn(ctx context.Context, region string, change func(own *w
 			return err
 		}
 	}
-	return fmt.Errorf("the region lease of %s: %w", region, ErrChanged)
+	return fmt.Errorf("write lease of %s: %w", region, ErrVersionConflict)
 }
 
-// put writes l through a region, if it is there as it was read.
+// put writes l through a region, if the row is as it was read.
 func (l *writeLease) put(ctx context.Context, a *Admin, at string) (bool, error) {
 	expect := table.Expect{}
 	if l.version > 0 {
@@ -145,7 +147,7 @@ func (l *writeLease) put(ctx context.Context, a *Admin, at string) (bool, error)
 	item := table.PrimaryKey(lease.WriteLeaseRow(l.region, l.grantor))
 	item[table.Version], item[table.WriteLeaseUntilMs], item[table.WriterRegion] = table.N(l.version+1+l.versionJump), table.N(l.until), table.S(at)
 	if l.closed {
-		item[closed] = table.S(time.Now().UTC().Format(time.RFC3339))
+		item[table.ClosedMs] = table.N(time.Now().UnixMilli())
 	}
 	_, ok, err := a.table.Put(ctx, at, item, expect)
 	return ok, err

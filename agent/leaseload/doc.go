@@ -1,8 +1,8 @@
-// Package leaseload is a crowd of users of leases in one region, for weir dev: their number goes up and down like a day's, only
-// faster.
+// Package leaseload simulates users of leases in one region, for weir dev and weir load. The number
+// of users rises and falls in a cycle, like the traffic of a day.
 //
-//	cycle ─▶ how many arrive ─▶ GetLease of a key of their own ─▶ ends by itself | renewed once, then ends | given back early
+//	cycle ─▶ arrivals ─▶ GetLease of a new key ─▶ ends at its deadline | renewed once, then ends | released early
 //
-// It keeps no lease longer than it is good for, and gives none back when it stops: what it had ends by itself. It is no load
-// generator: eight calls at a time at most.
+// Users drop a lease at its deadline. When the users stop, they release no lease: each ends at its
+// deadline. The package does not measure throughput: it makes at most eight calls at the same time.
 package leaseload

@@ -1,8 +1,8 @@
-// Package leasestatus reads what the lease loop tells people of itself: its topics of headroom, notes and duplicates, and how far
-// the commands to each region are.
+// Package leasestatus reads the status of the lease loop from Kafka: the topics of headroom,
+// journal and duplicates, and the positions of the executors.
 //
-//	lease.headroom, lease.journal, lease.duplicates ─▶ Read ─▶ View ─▶ weir status, weir dedup list, weir balancer plan
-//	groups of the executors ──────────────────────────▶
+//	lease.headroom, lease.journal, lease.duplicates ─▶ Read ─▶ Status ─▶ weir status, weir dedup list,
+//	groups of the executors ──────────────────────────▶                  weir balancer plan
 //
-// It asks no running process: whoever reaches the brokers sees the same.
+// It needs no running weir process, only the brokers.
 package leasestatus

@@ -11,24 +11,24 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// RowFilter are those of a key, or of a resource, whichever is named.
+// RowFilter selects the rows of a key or of a resource.
 type RowFilter struct {
 	Client, Pool, Key string
 	Resource          string
 	Partitions        int32 // of the topic
 }
 
-// topicTimeout is how long brokers have to say that they have the topic.
+// topicTimeout is the timeout of the request that checks whether the topic exists.
 const topicTimeout = 5 * time.Second
 
-// Changes reads what became of rows since a time, in the order of each partition.
+// Changes returns the changes of rows since a time, in the order of each partition.
 func Changes(ctx context.Context, k kafka.Cluster, rows RowFilter, since time.Time) (all []*eventspb.LeaseChange, err error) {
 	quick, cancel := context.WithTimeout(ctx, topicTimeout)
 	defer cancel()
-	if err := kafkaadmin.Read(quick, k, events.LeaseChangesTopic, time.Now().Add(time.Hour), func(int32, stream.Record) error { return nil }); err != nil {
+	if err := kafkaadmin.ReadTopic(quick, k, events.LeaseChangesTopic, time.Now().Add(time.Hour), func(int32, stream.Record) error { return nil }); err != nil {
 		return nil, err
 	}
-	err = kafkaadmin.Read(ctx, k, events.LeaseChangesTopic, since, func(p int32, r stream.Record) error {
+	err = kafkaadmin.ReadTopic(ctx, k, events.LeaseChangesTopic, since, func(p int32, r stream.Record) error {
 		if rows.Resource == "" && p != events.LeaseShard(rows.Client, rows.Pool, rows.Partitions) {
 			return nil
 		}

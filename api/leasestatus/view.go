@@ -16,33 +16,33 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Query says what to read. Empty names let all through.
+// Query selects what Read returns. An empty name selects everything.
 type Query struct {
 	Client, Pool string
-	Since        time.Time // of notes
-	Regions      []string  // whose commands are counted
+	Since        time.Time // of journal entries
+	Regions      []string  // whose waiting commands are counted
 }
 
 func (q *Query) wants(client, pool string) bool {
 	return (q.Client == "" || q.Client == client) && (q.Pool == "" || q.Pool == pool)
 }
 
-// Status is how the loop stands.
+// Status is the status of the lease loop.
 type Status struct {
 	Headroom   []*eventspb.LeaseHeadroom     // by client, pool and region
-	Notes      []*eventspb.LeaseJournalEntry // the oldest first
+	Notes      []*eventspb.LeaseJournalEntry // oldest first
 	Duplicates []*eventspb.LeaseDuplicate
 	Waiting    []Waiting
 }
 
-// Waiting is what an executor has not carried out yet.
+// Waiting counts the commands that the executor of a region has not carried out.
 type Waiting struct {
 	Region   string
 	Commands int64
-	Oldest   time.Duration // how long the oldest waits; below 0: not known
+	Oldest   time.Duration // age of the oldest command; below 0: not known
 }
 
-// Read reads the topics as they are now.
+// Read reads the topics up to their current ends.
 func Read(ctx context.Context, k kafka.Cluster, q Query) (*Status, error) {
 	v := &Status{}
 	var err error
@@ -59,7 +59,7 @@ func Read(ctx context.Context, k kafka.Cluster, q Query) (*Status, error) {
 	return v, err
 }
 
-// Headroom reads how each pool stands in each region.
+// Headroom returns the free resources and the forecast of each pool in each region.
 func Headroom(ctx context.Context, k kafka.Cluster, q Query) ([]*eventspb.LeaseHeadroom, error) {
 	all, err := latest[eventspb.LeaseHeadroom](ctx, k, events.LeaseHeadroomTopic)
 	all = slices.DeleteFunc(all, func(h *eventspb.LeaseHeadroom) bool { return !q.wants(h.Client, h.Pool) })
@@ -69,7 +69,7 @@ func Headroom(ctx context.Context, k kafka.Cluster, q Query) ([]*eventspb.LeaseH
 	return all, err
 }
 
-// Duplicates reads the keys that were leased in several regions.
+// Duplicates returns the keys that were leased in several regions.
 func Duplicates(ctx context.Context, k kafka.Cluster, q Query) ([]*eventspb.LeaseDuplicate, error) {
 	all, err := latest[eventspb.LeaseDuplicate](ctx, k, events.LeaseDuplicatesTopic)
 	all = slices.DeleteFunc(all, func(d *eventspb.LeaseDuplicate) bool { return !q.wants(d.Client, d.Pool) })
@@ -79,9 +79,9 @@ func Duplicates(ctx context.Context, k kafka.Cluster, q Query) ([]*eventspb.Leas
 	return all, err
 }
 
-// Notes reads what was decided since a time.
+// Notes returns the journal entries since a time.
 func Notes(ctx context.Context, k kafka.Cluster, q Query) (all []*eventspb.LeaseJournalEntry, err error) {
-	err = kafkaadmin.Read(ctx, k, events.LeaseJournalTopic, q.Since, func(p int32, r stream.Record) error {
+	err = kafkaadmin.ReadTopic(ctx, k, events.LeaseJournalTopic, q.Since, func(p int32, r stream.Record) error {
 		n := &eventspb.LeaseJournalEntry{}
 		if err := unmarshal(events.LeaseJournalTopic, p, r, n); err != nil {
 			return err
@@ -95,16 +95,16 @@ func Notes(ctx context.Context, k kafka.Cluster, q Query) (all []*eventspb.Lease
 	return all, err
 }
 
-// message is a pointer to a record's type.
+// message is a pointer to the type of a record's value.
 type message[T any] interface {
 	*T
 	proto.Message
 }
 
-// latest reads the last value of every key of a compacted topic.
+// latest returns the last value of every key of a compacted topic.
 func latest[T any, P message[T]](ctx context.Context, k kafka.Cluster, topic string) ([]P, error) {
 	last := map[string]P{}
-	err := kafkaadmin.Read(ctx, k, topic, time.Time{}, func(p int32, r stream.Record) error {
+	err := kafkaadmin.ReadTopic(ctx, k, topic, time.Time{}, func(p int32, r stream.Record) error {
 		if r.Value == nil {
 			delete(last, string(r.Key))
 			return nil
@@ -127,7 +127,7 @@ func unmarshal(topic string, partition int32, r stream.Record, m proto.Message) 
 	return nil
 }
 
-// waiting asks the groups of the executors.
+// waiting reads the committed offsets of the executors' groups.
 func waiting(ctx context.Context, k kafka.Cluster, regions []string) (all []Waiting, err error) {
 	for _, r := range regions {
 		lag, err := kafkaadmin.Lag(ctx, k, events.LeaseExecutorGroup(r), []string{events.LeaseCommandsTopic(r)})

@@ -15,7 +15,7 @@ import (
 	"github.com/weirhq/weir/processors/offline"
 )
 
-// ClusterInfo answers the API's questions about the cluster from a running spend counter.
+// ClusterInfo implements api.ClusterSource and api.SavepointSource with a running spend counter.
 type ClusterInfo struct {
 	Runtime *processors.Runtime
 	Kafka   kafka.Cluster
@@ -47,7 +47,7 @@ func (v *ClusterInfo) Partitions(context.Context) ([]*weirpb.Partition, error) {
 	return out, nil
 }
 
-// Owned counts the partitions that this process owns.
+// Owned returns the number of partitions that this process owns.
 func (v *ClusterInfo) Owned() int {
 	n := 0
 	for _, s := range v.Runtime.Status() {
@@ -58,10 +58,10 @@ func (v *ClusterInfo) Owned() int {
 	return n
 }
 
-// Ready tells whether every partition that this process owns can be answered for.
+// Ready reports whether every partition that this process owns can be read, and the reasons if not.
 func (v *ClusterInfo) Ready(context.Context) (ok bool, reasons []string) {
 	if d, cut := v.Runtime.BrokerIdle(); cut {
-		return false, []string{fmt.Sprintf("no broker has answered for %s: it goes on by itself once they do", d.Round(time.Second))}
+		return false, []string{fmt.Sprintf("no broker has answered for %s: the process continues by itself when one does", d.Round(time.Second))}
 	}
 	if v.Owned() == 0 {
 		return false, []string{"no partition assigned yet"}

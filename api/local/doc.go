@@ -1,8 +1,8 @@
-// Package local answers the API's questions from the runtimes of this process.
+// Package local implements the sources of package api with the runtimes of this process.
 //
-//	api ──▶ SpendReader ──▶ api.Router ─┬─▶ StateReader ──▶ processors.Runtime   rows of a partition that is here
-//	                                    └─▶ Peers ────────▶ the group's members  which process has the others
+//	api ──▶ SpendReader ──▶ api.Router ─┬─▶ StateReader ──▶ processors.Runtime   partitions of this process
+//	                                    └─▶ Peers ────────▶ the group's members  owners of the others
 //	    ──▶ ClusterInfo ──────────────────▶ processors.Runtime                   state and lag of the tasks
 //
-// It holds no state of its own and starts nothing.
+// It has no state of its own and starts nothing.
 package local

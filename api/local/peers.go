@@ -9,13 +9,13 @@ import (
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// Peers implements api.PeerSource: it asks the brokers who shares the partitions of App.
+// Peers implements api.PeerSource: it asks the brokers for the members of the group of App.
 type Peers struct {
 	Kafka kafka.Cluster
 	App   string
 }
 
-// Peers gives one entry a process; a process is several members of the group.
+// Peers returns one entry per process. A process is several members of the group.
 func (p Peers) Peers(ctx context.Context) ([]api.Peer, error) {
 	members, err := processors.Members(ctx, p.Kafka, p.App)
 	if err != nil {

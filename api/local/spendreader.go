@@ -19,7 +19,8 @@ import (
 	"github.com/weirhq/weir/spendcounter"
 )
 
-// SpendReader implements api.SpendSource from the state of all partitions, wherever they are.
+// SpendReader implements api.SpendSource with the state of all partitions, in this and in other
+// processes.
 type SpendReader struct {
 	State interface {
 		Page(context.Context, api.PageQuery) (*api.Page, error)
@@ -37,7 +38,7 @@ func (f *SpendReader) Spend(ctx context.Context, q api.SpendQuery, fn func(*even
 		prefix = append(append(prefix, q.Account...), 0)
 	}
 	end := slices.Clone(prefix)
-	end[len(end)-1]++ // it is NUL
+	end[len(end)-1]++ // the last byte is NUL
 	var mu sync.Mutex
 	var all []*weirpb.AsOf
 	err := each(ctx, f.shards(q.Account), func(ctx context.Context, p int32) error {
@@ -66,7 +67,7 @@ func (f *SpendReader) Spend(ctx context.Context, q api.SpendQuery, fn func(*even
 	return all, nil
 }
 
-// readAll reads a range that may have more than a page, as of one moment.
+// readAll reads all pages of a range from one snapshot.
 func (f *SpendReader) readAll(ctx context.Context, q api.PageQuery) ([]api.Entry, *weirpb.AsOf, error) {
 	const tries = 10
 	from := q.From
@@ -83,7 +84,7 @@ func (f *SpendReader) readAll(ctx context.Context, q api.PageQuery) ([]api.Entry
 				first = page.AsOf
 			}
 			if page.AsOf.ChangelogNext != first.ChangelogNext || page.AsOf.OwnerEpoch != first.OwnerEpoch {
-				break // a commit came between
+				break // a commit happened between two pages
 			}
 			if entries = append(entries, page.Entries...); !page.More {
 				return entries, first, nil
@@ -91,10 +92,10 @@ func (f *SpendReader) readAll(ctx context.Context, q api.PageQuery) ([]api.Entry
 			q.From = append(slices.Clone(entries[len(entries)-1].Key), 0)
 		}
 	}
-	return nil, nil, fmt.Errorf("partition %d: %d times a commit came between two pages of more than %d records", q.Partition, tries, api.MaxPageKeys)
+	return nil, nil, fmt.Errorf("partition %d: a commit came between two pages of %[3]d records in each of %[2]d attempts: try again", q.Partition, tries, api.MaxPageKeys)
 }
 
-// shards lists the partitions that can hold the account's records, all if it is empty.
+// shards returns the partitions that can have the account's records: all if account is empty.
 func (f *SpendReader) shards(account string) []int32 {
 	if account != "" {
 		return []int32{events.Shard(account, f.Shards)}
@@ -106,7 +107,9 @@ func (f *SpendReader) shards(account string) []int32 {
 	return all
 }
 
-// each calls fn for all partitions at once, so that a process that is silent costs its time only once. Partitions that cannot be read end nothing: they are the error at the end.
+// each calls fn for all partitions concurrently, so that the timeout of a silent process is paid
+// once. Partitions that cannot be read do not stop the others; the error at the end has all of
+// them.
 func each(ctx context.Context, partitions []int32, fn func(ctx context.Context, p int32) error) error {
 	var mu sync.Mutex
 	gaps := &api.PartitionsError{}
@@ -149,10 +152,10 @@ func (f *SpendReader) WaitProduced(ctx context.Context, account string) error {
 	})
 }
 
-// maxWait is how long to wait for a partition that is on its way, between two workers or from another process.
+// maxWait is how long to wait for a partition that moves between two workers or two processes.
 const maxWait = 10 * time.Second
 
-// await returns once the partition's inputs are folded up to want.
+// await returns once the inputs of the partition are folded up to want.
 func (f *SpendReader) await(ctx context.Context, p int32, want map[string]int64) error {
 	pause := 10 * time.Millisecond
 	timer := time.NewTimer(pause)

@@ -21,14 +21,14 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// StateReader implements api.StateSource from the store of a runtime in this process.
+// StateReader implements api.StateSource with the store of a runtime of this process.
 type StateReader struct {
 	runtime *processors.Runtime
 	info    api.StateInfo
-	hashing chan struct{} // one at a time: it reads a whole partition
+	hashing chan struct{} // one hash at a time, because it reads a whole partition
 }
 
-// NewStateReader shows what the spend counter keeps in rt.
+// NewStateReader returns a reader of the spend counter's state in rt.
 func NewStateReader(rt *processors.Runtime, l events.Layout) *StateReader {
 	return &StateReader{
 		runtime: rt, hashing: make(chan struct{}, 1),
@@ -36,7 +36,7 @@ func NewStateReader(rt *processors.Runtime, l events.Layout) *StateReader {
 	}
 }
 
-// spendTables are the tables of the spend counter and the runtime's timers.
+// spendTables returns the tables of the spend counter and the runtime's timers.
 func spendTables(shards int32) []api.Table {
 	return []api.Table{
 		{
@@ -47,7 +47,7 @@ func spendTables(shards int32) []api.Table {
 			},
 		},
 		{Number: spendcounter.TableTask, Name: "task", Message: func() proto.Message { return &spendpb.TaskState{} }},
-		{Number: spendcounter.TableMovedIDs, Name: "carried_ids"},
+		{Number: spendcounter.TableMovedIDs, Name: "moved_ids"},
 		{Number: stream.TimerTable, Name: "timers"},
 		{Number: spendcounter.TableIDs, Name: "ids"},
 		{Number: spendcounter.TableRings, Name: "rings", Message: func() proto.Message { return &spendpb.LocalState{} }},
@@ -128,7 +128,7 @@ func (s *StateReader) open(p int32, maxStaleness time.Duration) (*processors.Sna
 	return snap, asOf, nil
 }
 
-// readable looks at how the partition stands here.
+// readable returns the status of the partition in this process, or why it cannot be read.
 func (s *StateReader) readable(p int32, maxStaleness time.Duration) (processors.Status, error) {
 	for _, st := range s.runtime.Status() {
 		switch {
@@ -144,7 +144,8 @@ func (s *StateReader) readable(p int32, maxStaleness time.Duration) (processors.
 	return processors.Status{}, gap(p, api.StateRemote, "")
 }
 
-// asOf says what the snapshot has of a partition, and refuses a standby's that is too old.
+// asOf describes what the snapshot includes of a partition. It returns an error for a standby that
+// is too stale.
 func (s *StateReader) asOf(snap *processors.Snapshot, st processors.Status, maxStaleness time.Duration) (*weirpb.AsOf, error) {
 	meta, err := snap.Meta(st.Partition)
 	if err != nil {
@@ -156,12 +157,13 @@ func (s *StateReader) asOf(snap *processors.Snapshot, st processors.Status, maxS
 	}
 	if st.State == api.StateStandby {
 		if meta.GetMarker() == nil {
-			return nil, gap(st.Partition, st.State, "it has nothing yet")
+			return nil, gap(st.Partition, st.State, "it has no state yet")
 		}
-		// What was committed later than its last marker was written, it does not have; and whatever was before, it has.
+		// The snapshot has everything that was committed before its last marker was written, and
+		// nothing that was committed later.
 		by.Role, by.StalenessMs = api.StateStandby, max(0, time.Now().UnixMilli()-meta.GetMarker().GetWrittenAtMs())
 		if by.StalenessMs > maxStaleness.Milliseconds() {
-			return nil, gap(st.Partition, st.State, fmt.Sprintf("its state is %d ms old and at most %d ms are allowed", by.StalenessMs, maxStaleness.Milliseconds()))
+			return nil, gap(st.Partition, st.State, fmt.Sprintf("its state is %d ms old, and the request allows %d ms", by.StalenessMs, maxStaleness.Milliseconds()))
 		}
 	}
 	out := &weirpb.AsOf{

@@ -23,12 +23,12 @@ import (
 	"github.com/weirhq/weir/spendcounter"
 )
 
-// peer is one process of those that share the partitions, all of them in the test's own.
+// peer is one of the processes that share the partitions. All of them run in the test's process.
 type peer struct {
 	name   string
 	view   *ClusterInfo
 	client *api.Client
-	mute   func() // ends its API and nothing else
+	mute   func() // stops its API and nothing else
 	stop   func()
 }
 
@@ -46,7 +46,7 @@ func startBroker(t *testing.T) kafka.Cluster {
 	return b.Kafka()
 }
 
-// startPeer runs the spend counter as cmd/weir wires it.
+// startPeer runs the spend counter as cmd/weir does.
 func startPeer(t *testing.T, k kafka.Cluster, name string) *peer {
 	t.Helper()
 	proc, err := spendcounter.ProcessorConfig{DC: "local"}.Processor()
@@ -96,7 +96,7 @@ func startPeer(t *testing.T, k kafka.Cluster, name string) *peer {
 	return p
 }
 
-// eventually asks until there is no complaint.
+// eventually repeats try until it returns nil.
 func eventually(t *testing.T, what string, try func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
@@ -116,7 +116,7 @@ func eventually(t *testing.T, what string, try func(context.Context) error) {
 	}
 }
 
-// running waits until the peers run so many partitions each.
+// running waits until each peer runs the given number of partitions.
 func running(t *testing.T, want map[*peer]int) {
 	t.Helper()
 	eventually(t, "the partitions are shared", func(ctx context.Context) error {
@@ -132,7 +132,7 @@ func running(t *testing.T, want map[*peer]int) {
 	})
 }
 
-// charge produces n impressions of each of 60 campaigns, of 60 accounts.
+// charge produces n impressions for each of 60 campaigns of 60 accounts.
 func charge(t *testing.T, k kafka.Cluster, round string, n int) {
 	t.Helper()
 	sink, err := kafka.NewProducer(k, events.EventsTopic)
@@ -172,7 +172,8 @@ func (p *peer) scan(ctx context.Context, table string, limit int32) (all []*weir
 	}
 }
 
-// TestTwoProcesses asks two processes for what the other has, moves partitions between them, and takes one away.
+// TestTwoProcesses asks each of two processes for the other's partitions, moves partitions between
+// them, and stops one.
 func TestTwoProcesses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a broker and two processes")
@@ -184,7 +185,7 @@ func TestTwoProcesses(t *testing.T) {
 	running(t, map[*peer]int{a: 12, b: 12})
 	charge(t, k, "first", 10)
 
-	// By both, without an account: every partition could have the campaign.
+	// Both processes answer. Without an account, every partition could have the campaign.
 	served := map[string]int{}
 	for c := range 60 {
 		var first *weirpb.GetSpendResponse
@@ -195,7 +196,7 @@ func TestTwoProcesses(t *testing.T) {
 			}
 			by := res.AsOf.ServedBy
 			if res.ChargedMicros != int64(10*(c+1)) || by.Role != "owner" || by.StalenessMs != 0 {
-				t.Errorf("%s says of c%d: %v", p.name, c, res)
+				t.Errorf("%s returned for c%d: %v", p.name, c, res)
 			}
 			if served[by.Instance]++; first == nil {
 				first = res
@@ -214,7 +215,7 @@ func TestTwoProcesses(t *testing.T) {
 
 	testStandby(t, a, b, k)
 
-	// b leaves: what it had is asked of nobody else than a, which has it soon.
+	// b leaves. Its partitions can be read from a alone, which soon owns them.
 	b.stop()
 	running(t, map[*peer]int{a: 24})
 	charge(t, k, "third", 5)
@@ -226,7 +227,8 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
-// testState reads the state of all partitions by both, in large and small pages, key by key and by hash.
+// testState reads the state of all partitions through both processes, in large and small pages, key
+// by key and by hash.
 func testState(t *testing.T, a, b *peer) {
 	t.Helper()
 	want, pages, err := a.scan(t.Context(), "spend", 0)
@@ -246,7 +248,7 @@ func testState(t *testing.T, a, b *peer) {
 		if i > 0 && (e.Partition < want[i-1].Partition || e.Partition == want[i-1].Partition && bytes.Compare(e.Key, want[i-1].Key) <= 0) {
 			t.Errorf("entry %d is out of order", i)
 		}
-		res, err := b.client.GetState(t.Context(), &weirpb.GetStateRequest{Table: "spend", Key: e.Key}) // the key tells where
+		res, err := b.client.GetState(t.Context(), &weirpb.GetStateRequest{Table: "spend", Key: e.Key}) // the key determines the partition
 		if err != nil || res.Entry.Partition != e.Partition || !bytes.Equal(res.Entry.Value, e.Value) || !strings.Contains(res.Entry.Json, `"currency":"USD"`) {
 			t.Fatalf("key %q: %v, %v", e.Key, res, err)
 		}
@@ -259,7 +261,7 @@ func testState(t *testing.T, a, b *peer) {
 	if connect.CodeOf(err) != connect.CodeNotFound || !strings.Contains(err.Error(), "as of partition 7") {
 		t.Errorf("no such key: %v", err)
 	}
-	eventually(t, "equal hashes", func(ctx context.Context) error { // a barrier may be written between the two questions
+	eventually(t, "equal hashes", func(ctx context.Context) error { // a barrier may be written between the two requests
 		by := map[string][]string{}
 		for _, p := range []*peer{a, b} {
 			res, err := p.client.HashState(ctx, &weirpb.HashStateRequest{})
@@ -279,7 +281,7 @@ func testState(t *testing.T, a, b *peer) {
 	})
 }
 
-// testCluster asks for all partitions and shards.
+// testCluster lists all partitions and shards.
 func testCluster(t *testing.T, a, b *peer) {
 	t.Helper()
 	for _, p := range []*peer{a, b} {
@@ -304,7 +306,8 @@ func testCluster(t *testing.T, a, b *peer) {
 	}
 }
 
-// testStandby takes b's API away, not its folding: what b owns is read at a, which keeps it warm, by those who allow it.
+// testStandby stops b's API, not its fold. Requests that allow staleness read b's partitions from
+// a, their standby.
 func testStandby(t *testing.T, a, b *peer, k kafka.Cluster) {
 	t.Helper()
 	b.mute()

@@ -53,7 +53,7 @@ func asOfText(at *weirpb.AsOf) string {
 	return text
 }
 
-// servedText says who answered: the owner's name, and of a standby how old its state may be.
+// servedText names the process that answered, and the staleness of a standby.
 func servedText(by *weirpb.ServedBy) string {
 	text := plain(by.GetInstance())
 	if by.GetRole() == "standby" {

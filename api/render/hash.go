@@ -23,7 +23,7 @@ type partitionHash struct {
 	AsOf      *asOf       `json:"as_of"`
 }
 
-// HashJSON writes res as one JSON object, {"partitions":[...]}, without a newline at its end.
+// HashJSON formats res as one JSON object, {"partitions":[...]}, without a newline at the end.
 func HashJSON(res *weirpb.HashStateResponse) ([]byte, error) {
 	out := struct {
 		Partitions []partitionHash `json:"partitions"`
@@ -38,7 +38,8 @@ func HashJSON(res *weirpb.HashStateResponse) ([]byte, error) {
 	return marshal("the hashes", out)
 }
 
-// HashTable writes a line for each table of each partition, for a terminal. It ends with a newline.
+// HashTable formats res for a terminal: one line for each table of each partition. It ends with a
+// newline.
 func HashTable(res *weirpb.HashStateResponse) string {
 	t := newTable()
 	t.AppendHeader(table.Row{"partition", "table", "keys", "bytes", "sha256", "changelog", "served by"})

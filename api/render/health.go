@@ -22,14 +22,15 @@ type shard struct {
 	Lost             uint64 `json:"lost"`
 }
 
-// gap is a partition that could not be read.
+// gap is the JSON form of a partition that could not be read.
 type gap struct {
 	Partition int32  `json:"partition"`
 	State     string `json:"state"`
 	Reason    string `json:"reason"`
 }
 
-// HealthJSON writes res as one JSON object, {"shards":[...],"gaps":[...]}, without a newline at its end.
+// HealthJSON formats res as one JSON object, {"shards":[...],"gaps":[...]}, without a newline at
+// the end.
 func HealthJSON(res *weirpb.ListHealthResponse) ([]byte, error) {
 	out := struct {
 		Shards []shard `json:"shards"`
@@ -47,8 +48,9 @@ func HealthJSON(res *weirpb.ListHealthResponse) ([]byte, error) {
 	return marshal("health", out)
 }
 
-// HealthTable writes one line per shard for a terminal, and one for each that cannot be read. It ends with a newline. The micros of a shard are a sum over
-// currencies, which only compares datasets, so people do not get to see it.
+// HealthTable formats res for a terminal: one line per shard, and one for each shard that cannot be
+// read. It ends with a newline. It leaves out the micros of a shard: they are a sum over
+// currencies, which serves only to compare datasets.
 func HealthTable(res *weirpb.ListHealthResponse) string {
 	gaps := ""
 	for _, g := range res.GetGaps() {

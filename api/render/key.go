@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// KeyText writes a key for people, so that ParseKey reads it back: what is printable ASCII as it is, a backslash twice, any
-// other byte as \xNN.
+// KeyText formats a key so that ParseKey parses it back: printable ASCII unchanged, a backslash
+// twice, any other byte as \xNN.
 func KeyText(key []byte) string {
 	var b strings.Builder
 	for _, c := range key {
@@ -23,7 +23,7 @@ func KeyText(key []byte) string {
 	return b.String()
 }
 
-// ParseKey reads what KeyText writes. Bytes above ASCII stand for themselves.
+// ParseKey parses the format of KeyText. Bytes above ASCII stand for themselves.
 func ParseKey(text string) ([]byte, error) {
 	var out []byte
 	for i := 0; i < len(text); i++ {
@@ -37,12 +37,12 @@ func ParseKey(text string) ([]byte, error) {
 		case strings.HasPrefix(rest, `\x`) && len(rest) >= 4:
 			b, err := hex.DecodeString(rest[2:4])
 			if err != nil {
-				return nil, fmt.Errorf("key %q: %q is no byte: write \\xNN with two hexadecimal digits, or \\\\ for a backslash", text, rest[:4])
+				return nil, fmt.Errorf("key %q: %q is not a byte: write \\xNN with two hexadecimal digits, or \\\\ for a backslash", text, rest[:4])
 			}
 			out = append(out, b[0])
 			i += 3
 		default:
-			return nil, fmt.Errorf("key %q: a backslash begins \\xNN, a byte, or \\\\, a backslash", text)
+			return nil, fmt.Errorf("key %q: write \\xNN for a byte, and \\\\ for a backslash", text)
 		}
 	}
 	return out, nil

@@ -22,8 +22,8 @@ type partition struct {
 	Instance      string           `json:"instance"`
 }
 
-// PartitionsJSON writes res as one JSON object, {"partitions":[...]}, without a newline at its end. A lag that is not
-// known is null.
+// PartitionsJSON formats res as one JSON object, {"partitions":[...]}, without a newline at the
+// end. An unknown lag is null.
 func PartitionsJSON(res *weirpb.ListPartitionsResponse) ([]byte, error) {
 	out := struct {
 		Partitions []partition `json:"partitions"`
@@ -36,13 +36,13 @@ func PartitionsJSON(res *weirpb.ListPartitionsResponse) ([]byte, error) {
 	}
 	b, err := json.Marshal(out)
 	if err != nil {
-		return nil, fmt.Errorf("write partitions as JSON: %w", err)
+		return nil, fmt.Errorf("encode partitions as JSON: %w", err)
 	}
 	return b, nil
 }
 
-// PartitionsTable writes one line per task for a terminal, with the reason of those that stopped. It ends with a
-// newline.
+// PartitionsTable formats res for a terminal: one line per task, with the reason of stopped ones.
+// It ends with a newline.
 func PartitionsTable(res *weirpb.ListPartitionsResponse) string {
 	if len(res.GetPartitions()) == 0 {
 		return "no process has a partition\n"

@@ -25,7 +25,7 @@ func TestMoney(t *testing.T) {
 	}
 }
 
-// TestMoneyExact compares with exact fractions.
+// TestMoneyExact compares Money with exact fractions.
 func TestMoneyExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		micros := rapid.Int64().Draw(t, "micros")
@@ -65,7 +65,8 @@ func TestSpendJSON(t *testing.T) {
 	if d := cmp.Diff(want, string(got)); d != "" {
 		t.Error(d)
 	}
-	// The least and the greatest figures survive, and an answer without parts has lists, not null.
+	// The smallest and the greatest figures are exact, and an answer without parts has lists, not
+	// null.
 	got, err = SpendJSON(&weirpb.GetSpendResponse{ChargedMicros: math.MinInt64, Events: math.MaxUint64})
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +151,8 @@ func must(b []byte, err error) string {
 	return string(b)
 }
 
-// FuzzRender puts any text where data can have it: tables show nothing that steers a terminal, JSON stays one object.
+// FuzzRender puts any text into fields that hold data. Tables have no control characters, and JSON
+// stays one object.
 func FuzzRender(f *testing.F) {
 	for _, s := range []string{"c1", "\x1b[2J\x1b[31mPAID", "\u009b31m", "a\nb\tc", "\u202egnp", "\xff\xfe", "日本", `"quoted" \ back`} {
 		f.Add(s)

@@ -39,7 +39,8 @@ type spendPart struct {
 	Events         uint64 `json:"events"`
 }
 
-// SpendJSON writes res as one JSON object without a newline at its end. as_of is null if the answer has none.
+// SpendJSON formats res as one JSON object without a newline at the end. as_of is null if the
+// answer has none.
 func SpendJSON(res *weirpb.GetSpendResponse) ([]byte, error) {
 	out := spend{
 		Campaign:       res.GetCampaign(),
@@ -71,12 +72,12 @@ func SpendJSON(res *weirpb.GetSpendResponse) ([]byte, error) {
 	}
 	b, err := json.Marshal(out)
 	if err != nil {
-		return nil, fmt.Errorf("write spend of campaign %q as JSON: %w", out.Campaign, err)
+		return nil, fmt.Errorf("encode spend of campaign %q as JSON: %w", out.Campaign, err)
 	}
 	return b, nil
 }
 
-// orEmpty makes {} of a missing map in JSON, not null: it is known to be empty.
+// orEmpty makes {} of a nil map in JSON, not null: the map is known to be empty.
 func orEmpty[V any](m map[string]V) map[string]V {
 	if m == nil {
 		return map[string]V{}
@@ -84,8 +85,8 @@ func orEmpty[V any](m map[string]V) map[string]V {
 	return m
 }
 
-// SpendTable writes res for a terminal: the totals, a line per day and, if there are several, per datacentre, and what
-// it is as of. It ends with a newline.
+// SpendTable formats res for a terminal: the totals, a line per day, a line per datacentre if there
+// are several, and the offsets that are included. It ends with a newline.
 func SpendTable(res *weirpb.GetSpendResponse) string {
 	head := newTable()
 	head.AppendRow(table.Row{"campaign", plain(res.GetCampaign())})
@@ -125,7 +126,7 @@ func moneyTable(first string) table.Writer {
 	return t
 }
 
-// newTable gives a table without frames: it copies cleanly and is read by awk.
+// newTable returns a table without frames, which awk can read.
 func newTable() table.Writer {
 	t := table.NewWriter()
 	st := table.StyleDefault
@@ -137,7 +138,7 @@ func newTable() table.Writer {
 	return t
 }
 
-// right aligns columns, counted from 1.
+// right aligns columns to the right. Columns are counted from 1.
 func right(t table.Writer, columns ...int) {
 	var cfg []table.ColumnConfig
 	for _, n := range columns {

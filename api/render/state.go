@@ -11,13 +11,13 @@ import (
 	"github.com/weirhq/weir/api/weirpb"
 )
 
-// entry is the JSON form of a StateEntry. Key is as KeyText writes it.
+// entry is the JSON form of a StateEntry. Key has the format of KeyText.
 type entry struct {
 	Partition int32           `json:"partition"`
 	Key       string          `json:"key"`
 	KeyHex    string          `json:"key_hex"`
 	Base64    string          `json:"value_base64"`
-	Value     json.RawMessage `json:"value"` // proto JSON; null: no schema is known
+	Value     json.RawMessage `json:"value"` // proto JSON; null: the schema is not known
 	Error     string          `json:"value_error,omitempty"`
 }
 
@@ -32,7 +32,7 @@ func entryOf(e *weirpb.StateEntry) entry {
 	return out
 }
 
-// StateJSON writes res as one JSON object without a newline at its end.
+// StateJSON formats res as one JSON object without a newline at the end.
 func StateJSON(res *weirpb.GetStateResponse) ([]byte, error) {
 	return marshal("the entry", struct {
 		entry
@@ -40,7 +40,7 @@ func StateJSON(res *weirpb.GetStateResponse) ([]byte, error) {
 	}{entryOf(res.GetEntry()), asOfOf(res.GetAsOf())})
 }
 
-// StateTable writes res for a terminal. It ends with a newline.
+// StateTable formats res for a terminal. It ends with a newline.
 func StateTable(res *weirpb.GetStateResponse) string {
 	t := newTable()
 	e := res.GetEntry()
@@ -51,7 +51,7 @@ func StateTable(res *weirpb.GetStateResponse) string {
 	return t.Render() + "\n"
 }
 
-// valueText is a value on one line: by its schema, or its bytes.
+// valueText formats a value on one line: by its schema, or its bytes.
 func valueText(e *weirpb.StateEntry) string {
 	switch {
 	case e.GetJson() != "":
@@ -62,7 +62,8 @@ func valueText(e *weirpb.StateEntry) string {
 	return hex.EncodeToString(e.GetValue())
 }
 
-// ScanJSON writes res as one JSON object without a newline at its end. next_page_token is empty on the last page.
+// ScanJSON formats res as one JSON object without a newline at the end. next_page_token is empty on
+// the last page.
 func ScanJSON(res *weirpb.ScanStateResponse) ([]byte, error) {
 	out := struct {
 		Entries []entry `json:"entries"`
@@ -78,7 +79,7 @@ func ScanJSON(res *weirpb.ScanStateResponse) ([]byte, error) {
 	return marshal("the entries", out)
 }
 
-// ScanLines writes one JSON object a line for each entry, each with a newline.
+// ScanLines formats each entry as one JSON object on a line of its own.
 func ScanLines(res *weirpb.ScanStateResponse) ([]byte, error) {
 	var out []byte
 	for _, e := range res.GetEntries() {
@@ -91,7 +92,7 @@ func ScanLines(res *weirpb.ScanStateResponse) ([]byte, error) {
 	return out, nil
 }
 
-// ScanTable writes an entry a line for a terminal. It ends with a newline.
+// ScanTable formats res for a terminal: one line per entry. It ends with a newline.
 func ScanTable(res *weirpb.ScanStateResponse) string {
 	if len(res.GetEntries()) == 0 {
 		return fmt.Sprintf("no such key in %d partitions\n", len(res.GetAsOf()))

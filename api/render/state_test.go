@@ -75,7 +75,7 @@ func TestParseKeyRefuses(t *testing.T) {
 	}
 }
 
-// FuzzKey writes any key and reads it back, and reads any text, which then has one spelling.
+// FuzzKey formats any key and parses it back, and parses any text, which then has one spelling.
 func FuzzKey(f *testing.F) {
 	for _, s := range []string{"c1\x00a1\x00\x01\x33\x2c\xbbUSD", `\x00`, `\\x00`, "\xff\\", "日本"} {
 		f.Add([]byte(s))

@@ -13,7 +13,7 @@ import (
 	"github.com/weirhq/weir/api/weirpb"
 )
 
-// plain makes a text of foreign origin safe for a terminal: what is not printable is written as an escape.
+// plain makes text from data safe for a terminal: characters that are not printable become escapes.
 func plain(s string) string {
 	clean := func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }
 	if strings.IndexFunc(s, clean) < 0 {
@@ -23,7 +23,7 @@ func plain(s string) string {
 	return q[1 : len(q)-1]
 }
 
-// Time writes Unix milliseconds as RFC 3339 in UTC with milliseconds. 0 is "unknown": nothing was counted at that time.
+// Time formats Unix milliseconds as RFC 3339 in UTC with milliseconds. 0 is "unknown".
 func Time(ms int64) string {
 	if ms == 0 {
 		return "unknown"
@@ -31,7 +31,7 @@ func Time(ms int64) string {
 	return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// offsetsText writes next offsets as topic@offset, ordered by topic.
+// offsetsText formats next offsets as topic@offset, ordered by topic.
 func offsetsText(next map[string]int64) string {
 	parts := make([]string, 0, len(next))
 	for _, topic := range slices.Sorted(maps.Keys(next)) {
@@ -40,7 +40,7 @@ func offsetsText(next map[string]int64) string {
 	return strings.Join(parts, " ")
 }
 
-// Lag writes a partition's lag in records, "unknown" where the end of the input is not known.
+// Lag formats a partition's lag in records: "unknown" if the end of the inputs is not known.
 func Lag(p *weirpb.Partition) string {
 	if p.Lag == nil {
 		return "unknown"
@@ -51,7 +51,7 @@ func Lag(p *weirpb.Partition) string {
 func marshal(what string, v any) ([]byte, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
-		return nil, fmt.Errorf("write %s as JSON: %w", what, err)
+		return nil, fmt.Errorf("encode %s as JSON: %w", what, err)
 	}
 	return b, nil
 }

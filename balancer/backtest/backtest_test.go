@@ -14,13 +14,14 @@ import (
 	"time"
 )
 
-// The goals: with 1.3 times the stock of ordinary days, daily cycles, spikes and a swing, at most one lease in a hundred is
-// refused and at most ten resources are moved for each hundred; the policy that ours replaces refuses more than ten times as many.
+// The goals: with 1.3 times the resources of ordinary days, with daily cycles, spikes and a swing,
+// at most one lease in a hundred is refused and at most ten resources are moved for each hundred.
+// The replaced policy refuses more than ten times as many.
 func TestGoals(t *testing.T) {
 	for seed := range uint64(2) {
 		curves := Synthetic(6, seed)
 		cfg := Config{Seed: seed + 1, Resources: int(1.3 * MostLeased(Daily(2)))}
-		ours, theirs := simulate(t, curves, Ours, cfg), simulate(t, curves, Seed, cfg)
+		ours, theirs := simulate(t, curves, Weir, cfg), simulate(t, curves, ProportionalHourly, cfg)
 		t.Logf("seed %d: ours refused %.3f %%, moved %.2f per 100; theirs %.3f %%, %.2f", seed, ours.RefusedPercent(), ours.MovedPer100(), theirs.RefusedPercent(), theirs.MovedPer100())
 		if ours.RefusedPercent() > 1 || ours.MovedPer100() > 10 || theirs.RefusedPercent() < 10*ours.RefusedPercent() {
 			t.Errorf("ours refused %.3f %%, theirs %.3f %%; we moved %.2f per 100", ours.RefusedPercent(), theirs.RefusedPercent(), ours.MovedPer100())
@@ -37,8 +38,9 @@ func simulate(t *testing.T, curves []Curve, policy string, cfg Config) *Result {
 	return res
 }
 
-// Ten and thirty times the demand in one region, from one second to the next: before what it has lasts for less than half a minute, or
-// within five seconds then, the first resources are on their way, and nobody is refused.
+// The demand of one region grows by a factor of ten or thirty within a second. The first resources
+// are in transit before the free ones of the region last for less than half a minute, or within
+// five seconds of that, and no key is refused.
 func TestBurst(t *testing.T) {
 	const at, length = 4 * 3600, 60
 	for seed := range uint64(20) {
@@ -52,13 +54,13 @@ func TestBurst(t *testing.T) {
 					c.Rate[i] = 3
 				case i >= at:
 					c.Rate[i] = burst
-				default: // what it needs more comes from the others: just that
+				default: // just what the others can give
 					c.Rate[i] = 0.5 + 2.5*min(1, float64(i)/(at-3600))
 				}
 			}
 			curves = append(curves, c)
 		}
-		res := simulate(t, curves, Ours, Config{Seed: seed + 1, Warm: 3 * time.Hour, Resources: 52_000, Points: 5 * 3600})
+		res := simulate(t, curves, Weir, Config{Seed: seed + 1, WarmUp: 3 * time.Hour, Resources: 52_000, Points: 5 * 3600})
 		low, first := at, -1
 		for low < at+length && res.Points[0][low].Free > int(30*burst) {
 			low++
@@ -68,14 +70,14 @@ func TestBurst(t *testing.T) {
 				first = m.Second
 			}
 		}
-		t.Logf("low after %d s; the first were sent after %d s; %d of %d refused", low-at, first-at, res.Refused, res.Wanted)
+		t.Logf("low after %d s; the first move after %d s; %d of %d refused", low-at, first-at, res.Refused, res.Wanted)
 		if first < 0 || first > low+5 || res.Refused > 0 {
-			t.Errorf("seed %d: low after %d s, the first were sent after %d s, %d of %d were refused", seed, low-at, first-at, res.Refused, res.Wanted)
+			t.Errorf("seed %d: low after %d s, the first move after %d s, %d of %d were refused", seed, low-at, first-at, res.Refused, res.Wanted)
 		}
 	}
 }
 
-// dir has the curves that were recorded; they are not part of the project.
+// dir has the recorded curves; they are not part of the project.
 const dir = "../../../shared/data/traffic"
 
 func recorded(t *testing.T, region, file string) Curve {
@@ -95,7 +97,7 @@ func recorded(t *testing.T, region, file string) Curve {
 	return c
 }
 
-// donut is three curves of a large site as three regions, eight hours from each other.
+// donut returns three curves of a large site as three regions, eight hours apart.
 func donut(t *testing.T, days int) []Curve {
 	length := time.Duration(days) * 24 * time.Hour
 	a := recorded(t, "us", "donut_server_res_eth1out_curve_6_42d.csv.gz").Cut(0, length).Scale(4)
@@ -110,16 +112,16 @@ func TestRecordedDays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tell(t, rep)
-	ours, theirs := rep.Of(Ours), rep.Of(Seed)
+	logRows(t, rep)
+	ours, theirs := rep.Result(Weir), rep.Result(ProportionalHourly)
 	if ours.RefusedPercent() > 1 || ours.MovedPer100() > 10 || ours.Refused > theirs.Refused {
 		t.Errorf("ours refused %.3f %% and moved %.2f per 100, theirs refused %.3f %%", ours.RefusedPercent(), ours.MovedPer100(), theirs.RefusedPercent())
 	}
 	draw(t, rep, "donut.svg")
 }
 
-// The last days of the World Cup's log before the first match: a crowd that comes to one region within a day or two, and ordinary
-// days in the others.
+// The last days of the World Cup's log before the first match: a growing crowd in one region within
+// two days, and ordinary days in the others.
 func TestRecordedFlashCrowd(t *testing.T) {
 	cup := recorded(t, "fr", "worldcup98_minute_to_0609.csv.gz")
 	cup = cup.Cut(time.Duration(cup.seconds())*time.Second-3*24*time.Hour, 3*24*time.Hour).Scale(4)
@@ -131,15 +133,15 @@ func TestRecordedFlashCrowd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tell(t, rep)
-	ours, theirs := rep.Of(Ours), rep.Of(Seed)
+	logRows(t, rep)
+	ours, theirs := rep.Result(Weir), rep.Result(ProportionalHourly)
 	if ours.RefusedPercent() > 1 || ours.MovedPer100() > 10 || ours.Refused > theirs.Refused {
 		t.Errorf("ours refused %.3f %% and moved %.2f per 100, theirs refused %.3f %%", ours.RefusedPercent(), ours.MovedPer100(), theirs.RefusedPercent())
 	}
 	draw(t, rep, "worldcup.svg")
 }
 
-func tell(t *testing.T, rep *Report) {
+func logRows(t *testing.T, rep *Report) {
 	t.Helper()
 	a, b := rep.Rows()
 	for _, row := range append(a, b...) {
@@ -147,20 +149,21 @@ func tell(t *testing.T, rep *Report) {
 	}
 }
 
-// draw keeps the picture where BACKTEST_SVG says, and checks that it is XML.
+// draw checks that the picture is XML, and writes it to the directory WEIR_TEST_BACKTEST_SVG if
+// that is set.
 func draw(t *testing.T, rep *Report, name string) {
 	t.Helper()
 	var b bytes.Buffer
 	if err := rep.SVG(&b); err != nil {
 		t.Fatal(err)
 	}
-	if to := os.Getenv("BACKTEST_SVG"); to != "" {
+	if to := os.Getenv("WEIR_TEST_BACKTEST_SVG"); to != "" {
 		if err := os.WriteFile(filepath.Join(to, name), b.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if strings.Contains(b.String(), "NaN") || strings.Contains(b.String(), "Inf") {
-		t.Error("the picture has numbers that are none")
+		t.Error("the picture has NaN or Inf")
 	}
 	for d := xml.NewDecoder(&b); ; {
 		if _, err := d.Token(); errors.Is(err, io.EOF) {
@@ -224,6 +227,6 @@ func TestBadCurves(t *testing.T) {
 		t.Error("an unknown policy was run")
 	}
 	if _, err := Run(Daily(1), Config{Stock: -1}); err == nil {
-		t.Error("less than no stock")
+		t.Error("a negative stock was accepted")
 	}
 }

@@ -18,19 +18,19 @@ type Curve struct {
 	Region string
 	Start  time.Time
 	Step   time.Duration
-	Rate   []float64 // new leases a second wanted, by step
+	Rate   []float64 // demand in new leases a second, by step
 }
 
 // Errors of Read.
 var (
 	ErrFormat = errors.New("not a series of time and value")
-	errTime   = errors.New("no time: use Unix seconds, RFC 3339 or 2006-01-02 15:04:05")
+	errTime   = errors.New("invalid time: use Unix seconds, RFC 3339 or 2006-01-02 15:04:05")
 )
 
 // maxPoints bounds a file: forty years of minutes.
 const maxPoints = 21_000_000
 
-// Read reads a curve, see the format in the package's documentation. region is its name.
+// Read reads the curve of a region. The package comment describes the format.
 func Read(region string, src io.Reader) (Curve, error) {
 	in := bufio.NewReader(src)
 	var plain io.Reader = in
@@ -65,11 +65,11 @@ func points(src io.Reader) (times []int64, values []float64, err error) {
 			return nil, nil, fmt.Errorf("%w: %w", ErrFormat, err)
 		}
 		if len(row) < 2 {
-			return nil, nil, fmt.Errorf("%w: line %d has no two columns", ErrFormat, n)
+			return nil, nil, fmt.Errorf("%w: line %d has less than two columns", ErrFormat, n)
 		}
 		at, err := readTime(row[0])
 		if err != nil && n == 1 {
-			continue // the names of the columns
+			continue // names of the columns
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("%w: line %d, %.40q: %w", ErrFormat, n, row[0], err)
@@ -102,10 +102,10 @@ func readTime(s string) (int64, error) {
 	return 0, errTime
 }
 
-// evenly makes even steps of points: as wide as most are.
+// evenly converts points to equal steps of the most frequent width.
 func evenly(times []int64, values []float64) (Curve, error) {
 	if len(times) < 2 {
-		return Curve{}, fmt.Errorf("%w: %d lines; two are the least", ErrFormat, len(times))
+		return Curve{}, fmt.Errorf("%w: %d lines: use at least two", ErrFormat, len(times))
 	}
 	gaps := make([]int64, len(times)-1)
 	for i := range gaps {
@@ -128,7 +128,7 @@ func evenly(times []int64, values []float64) (Curve, error) {
 	return c, nil
 }
 
-// Scale makes the mean of the curve so many new leases a second.
+// Scale scales the curve to a mean of so many new leases a second.
 func (c Curve) Scale(mean float64) Curve {
 	sum := 0.0
 	for _, r := range c.Rate {
@@ -144,7 +144,8 @@ func (c Curve) Scale(mean float64) Curve {
 	return out
 }
 
-// Shift moves the curve later by a time of day, as if its region were so far to the west: what falls off the end comes first.
+// Shift moves the curve later by a time of day, as if its region were further west. The end of the
+// curve moves to its beginning.
 func (c Curve) Shift(by time.Duration) Curve {
 	out, n, k := c, len(c.Rate), int(by/c.Step)
 	out.Rate = make([]float64, n)
@@ -154,7 +155,7 @@ func (c Curve) Shift(by time.Duration) Curve {
 	return out
 }
 
-// Cut is the part of the curve that begins after a time and lasts for another, as far as there is one.
+// Cut returns the part of the curve from a time on, of at most a length.
 func (c Curve) Cut(from, length time.Duration) Curve {
 	a := min(len(c.Rate), max(0, int(from/c.Step)))
 	b := min(len(c.Rate), max(a, a+int(length/c.Step)))
@@ -162,7 +163,7 @@ func (c Curve) Cut(from, length time.Duration) Curve {
 	return c
 }
 
-// at is the rate at a second after the start: on the line between the middles of two steps.
+// at returns the rate at a second after the start, interpolated between the middles of two steps.
 func (c *Curve) at(second int) float64 {
 	x := (float64(second)+0.5)/c.Step.Seconds() - 0.5
 	i := int(math.Floor(x))
@@ -171,5 +172,5 @@ func (c *Curve) at(second int) float64 {
 	return a + (b-a)*(x-float64(i))
 }
 
-// seconds is how long the curve is.
+// seconds returns the length of the curve.
 func (c *Curve) seconds() int { return int(time.Duration(len(c.Rate)) * c.Step / time.Second) }

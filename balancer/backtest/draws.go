@@ -2,7 +2,7 @@ package backtest
 
 import "math"
 
-// draws are the numbers that a seed gives, always the same (SplitMix64: Steele, Lea, Flood 2014).
+// draws is a deterministic generator of random numbers (SplitMix64: Steele, Lea, Flood 2014).
 type draws uint64
 
 func (d *draws) next() uint64 {
@@ -13,15 +13,15 @@ func (d *draws) next() uint64 {
 	return z ^ z>>31
 }
 
-// share is a number from 0 to less than 1.
+// share returns a number from 0 to less than 1.
 func (d *draws) share() float64 { return float64(d.next()>>11) / (1 << 53) }
 
-// below is a number from 0 to less than n.
+// below returns a number from 0 to less than n.
 func (d *draws) below(n int) int { return int(d.share() * float64(n)) }
 
-// poisson is how many come in a second, of a rate.
+// poisson returns a Poisson number of the given mean.
 func (d *draws) poisson(rate float64) (n int) {
-	for ; rate > 16; rate -= 16 { // the sum of two is one of the sum
+	for ; rate > 16; rate -= 16 { // the sum of two Poisson numbers is one
 		n += d.poisson(16)
 	}
 	limit, p := math.Exp(-rate), 1.0

@@ -9,7 +9,8 @@ import (
 	"github.com/weirhq/weir/balancer/backtest"
 )
 
-// A file for each region, scaled to two new leases a second each; the second is eight hours to the west.
+// One file for each region, scaled to two new leases a second each. The second region is eight
+// hours further west.
 func ExampleRun() {
 	var curves []backtest.Curve
 	for i, region := range []string{"eu", "us"} {
@@ -33,7 +34,7 @@ func ExampleRun() {
 	if err := report.SVG(io.Discard); err != nil {
 		fmt.Println(err)
 	}
-	ours, theirs := report.Of(backtest.Ours), report.Of(backtest.Seed)
+	ours, theirs := report.Result(backtest.Weir), report.Result(backtest.ProportionalHourly)
 	fmt.Println("refused less:", ours.Refused < theirs.Refused, "moved less:", ours.Moved < theirs.Moved)
 	// Output: refused less: true moved less: true
 }

@@ -2,18 +2,19 @@ package backtest
 
 import "github.com/weirhq/weir/balancer"
 
-// Chosen is the method's name in a ForecastRow of what the back-test of the balancer itself chose, from time to time.
-const Chosen = "chosen"
+// ChosenMethod is ForecastRow.Method for the method that balancer.ChooseMethod selects, which
+// changes over time.
+const ChosenMethod = "chosen"
 
-// ForecastRow is how far a method was off in a region: every two minutes the new leases of the next ten were forecast, and then
-// counted.
+// ForecastRow is the error of a method in a region. Every two minutes it forecasts the new leases
+// of the next ten minutes, which are then counted.
 type ForecastRow struct {
 	Region string
 	Method string
-	// Off is the sum of the absolute errors by the sum of what came, in percent.
-	Off float64
-	// Under is the part of Off that was too little.
-	Under float64
+	// ErrorPercent is the sum of the absolute errors divided by the number of leases, in percent.
+	ErrorPercent float64
+	// UnderPercent is the part of ErrorPercent by forecasts that were too low.
+	UnderPercent float64
 }
 
 const (
@@ -22,7 +23,7 @@ const (
 	methods       = 3
 )
 
-// forecasts gives the errors of each method on curves, after the warm time.
+// forecasts returns the errors of each method on curves, after the warm time.
 func forecasts(curves []Curve, cfg Config, seconds int) []ForecastRow {
 	type errors struct{ over, under, sum float64 }
 	n := len(curves)
@@ -32,13 +33,13 @@ func forecasts(curves []Curve, cfg Config, seconds int) []ForecastRow {
 		list[r] = &series[r]
 	}
 	off := make([][methods + 1]errors, n)
-	said := make([][][methods + 1]float64, n) // by region and time of forecast
+	forecast := make([][][methods + 1]float64, n) // by region and time of forecast
 	came := make([]int, n)
-	total := make([][]int, n) // by time of forecast: what had come
+	total := make([][]int, n) // arrivals until then, by time of forecast
 	rng, method := draws(cfg.Seed), balancer.EWMA
 	for t := range seconds {
 		if t%forecastEvery == 0 {
-			method = balancer.Choose(method, list)
+			method = balancer.ChooseMethod(method, list)
 		}
 		for r := range curves {
 			if t%forecastEvery == 0 {
@@ -51,11 +52,11 @@ func forecasts(curves []Curve, cfg Config, seconds int) []ForecastRow {
 					}
 					rates[m], _ = series[r].Forecast(use, &profiles[r])
 				}
-				said[r], total[r] = append(said[r], rates), append(total[r], came[r])
-				if at := len(said[r]) - 1 - horizon/forecastEvery; at >= 0 && float64(t-horizon) >= cfg.Warm.Seconds() {
+				forecast[r], total[r] = append(forecast[r], rates), append(total[r], came[r])
+				if at := len(forecast[r]) - 1 - horizon/forecastEvery; at >= 0 && float64(t-horizon) >= cfg.WarmUp.Seconds() {
 					actual := float64(came[r] - total[r][at])
 					for m := range off[r] {
-						e, miss := &off[r][m], said[r][at][m]*float64(horizon)-actual
+						e, miss := &off[r][m], forecast[r][at][m]*float64(horizon)-actual
 						e.over, e.under, e.sum = e.over+max(0, miss), e.under+max(0, -miss), e.sum+actual
 					}
 				}
@@ -69,12 +70,12 @@ func forecasts(curves []Curve, cfg Config, seconds int) []ForecastRow {
 	var rows []ForecastRow
 	for r := range curves {
 		for m, e := range off[r] {
-			name := Chosen
+			name := ChosenMethod
 			if m < methods {
 				name = balancer.Method(m).String()
 			}
 			all := max(1, e.sum)
-			rows = append(rows, ForecastRow{Region: curves[r].Region, Method: name, Off: 100 * (e.over + e.under) / all, Under: 100 * e.under / all})
+			rows = append(rows, ForecastRow{Region: curves[r].Region, Method: name, ErrorPercent: 100 * (e.over + e.under) / all, UnderPercent: 100 * e.under / all})
 		}
 	}
 	return rows

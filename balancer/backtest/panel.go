@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// panel is one set of axes.
+// panel is one set of axes with its lines.
 type panel struct {
 	x, y, w, h float64
 	title      string
-	top        float64   // of its scale
+	top        float64   // greatest value of its scale
 	lines      []line    // one for each region
 	unit       string    // of the scale
 	start      time.Time // of the first value
 	span       time.Duration
 	warm       time.Duration
-	fill       bool // below the lines
+	fill       bool // fill the area below the lines
 }
 
 func (p *panel) draw(b *canvas) {
@@ -46,7 +46,7 @@ func (p *panel) draw(b *canvas) {
 	}
 }
 
-// times writes days, hours or minutes below the panel, whichever fit.
+// times draws the marks of the time axis: days, hours or minutes, by the span.
 func (p *panel) times(b *canvas) {
 	most := p.w / 90
 	every, layout := 24*time.Hour, "2 Jan"
@@ -95,7 +95,7 @@ func (b *canvas) text(x, y float64, attrs, s string) {
 	b.WriteString("</text>\n")
 }
 
-// nice is the next of 1, 2, 5, 10, ... that is not below v.
+// nice returns the smallest of 1, 2, 5, 10, ... that is at least v.
 func nice(v float64) float64 {
 	if !(v > 0) {
 		return 1
@@ -109,7 +109,7 @@ func nice(v float64) float64 {
 	return 10 * unit
 }
 
-// count is a number for people.
+// count formats a number.
 func count(v float64) string {
 	switch {
 	case v >= 1e6:

@@ -4,15 +4,16 @@ import (
 	"github.com/weirhq/weir/balancer"
 )
 
-// policy decides, each second, what moves. It sees what a balancer sees.
+// policy decides in each second what moves. It has the information of a balancer.
 type policy interface {
-	// arrived counts keys that asked for a lease in a second, refused ones included.
+	// arrived reports the keys that asked for a lease in a second, refused ones included.
 	arrived(second int, n []int)
 	moves(second int, w *simulation) []balancer.Move
 }
 
-// proportional is the policy of "Global Real-Time Resource Pool Allocation": every five minutes free resources are divided in
-// the ratio of the forecasts, each an EWMA with a half-life of five minutes.
+// proportional is the policy of "Global Real-Time Resource Pool Allocation": every five minutes it
+// divides the free resources in the ratio of the forecasts, each an EWMA with a half-life of five
+// minutes.
 type proportional struct {
 	count []int
 	rate  []float64
@@ -66,7 +67,7 @@ func (p *proportional) moves(second int, w *simulation) (out []balancer.Move) {
 	}
 }
 
-// ours is the balancer's: a look every two seconds, a plan every ten.
+// ours is the balancer's policy: a pull every two seconds, a plan every ten.
 type ours struct {
 	lim     balancer.Limits
 	margin  float64
@@ -102,7 +103,7 @@ func (p *ours) moves(second int, w *simulation) []balancer.Move {
 		for r := range list {
 			list[r] = &p.series[r]
 		}
-		p.method = balancer.Choose(p.method, list)
+		p.method = balancer.ChooseMethod(p.method, list)
 	}
 	return balancer.Plan(views, p.lim)
 }

@@ -2,7 +2,7 @@ package backtest
 
 import "fmt"
 
-// Report is what Run found.
+// Report is the result of Run.
 type Report struct {
 	Curves    []Curve
 	Config    Config
@@ -10,7 +10,7 @@ type Report struct {
 	Policies  []*Result // by Policies
 }
 
-// Run tries all methods and policies on curves, which must be of one length and step.
+// Run runs all methods and policies on curves, which must have one length and one step.
 func Run(curves []Curve, cfg Config) (*Report, error) {
 	seconds, err := check(curves)
 	if err != nil {
@@ -30,8 +30,8 @@ func Run(curves []Curve, cfg Config) (*Report, error) {
 	return rep, nil
 }
 
-// Of is the result of a policy; nil if it was not run.
-func (r *Report) Of(policy string) *Result {
+// Result returns the result of a policy; nil if it was not run.
+func (r *Report) Result(policy string) *Result {
 	for _, p := range r.Policies {
 		if p.Policy == policy {
 			return p
@@ -40,7 +40,7 @@ func (r *Report) Of(policy string) *Result {
 	return nil
 }
 
-// Rows are the report's two tables, a line each, with a first line that names the columns.
+// Rows returns the two tables of the report. The first row of each has the names of the columns.
 func (r *Report) Rows() (policies, forecasts [][]string) {
 	policies = [][]string{{"policy", "wanted", "refused", "refused %", "moved", "moved per 100"}}
 	for _, p := range r.Policies {
@@ -50,7 +50,7 @@ func (r *Report) Rows() (policies, forecasts [][]string) {
 	}
 	forecasts = [][]string{{"region", "method", "off %", "of that too little %"}}
 	for _, f := range r.Forecasts {
-		forecasts = append(forecasts, []string{f.Region, f.Method, fmt.Sprintf("%.2f", f.Off), fmt.Sprintf("%.2f", f.Under)})
+		forecasts = append(forecasts, []string{f.Region, f.Method, fmt.Sprintf("%.2f", f.ErrorPercent), fmt.Sprintf("%.2f", f.UnderPercent)})
 	}
 	return policies, forecasts
 }

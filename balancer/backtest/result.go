@@ -6,37 +6,37 @@ import (
 	"github.com/weirhq/weir/balancer"
 )
 
-// Point is what happened in a part of the time in a region.
+// Point has the figures of an interval in a region.
 type Point struct {
-	Wanted   float64 // new leases a second
-	Free     int     // the least
+	Wanted   float64 // demand, new leases a second
+	Free     int     // the minimum
 	Refused  int
 	MovedIn  int
 	MovedOut int
 }
 
-// Result is what became of a policy.
+// Result is the result of a policy.
 type Result struct {
-	Policy  string
-	Wanted  int // leases, after Config.Warm; so are the others
-	Refused int
-	Moved   int
-	Stock   int
-	Moves   []Started // from the beginning
-	Points  [][]Point // by region and part
-	Each    time.Duration
+	Policy        string
+	Wanted        int // wanted leases after Config.WarmUp, as the next two
+	Refused       int
+	Moved         int
+	Stock         int
+	Moves         []StartedMove // of the whole run
+	Points        [][]Point     // by region and interval
+	PointInterval time.Duration
 }
 
-// Started is a move that was begun.
-type Started struct {
-	Second int // after the beginning
+// StartedMove is a started move.
+type StartedMove struct {
+	Second int // after the start
 	balancer.Move
 }
 
-// RefusedPercent is the share of those wanted.
+// RefusedPercent returns the refused share of the wanted leases, in percent.
 func (r *Result) RefusedPercent() float64 {
 	return 100 * float64(r.Refused) / max(1, float64(r.Wanted))
 }
 
-// MovedPer100 is moves per hundred leases wanted.
+// MovedPer100 returns the moved resources per hundred wanted leases.
 func (r *Result) MovedPer100() float64 { return 100 * float64(r.Moved) / max(1, float64(r.Wanted)) }

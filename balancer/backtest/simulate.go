@@ -1,6 +1,7 @@
 package backtest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -8,72 +9,63 @@ import (
 	"github.com/weirhq/weir/balancer"
 )
 
-// Config is what is simulated. Its zero value works.
+// Config configures a simulation. The zero value works.
 type Config struct {
-	// Seed makes the arrivals. Defaults to 1.
+	// Seed determines the arrivals. Defaults to 1.
 	Seed uint64
-	// Stock is how many resources there are, by the greatest number that is leased at a time on average. Defaults to 1.3.
+	// Stock is the number of resources as a multiple of MostLeased. Defaults to 1.3.
 	Stock float64
-	// Resources is the same as a number, if it is not 0.
+	// Resources is the number of resources; it replaces Stock unless it is 0.
 	Resources int
-	// Warm is the time at the beginning that is not judged. Defaults to a fifth of it all, a day at most.
-	Warm time.Duration
-	// Delay is how long a move takes: the wait of a transfer, and replication. Defaults to 5 s.
+	// WarmUp is the time at the beginning that does not count in the results. Defaults to a fifth
+	// of the curves, at most a day.
+	WarmUp time.Duration
+	// Delay is how long a transfer takes: its quarantine and replication. Defaults to 5 s.
 	Delay time.Duration
-	// Limits are the balancer's.
+	// Limits are the balancer's limits.
 	Limits balancer.Limits
-	// Points is into how many parts the time is divided in Result.Points. Defaults to 480.
+	// Points is the number of intervals in Result.Points. Defaults to 480.
 	Points int
 }
 
 const (
-	shortest = 3600 // seconds that a lease lasts at least
-	longest  = 5400 // at most
-	ring     = 8192 // seconds; more than a lease lasts
+	shortest = 3600 // shortest lease, seconds
+	longest  = 5400 // longest lease, seconds
+	ring     = 8192 // seconds; more than the longest lease
 	margin   = 2    // balancer.Config.Margin
 	maxDelay = 600  // seconds
 )
 
 func (c Config) withDefaults(seconds int) (Config, error) {
-	if c.Seed == 0 {
-		c.Seed = 1
-	}
-	if c.Stock == 0 {
-		c.Stock = 1.3
-	}
-	if c.Warm == 0 {
-		c.Warm = min(24*time.Hour, time.Duration(seconds/5)*time.Second)
-	}
-	if c.Delay == 0 {
-		c.Delay = 5 * time.Second
-	}
-	if c.Points == 0 {
-		c.Points = 480
-	}
-	if !(c.Stock > 0 && c.Stock < 100) || c.Resources < 0 || c.Delay < time.Second || c.Delay > maxDelay*time.Second || c.Points < 1 || c.Warm < 0 {
-		return c, fmt.Errorf("backtest: stock %v, delay %s, %d points, warm %s: the stock must be positive and below 100, the delay 1s to %ds, the others positive",
-			c.Stock, c.Delay, c.Points, c.Warm, maxDelay)
+	c.Seed = cmp.Or(c.Seed, 1)
+	c.Stock = cmp.Or(c.Stock, 1.3)
+	c.WarmUp = cmp.Or(c.WarmUp, min(24*time.Hour, time.Duration(seconds/5)*time.Second))
+	c.Delay = cmp.Or(c.Delay, 5*time.Second)
+	c.Points = cmp.Or(c.Points, 480)
+	if !(c.Stock > 0 && c.Stock < 100) || c.Resources < 0 || c.Delay < time.Second || c.Delay > maxDelay*time.Second || c.Points < 1 || c.WarmUp < 0 {
+		return c, fmt.Errorf("backtest: Config.Stock is %v, Delay %s, Points %d, WarmUp %s: use a Stock above 0 and below 100, a Delay of 1s to %ds, and positive values for the others",
+			c.Stock, c.Delay, c.Points, c.WarmUp, maxDelay)
 	}
 	return c, nil
 }
 
-// Policies that Simulate knows.
+// Policies.
 const (
-	Static       = "static split"
-	Seed         = "proportional, every 5 min; liberated hourly"
-	SeedPrompt   = "proportional, every 5 min; liberated at once"
-	Ours         = "weir, forecast chosen by back-test"
-	OursEWMA     = "weir, EWMA"
-	OursHolt     = "weir, Holt"
-	OursSeasonal = "weir, seasonal"
+	StaticSplit        = "static split"
+	ProportionalHourly = "proportional, every 5 min; liberated hourly"
+	ProportionalAtOnce = "proportional, every 5 min; liberated at once"
+	Weir               = "weir, forecast chosen by back-test"
+	WeirEWMA           = "weir, EWMA"
+	WeirHolt           = "weir, Holt"
+	WeirSeasonal       = "weir, seasonal"
 )
 
-// Policies lists them in the order in which a report has them.
+// Policies returns the policies in the order of a report.
 func Policies() []string {
-	return []string{Static, Seed, SeedPrompt, OursEWMA, OursHolt, OursSeasonal, Ours}
+	return []string{StaticSplit, ProportionalHourly, ProportionalAtOnce, WeirEWMA, WeirHolt, WeirSeasonal, Weir}
 }
 
-// Simulate runs a policy on curves, which must be of one length and step.
+// Simulate runs a policy on curves, which must have one length and one step.
 func Simulate(curves []Curve, name string, cfg Config) (*Result, error) {
 	seconds, err := check(curves)
 	if err != nil {
@@ -83,7 +75,7 @@ func Simulate(curves []Curve, name string, cfg Config) (*Result, error) {
 		return nil, err
 	}
 	w := newSimulation(curves, cfg, seconds)
-	w.res.Policy, w.hourly = name, name == Seed
+	w.res.Policy, w.hourly = name, name == ProportionalHourly
 	p, err := w.policy(name)
 	if err != nil {
 		return nil, err
@@ -105,7 +97,7 @@ func Simulate(curves []Curve, name string, cfg Config) (*Result, error) {
 	}
 	for r := range w.res.Points {
 		for i := range w.res.Points[r] {
-			w.res.Points[r][i].Wanted /= w.res.Each.Seconds()
+			w.res.Points[r][i].Wanted /= w.res.PointInterval.Seconds()
 		}
 	}
 	return w.res, nil
@@ -121,7 +113,7 @@ func check(curves []Curve) (seconds int, err error) {
 		case c.Step < time.Second || len(c.Rate) == 0:
 			return 0, fmt.Errorf("backtest: %w: the curve of %s has %d steps of %s", ErrFormat, c.Region, len(c.Rate), c.Step)
 		case c.seconds() != curves[0].seconds():
-			return 0, fmt.Errorf("backtest: %w: the curve of %s is %d s long, that of %s %d: cut them", ErrFormat, c.Region, c.seconds(), curves[0].Region, curves[0].seconds())
+			return 0, fmt.Errorf("backtest: %w: the curve of %s is %d s long, that of %s %d s: cut them to one length", ErrFormat, c.Region, c.seconds(), curves[0].Region, curves[0].seconds())
 		case slices.ContainsFunc(curves[:i], func(o Curve) bool { return o.Region == c.Region }):
 			return 0, fmt.Errorf("backtest: %w: two curves of %s", ErrFormat, c.Region)
 		}
@@ -134,7 +126,8 @@ func check(curves []Curve) (seconds int, err error) {
 	return curves[0].seconds(), nil
 }
 
-// MostLeased is the greatest number of resources that would be leased at a time, on average, if nobody were refused.
+// MostLeased returns the greatest number of resources that would be leased at one time, on average,
+// if no key were refused.
 func MostLeased(curves []Curve) (most float64) {
 	const mean = (shortest + longest) / 2
 	sum := 0.0
@@ -154,19 +147,19 @@ func (w *simulation) policy(name string) (policy, error) {
 	n := len(w.curves)
 	o := &ours{lim: w.cfg.Limits, margin: margin, series: make([]balancer.Series, n), profile: make([]balancer.Profile, n)}
 	switch name {
-	case Static:
+	case StaticSplit:
 		return nil, nil
-	case Seed, SeedPrompt:
+	case ProportionalHourly, ProportionalAtOnce:
 		return &proportional{count: make([]int, n), rate: make([]float64, n)}, nil
-	case Ours:
+	case Weir:
 		o.auto = true
-	case OursEWMA:
-	case OursHolt:
+	case WeirEWMA:
+	case WeirHolt:
 		o.method = balancer.Holt
-	case OursSeasonal:
+	case WeirSeasonal:
 		o.method = balancer.Seasonal
 	default:
-		return nil, fmt.Errorf("backtest: policy %q is none of %q", name, Policies())
+		return nil, fmt.Errorf("backtest: policy %q is unknown: use one of %q", name, Policies())
 	}
 	return o, nil
 }

@@ -10,25 +10,26 @@ import (
 // Sizes of the picture, in pixels.
 const (
 	width      = 1240
-	left       = 64  // of the first panel: room for numbers
+	left       = 64  // of the first panel, with room for numbers
 	gap        = 56  // between the two columns
-	right      = 24  //
+	right      = 24  // margin
 	headHeight = 118 // title and legend
-	panelRoom  = 54  // above a panel, for its title, and below, for times
+	panelRoom  = 54  // for the title above a panel and the times below
 	tall       = 168
 	low        = 118
 )
 
-// colour is that of a region, by its place: told apart by those who see few colours, too (Okabe, Ito).
+// colour returns the colour of a region. The colours are distinguishable with colour blindness
+// (Okabe, Ito).
 func colour(i int) string {
 	list := [...]string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#5c5c5c"}
 	return list[i%len(list)]
 }
 
-// canvas is the picture as far as it is drawn.
+// canvas is the picture.
 type canvas struct{ bytes.Buffer }
 
-// figure is what of a point is drawn.
+// figure returns the drawn value of a point.
 type figure func(p Point, each time.Duration) float64
 
 type line struct {
@@ -37,12 +38,12 @@ type line struct {
 	filled bool
 }
 
-// SVG draws demand, and free stock, refusals and moves over time, of the balancer's policy beside the one that it replaces, both
-// to the same scales.
+// SVG draws the demand, and over time the free resources, refusals and moves of the balancer's
+// policy beside those of the policy that it replaces, with equal scales.
 func (r *Report) SVG(out io.Writer) error {
-	ours, seed := r.Of(Ours), r.Of(Seed)
+	ours, seed := r.Result(Weir), r.Result(ProportionalHourly)
 	if ours == nil || seed == nil {
-		return fmt.Errorf("backtest: the report has no %q or no %q", Ours, Seed)
+		return fmt.Errorf("backtest: the report has no %q or no %q", Weir, ProportionalHourly)
 	}
 	b := &canvas{}
 	half := float64(width-left-right-gap) / 2
@@ -74,9 +75,9 @@ func (r *Report) SVG(out io.Writer) error {
 		}
 		top := 0.0
 		for _, res := range []*Result{ours, seed} {
-			for _, points := range res.Points { // what is not counted may be cut off
-				for _, p := range points[min(len(points)-1, int(r.Config.Warm/res.Each)):] {
-					top = max(top, row.of(p, res.Each))
+			for _, points := range res.Points { // the warm time may exceed the scale
+				for _, p := range points[min(len(points)-1, int(r.Config.WarmUp/res.PointInterval)):] {
+					top = max(top, row.of(p, res.PointInterval))
 				}
 			}
 		}
@@ -118,10 +119,10 @@ func (r *Report) panel(b *canvas, p panel, res *Result, of figure) {
 	for i, points := range res.Points {
 		l := line{colour: colour(i), filled: p.fill}
 		for _, pt := range points {
-			l.values = append(l.values, of(pt, res.Each))
+			l.values = append(l.values, of(pt, res.PointInterval))
 		}
 		p.lines = append(p.lines, l)
 	}
-	p.start, p.span, p.warm = r.Curves[0].Start, time.Duration(r.Curves[0].seconds())*time.Second, r.Config.Warm
+	p.start, p.span, p.warm = r.Curves[0].Start, time.Duration(r.Curves[0].seconds())*time.Second, r.Config.WarmUp
 	p.draw(b)
 }

@@ -7,7 +7,7 @@ import (
 
 const day = 1440 // minutes
 
-// Daily is the demand of three regions for some days, each with a daily cycle of its own.
+// Daily returns the demand of three regions for some days, each with its own daily cycle.
 func Daily(days int) []Curve {
 	names, base, peak := []string{"us-east-1", "us-west-2", "eu-west-1"}, []float64{6, 2.4, 3.2}, []float64{19, 22, 12}
 	curves := make([]Curve, len(names))
@@ -21,8 +21,8 @@ func Daily(days int) []Curve {
 	return curves
 }
 
-// Synthetic is Daily with two spikes of half an hour a day in each region, from the second day on; and on the fourth the first
-// region's traffic goes to the second for an hour.
+// Synthetic returns Daily with two half-hour spikes a day in each region from the second day on. On
+// the fourth day the first region's traffic moves to the second for an hour.
 func Synthetic(days int, seed uint64) []Curve {
 	rng := draws(seed)
 	curves := Daily(days)

@@ -23,14 +23,14 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Pool is what the balancer knows of a pool as a whole.
+// Pool is the state of a pool in all regions.
 type Pool struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Settings      []byte                 `protobuf:"bytes,1,opt,name=settings,proto3" json:"settings,omitempty"`                             // weir.events.v1.LeasePool; empty: never seen
 	Method        uint32                 `protobuf:"varint,2,opt,name=method,proto3" json:"method,omitempty"`                                // of forecasting
-	ReadMs        int64                  `protobuf:"varint,3,opt,name=read_ms,json=readMs,proto3" json:"read_ms,omitempty"`                  // when a scan last told something new of it
+	ReadMs        int64                  `protobuf:"varint,3,opt,name=read_ms,json=readMs,proto3" json:"read_ms,omitempty"`                  // time of the newest scanned row
 	FloorsNoted   int64                  `protobuf:"varint,4,opt,name=floors_noted,json=floorsNoted,proto3" json:"floors_noted,omitempty"`   // version of the settings whose floors were reported to exceed the stock
-	MeanLeaseMs   int64                  `protobuf:"varint,5,opt,name=mean_lease_ms,json=meanLeaseMs,proto3" json:"mean_lease_ms,omitempty"` // recent average length of its leases; 0: none was seen
+	MeanLeaseMs   int64                  `protobuf:"varint,5,opt,name=mean_lease_ms,json=meanLeaseMs,proto3" json:"mean_lease_ms,omitempty"` // moving average of the length of its leases; 0 before the first
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -104,13 +104,13 @@ func (x *Pool) GetMeanLeaseMs() int64 {
 type PoolRegion struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Series        []byte                 `protobuf:"bytes,1,opt,name=series,proto3" json:"series,omitempty"`                                     // balancer.Series
-	Refused       int64                  `protobuf:"varint,2,opt,name=refused,proto3" json:"refused,omitempty"`                                  // last LeaseDemand.refused, plus one; 0: never seen
-	Minute        int64                  `protobuf:"varint,3,opt,name=minute,proto3" json:"minute,omitempty"`                                    // number of the minute that the two next are of
+	Refused       int64                  `protobuf:"varint,2,opt,name=refused,proto3" json:"refused,omitempty"`                                  // last LeaseDemand.refused, plus one; 0 before the first
+	Minute        int64                  `protobuf:"varint,3,opt,name=minute,proto3" json:"minute,omitempty"`                                    // number of the minute of refused_now
 	RefusedNow    int64                  `protobuf:"varint,4,opt,name=refused_now,json=refusedNow,proto3" json:"refused_now,omitempty"`          // in that minute
-	RefusedBefore int64                  `protobuf:"varint,5,opt,name=refused_before,json=refusedBefore,proto3" json:"refused_before,omitempty"` // in the one before
-	Published     []byte                 `protobuf:"bytes,6,opt,name=published,proto3" json:"published,omitempty"`                               // weir.events.v1.LeaseHeadroom: the last one
-	CommandedMs   int64                  `protobuf:"varint,7,opt,name=commanded_ms,json=commandedMs,proto3" json:"commanded_ms,omitempty"`       // when it was last sent to the table
-	TableStale    bool                   `protobuf:"varint,8,opt,name=table_stale,json=tableStale,proto3" json:"table_stale,omitempty"`          // the table does not have it
+	RefusedBefore int64                  `protobuf:"varint,5,opt,name=refused_before,json=refusedBefore,proto3" json:"refused_before,omitempty"` // in the minute before
+	Published     []byte                 `protobuf:"bytes,6,opt,name=published,proto3" json:"published,omitempty"`                               // the last weir.events.v1.LeaseHeadroom
+	CommandedMs   int64                  `protobuf:"varint,7,opt,name=commanded_ms,json=commandedMs,proto3" json:"commanded_ms,omitempty"`       // time of the last command to write it to the table
+	TableStale    bool                   `protobuf:"varint,8,opt,name=table_stale,json=tableStale,proto3" json:"table_stale,omitempty"`          // the table does not have published
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -201,14 +201,14 @@ func (x *PoolRegion) GetTableStale() bool {
 	return false
 }
 
-// Region is what is known of a region.
+// Region is the state of a region.
 type Region struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Settings      []byte                 `protobuf:"bytes,1,opt,name=settings,proto3" json:"settings,omitempty"`                                                                   // weir.events.v1.LeaseRegion; empty: never seen
 	ClockMs       int64                  `protobuf:"varint,2,opt,name=clock_ms,json=clockMs,proto3" json:"clock_ms,omitempty"`                                                     // time of the newest change from its stream
-	HeartbeatMs   int64                  `protobuf:"varint,3,opt,name=heartbeat_ms,json=heartbeatMs,proto3" json:"heartbeat_ms,omitempty"`                                         // of its last heartbeat, by its clock
-	BacklogMs     int64                  `protobuf:"varint,4,opt,name=backlog_ms,json=backlogMs,proto3" json:"backlog_ms,omitempty"`                                               // how far the reader of its stream was behind then
-	Seen          map[string]*Heartbeat  `protobuf:"bytes,5,rep,name=seen,proto3" json:"seen,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // by the region that another's heartbeat came from
+	HeartbeatMs   int64                  `protobuf:"varint,3,opt,name=heartbeat_ms,json=heartbeatMs,proto3" json:"heartbeat_ms,omitempty"`                                         // time of its last heartbeat, by its clock
+	BacklogMs     int64                  `protobuf:"varint,4,opt,name=backlog_ms,json=backlogMs,proto3" json:"backlog_ms,omitempty"`                                               // how far the reader of its stream was behind at that time
+	Seen          map[string]*Heartbeat  `protobuf:"bytes,5,rep,name=seen,proto3" json:"seen,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // last heartbeats of other regions, by region
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -338,9 +338,9 @@ type Transfer struct {
 	From          string                 `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
 	To            string                 `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
 	Version       int64                  `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`
-	UntilMs       int64                  `protobuf:"varint,5,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"` // when it is given up
-	Failed        bool                   `protobuf:"varint,6,opt,name=failed,proto3" json:"failed,omitempty"`                  // it will not come; the resource is left alone until then
-	SinceMs       int64                  `protobuf:"varint,7,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"` // when it was commanded; 0: not known
+	UntilMs       int64                  `protobuf:"varint,5,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"` // time at which it is given up
+	Failed        bool                   `protobuf:"varint,6,opt,name=failed,proto3" json:"failed,omitempty"`                  // refused; the resource is excluded until until_ms
+	SinceMs       int64                  `protobuf:"varint,7,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"` // time of the command; 0 if unknown
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -424,7 +424,7 @@ func (x *Transfer) GetSinceMs() int64 {
 	return 0
 }
 
-// Task is the state that is no pool's.
+// Task is the state of the task that belongs to no pool.
 type Task struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	FiredMs       int64                  `protobuf:"varint,1,opt,name=fired_ms,json=firedMs,proto3" json:"fired_ms,omitempty"`

@@ -1,8 +1,9 @@
-// Package broker measures a processor against a bare consumer of the same topic on the same brokers, in one run.
+// Package broker measures processors on real brokers: the exactly-once count beside a bare consumer
+// of the same topic, growth, scaling, latency, restarts and restores.
 //
-//	Load ──▶ topic ──▶ Bare: poll and count, read_committed, in a group        ──▶ events/s
-//	               └─▶ Fold: the processor, exactly once, into a fresh store   ──▶ events/s
+//	Load ──▶ topic ──▶ BareConsumer: poll and count, read_committed, in a group   ──▶ events/s
+//	               └─▶ Fold: the processor, exactly once, into an empty store     ──▶ events/s
 //
-// The first quarter of each run is not timed: connections, caches and the commit interval settle in it. It judges
-// nothing; it prints figures.
+// The first quarter of each run is not timed: connections, caches and the commit interval settle in
+// it. The package returns figures and their goals; it does not fail if a goal is missed.
 package broker

@@ -11,13 +11,13 @@ import (
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// Group watches how far an application has committed its input, from outside its processes.
+// Group observes the committed offsets of an application from outside its processes.
 type Group struct {
 	cl         *kgo.Client
 	app, topic string
 }
 
-// WatchGroup connects. Close it.
+// WatchGroup returns a Group. Close it.
 func WatchGroup(k kafka.Cluster, app, topic string) (*Group, error) {
 	cl, err := k.Client()
 	if err != nil {
@@ -26,14 +26,14 @@ func WatchGroup(k kafka.Cluster, app, topic string) (*Group, error) {
 	return &Group{cl, app, topic}, nil
 }
 
-// Close lets go of the connections.
+// Close closes the connections.
 func (g *Group) Close() { g.cl.Close() }
 
-// Next gives the committed offset of each partition.
+// Next returns the committed offset of each partition.
 func (g *Group) Next(ctx context.Context) (map[int32]int64, error) {
 	got, err := kadm.NewClient(g.cl).FetchOffsets(ctx, g.app)
 	if err != nil {
-		return nil, fmt.Errorf("read the offsets of %s: %w", g.app, err)
+		return nil, fmt.Errorf("read the committed offsets of %s: %w", g.app, err)
 	}
 	next := map[int32]int64{}
 	got.Each(func(o kadm.OffsetResponse) {
@@ -44,7 +44,7 @@ func (g *Group) Next(ctx context.Context) (map[int32]int64, error) {
 	return next, nil
 }
 
-// Await waits until what the group has committed is as ok says, and returns when that was.
+// Await waits until ok accepts the committed offsets and returns the time.
 func (g *Group) Await(ctx context.Context, ok func(next map[int32]int64) bool) (time.Time, error) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -61,12 +61,12 @@ func (g *Group) Await(ctx context.Context, ok func(next map[int32]int64) bool) (
 	}
 }
 
-// Total gives a condition for Until: so many records in all.
+// Total returns a condition for Await: at least n records in all.
 func Total(n int64) func(map[int32]int64) bool {
 	return func(next map[int32]int64) bool { return Sum(next) >= n }
 }
 
-// Sum adds up.
+// Sum returns the sum of the offsets.
 func Sum(next map[int32]int64) (n int64) {
 	for _, v := range next {
 		n += v
@@ -74,7 +74,7 @@ func Sum(next map[int32]int64) (n int64) {
 	return n
 }
 
-// AllPast gives a condition for Until: every partition of before is further.
+// AllPast returns a condition for Await: every partition is past its offset in before.
 func AllPast(before map[int32]int64) func(map[int32]int64) bool {
 	return func(next map[int32]int64) bool {
 		for p, v := range before {

@@ -23,8 +23,9 @@ const (
 	restoreValue      = 100 // bytes
 )
 
-// LoadChangelog fills a changelog with n keys of 16 bytes with values of 100, evenly over 24 partitions in random order, each
-// partition ended by a marker; unless it is there already. It returns the topic.
+// LoadChangelog fills a changelog with n keys of 16 bytes and values of 100 bytes, evenly over 24
+// partitions in random order, with a marker at the end of each partition. An existing changelog is
+// reused. It returns the topic.
 func LoadChangelog(ctx context.Context, k kafka.Cluster, n int64) (topic string, err error) {
 	topic = fmt.Sprintf("weir.bench.restore.%d", n)
 	total := n + restorePartitions
@@ -33,7 +34,7 @@ func LoadChangelog(ctx context.Context, k kafka.Cluster, n int64) (topic string,
 		for _, end := range ends[topic] {
 			have += end
 		}
-		if have >= total { // each run adds its barriers
+		if have >= total { // earlier runs added barriers
 			return topic, nil
 		}
 	}
@@ -64,8 +65,8 @@ func LoadChangelog(ctx context.Context, k kafka.Cluster, n int64) (topic string,
 
 const restoreInput = "weir.bench.restore.in"
 
-// Restore rebuilds the state of a changelog that LoadChangelog made, from an empty disk, and returns the keys per second from
-// the start of the process's work to its last partition that can fold.
+// Restore restores the state of a changelog of LoadChangelog to an empty disk. It returns the keys
+// per second from the start of the process until its last partition runs.
 func Restore(ctx context.Context, cfg processors.Config, topic string, n int64) (Result, error) {
 	app := fmt.Sprintf("weir.bench.restore-%d", time.Now().UnixNano())
 	for _, t := range []string{restoreInput, app + ".dlq"} {
@@ -97,7 +98,7 @@ func Restore(ctx context.Context, cfg processors.Config, topic string, n int64) 
 	return result("restore", n, took), errors.Join(err, <-done, os.RemoveAll(dir), deleteTopics(context.WithoutCancel(ctx), cfg.Kafka, app+".dlq"))
 }
 
-// commitStart gives a new group the offsets that the markers have.
+// commitStart commits the offsets of the markers for a new group.
 func commitStart(ctx context.Context, k kafka.Cluster, app string) error {
 	cl, err := k.Client()
 	if err != nil {
@@ -136,7 +137,7 @@ func allRunning(done chan error, rt *processors.Runtime) error {
 	}
 }
 
-// noopHandler is a handler that has nothing to do.
+// noopHandler is a handler without state.
 type noopHandler struct{}
 
 func (noopHandler) Fold(*stream.Batch) error                   { return nil }

@@ -31,7 +31,7 @@ type peer struct {
 	commits []time.Duration // at which it runs
 }
 
-// job is one run: which log, and how often to commit.
+// job is one run: a log and a commit interval.
 type job struct {
 	log    string
 	commit time.Duration
@@ -39,7 +39,8 @@ type job struct {
 
 const often, seldom = 100 * time.Millisecond, time.Second
 
-// all returns the peers. goka, whose offsets follow its writes at leisure, runs at the longer interval.
+// all returns the peers. goka commits offsets independently of its writes, so it runs at the longer
+// interval only.
 func (p *programs) all() []peer {
 	return []peer{
 		{streams, p.buildStreams, p.streams, []time.Duration{often, seldom}},
@@ -47,13 +48,13 @@ func (p *programs) all() []peer {
 	}
 }
 
-// run measures all systems and reports what it has, with an error if that is not all it should have: a peer that cannot
-// be built here is none, as long as there is another.
+// run measures all systems and returns the report, with an error if the report is incomplete. A
+// peer that cannot be built here is left out, as long as there is another peer.
 func (b *bench) run(ctx context.Context) (*report, error) {
 	if err := b.buildWeir(ctx); err != nil {
 		return &report{}, fmt.Errorf("weir's build failed: %w", err)
 	}
-	b.missing = []missing{} // none, in JSON, is an empty list
+	b.missing = []missing{} // JSON gets an empty list, not null
 	for _, p := range b.all() {
 		if err := p.build(ctx); err != nil {
 			b.miss(p.system, err)
@@ -62,7 +63,7 @@ func (b *bench) run(ctx context.Context) (*report, error) {
 		b.peers = append(b.peers, p)
 	}
 	if len(b.peers) == 0 {
-		return &report{}, errors.New("there is no peer to compare weir with")
+		return &report{}, errors.New("no peer could be built: install Java 17 and Maven, or give access to Go modules")
 	}
 	unbuilt := len(b.missing)
 	err := b.measure(ctx)
@@ -72,13 +73,13 @@ func (b *bench) run(ctx context.Context) (*report, error) {
 	return &report{Events: b.events, Rows: tabulate(b.samples), Missing: b.missing}, err
 }
 
-// miss notes what has no figure.
+// miss records a run or a system without a figure.
 func (b *bench) miss(what string, why error) {
 	b.missing = append(b.missing, missing{what, why.Error()})
-	fmt.Fprintf(b.talk, "%s: %v: not measured\n", what, why)
+	fmt.Fprintf(b.log, "%s: %v: not measured\n", what, why)
 }
 
-// measure runs the systems in turns, on campaigns that get the same traffic and on a Zipf distribution.
+// measure runs the systems in turn, on evenly distributed campaigns and on a Zipf distribution.
 func (b *bench) measure(ctx context.Context) error {
 	for _, zipf := range []float64{loadgen.Even, 1.1} {
 		want, err := holds(ctx, loadgen.BenchConfig{Campaigns: b.campaigns, Zipf: zipf}, b.events)
@@ -96,8 +97,8 @@ func (b *bench) measure(ctx context.Context) error {
 	return nil
 }
 
-// turn runs each system once, at the round and interval of s. A peer's run that fails, or counts anything but want, has no
-// figure; the others go on.
+// turn runs each system once, with the round and interval of s. The run of a peer that fails, or
+// whose totals differ from want, has no figure; the other systems run nevertheless.
 func (b *bench) turn(ctx context.Context, s sample, zipf float64, want totals.Totals) error {
 	own, err := b.weir(ctx, s.commit, "--events", fmt.Sprint(b.events), "--campaigns", fmt.Sprint(b.campaigns), "--zipf", fmt.Sprint(zipf))
 	if err != nil {
@@ -129,5 +130,5 @@ func (b *bench) turn(ctx context.Context, s sample, zipf float64, want totals.To
 func (b *bench) note(s sample, system string, perSecond float64) {
 	s.system, s.perSecond = system, perSecond
 	b.samples = append(b.samples, s)
-	fmt.Fprintf(b.talk, "%s, %s, round %d: %s %.3f M/s\n", s.keys, s.commit, s.round+1, system, perSecond/1e6)
+	fmt.Fprintf(b.log, "%s, %s, round %d: %s %.3f M/s\n", s.keys, s.commit, s.round+1, system, perSecond/1e6)
 }

@@ -28,16 +28,16 @@ func TestHolds(t *testing.T) {
 	for range n {
 		gen.Append(nil)
 	}
-	// Its first events happened before midnight, so that a campaign has up to two days.
+	// The first events are from before midnight, so a campaign has up to two days.
 	if got.Events != n || got.Micros != gen.Stats().Micros || got.Keys < 1000 || got.Keys > 2000 {
 		t.Errorf("a log of %d events and %d micros over 1,000 campaigns holds %+v", n, gen.Stats().Micros, got)
 	}
 	if again, err := holds(t.Context(), cfg, n); err != nil || again != got {
-		t.Errorf("counted again: %+v, %v, want %+v", again, err, got)
+		t.Errorf("second count: %+v, %v, want %+v", again, err, got)
 	}
 }
 
-// program puts a program into b's scratch directory that gives an answer and notes its arguments.
+// program writes a program into b's scratch directory that prints answer and records its arguments.
 func program(t *testing.T, b *bench, name string, answer any) (args func() string) {
 	t.Helper()
 	text, err := json.Marshal(answer)
@@ -61,14 +61,14 @@ func program(t *testing.T, b *bench, name string, answer any) (args func() strin
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{
-		programs: programs{scratch: t.TempDir(), brokers: "b:1", threads: 3, talk: &bytes.Buffer{}},
+		programs: programs{scratch: t.TempDir(), brokers: "b:1", threads: 3, log: &bytes.Buffer{}},
 		events:   4000, campaigns: 10, rounds: 2,
 	}
-	b.peers = b.all()[1:] // without Java
+	b.peers = b.all()[1:] // without Kafka Streams
 	return b
 }
 
-// turns makes b's second round.
+// turns runs the second round of b.
 func turns(t *testing.T, b *bench, want totals.Totals) error {
 	t.Helper()
 	for _, commit := range []time.Duration{often, seldom} {
@@ -104,7 +104,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-func TestAPeerThatMiscountsHasNoFigure(t *testing.T) {
+func TestMiscountingPeerHasNoFigure(t *testing.T) {
 	want := totals.Totals{Keys: 10, Micros: 5, Events: 4000, Digest: 1}
 	for name, wrong := range map[string]totals.Totals{
 		"an event too many":   {Keys: 10, Micros: 5, Events: 4001, Digest: 1},
@@ -115,28 +115,28 @@ func TestAPeerThatMiscountsHasNoFigure(t *testing.T) {
 		program(t, b, "weir", []spend{{Log: "the.log", Keys: "10 even", Bare: 300, PerSecond: 200}})
 		program(t, b, "goka", answer{PerSecond: 10, Totals: wrong})
 		if err := turns(t, b, want); err != nil {
-			t.Errorf("%s: error %v: the others should go on", name, err)
+			t.Errorf("%s: error %v: the other systems should run", name, err)
 		}
 		if len(b.missing) != 1 || b.missing[0].What != "goka, 10 even, 1s, round 2" || !strings.Contains(b.missing[0].Why, "counted") {
 			t.Errorf("%s: missing %v, want the run that miscounted", name, b.missing)
 		}
 		for _, s := range b.samples {
 			if s.system == goka {
-				t.Errorf("%s: the figure is in the table", name)
+				t.Errorf("%s: the report has the figure", name)
 			}
 		}
 	}
 }
 
-// broken puts a program into b's scratch directory that fails.
+// broken writes a program into b's scratch directory that fails.
 func broken(t *testing.T, b *bench, name string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(b.scratch, name), []byte("#!/bin/sh\necho its last words >&2\nexit 3\n"), 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(b.scratch, name), []byte("#!/bin/sh\necho error text >&2\nexit 3\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestAProgramThatFails(t *testing.T) {
+func TestFailingProgram(t *testing.T) {
 	b := newBench(t)
 	broken(t, b, "weir")
 	if err := turns(t, b, totals.Totals{}); err == nil || !strings.Contains(err.Error(), "exit status 3") {
@@ -145,12 +145,12 @@ func TestAProgramThatFails(t *testing.T) {
 	program(t, b, "weir", []spend{{Log: "the.log", Keys: "10 even", Bare: 300, PerSecond: 200}})
 	broken(t, b, "goka")
 	if err := turns(t, b, totals.Totals{}); err != nil {
-		t.Errorf("goka failed; error %v: the others should go on", err)
+		t.Errorf("goka failed; error %v: the other systems should run", err)
 	}
 	if len(b.missing) != 1 || !strings.Contains(b.missing[0].Why, "exit status 3") {
 		t.Errorf("missing %v, want goka's run with its exit status", b.missing)
 	}
-	if said := b.talk.(*bytes.Buffer).String(); strings.Count(said, "its last words") != 2 {
-		t.Errorf("the programs' own words are lost: %q", said)
+	if text := b.log.(*bytes.Buffer).String(); strings.Count(text, "error text") != 2 {
+		t.Errorf("the output of the programs is lost: %q", text)
 	}
 }

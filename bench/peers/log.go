@@ -11,7 +11,8 @@ import (
 // sums is what a key of the log comes to.
 type sums struct{ micros, count int64 }
 
-// holds returns the totals of a log that `weir bench spend` makes: the same generator, counted here.
+// holds returns the totals of a log that `weir bench spend` makes: the same generator, counted
+// here.
 func holds(ctx context.Context, cfg loadgen.BenchConfig, n int64) (totals.Totals, error) {
 	var t totals.Totals
 	gen, err := loadgen.NewBench(cfg)

@@ -16,23 +16,23 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal has the system's own effect
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
 		os.Exit(1)
 	}
 }
 
-// run measures what args ask for and writes the table to out, also that of a run that ended early.
-func run(ctx context.Context, args []string, out, talk io.Writer) error {
+// run runs the comparison of args and writes the table to out, even after an error.
+func run(ctx context.Context, args []string, out, log io.Writer) error {
 	var b bench
 	f := flag.NewFlagSet("peers", flag.ContinueOnError)
-	f.SetOutput(talk)
-	brokers := f.String("brokers", "127.0.0.1:9092", "brokers to ask first, without encryption or sign-in")
+	f.SetOutput(log)
+	brokers := f.String("brokers", "127.0.0.1:9092", "bootstrap brokers, without TLS and authentication")
 	f.Int64Var(&b.events, "events", 20_000_000, "events in the log")
 	f.IntVar(&b.campaigns, "campaigns", 100_000, "campaigns")
 	f.IntVar(&b.rounds, "rounds", 3, "rounds of all systems")
-	threads := f.Int("threads", 2, "weir's sessions and Kafka Streams' threads")
+	threads := f.Int("threads", 2, "workers of weir and stream threads of Kafka Streams")
 	format := f.String("o", "text", "text or json")
 	if err := f.Parse(args); err != nil {
 		return err
@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, out, talk io.Writer) error {
 	if err != nil {
 		return err
 	}
-	b.programs = programs{root: root, scratch: scratch, brokers: *brokers, threads: *threads, talk: talk, java: f.Args()}
+	b.programs = programs{root: root, scratch: scratch, brokers: *brokers, threads: *threads, log: log, java: f.Args()}
 	r, err := b.run(ctx)
 	if len(r.Rows) > 0 {
 		write := r.writeText
@@ -60,11 +60,11 @@ func run(ctx context.Context, args []string, out, talk io.Writer) error {
 	return errors.Join(err, os.RemoveAll(scratch))
 }
 
-// repository finds weir's own directory, from which the programs are built.
+// repository returns the directory of weir's module, in which the programs are built.
 func repository(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/weirhq/weir").Output()
 	if err != nil {
-		return "", fmt.Errorf("cannot find weir's repository, run this in it: %w", err)
+		return "", fmt.Errorf("cannot find weir's repository, run the command in it: %w", err)
 	}
 	return filepath.Clean(strings.TrimSpace(string(out))), nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/weirhq/weir/bench/peers/totals"
 )
 
-// Names of the systems, as the table has them.
+// Names of the systems in the table.
 const (
 	weir    = "weir"
 	bare    = "bare consumer"
@@ -25,15 +25,15 @@ const (
 
 // programs builds and runs the programs that are compared.
 type programs struct {
-	root    string // of the repository
-	scratch string // directory for what is built; goes with the run
+	root    string // directory of the repository
+	scratch string // directory of the built programs; removed after the run
 	brokers string
 	threads int
-	talk    io.Writer // what the programs say beside their answer
-	java    []string  // further arguments of the Kafka Streams program
+	log     io.Writer // output of the programs other than their answer
+	java    []string  // additional arguments of the Kafka Streams program
 }
 
-// answer is what a peer prints: how fast it was, and what it counted.
+// answer is the output of a peer: its speed and its totals.
 type answer struct {
 	PerSecond float64 `json:"events_per_second"`
 	totals.Totals
@@ -52,7 +52,7 @@ func (p *programs) buildWeir(ctx context.Context) error {
 	return p.make(ctx, p.root, "go", "build", "-o", filepath.Join(p.scratch, "weir"), "./cmd/weir")
 }
 
-// buildStreams compiles and tests the Kafka Streams program. The error says why that cannot be.
+// buildStreams compiles and tests the Kafka Streams program.
 func (p *programs) buildStreams(ctx context.Context) error {
 	for _, tool := range []string{"java", "mvn"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -65,8 +65,9 @@ func (p *programs) buildStreams(ctx context.Context) error {
 	return nil
 }
 
-// buildGoka compiles the goka program. It has a module of its own, whose go.mod and go.sum the go command may complete, since
-// weir's requirements move on without it: in a copy. The error says why it cannot be built.
+// buildGoka compiles the goka program. The program is a module of its own. The build works on a
+// copy of its go.mod and go.sum, which the go command may complete, because weir's requirements
+// change independently.
 func (p *programs) buildGoka(ctx context.Context) error {
 	dir, mod := filepath.Join(p.root, "bench", "peers", "goka"), filepath.Join(p.scratch, "go.mod")
 	for _, name := range []string{"go.mod", "go.sum"} {
@@ -122,13 +123,13 @@ func (p *programs) goka(ctx context.Context, j job) (a answer, err error) {
 	return a, p.ask(ctx, &a, filepath.Join(p.scratch, "goka"), "-brokers", p.brokers, "-topic", j.log, "-commit", j.commit.String())
 }
 
-// ask runs a program to its end and reads its answer, JSON on stdout.
+// ask runs a program to its end and decodes its answer, JSON on stdout.
 func (p *programs) ask(ctx context.Context, into any, name string, args ...string) error {
 	var out bytes.Buffer
 	cmd := p.command(ctx, name, args...)
 	cmd.Stdout = &out
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s failed, its own words are above: %w", filepath.Base(name), err)
+		return fmt.Errorf("%s failed, its output is above: %w", filepath.Base(name), err)
 	}
 	if err := json.Unmarshal(out.Bytes(), into); err != nil {
 		return fmt.Errorf("%s answered %q: %w", filepath.Base(name), out.Bytes(), err)
@@ -139,14 +140,14 @@ func (p *programs) ask(ctx context.Context, into any, name string, args ...strin
 // make runs a build tool in dir.
 func (p *programs) make(ctx context.Context, dir, name string, args ...string) error {
 	cmd := p.command(ctx, name, args...)
-	cmd.Dir, cmd.Stdout = dir, p.talk
+	cmd.Dir, cmd.Stdout = dir, p.log
 	return cmd.Run()
 }
 
-// command is stopped by a signal, and given the time to leave nothing behind on the broker.
+// command returns a command that SIGTERM stops, with time to delete its topics.
 func (p *programs) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Stderr = p.talk
+	cmd.Stderr = p.log
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 90 * time.Second
 	return cmd

@@ -7,14 +7,14 @@ import (
 	"text/tabwriter"
 )
 
-// report is what a run found.
+// report is the result of a comparison.
 type report struct {
 	Events  int64     `json:"events"`
 	Rows    []row     `json:"rows"`
 	Missing []missing `json:"not_measured"`
 }
 
-// missing is a system, or a run of one, that has no figure.
+// missing is a run or a system without a figure.
 type missing struct {
 	What string `json:"what"`
 	Why  string `json:"why"`
@@ -27,7 +27,7 @@ func (r *report) writeJSON(w io.Writer) error {
 	return enc.Encode(r)
 }
 
-// writeText writes a table, and below it what is missing.
+// writeText writes a table, followed by the missing figures.
 func (r *report) writeText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "KEYS\tCOMMIT\tSYSTEM\tROUNDS\tM EVENTS/S\tMIN..MAX\tWEIR / IT\tMIN..MAX")

@@ -24,13 +24,13 @@ type row struct {
 	PerSecond int64   `json:"events_per_second"`
 	Min       int64   `json:"min"`
 	Max       int64   `json:"max"`
-	Ratio     float64 `json:"weir_ratio"` // weir's events/s by this system's, round by round; 2: weir is twice as fast
+	Ratio     float64 `json:"weir_ratio"` // weir's events/s divided by this system's, round by round; 2 means that weir is twice as fast
 	RatioMin  float64 `json:"weir_ratio_min"`
 	RatioMax  float64 `json:"weir_ratio_max"`
 }
 
-// tabulate makes the rows of samples, in the order in which their kinds first came. A row without a round in which weir
-// was measured too has no ratio, which is 0.
+// tabulate returns the rows of samples, in the order of their first samples. A row without a round
+// in which weir was measured, too, has the ratio 0.
 func tabulate(samples []sample) []row {
 	type kind struct {
 		keys   string
@@ -78,7 +78,8 @@ func tabulate(samples []sample) []row {
 
 func hundredths(x float64) float64 { return math.Round(100*x) / 100 }
 
-// median of at least one value; of an even number of them, the middle between the two in the middle.
+// median returns the median of at least one value; of an even number, the mean of the two in the
+// middle.
 func median(v []float64) float64 {
 	s := slices.Sorted(slices.Values(v))
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2

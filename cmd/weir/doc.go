@@ -1,16 +1,24 @@
-// Command weir is the whole system in one binary: roles to run, and commands to ask and to operate them.
+// Command weir is the whole system in one binary: roles to run, and commands to query and operate
+// them.
 //
 //	main ─▶ run(ctx, process) ─▶ newRoot(app) ─▶ a command ─▶ packages that do the work
 //	          │                                      │
 //	          └── exit code, error on stderr ◀───────┘ data on stdout, in the format of -o
 //
-// A command is thin: it reads flags and configuration, calls a package, prints what came back. What all of them need
-// is in app. To add one, write newXCmd(a *app) *cobra.Command in x.go and name it in commands.
+//	internal/cli      flags, configuration, output, exit codes: shared by all commands
+//	internal/connect  brokers, API, lease table and remedies: shared by commands of several nouns
+//	internal/node     one process: the role table, memory, API
+//	internal/...      the commands, one package for each noun
+//
+// A command is thin: it reads flags and configuration, calls a package, and prints the result. To
+// add one, write newXCmd(a *cli.App) *cobra.Command in the package of its noun, and add it to
+// Commands there.
 //
 // Invariants:
 //
-//  1. Data goes to stdout and nothing else does; talk, progress and errors go to stderr.
-//  2. Every error says what failed, why, and what to do now; its class decides the exit code (see exit.go).
-//  3. No command reads the environment, the clock or the standard streams of the process by itself: tests run the
-//     commands in process, through run.
+//  1. Only data goes to stdout. Messages, progress and errors go to stderr.
+//  2. Every error states what failed, why, and what to do now. Its class determines the exit code,
+//     see package cli.
+//  3. Commands read the environment and the standard streams through cli.App, so that tests run
+//     them in their process.
 package main

@@ -11,7 +11,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal asks to stop; from then on a second one has the system's own effect, which is at once.
+	// The first signal stops the command. A second one ends the process at once.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, cli.Process{
 		Args: os.Args[1:], Environ: os.Environ(),
@@ -19,8 +19,8 @@ func main() {
 	}))
 }
 
-// run runs one command to its end and returns the exit code.
+// run runs a command to its end and returns the exit code.
 func run(ctx context.Context, p cli.Process) int {
 	a := cli.NewApp(p)
-	return a.Execute(ctx, newRoot(a)) //nolint:contextcheck // execute gives ctx to cobra, the commands take it from there
+	return a.Execute(ctx, newRoot(a)) //nolint:contextcheck // Execute gives ctx to cobra, and the commands get it from cobra
 }

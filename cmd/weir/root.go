@@ -24,9 +24,10 @@ func commands(a *cli.App) []*cobra.Command {
 func newRoot(a *cli.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "weir",
-		Short: "Allocates scarce shared things in real time, event-sourced on Kafka",
-		Long: "weir allocates scarce shared things in real time: it folds events from Kafka exactly once into spend,\n" +
-			"leases and jobs, and serves what it knows.",
+		Short: "Exactly-once stream processing on Kafka: ad spend and resource leases",
+		Long: "weir processes events from Kafka exactly once. It counts the spend of ad campaigns, and leases\n" +
+			"resources in several regions over DynamoDB.\n\n" +
+			"`weir dev` runs everything in one process. `weir run` runs roles against your own cluster.",
 		Version: buildinfo.Read().Version,
 	}
 	a.SetUp(root)

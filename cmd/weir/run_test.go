@@ -6,19 +6,21 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/clitest"
 )
 
-// weir runs the whole program in process.
+// weir runs a command of the program in the process of the test.
 func weir(t *testing.T, environ []string, args ...string) clitest.Result {
 	t.Helper()
-	var out, talk bytes.Buffer
-	code := run(t.Context(), cli.Process{Args: args, Environ: environ, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &talk})
-	return clitest.Result{Code: code, Stdout: out.String(), Stderr: talk.String()}
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), cli.Process{Args: args, Environ: environ, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr})
+	return clitest.Result{Code: code, Stdout: stdout.String(), Stderr: stderr.String()}
 }
 
 func TestCommandLineErrors(t *testing.T) {
@@ -35,7 +37,7 @@ func TestCommandLineErrors(t *testing.T) {
 		{"short flag", []string{"version", "-x"}, 64, []string{"-x", "`weir version --help` lists the flags"}},
 		{"format", []string{"version", "-o", "jsn"}, 64, []string{"did you mean json?"}},
 		{"format unlike any", []string{"version", "-o", "picture"}, 64, []string{"one of table, wide, json, yaml, jsonl"}},
-		{"argument too many", []string{"version", "now"}, 64, []string{`"now"`, "`weir version --help`"}},
+		{"extra argument", []string{"version", "now"}, 64, []string{`"now"`, "`weir version --help`"}},
 		{"flag without value", []string{"version", "-o"}, 64, []string{"needs an argument"}},
 		{"configuration", []string{"config", "check", "--brokers", "nowhere"}, 78, []string{`--brokers: kafka.brokers: "nowhere" is not allowed`}},
 		{"no such file", []string{"config", "print", "-f", "/no/such/weir.yaml"}, 78, []string{"/no/such/weir.yaml: cannot read the configuration"}},
@@ -48,11 +50,11 @@ func TestCommandLineErrors(t *testing.T) {
 			}
 			for _, w := range append(tc.want, "weir: ", "\n  why: ", "\n  do:  ") {
 				if !strings.Contains(r.Stderr, w) {
-					t.Errorf("stderr does not say %q:\n%s", w, r.Stderr)
+					t.Errorf("stderr has no %q:\n%s", w, r.Stderr)
 				}
 			}
 			if strings.Contains(r.Stderr, "\x1b") {
-				t.Errorf("colours for something that is no terminal: %q", r.Stderr)
+				t.Errorf("colours without a terminal: %q", r.Stderr)
 			}
 		})
 	}
@@ -67,13 +69,29 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+// Every command has a help text: Short is one line without a full stop and begins with a verb in
+// the imperative ("Show", not "Shows"), Long has lines of at most 100 columns. A backtick in the
+// help of a flag would be taken for the name of its value.
 func TestEveryCommandIsDescribed(t *testing.T) {
 	a := cli.NewApp(cli.Process{Stdout: io.Discard, Stderr: io.Discard})
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
-		if c.Short == "" || c.Run != nil || c.RunE == nil && !c.HasSubCommands() {
+		if c.Short == "" || strings.HasSuffix(c.Short, ".") || c.Run != nil || c.RunE == nil && !c.HasSubCommands() {
 			t.Errorf("%s: needs Short, and RunE in place of Run", c.CommandPath())
 		}
+		if verb, _, _ := strings.Cut(c.Short, " "); c.HasParent() && strings.HasSuffix(strings.TrimSuffix(verb, ","), "s") {
+			t.Errorf("%s: Short begins with %q, which is not an imperative", c.CommandPath(), verb)
+		}
+		for line := range strings.SplitSeq(c.Long, "\n") {
+			if utf8.RuneCountInString(line) > 100 {
+				t.Errorf("%s: a line of the help is longer than 100 columns: %s", c.CommandPath(), line)
+			}
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" || strings.Contains(f.Usage, "`") {
+				t.Errorf("%s: the help of --%s is %q", c.CommandPath(), f.Name, f.Usage)
+			}
+		})
 		for _, sub := range c.Commands() {
 			walk(sub)
 		}

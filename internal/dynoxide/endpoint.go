@@ -1,4 +1,5 @@
-// Package dynoxide runs another implementation of DynamoDB, dynoxide, in a container: for tests that compare with it.
+// Package dynoxide runs dynoxide, another implementation of DynamoDB, in a container. Tests compare
+// package dynamotest with it.
 package dynoxide
 
 import (
@@ -12,27 +13,30 @@ import (
 	"github.com/testcontainers/testcontainers-go/wait"
 )
 
-// Endpoint starts it in a container, for the test's time, and returns where it answers. DIFF_ENDPOINT names one that runs
-// already. Where there is no engine or no image the test is skipped, and says what it would have been for.
-func Endpoint(t testing.TB, what string) string {
+// Endpoint starts dynoxide in a container for the duration of the test and returns its URL. If
+// WEIR_TEST_DIFF_ENDPOINT is set, Endpoint returns that URL and starts nothing. Without a Docker
+// engine or the image, it skips the test. purpose completes the reason of the skip: "start one to"
+// purpose.
+func Endpoint(t testing.TB, purpose string) string {
 	t.Helper()
-	if e := os.Getenv("DIFF_ENDPOINT"); e != "" {
+	if e := os.Getenv("WEIR_TEST_DIFF_ENDPOINT"); e != "" {
 		return e
 	}
 	if testing.Short() {
 		t.Skip("needs a container, which -short leaves out")
 	}
 	if err := exec.CommandContext(t.Context(), "docker", "info").Run(); err != nil {
-		t.Skipf("no Docker engine answers `docker info` (%v): start one to %s", err, what)
+		t.Skipf("no Docker engine answers `docker info` (%v): start one to %s", err, purpose)
 	}
 	const image = "dynoxide:3.2.0"
 	if err := exec.CommandContext(t.Context(), "docker", "image", "inspect", image).Run(); err != nil {
-		t.Skipf("the Docker engine has no image %s: build or pull it to %s", image, what)
+		t.Skipf("the Docker engine has no image %s: build or pull it to %s", image, purpose)
 	}
-	t.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true") // one more image to pull, to do what Cleanup does
+	t.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true") // Cleanup removes the container, so the cleaner's image is not needed
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	// Any answer will do. That the port is open says nothing: the engine's proxy opens it before the container has.
+	// Any answer means that dynoxide is ready. An open port does not: the engine's proxy opens the
+	// port before dynoxide listens.
 	answers := wait.ForHTTP("/").WithPort("8000/tcp").WithStatusCodeMatcher(func(int) bool { return true })
 	box, err := testcontainers.Run(ctx, image, testcontainers.WithExposedPorts("8000/tcp"), testcontainers.WithWaitStrategy(answers))
 	testcontainers.CleanupContainer(t, box)

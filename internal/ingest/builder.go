@@ -81,7 +81,7 @@ func checkNumbers(d *draft) *Rejection {
 	switch {
 	case d.eventType == eventspb.EventType_EVENT_TYPE_HEARTBEAT:
 		return reject(ReasonUnknownType, "a file cannot contain a heartbeat: the ads callback produces heartbeats")
-	case !events.Known(d.eventType):
+	case !events.KnownEventType(d.eventType):
 		return reject(ReasonUnknownType, "type %d: write %s", d.eventType, typeNames)
 	case d.priceMicros < 0:
 		return reject(ReasonNegativePrice, "%d micros: refund by an adjustment, not by an event", d.priceMicros)

@@ -15,9 +15,8 @@ const (
 // clickSuffix is appended to the id of a row to make the id of its click.
 const clickSuffix = ":click"
 
-// idHasher derives event ids. It uses SHA-256 and not a faster hash, because someone who can put
-// rows into a file must not be able to construct two rows with one id: the second would not be
-// charged.
+// idHasher derives event ids. It uses SHA-256 and not a faster hash, because the author of
+// a file must not be able to construct two rows with one id: the second would not be charged.
 type idHasher struct {
 	prefix []byte // version, id space and format
 	enc    *base32.Encoding

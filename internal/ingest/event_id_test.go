@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
 )
 
 // TestGoldenIDs holds the derived ids of every format, and of rows with quotes, line ends inside
@@ -32,18 +33,7 @@ func TestGoldenIDs(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for {
-			row, err := r.Next()
-			if err == io.EOF {
-				break
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, e := range row.Events {
-				got = append(got, e.EventId)
-			}
-		}
+		eachEvent(t, r, func(e *eventspb.AdEvent) { got = append(got, e.EventId) })
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: ids %q, want %q", c.name, got, c.want)
 		}
@@ -65,22 +55,30 @@ func TestRealGoldenRecords(t *testing.T) {
 			r := open(t, dataFile(t, name), c.opt)
 			digest := sha256.New()
 			var record []byte
-			for {
-				row, err := r.Next()
-				if err == io.EOF {
-					break
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, e := range row.Events {
-					record = events.AppendEvent(record[:0], e)
-					digest.Write(record)
-				}
-			}
+			eachEvent(t, r, func(e *eventspb.AdEvent) {
+				record = events.AppendEvent(record[:0], e)
+				digest.Write(record)
+			})
 			if got := hex.EncodeToString(digest.Sum(nil)); got != c.want {
 				t.Errorf("digest %s, want %s", got, c.want)
 			}
 		})
+	}
+}
+
+// eachEvent calls f with each event of the accepted rows.
+func eachEvent(t *testing.T, r *Reader, f func(*eventspb.AdEvent)) {
+	t.Helper()
+	for {
+		row, err := r.Next()
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range row.Events {
+			f(e)
+		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-func TestUsageErrorsNameTheWayOut(t *testing.T) {
+func TestUsageErrorsNameTheRemedy(t *testing.T) {
 	base := Options{Format: FormatCSV, Account: "a", Currency: "USD", Map: map[string]string{"campaign": "camp", "time": "at"}}
 	with := func(change func(o *Options)) Options {
 		o := base
@@ -245,15 +245,8 @@ func TestDerivedIDs(t *testing.T) {
 			t.Fatal(err)
 		}
 		var list []string
-		for {
-			row, err := r.Next()
-			if err == io.EOF {
-				return list
-			}
-			for _, e := range row.Events {
-				list = append(list, e.EventId)
-			}
-		}
+		eachEvent(t, r, func(e *eventspb.AdEvent) { list = append(list, e.EventId) })
+		return list
 	}
 	first := ids(text, Options{})
 	// The derivation of ids is a promise: after a change, files that were imported before count

@@ -1,16 +1,18 @@
-// Package invariant judges saved histories: what went into a processor, what came out, what it kept.
+// Package invariant checks recorded histories of a processor: its inputs, its outputs and its
+// state.
 //
-//	run under faults ──▶ History ──▶ Judge ──▶ nil, or which record broke which promise
+//	run under faults ──▶ History ──▶ checker ──▶ nil, or the records that violate an invariant
 //
-// The judges are pure functions, so that a history can be judged again without running anything, and so that tests can
-// spoil a history on purpose: each judge has mutations that it must catch.
+// The checkers are pure functions, so that a history can be checked again without another run.
+// Mutation tests inject a bug into a good history and require that a checker reports it.
 //
-//	I1 Once    every input is an output's cause once, or a dead letter once, never both
-//	I2 Fold    state = fold of the inputs that are no dead letters, by a recount of the caller's
-//	I3 Sum     sum over keys = sum over inputs
-//	I4 Replay  state = replay of the changelog up to the stored offset
-//	I5 Behind  the stored input offset is never ahead of the committed one
-//	I6 Cause   every output has an input; transactions of a task are numbered without gap and never read backwards
+//	I1 ExactlyOnce     every input is either the cause of one output or one dead letter
+//	I2 Fold            state = fold of the inputs without dead letters, by the caller's recount
+//	I3 Sum             sum over keys = sum over inputs without dead letters
+//	I4 ChangelogState  state = replay of the changelog up to the stored offset
+//	I5 StoreNotAhead   the stored input offset is never greater than the committed one
+//	I6 OutputCause     every output has an input; the sequences of a task's transactions have
+//	                   no gap, and its positions never go back
 //
-// It reads no clock and no network; it does not know Kafka.
+// The package reads no clock and no network, and does not use Kafka.
 package invariant

@@ -2,7 +2,7 @@ package invariant
 
 import "fmt"
 
-// Position is a record's place.
+// Position is the position of a record.
 type Position struct {
 	Topic     string
 	Partition int32
@@ -11,7 +11,7 @@ type Position struct {
 
 func (p Position) String() string { return fmt.Sprintf("%s[%d]@%d", p.Topic, p.Partition, p.Offset) }
 
-// Input is a committed input record. Amount is what it adds to Key.
+// Input is a committed input record. Amount is the amount that it adds to the sum of Key.
 type Input struct {
 	At     Position
 	Key    string
@@ -32,20 +32,23 @@ type Change struct {
 	Marker *Marker
 }
 
-// Marker ends a task's part of a transaction.
+// Marker is the last changelog record of a task in one transaction. Next is the next offset of each
+// input topic.
 type Marker struct {
 	Sequence, Epoch uint64
 	Next            map[string]int64
 }
 
-// Store is what a task's local store holds at the end.
+// Store is the content of a task's store at the end of the run. ChangelogNext is the next offset of
+// the changelog, Next that of each input topic.
 type Store struct {
 	State         map[string]string
 	ChangelogNext int64
 	Next          map[string]int64
 }
 
-// Sample is one look at a running task: what the store said, then what the group had committed, in this order.
+// Sample is one observation of a running task: first the store's next input offset, then the offset
+// that the group had committed.
 type Sample struct {
 	Partition int32
 	Topic     string
@@ -53,11 +56,12 @@ type Sample struct {
 	Committed int64
 }
 
-// History is everything that one run left behind.
+// History is the record of one run. Stores and Committed are by partition; Committed holds the next
+// offset of each input topic.
 type History struct {
 	Inputs      []Input
 	Outputs     []Output
-	DeadLetters []Position // origins of the dead letters
+	DeadLetters []Position // positions of the rejected inputs
 	Changelog   []Change   // in offset order per partition
 	Stores      map[int32]Store
 	Committed   map[int32]map[string]int64

@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// eventsDoc lists the log messages, a row each that begins with the event's name. Events of the API
-// have the prefix "api." and need no row.
+// eventsDoc lists the log events. Each has a row that begins with the event's name. Events of the
+// API have the prefix "api." and need no row.
 const eventsDoc = "processors/EVENTS.md"
 
 // CheckEvents returns a complaint for each log message that is not the name of an event, for each
 // event without a row in eventsDoc, and for each row whose event is not logged.
 func CheckEvents(files []File) []string {
 	name, row := regexp.MustCompile(`^([a-z]+\.)?[a-z0-9]+(_[a-z0-9]+)*$`), regexp.MustCompile("(?m)^\\| `([^`]*)` \\|")
-	explained, said := map[string]bool{}, map[string]bool{}
+	explained, logged := map[string]bool{}, map[string]bool{}
 	for _, f := range files {
 		if f.Path == eventsDoc {
 			for _, m := range row.FindAllSubmatch(f.Text, -1) {
@@ -36,24 +36,24 @@ func CheckEvents(files []File) []string {
 			event, err := strconv.Unquote(m.text)
 			switch {
 			case err != nil || !name.MatchString(event):
-				bad = append(bad, fmt.Sprintf("%s: the log message %s: use one event name such as store_rebuilt; the rest are fields", m.at, m.text))
+				bad = append(bad, fmt.Sprintf("%s: the log message %s is not an event name, for which operators search: write one name such as store_rebuilt, and put the rest into fields", m.at, m.text))
 			case !strings.Contains(event, "."):
-				if said[event] = true; !explained[event] {
-					bad = append(bad, fmt.Sprintf("%s: the event %s: use a row in %s to say what to do about it", m.at, event, eventsDoc))
+				if logged[event] = true; !explained[event] {
+					bad = append(bad, fmt.Sprintf("%s: the event %s has no row in %s, where operators look it up: add a row with its meaning and what to do", m.at, event, eventsDoc))
 				}
 			}
 		}
 	}
 	for event := range explained {
-		if !said[event] {
-			bad = append(bad, fmt.Sprintf("%s explains %s, which nothing logs: use the event's name as it is now", eventsDoc, event))
+		if !logged[event] {
+			bad = append(bad, fmt.Sprintf("%s has a row for the event %s, which no code logs: remove the row, or write the present name of the event", eventsDoc, event))
 		}
 	}
 	slices.Sort(bad)
 	return bad
 }
 
-// message is the argument of a call of Msg, as it is in the source.
+// message is the argument of a call of Msg, as in the source.
 type message struct {
 	at   token.Position
 	text string
@@ -75,11 +75,11 @@ func messages(f File) []message {
 		if !ok || fn.Sel.Name != "Msg" && fn.Sel.Name != "Msgf" {
 			return true
 		}
-		m := message{fset.Position(call.Pos()), "is no literal"}
+		m := message{fset.Position(call.Pos()), "that is not a literal"}
 		switch arg := call.Args[0].(type) {
 		case *ast.BasicLit:
 			m.text = arg.Value
-		case *ast.SelectorExpr: // a name that a caller gives
+		case *ast.SelectorExpr: // the caller passes the name
 			return true
 		}
 		list = append(list, m)

@@ -19,7 +19,7 @@ const retiredHeading = "## Retired words"
 type Retired struct {
 	Word    *regexp.Regexp // ignores case, unless the expression begins with (?-i)
 	Instead string         // Markdown, as in the table
-	part    string         // in lower case, of every match: a quick test whether there is one
+	part    string         // text in lower case that every match contains, for a quick test
 }
 
 // ParseRetired reads the tables of the section "Retired words" of a glossary:
@@ -59,7 +59,7 @@ func ParseRetired(glossary []byte) ([]Retired, error) {
 	return list, errors.Join(errs...)
 }
 
-// parseRow reads a row of the table. The header and the line below it give nothing.
+// parseRow reads a row of the table. It returns nothing for the header and the line below it.
 func parseRow(line string) ([]Retired, error) {
 	cells := strings.Split(strings.ReplaceAll(strings.Trim(line, "|"), `\|`, "\x00"), "|")
 	for i, c := range cells {
@@ -81,7 +81,7 @@ func parseRow(line string) ([]Retired, error) {
 		if err != nil {
 			return nil, err
 		}
-		word.Longest() // the longest match is the whole word, if any is
+		word.Longest() // prefer the longest match, which is a whole word if any match is
 		tree, err := syntax.Parse(word.String(), syntax.Perl)
 		if err != nil {
 			return nil, err
@@ -91,8 +91,7 @@ func parseRow(line string) ([]Retired, error) {
 	return list, nil
 }
 
-// literal returns the longest text, in lower case, that every match of an expression certainly
-// contains.
+// literal returns a text, in lower case, that every match of the expression contains. It may be "".
 func literal(x *syntax.Regexp) string {
 	longest := ""
 	switch x.Op {

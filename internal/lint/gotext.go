@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// goWords returns the lines of a Go file without what is not prose: //go: directives,
-// the paths of imports, and in tests the string literals, which compare with text of other files. A
-// generated file, and one that does not begin like a Go file, has none.
+// goWords returns the lines of a Go file. It blanks out //go: directives, the paths of imports, and
+// in tests the string literals, which compare with texts of other files. It returns nothing for a
+// generated file and for a file without a package clause.
 func goWords(f File) []fragment {
 	tree, err := parser.ParseFile(token.NewFileSet(), f.Path, f.Text, parser.PackageClauseOnly|parser.ParseComments)
 	if err != nil || ast.IsGenerated(tree) {
@@ -48,7 +48,7 @@ func goWords(f File) []fragment {
 	}
 }
 
-// blank overwrites all of text but the ends of lines.
+// blank overwrites text with spaces, except line ends.
 func blank(text []byte) {
 	for i, c := range text {
 		if c != '\n' {

@@ -6,53 +6,40 @@ import (
 	"strings"
 )
 
-// Module is the path that our own packages begin with.
+// Module is the import path of this module.
 const Module = "github.com/weirhq/weir"
 
-// Package is one of our packages and what it imports, by import path. Test imports are those of its test files.
+// Package is a package of this module and its imports, by import path. TestImports are the imports
+// of its test files.
 type Package struct {
 	Path        string
 	Imports     []string
 	TestImports []string
 }
 
-// pure says which packages must be computable by hand: what they import, and what those import, ends in the standard
-// library, protobuf and xxhash.
+// pure restricts the imports of packages, directly and through other packages of this module, to
+// the listed folders and to libraries that only compute (see harmless). All folders are relative to
+// the module and include those below them.
 type pure struct {
-	roots []string // packages, below the module, with all below them
-	but   []string // of those, packages to which it does not apply
-	own   []string // which of our packages they may import beside themselves
-	any   bool     // libraries may be any
-	use   string   // instead
+	roots []string // folders of the packages to which the rule applies
+	but   []string // folders among them to which it does not apply
+	own   []string // folders that they may import beside their own
+	any   bool     // they may import any library
+	why   string   // reason in a complaint
+	use   string   // remedy in a complaint
 }
 
-// reserved says who may import a dependency at all, in tests too.
+// reserved restricts a dependency to some packages, and to their tests.
 type reserved struct {
-	deps  []string // import paths, with all below them
-	users []string // our packages, with all below them
-	tests bool     // tests of others may, too
-	use   string   // instead
+	deps  []string // import paths, each with those below it
+	users []string // folders that may import them, each with those below it
+	tests bool     // all tests may import them
+	why   string   // reason in a complaint
+	use   string   // remedy in a complaint
 }
 
-// floor is how high the folders of a list stand. A package imports packages of its own floor or of a lower one.
-type floor struct {
-	level   int
-	folders []string // below the module, each with all below it; the longest that fits a package counts
-}
-
-// floors is the order of the folders, from the nouns at the bottom to the commands at the top.
-func floors() []floor {
-	return []floor{
-		{0, []string{"events", "stream", "lease", "internal", "dynamotest"}},
-		{1, coreFolders()},
-		{2, []string{"processors", "lease/table", "agent", "bridge", "executor", "mirror"}},
-		{3, []string{"api", "spendcache"}},
-		{4, []string{"bench", "cmd/weir/internal/node"}},
-		{5, []string{"cmd", "test", "compose", "examples"}},
-	}
-}
-
-// coreFolders are the cores: folds without Kafka, disk, network, clock or chance.
+// coreFolders returns the folders of the cores: folds without Kafka, disk, network, clock and
+// random numbers.
 func coreFolders() []string {
 	return []string{"spendcounter", "dedup", "balancer", "liberator", "pacing", "jobqueue"}
 }
@@ -61,19 +48,23 @@ func pureRules() []pure {
 	return []pure{
 		{
 			roots: []string{"events"}, own: []string{"internal"},
-			use: "move what needs it to the package that has it; events holds nouns only",
+			why: "package events defines terms that every package needs, so it depends on protobuf and xxhash only",
+			use: "move the code that needs the import to the package that has it",
 		},
 		{
 			roots: []string{"stream"}, but: []string{"stream/streamtest"}, own: []string{"stream"},
-			use: "data that the runtime gives a handler; stream is what every processor imports",
+			why: "every processor imports package stream, so it depends on no other folder",
+			use: "pass the data through the types of stream",
 		},
 		{
 			roots: coreFolders(), own: []string{"events", "internal", "stream", "lease"},
-			use: "take it as data in the batch or the commit, and give it as data in stream.Changes",
+			why: "a core computes from its inputs alone, so that tests and replays get equal results",
+			use: "take the data in the batch or the commit, and return it in stream.Changes",
 		},
 		{
 			roots: []string{"internal"}, own: []string{"events", "stream", "lease", "internal"}, any: true,
-			use: "a folder of the floor that it needs; internal holds leaves only",
+			why: "internal holds packages that depend on no folder above events, stream and lease",
+			use: "move the package to the folder that needs it",
 		},
 	}
 }
@@ -81,32 +72,39 @@ func pureRules() []pure {
 func reservedRules() []reserved {
 	return []reserved{
 		{
-			deps: []string{"github.com/twmb/franz-go", "github.com/cockroachdb/pebble"}, users: []string{"processors", "bench", "test"},
-			use: "a function of processors, which alone knows Kafka and Pebble",
+			deps: []string{"github.com/twmb/franz-go", "github.com/cockroachdb/pebble"}, users: []string{"processors", "bench", "test", "examples"},
+			why: "package processors hides Kafka and Pebble from the rest",
+			use: "call a function of processors, or add one there",
 		},
 		{
-			deps: []string{"github.com/aws"}, users: []string{"agent", "bridge", "executor", "dynamotest", "lease/table", "test"},
-			use: "agent, which alone asks DynamoDB",
+			deps: []string{"github.com/aws"}, users: []string{"agent", "bridge", "executor", "dynamotest", "lease/table", "test", "examples"},
+			why: "few packages make requests to DynamoDB",
+			use: "call agent or lease/table, or add a function there",
 		},
 		{
 			deps: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"}, users: []string{"cmd"},
-			use: "a Config struct; flags are read in cmd",
+			why: "flags are read in cmd",
+			use: "take the value in a Config struct",
 		},
 		{
 			deps: []string{Module + "/cmd"}, users: []string{"cmd"},
-			use: "the package that the command calls; cmd only joins packages",
+			why: "cmd only joins packages",
+			use: "call the package that the command calls",
 		},
 		{
 			deps: []string{Module + "/test"}, users: []string{"test"},
-			use: "a test helper beside the package that it helps; nothing is built on the tests of the whole",
+			why: "the folder test has tests of the whole system, and no package depends on it",
+			use: "move the test helper next to the package that it helps",
 		},
 		{
 			deps: []string{Module + "/internal/config"}, users: []string{"cmd", "internal/config"}, tests: true,
-			use: "plain values in the package's own Config; cmd fills them in",
+			why: "settings belong to the program, not to its libraries",
+			use: "take plain values in the package's own Config, which cmd fills in",
 		},
 		{
 			deps: cores(), users: slices.Concat([]string{"cmd", "api", "bench", "test", "spendcache"}, coreFolders()), tests: true,
-			use: "stream; the runtime knows no core, cmd gives it one",
+			why: "the runtime and the libraries work with any processor",
+			use: "take a stream.Processor, which cmd passes",
 		},
 	}
 }
@@ -120,7 +118,8 @@ func cores() []string {
 	return paths
 }
 
-// CheckImports returns a complaint for each import of graph that runs the wrong way.
+// CheckImports returns a complaint for each import of graph that the rules and the floors forbid,
+// and for folders that import each other.
 func CheckImports(graph []Package) []string {
 	byPath := map[string]Package{}
 	for _, p := range graph {
@@ -143,24 +142,10 @@ func CheckImports(graph []Package) []string {
 	return slices.Compact(bad)
 }
 
-// checkFloors complains about imports of p that run up. Tests may look up: they try a package with what is built on it.
-func checkFloors(p Package) []string {
-	at, ok := floorOf(p.Path)
-	if !ok {
-		return []string{fmt.Sprintf("%s stands on no floor: use one of internal/lint's floors, or give its folder one", short(p.Path))}
-	}
-	var bad []string
-	for _, imp := range p.Imports {
-		if to, ours := floorOf(imp); ours && to > at {
-			bad = append(bad, fmt.Sprintf("%s (floor %d) imports %s (floor %d): use what is on its own floor or below", short(p.Path), at, short(imp), to))
-		}
-	}
-	return bad
-}
-
-// checkCircles complains about top folders that import each other, directly or through others.
+// checkCircles returns a complaint for each two top folders that import each other, directly or
+// through others.
 func checkCircles(graph []Package) []string {
-	arrows := map[string]map[string]string{} // from a folder to another: an import that makes the arrow
+	arrows := map[string]map[string]string{} // from a folder to another: an example of the import
 	for _, p := range graph {
 		from := top(p.Path)
 		for _, imp := range p.Imports {
@@ -196,33 +181,21 @@ func checkCircles(graph []Package) []string {
 	for from, to := range arrows {
 		for folder, example := range to {
 			if reaches(folder, from) {
-				bad = append(bad, fmt.Sprintf("the folders %s and %s import each other (%s): use one direction", from, folder, example))
+				bad = append(bad, fmt.Sprintf("the folders %s and %s import each other (%s), so neither can be changed or tested alone: remove the imports in one direction", from, folder, example))
 			}
 		}
 	}
 	return bad
 }
 
-// top is the first folder of one of our packages.
+// top returns the first folder in the path of a package of this module.
 func top(path string) string {
 	s, _, _ := strings.Cut(short(path), "/")
 	return s
 }
 
-// floorOf is the level of one of our packages.
-func floorOf(path string) (level int, ok bool) {
-	longest := 0
-	for _, f := range floors() {
-		for _, folder := range f.folders {
-			if below(path, Module+"/"+folder) && len(folder) > longest {
-				longest, level, ok = len(folder), f.level, true
-			}
-		}
-	}
-	return level, ok
-}
-
-// check follows the imports of p through our packages, and complains about the first step outside.
+// check follows the imports of p through the packages of this module. It returns a complaint for
+// each import that the rule does not permit.
 func (r pure) check(p Package, byPath map[string]Package) []string {
 	type step struct{ path, via string }
 	var bad []string
@@ -235,16 +208,16 @@ func (r pure) check(p Package, byPath map[string]Package) []string {
 			ours := imp == Module || strings.HasPrefix(imp, Module+"/")
 			via := at.via
 			if at.path != p.Path && via == "" {
-				via = " by way of " + short(at.path)
+				via = " through " + short(at.path)
 			}
 			switch {
 			case ours && !within(imp, r.own) && !sameRoot(imp, p.Path):
-				bad = append(bad, fmt.Sprintf("%s imports %s%s: use %s", short(p.Path), short(imp), via, r.use))
+				bad = append(bad, fmt.Sprintf("%s imports %s%s: %s: %s", short(p.Path), short(imp), via, r.why, r.use))
 			case ours && !seen[imp]:
 				seen[imp] = true
 				todo = append(todo, step{imp, via})
 			case !ours && !r.any && !harmless(imp):
-				bad = append(bad, fmt.Sprintf("%s imports %s%s: use %s", short(p.Path), imp, via, r.use))
+				bad = append(bad, fmt.Sprintf("%s imports %s%s: %s: %s", short(p.Path), imp, via, r.why, r.use))
 			}
 		}
 	}
@@ -262,14 +235,14 @@ func (r reserved) check(p Package) []string {
 	var bad []string
 	for _, imp := range imports {
 		if slices.ContainsFunc(r.deps, func(d string) bool { return below(imp, d) }) {
-			bad = append(bad, fmt.Sprintf("%s imports %s: use %s", short(p.Path), short(imp), r.use))
+			bad = append(bad, fmt.Sprintf("%s imports %s: %s: %s", short(p.Path), short(imp), r.why, r.use))
 		}
 	}
 	return bad
 }
 
-// harmless tells whether a pure package may import dep: the standard library without input, output and chance, and the
-// two libraries that compute only.
+// harmless reports whether a pure package may import dep: a package of the standard library without
+// input, output and random numbers, or one of the two libraries that only compute.
 func harmless(dep string) bool {
 	for _, io := range []string{"net", "os", "os/exec", "os/signal", "log", "log/slog", "syscall", "math/rand", "math/rand/v2", "crypto/rand", "database/sql"} {
 		if dep == io || io == "net" && below(dep, io) {
@@ -280,17 +253,17 @@ func harmless(dep string) bool {
 	return !strings.Contains(first, ".") || below(dep, "google.golang.org/protobuf") || below(dep, "github.com/cespare/xxhash")
 }
 
-// within tells whether path is one of our packages roots, or below one.
+// within reports whether path is in one of the folders roots of this module.
 func within(path string, roots []string) bool {
 	return slices.ContainsFunc(roots, func(r string) bool { return below(path, Module+"/"+r) })
 }
 
-// sameRoot tells whether two of our packages have the same top directory.
+// sameRoot reports whether two packages of this module have the same top folder.
 func sameRoot(a, b string) bool {
 	return top(a) == top(b)
 }
 
 func below(path, root string) bool { return path == root || strings.HasPrefix(path, root+"/") }
 
-// short drops the module's path.
+// short returns a path without the path of this module.
 func short(path string) string { return strings.TrimPrefix(path, Module+"/") }

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// pkg is a package of ours that imports; an import that begins with "./" is ours, too.
+// pkg returns a package of this module with imports. An import that begins with "./" is also of
+// this module.
 func pkg(path string, imports ...string) Package {
 	p := Package{Path: Module + "/" + path}
 	for _, imp := range imports {
@@ -17,7 +18,7 @@ func pkg(path string, imports ...string) Package {
 	return p
 }
 
-// tested moves the imports to the tests.
+// tested returns the package with its imports moved to its tests.
 func tested(p Package) Package {
 	return Package{Path: p.Path, TestImports: p.Imports}
 }
@@ -29,7 +30,7 @@ func TestCheckImports(t *testing.T) {
 		graph []Package
 		want  string // in the only complaint; "" = none
 	}{
-		{"as it should be", []Package{
+		{"permitted", []Package{
 			pkg("events", "strings", "./events/eventspb", "./internal/ring", "github.com/cespare/xxhash/v2"),
 			pkg("events/eventspb", "google.golang.org/protobuf/proto"),
 			pkg("stream", "sort"),
@@ -37,49 +38,65 @@ func TestCheckImports(t *testing.T) {
 			pkg("internal/obs", "github.com/prometheus/client_golang/prometheus"),
 			pkg("spendcounter", "./events", "./stream", "./spendcounter/spendpb", "time"),
 			pkg("spendcounter/spendpb", "google.golang.org/protobuf/proto"),
-			pkg("processors", kgo, pebble, "./stream", "./internal/obs"),
+			pkg("processors", kgo, pebble, "./stream", "./internal/obs", "./processors/internal/txn", "./processors/internal/handler"),
+			pkg("processors/offline", "./processors", "./processors/internal/store"),
+			pkg("processors/internal/txn", "./processors/internal/group", "./processors/kafka"),
+			pkg("processors/internal/handler", "./processors/internal/changelog"),
+			pkg("processors/internal/changelog", "./processors/internal/store", "./processors/changelogpb"),
+			pkg("processors/internal/store/storetest", pebble+"/vfs"),
+			pkg("processors/sink", kgo, "./processors/kafka"),
 			tested(pkg("processors/processorstest", kgo, "./spendcounter")),
 			pkg("agent", aws),
 			tested(pkg("test/kafka", kgo, aws, "./spendcounter")),
 			pkg("api", "./spendcounter", "./events"),
 			pkg("cmd/weir", "./processors", "./spendcounter", "./internal/config", "github.com/spf13/cobra"),
 		}, ""},
-		{"events need a library", []Package{pkg("events", "github.com/rs/zerolog")}, "events imports github.com/rs/zerolog: use "},
-		{"events need a core", []Package{pkg("events", "./spendcounter"), pkg("spendcounter")}, "events imports spendcounter: use "},
+		{"events need a library", []Package{pkg("events", "github.com/rs/zerolog")}, "events imports github.com/rs/zerolog: package events "},
+		{"events need a core", []Package{pkg("events", "./spendcounter"), pkg("spendcounter")}, "events imports spendcounter: package events "},
 		{"a core needs Kafka", []Package{pkg("liberator", kgo)}, "liberator imports " + kgo},
-		{"a core reads files", []Package{pkg("pacing", "os")}, "pacing imports os: use "},
-		{"a core asks the network", []Package{pkg("pacing", "net/http")}, "pacing imports net/http: use "},
-		{"a core throws dice", []Package{pkg("balancer", "math/rand/v2")}, "balancer imports math/rand/v2: use "},
-		{"a core needs another", []Package{pkg("balancer", "./dedup")}, "balancer imports dedup: use "},
-		{"a core needs the runtime", []Package{pkg("jobqueue", "./processors")}, "jobqueue imports processors: use "},
+		{"a core reads files", []Package{pkg("pacing", "os")}, "pacing imports os: a core "},
+		{"a core uses the network", []Package{pkg("pacing", "net/http")}, "pacing imports net/http: a core "},
+		{"a core draws random numbers", []Package{pkg("balancer", "math/rand/v2")}, "balancer imports math/rand/v2: a core "},
+		{"a core needs another", []Package{pkg("balancer", "./dedup")}, "balancer imports dedup: a core "},
+		{"a core needs the runtime", []Package{pkg("jobqueue", "./processors")}, "jobqueue imports processors: a core "},
 		{
-			"a core needs a library by a detour",
+			"a core needs a library through another package",
 			[]Package{pkg("dedup/plan", "./internal/a"), pkg("internal/a", "./internal/b"), pkg("internal/b", "example.com/x")},
-			"dedup/plan imports example.com/x by way of internal/a: use ",
+			"dedup/plan imports example.com/x through internal/a: a core ",
 		},
 		{
-			"a core needs the runtime by a detour",
+			"a core needs the runtime through another package",
 			[]Package{pkg("dedup", "./internal/a"), pkg("internal/a", "./processors"), pkg("processors", kgo)},
-			"dedup imports processors by way of internal/a: use ",
+			"dedup imports processors through internal/a: a core ",
 		},
-		{"a name that only begins like a core", []Package{pkg("pacingdemo", "os")}, "pacingdemo stands on no floor"},
-		{"an arrow that runs up", []Package{pkg("agent", "./api")}, "agent (floor 2) imports api (floor 3)"},
-		{"an arrow that runs up inside a folder", []Package{pkg("lease/command", "./lease/table")}, "lease/command (floor 0) imports lease/table (floor 2)"},
+		{"a name with the prefix of a core", []Package{pkg("pacingdemo", "os")}, "pacingdemo is on no floor"},
+		{"an import of a higher floor", []Package{pkg("agent", "./api")}, "agent (floor 2) imports api (floor 3)"},
+		{"an import of a higher floor in one folder", []Package{pkg("lease/command", "./lease/table")}, "lease/command (floor 0) imports lease/table (floor 2)"},
+		{"the connection needs the store", []Package{pkg("processors/kafka", "./processors/internal/store")}, "processors/kafka (floor 0) imports processors/internal/store (floor 2)"},
+		{"a sink needs the store", []Package{pkg("processors/sink", "./processors/internal/store")}, "processors/sink (floor 1) imports processors/internal/store (floor 2)"},
+		{"the dev broker needs the runtime", []Package{pkg("processors/devbroker", "./processors")}, "processors/devbroker (floor 1) imports processors (floor 5)"},
+		{"the store needs the changelog", []Package{pkg("processors/internal/store", "./processors/internal/changelog")}, "processors/internal/store (floor 2) imports processors/internal/changelog (floor 3)"},
+		{"the assignor needs transactions", []Package{pkg("processors/internal/group", "./processors/internal/txn")}, "processors/internal/group (floor 2) imports processors/internal/txn (floor 3)"},
+		{"the changelog needs handlers", []Package{pkg("processors/internal/changelog", "./processors/internal/handler")}, "processors/internal/changelog (floor 3) imports processors/internal/handler (floor 4)"},
+		{"handlers need the runtime", []Package{pkg("processors/internal/handler", "./processors")}, "processors/internal/handler (floor 4) imports processors (floor 5)"},
+		{"the runtime needs offline work", []Package{pkg("processors", "./processors/offline")}, "processors (floor 5) imports processors/offline (floor 6)"},
+		{"a package of the runtime without a floor", []Package{pkg("processors/internal/cache")}, "processors/internal/cache is on no floor of the runtime"},
+		{"a test of the store needs the runtime", []Package{tested(pkg("processors/internal/store", "./processors"))}, ""},
 		{"two folders that need each other", []Package{pkg("agent/a", "./bridge"), pkg("bridge", "./agent/b")}, "the folders agent and bridge import each other"},
-		{"a leaf that is none", []Package{pkg("internal/a", "./agent")}, "internal/a imports agent: use a folder"},
-		{"a leaf that needs a library", []Package{pkg("internal/a", "github.com/rs/zerolog")}, ""},
-		{"the model of handlers needs a noun", []Package{pkg("stream", "./events")}, "stream imports events: use "},
-		{"a test of the whole as a helper", []Package{tested(pkg("api", "./test/sim"))}, "api imports test/sim: use "},
-		{"Kafka elsewhere", []Package{pkg("api", kgo)}, "api imports " + kgo + ": use a function of processors"},
-		{"Kafka in a test elsewhere", []Package{tested(pkg("cmd/weir", kgo))}, "cmd/weir imports " + kgo},
-		{"Pebble elsewhere", []Package{pkg("internal/store", pebble)}, "internal/store imports " + pebble},
+		{"an internal package that needs another folder", []Package{pkg("internal/a", "./agent")}, "internal/a imports agent: internal holds packages that depend on no folder"},
+		{"an internal package that needs a library", []Package{pkg("internal/a", "github.com/rs/zerolog")}, ""},
+		{"stream needs events", []Package{pkg("stream", "./events")}, "stream imports events: every processor "},
+		{"a helper in the folder test", []Package{tested(pkg("api", "./test/sim"))}, "api imports test/sim: the folder test "},
+		{"Kafka in another package", []Package{pkg("api", kgo)}, "api imports " + kgo + ": package processors hides Kafka"},
+		{"Kafka in a test of another package", []Package{tested(pkg("cmd/weir", kgo))}, "cmd/weir imports " + kgo},
+		{"Pebble in another package", []Package{pkg("internal/store", pebble)}, "internal/store imports " + pebble},
 		{"Pebble in a core's test", []Package{tested(pkg("spendcounter", pebble+"/vfs"))}, "spendcounter imports " + pebble + "/vfs"},
-		{"AWS elsewhere", []Package{pkg("processors", aws+"/service/dynamodb")}, "use agent"},
-		{"somebody needs a command", []Package{pkg("api", "./cmd/weir")}, "api imports cmd/weir: use "},
-		{"a test needs a command", []Package{tested(pkg("test/e2e", "./cmd/weir"))}, "test/e2e imports cmd/weir: use "},
+		{"AWS in another package", []Package{pkg("processors", aws+"/service/dynamodb")}, "few packages make requests to DynamoDB: call agent"},
+		{"a library needs a command", []Package{pkg("api", "./cmd/weir")}, "api imports cmd/weir: cmd only "},
+		{"a test needs a command", []Package{tested(pkg("test/e2e", "./cmd/weir"))}, "test/e2e imports cmd/weir: cmd only "},
 		{"flags in a library", []Package{pkg("internal/ingest", "github.com/spf13/pflag")}, "flags are read in cmd"},
-		{"configuration in a library", []Package{pkg("processors", "./internal/config")}, "use plain values"},
-		{"the runtime needs a core", []Package{pkg("processors/x", "./spendcounter")}, "processors/x imports spendcounter: use stream"},
+		{"configuration in a library", []Package{pkg("processors", "./internal/config")}, "take plain values"},
+		{"the runtime needs a core", []Package{pkg("processors/x", "./spendcounter")}, "processors/x imports spendcounter: the runtime and the libraries work with any processor: take a stream.Processor"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := CheckImports(tc.graph)

@@ -36,8 +36,8 @@ func ListPackages(ctx context.Context, root string) ([]Package, error) {
 	}
 }
 
-// ReadFiles reads the repository's files: what git tracks or would track, or, where root is no
-// clone, all but hidden directories.
+// ReadFiles reads the files of the repository: those that git tracks or would track. If root is not
+// a clone, it reads all files except those in the folders .git, bin and data.
 func ReadFiles(ctx context.Context, root string) ([]File, error) {
 	paths, err := listFiles(ctx, root)
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// testTag is the build tag of tests in simulated time. Neither go.mod nor go.work nor a file in the
-// repository can set it for `go test ./...`, so a package whose tests need it has a test without
-// the tag that fails.
+// testTag is the build tag of tests in simulated time. No file of the repository can set it for `go
+// test ./...`. So a package whose tests need the tag also has a test that runs without the tag, and
+// fails.
 const testTag = "synctests"
 
 // untaggedFile is the name of the file with that test.
 const untaggedFile = "untagged_test.go"
 
-// UntaggedTest returns the content of untaggedFile for the package called name.
+// UntaggedTest returns the content of untaggedFile for the package with that name.
 func UntaggedTest(name string) []byte {
 	return []byte(`//go:build !` + testTag + `
 
@@ -36,8 +36,8 @@ func TestBuildTag(t *testing.T) {
 `)
 }
 
-// CheckTags returns a complaint for each directory with test files behind testTag that lacks the
-// failing test without the tag, and for each such test that no file needs.
+// CheckTags returns a complaint for each folder with test files that need testTag but without the
+// failing test, and for each failing test that no file needs.
 func CheckTags(files []File) []string {
 	tagged, untagged := map[string]File{}, map[string]File{}
 	for _, f := range files {
@@ -57,14 +57,14 @@ func CheckTags(files []File) []string {
 		case err != nil:
 			bad = append(bad, fmt.Sprintf("%s does not parse: %v", f.Path, err))
 		case !ok:
-			bad = append(bad, fmt.Sprintf("%s is behind the build tag %s: use %s/%s with this text:\n%s", f.Path, testTag, dir, untaggedFile, want))
+			bad = append(bad, fmt.Sprintf("%s needs the build tag %s, without which go test leaves it out and passes: add %s/%s, which then fails, with this text:\n%s", f.Path, testTag, dir, untaggedFile, want))
 		case !bytes.Equal(got.Text, want):
-			bad = append(bad, fmt.Sprintf("%s differs from the text that it must have: use\n%s", got.Path, want))
+			bad = append(bad, fmt.Sprintf("%s differs from the text that it must have in every package: replace it by\n%s", got.Path, want))
 		}
 	}
 	for dir, f := range untagged {
 		if _, ok := tagged[dir]; !ok {
-			bad = append(bad, fmt.Sprintf("%s: no test of the package is behind the build tag %s: remove the file", f.Path, testTag))
+			bad = append(bad, fmt.Sprintf("%s: no test of the package needs the build tag %s: remove the file", f.Path, testTag))
 		}
 	}
 	slices.Sort(bad)

@@ -16,12 +16,12 @@ func TestCheckTags(t *testing.T) {
 		{"code behind the tag", []File{tagged("a/a.go", "//go:build synctests", "a")}, ""},
 		{"held", []File{tagged("a/a_test.go", "//go:build synctests", "a"), held("a", "a")}, ""},
 		{"held, for an external test", []File{tagged("a/a_test.go", "//go:build synctests", "a_test"), held("a", "a")}, ""},
-		{"not held", []File{tagged("a/a_test.go", "//go:build synctests", "a")}, "a/a_test.go is behind the build tag synctests: use a/untagged_test.go"},
-		{"not held, with a condition", []File{tagged("a/a_test.go", "//go:build linux && synctests", "a")}, "use a/untagged_test.go"},
-		{"not held, with the opposite of another tag", []File{tagged("a/a_test.go", "//go:build !race && synctests", "a")}, "use a/untagged_test.go"},
-		{"held in another directory", []File{tagged("a/b/a_test.go", "//go:build synctests", "b"), tagged("a/a_test.go", "//go:build synctests", "a"), held("a", "a")}, "use a/b/untagged_test.go"},
+		{"not held", []File{tagged("a/a_test.go", "//go:build synctests", "a")}, "a/a_test.go needs the build tag synctests, without which go test leaves it out and passes: add a/untagged_test.go"},
+		{"not held, with a condition", []File{tagged("a/a_test.go", "//go:build linux && synctests", "a")}, "add a/untagged_test.go"},
+		{"not held, with the opposite of another tag", []File{tagged("a/a_test.go", "//go:build !race && synctests", "a")}, "add a/untagged_test.go"},
+		{"held in another directory", []File{tagged("a/b/a_test.go", "//go:build synctests", "b"), tagged("a/a_test.go", "//go:build synctests", "a"), held("a", "a")}, "add a/b/untagged_test.go"},
 		{"another text", []File{tagged("a/a_test.go", "//go:build synctests", "a"), held("a", "b")}, "a/untagged_test.go differs"},
-		{"held in vain", []File{file("a/a_test.go", ""), held("a", "a")}, "a/untagged_test.go: no test of the package is behind"},
+		{"held in vain", []File{file("a/a_test.go", ""), held("a", "a")}, "a/untagged_test.go: no test of the package needs"},
 		{"broken", []File{tagged("a/a_test.go", "//go:build synctests", ""), held("a", "a")}, "a/a_test.go does not parse"},
 	} {
 		t.Run(tc.name, func(t *testing.T) { one(t, CheckTags(tc.files), tc.want) })

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// CheckText returns a complaint for each line among files that defers work with a mark, and for
-// each that names a host that packages or images are fetched from: mirrors are settings of a
-// machine and not of the project. Binary files, testdata and the module files pass.
+// CheckText returns a complaint for each line with a mark of deferred work, and for each line with
+// the name of a host of packages or images, because mirrors are settings of a machine and not of
+// the project. It does not read binary files, testdata and module files.
 func CheckText(files []File) []string {
 	mark := regexp.MustCompile(`\b(` + strings.Join(marks(), "|") + `)\b`)
 	var quoted []string
@@ -26,17 +26,17 @@ func CheckText(files []File) []string {
 		}
 		for i, line := range bytes.Split(f.Text, []byte("\n")) {
 			if m := mark.Find(line); m != nil {
-				bad = append(bad, fmt.Sprintf("%s:%d: %s: use an issue, or do it now", f.Path, i+1, m))
+				bad = append(bad, fmt.Sprintf("%s:%d: %s marks deferred work, which is lost in the source: open an issue, or do the work now", f.Path, i+1, m))
 			}
 			if h := host.Find(line); h != nil {
-				bad = append(bad, fmt.Sprintf("%s:%d: %s: use the bare name, and leave the host to the machine's own settings", f.Path, i+1, h))
+				bad = append(bad, fmt.Sprintf("%s:%d: %s is a host of packages or images, which each machine configures: write the name without a host", f.Path, i+1, h))
 			}
 		}
 	}
 	return bad
 }
 
-// marks and hosts are put together from pieces, or this file would complain about itself.
+// marks and hosts build their texts from pieces, so that there is no complaint about this file.
 func marks() []string { return []string{"TO" + "DO", "FIX" + "ME"} }
 
 func hosts() []string {

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// fates returns a test file for each way in which the tests of a package can end, by the name of
+// outcomes returns a test file for each outcome of the tests of a package, by the name of
 // the package.
-func fates() map[string]string {
+func outcomes() map[string]string {
 	return map[string]string{
 		"passes": `func TestGood(t *testing.T) { t.Run("x", func(*testing.T) {}) }`,
 		"fails":  `func TestBad(t *testing.T) { t.Run("x", func(t *testing.T) { t.Fatal("want 3") }) }`,
@@ -25,8 +25,8 @@ func fates() map[string]string {
 	}
 }
 
-// TestTotals runs the real gotestsum, as the Makefile does, on a module with packages of every
-// fate.
+// TestTotals runs the real gotestsum, as the Makefile does, on a module with a package for every
+// outcome.
 func TestTotals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for a package that exceeds its time limit")
@@ -46,7 +46,7 @@ func TestTotals(t *testing.T) {
 		}
 	}
 	write("go.mod", "module m\n\ngo 1.26.0\n")
-	for name, code := range fates() {
+	for name, code := range outcomes() {
 		write(name+"/a_test.go", "package a\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nvar _, _ = os.Exit, testing.Short\n\n"+code)
 	}
 	run := func(packages ...string) (output, totals string, ok bool) {
@@ -77,9 +77,9 @@ func TestTotals(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
-	for fate, want := range map[string]string{"passes": "2 0\n", "skips": "0 0\n"} {
-		if out, totals, ok := run("./" + fate); !ok || totals != want {
-			t.Errorf("%s: passed %v with totals %q, want %q\n%s", fate, ok, totals, want, out)
+	for outcome, want := range map[string]string{"passes": "2 0\n", "skips": "0 0\n"} {
+		if out, totals, ok := run("./" + outcome); !ok || totals != want {
+			t.Errorf("%s: passed %v with totals %q, want %q\n%s", outcome, ok, totals, want, out)
 		}
 	}
 	if out, totals, ok := run("./empty"); ok || totals != "0 1\n" || !strings.Contains(out, "no test ran") {

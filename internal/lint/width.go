@@ -15,10 +15,10 @@ import (
 // maxColumns is the width of a line of prose. A tab counts as four columns.
 const maxColumns = 100
 
-// CheckWidth returns a complaint for each line of prose that is too wide: lines of Markdown, and
-// lines of Go, protobuf and YAML that hold nothing but a comment. Tables, blocks of code, the
-// targets of links, and the expected output of examples have no limit; generated code and testdata
-// are not read.
+// CheckWidth returns a complaint for each line of prose that is too wide. Lines of prose are lines
+// of Markdown, and lines of Go, protobuf and YAML that consist of a comment. Tables, blocks of
+// code, the targets of links and the expected output of examples have no limit. CheckWidth does not
+// read generated code and testdata.
 func CheckWidth(files []File) []string {
 	link := regexp.MustCompile(`\]\([^)]*\)|<?https?://\S+`)
 	var bad []string
@@ -29,7 +29,7 @@ func CheckWidth(files []File) []string {
 		for _, fr := range prose(f) {
 			text := link.ReplaceAllString(strings.ReplaceAll(fr.text, "\t", "    "), "")
 			if n := utf8.RuneCountInString(text); n > maxColumns {
-				bad = append(bad, fmt.Sprintf("%s:%d: the line has %d columns: use at most %d", f.Path, fr.line, n, maxColumns))
+				bad = append(bad, fmt.Sprintf("%s:%d: the line has %d columns, too wide to read beside a diff: wrap prose at %d", f.Path, fr.line, n, maxColumns))
 			}
 		}
 	}
@@ -52,7 +52,7 @@ func prose(f File) []fragment {
 	}
 }
 
-// startsWith returns the lines of text that hold a comment alone, which begins with mark.
+// startsWith returns the lines of text that consist of a comment, which begins with mark.
 func startsWith(mark string, text []byte) []fragment {
 	return slices.DeleteFunc(lines(1, string(text)), func(fr fragment) bool {
 		return !strings.HasPrefix(strings.TrimSpace(fr.text), mark)
@@ -79,7 +79,7 @@ func markdownProse(text string) []fragment {
 	})
 }
 
-// goProse returns the lines of a Go file that hold nothing but a comment, as they are in the file.
+// goProse returns the lines of a Go file that consist of a comment.
 func goProse(f File) []fragment {
 	fset := token.NewFileSet()
 	tree, err := parser.ParseFile(fset, f.Path, f.Text, parser.ParseComments)
@@ -106,7 +106,7 @@ func goProse(f File) []fragment {
 	return list
 }
 
-// isDirective reports whether a comment is for a tool and has to be on one line.
+// isDirective reports whether a comment is for a tool, so that it cannot be wrapped.
 func isDirective(comment string) bool {
 	return strings.HasPrefix(comment, "//go:") || strings.HasPrefix(comment, "//nolint:")
 }

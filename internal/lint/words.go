@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// CheckWords returns a complaint for each retired word in a file that people read: Go source,
-// Markdown, protobuf and YAML. An expression is matched line by line and has to match whole words;
-// the words inside a name count, so that an expression for "colour" finds colourAt and colour_at.
-// The texts in kept may stay. The glossary, the changelog and the records of decisions keep the old
-// words; generated code, testdata, and what goWords leaves out are not read.
+// CheckWords returns a complaint for each retired word in Go source, Markdown, protobuf and YAML.
+// An expression is matched line by line and must match whole words. The words of a name count, so
+// that an expression for "colour" finds colourAt and colour_at. The texts in kept are permitted.
+// The glossary, the changelog and the records of decisions may have retired words. CheckWords does
+// not read generated code, testdata, and what goWords blanks out.
 func CheckWords(files []File, retired []Retired, kept []string) []string {
 	var pairs []string
 	for _, text := range kept {
@@ -54,7 +54,7 @@ func complaints(name string, list []fragment, retired []Retired) []string {
 			}
 			for _, m := range r.Word.FindAllStringIndex(fr.text, -1) {
 				if isWhole(fr.text, m[0], m[1]) {
-					bad = append(bad, fmt.Sprintf("%s:%d: the word %q is retired: use %s (%s)",
+					bad = append(bad, fmt.Sprintf("%s:%d: the word %q is retired, because it is not a term of the field or not plain English: write %s (%s)",
 						name, fr.line, fr.text[m[0]:m[1]], r.Instead, glossaryDoc))
 				}
 			}
@@ -76,7 +76,7 @@ func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 // isLower reports whether c is a lower-case letter or a digit.
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
 
-// keepsWords reports whether a file may have retired words.
+// keepsWords reports whether the file may have retired words.
 func keepsWords(name string) bool {
 	return name == glossaryDoc || path.Base(name) == "CHANGELOG.md" || strings.HasPrefix(name, "docs/adr/") ||
 		strings.Contains(name, "testdata/")

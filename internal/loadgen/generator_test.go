@@ -75,7 +75,7 @@ func TestEventsAreValid(t *testing.T) {
 		switch {
 		case err != nil:
 			t.Fatal(err)
-		case !events.Known(m.Type) || m.PriceMicros < 0 || m.Campaign == "" || m.Account == "" || m.EventId == "":
+		case !events.KnownEventType(m.Type) || m.PriceMicros < 0 || m.Campaign == "" || m.Account == "" || m.EventId == "":
 			t.Fatalf("event %d: %v", i, m.AdEvent)
 		case m.EventMs > m.IngestMs || m.IngestMs-m.EventMs > maxLagMs:
 			t.Fatalf("event %d happened at %d and came at %d", i, m.EventMs, m.IngestMs)
@@ -235,7 +235,7 @@ func TestPricesSpreadAroundTheMedian(t *testing.T) {
 	}
 }
 
-func TestCampaignsHaveTheirHours(t *testing.T) {
+func TestCampaignsHaveADailyCycle(t *testing.T) {
 	g := mustNew(t, Config{Seed: 6, Zipf: Even, ClickRate: -1, DuplicateRate: -1, Accounts: 10, CampaignsPerAccount: 8})
 	profileOf := map[string]uint8{}
 	for _, c := range g.campaigns {

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -14,6 +16,9 @@ import (
 // prometheus.Registerer and prometheus.Gatherer.
 type Registry struct {
 	*prometheus.Registry
+
+	mu         sync.Mutex
+	collectors []prometheus.Collector // that were registered, in order
 }
 
 // NewRegistry returns a registry with the collectors of the Go runtime and the process, and with
@@ -56,7 +61,21 @@ func (r *Registry) Register(c prometheus.Collector) error {
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	return r.Registry.Register(c)
+	if err := r.Registry.Register(c); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.collectors = append(r.collectors, c)
+	return nil
+}
+
+// Collectors returns the registered collectors, without those of the Go runtime and the process, in
+// the order of their registration. Tests use it to give every metric a value.
+func (r *Registry) Collectors() []prometheus.Collector {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.collectors)
 }
 
 // MustRegister registers collectors whose names are literals in the code, and panics on an error.

@@ -1,23 +1,29 @@
-// Package command turns a command of the lease loop into a write of package lease, and the answer to the write into what is
-// said of the command. It has no I/O, reads no clock and draws no random number: package executor carries its writes out on
-// DynamoDB, and the simulator on a model of it.
+// Package command turns a command of the lease loop into a write of package lease, and the result
+// of the write into the outcome of the command. It has no I/O, reads no clock and draws no random
+// number. Package executor makes its writes on DynamoDB, and the simulator on a model of it.
 //
-//	LeaseCommand ──Terms.Make(now)──▶ Order{Row, Write, Shelf}   ──request──▶ made, or the row that refused it
-//	                   │                   {Row, Headroom}                        │
-//	                   └ ErrInvalid                                               ▼
-//	                                                          Order.Outcome ──▶ LeaseOutcome, a sentence
+//	LeaseCommand ──Config.Make(now)──▶ Request{Row, Write, Bucket} ──request──▶ made, or the row whose
+//	                   │                      {Row, Headroom}                   condition failed
+//	                   └ ErrInvalid                                                │
+//	                                                                               ▼
+//	                                                        Request.Outcome ──▶ LeaseOutcome, detail
 //
 // Invariants:
 //
-//  1. A write is one of lease.Protocol's, with its conditions; its expected version is the command's. A resource's has one more:
-//     that the row is its region's. It guards against commands that went to the wrong one.
-//  2. A resource becomes available again when the command says, which is never before the end of its lease; one that goes to
-//     another region not before Terms.Wait after the clock was read for the attempt.
-//  3. DONE is said only if the row was made what the command wants of it, now or before: the version that follows the
-//     command's, and all of its contents that can be known. Whoever else made it the same made no difference.
-//  4. EARLY is said only of a row that is at the command's version: the same command may still be carried out.
-//  5. Whatever the command's bytes were, there is an Order or an ErrInvalid. No Order makes a request that DynamoDB refuses
-//     as malformed.
+//  1. A write is one of lease.Protocol's, with its conditions; the expected version is the
+//     command's. A write of a resource row has one more condition: the row is owned by the
+//     executor's region. It guards against commands that reached the wrong region.
+//  2. A released resource becomes available at the time in the command, which is never before the
+//     end of its lease. A transferred one becomes available Config.TransferWait after the clock was
+//     read for the attempt.
+//  3. The outcome is DONE only if the row has become what the command wants, now or before: it has
+//     the version that follows the command's, and the content as far as it can be known. It does
+//     not matter which process made the write.
+//  4. The outcome is EARLY only if the row has the command's version, so the same command can still
+//     succeed.
+//  5. Every sequence of bytes gives a Request or ErrInvalid. No Request gives a DynamoDB request
+//     that DynamoDB rejects as malformed.
 //
-// What it does not do: it does not decide whether an order is worth trying again, nor by when (LeaseCommand.not_after_ms).
+// What it does not do: it does not decide whether a command is tried again, or until when
+// (LeaseCommand.not_after_ms).
 package command

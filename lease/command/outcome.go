@@ -7,8 +7,8 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// Outcome says what the answer to the order's write means: whether it was made, or else what was found, if anything. detail
-// is a sentence about all but DONE.
+// Outcome returns the outcome of the command from the result of its write: made, or else the row
+// that was found, if one was. detail explains every outcome but DONE.
 func (o *Request) Outcome(row lease.Row, found, made bool) (outcome eventspb.LeaseOutcome, detail string) {
 	at := o.Write.Args.Version
 	switch {
@@ -19,24 +19,24 @@ func (o *Request) Outcome(row lease.Row, found, made bool) (outcome eventspb.Lea
 	case o.IsMade(row):
 		return eventspb.LeaseOutcome_LEASE_OUTCOME_DONE, "" // an answer was lost, or the command came again
 	case row.Version != at:
-		return eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, fmt.Sprintf("the row is at version %d, the command is of %d", row.Version, at)
+		return eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, fmt.Sprintf("the row has version %d, the command expects %d", row.Version, at)
 	case o.Bucket != "" && row.Owner != o.Write.Region:
-		return eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, fmt.Sprintf("the row is of region %q, not of %q", row.Owner, o.Write.Region)
+		return eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, fmt.Sprintf("the row is owned by region %q, not by %q", row.Owner, o.Write.Region)
 	}
 	for _, c := range o.Write.Rule.When {
-		now := "the clock says " + fmt.Sprint(o.Write.Now)
+		now := "the clock is at " + fmt.Sprint(o.Write.Now)
 		switch {
 		case c.Test == lease.Ended && row.Expires > 0 && row.Expires >= o.Write.Now-o.Write.Skew:
-			return eventspb.LeaseOutcome_LEASE_OUTCOME_EARLY, fmt.Sprintf("the lease ends at %d, and %s; clocks may be %d ms apart", row.Expires, now, o.Write.Skew)
+			return eventspb.LeaseOutcome_LEASE_OUTCOME_EARLY, fmt.Sprintf("the lease ends at %d, and %s; clocks may differ by %d ms", row.Expires, now, o.Write.Skew)
 		case c.Test == lease.Past && row.Available > o.Write.Now:
-			return eventspb.LeaseOutcome_LEASE_OUTCOME_EARLY, fmt.Sprintf("the resource is available at %d, and %s", row.Available, now)
+			return eventspb.LeaseOutcome_LEASE_OUTCOME_EARLY, fmt.Sprintf("the resource becomes available at %d, and %s", row.Available, now)
 		}
 	}
-	return eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, fmt.Sprintf("the row is at version %d, and not what the command takes it for", at)
+	return eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, fmt.Sprintf("the row has version %d, but not the state that the command expects", at)
 }
 
-// IsMade says whether a row is what the order's write makes of it, as far as that can be known: when a transfer was made,
-// and so from when its resource is available, cannot.
+// IsMade reports whether a row is the result of the request's write. The time at which a
+// transferred resource becomes available is not compared: it depends on when the transfer was made.
 func (o *Request) IsMade(row lease.Row) bool {
 	if o.Write.Rule == nil || row.Version != o.Write.Args.Version+1+o.Write.Rule.VersionJump {
 		return false
@@ -52,10 +52,11 @@ func (o *Request) IsMade(row lease.Row) bool {
 	}
 }
 
-// HeadroomOutcome is Outcome of a headroom: as of when the row that refused it is, 0 if there is no row or it has none.
+// HeadroomOutcome is Outcome of a headroom. asOf is the time of the row that is newer, 0 if it has
+// none.
 func (o *Request) HeadroomOutcome(asOf int64, made bool) (outcome eventspb.LeaseOutcome, detail string) {
 	if made || asOf == o.Headroom.GetAsOfMs() {
 		return eventspb.LeaseOutcome_LEASE_OUTCOME_DONE, ""
 	}
-	return eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, fmt.Sprintf("the row is as of %d, the command of %d", asOf, o.Headroom.GetAsOfMs())
+	return eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, fmt.Sprintf("the row is of %d ms, the command of %d ms", asOf, o.Headroom.GetAsOfMs())
 }

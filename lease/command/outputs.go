@@ -9,11 +9,12 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Outputs returns the outputs of a core of the lease loop: the topics in first, then the commands of each region. name returns
-// the name of a region's output, false if the region is not among regions.
+// Outputs returns the outputs of a core of the lease loop: the topics in first, then the command
+// topic of each region. name returns the output of a region, and false if the region is not in
+// regions.
 func Outputs(regions []string, first ...string) (outputs []stream.Output, name func(region string) (string, bool), err error) {
 	if len(regions) == 0 {
-		return nil, nil, fmt.Errorf("no regions: name all that have a copy of the table of leases")
+		return nil, nil, fmt.Errorf("no regions: name all regions that have a replica of the lease table")
 	}
 	regions = slices.Compact(slices.Sorted(slices.Values(regions)))
 	topics := slices.Clone(first)

@@ -5,15 +5,16 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// Target is the row that a command is of.
+// Target is the row of a command.
 type Target struct {
-	Kind     string // liberate, transfer, supersede, revoke, headroom; "" if the command has none of them
-	Resource string // of liberate, transfer, revoke: the row's; of supersede: the one that the key loses
-	Key      string // of supersede: the row's; of revoke: whose lease ends
+	Kind     string // liberate, transfer, supersede, revoke, headroom; "" if the command has no known kind
+	Resource string // liberate, transfer, revoke: resource of the row; supersede: resource that the key loses
+	Key      string // supersede: key of the row; revoke: key whose lease ends
 	Row      lease.PrimaryKey
 }
 
-// TargetOf is what a command is of, also if it is not valid. Commands of one row are carried out in their order.
+// TargetOf returns the target of a command, valid or not. Commands of one row are executed in
+// order.
 func TargetOf(c *eventspb.LeaseCommand) Target {
 	resource := func(kind, name string) Target {
 		return Target{Kind: kind, Resource: name, Row: lease.ResourceRow(c.GetClient(), name)}
@@ -25,11 +26,11 @@ func TargetOf(c *eventspb.LeaseCommand) Target {
 		return resource("transfer", c.GetTransfer().GetResource())
 	case c.GetRevoke() != nil:
 		t := resource("revoke", c.GetRevoke().GetResource())
-		_, t.Key, _ = lease.HolderOf(c.GetRevoke().GetHolder())
+		_, t.Key, _ = lease.ParseHolder(c.GetRevoke().GetHolder())
 		return t
 	case c.GetSupersede() != nil:
 		s := c.GetSupersede()
-		rows := lease.KeyRows(c.GetClient(), c.GetPool(), s.GetKey())
+		rows := lease.KeyPartition(c.GetClient(), c.GetPool(), s.GetKey())
 		return Target{Kind: "supersede", Resource: s.GetResource(), Key: s.GetKey(), Row: lease.PrimaryKey{Partition: rows, Sort: c.GetRegion()}}
 	case c.GetHeadroom() != nil:
 		return Target{Kind: "headroom", Row: lease.HeadroomRow(c.GetClient(), c.GetPool(), c.GetRegion())}

@@ -6,13 +6,13 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// fault is a violation that only the move itself shows.
+// fault is a violation that is visible in a transition only, and not in the state after it.
 type fault uint8
 
 const (
 	faultNone fault = iota
 	faultStale
-	faultStamp
+	faultWriteTime
 	faultNeither
 	faultRetired
 	faultUndone
@@ -20,23 +20,23 @@ const (
 	faultLoser
 )
 
-// check returns which invariant w breaks, or "".
+// check returns the invariant that w violates, or "".
 func (m *model) check(w *state) string {
 	switch w.fault {
 	case faultStale:
 		return "I18: a row is written in a region that has not seen its last version: one of the two writes will be lost"
-	case faultStamp:
-		return "I18: a row is written with an earlier time than its last write elsewhere: the write will be lost"
+	case faultWriteTime:
+		return "I18: a row is written with an earlier time than its last write in another region: the write will be lost"
 	case faultNeither:
-		return "I9: a row that was available or leased is neither, and nobody retired it"
+		return "I9: a row that was available or leased is neither, without a retirement"
 	case faultRetired:
-		return "I9: a retired resource is put into use, and nobody revived it"
+		return "I9: a retired resource is in use again, and no command revived it"
 	case faultUndone:
-		return "I19: a resource is retired or revived by a command that has not seen the last such one: that one is undone"
+		return "I19: a resource is retired or revived by a command that was decided before the last such command: that one is undone"
 	case faultEarly:
 		return "I20: a resource is offered before its last lease's end and the quarantine"
 	case faultLoser:
-		return "I8: a key's lease was superseded, and one who asked again has not the winner's"
+		return "I8: a key's lease was superseded, and a client that asked again does not have the winner's lease"
 	case faultNone:
 	}
 	for r := range m.Resources {
@@ -58,7 +58,7 @@ func (m *model) check(w *state) string {
 	return ""
 }
 
-// checkUse looks at one key's resource in use by client i.
+// checkUse checks the invariants of the resource that client i uses for key k.
 func (m *model) checkUse(w *state, i int, k int8) string {
 	mine := &m.clients.list[w.clients[i]].holds[k]
 	for j := range i {
@@ -80,12 +80,12 @@ func (m *model) checkUse(w *state, i int, k int8) string {
 	held := row.Holder == m.Keys[k] && row.Expires >= mine.Expires
 	released := row.Available >= mine.Expires+m.Quarantine && !w.resources[r].liberated
 	if !held && !released && !m.Naive {
-		return fmt.Sprintf("I17: client %d uses %s for %s until %d, but its row says: %s", i+1, mine.Resource, m.Keys[k], mine.Expires, formatRow(*row))
+		return fmt.Sprintf("I17: client %d uses %s for %s until %d, but its row is: %s", i+1, mine.Resource, m.Keys[k], mine.Expires, formatRow(*row))
 	}
 	return ""
 }
 
-// checkChange looks at what a write makes of resource r's row.
+// checkChange checks a write of resource r's row.
 func (m *model) checkChange(w *state, r int, write *lease.Write, before, after *lease.Row) {
 	wasRetired, isRetired := before.Version > 0 && before.Holder == "" && before.Available == 0, after.Holder == "" && after.Available == 0
 	administers := write.Rule == &m.Rules.Retire || write.Rule == &m.Rules.Revive
@@ -97,7 +97,7 @@ func (m *model) checkChange(w *state, r int, write *lease.Write, before, after *
 	case wasRetired && !isRetired && write.Rule != &m.Rules.Revive:
 		w.fault = faultRetired
 	}
-	for _, copied := range w.resources[r].copies { // the copy written may not know of the last lease
+	for _, copied := range w.resources[r].copies { // another region's copy may show a later lease
 		if row := &m.rows.list[copied]; row.Holder != "" && after.Holder == "" && after.Available != 0 && after.Available < row.Expires+m.Quarantine {
 			w.fault = faultEarly
 		}
@@ -107,7 +107,8 @@ func (m *model) checkChange(w *state, r int, write *lease.Write, before, after *
 	}
 }
 
-// checkAsked looks at what client i makes of a key's rows when they say that another region's lease won.
+// checkAsked checks the result of client i's read of a key's rows, if they show that another
+// region's lease won.
 func (m *model) checkAsked(w *state, i int, k int8, seen *answer) {
 	own := &m.rows.list[seen.rows[m.Clients[i].Region]]
 	if now := m.clock(w, i); own.State == lease.Superseded && own.Expires > now+m.Skew {
@@ -121,7 +122,7 @@ func (m *model) checkAsked(w *state, i int, k int8, seen *answer) {
 	}
 }
 
-// formatRow describes a row.
+// formatRow describes a row, for histories.
 func formatRow(r lease.Row) string {
 	s := fmt.Sprintf("version %d", r.Version)
 	for _, a := range []struct {
@@ -130,10 +131,10 @@ func formatRow(r lease.Row) string {
 		there bool
 	}{
 		{"owner", r.Owner, r.Owner != ""},
-		{"key", r.Holder, r.Holder != ""},
+		{"holder", r.Holder, r.Holder != ""},
 		{"state", r.State, r.State != ""},
 		{"resource", r.Resource, r.Resource != ""},
-		{"at", r.ResourceVersion, r.ResourceVersion != 0},
+		{"resource version", r.ResourceVersion, r.ResourceVersion != 0},
 		{"expires", r.Expires, r.Expires != 0},
 		{"available from", r.Available, r.Available != 0},
 		{"winner", r.Winner, r.Winner != ""},

@@ -4,7 +4,7 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// clientMoves yields what client i may do next.
+// clientMoves yields the transitions of client i.
 func (m *model) clientMoves(w state, i int) {
 	c := &m.clients.list[w.clients[i]]
 	if c.op == idle {
@@ -19,12 +19,12 @@ func (m *model) clientMoves(w state, i int) {
 	}
 }
 
-// idled is c with nothing under way.
+// idled returns c without an operation.
 func (c *client) idled() client {
 	return client{ops: c.ops, holds: c.holds, buffer: c.buffer}
 }
 
-// begin yields the beginnings of what c may do.
+// begin yields the operations that c can begin.
 func (m *model) begin(w state, i int, c client) {
 	now := m.clock(&w, i)
 	for k := range int8(len(m.Keys)) {
@@ -74,7 +74,7 @@ func (m *model) begin(w state, i int, c client) {
 	}
 }
 
-// offered is what the index shows to client i now.
+// offered returns the candidates that the index shows to client i now.
 func (m *model) offered(w *state, i int) (list []lease.Candidate) {
 	region := m.Clients[i].Region
 	offer := lease.Write{Rule: &m.Rules.Offered, Args: lease.Row{Owner: m.Regions[region]}, Now: m.clock(w, i), Skew: m.Skew}
@@ -86,7 +86,7 @@ func (m *model) offered(w *state, i int) (list []lease.Candidate) {
 	return list
 }
 
-// proceed yields what the step under way of client i leads to.
+// proceed yields the results of client i's next step.
 func (m *model) proceed(w state, i int, c *client) {
 	now, region := m.clock(&w, i), m.Clients[i].Region
 	switch {
@@ -154,22 +154,23 @@ func (m *model) picked(c lease.Candidate) answer {
 	return answer{kind: lease.Pick, ok: true, resource: int8(m.resource(c.Resource)), at: c.Version}
 }
 
-// answer is what a client sees, in numbers. What it makes of it is always the same.
+// answer is what a client receives for a step, as numbers. The same answer always leads to the same
+// client.
 type answer struct {
 	client   uint32
-	of       int8 // clients are not all alike
+	of       int8 // the client: clients are in different regions
 	now      int8
-	kind     lease.Action // what was asked for
+	kind     lease.Action // of the step
 	ok       bool
 	resource int8
 	at       int64
 	rows     [maxRegions]uint32
 }
 
-// noAnswer is that time passes.
+// noAnswer is the kind of a passing tick.
 const noAnswer = lease.Lost
 
-// observation is an answer in the machines' words.
+// observation returns an answer in the form of the state machines.
 func (m *model) observation(a answer) lease.Observation {
 	seen := lease.Observation{Now: int64(a.now), OK: a.ok}
 	switch {
@@ -188,7 +189,7 @@ func (m *model) observation(a answer) lease.Observation {
 	return seen
 }
 
-// next is the state after client i's machine has seen the answer to its step.
+// next returns the state after client i's state machine has received the answer to its step.
 func (m *model) next(w state, i int, a answer) state {
 	a.of, a.client, a.now = int8(i), w.clients[i], int8(m.clock(&w, i))
 	to, ok := m.answers[a]
@@ -200,7 +201,7 @@ func (m *model) next(w state, i int, a answer) state {
 	return w
 }
 
-// answered is c after its machine has seen the answer to its step.
+// answered returns c after its state machine has received the answer to its step.
 func (m *model) answered(i int, c client, seen lease.Observation) client {
 	switch c.op {
 	case getting:
@@ -218,7 +219,7 @@ func (m *model) answered(i int, c client, seen lease.Observation) client {
 		if c.step.Action == lease.Done {
 			c.holds[c.key] = lease.Grant{}
 		}
-	default: // settling; only when it was made for sure, it need not be done again
+	default: // settling: it is repeated unless the write was acknowledged
 		if seen.OK {
 			c.holds[c.key].KeyVersion, c.holds[c.key].Unsettled = seen.Row.Version, false
 		}
@@ -235,7 +236,8 @@ func (m *model) answered(i int, c client, seen lease.Observation) client {
 	}
 }
 
-// using says whether client i uses key k's resource: it stops the skew before the end, by its own clock.
+// using reports whether client i uses the resource of key k: it stops the skew before the end, by
+// its own clock.
 func (m *model) using(w *state, i int, k int8) bool {
 	h := &m.clients.list[w.clients[i]].holds[k]
 	return h.Resource != "" && m.clock(w, i) < h.Expires-m.Skew

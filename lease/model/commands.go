@@ -7,17 +7,17 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// commandMoves yields what liberator, balancer, reaper and administrator may do: decide on a row as it is in some region,
-// perhaps long ago elsewhere, and, any time later, write at the endpoint of the region that owned it. The clock is read at
-// either.
+// commandMoves yields the transitions of commands: the liberator, balancer, dedup or administrator
+// decides on a row as some region has it, which may be an old copy. At any later time the write is
+// made at the endpoint of the region that owned the row. Both read the clock.
 func (m *model) commandMoves(w state) {
 	free := -1
 	for i := range max(m.Commands, 1) {
 		switch {
 		case w.commands[i] == 0:
 			free = i
-		case i == 0 || w.commands[i] != w.commands[i-1]: // of two alike, one
-			m.carryOut(w, i)
+		case i == 0 || w.commands[i] != w.commands[i-1]: // two equal commands lead to the same states
+			m.execute(w, i)
 		}
 	}
 	if free < 0 {
@@ -29,7 +29,7 @@ func (m *model) commandMoves(w state) {
 		n.imports--
 		row := lease.Row{Owner: m.Regions[m.Resources[0].Owner], Available: 1}
 		m.send(&n, command{region: int8(m.Resources[0].Owner), write: lease.Write{Rule: &m.Rules.Register, Args: row, Skew: m.Skew}})
-		m.emit(n, "command: register %s, once more", m.Resources[0].Name)
+		m.emit(n, "command: register %s again", m.Resources[0].Name)
 	}
 	for r := range m.Resources {
 		for at := range m.Regions {
@@ -39,12 +39,12 @@ func (m *model) commandMoves(w state) {
 	if w.supersedes > 0 {
 		m.supersede(w)
 	}
-	if w.adoptions > 0 && w.cut > 0 && now > int64(w.cut)+m.RegionLease+m.Skew {
+	if w.adoptions > 0 && w.cut > 0 && now > int64(w.cut)+m.WriteLease+m.Skew {
 		m.adopt(w, now)
 	}
 }
 
-// send puts a command under way. The order of those under way says nothing: it is always the same.
+// send adds a command to those under way. Their order is normalized, as it has no meaning.
 func (m *model) send(w *state, c command) {
 	w.commands[maxCommands-1] = m.commands.id(c)
 	sortCommands(w.commands[:])
@@ -54,7 +54,8 @@ func sortCommands(commands []uint32) {
 	slices.SortFunc(commands, func(a, b uint32) int { return cmp.Compare(b, a) })
 }
 
-// resourceCommands yields what may be decided on resource r's row as it is in one region.
+// resourceCommands yields the commands that can be decided on resource r's row as one region has
+// it.
 func (m *model) resourceCommands(w state, r, at int, now int64) {
 	row := m.rows.list[w.resources[r].copies[at]]
 	owner := m.region(row.Owner)
@@ -84,7 +85,7 @@ func (m *model) resourceCommands(w state, r, at int, now int64) {
 	}
 }
 
-// decide sends a command to make a write on a row as of its version, if it could be made now.
+// decide sends a command for a write at the row's version, if its conditions hold now.
 func (m *model) decide(w state, c command, rule *lease.Rule, row *lease.Row, args lease.Row) {
 	args.Version = row.Version
 	c.write = lease.Write{Rule: rule, Args: args, Now: int64(w.now) + m.CommandSkew, Skew: m.Skew}
@@ -96,12 +97,13 @@ func (m *model) decide(w state, c command, rule *lease.Rule, row *lease.Row, arg
 	m.emit(w, "command: %s %s as of version %d", rule.Name, m.Resources[c.resource].Name, row.Version)
 }
 
-// adopt decides that the second region has the resources of the first, which was cut off for longer than its region lease.
-// The first may have leased any of them just before that was over, and nobody has seen it: so none is offered before the
-// longest lease and a quarantine. One that was retired stays so; as it may have been revived unseen, and may be again, it
-// is adopted when that time is over.
+// adopt decides that the second region adopts a resource of the first one, which was cut off for
+// longer than its write lease. The first region may have leased the resource just before the end,
+// and no other region has seen it. So it is offered only after the longest lease and a quarantine.
+// A retired resource stays retired. It may have been revived unseen, so it is adopted after that
+// time.
 func (m *model) adopt(w state, now int64) {
-	until := int64(w.cut) + m.RegionLease + m.Length + m.Quarantine
+	until := int64(w.cut) + m.WriteLease + m.Length + m.Quarantine
 	for r := range m.Resources {
 		row := m.rows.list[w.resources[r].copies[1]]
 		args := lease.Row{Version: row.Version, Owner: m.Regions[1], Available: until}
@@ -121,7 +123,8 @@ func (m *model) adopt(w state, now int64) {
 	}
 }
 
-// supersede decides between two regions that lease one key: by all the same way, the first by name wins.
+// supersede decides between the leases of one key in two regions. All decide alike: the first
+// region by name wins.
 func (m *model) supersede(w state) {
 	for k := range m.Keys {
 		winner, loser := m.rows.list[w.keys[k][0][0]], m.rows.list[w.keys[k][1][1]]
@@ -136,8 +139,8 @@ func (m *model) supersede(w state) {
 	}
 }
 
-// carryOut makes the write of command i, once or again and again, or loses it.
-func (m *model) carryOut(w state, i int) {
+// execute makes the write of command i, and ends the command or keeps it for a repetition.
+func (m *model) execute(w state, i int) {
 	c := m.commands.list[w.commands[i]]
 	gone := func(w state) state {
 		w.commands[i] = 0
@@ -145,7 +148,7 @@ func (m *model) carryOut(w state, i int) {
 		return w
 	}
 	if c.last > 0 && w.now > c.last {
-		m.emit(gone(w), "%s at %s comes too late to be sent", c.write.Rule.Name, m.Regions[c.region])
+		m.emit(gone(w), "%s at %s is dropped: too late", c.write.Rule.Name, m.Regions[c.region])
 		return
 	}
 	if !m.reach(&w, int(c.region), int(c.region), int64(w.now)) {

@@ -8,7 +8,7 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// Config is one bounded world. Times are ticks.
+// Config is one bounded configuration of the protocol. Times are in ticks.
 type Config struct {
 	Rules     *lease.Rules
 	Regions   []string
@@ -16,37 +16,37 @@ type Config struct {
 	Resources []Resource
 	Clients   []Client
 
-	Ticks      int64 // the end of time
-	Length     int64 // of a lease
-	Skew       int64 // most by which a clock may be off
+	Ticks      int64 // last tick
+	Length     int64 // lease term
+	Skew       int64 // maximum difference of a clock from the true time
 	Quarantine int64
 
-	// Budgets. Without them there would be no end.
+	// Budgets: how often each transition can occur. They keep the number of states finite.
 	Crashes, LostAnswers, Repeats      int8
 	Liberations, Transfers, Supersedes int8
 	Adoptions, Retires, Revives        int8
-	Imports                            int8 // of resources that are there already
-	Faults                             int8 // of all these together, whichever; 0: each to its own end
+	Imports                            int8 // of resources that exist already
+	Faults                             int8 // limit for the sum of all transitions above; 0: each has its own limit only
 
-	Commands           int     // under way at one time; 0: one
-	CutBy              int64   // until when the first region may be cut off, once, and come back; 0: it is not
-	RegionLease        int64   // for so long after that it may go on writing
-	Renewals, Releases bool    // clients do these too
-	CommandSkew        int64   // of the clock of those who send commands
-	StampSkew          []int64 // of the clocks by which regions order writes, by region
-	TransferWait       int64   // from the decision to transfer until the resource is offered again
-	Flight             int64   // most ticks from that decision to its write
-	NoIndexLag         bool    // what is found in the index is used at once
-	Naive              bool    // clients follow the seed's protocol: look in the index, write on condition
-	SkipSettle         bool    // clients take their leases for settled when they have begun to settle them
-	AdoptRetiredEarly  bool    // a retired resource is adopted as soon as any other
+	Commands           int     // commands under way at one time; 0: one
+	CutBy              int64   // last tick at which the first region can be cut off, once; 0: it is never cut off
+	WriteLease         int64   // ticks for which it may still write after that
+	Renewals, Releases bool    // clients also renew and release
+	CommandSkew        int64   // difference of the clock of those who decide commands
+	WriteTimeSkew      []int64 // difference of the clocks by which regions order writes, by region
+	TransferWait       int64   // ticks from the decision to transfer until the resource is available again
+	Flight             int64   // maximum ticks from that decision to its write
+	NoIndexLag         bool    // a candidate from the index is used at once
+	Naive              bool    // clients follow the protocol of System1's article: search the index, write under a condition
+	SkipSettle         bool    // mutation: a client takes a lease for settled when it has begun to settle it
+	AdoptRetiredEarly  bool    // mutation: a retired resource is adopted as soon as any other
 
-	Prefix          []string // how the history begins, each move by the beginning of its description; all ways go on from there
-	NoSymmetry      bool     // states that differ in names only count each: slower
-	NoNormalization bool     // so do those that differ in what has no say any more
+	Prefix          []string // begin of the history: each entry is the begin of one transition's description
+	NoSymmetry      bool     // explores states that differ in names only: slower
+	NoNormalization bool     // explores states that differ only in what can have no effect: slower
 }
 
-// Resource is one resource, available from the start on.
+// Resource is one resource. It is available in the first state.
 type Resource struct {
 	Name  string
 	Owner int // region
@@ -55,9 +55,9 @@ type Resource struct {
 // Client is a process that uses leases.
 type Client struct {
 	Region int
-	Skew   int64  // of its clock
-	Ops    int8   // that it begins
-	Only   string // the key it wants; "": any
+	Skew   int64  // difference of its clock from the true time
+	Ops    int8   // number of operations that it begins
+	Only   string // key that it wants; "": any
 }
 
 const (
@@ -68,10 +68,10 @@ const (
 	maxCommands  = 2
 )
 
-// valid says what keeps a world from being explored.
+// valid returns an error if the configuration cannot be explored.
 func (c *Config) valid() error {
 	if len(c.Regions) > maxRegions || len(c.Keys) > maxKeys || len(c.Resources) > maxResources || len(c.Clients) > maxClients || c.Commands > maxCommands {
-		return errors.New("the world is too big")
+		return errors.New("the configuration has too many regions, keys, resources, clients or commands")
 	}
 	names := append(append([]string{""}, c.Regions...), c.Keys...)
 	for _, r := range c.Resources {
@@ -82,7 +82,7 @@ func (c *Config) valid() error {
 	}
 	slices.Sort(names)
 	if len(slices.Compact(slices.Clone(names))) != len(names) {
-		return fmt.Errorf("two things have one name in %q: a state is renamed by names", names)
+		return fmt.Errorf("names must differ from each other and from the states of key rows, because renaming goes by name: %q", names)
 	}
 	return nil
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// Result is what Explore found.
+// Result is the result of Explore.
 type Result struct {
-	States  int      // looked at; with symmetries one stands for several
-	Broken  string   // the invariant, "" if none
-	History []string // of a shortest way to it
-	Made    []string // the rules by which something was written
+	States  int      // explored states; each stands for all that differ from it in names only
+	Broken  string   // the violated invariant; "": none
+	History []string // a shortest history that violates it
+	Made    []string // names of the rules by which a write was made
 }
 
-// String is the transcript.
+// String returns the history, with the violated invariant at its end.
 func (r Result) String() string {
 	if r.Broken == "" {
 		return "no invariant is broken"
@@ -23,7 +23,7 @@ func (r Result) String() string {
 	return strings.Join(r.History, "\n") + "\n" + r.Broken
 }
 
-// explorer is a model with the states that were found.
+// explorer is a model with the states that were found so far.
 type explorer struct {
 	*packer
 	group []*symmetry
@@ -31,8 +31,9 @@ type explorer struct {
 	found int // number of the state that breaks an invariant, or -1
 }
 
-// Explore visits every state, nearest first, until an invariant breaks or there is no new one, or there are more than
-// limit. It fails if the world's prefix is no history of it, or if its names are not distinct.
+// Explore visits all states, nearest first, until an invariant is violated, no state is new, or
+// there are more than limit. It returns an error if the names are not distinct, or if an entry of
+// Prefix does not match exactly one transition.
 func Explore(c Config, limit int) (Result, error) {
 	e, start, prefix, err := begin(c)
 	if err != nil {
@@ -54,7 +55,7 @@ func Explore(c Config, limit int) (Result, error) {
 	return res, nil
 }
 
-// visit finds states from a start on, until one breaks an invariant.
+// visit explores from a state on, until a state violates an invariant.
 func (e *explorer) visit(start state, limit int) error {
 	from, known, encoded := state{}, parts{}, make([]byte, partBytes*e.end)
 	at := 0
@@ -80,7 +81,8 @@ func (e *explorer) visit(start state, limit int) error {
 	return nil
 }
 
-// begin makes an explorer, the state after its world's prefix, and what happened until then.
+// begin returns an explorer, the state after the configuration's prefix, and the descriptions of
+// the prefix.
 func begin(c Config) (*explorer, state, []string, error) {
 	if err := c.valid(); err != nil {
 		return nil, state{}, nil, err
@@ -103,7 +105,7 @@ func begin(c Config) (*explorer, state, []string, error) {
 		}
 		m.moves(w)
 		if len(ways) != 1 {
-			return nil, w, prefix, fmt.Errorf("%d moves are %q after:\n%s", len(ways), what, strings.Join(prefix, "\n"))
+			return nil, w, prefix, fmt.Errorf("%d transitions begin with %q after:\n%s", len(ways), what, strings.Join(prefix, "\n"))
 		}
 		w = ways[0]
 	}
@@ -111,8 +113,9 @@ func begin(c Config) (*explorer, state, []string, error) {
 	return e, w, prefix, nil
 }
 
-// history describes a way from a start to the state found, by making its moves again: the states found stand for others too, so
-// each move is one to a state for which the next one found stands.
+// history returns the descriptions of the transitions to the state found. It makes them again from
+// the start: a stored state stands for others, so each transition is to a state for which the
+// stored one stands.
 func (e *explorer) history(w state) (list []string, broken string) {
 	var way []int
 	for at := e.found; at > 0; at = e.seen.parent(at) {
@@ -136,7 +139,7 @@ func (e *explorer) history(w state) (list []string, broken string) {
 	return list, e.check(&w)
 }
 
-// start is the state in which every resource is available and nobody has asked for anything.
+// start returns the first state: every resource is available, and no operation has begun.
 func (m *model) start() state {
 	w := state{globals: globals{now: 2, budgets: m.budgets()}}
 	for r, res := range m.Resources {

@@ -10,7 +10,7 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// limit is more states than any of the worlds below has.
+// limit is greater than the number of states of each configuration below.
 const limit = 20_000_000
 
 func configs() map[string]Config {
@@ -22,15 +22,15 @@ func configs() map[string]Config {
 	race.Clients = []Client{{Skew: -1, Ops: 1}, {Skew: 1, Ops: 1}, {Ops: 1}}
 	race.Crashes, race.LostAnswers, race.Ticks = 2, 1, 2
 
-	again := race
-	again.Clients, again.Imports, again.Crashes, again.LostAnswers = race.Clients[:2], 1, 0, 0
+	reimport := race
+	reimport.Clients, reimport.Imports, reimport.Crashes, reimport.LostAnswers = race.Clients[:2], 1, 0, 0
 
-	life := base
-	life.Clients = []Client{{Skew: -1, Ops: 2}, {Skew: 1, Ops: 2}}
-	life.Renewals, life.Releases, life.Liberations, life.Repeats, life.Ticks, life.CommandSkew = true, true, 1, 0, 7, 1
-	life.Length, life.NoIndexLag, life.Keys = 3, true, []string{"k"}
+	renewal := base
+	renewal.Clients = []Client{{Skew: -1, Ops: 2}, {Skew: 1, Ops: 2}}
+	renewal.Renewals, renewal.Releases, renewal.Liberations, renewal.Repeats, renewal.Ticks, renewal.CommandSkew = true, true, 1, 0, 7, 1
+	renewal.Length, renewal.NoIndexLag, renewal.Keys = 3, true, []string{"k"}
 
-	interrupted := life
+	interrupted := renewal
 	interrupted.Crashes, interrupted.LostAnswers = 1, 1
 
 	exchange := base
@@ -38,40 +38,40 @@ func configs() map[string]Config {
 	exchange.Renewals, exchange.Releases, exchange.Liberations, exchange.Ticks, exchange.CommandSkew = true, true, 1, 8, 1
 	exchange.Length, exchange.NoIndexLag = 3, true
 
-	unheard := exchange
-	unheard.Crashes, unheard.LostAnswers, unheard.Repeats = 1, 1, 1
+	lostAnswers := exchange
+	lostAnswers.Crashes, lostAnswers.LostAnswers, lostAnswers.Repeats = 1, 1, 1
 
-	apart := base
-	apart.Regions, apart.Resources = []string{"A", "B"}, []Resource{{"r", 0}, {"s", 1}}
-	apart.Clients = []Client{{Skew: -1, Ops: 1}, {Region: 1, Skew: 1, Ops: 2}}
-	apart.Supersedes, apart.Crashes, apart.Ticks, apart.Length, apart.NoIndexLag = 1, 1, 7, 4, true
+	twoRegions := base
+	twoRegions.Regions, twoRegions.Resources = []string{"A", "B"}, []Resource{{"r", 0}, {"s", 1}}
+	twoRegions.Clients = []Client{{Skew: -1, Ops: 1}, {Region: 1, Skew: 1, Ops: 2}}
+	twoRegions.Supersedes, twoRegions.Crashes, twoRegions.Ticks, twoRegions.Length, twoRegions.NoIndexLag = 1, 1, 7, 4, true
 
-	moved := base
-	moved.Regions, moved.Resources = []string{"A", "B"}, []Resource{{"r", 0}}
-	moved.Clients = []Client{{Skew: -1, Ops: 1}, {Region: 1, Skew: 1, Ops: 1}}
-	moved.Transfers, moved.Repeats, moved.Ticks, moved.Length, moved.NoIndexLag = 1, 1, 9, 3, true
-	moved.StampSkew, moved.Flight, moved.TransferWait = []int64{1, -1}, 1, 5
+	transferred := base
+	transferred.Regions, transferred.Resources = []string{"A", "B"}, []Resource{{"r", 0}}
+	transferred.Clients = []Client{{Skew: -1, Ops: 1}, {Region: 1, Skew: 1, Ops: 1}}
+	transferred.Transfers, transferred.Repeats, transferred.Ticks, transferred.Length, transferred.NoIndexLag = 1, 1, 9, 3, true
+	transferred.WriteTimeSkew, transferred.Flight, transferred.TransferWait = []int64{1, -1}, 1, 5
 
-	dead := base
-	dead.Regions, dead.Resources = []string{"A", "B"}, []Resource{{"r", 0}}
-	dead.Clients = []Client{{Skew: -1, Ops: 1, Only: "k"}, {Region: 1, Skew: 1, Ops: 1, Only: "l"}}
-	dead.Ticks, dead.Length, dead.NoIndexLag = 9, 3, true
-	dead.CutBy, dead.Adoptions, dead.RegionLease, dead.Repeats, dead.CommandSkew = 3, 1, 2, 1, 1
+	adoption := base
+	adoption.Regions, adoption.Resources = []string{"A", "B"}, []Resource{{"r", 0}}
+	adoption.Clients = []Client{{Skew: -1, Ops: 1, Only: "k"}, {Region: 1, Skew: 1, Ops: 1, Only: "l"}}
+	adoption.Ticks, adoption.Length, adoption.NoIndexLag = 9, 3, true
+	adoption.CutBy, adoption.Adoptions, adoption.WriteLease, adoption.Repeats, adoption.CommandSkew = 3, 1, 2, 1, 1
 
-	shelf := base
-	shelf.Resources, shelf.Clients = []Resource{{"r", 0}}, []Client{{Skew: -1, Ops: 2, Only: "k"}, {Skew: 1, Ops: 1, Only: "l"}}
-	shelf.Releases, shelf.Ticks, shelf.CommandSkew, shelf.Length = true, 7, 1, 3
-	shelf.Retires, shelf.Revives, shelf.Repeats, shelf.Commands = 1, 1, 1, 2
-	shelf.NoIndexLag = true
-	return map[string]Config{"shelf": shelf, "race": race, "again": again, "life": life, "interrupted": interrupted, "exchange": exchange, "unheard": unheard, "apart": apart, "moved": moved, "dead": dead}
+	retirement := base
+	retirement.Resources, retirement.Clients = []Resource{{"r", 0}}, []Client{{Skew: -1, Ops: 2, Only: "k"}, {Skew: 1, Ops: 1, Only: "l"}}
+	retirement.Releases, retirement.Ticks, retirement.CommandSkew, retirement.Length = true, 7, 1, 3
+	retirement.Retires, retirement.Revives, retirement.Repeats, retirement.Commands = 1, 1, 1, 2
+	retirement.NoIndexLag = true
+	return map[string]Config{"retirement": retirement, "race": race, "reimport": reimport, "renewal": renewal, "interrupted": interrupted, "exchange": exchange, "lostAnswers": lostAnswers, "twoRegions": twoRegions, "transferred": transferred, "adoption": adoption}
 }
 
-// In no world an invariant breaks, and between them they have every write.
+// No configuration violates an invariant, and together they make every write.
 func TestProtocol(t *testing.T) {
 	all := configs()
-	maps.Copy(all, late())
+	maps.Copy(all, lateConfigs())
 	var made sync.Map
-	t.Run("worlds", func(t *testing.T) {
+	t.Run("configurations", func(t *testing.T) {
 		for name, c := range all {
 			if testing.Short() {
 				c.Ticks = min(c.Ticks, 5)
@@ -94,30 +94,30 @@ func TestProtocol(t *testing.T) {
 	})
 	for _, rule := range lease.Protocol().All() {
 		if _, ok := made.Load(rule.Name); !ok && rule.Name != "offered" && rule.Name != "register" && !testing.Short() {
-			t.Errorf("no world has a %s that is made", rule.Name)
+			t.Errorf("no configuration makes a write by rule %s", rule.Name)
 		}
 	}
 }
 
-// What is outside of the rules and must not be is found too.
+// Violations by something other than a missing condition are found too.
 func TestBreaches(t *testing.T) {
-	seed := configs()["race"]
-	seed.Naive = true
+	naive := configs()["race"]
+	naive.Naive = true
 
-	hasty := late()["buried"]
-	hasty.AdoptRetiredEarly = true
+	early := lateConfigs()["revived"]
+	early.AdoptRetiredEarly = true
 
-	forgetful := configs()["interrupted"]
-	forgetful.SkipSettle = true
+	unsettled := configs()["interrupted"]
+	unsettled.SkipSettle = true
 
-	mute := configs()["apart"]
-	mute.Rules = lease.Protocol()
-	mute.Rules.Supersede.Set = []lease.Attr{lease.AttrState} // and not who won
+	nameless := configs()["twoRegions"]
+	nameless.Rules = lease.Protocol()
+	nameless.Rules.Supersede.Set = []lease.Attr{lease.AttrState} // without the winner
 
 	for name, c := range map[string]struct {
 		Config
 		breaks string
-	}{"the seed's protocol": {seed, "I7"}, "a hasty adoption": {hasty, "I20"}, "a lease taken for settled": {forgetful, "I7r"}, "a winner without a name": {mute, "I8"}} {
+	}{"the protocol of the article": {naive, "I7"}, "an early adoption of a retired resource": {early, "I20"}, "a lease taken for settled": {unsettled, "I7r"}, "a winner without a name": {nameless, "I8"}} {
 		t.Run(name, func(t *testing.T) {
 			res := explore(t, c.Config, limit)
 			if !strings.HasPrefix(res.Broken, c.breaks) {
@@ -128,27 +128,27 @@ func TestBreaches(t *testing.T) {
 	}
 }
 
-// missing are the worlds that miss a condition of a rule.
-func missing(condition string) []string {
+// violatedIn returns the configurations that a missing condition violates.
+func violatedIn(condition string) []string {
 	rule, test, _ := strings.Cut(condition, " without ")
 	switch rule {
 	case "liberate", "transfer", "drop", "supersede", "reinstate":
 		if test == "version equal" {
 			return []string{rule} // a write that comes late
 		}
-		return map[string][]string{"liberate": {"exchange"}, "transfer": {"moved"}}[rule]
+		return map[string][]string{"liberate": {"exchange"}, "transfer": {"transferred"}}[rule]
 	case "reclaim", "repoint", "settle", "extend":
-		return []string{"life"}
+		return []string{"renewal"}
 	case "retire", "revive":
-		return []string{"shelf"}
+		return []string{"retirement"}
 	case "adopt":
-		return []string{"dead"}
+		return []string{"adoption"}
 	default:
-		return []string{"again", "exchange", "moved"}
+		return []string{"reimport", "exchange", "transferred"}
 	}
 }
 
-// conditions are all conditions of all rules.
+// conditions returns the names of all conditions of all rules.
 func conditions() (names []string) {
 	for _, rule := range lease.Protocol().All() {
 		for _, c := range rule.When {
@@ -158,7 +158,7 @@ func conditions() (names []string) {
 	return names
 }
 
-// mutant is the protocol without one condition.
+// mutant returns the protocol without one condition.
 func mutant(t *testing.T, condition string) *lease.Rules {
 	t.Helper()
 	rules := lease.Protocol()
@@ -177,17 +177,17 @@ func mutant(t *testing.T, condition string) *lease.Rules {
 	return nil
 }
 
-// Each condition of each rule is needed.
+// Without any one condition of any rule, an invariant is violated.
 func TestMutations(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute: run without -short")
 	}
 	all := configs()
-	maps.Copy(all, late())
+	maps.Copy(all, lateConfigs())
 	for _, condition := range conditions() {
 		t.Run(condition, func(t *testing.T) {
 			t.Parallel()
-			for _, name := range missing(condition) {
+			for _, name := range violatedIn(condition) {
 				c := all[name]
 				c.Rules = mutant(t, condition)
 				if res := explore(t, c, 1_000_000); res.Broken != "" {
@@ -195,7 +195,7 @@ func TestMutations(t *testing.T) {
 					return
 				}
 			}
-			t.Error("no invariant is broken")
+			t.Error("no invariant is violated")
 		})
 	}
 }

@@ -6,17 +6,17 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// model is a Config being explored.
+// model is a Config under exploration.
 type model struct {
 	Config
 	rows        pool[lease.Row]
 	clients     pool[client]
 	commands    pool[command]
-	written     map[writing]uint32 // what is known of writes and answers: neither is worked out twice
+	written     map[writing]uint32 // results of writes and answers, so that each is computed once
 	answers     map[answer]uint32
 	made        map[*lease.Rule]bool
-	budgetFloor int  // budgets left when there were as many troubles as there may be
-	describing  bool // moves are to be described
+	budgetFloor int  // sum of the budgets at which Config.Faults is used up
+	describing  bool // transitions get a description
 	yield       func(next state, what string)
 }
 
@@ -28,7 +28,7 @@ func newModel(c Config) *model {
 	}
 }
 
-// moves yields every state that one step of anybody leads to.
+// moves yields every state that one transition leads to.
 func (m *model) moves(w state) {
 	for i := range m.Clients {
 		m.clientMoves(w, i)
@@ -52,7 +52,7 @@ func (m *model) moves(w state) {
 	}
 }
 
-// tick is w one tick later. What nobody uses any more is forgotten, so that states are fewer.
+// tick returns w one tick later. State that no client uses any more is removed.
 func (m *model) tick(w state) state {
 	w.now++
 	m.normalizePast(&w)
@@ -74,7 +74,7 @@ func (m *model) tick(w state) state {
 	return w
 }
 
-// emit yields n. Without a listener who wants them, nothing is described.
+// emit yields n. It formats the description only if one is wanted.
 func (m *model) emit(n state, format string, args ...any) {
 	if m.Faults > 0 && n.sum() <= m.budgetFloor {
 		n.budgets = budgets{}
@@ -106,7 +106,7 @@ func (m *model) region(name string) int {
 	return -1
 }
 
-// replicate yields what the copying of one row to one other region leads to.
+// replicate yields the replications of one row to one other region.
 func (m *model) replicate(w state) {
 	for r := range m.Resources {
 		for from := range m.Regions {
@@ -132,7 +132,8 @@ func (m *model) replicate(w state) {
 	}
 }
 
-// writeResource makes a write at a region's endpoint, if its conditions hold, and returns the row as it then is.
+// writeResource makes a write at a region's endpoint, if its conditions hold, and returns the
+// resulting row.
 func (m *model) writeResource(w *state, r, region int, write *lease.Write, by writing) (row uint32, ok bool) {
 	before := w.resources[r].copies[region]
 	if row, ok = m.apply(before, write, by); !ok {
@@ -143,29 +144,30 @@ func (m *model) writeResource(w *state, r, region int, write *lease.Write, by wr
 			w.fault = faultStale
 		}
 	}
-	s := stamp{at: w.now, region: int8(region)}
-	if m.StampSkew != nil {
-		s.at += int8(m.StampSkew[region])
+	s := writeTime{at: w.now, region: int8(region)}
+	if m.WriteTimeSkew != nil {
+		s.at += int8(m.WriteTimeSkew[region])
 	}
-	if last := w.resources[r].stamp; write.Rule != &m.Rules.Adopt && last.region != s.region && s.at <= last.at {
-		w.fault = faultStamp
+	if last := w.resources[r].written; write.Rule != &m.Rules.Adopt && last.region != s.region && s.at <= last.at {
+		w.fault = faultWriteTime
 	}
 	m.checkChange(w, r, write, &m.rows.list[before], &m.rows.list[row])
 	w.resources[r].copies[region] = row
 	if len(m.Regions) > 1 && m.rows.list[row].Available > 0 {
-		w.resources[r].stamp = s // only a row that may change its owner needs it
+		w.resources[r].written = s // needed only while the row can change its owner
 	}
 	w.resources[r].liberated = write.Rule == &m.Rules.Liberate
 	return row, true
 }
 
-// writing is a write of a client or a command, on a row: what it comes to is always the same.
+// writing is a write of a client or a command on a row. The same writing always has the same
+// result.
 type writing struct {
 	client, command, row uint32
 	now                  int8
 }
 
-// apply gives the number of the row after a write, and whether it was made.
+// apply returns the number of the row after a write, and whether the write was made.
 func (m *model) apply(row uint32, write *lease.Write, by writing) (uint32, bool) {
 	by.row = row
 	after, ok := m.written[by]
@@ -179,14 +181,15 @@ func (m *model) apply(row uint32, write *lease.Write, by writing) (uint32, bool)
 	return after, after != row // a write always changes the version
 }
 
-// reach says whether a client or command at a region can write at an endpoint. A region that is cut off goes on until its
-// region lease is over, by the clock of who writes; it takes that up again only when it has seen what became of its rows.
+// reach reports whether a client or command in one region can write at an endpoint. A region that
+// is cut off writes until its write lease ends, by the writer's clock. When it is back, it writes
+// only rows that it has seen the latest version of.
 func (m *model) reach(w *state, from, to int, clock int64) bool {
 	if w.cut == 0 {
 		return true
 	}
 	if to == 0 {
-		return from == 0 && clock < int64(w.cut)+m.RegionLease-m.Skew
+		return from == 0 && clock < int64(w.cut)+m.WriteLease-m.Skew
 	}
 	return from != 0
 }

@@ -4,8 +4,8 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// naive is the seed's protocol: look the key up in an index, which may lag behind; if it is not there, write an available
-// resource's row on condition of its version.
+// naive is the protocol of System1's article: search the key in an index, which may lag; if it is
+// not there, write the row of an available resource under the condition of its version.
 func (m *model) naive(w state, i int, c client) {
 	region := m.Clients[i].Region
 	if c.op == taking {

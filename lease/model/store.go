@@ -6,11 +6,11 @@ import (
 	"hash/maphash"
 )
 
-// store is the set of states that were found, in order, each with the one it was found from.
+// store is the set of found states, in the order of discovery, each with its predecessor.
 type store struct {
 	width   int // bytes of a state
 	n       int
-	states  [][]byte // in chunks, so that none is ever copied
+	states  [][]byte // in chunks, which are never copied
 	parents [][]uint32
 	table   []uint32 // open addressing: 1 + the number of a state; its length is a power of two
 	seed    maphash.Seed
@@ -22,7 +22,7 @@ func newStore(width int) *store {
 	return &store{width: width, table: make([]uint32, 1<<12), seed: maphash.MakeSeed()}
 }
 
-// state is the n-th.
+// state returns the encoding of state n.
 func (s *store) state(n int) []byte {
 	at := n % chunk * s.width
 	return s.states[n/chunk][at : at+s.width]
@@ -30,7 +30,7 @@ func (s *store) state(n int) []byte {
 
 func (s *store) parent(n int) int { return int(s.parents[n/chunk][n%chunk]) }
 
-// add gives the number of a state, and whether it is new.
+// add returns the number of a state, and whether it is new.
 func (s *store) add(state []byte, parent int) (n int, isNew bool) {
 	if 4*s.n >= 3*len(s.table) {
 		s.grow()
@@ -50,7 +50,7 @@ func (s *store) add(state []byte, parent int) (n int, isNew bool) {
 	return n, true
 }
 
-// slot is where in the table a state is, or would be.
+// slot returns the slot of a state in the table, or the free slot for it.
 func (s *store) slot(state []byte) uint64 {
 	mask := uint64(len(s.table) - 1)
 	at := maphash.Bytes(s.seed, state) & mask
@@ -63,7 +63,7 @@ func (s *store) slot(state []byte) uint64 {
 func (s *store) grow() {
 	s.table = make([]uint32, 2*len(s.table))
 	mask := uint64(len(s.table) - 1)
-	for n := range s.n { // all differ: no need to compare
+	for n := range s.n { // all states differ: no comparison is needed
 		at := maphash.Bytes(s.seed, s.state(n)) & mask
 		for s.table[at] != 0 {
 			at = (at + 1) & mask
@@ -72,13 +72,14 @@ func (s *store) grow() {
 	}
 }
 
-// parts is a state as numbers of its parts: resources, keys, clients, the rest, commands. Neighbouring states have nearly
-// all of them in common, and there are few of each: three bytes hold the number of one.
+// parts is a state as numbers of its parts: resources, keys, clients, globals, commands.
+// Neighbouring states share nearly all parts, and there are few different ones, so three bytes hold
+// each number.
 type parts [maxResources + maxKeys + maxClients + 1 + maxCommands]uint32
 
 const partBytes = 3
 
-var errParts = errors.New("more parts of states than their numbers can tell apart: make the world smaller")
+var errParts = errors.New("the configuration has more than 2^24 different parts of states: make it smaller")
 
 func (p *parts) put(to []byte) {
 	for i := range len(to) / partBytes {

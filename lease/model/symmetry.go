@@ -8,29 +8,33 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// symmetry is another naming of a world's resources, keys and clients under which all that can happen stays the same: if a
-// move leads from one state to another, it leads from the one renamed to the other renamed, and invariants ask for no
-// names. So of states that a symmetry maps onto each other it is enough to look at one, and a way to a violation is found
-// exactly if there is one, of the same length. That holds of:
+// symmetry is a renaming of a configuration's resources, keys and clients under which the
+// transitions and the invariants stay the same: if a transition leads from one state to another, it
+// leads from the renamed state to the other renamed state. So of states that symmetries map onto
+// each other only one is explored. A violation is found exactly if there is one, with a history of
+// the same length. That holds for:
 //
-//   - keys, and resources: the machines only ever compare them for equality, and whatever is tried with one is tried with
-//     each. Who owns a resource is in its row. An import is of the first resource: then this one has its own name.
-//   - clients of one region and one clock, that want the same keys. What they still may begin is part of the state.
+//   - keys and resources: the state machines only compare them for equality, and every operation
+//     that is tried with one is tried with each. The owner of a resource is in its row. An import
+//     is always of the first resource, which therefore keeps its name.
+//   - clients in one region, with the same clock, that want the same keys. What they may still
+//     begin is part of the state.
 //
-// Not of regions: the first by name wins a key and is the one that is cut off, and their clocks differ; not of times and
-// versions, which are compared and added to. A renamed state has the new names everywhere: in rows, in what a client
-// remembers, in commands, in the places of arrays. Names that machines keep to themselves are found by type, so that none
-// can be forgotten.
+// It does not hold for regions: the first by name wins a key and is the one that is cut off, and
+// their clocks differ. It does not hold for times and versions, which are compared and added to. A
+// renamed state has the new names everywhere: in rows, in the clients' state machines, in commands,
+// and as positions in arrays. Names inside the state machines are found by type, so none can be
+// missed.
 type symmetry struct {
-	resources, keys, clients []int // the new place of each
-	from                     parts // of each place in parts, which one comes there
+	resources, keys, clients []int // new position of each
+	from                     parts // old position of each new one, in parts
 	names                    map[string]string
 
-	// By number, what it is renamed: plus one; 0 is not known yet.
+	// Renamed values by number, plus one; 0: not computed yet.
 	toRow, toResource, toKeyRows, toClient, toCommand []uint32
 }
 
-// symmetries of a world, first the one that changes nothing.
+// symmetries returns the symmetries of the configuration. The first one changes nothing.
 func (p *packer) symmetries() (all []*symmetry) {
 	for _, resources := range permutations(len(p.Resources)) {
 		for _, keys := range permutations(len(p.Keys)) {
@@ -71,7 +75,7 @@ func (p *packer) symmetric(s *symmetry) bool {
 	return true
 }
 
-// permutations of the numbers below n, first the one in order.
+// permutations returns all permutations of the numbers below n. The first one is in order.
 func permutations(n int) (all [][]int) {
 	if n == 0 {
 		return [][]int{nil}
@@ -85,7 +89,7 @@ func permutations(n int) (all [][]int) {
 	return all
 }
 
-// least is the one of the states which symmetries make of a that has the least numbers.
+// least returns the least of the states that symmetries make of a, by its numbers.
 func (p *packer) least(a *parts, group []*symmetry) parts {
 	best := *a
 	for _, s := range group[1:] {
@@ -94,7 +98,8 @@ func (p *packer) least(a *parts, group []*symmetry) parts {
 	return best
 }
 
-// minimize makes best what s makes of a, if that is less. Most often the first number tells.
+// minimize sets best to the image of a under s, if that is less. Most often the first number
+// decides.
 func (p *packer) minimize(a, best *parts, s *symmetry) {
 	for i := range p.restAt {
 		n := p.renamed(s, i, a[s.from[i]])
@@ -113,7 +118,7 @@ func (p *packer) minimize(a, best *parts, s *symmetry) {
 	}
 }
 
-// image is all of what s makes of a.
+// image sets to to the image of a under s.
 func (p *packer) image(a, to *parts, s *symmetry) {
 	for i := range p.restAt {
 		to[i] = p.renamed(s, i, a[s.from[i]])
@@ -126,7 +131,7 @@ func (p *packer) image(a, to *parts, s *symmetry) {
 	sortCommands(commands)
 }
 
-// renamed is the number of what the one with number n, at a place of parts, is called under s.
+// renamed returns the number of the image of value n under s, at a position of parts.
 func (p *packer) renamed(s *symmetry, place int, n uint32) uint32 {
 	switch {
 	case place < p.keysAt:
@@ -186,7 +191,7 @@ func (s *symmetry) command(c command) command {
 	return c
 }
 
-// lookUp is what a table has at n. What it does not know yet it asks for once.
+// lookUp returns the table's value for n. It calls ask for a value that is not known yet.
 func lookUp(table *[]uint32, n uint32, ask func() uint32) uint32 {
 	if int(n) < len(*table) && (*table)[n] > 0 {
 		return (*table)[n] - 1
@@ -199,7 +204,7 @@ func lookUp(table *[]uint32, n uint32, ask func() uint32) uint32 {
 	return v
 }
 
-// rename changes all names in a value, wherever in it they are.
+// rename replaces all names in a value, at any depth.
 func rename[T lease.Row | client | command](v *T, names map[string]string) {
 	for _, at := range stringsIn(reflect.TypeFor[T](), 0) {
 		s := (*string)(unsafe.Add(unsafe.Pointer(v), at))
@@ -209,8 +214,8 @@ func rename[T lease.Row | client | command](v *T, names map[string]string) {
 	}
 }
 
-// stringsIn are the offsets of the strings in a type: in its fields and theirs, exported or not. Rules, behind pointers,
-// have no names in them.
+// stringsIn returns the offsets of all strings in a type, exported or not, at any depth of structs
+// and arrays. Pointers are not followed: the rules behind them contain no names.
 func stringsIn(t reflect.Type, base uintptr) (at []uintptr) {
 	switch t.Kind() {
 	case reflect.String:

@@ -7,34 +7,35 @@ import (
 	"testing"
 )
 
-// small are worlds that can be explored in every way in a moment. Between them they have all kinds of moves.
-func small() map[string]Config {
+// smallConfigs can be explored completely in a moment. Together they have all kinds of transitions.
+func smallConfigs() map[string]Config {
 	all := configs()
-	race, life, apart, moved, dead, shelf := all["race"], all["life"], all["apart"], all["moved"], all["dead"], all["shelf"]
+	race, renewal, twoRegions, transferred, adoption, retirement := all["race"], all["renewal"], all["twoRegions"], all["transferred"], all["adoption"], all["retirement"]
 	race.Clients, race.Crashes = []Client{{Ops: 1}, {Ops: 1}}, 1
-	life.Clients, life.Ticks = []Client{{Ops: 2}, {Ops: 2}}, 4
-	apart.Clients, apart.Ticks = []Client{{Ops: 1}, {Region: 1, Skew: 1, Ops: 1}}, 5
-	moved.Clients, moved.Repeats = []Client{{Region: 1, Ops: 1}, {Region: 1, Ops: 1}}, 0
-	moved.Resources = []Resource{{"r", 0}, {"s", 0}}
-	moved.StampSkew, moved.TransferWait, moved.Ticks = nil, 3, 6
-	dead.Ticks, dead.Repeats = 8, 0
-	shelf.Clients, shelf.Ticks, shelf.Repeats = []Client{{Ops: 1, Only: "k"}, {Ops: 1, Only: "l"}}, 4, 0
+	renewal.Clients, renewal.Ticks = []Client{{Ops: 2}, {Ops: 2}}, 4
+	twoRegions.Clients, twoRegions.Ticks = []Client{{Ops: 1}, {Region: 1, Skew: 1, Ops: 1}}, 5
+	transferred.Clients, transferred.Repeats = []Client{{Region: 1, Ops: 1}, {Region: 1, Ops: 1}}, 0
+	transferred.Resources = []Resource{{"r", 0}, {"s", 0}}
+	transferred.WriteTimeSkew, transferred.TransferWait, transferred.Ticks = nil, 3, 6
+	adoption.Ticks, adoption.Repeats = 8, 0
+	retirement.Clients, retirement.Ticks, retirement.Repeats = []Client{{Ops: 1, Only: "k"}, {Ops: 1, Only: "l"}}, 4, 0
 	return map[string]Config{
-		"race": race, "again": all["again"], "life": life, "apart": apart, "moved": moved, "dead": dead, "shelf": shelf,
+		"race": race, "reimport": all["reimport"], "renewal": renewal, "twoRegions": twoRegions, "transferred": transferred, "adoption": adoption, "retirement": retirement,
 	}
 }
 
-// That states which differ in names stand for each other, or in what nobody needs any more, changes neither whether an
-// invariant breaks nor after how many moves: with the protocol's rules, and without any one condition of them.
+// The two reductions, by symmetry and by normalization, change neither whether an invariant is
+// violated nor the length of the history: with the protocol's rules, and without any one condition
+// of them.
 func TestReductionsChangeNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute: run without -short")
 	}
 	broken := map[string]int{}
-	for name, c := range small() {
+	for name, c := range smallConfigs() {
 		for _, without := range append([]string{""}, conditions()...) {
-			if name == "dead" && without != "" && !strings.HasPrefix(without, "adopt") && !strings.HasPrefix(without, "offered") {
-				continue // it takes seconds, and of the rest it has no more than the others
+			if name == "adoption" && without != "" && !strings.HasPrefix(without, "adopt") && !strings.HasPrefix(without, "offered") {
+				continue // it takes seconds, and repeats what other configurations cover
 			}
 			c.Rules = mutant(t, without)
 			c.NoSymmetry, c.NoNormalization = false, false
@@ -57,16 +58,16 @@ func TestReductionsChangeNothing(t *testing.T) {
 	}
 	t.Logf("violations by condition left out: %v", broken)
 	if broken[""] > 0 || len(broken) < 8 {
-		t.Errorf("too few mutants, or the protocol itself, break an invariant here: %v", broken)
+		t.Errorf("too few mutants violate an invariant here, or the protocol itself does: %v", broken)
 	}
 }
 
 const smallLimit = 400_000
 
-// Where the start has no names in it, there are as many states as those that were looked at stand for.
+// If the first state contains no names, the explored states stand for as many states as there are.
 func TestSymmetriesMissNothing(t *testing.T) {
-	for name, c := range small() {
-		if name == "again" || testing.Short() && name != "race" {
+	for name, c := range smallConfigs() {
+		if name == "reimport" || testing.Short() && name != "race" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +78,7 @@ func TestSymmetriesMissNothing(t *testing.T) {
 			}
 			known := parts{}
 			if p := e.pack(&start, &state{}, &known); len(images(e, p)) != 1 {
-				t.Skip("the start has names in it")
+				t.Skip("the first state contains names")
 			}
 			if err := e.visit(start, limit); err != nil {
 				t.Fatal(err)
@@ -91,13 +92,13 @@ func TestSymmetriesMissNothing(t *testing.T) {
 			full := explore(t, c, limit)
 			t.Logf("%d states, %d symmetries, %d states looked at", full.States, len(e.group), e.seen.n)
 			if stoodFor != full.States {
-				t.Errorf("%d states, but those looked at stand for %d", full.States, stoodFor)
+				t.Errorf("%d states, but the explored ones stand for %d", full.States, stoodFor)
 			}
 		})
 	}
 }
 
-// images are the different states that symmetries make of one.
+// images returns the different states that the symmetries make of one.
 func images(e *explorer, p parts) map[parts]bool {
 	all := map[parts]bool{}
 	for _, s := range e.group {
@@ -108,9 +109,9 @@ func images(e *explorer, p parts) map[parts]bool {
 	return all
 }
 
-// Renaming reaches what the machines keep to themselves, and there and back is nothing.
+// Renaming reaches the private fields of the state machines, and renaming twice restores the value.
 func TestRename(t *testing.T) {
-	c := small()["life"]
+	c := smallConfigs()["renewal"]
 	e, start, _, err := begin(c)
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// skewed is a clock that is off.
+// skewed is a clock with a constant difference from the real one.
 type skewed time.Duration
 
 func (s skewed) Now() time.Time { return time.Now().Add(time.Duration(s)) }
@@ -27,7 +27,8 @@ func (skewed) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// A clock that is off is found out, by more than a second's rounding; an answer that is slow is not taken for one.
+// A wrong clock is reported if the difference exceeds the skew and the second to which the Date
+// header is rounded. A slow answer is not taken for a wrong clock.
 func TestClockCheck(t *testing.T) {
 	for _, c := range []struct {
 		name      string

@@ -17,43 +17,45 @@ import (
 	"github.com/aws/smithy-go/logging"
 )
 
-// Connection makes clients of regions.
+// Connection makes the DynamoDB clients of regions.
 type Connection struct {
 	cfg       aws.Config
 	endpoints map[string]string
 }
 
-// connections is how many are kept open to a region.
+// connections is the number of idle connections that are kept to a region.
 const connections = 64
 
-// Connect reads the credentials by AWS's default chain: environment, files, roles. endpoints are URLs of those regions that
-// are not AWS's own. Those on this machine need none: any are sent where the environment names none.
+// Connect loads credentials by the default chain of the AWS SDK: environment, files, roles.
+// endpoints holds the URLs of regions that are not at AWS's own address, by region. For an endpoint
+// on this machine, credentials are made up if the environment names none.
 func Connect(ctx context.Context, endpoints map[string]string) (*Connection, error) {
 	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = connections
 	})))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDenied, err)
+		return nil, fmt.Errorf("load the AWS configuration: %w: %w", ErrDenied, err)
 	}
-	cfg.Logger = logging.Nop{} // what matters comes back as an error
+	cfg.Logger = logging.Nop{} // errors carry all that matters
 	for region, at := range endpoints {
 		if u, err := url.Parse(at); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, fmt.Errorf("endpoint %q of region %s is no URL: write it as http://127.0.0.1:8000", at, region)
+			return nil, fmt.Errorf("endpoint %q of region %s is not a URL: write it as http://127.0.0.1:8000", at, region)
 		}
 	}
 	return &Connection{cfg, endpoints}, nil
 }
 
-// ConnectWith is Connect with an HTTP client of the caller's, such as one whose connections are in memory.
+// ConnectWith is Connect with the caller's HTTP client, for example one whose connections are in
+// memory.
 func ConnectWith(ctx context.Context, client *http.Client, endpoints map[string]string) (*Connection, error) {
 	c, err := Connect(ctx, endpoints)
 	if err == nil {
-		c.cfg.HTTPClient = client // the default chain has asked by its own: it may want to add a root certificate to it
+		c.cfg.HTTPClient = client // set after loading: the default chain may add a root certificate to its own client
 	}
 	return c, err
 }
 
-// Client makes the DynamoDB client of a region.
+// Client returns a DynamoDB client of a region.
 func (c *Connection) Client(region string) *dynamodb.Client {
 	return dynamodb.NewFromConfig(c.cfg, func(o *dynamodb.Options) {
 		o.Region, o.BaseEndpoint = region, c.endpoint(region)
@@ -63,7 +65,7 @@ func (c *Connection) Client(region string) *dynamodb.Client {
 	})
 }
 
-// Streams makes the client of a region's streams.
+// Streams returns a DynamoDB Streams client of a region.
 func (c *Connection) Streams(region string) *dynamodbstreams.Client {
 	return dynamodbstreams.NewFromConfig(c.cfg, func(o *dynamodbstreams.Options) {
 		o.Region, o.BaseEndpoint = region, c.endpoint(region)
@@ -77,7 +79,8 @@ func anyCredentials() aws.CredentialsProvider {
 	return credentials.NewStaticCredentialsProvider("weir", "weir", "")
 }
 
-// local says whether a region is on this machine, and nobody named credentials for it.
+// local reports whether the endpoint of a region is on this machine and the environment names no
+// credentials.
 func (c *Connection) local(region string) bool {
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE"} {
 		if os.Getenv(name) != "" {

@@ -1,23 +1,33 @@
-// Package table is the table of leases in DynamoDB: its schema, its items, and package lease's rules as requests.
+// Package table maps the lease protocol to a DynamoDB table: the schema, the items, and the rules
+// of package lease as conditional requests. It is the only package that knows attribute names.
 //
-//	row        pk                     sk          what else it has
-//	resource   R#client#bucket        resource    version, owner_region, then key and lease_expires or lease_available; pool_id, shard
-//	key        K#client#pool#key      region      version, state, resource, resource_version, lease_expires, winner
-//	client     C                      client      settings
-//	pool       C#client               pool#name   settings
-//	region     G                      region      settings
-//	import     I#client               digest      how far an import of resources came
-//	headroom   H#client#pool          region      free, need, as of
-//	demand     D#client#pool          region      refused, how many keys got no lease, since ever
-//	beat       B                      region      beat_ms, when the region last wrote it
-//	limit      L                      region#by   lease_until_ms, after which the region's agents write no lease, as far as by vouches for it
-//	home       L                      home        writer_region is the home, home_from the one before, home_moving while it moves
+//	item         pk                 sk                 written by
+//	resource     R#client#n         resource           the owner region: agents, executor, administrator
+//	key          K#client#pool#key  region             that region: agents, executor
+//	client       C                  client             the home region
+//	pool         C#client           pool#name          the home region
+//	region       G                  region             the home region
+//	write lease  L                  region#grantor     the grantor: its executor's process
+//	home         L                  home               the home region
+//	heartbeat    B                  region             that region's bridge
+//	demand       D#client#pool      region             that region's agents
+//	headroom     H#client#pool      region             that region's executor, for the balancer
+//	import       I#client           digest             the home region
 //
-// One index, "available": shard (client, pool, region and a number) and lease_available; a resource is in it from when it
-// is given back, with the time from which it is available, until it is taken. The table is replicated to every region; each has a stream with new and old images.
+// docs/leases-table.md lists the attributes of each item, with type, unit and meaning.
 //
-// Settings are written through one of the table's regions only, the home: their writer_region says which that is. A limit's row is
-// written through by's endpoint, and a region may go on as long as any of its limits does.
+// The index "available" has the partition key bucket (client, pool, region and a number) and the
+// sort key lease_available_ms. A resource is in it from its release, or registration, until it is
+// leased. The table is replicated to all regions. Each region has a stream with new and old images.
 //
-// Every row that leases change has writer_region: the region whose endpoint it was last written through.
+// Invariants:
+//
+//   - Every item has one writer region, in writer_region. Two regions never write one item at the
+//     same time, so the last-writer-wins rule of global tables never decides between two writes.
+//   - Each change of a versioned item is conditional on its version, and increments it.
+//   - A request with a response that shows a clock difference above Table.Skew returns ErrClock.
+//
+// What it does not do: it decides nothing about leases (package lease does), and it does not hide
+// lost answers. The SDK sends a request up to Table.Attempts times, so a write may have been made
+// although its condition is reported as failed. The caller sees the item and decides by it.
 package table

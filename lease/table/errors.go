@@ -12,16 +12,17 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Errors to branch on, with errors.Is. Package agent has them by the same names.
+// Errors to test with errors.Is. Package agent exports them under the same names.
 var (
-	ErrThrottled   = errors.New("DynamoDB throttles")
+	ErrThrottled   = errors.New("DynamoDB throttled the request")
 	ErrUnavailable = errors.New("DynamoDB does not answer")
-	ErrTable       = errors.New("the table is missing or not of weir's schema")
-	ErrDenied      = errors.New("DynamoDB refuses these credentials")
+	ErrTable       = errors.New("the table is missing or is not a valid lease table")
+	ErrDenied      = errors.New("no access to DynamoDB")
 	ErrClock       = errors.New("this machine's clock is off by more than is allowed")
 )
 
-// Error is what a request failed by, in few words: errors.Is tells which of our errors it is, and Raw has all that the SDK said.
+// Error is a failed request. Its text is short: region, kind and cause. errors.Is finds the kind,
+// one of the errors above; SDKText returns the SDK's whole text.
 type Error struct {
 	Region string
 	kind   error
@@ -30,13 +31,14 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Region + ": " + e.kind.Error() + ": " + Cause(e.sdk) }
 
-// Unwrap gives the kind, and what the SDK said.
+// Unwrap returns the kind and the SDK's error.
 func (e *Error) Unwrap() []error { return []error{e.kind, e.sdk} }
 
-// Raw is what the SDK said, for logs.
+// Raw returns the SDK's text, for logs.
 func (e *Error) Raw() string { return e.sdk.Error() }
 
-// ClassifyError says which of our errors an error of the SDK is. region is who was asked.
+// ClassifyError wraps an error of the SDK in an *Error with its kind. region is the region of the
+// request.
 func (t *Table) ClassifyError(region string, err error) error {
 	kind := ErrUnavailable
 	var api smithy.APIError
@@ -45,7 +47,7 @@ func (t *Table) ClassifyError(region string, err error) error {
 	} else if errors.As(err, &api) {
 		switch api.ErrorCode() {
 		case "ResourceNotFoundException":
-			kind = fmt.Errorf("%w: %s (weir table apply)", ErrTable, t.Name)
+			kind = fmt.Errorf("%w: %s", ErrTable, t.Name)
 		case "ValidationException", "SerializationException", "UnknownOperationException":
 			kind = ErrTable
 		case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "LimitExceededException":
@@ -61,10 +63,11 @@ func (t *Table) ClassifyError(region string, err error) error {
 	return &Error{Region: region, kind: kind, sdk: err}
 }
 
-// withoutCredentials tells that no request could be signed. The SDK has no type for that; what STS or SSO said is below it.
+// withoutCredentials reports whether the SDK found no credentials. It has no type for that; the
+// error of STS or SSO is wrapped inside.
 func withoutCredentials(err error) bool { return strings.Contains(err.Error(), "get credentials") }
 
-// Cause is why a request of the SDK failed, without what it was and how often it was sent.
+// Cause returns why a request failed, without the SDK's text about the operation and its attempts.
 func Cause(err error) string {
 	var api smithy.APIError
 	var dns *net.DNSError
@@ -77,22 +80,22 @@ func Cause(err error) string {
 		}
 		return api.ErrorCode() + ": " + api.ErrorMessage()
 	case withoutCredentials(err):
-		return "no credentials were found: " + innermost(err).Error()
+		return "no credentials found: " + innermost(err).Error()
 	case errors.As(err, &dns):
-		return "no address is known of " + dns.Name
+		return "cannot resolve the host name " + dns.Name
 	case errors.Is(err, syscall.ECONNREFUSED) && errors.As(err, &op) && op.Addr != nil:
 		return "nothing listens at " + op.Addr.String()
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &slow) && slow.Timeout():
 		return "no answer in time"
 	case errors.Is(err, context.Canceled):
-		return "it was given up"
+		return "the request was canceled"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
-		return "the connection was cut"
+		return "the connection was closed"
 	}
 	return innermost(err).Error()
 }
 
-// innermost is the cause below all that was wrapped around it.
+// innermost returns the error at the end of the chain of wrapped errors.
 func innermost(err error) error {
 	for {
 		below := errors.Unwrap(err)
@@ -103,8 +106,9 @@ func innermost(err error) error {
 	}
 }
 
-// Raw is all that the SDK said, where err is of a request; else nothing. It is for logs and those who ask for more.
-func Raw(err error) string {
+// SDKText returns the SDK's text of an error that wraps an *Error, else "". It is for logs at debug
+// level.
+func SDKText(err error) string {
 	var e *Error
 	if errors.As(err, &e) {
 		return e.Raw()

@@ -13,7 +13,8 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// What a request failed by is said in a few words that name the region, and what the SDK said is kept below it.
+// The error of a failed request is short and names the region. The SDK's own error is wrapped in
+// it.
 func TestErrorsInFewWords(t *testing.T) {
 	serve := func(h http.HandlerFunc) string {
 		s := httptest.NewServer(h)
@@ -42,19 +43,19 @@ func TestErrorsInFewWords(t *testing.T) {
 		name, at, want string
 		is             error
 	}{
-		{"nobody", "http://" + shut, "eu: DynamoDB does not answer: nothing listens at " + shut, ErrUnavailable},
-		{"no such host", "http://nowhere.invalid", "eu: DynamoDB does not answer: no address is known of nowhere.invalid", ErrUnavailable},
+		{"nothing listens", "http://" + shut, "eu: DynamoDB does not answer: nothing listens at " + shut, ErrUnavailable},
+		{"no such host", "http://nowhere.invalid", "eu: DynamoDB does not answer: cannot resolve the host name nowhere.invalid", ErrUnavailable},
 		{"slow", slow, "eu: DynamoDB does not answer: no answer in time", ErrUnavailable},
-		{"cut", serve(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), "eu: DynamoDB does not answer: the connection was cut", ErrUnavailable},
+		{"cut", serve(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), "eu: DynamoDB does not answer: the connection was closed", ErrUnavailable},
 		{"broken", refuse(500, code+`InternalServerError","message":"oops"}`), "eu: DynamoDB does not answer: InternalServerError: oops", ErrUnavailable},
-		{"throttled", refuse(400, code+`ThrottlingException","message":"slow down"}`), "eu: DynamoDB throttles: ThrottlingException: slow down", ErrThrottled},
+		{"throttled", refuse(400, code+`ThrottlingException","message":"slow down"}`), "eu: DynamoDB throttled the request: ThrottlingException: slow down", ErrThrottled},
 		{
 			"no table", refuse(400, code+`ResourceNotFoundException"}`),
-			"eu: the table is missing or not of weir's schema: leases (weir table apply): ResourceNotFoundException", ErrTable,
+			"eu: the table is missing or is not a valid lease table: leases: ResourceNotFoundException", ErrTable,
 		},
 		{
 			"denied", refuse(400, code+`AccessDeniedException","Message":"you may not"}`),
-			"eu: DynamoDB refuses these credentials: AccessDeniedException: you may not", ErrDenied,
+			"eu: no access to DynamoDB: AccessDeniedException: you may not", ErrDenied,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -69,14 +70,14 @@ func TestErrorsInFewWords(t *testing.T) {
 			if err == nil || err.Error() != c.want || !errors.Is(err, c.is) {
 				t.Errorf("%v\nwant %s", err, c.want)
 			}
-			if raw := Raw(err); !strings.Contains(raw, "GetItem") {
+			if raw := SDKText(err); !strings.Contains(raw, "GetItem") {
 				t.Errorf("raw: %s", raw)
 			}
 		})
 	}
 }
 
-// Without credentials nothing is asked of anybody.
+// Without credentials no request is sent.
 func TestNoCredentials(t *testing.T) {
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	t.Setenv("AWS_CONFIG_FILE", "/nonexistent")
@@ -89,7 +90,7 @@ func TestNoCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := Table{Name: "leases", New: connection.Client, Timeout: time.Second, Attempts: 1}
-	if _, err = table.Get(t.Context(), "eu-west-1", lease.RegionRow("eu")); !errors.Is(err, ErrDenied) || !strings.Contains(err.Error(), "no credentials were found") {
+	if _, err = table.Get(t.Context(), "eu-west-1", lease.RegionRow("eu")); !errors.Is(err, ErrDenied) || !strings.Contains(err.Error(), "no credentials found") {
 		t.Error(err)
 	}
 }

@@ -15,34 +15,27 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// Attributes of a headroom row.
-const (
-	AsOf   = "as_of_ms"
-	Rate   = "rate"
-	Spread = "spread"
-)
-
-// headroomNumbers are the whole numbers of a headroom and their attributes.
+// headroomNumbers returns the integer fields of h by their attributes.
 func headroomNumbers(h *eventspb.LeaseHeadroom) map[string]*int64 {
 	return map[string]*int64{
-		AsOf: &h.AsOfMs, "free": &h.Free, "soon": &h.Returning, "leased": &h.Leased, "coming": &h.InTransit, "leaving": &h.Outbound, "need": &h.Need,
+		HeadroomAsOfMs: &h.AsOfMs, "free": &h.Free, "returning": &h.Returning, "leased": &h.Leased, "in_transit": &h.InTransit, "outbound": &h.Outbound, "need": &h.Need,
 		"horizon_ms": &h.HorizonMs, "floor": &h.Floor, "refused": &h.Refused, "lag_ms": &h.LagMs,
 	}
 }
 
-// HeadroomItem is h's row. Rates are rounded to a millionth.
+// HeadroomItem returns the item of h. Rates are rounded to a millionth.
 func HeadroomItem(h *eventspb.LeaseHeadroom) Item {
 	item := PrimaryKey(lease.HeadroomRow(h.GetClient(), h.GetPool(), h.GetRegion()))
 	item[ClientID], item[PoolID], item[WriterRegion] = S(h.GetClient()), S(h.GetPool()), S(h.GetRegion())
 	for name, n := range headroomNumbers(h) {
 		item[name] = N(*n)
 	}
-	item[Rate], item[Spread] = Decimal(strconv.FormatFloat(h.GetRate(), 'f', 6, 64)), Decimal(strconv.FormatFloat(h.GetSpread(), 'f', 6, 64))
+	item[HeadroomRate], item[HeadroomSpread] = Decimal(strconv.FormatFloat(h.GetRate(), 'f', 6, 64)), Decimal(strconv.FormatFloat(h.GetSpread(), 'f', 6, 64))
 	item[Forecast], item[RegionState] = S(h.GetForecast()), S(h.GetState())
 	return item
 }
 
-// HeadroomOf reads a headroom row. Numbers that are not there are 0.
+// HeadroomOf reads a headroom row. An absent number is 0.
 func HeadroomOf(item Item) (*eventspb.LeaseHeadroom, error) {
 	h := &eventspb.LeaseHeadroom{
 		Client: Text(item, ClientID), Pool: Text(item, PoolID), Region: Text(item, SK), Forecast: Text(item, Forecast), State: Text(item, RegionState),
@@ -57,7 +50,7 @@ func HeadroomOf(item Item) (*eventspb.LeaseHeadroom, error) {
 		}
 		*to = n
 	}
-	for name, to := range map[string]*float64{Rate: &h.Rate, Spread: &h.Spread} {
+	for name, to := range map[string]*float64{HeadroomRate: &h.Rate, HeadroomSpread: &h.Spread} {
 		s, ok := item[name].(*types.AttributeValueMemberN)
 		if !ok {
 			continue
@@ -71,13 +64,14 @@ func HeadroomOf(item Item) (*eventspb.LeaseHeadroom, error) {
 	return h, nil
 }
 
-// PutHeadroom writes h's row through its region, unless the row there is as of the same time or later: then found is that.
+// PutHeadroom writes the headroom row of h through its region, unless the row there has the same or
+// a later HeadroomAsOfMs. In that case ok is false and found is the present row.
 func (t *Table) PutHeadroom(ctx context.Context, h *eventspb.LeaseHeadroom) (found Item, ok bool, err error) {
 	item := HeadroomItem(h)
 	in := &dynamodb.PutItemInput{
 		TableName: &t.Name, Item: item, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		ConditionExpression:      aws.String("attribute_not_exists(#as_of) OR #as_of < :as_of"),
-		ExpressionAttributeNames: map[string]string{"#as_of": AsOf}, ExpressionAttributeValues: Item{":as_of": item[AsOf]},
+		ExpressionAttributeNames: map[string]string{"#as_of": HeadroomAsOfMs}, ExpressionAttributeValues: Item{":as_of": item[HeadroomAsOfMs]},
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()

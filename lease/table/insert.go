@@ -12,17 +12,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// MaxInsert is how many items an Insert may have.
+// MaxInsert is the maximum number of items of one Insert.
 const MaxInsert = 25
 
-// Inserted is what became of one item of an Insert: Err, or There, because one of its key was, or it was put.
+// Inserted is the result of one item of an Insert: an error, or whether an item with its key
+// existed.
 type Inserted struct {
 	Existed bool
 	Err     error
 }
 
-// Insert puts items where there are none: each for itself, in one request. No two may have one key. PartiQL's INSERT is the
-// only way by which DynamoDB does so: BatchWriteItem replaces what is there.
+// Insert puts each item whose key has no item yet, in one request. Keys must differ. It uses
+// PartiQL's INSERT, the only batch operation of DynamoDB that does not replace an existing item.
 func (t *Table) Insert(ctx context.Context, region string, items []Item) ([]Inserted, error) {
 	in := &dynamodb.BatchExecuteStatementInput{Statements: make([]types.BatchStatementRequest, len(items))}
 	s := &statement{}
@@ -40,7 +41,7 @@ func (t *Table) Insert(ctx context.Context, region string, items []Item) ([]Inse
 		return nil, t.ClassifyError(region, err)
 	}
 	if len(out.Responses) != len(items) {
-		return nil, fmt.Errorf("%w: %d answers to %d inserts", ErrUnavailable, len(out.Responses), len(items))
+		return nil, fmt.Errorf("%w: %d results for %d inserts", ErrUnavailable, len(out.Responses), len(items))
 	}
 	list := make([]Inserted, len(items))
 	for i, r := range out.Responses {
@@ -55,7 +56,8 @@ func (t *Table) Insert(ctx context.Context, region string, items []Item) ([]Inse
 	return list, t.checkClock(out.ResultMetadata, begun)
 }
 
-// statement is the text that inserts items with certain attributes. Most items of an import have the same.
+// statement is the PartiQL text for items with the same attribute names. It is reused, as most
+// items of an import have the same names.
 type statement struct {
 	text  string
 	names []string
@@ -84,7 +86,7 @@ func (s *statement) request(item Item) types.BatchStatementRequest {
 	return r
 }
 
-// statementError says which of our errors the error of one statement is.
+// statementError returns one of this package's errors for the error of one statement.
 func (t *Table) statementError(e *types.BatchStatementError) error {
 	kind := ErrUnavailable
 	switch e.Code {

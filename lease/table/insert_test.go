@@ -37,7 +37,7 @@ func item(sort string, attributes ...string) leasetable.Item {
 	return it
 }
 
-// Items of one request may have other attributes than the one before; what is there stays as it is.
+// Items of one request may have different attributes. An item whose key exists stays unchanged.
 func TestInsert(t *testing.T) {
 	_, tab := table(t)
 	first := []leasetable.Item{item("a", "x"), item("b", "x", "y"), item("c", "y"), item("d", "y"), item("e", "x")}
@@ -48,7 +48,7 @@ func TestInsert(t *testing.T) {
 		}
 		for j := range got {
 			if got[j].Err != nil || got[j].Existed != want[j] {
-				t.Errorf("time %d, item %d: %+v, want there %v", i, j, got[j], want[j])
+				t.Errorf("time %d, item %d: %+v, want existed %v", i, j, got[j], want[j])
 			}
 		}
 	}
@@ -73,7 +73,7 @@ func TestInsert(t *testing.T) {
 	}
 }
 
-// One item that cannot be put does not hold up the others.
+// An item that cannot be put does not stop the others.
 func TestInsertRefused(t *testing.T) {
 	_, tab := table(t)
 	wrong := item("b")
@@ -84,7 +84,8 @@ func TestInsertRefused(t *testing.T) {
 	}
 }
 
-// Put and Delete do what is expected and nothing else; a write whose answer was lost is known as our own.
+// Put and Delete are made only under their condition. A write whose answer was lost is recognized
+// as our own.
 func TestExpect(t *testing.T) {
 	cloud, tab := table(t)
 	row := func(version int64, writer string) leasetable.Item {
@@ -100,13 +101,13 @@ func TestExpect(t *testing.T) {
 		expect leasetable.Expect
 		ok     bool
 	}{
-		{"nothing is there", row(1, "eu"), leasetable.Expect{}, true},
+		{"no item yet", row(1, "eu"), leasetable.Expect{}, true},
 		{"the same again", row(1, "eu"), leasetable.Expect{}, true},
-		{"something is", row(2, "eu"), leasetable.Expect{}, false},
+		{"an item exists", row(2, "eu"), leasetable.Expect{}, false},
 		{"the next version", row(2, "eu"), leasetable.Expect{Version: 1, Writer: "eu"}, true},
 		{"another version", row(4, "eu"), leasetable.Expect{Version: 3, Writer: "eu"}, false},
 		{"another writer", row(3, "us"), leasetable.Expect{Version: 2, Writer: "us"}, false},
-		{"whatever is there", row(9, "us"), leasetable.AnyVersion(), true},
+		{"any version", row(9, "us"), leasetable.AnyVersion(), true},
 	} {
 		if _, ok, err := tab.Put(ctx, "eu-west-1", step.item, step.expect); err != nil || ok != step.ok {
 			t.Errorf("%s: %v, %v, want %v", step.name, ok, err, step.ok)

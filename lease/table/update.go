@@ -11,8 +11,8 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// Update is a rule's write as a request. With holds what is set beside the rule's own attributes. If it is made, the new
-// row comes back; if a condition fails, the row as it is.
+// Update returns the request for a write of the protocol. with holds attributes that are set beside
+// the rule's own. The answer has the new row or, if a condition fails, the present row.
 func Update(table string, p lease.PrimaryKey, w *lease.Write, with Item) *dynamodb.UpdateItemInput {
 	u := update{names: map[string]string{}, values: Item{}}
 	for _, c := range w.Rule.When {
@@ -40,7 +40,8 @@ func Update(table string, p lease.PrimaryKey, w *lease.Write, with Item) *dynamo
 	}
 }
 
-// update is a request being put together. All names are aliases: many of ours are reserved words.
+// update is a request under construction. It uses aliases for all names, since some are reserved
+// words.
 type update struct {
 	conditions, sets, removes []string
 	names                     map[string]string
@@ -82,7 +83,7 @@ func (u *update) condition(c lease.Condition, w *lease.Write) {
 }
 
 func name(a lease.Attr) string {
-	return [...]string{Version, Expires, Owner, Holder, Available, State, Resource, ResourceVersion, Winner}[a]
+	return [...]string{Version, ExpiresMs, Owner, Holder, AvailableMs, State, Resource, ResourceVersion, Winner}[a]
 }
 
 func value(a lease.Attr, r *lease.Row) types.AttributeValue {

@@ -9,18 +9,23 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// ErrNoWriteLease says that nothing may be written through a region now: see Limit.
-var ErrNoWriteLease = errors.New("the region may not lease now")
+// ErrNoWriteLease means that the region's write lease does not permit writes now, see WriteLease.
+// ErrAdopted beside it means that another region has adopted the region's resources.
+var (
+	ErrNoWriteLease = errors.New("the region has no current write lease")
+	ErrAdopted      = errors.New("another region has adopted its resources")
+)
 
-// WriteLease is until when leases may be written through a region. Others may adopt its resources some time after it.
+// WriteLease is a region's permission to write leases. Some time after its end another region may
+// adopt the resources.
 type WriteLease struct {
 	Region    string
-	Until     int64 // Unix ms; 0: there is no limit
+	Until     int64 // Unix ms; 0: the region needs no write lease
 	AdoptedBy string
 }
 
-// WriteLeases reads until when something may be written through each region, as region at has it: what it knows is never later than what
-// was granted.
+// WriteLeases reads the write leases of all regions from the replica of region at. Replication can
+// only make them older, so their ends are never later than granted.
 func (t *Table) WriteLeases(ctx context.Context, at string) (map[string]WriteLease, error) {
 	settings, err := t.Query(ctx, at, lease.RegionRow("").Partition)
 	if err != nil {
@@ -28,8 +33,8 @@ func (t *Table) WriteLeases(ctx context.Context, at string) (map[string]WriteLea
 	}
 	var rows []Item
 	for _, item := range settings {
-		if r, err := RegionOf(item); err == nil && r.State != Adopted && r.WriteLease > 0 {
-			if rows, err = t.Query(ctx, at, lease.WriteLeases); err != nil {
+		if r, err := RegionOf(item); err == nil && r.State != RegionAdopted && r.WriteLease > 0 {
+			if rows, err = t.Query(ctx, at, lease.WriteLeasePartition); err != nil {
 				return nil, err
 			}
 			break
@@ -38,8 +43,8 @@ func (t *Table) WriteLeases(ctx context.Context, at string) (map[string]WriteLea
 	return WriteLeasesOf(settings, rows)
 }
 
-// WriteLeasesOf gives the limits of regions by their settings and the rows of RegionLeases: each region's is what it was granted last, by
-// whomever.
+// WriteLeasesOf returns the write leases of regions, from their settings and the rows of partition
+// lease.WriteLeasePartition. The end of a region's write lease is the latest of its grantors' rows.
 func WriteLeasesOf(settings, rows []Item) (map[string]WriteLease, error) {
 	limits := make(map[string]WriteLease, len(settings))
 	for _, item := range settings {
@@ -48,22 +53,22 @@ func WriteLeasesOf(settings, rows []Item) (map[string]WriteLease, error) {
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%w: settings of region %s: %w", ErrTable, r.Name, err)
-		case r.State == Adopted:
+		case r.State == RegionAdopted:
 			l.Until, l.AdoptedBy = 1, r.AdoptedBy
 		case r.WriteLease > 0:
-			l.Until = 1 // without a row nobody has vouched for it yet
+			l.Until = 1 // ended: until a row is found, no grantor has renewed it
 		}
 		limits[r.Name] = l
 	}
 	for _, item := range rows {
-		region, by, ok := lease.WriteLeaseOf(Text(item, SK))
+		region, by, ok := lease.ParseWriteLeaseSort(Text(item, SK))
 		l := limits[region]
 		if !ok || l.Until == 0 || l.AdoptedBy != "" {
 			continue
 		}
 		until, err := Number(item, WriteLeaseUntilMs)
 		if err != nil {
-			return nil, fmt.Errorf("%w: lease of region %s by %s: %w", ErrTable, region, by, err)
+			return nil, fmt.Errorf("%w: write lease of region %s by %s: %w", ErrTable, region, by, err)
 		}
 		l.Until = max(l.Until, until)
 		limits[region] = l
@@ -71,15 +76,18 @@ func WriteLeasesOf(settings, rows []Item) (map[string]WriteLease, error) {
 	return limits, nil
 }
 
-// Check says whether a write that begins now, and takes no longer than flight, is over before the limit by every clock.
+// Check returns an error if a write that begins now and takes up to flight could arrive after the
+// end of the write lease by any clock.
 func (l *WriteLease) Check(now time.Time, skew, flight time.Duration) error {
 	switch {
 	case l.Until == 0 || now.Add(flight+skew).UnixMilli() <= l.Until:
 		return nil
 	case l.AdoptedBy != "":
-		return fmt.Errorf("%w: %s has adopted the resources of %s (weir region adopt --undo gives it back)", ErrNoWriteLease, l.AdoptedBy, l.Region)
+		return fmt.Errorf("region %s: %w: %w: %s", l.Region, ErrNoWriteLease, ErrAdopted, l.AdoptedBy)
+	case l.Until <= 1:
+		return fmt.Errorf("region %s: %w: no other region has renewed it yet", l.Region, ErrNoWriteLease)
 	default:
-		return fmt.Errorf("%w: the lease of region %s ended at %s and no other region has extended it: none can be heard there, or none runs an executor",
-			ErrNoWriteLease, l.Region, time.UnixMilli(l.Until).UTC().Format(time.RFC3339))
+		return fmt.Errorf("region %s: %w: it ended at %s, and no other region has renewed it: the region is cut off, or no other region runs an executor",
+			l.Region, ErrNoWriteLease, time.UnixMilli(l.Until).UTC().Format(time.RFC3339))
 	}
 }

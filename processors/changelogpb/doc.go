@@ -1,3 +1,3 @@
-// Package changelogpb is the format of the records of a changelog: keys of state, of markers and of barriers, and the messages in
-// their values. An external reader of a changelog needs this package alone.
+// Package changelogpb is the format of changelog records: the keys of state, markers and barriers,
+// and the messages in their values. An external reader of a changelog needs this package only.
 package changelogpb

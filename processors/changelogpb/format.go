@@ -6,29 +6,32 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A changelog record's key is one byte of table, then the state key. Table 0 is the runtime's own: a marker ends each
-// transaction of the task, a barrier begins each ownership. Compaction keeps the last of each.
+// The key of a changelog record is one byte of table, then the state key. Table 0 belongs to the
+// runtime: a marker ends each transaction of the task, a barrier begins each ownership. Compaction
+// keeps the last marker and the last barrier.
 const (
 	SystemTable byte = 0
 	MarkerKey        = "m"
 	BarrierKey       = "b"
 )
 
-// SystemKey is the key of a record of the runtime, a marker or a barrier.
+// SystemKey returns the key of a marker or a barrier.
 func SystemKey(kind string) []byte { return append([]byte{SystemTable}, kind...) }
 
-// IsSystem reports whether a changelog record is the runtime's own: a reader of the state skips it.
+// IsSystem reports whether a changelog record belongs to the runtime. A reader of the state skips
+// it.
 func IsSystem(key []byte) bool { return len(key) > 0 && key[0] == SystemTable }
 
-// StateKey splits a changelog key into its table and the state's key.
+// StateKey splits a changelog key into the table and the state key.
 func StateKey(key []byte) (table byte, state []byte, err error) {
 	if len(key) == 0 || key[0] == SystemTable {
-		return 0, nil, fmt.Errorf("changelog key %x names no table", key)
+		return 0, nil, fmt.Errorf("changelog key %x has no table of the state", key)
 	}
 	return key[0], key[1:], nil
 }
 
-// DecodeMarker reads a changelog record that is a marker: the end of a task's part of a transaction. It is nil for others.
+// DecodeMarker decodes a marker: the end of a task's part of a transaction. It returns nil for
+// other records.
 func DecodeMarker(key, value []byte) (*Marker, error) {
 	if !IsSystem(key) || string(key[1:]) != MarkerKey {
 		return nil, nil
@@ -39,7 +42,7 @@ func DecodeMarker(key, value []byte) (*Marker, error) {
 // Decode unmarshals b into m. what names the record in the error.
 func Decode[M proto.Message](b []byte, m M, what string) (M, error) {
 	if err := proto.Unmarshal(b, m); err != nil {
-		return m, fmt.Errorf("%s is not readable: %w", what, err)
+		return m, fmt.Errorf("decode %s: %w", what, err)
 	}
 	return m, nil
 }

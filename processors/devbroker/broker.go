@@ -17,20 +17,23 @@ import (
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// Config is how a Broker runs. Its zero value is a broker in memory without topics, on a port that is free.
+// Config is the configuration of a Broker. The zero value is a broker in memory without topics, on
+// a free port.
 type Config struct {
-	// DataDir keeps everything across restarts, crashes of the process included. Empty: memory only. One process at a time.
+	// DataDir stores everything across restarts and crashes of the process. Only one process may
+	// use it at a time. If it is empty, everything is in memory.
 	DataDir string
-	// Port on 127.0.0.1. 0 takes a free one.
+	// Port on 127.0.0.1. 0 takes a free port.
 	Port int
-	// Topics are created where they are missing, with one copy. An existing one must have the same number of partitions.
+	// Topics are created if they are missing, with one replica. An existing topic must have the
+	// same number of partitions.
 	Topics []events.Topic
-	// TopicBytes is how large a topic that is not compacted may grow before its oldest records go; what a group has not
-	// read stays. Defaults to 256 MiB.
+	// TopicBytes is the size of a topic without compaction from which its oldest records are
+	// deleted. Records that a group has not read are kept. Defaults to 256 MiB.
 	TopicBytes int64
-	// Interval is how often the broker trims and compacts. Defaults to 1 minute.
+	// Interval is the time between two runs of the janitor. Defaults to 1 minute.
 	Interval time.Duration
-	// Log is where it says what it does. Its zero value says nothing.
+	// Log receives the broker's events. The zero value discards them.
 	Log zerolog.Logger
 }
 
@@ -43,7 +46,7 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// ErrInUse says that the port or the data directory is taken.
+// ErrInUse means that another process uses the port or the data directory.
 var ErrInUse = errors.New("in use")
 
 // Broker is a running Kafka broker in this process.
@@ -57,16 +60,16 @@ type Broker struct {
 	close   sync.Once
 }
 
-// Start makes DataDir whole if its last user died, starts a broker and creates the topics. It is ready when Start
-// returns. Close it.
+// Start repairs DataDir if its last user was killed, starts a broker and creates the topics. The
+// broker is ready when Start returns. Close it.
 func Start(cfg Config) (*Broker, error) {
 	cfg.setDefaults()
 	b := &Broker{cfg: cfg}
 	opts := []kfake.Opt{
 		kfake.Ports(cfg.Port), kfake.ClusterID("weir-dev"), kfake.WithLogger(kafkaLog{cfg.Log}),
 		kfake.BrokerConfigs(map[string]string{
-			"log.cleaner.backoff.ms":     longestRetention, // the tender compacts: by itself the broker would do it at the wrong moment
-			"log.retention.ms":           "-1",             // it holds for compacted topics too, there
+			"log.cleaner.backoff.ms":     longestRetention, // the janitor compacts, because kfake does not wait for open transactions
+			"log.retention.ms":           "-1",             // in kfake it would apply to compacted topics, too
 			"default.replication.factor": "1", "min.insync.replicas": "1",
 		}),
 	}
@@ -78,9 +81,9 @@ func Start(cfg Config) (*Broker, error) {
 	}
 	var err error
 	if b.cluster, err = kfake.NewCluster(opts...); err != nil {
-		err = fmt.Errorf("start embedded broker: %w", err)
+		err = fmt.Errorf("start the dev broker: %w", err)
 		if errors.Is(err, syscall.EADDRINUSE) {
-			err = fmt.Errorf("%w: %w: 127.0.0.1:%d belongs to another process: stop it, or take another port", ErrInUse, err, cfg.Port)
+			err = fmt.Errorf("%w: %w: another process uses 127.0.0.1:%d: stop it, or choose another port", ErrInUse, err, cfg.Port)
 		}
 		return nil, errors.Join(err, b.unlock())
 	}
@@ -97,21 +100,22 @@ func Start(cfg Config) (*Broker, error) {
 	return b, nil
 }
 
-// longestRetention is about a year, in milliseconds: the longest that fits all places.
+// longestRetention is one year in milliseconds, the greatest value that every retention setting
+// accepts.
 const longestRetention = "31536000000"
 
-// openDir takes DataDir for this process and repairs it.
+// openDir locks DataDir for this process and repairs it.
 func (b *Broker) openDir() (err error) {
 	if err := os.MkdirAll(b.kafkaDir(), 0o700); err != nil {
-		return fmt.Errorf("make data directory: %w", err)
+		return fmt.Errorf("create data directory: %w", err)
 	}
 	if b.lock, err = vfs.Default.Lock(filepath.Join(b.cfg.DataDir, "LOCK")); err != nil {
 		b.lock = nil
-		return fmt.Errorf("%w: data directory %s belongs to another process: %w: stop it, or take another directory", ErrInUse, b.cfg.DataDir, err)
+		return fmt.Errorf("%w: another process uses the data directory %s: %w: stop it, or choose another directory", ErrInUse, b.cfg.DataDir, err)
 	}
 	b.journal = newJournal(b.cfg.DataDir, b.cfg.Log)
 	if err := repair(b.cfg.DataDir, b.journal, b.cfg.Log); err != nil {
-		return errors.Join(fmt.Errorf("make data directory %s whole: %w", b.cfg.DataDir, err), b.unlock())
+		return errors.Join(fmt.Errorf("repair data directory %s: %w", b.cfg.DataDir, err), b.unlock())
 	}
 	return nil
 }
@@ -127,13 +131,14 @@ func (b *Broker) unlock() error {
 	return err
 }
 
-// Addrs are the broker's addresses, on the loopback interface.
+// Addrs returns the broker's addresses on the loopback interface.
 func (b *Broker) Addrs() []string { return b.addrs }
 
-// Kafka is how to reach the broker.
+// Kafka returns the cluster of this broker, for its clients.
 func (b *Broker) Kafka() kafka.Cluster { return kafka.Cluster{Brokers: b.addrs} }
 
-// Close stops the broker; with a DataDir, everything is on disk when it returns. Clients should be closed before.
+// Close stops the broker. With a DataDir, everything is on disk when Close returns. Close the
+// clients first.
 func (b *Broker) Close() (err error) {
 	b.close.Do(func() {
 		if b.janitor != nil {
@@ -148,12 +153,12 @@ func (b *Broker) Close() (err error) {
 	return err
 }
 
-// makeTopics creates what is missing and checks what is there.
+// makeTopics creates missing topics and checks existing ones.
 func (b *Broker) makeTopics() error {
 	for _, t := range b.cfg.Topics {
 		if b.cluster.TopicInfo(t.Name) != nil {
 			if n := len(b.cluster.PartitionInfos(t.Name)); n != int(t.Partitions) {
-				return fmt.Errorf("topic %s of %s has %d partitions and must have %d: the data is of another version; use another data directory, or remove this one", t.Name, b.cfg.DataDir, n, t.Partitions)
+				return fmt.Errorf("topic %s of %s has %d partitions and must have %d: another version wrote the data; use another data directory, or remove this one", t.Name, b.cfg.DataDir, n, t.Partitions)
 			}
 			continue
 		}
@@ -164,12 +169,13 @@ func (b *Broker) makeTopics() error {
 	return nil
 }
 
-// settings are the topic's own, and what the embedded broker needs besides.
+// settings returns the topic's configuration with the additions of the dev broker.
 func (b *Broker) settings(t events.Topic) map[string]string {
 	s := t.Settings()
-	s["retention.bytes"] = "-1" // the tender trims
+	s["retention.bytes"] = "-1" // the janitor trims
 	if _, set := s["segment.bytes"]; !set {
-		// Files go as a whole: small ones, or a trimmed topic keeps its size.
+		// Retention deletes whole segments, so a trimmed topic stays small only with small
+		// segments.
 		s["segment.bytes"] = fmt.Sprint(max(256<<10, b.cfg.TopicBytes/int64(t.Partitions)/4))
 	}
 	return s

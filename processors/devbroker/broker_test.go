@@ -37,7 +37,7 @@ func client(t testing.TB, b *Broker, opts ...kgo.Opt) *kgo.Client {
 	return cl
 }
 
-// topics are two with p partitions each: "in", which is deleted from, and "log", which is compacted.
+// topics returns two topics with p partitions each: "in" has retention, "log" is compacted.
 func topics(p int32) []events.Topic {
 	return []events.Topic{
 		{Name: "in", Partitions: p, Cleanup: events.CleanupDelete, Retention: 7 * 24 * time.Hour},
@@ -45,7 +45,7 @@ func topics(p int32) []events.Topic {
 	}
 }
 
-// committed reads values of a topic, by partition, with the group's kind of eyes.
+// committed returns the committed values of a topic, by partition.
 func committed(t testing.TB, b *Broker, topic string) map[int32][]string {
 	t.Helper()
 	adm := kadm.NewClient(client(t, b))
@@ -96,8 +96,8 @@ func offsets(t testing.TB, b *Broker, group string) map[int32]int64 {
 	return out
 }
 
-func TestStartIsWhatWeirDevNeeds(t *testing.T) {
-	want := append(events.Catalog("local", events.Layout{}), events.Copied("far", events.Layout{}))
+func TestStart(t *testing.T) {
+	want := append(events.Catalog("local", events.Layout{}), events.CopiedTopic("far", events.Layout{}))
 	for _, dir := range []string{"", filepath.Join(t.TempDir(), "a", "b")} {
 		began := time.Now()
 		b := start(t, Config{DataDir: dir, Topics: want})
@@ -113,7 +113,7 @@ func TestStartIsWhatWeirDevNeeds(t *testing.T) {
 		if v, err := kafka.TransactionVersion(t.Context(), client(t, b)); err != nil || v < 2 {
 			t.Errorf("transaction.version %d, %v", v, err)
 		}
-		if steps, err := kafkaadmin.Plan(t.Context(), b.Kafka(), want, kafkaadmin.Defaults{}); err != nil || len(steps) > 0 {
+		if steps, err := kafkaadmin.PlanTopics(t.Context(), b.Kafka(), want, kafkaadmin.Defaults{}); err != nil || len(steps) > 0 {
 			t.Errorf("the topics differ from the catalogue: %v %v", steps, err)
 		}
 		if err := b.Close(); err != nil {
@@ -122,7 +122,7 @@ func TestStartIsWhatWeirDevNeeds(t *testing.T) {
 	}
 }
 
-func TestStartRefuses(t *testing.T) {
+func TestStartErrors(t *testing.T) {
 	dir := t.TempDir()
 	b := start(t, Config{DataDir: dir, Topics: topics(2)})
 	if _, err := Start(Config{DataDir: dir}); !errors.Is(err, ErrInUse) {
@@ -140,16 +140,17 @@ func TestStartRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Start(Config{DataDir: dir, Topics: topics(3)}); err == nil {
-		t.Error("another number of partitions was taken")
+		t.Error("another number of partitions was accepted")
 	}
-	if b, err := Start(Config{DataDir: dir, Port: n, Topics: topics(2)}); err != nil { // everything was let go of
+	if b, err := Start(Config{DataDir: dir, Port: n, Topics: topics(2)}); err != nil { // the directory and the port are free again
 		t.Error(err)
 	} else if err := errors.Join(b.Close(), b.Close()); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestCleanRestart keeps records, offsets of groups, what was aborted, and a transactional id's open transaction.
+// TestCleanRestart: a restart keeps records, offsets of groups, aborted transactions, and the open
+// transaction of a transactional id.
 func TestCleanRestart(t *testing.T) {
 	dir := t.TempDir()
 	cfg := Config{DataDir: dir, Topics: topics(2)}
@@ -190,12 +191,12 @@ func TestCleanRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "commit.journal")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a broker that was closed looks as if it had died: %v", err)
+		t.Errorf("a closed broker left its journal: %v", err)
 	}
 
 	b = start(t, cfg)
 	if b.cluster.TopicInfo("in").TopicID != id {
-		t.Error("the topic has another id: to the runtime it was recreated")
+		t.Error("the topic has another id: the runtime would take it for a recreated topic")
 	}
 	if got := fmt.Sprint(committed(t, b, "in")[0]); got != "[1 2]" {
 		t.Errorf("committed: %s", got)
@@ -203,7 +204,7 @@ func TestCleanRestart(t *testing.T) {
 	if got := offsets(t, b, "g")[0]; got != 3 {
 		t.Errorf("group is at %d", got)
 	}
-	run("b", kgo.TryCommit, "3") // the same id takes over and aborts what it left
+	run("b", kgo.TryCommit, "3") // the same id aborts its open transaction
 	run("a", kgo.TryCommit, "4")
 	if got := fmt.Sprint(committed(t, b, "in")[0]); got != "[1 2 3 4]" {
 		t.Errorf("committed after more: %s", got)

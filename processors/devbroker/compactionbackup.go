@@ -9,11 +9,12 @@ import (
 	"strings"
 )
 
-// compactionBackup keeps the files of partitions, as hard links, while the broker rewrites them.
+// compactionBackup keeps the files of partitions as hard links while kfake rewrites them. Its
+// directories are:
 //
-//	guard.new     being filled: worth nothing
-//	guard         whole: what it holds is the truth, until it is renamed away
-//	guard.old     done with
+//	guard.new     incomplete: removed at the next start
+//	guard         complete: restored at the next start
+//	guard.old     no longer needed: removed at the next start
 type compactionBackup struct{ dir string }
 
 const (
@@ -22,8 +23,8 @@ const (
 	backupOld     = "guard.old"
 )
 
-// backUp links the files of topics. It must be called when nothing is written to them. Without a data directory there is
-// nothing to keep.
+// backUp links the files of topics. Nothing may write to them during the call. Without a data
+// directory it returns nil.
 func (b *Broker) backUp(topics []string) (*compactionBackup, error) {
 	if b.cfg.DataDir == "" {
 		return nil, nil
@@ -52,7 +53,7 @@ func (b *Broker) backUp(topics []string) (*compactionBackup, error) {
 	return g, os.Rename(filepath.Join(g.dir, backupNew), filepath.Join(g.dir, backupCurrent))
 }
 
-// release says that the new files are whole.
+// release ends the backup after kfake has written the new files.
 func (g *compactionBackup) release() error {
 	if g == nil {
 		return nil
@@ -63,15 +64,16 @@ func (g *compactionBackup) release() error {
 	return os.RemoveAll(filepath.Join(g.dir, backupOld))
 }
 
-// restoreBackup puts back the files of a guard that was not released: the broker died while it rewrote them.
+// restoreBackup restores the files of a backup that was not released: the broker was killed during
+// a compaction.
 func restoreBackup(dir string) error {
 	for _, name := range []string{backupNew, backupOld} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}
-	hold := filepath.Join(dir, backupCurrent)
-	parts, err := os.ReadDir(hold)
+	backup := filepath.Join(dir, backupCurrent)
+	parts, err := os.ReadDir(backup)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -89,11 +91,11 @@ func restoreBackup(dir string) error {
 				return err
 			}
 		}
-		if err := linkSegments(filepath.Join(hold, p.Name()), to); err != nil {
+		if err := linkSegments(filepath.Join(backup, p.Name()), to); err != nil {
 			return err
 		}
 	}
-	return os.RemoveAll(hold) // done a second time, if we die in it, it does the same
+	return os.RemoveAll(backup) // a second run after a kill does the same
 }
 
 func linkSegments(from, to string) error {

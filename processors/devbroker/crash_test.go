@@ -20,7 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// copyDir copies a directory of a broker that runs, as a kill at this moment would leave it.
+// copyDir copies the directory of a running broker, as a kill at this moment would leave it.
 func copyDir(t testing.TB, from string) string {
 	t.Helper()
 	to := t.TempDir()
@@ -46,7 +46,8 @@ func copyDir(t testing.TB, from string) string {
 
 const crashParts = 4
 
-// mover is a transactional session that moves numbers from topic in to topic log: record i of a partition becomes i there.
+// mover is a transactional session that moves numbers from topic in to topic log: record i of a
+// partition becomes the value i.
 type mover struct{ sess *kgo.GroupTransactSession }
 
 func newMover(t testing.TB, b *Broker) *mover {
@@ -61,7 +62,7 @@ func newMover(t testing.TB, b *Broker) *mover {
 	return &mover{sess}
 }
 
-// move handles one poll in one transaction; it returns the number of records moved.
+// move moves the records of one poll in one transaction and returns their number.
 func (m *mover) move(ctx context.Context) (int, error) {
 	f := m.sess.PollRecords(ctx, 200)
 	if err := f.Err(); err != nil {
@@ -82,14 +83,15 @@ func (m *mover) move(ctx context.Context) (int, error) {
 	return n, err
 }
 
-// judge holds the moved records against the group's offsets: each input below the offset exactly once, none above it.
-func judge(t *testing.T, b *Broker) (moved int) {
+// checkMoved compares the moved records with the group's offsets: each input below the offset was
+// moved exactly once, and no other. It returns the number of moved records.
+func checkMoved(t *testing.T, b *Broker) (moved int) {
 	t.Helper()
 	at := offsets(t, b, "g")
 	got := committed(t, b, "log")
 	for p := range int32(crashParts) {
 		if int64(len(got[p])) != at[p] {
-			t.Errorf("partition %d: %d records moved, the group is at %d", p, len(got[p]), at[p])
+			t.Errorf("partition %d: %d records moved, the group's offset is %d", p, len(got[p]), at[p])
 		}
 		for i, v := range got[p] {
 			if v != strconv.Itoa(i) {
@@ -116,8 +118,9 @@ func fill(t testing.TB, b *Broker, n int) {
 	}
 }
 
-// torn is a directory with a commit that was asked for, and the same with the commit done.
-func torn(t *testing.T) (before, after string) {
+// beforeAndAfterCommit returns a copy of a directory just before a commit, with the intent in the
+// journal, and a copy after it.
+func beforeAndAfterCommit(t *testing.T) (before, after string) {
 	t.Helper()
 	dir := t.TempDir()
 	b := start(t, Config{DataDir: dir, Topics: topics(crashParts)})
@@ -125,7 +128,7 @@ func torn(t *testing.T) (before, after string) {
 	m := newMover(t, b)
 	b.cluster.ControlKey(int16(kmsg.EndTxn), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		if r := req.(*kmsg.EndTxnRequest); r.Commit && before == "" {
-			before = copyDir(t, dir) // the journal has it, and nothing else happened
+			before = copyDir(t, dir) // the journal has the intent, and nothing else was written
 		}
 		return nil, nil, false
 	})
@@ -138,63 +141,76 @@ func torn(t *testing.T) (before, after string) {
 		if n > 0 && after == "" {
 			after = copyDir(t, dir)
 			if n != 40 {
-				t.Skip("the first transaction did not take all records") // its offsets would not be those of the journal
+				t.Skip("the first transaction did not move all records") // otherwise the offsets would differ from those in the journal
 			}
 		}
 	}
 	return before, after
 }
 
-// TestCommitCutOff tries every number of writes after which the broker can die while it ends a transaction.
-func TestCommitCutOff(t *testing.T) {
-	before, after := torn(t)
-	cfg := func(dir string) Config {
-		return Config{DataDir: dir, Topics: topics(crashParts), Log: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)}
-	}
+// TestInterruptedCommit kills the broker after each of the writes that end a transaction.
+func TestInterruptedCommit(t *testing.T) {
+	before, after := beforeAndAfterCommit(t)
 	for done := 0; done <= 2*crashParts+3; done++ {
-		dir := copyDir(t, before)
-		left := done
-		// The broker's order: for each partition the marker and its index entry, then the offsets, then the producer.
-		for p := range crashParts {
-			for _, ext := range []string{".dat", ".idx"} {
-				if left--; left >= 0 {
-					name := filepath.Join("kafka", "partitions", fmt.Sprintf("log-%d", p), "0"+ext)
-					overwrite(t, filepath.Join(after, name), filepath.Join(dir, name), 1)
-				}
+		t.Run(fmt.Sprint(done), func(t *testing.T) {
+			t.Parallel() // starting and stopping a broker is waiting
+			dir := copyDir(t, before)
+			interruptCommit(t, after, dir, done)
+			b := start(t, Config{
+				DataDir: dir, Topics: topics(crashParts), Log: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel),
+			})
+			defer func() { _ = b.Close() }()
+			if moved := checkMoved(t, b); moved != 40 {
+				t.Errorf("after %d writes: %d records moved, want all 40", done, moved)
 			}
-		}
-		if left > 0 {
-			overwrite(t, filepath.Join(after, "kafka", "groups.log"), filepath.Join(dir, "kafka", "groups.log"), float64(min(left, 2))/2)
-		}
-		if left > 2 {
-			overwrite(t, filepath.Join(after, "kafka", "pids.log"), filepath.Join(dir, "kafka", "pids.log"), 1)
-		}
-		b := start(t, cfg(dir))
-		if moved := judge(t, b); moved != 40 {
-			t.Errorf("after %d writes: %d records moved, the commit was asked for", done, moved)
-		}
-		if done != crashParts { // a new member waits 3 s for others
-			_ = b.Close()
-			continue
-		}
-		fill(t, b, 40) // and life goes on
-		m := newMover(t, b)
-		for n := 0; n < 40; {
-			k, err := m.move(t.Context())
-			if err != nil {
-				t.Fatal(err)
+			if done == crashParts { // once is enough: a new member waits 3 s for others
+				moveMore(t, b)
 			}
-			n += k
-		}
-		if moved := judge(t, b); moved != 80 {
-			t.Errorf("%d records moved, want 80", moved)
-		}
-		m.sess.Close()
-		_ = b.Close()
+		})
 	}
 }
 
-// overwrite replaces a file by the first part of another.
+// interruptCommit makes the first writes of a commit in dir, in kfake's order: for each partition
+// the marker and its index entry, then the offsets, then the producer. after is a directory with
+// all of them.
+func interruptCommit(t *testing.T, after, dir string, writes int) {
+	t.Helper()
+	left := writes
+	for p := range crashParts {
+		for _, ext := range []string{".dat", ".idx"} {
+			if left--; left >= 0 {
+				name := filepath.Join("kafka", "partitions", fmt.Sprintf("log-%d", p), "0"+ext)
+				overwrite(t, filepath.Join(after, name), filepath.Join(dir, name), 1)
+			}
+		}
+	}
+	if left > 0 {
+		overwrite(t, filepath.Join(after, "kafka", "groups.log"), filepath.Join(dir, "kafka", "groups.log"), float64(min(left, 2))/2)
+	}
+	if left > 2 {
+		overwrite(t, filepath.Join(after, "kafka", "pids.log"), filepath.Join(dir, "kafka", "pids.log"), 1)
+	}
+}
+
+// moveMore moves another 40 records: the broker works after the repair.
+func moveMore(t *testing.T, b *Broker) {
+	t.Helper()
+	fill(t, b, 40)
+	m := newMover(t, b)
+	defer m.sess.Close()
+	for n := 0; n < 40; {
+		k, err := m.move(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += k
+	}
+	if moved := checkMoved(t, b); moved != 80 {
+		t.Errorf("%d records moved, want 80", moved)
+	}
+}
+
+// overwrite appends to the file to a fraction of what the file from has in addition.
 func overwrite(t testing.TB, from, to string, part float64) {
 	t.Helper()
 	raw, err := os.ReadFile(from)
@@ -211,7 +227,8 @@ func overwrite(t testing.TB, from, to string, part float64) {
 	}
 }
 
-// TestStaleJournalDoesNothing: the commit in the journal was done long ago, and its producer has another transaction open.
+// TestStaleJournalDoesNothing: the commit in the journal was complete, and its producer has another
+// open transaction.
 func TestStaleJournalDoesNothing(t *testing.T) {
 	dir := t.TempDir()
 	b := start(t, Config{DataDir: dir, Topics: topics(crashParts)})
@@ -233,7 +250,7 @@ func TestStaleJournalDoesNothing(t *testing.T) {
 	if got := fmt.Sprint(committed(t, b, "in")[0]); got != "[committed]" {
 		t.Errorf("committed: %s", got)
 	}
-	again := client(t, b, kgo.TransactionalID("a")) // the same producer id: what it commits now is no part of what was aborted
+	again := client(t, b, kgo.TransactionalID("a")) // the same producer id: its next commit must not belong to the aborted transaction
 	_ = again.BeginTransaction()
 	if err := again.ProduceSync(t.Context(), &kgo.Record{Topic: "in", Value: []byte("later")}).FirstErr(); err != nil {
 		t.Fatal(err)
@@ -246,7 +263,8 @@ func TestStaleJournalDoesNothing(t *testing.T) {
 	}
 }
 
-// TestBatchWithoutIndex: a kill between the two writes of a batch must not make an open transaction's record readable.
+// TestBatchWithoutIndex: a kill between the two writes of a batch must not make a record of an open
+// transaction readable.
 func TestBatchWithoutIndex(t *testing.T) {
 	dir := t.TempDir()
 	b := start(t, Config{DataDir: dir, Topics: topics(crashParts)})
@@ -273,13 +291,14 @@ func TestBatchWithoutIndex(t *testing.T) {
 	}
 }
 
-// TestKilledBroker kills a process with a broker and a busy session in it, again and again, in one directory.
+// TestKilledBroker repeatedly kills a process with a broker and a busy session, in one directory.
 func TestKilledBroker(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	moved, finished := 0, 0
 	for round := range 6 {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestBrokerToKill$")
-		cmd.Env = append(os.Environ(), "BROKER_DIR="+dir)
+		cmd.Env = append(os.Environ(), "WEIR_TEST_BROKER_DIR="+dir)
 		out, err := cmd.StdoutPipe()
 		if err == nil {
 			err = cmd.Start()
@@ -295,28 +314,28 @@ func TestKilledBroker(t *testing.T) {
 		}
 		_ = cmd.Wait()
 		timer.Stop()
-		said := &mark{text: "commit_finished"}
-		b := start(t, Config{DataDir: dir, Topics: topics(crashParts), Log: zerolog.New(said)})
-		n := judge(t, b)
+		commits := &lineCounter{text: "commit_finished"}
+		b := start(t, Config{DataDir: dir, Topics: topics(crashParts), Log: zerolog.New(commits)})
+		n := checkMoved(t, b)
 		if n < moved || t.Failed() {
-			t.Fatalf("round %d: %d moved after %d", round, n, moved)
+			t.Fatalf("round %d: %d records moved, %d in the round before", round, n, moved)
 		}
-		moved, finished = n, finished+said.n
+		moved, finished = n, finished+commits.n
 		if err := b.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if moved == 0 {
-		t.Fatal("nothing was moved: the test is empty")
+		t.Fatal("no record was moved: the test has checked nothing")
 	}
-	t.Logf("%d records moved; %d commits were cut off and finished", moved, finished)
+	t.Logf("%d records moved; %d interrupted commits were completed", moved, finished)
 }
 
-// TestBrokerToKill is the process of TestKilledBroker.
+// TestBrokerToKill runs in the process that TestKilledBroker kills.
 func TestBrokerToKill(t *testing.T) {
-	dir := os.Getenv("BROKER_DIR")
+	dir := os.Getenv("WEIR_TEST_BROKER_DIR")
 	if dir == "" {
-		t.Skip("only as a process of its own")
+		t.Skip("runs only as a process of TestKilledBroker")
 	}
 	b := start(t, Config{DataDir: dir, Topics: topics(crashParts), Interval: 20 * time.Millisecond})
 	m := newMover(t, b)
@@ -334,15 +353,15 @@ func TestBrokerToKill(t *testing.T) {
 	}
 }
 
-// mark counts the log lines with a text.
-type mark struct {
+// lineCounter counts the log lines that contain a text.
+type lineCounter struct {
 	text string
 	n    int
 }
 
-func (m *mark) Write(line []byte) (int, error) {
-	if bytes.Contains(line, []byte(m.text)) {
-		m.n++
+func (c *lineCounter) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte(c.text)) {
+		c.n++
 	}
 	return len(line), nil
 }

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// The broker's logs of groups and producers are entries of
+// kfake's logs of groups and producers consist of entries of
 //
 //	length u32, of what follows the checksum · crc32c u32 · version u16 · JSON
 //
@@ -18,7 +18,7 @@ const (
 	frameVersion = 1
 )
 
-// frames cuts raw into the JSON of whole entries, and tells how many bytes they take.
+// frames returns the JSON of all complete entries in raw, and the number of bytes that they take.
 func frames(raw []byte) (docs [][]byte, valid int) {
 	for valid+frameHeader <= len(raw) {
 		n := int(binary.LittleEndian.Uint32(raw[valid:]))
@@ -51,7 +51,7 @@ func readLog(path string) ([][]byte, error) {
 	return docs, err
 }
 
-// cutLog drops a last entry that was not written to its end: the broker would go on behind it, and at its next start
+// cutLog truncates an incomplete last entry. kfake would append after it and, at its next start,
 // read nothing that follows.
 func cutLog(path string) error {
 	raw, err := os.ReadFile(path)

@@ -13,19 +13,20 @@ import (
 	"github.com/weirhq/weir/events"
 )
 
-// janitor keeps the broker from growing: it trims deleted topics and compacts the others.
+// janitor limits the growth of the broker: it trims topics with retention and compacts the others.
 type janitor struct {
 	b    *Broker
 	quit chan struct{}
 	done chan struct{}
 
-	mu        sync.Mutex // held while the cluster is worked on from a request; stop waits for it
+	mu        sync.Mutex // held by a compaction inside a request; stop waits for it
 	stopped   bool
-	waiting   bool             // a compaction waits for its moment
+	waiting   bool             // a compaction waits for a moment without open transactions
 	sizeAfter map[string]int64 // bytes of each compacted topic after its last compaction
 }
 
-// minGrowth is how much compacted topics must have grown to be worth a compaction: it reads and writes them whole.
+// minGrowth is the growth of the compacted topics from which a compaction pays off: it reads and
+// writes them whole.
 const minGrowth = 1 << 20
 
 func newJanitor(b *Broker) *janitor {
@@ -47,7 +48,7 @@ func (t *janitor) run() {
 	}
 }
 
-// stop ends the tender. The cluster may be closed afterwards: nothing of ours waits for it any more.
+// stop ends the janitor. The cluster may be closed afterwards.
 func (t *janitor) stop() {
 	close(t.quit)
 	<-t.done
@@ -56,9 +57,9 @@ func (t *janitor) stop() {
 	t.stopped = true
 }
 
-// trim drops the oldest records of topics that are not compacted and are too large. Like Kafka's own it goes by bytes,
-// other than Kafka's it leaves what a group has not read: a file that is ingested faster than it is folded would lose
-// its beginning.
+// trim deletes the oldest records of topics with retention that are too large. Unlike Kafka it
+// keeps records that a group has not read: an imported file that is written faster than it is
+// folded would lose its beginning.
 func (t *janitor) trim() {
 	groups, err := t.groups()
 	if err != nil {
@@ -75,7 +76,8 @@ func (t *janitor) trim() {
 			if p.NumBytes <= limit || records <= 1 {
 				continue
 			}
-			// Batches are of about one size. The last record stays: a partition without any would begin at 0 after a restart.
+			// Batches have about the same size. The last record stays: an empty partition would
+			// begin at offset 0 after a restart.
 			cut := p.LogStartOffset + int64(float64(records)*float64(p.NumBytes-limit)/float64(p.NumBytes))
 			cut = min(cut, p.LastStableOffset, p.HighWatermark-1)
 			for _, g := range groups {
@@ -93,7 +95,7 @@ func (t *janitor) trim() {
 	}
 }
 
-// groups reads the commits of all groups.
+// groups returns the committed offsets of all groups.
 func (t *janitor) groups() ([]*kfake.GroupInfo, error) {
 	cl, err := t.b.Kafka().Client()
 	if err != nil {
@@ -115,7 +117,7 @@ func (t *janitor) groups() ([]*kfake.GroupInfo, error) {
 	return out, nil
 }
 
-// wantCompaction asks for one if the compacted topics have grown by half.
+// wantCompaction requests a compaction if the compacted topics have grown by half.
 func (t *janitor) wantCompaction() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,8 +130,9 @@ func (t *janitor) wantCompaction() {
 		return
 	}
 	t.waiting = true
-	// The broker would compact records away in favour of newer ones whose transaction is still open, and if that is
-	// aborted the key is lost. So it happens in a request, when nothing else does, and only when nothing is open.
+	// kfake would drop a record in favour of a newer one whose transaction is open; if that is
+	// aborted, the key is lost. The compaction therefore runs inside a request, while kfake handles
+	// no other request, and only if no transaction is open.
 	t.b.cluster.Control(func(kmsg.Request) (kmsg.Response, error, bool) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -165,7 +168,7 @@ func (t *janitor) sizes() map[string]int64 {
 	return out
 }
 
-// noOpenTransaction tells whether no transaction is open in a compacted topic.
+// noOpenTransaction reports whether no compacted topic has an open transaction.
 func (t *janitor) noOpenTransaction() bool {
 	for _, topic := range t.compacted() {
 		for _, p := range t.b.cluster.PartitionInfos(topic) {
@@ -177,17 +180,17 @@ func (t *janitor) noOpenTransaction() bool {
 	return true
 }
 
-// compact rewrites the compacted topics. With a data directory their files are linked to a safe place meanwhile: the
-// broker removes the old ones before it writes the new.
+// compact compacts the topics. With a data directory it backs their files up, because kfake removes
+// the old files before it writes the new ones.
 func (t *janitor) compact() {
 	began := time.Now()
-	guard, err := t.b.backUp(t.compacted())
+	backup, err := t.b.backUp(t.compacted())
 	if err != nil {
-		t.b.cfg.Log.Error().Err(fmt.Errorf("keep the old files: %w", err)).Msg("compaction_skipped")
+		t.b.cfg.Log.Error().Err(fmt.Errorf("back up the old files: %w", err)).Msg("compaction_skipped")
 		return
 	}
 	t.b.cluster.Compact()
-	if err := guard.release(); err != nil {
+	if err := backup.release(); err != nil {
 		t.b.cfg.Log.Error().Err(err).Msg("compaction_leftovers")
 	}
 	before := t.sizeAfter

@@ -14,8 +14,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// compacted waits until the compaction that was asked for has happened; each look is a request, in which it may happen.
-func compacted(t testing.TB, b *Broker) {
+// awaitCompaction waits until the requested compaction has run. Each poll is a request, in which it
+// may run.
+func awaitCompaction(t testing.TB, b *Broker) {
 	t.Helper()
 	adm := kadm.NewClient(client(t, b))
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -59,20 +60,20 @@ func TestCompactionKeepsTheLastCommittedValue(t *testing.T) {
 			t.Fatal(err)
 		}
 		put(t, txn, "key", "open")
-		put(t, plain, "other", "last") // the last batch is never looked at
+		put(t, plain, "other", "last") // kfake never compacts the last batch
 		b.janitor.wantCompaction()
-		if _, err := kadm.NewClient(plain).BrokerMetadata(t.Context()); err != nil { // a request in which it does not happen
+		if _, err := kadm.NewClient(plain).BrokerMetadata(t.Context()); err != nil { // a request in which no compaction may run
 			t.Fatal(err)
 		}
 		if got := b.cluster.PartitionInfo("log", 0).NumBytes; got < 2<<20 {
-			t.Errorf("it was compacted while a transaction is open: %d bytes", got)
+			t.Errorf("compacted while a transaction is open: %d bytes", got)
 		}
 		if err := txn.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
 			t.Fatal(err)
 		}
-		compacted(t, b)
+		awaitCompaction(t, b)
 		if got := fmt.Sprint(committed(t, b, "log")[0]); got != "["+big+"3 committed last]" {
-			t.Errorf("left after the compaction: %.40s... %s", got, got[max(0, len(got)-40):])
+			t.Errorf("values after the compaction: %.40s... %s", got, got[max(0, len(got)-40):])
 		}
 		if got := b.cluster.PartitionInfo("log", 0).NumBytes; got > 1<<20 {
 			t.Errorf("%d bytes after the compaction", got)
@@ -85,14 +86,14 @@ func TestCompactionKeepsTheLastCommittedValue(t *testing.T) {
 				t.Errorf("%s was left behind", name)
 			}
 		}
-		b = start(t, Config{DataDir: copyDir(t, dir), Topics: topics(1)}) // killed afterwards
+		b = start(t, Config{DataDir: copyDir(t, dir), Topics: topics(1)}) // as after a kill
 		if got := len(committed(t, b, "log")[0]); got != 3 {
 			t.Errorf("%d values after a kill", got)
 		}
 	}
 }
 
-// TestKilledCompaction removes files as the broker does before it writes the new ones.
+// TestKilledCompaction removes and truncates files as kfake leaves them during a compaction.
 func TestKilledCompaction(t *testing.T) {
 	dir := t.TempDir()
 	b := start(t, Config{DataDir: dir, Topics: topics(2), Interval: time.Hour})
@@ -108,7 +109,7 @@ func TestKilledCompaction(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(part, "1.dat"), []byte("half"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(part, "1.dat"), []byte("incomplete"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	b = start(t, Config{DataDir: cut, Topics: topics(2)})
@@ -116,11 +117,11 @@ func TestKilledCompaction(t *testing.T) {
 		t.Errorf("after the kill: %s", got)
 	}
 	if _, err := os.Stat(filepath.Join(cut, backupCurrent)); err == nil {
-		t.Error("the guard is still there: the next start would go back to it")
+		t.Error("the backup is still there: the next start would restore it again")
 	}
 }
 
-func TestTrimLeavesWhatIsNotRead(t *testing.T) {
+func TestTrimKeepsUnreadRecords(t *testing.T) {
 	b := start(t, Config{Topics: topics(2), TopicBytes: 200 << 10, Interval: time.Hour})
 	cl := client(t, b, kgo.ProducerBatchCompression(kgo.NoCompression()))
 	for i := range 400 {
@@ -138,14 +139,15 @@ func TestTrimLeavesWhatIsNotRead(t *testing.T) {
 	b.janitor.trim()
 	slow, free := b.cluster.PartitionInfo("in", 0), b.cluster.PartitionInfo("in", 1)
 	if slow.LogStartOffset != 50 {
-		t.Errorf("a group is at 50, the log begins at %d", slow.LogStartOffset)
+		t.Errorf("the group's offset is 50, the log begins at %d", slow.LogStartOffset)
 	}
 	if free.LogStartOffset < 250 || free.HighWatermark-free.LogStartOffset < 50 || free.NumBytes > 110<<10 {
-		t.Errorf("where no group reads: %+v", free)
+		t.Errorf("partition without a group: %+v", free)
 	}
 }
 
-// TestOldPartitionsKeepTheirEnd: everything in a partition expires, and after a restart it goes on where it was.
+// TestOldPartitionsKeepTheirEnd: after all records of a partition have expired, a restart keeps its
+// end offset.
 func TestOldPartitionsKeepTheirEnd(t *testing.T) {
 	dir := t.TempDir()
 	cfg := Config{DataDir: dir, Topics: topics(2), Interval: time.Hour}
@@ -164,7 +166,7 @@ func TestOldPartitionsKeepTheirEnd(t *testing.T) {
 	if p := b.cluster.PartitionInfo("in", 0); p.LogStartOffset != 3 || p.HighWatermark != 4 {
 		t.Errorf("%+v", p)
 	}
-	if err := b.cluster.DeleteRecords("in", 0, -1); err != nil { // worse: nothing is left at all
+	if err := b.cluster.DeleteRecords("in", 0, -1); err != nil { // delete every record
 		t.Fatal(err)
 	}
 	if err := b.Close(); err != nil {
@@ -178,13 +180,14 @@ func TestOldPartitionsKeepTheirEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprint(committed(t, b, "in")[0]); got != "[new]" {
-		t.Errorf("left: %s", got)
+		t.Errorf("committed: %s", got)
 	}
 }
 
-// BenchmarkGrowth is the load of `weir dev`, a round for each 100 ms of 1,000 events a second: 100 events of 100 bytes
-// over 24 partitions, and a transaction with 100 keys and their offsets. It reports what a broker without data directory
-// keeps of each event in memory, and one with it in memory and on disk.
+// BenchmarkGrowth runs the load of `weir dev`. One round stands for 100 ms of 1,000 events a
+// second: 100 events of 100 bytes over 24 partitions, and a transaction with 100 keys and their
+// offsets. It reports the bytes per event that the broker keeps in memory without a data directory,
+// and in memory and on disk with one.
 func BenchmarkGrowth(b *testing.B) {
 	for _, disk := range []bool{false, true} {
 		b.Run(fmt.Sprintf("disk=%v", disk), func(b *testing.B) {
@@ -221,7 +224,7 @@ func BenchmarkGrowth(b *testing.B) {
 			}
 			b.ReportMetric(float64(heap()-before)/float64(100*rounds), "heap-B/event")
 			br.janitor.wantCompaction()
-			compacted(b, br)
+			awaitCompaction(b, br)
 			b.ReportMetric(float64(heap()-before)/float64(100*rounds), "heap-after-compaction-B/event")
 			if disk {
 				b.ReportMetric(float64(diskUse(b, dir))/float64(100*rounds), "disk-B/event")

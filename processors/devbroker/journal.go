@@ -16,14 +16,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// intent is a commit that the broker was about to carry out.
+// intent is a commit that the broker has begun or is about to begin.
 type intent struct {
 	ProducerID int64    `json:"pid"`
 	Epoch      int16    `json:"epoch"`
 	Offsets    []commit `json:"offsets"`
 }
 
-// commit is an offset of a group.
+// commit is an offset that a group commits.
 type commit struct {
 	Group       string `json:"group"`
 	Topic       string `json:"topic"`
@@ -33,10 +33,11 @@ type commit struct {
 	Metadata    string `json:"metadata"`
 }
 
-// journal is written ahead of each commit. The broker ends a transaction by many writes, a marker in each partition and
-// then each offset of the group; a kill between two of them would leave it committed in some places and aborted in the
-// others. The broker handles one request at a time, so there is never more than one such commit, and one slot is enough.
-// The file exists while a broker runs: one that is found says that its writer died.
+// journal is a write-ahead log of one commit. kfake ends a transaction with many writes, a marker
+// in each partition and then each offset of the group. A kill between two writes would leave the
+// transaction committed in some places and aborted in the others. kfake handles one request at a
+// time, so there is one such commit at most and one slot is enough. The file exists while a broker
+// runs: a file that is found at the start means that its writer was killed.
 type journal struct {
 	path string
 	log  zerolog.Logger
@@ -50,7 +51,8 @@ func newJournal(dir string, log zerolog.Logger) *journal {
 	return &journal{path: filepath.Join(dir, "commit.journal"), log: log, staged: map[int64]*intent{}}
 }
 
-// read returns the slot. died: the last user of the directory did not close it. The intent is nil if there is none.
+// read returns the slot; the intent is nil if the slot is empty. died means that the last user of
+// the directory did not close it.
 func (j *journal) read() (in *intent, died bool, err error) {
 	raw, err := os.ReadFile(j.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,7 +62,7 @@ func (j *journal) read() (in *intent, died bool, err error) {
 		return nil, false, err
 	}
 	if len(raw) < 4 || binary.LittleEndian.Uint32(raw) != crc32.Checksum(raw[4:], castagnoli()) {
-		return nil, true, nil // killed while it wrote: the commit had not begun
+		return nil, true, nil // killed during the write: the commit had not begun
 	}
 	in = &intent{}
 	if err := json.Unmarshal(raw[4:], in); err != nil {
@@ -71,13 +73,13 @@ func (j *journal) read() (in *intent, died bool, err error) {
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// begin makes the empty slot.
+// begin creates the empty slot.
 func (j *journal) begin() (err error) {
 	j.file, err = os.OpenFile(j.path, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
 	return err
 }
 
-// end removes the slot: everything is on disk.
+// end removes the slot after everything is on disk.
 func (j *journal) end() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -89,7 +91,8 @@ func (j *journal) end() error {
 	return err
 }
 
-// watch sees the requests that make up a commit just before the broker handles them.
+// watch installs handlers for the requests of a commit. They run just before kfake handles the
+// request.
 func (j *journal) watch(c *kfake.Cluster) {
 	c.ControlKey(int16(kmsg.TxnOffsetCommit), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		if r, ok := req.(*kmsg.TxnOffsetCommitRequest); ok {
@@ -128,8 +131,9 @@ func (j *journal) stage(c *kfake.Cluster, r *kmsg.TxnOffsetCommitRequest) {
 	}
 }
 
-// recordCommit writes the slot before a commit. Clients older than transactions v2 do not raise their epoch with each
-// transaction, so that one cannot be told from the next: their commits are not protected.
+// recordCommit writes the slot before a commit. Clients before transactions v2 do not raise their
+// epoch with each transaction, so that two transactions cannot be distinguished: their commits are
+// not protected.
 func (j *journal) recordCommit(r *kmsg.EndTxnRequest) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

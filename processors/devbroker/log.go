@@ -7,8 +7,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// kafkaLog passes the broker's errors on as warnings, and its warnings, such as a commit that took five milliseconds, for
-// those who debug. The rest is of interest to its authors.
+// kafkaLog logs kfake's errors as warnings. kfake warns of ordinary things, such as a commit that
+// took five milliseconds: its warnings are logged at debug, and lower levels are dropped.
 type kafkaLog struct{ log zerolog.Logger }
 
 func (l kafkaLog) Logf(level kfake.LogLevel, format string, args ...any) {

@@ -17,19 +17,19 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// partition is a directory of the broker: segments <base>.dat of record batches as on the wire, and beside each an
-// <base>.idx of 15 bytes per batch: version u8, checksum u8, leader epoch u32, timestamp u64, flags u8 (1: transactional
-// and not known to be decided); little endian.
+// partition is a partition directory of kfake. A segment is <base>.dat, which holds record batches
+// as on the wire, and <base>.idx with 15 bytes per batch: version u8, checksum u8, leader epoch
+// u32, timestamp u64, flags u8 (1: transactional and possibly open), little endian.
 type partition struct {
 	dir      string
-	segments []int64 // bases, in order
+	segments []int64 // base offsets, in order
 }
 
 const indexEntry = 15
 
-// Places in a record batch, big endian, and its attributes.
+// Byte positions in a record batch (big endian), and its attributes.
 const (
-	batchLength   = 8 // of what follows the length itself, which ends at 12
+	batchLength   = 8 // length of what follows the length field, which ends at byte 12
 	batchAttrs    = 21
 	batchLast     = 23 // offset delta of the last record
 	batchMaxTime  = 35
@@ -51,7 +51,7 @@ func openPartition(dir string) (*partition, error) {
 		if name, ok := strings.CutSuffix(f.Name(), ".dat"); ok {
 			base, err := strconv.ParseInt(name, 10, 64)
 			if err != nil {
-				return nil, fmt.Errorf("%s has a file %s, which is not the broker's", dir, f.Name())
+				return nil, fmt.Errorf("%s has a file %s that the broker did not write", dir, f.Name())
 			}
 			p.segments = append(p.segments, base)
 		}
@@ -64,7 +64,8 @@ func (p *partition) file(base int64, ext string) string {
 	return filepath.Join(p.dir, strconv.FormatInt(base, 10)+ext)
 }
 
-// batches calls fn for each whole batch of a segment, in order, and returns where they end.
+// batches calls fn for each complete batch of a segment, in order, and returns the end of the last
+// one.
 func batches(raw []byte, fn func(batch []byte)) int {
 	at := 0
 	for at+batchHeader <= len(raw) {
@@ -78,8 +79,8 @@ func batches(raw []byte, fn func(batch []byte)) int {
 	return at
 }
 
-// cutTail drops a last batch that has no entry in the index yet: without one it would count as not transactional, so
-// that records of a transaction that was never committed could be read. Nobody was told that it was written.
+// cutTail drops a last batch that has no index entry. Without the entry it would count as not
+// transactional, so that uncommitted records could be read. Its write was never acknowledged.
 func (p *partition) cutTail() error {
 	if len(p.segments) == 0 {
 		return nil
@@ -113,14 +114,15 @@ func (p *partition) cutTail() error {
 	return nil
 }
 
-// producer is a producer id in one of its epochs.
+// producer is one epoch of a producer id.
 type producer struct {
 	id    int64
 	epoch int16
 }
 
-// open finds the transactions that have records here and no marker that ends them. As the broker does, it goes by the
-// index: records that were compacted once are decided, though they may have lost their marker.
+// open returns the transactions that have records in the partition and no marker. Like kfake it
+// relies on the index: compacted records belong to ended transactions, although their marker may be
+// gone.
 func (p *partition) open() (map[producer]bool, error) {
 	open := map[producer]bool{}
 	for _, base := range p.segments {
@@ -151,7 +153,8 @@ func (p *partition) open() (map[producer]bool, error) {
 	return open, nil
 }
 
-// refresh gives a partition whose newest batch is stale, or that has none left, a batch without records.
+// refresh appends a batch without records to a partition whose newest batch is old, or that has
+// none.
 func (p *partition) refresh(now time.Time) error {
 	newest, found := int64(0), false
 	for _, base := range p.segments {
@@ -171,12 +174,12 @@ func (p *partition) refresh(now time.Time) error {
 		if err != nil || end == 0 {
 			return err
 		}
-		p.segments = []int64{end - 1} // where a record was: the partition goes on at the same end
+		p.segments = []int64{end - 1} // position of the last record: the end offset stays the same
 	}
 	return p.appendMarker(marker{pid: -1, epoch: -1, at: now})
 }
 
-// snapshotEnd is the end that the broker noted when it was closed.
+// snapshotEnd returns the end offset that kfake stored when it was closed.
 func (p *partition) snapshotEnd() (int64, error) {
 	raw, err := os.ReadFile(filepath.Join(p.dir, "snapshot.json"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -191,7 +194,7 @@ func (p *partition) snapshotEnd() (int64, error) {
 	return s.End, json.Unmarshal(raw, &s)
 }
 
-// marker is a control batch: the end of a transaction, or of none.
+// marker is a control batch: the end of a transaction, or a batch without a transaction.
 type marker struct {
 	pid    int64
 	epoch  int16
@@ -206,7 +209,7 @@ func (m marker) batch(first int64, leaderEpoch int32) []byte {
 	}
 	end := kmsg.EndTxnMarker{}
 	rec := kmsg.Record{Key: key.AppendTo(nil), Value: end.AppendTo(nil)}
-	rec.Length = int32(len(rec.AppendTo(nil)) - 1) // its own length takes one byte
+	rec.Length = int32(len(rec.AppendTo(nil)) - 1) // without the length field, which takes one byte
 	b := kmsg.RecordBatch{
 		FirstOffset: first, PartitionLeaderEpoch: leaderEpoch, Magic: 2, Attributes: attrTransactional | attrControl,
 		FirstTimestamp: m.at.UnixMilli(), MaxTimestamp: m.at.UnixMilli(),
@@ -219,7 +222,7 @@ func (m marker) batch(first int64, leaderEpoch int32) []byte {
 	return b.AppendTo(nil)
 }
 
-// appendMarker writes m at the end of the last segment.
+// appendMarker appends m to the last segment.
 func (p *partition) appendMarker(m marker) error {
 	base := p.segments[len(p.segments)-1]
 	raw, err := os.ReadFile(p.file(base, ".dat"))

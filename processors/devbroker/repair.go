@@ -12,12 +12,13 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// maxBatchAge is the age of a partition's newest batch from which it gets a new one that holds no record: a partition whose
-// last batch expires would begin at offset 0 after the next restart. All retentions are longer.
+// maxBatchAge is the age of a partition's newest batch from which repair appends a batch without
+// records: a partition whose last batch expires would begin at offset 0 after the next restart. All
+// retentions are longer.
 const maxBatchAge = 12 * time.Hour
 
-// repair brings a data directory to a state in which every transaction is committed or aborted as a whole, and every
-// partition knows where it ends. It works on the broker's files before the broker reads them.
+// repair commits or aborts every transaction as a whole and makes sure that every partition has an
+// end offset. It changes the files of kfake before kfake reads them.
 func repair(dir string, j *journal, log zerolog.Logger) error {
 	in, died, err := j.read()
 	if err != nil {
@@ -57,7 +58,7 @@ func repair(dir string, j *journal, log zerolog.Logger) error {
 	return j.begin()
 }
 
-// partitions opens all partition directories. A broker that never ran has none.
+// partitions opens all partition directories. A new data directory has none.
 func partitions(kafka string) ([]*partition, error) {
 	dirs, err := os.ReadDir(filepath.Join(kafka, "partitions"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,25 +78,27 @@ func partitions(kafka string) ([]*partition, error) {
 	return out, nil
 }
 
-// producerEntry is an entry of the broker's log of producers.
+// producerEntry is an entry of kfake's log of producers.
 type producerEntry struct {
-	Type    string `json:"type"` // init: an epoch begins; endtx: a transaction of it was ended
+	Type    string `json:"type"` // init: an epoch begins; endtx: a transaction of the epoch has ended
 	PID     int64  `json:"pid"`
 	Epoch   int16  `json:"epoch"`
 	TxID    string `json:"txid,omitempty"`
 	Timeout int32  `json:"timeout,omitempty"`
 }
 
-// endOpenTransactions ends every transaction that is open: the one of the intent is committed if the broker died in that, all others
-// are aborted. The broker would treat them as aborted too, but without markers, and a client that reads an aborted
-// transaction drops whatever its producer wrote up to the marker: what it committed later, too.
+// endOpenTransactions ends every open transaction: the transaction of the intent is committed if
+// the broker was killed during that commit, all others are aborted. kfake would treat them as
+// aborted, too, but without markers. A client that reads an aborted transaction drops everything of
+// the producer up to the marker, including what the producer committed later.
 func endOpenTransactions(kafka string, parts []*partition, in *intent, log zerolog.Logger) error {
 	producers, err := readProducers(filepath.Join(kafka, "pids.log"))
 	if err != nil {
 		return err
 	}
-	// The broker writes the end of a transaction after all its parts, and a new epoch after that, or when someone else
-	// takes the transactional id: it died in the commit if the last entry is the beginning of the intent's epoch.
+	// kfake writes the end of a transaction after all its parts, and a new epoch after that or when
+	// another client acquires the transactional id. It was killed during the commit if the last
+	// entry begins the epoch of the intent.
 	begun := in != nil && producers[in.ProducerID].Type == "init" && producers[in.ProducerID].Epoch == in.Epoch
 	var committed, aborted int
 	fenced := map[int64]bool{}
@@ -141,7 +144,7 @@ func readProducers(path string) (map[int64]producerEntry, error) {
 		if err := json.Unmarshal(d, &e); err != nil {
 			return nil, fmt.Errorf("read pids.log: %w", err)
 		}
-		if e.Type != "init" { // it does not repeat what the producer is called
+		if e.Type != "init" { // an endtx entry does not repeat the name of the producer
 			e.TxID, e.Timeout = out[e.PID].TxID, out[e.PID].Timeout
 		}
 		out[e.PID] = e
@@ -149,8 +152,8 @@ func readProducers(path string) (map[int64]producerEntry, error) {
 	return out, nil
 }
 
-// bumpEpochs begins a new epoch for producers whose transaction was settled: one that lives on in another process must not go
-// on with the second half of it.
+// bumpEpochs begins a new epoch for producers whose transaction was ended here: a producer that
+// still runs in another process must not continue the transaction.
 func bumpEpochs(path string, producers map[int64]producerEntry, who map[int64]bool) error {
 	var docs [][]byte
 	for id := range who {
@@ -168,7 +171,7 @@ func bumpEpochs(path string, producers map[int64]producerEntry, who map[int64]bo
 	return appendLog(path, docs)
 }
 
-// groupEntries are the broker's own notes of committed offsets.
+// groupEntries returns kfake's log entries of committed offsets.
 func groupEntries(commits []commit) [][]byte {
 	var out [][]byte
 	now := time.Now().UnixMilli()
@@ -183,7 +186,7 @@ func groupEntries(commits []commit) [][]byte {
 			Metadata   string `json:"m"`
 			LastCommit int64  `json:"lc"`
 		}{"commit", c.Group, c.Topic, c.Partition, c.Offset, c.LeaderEpoch, c.Metadata, now})
-		if err == nil { // a struct of numbers and texts
+		if err == nil { // cannot fail: a struct of numbers and strings
 			out = append(out, doc)
 		}
 	}

@@ -6,14 +6,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Cluster says how to reach the brokers.
+// Cluster holds what every client needs to reach the brokers.
 type Cluster struct {
+	// Brokers are the addresses of some brokers, host:port. The client finds the others.
 	Brokers []string
 	// Options are added to every client: TLS, SASL, a dialer.
 	Options []kgo.Opt
 }
 
-// Client makes a plain client: to produce, to look, to administer.
+// Client returns a client with the options of the cluster and opts. It connects at its first
+// request.
 func (k Cluster) Client(opts ...kgo.Opt) (*kgo.Client, error) {
 	base := append([]kgo.Opt{kgo.SeedBrokers(k.Brokers...), kgo.ClientID("weir"), kgo.MaxDecompressBatchBytes(64 << 20)}, k.Options...)
 	return kgo.NewClient(append(base, opts...)...)

@@ -1,5 +1,5 @@
-// Package kafka is the way to the brokers for everything that needs no runtime: the connection, its security, a producer of whole
-// batches, end offsets and the features of the brokers.
+// Package kafka connects to the brokers, for all code that needs no runtime: clients, TLS and SASL,
+// an idempotent producer, end offsets, and the features of the brokers.
 //
 //	Cluster{Brokers, Options} ─▶ Client ─▶ franz-go
 //	                          ─▶ NewProducer, EndOffsets, TransactionVersion

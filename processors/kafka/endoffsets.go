@@ -7,7 +7,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// EndOffsets gives the next offset that each partition of each topic will have.
+// EndOffsets returns the end offset of each partition, by topic and partition. It counts control
+// records and the records of open transactions.
 func EndOffsets(ctx context.Context, k Cluster, topics ...string) (map[string]map[int32]int64, error) {
 	cl, err := k.Client()
 	if err != nil {
@@ -19,7 +20,7 @@ func EndOffsets(ctx context.Context, k Cluster, topics ...string) (map[string]ma
 		err = ends.Error()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the ends of %v: %w", topics, err)
+		return nil, fmt.Errorf("read the end offsets of %v: %w", topics, err)
 	}
 	out := map[string]map[int32]int64{}
 	for topic, partitions := range ends {

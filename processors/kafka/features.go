@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// apiFeatures reads the finalised features of the cluster.
+// apiFeatures returns the finalized features of the cluster, by name.
 func apiFeatures(ctx context.Context, cl *kgo.Client) (map[string]int16, error) {
 	req := kmsg.NewPtrApiVersionsRequest()
 	req.ClientSoftwareName, req.ClientSoftwareVersion = "weir", "1"
@@ -27,11 +27,12 @@ func apiFeatures(ctx context.Context, cl *kgo.Client) (map[string]int16, error) 
 	return out, nil
 }
 
-// TransactionVersion asks the brokers which transaction protocol they finalised; 0 if they do not say.
+// TransactionVersion returns the finalized transaction.version of the brokers, or 0 if they report
+// none.
 func TransactionVersion(ctx context.Context, cl *kgo.Client) (int16, error) {
 	v, err := apiFeatures(ctx, cl)
 	if err != nil {
-		return 0, fmt.Errorf("ask the brokers for their features: %w", err)
+		return 0, fmt.Errorf("read the features of the brokers: %w", err)
 	}
 	return v["transaction.version"], nil
 }

@@ -13,27 +13,27 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// producerBuffered bounds the records of a Producer that no broker has acknowledged; producerBytes bounds their size.
+// Bounds of a Producer: unacknowledged records, their bytes, and the size of a block of copies.
 const (
 	producerBuffered = 200_000
 	producerBytes    = 64 << 20
 	producerBlock    = 256 << 10
 )
 
-// Producer writes records to one topic, in order per partition and without duplicates (idempotent, acks=all), for
-// importers and load generators. It is safe for use by many goroutines.
+// Producer writes records to one topic, in order per partition and without duplicates (idempotent,
+// acks=all). Importers and load generators use it. It is safe for concurrent use.
 type Producer struct {
 	cl    *kgo.Client
 	topic string
 
 	acked atomic.Int64
-	first atomic.Pointer[error] // of the records that failed
+	first atomic.Pointer[error] // first error of any record
 
 	mu    sync.Mutex
-	block []byte // room for copies; full ones live as long as their records
+	block []byte // space for copies; a full block lives as long as its records
 }
 
-// NewProducer makes a Producer for topic. It connects when the first record comes. Close it.
+// NewProducer returns a Producer for topic. It connects at the first record. Close it.
 func NewProducer(k Cluster, topic string) (*Producer, error) {
 	if !stream.ValidName(topic) {
 		return nil, fmt.Errorf("make producer: %q is not a legal topic name: use 1 to 200 letters, digits, '.', '_' or '-'", topic)
@@ -49,9 +49,10 @@ func NewProducer(k Cluster, topic string) (*Producer, error) {
 	return &Producer{cl: cl, topic: topic}, nil
 }
 
-// Produce hands over a record. Key and value are copied; nil stays nil. It returns before the record is safe, and blocks
-// while too many are not. Its error is the first of any record so far; after one the producer takes no more: make a new
-// one and begin where it is known what arrived. ctx ends the wait, not a record that was sent.
+// Produce buffers a record. It copies key and value; nil stays nil. It returns before the record is
+// acknowledged, and blocks while too many records are not. After a failed record, Produce returns
+// the first error for ever: make another Producer and repeat the records that may be missing. ctx
+// ends the wait for buffer space; it does not cancel a record that was sent.
 func (p *Producer) Produce(ctx context.Context, partition int32, key, value []byte) error {
 	if err := p.err(); err != nil {
 		return err
@@ -65,7 +66,7 @@ func (p *Producer) Produce(ctx context.Context, partition int32, key, value []by
 	return nil
 }
 
-// done runs once for each record, when its fate is known.
+// done is called with the outcome of each record.
 func (p *Producer) done(r *kgo.Record, err error) {
 	if err == nil {
 		p.acked.Add(1)
@@ -82,7 +83,8 @@ func (p *Producer) err() error {
 	return nil
 }
 
-// copies copies key and value into one block of memory for many records: two allocations less for each.
+// copies copies key and value into a block of memory that many records share, which saves two
+// allocations a record.
 func (p *Producer) copies(key, value []byte) (k, v []byte) {
 	n := len(key) + len(value)
 	if n == 0 || n > producerBlock/4 {
@@ -105,7 +107,8 @@ func (p *Producer) copies(key, value []byte) (k, v []byte) {
 	return k, v
 }
 
-// Flush returns when every record handed over before is safe, or with the first error.
+// Flush waits until every buffered record is acknowledged. It returns the first error of any
+// record.
 func (p *Producer) Flush(ctx context.Context) error {
 	err := p.cl.Flush(ctx)
 	if first := p.err(); first != nil {
@@ -117,10 +120,10 @@ func (p *Producer) Flush(ctx context.Context) error {
 	return nil
 }
 
-// Acked is the number of records that are safe on all in-sync replicas.
+// Acked returns the number of records that all in-sync replicas have.
 func (p *Producer) Acked() int64 { return p.acked.Load() }
 
-// Close lets go of the connections. Records that are not safe yet are given up: Flush first.
+// Close closes the connections. Unacknowledged records are lost: call Flush first.
 func (p *Producer) Close() {
 	p.first.CompareAndSwap(nil, new(errors.New("the producer is closed")))
 	p.cl.Close()

@@ -59,7 +59,7 @@ func TestProducerCopiesAndKeepsOrder(t *testing.T) {
 	const each = 2000
 	var wg sync.WaitGroup
 	for part := range int32(3) {
-		wg.Go(func() { // one goroutine per partition, one buffer used again and again
+		wg.Go(func() { // one goroutine per partition, which reuses one buffer
 			key, value := make([]byte, 0, 16), make([]byte, 0, 16)
 			for i := range each {
 				key, value = fmt.Appendf(key[:0], "k%d", part), fmt.Appendf(value[:0], "%d", i)
@@ -88,7 +88,7 @@ func TestProducerCopiesAndKeepsOrder(t *testing.T) {
 	}
 }
 
-func TestProducerKeepsNilAndEmptyApart(t *testing.T) {
+func TestProducerDistinguishesNilAndEmpty(t *testing.T) {
 	_, k := fakeKafka(t, "in", 1)
 	p := newProducer(t, k, "in")
 	big := bytes.Repeat([]byte{'x'}, producerBlock)
@@ -110,7 +110,7 @@ func TestProducerKeepsNilAndEmptyApart(t *testing.T) {
 	}
 }
 
-func TestProducerSaysTheFirstError(t *testing.T) {
+func TestProducerReturnsFirstError(t *testing.T) {
 	c, k := fakeKafka(t, "in", 1)
 	p := newProducer(t, k, "in")
 	if err := p.Produce(t.Context(), 0, nil, []byte("good")); err != nil {
@@ -149,10 +149,10 @@ func TestProducerSaysTheFirstError(t *testing.T) {
 	}
 }
 
-func TestProducerRefuses(t *testing.T) {
+func TestProducerErrors(t *testing.T) {
 	_, k := fakeKafka(t, "in", 1)
 	if _, err := NewProducer(k, "no such/topic"); err == nil {
-		t.Error("an illegal name was taken")
+		t.Error("an illegal topic name was accepted")
 	}
 	p := newProducer(t, k, "in")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -164,11 +164,11 @@ func TestProducerRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := p.Flush(t.Context()); err == nil {
-		t.Error("a partition that does not exist was taken")
+		t.Error("a partition that does not exist was accepted")
 	}
 	p.Close()
 	if err := p.Produce(t.Context(), 0, nil, nil); err == nil {
-		t.Error("a closed producer took a record")
+		t.Error("a closed producer accepted a record")
 	}
 }
 
@@ -201,7 +201,7 @@ func TestEndOffsetsCountControlRecords(t *testing.T) {
 	}
 }
 
-// BenchmarkProducer writes 100-byte records to 24 partitions of a broker in process that stores nothing.
+// BenchmarkProducer writes 100-byte records to 24 partitions of a fake broker that stores nothing.
 func BenchmarkProducer(b *testing.B) {
 	_, k := fakeKafka(b, "in", 24, kfake.BlackholeProduce())
 	p := newProducer(b, k, "in")

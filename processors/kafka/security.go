@@ -14,8 +14,8 @@ import (
 // WithTLS encrypts every connection.
 func (k *Cluster) WithTLS(cfg *tls.Config) { k.Options = append(k.Options, kgo.DialTLSConfig(cfg)) }
 
-// WithSASL signs in on every connection. Credentials are asked for anew each time, so that they can be rotated.
-// Mechanisms: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512.
+// WithSASL authenticates every connection. credentials is called for each connection, so that
+// passwords can be rotated. Mechanisms: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512.
 func (k *Cluster) WithSASL(mechanism string, credentials func() (user, password string, err error)) error {
 	var m sasl.Mechanism
 	asScram := func(context.Context) (scram.Auth, error) {

@@ -11,17 +11,18 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// UnreadableError says that a partition cannot be read at an offset without a decision.
+// UnreadableError means that a partition cannot be read at an offset: an operator has to decide how
+// to continue.
 type UnreadableError struct {
 	Topic     string
 	Partition int32
-	Offset    int64 // the next to be read
-	Lost      int64 // how many records from there on are gone; 0 if none, or if the brokers do not say
+	Offset    int64 // next offset to read
+	Lost      int64 // number of deleted records from Offset on; 0 if there are none or the brokers do not answer
 	Err       error
 }
 
-// Unreadable is cause as an UnreadableError. It asks the brokers for a moment what is lost. at names the partition and the
-// offset.
+// Unreadable returns cause as an UnreadableError at the topic, partition and offset of at. To fill
+// in Lost it asks the brokers for at most three seconds.
 func (k Cluster) Unreadable(ctx context.Context, at UnreadableError, cause error) error {
 	at.Err = cause
 	plain, err := k.Client(kgo.RetryTimeout(2 * time.Second))
@@ -46,13 +47,13 @@ func (e *UnreadableError) Error() string {
 	if e.Lost > 0 {
 		gap = fmt.Sprintf("; offsets %d to %d are gone: %d records", e.Offset, e.Offset+e.Lost-1, e.Lost)
 	}
-	return fmt.Sprintf("%s[%d] cannot be read at offset %d%s: %v. Nothing was skipped; the other partitions go on", e.Topic, e.Partition, e.Offset, gap, e.Err)
+	return fmt.Sprintf("%s[%d] cannot be read at offset %d%s: %v. Nothing was skipped. The other partitions continue", e.Topic, e.Partition, e.Offset, gap, e.Err)
 }
 
 func (e *UnreadableError) Unwrap() error { return e.Err }
 
-// StopsPartition says whether a fetch error means that reading on is not possible without a decision. The client retries by
-// itself what can be retried, and reports the rest once.
+// StopsPartition reports whether a fetch error requires a decision of an operator. The client
+// retries retriable errors itself and reports the other errors once.
 func StopsPartition(err error) bool {
 	var loss *kgo.ErrDataLoss
 	var ke *kerr.Error

@@ -11,12 +11,12 @@ import (
 
 const (
 	ageWait     = 3 * time.Second // for all partitions together
-	ageParallel = 16              // fetches at a time
-	ageBytes    = 64 << 10        // of a fetch; a batch that is larger comes whole
+	ageParallel = 16              // concurrent fetches
+	ageBytes    = 64 << 10        // bytes of a fetch; a larger batch is fetched whole
 )
 
-// ages sets LagSeconds of the rows that lag: one fetch of a partition's oldest record that is not processed. What no broker
-// says in time is -1.
+// ages sets LagSeconds of the rows with a lag: it fetches the oldest unprocessed record of each
+// partition. If no broker answers in time, LagSeconds is -1.
 func ages(ctx context.Context, cl *kgo.Client, rows []PartitionLag) error {
 	ctx, cancel := context.WithTimeout(ctx, ageWait)
 	defer cancel()
@@ -44,7 +44,8 @@ func ages(ctx context.Context, cl *kgo.Client, rows []PartitionLag) error {
 	return group.Wait()
 }
 
-// age is how long ago the row's first record that is not processed was written; 0 if only transaction markers are left.
+// age returns the age in seconds of the row's first unprocessed record; 0 if only transaction
+// markers are left.
 func (s *scanner) age(ctx context.Context, row *PartitionLag) float64 {
 	for at := max(row.Committed, row.Start); at < row.LastStable; {
 		got, next, err := s.fetch(ctx, row.Partition, at)

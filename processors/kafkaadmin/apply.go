@@ -12,10 +12,11 @@ import (
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// Apply carries out steps in order and returns once the brokers show what was created. It stops at the first error; what
-// was done stays, and Plan tells what is left. A topic that someone else created meanwhile is no error. Conflicts are
-// passed over and make the error ErrConflict after all other steps are done.
-func Apply(ctx context.Context, k kafka.Cluster, steps []Step) error {
+// ApplySteps carries out steps in order and returns when the brokers report the new topics. It
+// stops at the first error and keeps what was done; PlanTopics then returns the remaining steps. A
+// topic that another client created in the meantime is no error. Conflicts are skipped; if there
+// are any, the error after all other steps wraps ErrConflict.
+func ApplySteps(ctx context.Context, k kafka.Cluster, steps []TopicStep) error {
 	cl, err := k.Client()
 	if err != nil {
 		return fmt.Errorf("make client: %w", err)
@@ -34,7 +35,7 @@ func Apply(ctx context.Context, k kafka.Cluster, steps []Step) error {
 		case StepConflict:
 			conflicts = append(conflicts, fmt.Errorf("%w: %s", ErrConflict, s))
 		default:
-			err = fmt.Errorf("a step of kind %q is not known", s.Kind)
+			err = fmt.Errorf("unknown kind of step: %q", s.Kind)
 		}
 		if err != nil {
 			return err
@@ -46,7 +47,7 @@ func Apply(ctx context.Context, k kafka.Cluster, steps []Step) error {
 	return errors.Join(conflicts...)
 }
 
-func applyCreate(ctx context.Context, adm *kadm.Client, s Step) error {
+func applyCreate(ctx context.Context, adm *kadm.Client, s TopicStep) error {
 	configs := map[string]*string{}
 	for _, x := range s.Settings {
 		configs[x.Name] = kadm.StringPtr(x.Want)
@@ -58,14 +59,14 @@ func applyCreate(ctx context.Context, adm *kadm.Client, s Step) error {
 	r := got[s.Topic]
 	switch {
 	case errors.Is(r.Err, kerr.InvalidReplicationFactor):
-		return fmt.Errorf("create topic %s: %w %s: there are fewer brokers than the %d copies wanted; start more brokers, or lower topics.replication_factor and topics.min_insync", s.Topic, r.Err, r.ErrMessage, s.ReplicationFactor)
+		return fmt.Errorf("create topic %s: %w: %w %s: there are fewer brokers than the %d replicas of each partition; start more brokers, or plan with a lower replication factor", s.Topic, ErrReplication, r.Err, r.ErrMessage, s.ReplicationFactor)
 	case r.Err != nil && !errors.Is(r.Err, kerr.TopicAlreadyExists):
 		return fmt.Errorf("create topic %s: %w %s", s.Topic, r.Err, r.ErrMessage)
 	}
 	return nil
 }
 
-func applyAlter(ctx context.Context, adm *kadm.Client, s Step) error {
+func applyAlter(ctx context.Context, adm *kadm.Client, s TopicStep) error {
 	var changes []kadm.AlterConfig
 	for _, x := range s.Settings {
 		changes = append(changes, kadm.AlterConfig{Op: kadm.SetConfig, Name: x.Name, Value: kadm.StringPtr(x.Want)})
@@ -82,7 +83,8 @@ func applyAlter(ctx context.Context, adm *kadm.Client, s Step) error {
 	return nil
 }
 
-// awaitVisible waits until every topic has a leader for each partition: brokers learn of a new topic one after the other.
+// awaitVisible waits until every partition of the topics has a leader: brokers learn of a new topic
+// one after the other.
 func awaitVisible(ctx context.Context, adm *kadm.Client, topics []string) error {
 	if len(topics) == 0 {
 		return nil
@@ -99,7 +101,7 @@ func awaitVisible(ctx context.Context, adm *kadm.Client, topics []string) error 
 		select {
 		case <-ctx.Done():
 			t.Stop()
-			return fmt.Errorf("wait for the new topics to have leaders: %w", errors.Join(ctx.Err(), err))
+			return fmt.Errorf("wait for leaders of the new topics: %w", errors.Join(ctx.Err(), err))
 		case <-t.C:
 		}
 	}

@@ -13,34 +13,35 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Headers of letters that package processors writes and does not name for others.
+// Headers of dead letters that package processors writes and does not export.
 const (
-	headerNull     = "weir-null-value" // the record had no value, which is not an empty one
+	headerNull     = "weir-null-value" // the record had no value, which differs from an empty one
 	originalPrefix = "o."              // precedes the names of the record's own headers
 )
 
-// Headers that are written here.
+// Headers that this package writes.
 const (
-	// HeaderReplayOf is on a replayed record: the origin it was refused at.
+	// HeaderReplayOf is on a replayed record: the origin of the rejected record.
 	HeaderReplayOf = "weir-replay-of"
 	// HeaderResolved is on a tombstone: "replayed" or "dropped".
 	HeaderResolved = "weir-resolved"
-	// HeaderBy and HeaderWhy are on a tombstone: who resolved the letter, and why.
+	// HeaderBy and HeaderWhy are on a tombstone: who resolved the dead letter, and why.
 	HeaderBy  = "weir-by"
 	HeaderWhy = "weir-why"
 )
 
-// Origin is where a refused record was.
+// Origin is the position of a rejected record.
 type Origin struct {
 	Topic     string
 	Partition int32
 	Offset    int64
 }
 
-// String is the origin as users write it, and as the key of its letter: topic/partition/offset.
+// String returns the origin as users write it and as the key of its dead letter:
+// topic/partition/offset.
 func (o Origin) String() string { return fmt.Sprintf("%s/%d/%d", o.Topic, o.Partition, o.Offset) }
 
-// ParseOrigin reads topic/partition/offset.
+// ParseOrigin parses topic/partition/offset.
 func ParseOrigin(s string) (Origin, error) {
 	parts := strings.Split(s, "/")
 	if len(parts) == 3 && parts[0] != "" {
@@ -50,31 +51,32 @@ func ParseOrigin(s string) (Origin, error) {
 			return Origin{parts[0], int32(p), at}, nil
 		}
 	}
-	return Origin{}, fmt.Errorf("%q is not the origin of a letter: write topic/partition/offset, as `weir dlq list` prints it", s)
+	return Origin{}, fmt.Errorf("%q is not the origin of a dead letter: write topic/partition/offset", s)
 }
 
-// DeadLetter is a refused record in a dead-letter queue.
+// DeadLetter is a rejected record in a dead-letter topic.
 type DeadLetter struct {
 	Origin Origin
-	App    string    // application that refused it
-	Reason string    // closed set, such as "negative_price"
-	Detail string    // for a person
-	Time   time.Time // the record's own
-	// Key, Value and Headers are the record as it was; nil is no key or no value.
+	App    string    // application that rejected the record
+	Reason string    // of a closed set, such as "negative_price"
+	Detail string    // explanation for operators
+	Time   time.Time // timestamp of the record
+	// Key, Value and Headers are those of the rejected record; nil means no key or no value.
 	Key, Value []byte
 	Headers    []stream.Header
-	// Partition and Offset are the letter's place in the queue, Refused its time.
-	Partition int32
-	Offset    int64
-	Refused   time.Time
-	// Malformed says why a record of the queue cannot be read as a letter; nil for a good one. Such a one cannot be
-	// replayed; it can be dropped.
+	// Partition and Offset are the position in the dead-letter topic; RejectedAt is its timestamp
+	// there.
+	Partition  int32
+	Offset     int64
+	RejectedAt time.Time
+	// Malformed is the reason why the record in the dead-letter topic cannot be decoded; nil for a
+	// valid dead letter. A malformed one cannot be replayed, but it can be dropped.
 	Malformed error
 
-	key []byte // of the record in the queue
+	key []byte // of the record in the dead-letter topic
 }
 
-// Name is the origin, or for a damaged letter the key that it has.
+// Name returns the origin, or the key of a malformed dead letter without one.
 func (l *DeadLetter) Name() string {
 	if l.Malformed != nil && l.Origin == (Origin{}) {
 		return string(l.key)
@@ -82,9 +84,9 @@ func (l *DeadLetter) Name() string {
 	return l.Origin.String()
 }
 
-// parseDeadLetter reads a record of a queue that is not a tombstone.
+// parseDeadLetter decodes a record of a dead-letter topic that is not a tombstone.
 func parseDeadLetter(r *kgo.Record) DeadLetter {
-	l := DeadLetter{Value: r.Value, Partition: r.Partition, Offset: r.Offset, Refused: r.Timestamp, key: r.Key}
+	l := DeadLetter{Value: r.Value, Partition: r.Partition, Offset: r.Offset, RejectedAt: r.Timestamp, key: r.Key}
 	var topic, partition, offset, timeMs string
 	text := map[string]*string{
 		processors.HeaderTopic: &topic, processors.HeaderPartition: &partition, processors.HeaderOffset: &offset,
@@ -101,27 +103,27 @@ func parseDeadLetter(r *kgo.Record) DeadLetter {
 		case h.Key == headerNull:
 			l.Value = nil
 		case h.Key == processors.HeaderTruncated:
-			l.Malformed = fmt.Errorf("its value was cut, it had %s bytes: produce the record again from %s, if that topic still has it", h.Value, r.Key)
+			l.Malformed = fmt.Errorf("its value of %s bytes was truncated: produce the record again from %s if that topic still has it", h.Value, r.Key)
 		}
 	}
 	ms, err := strconv.ParseInt(timeMs, 10, 64)
 	if err != nil {
-		l.Malformed = fmt.Errorf("header %s is %q, not a time in milliseconds", processors.HeaderTimeMs, timeMs)
+		l.Malformed = fmt.Errorf("header %s is %q and not a time in milliseconds", processors.HeaderTimeMs, timeMs)
 	}
 	l.Time = time.UnixMilli(ms)
 	origin, err := ParseOrigin(topic + "/" + partition + "/" + offset)
 	switch {
 	case err != nil:
-		l.Malformed = fmt.Errorf("headers %s, %s and %s say no origin: %w", processors.HeaderTopic, processors.HeaderPartition, processors.HeaderOffset, err)
+		l.Malformed = fmt.Errorf("headers %s, %s and %s hold no origin: %w", processors.HeaderTopic, processors.HeaderPartition, processors.HeaderOffset, err)
 	case origin.String() != string(r.Key):
-		l.Malformed = fmt.Errorf("key %q and headers %s disagree about the origin", r.Key, origin)
+		l.Malformed = fmt.Errorf("the key %q differs from the origin %s in the headers", r.Key, origin)
 	default:
 		l.Origin = origin
 	}
 	return l
 }
 
-// replay is the record as it was, for its old place.
+// replay returns the rejected record for its original partition.
 func (l *DeadLetter) replay() *kgo.Record {
 	r := &kgo.Record{Topic: l.Origin.Topic, Partition: l.Origin.Partition, Key: l.Key, Value: l.Value, Timestamp: l.Time}
 	for _, h := range l.Headers {
@@ -131,14 +133,14 @@ func (l *DeadLetter) replay() *kgo.Record {
 	return r
 }
 
-// tombstone resolves the letter.
-func (l *DeadLetter) tombstone(queue, how string, o ResolveOptions) *kgo.Record {
-	return &kgo.Record{Topic: queue, Partition: l.Partition, Key: l.key, Headers: []kgo.RecordHeader{
+// tombstone returns the record that resolves the dead letter.
+func (l *DeadLetter) tombstone(topic, how string, o ResolveOptions) *kgo.Record {
+	return &kgo.Record{Topic: topic, Partition: l.Partition, Key: l.key, Headers: []kgo.RecordHeader{
 		{Key: HeaderResolved, Value: []byte(how)}, {Key: HeaderBy, Value: []byte(o.By)}, {Key: HeaderWhy, Value: []byte(o.Why)},
 	}}
 }
 
-// size is about what the letter costs in memory and on the wire.
+// size estimates the bytes of the dead letter in memory and in a request.
 func (l *DeadLetter) size() int {
 	n := 200 + len(l.key) + len(l.Key) + len(l.Value) + len(l.Detail)
 	for _, h := range l.Headers {
@@ -147,5 +149,5 @@ func (l *DeadLetter) size() int {
 	return n
 }
 
-// ErrNoDeadLetter says that the queue has no unresolved letter of that origin.
-var ErrNoDeadLetter = errors.New("no such letter")
+// ErrNoDeadLetter means that the topic has no unresolved dead letter of an origin.
+var ErrNoDeadLetter = errors.New("no such dead letter")

@@ -12,20 +12,21 @@ import (
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// Filter chooses letters. Its zero value chooses all.
-type Filter struct {
-	// Reason, if not empty, is the reason to look for.
+// DeadLetterFilter selects dead letters. The zero value selects all.
+type DeadLetterFilter struct {
+	// Reason, if not empty, selects the dead letters with this reason.
 	Reason string
-	// Partitions, if not nil, are those to read.
+	// Partitions, if not nil, selects the partitions to read.
 	Partitions []int32
-	// Limit, if greater than 0, is how many letters to return at most: those of the lowest partitions first.
+	// Limit, if greater than 0, is the greatest number of dead letters to return: those of the
+	// lowest partitions come first.
 	Limit int
 }
 
-// List returns the letters of a queue that are not resolved, by partition and offset. It reads what is committed when it
-// is called, which is nothing behind a transaction that is open then. It holds one partition's letters in memory, and
-// those it returns.
-func List(ctx context.Context, k kafka.Cluster, topic string, f Filter) ([]DeadLetter, error) {
+// ListDeadLetters returns the unresolved dead letters of a topic, by partition and offset. It reads
+// up to the last stable offset at the time of the call, so nothing behind an open transaction. It
+// holds one partition's dead letters in memory, and the result.
+func ListDeadLetters(ctx context.Context, k kafka.Cluster, topic string, f DeadLetterFilter) ([]DeadLetter, error) {
 	cl, err := k.Client()
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
@@ -40,7 +41,7 @@ func List(ctx context.Context, k kafka.Cluster, topic string, f Filter) ([]DeadL
 		err = ends.Error()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the ends of %s: %w", topic, err)
+		return nil, fmt.Errorf("read the end offsets of %s: %w", topic, err)
 	}
 	var out []DeadLetter
 	for _, p := range s.partitions() {
@@ -64,10 +65,11 @@ func List(ctx context.Context, k kafka.Cluster, topic string, f Filter) ([]DeadL
 	return out, nil
 }
 
-// Show returns the unresolved letter of an origin, or an error that wraps ErrNoLetter.
-func Show(ctx context.Context, k kafka.Cluster, topic string, origin Origin) (DeadLetter, error) {
-	// A letter is in the partition of its origin: both belong to one task.
-	letters, err := List(ctx, k, topic, Filter{Partitions: []int32{origin.Partition}})
+// ReadDeadLetter returns the unresolved dead letter of an origin, or an error that wraps
+// ErrNoDeadLetter.
+func ReadDeadLetter(ctx context.Context, k kafka.Cluster, topic string, origin Origin) (DeadLetter, error) {
+	// A dead letter is in the partition of its origin, because both belong to one task.
+	letters, err := ListDeadLetters(ctx, k, topic, DeadLetterFilter{Partitions: []int32{origin.Partition}})
 	if err != nil {
 		return DeadLetter{}, err
 	}
@@ -76,10 +78,11 @@ func Show(ctx context.Context, k kafka.Cluster, topic string, origin Origin) (De
 			return l, nil
 		}
 	}
-	return DeadLetter{}, fmt.Errorf("%w: %s has no unresolved letter of %s: it was never refused, or it was replayed or dropped", ErrNoDeadLetter, topic, origin)
+	return DeadLetter{}, fmt.Errorf("%w: %s has no unresolved dead letter of %s: the record was never rejected, or its dead letter was replayed or dropped", ErrNoDeadLetter, topic, origin)
 }
 
-// letters folds a partition of the queue up to an offset: by key, the last record counts, and a tombstone resolves.
+// letters returns the unresolved dead letters of a partition up to an offset: the last record of
+// each key counts, and a tombstone resolves it.
 func (s *scanner) letters(ctx context.Context, p int32, upto int64) (map[string]DeadLetter, error) {
 	open := map[string]DeadLetter{}
 	err := s.read(ctx, p, 0, upto, func(r *kgo.Record) {

@@ -20,7 +20,8 @@ import (
 
 const queue = "app.dlq"
 
-// letterRecord is a letter as package processors writes it; TestLettersOfTheRuntime holds the two together.
+// letterRecord returns a dead letter as package processors writes it. TestDeadLettersOfTheRuntime
+// compares the formats.
 func letterRecord(o Origin, value string, headers ...kgo.RecordHeader) *kgo.Record {
 	h := func(k, v string) kgo.RecordHeader { return kgo.RecordHeader{Key: k, Value: []byte(v)} }
 	return &kgo.Record{Topic: queue, Partition: o.Partition, Key: []byte(o.String()), Value: []byte(value), Headers: append([]kgo.RecordHeader{
@@ -30,7 +31,7 @@ func letterRecord(o Origin, value string, headers ...kgo.RecordHeader) *kgo.Reco
 	}, headers...)}
 }
 
-// queueOf fills a queue with n letters of topic in, spread over its partitions.
+// queueOf writes n dead letters of topic in to all partitions of the dead-letter topic.
 func queueOf(t *testing.T, n int) (*kfake.Cluster, kafka.Cluster, []DeadLetter) {
 	t.Helper()
 	c, k := fake(t, kfake.SeedTopics(4, "in", queue))
@@ -39,18 +40,18 @@ func queueOf(t *testing.T, n int) (*kfake.Cluster, kafka.Cluster, []DeadLetter) 
 		rs = append(rs, letterRecord(Origin{"in", int32(i % 4), int64(i)}, fmt.Sprintf("v%d", i)))
 	}
 	produce(t, k, "worker", rs...)
-	letters, err := List(t.Context(), k, queue, Filter{})
+	letters, err := ListDeadLetters(t.Context(), k, queue, DeadLetterFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(letters) != n {
-		t.Fatalf("%d letters of %d", len(letters), n)
+		t.Fatalf("%d dead letters, want %d", len(letters), n)
 	}
 	return c, k, letters
 }
 
-// judge checks that each of n letters was replayed exactly once and that none is left.
-func judge(t *testing.T, k kafka.Cluster, n int) {
+// checkReplayedOnce checks that each of n dead letters was replayed exactly once and none is left.
+func checkReplayedOnce(t *testing.T, k kafka.Cluster, n int) {
 	t.Helper()
 	times := map[string]int{}
 	for _, r := range committed(t, k, "in") {
@@ -68,9 +69,9 @@ func judge(t *testing.T, k kafka.Cluster, n int) {
 	if len(times) != n {
 		t.Errorf("%d origins, want %d", len(times), n)
 	}
-	left, err := List(t.Context(), k, queue, Filter{})
+	left, err := ListDeadLetters(t.Context(), k, queue, DeadLetterFilter{})
 	if err != nil || len(left) != 0 {
-		t.Errorf("left in the queue: %d, %v", len(left), err)
+		t.Errorf("unresolved dead letters: %d, %v", len(left), err)
 	}
 }
 
@@ -78,44 +79,44 @@ func TestReplayTwiceIsOnce(t *testing.T) {
 	const n = 1203
 	_, k, letters := queueOf(t, n)
 	var steps []int
-	got, err := Replay(t.Context(), k, letters, ResolveOptions{Topic: queue, Progress: func(o Outcome) { steps = append(steps, o.Done) }})
-	if err != nil || got != (Outcome{Done: n}) {
+	got, err := ReplayDeadLetters(t.Context(), k, letters, ResolveOptions{Topic: queue, Progress: func(o ResolveResult) { steps = append(steps, o.Done) }})
+	if err != nil || got != (ResolveResult{Done: n}) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if len(steps) != 3 || steps[0] != maxResolveRecords {
 		t.Errorf("transactions ended at %v", steps)
 	}
-	judge(t, k, n)
-	if got, err = Replay(t.Context(), k, letters, ResolveOptions{Topic: queue}); err != nil || got != (Outcome{AlreadyResolved: n}) {
+	checkReplayedOnce(t, k, n)
+	if got, err = ReplayDeadLetters(t.Context(), k, letters, ResolveOptions{Topic: queue}); err != nil || got != (ResolveResult{AlreadyResolved: n}) {
 		t.Fatalf("again: %+v, %v", got, err)
 	}
-	if got, err = Drop(t.Context(), k, letters, ResolveOptions{Topic: queue, By: "me", Why: "test"}); err != nil || got != (Outcome{AlreadyResolved: n}) {
+	if got, err = DropDeadLetters(t.Context(), k, letters, ResolveOptions{Topic: queue, By: "me", Why: "test"}); err != nil || got != (ResolveResult{AlreadyResolved: n}) {
 		t.Fatalf("drop after it: %+v, %v", got, err)
 	}
-	judge(t, k, n)
+	checkReplayedOnce(t, k, n)
 }
 
-func TestLetterNamedTwiceIsReplayedOnce(t *testing.T) {
+func TestDuplicateArgumentIsReplayedOnce(t *testing.T) {
 	_, k, letters := queueOf(t, 2)
-	got, err := Replay(t.Context(), k, append(letters, letters...), ResolveOptions{Topic: queue})
+	got, err := ReplayDeadLetters(t.Context(), k, append(letters, letters...), ResolveOptions{Topic: queue})
 	if err != nil || got.Done != 2 || got.Remaining != 0 {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	judge(t, k, 2)
+	checkReplayedOnce(t, k, 2)
 }
 
-// TestCrashAtEveryFailpoint ends a session where it hurts and tries again.
+// TestCrashAtEveryFailpoint ends a session at each failpoint and replays again.
 func TestCrashAtEveryFailpoint(t *testing.T) {
-	const n = 700 // two transactions
+	const n = 700 // records of two transactions
 	crash := errors.New("crash")
 	for _, at := range []string{"opened", "checked", "produced", "committed"} {
 		t.Run(at, func(t *testing.T) {
 			_, k, letters := queueOf(t, n)
-			got, err := Replay(t.Context(), k, letters, ResolveOptions{Topic: queue, failpoint: func(here string, cl *kgo.Client) error {
+			got, err := ReplayDeadLetters(t.Context(), k, letters, ResolveOptions{Topic: queue, failpoint: func(here string, cl *kgo.Client) error {
 				if here != at {
 					return nil
 				}
-				cl.Close() // a transaction that is open stays open at the broker
+				cl.Close() // an open transaction stays open on the broker
 				return crash
 			}})
 			if !errors.Is(err, crash) || got.Done != 0 {
@@ -125,10 +126,10 @@ func TestCrashAtEveryFailpoint(t *testing.T) {
 			if at == "committed" {
 				done = maxResolveRecords
 			}
-			if got, err = Replay(t.Context(), k, letters, ResolveOptions{Topic: queue}); err != nil || got != (Outcome{Done: n - done, AlreadyResolved: done}) {
+			if got, err = ReplayDeadLetters(t.Context(), k, letters, ResolveOptions{Topic: queue}); err != nil || got != (ResolveResult{Done: n - done, AlreadyResolved: done}) {
 				t.Fatalf("again: %+v, %v", got, err)
 			}
-			judge(t, k, n)
+			checkReplayedOnce(t, k, n)
 		})
 	}
 }
@@ -139,21 +140,21 @@ func TestTakeoverAtEveryFailpoint(t *testing.T) {
 	for _, at := range []string{"opened", "checked", "produced", "committed"} {
 		t.Run(at, func(t *testing.T) {
 			_, k, letters := queueOf(t, n)
-			var inner Outcome
+			var inner ResolveResult
 			var once sync.Once
-			got, err := Replay(t.Context(), k, letters, ResolveOptions{Topic: queue, failpoint: func(here string, _ *kgo.Client) (err error) {
+			got, err := ReplayDeadLetters(t.Context(), k, letters, ResolveOptions{Topic: queue, failpoint: func(here string, _ *kgo.Client) (err error) {
 				if here == at {
-					once.Do(func() { inner, err = Replay(t.Context(), k, letters, ResolveOptions{Topic: queue}) })
+					once.Do(func() { inner, err = ReplayDeadLetters(t.Context(), k, letters, ResolveOptions{Topic: queue}) })
 				}
 				return err
 			}})
 			switch at {
-			case "opened": // it reads the queue afterwards, and finds nothing to do
-				if err != nil || got != (Outcome{AlreadyResolved: n}) {
+			case "opened": // it reads the topic afterwards and finds no unresolved dead letter
+				if err != nil || got != (ResolveResult{AlreadyResolved: n}) {
 					t.Errorf("outer: %+v, %v", got, err)
 				}
-			case "committed": // the first transaction is ours
-				if !errors.Is(err, ErrTakenOver) || inner != (Outcome{Done: n - maxResolveRecords, AlreadyResolved: maxResolveRecords}) {
+			case "committed": // the outer replay committed the first transaction
+				if !errors.Is(err, ErrTakenOver) || inner != (ResolveResult{Done: n - maxResolveRecords, AlreadyResolved: maxResolveRecords}) {
 					t.Errorf("outer: %+v, %v; inner %+v", got, err, inner)
 				}
 			default:
@@ -161,7 +162,7 @@ func TestTakeoverAtEveryFailpoint(t *testing.T) {
 					t.Errorf("outer: %+v, %v; inner %+v", got, err, inner)
 				}
 			}
-			judge(t, k, n)
+			checkReplayedOnce(t, k, n)
 		})
 	}
 }
@@ -174,7 +175,7 @@ func TestConcurrentReplays(t *testing.T) {
 	done := 0
 	for range 4 {
 		wg.Go(func() {
-			got, err := Replay(t.Context(), k, letters, ResolveOptions{Topic: queue})
+			got, err := ReplayDeadLetters(t.Context(), k, letters, ResolveOptions{Topic: queue})
 			if err != nil && !errors.Is(err, ErrTakenOver) {
 				t.Error(err)
 			}
@@ -184,20 +185,21 @@ func TestConcurrentReplays(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	got, err := Replay(t.Context(), k, letters, ResolveOptions{Topic: queue})
+	got, err := ReplayDeadLetters(t.Context(), k, letters, ResolveOptions{Topic: queue})
 	if err != nil || done+got.Done != n {
 		t.Fatalf("%d + %+v, %v", done, got, err)
 	}
-	judge(t, k, n)
+	checkReplayedOnce(t, k, n)
 }
 
-// TestOpenTransactionHidesNothing: the application has a transaction open in the queue, which began before the tombstones
-// of a first replay. The last stable offset is before them, so a second replay that read only so far would count twice.
+// TestOpenTransactionHidesNothing: the application has an open transaction in the dead-letter topic
+// that began before the tombstones of a first replay. The last stable offset is before the
+// tombstones, so a second replay that read only up to there would replay the records twice.
 func TestOpenTransactionHidesNothing(t *testing.T) {
 	const n = 4
 	c, k, letters := queueOf(t, n)
 	worker := client(t, k, kgo.TransactionalID("worker"))
-	got, err := Replay(t.Context(), k, letters, ResolveOptions{Topic: queue, failpoint: func(at string, _ *kgo.Client) error {
+	got, err := ReplayDeadLetters(t.Context(), k, letters, ResolveOptions{Topic: queue, failpoint: func(at string, _ *kgo.Client) error {
 		if at != "checked" {
 			return nil
 		}
@@ -213,17 +215,17 @@ func TestOpenTransactionHidesNothing(t *testing.T) {
 	if err != nil || got.Done != n {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	hidden, err := List(t.Context(), k, queue, Filter{})
+	hidden, err := ListDeadLetters(t.Context(), k, queue, DeadLetterFilter{})
 	if err != nil || len(hidden) != n {
 		t.Fatalf("the open transaction does not hide the tombstones: %d letters, %v", len(hidden), err)
 	}
 	fetches := 0
-	got, err = Replay(t.Context(), k, hidden, ResolveOptions{Topic: queue, failpoint: func(at string, _ *kgo.Client) error {
+	got, err = ReplayDeadLetters(t.Context(), k, hidden, ResolveOptions{Topic: queue, failpoint: func(at string, _ *kgo.Client) error {
 		if at != "opened" {
 			return nil
 		}
 		c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
-			if fetches++; fetches == 3 { // by now it waits
+			if fetches++; fetches == 3 { // the replay waits for the transaction now
 				go func() {
 					if err := worker.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
 						t.Error(err)
@@ -234,13 +236,13 @@ func TestOpenTransactionHidesNothing(t *testing.T) {
 		})
 		return nil
 	}})
-	if err != nil || got != (Outcome{AlreadyResolved: n}) || fetches < 3 {
+	if err != nil || got != (ResolveResult{AlreadyResolved: n}) || fetches < 3 {
 		t.Fatalf("again: %+v, %v, after %d fetches", got, err, fetches)
 	}
-	judge(t, k, n)
+	checkReplayedOnce(t, k, n)
 }
 
-func TestUnansweredCommit(t *testing.T) {
+func TestCommitWithUnknownOutcome(t *testing.T) {
 	const n = 10
 	c, k, letters := queueOf(t, n)
 	c.ControlKey(int16(kmsg.EndTxn), func(req kmsg.Request) (kmsg.Response, error, bool) {
@@ -248,43 +250,43 @@ func TestUnansweredCommit(t *testing.T) {
 		resp.ErrorCode = kerr.UnknownServerError.Code
 		return resp, nil, true
 	})
-	got, err := Replay(t.Context(), k, letters, ResolveOptions{Topic: queue})
-	if !errors.Is(err, ErrOutcomeUnknown) || got != (Outcome{Remaining: n}) {
+	got, err := ReplayDeadLetters(t.Context(), k, letters, ResolveOptions{Topic: queue})
+	if !errors.Is(err, ErrOutcomeUnknown) || got != (ResolveResult{Remaining: n}) {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if got, err = Replay(t.Context(), k, letters, ResolveOptions{Topic: queue}); err != nil || got != (Outcome{Done: n}) {
+	if got, err = ReplayDeadLetters(t.Context(), k, letters, ResolveOptions{Topic: queue}); err != nil || got != (ResolveResult{Done: n}) {
 		t.Fatalf("again: %+v, %v", got, err)
 	}
-	judge(t, k, n)
+	checkReplayedOnce(t, k, n)
 }
 
-func TestReplayToAPlaceThatIsGone(t *testing.T) {
+func TestReplayToDeletedTopic(t *testing.T) {
 	_, k, _ := queueOf(t, 1)
 	produce(t, k, "", letterRecord(Origin{"in", 3, 5}, "good"), letterRecord(Origin{"gone", 3, 5}, "v"))
-	letters, err := List(t.Context(), k, queue, Filter{Partitions: []int32{3}})
+	letters, err := ListDeadLetters(t.Context(), k, queue, DeadLetterFilter{Partitions: []int32{3}})
 	if err != nil || len(letters) != 2 {
 		t.Fatal(letters, err)
 	}
 	ctx := t.Context()
-	got, err := Replay(ctx, k, letters, ResolveOptions{Topic: queue})
+	got, err := ReplayDeadLetters(ctx, k, letters, ResolveOptions{Topic: queue})
 	if !errors.Is(err, kerr.UnknownTopicOrPartition) || got.Done != 0 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if rs := committed(t, k, "in"); len(rs) != 0 {
 		t.Errorf("the transaction was not atomic: %d records", len(rs))
 	}
-	if left, err := List(ctx, k, queue, Filter{Partitions: []int32{3}}); err != nil || len(left) != 2 {
+	if left, err := ListDeadLetters(ctx, k, queue, DeadLetterFilter{Partitions: []int32{3}}); err != nil || len(left) != 2 {
 		t.Errorf("left: %v %v", left, err)
 	}
 }
 
 func TestDrop(t *testing.T) {
 	_, k, letters := queueOf(t, 8)
-	if _, err := Drop(t.Context(), k, letters[:1], ResolveOptions{Topic: queue}); err == nil {
-		t.Error("a letter was dropped by nobody")
+	if _, err := DropDeadLetters(t.Context(), k, letters[:1], ResolveOptions{Topic: queue}); err == nil {
+		t.Error("a dead letter was dropped without By and Why")
 	}
-	got, err := Drop(t.Context(), k, letters[:3], ResolveOptions{Topic: queue, By: "ann", Why: "test traffic"})
-	if err != nil || got != (Outcome{Done: 3}) {
+	got, err := DropDeadLetters(t.Context(), k, letters[:3], ResolveOptions{Topic: queue, By: "ann", Why: "test traffic"})
+	if err != nil || got != (ResolveResult{Done: 3}) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if rs := committed(t, k, "in"); len(rs) != 0 {
@@ -298,10 +300,10 @@ func TestDrop(t *testing.T) {
 		tombstones++
 		text := fmt.Sprint(header(r, HeaderResolved), header(r, HeaderBy), header(r, HeaderWhy))
 		if text != "dropped ann test traffic" && text != "droppedanntest traffic" {
-			t.Errorf("tombstone says %q", text)
+			t.Errorf("headers of the tombstone: %q", text)
 		}
 	}
-	left, err := List(t.Context(), k, queue, Filter{})
+	left, err := ListDeadLetters(t.Context(), k, queue, DeadLetterFilter{})
 	if err != nil || len(left) != 5 || tombstones != 3 {
 		t.Errorf("%d left, %d tombstones, %v", len(left), tombstones, err)
 	}
@@ -327,41 +329,42 @@ func TestListAndShow(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		f    Filter
+		f    DeadLetterFilter
 		n    int
 	}{
-		{"all", Filter{}, 9},
-		{"reason", Filter{Reason: "other"}, 1},
-		{"partition", Filter{Partitions: []int32{2}}, 3},
-		{"none", Filter{Partitions: []int32{}}, 0},
-		{"limit", Filter{Limit: 5}, 5},
-		{"both", Filter{Reason: "negative_price", Partitions: []int32{2}, Limit: 1}, 1},
+		{"all", DeadLetterFilter{}, 9},
+		{"reason", DeadLetterFilter{Reason: "other"}, 1},
+		{"partition", DeadLetterFilter{Partitions: []int32{2}}, 3},
+		{"none", DeadLetterFilter{Partitions: []int32{}}, 0},
+		{"limit", DeadLetterFilter{Limit: 5}, 5},
+		{"both", DeadLetterFilter{Reason: "negative_price", Partitions: []int32{2}, Limit: 1}, 1},
 	} {
-		got, err := List(t.Context(), k, queue, c.f)
+		got, err := ListDeadLetters(t.Context(), k, queue, c.f)
 		if err != nil || len(got) != c.n {
 			t.Errorf("%s: %d letters, want %d, %v", c.name, len(got), c.n, err)
 		}
 	}
-	got, err := Show(t.Context(), k, queue, Origin{"in", 2, 2})
+	got, err := ReadDeadLetter(t.Context(), k, queue, Origin{"in", 2, 2})
 	if err != nil || string(got.Value) != "v2" || string(got.Key) != "account" || got.Reason != "negative_price" ||
-		got.Detail != "the price is -1" || got.App != "app" || !got.Time.Equal(time.UnixMilli(1700000000123)) || got.Refused.IsZero() {
+		got.Detail != "the price is -1" || got.App != "app" || !got.Time.Equal(time.UnixMilli(1700000000123)) || got.RejectedAt.IsZero() {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := Show(t.Context(), k, queue, Origin{"in", 2, 100}); !errors.Is(err, ErrNoDeadLetter) {
-		t.Errorf("a letter of an aborted transaction: %v", err)
+	if _, err := ReadDeadLetter(t.Context(), k, queue, Origin{"in", 2, 100}); !errors.Is(err, ErrNoDeadLetter) {
+		t.Errorf("a dead letter of an aborted transaction: %v", err)
 	}
-	if _, err := Replay(t.Context(), k, letters[:1], ResolveOptions{Topic: queue}); err != nil {
+	if _, err := ReplayDeadLetters(t.Context(), k, letters[:1], ResolveOptions{Topic: queue}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Show(t.Context(), k, queue, letters[0].Origin); !errors.Is(err, ErrNoDeadLetter) {
-		t.Errorf("a resolved letter: %v", err)
+	if _, err := ReadDeadLetter(t.Context(), k, queue, letters[0].Origin); !errors.Is(err, ErrNoDeadLetter) {
+		t.Errorf("a resolved dead letter: %v", err)
 	}
-	if _, err := List(t.Context(), k, "nowhere.dlq", Filter{}); !errors.Is(err, kerr.UnknownTopicOrPartition) {
-		t.Errorf("a queue that does not exist: %v", err)
+	if _, err := ListDeadLetters(t.Context(), k, "nowhere.dlq", DeadLetterFilter{}); !errors.Is(err, kerr.UnknownTopicOrPartition) {
+		t.Errorf("a topic that does not exist: %v", err)
 	}
 }
 
-// TestListPassesGaps: compaction left nothing between the first letter and the open transaction at which the read ends.
+// TestListPassesGaps: compaction removed every record between the first dead letter and the open
+// transaction at which the read ends.
 func TestListPassesGaps(t *testing.T) {
 	c, k := fake(t, kfake.SeedTopics(1, "in"))
 	if err := c.CreateTopic(queue, 1, map[string]string{"cleanup.policy": "compact", "delete.retention.ms": "0"}); err != nil {
@@ -377,7 +380,7 @@ func TestListPassesGaps(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Compact()
-	got, err := List(t.Context(), k, queue, Filter{})
+	got, err := ListDeadLetters(t.Context(), k, queue, DeadLetterFilter{})
 	if err != nil || len(got) != 1 || got[0].Origin != first {
 		t.Fatalf("%v, %v", got, err)
 	}
@@ -411,28 +414,28 @@ func TestScannerReadsWhatAConsumerReads(t *testing.T) {
 	}
 }
 
-func TestDamagedLetters(t *testing.T) {
+func TestMalformedDeadLetters(t *testing.T) {
 	_, k := fake(t, kfake.SeedTopics(1, "in", queue))
 	good, noTime, other := letterRecord(Origin{"in", 0, 1}, "v"), letterRecord(Origin{"in", 0, 2}, "v"), letterRecord(Origin{"in", 0, 3}, "v")
 	noTime.Headers[4].Value = []byte("noon")
 	other.Key = []byte("in/0/4")
 	produce(t, k, "", good, noTime, other, &kgo.Record{Topic: queue, Key: []byte("foreign"), Value: []byte("v")})
-	letters, err := List(t.Context(), k, queue, Filter{})
+	letters, err := ListDeadLetters(t.Context(), k, queue, DeadLetterFilter{})
 	if err != nil || len(letters) != 4 {
 		t.Fatal(letters, err)
 	}
 	for i, l := range letters {
 		if (l.Malformed != nil) != (i > 0) {
-			t.Errorf("letter %d (%s): %v", i, l.Name(), l.Malformed)
+			t.Errorf("dead letter %d (%s): %v", i, l.Name(), l.Malformed)
 		}
 	}
 	if letters[3].Name() != "foreign" {
-		t.Errorf("a foreign record is called %q", letters[3].Name())
+		t.Errorf("name of a foreign record: %q", letters[3].Name())
 	}
-	if _, err := Replay(t.Context(), k, letters, ResolveOptions{Topic: queue}); err == nil || !strings.Contains(err.Error(), "drop it") {
-		t.Errorf("damaged letters were replayed: %v", err)
+	if _, err := ReplayDeadLetters(t.Context(), k, letters, ResolveOptions{Topic: queue}); err == nil || !strings.Contains(err.Error(), "drop it") {
+		t.Errorf("malformed dead letters were replayed: %v", err)
 	}
-	if got, err := Drop(t.Context(), k, letters, ResolveOptions{Topic: queue, By: "me", Why: "foreign"}); err != nil || got.Done != 4 {
+	if got, err := DropDeadLetters(t.Context(), k, letters, ResolveOptions{Topic: queue, By: "me", Why: "foreign"}); err != nil || got.Done != 4 {
 		t.Errorf("drop: %+v %v", got, err)
 	}
 }

@@ -1,21 +1,26 @@
-// Package kafkaadmin is what an operator does to Kafka for weir: topics, lag, dead letters, and a check of everything that
-// the promises rest on. The commands `weir topics`, `weir lag`, `weir dlq` and `weir doctor` print its answers.
+// Package kafkaadmin holds the operator's tasks on Kafka: topics, lag, dead letters, and checks of
+// the cluster and the disk. The commands `weir topics`, `weir lag`, `weir dlq` and `weir doctor`
+// use it.
 //
-//	events.Catalog ─▶ Plan ─▶ []Step ─▶ Apply          create and alter; a conflict is explained, never forced
-//	group, inputs  ─▶ Lag  ─▶ []PartitionLag           how far, how much is left, who has it
-//	<app>.dlq      ─▶ List ─▶ []Letter ─▶ Replay        record to its old place + tombstone: one transaction
-//	                                  └─▶ Drop          tombstone with who and why
-//	brokers, disk  ─▶ Doctor ─▶ []Check                what is right, what is not, what to do
+//	events.Catalog ─▶ PlanTopics ─▶ []TopicStep ─▶ ApplySteps     create and alter; conflicts are only reported
+//	group, inputs  ─▶ Lag ─▶ []PartitionLag                       positions, lag and owner of each partition
+//	<app>.dlq      ─▶ ListDeadLetters ─▶ []DeadLetter
+//	                    ├─▶ ReplayDeadLetters                     record to its origin + tombstone: one transaction
+//	                    └─▶ DropDeadLetters                       tombstone with operator and reason
+//	brokers, disk  ─▶ Doctor ─▶ []Check                           findings, each with a remedy
 //
 // Invariants:
 //
-//  1. A letter is replayed at most once, and resolved if and only if it was replayed or dropped: both records are one
-//     transaction. All replays and drops of an application share one transactional id. Asking for it ends the
-//     transaction that an earlier life left open and fences everyone else who has it; only then is the queue read once
-//     more, up to its high watermark, and what is resolved by then is left out. So of two operators one is told that
-//     the other took over, and after a crash a second try does what the first did not.
-//  2. Reading a queue is exact: it ends at offsets, not at silence. Gaps that compaction left are passed.
-//  3. Nothing is deleted, and no partition count is changed.
+//  1. A dead letter is replayed at most once, and it is resolved if and only if it was replayed or
+//     dropped: the record and the tombstone are one transaction. All replays and drops of an
+//     application share one transactional id. An operation first acquires the id, which aborts the
+//     transaction of an earlier session and fences every other session. Then it reads the topic
+//     again, up to the high watermark, and leaves out resolved dead letters. Of two concurrent
+//     operators one receives ErrTakenOver. After a crash a second attempt resolves the dead letters
+//     that the first did not.
+//  2. A read of a dead-letter topic is exact: it ends at offsets and not after a time without
+//     records. It passes the gaps that compaction left.
+//  3. Nothing is deleted, and no number of partitions is changed.
 //
-// What it does not do: it resets no offsets, moves no replicas, and writes no ACLs (Doctor prints those that are needed).
+// It does not reset offsets, move replicas or write ACLs (Doctor prints the ACLs that are needed).
 package kafkaadmin

@@ -14,47 +14,47 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Severity says how much a Check that is not OK matters.
+// Severity is the importance of a Check that is not OK.
 type Severity string
 
 // Severities.
 const (
-	Info    Severity = "info"    // to know
-	Warning Severity = "warning" // it works, and a promise is weaker
-	Error   Severity = "error"   // it does not work
+	Info    Severity = "info"    // for information
+	Warning Severity = "warning" // the process works with a weaker guarantee
+	Error   Severity = "error"   // the process does not work
 )
 
 // Check is one finding of Doctor.
 type Check struct {
 	Name     string   `json:"name"`
 	OK       bool     `json:"ok"`
-	Severity Severity `json:"severity"` // of a check that is not OK; Info otherwise
-	Detail   string   `json:"detail"`   // what was found
+	Severity Severity `json:"severity"` // Info if OK
+	Detail   string   `json:"detail"`   // the finding
 	Remedy   string   `json:"do,omitempty"`
 }
 
-// Options say what Doctor holds the cluster and the disk against.
-type Options struct {
-	// Topics and Defaults are what Plan takes.
+// DoctorOptions are the requirements that Doctor checks.
+type DoctorOptions struct {
+	// Topics and Defaults are the arguments of PlanTopics.
 	Topics   []events.Topic
 	Defaults Defaults
-	// Apply is the command that makes the topics good. Defaults to weir topics apply.
-	Apply string
-	// Processor names the group, transactional ids and topics that ACLs must allow. Without an App nothing is said of them.
+	// Processor determines the group, the transactional ids and the topics in the list of ACLs.
+	// With an empty App there is no list.
 	Processor stream.Processor
-	// StateDir is processors.Config.Dir. Empty: the disk is not looked at.
+	// StateDir is processors.Config.Dir. If it is empty, the disk is not checked.
 	StateDir string
-	// SessionTimeout and TransactionTimeout are those of processors.Config. Default to 6 s and 10 s.
+	// SessionTimeout and TransactionTimeout are those of processors.Config. Default to 6 s and 10
+	// s.
 	SessionTimeout, TransactionTimeout time.Duration
-	// MinFree is the free space wanted below StateDir, in bytes. Defaults to 1 GiB.
+	// MinFree is the required free space below StateDir, in bytes. Defaults to 1 GiB.
 	MinFree uint64
-	// MaxSkew is how far clocks may be apart. Defaults to 1 s.
+	// MaxSkew is the greatest acceptable difference of clocks. Defaults to 1 s.
 	MaxSkew time.Duration
-	// Timeout bounds each question to Kafka. Defaults to 5 s.
+	// Timeout is the timeout of each request to Kafka. Defaults to 5 s.
 	Timeout time.Duration
 }
 
-func (o *Options) setDefaults() {
+func (o *DoctorOptions) setDefaults() {
 	for _, d := range []struct {
 		p *time.Duration
 		v time.Duration
@@ -63,30 +63,30 @@ func (o *Options) setDefaults() {
 			*d.p = d.v
 		}
 	}
-	if o.Apply == "" {
-		o.Apply = "weir topics apply"
-	}
+	o.Defaults.Names.setDefaults()
 	if o.MinFree == 0 {
 		o.MinFree = 1 << 30
 	}
 }
 
-// doctor collects checks. Each question has a time-out of its own, so that one dead broker does not hide the rest.
+// doctor collects checks. Each request has its own timeout, so that one dead broker does not hide
+// the other findings.
 type doctor struct {
-	Options
+	DoctorOptions
 	cl     *kgo.Client
 	adm    *kadm.Client
 	checks []Check
 }
 
-// Doctor looks at everything that a process needs and that the promises rest on. It changes nothing but one file, which
-// it makes and removes in StateDir. The checks are in the order to read them: a later one may fail because of an earlier.
-func Doctor(ctx context.Context, k kafka.Cluster, o Options) []Check {
+// Doctor checks what a process needs and what the guarantees depend on. It changes nothing except
+// for one file in StateDir, which it creates and removes. Read the checks in order: a failed check
+// may cause later ones to fail.
+func Doctor(ctx context.Context, k kafka.Cluster, o DoctorOptions) []Check {
 	o.setDefaults()
-	d := &doctor{Options: o}
+	d := &doctor{DoctorOptions: o}
 	cl, err := k.Client(kgo.RetryTimeout(o.Timeout), kgo.DialTimeout(o.Timeout))
 	if err != nil {
-		d.bad("kafka client", Error, err.Error(), "correct kafka.brokers and the security settings; `weir config check` shows them")
+		d.bad("kafka client", Error, err.Error(), fmt.Sprintf("correct %s and the security settings", o.Defaults.Names.Brokers))
 	} else {
 		defer cl.Close()
 		d.cl, d.adm = cl, kadm.NewClient(cl)
@@ -100,7 +100,7 @@ func Doctor(ctx context.Context, k kafka.Cluster, o Options) []Check {
 		d.disk()
 	}
 	if o.Processor.App != "" {
-		d.good("acls", "where the cluster checks access, the principal needs:\n"+strings.Join(ACLs(o.Processor), "\n"))
+		d.good("acls", "if the cluster has an authorizer, the principal needs:\n"+strings.Join(ACLs(o.Processor), "\n"))
 	}
 	return d.checks
 }
@@ -122,7 +122,7 @@ func (d *doctor) bad(name string, s Severity, detail, do string) {
 	d.checks = append(d.checks, Check{Name: name, Severity: s, Detail: detail, Remedy: do})
 }
 
-// judge is good or bad by ok.
+// judge adds c as passed if ok, else as failed.
 func (d *doctor) judge(ok bool, c Check) {
 	if c.OK = ok; ok {
 		c.Severity, c.Remedy = Info, ""
@@ -130,14 +130,14 @@ func (d *doctor) judge(ok bool, c Check) {
 	d.checks = append(d.checks, c)
 }
 
-// brokers asks each broker by its own address. False: none answers.
+// brokers sends a request to each broker at its own address. It returns false if none answers.
 func (d *doctor) brokers(ctx context.Context, seeds []string) bool {
 	var meta kadm.Metadata
 	var err error
 	d.within(ctx, func(ctx context.Context) { meta, err = d.adm.BrokerMetadata(ctx) })
 	if err != nil {
 		d.bad("brokers", Error, fmt.Sprintf("none of %s answers: %v", strings.Join(seeds, ", "), err),
-			"check kafka.brokers, that the brokers run, and TLS and SASL: a broker that wants TLS closes plain connections")
+			fmt.Sprintf("check %s, TLS and SASL, and that the brokers run: a broker that expects TLS closes plain connections", d.Defaults.Names.Brokers))
 		return false
 	}
 	for _, b := range meta.Brokers {
@@ -147,7 +147,7 @@ func (d *doctor) brokers(ctx context.Context, seeds []string) bool {
 			took, err := d.ping(ctx, b)
 			if err != nil {
 				d.bad(name, Error, fmt.Sprintf("%s:%d does not answer: %v", b.Host, b.Port, err),
-					"the address is what the broker advertises (advertised.listeners): it must be reachable from here")
+					"the broker advertises this address (advertised.listeners): it must be reachable from this machine")
 				return
 			}
 			d.good(name, "%s:%d answers in %s", b.Host, b.Port, took.Round(10*time.Microsecond))

@@ -7,7 +7,8 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// ACLs are the rights that a principal needs to run p and to administer it, one per line, as kafka-acls.sh takes them.
+// ACLs returns the rights that a principal needs to run p and to administer it, one per line, in
+// the syntax of kafka-acls.sh.
 func ACLs(p stream.Processor) []string {
 	p.SetDefaults()
 	dlq := p.DLQ
@@ -24,12 +25,12 @@ func ACLs(p stream.Processor) []string {
 		fmt.Sprintf("--group %s%s", p.App, ops([]string{"Read", "Describe"})),
 		fmt.Sprintf("--transactional-id %s- --resource-pattern-type prefixed%s", p.App, ops([]string{"Write", "Describe"})),
 		"--cluster"+ops([]string{"Describe", "DescribeConfigs"}),
-		"for `weir ingest` and `weir dlq replay`, besides:",
+		"for imports and replays of dead letters, in addition:",
 	)
 	topic(p.Inputs, "Write")
 	out = append(out,
 		fmt.Sprintf("--transactional-id weir-dlq-%s%s", strings.TrimSuffix(dlq, ".dlq"), ops([]string{"Write", "Describe"})),
-		"for `weir topics apply`, besides:", "--cluster"+ops([]string{"Create"}), "--topic '*'"+ops([]string{"AlterConfigs"}))
+		"to create and alter topics, in addition:", "--cluster"+ops([]string{"Create"}), "--topic '*'"+ops([]string{"AlterConfigs"}))
 	return out
 }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// disk looks at the state directory, or where it will be made.
+// disk checks the state directory, or its nearest existing parent.
 func (d *doctor) disk() {
 	dir, made := d.StateDir, true
 	info, err := os.Stat(dir)
@@ -21,19 +21,19 @@ func (d *doctor) disk() {
 		}
 	}
 	if err != nil || !info.IsDir() {
-		d.bad("state directory", Error, fmt.Sprintf("%s cannot be used: %v", dir, orFile(err)), "set data_dir to a directory on a disk of this machine")
+		d.bad("state directory", Error, fmt.Sprintf("%s cannot be used: %v", dir, orFile(err)), fmt.Sprintf("set %s to a directory on a disk of this machine", d.Defaults.Names.StateDir))
 		return
 	}
 	if err := writable(dir); err != nil {
-		d.bad("state directory", Error, fmt.Sprintf("%s cannot be written: %v", dir, err), "give it to the user that runs weir: chown, chmod 0700")
+		d.bad("state directory", Error, fmt.Sprintf("%s is not writable: %v", dir, err), "make the user that runs the process its owner: chown, chmod 0700")
 	} else if made {
 		mode := info.Mode().Perm()
 		d.judge(mode&0o077 == 0, Check{
-			Name: "state directory", Severity: Warning, Detail: fmt.Sprintf("%s can be written, mode %#o", dir, mode),
-			Remedy: fmt.Sprintf("chmod 0700 %s: others can read what campaigns spend", dir),
+			Name: "state directory", Severity: Warning, Detail: fmt.Sprintf("%s is writable, mode %#o", dir, mode),
+			Remedy: fmt.Sprintf("chmod 0700 %s: other users can read the state", dir),
 		})
 	} else {
-		d.good("state directory", "%s does not exist yet and can be made", d.StateDir)
+		d.good("state directory", "%s does not exist yet and can be created", d.StateDir)
 	}
 	d.space(dir)
 	if made && d.Processor.App != "" {
@@ -60,19 +60,19 @@ func writable(dir string) error {
 func (d *doctor) space(dir string) {
 	s, err := statDisk(dir)
 	if err != nil {
-		d.bad("disk space", Warning, fmt.Sprintf("cannot be told for %s: %v", dir, err), "see df")
+		d.bad("disk space", Warning, fmt.Sprintf("not known for %s: %v", dir, err), "see df")
 		return
 	}
 	d.judge(s.freeBytes >= d.MinFree, Check{
 		Name: "disk space", Severity: Error, Detail: fmt.Sprintf("%s free of %s at %s, wanted %s", size(s.freeBytes), size(s.bytes), dir, size(d.MinFree)),
-		Remedy: "make room, or set data_dir to another disk: a full one stops the process",
+		Remedy: fmt.Sprintf("free space, or set %s to a directory on another disk: a full disk stops the process", d.Defaults.Names.StateDir),
 	})
 	if s.inodes > 0 { // some file systems have no limit
-		d.judge(s.freeInodes >= 10_000, Check{Name: "inodes", Severity: Warning, Detail: fmt.Sprintf("%d free of %d", s.freeInodes, s.inodes), Remedy: "remove small files: a disk without inodes takes no new ones"})
+		d.judge(s.freeInodes >= 10_000, Check{Name: "inodes", Severity: Warning, Detail: fmt.Sprintf("%d free of %d", s.freeInodes, s.inodes), Remedy: "remove small files: without inodes no file can be created"})
 	}
 }
 
-// diskStat is what a file system has left for us.
+// diskStat is the size and the free space of a file system.
 type diskStat struct{ bytes, freeBytes, inodes, freeInodes uint64 }
 
 func size(n uint64) string {
@@ -87,15 +87,17 @@ func size(n uint64) string {
 	return fmt.Sprintf("%d B", n)
 }
 
-// lock tells who holds the application's store, by what the holder wrote beside it and by asking the kernel.
+// lock reports which process has locked the application's store, from the file beside the lock and
+// from the kernel.
 func (d *doctor) lock(dir string) {
-	who := "a process that left no name"
+	who := "an unknown process"
 	if f, err := os.Open(filepath.Join(dir, "holder")); err == nil {
 		b, _ := io.ReadAll(io.LimitReader(f, 256))
 		_ = f.Close()
 		who = strings.TrimSpace(string(b))
 	}
-	// The kernel drops a process's locks on a file when it closes any descriptor of it: our own is not to be touched.
+	// The kernel releases all locks of a process on a file when the process closes any descriptor
+	// of that file. So a lock of this process must not be examined.
 	if strings.Contains(who, fmt.Sprintf("process %d,", os.Getpid())) {
 		d.good("state lock", "held by this process: %s", who)
 		return
@@ -105,10 +107,10 @@ func (d *doctor) lock(dir string) {
 	case errors.Is(err, fs.ErrNotExist):
 		d.good("state lock", "free: nothing has run here yet")
 	case err != nil:
-		d.bad("state lock", Warning, fmt.Sprintf("cannot be told: %v", err), "")
+		d.bad("state lock", Warning, fmt.Sprintf("not known: %v", err), "")
 	case pid == 0:
 		d.good("state lock", "free; last held by %s", who)
 	default:
-		d.good("state lock", "held by process %d (%s): fine if that is the weir you mean; another needs its own data_dir", pid, who)
+		d.good("state lock", "held by process %d (%s): another process needs its own %s", pid, who, d.Defaults.Names.StateDir)
 	}
 }

@@ -18,8 +18,8 @@ func statDisk(dir string) (diskStat, error) {
 	return diskStat{bytes: s.Blocks * unit, freeBytes: s.Bavail * unit, inodes: s.Files, freeInodes: s.Ffree}, nil
 }
 
-// lockHolder is the process that has a lock on the file; 0 if none. It takes no lock itself, so it cannot stop a process
-// that starts right now.
+// lockHolder returns the process that has locked the file, or 0. It takes no lock itself, so it
+// cannot disturb a process that is starting.
 func lockHolder(file string) (int, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -22,7 +22,8 @@ func (d *doctor) ping(ctx context.Context, b kadm.BrokerDetail) (time.Duration, 
 	return time.Since(began), err
 }
 
-// versions are the release, as far as it can be told, and the transaction protocol.
+// versions checks the release of the brokers, as far as their API reveals it, and
+// transaction.version.
 func (d *doctor) versions(ctx context.Context) {
 	if all, err := d.adm.ApiVersions(ctx); err == nil {
 		var seen []string
@@ -32,8 +33,8 @@ func (d *doctor) versions(ctx context.Context) {
 			}
 		}
 		d.judge(len(seen) == 1, Check{
-			Name: "kafka version", Severity: Warning, Detail: "speaks like Kafka " + strings.Join(seen, " and "),
-			Remedy: "brokers of different versions are for the time of an upgrade: finish it",
+			Name: "kafka version", Severity: Warning, Detail: "the API of Kafka " + strings.Join(seen, " and "),
+			Remedy: "the brokers have different versions: finish the upgrade",
 		})
 	}
 	v, err := kafka.TransactionVersion(ctx, d.cl)
@@ -42,12 +43,12 @@ func (d *doctor) versions(ctx context.Context) {
 		return
 	}
 	d.judge(v >= 2, Check{
-		Name: "transaction.version", Severity: Error, Detail: fmt.Sprintf("finalised at %d, needed are 2", v),
-		Remedy: "kafka-features.sh --bootstrap-server ... upgrade --feature transaction.version=2 (Kafka 4.0 or newer): below 2 a late request of a dead transaction can land in the next one (KIP-890)",
+		Name: "transaction.version", Severity: Error, Detail: fmt.Sprintf("finalized at %d; 2 is needed", v),
+		Remedy: "kafka-features.sh --bootstrap-server ... upgrade --feature transaction.version=2 (Kafka 4.0 or newer): below 2 a late request of an earlier transaction can end up in the next one (KIP-890)",
 	})
 }
 
-// settings are those of the brokers that bound what we may ask for.
+// settings checks the broker settings that limit the timeouts and sizes of the clients.
 func (d *doctor) settings(ctx context.Context) {
 	all, err := d.brokerConfigs(ctx)
 	if err != nil {
@@ -60,10 +61,10 @@ func (d *doctor) settings(ctx context.Context) {
 		want string
 		do   string
 	}{
-		{"group.min.session.timeout.ms", func(ms int64) bool { return ms <= d.SessionTimeout.Milliseconds() }, fmt.Sprintf("at most processor.session_timeout, %s", d.SessionTimeout), "raise processor.session_timeout, or lower the setting of the brokers"},
-		{"group.max.session.timeout.ms", func(ms int64) bool { return ms >= d.SessionTimeout.Milliseconds() }, fmt.Sprintf("at least processor.session_timeout, %s", d.SessionTimeout), "lower processor.session_timeout, or raise the setting of the brokers"},
-		{"transaction.max.timeout.ms", func(ms int64) bool { return ms >= max(d.TransactionTimeout, resolveTimeout).Milliseconds() }, fmt.Sprintf("at least %s: processor.transaction_timeout, and %s to replay dead letters", max(d.TransactionTimeout, resolveTimeout), resolveTimeout), "raise the setting of the brokers, or lower processor.transaction_timeout"},
-		{"message.max.bytes", func(n int64) bool { return n >= 1<<20-64 }, "about 1 MiB or more; our topics set max.message.bytes of their own", "topics that others create take smaller batches than the clients here send: raise it"},
+		{"group.min.session.timeout.ms", func(ms int64) bool { return ms <= d.SessionTimeout.Milliseconds() }, fmt.Sprintf("at most %s, %s", d.Defaults.Names.SessionTimeout, d.SessionTimeout), "raise " + d.Defaults.Names.SessionTimeout + ", or lower the setting of the brokers"},
+		{"group.max.session.timeout.ms", func(ms int64) bool { return ms >= d.SessionTimeout.Milliseconds() }, fmt.Sprintf("at least %s, %s", d.Defaults.Names.SessionTimeout, d.SessionTimeout), "lower " + d.Defaults.Names.SessionTimeout + ", or raise the setting of the brokers"},
+		{"transaction.max.timeout.ms", func(ms int64) bool { return ms >= max(d.TransactionTimeout, resolveTimeout).Milliseconds() }, fmt.Sprintf("at least %s: %s, and %s to replay dead letters", max(d.TransactionTimeout, resolveTimeout), d.Defaults.Names.TransactionTimeout, resolveTimeout), "raise the setting of the brokers, or lower " + d.Defaults.Names.TransactionTimeout},
+		{"message.max.bytes", func(n int64) bool { return n >= 1<<20-64 }, "about 1 MiB or more; weir's topics set their own max.message.bytes", "raise it: topics of other programs accept smaller batches than the clients send"},
 	} {
 		var found []string
 		ok := true
@@ -110,32 +111,32 @@ func (d *doctor) brokerConfigs(ctx context.Context) (map[string]map[string]strin
 	return out, nil
 }
 
-// topics are as the catalogue wants them, and have leaders.
+// topics checks that PlanTopics returns no steps.
 func (d *doctor) topics(ctx context.Context) {
 	if len(d.Topics) == 0 {
 		return
 	}
 	steps, err := plan(ctx, d.adm, d.Topics, d.Defaults)
 	if err != nil {
-		d.bad("topics", Error, err.Error(), "allow Describe and DescribeConfigs on them, or see the brokers' logs")
+		d.bad("topics", Error, err.Error(), "allow Describe and DescribeConfigs on the topics, or see the brokers' logs")
 		return
 	}
 	for _, s := range steps {
-		c := Check{Name: "topic " + s.Topic, Severity: Error, Detail: "must be: " + s.String(), Remedy: "run `" + d.Apply + "`"}
+		c := Check{Name: "topic " + s.Topic, Severity: Error, Detail: "needed: " + s.String(), Remedy: d.Defaults.Names.Apply}
 		switch {
 		case s.Kind == StepAlter:
 			c.Severity = Warning
 		case s.Kind == StepConflict:
-			c.Detail, c.Remedy, _ = strings.Cut(s.Why, "; ")
+			c.Detail, c.Remedy, _ = strings.Cut(s.Reason, "; ")
 		}
 		d.judge(false, c)
 	}
 	if len(steps) == 0 {
-		d.good("topics", "all %d are as they should be", len(d.Topics))
+		d.good("topics", "all %d topics have the required settings", len(d.Topics))
 	}
 }
 
-// replication rest on copies: of our topics, and of those in which Kafka keeps offsets and transactions.
+// replication checks the replicas of our topics and of Kafka's internal topics.
 func (d *doctor) replication(ctx context.Context) {
 	names := []string{"__consumer_offsets", "__transaction_state"}
 	for _, t := range d.Topics {
@@ -146,37 +147,37 @@ func (d *doctor) replication(ctx context.Context) {
 		d.bad("replication", Warning, err.Error(), "see the brokers' logs")
 		return
 	}
-	var few, headless, behind, there []string
+	var few, leaderless, behind, existing []string
 	for _, t := range list.Sorted() {
 		if t.Err != nil {
 			continue
 		}
-		there = append(there, t.Topic)
+		existing = append(existing, t.Topic)
 		if n := t.Partitions.NumReplicas(); n < 3 {
 			few = append(few, fmt.Sprintf("%s has %d", t.Topic, n))
 		}
 		for _, p := range t.Partitions.Sorted() {
 			switch {
 			case p.Leader < 0:
-				headless = append(headless, fmt.Sprintf("%s[%d]", t.Topic, p.Partition))
+				leaderless = append(leaderless, fmt.Sprintf("%s[%d]", t.Topic, p.Partition))
 			case len(p.ISR) < len(p.Replicas):
 				behind = append(behind, fmt.Sprintf("%s[%d]", t.Topic, p.Partition))
 			}
 		}
 	}
-	d.judge(len(headless) == 0, Check{Name: "leaders", Severity: Error, Detail: summary(headless, "every partition has a leader", "without a leader"), Remedy: "start the brokers that hold them"})
-	d.judge(len(behind) == 0, Check{Name: "in-sync copies", Severity: Warning, Detail: summary(behind, "every copy is in sync", "with copies that are behind"), Remedy: "start the brokers that hold them, or wait until they caught up"})
+	d.judge(len(leaderless) == 0, Check{Name: "leaders", Severity: Error, Detail: summary(leaderless, "every partition has a leader", "without a leader"), Remedy: "start the brokers that have them"})
+	d.judge(len(behind) == 0, Check{Name: "in-sync copies", Severity: Warning, Detail: summary(behind, "every replica is in sync", "with replicas that are behind"), Remedy: "start the brokers that have them, or wait until they have caught up"})
 	d.judge(len(few) == 0, Check{
-		Name: "replication factor", Severity: Warning, Detail: summary(few, "3 or more copies everywhere", "with less than 3 copies"),
-		Remedy: "exactly-once survives the loss of a broker only with 3 copies: create topics with topics.replication_factor 3, and set offsets.topic and transaction.state.log.replication.factor",
+		Name: "replication factor", Severity: Warning, Detail: summary(few, "every topic has 3 or more replicas", "with fewer than 3 replicas"),
+		Remedy: fmt.Sprintf("exactly-once survives the loss of a broker only with 3 replicas: create topics with %s 3, and set offsets.topic.replication.factor and transaction.state.log.replication.factor of the brokers", d.Defaults.Names.ReplicationFactor),
 	})
-	configs, err := describe(ctx, d.adm, there)
+	configs, err := describe(ctx, d.adm, existing)
 	if err != nil {
 		d.bad("min.insync.replicas", Warning, "cannot be read: "+err.Error(), "allow DescribeConfigs on the topics")
 		return
 	}
 	var low, unclean []string
-	for _, topic := range there {
+	for _, topic := range existing {
 		if n, err := strconv.Atoi(configs[topic]["min.insync.replicas"]); err == nil && n < 2 {
 			low = append(low, fmt.Sprintf("%s has %d", topic, n))
 		}
@@ -185,16 +186,16 @@ func (d *doctor) replication(ctx context.Context) {
 		}
 	}
 	d.judge(len(low) == 0, Check{
-		Name: "min.insync.replicas", Severity: Warning, Detail: summary(low, "2 or more everywhere", "below 2"),
-		Remedy: "with 1, what is acknowledged can be lost with one disk: set topics.min_insync 2 and run `" + d.Apply + "`",
+		Name: "min.insync.replicas", Severity: Warning, Detail: summary(low, "2 or more for every topic", "below 2"),
+		Remedy: fmt.Sprintf("with 1, acknowledged records can be lost with one disk: set %s to 2, then %s", d.Defaults.Names.MinInsync, d.Defaults.Names.Apply),
 	})
 	d.judge(len(unclean) == 0, Check{
-		Name: "unclean leader election", Severity: Warning, Detail: summary(unclean, "off", "where it is on"),
-		Remedy: "set unclean.leader.election.enable=false: a leader that is behind cuts acknowledged records off",
+		Name: "unclean leader election", Severity: Warning, Detail: summary(unclean, "off", "with it on"),
+		Remedy: "set unclean.leader.election.enable=false: a leader that is behind loses acknowledged records",
 	})
 }
 
-// summary names the first few of what is wrong.
+// summary names the first few topics or partitions in wrong. fine is the text for an empty list.
 func summary(wrong []string, fine, what string) string {
 	if len(wrong) == 0 {
 		return fine
@@ -207,8 +208,9 @@ func summary(wrong []string, fine, what string) string {
 	return fmt.Sprintf("%d %s: %s%s", len(wrong), what, strings.Join(shown, ", "), more)
 }
 
-// clock compares ours with the time that brokers stamped on the newest records. It is one-sided: an old record says
-// nothing, but one from the future says that our clock is behind, or theirs ahead.
+// clock compares this machine's clock with the broker timestamps of the newest records. The
+// comparison is one-sided: an old record proves nothing, but a record from the future proves that
+// this clock is behind or the broker's is ahead.
 func (d *doctor) clock(ctx context.Context) {
 	var stamped []string
 	for _, t := range d.Topics {
@@ -230,13 +232,13 @@ func (d *doctor) clock(ctx context.Context) {
 		}
 	})
 	if newest < 0 {
-		d.good("clock", "not compared: no broker has stamped a record yet")
+		d.good("clock", "not compared: no record has a broker timestamp yet")
 		return
 	}
 	ahead := time.Until(time.UnixMilli(newest))
-	detail := fmt.Sprintf("the newest record was stamped %s ago", (-ahead).Round(time.Millisecond))
+	detail := fmt.Sprintf("the newest record has a time %s ago", (-ahead).Round(time.Millisecond))
 	if ahead > 0 {
-		detail = fmt.Sprintf("the newest record is stamped %s in our future", ahead.Round(time.Millisecond))
+		detail = fmt.Sprintf("the newest record has a time %s in our future", ahead.Round(time.Millisecond))
 	}
 	d.judge(ahead <= d.MaxSkew, Check{Name: "clock", Severity: Warning, Detail: detail, Remedy: "synchronise the clocks of this machine and of the brokers (NTP)"})
 }

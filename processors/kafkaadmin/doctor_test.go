@@ -22,7 +22,7 @@ func proc() stream.Processor {
 	return stream.Processor{App: "app", Inputs: []string{"ads.events"}, Changelog: "spend.by.local", Outputs: stream.OutputTopics("spend.health")}
 }
 
-// find returns the check of a name.
+// find returns the check with a name.
 func find(t *testing.T, checks []Check, name string) Check {
 	t.Helper()
 	for _, c := range checks {
@@ -37,9 +37,9 @@ func find(t *testing.T, checks []Check, name string) Check {
 func TestDoctorOfAHealthyCluster(t *testing.T) {
 	c, k := fake(t)
 	d := Defaults{ReplicationFactor: 3, MinInsync: 2}
-	steps, err := Plan(t.Context(), k, events.Catalog("local", events.Layout{}), d)
+	steps, err := PlanTopics(t.Context(), k, events.Catalog("local", events.Layout{}), d)
 	if err == nil {
-		err = Apply(t.Context(), k, steps)
+		err = ApplySteps(t.Context(), k, steps)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestDoctorOfAHealthyCluster(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Topics: events.Catalog("local", events.Layout{}), Defaults: d, Processor: proc(), StateDir: dir, MinFree: 1}
+	o := DoctorOptions{Topics: events.Catalog("local", events.Layout{}), Defaults: d, Processor: proc(), StateDir: dir, MinFree: 1}
 	checks := Doctor(t.Context(), k, o)
 	for _, c := range checks {
 		if !c.OK || c.Severity != Info || c.Detail == "" || c.Remedy != "" {
@@ -71,19 +71,21 @@ func TestDoctorOfAHealthyCluster(t *testing.T) {
 	acls := find(t, checks, "acls").Detail
 	for _, want := range []string{"--topic ads.events --operation Read", "--topic app.dlq --operation Read --operation Write", "--group app ", "--transactional-id app- --resource-pattern-type prefixed", "--transactional-id weir-dlq-app "} {
 		if !strings.Contains(acls, want) {
-			t.Errorf("acls do not have %q:\n%s", want, acls)
+			t.Errorf("the list of ACLs lacks %q:\n%s", want, acls)
 		}
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
-		t.Errorf("left in the state directory: %v %v", left, err)
+		t.Errorf("files left in the state directory: %v %v", left, err)
 	}
 }
 
-func TestDoctorFindsWhatIsWrong(t *testing.T) {
+func TestDoctorFindings(t *testing.T) {
 	_, k := fake(t, kfake.NumBrokers(1), kfake.MaxVersions(kversion.V3_7_0()),
 		kfake.BrokerConfigs(map[string]string{"group.min.session.timeout.ms": "30000", "transaction.max.timeout.ms": "1000", "message.max.bytes": "1000"}),
 		kfake.SeedTopics(3, events.EventsTopic, events.HealthTopic))
-	checks := Doctor(t.Context(), k, Options{Topics: events.Catalog("local", events.Layout{}), Defaults: Defaults{ReplicationFactor: 1, MinInsync: 1}})
+	checks := Doctor(t.Context(), k, DoctorOptions{Topics: events.Catalog("local", events.Layout{}), Defaults: Defaults{
+		ReplicationFactor: 1, MinInsync: 1, Names: RemedyNames{SessionTimeout: "my.timeout", Partitions: func(topic string) string { return topic + ".n" }, Apply: "run my command"},
+	}})
 	for name, want := range map[string]Severity{
 		"transaction.version": Error, "group.min.session.timeout.ms": Error, "transaction.max.timeout.ms": Error, "message.max.bytes": Warning,
 		"topic " + events.EventsTopic: Error, "topic " + events.SpendTopic("local"): Error, "replication factor": Warning, "min.insync.replicas": Warning,
@@ -92,17 +94,26 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
+	// Remedies use the program's names.
+	for name, want := range map[string]string{
+		"group.min.session.timeout.ms": "raise my.timeout,", "topic " + events.SpendTopic("local"): "run my command",
+		"topic " + events.EventsTopic: "set " + events.EventsTopic + ".n to that",
+	} {
+		if c := find(t, checks, name); !strings.Contains(c.Remedy, want) {
+			t.Errorf("the remedy lacks %q: %+v", want, c)
+		}
+	}
 }
 
 func TestDoctorClock(t *testing.T) {
 	_, k := fake(t, kfake.SeedTopics(1, "in"))
 	topics := []events.Topic{{Name: "in", Partitions: 1, Cleanup: events.CleanupDelete, Config: map[string]string{"message.timestamp.type": "LogAppendTime"}}}
-	if c := find(t, Doctor(t.Context(), k, Options{Topics: topics}), "clock"); !c.OK || !strings.Contains(c.Detail, "not compared") {
+	if c := find(t, Doctor(t.Context(), k, DoctorOptions{Topics: topics}), "clock"); !c.OK || !strings.Contains(c.Detail, "not compared") {
 		t.Errorf("%+v", c)
 	}
-	// The topic keeps the producer's time, which stands for a broker whose clock is ahead.
+	// The topic keeps the producer's time: it simulates a broker whose clock is ahead.
 	produce(t, k, "", &kgo.Record{Topic: "in", Value: []byte("v"), Timestamp: time.Now().Add(time.Hour)})
-	if c := find(t, Doctor(t.Context(), k, Options{Topics: topics}), "clock"); c.OK || c.Severity != Warning || !strings.Contains(c.Detail, "in our future") {
+	if c := find(t, Doctor(t.Context(), k, DoctorOptions{Topics: topics}), "clock"); c.OK || c.Severity != Warning || !strings.Contains(c.Detail, "in our future") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -110,16 +121,16 @@ func TestDoctorClock(t *testing.T) {
 func TestDoctorWithoutBrokers(t *testing.T) {
 	c, k := fake(t)
 	c.Close()
-	checks := Doctor(t.Context(), k, Options{Topics: events.Catalog("local", events.Layout{}), Timeout: 300 * time.Millisecond, StateDir: t.TempDir(), MinFree: 1})
+	checks := Doctor(t.Context(), k, DoctorOptions{Topics: events.Catalog("local", events.Layout{}), Timeout: 300 * time.Millisecond, StateDir: t.TempDir(), MinFree: 1})
 	if b := find(t, checks, "brokers"); b.OK || b.Severity != Error || !strings.Contains(b.Detail, k.Brokers[0]) {
 		t.Errorf("%+v", b)
 	}
-	find(t, checks, "disk space") // the rest is looked at all the same
+	find(t, checks, "disk space") // the disk is checked nevertheless
 }
 
 func TestDoctorDisk(t *testing.T) {
 	look := func(dir string, minFree uint64) []Check {
-		d := &doctor{Options: Options{StateDir: dir, Processor: proc(), MinFree: minFree}}
+		d := &doctor{DoctorOptions: DoctorOptions{StateDir: dir, Processor: proc(), MinFree: minFree}}
 		d.disk()
 		return d.checks
 	}
@@ -128,13 +139,13 @@ func TestDoctorDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c := find(t, look(dir, 1), "state directory"); c.OK || c.Severity != Warning || !strings.Contains(c.Remedy, "chmod 0700") {
-		t.Errorf("open to all: %+v", c)
+		t.Errorf("mode 0755: %+v", c)
 	}
 	if c := find(t, look(dir, 1<<62), "disk space"); c.OK || c.Severity != Error {
-		t.Errorf("full: %+v", c)
+		t.Errorf("a full disk: %+v", c)
 	}
 	if c := find(t, look(filepath.Join(dir, "a", "b"), 1), "state directory"); !c.OK || !strings.Contains(c.Detail, "does not exist yet") {
-		t.Errorf("to be made: %+v", c)
+		t.Errorf("a missing directory: %+v", c)
 	}
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -145,8 +156,8 @@ func TestDoctorDisk(t *testing.T) {
 	}
 }
 
-// TestDoctorNamesTheLockHolder asks about a lock that another process holds, and about one of our own, which must
-// survive the question.
+// TestDoctorNamesTheLockHolder checks a lock of another process and a lock of this process. The
+// check must not release the latter.
 func TestDoctorNamesTheLockHolder(t *testing.T) {
 	dir := t.TempDir()
 	state := filepath.Join(dir, "app")
@@ -155,7 +166,7 @@ func TestDoctorNamesTheLockHolder(t *testing.T) {
 	}
 	lockFile := filepath.Join(state, "LOCK")
 	look := func() Check {
-		d := &doctor{Options: Options{StateDir: dir, Processor: proc()}}
+		d := &doctor{DoctorOptions: DoctorOptions{StateDir: dir, Processor: proc()}}
 		d.disk()
 		return find(t, d.checks, "state lock")
 	}
@@ -163,7 +174,7 @@ func TestDoctorNamesTheLockHolder(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestHoldLock$")
-	cmd.Env = append(os.Environ(), "HOLD_LOCK="+lockFile)
+	cmd.Env = append(os.Environ(), "WEIR_TEST_HOLD_LOCK="+lockFile)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +186,7 @@ func TestDoctorNamesTheLockHolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := out.Read(make([]byte, 1)); err != nil { // it has the lock
+	if _, err := out.Read(make([]byte, 1)); err != nil { // the process has the lock
 		t.Fatal(err)
 	}
 	if c := look(); !strings.Contains(c.Detail, fmt.Sprintf("held by process %d", cmd.Process.Pid)) {
@@ -199,17 +210,17 @@ func TestDoctorNamesTheLockHolder(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	probe := exec.Command(os.Args[0], "-test.run=^TestHoldLock$")
-	probe.Env = append(os.Environ(), "HOLD_LOCK="+lockFile)
+	probe.Env = append(os.Environ(), "WEIR_TEST_HOLD_LOCK="+lockFile)
 	if err := probe.Run(); err == nil {
-		t.Error("the question let go of our own lock")
+		t.Error("the check released the lock of this process")
 	}
 }
 
-// TestHoldLock is the other process of TestDoctorNamesTheLockHolder.
+// TestHoldLock runs in the other process of TestDoctorNamesTheLockHolder.
 func TestHoldLock(t *testing.T) {
-	file := os.Getenv("HOLD_LOCK")
+	file := os.Getenv("WEIR_TEST_HOLD_LOCK")
 	if file == "" {
-		t.Skip("only as a process of its own")
+		t.Skip("runs only as a process of TestDoctorNamesTheLockHolder")
 	}
 	lock, err := vfs.Default.Lock(file)
 	if err != nil {

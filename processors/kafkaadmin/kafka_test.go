@@ -30,7 +30,7 @@ func client(t testing.TB, k kafka.Cluster, opts ...kgo.Opt) *kgo.Client {
 	return cl
 }
 
-// produce writes records, in a transaction of their own if txn is not empty.
+// produce writes records, in one transaction if txn is not empty.
 func produce(t testing.TB, k kafka.Cluster, txn string, records ...*kgo.Record) {
 	t.Helper()
 	var opts []kgo.Opt
@@ -54,7 +54,8 @@ func produce(t testing.TB, k kafka.Cluster, txn string, records ...*kgo.Record) 
 	cl.Close()
 }
 
-// committed reads all that is committed in a topic, by the scanner: tests of the scanner hold it against a consumer.
+// committed reads all committed records of a topic with the scanner. Tests of the scanner compare
+// it with a consumer.
 func committed(t testing.TB, k kafka.Cluster, topic string) []*kgo.Record {
 	t.Helper()
 	cl := client(t, k)

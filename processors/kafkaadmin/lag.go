@@ -12,28 +12,30 @@ import (
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// PartitionLag is how far a group is in one partition. Offsets are those of the next record.
+// PartitionLag is the position of a group in one partition. All offsets are next offsets.
 type PartitionLag struct {
 	Topic         string `json:"topic"`
 	Partition     int32  `json:"partition"`
-	Start         int64  `json:"start"`     // of the log: what is before is gone
-	Committed     int64  `json:"committed"` // of the group; -1 if it never committed here
-	LastStable    int64  `json:"stable"`    // end for readers of committed records
-	HighWatermark int64  `json:"high"`      // end of the log; records from Stable on are in transactions that are not decided
-	// Lag is the number of offsets from Committed (or Start) to Stable. Transaction markers have offsets too; a group of
-	// ours commits past them, so it comes down to 0.
+	Start         int64  `json:"start"`     // start offset of the log
+	Committed     int64  `json:"committed"` // offset of the group; -1 if it committed none
+	LastStable    int64  `json:"stable"`    // last stable offset: the end for readers of committed records
+	HighWatermark int64  `json:"high"`      // end offset of the log; records between LastStable and here may be in open transactions
+	// Lag is the number of offsets from Committed (or Start) to LastStable. Transaction markers
+	// have offsets, too. A group of this runtime commits past them, so its lag comes down to 0.
 	Lag int64 `json:"lag"`
-	// LagSeconds is the age of the oldest record that is not processed; 0 if there is none, -1 if its broker did not say in time.
+	// LagSeconds is the age of the oldest unprocessed record; 0 if there is none, -1 if its broker
+	// did not answer in time.
 	LagSeconds float64 `json:"lag_seconds"`
-	Lost       int64   `json:"lost"`     // offsets that retention took before the group read them
-	Member     string  `json:"member"`   // that has the partition; "" if none
-	Instance   string  `json:"instance"` // its static name
+	Lost       int64   `json:"lost"`     // offsets that retention deleted before the group read them
+	Member     string  `json:"member"`   // member that owns the partition; "" if there is none
+	Instance   string  `json:"instance"` // static name of the member
 	Host       string  `json:"host"`
-	State      string  `json:"state"` // of the group: Stable, PreparingRebalance, CompletingRebalance, Empty, Dead
+	State      string  `json:"state"` // state of the group: Stable, PreparingRebalance, CompletingRebalance, Empty, Dead
 }
 
-// Lag looks at group in all partitions of inputs. A group that does not exist has State "Dead" and lags by whole logs.
-// The rows are in the order of inputs, then of partitions.
+// Lag returns the lag of group in all partitions of inputs, in the order of inputs, then of
+// partitions. A group that does not exist has State "Dead" and lags by the whole log. The error
+// wraps ErrUnknownTopic if an input does not exist.
 func Lag(ctx context.Context, k kafka.Cluster, group string, inputs []string) ([]PartitionLag, error) {
 	cl, err := k.Client()
 	if err != nil {
@@ -45,10 +47,10 @@ func Lag(ctx context.Context, k kafka.Cluster, group string, inputs []string) ([
 	if err != nil {
 		return nil, err
 	}
-	// Committed offsets first: the ends, which only grow, are then never behind them.
+	// Committed offsets first: the end offsets, which only grow, are then never behind them.
 	committed, err := adm.FetchOffsets(ctx, group)
 	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
-		return nil, fmt.Errorf("read the offsets of group %s: %w", group, err)
+		return nil, fmt.Errorf("read the committed offsets of group %s: %w", group, err)
 	}
 	ends, err := logEnds(ctx, adm, inputs)
 	if err != nil {
@@ -64,7 +66,7 @@ func Lag(ctx context.Context, k kafka.Cluster, group string, inputs []string) ([
 			l.Start, l.LastStable = start.Offset, stable.Offset
 			if c, ok := committed.Lookup(topic, p); ok {
 				if c.Err != nil {
-					return nil, fmt.Errorf("read the offset of group %s in %s[%d]: %w", group, topic, p, c.Err)
+					return nil, fmt.Errorf("read the committed offset of group %s in %s[%d]: %w", group, topic, p, c.Err)
 				}
 				l.Committed = c.At
 			}
@@ -89,7 +91,7 @@ type topicPartition struct {
 	partition int32
 }
 
-// owners tells who has which partition, and the group's state.
+// owners returns the owner of each partition and the state of the group.
 func owners(ctx context.Context, adm *kadm.Client, group string) (map[topicPartition]PartitionLag, string, error) {
 	groups, err := adm.DescribeGroups(ctx, group)
 	if err != nil {
@@ -133,7 +135,7 @@ func logEnds(ctx context.Context, adm *kadm.Client, topics []string) (e logBound
 			err = got.Error()
 		}
 		if err != nil {
-			return e, fmt.Errorf("read the ends of %v: %w: check the names; `weir topics plan` shows what is missing", topics, err)
+			return e, fmt.Errorf("read the end offsets of %v: %w", topics, unknownTopic(err))
 		}
 		*q.into = got
 	}

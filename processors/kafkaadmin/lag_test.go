@@ -1,6 +1,7 @@
 package kafkaadmin
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -14,9 +15,9 @@ import (
 func TestLag(t *testing.T) {
 	c, k := fake(t, kfake.SeedTopics(2, "in", "adj"))
 	rec := func(p int32) *kgo.Record { return &kgo.Record{Topic: "in", Partition: p, Value: []byte("v")} }
-	produce(t, k, "tx", rec(0), rec(0), rec(0)) // offsets 0..2 and a marker at 3
+	produce(t, k, "tx", rec(0), rec(0), rec(0)) // offsets 0 to 2 and a marker at 3
 	produce(t, k, "", rec(1), rec(1), rec(1), rec(1))
-	open := client(t, k, kgo.TransactionalID("open")) // a transaction that is not decided: offset 4 of partition 0
+	open := client(t, k, kgo.TransactionalID("open")) // an open transaction at offset 4 of partition 0
 	if err := open.BeginTransaction(); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func TestLag(t *testing.T) {
 	if err := adm.CommitAllOffsets(t.Context(), "g", at); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.DeleteRecords("in", 1, 3); err != nil { // what retention does
+	if err := c.DeleteRecords("in", 1, 3); err != nil { // as retention does
 		t.Fatal(err)
 	}
 	member := client(t, k, kgo.ConsumerGroup("g"), kgo.InstanceID("spendcounter-host-0"), kgo.ConsumeTopics("in", "adj"))
@@ -71,13 +72,13 @@ func TestLag(t *testing.T) {
 		}
 	}
 	member.Close()
-	if _, err := Lag(t.Context(), k, "g", []string{"nowhere"}); err == nil {
-		t.Error("a topic that does not exist has no lag")
+	if _, err := Lag(t.Context(), k, "g", []string{"nowhere"}); !errors.Is(err, ErrUnknownTopic) {
+		t.Errorf("lag of a topic that does not exist: %v", err)
 	}
 }
 
-// TestLagSeconds: the age is that of the record at the group's place, be it behind aborted records, in the middle of a batch or
-// in one that is larger than a fetch.
+// TestLagSeconds: the age is that of the record at the group's position, even if that is behind
+// aborted records, in the middle of a batch, or in a batch that is larger than a fetch.
 func TestLagSeconds(t *testing.T) {
 	c, k := fake(t, kfake.SeedTopics(5, "in"))
 	rec := func(p int32, age time.Duration, size int) *kgo.Record {
@@ -110,7 +111,7 @@ func TestLagSeconds(t *testing.T) {
 		return rows
 	}
 	rows := read()
-	for i, hours := range []float64{2, 5, 4, 0, 0} { // 3 has records that were aborted, 4 none
+	for i, hours := range []float64{2, 5, 4, 0, 0} { // partition 3 has aborted records only, partition 4 has none
 		if got := rows[i].LagSeconds; got < 3600*hours || got > 3600*hours+60 || hours == 0 && got != 0 {
 			t.Errorf("partition %d is %g s behind, want %g hours (%+v)", i, got, hours, rows[i])
 		}
@@ -129,6 +130,6 @@ func TestLagSeconds(t *testing.T) {
 		return resp, nil, true
 	})
 	if rows = read(); rows[1].LagSeconds != -1 || rows[0].LagSeconds < 7200 {
-		t.Errorf("one partition cannot be read: %g s and %g s", rows[1].LagSeconds, rows[0].LagSeconds)
+		t.Errorf("partition 1 cannot be read: %g s and %g s", rows[1].LagSeconds, rows[0].LagSeconds)
 	}
 }

@@ -13,10 +13,11 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Read calls fn for each record of a topic that is committed when it is called, of all partitions, one call at a time; those
-// of one partition come in order. Where since is not zero, it begins with the records of that time, by their timestamps. Key
-// and value of a record are fn's to keep. A record whose value is nil is a tombstone of a compacted topic.
-func Read(ctx context.Context, k kafka.Cluster, topic string, since time.Time, fn func(partition int32, r stream.Record) error) error {
+// ReadTopic calls fn for each record of a topic that was committed at the time of the call, one
+// call at a time. The records of one partition come in order. If since is not zero, ReadTopic
+// begins with the records of that time, by their timestamps. fn may keep key and value. A record
+// with a nil value is a tombstone of a compacted topic.
+func ReadTopic(ctx context.Context, k kafka.Cluster, topic string, since time.Time, fn func(partition int32, r stream.Record) error) error {
 	cl, err := k.Client()
 	if err != nil {
 		return fmt.Errorf("make client: %w", err)
@@ -38,7 +39,7 @@ func Read(ctx context.Context, k kafka.Cluster, topic string, since time.Time, f
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("read the ends of %s: %w", topic, err)
+		return fmt.Errorf("read the end offsets of %s: %w", topic, err)
 	}
 	type found struct {
 		partition int32
@@ -54,7 +55,8 @@ func Read(ctx context.Context, k kafka.Cluster, topic string, since time.Time, f
 		for _, p := range s.partitions() {
 			end, _ := ends.Lookup(topic, p)
 			start, _ := starts.Lookup(topic, p)
-			// A partition's leader may move while it is read, so each reader looks for itself.
+			// Each reader has its own copy of the metadata, which it reloads when the partition's
+			// leader moves.
 			one := *s
 			g.Go(func() error {
 				return one.read(ctx, p, start.Offset, end.Offset, func(r *kgo.Record) {

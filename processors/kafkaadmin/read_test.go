@@ -26,10 +26,10 @@ func TestRead(t *testing.T) {
 		name  string
 		since time.Time
 		want  int
-	}{{"all", time.Time{}, n}, {"since", time.UnixMilli(1_000_000 + 2997), 3}, {"of the future", time.UnixMilli(5_000_000), 0}} {
+	}{{"all", time.Time{}, n}, {"since", time.UnixMilli(1_000_000 + 2997), 3}, {"in the future", time.UnixMilli(5_000_000), 0}} {
 		last := map[int32]int64{}
 		got := 0
-		err := Read(t.Context(), k, "notes", c.since, func(p int32, r stream.Record) error {
+		err := ReadTopic(t.Context(), k, "notes", c.since, func(p int32, r stream.Record) error {
 			if before, seen := last[p]; seen && r.Offset <= before {
 				t.Errorf("%s: offset %d of partition %d comes after %d", c.name, r.Offset, p, before)
 			}
@@ -42,10 +42,10 @@ func TestRead(t *testing.T) {
 		}
 	}
 	full := errors.New("enough")
-	if err := Read(t.Context(), k, "notes", time.Time{}, func(int32, stream.Record) error { return full }); !errors.Is(err, full) {
-		t.Errorf("%v, want that of the function", err)
+	if err := ReadTopic(t.Context(), k, "notes", time.Time{}, func(int32, stream.Record) error { return full }); !errors.Is(err, full) {
+		t.Errorf("%v, want the error of the function", err)
 	}
-	if err := Read(t.Context(), k, "none", time.Time{}, func(int32, stream.Record) error { return nil }); err == nil {
-		t.Error("a topic that is not there is read")
+	if err := ReadTopic(t.Context(), k, "none", time.Time{}, func(int32, stream.Record) error { return nil }); err == nil {
+		t.Error("a topic that does not exist was read")
 	}
 }

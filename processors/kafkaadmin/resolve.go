@@ -16,7 +16,7 @@ import (
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// Bounds of one transaction. The bytes keep every batch below what topics accept, uncompressed.
+// Bounds of one transaction. The bytes keep every uncompressed batch below the limit of the topics.
 const (
 	maxResolveRecords = 500
 	maxResolveBytes   = 512 << 10
@@ -25,65 +25,69 @@ const (
 
 // Errors to branch on.
 var (
-	// ErrTakenOver: another replay or drop of the same application began meanwhile.
-	ErrTakenOver = errors.New("another replay or drop took over")
-	// ErrOutcomeUnknown: a transaction may be committed or not. Doing it again is safe.
+	// ErrTakenOver means that another replay or drop of the same application has begun.
+	ErrTakenOver = errors.New("another replay or drop fenced this one")
+	// ErrOutcomeUnknown means that a transaction may or may not be committed. To repeat it is safe.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
+	// ErrTransactionalID means that the brokers did not grant the transactional id.
+	ErrTransactionalID = errors.New("cannot acquire the transactional id")
 )
 
-// ResolveOptions says what to resolve, and who wants it.
+// ResolveOptions are the options of ReplayDeadLetters and DropDeadLetters.
 type ResolveOptions struct {
-	// Topic is the dead-letter queue: <application>.dlq.
+	// Topic is the dead-letter topic: <application>.dlq.
 	Topic string
-	// By and Why are kept with the letter's tombstone. Drop wants both.
+	// By and Why are stored in the tombstone. DropDeadLetters requires both.
 	By, Why string
 	// Progress, if set, is called after each transaction.
-	Progress func(Outcome)
-	// AllowOldTransactions works against brokers below transaction.version 2: see processors.ErrTransactions.
+	Progress func(ResolveResult)
+	// AllowOldTransactions accepts brokers below transaction.version 2: see
+	// processors.ErrTransactions.
 	AllowOldTransactions bool
 
 	failpoint func(at string, cl *kgo.Client) error // for tests: an error ends the session as a crash would
 }
 
-// Outcome counts letters.
-type Outcome struct {
-	Done            int `json:"done"` // replayed or dropped by this call, committed
-	AlreadyResolved int `json:"gone"` // were resolved before
+// ResolveResult counts dead letters.
+type ResolveResult struct {
+	Done            int `json:"done"` // replayed or dropped by this call, and committed
+	AlreadyResolved int `json:"gone"` // resolved before this call
 	Remaining       int `json:"left"` // not done
 }
 
-// Replay puts each letter's record back where it was, byte for byte and with header weir-replay-of besides, and resolves
-// the letter, both in one transaction. Letters resolved meanwhile are left out. The application must be able to fold the
-// records by now, or they come back as new letters. An error that wraps ErrTakenOver or ErrUnknown, or any other, says
-// that part of the work is not done: Outcome counts what certainly is, and calling again does the rest, once.
-func Replay(ctx context.Context, k kafka.Cluster, letters []DeadLetter, o ResolveOptions) (Outcome, error) {
+// ReplayDeadLetters produces the record of each dead letter to its original partition, with the
+// header weir-replay-of in addition, and resolves the dead letter, both in one transaction. It
+// leaves out dead letters that are resolved already. If the application still rejects the records,
+// they become new dead letters. After an error a part of the work may be undone: ResolveResult
+// counts what is certainly committed, and another call does the rest exactly once.
+func ReplayDeadLetters(ctx context.Context, k kafka.Cluster, letters []DeadLetter, o ResolveOptions) (ResolveResult, error) {
 	for i := range letters {
 		if err := letters[i].Malformed; err != nil {
-			return Outcome{Remaining: len(letters)}, fmt.Errorf("letter %s at %s[%d]@%d cannot be replayed: %w; nothing was done: leave it out, or drop it", letters[i].Name(), o.Topic, letters[i].Partition, letters[i].Offset, err)
+			return ResolveResult{Remaining: len(letters)}, fmt.Errorf("dead letter %s at %s[%d]@%d cannot be replayed: %w. Nothing was done: leave it out, or drop it", letters[i].Name(), o.Topic, letters[i].Partition, letters[i].Offset, err)
 		}
 	}
 	return resolve(ctx, k, letters, &session{ResolveOptions: o, how: "replayed"})
 }
 
-// Drop resolves letters without their records: those are never folded. Their bytes stay in the queue until it is
-// compacted. Errors are those of Replay.
-func Drop(ctx context.Context, k kafka.Cluster, letters []DeadLetter, o ResolveOptions) (Outcome, error) {
+// DropDeadLetters resolves dead letters without replaying their records. The records stay in the
+// topic until it is compacted. Errors are those of ReplayDeadLetters.
+func DropDeadLetters(ctx context.Context, k kafka.Cluster, letters []DeadLetter, o ResolveOptions) (ResolveResult, error) {
 	if o.By == "" || o.Why == "" {
-		return Outcome{Remaining: len(letters)}, errors.New("a letter is dropped for good: say who drops it and why")
+		return ResolveResult{Remaining: len(letters)}, errors.New("a dead letter is dropped for ever: set By and Why")
 	}
 	return resolve(ctx, k, letters, &session{ResolveOptions: o, how: "dropped"})
 }
 
-// session is one life of the transactional id.
+// session is one use of the transactional id.
 type session struct {
 	ResolveOptions
 	how   string
 	cl    *kgo.Client
-	id    int64 // producer id and epoch as of the last transaction
+	id    int64 // producer id and epoch of the last transaction
 	epoch int16
 }
 
-func resolve(ctx context.Context, k kafka.Cluster, letters []DeadLetter, s *session) (out Outcome, err error) {
+func resolve(ctx context.Context, k kafka.Cluster, letters []DeadLetter, s *session) (out ResolveResult, err error) {
 	out.Remaining = len(letters)
 	if len(letters) == 0 {
 		return out, nil
@@ -114,7 +118,8 @@ func resolve(ctx context.Context, k kafka.Cluster, letters []DeadLetter, s *sess
 	return out, nil
 }
 
-// open takes the transactional id: what an earlier life of it left open is ended before the broker answers.
+// open acquires the transactional id: the brokers first end an open transaction of an earlier
+// session.
 func (s *session) open(ctx context.Context, k kafka.Cluster) (err error) {
 	app := strings.TrimSuffix(s.Topic, ".dlq")
 	s.cl, err = k.Client(
@@ -134,17 +139,18 @@ func (s *session) open(ctx context.Context, k kafka.Cluster) (err error) {
 		return err
 	}
 	if version < 2 && !s.AllowOldTransactions {
-		return fmt.Errorf("%w: the brokers finalised transaction.version %d: below 2 a late request of a dead session can land in the next transaction, and a letter be counted twice. Upgrade with kafka-features.sh upgrade --feature transaction.version=2", processors.ErrTransactions, version)
+		return fmt.Errorf("%w: the brokers finalized transaction.version %d: below 2 a late request of a dead session can end up in the next transaction, and a record would be replayed twice. Upgrade with kafka-features.sh upgrade --feature transaction.version=2", processors.ErrTransactions, version)
 	}
 	if s.id, s.epoch, err = s.cl.ProducerID(ctx); err != nil {
-		return fmt.Errorf("take transactional id weir-dlq-%s: %w: check that the brokers run and that ACLs allow it (`weir doctor`)", app, err)
+		return fmt.Errorf("%w weir-dlq-%s: %w: check that the brokers run and that ACLs allow Write on the id", ErrTransactionalID, app, err)
 	}
 	return s.failpoint("opened", s.cl)
 }
 
-// unresolved reads the queue again, now that nobody else can resolve letters, and returns the letters that are still
-// open, as the queue has them. It reads to the high watermark: with a read to the last stable offset, a transaction that
-// the application itself has open would hide tombstones behind it.
+// unresolved reads the topic again, now that no other session can resolve dead letters. It returns
+// the dead letters that are still unresolved, as the topic has them. It reads to the high
+// watermark: a read to the last stable offset would miss tombstones behind an open transaction of
+// the application.
 func (s *session) unresolved(ctx context.Context, letters []DeadLetter) ([]DeadLetter, error) {
 	scan, err := newScanner(ctx, s.cl, s.Topic)
 	if err != nil {
@@ -155,7 +161,7 @@ func (s *session) unresolved(ctx context.Context, letters []DeadLetter) ([]DeadL
 		err = ends.Error()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the ends of %s: %w", s.Topic, err)
+		return nil, fmt.Errorf("read the end offsets of %s: %w", s.Topic, err)
 	}
 	wanted := map[int32][]string{}
 	for i := range letters {
@@ -165,7 +171,7 @@ func (s *session) unresolved(ctx context.Context, letters []DeadLetter) ([]DeadL
 	for p, keys := range wanted {
 		end, ok := ends.Lookup(s.Topic, p)
 		if !ok {
-			return nil, fmt.Errorf("%s has no partition %d: the letters are of another queue", s.Topic, p)
+			return nil, fmt.Errorf("%s has no partition %d: the dead letters are from another topic", s.Topic, p)
 		}
 		have, err := scan.letters(ctx, p, end.Offset)
 		if err != nil {
@@ -174,7 +180,7 @@ func (s *session) unresolved(ctx context.Context, letters []DeadLetter) ([]DeadL
 		for _, key := range keys {
 			if l, ok := have[key]; ok {
 				open = append(open, l)
-				delete(have, key) // named twice is done once
+				delete(have, key) // a duplicate argument counts once
 			}
 		}
 	}
@@ -182,7 +188,7 @@ func (s *session) unresolved(ctx context.Context, letters []DeadLetter) ([]DeadL
 	return open, s.failpoint("checked", s.cl)
 }
 
-// chunk is how many of letters go into one transaction: at least one.
+// chunk returns the number of dead letters for one transaction, at least one.
 func chunk(letters []DeadLetter) int {
 	size := 0
 	for i := range letters {
@@ -193,7 +199,8 @@ func chunk(letters []DeadLetter) int {
 	return len(letters)
 }
 
-// transact resolves letters in one transaction. After an error the session is over: it is not known to be ours any more.
+// transact resolves dead letters in one transaction. After an error the session must end: another
+// session may have fenced it.
 func (s *session) transact(ctx context.Context, letters []DeadLetter) error {
 	if err := s.begin(ctx); err != nil {
 		return err
@@ -214,7 +221,7 @@ func (s *session) transact(ctx context.Context, letters []DeadLetter) error {
 	if id, epoch, err := s.cl.ProducerID(ctx); err != nil || id != s.id || epoch != s.epoch {
 		return s.takenOver(err)
 	}
-	// Not cancelled by ctx: a commit that was sent can only be waited for.
+	// Not cancelled by ctx: once the commit is sent, only its outcome matters.
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveTimeout)
 	defer cancel()
 	switch err := s.cl.EndTransaction(end, kgo.TryCommit); {
@@ -223,13 +230,13 @@ func (s *session) transact(ctx context.Context, letters []DeadLetter) error {
 	case fenced(err):
 		return s.takenOver(err)
 	default:
-		return fmt.Errorf("%w: the commit of %d letters of %s was sent and not answered: %w. Do it again: letters that were resolved are left out", ErrOutcomeUnknown, len(letters), s.Topic, err)
+		return fmt.Errorf("%w: the commit of %d dead letters of %s was not answered: %w. Repeat it: resolved dead letters are left out", ErrOutcomeUnknown, len(letters), s.Topic, err)
 	}
 }
 
-// begin starts a transaction, and makes sure that the client did not renew its session by itself after it lost it:
-// between the check of the letters and now, someone else may have resolved them. Each transaction raises the epoch by
-// at most one.
+// begin starts a transaction. It fails if the client has lost its session and renewed it, because
+// another session may have resolved dead letters since unresolved read the topic. Each transaction
+// raises the epoch by at most one.
 func (s *session) begin(ctx context.Context) error {
 	if err := s.cl.BeginTransaction(); err != nil {
 		return s.takenOver(err)
@@ -248,9 +255,9 @@ func (s *session) abort(ctx context.Context, cause error) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveTimeout)
 	defer cancel()
-	cause = fmt.Errorf("letters of %s were not resolved: %w", s.Topic, cause)
+	cause = fmt.Errorf("dead letters of %s were not resolved: %w", s.Topic, cause)
 	if err := errors.Join(s.cl.AbortBufferedRecords(ctx), s.cl.EndTransaction(ctx, kgo.TryAbort)); err != nil {
-		return errors.Join(cause, fmt.Errorf("their transaction could not be aborted, the brokers do it after %s: %w", resolveTimeout, err))
+		return errors.Join(cause, fmt.Errorf("their transaction could not be aborted; the brokers abort it after %s: %w", resolveTimeout, err))
 	}
 	return cause
 }
@@ -259,7 +266,7 @@ func (s *session) takenOver(cause error) error {
 	if cause == nil {
 		cause = kerr.ProducerFenced
 	}
-	return fmt.Errorf("%w of %s, or the brokers timed this one out (%w): it stopped, and what it had not committed is undone. `weir dlq list` shows what is left; do it again for that", ErrTakenOver, s.Topic, cause)
+	return fmt.Errorf("%w of %s, or the brokers timed out this session (%w): the open transaction is aborted. Repeat it for the remaining dead letters", ErrTakenOver, s.Topic, cause)
 }
 
 func fenced(err error) bool {

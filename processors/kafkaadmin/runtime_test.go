@@ -14,18 +14,18 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// picky is a core that refuses everything until it is mended, and then remembers what it folded.
+// picky is a handler that rejects every record until it is repaired, and then keeps what it folds.
 type picky struct {
-	mu     *sync.Mutex
-	mended *bool
-	folded *[]string
+	mu       *sync.Mutex
+	repaired *bool
+	folded   *[]string
 }
 
 func (p picky) Fold(b *stream.Batch) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, r := range b.Records {
-		if !*p.mended {
+		if !*p.repaired {
 			b.Reject(i, "picky", fmt.Sprintf("record %d", r.Offset))
 			continue
 		}
@@ -36,7 +36,7 @@ func (p picky) Fold(b *stream.Batch) error {
 
 func (p picky) Flush(stream.Commit, *stream.Changes) error { return nil }
 
-// text is a record byte by byte; nil and empty differ.
+// text returns a record as text; nil and empty differ.
 func text(key, value []byte, headers []stream.Header) string {
 	s := fmt.Sprintf("%#v=%#v", key, value)
 	for _, h := range headers {
@@ -45,8 +45,9 @@ func text(key, value []byte, headers []stream.Header) string {
 	return s
 }
 
-// TestLettersOfTheRuntime sends records through a real processor that refuses them, and back after it was mended.
-func TestLettersOfTheRuntime(t *testing.T) {
+// TestDeadLettersOfTheRuntime sends records through a processor that rejects them, and replays them
+// after the processor was repaired.
+func TestDeadLettersOfTheRuntime(t *testing.T) {
 	_, k := fake(t, kfake.SeedTopics(1, "in", "log", queue))
 	sent := []*kgo.Record{
 		{Key: []byte("k"), Value: []byte("v")},
@@ -66,9 +67,9 @@ func TestLettersOfTheRuntime(t *testing.T) {
 	}
 	produce(t, k, "", sent...)
 
-	var mended bool
+	var repaired bool
 	var folded []string
-	core := picky{mu: new(sync.Mutex), mended: &mended, folded: &folded}
+	core := picky{mu: new(sync.Mutex), repaired: &repaired, folded: &folded}
 	rt, err := processors.New(processors.Config{Kafka: k, Dir: t.TempDir(), Instance: "one", Workers: 1, CommitInterval: 10 * time.Millisecond},
 		stream.Processor{App: "app", Inputs: []string{"in"}, Changelog: "log", DLQ: queue, New: func(stream.Task) (stream.Handler, error) { return core, nil }})
 	if err != nil {
@@ -79,7 +80,7 @@ func TestLettersOfTheRuntime(t *testing.T) {
 	go func() { ran <- rt.Run(ctx) }()
 
 	letters := await(t, func() []DeadLetter {
-		got, err := List(t.Context(), k, queue, Filter{})
+		got, err := ListDeadLetters(t.Context(), k, queue, DeadLetterFilter{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,13 +89,13 @@ func TestLettersOfTheRuntime(t *testing.T) {
 	for i, l := range letters {
 		if l.Malformed != nil || l.Reason != "picky" || l.Detail != fmt.Sprintf("record %d", i) || l.App != "app" ||
 			l.Origin != (Origin{"in", 0, int64(i)}) || !l.Time.Equal(sent[i].Timestamp) {
-			t.Errorf("letter %d: %+v", i, l)
+			t.Errorf("dead letter %d: %+v", i, l)
 		}
 	}
 	core.mu.Lock()
-	mended = true
+	repaired = true
 	core.mu.Unlock()
-	if got, err := Replay(t.Context(), k, letters, ResolveOptions{Topic: queue}); err != nil || got.Done != len(sent) {
+	if got, err := ReplayDeadLetters(t.Context(), k, letters, ResolveOptions{Topic: queue}); err != nil || got.Done != len(sent) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	got := map[string]int{}
@@ -116,7 +117,7 @@ func TestLettersOfTheRuntime(t *testing.T) {
 	}
 }
 
-// await asks until there are n things.
+// await calls ask until it returns n things.
 func await[T any](t *testing.T, ask func() []T, n int) []T {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -129,7 +130,7 @@ func await[T any](t *testing.T, ask func() []T, n int) []T {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("there are not %d after 20 s", n)
+			t.Fatalf("fewer than %d after 20 s", n)
 		}
 	}
 }

@@ -13,14 +13,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// scanner reads partitions of one topic from offset to offset by its own fetch requests. A consumer cannot do it: it
-// never tells that what it waits for was compacted away, so that it would have to guess by a time-out.
+// scanner reads partitions of one topic between offsets, with its own fetch requests. A consumer
+// does not report that the records it waits for were compacted away, so its caller would have to
+// guess by a timeout.
 type scanner struct {
 	cl           *kgo.Client
 	topic        string
 	detail       kadm.TopicDetail
 	decompressor kgo.Decompressor
-	bytes        int32 // of a fetch
+	bytes        int32 // bytes of a fetch
 }
 
 func newScanner(ctx context.Context, cl *kgo.Client, topic string) (*scanner, error) {
@@ -28,14 +29,14 @@ func newScanner(ctx context.Context, cl *kgo.Client, topic string) (*scanner, er
 	return s, s.loadMetadata(ctx)
 }
 
-// loadMetadata reads who leads the partitions.
+// loadMetadata reads the leaders of the partitions.
 func (s *scanner) loadMetadata(ctx context.Context) error {
 	list, err := kadm.NewClient(s.cl).ListTopics(ctx, s.topic)
 	if err == nil {
 		err = list[s.topic].Err
 	}
 	if err != nil {
-		return fmt.Errorf("look at topic %s: %w: `weir topics plan` shows what is missing", s.topic, err)
+		return fmt.Errorf("read the metadata of topic %s: %w", s.topic, unknownTopic(err))
 	}
 	s.detail = list[s.topic]
 	return nil
@@ -47,15 +48,15 @@ func (s *scanner) partitions() []int32 {
 	return ps
 }
 
-// read gives fn the committed records of [from, upto) in order. Where a transaction is open below upto, it waits for it
-// to be decided: ctx, or the transaction's own time-out at the broker, bounds that.
+// read calls fn for the committed records in [from, upto), in order. If a transaction is open below
+// upto, it waits for its end, at most until ctx ends or the transaction times out.
 func (s *scanner) read(ctx context.Context, p int32, from, upto int64, fn func(*kgo.Record)) error {
 	for tries := 0; from < upto; {
 		got, next, err := s.fetch(ctx, p, from)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, kerr.OffsetOutOfRange) && got.LogStartOffset > from: // what is before was deleted
+		case errors.Is(err, kerr.OffsetOutOfRange) && got.LogStartOffset > from: // retention deleted the first records
 			from = got.LogStartOffset
 			continue
 		case err != nil && tries < 10 && isStaleLeader(err):
@@ -74,14 +75,15 @@ func (s *scanner) read(ctx context.Context, p int32, from, upto int64, fn func(*
 			}
 		}
 		if next == from && got.LastStableOffset >= upto {
-			return nil // everything from here on was compacted away
+			return nil // compaction removed all records from here on
 		}
 		from = next
 	}
 	return nil
 }
 
-// fetch asks the leader for what comes at offset at, and waits up to half a second if there is nothing.
+// fetch requests the records from offset at on from the leader. If there are none, the broker waits
+// half a second.
 func (s *scanner) fetch(ctx context.Context, p int32, at int64) (kgo.FetchPartition, int64, error) {
 	part := kmsg.NewFetchRequestTopicPartition()
 	part.Partition, part.FetchOffset, part.PartitionMaxBytes = p, at, s.bytes
@@ -97,7 +99,7 @@ func (s *scanner) fetch(ctx context.Context, p int32, at int64) (kgo.FetchPartit
 	}
 	resp, ok := kresp.(*kmsg.FetchResponse)
 	if !ok {
-		return kgo.FetchPartition{}, at, fmt.Errorf("the answer to a fetch is a %T", kresp)
+		return kgo.FetchPartition{}, at, fmt.Errorf("the response to a fetch is a %T", kresp)
 	}
 	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
 		return kgo.FetchPartition{}, at, err
@@ -111,7 +113,7 @@ func (s *scanner) fetch(ctx context.Context, p int32, at int64) (kgo.FetchPartit
 	return got, next, got.Err
 }
 
-// isStaleLeader tells whether asking for the leader anew can help.
+// isStaleLeader reports whether a fetch can succeed after the leaders were read again.
 func isStaleLeader(err error) bool {
 	return kerr.IsRetriable(err) || !errors.As(err, new(*kerr.Error))
 }

@@ -15,45 +15,63 @@ import (
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// ErrConflict says that a topic differs in a way that no step may change.
-var ErrConflict = errors.New("topics differ in what cannot be changed in place")
+// ErrConflict means that a topic has differences that no step may change.
+var ErrConflict = errors.New("a topic has differences that cannot be changed in place")
 
-// StepKind is what a Step does.
+// ErrReplication means that the number of brokers, the replication factor and min.insync.replicas
+// do not fit together.
+var ErrReplication = errors.New("replication is impossible")
+
+// ErrUnknownTopic means that a topic does not exist.
+var ErrUnknownTopic = errors.New("topic does not exist")
+
+// unknownTopic wraps err in ErrUnknownTopic if that is the brokers' answer.
+func unknownTopic(err error) error {
+	if errors.Is(err, kerr.UnknownTopicOrPartition) {
+		return fmt.Errorf("%w: %w", ErrUnknownTopic, err)
+	}
+	return err
+}
+
+// StepKind is the kind of a TopicStep.
 type StepKind string
 
 // Kinds of steps.
 const (
 	StepCreate   StepKind = "create"
 	StepAlter    StepKind = "alter"
-	StepConflict StepKind = "conflict" // for a person to decide; Apply leaves it
+	StepConflict StepKind = "conflict" // for a decision of an operator; ApplySteps skips it
 )
 
-// Setting is one configuration of a topic.
-type Setting struct {
-	Name string `json:"name"`
-	Was  string `json:"was,omitempty"` // of an existing topic
-	Want string `json:"want"`
+// TopicSetting is one configuration entry of a topic.
+type TopicSetting struct {
+	Name    string `json:"name"`
+	Current string `json:"was,omitempty"` // present value of an existing topic
+	Want    string `json:"want"`
 }
 
-// Step is one difference between the topics that are and those that should be. It prints as a sentence.
-type Step struct {
-	Kind              StepKind  `json:"kind"`
-	Topic             string    `json:"topic"`
-	Partitions        int32     `json:"partitions,omitempty"`         // of a topic to create
-	ReplicationFactor int16     `json:"replication_factor,omitempty"` // the same; -1 is the broker's default
-	Settings          []Setting `json:"settings,omitempty"`           // in order of their names
-	Why               string    `json:"why,omitempty"`                // of a conflict: what it is and what to do
+// TopicStep is one difference between the existing and the wanted topics.
+type TopicStep struct {
+	Kind       StepKind `json:"kind"`
+	Topic      string   `json:"topic"`
+	Partitions int32    `json:"partitions,omitempty"` // of a topic to create
+
+	ReplicationFactor int16          `json:"replication_factor,omitempty"` // of a topic to create; -1 is the broker's default
+	Settings          []TopicSetting `json:"settings,omitempty"`           // in the order of names
+	Reason            string         `json:"why,omitempty"`                // of a conflict: the difference; the remedy
 }
 
-// Defaults are what the catalogue leaves to the cluster.
+// Defaults are properties of topics that the catalogue does not define.
 type Defaults struct {
-	// ReplicationFactor of new topics. 0 takes the broker's default and checks nothing.
+	// ReplicationFactor is that of new topics. 0 takes the broker's default and checks nothing.
 	ReplicationFactor int16
-	// MinInsync is min.insync.replicas. 0 leaves it to the broker.
+	// MinInsync is min.insync.replicas. 0 takes the broker's default.
 	MinInsync int16
+	// Names are the program's names of settings and commands in texts about these topics.
+	Names RemedyNames
 }
 
-// settings are the configurations that t should have.
+// settings returns the configuration that t should have.
 func (d Defaults) settings(t events.Topic) map[string]string {
 	s := t.Settings()
 	if d.MinInsync > 0 {
@@ -62,11 +80,13 @@ func (d Defaults) settings(t events.Topic) map[string]string {
 	return s
 }
 
-// Plan compares the topics that are with those wanted. It changes nothing. Configurations that want does not name are
-// left as they are; those that the broker does not know at all are passed over. The steps are in the order of want.
-func Plan(ctx context.Context, k kafka.Cluster, want []events.Topic, d Defaults) ([]Step, error) {
+// PlanTopics compares the existing topics with want and changes nothing. It ignores configuration
+// entries that want does not name or the broker does not know. The steps are in the order of want.
+func PlanTopics(ctx context.Context, k kafka.Cluster, want []events.Topic, d Defaults) ([]TopicStep, error) {
+	d.Names.setDefaults()
 	if d.ReplicationFactor > 0 && d.MinInsync > d.ReplicationFactor {
-		return nil, fmt.Errorf("min.insync.replicas %d is more than replication factor %d: no record could be written; lower topics.min_insync or raise topics.replication_factor", d.MinInsync, d.ReplicationFactor)
+		return nil, fmt.Errorf("%w: min.insync.replicas %d is greater than the replication factor %d, so that no record could be written; lower %s or raise %s",
+			ErrReplication, d.MinInsync, d.ReplicationFactor, d.Names.MinInsync, d.Names.ReplicationFactor)
 	}
 	cl, err := k.Client()
 	if err != nil {
@@ -76,7 +96,7 @@ func Plan(ctx context.Context, k kafka.Cluster, want []events.Topic, d Defaults)
 	return plan(ctx, kadm.NewClient(cl), want, d)
 }
 
-func plan(ctx context.Context, adm *kadm.Client, want []events.Topic, d Defaults) ([]Step, error) {
+func plan(ctx context.Context, adm *kadm.Client, want []events.Topic, d Defaults) ([]TopicStep, error) {
 	var names []string
 	for _, t := range want {
 		names = append(names, t.Name)
@@ -85,20 +105,20 @@ func plan(ctx context.Context, adm *kadm.Client, want []events.Topic, d Defaults
 	if err != nil {
 		return nil, fmt.Errorf("list topics: %w", err)
 	}
-	var there []string
+	var existing []string
 	for _, n := range names {
 		switch err := have[n].Err; {
 		case err == nil:
-			there = append(there, n)
+			existing = append(existing, n)
 		case !errors.Is(err, kerr.UnknownTopicOrPartition):
-			return nil, fmt.Errorf("look at topic %s: %w", n, err)
+			return nil, fmt.Errorf("read the metadata of topic %s: %w", n, err)
 		}
 	}
-	configs, err := describe(ctx, adm, there)
+	configs, err := describe(ctx, adm, existing)
 	if err != nil {
 		return nil, err
 	}
-	var steps []Step
+	var steps []TopicStep
 	for _, t := range want {
 		if detail := have[t.Name]; detail.Err == nil {
 			steps = append(steps, differences(t, detail, configs[t.Name], d)...)
@@ -109,7 +129,7 @@ func plan(ctx context.Context, adm *kadm.Client, want []events.Topic, d Defaults
 	return steps, nil
 }
 
-// describe reads the effective configurations of topics.
+// describe returns the effective configuration of each topic.
 func describe(ctx context.Context, adm *kadm.Client, topics []string) (map[string]map[string]string, error) {
 	got, err := adm.DescribeTopicConfigs(ctx, topics...)
 	if err != nil {
@@ -128,43 +148,43 @@ func describe(ctx context.Context, adm *kadm.Client, topics []string) (map[strin
 	return out, nil
 }
 
-func create(t events.Topic, d Defaults) Step {
-	s := Step{Kind: StepCreate, Topic: t.Name, Partitions: t.Partitions, ReplicationFactor: d.ReplicationFactor}
+func create(t events.Topic, d Defaults) TopicStep {
+	s := TopicStep{Kind: StepCreate, Topic: t.Name, Partitions: t.Partitions, ReplicationFactor: d.ReplicationFactor}
 	if s.ReplicationFactor == 0 {
 		s.ReplicationFactor = -1
 	}
 	for name, v := range d.settings(t) {
-		s.Settings = append(s.Settings, Setting{Name: name, Want: v})
+		s.Settings = append(s.Settings, TopicSetting{Name: name, Want: v})
 	}
-	slices.SortFunc(s.Settings, func(a, b Setting) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.Settings, func(a, b TopicSetting) int { return strings.Compare(a.Name, b.Name) })
 	return s
 }
 
-// differences are the steps for a topic that exists.
-func differences(t events.Topic, have kadm.TopicDetail, configs map[string]string, d Defaults) []Step {
-	var steps []Step
+// differences returns the steps for an existing topic.
+func differences(t events.Topic, have kadm.TopicDetail, configs map[string]string, d Defaults) []TopicStep {
+	var steps []TopicStep
 	if n := int32(len(have.Partitions)); n != t.Partitions {
-		steps = append(steps, Step{Kind: StepConflict, Topic: t.Name, Why: fmt.Sprintf(
-			"it has %d partitions and must have %d; it is left alone, because another count sends keys to other partitions than their state is in: if %d is right, set spend.partitions to that; for another number `weir repartition --help` says how to move to new topics", n, t.Partitions, n)})
+		steps = append(steps, TopicStep{Kind: StepConflict, Topic: t.Name, Reason: fmt.Sprintf(
+			"it has %d partitions and must have %d; the number is never changed in place, because keys would move to partitions without their state: if %d is right, set %s to that; for another number %s", n, t.Partitions, n, d.Names.Partitions(t.Name), d.Names.Repartition)})
 	}
 	if n := have.Partitions.NumReplicas(); n > 0 && n < int(d.ReplicationFactor) {
-		steps = append(steps, Step{Kind: StepConflict, Topic: t.Name, Why: fmt.Sprintf(
-			"it has %d copies of each partition and should have %d; moving data is left to you: use kafka-reassign-partitions.sh, or lower topics.replication_factor", n, d.ReplicationFactor)})
+		steps = append(steps, TopicStep{Kind: StepConflict, Topic: t.Name, Reason: fmt.Sprintf(
+			"it has %d replicas of each partition and should have %d; move the data with kafka-reassign-partitions.sh, or lower %s", n, d.ReplicationFactor, d.Names.ReplicationFactor)})
 	}
-	alter := Step{Kind: StepAlter, Topic: t.Name}
+	alter := TopicStep{Kind: StepAlter, Topic: t.Name}
 	for name, want := range d.settings(t) {
 		if was, known := configs[name]; known && !same(was, want) {
-			alter.Settings = append(alter.Settings, Setting{Name: name, Was: was, Want: want})
+			alter.Settings = append(alter.Settings, TopicSetting{Name: name, Current: was, Want: want})
 		}
 	}
 	if len(alter.Settings) > 0 {
-		slices.SortFunc(alter.Settings, func(a, b Setting) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(alter.Settings, func(a, b TopicSetting) int { return strings.Compare(a.Name, b.Name) })
 		steps = append(steps, alter)
 	}
 	return steps
 }
 
-// same compares values as Kafka means them: numbers by value, lists as sets.
+// same compares values of a configuration entry: numbers by value, lists as sets.
 func same(a, b string) bool {
 	if a == b {
 		return true
@@ -186,27 +206,27 @@ func list(s string) []string {
 	return slices.Compact(out)
 }
 
-// String is the step as a sentence.
-func (s Step) String() string {
+// String returns the step as a sentence.
+func (s TopicStep) String() string {
 	var set []string
 	for _, x := range s.Settings {
 		if s.Kind == StepAlter {
-			set = append(set, fmt.Sprintf("%s from %s to %s", x.Name, orNothing(x.Was), x.Want))
+			set = append(set, fmt.Sprintf("%s from %s to %s", x.Name, orNothing(x.Current), x.Want))
 		} else {
 			set = append(set, x.Name+"="+x.Want)
 		}
 	}
 	switch s.Kind {
 	case StepCreate:
-		copies := "the broker's default of copies"
+		copies := "the broker's default number of replicas"
 		if s.ReplicationFactor > 0 {
-			copies = fmt.Sprintf("%d copies", s.ReplicationFactor)
+			copies = fmt.Sprintf("%d replicas", s.ReplicationFactor)
 		}
 		return fmt.Sprintf("create topic %s with %d partitions, %s and %s", s.Topic, s.Partitions, copies, strings.Join(set, ", "))
 	case StepAlter:
 		return fmt.Sprintf("change topic %s: %s", s.Topic, strings.Join(set, ", "))
 	case StepConflict:
-		return fmt.Sprintf("leave topic %s: %s", s.Topic, s.Why)
+		return fmt.Sprintf("leave topic %s: %s", s.Topic, s.Reason)
 	}
 	return fmt.Sprintf("%s topic %s", s.Kind, s.Topic)
 }

@@ -14,8 +14,8 @@ import (
 func TestPlanAndApplyTheCatalogue(t *testing.T) {
 	_, k := fake(t)
 	d := Defaults{ReplicationFactor: 3, MinInsync: 2}
-	want := append(events.Catalog("local", events.Layout{}), events.Copied("far", events.Layout{}))
-	steps, err := Plan(t.Context(), k, want, d)
+	want := append(events.Catalog("local", events.Layout{}), events.CopiedTopic("far", events.Layout{}))
+	steps, err := PlanTopics(t.Context(), k, want, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,13 +27,13 @@ func TestPlanAndApplyTheCatalogue(t *testing.T) {
 			t.Errorf("step %d: %+v", i, s)
 		}
 	}
-	if err := Apply(t.Context(), k, steps); err != nil {
+	if err := ApplySteps(t.Context(), k, steps); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := Plan(t.Context(), k, want, d); err != nil || len(again) != 0 {
+	if again, err := PlanTopics(t.Context(), k, want, d); err != nil || len(again) != 0 {
 		t.Fatalf("a plan after apply: %v %v", again, err)
 	}
-	if err := Apply(t.Context(), k, steps); err != nil { // someone else was faster
+	if err := ApplySteps(t.Context(), k, steps); err != nil { // another client created the topics first
 		t.Fatalf("the same steps again: %v", err)
 	}
 	got, err := describe(t.Context(), kadm.NewClient(client(t, k)), []string{events.EventsTopic})
@@ -60,7 +60,7 @@ func TestPlanOfDifferences(t *testing.T) {
 		{Name: "b", Partitions: 6, Cleanup: events.CleanupCompact},
 	}
 	d := Defaults{ReplicationFactor: 2, MinInsync: 1}
-	steps, err := Plan(t.Context(), k, want, d)
+	steps, err := PlanTopics(t.Context(), k, want, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,27 +68,28 @@ func TestPlanOfDifferences(t *testing.T) {
 	for _, s := range steps {
 		got = append(got, s.String())
 	}
-	// The list in another order is the same list; min.insync.replicas is as wanted; segment.ms is not ours. The broker
-	// does not report max.message.bytes of 1000012 as what it is by default, so it is set.
+	// The order of a list does not matter. min.insync.replicas has the wanted value, and the plan
+	// does not name segment.ms. The broker's default of max.message.bytes is another value, so it
+	// is set.
 	for i, part := range [][]string{
-		{"leave topic a: it has 4 partitions and must have 6", "state"},
-		{"leave topic a: it has 1 copies", "kafka-reassign-partitions.sh"},
+		{"leave topic a: it has 4 partitions and must have 6", "state", "if 4 is right, set Topic.Partitions to that", "repartition"},
+		{"leave topic a: it has 1 replicas", "kafka-reassign-partitions.sh"},
 		{"change topic a: max.message.bytes from 1048588 to 1000012, retention.ms from 1000 to 3600000"},
-		{"create topic b with 6 partitions, 2 copies and cleanup.policy=compact, min.insync.replicas=1"},
+		{"create topic b with 6 partitions, 2 replicas and cleanup.policy=compact, min.insync.replicas=1"},
 	} {
 		for _, p := range part {
 			if i >= len(got) || !strings.Contains(got[i], p) {
-				t.Fatalf("step %d does not say %q:\n%s", i, p, strings.Join(got, "\n"))
+				t.Fatalf("step %d lacks %q:\n%s", i, p, strings.Join(got, "\n"))
 			}
 		}
 	}
 	if len(got) != 4 {
 		t.Fatalf("%d steps:\n%s", len(got), strings.Join(got, "\n"))
 	}
-	if err := Apply(t.Context(), k, steps); !errors.Is(err, ErrConflict) {
+	if err := ApplySteps(t.Context(), k, steps); !errors.Is(err, ErrConflict) {
 		t.Fatalf("apply with conflicts: %v", err)
 	}
-	left, err := Plan(t.Context(), k, want, d)
+	left, err := PlanTopics(t.Context(), k, want, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,21 +103,21 @@ func TestPlanOfDifferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	if configs["a"]["segment.ms"] != "77" {
-		t.Errorf("a setting that is not ours was changed to %q", configs["a"]["segment.ms"])
+		t.Errorf("segment.ms, which the plan does not name, was changed to %q", configs["a"]["segment.ms"])
 	}
 }
 
-func TestPlanRefusesWhatCannotWork(t *testing.T) {
+func TestImpossibleReplication(t *testing.T) {
 	_, k := fake(t)
-	if _, err := Plan(t.Context(), k, events.Catalog("local", events.Layout{}), Defaults{ReplicationFactor: 1, MinInsync: 2}); err == nil || !strings.Contains(err.Error(), "topics.min_insync") {
+	if _, err := PlanTopics(t.Context(), k, events.Catalog("local", events.Layout{}), Defaults{ReplicationFactor: 1, MinInsync: 2}); !errors.Is(err, ErrReplication) {
 		t.Errorf("min.insync above the replication factor: %v", err)
 	}
-	steps, err := Plan(t.Context(), k, events.Catalog("local", events.Layout{}), Defaults{ReplicationFactor: 5})
+	steps, err := PlanTopics(t.Context(), k, events.Catalog("local", events.Layout{}), Defaults{ReplicationFactor: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Apply(t.Context(), k, steps); err == nil || !strings.Contains(err.Error(), "topics.replication_factor") {
-		t.Errorf("more copies than brokers: %v", err)
+	if err := ApplySteps(t.Context(), k, steps); !errors.Is(err, ErrReplication) {
+		t.Errorf("more replicas than brokers: %v", err)
 	}
 }
 

@@ -7,19 +7,19 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
-	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/processors/internal/store"
 )
 
-// appPosition is where a stopped application stands.
+// appPosition is the position of a stopped application.
 type appPosition struct {
-	last        map[int32]*changelogpb.Marker // of each partition that ever committed
-	epoch       uint64                        // the greatest
-	watermarkMs int64                         // the least
+	last        map[int32]*changelogpb.Marker // the last marker of each partition that ever committed
+	epoch       uint64                        // the greatest owner epoch
+	watermarkMs int64                         // the least watermark
 }
 
-// position says where the application stands, and refuses one that has not read everything.
+// position returns the position of the application. It returns ErrUnread if the application has not
+// read its inputs to the end.
 func (h *exclusiveMember) position(ctx context.Context, log *store.Offline) (appPosition, error) {
 	s := appPosition{last: map[int32]*changelogpb.Marker{}, watermarkMs: math.MaxInt64}
 	metas, err := log.Metas(ctx)
@@ -37,12 +37,12 @@ func (h *exclusiveMember) position(ctx context.Context, log *store.Offline) (app
 	if err != nil {
 		return s, err
 	}
-	ends, err := h.adm.ListEndOffsets(ctx, h.proc.Inputs...) // what is not decided yet is not read either
+	ends, err := h.adm.ListEndOffsets(ctx, h.proc.Inputs...) // records of open transactions are unread, too
 	if err == nil {
 		err = ends.Error()
 	}
 	if err != nil {
-		return s, fmt.Errorf("read the ends of the inputs of %s: %w", h.proc.App, err)
+		return s, fmt.Errorf("read the end offsets of the inputs of %s: %w", h.proc.App, err)
 	}
 	unread, in, first := int64(0), 0, ""
 	for _, topic := range h.proc.Inputs {
@@ -59,21 +59,21 @@ func (h *exclusiveMember) position(ctx context.Context, log *store.Offline) (app
 		}
 	}
 	if unread > 0 {
-		return s, fmt.Errorf("%w: %d of %s in %d partitions, %s for one; stop who sends them, and let it read to the end", ErrUnread, unread, h.proc.App, in, first)
+		return s, fmt.Errorf("%w: %d records for %s in %d partitions, for example %s: stop the producers, and let the application read to the end", ErrUnread, unread, h.proc.App, in, first)
 	}
 	return s, nil
 }
 
-// inputStarts is where the inputs begin.
-func inputStarts(ctx context.Context, h *exclusiveMember) (processors.Positions, error) {
+// inputStarts returns the first offsets of the inputs.
+func inputStarts(ctx context.Context, h *exclusiveMember) (Positions, error) {
 	list, err := h.adm.ListStartOffsets(ctx, h.proc.Inputs...)
 	if err == nil {
 		err = list.Error()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read where the inputs of %s begin: %w", h.proc.App, err)
+		return nil, fmt.Errorf("read the first offsets of the inputs of %s: %w", h.proc.App, err)
 	}
-	out := processors.Positions{}
+	out := Positions{}
 	list.Each(func(o kadm.ListedOffset) { out.Set(o.Topic, o.Partition, o.Offset) })
 	return out, nil
 }

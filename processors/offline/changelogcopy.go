@@ -15,31 +15,33 @@ import (
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// copyChangelog reads the changelog of every partition into a new database at dir, up to a barrier of the holder's: everything
-// that was ever committed. The group being held, nothing more comes.
-func (h *exclusiveMember) copyChangelog(ctx context.Context, dir string) (pic *store.Offline, err error) {
+// copyChangelog copies the state of every partition from the changelog into a new database at dir,
+// up to a barrier of its own: every committed transaction. The exclusive member keeps owners from
+// writing more.
+func (h *exclusiveMember) copyChangelog(ctx context.Context, dir string) (state *store.Offline, err error) {
 	tokens, err := h.barriers(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if pic, err = store.CreateOffline(databaseOf(h.cfg), h.proc.App, dir); err != nil {
+	if state, err = store.CreateOffline(databaseOf(h.cfg), h.proc.App, dir); err != nil {
 		return nil, err
 	}
-	c := &changelogCopy{h: h, dst: pic, tokens: tokens, batch: pic.DB.NewBatch(), metas: map[int32]*changelogpb.TaskMeta{}}
+	c := &changelogCopy{h: h, dst: state, tokens: tokens, batch: state.DB.NewBatch(), metas: map[int32]*changelogpb.TaskMeta{}}
 	err = errors.Join(c.read(ctx), c.batch.Close())
 	if err != nil {
-		return nil, errors.Join(err, pic.Close())
+		return nil, errors.Join(err, state.Close())
 	}
-	return pic, nil
+	return state, nil
 }
 
-// changelogCopy is a copy in the making. It is of no use before it is complete, so it needs no whole transactions on its way.
+// changelogCopy is a copy in progress. It is not used before it is complete, so its batches need
+// not end with transactions.
 type changelogCopy struct {
 	h      *exclusiveMember
 	dst    *store.Offline
 	tokens map[int32]string
 	batch  *pebble.Batch
-	metas  map[int32]*changelogpb.TaskMeta // of partitions that are not read to their end
+	metas  map[int32]*changelogpb.TaskMeta // of partitions that are not copied to the end
 }
 
 func (c *changelogCopy) read(ctx context.Context) error {
@@ -65,7 +67,7 @@ func (c *changelogCopy) read(ctx context.Context) error {
 			}
 		}
 		for it := fetches.RecordIter(); !it.Done(); {
-			if err := c.take(it.Next()); err != nil {
+			if err := c.apply(it.Next()); err != nil {
 				return err
 			}
 		}
@@ -73,7 +75,7 @@ func (c *changelogCopy) read(ctx context.Context) error {
 			continue
 		}
 		if err := c.batch.Commit(pebble.NoSync); err != nil {
-			return fmt.Errorf("write copy of %s: %w", topic, err)
+			return fmt.Errorf("write the copy of %s: %w", topic, err)
 		}
 		if err := c.batch.Close(); err != nil {
 			return err
@@ -83,7 +85,8 @@ func (c *changelogCopy) read(ctx context.Context) error {
 	return nil
 }
 
-func (c *changelogCopy) take(rec *kgo.Record) error {
+// apply applies one record.
+func (c *changelogCopy) apply(rec *kgo.Record) error {
 	meta := c.metas[rec.Partition]
 	if meta == nil || rec.Attrs.IsControl() {
 		return nil

@@ -20,22 +20,25 @@ import (
 	"github.com/weirhq/weir/processors/internal/failpoint"
 	"github.com/weirhq/weir/processors/internal/group"
 	"github.com/weirhq/weir/processors/internal/store"
+	"github.com/weirhq/weir/processors/internal/topics"
 	"github.com/weirhq/weir/processors/internal/txn"
 	"github.com/weirhq/weir/stream"
 )
 
-// ErrInUse says that the group of an application has members. Its state is changed from outside only while nobody runs it.
+// ErrInUse reports that the group of an application has members. Its state can be changed only
+// while no process runs it.
 var ErrInUse = errors.New("the application runs")
 
-// exclusiveMember is the only member of an application's group. While it is there no process can run: those that come cannot join,
-// and wait. It writes to the changelog in the place of the owners, and is fenced as they are: a transaction of a holder that
-// is in the group no more cannot commit.
+// exclusiveMember is the only member of an application's group. While it is in the group, no
+// process can run the application: processes that start cannot join, and wait. It writes to the
+// changelog in place of the owners and is fenced like an owner: when it is no longer in the group,
+// its transactions cannot commit.
 type exclusiveMember struct {
 	cfg        *processors.Config
 	proc       *stream.Processor
 	sess       *kgo.GroupTransactSession
 	adm        *kadm.Client
-	partitions int32             // partitions
+	partitions int32             // of the processor
 	ids        map[string][]byte // topic ids
 
 	mu       sync.Mutex
@@ -43,22 +46,27 @@ type exclusiveMember struct {
 	changed  chan struct{}
 }
 
-// exclusiveProtocol is a way of sharing partitions that no process of an application knows: they and the holder cannot be in one group.
+// exclusiveProtocol is a group protocol that the processes of an application do not support, so the
+// brokers do not let them into the group of the exclusive member.
 type exclusiveProtocol struct{ kgo.GroupBalancer }
 
 // ProtocolName implements kgo.GroupBalancer.
 func (exclusiveProtocol) ProtocolName() string { return "weir-offline" }
 
-// joinExclusive joins the group of proc. It returns ErrInUse if somebody else is in it.
+// minTransactionTimeout is the least transaction timeout of offline work, which writes large
+// transactions.
+const minTransactionTimeout = time.Minute
+
+// joinExclusive joins the group of proc. It returns ErrInUse if the group has members.
 func joinExclusive(ctx context.Context, cfg *processors.Config, proc *stream.Processor) (h *exclusiveMember, err error) {
 	h = &exclusiveMember{cfg: cfg, proc: proc, changed: make(chan struct{}, 1)}
-	txnID, timeout := proc.App+"-offline", max(cfg.TransactionTimeout, time.Minute)
+	txnID, timeout := proc.App+"-offline", max(cfg.TransactionTimeout, minTransactionTimeout)
 	plain, err := cfg.Kafka.Client()
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
 	defer plain.Close()
-	if h.partitions, err = processors.AwaitTopics(ctx, proc, kadm.NewClient(plain)); err != nil {
+	if h.partitions, err = topics.Await(ctx, proc, kadm.NewClient(plain)); err != nil {
 		return nil, err
 	}
 	if h.ids, err = changelog.TopicIDs(ctx, proc, kadm.NewClient(plain)); err != nil {
@@ -93,7 +101,7 @@ func joinExclusive(ctx context.Context, cfg *processors.Config, proc *stream.Pro
 	return h, nil
 }
 
-// ensureGroupEmpty says who is in a group: ErrInUse.
+// ensureGroupEmpty returns ErrInUse, with the members, for a group that has some.
 func ensureGroupEmpty(ctx context.Context, adm *kadm.Client, app string) error {
 	members, err := group.DescribeMembers(ctx, adm, app)
 	if err != nil {
@@ -108,7 +116,7 @@ func ensureGroupEmpty(ctx context.Context, adm *kadm.Client, app string) error {
 		who = append(who, id)
 	}
 	if len(who) > 0 {
-		return fmt.Errorf("%w: group %s has members %v: stop every process of it. One that was killed counts for as long as the session timeout", ErrInUse, app, who)
+		return fmt.Errorf("%w: group %s has members %v: stop every process of the application. A killed process remains a member until its session timeout", ErrInUse, app, who)
 	}
 	return nil
 }
@@ -123,10 +131,10 @@ func (h *exclusiveMember) setAssigned(have []int32) {
 	}
 }
 
-// joinLimit is how long a holder waits for the group.
+// joinLimit bounds the wait for the group.
 const joinLimit = 30 * time.Second
 
-// awaitAssignment waits until every partition is the holder's.
+// awaitAssignment waits until every partition is assigned to this member.
 func (h *exclusiveMember) awaitAssignment(ctx context.Context) error {
 	limit := time.NewTimer(joinLimit)
 	defer limit.Stop()
@@ -141,7 +149,7 @@ func (h *exclusiveMember) awaitAssignment(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-limit.C:
-			return fmt.Errorf("%w: group %s gave %d of %d partitions within %s: did a process of it start? Stop it and try again", ErrInUse, h.proc.App, have, h.partitions, joinLimit)
+			return fmt.Errorf("%w: group %s assigned %d of %d partitions within %s: stop every process of the application, also processes that have just started, and try again", ErrInUse, h.proc.App, have, h.partitions, joinLimit)
 		case <-h.changed:
 		}
 	}
@@ -150,8 +158,9 @@ func (h *exclusiveMember) awaitAssignment(ctx context.Context) error {
 // release leaves the group.
 func (h *exclusiveMember) release() { h.sess.Client().Close() }
 
-// write puts changes and a marker into the changelog of partition p and the marker's positions into the group, in one
-// transaction. If it fails nothing or all of it is done; whoever does it again finds out.
+// write writes changes and a marker to the changelog of partition p, and the marker's positions to
+// the group, in one transaction. After an error the transaction may have been committed. The
+// operation that is called again reads the changelog, and so finds out.
 func (h *exclusiveMember) write(ctx context.Context, p int32, m *changelogpb.Marker, changes store.RecordSource) error {
 	value, err := proto.Marshal(m)
 	if err != nil {
@@ -172,13 +181,14 @@ func (h *exclusiveMember) write(ctx context.Context, p int32, m *changelogpb.Mar
 	})
 }
 
-// barriers writes one to each partition, and gives their tokens: whoever reads one has read all that was committed before.
+// barriers writes a barrier to each partition and returns their tokens. A reader that has read a
+// barrier has read every transaction before it.
 func (h *exclusiveMember) barriers(ctx context.Context) (tokens map[int32]string, err error) {
 	tokens = map[int32]string{}
 	none := func(req *kmsg.TxnOffsetCommitRequest) error { req.Topics = nil; return nil }
 	return tokens, h.transact(kgo.PreTxnCommitFnContext(ctx, none), func(send func(int32, []byte, []byte) error) error {
 		for p := range h.partitions {
-			tokens[p] = fmt.Sprintf("%s-offline-0/%d/%d", h.proc.App, p, time.Now().UnixNano()) // of the form that owners use
+			tokens[p] = fmt.Sprintf("%s-offline-0/%d/%d", h.proc.App, p, time.Now().UnixNano()) // in the format of owners
 			value, err := proto.Marshal(&changelogpb.Barrier{Token: tokens[p]})
 			if err != nil {
 				return fmt.Errorf("encode barrier: %w", err)
@@ -216,16 +226,17 @@ func (h *exclusiveMember) transact(ctx context.Context, body func(send func(p in
 	committed, ended := h.sess.End(end, want)
 	switch {
 	case err != nil:
-		return fmt.Errorf("write to %s: %w: nothing of it was committed", h.proc.Changelog, errors.Join(err, ended))
+		return fmt.Errorf("write to %s: %w: nothing was committed", h.proc.Changelog, errors.Join(err, ended))
 	case ended != nil:
-		return fmt.Errorf("write to %s: the end of the transaction is not known: %w: do it again, what was committed is not done twice", h.proc.Changelog, ended)
+		return fmt.Errorf("write to %s: the outcome of the transaction is unknown: %w: try again; what was committed is not written twice", h.proc.Changelog, ended)
 	case !committed:
-		return fmt.Errorf("write to %s: the brokers aborted the transaction of %d records after %s: did a process of %s start? Nothing of it was committed; if it took longer than processor.transaction_timeout and a minute, raise that", h.proc.Changelog, count, time.Since(began).Round(time.Millisecond), h.proc.App)
+		return fmt.Errorf("write to %s: the brokers aborted the transaction of %d records after %s, because a process of %s has joined the group, or because it took longer than the transaction timeout %s: nothing was committed; stop such a process, or raise Config.TransactionTimeout", h.proc.Changelog, count, time.Since(began).Round(time.Millisecond), h.proc.App, max(h.cfg.TransactionTimeout, minTransactionTimeout))
 	}
 	return failpoint.Hit(ctx, failpoint.OfflineCommitted)
 }
 
-// newMarker is one of a transaction that no owner folded, after the marker last, which is nil for a new changelog.
+// newMarker returns the marker of a transaction that rewrites the state. last is the marker before
+// it; nil in a new changelog.
 func (h *exclusiveMember) newMarker(last *changelogpb.Marker, next map[string]int64) *changelogpb.Marker {
 	m := &changelogpb.Marker{
 		Sequence: last.GetSequence() + 1, OwnerEpoch: last.GetOwnerEpoch() + 1, WrittenAtMs: time.Now().UnixMilli(), Rewritten: true,

@@ -10,52 +10,56 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/processors/internal/store"
 	"github.com/weirhq/weir/stream"
 )
 
-// Promotion says what of a shadow becomes live.
+// Promotion selects what of a replay becomes live.
 type Promotion struct {
-	// Commit does it. Without it Promote only says what it would do.
+	// Commit writes the difference. Without it Promote only reports the difference.
 	Commit bool
 	// Select chooses among the differences of a partition. Defaults to all of them.
 	Select func(partition int32) Selector
-	// Report is called with the progress of the shadow on its way to where the live processor stopped.
-	Report func(Progress)
+	// Rewrite converts a value of the replay into a value of commit c, with the epoch, sequence and
+	// offsets of c. Defaults to the value as it is. Timers are not converted.
+	Rewrite RewriteFunc
+	// Report is called with the progress of the replay up to the offsets of the live processor.
+	Report func(ReplayProgress)
 }
+
+// RewriteFunc converts a value that another application wrote into a value of commit c.
+type RewriteFunc func(table byte, key, value []byte, c stream.Commit) ([]byte, error)
 
 // Selector chooses what of one partition is promoted.
 type Selector interface {
-	// Take says whether the difference of one key is promoted. live and shadow are nil where there is none; none of the slices
-	// is to be kept.
-	Take(table byte, key, live, shadow []byte) (bool, error)
-	// Finish is called after the last Take, and puts what must change with what was taken, such as sums over it. live reads the
-	// live state.
-	Finish(live Get, ch *stream.Changes) error
+	// Take reports whether the difference of one key is promoted. live and replay are nil where the
+	// key does not exist. It must not keep the slices.
+	Take(table byte, key, live, replay []byte) (bool, error)
+	// Finish is called after the last Take. It changes what depends on the selected keys, such as
+	// sums over them. live reads the live state.
+	Finish(live stream.Get, ch *stream.Changes) error
 }
 
-// Get reads a key of a table; nil if there is none.
-type Get = stream.Get
-
-// Correction is what a promotion changes in one table of one partition.
+// Correction is the number of keys that a promotion changes in one table of one partition.
 type Correction struct {
 	Partition int32
 	Table     byte
-	Put       int64 // keys that are new or have another value
+	Put       int64 // keys that are new or get another value
 	Deleted   int64
 }
 
-// Promote makes the shadow's state the live one. The live processor must be stopped, in all processes: ErrInUse. The shadow
-// first folds up to where the live one stopped. Then the difference of each partition is written to the live changelog in one
-// transaction, as if an owner had committed it: readers of that topic see ordinary updates, and the live processes tail it
-// when they start again. The inputs' offsets stay as they are, so nothing is counted twice. Outputs that were emitted before
-// are not emitted again.
+// Promote makes the state of the replay the live state. The live processor must be stopped in all
+// processes: ErrInUse. First the replay continues to the offsets at which the live processor
+// stopped. Then the difference of each partition is written to the live changelog in one
+// transaction. Readers of that topic see ordinary updates, and so do the live processes when they
+// start again. The input offsets stay, so no record is counted twice. Outputs are not emitted
+// again.
 //
-// What is equal by Processor.Essence stays as it is. A second Promote changes nothing. One that was cut short has done some
-// partitions in full and the others not at all; another does the rest.
-func (s *Replay) Promote(ctx context.Context, how Promotion) (out []Correction, err error) {
+// Keys whose values have the same canonical form (stream.Processor.Canonical) stay as they are. A
+// second Promote changes nothing. A Promote that was interrupted has changed some partitions in
+// full and the others not at all. Another one does the rest.
+func (s *Replay) Promote(ctx context.Context, o Promotion) (out []Correction, err error) {
 	if err := s.ready(); err != nil {
 		return nil, err
 	}
@@ -74,25 +78,25 @@ func (s *Replay) Promote(ctx context.Context, how Promotion) (out []Correction, 
 	if err != nil {
 		return nil, err
 	}
-	until := processors.Positions{}
+	until := Positions{}
 	for p, meta := range metas {
 		for topic, next := range changelogpb.NextOffsets(meta.Marker.Inputs) {
 			until.Set(topic, p, next)
 		}
 	}
-	if err := s.Run(ctx, until, how.Report); err != nil {
+	if err := s.Run(ctx, until, o.Report); err != nil {
 		return nil, err
 	}
-	shadow, err := store.OpenOffline(databaseOf(&s.cfg), s.proc.App, path.Join(s.dir(), "db"))
+	replay, err := store.OpenOffline(databaseOf(&s.cfg), s.proc.App, path.Join(s.dir(), "db"))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, shadow.Close()) }()
+	defer func() { err = errors.Join(err, replay.Close()) }()
 	for p := range h.partitions {
 		if metas[p] == nil {
 			continue
 		}
-		part := &promotion{options: how, h: h, p: p, live: live, replay: shadow, last: metas[p].Marker, counts: map[byte]*Correction{}}
+		part := &promotion{options: o, h: h, p: p, live: live, replay: replay, last: metas[p].Marker, counts: map[byte]*Correction{}}
 		if err := part.run(ctx); err != nil {
 			return out, fmt.Errorf("promote partition %d: %w", p, err)
 		}
@@ -105,7 +109,7 @@ func (s *Replay) Promote(ctx context.Context, how Promotion) (out []Correction, 
 	return out, nil
 }
 
-// promotion is that of one partition.
+// promotion is the promotion of one partition.
 type promotion struct {
 	options      Promotion
 	h            *exclusiveMember
@@ -124,13 +128,13 @@ func (a *promotion) run(ctx context.Context) error {
 	}
 	next := changelogpb.NextOffsets(a.last.Inputs)
 	if meta.Marker != nil && !maps.Equal(changelogpb.NextOffsets(meta.Marker.Inputs), next) {
-		return fmt.Errorf("%w: it is at %v, the live processor at %v", ErrReplay, changelogpb.NextOffsets(meta.Marker.Inputs), next)
+		return fmt.Errorf("%w: its positions are %v, those of the live processor %v", ErrReplay, changelogpb.NextOffsets(meta.Marker.Inputs), next)
 	}
 	m := a.h.newMarker(a.last, next)
 	m.WatermarkMs = max(m.WatermarkMs, meta.GetMarker().GetWatermarkMs())
 	m.NextTimerMs = meta.GetMarker().GetNextTimerMs()
 	a.commit = stream.Commit{NowMs: m.WrittenAtMs, OwnerEpoch: m.OwnerEpoch, Sequence: m.Sequence, Next: next}
-	// Once to see whether there is anything to write: a marker alone would be a change, too.
+	// The first pass only counts: without a difference not even a marker is written.
 	if err := a.writeDifferences(func(_, _ []byte) error { return ctx.Err() }); err != nil || len(a.counts) == 0 || !a.options.Commit {
 		return err
 	}
@@ -138,7 +142,7 @@ func (a *promotion) run(ctx context.Context) error {
 	return a.h.write(ctx, a.p, m, a.writeDifferences)
 }
 
-// writeDifferences hands over what is to be written.
+// writeDifferences sends the keys that differ.
 func (a *promotion) writeDifferences(send func(key, value []byte) error) (err error) {
 	if a.selector = nil; a.options.Select != nil {
 		a.selector = a.options.Select(a.p)
@@ -181,7 +185,8 @@ func (a *promotion) writeDifferences(send func(key, value []byte) error) (err er
 	return a.finish(send)
 }
 
-// promoteKey looks at one key: order says whether only the live state has it (-1), only the shadow (1), or both.
+// promoteKey compares one key. order is -1 if only the live state has it, 1 if only the replay has
+// it, else 0.
 func (a *promotion) promoteKey(was, is *pebble.Iterator, order int, send func(key, value []byte) error) error {
 	var key, before, after, x, y []byte
 	of := store.Canonical(a.h.proc.Canonical)
@@ -204,7 +209,7 @@ func (a *promotion) promoteKey(was, is *pebble.Iterator, order int, send func(ke
 	}
 	if after != nil {
 		var err error
-		if after, err = rewrite(a.h.proc, key, after, a.commit); err != nil {
+		if after, err = a.options.Rewrite.apply(key, after, a.commit); err != nil {
 			return err
 		}
 	}
@@ -225,7 +230,7 @@ func (a *promotion) send(table byte, key, value []byte, send func(key, value []b
 	return send(key, value)
 }
 
-// finish asks the selector for what else must change. Where nothing was taken there is nothing.
+// finish asks the selector for further changes, unless it selected no key.
 func (a *promotion) finish(send func(key, value []byte) error) error {
 	if len(a.counts) == 0 {
 		return nil
@@ -238,7 +243,7 @@ func (a *promotion) finish(send func(key, value []byte) error) error {
 	for i := range ch.List {
 		c := &ch.List[i]
 		if c.Op != stream.OpPut && c.Op != stream.OpDelete || c.Table >= stream.FirstLocalTable {
-			return fmt.Errorf("a selector may put and delete logged keys, nothing else: table %d, operation %d", c.Table, c.Op)
+			return fmt.Errorf("the selector may only put and delete keys of logged tables: table %d, operation %d", c.Table, c.Op)
 		}
 		if err := a.send(c.Table, c.LogKey(), c.Value, send); err != nil {
 			return err
@@ -247,7 +252,7 @@ func (a *promotion) finish(send func(key, value []byte) error) error {
 	return nil
 }
 
-// notNil is b; an empty value is one.
+// notNil distinguishes an empty value from a missing one.
 func notNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}

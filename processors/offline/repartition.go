@@ -13,57 +13,65 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Repartitioning moves the state of an application to another one with another number of partitions.
+// Repartitioning describes how the state of an application moves to another application with
+// another number of partitions.
 type Repartitioning struct {
-	// Partition says to which partition of the target a key goes; Nowhere leaves it out. None of the slices is to be kept.
+	// Partition returns the target partition of a key, or NoPartition. It must not keep the slices.
 	Partition func(table byte, key, value []byte) (int32, error)
-	// Merge makes one value of two of the same key that come from different partitions. Defaults to an error.
+	// Merge combines the values of a key that several source partitions have. Defaults to an error.
 	Merge func(table byte, key, one, other []byte) ([]byte, error)
-	// Extract is called with a handler of each partition of the source that ever committed, as of where it stands and warmed up, to
-	// put what Place cannot: what only its memory holds, or what has to be divided. Defaults to nothing.
-	Extract func(h stream.Handler, put Put) error
-	// Finish puts what is known only after all of that, such as sums over the keys that came to a partition. Defaults to nothing.
-	Finish func(put Put) error
+	// Extract is called with a handler of each source partition that ever committed, made and
+	// rebuilt as in a takeover. It puts what Partition cannot move: what only the memory of the
+	// handler holds, or what must be divided. Defaults to nothing.
+	Extract func(h stream.Handler, put PutFunc) error
+	// Finish puts what is known only after that, such as sums over the keys of a partition.
+	// Defaults to nothing.
+	Finish func(put PutFunc) error
+	// Rewrite converts a value of the source into a value of commit c of the target. The owner
+	// epoch of c is above all epochs of the source, so a reader that keeps the newest value of a
+	// key finds it in the target. Defaults to the value as it is. Timers are not converted.
+	Rewrite RewriteFunc
 }
 
-// NoPartition is where Place puts a key that the target does not get.
+// NoPartition is what Repartitioning.Partition returns for a key that the target does not get.
 const NoPartition int32 = -1
 
-// Put puts a key of a logged table into a partition of the target. It keeps neither key nor value.
-type Put func(partition int32, table byte, key, value []byte) error
+// PutFunc puts a key of a logged table into a target partition. It keeps neither key nor value.
+type PutFunc func(partition int32, table byte, key, value []byte) error
 
-// RepartitionResult says what a rekeying moved.
+// RepartitionResult counts what a repartition moved.
 type RepartitionResult struct {
 	Keys    int64 // of the target
-	Merged  int64 // values that were merged with another
-	Written int   // partitions of the target; the others an earlier try had written as they are now
+	Merged  int64 // values that were merged with another one
+	Written int   // target partitions; an earlier attempt had written the others as they are now
 }
 
-// Errors of a rekeying.
+// Errors of a repartition.
 var (
-	// ErrNotEmpty says that the target of a rekeying has state that no rekeying gave it.
+	// ErrNotEmpty reports that the target has state that no repartition wrote.
 	ErrNotEmpty = errors.New("the target is not empty")
-	// ErrUnread says that inputs of the source have records that it has not read.
-	ErrUnread = errors.New("records are not read")
+	// ErrUnread reports that the source has not read its inputs to the end.
+	ErrUnread = errors.New("the inputs have unread records")
 )
 
-// Repartition writes the state of application from, which must be stopped everywhere (ErrInUse) and have read its inputs to their end
-// (ErrUnread), into the changelog of application to, whose topics exist and have as many partitions as wanted: with a marker
-// and the group's offsets, so that to starts as if it had committed it, at the beginning of its inputs. Nothing of from is
-// changed but for a barrier in its changelog: until to has proven itself there is a way back. Each partition is written in one
-// transaction. A rekeying that was cut short is repeated: it goes on, and if from went on meanwhile, it corrects what it had
-// written.
+// Repartition writes the state of application from into the changelog of application to. from must
+// be stopped in all processes (ErrInUse) and have read its inputs to the end (ErrUnread). The
+// topics of to exist, with the wanted number of partitions. The changelog gets a marker and the
+// group gets offsets, so that to starts as if it had committed that state, at the beginning of its
+// inputs. from stays as it is but for a barrier in its changelog, so it can continue instead of to.
 //
-// Values go through to's Restamp, with an owner's epoch above all of from's: who keeps the newest of a key finds it there.
-// Timers go where Place sends their keys, for which it gets table 127. Local tables are not moved.
-func Repartition(ctx context.Context, cfg processors.Config, from, to stream.Processor, how Repartitioning) (out RepartitionResult, err error) {
+// Each partition is written in one transaction. A repartition that was interrupted is repeated: it
+// continues, and if from has run in between, it corrects what it had written.
+//
+// Timers move with their keys: Partition gets those with table 127. Local tables do not move.
+func Repartition(ctx context.Context, cfg processors.Config, from, to stream.Processor, o Repartitioning) (out RepartitionResult, err error) {
 	if err := errors.Join(from.Complete(), to.Complete()); err != nil {
 		return out, err
 	}
 	if from.App == to.App || from.Changelog == to.Changelog {
-		return out, fmt.Errorf("rekey %s to %s: the target needs an application id and a changelog of its own", from.App, to.App)
+		return out, fmt.Errorf("repartition %s to %s: the target needs an application id and a changelog of its own", from.App, to.App)
 	}
-	cfg.Complete()
+	cfg.SetDefaults()
 	source, err := joinExclusive(ctx, &cfg, &from)
 	if err != nil {
 		return out, err
@@ -74,29 +82,30 @@ func Repartition(ctx context.Context, cfg processors.Config, from, to stream.Pro
 		return out, err
 	}
 	defer target.release()
-	dir := path.Join(cfg.Dir, to.App+".rekey")
+	dir := path.Join(cfg.Dir, to.App+".repartition")
 	defer func() { err = errors.Join(err, cfg.FS.RemoveAll(dir)) }()
-	r := &repartition{options: how, out: &out, source: source, target: target, dir: dir}
+	r := &repartition{options: o, out: &out, source: source, target: target, dir: dir}
 	if err := r.run(ctx); err != nil {
-		return out, fmt.Errorf("rekey %s to %s: %w", from.App, to.App, err)
+		return out, fmt.Errorf("repartition %s to %s: %w", from.App, to.App, err)
 	}
 	return out, nil
 }
 
-// repartition is a Rekeying under way: copy the source's changelog, sort its keys into the new partitions, write these.
+// repartition is a repartition in progress. It copies the changelog of the source, sorts the keys
+// into the target partitions, and writes these.
 type repartition struct {
 	options        Repartitioning
 	out            *RepartitionResult
 	source, target *exclusiveMember
 	dir            string
 
-	targetStore, sourceStore *store.Offline // of the target and the source, as they are
-	sorted                   *sortedStore   // of the target, as it is to be
+	targetStore, sourceStore *store.Offline // copies of both changelogs
+	sorted                   *sortedStore   // the target as it will be
 	position                 appPosition
 }
 
 func (r *repartition) run(ctx context.Context) (err error) {
-	if r.targetStore, err = r.target.copyChangelog(ctx, path.Join(r.dir, "there")); err != nil {
+	if r.targetStore, err = r.target.copyChangelog(ctx, path.Join(r.dir, "current")); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.targetStore.Close()) }()
@@ -121,12 +130,12 @@ func (r *repartition) run(ctx context.Context) (err error) {
 	if err := r.write(ctx, done); err != nil {
 		return err
 	}
-	// Who sent to the former inputs meanwhile would not be counted.
+	// Records that were produced to the former inputs in the meantime would be lost: check again.
 	_, err = r.source.position(ctx, r.sourceStore)
 	return err
 }
 
-// sort puts every key where it belongs.
+// sort puts every key into its target partition.
 func (r *repartition) sort(ctx context.Context) error {
 	starts, err := inputStarts(ctx, r.source)
 	if err != nil {
@@ -151,8 +160,8 @@ func (r *repartition) sort(ctx context.Context) error {
 	return r.sorted.flush()
 }
 
-// extract makes a handler as of where the source stands.
-func (r *repartition) extract(ctx context.Context, p int32, starts processors.Positions) error {
+// extract makes a handler of a source partition and calls Extract.
+func (r *repartition) extract(ctx context.Context, p int32, starts Positions) error {
 	marker := r.position.last[p]
 	if marker == nil {
 		return nil
@@ -167,20 +176,20 @@ func (r *repartition) extract(ctx context.Context, p int32, starts processors.Po
 	return r.options.Extract(h, r.sorted.put)
 }
 
-// rewrite is Processor.Rewrite for a key as it is in the changelog.
-func rewrite(p *stream.Processor, key, value []byte, c stream.Commit) ([]byte, error) {
+// apply converts a value by its changelog key. A nil RewriteFunc returns the value as it is.
+func (f RewriteFunc) apply(key, value []byte, c stream.Commit) ([]byte, error) {
 	table := key[0]
-	if p.Rewrite == nil || table == stream.TimerTable {
+	if f == nil || table == stream.TimerTable {
 		return value, nil
 	}
-	value, err := p.Rewrite(table, key[1:], value, c)
+	value, err := f(table, key[1:], value, c)
 	if err != nil {
 		return nil, fmt.Errorf("table %d, key %x: %w", table, key[1:], err)
 	}
 	return value, nil
 }
 
-// noTimers drops the timers of a handler that is made to look at its state and thrown away: the state has them.
+// noTimers drops the timers of a handler that only Extract reads: the state has them.
 type noTimers struct{}
 
 // Set implements stream.Timers.

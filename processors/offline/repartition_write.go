@@ -16,22 +16,22 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// sortedStore is the target's state in the making.
+// sortedStore collects the state of the target.
 type sortedStore struct {
 	*store.Offline
 	options Repartitioning
 	n       int32         // partitions
-	batch   *pebble.Batch // what is not in the picture yet
+	batch   *pebble.Batch // rows that are not in the store yet
 	keys    int64
 	merged  int64
 }
 
-func newSortedStore(target *exclusiveMember, dir string, how Repartitioning) (*sortedStore, error) {
-	pic, err := store.CreateOffline(databaseOf(target.cfg), target.proc.App, dir)
+func newSortedStore(target *exclusiveMember, dir string, o Repartitioning) (*sortedStore, error) {
+	state, err := store.CreateOffline(databaseOf(target.cfg), target.proc.App, dir)
 	if err != nil {
 		return nil, err
 	}
-	return &sortedStore{Offline: pic, options: how, n: target.partitions, batch: pic.DB.NewIndexedBatch()}, nil
+	return &sortedStore{Offline: state, options: o, n: target.partitions, batch: state.DB.NewIndexedBatch()}, nil
 }
 
 func (s *sortedStore) close() error { return errors.Join(s.batch.Close(), s.Offline.Close()) }
@@ -42,9 +42,10 @@ func (s *sortedStore) flush() error {
 	return err
 }
 
-// timerPrefixLen precedes a timer's own key: its clock and its time.
+// timerPrefixLen is the length of clock and time before the key of a timer.
 const timerPrefixLen = 1 + 8
 
+// place puts a key into the partition that Repartitioning.Partition returns.
 func (s *sortedStore) place(table byte, key, value []byte) error {
 	of := key
 	if table == stream.TimerTable {
@@ -60,10 +61,10 @@ func (s *sortedStore) place(table byte, key, value []byte) error {
 	return s.put(p, table, key, value)
 }
 
-// put is the Put of Take and Rest.
+// put is the PutFunc of Extract and Finish.
 func (s *sortedStore) put(p int32, table byte, key, value []byte) error {
 	if p < 0 || p >= s.n || table < stream.FirstTable || table >= stream.FirstLocalTable {
-		return fmt.Errorf("table %d, key %x: it is placed in partition %d of %d; only logged tables are placed", table, key, p, s.n)
+		return fmt.Errorf("table %d, key %x: cannot be put into partition %d of %d: only logged tables move", table, key, p, s.n)
 	}
 	at := store.Key(p, table, key)
 	other, err := store.Get(s.batch, at)
@@ -72,7 +73,7 @@ func (s *sortedStore) put(p int32, table byte, key, value []byte) error {
 	}
 	if s.keys++; other != nil {
 		if s.options.Merge == nil {
-			return fmt.Errorf("table %d, key %x: two partitions have it, and there is no way given to merge them", table, key)
+			return fmt.Errorf("table %d, key %x: two source partitions have it, and Repartitioning.Merge is nil", table, key)
 		}
 		if value, err = s.options.Merge(table, key, other, slices.Clone(value)); err != nil {
 			return fmt.Errorf("merge table %d, key %x: %w", table, key, err)
@@ -85,21 +86,22 @@ func (s *sortedStore) put(p int32, table byte, key, value []byte) error {
 	return s.flush()
 }
 
-// checkTarget says which partitions of the target an earlier try has written. Any other state there is somebody's.
+// checkTarget returns the markers of the target partitions that an earlier attempt has written. It
+// returns ErrNotEmpty for any other state.
 func (r *repartition) checkTarget(ctx context.Context) (done map[int32]*changelogpb.Marker, err error) {
 	metas, err := r.targetStore.Metas(ctx)
 	done = map[int32]*changelogpb.Marker{}
 	for p, meta := range metas {
 		if m := meta.Marker; !m.Rewritten || m.Sequence != 1 {
-			return nil, fmt.Errorf("%w: partition %d of %s has transaction %d: it ran already", ErrNotEmpty, p, r.target.proc.Changelog, m.Sequence)
+			return nil, fmt.Errorf("%w: partition %d of %s has transaction %d, so the application has run: choose topics without state", ErrNotEmpty, p, r.target.proc.Changelog, m.Sequence)
 		}
 		done[p] = meta.Marker
 	}
 	return done, err
 }
 
-// write makes the target's changelog what was sorted. A partition that an earlier try wrote is its first transaction, written
-// again: nobody has seen it but readers of the changelog, who see ordinary updates.
+// write writes the sorted state to the changelog of the target. Transaction 1 of a partition that
+// an earlier attempt wrote is written again. Readers of the changelog see ordinary updates.
 func (r *repartition) write(ctx context.Context, done map[int32]*changelogpb.Marker) error {
 	next, err := inputStarts(ctx, r.target)
 	if err != nil {
@@ -127,12 +129,12 @@ func (r *repartition) write(ctx context.Context, done map[int32]*changelogpb.Mar
 	return nil
 }
 
-// targetRecords is what partition p of the target is to have, as written with m.
+// targetRecords returns the records of target partition p in the transaction of marker m.
 func (r *repartition) targetRecords(p int32, m *changelogpb.Marker) store.RecordSource {
 	c := stream.Commit{NowMs: m.WrittenAtMs, OwnerEpoch: m.OwnerEpoch, Sequence: m.Sequence, Next: changelogpb.NextOffsets(m.Inputs)}
 	return func(send func(key, value []byte) error) error {
 		return r.sorted.Records(p)(func(key, value []byte) error {
-			value, err := rewrite(r.target.proc, key, value, c)
+			value, err := r.options.Rewrite.apply(key, value, c)
 			if err != nil {
 				return err
 			}
@@ -141,7 +143,8 @@ func (r *repartition) targetRecords(p int32, m *changelogpb.Marker) store.Record
 	}
 }
 
-// replaceRecords is the state, and the deletion of what an earlier try wrote and that is not in it.
+// replaceRecords returns the records of the new state, and deletions of the keys of an earlier
+// attempt that the new state does not have.
 func (r *repartition) replaceRecords(p int32, is store.RecordSource) store.RecordSource {
 	return func(send func(key, value []byte) error) error {
 		err := r.targetStore.Records(p)(func(key, _ []byte) error {
@@ -158,7 +161,7 @@ func (r *repartition) replaceRecords(p int32, is store.RecordSource) store.Recor
 	}
 }
 
-// sameRecords says whether both hand over the same.
+// sameRecords reports whether two sources have the same records.
 func sameRecords(one, other store.RecordSource) (bool, error) {
 	var sums [2]store.Digest
 	for i, f := range []store.RecordSource{one, other} {

@@ -17,15 +17,23 @@ import (
 	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/internal/store"
+	"github.com/weirhq/weir/processors/internal/topics"
 	"github.com/weirhq/weir/stream"
 )
 
-// Replay is a processor's second life under another application id: the same core and inputs, with a group, transactional
-// ids, topics and a store of its own. It writes to nothing that the live one reads or writes, until it is promoted.
+// Replay is a processor under another application id: the same handler and inputs, with a group,
+// transactional ids, topics and a store of its own. Until it is promoted it writes to nothing that
+// the live processor reads or writes.
 //
-//	Prepare: from the inputs' beginning, an offset, a time, a savepoint ─▶ Run: up to given offsets, not a record further
-//	  ─▶ Compare: by hash, with a savepoint of the live one at these offsets ─▶ Promote: the difference becomes the live state
-//	  ─▶ Drop
+//	Prepare   create the topics; begin at the inputs' beginning, an offset, a time or a savepoint
+//	   ▼
+//	Run       fold up to given offsets, and no record more
+//	   ▼
+//	Compare   by hash, with a savepoint of the live processor at these offsets
+//	   ▼
+//	Promote   write the difference to the live changelog
+//	   ▼
+//	Drop      remove the topics, the group and the store of the replay
 type Replay struct {
 	cfg   processors.Config
 	live  stream.Processor
@@ -33,67 +41,68 @@ type Replay struct {
 	state replayState
 }
 
-// replayState is what the shadow's directory knows of it. Where there is one, the topics, the group and the directory of that
-// name are the shadow's.
+// replayState is the content of the replay's file. If the file exists, then the topics, the group
+// and the directory of that name belong to the replay.
 type replayState struct {
-	Format  int                  `json:"format"`
-	App     string               `json:"app"`
-	Live    string               `json:"live"`
-	From    string               `json:"from"` // for people, and to tell whether Prepare is asked for the same again
-	Created time.Time            `json:"created"`
-	Start   processors.Positions `json:"start"` // where it began
-	Ready   bool                 `json:"ready"` // else Prepare was cut short
+	Format  int       `json:"format"`
+	App     string    `json:"app"`
+	Live    string    `json:"live"`
+	From    string    `json:"from"` // ReplayStart.String: a second Prepare must be called with the same
+	Created time.Time `json:"created"`
+	Start   Positions `json:"start"` // the first offsets
+	Ready   bool      `json:"ready"` // false: Prepare was interrupted
 }
 
 const replayFormat = 1
 
 var (
-	// ErrReplay says that the shadow is not there, not complete, or is one of something else.
-	ErrReplay = errors.New("shadow")
-	// ErrTrimmed says that retention took records that the replay would need.
-	ErrTrimmed = errors.New("the beginning is gone")
+	// ErrReplay reports a replay that does not exist, is not prepared, or has a name that is taken.
+	ErrReplay = errors.New("cannot use the replay")
+	// ErrTrimmed reports that the inputs do not have all records that the replay needs.
+	ErrTrimmed = errors.New("the inputs do not have all records that the replay needs")
 )
 
-// NewReplay describes the shadow of live that is called app. It starts nothing. Its topics are those of live with app and a
-// dot before their names.
+// NewReplay describes the replay of live with application id app. It starts nothing. Its topics
+// have the names of live's topics, preceded by app and a dot.
 func NewReplay(cfg processors.Config, live stream.Processor, app string) (*Replay, error) {
 	if err := live.Complete(); err != nil {
 		return nil, err
 	}
-	cfg.Standbys = 0 // it runs in one process
-	cfg.Complete()
+	cfg.Standbys = 0 // a replay runs in one process
+	cfg.SetDefaults()
 	s := &Replay{cfg: cfg, live: live, proc: live}
 	s.proc.App, s.proc.Changelog, s.proc.DLQ, s.proc.Outputs = app, app+"."+live.Changelog, app+"."+live.DLQ, nil
 	for _, o := range live.Outputs {
-		o.Topic = app + "." + o.Topic // the handlers still find it by its name
+		o.Topic = app + "." + o.Topic // handlers use the name of the output, which stays
 		s.proc.Outputs = append(s.proc.Outputs, o)
 	}
 	if err := s.proc.Complete(); err != nil {
 		return nil, err
 	}
 	if app == live.App {
-		return nil, fmt.Errorf("%w: a replay under the application id of the live processor, %q, would be the live processor: choose another name", ErrReplay, app)
+		return nil, fmt.Errorf("%w: %q is the application id of the live processor: choose another name", ErrReplay, app)
 	}
 	taken := append(slices.Clone(live.Inputs), live.WrittenTopics()...)
 	for _, topic := range s.proc.WrittenTopics() {
 		if slices.Contains(taken, topic) {
-			return nil, fmt.Errorf("%w: topic %s of a replay called %q is one of the live processor's: choose another name", ErrReplay, topic, app)
+			return nil, fmt.Errorf("%w: topic %s of replay %q is a topic of the live processor: choose another name", ErrReplay, topic, app)
 		}
 	}
 	return s, nil
 }
 
-// Processor is what runs under the shadow's name.
+// Processor returns the processor of the replay: with its application id and topics.
 func (s *Replay) Processor() stream.Processor { return s.proc }
 
 func (s *Replay) dir() string { return path.Join(s.cfg.Dir, s.proc.App) }
 
+// file returns the name of the state file. Its name is older than the term replay.
 func (s *Replay) file() string { return path.Join(s.dir(), "shadow.json") }
 
-// load reads the shadow's file; false if there is none.
+// load reads the state file. It returns false if there is none.
 func (s *Replay) load() (bool, error) {
 	if _, err := s.cfg.FS.Stat(s.file()); err != nil {
-		return false, nil //nolint:nilerr // there is none
+		return false, nil //nolint:nilerr // there is no replay
 	}
 	f, err := s.cfg.FS.Open(s.file())
 	if err != nil {
@@ -109,7 +118,7 @@ func (s *Replay) load() (bool, error) {
 	case s.state.Format > replayFormat:
 		return false, fmt.Errorf("%w: %s has format %d, this binary reads up to %d: run the newer binary", processors.ErrNewer, s.file(), s.state.Format, replayFormat)
 	case s.state.App != s.proc.App || s.state.Live != s.live.App:
-		return false, fmt.Errorf("%w: %s is of %q, a replay of %q: choose another name", ErrReplay, s.file(), s.state.App, s.state.Live)
+		return false, fmt.Errorf("%w: %s belongs to %q, a replay of %q: choose another name", ErrReplay, s.file(), s.state.App, s.state.Live)
 	}
 	return true, nil
 }
@@ -128,16 +137,17 @@ func (s *Replay) save() error {
 	return syncDir(s.cfg.FS, s.dir())
 }
 
-// ready is an error unless Prepare has succeeded once.
+// ready returns ErrReplay unless Prepare has succeeded.
 func (s *Replay) ready() error {
 	ok, err := s.load()
 	if err == nil && (!ok || !s.state.Ready) {
-		err = fmt.Errorf("%w %s of %s was not prepared in %s: say from where it should begin", ErrReplay, s.proc.App, s.live.App, s.cfg.Dir)
+		err = fmt.Errorf("%w: %s of %s is not prepared in %s: call Prepare with its beginning first", ErrReplay, s.proc.App, s.live.App, s.cfg.Dir)
 	}
 	return err
 }
 
-// createTopics makes the shadow's topics as the live ones are: partitions, copies and settings.
+// createTopics creates the topics of the replay with the partitions, replicas and settings of the
+// live topics.
 func (s *Replay) createTopics(ctx context.Context, adm *kadm.Client) error {
 	was, as := s.live.WrittenTopics(), s.proc.WrittenTopics()
 	list, err := adm.ListTopics(ctx, was...)
@@ -167,15 +177,16 @@ func (s *Replay) createTopics(ctx context.Context, adm *kadm.Client) error {
 		if err == nil {
 			err = got.Error()
 		}
-		if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) { // our own, of a request that was repeated
+		if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) { // created by an earlier try of this request
 			return fmt.Errorf("create topic %s: %w", as[i], err)
 		}
 	}
-	_, err = processors.AwaitTopics(ctx, &s.proc, adm)
+	_, err = topics.Await(ctx, &s.proc, adm)
 	return err
 }
 
-// Drop removes the shadow: its topics, its group and its directory. It is no error if there is none.
+// Drop removes the topics, the group and the directory of the replay. It returns nil if there is no
+// replay.
 func (s *Replay) Drop(ctx context.Context) error {
 	there, err := s.load()
 	if err != nil || !there {
@@ -194,7 +205,7 @@ func (s *Replay) Drop(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.cfg.FS.RemoveAll(s.dir()); err != nil { // the last step: what is left over is found by the next try
+	if err := s.cfg.FS.RemoveAll(s.dir()); err != nil { // the last step: if it fails, the next Drop finds the state file
 		return fmt.Errorf("remove %s: %w", s.dir(), err)
 	}
 	return nil
@@ -204,16 +215,16 @@ func (s *Replay) dropKafka(ctx context.Context, adm *kadm.Client) error {
 	if err := ensureGroupEmpty(ctx, adm, s.proc.App); err != nil {
 		return err
 	}
-	topics, err := adm.DeleteTopics(ctx, s.proc.WrittenTopics()...)
+	deleted, err := adm.DeleteTopics(ctx, s.proc.WrittenTopics()...)
 	if err != nil {
 		return fmt.Errorf("delete the topics of %s: %w", s.proc.App, err)
 	}
-	for _, t := range topics {
+	for _, t := range deleted {
 		if t.Err != nil && !errors.Is(t.Err, kerr.UnknownTopicOrPartition) {
 			return fmt.Errorf("delete topic %s: %w", t.Topic, t.Err)
 		}
 	}
-	for gone := false; !gone && ctx.Err() == nil; pause.For(ctx, 100*time.Millisecond) { // a broker may know them a moment longer
+	for gone := false; !gone && ctx.Err() == nil; pause.For(ctx, 100*time.Millisecond) { // some brokers learn of the deletion later
 		list, err := adm.ListTopics(ctx, s.proc.WrittenTopics()...)
 		if err != nil {
 			return fmt.Errorf("read topics: %w", err)

@@ -11,48 +11,33 @@ import (
 
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/processors/internal/replayrange"
 	"github.com/weirhq/weir/processors/internal/store"
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// Positions are where the partitions of a savepoint are.
-func (s *Savepoint) Positions() processors.Positions {
-	out := processors.Positions{}
-	for _, part := range s.Partitions {
-		for topic, next := range part.Next {
-			if out[topic] == nil {
-				out[topic] = map[int32]int64{}
-			}
-			out[topic][part.Partition] = next
-		}
-	}
-	return out
+// ReplayProgress counts the records of a replay.
+type ReplayProgress struct {
+	Offsets, Total int64 // offsets folded, and offsets to fold in all
 }
 
-// Progress is how far a replay is.
-type Progress struct {
-	Offsets, Total int64 // folded, and to be folded
-}
-
-// Run folds the inputs up to until, not a record further, and stops. Partitions that are not in until stay where they are.
-// It can be called again, to go on. report, if not nil, is called a few times a second.
-func (s *Replay) Run(ctx context.Context, until processors.Positions, report func(Progress)) error {
+// Run folds the inputs up to until, and no record more. Partitions that are not in until stay where
+// they are. A second Run continues. report, if not nil, is called a few times a second.
+func (s *Replay) Run(ctx context.Context, until Positions, report func(ReplayProgress)) error {
 	if err := s.ready(); err != nil {
 		return err
 	}
 	if err := s.checkReachable(ctx, until); err != nil {
 		return err
 	}
-	cfg := s.cfg
-	cfg.Range = &processors.ReplayRange{From: s.state.Start, Until: until}
-	rt, err := processors.New(cfg, s.proc)
+	rt, err := processors.New(s.cfg, s.proc)
 	if err != nil {
 		return err
 	}
-	run, stop := context.WithCancel(ctx)
+	run, stop := context.WithCancel(replayrange.NewContext(ctx, &replayrange.Range{From: s.state.Start, Until: until}))
 	ended := make(chan error, 1)
 	go func() { ended <- rt.Run(run) }()
-	err = s.awaitRun(run, rt, ended, func(at processors.Positions) bool {
+	err = s.awaitRun(run, rt, ended, func(at Positions) bool {
 		p := s.progress(at, until)
 		if report != nil {
 			report(p)
@@ -69,7 +54,7 @@ func (s *Replay) Run(ctx context.Context, until processors.Positions, report fun
 	return ctx.Err()
 }
 
-// running is the number of partitions that are taken over and being folded here.
+// running returns the number of partitions that a runtime folds.
 func running(rt *processors.Runtime) (n int32) {
 	for _, t := range rt.Status() {
 		if t.State == processors.StateRunning {
@@ -79,10 +64,12 @@ func running(rt *processors.Runtime) (n int32) {
 	return n
 }
 
-var errRunEnded = errors.New("it ended")
+// errRunEnded reports that the runtime of a replay ended before the replay did.
+var errRunEnded = errors.New("the runtime ended")
 
-// awaitRun waits until done says so.
-func (s *Replay) awaitRun(ctx context.Context, rt *processors.Runtime, ended <-chan error, done func(processors.Positions) bool) error {
+// awaitRun waits until done returns true. It returns an error if a partition is stopped or the
+// runtime ends.
+func (s *Replay) awaitRun(ctx context.Context, rt *processors.Runtime, ended <-chan error, done func(Positions) bool) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -95,7 +82,7 @@ func (s *Replay) awaitRun(ctx context.Context, rt *processors.Runtime, ended <-c
 		}
 		for _, t := range rt.Status() {
 			if t.State == processors.StateStopped {
-				return fmt.Errorf("partition %d stopped: %s", t.Partition, t.Reason)
+				return fmt.Errorf("partition %d is stopped: %s", t.Partition, t.Reason)
 			}
 		}
 		snap, err := rt.Snapshot()
@@ -105,7 +92,7 @@ func (s *Replay) awaitRun(ctx context.Context, rt *processors.Runtime, ended <-c
 		if err != nil {
 			return err
 		}
-		at := processors.Positions{}
+		at := Positions{}
 		for p := range rt.Partitions() {
 			meta, merr := snap.Meta(p)
 			err = errors.Join(err, merr)
@@ -122,7 +109,7 @@ func (s *Replay) awaitRun(ctx context.Context, rt *processors.Runtime, ended <-c
 	}
 }
 
-func (s *Replay) progress(at, until processors.Positions) (p Progress) {
+func (s *Replay) progress(at, until Positions) (p ReplayProgress) {
 	for topic, ends := range until {
 		for n, end := range ends {
 			from := s.state.Start[topic][n]
@@ -135,8 +122,8 @@ func (s *Replay) progress(at, until processors.Positions) (p Progress) {
 	return p
 }
 
-// checkReachable checks that the inputs have what is to be folded, and that the shadow is not past it.
-func (s *Replay) checkReachable(ctx context.Context, until processors.Positions) error {
+// checkReachable checks that the inputs reach until, and that the replay is not past it.
+func (s *Replay) checkReachable(ctx context.Context, until Positions) error {
 	ends, err := kafka.EndOffsets(ctx, s.cfg.Kafka, s.live.Inputs...)
 	if err != nil {
 		return err
@@ -150,81 +137,81 @@ func (s *Replay) checkReachable(ctx context.Context, until processors.Positions)
 			end := list[p]
 			from, ok := s.state.Start[topic][p]
 			if !ok {
-				return fmt.Errorf("%w %s began from %s, which does not have %s[%d]: leave the partition out, or begin from something that has it", ErrReplay, s.proc.App, s.state.From, topic, p)
+				return fmt.Errorf("%w: %s began from %s, which does not have %s[%d]: leave the partition out, or choose a beginning that has it", ErrReplay, s.proc.App, s.state.From, topic, p)
 			}
 			if next, ok := at[topic][p]; ok {
 				from = next
 			}
 			if from > end {
-				return fmt.Errorf("%w %s is at offset %d of %s[%d], past %d: take a newer savepoint of the live processor, or begin anew under another name", ErrReplay, s.proc.App, from, topic, p, end)
+				return fmt.Errorf("%w: %s is at offset %d of %s[%d], past %d: take a newer savepoint of the live processor, or start a replay with another name", ErrReplay, s.proc.App, from, topic, p, end)
 			}
 			if last := ends[topic][p]; end > last {
-				return fmt.Errorf("%s[%d] ends at offset %d, the replay should go to %d: is it another cluster, or was the topic created anew?", topic, p, last, end)
+				return fmt.Errorf("%s[%d] ends at offset %d, and the replay must reach %d: check that this is the right cluster and that the topic was not created again", topic, p, last, end)
 			}
 		}
 	}
 	return nil
 }
 
-// positions are where the shadow's store is, while it does not run.
-func (s *Replay) positions(ctx context.Context) (processors.Positions, error) {
-	out := processors.Positions{}
+// positions returns the positions of the replay's store while the replay does not run.
+func (s *Replay) positions(ctx context.Context) (Positions, error) {
+	out := Positions{}
 	if _, err := s.cfg.FS.Stat(path.Join(s.dir(), "db")); err != nil {
-		return out, nil //nolint:nilerr // it never ran
+		return out, nil //nolint:nilerr // the replay never ran
 	}
-	pic, err := store.OpenOffline(databaseOf(&s.cfg), s.proc.App, path.Join(s.dir(), "db"))
+	state, err := store.OpenOffline(databaseOf(&s.cfg), s.proc.App, path.Join(s.dir(), "db"))
 	if err != nil {
 		return nil, err
 	}
-	metas, err := pic.Metas(ctx)
+	metas, err := state.Metas(ctx)
 	for p, meta := range metas {
 		for topic, next := range changelogpb.NextOffsets(meta.Marker.Inputs) {
 			out.Set(topic, p, next)
 		}
 	}
-	return out, errors.Join(err, pic.Close())
+	return out, errors.Join(err, state.Close())
 }
 
-// Comparison is one table of one partition, live and in the shadow.
+// Comparison compares one table of one partition.
 type Comparison struct {
 	Partition    int32
 	Table        byte
-	Live, Replay store.Sum
+	Live, Replay processors.TableHash
 }
 
-// Equal says that they hold the same.
+// Equal reports whether both tables have the same keys and canonical values.
 func (c Comparison) Equal() bool { return c.Live == c.Replay }
 
-// Compare holds the shadow against a savepoint of the live processor, both at the same offsets. Equal are those whose
-// Equal says so; the others are differences. It reads the shadow's store, so the shadow must not run.
+// Compare compares the replay with a savepoint of the live processor at the same offsets. It
+// returns equal tables, too. It reads the store of the replay, so Run must have returned.
 func (s *Replay) Compare(ctx context.Context, sp *Savepoint) (out []Comparison, err error) {
 	if err := s.ready(); err != nil {
 		return nil, err
 	}
-	pic, err := store.OpenOffline(databaseOf(&s.cfg), s.proc.App, path.Join(s.dir(), "db"))
+	state, err := store.OpenOffline(databaseOf(&s.cfg), s.proc.App, path.Join(s.dir(), "db"))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, pic.Close()) }()
+	defer func() { err = errors.Join(err, state.Close()) }()
 	for _, part := range sp.Partitions {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		meta, err := pic.Meta(pic.DB, part.Partition)
+		meta, err := state.Meta(state.DB, part.Partition)
 		if err != nil {
 			return nil, err
 		}
 		at := changelogpb.NextOffsets(meta.GetMarker().GetInputs())
-		if meta.Marker == nil { // it had nothing to fold
+		if meta.Marker == nil { // the partition had no record
 			at = map[string]int64{}
 			for topic := range part.Next {
 				at[topic] = s.state.Start[topic][part.Partition]
 			}
 		}
 		if !maps.Equal(at, part.Next) {
-			return nil, fmt.Errorf("%w %s is at %v in partition %d, savepoint %s at %v: let it run up to there first", ErrReplay, s.proc.App, at, part.Partition, sp.Name, part.Next)
+			return nil, fmt.Errorf("%w: %s is at %v in partition %d, and savepoint %s is at %v: call Run up to there first", ErrReplay, s.proc.App, at, part.Partition, sp.Name, part.Next)
 		}
-		got, err := store.HashTables(pic.DB, part.Partition, s.proc.Canonical)
+		got, err := hashTables(state, part.Partition, s.proc.Canonical)
 		if err != nil {
 			return nil, err
 		}

@@ -9,27 +9,34 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
-	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/processors/internal/failpoint"
 	"github.com/weirhq/weir/processors/internal/store"
 	"github.com/weirhq/weir/stream"
 )
 
-// Start is where a replay begins. The zero value is the beginning of the inputs, with an empty state.
-type Start struct {
-	// Savepoint of the live processor: its state and its offsets. The others begin with an empty state.
+// ReplayStart is the beginning of a replay. The zero value is the beginning of the inputs, with an
+// empty state.
+type ReplayStart struct {
+	// Savepoint names a savepoint of the live processor. The replay begins with its state, at its
+	// offsets.
 	Savepoint string
-	// Offset of the first input, in each partition; the other inputs are read from their beginning.
+	// Offset is the first offset in each partition of the first input. The other inputs are read
+	// from their beginning.
 	Offset int64
-	// Time of the first records, by their timestamps.
+	// Time is the timestamp of the first records.
 	Time time.Time
-	// AllowTrimmed goes on although the inputs do not have the beginning: retention has taken it, or see Processor.Continued.
+	// Migrated states that the live state began with the state of another application. Then the
+	// inputs alone cannot reproduce it, and without a savepoint Prepare returns ErrTrimmed.
+	Migrated bool
+	// AllowTrimmed begins although the inputs do not have all records: retention has deleted the
+	// first ones, or Migrated is set.
 	AllowTrimmed bool
 }
 
-// String says it in a word: also what a later Prepare must agree with.
-func (s Start) String() string {
+// String describes the beginning. A second Prepare must be called with a ReplayStart of the same
+// description.
+func (s ReplayStart) String() string {
 	switch {
 	case s.Savepoint != "":
 		return "savepoint " + s.Savepoint
@@ -41,9 +48,10 @@ func (s Start) String() string {
 	return "beginning"
 }
 
-// Prepare makes the shadow's topics, and its state where it begins with one. Done once, it only checks that from is the same.
-// One that was cut short begins anew.
-func (s *Replay) Prepare(ctx context.Context, from Start) error {
+// Prepare creates the topics of the replay, and its state if it begins with a savepoint. If the
+// replay is prepared already, Prepare only checks that from is the same. A Prepare that was
+// interrupted starts again from nothing.
+func (s *Replay) Prepare(ctx context.Context, from ReplayStart) error {
 	there, err := s.load()
 	switch {
 	case err != nil:
@@ -51,7 +59,7 @@ func (s *Replay) Prepare(ctx context.Context, from Start) error {
 	case there && s.state.Ready && s.state.From == from.String():
 		return nil
 	case there && s.state.Ready:
-		return fmt.Errorf("%w %s began from %s and cannot begin from %s: choose another name, or drop it", ErrReplay, s.proc.App, s.state.From, from)
+		return fmt.Errorf("%w: %s began from %s and cannot begin from %s: choose another name, or drop the replay", ErrReplay, s.proc.App, s.state.From, from)
 	case there:
 		if err := s.Drop(ctx); err != nil {
 			return err
@@ -73,16 +81,17 @@ func (s *Replay) Prepare(ctx context.Context, from Start) error {
 	return s.save()
 }
 
-// begin makes what the shadow needs. From the first thing on the shadow's file says whose it is.
-func (s *Replay) begin(ctx context.Context, adm *kadm.Client, from Start) (err error) {
-	pic, err := s.source(from)
+// begin creates what the replay needs. It writes the state file first, so that Drop finds
+// everything.
+func (s *Replay) begin(ctx context.Context, adm *kadm.Client, from ReplayStart) (err error) {
+	state, err := s.source(from)
 	if err != nil {
 		return err
 	}
-	if pic != nil {
-		defer func() { err = errors.Join(err, pic.Close()) }()
+	if state != nil {
+		defer func() { err = errors.Join(err, state.Close()) }()
 	}
-	metas, err := pic.Metas(ctx)
+	metas, err := state.Metas(ctx)
 	if err != nil {
 		return err
 	}
@@ -92,16 +101,16 @@ func (s *Replay) begin(ctx context.Context, adm *kadm.Client, from Start) (err e
 	if err := s.save(); err != nil {
 		return err
 	}
-	if err := errors.Join(s.createTopics(ctx, adm), failpoint.Hit(ctx, failpoint.OfflineTopics)); err != nil || pic == nil {
+	if err := errors.Join(s.createTopics(ctx, adm), failpoint.Hit(ctx, failpoint.OfflineTopics)); err != nil || state == nil {
 		return err
 	}
-	return s.seed(ctx, pic, metas)
+	return s.seed(ctx, state, metas)
 }
 
-// source is the state to begin with, nil for an empty one.
-func (s *Replay) source(from Start) (*store.Offline, error) {
+// source returns the state that the replay begins with; nil for an empty one.
+func (s *Replay) source(from ReplayStart) (*store.Offline, error) {
 	if from.Savepoint == "" {
-		return nil, nil //nolint:nilnil // no state is a state
+		return nil, nil //nolint:nilnil // nil is the empty state
 	}
 	all := &Savepoints{cfg: s.cfg, proc: s.live}
 	if _, err := all.Get(from.Savepoint); err != nil {
@@ -110,13 +119,14 @@ func (s *Replay) source(from Start) (*store.Offline, error) {
 	return store.OpenOffline(databaseOf(&s.cfg), s.live.App, path.Join(all.path(from.Savepoint), "db"))
 }
 
-// ensureNameFree refuses names under which something runs, or ran, that is no shadow of ours.
+// ensureNameFree returns an error if the name belongs to something that is not a replay of this
+// directory.
 func (s *Replay) ensureNameFree(ctx context.Context, adm *kadm.Client) error {
 	if err := ensureGroupEmpty(ctx, adm, s.proc.App); err != nil {
 		return err
 	}
 	if _, err := s.cfg.FS.Stat(path.Join(s.dir(), "db")); err == nil {
-		return fmt.Errorf("%w: %s holds the state of an application: choose another name", ErrReplay, s.dir())
+		return fmt.Errorf("%w: %s has the state of an application: choose another name", ErrReplay, s.dir())
 	}
 	list, err := adm.ListTopics(ctx, s.proc.WrittenTopics()...)
 	if err != nil {
@@ -124,14 +134,14 @@ func (s *Replay) ensureNameFree(ctx context.Context, adm *kadm.Client) error {
 	}
 	for _, t := range list.Sorted() {
 		if t.Err == nil {
-			return fmt.Errorf("%w: topic %s is there, and %s knows of no replay called %s: choose another name, or delete the topic if nobody needs it", ErrReplay, t.Topic, s.cfg.Dir, s.proc.App)
+			return fmt.Errorf("%w: topic %s exists, and %s has no replay %s: choose another name, or delete the topic if it is not needed", ErrReplay, t.Topic, s.cfg.Dir, s.proc.App)
 		}
 	}
 	return nil
 }
 
-// resolve gives the offsets at which a replay begins: of all partitions, or of those in metas.
-func (s Start) resolve(ctx context.Context, p *stream.Processor, adm *kadm.Client, metas map[int32]*changelogpb.TaskMeta) (processors.Positions, error) {
+// resolve returns the offsets at which a replay begins: of all partitions, or of those in metas.
+func (s ReplayStart) resolve(ctx context.Context, p *stream.Processor, adm *kadm.Client, metas map[int32]*changelogpb.TaskMeta) (Positions, error) {
 	starts, err := adm.ListStartOffsets(ctx, p.Inputs...)
 	if err == nil {
 		err = starts.Error()
@@ -147,16 +157,16 @@ func (s Start) resolve(ctx context.Context, p *stream.Processor, adm *kadm.Clien
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read where the inputs begin and end: %w", err)
+		return nil, fmt.Errorf("read the first and last offsets of the inputs: %w", err)
 	}
-	if p.Migrated && metas == nil && !s.AllowTrimmed {
-		return nil, fmt.Errorf("%w: %s began with the state of another application, and its inputs have only what came after that. Begin from a savepoint, or say that it does not matter", ErrTrimmed, p.App)
+	if s.Migrated && metas == nil && !s.AllowTrimmed {
+		return nil, fmt.Errorf("%w: %s began with the state of another application, and its inputs have only later records: begin from a savepoint, or set AllowTrimmed", ErrTrimmed, p.App)
 	}
-	out := processors.Positions{}
+	out := Positions{}
 	for _, topic := range p.Inputs {
 		for n, o := range times[topic] {
 			at, begin, end := o.Offset, starts[topic][n].Offset, ends[topic][n].Offset
-			whole := s.Time.IsZero() // it must have everything since the beginning, or since the savepoint
+			whole := s.Time.IsZero() // every record since the beginning or the savepoint is needed
 			if topic == p.Inputs[0] && s.Offset > 0 && metas == nil {
 				at, whole = max(begin, min(s.Offset, end)), false
 			}
@@ -172,11 +182,11 @@ func (s Start) resolve(ctx context.Context, p *stream.Processor, adm *kadm.Clien
 				}
 			}
 			if was > end {
-				return nil, fmt.Errorf("%w: it is at offset %d of %s[%d], which ends at %d: is it of another cluster?", ErrSavepoint, was, topic, n, end)
+				return nil, fmt.Errorf("%w: it is at offset %d of %s[%d], which ends at %d: check that the savepoint is of this cluster", ErrSavepoint, was, topic, n, end)
 			}
 			if whole && begin > was {
 				if !s.AllowTrimmed {
-					return nil, fmt.Errorf("%w: %s[%d] begins at offset %d, and the replay at %d: %d records are gone, so that it cannot give what the live processor has. Begin from a savepoint, or say that it does not matter", ErrTrimmed, topic, n, begin, was, begin-was)
+					return nil, fmt.Errorf("%w: %s[%d] begins at offset %d, and the replay at %d: %d records are gone, so the replay cannot have the state of the live processor: begin from a savepoint, or set AllowTrimmed", ErrTrimmed, topic, n, begin, was, begin-was)
 				}
 				at = max(at, begin)
 			}
@@ -186,8 +196,9 @@ func (s Start) resolve(ctx context.Context, p *stream.Processor, adm *kadm.Clien
 	return out, nil
 }
 
-// seed writes the state of a savepoint to the shadow's changelog, as if an owner had committed it: partition by partition.
-func (s *Replay) seed(ctx context.Context, pic *store.Offline, metas map[int32]*changelogpb.TaskMeta) error {
+// seed writes the state of a savepoint to the changelog of the replay, one transaction for each
+// partition.
+func (s *Replay) seed(ctx context.Context, state *store.Offline, metas map[int32]*changelogpb.TaskMeta) error {
 	h, err := joinExclusive(ctx, &s.cfg, &s.proc)
 	if err != nil {
 		return err
@@ -202,7 +213,7 @@ func (s *Replay) seed(ctx context.Context, pic *store.Offline, metas map[int32]*
 		for topic, at := range s.state.Start {
 			next[topic] = at[p]
 		}
-		if err := h.write(ctx, p, h.newMarker(meta.Marker, next), pic.Records(p)); err != nil {
+		if err := h.write(ctx, p, h.newMarker(meta.Marker, next), state.Records(p)); err != nil {
 			return err
 		}
 	}

@@ -19,55 +19,57 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Savepoint is a picture of one process's store: each partition as of one committed transaction. It shares the files of
-// the store that have not changed since, so it costs little at first.
+// Savepoint is a named copy of one process's store. It holds each partition as one committed
+// transaction left it. Files that have not changed since are hard links, so it needs little space
+// at first.
 type Savepoint struct {
 	Format     int             `json:"format"`
 	Name       string          `json:"name"`
 	App        string          `json:"app"`
 	Changelog  string          `json:"changelog"`
 	Created    time.Time       `json:"created"`
-	Partitions []SavepointPart `json:"partitions"` // those that the store holds, in order
+	Partitions []SavepointPart `json:"partitions"` // of the store, in order
 }
 
 // SavepointPart is one partition of a Savepoint.
 type SavepointPart struct {
-	Partition     int32              `json:"partition"`
-	Sequence      uint64             `json:"sequence"` // of the transaction that it is as of
-	OwnerEpoch    uint64             `json:"owner_epoch"`
-	Next          map[string]int64   `json:"next"` // next input offset per topic
-	ChangelogNext int64              `json:"changelog_next"`
-	Tables        map[byte]store.Sum `json:"tables"` // of the logged ones, by number
+	Partition     int32                         `json:"partition"`
+	Sequence      uint64                        `json:"sequence"` // of the last transaction
+	OwnerEpoch    uint64                        `json:"owner_epoch"`
+	Next          map[string]int64              `json:"next"` // next input offset per topic
+	ChangelogNext int64                         `json:"changelog_next"`
+	Tables        map[byte]processors.TableHash `json:"tables"` // of the logged tables, by number
 }
 
-// ErrSavepoint says that there is no such savepoint, there is one already, or it cannot be read.
-var ErrSavepoint = errors.New("savepoint")
+// ErrSavepoint reports a savepoint that does not exist, exists already, or cannot be used.
+var ErrSavepoint = errors.New("cannot use the savepoint")
 
 const (
 	savepointFormat = 1
 	savepointFile   = "savepoint.json"
 )
 
-// TakeSavepoint takes a savepoint of what the process of r has committed, while it runs. It is verified by reading it back.
+// TakeSavepoint takes a savepoint of the store of r while r runs, and reads it back. It returns
+// processors.ErrNotRunning if r does not run.
 func TakeSavepoint(ctx context.Context, r *processors.Runtime, name string) (*Savepoint, error) {
 	return (&Savepoints{cfg: r.Config(), proc: r.Processor()}).take(ctx, r.Checkpoint, name)
 }
 
-// Savepoints are those of one application in one state directory.
+// Savepoints are the savepoints of one application in one state directory.
 type Savepoints struct {
 	cfg  processors.Config
 	proc stream.Processor
 }
 
-// NewSavepoints needs Config.Dir, and of the processor its names and Essence.
+// NewSavepoints needs Config.Dir, and the names and Canonical of the processor.
 func NewSavepoints(cfg processors.Config, proc stream.Processor) (*Savepoints, error) {
 	if err := proc.Complete(); err != nil {
 		return nil, err
 	}
 	if cfg.Dir == "" {
-		return nil, errors.New("no state directory: set data_dir")
+		return nil, fmt.Errorf("%w: Dir is empty: set the state directory", processors.ErrConfig)
 	}
-	cfg.Complete()
+	cfg.SetDefaults()
 	return &Savepoints{cfg: cfg, proc: proc}, nil
 }
 
@@ -75,10 +77,11 @@ func (s *Savepoints) dir() string             { return path.Join(s.cfg.Dir, s.pr
 func (s *Savepoints) path(name string) string { return path.Join(s.dir(), name) }
 func (s *Savepoints) db() string              { return path.Join(s.cfg.Dir, s.proc.App, "db") }
 
-// Create takes a savepoint of a store that no process holds: ErrLocked if one does.
+// Create takes a savepoint of a store that no process uses. It returns processors.ErrLocked if one
+// does.
 func (s *Savepoints) Create(ctx context.Context, name string) (_ *Savepoint, err error) {
 	if _, err := s.cfg.FS.Stat(s.db()); err != nil {
-		return nil, fmt.Errorf("%w: there is no state of %s in %s: %w", ErrSavepoint, s.proc.App, s.cfg.Dir, err)
+		return nil, fmt.Errorf("%w: %s has no state in %s: %w", ErrSavepoint, s.proc.App, s.cfg.Dir, err)
 	}
 	st, err := store.Open(databaseOf(&s.cfg), s.proc.App) //nolint:contextcheck // what it starts ends with close
 	if err != nil {
@@ -88,18 +91,19 @@ func (s *Savepoints) Create(ctx context.Context, name string) (_ *Savepoint, err
 	return s.take(ctx, st.Checkpoint, name)
 }
 
-// take writes the checkpoint under another name first: what has the savepoint's name is whole.
+// take writes the checkpoint under a temporary name first, so a savepoint with its own name is
+// complete.
 func (s *Savepoints) take(ctx context.Context, checkpoint func(dir string) error, name string) (sp *Savepoint, err error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
 	fs := s.cfg.FS
 	if _, err := fs.Stat(s.path(name)); err == nil {
-		return nil, fmt.Errorf("%w %s exists: drop it, or choose another name", ErrSavepoint, name)
+		return nil, fmt.Errorf("%w: %s exists already: drop it, or choose another name", ErrSavepoint, name)
 	}
 	tmp := s.path("." + name)
 	if err := fs.RemoveAll(tmp); err != nil {
-		return nil, fmt.Errorf("remove an unfinished savepoint: %w", err)
+		return nil, fmt.Errorf("remove an incomplete savepoint: %w", err)
 	}
 	defer func() {
 		if err != nil {
@@ -107,12 +111,12 @@ func (s *Savepoints) take(ctx context.Context, checkpoint func(dir string) error
 		}
 	}()
 	if err := fs.MkdirAll(tmp, 0o700); err != nil {
-		return nil, fmt.Errorf("make savepoint: %w", err)
+		return nil, fmt.Errorf("write savepoint: %w", err)
 	}
 	if err := checkpoint(path.Join(tmp, "db")); errors.Is(err, processors.ErrNotRunning) {
 		return nil, err
 	} else if err != nil {
-		return nil, fmt.Errorf("make savepoint: %w", err)
+		return nil, fmt.Errorf("write savepoint: %w", err)
 	}
 	sp = &Savepoint{Format: savepointFormat, Name: name, App: s.proc.App, Changelog: s.proc.Changelog, Created: time.Now().UTC()}
 	if err := s.describePartitions(ctx, sp, path.Join(tmp, "db")); err != nil {
@@ -126,7 +130,7 @@ func (s *Savepoints) take(ctx context.Context, checkpoint func(dir string) error
 		err = fs.Rename(tmp, s.path(name))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("make savepoint: %w", err)
+		return nil, fmt.Errorf("write savepoint: %w", err)
 	}
 	return sp, syncDir(fs, s.dir())
 }
@@ -138,7 +142,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// describePartitions fills in the partitions of the database at dir.
+// describePartitions adds the partitions of the database at dir to sp.
 func (s *Savepoints) describePartitions(ctx context.Context, sp *Savepoint, dir string) error {
 	p, err := store.OpenOffline(databaseOf(&s.cfg), s.proc.App, dir)
 	if err != nil {
@@ -150,7 +154,7 @@ func (s *Savepoints) describePartitions(ctx context.Context, sp *Savepoint, dir 
 			return err
 		}
 		part := SavepointPart{Partition: n, Sequence: meta.Marker.Sequence, OwnerEpoch: meta.Marker.OwnerEpoch, Next: changelogpb.NextOffsets(meta.Marker.Inputs), ChangelogNext: meta.ChangelogNext}
-		part.Tables, err = store.HashTables(p.DB, n, s.proc.Canonical)
+		part.Tables, err = hashTables(p, n, s.proc.Canonical)
 		sp.Partitions = append(sp.Partitions, part)
 		return err
 	})
@@ -164,15 +168,15 @@ func (s *Savepoints) Get(name string) (*Savepoint, error) {
 	}
 	f, err := s.cfg.FS.Open(path.Join(s.path(name), savepointFile))
 	if err != nil {
-		return nil, fmt.Errorf("%w %s of %s in %s: %w", ErrSavepoint, name, s.proc.App, s.cfg.Dir, err)
+		return nil, fmt.Errorf("%w: read %s of %s in %s: %w", ErrSavepoint, name, s.proc.App, s.cfg.Dir, err)
 	}
 	text, err := io.ReadAll(f)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("%w %s: %w", ErrSavepoint, name, err)
+		return nil, fmt.Errorf("%w: read %s: %w", ErrSavepoint, name, err)
 	}
 	sp := &Savepoint{}
 	if err := json.Unmarshal(text, sp); err != nil {
-		return nil, fmt.Errorf("%w %s: its description is damaged: %w: drop it", ErrSavepoint, name, err)
+		return nil, fmt.Errorf("%w: the description of %s is damaged: %w: drop it", ErrSavepoint, name, err)
 	}
 	if sp.Format > savepointFormat {
 		return nil, fmt.Errorf("%w: savepoint %s has format %d, this binary reads up to %d: run the newer binary", processors.ErrNewer, name, sp.Format, savepointFormat)
@@ -180,10 +184,10 @@ func (s *Savepoints) Get(name string) (*Savepoint, error) {
 	return sp, nil
 }
 
-// List gives all savepoints, the oldest first.
+// List returns all savepoints, the oldest first.
 func (s *Savepoints) List() ([]Savepoint, error) {
 	if _, err := s.cfg.FS.Stat(s.dir()); err != nil {
-		return nil, nil //nolint:nilerr // none was ever made
+		return nil, nil //nolint:nilerr // no savepoint was ever taken
 	}
 	names, err := s.cfg.FS.List(s.dir())
 	if err != nil {
@@ -210,7 +214,7 @@ func (s *Savepoints) Drop(name string) error {
 		return err
 	}
 	if _, err := s.cfg.FS.Stat(path.Join(s.path(name), "db")); err != nil {
-		return fmt.Errorf("%w: there is none called %q of %s in %s", ErrSavepoint, name, s.proc.App, s.cfg.Dir)
+		return fmt.Errorf("%w: %q of %s does not exist in %s", ErrSavepoint, name, s.proc.App, s.cfg.Dir)
 	}
 	tmp := s.path("." + name)
 	err := errors.Join(s.cfg.FS.RemoveAll(tmp), s.cfg.FS.Rename(s.path(name), tmp), s.cfg.FS.RemoveAll(tmp))
@@ -220,10 +224,11 @@ func (s *Savepoints) Drop(name string) error {
 	return nil
 }
 
-// Restore puts a copy of a savepoint in the place of the store, which is moved aside to db.replaced; the one that was there
-// goes. No process may run: ErrLocked. The next start reads the changelog from where the savepoint is. Where compaction took
-// the savepoint's own last transaction out of the log, or the savepoint is older than the log keeps deletions, the start
-// rebuilds the store from the log instead.
+// Restore replaces the store with a copy of a savepoint. The former store is moved to db.replaced;
+// a store that is there already is removed. No process may use the directory: processors.ErrLocked.
+// The next start reads the changelog from the offsets of the savepoint on. If compaction has
+// removed the savepoint's last transaction from the changelog, or if the savepoint is older than
+// the changelog keeps deletions, the next start rebuilds the store from the changelog instead.
 func (s *Savepoints) Restore(name string) (_ *Savepoint, err error) {
 	sp, err := s.Get(name)
 	if err != nil {
@@ -245,13 +250,13 @@ func (s *Savepoints) Restore(name string) (_ *Savepoint, err error) {
 		}
 	}
 	if err := fs.Rename(tmp, s.db()); err != nil {
-		return nil, fmt.Errorf("put savepoint %s in place: %w: the former store is %s", name, err, aside)
+		return nil, fmt.Errorf("put savepoint %s in place: %w: the former store is in %s", name, err, aside)
 	}
 	return sp, syncDir(fs, dir)
 }
 
-// copyTo copies the database of a savepoint. Tables, which never change, are linked where that is possible; the other files
-// are written on by whoever opens the copy.
+// copyTo copies the database of a savepoint. Pebble never changes a table, so tables are hard links
+// where the file system has them. It changes the other files, so these are copied.
 func (s *Savepoints) copyTo(name, to string) error {
 	fs, from := s.cfg.FS, path.Join(s.path(name), "db")
 	if err := fs.RemoveAll(to); err != nil {
@@ -264,7 +269,7 @@ func (s *Savepoints) copyTo(name, to string) error {
 	} {
 		ok, err := vfs.Clone(fs, fs, from, to, opts...)
 		if err == nil && !ok {
-			err = fmt.Errorf("%w: %s is not there", ErrSavepoint, from)
+			err = fmt.Errorf("%w: %s does not exist", ErrSavepoint, from)
 		}
 		if err != nil {
 			return fmt.Errorf("copy savepoint %s: %w", name, err)
@@ -273,12 +278,25 @@ func (s *Savepoints) copyTo(name, to string) error {
 	return nil
 }
 
-// databaseOf is what the stores of cfg are opened with.
+// databaseOf returns the options of the stores of cfg.
 func databaseOf(cfg *processors.Config) *store.Options {
 	return &store.Options{
 		FS: cfg.FS, Dir: cfg.Dir, Instance: cfg.Instance, Log: cfg.Log,
 		CacheBytes: cfg.CacheBytes, MemtableBytes: cfg.MemtableBytes, BallastBytes: cfg.BallastBytes,
 	}
+}
+
+// hashTables hashes the logged tables of a partition, by number.
+func hashTables(state *store.Offline, partition int32, canonical store.Canonical) (map[byte]processors.TableHash, error) {
+	sums, err := store.HashTables(state.DB, partition, canonical)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[byte]processors.TableHash, len(sums))
+	for table, sum := range sums {
+		out[table] = processors.TableHash{Keys: sum.Keys, Bytes: sum.Bytes, Hash: processors.Digest(sum.Hash)}
+	}
+	return out, nil
 }
 
 func writeFile(fs vfs.FS, name string, text []byte) error {

@@ -1,52 +1,69 @@
-// Package processorstest tests a processor of yours against what goes wrong: processes that die, freeze or are cut off,
-// brokers that fail requests, lose answers and move leaders, disks that lose what was not synced. All of it runs in one
-// process and in virtual time: ten minutes without brokers take a blink.
+// Package processorstest is a crash harness: it runs a processor under the faults of a production
+// cluster. Processes are killed, frozen or cut off. Brokers fail requests, lose answers and move
+// leaders. Disks lose what was not synced. Everything runs in one process and in virtual time, so
+// that ten minutes without brokers take milliseconds.
 //
 //	Run ─▶ bubble of testing/synctest
-//	        ├── World: three brokers (kfake), the processor's topics
-//	        ├── Process "a": Runtime, its disk, its link to the brokers   Kill KillAt Freeze Cut Stop
+//	        ├── Harness: three simulated brokers (kfake) with the processor's topics
+//	        ├── Process "a": runtime, disk, connection   Kill KillAt Freeze FreezeAt Cut Stop
 //	        ├── Process "b" …
-//	        └── Judge, at the end by itself
+//	        └── checks, when the test function has returned
 //
-// A test starts processes, produces, breaks things, waits until all is caught up, and looks:
+// A test starts processes, produces records, injects faults, waits until the processes have caught
+// up, and looks at state and outputs:
 //
 //	func TestWordCount(t *testing.T) {
-//		processorstest.Run(t, processorstest.Options{Processor: wordCount()}, func(t *testing.T, w *processorstest.World) {
-//			p := w.Start("a")
+//		o := processorstest.Options{Processor: wordCount()}
+//		processorstest.Run(t, o, func(t *testing.T, h *processorstest.Harness) {
+//			p := h.Start("a")
 //			p.KillAt(processorstest.Written)
-//			w.Produce("lines", 0, "", "to be or not to be")
-//			p.Await()    // it died with its transaction open
-//			w.Start("a") // again, on the disk as the crash left it
-//			w.CaughtUp()
-//			if n := len(w.State(0, 1)); n != 4 {
-//				t.Errorf("%d words", n)
+//			h.Produce("lines", 0, "", "to be or not to be")
+//			p.Await()    // killed, with its transaction open
+//			h.Start("a") // again, on the disk that the crash left
+//			h.CaughtUp()
+//			if n := len(h.State(0, 1)); n != 4 {
+//				t.Errorf("%d words, want 4", n)
 //			}
 //		})
 //	}
 //
-// example_test.go is a whole one, to copy.
+// example_test.go is a complete test to copy.
 //
-// Run it with the build tag synctests, which makes the Kafka client's mutexes visible to the bubble; without it Run ends the
-// test and says so:
+// The build tag synctests makes the mutexes of the Kafka client visible to the bubble. Without it
+// Run fails the test:
 //
 //	go test -tags synctests ./...
 //
-// Use the t of the function that Run calls: it is the bubble's. In the bubble time.Sleep costs nothing.
+// When a check fails, the test shows the end of the log. With the environment variable
+// WEIR_TEST_LOG set to any value the whole log goes to standard error.
 //
-// What Judge holds a run to, whatever the processor does:
+// Inside the function that Run calls, use its own t, which belongs to the bubble. time.Sleep takes
+// no real time there.
 //
-//	I1, I2, I6  one handler that nobody disturbs, given the same records and transactions, ends with the same state and
-//	            writes the same outputs: nothing lost, nothing twice, nothing invented. See Options.NoRefold.
-//	I4          the state of every store is a replay of the changelog up to where the store is
-//	I5          no store is ever ahead of what the group has committed: looked at ten times a second
-//	I6          a task's transactions are numbered without gap, are never read backwards, never by a former owner
+// # Checks
 //
-// A handler that forgets to read its state after a takeover, or leans on a variable outside, is caught by the first of these.
-// That every partition has one owner is a part of CaughtUp. The bubble complains of goroutines that are left.
+// Run checks these invariants for every processor. The numbers are those of package invariant.
 //
-// Processors that work with each other are worlds beside each other, on the same brokers: see World.Beside.
+//	I1, I2, I6  One undisturbed handler that folds the same records in the same transactions ends with
+//	            the same state and writes the same outputs. So no record is lost, applied twice or
+//	            invented. See Options.NoRefold.
+//	I4          The state of every store equals a replay of the changelog up to the changelog offset
+//	            of the store.
+//	I5          No store is ever ahead of the group's committed offsets. This is sampled ten times a
+//	            second.
+//	I6          The transactions of a task are numbered without a gap. Their input offsets never go
+//	            back, and no former owner writes one.
 //
-// What it does not do: compaction (the judges want the whole changelog), TLS, the clock of the
-// day (virtual time begins in 2000). A run is not repeated by its seed: goroutines are scheduled as they please. A real broker
-// has more to it than kfake: test against one, too.
+// The first check finds a handler that does not read its state after a takeover, or that uses a
+// variable outside of the handler. CaughtUp checks that every partition has one owner. The bubble
+// reports goroutines that have not ended.
+//
+// Harness.AddProcessor runs several processors on the same brokers.
+//
+// # Limits
+//
+// The harness does not compact topics (the checks need the whole changelog), has no TLS, and has no
+// clock of the day: virtual time begins in the year 2000. A seed does not repeat a run exactly,
+// because goroutines are scheduled freely. kfake is simpler than a real broker: test against a real
+// one, too.
 package processorstest

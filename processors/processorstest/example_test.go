@@ -2,8 +2,8 @@
 
 package processorstest_test
 
-// This file is made to be copied. The line of the build tag keeps a run without it from failing; leave it out, and Run says
-// what to do.
+// Copy this file to test your own processor. Without the build tag in its first line, go test
+// reports the missing tag as an error.
 
 import (
 	"encoding/binary"
@@ -59,26 +59,26 @@ func wordCount() stream.Processor {
 	}
 }
 
-// A process dies at every edge of a commit, and comes back each time on what the crash left of its disk. The totals are exact,
-// and Run judges the rest.
+// A process is killed at every failpoint of a commit, and starts again on the disk that the crash
+// left. The counts are exact. Run checks the rest.
 func TestWordCountSurvivesKills(t *testing.T) {
-	processorstest.Run(t, processorstest.Options{Processor: wordCount()}, func(t *testing.T, w *processorstest.Harness) {
-		p := w.Start("a")
-		for _, edge := range processorstest.Failpoints() {
-			w.CaughtUp()
-			p.KillAt(edge)
+	processorstest.Run(t, processorstest.Options{Processor: wordCount()}, func(t *testing.T, h *processorstest.Harness) {
+		p := h.Start("a")
+		for _, failpoint := range processorstest.Failpoints() {
+			h.CaughtUp()
+			p.KillAt(failpoint)
 			for partition := range int32(4) {
-				w.Produce("lines", partition, "", "to be or", "not to be")
+				h.Produce("lines", partition, "", "to be or", "not to be")
 			}
 			if err := p.Await(); err != processorstest.ErrKilled {
-				t.Fatalf("it did not die at %q: %v", edge, err)
+				t.Fatalf("the process was not killed at %q: %v", failpoint, err)
 			}
-			p = w.Start("a")
+			p = h.Start("a")
 		}
-		w.CaughtUp()
+		h.CaughtUp()
 		times := uint64(len(processorstest.Failpoints()))
 		for partition := range int32(4) {
-			counts := w.State(partition, 1)
+			counts := h.State(partition, 1)
 			for word, each := range map[string]uint64{"to": 2, "be": 2, "or": 1, "not": 1} {
 				if n := binary.BigEndian.Uint64(counts[word]); n != each*times {
 					t.Errorf("partition %d counted %q %d times, not %d", partition, word, n, each*times)

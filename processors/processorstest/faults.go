@@ -12,52 +12,55 @@ import (
 )
 
 // Produce writes values under one key to a partition.
-func (w *Harness) Produce(topic string, partition int32, key string, values ...string) {
-	w.t.Helper()
+func (h *Harness) Produce(topic string, partition int32, key string, values ...string) {
+	h.t.Helper()
 	rs := make([]*kgo.Record, 0, len(values))
 	for _, v := range values {
 		rs = append(rs, &kgo.Record{Topic: topic, Partition: partition, Key: []byte(key), Value: []byte(v)})
 	}
-	w.Send(rs...)
+	h.Send(rs...)
 }
 
-// Send writes records with whatever they have: headers, timestamps, no value.
-func (w *Harness) Send(rs ...*kgo.Record) {
-	w.t.Helper()
-	if err := w.client.ProduceSync(context.Background(), rs...).FirstErr(); err != nil {
-		w.t.Fatalf("produce: %v", err)
+// Send writes records as they are: with headers, with timestamps, without a value.
+func (h *Harness) Send(rs ...*kgo.Record) {
+	h.t.Helper()
+	if err := h.client.ProduceSync(context.Background(), rs...).FirstErr(); err != nil {
+		h.t.Fatalf("produce: %v", err)
 	}
 }
 
-// FailRequests fails the next n requests of a kind, of whomever, with err. hits says how many it has failed so far. What it cannot
-// select, such as one topic or the requests of one transactional id, Cluster.Fault can.
-func (w *Harness) FailRequests(kind kmsg.Key, err *kerr.Error, n int) (hits func() int) {
-	return w.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kind}, Err: err, Count: n}).Hits
+// FailRequests fails the next n requests of a kind with err, whichever client sends them. hits
+// returns how many have failed so far. Cluster.Fault can select requests by topic or by
+// transactional id.
+func (h *Harness) FailRequests(kind kmsg.Key, err *kerr.Error, n int) (hits func() int) {
+	return h.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kind}, Err: err, Count: n}).Hits
 }
 
-// LoseAnswers loses the answers to the next n requests of a kind, of whomever: the broker does its work, the client never
-// hears of it. kmsg.EndTxn leaves the outcome of a commit unknown.
-func (w *Harness) LoseAnswers(kind kmsg.Key, n int) { w.sim.LoseAnswers(kind, n) }
+// LoseAnswers loses the answers to the next n requests of a kind, whichever client sends them: the
+// broker carries out the request, and the client gets no answer. With kmsg.EndTxn the client does
+// not learn the outcome of a commit. n = 0 ends it.
+func (h *Harness) LoseAnswers(kind kmsg.Key, n int) { h.sim.LoseAnswers(kind, n) }
 
-// LostAnswers is how many answers were lost so far.
-func (w *Harness) LostAnswers() int { return w.sim.Lost() }
+// LostAnswers returns how many answers were lost so far.
+func (h *Harness) LostAnswers() int { return h.sim.Lost() }
 
 // MoveLeaders gives every partition another leader.
-func (w *Harness) MoveLeaders() { w.Cluster.ShufflePartitionLeaders() }
+func (h *Harness) MoveLeaders() { h.Cluster.ShufflePartitionLeaders() }
 
 // MoveCoordinators gives groups and transactions other coordinators.
-func (w *Harness) MoveCoordinators() { w.Cluster.RehashCoordinators() }
+func (h *Harness) MoveCoordinators() { h.Cluster.RehashCoordinators() }
 
-// DeleteRecords removes the records of a partition that are below an offset, as retention does.
-func (w *Harness) DeleteRecords(topic string, partition int32, below int64) {
-	w.t.Helper()
-	if err := w.Cluster.DeleteRecords(topic, partition, below); err != nil {
-		w.t.Fatalf("delete the records of %s[%d] below %d: %v", topic, partition, below, err)
+// DeleteRecords removes the records of a partition below an offset, as retention does.
+func (h *Harness) DeleteRecords(topic string, partition int32, below int64) {
+	h.t.Helper()
+	if err := h.Cluster.DeleteRecords(topic, partition, below); err != nil {
+		h.t.Fatalf("delete the records of %s[%d] below %d: %v", topic, partition, below, err)
 	}
 }
 
-// Link is a way to the brokers of its own, and what cuts it for good: for clients that are no Process.
-func (w *Harness) Link() (k kafka.Cluster, cut func()) {
-	l := w.sim.Link()
-	return kafka.Cluster{Brokers: w.sim.ListenAddrs(), Options: l.Options()}, l.Cut
+// Link returns a connection to the brokers for a client that is no Process, and a function that
+// cuts it for good.
+func (h *Harness) Link() (k kafka.Cluster, cut func()) {
+	l := h.sim.Link()
+	return kafka.Cluster{Brokers: h.sim.ListenAddrs(), Options: l.Options()}, l.Cut
 }

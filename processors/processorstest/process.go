@@ -2,7 +2,6 @@ package processorstest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -13,71 +12,67 @@ import (
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/internal/failpoint"
 	"github.com/weirhq/weir/processors/internal/simkafka"
+	"github.com/weirhq/weir/stream"
 )
 
-// Failpoint is a moment in a commit at which a process can be killed.
-type Failpoint = failpoint.Point
-
-// The edges of a commit, in their order.
-const (
-	Flushed  = failpoint.Flushed  // the handlers gave their changes; nothing is produced
-	Produced = failpoint.Produced // everything is handed to the client; the brokers may have some of it
-	Written  = failpoint.Written  // the brokers have all of it, and the transaction is open
-	Ended    = failpoint.Ended    // the brokers know the outcome; the store knows nothing of it
-	Applied  = failpoint.Applied  // the store has it
-)
-
-// Failpoints lists them, in their order.
-func Failpoints() []Failpoint { return []Failpoint{Flushed, Produced, Written, Ended, Applied} }
-
-// What Await waited for.
-var (
-	// ErrKilled: the process was killed.
-	ErrKilled = errors.New("killed")
-	// ErrFrozen: the process is frozen at an edge.
-	ErrFrozen = errors.New("frozen")
-)
-
-// Process is one life of a process: its runtime, its disk and its link to the brokers.
+// Process is one life of a process, from its start to its end: its runtime, its disk and its
+// connection to the brokers.
 type Process struct {
 	harness *Harness
 	name    string
 	fs      *vfs.MemFS
+	ownFS   bool // the runtime works on fs itself
 	rt      *processors.Runtime
 	link    *simkafka.Link
 
 	cancel context.CancelFunc
-	died   chan struct{} // closed when it was killed
+	died   chan struct{} // closed when the process was killed
 	done   chan struct{} // closed when Run has returned
-	err    error         // of Run, once done
+	err    error         // of Run, once done is closed
 
 	mu       sync.Mutex
 	dieAt    Failpoint
+	killedAt Failpoint
 	freezeAt Failpoint
 	killed   bool
 	frozen   bool
-	froze    chan struct{} // closed when it froze at freezeAt
+	froze    chan struct{} // closed when the process froze at freezeAt
 }
 
-// Start starts a process. One that had this name before must be killed or stopped; its disk is what that left.
-func (w *Harness) Start(name string) *Process {
-	w.t.Helper()
-	for _, p := range w.running() {
-		if p.name == name {
-			w.t.Fatalf("process %s runs: kill or stop it before it is started again", name)
+// Start starts a process with the configuration and the processor of Options. A process that had
+// this name before must be killed or stopped: the new one gets its disk.
+func (h *Harness) Start(name string) *Process {
+	h.t.Helper()
+	return h.StartWith(name, h.options.Config, h.options.Processor)
+}
+
+// StartWith is Start with another configuration, or with another version of the processor. A
+// Config.FS that is set replaces the process's own disk. Config.Instance defaults to name.
+func (h *Harness) StartWith(name string, cfg processors.Config, proc stream.Processor) *Process {
+	h.t.Helper()
+	for _, p := range h.lives() {
+		if p.name != name {
+			continue
+		}
+		if !p.Ended() {
+			h.t.Fatalf("process %s runs: kill or stop it before it is started again", name)
+		}
+		if h.options.DeliverAfterKill {
+			<-p.done
 		}
 	}
-	w.mu.Lock()
-	if w.disks[name] == nil {
-		w.disks[name] = vfs.NewCrashableMem()
+	p := &Process{
+		harness: h, name: name, fs: h.Disk(name), link: h.sim.Link(),
+		died: make(chan struct{}), done: make(chan struct{}), froze: make(chan struct{}),
 	}
-	p := &Process{harness: w, name: name, fs: w.disks[name], link: w.sim.Link(), died: make(chan struct{}), done: make(chan struct{}), froze: make(chan struct{})}
-	w.mu.Unlock()
-
-	cfg := w.options.Config
-	cfg.Kafka.Brokers, cfg.Kafka.Options = w.sim.ListenAddrs(), append(p.link.Options(), cfg.Kafka.Options...)
-	cfg.Dir, cfg.FS, cfg.Instance = "/state", p.fs, name
-	log := w.log.With().Str("process", name).Logger()
+	cfg.Kafka.Brokers, cfg.Kafka.Options = h.sim.ListenAddrs(), append(p.link.Options(), cfg.Kafka.Options...)
+	if cfg.Dir = StateDir; cfg.FS == nil {
+		cfg.FS, p.ownFS = p.fs, true
+	}
+	if cfg.Instance == "" {
+		cfg.Instance = name
+	}
+	log := h.log.With().Str("process", name).Logger()
 	cfg.Log = &log
 	if cfg.Workers == 0 {
 		cfg.Workers = 2
@@ -86,8 +81,8 @@ func (w *Harness) Start(name string) *Process {
 		cfg.CacheBytes = 1 << 20
 	}
 	var err error
-	if p.rt, err = processors.New(cfg, w.options.Processor); err != nil {
-		w.t.Fatal(err)
+	if p.rt, err = processors.New(cfg, proc); err != nil {
+		h.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(failpoint.WithHook(context.Background(), p.atFailpoint))
 	p.cancel = cancel
@@ -95,23 +90,31 @@ func (w *Harness) Start(name string) *Process {
 		defer close(p.done)
 		p.err = p.rt.Run(ctx)
 	}()
-	w.mu.Lock()
-	w.procs = append(w.procs, p)
-	w.mu.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.procs = append(h.procs, p)
 	return p
 }
 
-// NewDisk takes the disk of a process that is not running away: its next life begins with an empty one.
-func (w *Harness) NewDisk(name string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.disks, name)
-}
+// Name returns the name that the process was started under.
+func (p *Process) Name() string { return p.name }
 
-// Runtime is the process's runtime: for Status and Snapshot.
+// Runtime returns the runtime of the process, for Status and Snapshot.
 func (p *Process) Runtime() *processors.Runtime { return p.rt }
 
-// atFailpoint freezes and dies where it was told to, holds a frozen process up, and lets a dead one do nothing more.
+// Status returns the status of a partition in this process; the zero Status if the process has
+// nothing to do with the partition.
+func (p *Process) Status(partition int32) processors.Status {
+	for _, s := range p.rt.Status() {
+		if s.Partition == partition {
+			return s
+		}
+	}
+	return processors.Status{}
+}
+
+// atFailpoint freezes or kills the process where the test asked for it. It holds a frozen process
+// until the thaw, and returns ErrKilled to every worker of a killed one.
 func (p *Process) atFailpoint(at Failpoint) error {
 	p.mu.Lock()
 	if p.freezeAt == at && !p.killed {
@@ -125,6 +128,7 @@ func (p *Process) atFailpoint(at Failpoint) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.killed && p.dieAt == at {
+		p.killedAt = at
 		p.die()
 	}
 	if p.killed {
@@ -133,19 +137,24 @@ func (p *Process) atFailpoint(at Failpoint) error {
 	return nil
 }
 
-// die keeps the disk as a crash of the machine would leave it now, and lets nothing more out. The lock is held.
+// die keeps a copy of the disk as a crash of the machine would leave it now, and cuts the process
+// off. The lock is held.
 func (p *Process) die() {
 	p.killed = true
-	p.link.Cut()
+	if !p.harness.options.DeliverAfterKill {
+		p.link.Cut()
+	}
 	p.link.Thaw()
 	p.harness.mu.Lock()
-	p.harness.disks[p.name] = p.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: p.harness.rng.IntN(101), RNG: rand.New(rand.NewPCG(p.harness.rng.Uint64(), 1))})
+	rng := p.harness.rng
+	p.harness.disks[p.name] = p.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rand.New(rand.NewPCG(rng.Uint64(), 1))})
 	p.harness.mu.Unlock()
 	p.cancel()
 	close(p.died)
 }
 
-// Kill kills the process now. Its connections break, what it did not sync is lost in part.
+// Kill kills the process now. Its connections break, and its disk loses a part of what was not
+// synced.
 func (p *Process) Kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,15 +163,22 @@ func (p *Process) Kill() {
 	}
 }
 
-// KillAt kills the process when it next comes to an edge; see Await.
+// KillAt kills the process when it next reaches a failpoint; see Await.
 func (p *Process) KillAt(at Failpoint) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dieAt = at
 }
 
-// Await waits until the process has been killed (ErrKilled), is frozen at the edge of FreezeAt (ErrFrozen), or has ended by
-// itself (the error of Run). After ten minutes the test fails.
+// KilledAt returns the failpoint at which KillAt killed the process; empty if it did not.
+func (p *Process) KilledAt() Failpoint {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.killedAt
+}
+
+// Await waits until the process was killed (ErrKilled), is frozen at the failpoint of FreezeAt
+// (ErrFrozen), or has ended by itself (the error of Run). After ten minutes the test fails.
 func (p *Process) Await() error {
 	p.harness.t.Helper()
 	p.mu.Lock()
@@ -188,7 +204,8 @@ func (p *Process) Await() error {
 	return p.err
 }
 
-// Stop stops the process in order. An error fails the test, and so does one that has not ended after ten minutes.
+// Stop ends the process in the usual way. An error of Run fails the test, and so does a process
+// that has not ended after ten minutes.
 func (p *Process) Stop() {
 	p.harness.t.Helper()
 	if err := p.stop(); err != nil {
@@ -202,12 +219,12 @@ func (p *Process) stop() error {
 	case <-p.done:
 		return p.err
 	case <-time.After(waitLimit):
-		return fmt.Errorf("it has not ended %s after it was told to: %+v", waitLimit, p.rt.Status())
+		return fmt.Errorf("it has not ended %s after its stop: %+v", waitLimit, p.rt.Status())
 	}
 }
 
-// Freeze stops the process as SIGSTOP does: it commits nothing and nothing reaches it or leaves it, until Thaw. What it
-// wanted to write is written then, however late.
+// Freeze stops the process as SIGSTOP does. Until Thaw it commits nothing, and nothing reaches it
+// or leaves it. What it was about to write is written after the thaw, however late that is.
 func (p *Process) Freeze() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -217,14 +234,15 @@ func (p *Process) Freeze() {
 	}
 }
 
-// FreezeAt freezes the process when it next comes to an edge; see Await. At Written it holds a transaction open.
+// FreezeAt freezes the process when it next reaches a failpoint; see Await. At Written it holds a
+// transaction open.
 func (p *Process) FreezeAt(at Failpoint) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.freezeAt = at
 }
 
-// Thaw ends a Freeze, and forgets a FreezeAt that has not come.
+// Thaw ends a Freeze, and cancels a FreezeAt whose failpoint was not reached.
 func (p *Process) Thaw() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -232,7 +250,7 @@ func (p *Process) Thaw() {
 	p.link.Thaw()
 }
 
-// Cut parts the process from all brokers: its connections break and no other comes about, until Mend.
+// Cut separates the process from all brokers: its connections break, and new ones fail until Heal.
 func (p *Process) Cut() { p.link.Cut() }
 
 // Heal ends a Cut.
@@ -244,7 +262,7 @@ func (p *Process) Heal() {
 	}
 }
 
-// Ended says whether the process was killed or has ended.
+// Ended reports whether the process was killed or has ended.
 func (p *Process) Ended() bool {
 	select {
 	case <-p.died:
@@ -256,15 +274,11 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// at is the status of a partition that this process owns, and can work on.
-func (p *Process) at(partition int32) (processors.Status, bool) {
+// owns returns the status of a partition that this process owns. A frozen process owns none.
+func (p *Process) owns(partition int32) (processors.Status, bool) {
 	p.mu.Lock()
 	frozen := p.frozen
 	p.mu.Unlock()
-	for _, s := range p.rt.Status() {
-		if s.Partition == partition && s.State != "standby" && !frozen {
-			return s, true
-		}
-	}
-	return processors.Status{}, false
+	s := p.Status(partition)
+	return s, s.State != "" && s.State != processors.StateStandby && !frozen
 }

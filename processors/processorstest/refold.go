@@ -13,27 +13,28 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/processors/internal/handler"
 	"github.com/weirhq/weir/stream"
 )
 
-// refold gives all records of each partition to one handler that nobody disturbs, cut into transactions as the markers say,
-// and compares what it has to say with what is in the topics.
-func (w *Harness) refold(ctx context.Context, log []*kgo.Record) error {
-	proc := &w.options.Processor
-	inputs, err := w.inputs(ctx)
+// refold folds all records of each partition with one undisturbed handler, in the transactions of
+// the markers, and compares its state and outputs with the topics.
+func (h *Harness) refold(ctx context.Context, log []*kgo.Record) error {
+	proc := &h.options.Processor
+	inputs, err := h.inputs(ctx)
 	if err != nil {
 		return err
 	}
-	outputs := map[string]int{} // how often more than the topics have it
-	for p := range w.parts {
-		f := &refolder{proc: proc, p: p, parts: w.parts, state: map[string]string{}, from: map[string]int64{}, inputs: inputs[p], outputs: outputs}
+	outputs := map[string]int{} // by output: how many more the handler wrote than the topic has
+	for p := range h.parts {
+		f := &refolder{proc: proc, p: p, parts: h.parts, state: map[string]string{}, from: map[string]int64{}, inputs: inputs[p], outputs: outputs}
 		timed, err := f.run(log)
 		if timed || err != nil {
 			return err
 		}
 	}
 	for _, topic := range outputTopics(proc) {
-		records, err := w.sim.Read(ctx, topic)
+		records, err := h.sim.Read(ctx, topic)
 		if err != nil {
 			return err
 		}
@@ -47,13 +48,13 @@ func (w *Harness) refold(ctx context.Context, log []*kgo.Record) error {
 		case n > 0:
 			errs = append(errs, fmt.Errorf("I1: output %s is missing %d times", o, n))
 		case n < 0:
-			errs = append(errs, fmt.Errorf("I6: output %s is there %d times more than a run without faults writes it", o, -n))
+			errs = append(errs, fmt.Errorf("I6: output %s exists %d times more than in a run without faults", o, -n))
 		}
 	}
 	return firstErrors(errs)
 }
 
-// outputTopics are the topics of the outputs, each once.
+// outputTopics returns the topics of the outputs, each once.
 func outputTopics(proc *stream.Processor) (topics []string) {
 	for i := range proc.Outputs {
 		if !slices.Contains(topics, proc.Outputs[i].Topic) {
@@ -63,10 +64,10 @@ func outputTopics(proc *stream.Processor) (topics []string) {
 	return topics
 }
 
-// inputs are the records to fold, by partition and topic: without the dead letters.
-func (w *Harness) inputs(ctx context.Context) (map[int32]map[string][]stream.Record, error) {
+// inputs returns the records to fold, by partition and topic. Dead letters are left out.
+func (h *Harness) inputs(ctx context.Context) (map[int32]map[string][]stream.Record, error) {
 	letters := map[string]bool{}
-	list, err := w.sim.Read(ctx, w.options.Processor.DLQ)
+	list, err := h.sim.Read(ctx, h.options.Processor.DLQ)
 	if err != nil {
 		return nil, err
 	}
@@ -78,11 +79,11 @@ func (w *Harness) inputs(ctx context.Context) (map[int32]map[string][]stream.Rec
 		letters[string(r.Key)] = true
 	}
 	out := map[int32]map[string][]stream.Record{}
-	for p := range w.parts {
+	for p := range h.parts {
 		out[p] = map[string][]stream.Record{}
 	}
-	for _, topic := range w.options.Processor.Inputs {
-		list, err := w.sim.Read(ctx, topic)
+	for _, topic := range h.options.Processor.Inputs {
+		list, err := h.sim.Read(ctx, topic)
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +102,7 @@ func (w *Harness) inputs(ctx context.Context) (map[int32]map[string][]stream.Rec
 	return out, firstErrors(errs)
 }
 
-// refolder is one partition.
+// refolder folds the records of one partition.
 type refolder struct {
 	proc    *stream.Processor
 	p       int32
@@ -112,13 +113,14 @@ type refolder struct {
 	outputs map[string]int
 }
 
-// run folds everything; timed says that the handler has timers, and nothing was done.
+// run folds every transaction. A handler with timers is not folded: timed is true then.
 func (f *refolder) run(log []*kgo.Record) (timed bool, err error) {
 	task := stream.Task{Partition: f.p, OwnerEpoch: 1, Next: map[string]int64{}, Get: f.get, Scan: f.scan, Range: f.scanRange, Timers: noTimers{}}
 	h, err := f.proc.New(task)
 	if err != nil {
 		return false, fmt.Errorf("partition %d: make a handler to compare with: %w", f.p, err)
 	}
+	defer handler.Close(h)
 	if _, timed := h.(stream.TimerHandler); timed {
 		return true, nil
 	}
@@ -146,11 +148,11 @@ func (f *refolder) run(log []*kgo.Record) (timed bool, err error) {
 	return false, f.compare(logged)
 }
 
-// transaction folds what one transaction took, and applies what the handler makes of it.
+// transaction folds the records of one transaction and applies the changes of the handler.
 func (f *refolder) transaction(h stream.Handler, m *changelogpb.Marker) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("I1: the handler panics, and the dead-letter queue has no such record: %v\n%s", v, debug.Stack())
+			err = fmt.Errorf("I1: the handler panics, and the dead-letter topic has no such record: %v\n%s", v, debug.Stack())
 		}
 	}()
 	next := positions(m)
@@ -159,13 +161,13 @@ func (f *refolder) transaction(h stream.Handler, m *changelogpb.Marker) (err err
 			if r.Offset < f.from[topic] || r.Offset >= next[topic] {
 				continue
 			}
-			// One by one: what comes of a record must not depend on its neighbours in a batch.
+			// One record a batch: the result must not depend on how records are batched.
 			b := &stream.Batch{Topic: topic, Partition: f.p, NowMs: m.GetWrittenAtMs(), Records: []stream.Record{r}}
 			if err := h.Fold(b); err != nil {
 				return fmt.Errorf("fold: %w", err)
 			}
 			if len(b.Rejects) > 0 {
-				return fmt.Errorf("I1: the handler refuses %s[%d]@%d (%s), and the dead-letter queue does not have it", topic, f.p, r.Offset, b.Rejects[0].Reason)
+				return fmt.Errorf("I1: the handler rejects %s[%d]@%d (%s), and the dead-letter topic does not have it", topic, f.p, r.Offset, b.Rejects[0].Reason)
 			}
 		}
 		f.from[topic] = next[topic]
@@ -243,18 +245,18 @@ func (f *refolder) scanRange(table byte, from, to []byte, fn func(key, value []b
 	})
 }
 
-// noTimers is for handlers without Fire, which set none.
+// noTimers is for handlers without OnTimer, which set none.
 type noTimers struct{}
 
 func (noTimers) Set(stream.Timer)    {}
 func (noTimers) Cancel(stream.Timer) {}
 
-// output names an output record.
+// output describes an output record.
 func output(topic string, p int32, key, value []byte) string {
 	return topic + "[" + strconv.Itoa(int(p)) + "] " + strconv.Quote(string(key)) + "=" + strconv.Quote(string(value))
 }
 
-// firstErrors keeps the first errors: a broken run breaks in thousands of places.
+// firstErrors keeps the first eight errors: one bug can break thousands of keys.
 func firstErrors(errs []error) error {
 	if len(errs) > 8 {
 		errs = append(errs[:8:8], fmt.Errorf("and %d more", len(errs)-8))

@@ -24,6 +24,7 @@ import (
 
 	"github.com/weirhq/weir/processors/internal/simkafka"
 	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/stream"
 )
 
 const (
@@ -37,7 +38,7 @@ type place struct {
 	offset    int64
 }
 
-// sinkRun is a cluster, its consumers, and what they did.
+// sinkRun is a cluster with consumers, and a record of the calls of Do.
 type sinkRun struct {
 	t   *testing.T
 	rng *rand.Rand
@@ -47,17 +48,17 @@ type sinkRun struct {
 
 	mu     sync.Mutex
 	key    map[place]string
-	first  map[place]int    // of what was done, in which order for the first time
-	done   map[string]int64 // by partition and key, the greatest offset
-	places []place          // of all records, as produced
-	bad    []string
-	hits   map[string]int
-	sick   map[string]time.Time // keys that fail until then
+	first  map[place]int        // the order in which records were done for the first time
+	done   map[string]int64     // the greatest offset that is done, by partition and key
+	places []place              // all records, in the order in which they were produced
+	bad    []string             // violations
+	hits   map[string]int       // counts of events
+	sick   map[string]time.Time // until when the calls of a key fail
 	now    map[string]int       // calls under way, by process, partition and key
 }
 
-// mutation spoils the consumer on purpose.
-type mutation func(*Config)
+// mutation injects a bug into a consumer.
+type mutation func(*settings)
 
 func newSinkRun(t *testing.T, seed uint64, mut mutation) *sinkRun {
 	c, err := simkafka.New(parts, topic)
@@ -71,7 +72,7 @@ func newSinkRun(t *testing.T, seed uint64, mut mutation) *sinkRun {
 	if w.cl, err = kgo.NewClient(append(c.Link().Options(), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0))...); err != nil {
 		t.Fatal(err)
 	}
-	// kfake's answer after a change of leaders is that the log was truncated.
+	// Without this, kfake answers after a change of leaders that the log was truncated.
 	c.ControlKey(int16(kmsg.OffsetForLeaderEpoch), w.epochs)
 	c.ControlKey(int16(kmsg.OffsetCommit), w.commits)
 	return w
@@ -98,7 +99,7 @@ func (w *sinkRun) epochs(req kmsg.Request) (kmsg.Response, error, bool) {
 	return resp, nil, true
 }
 
-// commits judges a commit when it comes: whatever is before it must be done by now.
+// commits checks each commit request: all records before the offset must be done.
 func (w *sinkRun) commits(req kmsg.Request) (kmsg.Response, error, bool) {
 	w.c.KeepControl()
 	w.mu.Lock()
@@ -109,7 +110,7 @@ func (w *sinkRun) commits(req kmsg.Request) (kmsg.Response, error, bool) {
 			for o := range p.Offset {
 				at := place{p.Partition, o}
 				if _, did := w.first[at]; !did && w.key[at] != "" {
-					w.bad = append(w.bad, fmt.Sprintf("%d of partition %d is committed, %d is not done", p.Offset, p.Partition, o))
+					w.bad = append(w.bad, fmt.Sprintf("offset %d of partition %d is committed, offset %d is not done", p.Offset, p.Partition, o))
 					break
 				}
 			}
@@ -124,15 +125,15 @@ func (w *sinkRun) pick(n int) int {
 	return w.rng.IntN(n)
 }
 
-// do is the effect.
-func (w *sinkRun) do(ctx context.Context, p *process, r *Record) error {
+// do is the action of the sink. It fails at random.
+func (w *sinkRun) do(ctx context.Context, p *process, r *stream.SinkRecord) error {
 	at := place{r.Partition, r.Offset}
 	key := string(r.Key)
 	lane := fmt.Sprintf("%d/%s", r.Partition, key)
 	mine := fmt.Sprintf("%p/%s", p, lane)
 	w.mu.Lock()
 	if w.now[mine]++; w.now[mine] > 1 {
-		w.bad = append(w.bad, fmt.Sprintf("two calls at once of %s", lane))
+		w.bad = append(w.bad, fmt.Sprintf("two concurrent calls of %s", lane))
 	}
 	w.mu.Unlock()
 	defer func() {
@@ -170,7 +171,7 @@ func (w *sinkRun) do(ctx context.Context, p *process, r *Record) error {
 	return nil
 }
 
-// run is one world's history.
+// run runs a random history of produced records, kills, stops, freezes and faults of the brokers.
 func (w *sinkRun) run() {
 	produced := make(chan struct{})
 	go w.produce(produced)
@@ -220,14 +221,14 @@ func (w *sinkRun) run() {
 	}
 	if w.left() > 0 {
 		for _, p := range procs {
-			w.t.Logf("stuck: %+v", p.Status())
+			w.t.Logf("not all records are done: %+v", p.Status())
 		}
-		w.t.Logf("stuck: the group is %+v", w.c.GroupInfo(group))
+		w.t.Logf("not all records are done: the group is %+v", w.c.GroupInfo(group))
 	}
 	for _, p := range procs {
 		p.stop()
 	}
-	w.judge()
+	w.check()
 }
 
 func (w *sinkRun) left() int {
@@ -236,18 +237,18 @@ func (w *sinkRun) left() int {
 	return len(w.places) - len(w.first)
 }
 
-// judge looks at the end: all is done, and all of it committed, since everyone stopped in good order.
-func (w *sinkRun) judge() {
+// check holds, at the end, that all records are done.
+func (w *sinkRun) check() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, at := range w.places {
 		if _, did := w.first[at]; !did {
-			w.bad = append(w.bad, fmt.Sprintf("%d of partition %d was never done", at.offset, at.partition))
+			w.bad = append(w.bad, fmt.Sprintf("offset %d of partition %d was never done", at.offset, at.partition))
 		}
 	}
 }
 
-// behind is how many records are after the committed offsets.
+// behind returns the number of records after the committed offsets.
 func (w *sinkRun) behind() (n int64) {
 	adm := kadm.NewClient(w.cl)
 	got, err := adm.FetchOffsets(context.Background(), group)
@@ -292,7 +293,7 @@ func (w *sinkRun) produce(done chan struct{}) {
 	}
 }
 
-// bubble runs one world and says what is wrong.
+// bubble runs a history and returns its violations.
 func bubble(t *testing.T, seed uint64, mut mutation) (bad []string, hits map[string]int) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSinkRun(t, seed, mut)
@@ -305,23 +306,24 @@ func bubble(t *testing.T, seed uint64, mut mutation) (bad []string, hits map[str
 
 func runs() int {
 	n := 400
-	if s := os.Getenv("BUBBLE_RUNS"); s != "" {
+	if s := os.Getenv("WEIR_TEST_CRASH_RUNS"); s != "" {
 		n, _ = strconv.Atoi(s)
 	}
 	return max(4, n/20)
 }
 
-// Whatever happens to consumers and brokers, each record is done, in the order of its key, before it is committed.
+// TestTroubles holds in random histories that each record is done, in the order of its key, before
+// it is committed.
 func TestTroubles(t *testing.T) {
 	var mu sync.Mutex
 	all := map[string]int{}
-	t.Run("worlds", func(t *testing.T) {
+	t.Run("histories", func(t *testing.T) {
 		for seed := range uint64(runs()) {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				t.Parallel()
-				bad, hits := bubble(t, seed, func(*Config) {})
+				bad, hits := bubble(t, seed, func(*settings) {})
 				if len(bad) > 0 {
-					t.Errorf("%d faults: %s", len(bad), strings.Join(bad[:min(5, len(bad))], "; "))
+					t.Errorf("%d violations: %s", len(bad), strings.Join(bad[:min(5, len(bad))], "; "))
 				}
 				mu.Lock()
 				defer mu.Unlock()
@@ -334,19 +336,19 @@ func TestTroubles(t *testing.T) {
 	t.Log(all)
 	for _, k := range []string{"killed", "failed", "again", "commit"} {
 		if all[k] == 0 {
-			t.Errorf("nothing was %s", k)
+			t.Errorf("no history has an event %q", k)
 		}
 	}
 }
 
-// The checker sees what it is there to see.
+// TestMutations is the mutation test of TestTroubles.
 func TestMutations(t *testing.T) {
 	for name, m := range map[string]struct {
 		mut  mutation
 		want string
 	}{
-		"what was fetched is committed": {func(c *Config) { c.committable = func(l *partitionQueue) int64 { return l.next } }, "committed"},
-		"what is done at the end is committed": {func(c *Config) {
+		"what was fetched is committed": {func(c *settings) { c.committable = func(l *partitionQueue) int64 { return l.next } }, "committed"},
+		"what is done at the end is committed": {func(c *settings) {
 			c.committable = func(l *partitionQueue) int64 {
 				at := l.committable()
 				for _, e := range l.entries {
@@ -357,12 +359,12 @@ func TestMutations(t *testing.T) {
 				return at
 			}
 		}, "committed"},
-		"keys are not heeded": {func(c *Config) { c.Key = func(r *Record) string { return fmt.Sprint(r.Offset) } }, "is done after"},
-		"a failure is taken for done": {func(c *Config) {
+		"keys are not heeded": {func(c *settings) { c.Key = func(r *stream.SinkRecord) string { return fmt.Sprint(r.Offset) } }, "is done after"},
+		"a failure is taken for done": {func(c *settings) {
 			do := c.Do
-			c.Do = func(ctx context.Context, r *Record) error { _ = do(ctx, r); return nil }
+			c.Do = func(ctx context.Context, r *stream.SinkRecord) error { _ = do(ctx, r); return nil }
 		}, "never done"},
-		"offsets are reset": {func(c *Config) {
+		"offsets are reset": {func(c *settings) {
 			c.Kafka.Options = append(c.Kafka.Options, kgo.ConsumeStartOffset(kgo.NewOffset().AtEnd()))
 		}, ""},
 	} {
@@ -377,12 +379,12 @@ func TestMutations(t *testing.T) {
 					return
 				}
 			}
-			t.Error("nobody noticed")
+			t.Error("no history found it")
 		})
 	}
 }
 
-// process is one consumer's life.
+// process is a process with one consumer.
 type process struct {
 	*Consumer
 	link   *simkafka.Link
@@ -409,23 +411,27 @@ func (d *deadMark) Set() {
 	d.is = true
 }
 
-func (w *sinkRun) start(name string, change ...func(*Config)) *process {
+func (w *sinkRun) start(name string, change ...func(*settings)) *process {
 	p := &process{link: w.c.Link(), ended: make(chan struct{})}
 	var log *zerolog.Logger
-	if os.Getenv("BUBBLE_LOG") != "" {
+	if os.Getenv("WEIR_TEST_LOG") != "" {
 		l := zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, NoColor: true}).With().Timestamp().Logger()
 		log = &l
 	}
-	cfg := Config{
-		Kafka: kafka.Cluster{Brokers: w.c.ListenAddrs(), Options: p.link.Options()}, Group: group, Topic: topic, Instance: name, Concurrency: 8, Pending: 40,
-		Do: func(ctx context.Context, r *Record) error { return w.do(ctx, p, r) }, Log: log,
+	cfg := settings{
+		Config: Config{Kafka: kafka.Cluster{Brokers: w.c.ListenAddrs(), Options: p.link.Options()}, Instance: name, Log: log},
+		Sink: stream.Sink{
+			Group: group, Topic: topic, Concurrency: 8, Pending: 40,
+			Do: func(ctx context.Context, r *stream.SinkRecord) error { return w.do(ctx, p, r) },
+		},
+		committable: (*partitionQueue).committable,
 	}
 	for _, c := range append(change, w.mut) {
 		if c != nil {
 			c(&cfg)
 		}
 	}
-	c, err := New(cfg)
+	c, err := newConsumer(cfg)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -438,7 +444,7 @@ func (w *sinkRun) start(name string, change ...func(*Config)) *process {
 	return p
 }
 
-// kill ends a process without a word to anyone.
+// kill ends a process without a commit or a leave request.
 func (p *process) kill() {
 	p.dead.Set()
 	p.link.Cut()

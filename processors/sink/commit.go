@@ -9,10 +9,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// commitTimeout bounds a commit: a rebalance or a stop waits for it.
+// commitTimeout bounds a commit, because a rebalance or a stop waits for it.
 const commitTimeout = 3 * time.Second
 
-// commitLoop commits what is done from time to time, until ctx ends.
+// commitLoop commits once per CommitInterval until ctx ends.
 func (c *Consumer) commitLoop(ctx context.Context) {
 	tick := time.NewTicker(c.cfg.CommitInterval)
 	defer tick.Stop()
@@ -26,8 +26,8 @@ func (c *Consumer) commitLoop(ctx context.Context) {
 	}
 }
 
-// commit commits what is done of partitions, nil for all. What fails is committed with the next, or done again by whoever
-// has the partition then.
+// commit commits the done records of partitions; nil: of all partitions. After an error the next
+// commit covers the records, or the next owner of the partition does them again.
 func (c *Consumer) commit(ctx context.Context, list []*partition) {
 	c.committing <- struct{}{}
 	defer func() { <-c.committing }()
@@ -48,7 +48,7 @@ func (c *Consumer) commit(ctx context.Context, list []*partition) {
 		})
 }
 
-// uncommitted is what there is to commit.
+// uncommitted returns the offsets to commit, by partition.
 func (c *Consumer) uncommitted(list []*partition) map[int32]kgo.EpochOffset {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,7 +57,7 @@ func (c *Consumer) uncommitted(list []*partition) map[int32]kgo.EpochOffset {
 	}
 	offsets := map[int32]kgo.EpochOffset{}
 	for _, p := range list {
-		// One that is gone, or another's by now, must not be committed any more.
+		// A partition that was released, or assigned again since, must not be committed.
 		if at := c.cfg.committable(p.partitionQueue); at > p.committed && at >= 0 && c.parts[p.n] == p {
 			offsets[p.n] = kgo.EpochOffset{Epoch: p.epoch, Offset: at}
 		}
@@ -65,6 +65,7 @@ func (c *Consumer) uncommitted(list []*partition) map[int32]kgo.EpochOffset {
 	return offsets
 }
 
+// committed records the answer to a commit.
 func (c *Consumer) committed(offsets map[int32]kgo.EpochOffset, resp *kmsg.OffsetCommitResponse) (failed error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

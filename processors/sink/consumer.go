@@ -13,23 +13,24 @@ import (
 
 	"github.com/weirhq/weir/internal/logthrottle"
 	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/stream"
 )
 
-// partition is one that the group gave to this consumer.
+// partition is a partition that is assigned to this consumer.
 type partition struct {
 	*partitionQueue
 	n       int32
 	ctx     context.Context // of its calls
 	cancel  context.CancelFunc
-	running int
-	paused  bool
-	closing bool          // no call begins any more
-	idle    chan struct{} // closed when it was left and no call is under way
+	running int           // calls
+	paused  bool          // fetching is paused
+	closing bool          // no further call begins
+	idle    chan struct{} // closed when closing is set and no call is under way
 
-	committed int64 // as of the last commit here
-	retrying  int
+	committed int64 // by this consumer; -1: nothing yet
+	retrying  int   // records that have failed and are not done
 	lastErr   error // the last error of Do while records are retried
-	stopped   error // it cannot be read
+	stopped   error // why it cannot be read
 }
 
 func newPartition(life context.Context, n int32) *partition {
@@ -38,39 +39,47 @@ func newPartition(life context.Context, n int32) *partition {
 	return p
 }
 
-// Consumer calls Do for the records of a topic. It is made by New.
+// Consumer runs a stream.Sink in one process. It is made by New.
 type Consumer struct {
-	cfg     Config
+	cfg     settings
 	cl      *kgo.Client
 	calls   sync.WaitGroup
 	callCtx context.Context // of all calls
 
-	// committing has room for one: a commit is under way. A partition that is taken away is gone when its last has ended. It is
-	// no mutex, so that who waits for the brokers does not stop the clock of a testing/synctest bubble.
+	// committing holds one element while a commit is under way. The last commit of a revoked
+	// partition ends before the partition is released. A mutex would stop the clock of a
+	// testing/synctest bubble while a commit waits for the brokers.
 	committing chan struct{}
 
-	mu       sync.Mutex // of what follows
+	mu       sync.Mutex // guards the fields below
 	parts    map[int32]*partition
-	order    []*partition // the same, for taking turns
+	order    []*partition // the same partitions, in the order of turns
 	nextTurn int
-	running  int
+	running  int // calls
 	outage   logthrottle.Tracker
 }
 
 // New makes a Consumer. It starts nothing.
-func New(cfg Config) (*Consumer, error) {
-	if err := cfg.setDefaults(); err != nil {
+func New(cfg Config, s stream.Sink) (*Consumer, error) {
+	return newConsumer(settings{Config: cfg, Sink: s, committable: (*partitionQueue).committable})
+}
+
+func newConsumer(c settings) (*Consumer, error) {
+	if err := c.Sink.Complete(); err != nil {
+		return nil, fmt.Errorf("make a consumer: %w", err)
+	}
+	if err := c.setDefaults(); err != nil {
 		return nil, err
 	}
-	return &Consumer{cfg: cfg, parts: map[int32]*partition{}, committing: make(chan struct{}, 1)}, nil
+	return &Consumer{cfg: c, parts: map[int32]*partition{}, committing: make(chan struct{}, 1)}, nil
 }
 
 const (
-	pollRecords = 1000    // that one poll gives, at most
-	fetchBytes  = 1 << 20 // of what a broker sends at a time; in memory it becomes about ten times as much
+	pollRecords = 1000    // the most records of one poll
+	fetchBytes  = 1 << 20 // the most bytes of a fetch; in memory, records take about ten times as much
 )
 
-// Run does what the topic says until ctx ends, which is no error. It is called once.
+// Run runs the sink until ctx ends, which is not an error. It is called once.
 func (c *Consumer) Run(ctx context.Context) error {
 	life, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
@@ -96,12 +105,12 @@ func (c *Consumer) Run(ctx context.Context) error {
 	err = c.poll(ctx)
 	<-ticks
 	c.mu.Lock()
-	all := slices.Collect(keys(c.order))
+	all := slices.Collect(numbers(c.order))
 	c.mu.Unlock()
 	c.release(life, all)
 	kill()
 	c.calls.Wait()
-	if errors.Is(err, kafka.ErrInstance) { // the name is another's
+	if errors.Is(err, kafka.ErrInstance) { // the membership is another process's: do not end it
 		c.cl.CloseAllowingRebalance()
 		return err
 	}
@@ -109,8 +118,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 	return err
 }
 
-// leave ends the membership, if the brokers answer soon; else the session timeout does. A static member leaves only by its
-// name.
+// leave ends the membership. If the brokers do not answer soon, the session timeout ends it. A
+// static member leaves only by its name.
 func (c *Consumer) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
@@ -129,7 +138,8 @@ func (c *Consumer) leave(ctx context.Context) {
 func (c *Consumer) poll(ctx context.Context) error {
 	for ctx.Err() == nil {
 		fetches := c.cl.PollRecords(ctx, pollRecords)
-		// While a poll's records are in hand no partition changes hands, so they belong to the partitions as they are.
+		// No rebalance happens before AllowRebalance: the records belong to the assigned
+		// partitions.
 		err := c.fetchErrors(ctx, fetches)
 		if ctx.Err() == nil && err == nil {
 			c.take(fetches)
@@ -142,7 +152,7 @@ func (c *Consumer) poll(ctx context.Context) error {
 	return nil
 }
 
-// take puts what was fetched into the lines, and pauses those that are full.
+// take puts the fetched records into the queues, and pauses the partitions whose queues are full.
 func (c *Consumer) take(fetches kgo.Fetches) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,12 +163,12 @@ func (c *Consumer) take(fetches kgo.Fetches) {
 		}
 		for _, r := range fp.Records {
 			p.epoch = r.LeaderEpoch
-			if r.Attrs.IsControl() { // nothing to do, but to go past
+			if r.Attrs.IsControl() { // it counts as done
 				p.next = r.Offset + 1
 				continue
 			}
-			e := &entry{Record: Record{Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value, Time: r.Timestamp}}
-			e.key = c.cfg.Key(&e.Record)
+			e := &entry{SinkRecord: stream.SinkRecord{Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value, Time: r.Timestamp}}
+			e.key = c.cfg.Key(&e.SinkRecord)
 			p.add(e)
 		}
 		if !p.paused && (len(p.entries) >= c.cfg.Pending || p.bytes >= c.cfg.PendingBytes) {
@@ -169,7 +179,7 @@ func (c *Consumer) take(fetches kgo.Fetches) {
 	c.dispatch()
 }
 
-// dispatch begins as many calls as may be under way, a partition at a time. The mutex is held.
+// dispatch begins as many calls as are allowed; the partitions take turns. The mutex is held.
 func (c *Consumer) dispatch() {
 	for idle := 0; idle < len(c.order) && c.running < c.cfg.Concurrency; {
 		p := c.order[c.nextTurn%len(c.order)]
@@ -189,15 +199,16 @@ func (c *Consumer) dispatch() {
 	}
 }
 
+// call calls Do for a taken record.
 func (c *Consumer) call(p *partition, e *entry) {
-	r := e.Record // Do may keep it
+	r := e.SinkRecord // a copy: Do may keep it
 	err := c.cfg.Do(p.ctx, &r)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.running--
 	c.running--
 	switch {
-	case c.parts[p.n] != p: // it is another's now
+	case c.parts[p.n] != p: // the partition was released
 	case err != nil:
 		c.failed(p, e, err)
 	default:
@@ -209,7 +220,7 @@ func (c *Consumer) call(p *partition, e *entry) {
 	c.dispatch()
 }
 
-// done is told that a call succeeded. The mutex is held.
+// done records that a call succeeded. The mutex is held.
 func (c *Consumer) done(p *partition, e *entry) {
 	if e.Attempt > 0 {
 		if p.retrying--; p.retrying == 0 {

@@ -1,24 +1,25 @@
-// Package sink calls a function for each record of a topic, at least once: for effects on the world outside Kafka, which
-// no transaction takes in.
+// Package sink runs a stream.Sink: it calls a function for each record of a topic, at least once,
+// to act on a system that no Kafka transaction includes.
 //
-//	        assigned                    first of its key, a slot is free          nil
-//	fetch ───────────▶ line (1/partition) ───────────────────────▶ Do ──────────────────▶ done ─▶ commit of what is done
-//	  ▲                  │ too many wait                           │ error                          up to the first that is not
-//	  └── paused ◀───────┘                                         └──▶ backoff, the same again
+//	                                          first of its key, a call is free
+//	fetch ──▶ queue of the partition ──────────────────▶ Do ──nil──▶ done ──▶ commit up to the
+//	  ▲          │ full                                  │ error              first record that
+//	  └─ pause ◀─┘                                       └──▶ pause, then     is not done
+//	                                                          Do again
 //
 // Invariants:
 //
-//	E1 Nothing is skipped: a record is done when Do returned nil for it, and no offset beyond a record that is not done is
-//	   ever committed.
-//	E2 Records of one key are done one after the other, in the order of the partition. A record that fails holds back those of
-//	   its key and no others, until Config.Pending records of its partition wait; then fetching of that partition pauses.
-//	E3 What a partition that was taken away, or a process that stops, has under way is awaited for Config.Grace, and then
-//	   cancelled and not committed: whoever has the partition next does it again.
-//	E4 No offset is ever reset. A partition that cannot be read at its offset stops, and says so in its Status.
+//  1. Nothing is skipped. A record is done when Do has returned nil for it. No offset after a
+//     record that is not done is committed.
+//  2. Records of one key are done one after another, in the order of the partition. A record that
+//     fails holds up the records of its key and no others, until Sink.Pending records of its
+//     partition are in memory. Then fetching of the partition pauses.
+//  3. When a partition is revoked or the process stops, the calls under way have Config.Grace to
+//     end. Then they are cancelled and not committed: the next owner of the partition calls Do
+//     again.
+//  4. No offset is reset. A partition that cannot be read at its offset stops, and its Status
+//     holds the reason. Sink.SkipTrimmed is the exception: it continues after records that
+//     retention has deleted.
 //
-// Do may be called for one record again and again, and, when the group gives up on a process that does not know it yet, by
-// two processes at once: it must be an effect that can be repeated, such as a conditional write.
-//
-// What it does not do: it keeps no state, writes no output and has no dead letters. What can never succeed is for Do to
-// tell from what can, and to say so elsewhere.
+// It keeps no state, writes no output and has no dead-letter topic.
 package sink

@@ -9,7 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-func keys(list []*partition) iter.Seq[int32] {
+// numbers yields the numbers of partitions.
+func numbers(list []*partition) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		for _, p := range list {
 			if !yield(p.n) {
@@ -19,7 +20,7 @@ func keys(list []*partition) iter.Seq[int32] {
 	}
 }
 
-// onAssigned runs on the client's goroutine, before any fetch of the new partitions.
+// onAssigned runs on the client's goroutine, before a fetch of the new partitions.
 func (c *Consumer) onAssigned(_ context.Context, cl *kgo.Client, got map[string][]int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -29,22 +30,23 @@ func (c *Consumer) onAssigned(_ context.Context, cl *kgo.Client, got map[string]
 		c.order = append(c.order, p)
 		c.cfg.Log.Info().Str("topic", c.cfg.Topic).Int32("partition", n).Msg("partition_assigned")
 	}
-	cl.ResumeFetchPartitions(got) // as it was left the last time
+	cl.ResumeFetchPartitions(got) // they may be paused since an earlier assignment
 }
 
-// onRevoked lets go of partitions in good order, while the group waits.
+// onRevoked releases partitions while the group waits.
 func (c *Consumer) onRevoked(ctx context.Context, _ *kgo.Client, gone map[string][]int32) {
 	c.release(ctx, gone[c.cfg.Topic])
 }
 
-// onLost lets go of partitions that others may have already: there is nothing to wait for and nothing to commit.
+// onLost releases partitions that other members may already own: it does not wait and commits
+// nothing.
 func (c *Consumer) onLost(_ context.Context, _ *kgo.Client, gone map[string][]int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drop(c.stopCalls(gone[c.cfg.Topic]))
 }
 
-// release ends the calls of partitions, commits what is done, and lets go of them.
+// release waits for the calls of partitions, commits the done records, and drops the partitions.
 func (c *Consumer) release(ctx context.Context, numbers []int32) {
 	c.mu.Lock()
 	list := c.stopCalls(numbers)
@@ -68,7 +70,7 @@ func (c *Consumer) release(ctx context.Context, numbers []int32) {
 	c.drop(list)
 }
 
-// stopCalls begins no further call of partitions. The mutex is held.
+// stopCalls prevents further calls of partitions. The mutex is held.
 func (c *Consumer) stopCalls(numbers []int32) (list []*partition) {
 	for _, n := range numbers {
 		p := c.parts[n]
@@ -83,7 +85,7 @@ func (c *Consumer) stopCalls(numbers []int32) (list []*partition) {
 	return list
 }
 
-// drop forgets partitions, and cancels what they have under way. The mutex is held.
+// drop removes partitions and cancels their calls. The mutex is held.
 func (c *Consumer) drop(list []*partition) {
 	for _, p := range list {
 		p.cancel()

@@ -1,43 +1,37 @@
 package sink
 
-import "time"
+import (
+	"time"
 
-// Record is one record of the topic.
-type Record struct {
-	Partition  int32
-	Offset     int64
-	Key, Value []byte
-	Time       time.Time
-	// Attempt is how often Do was called for it by this consumer before.
-	Attempt int
-}
+	"github.com/weirhq/weir/stream"
+)
 
-// entry is a record in its line.
+// entry is a record in a queue.
 type entry struct {
-	Record
-	key   string
+	stream.SinkRecord
+	key   string // of Sink.Key
 	bytes int
 	next  *entry // the next of the same key
 	done  bool
-	timer *time.Timer // until it is tried again
+	timer *time.Timer // of the next attempt
 }
 
-// partitionQueue is one partition's records from the first that is not done to the last that was fetched, in their order. It does no
-// I/O; the consumer's mutex guards it.
+// partitionQueue holds the records of one partition in order, from the first that is not done to
+// the last that was fetched. It does no I/O. The consumer's mutex guards it.
 type partitionQueue struct {
 	entries   []*entry
-	lastByKey map[string]*entry // of each key that is not all done
-	ready     []*entry          // may be called: first of their keys
-	next      int64             // offset that is fetched next
-	epoch     int32             // of the leader that gave the last record
-	bytes     int               // of records that are not done
+	lastByKey map[string]*entry // the last record of each key that has records not done
+	ready     []*entry          // the first records of their keys that are not taken
+	next      int64             // the next offset to fetch; -1: not known yet
+	epoch     int32             // leader epoch of the last record
+	bytes     int               // of the records that are not done
 }
 
 func newPartitionQueue() *partitionQueue {
 	return &partitionQueue{lastByKey: map[string]*entry{}, next: -1, epoch: -1}
 }
 
-// add puts a record at the end.
+// add appends a record.
 func (l *partitionQueue) add(e *entry) {
 	e.bytes = len(e.Key) + len(e.Value)
 	l.bytes += e.bytes
@@ -51,7 +45,7 @@ func (l *partitionQueue) add(e *entry) {
 	l.lastByKey[e.key] = e
 }
 
-// take gives a record that may be called now, nil if there is none.
+// take returns a record for which Do may be called now, nil if there is none.
 func (l *partitionQueue) take() *entry {
 	if len(l.ready) == 0 {
 		return nil
@@ -62,13 +56,13 @@ func (l *partitionQueue) take() *entry {
 	return e
 }
 
-// requeue makes a record that was taken ready to be taken.
+// requeue makes a taken record ready again.
 func (l *partitionQueue) requeue(e *entry) { l.ready = append(l.ready, e) }
 
-// finish is told that a record that was taken is done: the next of its key may be called.
+// finish marks a taken record as done, and makes the next record of its key ready.
 func (l *partitionQueue) finish(e *entry) {
 	e.done = true
-	e.Record.Key, e.Value = nil, nil
+	e.Key, e.Value = nil, nil
 	l.bytes -= e.bytes
 	if e.next != nil {
 		l.ready = append(l.ready, e.next)
@@ -82,7 +76,8 @@ func (l *partitionQueue) finish(e *entry) {
 	}
 }
 
-// committable is the offset of the first record that is not done; -1 if nothing is known of the partition yet.
+// committable returns the offset to commit: that of the first record that is not done. It is -1
+// before the first fetch.
 func (l *partitionQueue) committable() int64 {
 	if len(l.entries) > 0 {
 		return l.entries[0].Offset

@@ -5,9 +5,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/weirhq/weir/stream"
 )
 
-// naiveQueue is a line that looks at everything each time.
+// naiveQueue is a partitionQueue that examines all records each time.
 type naiveQueue struct {
 	keys  []string
 	state []string // waiting, running, done
@@ -32,8 +34,8 @@ func (d *naiveQueue) committable() int64 {
 	return int64(len(d.state))
 }
 
-// A line gives what the dumb one says is ready, all of it, and commits as far.
-func TestLine(t *testing.T) {
+// TestPartitionQueue compares partitionQueue with naiveQueue in random histories.
+func TestPartitionQueue(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		l, d := newPartitionQueue(), &naiveQueue{}
@@ -42,7 +44,7 @@ func TestLine(t *testing.T) {
 			switch rng.IntN(4) {
 			case 0:
 				key := fmt.Sprint(rng.IntN(1 + int(seed%7)))
-				l.add(&entry{Record: Record{Offset: int64(len(d.keys)), Value: []byte("v")}, key: key})
+				l.add(&entry{SinkRecord: stream.SinkRecord{Offset: int64(len(d.keys)), Value: []byte("v")}, key: key})
 				d.keys, d.state = append(d.keys, key), append(d.state, "waiting")
 			case 1, 2:
 				if e := l.take(); e != nil {

@@ -10,13 +10,17 @@ import (
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// Publisher writes records that say what an effect's outcome was. It is safe for use by many goroutines.
+// Publisher writes the results of a sink's actions to a topic, one by one: Do publishes a result
+// and returns when the result is safe. It is safe for concurrent use.
+//
+// kafka.Producer is for many records: it returns before they are safe, waits longer for full
+// batches, and takes no more records after an error.
 type Publisher struct {
 	cl    *kgo.Client
 	topic string
 }
 
-// NewPublisher makes a Publisher for topic. It connects when the first record comes. Close it.
+// NewPublisher makes a Publisher for topic. It connects with the first record. Close it.
 func NewPublisher(k kafka.Cluster, topic string) (*Publisher, error) {
 	cl, err := k.Client(
 		kgo.RequiredAcks(kgo.AllISRAcks()), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(time.Millisecond),
@@ -28,8 +32,8 @@ func NewPublisher(k kafka.Cluster, topic string) (*Publisher, error) {
 	return &Publisher{cl, topic}, nil
 }
 
-// Publish returns when all in-sync replicas have the record. After an error they may have it or not; the next is sent all
-// the same.
+// Publish returns when all in-sync replicas have the record. After an error they may have the
+// record or not, and the next Publish may succeed.
 func (p *Publisher) Publish(ctx context.Context, partition int32, key, value []byte) error {
 	r := &kgo.Record{Topic: p.topic, Partition: partition, Key: key, Value: value}
 	if err := p.cl.ProduceSync(ctx, r).FirstErr(); err != nil {
@@ -38,5 +42,5 @@ func (p *Publisher) Publish(ctx context.Context, partition int32, key, value []b
 	return nil
 }
 
-// Close lets go of the connections.
+// Close closes the connections.
 func (p *Publisher) Close() { p.cl.Close() }

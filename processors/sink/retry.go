@@ -8,9 +8,9 @@ import (
 	"github.com/weirhq/weir/internal/logthrottle"
 )
 
-// failed is told that a call failed: it is made again after a pause, for ever. The mutex is held.
+// failed schedules another call after one that failed. The mutex is held.
 func (c *Consumer) failed(p *partition, e *entry, err error) {
-	if p.closing { // whoever has the partition next does it
+	if p.closing { // the next owner of the partition calls Do again
 		return
 	}
 	if p.lastErr = err; e.Attempt == 0 {
@@ -29,7 +29,8 @@ func (c *Consumer) failed(p *partition, e *entry, err error) {
 	})
 }
 
-// logOutage logs failures: a region that is down fails hundreds of times a second. The mutex is held.
+// logOutage logs failures in few lines: while the other system is down there are hundreds per
+// second. The mutex is held.
 func (c *Consumer) logOutage(p *partition, e *entry, err error) {
 	log := c.cfg.Log
 	if raw := interface{ Raw() string }(nil); errors.As(err, &raw) {
@@ -44,8 +45,8 @@ func (c *Consumer) logOutage(p *partition, e *entry, err error) {
 	}
 }
 
-// recovered is told that a record was done that had failed. It is a warning as well: who reads of the begin wants to read of the
-// end. The mutex is held.
+// recovered logs the end of an outage once no record is being retried. It is a warning like the
+// begin, so that a log of warnings has both. The mutex is held.
 func (c *Consumer) recovered() {
 	for _, p := range c.order {
 		if p.retrying > 0 {
@@ -57,7 +58,8 @@ func (c *Consumer) recovered() {
 	}
 }
 
-// pendingRecords counts the records that were fetched and are not done. The mutex is held.
+// pendingRecords returns the number of records that were fetched and are not done. The mutex is
+// held.
 func (c *Consumer) pendingRecords() (n int) {
 	for _, p := range c.order {
 		for _, e := range p.entries {
@@ -69,7 +71,7 @@ func (c *Consumer) pendingRecords() (n int) {
 	return n
 }
 
-// pause is how long to wait after so many failures before: twice as long each time, less up to a half by chance.
+// pause returns the wait before the next call after a number of failures: see Sink.RetryMin.
 func (c *Consumer) pause(failures int) time.Duration {
 	d := c.cfg.RetryMin
 	for range failures {

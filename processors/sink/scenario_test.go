@@ -17,18 +17,19 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/stream"
 )
 
-// log is a Do that notes what it does, and refuses what it is told to.
+// log is an action that records its calls, and fails for some keys.
 type log struct {
 	mu     sync.Mutex
-	done   []string
-	refuse map[string]error
-	most   int
-	now    int
+	done   []string         // keys, in order
+	refuse map[string]error // errors by key
+	most   int              // the most concurrent calls
+	now    int              // concurrent calls
 }
 
-func (l *log) do(ctx context.Context, r *Record) error {
+func (l *log) do(ctx context.Context, r *stream.SinkRecord) error {
 	l.mu.Lock()
 	l.now++
 	l.most = max(l.most, l.now)
@@ -82,18 +83,19 @@ func status(p *process, n int32) Status {
 	return Status{}
 }
 
-// One key that fails holds back its own, not others, until too many wait: then fetching stops, and goes on when it succeeds.
+// TestStuckKey holds that a key that fails holds up its own records and no others, until too many
+// records wait: then fetching pauses, and resumes when the key succeeds.
 func TestStuckKey(t *testing.T) {
 	scenario(t, func(t *testing.T, w *sinkRun, l *log) {
 		l.refuse["bad"] = errors.New("the region is down")
-		p := w.start("a", func(c *Config) { c.Do, c.Pending = l.do, 20 })
+		p := w.start("a", func(c *settings) { c.Do, c.Pending = l.do, 20 })
 		defer p.stop()
 		w.send(0, "bad", "k1", "bad", "k2", "k3")
 		w.send(1, "k4")
 		time.Sleep(time.Minute)
 		s := status(p, 0)
 		if l.count() != 4 || s.Pending != 2 || s.Retrying != 1 || s.Err == nil || s.Paused || time.Since(s.Oldest) < 50*time.Second {
-			t.Fatalf("%d are done; %+v", l.count(), s)
+			t.Fatalf("%d records are done; %+v", l.count(), s)
 		}
 		for range 100 {
 			w.send(0, "k1")
@@ -101,32 +103,32 @@ func TestStuckKey(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if s := status(p, 0); !s.Paused || l.count() >= 4+200 {
-			t.Fatalf("%d are done; %+v", l.count(), s)
+			t.Fatalf("%d records are done; %+v", l.count(), s)
 		}
 		l.allow()
 		time.Sleep(time.Minute)
 		if s := status(p, 0); l.count() != 206 || s != (Status{}) {
-			t.Errorf("%d are done; %+v", l.count(), s)
+			t.Errorf("%d records are done; %+v", l.count(), s)
 		}
 		if w.behind() != 0 {
-			t.Errorf("%d are not committed", w.behind())
+			t.Errorf("%d records are not committed", w.behind())
 		}
 	})
 }
 
-// refusal is an error that knows more than it says.
+// refusal is an error with a longer text for debugging.
 type refusal struct{}
 
 func (refusal) Error() string { return "the region is down" }
 func (refusal) Raw() string   { return "operation error, StatusCode: 0" }
 
-// What fails for long is said in few lines: when it begins, once a minute, when it is over. What fails for a moment is not said, and
-// what the other side's library says is for debugging.
+// TestFailuresInFewLines holds that a long outage is logged when it begins, once a minute and when
+// it is over, that a short one is not logged, and that the raw error is logged for debugging only.
 func TestFailuresInFewLines(t *testing.T) {
 	scenario(t, func(t *testing.T, w *sinkRun, l *log) {
 		var lines bytes.Buffer
 		logger := zerolog.New(zerolog.SyncWriter(&lines)).Level(zerolog.WarnLevel)
-		p := w.start("a", func(c *Config) { c.Do, c.Log = l.do, &logger })
+		p := w.start("a", func(c *settings) { c.Do, c.Log = l.do, &logger })
 		for i := range 100 {
 			key := fmt.Sprint("bad", i)
 			l.forbid(key, refusal{})
@@ -142,7 +144,7 @@ func TestFailuresInFewLines(t *testing.T) {
 		l.allow()
 		time.Sleep(time.Minute)
 		p.stop()
-		var said []string
+		var logged []string
 		for _, line := range strings.Split(strings.TrimSpace(lines.String()), "\n") {
 			var e struct {
 				Message, Error    string
@@ -151,30 +153,31 @@ func TestFailuresInFewLines(t *testing.T) {
 			if err := json.Unmarshal([]byte(line), &e); err != nil {
 				t.Fatal(err)
 			}
-			said = append(said, e.Message)
+			logged = append(logged, e.Message)
 			if over := e.Message == "sink_recovered"; over && e.Waiting > 0 || !over && (e.Error != "the region is down" || e.Waiting != 100) || strings.Contains(line, "StatusCode") {
 				t.Error(line)
 			}
 		}
-		if want := "[sink_failed sink_still_failing sink_still_failing sink_recovered]"; fmt.Sprint(said) != want {
-			t.Errorf("said %v, want %v", said, want)
+		if want := "[sink_failed sink_still_failing sink_still_failing sink_recovered]"; fmt.Sprint(logged) != want {
+			t.Errorf("logged %v, want %v", logged, want)
 		}
 	})
 }
 
-// What retention took before it was read stops its partition, and no other.
+// TestOutOfRange holds that records which retention deleted before they were read stop their
+// partition, and no other.
 func TestOutOfRange(t *testing.T) {
 	scenario(t, func(t *testing.T, w *sinkRun, l *log) {
 		w.send(0, "a", "b", "c", "d")
 		w.send(1, "e")
-		first := w.start("a", func(c *Config) { c.Do = l.do })
+		first := w.start("a", func(c *settings) { c.Do = l.do })
 		time.Sleep(time.Minute)
 		first.stop()
 		w.send(0, "f", "g", "h")
 		if err := w.c.DeleteRecords(topic, 0, 6); err != nil {
 			t.Fatal(err)
 		}
-		second := w.start("a", func(c *Config) { c.Do = l.do })
+		second := w.start("a", func(c *settings) { c.Do = l.do })
 		defer second.stop()
 		w.send(1, "i")
 		time.Sleep(time.Minute)
@@ -183,40 +186,41 @@ func TestOutOfRange(t *testing.T) {
 			t.Errorf("%+v, %v", s, s.Stopped)
 		}
 		if s := status(second, 1); s.Stopped != nil || l.count() != 6 {
-			t.Errorf("%d are done; %+v", l.count(), s)
+			t.Errorf("%d records are done; %+v", l.count(), s)
 		}
 	})
 }
 
-// Where it is allowed, what is left is done.
+// TestSkip holds that Sink.SkipTrimmed continues with the records that are left.
 func TestSkip(t *testing.T) {
 	scenario(t, func(t *testing.T, w *sinkRun, l *log) {
 		w.send(0, "a", "b", "c", "d")
-		first := w.start("a", func(c *Config) { c.Do = l.do })
+		first := w.start("a", func(c *settings) { c.Do = l.do })
 		time.Sleep(time.Minute)
 		first.stop()
 		w.send(0, "f", "g", "h")
 		if err := w.c.DeleteRecords(topic, 0, 6); err != nil {
 			t.Fatal(err)
 		}
-		second := w.start("a", func(c *Config) { c.Do, c.SkipTrimmed = l.do, true })
+		second := w.start("a", func(c *settings) { c.Do, c.SkipTrimmed = l.do, true })
 		w.send(0, "i")
 		time.Sleep(time.Minute)
 		if s := status(second, 0); s.Stopped != nil || s.Pending != 0 || l.count() != 6 {
-			t.Errorf("%d are done, want a to d, h and i; %+v", l.count(), s)
+			t.Errorf("%d records are done, want a to d, h and i; %+v", l.count(), s)
 		}
 		second.stop()
 		if w.behind() != 0 {
-			t.Errorf("%d are not committed", w.behind())
+			t.Errorf("%d records are not committed", w.behind())
 		}
 	})
 }
 
-// No more calls are under way than allowed, and a stop waits for those that are.
+// TestConcurrencyAndStop holds that Sink.Concurrency bounds the calls, and that a stop waits for
+// the calls under way.
 func TestConcurrencyAndStop(t *testing.T) {
 	scenario(t, func(t *testing.T, w *sinkRun, l *log) {
-		p := w.start("a", func(c *Config) {
-			c.Do, c.Concurrency, c.Key = l.do, 3, func(r *Record) string { return string(rune(r.Offset)) }
+		p := w.start("a", func(c *settings) {
+			c.Do, c.Concurrency, c.Key = l.do, 3, func(r *stream.SinkRecord) string { return string(rune(r.Offset)) }
 		})
 		for range 40 {
 			w.send(0, "x")
@@ -227,22 +231,23 @@ func TestConcurrencyAndStop(t *testing.T) {
 		}
 		p.stop()
 		if l.most != 3 || p.err != nil {
-			t.Errorf("%d at once, %v", l.most, p.err)
+			t.Errorf("%d concurrent calls, %v", l.most, p.err)
 		}
 		if n := w.behind(); n != 80-int64(l.count()) {
-			t.Errorf("%d are done, and %d not committed", l.count(), n)
+			t.Errorf("%d records are done, and %d not committed", l.count(), n)
 		}
 	})
 }
 
-// A call that does not end is cancelled after the grace, and is not committed.
+// TestGrace holds that a call that does not end is cancelled after Config.Grace, and that its
+// record is not committed.
 func TestGrace(t *testing.T) {
 	scenario(t, func(t *testing.T, w *sinkRun, _ *log) {
-		p := w.start("a", func(c *Config) {
-			c.Do = func(ctx context.Context, r *Record) error {
+		p := w.start("a", func(c *settings) {
+			c.Do = func(ctx context.Context, r *stream.SinkRecord) error {
 				if string(r.Key) == "slow" {
 					<-ctx.Done()
-					return nil // it says it is done, too late
+					return nil // too late
 				}
 				return nil
 			}
@@ -255,24 +260,25 @@ func TestGrace(t *testing.T) {
 			t.Errorf("the stop took %v", took)
 		}
 		if n := w.behind(); n != 2 {
-			t.Errorf("%d are not committed, 2 are not done in order", n)
+			t.Errorf("%d records are not committed, 2 are not done in order", n)
 		}
 	})
 }
 
-// A second process of the same name ends the first, with an error that says why.
+// TestInstanceTaken holds that a second process with the same instance name ends the first one,
+// with ErrInstance.
 func TestInstanceTaken(t *testing.T) {
 	scenario(t, func(t *testing.T, w *sinkRun, l *log) {
-		first := w.start("a", func(c *Config) { c.Do = l.do })
+		first := w.start("a", func(c *settings) { c.Do = l.do })
 		time.Sleep(10 * time.Second)
-		second := w.start("a", func(c *Config) { c.Do = l.do })
+		second := w.start("a", func(c *settings) { c.Do = l.do })
 		time.Sleep(time.Minute)
 		w.send(0, "k")
 		time.Sleep(time.Minute)
 		second.stop()
 		first.stop()
 		if !errors.Is(first.err, kafka.ErrInstance) || l.count() != 1 {
-			t.Errorf("%v; %d are done", first.err, l.count())
+			t.Errorf("%v; %d records are done", first.err, l.count())
 		}
 	})
 }

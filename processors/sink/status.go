@@ -14,19 +14,21 @@ import (
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// Status is how one partition stands.
+// Status is the state of one partition.
 type Status struct {
 	Partition int32
 	Pending   int       // records that were fetched and are not done
-	Running   int       // of them, being done
-	Retrying  int       // of them, those that failed at least once: each holds back what comes after it under its key
-	Oldest    time.Time // when the oldest of them was produced; zero without any
-	Paused    bool      // too many wait: no more are fetched
-	Err       error     // why they failed, as of the last time; nil if none is retried
-	Stopped   error     // why no more can be fetched, until it is decided where to go on; errors.As gives a *processors.UnreadableError
+	Running   int       // pending records for which Do is running
+	Retrying  int       // pending records that have failed; each holds up the later records of its key
+	Oldest    time.Time // timestamp of the oldest pending record, zero if there is none
+	Paused    bool      // fetching is paused, because the bounds of pending records are reached
+	Err       error     // the last error of a record that is being retried, nil if there is none
+	// Stopped is why the partition cannot be read until an operator decides where to continue, nil
+	// if it can be read. errors.As gives a *kafka.UnreadableError.
+	Stopped error
 }
 
-// Status gives the partitions that this consumer has.
+// Status returns the state of the partitions that are assigned to this consumer.
 func (c *Consumer) Status() []Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,7 +49,8 @@ func (c *Consumer) Status() []Status {
 	return list
 }
 
-// fetchErrors stops the partitions that cannot be read on. Its error is of what concerns all.
+// fetchErrors stops the partitions that cannot be read. It returns an error that concerns all
+// partitions.
 func (c *Consumer) fetchErrors(ctx context.Context, fetches kgo.Fetches) (failed error) {
 	fetches.EachError(func(topic string, n int32, err error) {
 		switch {
@@ -71,7 +74,7 @@ func (c *Consumer) fetchErrors(ctx context.Context, fetches kgo.Fetches) (failed
 			c.cfg.Log.Warn().Err(err).Str("topic", topic).Int32("partition", n).Msg("fetch_failed")
 			return
 		}
-		if at.Offset < 0 { // nothing was fetched yet
+		if at.Offset < 0 { // nothing has been fetched
 			at.Offset = c.cl.CommittedOffsets()[topic][n].Offset
 		}
 		why := c.cfg.Kafka.Unreadable(ctx, at, err)
@@ -87,7 +90,8 @@ func (c *Consumer) fetchErrors(ctx context.Context, fetches kgo.Fetches) (failed
 	return failed
 }
 
-// skipTrimmed goes on after records that retention took, if that is allowed and all that is wrong.
+// skipTrimmed continues after records that retention has deleted, if Sink.SkipTrimmed allows it and
+// the error has no other cause.
 func (c *Consumer) skipTrimmed(why, cause error) bool {
 	var lost *kafka.UnreadableError
 	if !c.cfg.SkipTrimmed || !errors.As(why, &lost) || lost.Lost == 0 || !errors.Is(cause, kerr.OffsetOutOfRange) {

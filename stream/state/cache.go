@@ -34,7 +34,7 @@ func NewCache[K cmp.Ordered, V any](table *Table[K, V], get stream.Get) *Cache[K
 }
 
 // Get returns the value of key, and whether there is one. It shares slices, maps and pointers with
-// later calls: clone them before you change them. The error says that the row could not be read.
+// later calls: clone them before you change them. The error means that the row could not be read.
 func (c *Cache[K, V]) Get(key K) (v V, ok bool, err error) {
 	if v, ok, known := c.cached(key); known {
 		return v, ok, nil

@@ -17,8 +17,8 @@ func numbers() *Table[string, int] {
 	})
 }
 
-// TestCacheAgainstMap: whatever is put, deleted, prefetched and flushed, a row is what was last
-// put.
+// TestCacheAgainstMap compares a Cache with a map in random sequences of Put, Delete, Prefetch and
+// Flush.
 func TestCacheAgainstMap(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// encode is the encoding of v behind two bytes that belong to others.
+// encode returns the encoding of v, and holds that Append keeps the bytes before it.
 func encode[T any](t *testing.T, c Codec[T], v T) []byte {
 	t.Helper()
 	b, err := c.Append([]byte("xy"), v)
@@ -24,8 +24,8 @@ func encode[T any](t *testing.T, c Codec[T], v T) []byte {
 	return b[2:]
 }
 
-// ordered holds a codec to: what is encoded is decoded, and the order of encodings is that of
-// values.
+// ordered holds that a codec decodes what it encodes, and that the order of the encodings is that
+// of the values.
 func ordered[T cmp.Ordered](t *testing.T, c Codec[T], values []T) {
 	t.Helper()
 	for _, a := range values {
@@ -69,8 +69,8 @@ func TestOrderedCodecs(t *testing.T) {
 	}
 }
 
-// TestValueCodecs: what is encoded is decoded, and decoded values share no memory with the
-// encoding.
+// TestValueCodecs holds that codecs decode what they encode, and that decoded values share no
+// memory with the encoding.
 func TestValueCodecs(t *testing.T) {
 	b := []byte("abc")
 	got, err := (Bytes{}).Decode(b)
@@ -102,7 +102,7 @@ func TestValueCodecs(t *testing.T) {
 	}
 }
 
-// TestCodecErrors: bytes of another codec are an error, and no value.
+// TestCodecErrors holds that bytes of another codec are an error.
 func TestCodecErrors(t *testing.T) {
 	if v, err := (Uint64{}).Decode([]byte("1234567")); err == nil || v != 0 || !strings.Contains(err.Error(), "7 bytes, 8 are expected") {
 		t.Errorf("Uint64: %v, %v", v, err)

@@ -45,7 +45,7 @@ func NewTable[K, V any](number byte, keys Codec[K], values Codec[V]) *Table[K, V
 // Number is the number of the table.
 func (t *Table[K, V]) Number() byte { return t.number }
 
-// Get returns the value of key, and whether the table has one. The error says that the store could
+// Get returns the value of key, and whether the table has one. The error means that the store could
 // not be read, or that a codec failed: return it from the record function.
 func (t *Table[K, V]) Get(r Reader, key K) (v V, ok bool, err error) {
 	buf := t.buffer()

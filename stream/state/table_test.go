@@ -59,7 +59,7 @@ func (m *tableModel[K]) record(c *stream.Context, r *stream.Record) error {
 	return nil
 }
 
-// scan holds a scan against the keys from from up to to; the zero to is the end.
+// scan compares a scan of the keys from from up to to with the map. A zero to is the end.
 func (m *tableModel[K]) scan(_ *stream.Context, from, to K, scan func(func(K, uint64) error) error) {
 	m.t.Helper()
 	var want, got []string
@@ -86,9 +86,7 @@ func runTable[K cmp.Ordered](t *testing.T, keys Codec[K], key func(rng *rand.Ran
 	t.Helper()
 	for seed := range uint64(30) {
 		m := &tableModel[K]{t: t, table: NewTable(7, keys, Uint64{}), key: key, want: map[K]uint64{}}
-		r := streamtest.New(t, streamtest.Options{Topic: "in", Make: func(task stream.Task) (streamtest.Core, error) {
-			return stream.EachRecord(m.record)(task)
-		}})
+		r := streamtest.New(t, streamtest.Options{Processor: stream.Processor{New: stream.EachRecord(m.record)}})
 		for i := range uint64(60) {
 			if r.Append(binary.BigEndian.AppendUint64(nil, seed<<32+i)); r.Remaining() > 5 {
 				r.Fold(5)
@@ -112,8 +110,8 @@ func runTable[K cmp.Ordered](t *testing.T, keys Codec[K], key func(rng *rand.Ran
 	}
 }
 
-// TestTableAgainstMap: a table over a record function's context, with keys of each ordered codec,
-// is a sorted map.
+// TestTableAgainstMap compares a table in a record function's context with a sorted map, for keys
+// of each ordered codec.
 func TestTableAgainstMap(t *testing.T) {
 	runTable(t, String{}, func(rng *rand.Rand) string { return strings.Repeat("ab", rng.IntN(3)) + string(rune('b'+rng.IntN(4))) })
 	runTable(t, Uint64{}, func(rng *rand.Rand) uint64 { return 1 + rng.Uint64N(20)*50 })
@@ -142,7 +140,8 @@ func TestScanPrefix(t *testing.T) {
 	}
 }
 
-// TestTableErrors: they name the table and the key; what cannot be encoded fails the transaction.
+// TestTableErrors holds that errors name the table and the key, and that a value which cannot be
+// encoded fails the transaction.
 func TestTableErrors(t *testing.T) {
 	broken := errors.New("the disk is gone")
 	get := stream.Get(func(_ byte, key []byte) ([]byte, error) {
@@ -181,7 +180,7 @@ func TestTableErrors(t *testing.T) {
 	}
 }
 
-// TestPutFailsTheTransaction: the record function need not look at an error of Put.
+// TestPutFailsTheTransaction holds that an error of Put fails the Fold.
 func TestPutFailsTheTransaction(t *testing.T) {
 	floats := NewTable(8, String{}, JSON[float64]{})
 	h, err := stream.EachRecord(func(c *stream.Context, r *stream.Record) error {

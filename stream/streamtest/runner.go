@@ -2,229 +2,211 @@ package streamtest
 
 import (
 	"bytes"
-	"maps"
+	"cmp"
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/weirhq/weir/internal/watermark"
 	"github.com/weirhq/weir/stream"
 )
 
-// Core is what the runtime calls. One that has Fire is called for its timers, too.
-type Core interface {
-	Fold(b *stream.Batch) error
-	Flush(c stream.Commit, ch *stream.Changes) error
-}
-
-type timerHandler interface {
-	OnTimer(nowMs int64, due []stream.Timer) error
-}
-
-// Options say what runs.
+// Options select what runs.
 type Options struct {
-	Topic     string
+	// Processor is what runs. Fields that a test does not need may be empty: App defaults to
+	// "test", Inputs to "in". Where Outputs is nil, records may be emitted to any output.
+	Processor stream.Processor
+	// Partition is the number of the task.
 	Partition int32
-	Make      func(stream.Task) (Core, error)
 }
 
-// Runner is one task. Errors of the core end the test.
+// Runner is one task with its inputs and its state. An error of the handler fails the test.
 type Runner struct {
-	tb       testing.TB
-	options  Options
-	core     Core
-	input    []stream.Record
-	next     int64 // folded
-	done     int64 // committed
-	tables   map[byte]map[string][]byte
-	timers   timers
-	rejects  []stream.Reject // of the open transaction, by offset
-	out      []stream.Change
-	rejected []stream.Reject
-	commits  uint64
-	changes  stream.Changes
+	tb        testing.TB
+	processor stream.Processor
+	partition int32
+	open      bool // any output may be emitted to
+
+	handler   stream.Handler
+	inputs    map[string]*input
+	state     tables
+	timers    timers
+	watermark *watermark.Watermark
+	markMs    int64 // committed watermark
+	nowMs     int64 // wall time, as of the last Commit
+	folded    bool  // records are folded in the open transaction
+	commits   uint64
+	changes   stream.Changes
+
+	rejects  []Reject // of the open transaction
+	rejected []Reject // committed
+	outputs  []stream.Change
 }
 
-// New makes a task that has seen nothing.
+// Reject is a record that the handler refused.
+type Reject struct {
+	Topic          string
+	Offset         int64
+	Reason, Detail string
+}
+
+// New makes a task without records and state.
 func New(tb testing.TB, o Options) *Runner {
 	tb.Helper()
-	r := &Runner{tb: tb, options: o, tables: map[byte]map[string][]byte{}, timers: newTimers(tb)}
+	p := o.Processor
+	p.App = cmp.Or(p.App, "test")
+	if len(p.Inputs) == 0 {
+		p.Inputs = []string{"in"}
+	}
+	r := &Runner{
+		tb: tb, partition: o.Partition, open: p.Outputs == nil,
+		inputs: map[string]*input{}, state: tables{}, timers: newTimers(),
+	}
+	if err := p.Complete(); err != nil {
+		tb.Fatal(err)
+	}
+	for _, topic := range p.Inputs {
+		r.inputs[topic] = &input{topic: topic}
+	}
+	r.processor = p
 	r.Crash()
 	return r
 }
 
-// Append adds records to the input.
+// Append adds records with these values to the first input. They have no key and time 0.
 func (r *Runner) Append(values ...[]byte) {
+	r.tb.Helper()
 	for _, v := range values {
-		r.input = append(r.input, stream.Record{Value: v, Offset: int64(len(r.input))})
+		r.AppendTo(r.processor.Inputs[0], stream.Record{Value: v})
 	}
 }
 
-// Remaining is how many records the core has not seen.
-func (r *Runner) Remaining() int { return len(r.input) - int(r.next) }
+// AppendTo adds records to an input. It sets their offsets, from 0 on.
+func (r *Runner) AppendTo(topic string, records ...stream.Record) {
+	r.tb.Helper()
+	in := r.input(topic)
+	for _, x := range records {
+		x.Offset = int64(len(in.records))
+		in.records = append(in.records, x)
+	}
+}
 
-// Fold gives the core up to n records of the input, as one batch.
+// Remaining is the number of records that the handler has not seen, of all inputs.
+func (r *Runner) Remaining() (n int) {
+	for _, in := range r.inputs {
+		n += in.remaining()
+	}
+	return n
+}
+
+// FoldAll passes the handler all remaining records: input by input in the order of
+// Processor.Inputs, each input as one batch.
+func (r *Runner) FoldAll() {
+	r.tb.Helper()
+	r.Fold(r.Remaining())
+}
+
+// Fold passes the handler up to n remaining records: input by input in the order of
+// Processor.Inputs, each input as one batch.
 func (r *Runner) Fold(n int) {
 	r.tb.Helper()
-	n = min(n, r.Remaining())
-	if n <= 0 {
+	for _, topic := range r.processor.Inputs {
+		n -= r.FoldFrom(topic, n)
+	}
+}
+
+// FoldFrom passes the handler up to n remaining records of one input, as one batch, and returns how
+// many there were. Timers of event time that become due fire between the records.
+func (r *Runner) FoldFrom(topic string, n int) int {
+	r.tb.Helper()
+	records := r.input(topic).take(n)
+	now, from := time.UnixMilli(r.nowMs), 0
+	if len(records) > 0 {
+		r.watermark.Active(topic, now)
+		r.folded = true
+	}
+	for i := range records {
+		if r.watermark.Observe(topic, r.processor.Time.Of(topic, &records[i])) && r.watermark.Advance(now) {
+			r.fold(topic, records[from:i])
+			r.fire(stream.EventTime, r.watermark.Ms())
+			from = i
+		}
+	}
+	r.fold(topic, records[from:])
+	return len(records)
+}
+
+// fold passes the handler a batch of copies, and overwrites them afterwards: a handler must not
+// keep a record's memory.
+func (r *Runner) fold(topic string, records []stream.Record) {
+	r.tb.Helper()
+	if len(records) == 0 {
 		return
 	}
-	b := stream.Batch{Topic: r.options.Topic, Partition: r.options.Partition, Records: slices.Clone(r.input[r.next : r.next+int64(n)])}
-	for i := range b.Records { // the core may keep nothing of them
-		b.Records[i].Value = bytes.Clone(b.Records[i].Value)
-	}
-	if err := r.core.Fold(&b); err != nil {
-		r.tb.Fatalf("fold: %v", err)
-	}
+	b := stream.Batch{Topic: topic, Partition: r.partition, NowMs: r.nowMs, Records: slices.Clone(records)}
 	for i := range b.Records {
-		clear(b.Records[i].Value)
+		x := &b.Records[i]
+		x.Key, x.Value, x.Headers = bytes.Clone(x.Key), bytes.Clone(x.Value), slices.Clone(x.Headers)
+	}
+	if err := r.handler.Fold(&b); err != nil {
+		r.tb.Fatalf("fold %s from offset %d: %v", topic, records[0].Offset, err)
 	}
 	for _, x := range b.Rejects {
-		x.Index += int(r.next)
-		r.rejects = append(r.rejects, x)
+		r.rejects = append(r.rejects, Reject{Topic: topic, Offset: records[x.Index].Offset, Reason: x.Reason, Detail: x.Detail})
 	}
-	r.next += int64(n)
-}
-
-// Commit fires what is due at nowMs, flushes and applies.
-func (r *Runner) Commit(nowMs int64) {
-	r.tb.Helper()
-	r.flush(nowMs)
-	for _, c := range r.changes.List {
-		switch c.Op {
-		case stream.OpEmit:
-			r.out = append(r.out, kept(c))
-		case stream.OpPut:
-			r.table(c.Table)[string(c.Key)] = append([]byte{}, c.Value...)
-		case stream.OpDelete:
-			delete(r.table(c.Table), string(c.Key))
-		case stream.OpDeleteRange:
-			maps.DeleteFunc(r.table(c.Table), func(k string, _ []byte) bool { return k >= string(c.Key) && k < string(c.Value) })
-		}
-	}
-	r.timers.commit()
-	r.rejected, r.rejects = append(r.rejected, r.rejects...), nil
-	r.done = r.next
-	r.commits++
-}
-
-// kept is a copy of an emitted change that outlives the transaction.
-func kept(c stream.Change) stream.Change {
-	to := *c.To
-	to.Headers = slices.Clone(to.Headers)
-	for i := range to.Headers {
-		to.Headers[i].Value = bytes.Clone(to.Headers[i].Value)
-	}
-	c.Key, c.Value, c.To = bytes.Clone(c.Key), bytes.Clone(c.Value), &to
-	return c
-}
-
-// Abort does what Commit does up to the last moment, and crashes.
-func (r *Runner) Abort(nowMs int64) {
-	r.tb.Helper()
-	r.flush(nowMs)
-	r.Crash()
-}
-
-// flush is a commit without applying it.
-func (r *Runner) flush(nowMs int64) {
-	r.tb.Helper()
-	const most = 1000
-	for n := 0; ; n++ {
-		due := r.timers.due(nowMs, 4096)
-		if len(due) == 0 {
-			break
-		}
-		if n == most {
-			r.tb.Fatalf("after %d rounds timers are due at %d still: %v", most, nowMs, due[0])
-		}
-		if err := r.core.(timerHandler).OnTimer(nowMs, due); err != nil { //nolint:errcheck // only a core with Fire sets timers
-			r.tb.Fatalf("fire: %v", err)
-		}
-	}
-	r.changes.Reset()
-	c := stream.Commit{NowMs: nowMs, Sequence: r.commits + 1, Next: map[string]int64{r.options.Topic: r.next}}
-	if err := r.core.Flush(c, &r.changes); err != nil {
-		r.tb.Fatalf("flush: %v", err)
-	}
-	if err := r.changes.Err(); err != nil {
-		r.tb.Fatalf("flush: %v", err)
+	for i := range b.Records {
+		clear(b.Records[i].Key)
+		clear(b.Records[i].Value)
 	}
 }
 
-// Crash throws the core and all that is not committed away, and makes a new one.
+// Crash discards the handler and everything that is not committed, and makes a new handler.
 func (r *Runner) Crash() {
 	r.tb.Helper()
+	if c, ok := r.handler.(stream.Closer); ok {
+		c.Close()
+	}
 	r.timers.crash()
-	r.next, r.rejects = r.done, nil
-	t := stream.Task{Partition: r.options.Partition, Next: map[string]int64{r.options.Topic: r.done}, Get: r.get, Scan: r.scan, Range: r.scanRange, Timers: &r.timers}
+	for _, in := range r.inputs {
+		in.next = in.committed
+	}
+	r.rejects, r.folded = nil, false
+	times := r.processor.Time
+	r.watermark = watermark.New(
+		watermark.Config{Grain: times.Grain, Lateness: times.Lateness, Idle: times.Idle},
+		r.processor.Inputs, r.markMs, time.UnixMilli(r.nowMs))
+	r.changes = stream.Changes{}
+	if !r.open {
+		r.changes.SetOutputs(r.processor.Outputs)
+	}
 	var err error
-	if r.core, err = r.options.Make(t); err != nil {
-		r.tb.Fatalf("make the core: %v", err)
-	}
-}
-
-func (r *Runner) get(table byte, key []byte) ([]byte, error) {
-	return clone(r.tables[table][string(key)]), nil
-}
-
-// clone keeps nil and empty apart.
-func clone(v []byte) []byte {
-	if v == nil {
-		return nil
-	}
-	return append([]byte{}, v...)
-}
-
-func (r *Runner) scan(table byte, prefix []byte, fn func(key, value []byte) error) error {
-	for _, k := range slices.Sorted(maps.Keys(r.tables[table])) {
-		if !bytes.HasPrefix([]byte(k), prefix) {
-			continue
-		}
-		if err := fn([]byte(k), r.tables[table][k]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *Runner) scanRange(table byte, from, to []byte, fn func(key, value []byte) error) error {
-	return r.scan(table, nil, func(key, value []byte) error {
-		if bytes.Compare(key, from) < 0 || to != nil && bytes.Compare(key, to) >= 0 {
-			return nil
-		}
-		return fn(key, value)
+	r.handler, err = r.processor.New(stream.Task{
+		Partition: r.partition, OwnerEpoch: 1, Next: r.next(),
+		Get: r.state.get, Scan: r.state.scan, Range: r.state.scanRange, Timers: &r.timers,
 	})
-}
-
-func (r *Runner) table(n byte) map[string][]byte {
-	if r.tables[n] == nil {
-		r.tables[n] = map[string][]byte{}
+	if err != nil {
+		r.tb.Fatalf("make the handler: %v", err)
 	}
-	return r.tables[n]
 }
 
-// Core is the core as it was made last.
-func (r *Runner) Core() Core { return r.core }
+// Handler is the handler that was made last.
+func (r *Runner) Handler() stream.Handler { return r.handler }
 
-// Table is what is committed of a table. It must not be changed.
-func (r *Runner) Table(n byte) map[string][]byte { return r.table(n) }
-
-// Timers are the committed timers, in order of time and key.
-func (r *Runner) Timers() []stream.Timer { return r.timers.list() }
-
-// NextTimer is when the next committed timer is due.
-func (r *Runner) NextTimer() (ms int64, ok bool) { return r.timers.nextMs() }
-
-// TakeOutputs gives what was written to outputs since the last call, in order.
-func (r *Runner) TakeOutputs() []stream.Change {
-	out := r.out
-	r.out = nil
-	return out
+// input returns an input of the processor.
+func (r *Runner) input(topic string) *input {
+	r.tb.Helper()
+	in := r.inputs[topic]
+	if in == nil {
+		r.tb.Fatalf("topic %q is not an input of the processor: its inputs are %q", topic, r.processor.Inputs)
+	}
+	return in
 }
 
-// TakeRejects gives the records that were refused since the last call; Index is the offset.
-func (r *Runner) TakeRejects() []stream.Reject {
-	list := r.rejected
-	r.rejected = nil
-	return list
+// next returns the offsets of the next records by topic.
+func (r *Runner) next() map[string]int64 {
+	next := map[string]int64{}
+	for topic, in := range r.inputs {
+		next[topic] = in.next
+	}
+	return next
 }

@@ -5,106 +5,121 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
-	"testing"
 
 	"github.com/weirhq/weir/stream"
 )
 
-// timers are a task's timers by their identity, time before key.
-type timers struct {
-	tb    testing.TB
-	held  map[string]bool // committed
-	open  map[string]bool // of the open transaction: true is set, false is cancelled or fired
-	heap  timerHeap       // all that is or was set
-	fired []string        // taken from heap in the open transaction
+// timers are a task's timers, of both clocks.
+type timers struct{ clocks [2]clock }
+
+// clock has the timers of one clock by identity: time, then key.
+type clock struct {
+	committed map[string]bool
+	open      map[string]bool // of the open transaction: true is set, false is cancelled or fired
+	heap      timerHeap       // all that is or was set
+	fired     []string        // taken from heap in the open transaction
 }
 
-func newTimers(tb testing.TB) timers {
-	return timers{tb: tb, held: map[string]bool{}, open: map[string]bool{}}
+func newTimers() (t timers) {
+	for i := range t.clocks {
+		t.clocks[i] = clock{committed: map[string]bool{}, open: map[string]bool{}}
+	}
+	return t
 }
 
 func identity(t stream.Timer) string {
 	return string(append(binary.BigEndian.AppendUint64(nil, uint64(max(0, t.AtMs))), t.Key...))
 }
 
-func timer(id string) stream.Timer {
-	return stream.Timer{Clock: stream.WallTime, AtMs: atMs(id), Key: []byte(id[8:])}
+func timer(c stream.Clock, id string) stream.Timer {
+	return stream.Timer{Clock: c, AtMs: atMs(id), Key: []byte(id[8:])}
 }
 
 func atMs(id string) int64 { return int64(binary.BigEndian.Uint64([]byte(id[:8]))) }
 
 // Set implements stream.Timers.
 func (t *timers) Set(x stream.Timer) {
-	if x.Clock != stream.WallTime {
-		t.tb.Fatalf("streamtest knows timers of the time of day only")
+	c, id := &t.clocks[x.Clock], identity(x)
+	if !c.set(id) {
+		heap.Push(&c.heap, id)
 	}
-	id := identity(x)
-	if !t.set(id) {
-		heap.Push(&t.heap, id)
-	}
-	t.open[id] = true
+	c.open[id] = true
 }
 
 // Cancel implements stream.Timers.
-func (t *timers) Cancel(x stream.Timer) { t.open[identity(x)] = false }
+func (t *timers) Cancel(x stream.Timer) { t.clocks[x.Clock].open[identity(x)] = false }
 
-// set says whether a timer is set, as the open transaction has it.
-func (t *timers) set(id string) bool {
-	if set, known := t.open[id]; known {
+// set reports whether a timer is set in the open transaction.
+func (c *clock) set(id string) bool {
+	if set, known := c.open[id]; known {
 		return set
 	}
-	return t.held[id]
+	return c.committed[id]
 }
 
-func (t *timers) due(nowMs int64, limit int) (due []stream.Timer) {
-	for len(due) < limit && len(t.heap) > 0 && atMs(t.heap[0]) <= nowMs {
-		id := heap.Pop(&t.heap).(string) //nolint:errcheck // it holds strings
-		t.fired = append(t.fired, id)
-		if t.set(id) {
-			t.open[id] = false
-			due = append(due, timer(id))
+// changed reports whether the open transaction sets, cancels or fires timers.
+func (t *timers) changed() bool { return len(t.clocks[0].open)+len(t.clocks[1].open) > 0 }
+
+// due takes up to limit timers that are due, in order of time and key.
+func (t *timers) due(of stream.Clock, nowMs int64, limit int) (due []stream.Timer) {
+	c := &t.clocks[of]
+	for len(due) < limit && len(c.heap) > 0 && atMs(c.heap[0]) <= nowMs {
+		id := heap.Pop(&c.heap).(string) //nolint:errcheck // it holds strings
+		c.fired = append(c.fired, id)
+		if c.set(id) {
+			c.open[id] = false
+			due = append(due, timer(of, id))
 		}
 	}
 	return due
 }
 
 func (t *timers) commit() {
-	for id, set := range t.open {
-		if set {
-			t.held[id] = true
-		} else {
-			delete(t.held, id)
+	for i := range t.clocks {
+		c := &t.clocks[i]
+		for id, set := range c.open {
+			if set {
+				c.committed[id] = true
+			} else {
+				delete(c.committed, id)
+			}
 		}
+		c.open, c.fired = map[string]bool{}, nil
 	}
-	t.open, t.fired = map[string]bool{}, nil
 }
 
 func (t *timers) crash() {
-	t.open = map[string]bool{}
-	for _, id := range t.fired {
-		heap.Push(&t.heap, id)
+	for i := range t.clocks {
+		c := &t.clocks[i]
+		c.open = map[string]bool{}
+		for _, id := range c.fired {
+			heap.Push(&c.heap, id)
+		}
+		c.fired = nil
 	}
-	t.fired = nil
 }
 
 func (t *timers) list() (all []stream.Timer) {
-	for _, id := range slices.Sorted(maps.Keys(t.held)) {
-		all = append(all, timer(id))
+	for i := range t.clocks {
+		for _, id := range slices.Sorted(maps.Keys(t.clocks[i].committed)) {
+			all = append(all, timer(stream.Clock(i), id))
+		}
 	}
 	return all
 }
 
-func (t *timers) nextMs() (int64, bool) {
-	for len(t.heap) > 0 && !t.set(t.heap[0]) && !t.held[t.heap[0]] {
-		heap.Pop(&t.heap)
+func (t *timers) nextMs(of stream.Clock) (int64, bool) {
+	c := &t.clocks[of]
+	for len(c.heap) > 0 && !c.set(c.heap[0]) && !c.committed[c.heap[0]] {
+		heap.Pop(&c.heap)
 	}
-	if len(t.heap) == 0 {
+	if len(c.heap) == 0 {
 		return 0, false
 	}
-	return atMs(t.heap[0]), true
+	return atMs(c.heap[0]), true
 }
 
-// timerHeap is a heap of identities: time before key.
+// timerHeap is a heap of identities: the earliest is the first.
 type timerHeap []string
 
 func (o timerHeap) Len() int           { return len(o) }

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// TestAccess: processes that other machines can reach ask each other over TLS, with the token of who asked; who has none gets
-// nothing; and what commands need for that is in the configuration.
+// TestAccess: processes on other hosts forward requests over TLS with the client's token; a client
+// without a token gets no answer; commands read what they need from the configuration.
 func TestAccess(t *testing.T) {
 	c := shared(t)
 	files := t.TempDir()
@@ -39,18 +39,18 @@ func TestAccess(t *testing.T) {
 	addr, _ := a.ready(30 * time.Second)
 	b.ready(30 * time.Second)
 	ledger := startLoad(c, 12, 20_000, 20_000).finish(time.Minute)
-	within(t, time.Minute, "both share the work, and one tells of all", func(context.Context) error {
+	within(t, time.Minute, "both processes own partitions, and one lists all of them", func(context.Context) error {
 		var rows []struct {
 			Task    string `json:"task"`
 			Process string `json:"process"`
 		}
-		answer(t, &rows, "lag", "-f", a.config) //nolint:contextcheck // it has the test's
+		answer(t, &rows, "lag", "-f", a.config) //nolint:contextcheck // it uses the test's context
 		of := map[string]int{}
 		for _, r := range rows {
 			of[r.Process+" "+r.Task]++
 		}
 		if of[a.name+" running"] != of[b.name+" running"] || of[a.name+" running"] == 0 {
-			return fmt.Errorf("it says %v", of)
+			return fmt.Errorf("tasks: %v", of)
 		}
 		return nil
 	})
@@ -71,17 +71,17 @@ func TestAccess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stranger := filepath.Join(files, "stranger.yaml")
-	if err := os.WriteFile(stranger, []byte("api: {ca_file: "+files+"/cert.pem}\n"), 0o600); err != nil {
+	noToken := filepath.Join(files, "no-token.yaml")
+	if err := os.WriteFile(noToken, []byte("api: {ca_file: "+files+"/cert.pem}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct {
 		name, config, server, want string
 		code                       int
 	}{
-		{"without a token", stranger, "https://localhost:" + port, "token", 77},
+		{"without a token", noToken, "https://localhost:" + port, "token", 77},
 		{"without the authority", "", "https://localhost:" + port, "certificate", 69},
-		{"the token in the clear", a.config, "http://192.0.2.1:" + port, "a token is not sent over plain HTTP", 64},
+		{"the token in the clear", a.config, "http://192.0.2.1:" + port, "the token is not sent over plain HTTP", 64},
 	} {
 		args := []string{"spend", "health", "--server", tc.server}
 		if tc.config != "" {
@@ -93,7 +93,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// certify writes cert.pem, for localhost and its own authority, and key.pem into dir.
+// certify writes a self-signed certificate for localhost to cert.pem, and its key to key.pem.
 func certify(t *testing.T, dir string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -101,11 +101,11 @@ func certify(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	card := &x509.Certificate{
+	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour), DNSNames: []string{"localhost"},
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
-	cert, err := x509.CreateCertificate(rand.Reader, card, card, &key.PublicKey, key)
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/weirhq/weir/spendcounter"
 )
 
-// TestBadRecords puts records that cannot be counted between good ones. Each must be in the dead-letter queue as it
-// was, with origin and reason, and the good ones must be counted as if the others had never been there.
+// TestBadRecords produces records that cannot be counted among good ones. Each of them has to be in
+// the dead-letter topic with its bytes, origin and reason, and the good ones have to be counted.
 func TestBadRecords(t *testing.T) {
 	c := shared(t)
 	f := follow(c)
@@ -65,17 +65,17 @@ func TestBadRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.judge(c, l.finish(time.Minute), len(bad))
+	f.check(c, l.finish(time.Minute), len(bad))
 
-	letters := map[string]*kgo.Record{}
+	rejected := map[string]*kgo.Record{}
 	for _, r := range deadLetters(c) {
-		letters[string(r.Key)] = r
+		rejected[string(r.Key)] = r
 	}
 	for i, b := range bad {
 		origin := fmt.Sprintf("%s/%d/%d", b.record.Topic, b.record.Partition, b.record.Offset)
-		r := letters[origin]
+		r := rejected[origin]
 		if r == nil {
-			t.Errorf("%s (%s) is not in the dead-letter queue", origin, b.reason)
+			t.Errorf("%s (%s) is missing in the dead-letter topic", origin, b.reason)
 			continue
 		}
 		if !bytes.Equal(r.Value, b.value) || r.Partition != b.record.Partition {

@@ -23,15 +23,15 @@ import (
 
 const image = "apache/kafka:4.3.1"
 
-// again runs the image's start script so that the container can be started more than once: a storage that is formatted
-// already is no reason to give up.
-const again = `sed 's/^set -e$/set +e/' /etc/kafka/docker/run >/tmp/run && exec /bin/bash /tmp/run`
+// restartable runs the image's start script so that the container can be started again: it
+// continues if the storage is already formatted.
+const restartable = `sed 's/^set -e$/set +e/' /etc/kafka/docker/run >/tmp/run && exec /bin/bash /tmp/run`
 
-// broker is one container that runs a broker and a controller. Its port on the host is chosen before it starts: the
-// address that it advertises, and that clients keep, stays the same over restarts.
+// broker is a container with a broker and a controller. Its port on the host is chosen before it
+// starts, so that the advertised address stays the same over restarts.
 type broker struct {
 	addr, id  string
-	container testcontainers.Container // nil for the one that TestMain started
+	container testcontainers.Container // nil for the broker of TestMain
 }
 
 // startBroker starts the single node that the tests share.
@@ -46,14 +46,15 @@ func startBroker(ctx context.Context) (*broker, error) {
 	}
 	if err := poll(ctx, time.Minute, func(ctx context.Context) error { return serves(ctx, []string{b.addr}, 1) }); err != nil {
 		b.terminate()
-		return nil, fmt.Errorf("the broker does not serve: %w", err)
+		return nil, fmt.Errorf("the broker does not answer: %w", err)
 	}
 	return b, nil
 }
 
-// launch starts a container of image with env beside the settings that all brokers here share. PLAINTEXT is the listener
-// for the tests. Brokers have an address for each other, a single one too: with transactions v2 a broker connects to the
-// transaction coordinator, be it itself, to add a partition, and from inside it cannot reach the port on the host.
+// launch starts a container of image with env in addition to sharedSettings. PLAINTEXT is the
+// listener for the tests. Brokers need an internal address even alone: with transactions v2 a
+// broker connects to the transaction coordinator, which may be itself, to add a partition, and it
+// cannot reach the port of the host from inside the container.
 func launch(ctx context.Context, env map[string]string, internal string, more ...testcontainers.ContainerCustomizer) (*broker, error) {
 	for try := 0; ; try++ { // another program may take the port before the engine does
 		port, err := freePort()
@@ -65,7 +66,7 @@ func launch(ctx context.Context, env map[string]string, internal string, more ..
 		maps.Copy(settings, env)
 		settings["KAFKA_ADVERTISED_LISTENERS"] = "PLAINTEXT://" + b.addr + ",INTERNAL://" + internal
 		opts := append([]testcontainers.ContainerCustomizer{
-			testcontainers.WithEnv(settings), testcontainers.WithExposedPorts("9092/tcp"), testcontainers.WithCmd("/bin/bash", "-c", again),
+			testcontainers.WithEnv(settings), testcontainers.WithExposedPorts("9092/tcp"), testcontainers.WithCmd("/bin/bash", "-c", restartable),
 			testcontainers.WithHostConfigModifier(func(h *container.HostConfig) {
 				h.PortBindings = network.PortMap{network.MustParsePort("9092/tcp"): {{HostPort: strconv.Itoa(port)}}}
 			}),
@@ -84,7 +85,7 @@ func launch(ctx context.Context, env map[string]string, internal string, more ..
 	}
 }
 
-// sharedSettings are for a single broker that tests come and go on.
+// sharedSettings returns the settings of all brokers.
 func sharedSettings() map[string]string {
 	return map[string]string{
 		"CLUSTER_ID":                                     "5L6g3nShT-eMCtK--X86sw",
@@ -96,17 +97,17 @@ func sharedSettings() map[string]string {
 		"KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR":         "1",
 		"KAFKA_TRANSACTION_STATE_LOG_REPLICATION_FACTOR": "1",
 		"KAFKA_TRANSACTION_STATE_LOG_MIN_ISR":            "1",
-		"KAFKA_OFFSETS_TOPIC_NUM_PARTITIONS":             "6", // few, or a restart takes long to load them
+		"KAFKA_OFFSETS_TOPIC_NUM_PARTITIONS":             "6", // few, because a restart loads them
 		"KAFKA_TRANSACTION_STATE_LOG_NUM_PARTITIONS":     "6",
 		"KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS":         "0",
 		"KAFKA_AUTO_CREATE_TOPICS_ENABLE":                "false",
-		// A broker looks for transactions past their time-out every 10 s; here every second.
+		// By default a broker aborts transactions past their timeout every 10 s; here every second.
 		"KAFKA_TRANSACTION_ABORT_TIMED_OUT_TRANSACTION_CLEANUP_INTERVAL_MS": "1000",
 	}
 }
 
-// dockerHost is where the ports of containers are: on this machine, unless the environment says otherwise. A name such as
-// localhost would do for some clients, but not for each address family.
+// dockerHost returns the host of published ports: this machine unless the environment names
+// another. The name localhost does not work for every client in each address family.
 func dockerHost() string {
 	if host := os.Getenv("TESTCONTAINERS_HOST_OVERRIDE"); host != "" && host != "localhost" {
 		return host
@@ -127,7 +128,7 @@ func freePort() (int, error) {
 	return addr.Port, nil
 }
 
-// serves complains unless n brokers are up and the coordinators answer: clients that come now have nothing to wait for.
+// serves returns an error unless n brokers are up and their coordinators answer.
 func serves(ctx context.Context, addrs []string, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -149,11 +150,11 @@ func serves(ctx context.Context, addrs []string, n int) error {
 
 func (b *broker) terminate() {
 	if err := testcontainers.TerminateContainer(b.container); err != nil {
-		fmt.Fprintln(os.Stderr, "container", b.id, "stays behind:", err)
+		fmt.Fprintln(os.Stderr, "container", b.id, "was not removed:", err)
 	}
 }
 
-// docker runs a command of the engine on the broker's container: restart, kill, start.
+// docker runs restart, kill or start on the broker's container.
 func (b *broker) docker(t *testing.T, args ...string) {
 	t.Helper()
 	if out, err := exec.CommandContext(t.Context(), "docker", append(args, b.id)...).CombinedOutput(); err != nil {
@@ -161,7 +162,8 @@ func (b *broker) docker(t *testing.T, args ...string) {
 	}
 }
 
-// threeBrokers starts a cluster whose topics, internal ones too, have three copies. It goes with the test.
+// threeBrokers starts a cluster whose topics, internal topics included, have three replicas. The
+// cleanup of the test removes it.
 func threeBrokers(t *testing.T) []*broker {
 	t.Helper()
 	ctx := t.Context()
@@ -171,7 +173,7 @@ func threeBrokers(t *testing.T) []*broker {
 	}
 	t.Cleanup(func() {
 		if err := nw.Remove(context.Background()); err != nil {
-			t.Errorf("network %s stays behind: %v", nw.Name, err)
+			t.Errorf("network %s was not removed: %v", nw.Name, err)
 		}
 	})
 	var list []*broker

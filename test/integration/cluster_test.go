@@ -18,16 +18,16 @@ import (
 	"github.com/weirhq/weir/spendcounter"
 )
 
-// cluster is the brokers as a test sees them, with the catalogue's topics.
+// cluster is a test's view of the brokers, with the topics of the catalogue.
 type cluster struct {
-	t       *testing.T
-	layout  events.Layout // of the topics that a test means
-	brokers []*broker
-	asker   *kgo.Client
-	adm     *kadm.Client
+	t        *testing.T
+	layout   events.Layout // layout of the topics
+	brokers  []*broker
+	metadata *kgo.Client
+	adm      *kadm.Client
 }
 
-// shared is the single node that TestMain started, with fresh topics and without the group of earlier tests.
+// shared returns the broker of TestMain, with new topics and without the groups of earlier tests.
 func shared(t *testing.T) *cluster {
 	t.Helper()
 	need(t)
@@ -37,14 +37,14 @@ func shared(t *testing.T) *cluster {
 	return c
 }
 
-// theBroker is the single node that TestMain started.
+// theBroker returns the broker of TestMain.
 func theBroker() *broker { return &broker{addr: os.Getenv(envBroker), id: os.Getenv(envContainer)} }
 
 func newCluster(t *testing.T, brokers ...*broker) *cluster {
 	t.Helper()
 	c := &cluster{t: t, brokers: brokers}
-	c.asker = c.client(kgo.MetadataMinAge(20 * time.Millisecond)) // what it says of topics is to be new
-	c.adm = kadm.NewClient(c.asker)
+	c.metadata = c.client(kgo.MetadataMinAge(20 * time.Millisecond)) // its metadata has to be recent
+	c.adm = kadm.NewClient(c.metadata)
 	t.Cleanup(func() {
 		if t.Failed() {
 			c.openTransactions()
@@ -53,7 +53,8 @@ func newCluster(t *testing.T, brokers ...*broker) *cluster {
 	return c
 }
 
-// openTransactions logs which transactions hold readers of committed records back, for a test that failed.
+// openTransactions logs the transactions that block readers of committed records, for a failed
+// test.
 func (c *cluster) openTransactions() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -70,7 +71,7 @@ func (c *cluster) openTransactions() {
 	}
 	got, err := c.adm.DescribeProducers(ctx, topics)
 	if err != nil {
-		c.t.Logf("ask for producers: %v", err)
+		c.t.Logf("describe producers: %v", err)
 	}
 	got.EachPartition(func(p kadm.DescribedProducersPartition) {
 		p.ActiveProducers.Each(func(d kadm.DescribedProducer) {
@@ -81,19 +82,19 @@ func (c *cluster) openTransactions() {
 	})
 }
 
-// of is the cluster with another layout in mind.
+// of returns the cluster with another layout.
 func (c *cluster) of(l events.Layout) *cluster {
 	other := *c
 	other.layout = l
 	return &other
 }
 
-// topics are the catalogue's.
+// topics returns the topics of the catalogue.
 func (c *cluster) topics() []events.Topic {
 	return spendcounter.ProcessorConfig{DC: "local", Layout: c.layout}.Topics()
 }
 
-// addrs are the addresses of the brokers.
+// addrs returns the addresses of the brokers.
 func (c *cluster) addrs() []string {
 	var list []string
 	for _, b := range c.brokers {
@@ -102,7 +103,7 @@ func (c *cluster) addrs() []string {
 	return list
 }
 
-// client is a client that ends with the test.
+// client returns a client that the test's cleanup closes.
 func (c *cluster) client(opts ...kgo.Opt) *kgo.Client {
 	c.t.Helper()
 	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(c.addrs()...), kgo.ClientID("integration"), kgo.AlwaysRetryEOF()}, opts...)...)
@@ -113,8 +114,8 @@ func (c *cluster) client(opts ...kgo.Opt) *kgo.Client {
 	return cl
 }
 
-// createTopics makes the topics of the catalogue, as it says, with so many copies.
-func (c *cluster) createTopics(copies int16) {
+// createTopics creates the topics of the catalogue with this many replicas.
+func (c *cluster) createTopics(replicas int16) {
 	c.t.Helper()
 	for _, topic := range c.topics() {
 		settings := map[string]*string{}
@@ -122,21 +123,22 @@ func (c *cluster) createTopics(copies int16) {
 			settings[k] = &v
 		}
 		within(c.t, 30*time.Second, "create "+topic.Name, func(ctx context.Context) error {
-			_, err := c.adm.CreateTopic(ctx, topic.Partitions, copies, settings, topic.Name)
+			_, err := c.adm.CreateTopic(ctx, topic.Partitions, replicas, settings, topic.Name)
 			return err
 		})
 	}
-	within(c.t, 30*time.Second, "leaders", func(ctx context.Context) error { return c.inSync(ctx, int(copies)) })
+	within(c.t, 30*time.Second, "leaders", func(ctx context.Context) error { return c.inSync(ctx, int(replicas)) })
 }
 
-// inSync complains unless every broker knows the catalogue's topics, and n copies in sync of every partition.
+// inSync returns an error unless every broker knows the topics of the catalogue and n replicas of
+// every partition are in sync.
 func (c *cluster) inSync(ctx context.Context, n int) error {
 	brokers, err := c.adm.ListBrokers(ctx)
 	if err != nil {
 		return err
 	}
 	for _, b := range brokers {
-		answer, err := c.asker.Broker(int(b.NodeID)).Request(ctx, kmsg.NewPtrMetadataRequest()) // of all topics
+		answer, err := c.metadata.Broker(int(b.NodeID)).Request(ctx, kmsg.NewPtrMetadataRequest()) // of all topics
 		if err != nil {
 			return err
 		}
@@ -149,7 +151,7 @@ func (c *cluster) inSync(ctx context.Context, n int) error {
 			known[*t.Topic] = t.ErrorCode == 0
 			for _, p := range t.Partitions {
 				if len(p.ISR) < n || p.ErrorCode != 0 {
-					return fmt.Errorf("%s[%d]: %d copies in sync of %d: %w", *t.Topic, p.Partition, len(p.ISR), n, kerr.ErrorForCode(p.ErrorCode))
+					return fmt.Errorf("%s[%d]: %d replicas in sync of %d: %w", *t.Topic, p.Partition, len(p.ISR), n, kerr.ErrorForCode(p.ErrorCode))
 				}
 			}
 		}
@@ -162,11 +164,17 @@ func (c *cluster) inSync(ctx context.Context, n int) error {
 	return nil
 }
 
-// clear takes away the group, also of processes that were killed, and all topics.
+// clear deletes the groups, with members that were killed, and all topics.
 func (c *cluster) clear() {
 	c.t.Helper()
-	for generation := 1; generation <= 3; generation++ {
-		c.deleteGroup(events.Layout{Generation: generation}.Name(spendcounter.App))
+	groups, err := c.adm.ListGroups(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, group := range groups.Groups() {
+		if !strings.HasPrefix(group, "lease") { // groups of the lease tests stay
+			c.deleteGroup(group)
+		}
 	}
 	within(c.t, 30*time.Second, "delete the topics", func(ctx context.Context) error {
 		list, err := c.adm.ListTopics(ctx)
@@ -176,7 +184,7 @@ func (c *cluster) clear() {
 		if _, err := c.adm.DeleteTopics(ctx, list.Names()...); err != nil {
 			return err
 		}
-		return fmt.Errorf("still there: %s", strings.Join(list.Names(), " "))
+		return fmt.Errorf("not deleted yet: %s", strings.Join(list.Names(), " "))
 	})
 }
 
@@ -202,7 +210,7 @@ func (c *cluster) deleteGroup(group string) {
 	})
 }
 
-// ends gives the next offset of each partition of ads.events.
+// ends returns the end offset of each partition of ads.events.
 func (c *cluster) ends(ctx context.Context) (map[int32]int64, error) {
 	list, err := c.adm.ListEndOffsets(ctx, c.layout.Name(events.EventsTopic))
 	if err == nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/weirhq/weir/events"
 )
 
-// deadLetters reads the whole dead-letter queue, read_committed.
+// deadLetters returns the committed records of the dead-letter topic.
 func deadLetters(c *cluster) []*kgo.Record {
 	c.t.Helper()
 	var ends kadm.ListedOffsets
-	within(c.t, 10*time.Second, "the end of the dead-letter queue", func(ctx context.Context) (err error) {
+	within(c.t, 10*time.Second, "the end of the dead-letter topic", func(ctx context.Context) (err error) {
 		if ends, err = c.adm.ListCommittedOffsets(ctx, c.layout.Name(events.SpendDLQTopic)); err == nil {
 			err = ends.Error()
 		}
@@ -33,7 +33,7 @@ func deadLetters(c *cluster) []*kgo.Record {
 	cl := c.client(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{c.layout.Name(events.SpendDLQTopic): from}),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.FetchMaxWait(200*time.Millisecond))
 	var letters []*kgo.Record
-	within(c.t, 30*time.Second, "read the dead-letter queue", func(ctx context.Context) error {
+	within(c.t, 30*time.Second, "read the dead-letter topic", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		cl.PollFetches(ctx).EachRecord(func(r *kgo.Record) {
@@ -52,7 +52,7 @@ func deadLetters(c *cluster) []*kgo.Record {
 	return letters
 }
 
-// header is the value of a record's header, "" if it has none.
+// header returns the value of a record's header, or "".
 func header(r *kgo.Record, key string) string {
 	for _, h := range r.Headers {
 		if h.Key == key {

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// TestDiskFull runs on a file system of 48 MiB until the load has filled it, on a larger one until somebody else has, and
-// on one with room. It ends with 74 and says what to do, hands its partitions over, and nothing is lost.
+// TestDiskFull runs a process on a file system of 48 MiB until its load has filled it, on a larger
+// one until another program has filled it, and on one with space. The process exits with 74 and a
+// remedy, its partitions move, and nothing is lost.
 func TestDiskFull(t *testing.T) {
 	c := shared(t)
 	f := follow(c)
@@ -44,38 +45,38 @@ func TestDiskFull(t *testing.T) {
 	}
 	p = a.start()
 	p.ready(time.Minute)
-	f.judge(c, l.finish(time.Minute), 0)
+	f.check(c, l.finish(time.Minute), 0)
 	if strings.Contains(tail(a.log, 1<<20), "store_rebuilt") {
-		t.Error("a store was rebuilt: a full disk is no reason to")
+		t.Error("a store was rebuilt after a full disk")
 	}
-	for _, said := range []string{"panic:", "store_damaged", "store_fatal"} {
-		if strings.Contains(tail(a.log, 1<<20), said) {
-			t.Errorf("the log has %q", said)
+	for _, text := range []string{"panic:", "store_damaged", "store_fatal"} {
+		if strings.Contains(tail(a.log, 1<<20), text) {
+			t.Errorf("the log has %q", text)
 		}
 	}
 }
 
-// full waits for the end of a process whose disk is full.
+// full waits for the exit of a process whose disk is full.
 func (p *process) full(limit time.Duration, how string) {
 	p.t.Helper()
 	if code := p.exit(limit); code != 74 {
 		p.t.Fatalf("exit code %d", code)
 	}
 	for _, want := range []string{how, "weir: the disk of the state directory is full", "\n  why: ", "no space left on device", "\n  do:  free space there"} {
-		if !strings.Contains(p.said(), want) {
-			p.t.Errorf("it does not say %q:\n%s", want, tail(p.log, 20))
+		if !strings.Contains(p.output(), want) {
+			p.t.Errorf("the output lacks %q:\n%s", want, tail(p.log, 20))
 		}
 	}
 }
 
-// mountTmpfs mounts memory at dir, or changes its size.
+// mountTmpfs mounts a memory file system at dir, or changes its size.
 func mountTmpfs(t *testing.T, dir, options string) {
 	t.Helper()
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
-		t.Skip("mounting a file system of its own takes Linux and root")
+		t.Skip("mounting a file system needs Linux and root")
 	}
 	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", options, "tmpfs", dir).CombinedOutput(); err != nil {
-		t.Skipf("no file system of its own: mount: %v: %s", err, out)
+		t.Skipf("cannot mount a file system: %v: %s", err, out)
 	}
 	if !strings.Contains(options, "remount") {
 		t.Cleanup(func() {

@@ -21,13 +21,14 @@ import (
 	"github.com/weirhq/weir/spendcounter"
 )
 
-// follower is an independent reader of what is published: read_committed, without a group, from the beginning. It keeps
-// the last value of every key of spend.by.local, and checks the chain of transactions as it goes by.
+// follower is an independent reader of the published topics: read_committed, without a group, from
+// the beginning. It keeps the last value of every key of spend.by.local and checks the chain of
+// transactions.
 type follower struct {
-	tearing bool // brokers may lose a part of a transaction: a health may be written twice, by another owner
-	t       *testing.T
-	client  *kgo.Client
-	layout  events.Layout
+	partialCommits bool // brokers may lose a part of a transaction, so that another owner writes a health record again
+	t              *testing.T
+	client         *kgo.Client
+	layout         events.Layout
 
 	mu     sync.Mutex
 	rows   map[string]*eventspb.Spend
@@ -38,20 +39,20 @@ type follower struct {
 	ended  chan struct{}
 }
 
-// chain is what is known of a partition of the changelog.
+// chain is the history of one partition of the changelog.
 type chain struct {
-	owner   string    // instance of the last barrier
-	claimed time.Time // of that barrier, by its writer
+	owner   string    // instance that wrote the last barrier
+	claimed time.Time // time of that barrier
 	marker  *changelogpb.Marker
-	open    int // index into took of a takeover that has applied nothing yet, plus one
+	open    int // 1 + index in took of a takeover without progress; 0 if there is none
 }
 
-// takeover is a partition that changed its owner, be it to the same instance again.
+// takeover is a change of a partition's owner, possibly to the same instance.
 type takeover struct {
 	partition int32
 	instance  string
-	claimed   time.Time // when its barrier was made
-	appliedAt time.Time // when its first progress in ads.events was read; zero: none yet
+	claimed   time.Time // time of its barrier
+	appliedAt time.Time // time at which its first progress in ads.events was read; zero without progress
 }
 
 func follow(c *cluster) *follower {
@@ -70,14 +71,14 @@ func follow(c *cluster) *follower {
 		defer close(f.ended)
 		for ctx.Err() == nil {
 			fetches := f.client.PollFetches(ctx)
-			f.take(ctx, fetches)
+			f.apply(ctx, fetches)
 		}
 	}()
 	c.t.Cleanup(func() { <-f.ended })
 	return f
 }
 
-func (f *follower) take(ctx context.Context, fetches kgo.Fetches) {
+func (f *follower) apply(ctx context.Context, fetches kgo.Fetches) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	fetches.EachError(func(topic string, p int32, err error) {
@@ -91,11 +92,11 @@ func (f *follower) take(ctx context.Context, fetches kgo.Fetches) {
 		var err error
 		switch {
 		case r.Topic == f.layout.Name(events.HealthTopic):
-			err = f.takeHealth(r)
+			err = f.applyHealth(r)
 		case changelogpb.IsSystem(r.Key):
-			err = f.takeSystem(r, now)
+			err = f.applySystem(r, now)
 		default:
-			err = f.takeRow(r)
+			err = f.applyRow(r)
 		}
 		if err != nil {
 			f.complain("%s[%d]@%d: %v", r.Topic, r.Partition, r.Offset, err)
@@ -107,8 +108,8 @@ func (f *follower) complain(format string, args ...any) {
 	f.bad = append(f.bad, fmt.Sprintf(format, args...))
 }
 
-// takeRow notes a state record.
-func (f *follower) takeRow(r *kgo.Record) error {
+// applyRow applies a state record.
+func (f *follower) applyRow(r *kgo.Record) error {
 	table, key, err := changelogpb.StateKey(r.Key)
 	if err != nil || table != spendcounter.TableSpend {
 		return err
@@ -128,8 +129,8 @@ func (f *follower) takeRow(r *kgo.Record) error {
 	return err
 }
 
-// takeSystem checks a marker against the one before it.
-func (f *follower) takeSystem(r *kgo.Record, now time.Time) error {
+// applySystem checks a marker against the previous one.
+func (f *follower) applySystem(r *kgo.Record, now time.Time) error {
 	c := &f.chains[r.Partition]
 	switch kind := string(r.Key[1:]); kind {
 	case "b":
@@ -140,7 +141,7 @@ func (f *follower) takeSystem(r *kgo.Record, now time.Time) error {
 		return c.claim(strings.TrimPrefix(b.Token, f.layout.Name(spendcounter.App)+"-"))
 	case "m":
 	default:
-		return fmt.Errorf("system record %q is not known", kind)
+		return fmt.Errorf("unknown system record %q", kind)
 	}
 	m := &changelogpb.Marker{}
 	if err := proto.Unmarshal(r.Value, m); err != nil {
@@ -171,12 +172,13 @@ func (f *follower) takeSystem(r *kgo.Record, now time.Time) error {
 	return nil
 }
 
-// claim notes who wrote a barrier: <instance>-<worker>/<partition>/<Unix nanoseconds>, behind the application's id.
+// claim records the writer of a barrier: <instance>-<worker>/<partition>/<Unix nanoseconds>, after
+// the application id.
 func (c *chain) claim(token string) error {
 	parts := strings.Split(token, "/")
 	worker := strings.LastIndexByte(parts[0], '-')
 	if len(parts) != 3 || worker < 0 {
-		return fmt.Errorf("barrier %q is of an unknown form", token)
+		return fmt.Errorf("barrier %q has an unknown form", token)
 	}
 	nanos, err := strconv.ParseInt(parts[2], 10, 64)
 	c.owner, c.claimed = parts[0][:worker], time.Unix(0, nanos)
@@ -193,8 +195,8 @@ func inputs(m *changelogpb.Marker) map[string]int64 {
 	return next
 }
 
-// takeHealth checks that a shard has one writer after another.
-func (f *follower) takeHealth(r *kgo.Record) error {
+// applyHealth checks that a shard has one writer after another.
+func (f *follower) applyHealth(r *kgo.Record) error {
 	h := &eventspb.SpendHistogram{}
 	if err := proto.Unmarshal(r.Value, h); err != nil {
 		return err
@@ -204,14 +206,14 @@ func (f *follower) takeHealth(r *kgo.Record) error {
 	if want := string(spendcounter.HealthKey("local", h.Shard)); want != string(r.Key) || h.Shard != r.Partition {
 		return fmt.Errorf("key %q, shard %d", r.Key, h.Shard)
 	}
-	again := f.tearing && last != nil && h.OwnerEpoch > last.OwnerEpoch
+	again := f.partialCommits && last != nil && h.OwnerEpoch > last.OwnerEpoch
 	if last != nil && !again && (h.OwnerEpoch < last.OwnerEpoch || h.Sequence <= last.Sequence) {
 		return fmt.Errorf("health %d of epoch %d follows %d of epoch %d", h.Sequence, h.OwnerEpoch, last.Sequence, last.OwnerEpoch)
 	}
 	return nil
 }
 
-// behind complains unless everything up to ends is folded and published.
+// behind returns an error unless everything up to ends is folded and published.
 func (f *follower) behind(ends map[int32]int64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -229,7 +231,8 @@ func (f *follower) behind(ends map[int32]int64) error {
 	return nil
 }
 
-// caughtUp waits until everything that is in ads.events now is folded and published. It returns how long that took.
+// caughtUp waits until everything that is in ads.events now is folded and published, and returns
+// how long that took.
 func (f *follower) caughtUp(c *cluster, limit time.Duration) time.Duration {
 	f.t.Helper()
 	var ends map[int32]int64
@@ -243,7 +246,7 @@ func (f *follower) caughtUp(c *cluster, limit time.Duration) time.Duration {
 	})
 }
 
-// totals are the rows as recounted things, and what is wrong with the chain.
+// totals returns the rows in the form of the ledger, and the violations so far.
 func (f *follower) totals() (map[place]*account, []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -267,8 +270,9 @@ func (f *follower) totals() (map[place]*account, []string) {
 	return got, bad
 }
 
-// judge ends a test: rows and chain must be as l says, and the dead-letter queue must hold so many.
-func (f *follower) judge(c *cluster, l *ledger, letters int) {
+// check is called at the end of a test: the rows and the chain must equal l, and the dead-letter
+// topic must hold this many records.
+func (f *follower) check(c *cluster, l *ledger, letters int) {
 	f.t.Helper()
 	f.caughtUp(c, 2*time.Minute)
 	got, bad := f.totals()
@@ -285,8 +289,8 @@ func (f *follower) judge(c *cluster, l *ledger, letters int) {
 	}
 }
 
-// takeovers are those by instance (by any, if it is empty) that began after since and have made progress, in the order
-// of that.
+// takeovers returns the takeovers by instance (by any, if it is empty) that began after since and
+// have made progress, in the order of their first progress.
 func (f *follower) takeovers(instance string, since time.Time) []takeover {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -300,7 +304,7 @@ func (f *follower) takeovers(instance string, since time.Time) []takeover {
 	return list
 }
 
-// owned lists the partitions whose last barrier is the instance's.
+// owned returns the partitions whose last barrier is from the instance.
 func (f *follower) owned(instance string) map[int32]bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

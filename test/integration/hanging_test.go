@@ -15,8 +15,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 )
 
-// TestHangingTransactions leaves transactions open that no coordinator knows of any more, as brokers do that lose markers:
-// in the changelog, in the group's offsets, and in an output. The process that takes the partitions over ends them.
+// TestHangingTransactions leaves transactions open that no coordinator knows, as brokers do when
+// they lose markers: in the changelog, in the group's offsets, and in an output. The next owner
+// ends them.
 func TestHangingTransactions(t *testing.T) {
 	c := shared(t)
 	f := follow(c)
@@ -37,13 +38,13 @@ func TestHangingTransactions(t *testing.T) {
 	again := a.start()
 	addr, _ = again.ready(30 * time.Second)
 	again.folds(addr, 24, 30*time.Second)
-	t.Logf("all partitions run %s after the start", time.Since(began))
-	f.judge(c, l.finish(time.Minute), 0)
+	t.Logf("all partitions run %s after the restart", time.Since(began))
+	f.check(c, l.finish(time.Minute), 0)
 	within(t, 10*time.Second, "no transaction is open", func(ctx context.Context) error { return h.none(ctx, "spend.health", 5) })
 	again.alive()
 }
 
-// lostProducer is a transactional producer that writes past its coordinator.
+// lostProducer is a transactional producer that writes without its coordinator.
 type lostProducer struct {
 	c     *cluster
 	cl    *kgo.Client
@@ -52,11 +53,12 @@ type lostProducer struct {
 	epoch int16
 }
 
-// lostProducer has the brokers take transactional writes without asking the coordinator, until it is closed.
+// lostProducer makes the brokers accept transactional writes without the coordinator, until close
+// is called.
 func (c *cluster) lostProducer(txn string) *lostProducer {
 	c.t.Helper()
 	c.verifyPartitions("false")
-	v := kversion.Stable() // later versions add what they write to to the transaction
+	v := kversion.Stable() // later versions add partitions to the transaction
 	v.SetMaxKeyVersion(int16(kmsg.Produce), 11)
 	v.SetMaxKeyVersion(int16(kmsg.TxnOffsetCommit), 4)
 	p := &lostProducer{c: c, cl: c.client(kgo.MaxVersions(v)), txn: txn}
@@ -89,8 +91,8 @@ func (c *cluster) verifyPartitions(on string) {
 // produce leaves a record in a transaction that never ends.
 func (p *lostProducer) produce(topic string, partition int32) {
 	p.c.t.Helper()
-	rec := kmsg.Record{Key: []byte("\x01nobody reads this"), Value: []byte("nor this")}
-	body := rec.AppendTo(nil)[1:] // without the length, 0 still
+	rec := kmsg.Record{Key: []byte("\x01uncommitted key"), Value: []byte("uncommitted value")}
+	body := rec.AppendTo(nil)[1:] // without the length field, which is 0
 	rec.Length = int32(len(body))
 	batch := kmsg.RecordBatch{
 		PartitionLeaderEpoch: -1, Magic: 2, Attributes: 1 << 4, ProducerID: p.id, ProducerEpoch: p.epoch,
@@ -99,7 +101,7 @@ func (p *lostProducer) produce(topic string, partition int32) {
 	raw := batch.AppendTo(nil)
 	binary.BigEndian.PutUint32(raw[8:], uint32(len(raw)-12))
 	binary.BigEndian.PutUint32(raw[17:], crc32.Checksum(raw[21:], crc32.MakeTable(crc32.Castagnoli)))
-	within(p.c.t, 10*time.Second, "produce past the coordinator", func(ctx context.Context) error {
+	within(p.c.t, 10*time.Second, "produce without the coordinator", func(ctx context.Context) error {
 		part := kmsg.NewProduceRequestTopicPartition()
 		part.Partition, part.Records = partition, raw
 		rt := kmsg.NewProduceRequestTopic()
@@ -117,7 +119,7 @@ func (p *lostProducer) produce(topic string, partition int32) {
 // commit leaves an offset of the group pending.
 func (p *lostProducer) commit(group, topic string, partition int32, at int64) {
 	p.c.t.Helper()
-	within(p.c.t, 10*time.Second, "commit past the coordinator", func(ctx context.Context) error {
+	within(p.c.t, 10*time.Second, "commit without the coordinator", func(ctx context.Context) error {
 		part := kmsg.NewTxnOffsetCommitRequestTopicPartition()
 		part.Partition, part.Offset = partition, at
 		rt := kmsg.NewTxnOffsetCommitRequestTopic()
@@ -133,7 +135,7 @@ func (p *lostProducer) commit(group, topic string, partition int32, at int64) {
 	})
 }
 
-// none complains if the producer's transaction is open in a partition.
+// none returns an error if the producer's transaction is open in a partition.
 func (p *lostProducer) none(ctx context.Context, topic string, partition int32) error {
 	var open error
 	topics := kadm.TopicsSet{}

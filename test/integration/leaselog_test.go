@@ -15,15 +15,15 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// leaseLog is what lease.changes has, row by row.
+// leaseLog is the content of lease.changes, row by row.
 type leaseLog struct {
 	rows    map[rowName]*rowLog
-	changes int // beside scanned ones
+	changes int // without scanned ones
 	scanned int
 	wrong   []string
 }
 
-// rowName is a row in one partition of the topic: rows of all pools are in each.
+// rowName is a row in one partition of the topic. Rows of pools are in every partition.
 type rowName struct {
 	lease.PrimaryKey
 	partition int32
@@ -32,15 +32,15 @@ type rowName struct {
 // rowLog is the history of a row.
 type rowLog struct {
 	seen   map[int64]bool   // versions that came from a stream
-	last   map[string]int64 // by region whose stream it was: the version
+	last   map[string]int64 // last version, by the region of the stream
 	newest *eventspb.LeaseChange
 }
 
-// readLeaseLog reads the topic whole, and notes each change that comes twice, or before an older one of its row from the
-// same region.
+// readLeaseLog reads the whole topic. It records each change that comes twice, or after a newer one
+// of its row from the same region.
 func readLeaseLog(ctx context.Context, k kafka.Cluster) (*leaseLog, error) {
 	l := &leaseLog{rows: map[rowName]*rowLog{}}
-	err := kafkaadmin.Read(ctx, k, events.LeaseChangesTopic, time.Time{}, func(p int32, r stream.Record) error {
+	err := kafkaadmin.ReadTopic(ctx, k, events.LeaseChangesTopic, time.Time{}, func(p int32, r stream.Record) error {
 		c := &eventspb.LeaseChange{}
 		if err := proto.Unmarshal(r.Value, c); err != nil {
 			return fmt.Errorf("change %d/%d: %w", p, r.Offset, err)
@@ -53,13 +53,13 @@ func readLeaseLog(ctx context.Context, k kafka.Cluster) (*leaseLog, error) {
 	return l, err
 }
 
-// nameOf gives the row of a change, if its rows have versions.
+// nameOf returns the row of a change, if such rows have versions.
 func nameOf(c *eventspb.LeaseChange) (p lease.PrimaryKey, version int64, ok bool) {
 	switch r := c.Row.(type) {
 	case *eventspb.LeaseChange_Resource:
 		return lease.ResourceRow(c.Client, r.Resource.Resource), r.Resource.Version, true
 	case *eventspb.LeaseChange_Key:
-		return lease.PrimaryKey{Partition: lease.KeyRows(c.Client, c.Pool, r.Key.Key), Sort: r.Key.Region}, r.Key.Version, true
+		return lease.PrimaryKey{Partition: lease.KeyPartition(c.Client, c.Pool, r.Key.Key), Sort: r.Key.Region}, r.Key.Version, true
 	case *eventspb.LeaseChange_Settings:
 		return lease.PoolRow(c.Client, c.Pool), r.Settings.Version, true
 	case *eventspb.LeaseChange_RegionRow:
@@ -91,7 +91,7 @@ func (l *leaseLog) add(name rowName, version int64, c *eventspb.LeaseChange) {
 	r.seen[version], r.last[c.Region] = true, version
 }
 
-// leases says whether the row is of a resource or a key, and not of settings.
+// leases reports whether the row is a resource or a key, and not a setting.
 func (r *rowLog) leases() bool { return r.newest.GetResource() != nil || r.newest.GetKey() != nil }
 
 func (r *rowLog) newestVersion() int64 {
@@ -99,7 +99,8 @@ func (r *rowLog) newestVersion() int64 {
 	return v
 }
 
-// gaps says which versions of resources and keys never came from a stream. Each write adds one to them, so there are none.
+// gaps returns the missing versions of resources and keys. Each write adds one to the version, so
+// there must be none.
 func (l *leaseLog) gaps() (gaps []string) {
 	for name, r := range l.rows {
 		if !r.leases() {
@@ -107,25 +108,25 @@ func (l *leaseLog) gaps() (gaps []string) {
 		}
 		for v := int64(1); v <= r.newestVersion(); v++ {
 			if !r.seen[v] {
-				gaps = append(gaps, fmt.Sprintf("version %d of %v never came, %d did", v, name, r.newestVersion()))
+				gaps = append(gaps, fmt.Sprintf("version %d of %v is missing; the last version is %d", v, name, r.newestVersion()))
 			}
 		}
 	}
 	return gaps
 }
 
-// leaseOutcomes is what became of the commands.
+// leaseOutcomes holds the commands and their results.
 type leaseOutcomes struct {
 	commands map[string]*eventspb.LeaseCommand // by id
-	answers  map[string]*eventspb.LeaseResult  // by id of the command: the first
-	done     map[string]*eventspb.LeaseResult  // the first that says that it was carried out
+	answers  map[string]*eventspb.LeaseResult  // first result, by id of the command
+	done     map[string]*eventspb.LeaseResult  // first result that reports success
 }
 
 // readOutcomes reads commands and results.
 func readOutcomes(ctx context.Context, k kafka.Cluster, regions []string) (*leaseOutcomes, error) {
 	o := &leaseOutcomes{commands: map[string]*eventspb.LeaseCommand{}, answers: map[string]*eventspb.LeaseResult{}, done: map[string]*eventspb.LeaseResult{}}
 	for _, region := range regions {
-		err := kafkaadmin.Read(ctx, k, events.LeaseCommandsTopic(region), time.Time{}, func(_ int32, r stream.Record) error {
+		err := kafkaadmin.ReadTopic(ctx, k, events.LeaseCommandsTopic(region), time.Time{}, func(_ int32, r stream.Record) error {
 			c := &eventspb.LeaseCommand{}
 			err := proto.Unmarshal(r.Value, c)
 			o.commands[c.Id] = c
@@ -135,7 +136,7 @@ func readOutcomes(ctx context.Context, k kafka.Cluster, regions []string) (*leas
 			return nil, err
 		}
 	}
-	return o, kafkaadmin.Read(ctx, k, events.LeaseResultsTopic, time.Time{}, func(_ int32, r stream.Record) error {
+	return o, kafkaadmin.ReadTopic(ctx, k, events.LeaseResultsTopic, time.Time{}, func(_ int32, r stream.Record) error {
 		x := &eventspb.LeaseResult{}
 		err := proto.Unmarshal(r.Value, x)
 		if o.answers[x.Id] == nil {
@@ -148,7 +149,7 @@ func readOutcomes(ctx context.Context, k kafka.Cluster, regions []string) (*leas
 	})
 }
 
-// count counts the commands of a kind that were carried out.
+// count returns the number of carried-out commands of a kind.
 func (o *leaseOutcomes) count(kind string) (n int) {
 	for _, r := range o.done {
 		if r.Kind == kind {
@@ -158,19 +159,19 @@ func (o *leaseOutcomes) count(kind string) (n int) {
 	return n
 }
 
-// delays are the times from a lease's end until its resource was given back.
-func (o *leaseOutcomes) delays(yes func(*eventspb.LeaseResult) bool) (all []time.Duration) {
+// delays returns the times from the end of a lease to the liberation of its resource.
+func (o *leaseOutcomes) delays(accept func(*eventspb.LeaseResult) bool) (all []time.Duration) {
 	for id, r := range o.done {
-		if c := o.commands[id].GetLiberate(); c != nil && yes(r) {
+		if c := o.commands[id].GetLiberate(); c != nil && accept(r) {
 			all = append(all, time.Duration(r.DoneMs-c.ExpiresMs)*time.Millisecond)
 		}
 	}
 	return all
 }
 
-// size counts the records of a topic.
+// size returns the number of records of a topic.
 func size(ctx context.Context, k kafka.Cluster, topic string) (n int, err error) {
-	err = kafkaadmin.Read(ctx, k, topic, time.Time{}, func(int32, stream.Record) error {
+	err = kafkaadmin.ReadTopic(ctx, k, topic, time.Time{}, func(int32, stream.Record) error {
 		n++
 		return nil
 	})

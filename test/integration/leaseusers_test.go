@@ -14,7 +14,7 @@ import (
 	"github.com/weirhq/weir/agent"
 )
 
-// leaseUsers lease resources in all regions and write down what they may use.
+// leaseUsers lease resources in all regions and record what they may use.
 type leaseUsers struct {
 	agents map[string]*agent.Agent
 	seed   uint64
@@ -23,13 +23,13 @@ type leaseUsers struct {
 
 	mu     sync.Mutex
 	uses   map[string][]use // by resource
-	counts map[string]int   // by what was done
+	counts map[string]int   // number of calls by outcome
 	got    []grant
 	twins  []twin
 	wrong  []error
 }
 
-// use is what a user may do: use a resource for a key, by its own clock.
+// use is the right of a user: a resource for a key, by the user's clock.
 type use struct {
 	key, region string
 	from, until time.Time
@@ -45,12 +45,12 @@ type grant struct {
 type twin struct {
 	pool, key string
 
-	took time.Duration // until both gave one resource; 0: they did not before the leases ended
+	took time.Duration // time until both regions returned one resource; 0 if they did not before the leases ended
 }
 
 const usersOfRegion = 8
 
-// use starts users in all regions; with twins keys are used in two regions at once.
+// use starts users in all regions. With twins, two regions lease the same keys at once.
 func (w *leaseCluster) use(seed uint64, twins bool) *leaseUsers {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
@@ -71,13 +71,13 @@ func (w *leaseCluster) use(seed uint64, twins bool) *leaseUsers {
 	return u
 }
 
-// stop ends the users, and waits for them.
+// stop stops the users and waits for them.
 func (u *leaseUsers) stop() {
 	u.cancel()
 	u.wg.Wait()
 }
 
-// live leases one key after the other, and gives leases back, renews them or leaves them to end.
+// live leases one key after another, and releases leases, renews them or lets them end.
 func (u *leaseUsers) live(ctx context.Context, region, name string, rng *rand.Rand) {
 	between := func(least, most int) time.Duration {
 		return time.Duration(least+rng.IntN(most-least)) * time.Millisecond
@@ -103,7 +103,8 @@ func (u *leaseUsers) live(ctx context.Context, region, name string, rng *rand.Ra
 	}
 }
 
-// did writes down what became of a call. l is what the caller may use from now on, if it has a resource.
+// did records the outcome of a call. l is the lease that the caller may use from now on, if it has
+// a resource.
 func (u *leaseUsers) did(ctx context.Context, what string, l agent.Lease, err error) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -140,14 +141,15 @@ const (
 	twinEvery = 700 * time.Millisecond
 )
 
-// pair has two regions lease one key at once, again and again, and asks both until they agree.
+// pair repeatedly makes two regions lease one key at once, and requests the lease until both return
+// the same.
 func (u *leaseUsers) pair(ctx context.Context, regions []string) {
 	var g sync.WaitGroup
 	defer g.Wait()
 	for n := 0; rest(ctx, twinEvery); n++ {
 		two := [2]string{regions[n%len(regions)], regions[(n+1)%len(regions)]}
 		t := twin{pool: [...]string{widePool, plentyPool}[n%2], key: fmt.Sprintf("twin-%d", n)}
-		// It goes on after the last user, until they agree.
+		// It continues after the last user, until they agree.
 		g.Go(func() { u.twin(context.WithoutCancel(ctx), t, two) })
 	}
 }
@@ -184,8 +186,8 @@ func (u *leaseUsers) twin(ctx context.Context, t twin, regions [2]string) {
 	u.twins = append(u.twins, t)
 }
 
-// judge says what the users have seen that must not be.
-func (u *leaseUsers) judge(t *testing.T) {
+// check reports what users have seen that must not happen.
+func (u *leaseUsers) check(t *testing.T) {
 	t.Helper()
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -193,7 +195,7 @@ func (u *leaseUsers) judge(t *testing.T) {
 		t.Errorf("a user: %v", err)
 	}
 	if wrong := u.overlaps(); len(wrong) > 0 {
-		t.Errorf("%d times two keys used one resource:\n%s", len(wrong), strings.Join(wrong[:min(20, len(wrong))], "\n"))
+		t.Errorf("two keys used one resource %d times:\n%s", len(wrong), strings.Join(wrong[:min(20, len(wrong))], "\n"))
 	}
 	open := 0
 	for _, x := range u.twins {
@@ -205,11 +207,11 @@ func (u *leaseUsers) judge(t *testing.T) {
 	t.Logf("users: %v; %d duplicates, %d not resolved", u.counts, len(u.twins), open)
 }
 
-// overlaps says where two keys might use one resource at one time. The mutex is held.
+// overlaps returns the uses of one resource by two keys at one time. The mutex is held.
 func (u *leaseUsers) overlaps() (wrong []string) {
 	for resource, uses := range u.uses {
 		slices.SortFunc(uses, func(a, b use) int { return a.from.Compare(b.from) })
-		var last use // of those before, the one that ends last
+		var last use // earlier use that ends last
 		for _, x := range uses {
 			if last.key != "" && x.key != last.key && x.from.Before(last.until) {
 				wrong = append(wrong, fmt.Sprintf("%s by %s in %s from %s on, and by %s in %s until %s", resource, x.key, x.region,
@@ -223,14 +225,14 @@ func (u *leaseUsers) overlaps() (wrong []string) {
 	return wrong
 }
 
-// doubled are the keys that two regions leased at once.
+// doubled returns the keys that two regions leased at once.
 func (u *leaseUsers) doubled() []twin {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.Clone(u.twins)
 }
 
-// resolved are the times until two regions agreed on one lease.
+// resolved returns the times until two regions agreed on one lease.
 func (u *leaseUsers) resolved() (all []time.Duration) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -242,7 +244,7 @@ func (u *leaseUsers) resolved() (all []time.Duration) {
 	return all
 }
 
-// grants counts the new leases of a region within a time.
+// grants returns the number of new leases of a region in a period.
 func (u *leaseUsers) grants(region string, from, to time.Time) (n int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -254,7 +256,7 @@ func (u *leaseUsers) grants(region string, from, to time.Time) (n int) {
 	return n
 }
 
-// rest lets d go by, and says whether ctx is still on.
+// rest waits for d. It returns false if ctx ends first.
 func rest(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -10,7 +10,7 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// account is what a campaign's events of one budget day and currency come to.
+// account holds the sums of a campaign's events of one budget day and currency.
 type account struct {
 	micros     int64
 	byType     map[eventspb.EventType]uint64
@@ -21,12 +21,13 @@ func (a *account) String() string {
 	return fmt.Sprintf("%d micros, events %v, %d duplicates", a.micros, a.byType, a.duplicates)
 }
 
-// place is where an event is charged to.
+// place is the key of a row: where an event is charged.
 type place struct {
 	campaign, account, day, currency string
 }
 
-// ledger is a recount of what was produced, as dumb as can be: it remembers every id for ever.
+// ledger is a recount of the produced events that is as simple as possible: it keeps every id for
+// ever.
 type ledger struct {
 	seen   map[string]bool
 	totals map[place]*account
@@ -34,7 +35,7 @@ type ledger struct {
 
 func newLedger() *ledger { return &ledger{seen: map[string]bool{}, totals: map[place]*account{}} }
 
-// add takes down an event that was produced.
+// add records a produced event.
 func (l *ledger) add(e *eventspb.AdEvent) {
 	day := fmt.Sprintf("%08d", e.BudgetDay)
 	if e.BudgetDay == 0 {
@@ -55,7 +56,7 @@ func (l *ledger) add(e *eventspb.AdEvent) {
 	}
 }
 
-// campaign sums a campaign's account over days and currencies.
+// campaign returns the sums of a campaign's account over days and currencies.
 func (l *ledger) campaign(name, acct string) account {
 	sum := account{byType: map[eventspb.EventType]uint64{}}
 	for at, a := range l.totals {
@@ -71,7 +72,7 @@ func (l *ledger) campaign(name, acct string) account {
 	return sum
 }
 
-// sum is everything: events that were charged, duplicates, micros.
+// sum returns the totals: charged events, duplicates, micros.
 func (l *ledger) sum() (count, duplicates uint64, micros int64) {
 	for _, a := range l.totals {
 		for _, n := range a.byType {
@@ -83,7 +84,7 @@ func (l *ledger) sum() (count, duplicates uint64, micros int64) {
 	return count, duplicates, micros
 }
 
-// compare complains about each row that is not as recounted.
+// compare reports each row that differs from the recount.
 func (l *ledger) compare(t *testing.T, got map[place]*account) {
 	t.Helper()
 	const most = 10
@@ -115,7 +116,7 @@ func (l *ledger) compare(t *testing.T, got map[place]*account) {
 	t.Logf("exact: %d events, %d duplicates, %d micros in %d rows", count, duplicates, micros, len(l.totals))
 }
 
-// places lists the rows in order.
+// places returns the keys of the rows, in order.
 func (l *ledger) places() []place {
 	return slices.SortedFunc(maps.Keys(l.totals), func(a, b place) int {
 		return slices.Compare([]string{a.campaign, a.account, a.day, a.currency}, []string{b.campaign, b.account, b.day, b.currency})

@@ -13,7 +13,8 @@ import (
 	"github.com/weirhq/weir/internal/loadgen"
 )
 
-// load produces plausible events at a rate, idempotently, and takes each down in a ledger before it is sent.
+// load produces plausible events at a rate, idempotently, and records each in a ledger before it is
+// sent.
 type load struct {
 	t      *testing.T
 	ledger *ledger
@@ -21,13 +22,13 @@ type load struct {
 	gen    *loadgen.Generator
 	pacer  *loadgen.Pacer
 
-	enough func() // no more than the least is wanted
+	enough func() // ends the load once least events are produced
 	least  int64
 	ended  chan struct{}
-	err    error // once ended is closed
+	err    error // valid once ended is closed
 }
 
-// startLoad produces at least least events at rate a second, then goes on until finish is called.
+// startLoad produces rate events per second, at least least events, until finish is called.
 func startLoad(c *cluster, seed uint64, rate, least int64) *load {
 	c.t.Helper()
 	gen, err := loadgen.New(loadgen.Config{Seed: seed, StartMs: time.Now().UnixMilli(), DuplicateRate: 0.01, Flat: true})
@@ -83,7 +84,7 @@ func (l *load) produce(ctx context.Context, first *kgo.FirstErrPromise, p int32,
 	l.client.Produce(ctx, &kgo.Record{Topic: events.EventsTopic, Partition: p, Key: key, Value: value}, first.Promise())
 }
 
-// finish waits until the least is produced and everything is safe in Kafka.
+// finish waits until least events are produced and Kafka has acknowledged all.
 func (l *load) finish(limit time.Duration) *ledger {
 	l.t.Helper()
 	l.enough()
@@ -95,7 +96,7 @@ func (l *load) finish(limit time.Duration) *ledger {
 		l.t.Fatalf("the load did not end within %s", limit)
 	}
 	if l.err != nil {
-		l.t.Fatalf("the load failed, its ledger says nothing: %v", l.err)
+		l.t.Fatalf("the load failed, so the ledger is invalid: %v", l.err)
 	}
 	return l.ledger
 }

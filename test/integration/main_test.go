@@ -11,12 +11,13 @@ import (
 	"time"
 )
 
-// What TestMain tells the tests, by environment: a package has no variables that change.
+// TestMain passes these values to the tests by environment variables, because a package must not
+// have variables that change.
 const (
 	envBinary    = "WEIR_TEST_BINARY"
 	envBroker    = "WEIR_TEST_BROKER"
 	envContainer = "WEIR_TEST_CONTAINER"
-	envSkip      = "WEIR_TEST_SKIP" // why the tests cannot run
+	envSkip      = "WEIR_TEST_SKIP" // reason to skip the tests
 )
 
 func TestMain(m *testing.M) {
@@ -24,14 +25,15 @@ func TestMain(m *testing.M) {
 	os.Exit(withEngine(m))
 }
 
-// withEngine builds the binary and starts the broker that the tests share, once, and takes both away after the tests.
+// withEngine builds the binary and starts the broker that the tests share, and removes both after
+// the tests.
 func withEngine(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if why := cannotRun(ctx); why != "" {
 		return with(m, map[string]string{envSkip: why})
 	}
-	if _, ok := os.LookupEnv("TESTCONTAINERS_RYUK_DISABLED"); !ok { // one more image to pull, to do what is done below
+	if _, ok := os.LookupEnv("TESTCONTAINERS_RYUK_DISABLED"); !ok { // avoids another image: the cleanup is below
 		if err := os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true"); err != nil {
 			return broken(err)
 		}
@@ -53,10 +55,10 @@ func withEngine(m *testing.M) int {
 	return with(m, map[string]string{envBinary: binary, envBroker: b.addr, envContainer: b.id})
 }
 
-// cannotRun says why the tests must be skipped, "" if they can run.
+// cannotRun returns the reason to skip the tests, or "".
 func cannotRun(ctx context.Context) string {
 	if testing.Short() {
-		return "needs containers, which -short leaves out"
+		return "needs containers: not with -short"
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -66,7 +68,7 @@ func cannotRun(ctx context.Context) string {
 	return ""
 }
 
-// with runs the tests in an environment that also holds env.
+// with runs the tests with the additional environment variables env.
 func with(m *testing.M, env map[string]string) int {
 	for k, v := range env {
 		if err := os.Setenv(k, v); err != nil {
@@ -77,11 +79,11 @@ func with(m *testing.M, env map[string]string) int {
 }
 
 func broken(err error) int {
-	fmt.Fprintln(os.Stderr, "the tests on containers cannot begin:", err)
+	fmt.Fprintln(os.Stderr, "the tests on containers cannot start:", err)
 	return 1
 }
 
-// need skips the test where it cannot run.
+// need skips the test if it cannot run.
 func need(t *testing.T) {
 	t.Helper()
 	if why := os.Getenv(envSkip); why != "" {

@@ -20,21 +20,22 @@ import (
 	"github.com/weirhq/weir/api"
 )
 
-// instance is a place to run `weir run` in: a name, a data directory, a configuration, a log. One process at a time.
+// instance is the environment of a process: a name, a data directory, a configuration, a log. It
+// runs one process at a time.
 type instance struct {
 	t         *testing.T
 	name      string
 	config    string
 	log       string
-	roles     string // empty: those that run has by itself
+	roles     string // empty for the default of weir run
 	processes int
 }
 
-// newInstance sets one up; settings are lines of YAML beside those that every instance here has.
+// newInstance creates an instance. settings are lines of YAML in addition to the common settings.
 func newInstance(c *cluster, name string, settings ...string) *instance {
 	c.t.Helper()
 	dir := c.t.TempDir()
-	name = strings.ToLower(c.t.Name()) + "-" + name // the brokers remember transactional ids from test to test
+	name = strings.ToLower(c.t.Name()) + "-" + name // transactional ids stay on the brokers from test to test
 	i := &instance{t: c.t, name: name, config: filepath.Join(dir, "weir.yaml"), log: filepath.Join(dir, "log")}
 	lines := append([]string{
 		"data_dir: " + filepath.Join(dir, "data"), "instance: " + name,
@@ -55,11 +56,11 @@ func newInstance(c *cluster, name string, settings ...string) *instance {
 	return i
 }
 
-// process is one life of an instance.
+// process is one run of an instance.
 type process struct {
 	*instance
 	cmd   *exec.Cmd
-	from  int64 // where its log begins
+	from  int64 // offset in the log at which its output begins
 	ended chan struct{}
 }
 
@@ -87,20 +88,20 @@ func (i *instance) start() *process {
 	}
 	i.processes++
 	go func() {
-		_ = p.cmd.Wait() // the state says it
+		_ = p.cmd.Wait() // ProcessState has the result
 		close(p.ended)
 	}()
 	i.t.Cleanup(func() {
 		if i.t.Failed() {
 			p.dump()
 		}
-		_ = p.cmd.Process.Kill() // also one that is stopped; an error says that it is gone
+		_ = p.cmd.Process.Kill() // a stopped process, too; an error means that it has exited
 		<-p.ended
 	})
 	return p
 }
 
-// dump ends the process with its goroutines' stacks, for a test that failed.
+// dump ends the process with a stack trace of its goroutines, for a failed test.
 func (p *process) dump() {
 	from, err := os.Stat(p.log)
 	if err != nil || p.cmd.Process.Signal(syscall.SIGQUIT) != nil {
@@ -118,10 +119,10 @@ func (p *process) dump() {
 		return
 	}
 	p.t.Logf("goroutines of %s:\n%s", p.name, b[from.Size():])
-	_ = os.Truncate(p.log, from.Size()) // what follows shows the log before it
+	_ = os.Truncate(p.log, from.Size()) // the stack trace was logged above
 }
 
-// environ is the environment without settings of weir.
+// environ returns the environment without settings of weir.
 func environ() []string {
 	var env []string
 	for _, kv := range os.Environ() {
@@ -135,17 +136,17 @@ func environ() []string {
 func (p *process) signal(s syscall.Signal) {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(s); err != nil {
-		p.t.Fatalf("%s to %s: %v\n%s", s, p.name, err, p.said())
+		p.t.Fatalf("%s to %s: %v\n%s", s, p.name, err, p.output())
 	}
 }
 
-// kill is kill -9, and returns when the process is gone.
+// kill sends SIGKILL and waits for the exit.
 func (p *process) kill() {
 	p.t.Helper()
 	p.signal(syscall.SIGKILL)
 	<-p.ended
 	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
-		p.t.Fatalf("%s was not killed, it ended by itself: %s\n%s", p.name, p.cmd.ProcessState, p.said())
+		p.t.Fatalf("%s exited by itself: %s\n%s", p.name, p.cmd.ProcessState, p.output())
 	}
 }
 
@@ -154,12 +155,12 @@ func (p *process) alive() {
 	p.t.Helper()
 	select {
 	case <-p.ended:
-		p.t.Fatalf("%s ended: %s\n%s", p.name, p.cmd.ProcessState, p.said())
+		p.t.Fatalf("%s ended: %s\n%s", p.name, p.cmd.ProcessState, p.output())
 	default:
 	}
 }
 
-// exit waits for the end and returns the exit code.
+// exit waits for the exit and returns the exit code.
 func (p *process) exit(limit time.Duration) int {
 	p.t.Helper()
 	timer := time.NewTimer(limit)
@@ -167,13 +168,13 @@ func (p *process) exit(limit time.Duration) int {
 	select {
 	case <-p.ended:
 	case <-timer.C:
-		p.t.Fatalf("%s still runs after %s\n%s", p.name, limit, p.said())
+		p.t.Fatalf("%s still runs after %s\n%s", p.name, limit, p.output())
 	}
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// said is what this process has written.
-func (p *process) said() string {
+// output returns the output of this process so far.
+func (p *process) output() string {
 	b, err := os.ReadFile(p.log)
 	if err != nil {
 		return err.Error()
@@ -181,15 +182,16 @@ func (p *process) said() string {
 	return string(b[min(p.from, int64(len(b))):])
 }
 
-// ready waits until every partition assigned to the process is being folded. It returns the addresses of API and metrics.
+// ready waits until every assigned partition is running. It returns the addresses of the API and
+// the metrics.
 func (p *process) ready(limit time.Duration) (addr, ops string) {
 	p.t.Helper()
 	line := regexp.MustCompile(`(?m)^ready: API https?://(\S+), metrics https?://(\S+)/metrics`)
 	within(p.t, limit, p.name+" ready", func(context.Context) error {
 		p.alive()
-		found := line.FindStringSubmatch(p.said())
+		found := line.FindStringSubmatch(p.output())
 		if found == nil {
-			return errors.New("it does not say ready")
+			return errors.New("no line with ready")
 		}
 		addr, ops = found[1], found[2]
 		return nil
@@ -197,7 +199,7 @@ func (p *process) ready(limit time.Duration) (addr, ops string) {
 	return addr, ops
 }
 
-// running counts the partitions that the process folds. addr is its API's.
+// running returns the number of partitions that the process runs. addr is the address of its API.
 func (p *process) running(ctx context.Context, addr string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -209,27 +211,27 @@ func (p *process) running(ctx context.Context, addr string) (int, error) {
 	}
 	n := 0
 	for _, part := range res.Partitions {
-		if part.State == "running" && part.Instance == p.name { // every process tells of all of them
+		if part.State == "running" && part.Instance == p.name { // the API lists the partitions of all processes
 			n++
 		}
 	}
 	return n, nil
 }
 
-// folds waits until the process folds exactly n partitions.
+// folds waits until the process runs exactly n partitions.
 func (p *process) folds(addr string, n int, limit time.Duration) time.Duration {
 	p.t.Helper()
-	return within(p.t, limit, fmt.Sprintf("%s folds %d partitions", p.name, n), func(ctx context.Context) error {
+	return within(p.t, limit, fmt.Sprintf("%s runs %d partitions", p.name, n), func(ctx context.Context) error {
 		p.alive()
 		got, err := p.running(ctx, addr)
 		if err == nil && got != n {
-			err = fmt.Errorf("it folds %d", got)
+			err = fmt.Errorf("it runs %d", got)
 		}
 		return err
 	})
 }
 
-// metric reads a counter of the process, summed over its labels.
+// metric returns a counter of the process, summed over its labels.
 func (p *process) metric(ops, name string) float64 {
 	p.t.Helper()
 	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, "http://"+ops+"/metrics", nil)
@@ -261,13 +263,13 @@ func (p *process) metric(ops, name string) float64 {
 	return sum
 }
 
-// result is what a command left behind.
+// result is the result of a command.
 type result struct {
 	code           int
 	stdout, stderr string
 }
 
-// weir runs a command to its end, in a directory of its own.
+// weir runs a command in a new directory and waits for its exit.
 func weir(t *testing.T, args ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -283,7 +285,7 @@ func weir(t *testing.T, args ...string) result {
 	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// answer runs a command that must succeed and prints JSON, into v.
+// answer runs a command that must succeed, and decodes its JSON output into v.
 func answer(t *testing.T, v any, args ...string) {
 	t.Helper()
 	r := weir(t, append(args, "-o", "json")...)
@@ -295,7 +297,7 @@ func answer(t *testing.T, v any, args ...string) {
 	}
 }
 
-// spend is what `weir spend show` says.
+// spend is the output of `weir spend show`.
 type spend struct {
 	Campaign    string `json:"campaign"`
 	Account     string `json:"account"`
@@ -308,7 +310,7 @@ type spend struct {
 	Duplicates  uint64 `json:"duplicates"`
 }
 
-// tail is the end of a file, for a failed test.
+// tail returns the last lines of a file, for a failed test.
 func tail(path string, lines int) string {
 	b, err := os.ReadFile(path)
 	if err != nil {

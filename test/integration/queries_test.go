@@ -14,8 +14,9 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// TestQueries asks two processes that share the partitions for what either has, by the commands, and compares it with a
-// recount. Then it kills one with kill -9 and asks the other until it has all of it.
+// TestQueries sends queries for all partitions to each of two processes that share them, through
+// the commands, and compares the answers with a recount. Then it kills one process and repeats the
+// queries until the other one owns all partitions.
 func TestQueries(t *testing.T) {
 	c := shared(t)
 	l := startLoad(c, 11, 20_000, 100_000)
@@ -44,45 +45,46 @@ func TestQueries(t *testing.T) {
 	}
 	before := stateOf(t, addrA)
 	if other := stateOf(t, addrB); len(before) != len(ledger.totals)+24 || !maps.Equal(before, other) {
-		t.Errorf("a has %d rows and hashes, b %d, which are not the same, or not %d", len(before), len(other), len(ledger.totals)+24)
+		t.Errorf("a has %d rows and hashes, b has %d; they differ, or are not %d", len(before), len(other), len(ledger.totals)+24)
 	}
 
-	// A restart takes another port, and the group is told though nothing moves.
+	// A restarted process has another port, and the group learns it although no partition moves.
 	b.kill()
 	b = b.instance.start()
 	addrB, _ = b.ready(30 * time.Second)
 	b.folds(addrB, 12, 30*time.Second)
 	if after := stateOf(t, addrA); !maps.Equal(before, after) {
-		t.Errorf("%d rows and hashes before a restart, %d after, which are not the same", len(before), len(after))
+		t.Errorf("%d rows and hashes before a restart, %d after: they differ", len(before), len(after))
 	}
 
-	standby := 0 // answers
-	// A process that neither answers nor has left: what it owns is read where it is warm, by those who allow it.
+	standby := 0 // answers of standbys
+	// A stopped process neither answers nor leaves the group: its partitions are read from
+	// standbys, by clients that allow it.
 	b.signal(syscall.SIGSTOP)
 	frozen := time.Now()
 	for i := 0; i < len(places); i += len(places)/10 + 1 {
 		r := weir(t, "spend", "show", "--campaign", places[i].campaign, "--account", places[i].account, "--max-staleness", "1h", "-o", "json", "--server", addrA)
 		if r.code != 0 {
-			t.Errorf("%v of a process that stands still: %s", places[i], r.stderr)
+			t.Errorf("%v of a stopped process: %s", places[i], r.stderr)
 		} else if err := sameSpend(r.stdout, ledger, places[i]); err != nil {
-			t.Errorf("%v of a process that stands still: %v", places[i], err)
+			t.Errorf("%v of a stopped process: %v", places[i], err)
 		}
 		if strings.Contains(r.stdout, `"role":"standby"`) {
 			standby++
 		}
-		if time.Since(frozen) > 4*time.Second { // before the session ends
+		if time.Since(frozen) > 4*time.Second { // before the session times out
 			break
 		}
 	}
 	if b.signal(syscall.SIGCONT); standby == 0 {
-		t.Error("no campaign was read at a standby")
+		t.Error("no campaign was read from a standby")
 	}
 	b.folds(addrB, 12, 60*time.Second)
 
 	killed := time.Now()
 	b.kill()
 	moved := 0
-	for _, at := range places { // those of b are away until the group has noticed, and whoever asks is told so
+	for _, at := range places { // campaigns of b are unavailable until its session times out, and the error names the owner
 		r := weir(t, "spend", "show", "--campaign", at.campaign, "-o", "json", "--server", addrA)
 		if r.code == 69 {
 			moved++
@@ -95,24 +97,24 @@ func TestQueries(t *testing.T) {
 		}
 	}
 	if moved == 0 {
-		t.Error("no question was refused although half of the partitions had lost their process")
+		t.Error("no query failed although half of the partitions had lost their owner")
 	}
-	within(t, 60*time.Second, "the other process has all", func(context.Context) error {
+	within(t, 60*time.Second, "the other process owns all partitions", func(context.Context) error {
 		a.alive()
 		return ask(places[len(places)/2], addrA)
 	})
-	t.Logf("after kill -9 of its owner a campaign without an account was answered again within %s", time.Since(killed))
+	t.Logf("after kill -9 of its owner a campaign without an account was answered after %s", time.Since(killed))
 	for i := 0; i < len(places); i += len(places)/20 + 1 {
 		if err := ask(places[i], addrA); err != nil {
 			t.Errorf("%v after the kill: %v", places[i], err)
 		}
 	}
 	if after := stateOf(t, addrA); !maps.Equal(before, after) {
-		t.Errorf("%d rows and hashes before the kill, %d after, which are not the same", len(before), len(after))
+		t.Errorf("%d rows and hashes before the kill, %d after: they differ", len(before), len(after))
 	}
 }
 
-// sameSpend compares an answer of `weir spend show` with the recount.
+// sameSpend compares an output of `weir spend show` with the recount.
 func sameSpend(answer string, l *ledger, at place) error {
 	var s spend
 	if err := json.Unmarshal([]byte(answer), &s); err != nil {
@@ -132,7 +134,8 @@ func sameSpend(answer string, l *ledger, at place) error {
 	return nil
 }
 
-// stateOf is table spend of all partitions: the rows as `weir state scan` shows them, and a hash of each partition.
+// stateOf returns table spend of all partitions: the rows of `weir state scan`, and a hash of each
+// partition.
 func stateOf(t *testing.T, addr string) map[string]string {
 	t.Helper()
 	out := map[string]string{}

@@ -10,7 +10,8 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// realFile is a file of real events beside the repository; the test is skipped where it is missing.
+// realFile returns the path of a file of real events beside the repository, and skips the test
+// without it.
 func realFile(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("..", "..", "..", "shared", "data", name))
@@ -18,12 +19,12 @@ func realFile(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); os.IsNotExist(err) {
-		t.Skipf("the real data is not here: %v", err)
+		t.Skipf("the real data is missing: %v", err)
 	}
 	return path
 }
 
-// TestRealFile ingests a real campaign's log, twice. Its totals are known from the data set's own description.
+// TestRealFile imports a real campaign's log twice. The description of the data set has its totals.
 func TestRealFile(t *testing.T) {
 	need(t)
 	file := realFile(t, "ads/ipinyou_1458_220k.csv.gz")
@@ -39,7 +40,7 @@ func TestRealFile(t *testing.T) {
 		answer(t, &sum, "ingest", file, "--format", "csv", "--map", "campaign=campaign,time=hour_start_cst,price=payprice_cpm_fen,click=click",
 			"--price-unit", "cpm-fen", "--currency", "CNY", "--tz", "Asia/Shanghai", "--account", "ipinyou", "--server", addr)
 		if sum.Read != 220_000 || sum.Produced != 220_156 || sum.Rejected != 0 || sum.Duplicates != 0 {
-			t.Errorf("round %d: ingest says %+v", round, sum)
+			t.Errorf("round %d: result of the import: %+v", round, sum)
 		}
 		var s spend
 		answer(t, &s, "spend", "show", "--campaign", "1458", "--wait", "--server", addr)
@@ -50,7 +51,7 @@ func TestRealFile(t *testing.T) {
 		if s != want {
 			t.Errorf("round %d: %+v, want %+v", round, s, want)
 		}
-		t.Logf("round %d: ingested, folded and shown in %s", round, time.Since(began))
+		t.Logf("round %d: imported, folded and shown in %s", round, time.Since(began))
 	}
 
 	rejects := filepath.Join(t.TempDir(), "rejects.jsonl")

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestLockedDirectory, and what else `weir run` refuses to begin with: each by its exit code, with what to do now.
+// TestLockedDirectory checks the conditions under which `weir run` does not start: exit code, cause
+// and remedy.
 func TestLockedDirectory(t *testing.T) {
 	c := shared(t)
 	refused := func(t *testing.T, code int, words []string, args ...string) {
@@ -19,7 +20,7 @@ func TestLockedDirectory(t *testing.T) {
 		}
 		for _, w := range append(words, "weir: ", "\n  why: ", "\n  do:  ") {
 			if !strings.Contains(r.stderr, w) {
-				t.Errorf("it does not say %q:\n%s", w, r.stderr)
+				t.Errorf("the output lacks %q:\n%s", w, r.stderr)
 			}
 		}
 	}
@@ -30,7 +31,7 @@ func TestLockedDirectory(t *testing.T) {
 		refused(t, 73, []string{"instance " + a.name, fmt.Sprintf("process %d", p.cmd.Process.Pid)}, "-f", a.config, "--instance", "other")
 		p.alive()
 		p.kill()
-		// The lock dies with its holder, also by force.
+		// The lock ends with its process, even after SIGKILL.
 		q := a.start()
 		q.ready(30 * time.Second)
 		q.kill()
@@ -44,6 +45,6 @@ func TestLockedDirectory(t *testing.T) {
 	})
 	t.Run("missing topics", func(t *testing.T) {
 		c.clear()
-		refused(t, 69, []string{"ads.", "`weir topics apply`"}, "-f", newInstance(c, "b").config)
+		refused(t, 69, []string{"ads.", "`weir topics apply --for spend`"}, "-f", newInstance(c, "b").config)
 	})
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/weirhq/weir/spendcounter"
 )
 
-// compared is what `weir replay` says of one table of one partition.
+// compared is the result of `weir replay` for one table of one partition.
 type compared struct {
 	Partition  int32  `json:"partition"`
 	Table      int    `json:"table"`
@@ -26,7 +26,7 @@ type compared struct {
 	ReplayHash string `json:"replay_hash"`
 }
 
-// corrected is what `weir replay --promote` says.
+// corrected is the result of `weir replay --promote` for one table of one partition.
 type corrected struct {
 	Partition int32 `json:"partition"`
 	Table     int   `json:"table"`
@@ -34,7 +34,7 @@ type corrected struct {
 	Deleted   int64 `json:"deleted"`
 }
 
-// replay runs `weir replay` and reads what it prints; code is what it must exit with.
+// replay runs `weir replay`, which must exit with code, and decodes its output.
 func replay[R any](t *testing.T, i *instance, code int, args ...string) (rows []R) {
 	t.Helper()
 	args = append([]string{"replay", "-f", i.config, "-o", "json"}, args...)
@@ -50,7 +50,8 @@ func replay[R any](t *testing.T, i *instance, code int, args ...string) (rows []
 	return rows
 }
 
-// foreign are the topics and groups of the cluster that are not the live counter's, nor of leases.
+// foreign returns the topics and groups that belong neither to the live counter nor to the lease
+// loop.
 func (c *cluster) foreign() (names []string) {
 	c.t.Helper()
 	topics, err := c.adm.ListTopics(c.t.Context())
@@ -66,14 +67,14 @@ func (c *cluster) foreign() (names []string) {
 		live = append(live, topic.Name)
 	}
 	for _, name := range append(topics.Names(), groups.Groups()...) {
-		if !slices.Contains(live, name) && !strings.HasPrefix(name, "lease") { // the groups of tests of leases stay
+		if !slices.Contains(live, name) && !strings.HasPrefix(name, "lease") { // groups of the lease tests stay
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// written are the ends of the topics that the counter writes.
+// written returns the end offsets of the topics that the counter writes.
 func (c *cluster) written() map[string]int64 {
 	c.t.Helper()
 	ends, err := c.adm.ListEndOffsets(c.t.Context(), c.topics()[2].Name)
@@ -85,8 +86,8 @@ func (c *cluster) written() map[string]int64 {
 	return out
 }
 
-// TestReplay counts again while the live counter counts: from a savepoint and from the beginning, up to where a savepoint of
-// the live state is, with equal hashes.
+// TestReplay replays while the live counter runs: from a savepoint and from the beginning, up to
+// the positions of the live state, with equal hashes.
 func TestReplay(t *testing.T) {
 	c := shared(t)
 	f := follow(c)
@@ -118,9 +119,9 @@ func TestReplay(t *testing.T) {
 		}
 	}
 	if r := weir(t, "replay", "-f", in.config, "--app", "again-not", "--server", "127.0.0.1:1"); r.code != 69 {
-		t.Errorf("a replay that cannot ask for a savepoint: code %d\n%s", r.code, r.stderr)
+		t.Errorf("a replay without a server: code %d\n%s", r.code, r.stderr)
 	}
-	f.judge(c, l.finish(time.Minute), 0)
+	f.check(c, l.finish(time.Minute), 0)
 	if r := weir(t, "replay", "-f", in.config, "--app", "again-beg", "--promote", "--yes"); r.code != 1 || !strings.Contains(r.stderr, "has members") {
 		t.Errorf("promotion while the counter runs: code %d\n%s", r.code, r.stderr)
 	}
@@ -128,7 +129,7 @@ func TestReplay(t *testing.T) {
 		replay[compared](t, in, 0, "--app", app, "--drop")
 	}
 	if left := c.foreign(); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("topics and groups that were not removed: %v", left)
 	}
 	var list []struct{ Name string }
 	answer(t, &list, "savepoint", "list", "-f", in.config)
@@ -141,8 +142,9 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestCorrection runs a counter that forgets event ids at once and so charges duplicates. A replay with the right setting
-// shows it, its promotion corrects it, first one account's, and the counter goes on exactly.
+// TestCorrection runs a counter that forgets event ids at once and therefore charges duplicates. A
+// replay with the right setting finds the difference, and its promotion corrects the state, first
+// of one account. The counter then continues exactly.
 func TestCorrection(t *testing.T) {
 	c := shared(t)
 	f := follow(c)
@@ -163,7 +165,7 @@ func TestCorrection(t *testing.T) {
 		t.Fatalf("%d accounts were counted wrong: nothing to correct in %d rows", len(differing), len(got))
 	}
 
-	// The right counter: the same directory and name, another setting.
+	// The correct counter has the same directory and name, and another setting.
 	text, err := os.ReadFile(wrong.config)
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +180,7 @@ func TestCorrection(t *testing.T) {
 		}
 	}
 	if unequal == 0 {
-		t.Error("the replay says that it differs, and shows no difference")
+		t.Error("the replay reports a difference and shows none")
 	}
 	var rows int64
 	for _, r := range replay[corrected](t, wrong, 0, "--app", "fixed", "--promote", "--only-account", account) {
@@ -231,12 +233,12 @@ func TestCorrection(t *testing.T) {
 			all.totals[at] = a
 		}
 	}
-	f.judge(c, all, 0)
-	replay[compared](t, wrong, 0, "--app", "fixed", "--server", addr) // it has what the live counter has now
+	f.check(c, all, 0)
+	replay[compared](t, wrong, 0, "--app", "fixed", "--server", addr) // the replay equals the live state now
 	replay[compared](t, wrong, 0, "--app", "fixed", "--drop")
 }
 
-// differing are the accounts with a row that is not as recounted, and one of them.
+// differing returns the accounts with a row that differs from the recount, and one of them.
 func (f *follower) differing(l *ledger) (accounts map[string]bool, one string) {
 	got, _ := f.totals()
 	accounts = map[string]bool{}

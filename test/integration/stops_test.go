@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// TestGracefulStop stops one of two processes under load, in turn. It commits what is folded and leaves; the other has
-// its partitions at once, and nothing is folded twice.
+// TestGracefulStop stops one of two processes under load, in turn. The process commits what it has
+// folded and leaves the group; the other one takes its partitions over at once, and nothing is
+// folded twice.
 func TestGracefulStop(t *testing.T) {
 	c := shared(t)
 	f := follow(c)
@@ -28,7 +29,7 @@ func TestGracefulStop(t *testing.T) {
 		owned, asked := f.owned(leaves.name), time.Now()
 		leaves.signal(syscall.SIGTERM)
 		if code := leaves.exit(10 * time.Second); code != 0 {
-			t.Errorf("%s: exit code %d\n%s", leaves.name, code, leaves.said())
+			t.Errorf("%s: exit code %d\n%s", leaves.name, code, leaves.output())
 		}
 		ended := time.Now()
 		last := f.servedBy(stays.name, owned, asked, 30*time.Second)
@@ -39,9 +40,9 @@ func TestGracefulStop(t *testing.T) {
 		leaves, stays = stays, leaves.instance.start()
 		stays.ready(30 * time.Second)
 	}
-	f.judge(c, l.finish(time.Minute), 0)
+	f.check(c, l.finish(time.Minute), 0)
 
-	// Alone and idle: what comes back has nothing to replay but its own barriers.
+	// Without load: a restarted process has nothing to read but its own barriers.
 	stays.signal(syscall.SIGTERM)
 	code := stays.exit(10 * time.Second)
 	leaves.signal(syscall.SIGTERM)
@@ -57,9 +58,9 @@ func TestGracefulStop(t *testing.T) {
 	}
 }
 
-// TestZombie stops a process in its tracks until the group and the transaction coordinator have given it up and another
-// has its partitions. When it goes on in the middle of what it was doing, it must not write, and must come back as a
-// member.
+// TestZombie suspends a process until the group and the transaction coordinator have given it up
+// and another process owns its partitions. When the process resumes in the middle of its work, it
+// must not write, and it must rejoin the group.
 func TestZombie(t *testing.T) {
 	c := shared(t)
 	f := follow(c)
@@ -79,26 +80,26 @@ func TestZombie(t *testing.T) {
 	a.signal(syscall.SIGSTOP)
 	last := f.servedBy(b.name, owned, stopped, time.Minute)
 	if since := last.Sub(stopped); since < 5*time.Second {
-		t.Errorf("taken over after %s: the process was not given up for its silence", since)
+		t.Errorf("taken over after %s: before the session timeout", since)
 	}
 	t.Logf("%d partitions served by the other process %s after SIGSTOP", len(owned), last.Sub(stopped))
 	pass(t, time.Second)
 
-	before, resumed := len(a.said()), time.Now()
+	before, resumed := len(a.output()), time.Now()
 	a.signal(syscall.SIGCONT)
-	within(t, time.Minute, "the zombie comes back", func(ctx context.Context) error {
+	within(t, time.Minute, "the zombie rejoins", func(ctx context.Context) error {
 		a.alive()
 		n, err := a.running(ctx, addr)
 		if err == nil && (n == 0 || len(f.takeovers(a.name, resumed)) == 0) {
-			err = errors.New("it folds nothing")
+			err = errors.New("it has no new record")
 		}
 		return err
 	})
-	if said := a.said()[before:]; !strings.Contains(said, "session_rebuilt") && !strings.Contains(said, "transaction_aborted") {
-		t.Errorf("it does not say that its work was lost:\n%s", said)
+	if text := a.output()[before:]; !strings.Contains(text, "session_rebuilt") && !strings.Contains(text, "transaction_aborted") {
+		t.Errorf("the log lacks the loss of its work:\n%s", text)
 	}
-	t.Logf("it is back with new work %s after SIGCONT", f.takeovers(a.name, resumed)[0].appliedAt.Sub(resumed))
-	f.judge(c, l.finish(time.Minute), 0)
+	t.Logf("new records %s after SIGCONT", f.takeovers(a.name, resumed)[0].appliedAt.Sub(resumed))
+	f.check(c, l.finish(time.Minute), 0)
 	a.alive()
 	b.alive()
 }

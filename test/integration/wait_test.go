@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// poll asks try every 20 ms until it has no complaint, at most for limit. Its error is the last complaint.
+// poll calls try every 20 ms until it returns nil, for at most limit. Its error is the last one of
+// try.
 func poll(ctx context.Context, limit time.Duration, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -20,14 +21,14 @@ func poll(ctx context.Context, limit time.Duration, try func(context.Context) er
 			return fmt.Errorf("not within %s: %w", limit, last)
 		case <-tick.C:
 		}
-		if err := try(ctx); err == nil || ctx.Err() == nil { // what the deadline itself caused explains nothing
+		if err := try(ctx); err == nil || ctx.Err() == nil { // an error that the deadline caused explains nothing
 			last = err
 		}
 	}
 	return nil
 }
 
-// within ends the test if try still complains after limit. It returns how long it took.
+// within fails the test if try still returns an error after limit. It returns the duration.
 func within(t *testing.T, limit time.Duration, what string, try func(context.Context) error) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -37,7 +38,7 @@ func within(t *testing.T, limit time.Duration, what string, try func(context.Con
 	return time.Since(began)
 }
 
-// pass lets d go by: not to wait for anything, but for a fault to fall at a moment that nobody chose.
+// pass waits for d, so that a fault falls at an arbitrary moment.
 func pass(t *testing.T, d time.Duration) {
 	t.Helper()
 	timer := time.NewTimer(d)

@@ -15,16 +15,16 @@ import (
 	"github.com/weirhq/weir/processors/processorstest"
 )
 
-// leases feeds a balancer's topics in a bubble, as the bridge and the executors do.
-type leases struct {
+// leaseFeed writes to a balancer's topics in a bubble as the bridge and the executors do.
+type leaseFeed struct {
 	t    *testing.T
 	w    *processorstest.Harness
 	rows map[string]*eventspb.LeaseResource
-	read map[string]int // commands that were carried out, by region
-	done map[string]int // transfers, by resource and version
+	read map[string]int // number of carried-out commands, by region
+	done map[string]int // number of transfers, by resource and version
 }
 
-func (l *leases) produce(topic string, m proto.Message) {
+func (l *leaseFeed) produce(topic string, m proto.Message) {
 	l.t.Helper()
 	v, err := proto.Marshal(m)
 	if err != nil {
@@ -33,18 +33,18 @@ func (l *leases) produce(topic string, m proto.Message) {
 	l.w.Produce(topic, 0, "", string(v))
 }
 
-func (l *leases) change(region string, c *eventspb.LeaseChange) {
+func (l *leaseFeed) change(region string, c *eventspb.LeaseChange) {
 	c.Region, c.AtMs = region, time.Now().UnixMilli()
 	l.produce(events.LeaseChangesTopic, c)
 }
 
-func (l *leases) write(m *eventspb.LeaseResource) {
+func (l *leaseFeed) write(m *eventspb.LeaseResource) {
 	m.Version++
 	l.change(m.Owner, &eventspb.LeaseChange{Client: "c", Pool: "p", Row: &eventspb.LeaseChange_Resource{Resource: m}})
 }
 
-// second lets a second pass: heartbeats, keys that are refused in eu, and executors at work.
-func (l *leases) second(i int) {
+// second simulates one second: heartbeats, refused keys in eu, and the executors.
+func (l *leaseFeed) second(i int) {
 	l.t.Helper()
 	now := time.Now().UnixMilli()
 	for _, at := range []string{"eu", "us"} {
@@ -62,7 +62,7 @@ func (l *leases) second(i int) {
 	time.Sleep(time.Second)
 }
 
-func (l *leases) execute(region string, value []byte) {
+func (l *leaseFeed) execute(region string, value []byte) {
 	c := &eventspb.LeaseCommand{}
 	if err := proto.Unmarshal(value, c); err != nil {
 		l.t.Fatal(err)
@@ -78,15 +78,15 @@ func (l *leases) execute(region string, value []byte) {
 	}
 }
 
-// The balancer dies at every edge of a commit, again and again, and comes back. Each resource is moved once, none is forgotten in
-// flight, and what it knows of each in the end is what the table has.
+// TestBalancerSurvivesKills kills the balancer at every failpoint and restarts it. Each resource is
+// transferred once, none stays in transit, and at the end the balancer's rows equal the table.
 func TestBalancerSurvivesKills(t *testing.T) {
 	proc, err := balancer.ProcessorConfig{Regions: []string{"eu", "us"}, Partitions: 1}.Processor()
 	if err != nil {
 		t.Fatal(err)
 	}
 	processorstest.Run(t, processorstest.Options{Processor: proc, Partitions: 1}, func(t *testing.T, w *processorstest.Harness) {
-		l := &leases{t: t, w: w, rows: map[string]*eventspb.LeaseResource{}, read: map[string]int{}, done: map[string]int{}}
+		l := &leaseFeed{t: t, w: w, rows: map[string]*eventspb.LeaseResource{}, read: map[string]int{}, done: map[string]int{}}
 		p := w.Start("a")
 		for i := range 300 {
 			name := fmt.Sprintf("res-%03d", i)
@@ -94,22 +94,22 @@ func TestBalancerSurvivesKills(t *testing.T) {
 			l.write(l.rows[name])
 		}
 		at := 0
-		for _, edge := range processorstest.Failpoints() {
+		for _, failpoint := range processorstest.Failpoints() {
 			for range 10 {
 				at++
 				l.second(at)
 			}
-			p.KillAt(edge)
+			p.KillAt(failpoint)
 			for !p.Ended() {
 				at++
 				l.second(at)
 			}
 			if err := p.Await(); err != processorstest.ErrKilled {
-				t.Fatalf("it did not die at %q: %v", edge, err)
+				t.Fatalf("the process did not crash at %q: %v", failpoint, err)
 			}
 			p = w.Start("a")
 		}
-		for range 100 { // until what was in flight landed
+		for range 100 { // until all transfers are complete
 			at++
 			l.second(at)
 		}
@@ -124,16 +124,16 @@ func TestBalancerSurvivesKills(t *testing.T) {
 			}
 		}
 		if moved == 0 || moved == 300 {
-			t.Errorf("%d of 300 were moved", moved)
+			t.Errorf("%d of 300 were transferred", moved)
 		}
 		if n := len(w.State(0, balancer.TableResources)); n != 300 {
-			t.Errorf("%d resources are known", n)
+			t.Errorf("the balancer has %d resources", n)
 		}
 		if n := len(w.State(0, balancer.TableFree)); n != 300 {
-			t.Errorf("%d are listed as available", n)
+			t.Errorf("the balancer lists %d as available", n)
 		}
 		if n := len(w.State(0, balancer.TableTransfers)); n != 0 {
-			t.Errorf("%d are still in flight", n)
+			t.Errorf("%d are still in transit", n)
 		}
 	})
 }

@@ -22,9 +22,10 @@ import (
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// BenchmarkLiberator runs the liberator on the broker in this process (with BROKERS on another): it takes so many leases, of which 100,000,
-// or all if there are fewer, then end within one second, in 200 pools whose budgets allow that. It reports the rate of changes,
-// how long after the end of the lease the command was readable, and the memory while a million others wait.
+// BenchmarkLiberator runs the liberator on the dev broker, or on the brokers of
+// WEIR_TEST_BENCH_BROKERS. It reads n leases, of which 100,000 (or all, if fewer) then end within
+// one second, in 200 pools whose budgets allow that. It reports changes per second, the time from
+// the end of a lease to its command, and the memory with a million other leases.
 func BenchmarkLiberator(b *testing.B) {
 	for _, n := range []int64{100_000, 1_000_000} {
 		if testing.Short() && n > 100_000 {
@@ -39,12 +40,12 @@ func BenchmarkLiberator(b *testing.B) {
 }
 
 const (
-	benchTasks = 24 // what benchmark.Load makes
+	benchTasks = 24 // partitions that broker.Load creates
 	benchPools = 200
 )
 
 func benchKafka(b *testing.B) kafka.Cluster {
-	if brokers := os.Getenv("BROKERS"); brokers != "" {
+	if brokers := os.Getenv("WEIR_TEST_BENCH_BROKERS"); brokers != "" {
 		return kafka.Cluster{Brokers: strings.Split(brokers, ",")}
 	}
 	broker, err := devbroker.Start(devbroker.Config{TopicBytes: 4 << 30})
@@ -59,7 +60,7 @@ func benchKafka(b *testing.B) kafka.Cluster {
 	return broker.Kafka()
 }
 
-// endOf loads n leases and measures.
+// endOf loads n leases and measures their ends.
 func endOf(b *testing.B, n int64) {
 	ctx, k := b.Context(), benchKafka(b)
 	proc, err := liberator.ProcessorConfig{Regions: []string{"eu"}, Partitions: benchTasks}.Processor()
@@ -77,11 +78,11 @@ func endOf(b *testing.B, n int64) {
 		}
 	}
 	ending := min(n, 100_000)
-	begin := time.Now().Add(time.Duration(n/20_000+5) * time.Second).UnixMilli() // by then all is taken
+	begin := time.Now().Add(time.Duration(n/20_000+5) * time.Second).UnixMilli() // all leases are read by then
 	if err := broker.Load(ctx, k, proc.Inputs[0], n+benchPools, leaseLog(b, n, ending, begin)); err != nil {
 		b.Fatal(err)
 	}
-	// The store's write buffers are taken from its cache: one that is no larger keeps no block of a million rows.
+	// The memtables take space from the cache: a cache of their size holds no block.
 	rt, err := processors.New(processors.Config{Kafka: k, Dir: b.TempDir(), Instance: "bench", CacheBytes: 256 << 20}, proc)
 	if err != nil {
 		b.Fatal(err)
@@ -92,7 +93,7 @@ func endOf(b *testing.B, n int64) {
 	took := reach(b, done, func() int64 { return broker.Applied(rt) - (n+benchPools)/4 }, (n+benchPools)*3/4)
 	b.ReportMetric(float64((n+benchPools)*3/4)/took.Seconds(), "changes/s")
 	if late := time.Now().UnixMilli() - begin; late > 0 {
-		b.Logf("all was taken %d ms after the first lease ended: delays are of that", late)
+		b.Logf("the last lease was read %d ms after the first one ended: the delays include that", late)
 	}
 	written := func() int64 {
 		ends, err := kafka.EndOffsets(ctx, k, out)
@@ -103,7 +104,7 @@ func endOf(b *testing.B, n int64) {
 		for _, end := range ends[out] {
 			sum += end
 		}
-		return sum // with a marker for each transaction
+		return sum // includes a marker for each transaction
 	}
 	delay := func(share int64, name string) {
 		at := ending * share / 100
@@ -121,8 +122,8 @@ func endOf(b *testing.B, n int64) {
 	}
 }
 
-// leaseLog is settings of all pools, and leases of which the first end one after the other within the second from begin on, the
-// others in an hour.
+// leaseLog returns the settings of all pools, and n leases. The last ones end one after another
+// within the second after begin, the others in an hour.
 func leaseLog(b *testing.B, n, ending, begin int64) broker.Source {
 	i := int64(-benchPools)
 	return func() (int32, []byte, []byte) {
@@ -148,7 +149,7 @@ func leaseLog(b *testing.B, n, ending, begin int64) broker.Source {
 	}
 }
 
-// reach waits until value is at least want, and says how long after it was first positive.
+// reach waits until value is at least want, and returns the time since value was first positive.
 func reach(b *testing.B, done chan error, value func() int64, want int64) time.Duration {
 	var began time.Time
 	tick := time.NewTicker(10 * time.Millisecond)

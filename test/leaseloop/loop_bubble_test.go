@@ -14,14 +14,15 @@ import (
 	"github.com/weirhq/weir/processors/processorstest"
 )
 
-// Hours of the whole loop: two nodes that die and come back, links that are cut, a table that lags, merges, throttles and rolls its
-// shards over, demand that wanders from region to region. LOOP_HOURS says how many.
+// TestLoopHours runs the whole loop for hours of virtual time: two nodes are killed and restarted,
+// links are cut, the table lags, throttles and rolls its shards over, and demand moves from region
+// to region. WEIR_TEST_LOOP_HOURS is the number of hours.
 func TestLoopHours(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes ten seconds and more")
+		t.Skip("takes ten seconds or more")
 	}
-	span := 12 * time.Minute
-	if s := os.Getenv("LOOP_HOURS"); s != "" {
+	span := 5 * time.Minute
+	if s := os.Getenv("WEIR_TEST_LOOP_HOURS"); s != "" {
 		var err error
 		if span, err = time.ParseDuration(s + "h"); err != nil {
 			t.Fatal(err)
@@ -41,7 +42,7 @@ func TestLoopHours(t *testing.T) {
 	t.Logf("%v of virtual time took %v of real time, %v of CPU in all", span, time.Since(wall).Round(time.Millisecond), cpu())
 }
 
-// cpu is what this process has used so far.
+// cpu returns the CPU time of this process so far.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -55,14 +56,15 @@ type hours struct {
 	*loop
 	rng       *rand.Rand
 	users     *users
-	disturbed []period // kills, and what it takes to recover
+	disturbed []period // kills with the time of recovery
 	begun     time.Time
 	cuts      int
 }
 
 type period struct{ from, to time.Time }
 
-// recovery is how long after a restart all is as it was: twice the session timeout of the groups, a rebalance, the restore.
+// recovery is the time after a restart within which the loop recovers: twice the session timeout of
+// the groups, a rebalance, and the restore.
 const recovery = 30 * time.Second
 
 func (h *hours) run(span time.Duration) {
@@ -75,7 +77,7 @@ func (h *hours) run(span time.Duration) {
 	h.users.run(ctx)
 	for time.Since(h.begun) < span {
 		h.twins()
-		wait(ctx, 90*time.Second) // quiet
+		wait(ctx, 90*time.Second) // a quiet time
 		h.kill()
 		wait(ctx, recovery)
 	}
@@ -83,16 +85,16 @@ func (h *hours) run(span time.Duration) {
 	if err := h.cloud.SetFaults(); err != nil {
 		h.t.Error(err)
 	}
-	h.twins() // who lease for a minute at least
+	h.twins() // their leases last a minute or more
 	wait(context.Background(), 20*time.Second)
-	h.single() // while there still are leases
+	h.single() // while there are leases
 	h.users.close()
 	wait(context.Background(), time.Minute)
 	h.caughtUp()
-	h.judge(span)
+	h.check(span)
 }
 
-// twins cuts a link for a while, and has some keys leased at both of its ends.
+// twins cuts a link for a time, during which both its ends lease the same keys.
 func (h *hours) twins() {
 	regions := h.rng.Perm(len(loopRegions()))
 	a, b := loopRegions()[regions[0]], loopRegions()[regions[1]]
@@ -112,7 +114,7 @@ func (h *hours) twins() {
 	cut(false)
 }
 
-// kill kills a node or a part of one, and brings it back.
+// kill kills a node or a part of it, and restarts it.
 func (h *hours) kill() {
 	n := h.nodes[[]string{"a", "b"}[h.rng.IntN(2)]]
 	from := time.Now()
@@ -125,7 +127,7 @@ func (h *hours) kill() {
 	default:
 		p := n.parts[h.rng.IntN(len(n.parts))]
 		p.KillAt(processorstest.Failpoints()[h.rng.IntN(len(processorstest.Failpoints()))])
-		wait(context.Background(), 2*time.Second) // it dies there, if it commits at all
+		wait(context.Background(), 2*time.Second) // a process that commits crashes there
 		p.Kill()
 		h.kills++
 	}
@@ -134,7 +136,7 @@ func (h *hours) kill() {
 	h.disturbed = append(h.disturbed, period{from, time.Now().Add(recovery)})
 }
 
-// quiet says whether nothing was killed from a moment to another, nor anything recovering.
+// quiet reports whether nothing was killed or recovering between two times.
 func (h *hours) quiet(from, to time.Time) bool {
 	for _, d := range h.disturbed {
 		if from.Before(d.to) && to.After(d.from) {

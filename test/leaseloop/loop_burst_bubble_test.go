@@ -15,15 +15,17 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// In one region of three many times the keys come all at once. From when what is free there lasts for five seconds more, or from
-// the beginning, if it never lasts as long: how long until the first resource of another region is there, and what that time is made
-// of. It should be five seconds, so that nobody is refused where that can be. BURSTS says how often, as the balancer looks each second.
+// TestBurst multiplies the rate of new keys in one region of three. It measures the time, and its
+// parts, from low water to the first resource from another region. Low water is when the free
+// resources last five more seconds, or the beginning if they never last as long. The goal is five
+// seconds, so that no key is refused where that is possible. WEIR_TEST_BURSTS is the number of
+// bursts: the balancer plans once a second.
 func TestBurst(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes ten seconds and more")
+		t.Skip("takes ten seconds or more")
 	}
 	runs := uint64(1)
-	if s := os.Getenv("BURSTS"); s != "" {
+	if s := os.Getenv("WEIR_TEST_BURSTS"); s != "" {
 		var err error
 		if runs, err = strconv.ParseUint(s, 10, 32); err != nil {
 			t.Fatal(err)
@@ -31,7 +33,7 @@ func TestBurst(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name  string
-		times float64 // as many keys as before
+		times float64 // factor of the rate
 	}{{"tenfold", 10}, {"fortyfold", 40}} {
 		t.Run(c.name, func(t *testing.T) {
 			var list []burst
@@ -40,10 +42,10 @@ func TestBurst(t *testing.T) {
 				list = append(list, b)
 				t.Logf("burst %d: %+v", seed, b)
 				if b.Decide > decideMost || b.Execute > time.Second || b.Wait != transferWait || b.Take > takeMost {
-					t.Errorf("longer than its parts should take: %+v", b)
+					t.Errorf("a part takes too long: %+v", b)
 				}
 				if b.Refused > 0 && c.times == 10 || 100*b.Refused > 5*b.Asked {
-					t.Errorf("%d of %d were refused", b.Refused, b.Asked)
+					t.Errorf("%d of %d keys were refused", b.Refused, b.Asked)
 				}
 			}
 			median := func(f func(b *burst) time.Duration) time.Duration {
@@ -54,34 +56,35 @@ func TestBurst(t *testing.T) {
 				return percentile(all, 0.5).Round(time.Millisecond)
 			}
 			arrives := median(func(b *burst) time.Duration { return b.Arrive })
-			t.Logf("median: %v until it is noticed and decided, %v until it is carried out, %v of waiting: there after %v, leased %v later",
+			t.Logf("median: decided after %v, carried out after another %v, %v of waiting: available after %v, leased %v later",
 				median(func(b *burst) time.Duration { return b.Decide }), median(func(b *burst) time.Duration { return b.Execute }), median(func(b *burst) time.Duration { return b.Wait }),
 				arrives, median(func(b *burst) time.Duration { return b.Take }))
 			if len(list) >= 5 && arrives > 5*time.Second {
-				t.Errorf("half of %d bursts got their first resource after more than %v", len(list), arrives)
+				t.Errorf("median of %d bursts: the first resource arrives after %v", len(list), arrives)
 			}
 		})
 	}
 }
 
-// burst is how long a resource took to come, by its parts, from low water: from when what is free lasts, at the burst's rate, for
-// lowFor.
+// burst holds the time until a resource arrives, with its parts, from low water on: the time when
+// the free resources last lowFor seconds at the burst's rate.
 type burst struct {
 	Decide, Execute, Wait, Arrive time.Duration // Arrive is the sum of the others; negative: before low water
-	Take                          time.Duration // from when it was there until one that was moved was leased
-	Low                           time.Duration // when low water was, from the burst's beginning
-	Refused, Asked, Moved, Free   int           // Free: in the region when it began
+	Take                          time.Duration // from its arrival to the first lease of a transferred resource
+	Low                           time.Duration // time of low water from the beginning of the burst
+	Refused, Asked, Moved, Free   int           // Free: in the region at the beginning
 }
 
 const (
 	calmRate     = 0.5
 	lowFor       = 5               // s
-	decideMost   = 4 * time.Second // in each of them: a look more than the median has
+	decideMost   = 4 * time.Second // of each burst: one plan later than the median
 	takeMost     = 3 * time.Second
-	transferWait = 3 * time.Second // 4 times the skew of clocks, and a request
+	transferWait = 3 * time.Second // 4 times the clock skew, and a request
 )
 
-// measureBurst lets keys come at a rate, a second, in one region after minutes of calmRate in all.
+// measureBurst requests keys at rate per second in one region, after minutes with calmRate in all
+// regions.
 func measureBurst(t *testing.T, rate float64, seed uint64) (b burst) {
 	t.Helper()
 	span := func(d time.Duration) dynamotest.Span { return dynamotest.Span{Min: d, Max: d} }
@@ -114,7 +117,7 @@ func measureBurst(t *testing.T, rate float64, seed uint64) (b burst) {
 	return b
 }
 
-// burst looks for the first resource that was leased in eu after it came there.
+// burst returns the times of the first resource that was leased in eu after its transfer.
 func (l *loop) burst(u *users, begins time.Time, rate float64) (b burst) {
 	l.t.Helper()
 	slices.SortFunc(u.uses, func(x, y use) int { return x.from.Compare(y.from) })
@@ -150,11 +153,12 @@ func (l *loop) burst(u *users, begins time.Time, rate float64) (b burst) {
 			return b
 		}
 	}
-	l.t.Errorf("no resource came to eu and was leased there: %d were moved", b.Moved)
+	l.t.Errorf("no transferred resource was leased in eu: %d were transferred", b.Moved)
 	return b
 }
 
-// lowWater is when the free resources of eu were no more than the burst takes in lowFor. free is how many there were when it began.
+// lowWater returns the time at which the free resources of eu were no more than the burst takes in
+// lowFor seconds, and the number of free resources at the beginning.
 func (l *loop) lowWater(u *users, begins time.Time, rate float64) (low time.Time, free int) {
 	l.t.Helper()
 	for _, h := range readAll[eventspb.LeaseHeadroom](l, events.LeaseHeadroomTopic) {

@@ -15,11 +15,11 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// A region is evacuated: all its free resources arrive in the others, each once, at no more than the limit's rate. EVACUATE says
-// how many there are.
+// TestEvacuate evacuates a region: all its free resources arrive in the others, each once, within
+// the rate limit. WEIR_TEST_EVACUATE is the number of resources.
 func TestEvacuate(t *testing.T) {
 	count := 2000
-	if s := os.Getenv("EVACUATE"); s != "" {
+	if s := os.Getenv("WEIR_TEST_EVACUATE"); s != "" {
 		var err error
 		if count, err = strconv.Atoi(s); err != nil {
 			t.Fatal(err)
@@ -36,19 +36,19 @@ func TestEvacuate(t *testing.T) {
 		ctx := l.t.Context()
 		eu, err := admin.Get(ctx, l.admin, admin.Region{Region: "eu"})
 		if err == nil {
-			eu.State = table.Evacuating
+			eu.State = table.RegionEvacuating
 			_, err = admin.Update(ctx, l.admin, eu)
 		}
 		if err != nil {
 			l.t.Fatal(err)
 		}
 		begun = time.Now()
-		limit := time.Minute + 3*time.Duration(count)*time.Second/100 // three times what the limit of 1,000 a plan allows
+		limit := time.Minute + 3*time.Duration(count)*time.Second/100 // three times the duration with the limit of 1,000 a plan
 		for left := count; left > 0; {
 			if time.Since(begun) > limit {
 				l.t.Fatalf("%d of %d are still in eu after %v", left, count, limit)
 			}
-			wait(ctx, max(2*time.Second, time.Duration(count)*time.Millisecond)) // it is much to read
+			wait(ctx, max(2*time.Second, time.Duration(count)*time.Millisecond)) // each poll reads every row
 			left = 0
 			for _, row := range l.stock("eu") {
 				if row.Owner == "eu" {
@@ -59,7 +59,7 @@ func TestEvacuate(t *testing.T) {
 		if err := l.cloud.SetFaults(); err != nil {
 			l.t.Fatal(err)
 		}
-		wait(ctx, time.Minute) // what was in flight lands
+		wait(ctx, time.Minute) // transfers complete
 		l.caughtUp()
 		l.settled(count + 10)
 		moved := map[string]int{}
@@ -73,7 +73,7 @@ func TestEvacuate(t *testing.T) {
 			l.t.Errorf("%d transfers were done for %d resources", len(moved), count)
 		}
 		if least := time.Duration((count-1)/1000) * 10 * time.Second; took < least {
-			l.t.Errorf("it took %v: at 1,000 in 10 s it takes %v at least", took, least)
+			l.t.Errorf("took %v: the limit of 1,000 in 10 s requires %v or more", took, least)
 		}
 	})
 	t.Logf("%d resources left the region in %v of virtual time, %v of real time", count, took, time.Since(wall).Round(time.Millisecond))

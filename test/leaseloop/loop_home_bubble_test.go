@@ -14,11 +14,12 @@ import (
 	"github.com/weirhq/weir/dynamotest"
 )
 
-// The home loses its power for longer than its region lease. The loop goes on in the others, one of which becomes the home and adopts
-// what the lost one had; then that is back, with its copies of before. No resource is used for two keys, and none is lost.
+// TestLoopHomeLost: the home region loses its power for longer than its write lease. The other
+// regions continue, one becomes the home region and adopts the resources of the lost one. Then the
+// lost region returns with its old copies. No resource is used for two keys, and none is lost.
 func TestLoopHomeLost(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes some seconds")
+		t.Skip("takes some seconds")
 	}
 	profile := dynamotest.Friendly()
 	profile.ReplicationLag = dynamotest.Span{Min: 20 * time.Millisecond, Max: 200 * time.Millisecond}
@@ -32,7 +33,7 @@ func TestLoopHomeLost(t *testing.T) {
 	})
 }
 
-// homeLoop is a loop whose home, ap, is lost.
+// homeLoop is a loop whose home region, ap, is lost.
 type homeLoop struct {
 	*loop
 	off atomic.Bool
@@ -51,9 +52,9 @@ func (h *homeLoop) run() {
 			h.t.Fatal(err)
 		}
 	}
-	var vouchers sync.WaitGroup
+	var grantors sync.WaitGroup
 	for _, region := range loopRegions() {
-		vouchers.Go(func() { h.renewWriteLeases(ctx, region) })
+		grantors.Go(func() { h.renewWriteLeases(ctx, region) })
 	}
 	h.start("a")
 	h.caughtUp()
@@ -63,8 +64,8 @@ func (h *homeLoop) run() {
 		}
 		return 0.1
 	}, 30*time.Second, 2*time.Minute)
-	wishes, enough := context.WithCancel(ctx)
-	u.run(wishes)
+	requests, stopRequests := context.WithCancel(ctx)
+	u.run(requests)
 	wait(ctx, 2*time.Minute)
 
 	lost := time.Now()
@@ -88,37 +89,37 @@ func (h *homeLoop) run() {
 	}
 	adopted := time.Now()
 	wait(ctx, time.Minute)
-	h.power(true) // and does not hear the others at first
+	h.power(true) // without a connection to the others at first
 	wait(ctx, time.Minute)
 	h.cutOff(false)
 	wait(ctx, 2*time.Minute)
-	enough()
+	stopRequests()
 	u.close()
 	wait(ctx, 2*time.Minute)
 	h.caughtUp()
 	cancel()
-	vouchers.Wait()
+	grantors.Wait()
 
 	h.settled(90)
 	u.apart()
 	for name, row := range h.stock("ap") {
 		if row.Owner == "ap" {
-			h.t.Errorf("%s is still in ap: %+v", name, row)
+			h.t.Errorf("ap still owns %s: %+v", name, row)
 		}
 	}
-	on := map[string]int{}
+	leased := map[string]int{}
 	for _, x := range u.uses {
 		if x.from.After(lost.Add(homeLease+20*time.Second)) && (x.region != "ap" || x.from.Before(adopted.Add(2*time.Minute))) {
-			on[x.region]++
+			leased[x.region]++
 		}
 	}
-	h.t.Logf("%d adopted; leased after the home's lease was over: %v; calls without an outcome: %v", done.Adopted, on, u.failed)
-	if on["eu"] < 10 || on["us"] < 10 || on["ap"] > 0 {
-		h.t.Errorf("leased while the home was lost: %v", on)
+	h.t.Logf("%d adopted; leases after the end of the home region's write lease: %v; calls with an unknown outcome: %v", done.Adopted, leased, u.failed)
+	if leased["eu"] < 10 || leased["us"] < 10 || leased["ap"] > 0 {
+		h.t.Errorf("leases while the home region was lost: %v", leased)
 	}
 }
 
-// renewWriteLeases is what a process of a region does, unless that has no power.
+// renewWriteLeases renews write leases as a process of a region does, while the region has power.
 func (h *homeLoop) renewWriteLeases(ctx context.Context, region string) {
 	for {
 		if region != "ap" || !h.off.Load() {
@@ -132,7 +133,7 @@ func (h *homeLoop) renewWriteLeases(ctx context.Context, region string) {
 	}
 }
 
-// power takes it from ap, or gives it back.
+// power switches the power of ap.
 func (h *homeLoop) power(on bool) {
 	h.t.Helper()
 	h.off.Store(!on)
@@ -145,7 +146,7 @@ func (h *homeLoop) power(on bool) {
 	}
 }
 
-// cutOff has ap and the others not hear each other, or ends that.
+// cutOff cuts or restores the connections between ap and the other regions.
 func (h *homeLoop) cutOff(cut bool) {
 	h.t.Helper()
 	var errs []error

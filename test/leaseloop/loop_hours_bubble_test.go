@@ -13,8 +13,9 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// single complains of keys that several regions lease now, or that know of no or of another winner: by the rows themselves, each in
-// the region that writes it. The last twins were some time ago, so dedup had time, and their leases go on.
+// single reports keys that several regions lease now, or whose superseded rows name another winner.
+// It reads each row in the region that writes it. The last twins began some time ago, so dedup has
+// had time, and their leases last longer.
 func (h *hours) single() {
 	h.t.Helper()
 	keys := map[string]bool{}
@@ -46,26 +47,27 @@ func (h *hours) single() {
 			case slices.Contains(losers, winner):
 				h.t.Errorf("key %s: %s was superseded by %s, which was superseded itself: %+v", key, region, winner, rows)
 			case len(winners) == 1 && winner != winners[0]:
-				h.t.Errorf("key %s: %s was superseded by %s, and %s has it: %+v", key, region, winner, winners[0], rows)
+				h.t.Errorf("key %s: %s was superseded by %s, and %s leases it: %+v", key, region, winner, winners[0], rows)
 			case len(winners) == 1:
 				contested++
 			}
 		}
 	}
-	h.t.Logf("in the end %d live leases, %d of them won against another", live, contested)
+	h.t.Logf("at the end %d live leases, %d of them with a superseded duplicate", live, contested)
 	if live < 10 || contested < 2 {
-		h.t.Errorf("%d live leases, %d of which won against another, are too few to tell", live, contested)
+		h.t.Errorf("only %d live leases, %d of them with a superseded duplicate", live, contested)
 	}
 }
 
-// rowsOf are a key's rows, each as its own region has it, all at one moment: none was written while they were read.
+// rowsOf returns a key's rows, each from its own region, all at one moment: no row was written
+// while they were read.
 func (h *hours) rowsOf(key string) map[string]lease.Row {
 	h.t.Helper()
 	var last map[string]lease.Row
 	for {
 		all := map[string]lease.Row{}
 		for _, region := range loopRegions() {
-			rows, err := h.table.Keys(context.Background(), region, lease.KeyRows(loopClient, loopPool, key))
+			rows, err := h.table.Keys(context.Background(), region, lease.KeyPartition(loopClient, loopPool, key))
 			if err != nil {
 				h.t.Fatal(err)
 			}
@@ -78,8 +80,8 @@ func (h *hours) rowsOf(key string) map[string]lease.Row {
 	}
 }
 
-// judge holds all that happened against what was to happen.
-func (h *hours) judge(span time.Duration) {
+// check compares everything that happened with the goals.
+func (h *hours) check(span time.Duration) {
 	h.t.Helper()
 	stock := 0
 	for _, n := range h.setup.stock {
@@ -100,35 +102,36 @@ func (h *hours) judge(span time.Duration) {
 		}
 	}
 	share := float64(late) / float64(h.users.asked)
-	back, freed := h.backAgain()
-	double := h.doubles()
+	back, freed := h.recoveryTimes()
+	double := h.duplicateTimes()
 	h.t.Logf("%d keys, %d refused (%d after the warm-up, %.2f %%), %d renewed, %d released, %d twins; done: %v; %d kills, %d cuts",
 		h.users.asked, len(h.users.refused), late, 100*share, h.users.renewed, h.users.released, h.users.twins, done, h.kills, h.cuts)
-	h.t.Logf("calls without an outcome: %v", h.users.failed)
-	h.t.Logf("expired -> available, beyond the quarantine: %d in quiet, median %v, p99 %v, most %v", len(back), percentile(back, 0.5), percentile(back, 0.99), percentile(back, 1))
-	h.t.Logf("expired -> freed: median %v, p99 %v, most %v", percentile(freed, 0.5), percentile(freed, 0.99), percentile(freed, 1))
-	h.t.Logf("leased in two regions: %d in quiet, median %v, p99 %v, most %v", len(double), percentile(double, 0.5), percentile(double, 0.99), percentile(double, 1))
+	h.t.Logf("calls with an unknown outcome: %v", h.users.failed)
+	h.t.Logf("expired to available, without the quarantine: %d in quiet times, median %v, p99 %v, maximum %v", len(back), percentile(back, 0.5), percentile(back, 0.99), percentile(back, 1))
+	h.t.Logf("expired to freed: median %v, p99 %v, maximum %v", percentile(freed, 0.5), percentile(freed, 0.99), percentile(freed, 1))
+	h.t.Logf("leased in two regions: %d in quiet times, median %v, p99 %v, maximum %v", len(double), percentile(double, 0.5), percentile(double, 0.99), percentile(double, 1))
 	if p99 := percentile(freed, 0.99); p99 > 5*time.Second || percentile(back, 0.99) > 5*time.Second {
-		h.t.Errorf("a resource is freed %v after its lease's end, and available %v after the quarantine: 5 s are the goal", p99, percentile(back, 0.99))
+		h.t.Errorf("a resource is freed %v after its lease's end, and available %v after the quarantine: the goal is 5 s", p99, percentile(back, 0.99))
 	}
 	if most := percentile(double, 1); most > 5*time.Second+h.setup.profile.ReplicationLag.Max {
-		h.t.Errorf("a key was leased in two regions for %v: the lag of replication and 5 s are the goal", most)
+		h.t.Errorf("a key was leased in two regions for %v: the goal is 5 s and the replication lag", most)
 	}
 	if share > 0.02 {
 		h.t.Errorf("%.1f %% of all keys were refused after the warm-up", 100*share)
 	}
 	minutes := int(span.Minutes())
 	if done["transfer"] < minutes/4 || done["liberate"] < minutes || done["supersede"] < minutes/6 || h.kills < minutes/4 || len(back) < minutes || len(double) < minutes/3 {
-		h.t.Errorf("too little happened to tell: %v, %d kills, %d leases that ended and %d duplicates in quiet", done, h.kills, len(back), len(double))
+		h.t.Errorf("too few events: %v, %d kills, %d ended leases and %d duplicates in quiet times", done, h.kills, len(back), len(double))
 	}
 }
 
-// warmUp is how long forecasts have to learn.
+// warmUp is the time in which forecasts learn.
 const warmUp = 10 * time.Minute
 
-// backAgain gives, for each lease that was over and was ended by the liberator while all was quiet, how long after its end and the
-// quarantine its resource could be leased again, and how long after its end it was freed.
-func (h *hours) backAgain() (available, freed []time.Duration) {
+// recoveryTimes returns, for each lease that the liberator ended in a quiet time, how long after
+// its end and the quarantine its resource was available again, and how long after its end it was
+// freed.
+func (h *hours) recoveryTimes() (available, freed []time.Duration) {
 	done := map[string]int64{}
 	for _, r := range readAll[eventspb.LeaseResult](h.loop, events.LeaseResultsTopic) {
 		if r.Outcome == eventspb.LeaseOutcome_LEASE_OUTCOME_DONE {
@@ -150,9 +153,10 @@ func (h *hours) backAgain() (available, freed []time.Duration) {
 	return available, freed
 }
 
-// doubles gives for how long keys were leased in two regions, those that became so while all was quiet: from when the later row
-// named a resource, which is before anybody could see it, until dedup saw that one of them was superseded or over.
-func (h *hours) doubles() (list []time.Duration) {
+// duplicateTimes returns for how long keys were leased in two regions, for duplicates in quiet
+// times. The time begins when the later row names a resource, before any user sees it, and ends
+// when dedup sees that one of the rows was superseded or has ended.
+func (h *hours) duplicateTimes() (list []time.Duration) {
 	for _, d := range readAll[eventspb.LeaseDuplicate](h.loop, events.LeaseDuplicatesTopic) {
 		if d.State != "resolved" {
 			continue

@@ -10,7 +10,8 @@ import (
 	"github.com/weirhq/weir/processors/processorstest"
 )
 
-// node is what `weir run` is with the loop's roles: a runtime for each core and the bridge, and the executors of all regions.
+// node is a process like `weir run` with the loop's roles: a runtime for each core and the bridge,
+// and the executors of all regions.
 type node struct {
 	l         *loop
 	name      string
@@ -39,7 +40,7 @@ func (n *node) kill() {
 	n.executors.end(true)
 }
 
-// restart starts what was killed of a node, under its name.
+// restart starts the killed parts of a node under its name.
 func (n *node) restart() {
 	for i, w := range n.l.apps {
 		if n.parts[i].Ended() {
@@ -51,7 +52,7 @@ func (n *node) restart() {
 	}
 }
 
-// executors are one life of a node's executors.
+// executors are the running executors of a node.
 type executors struct {
 	cut, cancel func()
 	done        chan struct{}
@@ -77,9 +78,9 @@ func (l *loop) executors(name string) *executors {
 	return e
 }
 
-// end ends them: dead, as a crash does, or in order.
-func (e *executors) end(dead bool) {
-	if dead {
+// end stops the executors, by a crash or gracefully.
+func (e *executors) end(crash bool) {
+	if crash {
 		e.cut()
 	}
 	e.cancel()
@@ -95,7 +96,7 @@ func (e *executors) ended() bool {
 	}
 }
 
-// commandTopics are those of all regions.
+// commandTopics returns the command topics of all regions.
 func commandTopics() (list []string) {
 	for _, r := range loopRegions() {
 		list = append(list, events.LeaseCommandsTopic(r))

@@ -16,33 +16,33 @@ import (
 	"github.com/weirhq/weir/agent"
 )
 
-// use is a resource in a user's hands: from when the call returned until its deadline, or until it was given back.
+// use is a resource in use: from the return of the call until the deadline or the release.
 type use struct {
 	resource, key, region string
 	token                 int64
 	from, to              time.Time
 }
 
-// users lease, renew and give back in all regions.
+// users lease, renew and release keys in all regions.
 type users struct {
 	l        *loop
 	agents   map[string]*agent.Agent
 	rate     func(region string, at time.Duration) float64 // new keys a second
-	shortest time.Duration                                 // of a lease
+	shortest time.Duration                                 // shortest lease
 	longest  time.Duration
 	begun    time.Time
 	all      sync.WaitGroup
-	here     context.Context // until leave
-	leave    func()          // ends all uses: what is leased stays so
+	here     context.Context // ends with leave
+	leave    func()          // ends all uses without a release
 
 	mu       sync.Mutex
 	uses     []use
 	asked    int
 	refused  []time.Time
-	failed   map[string]int // calls without an outcome, by error
+	failed   map[string]int // calls with an unknown outcome, by error
 	renewed  int
 	released int
-	twins    int // keys that were asked for in two regions at once
+	twins    int // keys that were requested in two regions at once
 }
 
 func (l *loop) users(rate func(string, time.Duration) float64, shortest, longest time.Duration) *users {
@@ -54,13 +54,13 @@ func (l *loop) users(rate func(string, time.Duration) float64, shortest, longest
 	return u
 }
 
-// run brings new keys to every region until ctx ends.
+// run requests new keys in every region until ctx ends.
 func (u *users) run(ctx context.Context) {
 	for i, region := range loopRegions() {
 		rng := rand.New(rand.NewPCG(u.l.setup.seed, uint64(i)))
 		u.all.Go(func() {
 			for n := 0; ; n++ {
-				for left := rng.ExpFloat64(); left > 0; { // the rate may change before the next comes
+				for left := rng.ExpFloat64(); left > 0; { // the rate may change before the next key
 					rate := u.rate(region, time.Since(u.begun))
 					gap := min(0.25, left/rate)
 					if !wait(ctx, time.Duration(gap*float64(time.Second))+1) {
@@ -75,7 +75,7 @@ func (u *users) run(ctx context.Context) {
 	}
 }
 
-// twin brings one key to two regions at once.
+// twin requests one key in two regions at once.
 func (u *users) twin(a, b string, rng *rand.Rand) {
 	u.mu.Lock()
 	u.twins++
@@ -87,7 +87,7 @@ func (u *users) twin(a, b string, rng *rand.Rand) {
 	}
 }
 
-// close waits until nobody holds anything, and ends the agents.
+// close waits until all uses have ended, and closes the agents.
 func (u *users) close() {
 	u.all.Wait()
 	u.leave()
@@ -96,7 +96,8 @@ func (u *users) close() {
 	}
 }
 
-// live is what becomes of a key: it leases, may renew, may give back, and uses the resource until the end otherwise.
+// live is the life of a key: its user leases it, may renew it, may release it, and otherwise uses
+// the resource until the deadline.
 func (u *users) live(region, key string, rng *rand.Rand) {
 	ctx, a := u.here, u.agents[region]
 	length := func() time.Duration { return u.shortest + time.Duration(rng.Int64N(int64(u.longest-u.shortest))) }
@@ -106,13 +107,13 @@ func (u *users) live(region, key string, rng *rand.Rand) {
 	}
 	i := u.begin(region, &held)
 	fate := rng.IntN(10)
-	if fate < 2 && wait(ctx, time.Until(held.Deadline)*8/10) { // renews before the end
+	if fate < 2 && wait(ctx, time.Until(held.Deadline)*8/10) { // renew before the deadline
 		if longer, err := a.Renew(ctx, held, time.Now().Add(length())); err == nil {
 			held = longer
 			u.change(i, func(x *use) { x.to, u.renewed = held.Deadline, u.renewed+1 })
 		}
 	}
-	if fate > 0 && fate < 4 && wait(ctx, time.Until(held.Deadline)/2) { // gives back early
+	if fate > 0 && fate < 4 && wait(ctx, time.Until(held.Deadline)/2) { // release early
 		now := time.Now()
 		if err := a.Release(ctx, held); err == nil {
 			u.change(i, func(x *use) { x.to, u.released = now, u.released+1 })
@@ -121,7 +122,7 @@ func (u *users) live(region, key string, rng *rand.Rand) {
 	wait(ctx, time.Until(held.Deadline))
 }
 
-// get leases a key, again and again where nothing is known of the outcome.
+// get leases a key and repeats calls with an unknown outcome.
 func (u *users) get(ctx context.Context, a *agent.Agent, region, key string, length time.Duration) (agent.Lease, bool) {
 	u.mu.Lock()
 	u.asked++
@@ -159,7 +160,7 @@ func (u *users) change(i int, f func(*use)) {
 	f(&u.uses[i])
 }
 
-// apart complains if a resource was in use for two keys at once.
+// apart reports resources that two keys used at once.
 func (u *users) apart() {
 	u.l.t.Helper()
 	byName := map[string][]use{}
@@ -178,7 +179,7 @@ func (u *users) apart() {
 	}
 }
 
-// wave is a rate that goes up and down, each region at another time.
+// wave returns a rate that rises and falls, with another phase in each region.
 func wave(mean float64, period time.Duration) func(string, time.Duration) float64 {
 	return func(region string, at time.Duration) float64 {
 		phase := float64(slices.Index(loopRegions(), region)) / float64(len(loopRegions()))

@@ -4,17 +4,19 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// Region leases and adoption, as packages agent and agent/admin have them: as long as any region extends another's limit, its agents and
-// its executor may write leases through it; the home extends its own, too. If a region is cut off an administrator has all others extend
-// it no more, and waits until the last of their words is over by every clock; then another region makes the resources its own, on its
-// own copy of them.
+// Write leases and adoption, as in packages agent and agent/admin. The agents and the executor of a
+// region may write while another region renews the region's write lease; the home region renews its
+// own, too. To adopt a lost region, an administrator makes all grantors stop, and waits until the
+// last write lease has ended by every clock. Then another region makes the resources its own, in
+// its own copies.
 
 const (
-	writeLeaseMs  = 6000 // more than an agent's time-out, what clocks are off and copies take
+	writeLeaseMs  = 6000 // greater than an agent's timeout, the clock skew and the replication lag together
 	renewInterval = 500
 )
 
-// maxDelay is by how much an agent's request may be carried out after its time-out. Where a region lease counts on it, not at all.
+// maxDelay is the greatest delay of an agent's request after its timeout. Adoption depends on write
+// leases, which assume no such delay.
 func (w *simulation) maxDelay() int64 {
 	if w.s.has(Adopt) {
 		return 0
@@ -22,23 +24,24 @@ func (w *simulation) maxDelay() int64 {
 	return 3000
 }
 
-// renewWriteLeases has each region extend the limits of the others, if any region may be adopted.
+// renewWriteLeases makes each region renew the write leases of the others, if the scenario has an
+// adoption.
 func (w *simulation) renewWriteLeases() {
 	if !w.s.has(Adopt) {
 		return
 	}
 	for by, r := range w.regions {
-		dice := w.newRand("limits" + r.name)
-		off := w.off(dice)
-		extend := func() { r.renewWriteLeases(off) }
+		rng := w.newRand("limits" + r.name)
+		off := w.off(rng)
+		renew := func() { r.renewWriteLeases(off) }
 		if by == w.home {
-			extend()
+			renew()
 		}
-		w.each(dice, renewInterval, 0, extend)
+		w.each(rng, renewInterval, 0, renew)
 	}
 }
 
-// renewWriteLeases is one round of a region that vouches, by a clock that is off.
+// renewWriteLeases is one round of renewals by a grantor whose clock has the error off.
 func (r *region) renewWriteLeases(off int64) {
 	w := r.w
 	if w.faults.off[r.id] || r.items[w.regionRow(r.id)].settings.state == "adopted" {
@@ -55,19 +58,21 @@ func (r *region) renewWriteLeases(off int64) {
 	}
 }
 
-// mayRenewOwn says whether a region may vouch for itself: the home, while its limit is not over or if there is no other.
+// mayRenewOwn reports whether a region may renew its own write lease: only the home region, while
+// that lease is valid or if the other regions confirm the home.
 func (r *region) mayRenewOwn(now int64) bool {
 	w := r.w
-	if w.wrong == "every region vouches for itself" {
+	if w.mutation == "every region renews its own write lease" {
 		return true
 	}
 	if r.items[w.homeRow()].count != int64(r.id) {
 		return false
 	}
-	return r.items[w.writeLeaseRow(r.id, r.id)].count >= now+agentTimeout+w.s.Skew || r.confirmHome() || w.wrong == "home that is back vouches for itself"
+	return r.items[w.writeLeaseRow(r.id, r.id)].count >= now+agentTimeout+w.s.Skew || r.confirmHome() || w.mutation == "returned home renews its own write lease"
 }
 
-// confirmHome asks the others that were not adopted, after a silence as long as the region lease: one has to answer, if there is any.
+// confirmHome asks the other regions that were not adopted which region is the home. At least one
+// of them has to answer, if there is one.
 func (r *region) confirmHome() bool {
 	w, live, answers := r.w, 0, 0
 	for i, other := range w.regions {
@@ -84,7 +89,8 @@ func (r *region) confirmHome() bool {
 	return live == 0 || answers > 0
 }
 
-// writeLeaseEnd is the limit of a region as this one has it: the last word of all.
+// writeLeaseEnd returns the end of a region's write lease in this region's copy: the greatest of
+// all grantors.
 func (r *region) writeLeaseEnd(region int) (until int64) {
 	for by := range r.w.regions {
 		until = max(until, r.items[r.w.writeLeaseRow(region, by)].count)
@@ -92,11 +98,11 @@ func (r *region) writeLeaseEnd(region int) (until int64) {
 	return until
 }
 
-// writeLease is what an agent or an executor knows of its region's limit.
+// writeLease is the cached write lease of a region, in an agent or an executor.
 type writeLease struct{ until, read int64 }
 
-// allows says whether a write that is over at a time, by the own clock, is so before a region's limit by every clock: as the copy in
-// another one, or its own, has it.
+// allows reports whether a write that ends at the time over of the own clock ends before the
+// region's write lease by every clock, according to the copy in region from.
 func (l *writeLease) allows(w *simulation, from, region int, over int64) bool {
 	if !w.s.has(Adopt) {
 		return true
@@ -111,15 +117,15 @@ func (l *writeLease) allows(w *simulation, from, region int, over int64) bool {
 	return over+w.s.Skew <= l.until
 }
 
-// adoption is one under way.
+// adoption is an adoption in progress.
 type adoption struct {
 	region int
 	by     *region
-	off    int64 // of the administrator's clock
-	since  int64 // when the region lost its power, by that clock; 0: it did not
+	off    int64 // error of the administrator's clock
+	since  int64 // time of the power loss by that clock; 0 without a power loss
 }
 
-// adoptLost has another region adopt what a region had, once that may write no more.
+// adoptLost starts the adoption of a lost region by another region.
 func (f *faults) adoptLost(x Fault) {
 	w := f.w
 	a := adoption{region: x.Region, off: w.off(f.rng)}
@@ -131,7 +137,7 @@ func (f *faults) adoptLost(x Fault) {
 	if f.closed[x.Region] || a.by == nil || f.adopts[x.Region] {
 		return
 	}
-	if x.Region == w.home && !w.settingsConverged() { // settings that nobody else has are lost with it, and nothing is to be said of that
+	if x.Region == w.home && !w.settingsConverged() { // settings that no other region has would be lost, which no checker expects
 		return
 	}
 	f.closed[x.Region], f.adopts[a.by.id] = true, true
@@ -142,19 +148,19 @@ func (f *faults) adoptLost(x Fault) {
 	f.start(a)
 }
 
-// start does what an adoption begins with, as soon as all that have to answer do.
+// start closes the write leases of the lost region as soon as all grantors that have to answer do.
 func (f *faults) start(a adoption) {
 	w := f.w
-	if a.since > 0 && !f.off[a.region] { // it is back
+	if a.since > 0 && !f.off[a.region] { // the region has returned
 		f.closed[a.region] = false
 		return
 	}
 	for i := range w.regions {
-		// All hear who the home is before it is that: what the lost one asks when it is back has to tell it.
+		// Every region learns of the new home first: the answers to the returned home must show it.
 		if i == a.region || !f.cut(i) && !(a.region == w.home && f.copiesCut(i)) {
 			continue
 		}
-		if !f.on(Adopt, a.region) || w.time()+writeLeaseMs > w.s.Heal { // it is back, or it is too late for what follows
+		if !f.on(Adopt, a.region) || w.time()+writeLeaseMs > w.s.Heal { // the region has returned, or too little time is left
 			f.closed[a.region] = false
 			return
 		}
@@ -172,24 +178,24 @@ func (f *faults) start(a adoption) {
 		}
 		f.moveHome(a.by)
 	}
-	until := a.since // what others have said holds to its end: that may reach the region first, should it be back soon
+	until := a.since // granted write leases stay valid to their end: the region may receive them if it returns soon
 	for by, r := range w.regions {
 		if by == a.region {
 			continue
 		}
 		id := w.writeLeaseRow(a.region, by)
 		it := r.items[id]
-		if w.wrong != "what others have said of a lost home is forgotten" {
+		if w.mutation != "adoption forgets a lost home's write leases" {
 			until = max(until, it.count)
 		}
-		if w.wrong != "adoption closes one voucher's row" || by == a.by.id {
+		if w.mutation != "adoption closes one grantor's row only" || by == a.by.id {
 			it.settings.state = "closed"
 			r.put(id, it)
 		}
 	}
-	w.transcribe("admin", "%s is to be adopted by %s: it may write until %s", regionNames[a.region], a.by.name, clock(until-epoch))
-	wait := 3 * w.s.Skew // two of them for the times of writes, by which the last one wins
-	if w.wrong == "adoption does not wait" {
+	w.transcribe("admin", "%s will be adopted by %s: it may write until %s", regionNames[a.region], a.by.name, clock(until-epoch))
+	wait := 3 * w.s.Skew // two of the three for the times of writes, because the last writer wins
+	if w.mutation == "adoption does not wait" {
 		wait = -writeLeaseMs
 	}
 	w.after(until+wait+1-(w.now+a.off), func() {
@@ -198,7 +204,8 @@ func (f *faults) start(a adoption) {
 	})
 }
 
-// adopt goes through the resources, again and again for some time: some may have been on their way to the region.
+// adopt writes all resources of the lost region, several times: some may have been in transit to
+// it.
 func (f *faults) adopt(dead int, by *region, until, off int64) {
 	w := f.w
 	if w.time() > w.s.quietFrom()+4000 {
@@ -206,7 +213,7 @@ func (f *faults) adopt(dead int, by *region, until, off int64) {
 	}
 	for i := range w.s.Resources {
 		if len(by.waiting) > 0 || f.copiesCut(by.id) {
-			break // it has not seen all that was sent to it
+			break // its copies are not up to date
 		}
 		row := by.items[i].Row
 		if row.Owner != regionNames[dead] {
@@ -236,8 +243,8 @@ func (f *faults) adopt(dead int, by *region, until, off int64) {
 	w.after(2500, func() { f.adopt(dead, by, until, off) })
 }
 
-// ownedByThirdRegion says whether the lost region gave a resource to a third one, as that has it, and the adopting one has not heard of it; or
-// whether one that may have it does not answer, so that it is asked again later.
+// ownedByThirdRegion reports whether a third region owns the resource by a write that the adopting
+// region has not received, or does not answer. The adoption of the resource is repeated later.
 func (f *faults) ownedByThirdRegion(resource, dead int, by *region, version int64) bool {
 	w := f.w
 	for i, other := range w.regions {
@@ -245,7 +252,7 @@ func (f *faults) ownedByThirdRegion(resource, dead int, by *region, version int6
 			continue
 		}
 		if row := &other.items[resource].Row; w.cut(by.id, i) || row.Version > version && row.Owner != regionNames[dead] {
-			return w.wrong != "adoption asks nobody"
+			return w.mutation != "adoption does not ask other regions"
 		}
 	}
 	return false

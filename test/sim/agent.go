@@ -6,38 +6,39 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// agent is a process with users in a region: it drives the machines of package lease as package agent does.
+// agent is a process with users in a region: it runs the machines of package lease as package agent
+// does.
 type agent struct {
 	w      *simulation
 	name   string
 	region int
 	off    int64
 	rng    *rand.Rand
-	life   int // a crash begins another
+	life   int // number of restarts
 	keys   []holding
 
 	candidates  []lease.Candidate
 	readMs      int64
-	quarantine  int64 // of the pool, as last read
+	quarantine  int64 // of the pool, as read last
 	readPool    int64
 	writeLeases [len(regionNames)]writeLease
 
-	refused    map[int]int64 // when each key was counted
+	refused    map[int]int64 // time at which each key was counted
 	unreported int64
 	reporting  bool
 }
 
-// holding is what an agent knows of a key.
+// holding is the agent's memory of a key.
 type holding struct {
 	busy  bool
 	has   bool
 	grant lease.Grant
-	use   int // in the history, plus one; 0: none
+	use   int // number of the use in the history; 0 without a use
 }
 
 const (
 	agentTimeout  = 2000
-	giveUpAfter   = 8000 // after which users give up
+	giveUpAfter   = 8000 // limit of a user's request
 	candidateTTL  = 5000
 	poolTTL       = 3000
 	refusalWindow = 60_000
@@ -54,7 +55,7 @@ func (w *simulation) newAgent(i int) *agent {
 
 func (a *agent) clock() int64 { return a.w.now + a.off }
 
-// crash loses what the process knows. Its users use what they were told of to the end all the same.
+// crash discards the agent's memory. Its users still use their leases until the deadlines.
 func (a *agent) crash() {
 	for i := range a.keys {
 		if a.keys[i].busy {
@@ -68,13 +69,13 @@ func (a *agent) crash() {
 	a.candidates, a.unreported, a.reporting = nil, 0, false
 }
 
-// op is a machine at work.
+// op is one run of a machine.
 type op struct {
 	a      *agent
 	what   string
 	life   int
 	key    int
-	region int // whose rows are written
+	region int // region whose rows are written
 	m      stateMachine
 	terms  lease.Params
 	step   lease.Step
@@ -84,13 +85,13 @@ type op struct {
 	finish func(step lease.Step, answered bool)
 }
 
-// stateMachine is one of package lease's.
+// stateMachine is a machine of package lease.
 type stateMachine interface {
 	Begin(t *lease.Params, now int64) lease.Step
 	Next(t *lease.Params, seen lease.Observation) lease.Step
 }
 
-// run begins to drive a machine. finish is called unless the agent crashes.
+// run starts a machine. finish is called unless the agent crashes.
 func (a *agent) run(what string, key, region int, m stateMachine, finish func(step lease.Step, answered bool)) {
 	o := &op{a: a, what: what, life: a.life, key: key, region: region, m: m, giveUp: a.w.now + giveUpAfter, finish: finish}
 	o.terms = a.terms(key, region)
@@ -117,7 +118,7 @@ func (o *op) begin() {
 	}
 }
 
-// do carries out the step.
+// do carries out the present step.
 func (o *op) do() {
 	a := o.a
 	if o.steps++; a.w.now > o.giveUp || o.steps > 200 {
@@ -141,7 +142,7 @@ func (o *op) do() {
 	case lease.WriteKey, lease.WriteResource:
 		o.write()
 	case lease.WaitUntil:
-		at := o.step.Until - a.off // a time of the agent's clock
+		at := o.step.Until - a.off // Until is a time of the agent's clock
 		if at > o.giveUp {
 			o.finish(o.step, false)
 			return
@@ -152,7 +153,7 @@ func (o *op) do() {
 	}
 }
 
-// ask makes a request, three times at most.
+// ask sends a request, at most three times.
 func (o *op) ask(region int, do, done func()) {
 	a := o.a
 	a.w.ask(a.rng, call{from: a.region, to: a.w.regions[region], timeout: agentTimeout / 3, late: a.w.maxDelay(), do: do, done: func(answered bool) {
@@ -191,9 +192,9 @@ func (o *op) write() {
 	}, func() { o.seen(lease.Observation{Row: row, OK: ok}) })
 }
 
-// checkWriteLease says whether a region's lease allows a write through it: our own, or another that has the lease.
+// checkWriteLease reports whether the write lease of a region allows a write through it.
 func (a *agent) checkWriteLease(region int) bool {
-	if a.w.wrong == "agent looks at its own region lease only" && region != a.region {
+	if a.w.mutation == "agent checks its own region's write lease only" && region != a.region {
 		return true
 	}
 	return a.writeLeases[region].allows(a.w, a.region, region, a.clock()+agentTimeout)
@@ -205,7 +206,7 @@ func (o *op) seen(seen lease.Observation) {
 	o.do()
 }
 
-// pick gives a candidate of those that were read a while ago, or reads.
+// pick returns a cached candidate, or reads candidates.
 func (o *op) pick() {
 	a := o.a
 	if a.w.now > a.readMs+candidateTTL {
@@ -229,7 +230,7 @@ func (o *op) pick() {
 	})
 }
 
-// countRefusal counts a key that was refused, and tells the table about each second.
+// countRefusal counts a refused key, and writes the count to the table about once a second.
 func (a *agent) countRefusal(key int) {
 	a.w.h.mark("refused")
 	if at, known := a.refused[key]; known && a.w.now-at < refusalWindow {

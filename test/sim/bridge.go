@@ -9,8 +9,9 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// bridge is a model of package bridge: a region's stream to lease.changes, each row's records in their order, and those that
-// the region did not write left out. It writes the region's heartbeats.
+// bridge is a model of package bridge. It copies a region's stream into lease.changes, the records
+// of each row in order, without records that another region wrote. It writes the region's
+// heartbeats.
 type bridge struct {
 	w    *simulation
 	r    *region
@@ -33,7 +34,7 @@ func (b *bridge) heartbeat() {
 	}
 }
 
-// poll hands over what the stream has.
+// poll copies the records that the stream has by now.
 func (b *bridge) poll() {
 	if b.w.faults.cut(b.r.id) {
 		return
@@ -54,18 +55,18 @@ func (b *bridge) poll() {
 	}
 }
 
-// replay goes back in the stream.
+// replay moves back in the stream.
 func (b *bridge) replay() {
 	for s := range b.next {
 		b.next[s] = max(0, b.next[s]-b.rng.IntN(40))
 	}
 	b.w.h.mark("replay")
-	b.w.transcribe("bridge "+b.r.name, "goes back in the stream")
+	b.w.transcribe("bridge "+b.r.name, "reads old records again")
 }
 
-// scan reads the table: the rows that this region wrote.
+// scan emits all rows that this region wrote.
 func (b *bridge) scan() {
-	if b.w.faults.cut(b.r.id) || b.w.wrong == "bridge drops records" {
+	if b.w.faults.cut(b.r.id) || b.w.mutation == "bridge drops records" {
 		return
 	}
 	for id := range b.r.items {
@@ -76,9 +77,10 @@ func (b *bridge) scan() {
 	}
 }
 
-// emit makes a record of an item. Those of other regions are left out, beside their heartbeats: they say how far copies lag.
+// emit writes an item to lease.changes. Items of other regions are left out, except for their
+// heartbeats, which show the replication lag.
 func (b *bridge) emit(s *streamed, scanned bool) {
-	if b.leavesOut(s) {
+	if b.dropsRecord(s) {
 		return
 	}
 	it := &s.item
@@ -90,10 +92,10 @@ func (b *bridge) emit(s *streamed, scanned bool) {
 	if s.id >= w.homeRow() {
 		return
 	}
-	switch beat := s.id >= w.heartbeatRow(0) && s.id < w.demandRow(0); {
-	case beat && scanned:
+	switch heartbeat := s.id >= w.heartbeatRow(0) && s.id < w.demandRow(0); {
+	case heartbeat && scanned:
 		return
-	case beat:
+	case heartbeat:
 		c.Row = &eventspb.LeaseChange_Heartbeat{Heartbeat: &eventspb.LeaseHeartbeat{
 			From: regionNames[s.id-w.heartbeatRow(0)], WrittenMs: it.count, SeenMs: b.r.clock(), LagMs: b.backlog(),
 		}}
@@ -132,7 +134,7 @@ func keyChange(key, region string, row *lease.Row, granted int64) *eventspb.Leas
 	}}
 }
 
-// backlog is how old the oldest record is that was not read.
+// backlog returns the age of the oldest unread record.
 func (b *bridge) backlog() (ms int64) {
 	for s, n := range b.next {
 		if n < len(b.r.shards[s]) {

@@ -16,12 +16,12 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// How the cores are configured: as in production, with shorter times.
+// Settings of the cores: as in production, with shorter times.
 const (
 	firstRetry     = 2000
 	maxRetry       = 8000
-	balancerTakes  = 5000 // the executor's time for a transfer
-	freeGrain      = 2000 // the balancer counts as free what was so that long ago
+	balancerTakes  = 5000 // the executor's limit for a transfer
+	freeGrain      = 2000 // granularity of the balancer's count of free resources
 	tableTransfers = balancer.TableTransfers
 )
 
@@ -37,7 +37,7 @@ func (w *simulation) newTasks() []*task {
 			return liberator.New(liberator.Config{Output: output, Skew: ms(w.s.Skew), Retry: ms(firstRetry), MaxRetry: ms(maxRetry)}, t)
 		}},
 		{name: "dedup", make: func(t stream.Task) (core, error) {
-			if w.wrong == "dedup prefers who comes last" {
+			if w.mutation == "dedup prefers the last lease" {
 				return &lastWins{output: output}, nil
 			}
 			return dedup.New(dedup.Config{Output: output, Skew: ms(w.s.Skew), Margin: 20 * time.Second, Retry: ms(firstRetry), MaxRetry: ms(maxRetry)}, t)
@@ -55,14 +55,14 @@ func (w *simulation) newTasks() []*task {
 		if t.name == "balancer" {
 			t.inputs = append(t.inputs, input{name: events.LeaseResultsTopic, of: &w.topics.results})
 		}
-		if w.wrong != "pool has no liberator" || t.name != "liberator" {
+		if w.mutation != "pool has no liberator" || t.name != "liberator" {
 			t.start()
 		}
 	}
 	return list
 }
 
-// produce takes a record that a core wrote.
+// produce handles a record that a core wrote.
 func (w *simulation) produce(t *task, c *stream.Change) {
 	switch c.Output() {
 	case events.LeaseHeadroomTopic:
@@ -106,9 +106,9 @@ func (w *simulation) command(t *task, c *stream.Change) {
 		return
 	}
 	if m.GetHeadroom() != nil {
-		return // what the executor does with it has no say here
+		return // the model has no use for headroom commands
 	}
-	if w.wrong == "liberator knows no quarantine" && m.GetLiberate() != nil {
+	if w.mutation == "liberator ignores the quarantine" && m.GetLiberate() != nil {
 		m.GetLiberate().AvailableMs = m.GetLiberate().ExpiresMs
 	}
 	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
@@ -120,7 +120,7 @@ func (w *simulation) command(t *task, c *stream.Change) {
 	w.topics.commands[region] = append(w.topics.commands[region], record{value, w.now})
 	w.h.Commands = append(w.h.Commands, Command{At: w.now, Region: region, Is: m})
 	if w.transcript != nil {
-		w.transcribe(t.name, "tells %s: %s", regionNames[region], commandText(m))
+		w.transcribe(t.name, "commands %s: %s", regionNames[region], commandText(m))
 	}
 }
 
@@ -133,7 +133,7 @@ func commandText(m *eventspb.LeaseCommand) string {
 	case m.GetTransfer() != nil:
 		return fmt.Sprintf("transfer %s at version %d to %s (%s)", o.Resource, m.GetTransfer().Version, m.GetTransfer().To, m.Id)
 	case m.GetSupersede() != nil:
-		return fmt.Sprintf("supersede %s@%s at version %d, which has %s: %s", o.Key, m.Region, m.GetSupersede().Version, o.Resource, m.Why)
+		return fmt.Sprintf("supersede %s@%s at version %d, which leases %s: %s", o.Key, m.Region, m.GetSupersede().Version, o.Resource, m.Why)
 	case m.GetRevoke() != nil:
 		return fmt.Sprintf("revoke %s at version %d from %s: %s", o.Resource, m.GetRevoke().Version, o.Key, m.Why)
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/weirhq/weir/lease/command"
 )
 
-// executor is a model of package executor, with package order for what a command is and what became of it: each row's
-// commands in their order, a request each, again until there is an answer; a result before its offset is committed.
+// executor is a model of package executor. Package lease/command determines writes and outcomes.
+// The commands of each row run in order, one request each, repeated until there is an answer. A
+// result is written before its offset is committed.
 type executor struct {
 	w          *simulation
 	r          *region
@@ -27,7 +28,7 @@ type executor struct {
 	rows            map[lease.PrimaryKey][]*job
 }
 
-// job is a command that was fetched.
+// job is a fetched command.
 type job struct {
 	offset int
 	c      *eventspb.LeaseCommand
@@ -42,7 +43,7 @@ func (w *simulation) newExecutor(i int) *executor {
 	e.terms = command.Config{
 		Region: e.r.name, Regions: regionNames[:w.s.Regions], Rules: w.rules, Skew: w.s.Skew, TransferWait: 4*w.s.Skew + executorTimeout, DrawBucket: e.rng.IntN,
 	}
-	if w.wrong == "transfer has no wait" {
+	if w.mutation == "transfer has no wait" {
 		e.terms.TransferWait = 1
 	}
 	e.done, e.rows = map[int]bool{}, map[lease.PrimaryKey][]*job{}
@@ -51,7 +52,7 @@ func (w *simulation) newExecutor(i int) *executor {
 	return e
 }
 
-// crash forgets all but the committed offset. Requests that are under way stay so.
+// crash discards everything but the committed offset. Requests in progress continue.
 func (e *executor) crash() {
 	e.w.h.mark("executor crashed at work")
 	e.w.transcribe(e.name, "crashes")
@@ -60,11 +61,11 @@ func (e *executor) crash() {
 	e.next, e.done, e.rows = e.committed, map[int]bool{}, map[lease.PrimaryKey][]*job{}
 }
 
-func (e *executor) awaitsAnswer() bool { return e.w.faults.cut(e.r.id) }
+func (e *executor) isCutOff() bool { return e.w.faults.cut(e.r.id) }
 
-// poll fetches commands, and begins those whose rows have none under way.
+// poll fetches commands and starts those whose row has no other command in progress.
 func (e *executor) poll() {
-	if e.awaitsAnswer() {
+	if e.isCutOff() {
 		return
 	}
 	list := e.w.topics.commands[e.r.id]
@@ -84,20 +85,20 @@ func (e *executor) poll() {
 }
 
 func (e *executor) commit() {
-	for !e.awaitsAnswer() && e.done[e.committed] {
+	for !e.isCutOff() && e.done[e.committed] {
 		delete(e.done, e.committed)
 		e.committed++
 	}
 }
 
-// attempt makes the one request that a command takes, and is called again until that was answered.
+// attempt sends the request of a command, and repeats it until there is an answer.
 func (e *executor) attempt(row lease.PrimaryKey, j *job) {
 	w, life := e.w, e.life
 	again := func() {
 		if life != e.life {
 			return
 		}
-		if j.tries++; w.wrong == "executor never tries again" {
+		if j.tries++; w.mutation == "executor does not retry" {
 			e.finish(row, j)
 			return
 		}
@@ -113,7 +114,7 @@ func (e *executor) attempt(row lease.PrimaryKey, j *job) {
 		return
 	}
 	now := w.now + e.off
-	if w.wrong != "executor does not look at the region lease" && !e.writeLease.allows(w, e.r.id, e.r.id, now+executorTimeout) {
+	if w.mutation != "executor ignores the write lease" && !e.writeLease.allows(w, e.r.id, e.r.id, now+executorTimeout) {
 		if e.r.items[w.regionRow(e.r.id)].settings.state != "adopted" {
 			again()
 			return
@@ -133,7 +134,7 @@ func (e *executor) attempt(row lease.PrimaryKey, j *job) {
 	w.ask(e.rng, call{from: e.r.id, to: e.r, timeout: executorTimeout, do: func() { a = e.write(o, late) }, done: func(answered bool) {
 		switch {
 		case life != e.life:
-		case !answered || e.awaitsAnswer():
+		case !answered || e.isCutOff():
 			again()
 		default:
 			e.result(j, o, a)
@@ -142,14 +143,14 @@ func (e *executor) attempt(row lease.PrimaryKey, j *job) {
 	}})
 }
 
-// answer is what became of a command.
+// answer is the outcome of a command.
 type answer struct {
 	outcome eventspb.LeaseOutcome
 	detail  string
 	version int64
 }
 
-// write is what the table does with an order. A late one is looked after only.
+// write is the table's answer to a command. A late command is only compared with the row.
 func (e *executor) write(o *command.Request, late bool) (a answer) {
 	w := e.w
 	var id rowID
@@ -167,10 +168,10 @@ func (e *executor) write(o *command.Request, late bool) (a answer) {
 		a.outcome, a.detail = eventspb.LeaseOutcome_LEASE_OUTCOME_LATE, "after its time"
 		return a
 	}
-	if w.wrong == "executor says done and does nothing" {
+	if w.mutation == "executor reports success without a write" {
 		return answer{outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_DONE, version: o.Write.Args.Version + 1}
 	}
-	if w.wrong == "executor ignores versions" {
+	if w.mutation == "executor ignores versions" {
 		o.Write.Args.Version = here.Version
 	}
 	row, found, made := e.r.write(id, &o.Write, 0)
@@ -182,7 +183,7 @@ func (e *executor) write(o *command.Request, late bool) (a answer) {
 	return a
 }
 
-// result says what became of a command.
+// result writes the result of a command.
 func (e *executor) result(j *job, o *command.Request, a answer) {
 	w := e.w
 	m := &eventspb.LeaseResult{
@@ -207,7 +208,7 @@ func (e *executor) result(j *job, o *command.Request, a answer) {
 	}
 }
 
-// finish goes on with the next command of the row.
+// finish starts the next command of the row.
 func (e *executor) finish(row lease.PrimaryKey, j *job) {
 	e.done[j.offset] = true
 	if e.rows[row] = e.rows[row][1:]; len(e.rows[row]) == 0 {

@@ -2,29 +2,29 @@ package sim
 
 import "math/rand/v2"
 
-// faults are those of the scenario at work.
+// faults are the active faults of a scenario.
 type faults struct {
 	w      *simulation
 	rng    *rand.Rand
 	half   [len(regionNames)]int
-	closed [len(regionNames)]bool // regions that are, or are to be, adopted
-	adopts [len(regionNames)]bool // regions that adopt another: what becomes of that if they are lost, too, an operator has to say
+	closed [len(regionNames)]bool // regions that are adopted or will be
+	adopts [len(regionNames)]bool // regions that adopt another region; the loss of such a region needs a decision of an operator and is not simulated
 	off    [len(regionNames)]bool // regions without power
 	active [faultKinds][len(regionNames)]int
 }
 
-// on says whether a region has a fault now.
+// on reports whether a region has a fault now.
 func (f *faults) on(k FaultKind, region int) bool { return f.active[k][region] > 0 }
 
-// cut says whether a region is cut off.
+// cut reports whether a region is cut off.
 func (f *faults) cut(region int) bool {
 	return f.on(CutRegion, region) || f.on(Adopt, region) && f.half[region] == 0
 }
 
-// copiesCut says whether no copies come to a region or leave it.
+// copiesCut reports whether replication from and to a region is cut.
 func (f *faults) copiesCut(region int) bool { return f.on(CutRegion, region) || f.on(Adopt, region) }
 
-// inAnyRegion says whether any region has.
+// inAnyRegion reports whether any region has a fault.
 func (f *faults) inAnyRegion(k FaultKind) bool {
 	for _, n := range f.active[k] {
 		if n > 0 {
@@ -54,11 +54,11 @@ func (f *faults) plan() {
 			if x.Half {
 				f.half[x.Region]--
 			}
-			f.w.transcribe("FAULT", "%v in %s is over", x.Kind, regionNames[x.Region])
+			f.w.transcribe("FAULT", "%v in %s ends", x.Kind, regionNames[x.Region])
 			f.end(x)
 		})
 	}
-	f.w.after(f.w.s.Heal, func() { f.w.transcribe("FAULT", "all faults are over") })
+	f.w.after(f.w.s.Heal, func() { f.w.transcribe("FAULT", "all faults have ended") })
 }
 
 func (f *faults) begin(x Fault) {
@@ -88,7 +88,7 @@ func (f *faults) begin(x Fault) {
 	}
 }
 
-// repeat does something now and each second or so as long as a fault lasts.
+// repeat runs do now and about once a second while a fault lasts.
 func (f *faults) repeat(x Fault, do func()) {
 	var once func()
 	once = func() {
@@ -100,7 +100,7 @@ func (f *faults) repeat(x Fault, do func()) {
 	once()
 }
 
-// whenBusy ends an executor now and then when it has something to do.
+// whenBusy crashes an executor at random while it has commands.
 func (f *faults) whenBusy(x Fault, e *executor) {
 	var look func()
 	look = func() {
@@ -139,7 +139,7 @@ func (f *faults) end(x Fault) {
 	}
 }
 
-// state writes a region's state, at home.
+// state writes a region's state through the home region.
 func (f *faults) state(region int, state string) {
 	f.setting(f.w.regionRow(region), func(s *settings) {
 		if s.state != "adopted" {
@@ -148,7 +148,7 @@ func (f *faults) state(region int, state string) {
 	})
 }
 
-// setting changes a row of settings, as soon as the home can be reached.
+// setting changes a row of settings as soon as the home region answers.
 func (f *faults) setting(id rowID, change func(*settings)) {
 	if home := f.w.home; !f.off[home] {
 		f.settingAt(home, id, change)

@@ -7,9 +7,9 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// TestGoals is that without faults a duplicate is superseded within the time of replication and 5 s, and a lease that ended is
-// given back within 5 s: from then on its resource has only the quarantine before it. Times are of the model: of its bridge,
-// its transactions and its table.
+// TestGoals: without faults a duplicate is superseded within the replication lag and 5 s, and an
+// ended lease is liberated within 5 s, after which only the quarantine delays its resource. The
+// times include the models of the bridge, the transactions and the table.
 func TestGoals(t *testing.T) {
 	t.Parallel()
 	var duplicates, liberations []int64
@@ -29,21 +29,21 @@ func TestGoals(t *testing.T) {
 	for _, x := range []struct {
 		what string
 		ms   []int64
-	}{{"a duplicate to be superseded, beside replication", duplicates}, {"a lease that ended to be given back", liberations}} {
+	}{{"supersede a duplicate, without replication", duplicates}, {"liberate an ended lease", liberations}} {
 		slices.Sort(x.ms)
 		n := len(x.ms)
 		if n < 100 {
-			t.Fatalf("%d are not enough to say how long it takes %s", n, x.what)
+			t.Fatalf("%d samples are too few for the time to %s", n, x.what)
 		}
 		half, most := x.ms[n/2], x.ms[n*99/100]
-		t.Logf("it takes %s: half of %d within %d ms, 99 of 100 within %d ms, all within %d ms", x.what, n, half, most, x.ms[n-1])
+		t.Logf("time to %s: median of %d %d ms, 99th percentile %d ms, maximum %d ms", x.what, n, half, most, x.ms[n-1])
 		if most > 5000 {
-			t.Errorf("it takes %s: more than 5 s", x.what)
+			t.Errorf("time to %s: more than 5 s", x.what)
 		}
 	}
 }
 
-// superseded is for how long keys were leased in two regions at once before one was superseded.
+// superseded returns for how long keys were leased in two regions before one lease was superseded.
 func superseded(h *History) (ms []int64) {
 	s := h.Scenario
 	rows, since := map[rowID]lease.Row{}, map[int]int64{}

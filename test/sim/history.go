@@ -13,31 +13,31 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// History is what happened in a run, for Judge and for people.
+// History records everything in a run that Check and readers need.
 type History struct {
 	Scenario   *Scenario
 	Transcript string
 	Events     int
-	Marks      map[string]int // rare things that are to happen sometimes, and how often they did
-	Broken     error          // a core or the simulator itself gave up: nothing may
-	Rejects    []string       // records that a core refused: none may be
+	Marks      map[string]int // rare situations that runs must reach, with their counts
+	Broken     error          // error of a core or of the simulator, which is always a failure
+	Rejects    []string       // records that a core rejected, which is always a failure
 
 	Writes     []Write
 	Uses       []Use
 	Commands   []Command
 	Results    []Result
 	Answers    []Answer
-	Headroom   map[string]*eventspb.LeaseHeadroom // by region, the last
-	Duplicates map[string]string                  // state by key, the last
+	Headroom   map[string]*eventspb.LeaseHeadroom // last record, by region
+	Duplicates map[string]string                  // last state, by key
 	Transfers  []*balancerpb.Transfer
 	Rows       [][]item // at the end, by region
-	Left       []string // of the executors, at the end: commands that wait
+	Left       []string // commands that executors have not carried out at the end
 
 	newest map[rowID]stamp
-	set    map[rowID]int64 // the greatest version of each row of settings that was written
+	set    map[rowID]int64 // greatest version written, by row of settings
 }
 
-// Write is a write of the protocol that was made.
+// Write is a successful write of the lease protocol.
 type Write struct {
 	At            int64
 	Region        int
@@ -45,12 +45,13 @@ type Write struct {
 	Name          string
 	Rule          string
 	Before, After lease.Row
-	Newest        int64  // version that the row had by the last write anywhere
-	Owner         string // whose it was by that write, if that region had heard of it
-	Ahead         int64  // by how much the clock that wrote that one is ahead of this one's; the last writer wins
+	Newest        int64  // version of the row after its last write in any region
+	Owner         string // owner after that write, if the owner's region had received it
+	Ahead         int64  // difference of its time to the time of this write; the last writer wins
 }
 
-// Use is that users of a key use a resource, by the true time: until their deadline, a crash of the agent notwithstanding.
+// Use is the time in which users of a key use a resource, in true time: until their deadline, even
+// if the agent crashes.
 type Use struct {
 	Agent            string
 	Key              int
@@ -58,14 +59,14 @@ type Use struct {
 	From, Until      int64
 }
 
-// Command is one that a core committed.
+// Command is a committed command.
 type Command struct {
 	At     int64
 	Region int
 	Is     *eventspb.LeaseCommand
 }
 
-// Result is what an executor said of a command.
+// Result is the result of a command.
 type Result struct {
 	At     int64
 	Offset int
@@ -73,7 +74,7 @@ type Result struct {
 	Is     *eventspb.LeaseResult
 }
 
-// Answer is what an agent was told in the end.
+// Answer is an agent's answer to a request at the end of the scenario.
 type Answer struct {
 	Agent, Region string
 	Key           int
@@ -82,17 +83,17 @@ type Answer struct {
 	Resource      string
 }
 
-// stamp is a row's last write.
+// stamp is the last write of a row.
 type stamp struct {
-	version, at int64 // at: by the clock of the region
-	truly       int64 // by the true time
+	version, at int64 // at: time of the region's clock
+	truly       int64 // true time
 	region      int
 	row         lease.Row
 }
 
 func (h *History) mark(name string) { h.Marks[name]++ }
 
-// settings notes that settings were written.
+// settings records a write of settings.
 func (h *History) settings(id rowID, version int64) {
 	if h.set == nil {
 		h.set = map[rowID]int64{}
@@ -100,7 +101,7 @@ func (h *History) settings(id rowID, version int64) {
 	h.set[id] = max(h.set[id], version)
 }
 
-// fail ends the run.
+// fail ends the run with an error.
 func (h *History) fail(err error) {
 	if h.Broken == nil {
 		h.Broken = err
@@ -136,13 +137,13 @@ func (h *History) wrote(r *region, id rowID, wr *lease.Write, before, after *ite
 	}
 }
 
-// use adds a use and gives its number, from 1 on.
+// use adds a use and returns its number, starting at 1.
 func (h *History) use(u Use) int {
 	h.Uses = append(h.Uses, u)
 	return len(h.Uses)
 }
 
-// finish looks at how the world is in the end.
+// finish records the final state.
 func (w *simulation) finish() {
 	for _, r := range w.regions {
 		w.h.Rows = append(w.h.Rows, r.items)
@@ -151,7 +152,7 @@ func (w *simulation) finish() {
 		for _, row := range slices.SortedFunc(maps.Keys(e.rows), cmpPrimary) {
 			for _, j := range e.rows[row] {
 				if j.c.DecidedMs < epoch+w.s.end()-5000 {
-					w.h.Left = append(w.h.Left, fmt.Sprintf("%s has not done: %s", e.name, commandText(j.c)))
+					w.h.Left = append(w.h.Left, fmt.Sprintf("%s has not carried out: %s", e.name, commandText(j.c)))
 				}
 			}
 		}

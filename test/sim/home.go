@@ -4,11 +4,11 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// powerOff ends all that a region does: its machines and its table's endpoint.
+// powerOff stops the machines of a region and its table's endpoint.
 func (f *faults) powerOff(region int) {
 	w := f.w
 	f.off[region] = true
-	w.transcribe("FAULT", "%s, the home, has no power", regionNames[region])
+	w.transcribe("FAULT", "%s, the home region, has no power", regionNames[region])
 	for _, a := range w.agents {
 		if a.region == region {
 			a.crash()
@@ -17,18 +17,20 @@ func (f *faults) powerOff(region int) {
 	w.executors[region].crash()
 }
 
-// powerBack has it go on where it was: with its copies, and with administrators who still take it for the home.
+// powerBack restarts a region with its old copies, and with administrators who still take it for
+// the home region.
 func (f *faults) powerBack(region int) {
 	w := f.w
 	f.off[region] = false
 	if w.home == region {
 		return
 	}
-	w.h.mark("lost home is back")
+	w.h.mark("lost home returned")
 	f.staleAdmin(region, 0)
 }
 
-// staleAdmin writes settings through a home that is one no more, if its copies do not tell him.
+// staleAdmin writes settings through a former home region, unless its copies show that it is not
+// the home region any longer.
 func (f *faults) staleAdmin(home, tries int) {
 	w, r := f.w, f.w.regions[home]
 	if tries == 10 {
@@ -36,23 +38,24 @@ func (f *faults) staleAdmin(home, tries int) {
 	}
 	own := r.items[w.writeLeaseRow(home, home)].count
 	knows := r.items[w.homeRow()].count != int64(home) || own < w.now+w.s.Skew && !r.confirmHome()
-	if w.wrong == "a home that was lost is not fenced off" {
+	if w.mutation == "lost home is not fenced" {
 		knows = false
 	}
 	if knows {
-		w.transcribe("admin", "is refused by %s: it is not the home", r.name)
+		w.transcribe("admin", "receives a refusal of %s: it is not the home region", r.name)
 		return
 	}
 	f.settingAt(home, w.poolRow(), func(*settings) {})
 	w.after(200, func() { f.staleAdmin(home, tries+1) })
 }
 
-// moveHome makes another region the home that is lost: it takes the latest copy of each row of settings that a live region has, at a
-// version that is greater by far, and ends what the lost one vouched for itself.
+// moveHome makes another region the home region in place of the lost one. The new home takes the
+// latest copy of each row of settings in a live region, raises its version by a large step, and
+// closes the lost region's own write lease.
 func (f *faults) moveHome(to *region) {
 	w, from := f.w, f.w.home
 	w.h.mark("home moved")
-	w.transcribe("admin", "%s is the home from now on", to.name)
+	w.transcribe("admin", "%s is the home region from now on", to.name)
 	for _, id := range w.settingRows() {
 		latest := to.items[id].settings
 		for i, r := range w.regions {
@@ -72,7 +75,7 @@ func (f *faults) moveHome(to *region) {
 	w.home = to.id
 }
 
-// settingRows are the rows of settings.
+// settingRows returns the rows of settings.
 func (w *simulation) settingRows() []rowID {
 	rows := []rowID{w.poolRow()}
 	for i := range w.regions {
@@ -81,7 +84,7 @@ func (w *simulation) settingRows() []rowID {
 	return rows
 }
 
-// settingsConverged says whether all regions have the settings that the home has.
+// settingsConverged reports whether all regions have the settings of the home region.
 func (w *simulation) settingsConverged() bool {
 	for _, id := range w.settingRows() {
 		for _, r := range w.regions {

@@ -12,11 +12,12 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Mutation is something wrong with the system on purpose, which the invariants must show: a check that cannot fail is worth
-// nothing. The empty one is nothing.
+// Mutation is an injected bug. The checkers must report each mutation, which proves that they work.
+// The empty mutation is no bug.
 type Mutation string
 
-// Mutations are all that there are. Each is to be found within so many seeds, by one of these invariants.
+// Mutations returns all mutations. Each must be found within its number of seeds, by one of its
+// invariants.
 func Mutations() []MutationCase {
 	return []MutationCase{
 		{Mutation: "take at any version", Seeds: 10, By: "I7"},
@@ -26,38 +27,39 @@ func Mutations() []MutationCase {
 		{Mutation: "reclaim at any version", Seeds: 60, By: "I7r"},
 		{Mutation: "liberate at any version", Seeds: 100, By: "I20"},
 		{Mutation: "agent uses leases after their deadline", Seeds: 5, By: "I7"},
-		{Mutation: "liberator knows no quarantine", Seeds: 3, By: "I20"},
+		{Mutation: "liberator ignores the quarantine", Seeds: 3, By: "I20"},
 		{Mutation: "executor ignores versions", Seeds: 60, By: "I18 I20 I7 I9"},
 		{Mutation: "transfer has no wait", Seeds: 60, By: "I18"},
-		{Mutation: "dedup prefers who comes last", Seeds: 60, By: "I8"},
-		{Mutation: "balancer forgets what is on its way", Seeds: 60, By: "I10"},
-		{Mutation: "aborted commands are seen", Seeds: 40, By: "I6"},
+		{Mutation: "dedup prefers the last lease", Seeds: 60, By: "I8"},
+		{Mutation: "balancer forgets transfers", Seeds: 60, By: "I10"},
+		{Mutation: "aborted commands are delivered", Seeds: 40, By: "I6"},
 		{Mutation: "bridge drops records", Seeds: 5, By: "I10 liveness"},
 		{Mutation: "bridge drops settings", Seeds: 60, By: "I20"},
-		{Mutation: "executor never tries again", Seeds: 10, By: "liveness"},
-		{Mutation: "executor says done and does nothing", Seeds: 3, By: "results"},
-		{Mutation: "executor does not look at the region lease", Seeds: 200, By: "I18"},
-		{Mutation: "agent looks at its own region lease only", Seeds: 300, By: "I18", With: longLeases},
+		{Mutation: "executor does not retry", Seeds: 10, By: "liveness"},
+		{Mutation: "executor reports success without a write", Seeds: 3, By: "results"},
+		{Mutation: "executor ignores the write lease", Seeds: 200, By: "I18"},
+		{Mutation: "agent checks its own region's write lease only", Seeds: 300, By: "I18", With: longLeases},
 		{Mutation: "adoption does not wait", Seeds: 60, By: "I18 I20"},
-		{Mutation: "adoption asks nobody", Seeds: 500, By: "I18 I20 I7", With: cutBesideLost},
-		{Mutation: "adoption closes one voucher's row", Seeds: 300, By: "I18 I20 I7"},
-		{Mutation: "every region vouches for itself", Seeds: 300, By: "I18 I20 I7"},
-		{Mutation: "home that is back vouches for itself", Seeds: 100, By: "I18 I20 I7", With: cutWhenBack},
-		{Mutation: "what others have said of a lost home is forgotten", Seeds: 1500, By: "I18 I20 I7"},
-		{Mutation: "a home that was lost is not fenced off", Seeds: 60, By: "home"},
+		{Mutation: "adoption does not ask other regions", Seeds: 500, By: "I18 I20 I7", With: cutBesideLost},
+		{Mutation: "adoption closes one grantor's row only", Seeds: 300, By: "I18 I20 I7"},
+		{Mutation: "every region renews its own write lease", Seeds: 300, By: "I18 I20 I7"},
+		{Mutation: "returned home renews its own write lease", Seeds: 100, By: "I18 I20 I7", With: cutWhenBack},
+		{Mutation: "adoption forgets a lost home's write leases", Seeds: 1500, By: "I18 I20 I7"},
+		{Mutation: "lost home is not fenced", Seeds: 60, By: "home"},
 		{Mutation: "pool has no liberator", Seeds: 3, By: "liveness"},
 	}
 }
 
-// MutationCase is a mutation, within how many seeds it is to be found, and by which invariants.
+// MutationCase is a mutation with the number of seeds within which it must be found, and the
+// invariants.
 type MutationCase struct {
 	Mutation Mutation
 	Seeds    int
 	By       string
-	With     func(*Scenario) // nil: with scenarios as they are drawn
+	With     func(*Scenario) // changes each scenario; nil for none
 }
 
-// Draw is the scenario of a seed for the mutation.
+// Draw returns the scenario of a seed for the mutation.
 func (w *MutationCase) Draw(seed uint64) *Scenario {
 	s := Draw(seed)
 	if w.With != nil {
@@ -66,10 +68,11 @@ func (w *MutationCase) Draw(seed uint64) *Scenario {
 	return s
 }
 
-// longLeases has leases that go on while a region is adopted, and users that renew them.
+// longLeases adds leases that outlast an adoption, and users that renew them.
 func longLeases(s *Scenario) { s.Lease, s.ThinkTime, s.Keys = 20_000, 300, 3 }
 
-// cutBesideLost has a region hear nothing of what one that is lost a moment later gave to a third.
+// cutBesideLost cuts off one region while the region that is about to be lost transfers resources
+// to a third one.
 func cutBesideLost(s *Scenario) {
 	for _, f := range s.Faults {
 		if f.Kind == Adopt && s.Regions > 2 && f.Region > 0 {
@@ -79,7 +82,7 @@ func cutBesideLost(s *Scenario) {
 	}
 }
 
-// cutWhenBack has a home that was lost hear nobody for some time when it is back.
+// cutWhenBack cuts the returned home region off for some time.
 func cutWhenBack(s *Scenario) {
 	for _, f := range s.Faults {
 		if f.Kind == Adopt && f.Region == 0 {
@@ -88,18 +91,18 @@ func cutWhenBack(s *Scenario) {
 	}
 }
 
-// mutate makes the mutations of the protocol's rules.
-func mutate(wrong Mutation, rules *lease.Rules) {
+// mutate applies the mutations of the protocol's rules.
+func mutate(mutation Mutation, rules *lease.Rules) {
 	for _, r := range rules.All() {
-		if wrong == Mutation(r.Name+" at any version") {
+		if mutation == Mutation(r.Name+" at any version") {
 			r.When = slices.DeleteFunc(slices.Clone(r.When), func(c lease.Condition) bool { return c.Attr == lease.AttrVersion })
 		}
 	}
 }
 
-// leavesOut says whether a bridge does not hand a record over that it should.
-func (b *bridge) leavesOut(s *streamed) bool {
-	switch b.w.wrong {
+// dropsRecord reports whether a mutated bridge drops a record.
+func (b *bridge) dropsRecord(s *streamed) bool {
+	switch b.w.mutation {
 	case "bridge drops records":
 		return b.w.isLease(s.id) && b.rng.IntN(4) == 0
 	case "bridge drops settings":
@@ -108,14 +111,14 @@ func (b *bridge) leavesOut(s *streamed) bool {
 	return false
 }
 
-// lastWins is a dedup that is wrong: the winner depends on the order of arrival.
+// lastWins is a faulty dedup: the winner depends on the order of arrival.
 type lastWins struct {
 	output func(region string) (string, bool)
 	live   map[string]*eventspb.LeaseKey // by key and region
 	out    []*eventspb.LeaseCommand
 }
 
-// Fold decides at once.
+// Fold decides each duplicate when its record arrives.
 func (l *lastWins) Fold(b *stream.Batch) error {
 	if l.live == nil {
 		l.live = map[string]*eventspb.LeaseKey{}
@@ -123,7 +126,7 @@ func (l *lastWins) Fold(b *stream.Batch) error {
 	for i := range b.Records {
 		c := &eventspb.LeaseChange{}
 		if err := proto.Unmarshal(b.Records[i].Value, c); err != nil {
-			return fmt.Errorf("a change: %w", err)
+			return fmt.Errorf("decode a change: %w", err)
 		}
 		k := c.GetKey()
 		if k == nil {
@@ -149,15 +152,15 @@ func (l *lastWins) Fold(b *stream.Batch) error {
 	return nil
 }
 
-// OnTimer has nothing to do.
+// OnTimer does nothing.
 func (l *lastWins) OnTimer(int64, []stream.Timer) error { return nil }
 
-// Flush gives the commands.
+// Flush emits the commands.
 func (l *lastWins) Flush(_ stream.Commit, ch *stream.Changes) error {
 	for _, c := range l.out {
 		value, err := proto.Marshal(c)
 		if err != nil {
-			return fmt.Errorf("a command: %w", err)
+			return fmt.Errorf("encode a command: %w", err)
 		}
 		if n, ok := l.output(c.Region); ok {
 			ch.EmitTo(n, 0, stream.Message{Key: []byte(c.Id), Value: value})

@@ -7,57 +7,58 @@ import (
 	"strings"
 )
 
-// Scenario is one run, all of which it says: run twice it gives the same transcript. Times are milliseconds since its begin.
+// Scenario determines one run: two runs give the same transcript. Times are milliseconds since its
+// start.
 type Scenario struct {
 	Seed      uint64
-	Reseed    uint64 // another run with the same faults
+	Reseed    uint64 // other random numbers for the same faults
 	Regions   int    // 2 to 4
 	Agents    int    // the i-th is in region i modulo Regions
 	Keys      int
 	Resources int
 
-	Skew       int64 // most by which a clock is off
+	Skew       int64 // greatest error of a clock
 	Quarantine int64
-	Lease      int64 // the longest
-	ThinkTime  int64 // between two wishes of an agent's users, on average
-	Lag        int64 // of replication, on average
+	Lease      int64 // longest lease
+	ThinkTime  int64 // mean pause between two requests of an agent's users
+	Lag        int64 // mean lag of replication
 	Mode       string
 	Buckets    int32
 
-	Warm   int64 // when the faults begin
-	Heal   int64 // when they end
+	Warm   int64 // start of the faults
+	Heal   int64 // end of the faults
 	Faults []Fault
 }
 
-// FaultKind is what goes wrong.
+// FaultKind is a kind of fault.
 type FaultKind uint8
 
 // The faults.
 const (
-	CutRegion  FaultKind = iota // a region hears nobody and nobody hears it; its own agents go on
+	CutRegion  FaultKind = iota // no messages between the region and others; its own agents continue
 	StallShard                  // the bridge does not read one shard of the region's stream
-	ReplayLog                   // the bridge reads what it read before once more
-	LoseRecord                  // the stream loses records; at the end the bridge notices, and scans
+	ReplayLog                   // the bridge reads old records again
+	LoseRecord                  // the stream loses records; at the end the bridge detects it and scans
 	SlowCopies                  // replication from the region takes seconds
 	KillExecutor
-	Throttle // the table refuses most requests of the executor
-	LoseNet  // answers and requests are lost, or late
-	KillCore // the three cores end again and again, with what they have not committed
+	Throttle // the table throttles most requests of the executor
+	LoseNet  // requests and responses are lost or delayed
+	KillCore // the three cores restart repeatedly and lose uncommitted work
 	KillAgents
-	Evacuate   // the region is evacuated; that may last to the end
-	Contention // users of all regions want the same keys at the same time
-	Adopt      // the region is cut off, or without power if it is the home, and another adopts its resources
-	Settings   // the pool's quarantine becomes longer, and its sub-partitions fewer
+	Evacuate   // the region is evacuated, possibly until the end
+	Contention // users of all regions request the same keys at the same time
+	Adopt      // the region is cut off, or without power if it is the home region, and another region adopts its resources
+	Settings   // the pool gets a longer quarantine and fewer buckets
 	faultKinds
 )
 
 //nolint:gochecknoglobals // a table: internal/lint complains about writes to it
 var faultNames = [...]string{
 	"cut", "stalled shard", "replay", "lost records", "slow copies", "executor killed", "throttling", "bad network", "cores killed", "agents killed",
-	"evacuation", "quarrel", "adoption", "settings",
+	"evacuation", "contention", "adoption", "settings",
 }
 
-// String is the fault in a word or two.
+// String returns the name of the fault.
 func (k FaultKind) String() string { return faultNames[k] }
 
 // Fault is a fault of a region for a time.
@@ -65,15 +66,15 @@ type Fault struct {
 	Kind     FaultKind
 	Region   int
 	From, To int64
-	Forever  bool // an evacuation that is not taken back
-	Half     bool // an adoption while only copies are cut off: all reach the region's endpoint
+	Forever  bool // an evacuation that is not cancelled
+	Half     bool // an adoption during which only replication is cut: all clients reach the region's endpoint
 }
 
-// String is the fault for people.
+// String returns the fault as text.
 func (f Fault) String() string {
 	to, half := clock(f.To), ""
 	if f.Half {
-		half = ", whose endpoint all reach,"
+		half = " (endpoint reachable)"
 	}
 	if f.Forever {
 		to = "the end"
@@ -83,7 +84,8 @@ func (f Fault) String() string {
 
 var regionNames = [...]string{"ap", "eu", "sa", "us"} //nolint:gochecknoglobals // a table: internal/lint complains about writes to it
 
-// Draw is the scenario of a seed: a warm-up, one to three faults at a time with quiet between them, and then none.
+// Draw returns the scenario of a seed: a warm-up, one to three faults at a time with quiet periods,
+// and a time without faults.
 func Draw(seed uint64) *Scenario {
 	r := rand.New(rand.NewPCG(seed, 0))
 	s := &Scenario{
@@ -111,10 +113,10 @@ func Draw(seed uint64) *Scenario {
 	return s
 }
 
-// String is the scenario for people.
+// String returns the scenario as text.
 func (s *Scenario) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d: %d regions, %d agents, %d keys, %d resources; clocks off by up to %d ms, quarantine %d ms, leases up to %d ms, a wish each %d ms, replication %d ms, duplicates %q\n",
+	fmt.Fprintf(&b, "seed %d: %d regions, %d agents, %d keys, %d resources; clock skew up to %d ms, quarantine %d ms, leases up to %d ms, a request each %d ms, replication lag %d ms, duplicates %q\n",
 		s.Seed, s.Regions, s.Agents, s.Keys, s.Resources, s.Skew, s.Quarantine, s.Lease, s.ThinkTime, s.Lag, s.Mode)
 	for _, f := range s.Faults {
 		fmt.Fprintf(&b, "  %v\n", f)
@@ -122,15 +124,15 @@ func (s *Scenario) String() string {
 	return b.String()
 }
 
-// has says whether there is a fault of a kind.
+// has reports whether the scenario has a fault of a kind.
 func (s *Scenario) has(k FaultKind) bool {
 	return slices.ContainsFunc(s.Faults, func(f Fault) bool { return f.Kind == k })
 }
 
-// longest is the longest lease that the pool allows, until calm.
+// longest returns the longest lease that the pool allows.
 func (s *Scenario) longest() int64 { return s.Lease + 2*s.Skew }
 
-// quarantine is that of the pool at the end.
+// quarantine returns the quarantine of the pool at the end.
 func (s *Scenario) quarantine() int64 {
 	if s.has(Settings) {
 		return s.Quarantine + longer
@@ -138,11 +140,12 @@ func (s *Scenario) quarantine() int64 {
 	return s.Quarantine
 }
 
-const longer = 2000 // by so much a fault of settings makes the quarantine longer
+const longer = 2000 // increase of the quarantine by a Settings fault
 
-// The end of a scenario. Users wish nothing any more from calm on, but that some keys are leased until after the end. What
-// was leased before is over and given back by ask, when all are asked once: that ends what was left half way. They are asked
-// again at askAgain, and then must agree. What was leased by that is given back by the end.
+// The last phase of a scenario. From quietFrom on users make no requests, except that some keys are
+// leased until after the end. By ask, all earlier leases have ended and are liberated; then every
+// kept key is requested once, which completes interrupted operations. It is requested again at
+// askAgain, when all answers have to agree. Leases of these requests are liberated by the end.
 func (s *Scenario) quietFrom() int64 { return s.Heal + 3000 }
 
 func (s *Scenario) ask() int64 {
@@ -151,5 +154,5 @@ func (s *Scenario) ask() int64 {
 func (s *Scenario) askAgain() int64 { return s.ask() + 5000 }
 func (s *Scenario) end() int64      { return s.askAgain() + 2000 + 4*s.Skew + s.quarantine() + 12_000 }
 
-// clock is a time of a scenario for people, in seconds.
+// clock formats a time of a scenario in seconds.
 func clock(ms int64) string { return fmt.Sprintf("%d.%03d", ms/1000, ms%1000) }

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Shrink makes a scenario smaller that breaks an invariant, as long as it breaks the same: fewer faults, shorter, fewer agents, keys,
-// resources and regions.
-func Shrink(s *Scenario, wrong Mutation, invariant string) *Scenario {
-	fails := func(s *Scenario) bool { // what is not there any more throws other dice: a few are tried
+// Shrink reduces a scenario while it violates the same invariant: fewer and shorter faults, fewer
+// agents, keys, resources and regions.
+func Shrink(s *Scenario, mutation Mutation, invariant string) *Scenario {
+	fails := func(s *Scenario) bool { // a smaller scenario draws other random numbers: try a few
 		for range 4 {
-			if slices.ContainsFunc(Judge(Run(s, wrong, false)), func(v Violation) bool { return v.Invariant == invariant }) {
+			if slices.ContainsFunc(Check(Run(s, mutation, false)), func(v Violation) bool { return v.Invariant == invariant }) {
 				return true
 			}
 			s.Reseed++
@@ -30,7 +30,7 @@ func Shrink(s *Scenario, wrong Mutation, invariant string) *Scenario {
 	return s
 }
 
-// reductions are a scenario without one thing or another, the greatest first.
+// reductions returns the scenario without one of its parts, the greatest reduction first.
 func reductions(s *Scenario) (list []*Scenario) {
 	add := func(change func(*Scenario)) {
 		c := *s
@@ -75,23 +75,23 @@ func reductions(s *Scenario) (list []*Scenario) {
 	return list
 }
 
-// maxLines is how many lines of a transcript are told.
+// maxLines is the greatest number of printed lines of a transcript.
 const maxLines = 80
 
-// Explain is all that a person needs of a failure: what is broken, the smaller scenario and what happened in it, and the command to
-// run the seed again.
-func Explain(s *Scenario, wrong Mutation, v Violation) string {
-	small := Shrink(s, wrong, v.Invariant)
-	h := Run(small, wrong, true)
-	bad := Judge(h)
+// Explain describes a failure: the violated invariant, the reduced scenario with its transcript,
+// and the command that repeats the seed.
+func Explain(s *Scenario, mutation Mutation, v Violation) string {
+	small := Shrink(s, mutation, v.Invariant)
+	h := Run(small, mutation, true)
+	bad := Check(h)
 	i := slices.IndexFunc(bad, func(x Violation) bool { return x.Invariant == v.Invariant })
 	if i < 0 {
-		return fmt.Sprintf("%v\n(it does not show when the story is told)", v)
+		return fmt.Sprintf("%v\n(a second run of the reduced scenario does not show the violation)", v)
 	}
-	again := fmt.Sprintf("SEED=%d go test ./test/sim -run TestSeeds -v", s.Seed)
+	again := fmt.Sprintf("WEIR_TEST_SIM_SEED=%d go test ./test/sim -run TestSeeds -v", s.Seed)
 	lines := slices.Collect(strings.Lines(Excerpt(h.Transcript, bad[i].Names...)))
 	if n := len(lines) - maxLines; n > 0 {
-		lines = slices.Insert(lines[n:], 0, fmt.Sprintf("  ... %d lines before\n", n))
+		lines = slices.Insert(lines[n:], 0, fmt.Sprintf("  ... %d earlier lines\n", n))
 	}
-	return fmt.Sprintf("seed %d: %v\n\nIn a smaller scenario of the same seed: %v\n%v\n%s\nAll of it: %s", s.Seed, v, bad[i], small, strings.Join(lines, ""), again)
+	return fmt.Sprintf("seed %d: %v\n\nIn a smaller scenario of the same seed: %v\n%v\n%s\nThe whole transcript: %s", s.Seed, v, bad[i], small, strings.Join(lines, ""), again)
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// number reads a number from the environment.
+// number returns the number in an environment variable, or otherwise.
 func number(t *testing.T, name string, otherwise uint64) uint64 {
 	text := os.Getenv(name)
 	if text == "" {
@@ -19,15 +19,16 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		t.Fatalf("%s=%s: give a number that is not negative", name, text)
+		t.Fatalf("%s=%s: not a number of 0 or more", name, text)
 	}
 	return n
 }
 
-// TestSeeds runs SEEDS seeds from SEED on. With only SEED given it runs that one and prints its transcript.
+// TestSeeds runs WEIR_TEST_SIM_SEEDS seeds from WEIR_TEST_SIM_SEED on. With the latter alone it
+// runs one seed and prints its transcript.
 func TestSeeds(t *testing.T) {
-	first, many := number(t, "SEED", 0), number(t, "SEEDS", 200)
-	if os.Getenv("SEED") != "" && os.Getenv("SEEDS") == "" {
+	first, many := number(t, "WEIR_TEST_SIM_SEED", 0), number(t, "WEIR_TEST_SIM_SEEDS", 200)
+	if os.Getenv("WEIR_TEST_SIM_SEED") != "" && os.Getenv("WEIR_TEST_SIM_SEEDS") == "" {
 		h := Run(Draw(first), "", true)
 		t.Logf("%v\n%v\n%s", h.Scenario, h.Marks, h.Transcript)
 		many = 1
@@ -48,20 +49,20 @@ func TestSeeds(t *testing.T) {
 			marks[m]++
 		}
 	}
-	t.Logf("%d seeds; %d count as empty, as they lack a mark: %v; runs with each mark: %v", many, empty, missed, marks)
+	t.Logf("%d seeds; %d runs lack a needed mark: %v; runs with each mark: %v", many, empty, missed, marks)
 	if many >= 100 && 2*empty > int(many) {
-		t.Errorf("%d of %d runs are worth nothing: they lack a mark: %v", empty, many, missed)
+		t.Errorf("%d of %d runs lack a needed mark: %v", empty, many, missed)
 	}
 }
 
-// run is what is kept of a history.
+// run is the part of a history that TestSeeds needs.
 type run struct {
 	bad     []Violation
 	missing []string
 	marks   map[string]int
 }
 
-// runAll runs seeds, on all cores, until one fails.
+// runAll runs seeds on all cores until one fails.
 func runAll(first, many uint64) []run {
 	runs := make([]run, many)
 	var next atomic.Uint64
@@ -71,7 +72,7 @@ func runAll(first, many uint64) []run {
 		workers.Go(func() {
 			for i := next.Add(1) - 1; i < many && !failed.Load(); i = next.Add(1) - 1 {
 				h := Run(Draw(first+i), "", false)
-				runs[i] = run{Judge(h), Missing(h), h.Marks}
+				runs[i] = run{Check(h), Missing(h), h.Marks}
 				if len(runs[i].bad) > 0 {
 					failed.Store(true)
 				}
@@ -82,34 +83,36 @@ func runAll(first, many uint64) []run {
 	return runs
 }
 
-// TestHomeLost is that the home is lost for longer than its region lease, early or late, others lease on and adopt what it had, and it
-// comes back, half of the time without hearing them at first. SEEDS says how many.
+// TestHomeLost: the home region is lost for longer than its write lease, early or late. The other
+// regions continue to lease and adopt its resources. Then it returns, in half of the runs without a
+// connection to the others at first. WEIR_TEST_SIM_SEEDS is the number of runs.
 func TestHomeLost(t *testing.T) {
 	t.Parallel()
 	moved, back, adopted, on := 0, 0, 0, 0
-	seeds := number(t, "SEEDS", 200)
+	seeds := number(t, "WEIR_TEST_SIM_SEEDS", 200)
 	for seed := range seeds {
 		s := homeLost(seed)
 		h := Run(s, "", false)
-		if bad := Judge(h); len(bad) > 0 {
+		if bad := Check(h); len(bad) > 0 {
 			t.Fatal(Explain(s, "", bad[0]))
 		}
-		moved, back, adopted = moved+min(1, h.Marks["home moved"]), back+min(1, h.Marks["lost home is back"]), adopted+min(1, h.Marks["adopted"])
+		moved, back, adopted = moved+min(1, h.Marks["home moved"]), back+min(1, h.Marks["lost home returned"]), adopted+min(1, h.Marks["adopted"])
 		from := epoch + s.Faults[0].From
-		for i := range h.Uses { // others go on, after anybody's word of before is over
+		for i := range h.Uses { // other regions lease after all write leases of before have ended
 			if u := &h.Uses[i]; s.Regions > 2 && u.Region != regionNames[0] && u.From > from+writeLeaseMs+2000 && u.From < epoch+s.Faults[0].To {
 				on++
 				break
 			}
 		}
 	}
-	t.Logf("of %d homes that were lost %d were moved away from, %d came back after that, of %d the resources were adopted; in %d runs others leased meanwhile", seeds, moved, back, adopted, on)
+	t.Logf("in %d runs with a lost home region, the home moved in %d, the lost region returned in %d, its resources were adopted in %d, and other regions leased in the meantime in %d", seeds, moved, back, adopted, on)
 	if n := int(seeds); 2*moved < n || 2*back < n || 2*adopted < n || 4*on < n {
-		t.Error("that is too few to tell")
+		t.Error("too few runs reached these situations")
 	}
 }
 
-// homeLost is the scenario of a seed in which that is all that happens, or one thing more.
+// homeLost returns the scenario of a seed in which the home region is lost, with at most two other
+// faults.
 func homeLost(seed uint64) *Scenario {
 	s := Draw(seed)
 	from := s.Warm + int64(seed%50)*100
@@ -122,8 +125,8 @@ func homeLost(seed uint64) *Scenario {
 	return s
 }
 
-// TestSame is that a seed gives the same run each time, to the letter.
-func TestSame(t *testing.T) {
+// TestDeterministic: a seed gives the same transcript in each run.
+func TestDeterministic(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(5) {
 		a, b := Run(Draw(seed), "", true), Run(Draw(seed), "", true)
@@ -131,44 +134,44 @@ func TestSame(t *testing.T) {
 			t.Errorf("seed %d gives two transcripts, of %d and %d events", seed, a.Events, b.Events)
 		}
 		if quiet := Run(Draw(seed), "", false); quiet.Events != a.Events || len(quiet.Writes) != len(a.Writes) {
-			t.Errorf("seed %d: to tell the story changes it", seed)
+			t.Errorf("seed %d: the run with a transcript differs from the run without", seed)
 		}
 	}
 }
 
-// TestMutations is that each check finds what it is for.
+// TestMutations: the checkers find each mutation.
 func TestMutations(t *testing.T) {
 	for _, m := range Mutations() {
 		t.Run(strings.ReplaceAll(string(m.Mutation), " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(m.Seeds) {
-				for _, v := range Judge(Run(m.Draw(seed), m.Mutation, false)) {
+				for _, v := range Check(Run(m.Draw(seed), m.Mutation, false)) {
 					if strings.Contains(m.By, v.Invariant) {
 						t.Logf("seed %d: %v", seed, v)
 						return
 					}
 				}
 			}
-			t.Errorf("%d seeds did not show it by %s", m.Seeds, m.By)
+			t.Errorf("not found by %s in %d seeds", m.By, m.Seeds)
 		})
 	}
 }
 
-// TestShrink is that a failure is made smaller, and stays one.
+// TestShrink: a failing scenario becomes smaller and still fails.
 func TestShrink(t *testing.T) {
 	t.Parallel()
-	const wrong = "liberator knows no quarantine"
+	const mutation = "liberator ignores the quarantine"
 	big := Draw(1)
-	bad := Judge(Run(big, wrong, false))
+	bad := Check(Run(big, mutation, false))
 	if len(bad) == 0 {
 		t.Fatal("nothing to shrink")
 	}
-	small := Shrink(big, wrong, bad[0].Invariant)
+	small := Shrink(big, mutation, bad[0].Invariant)
 	if len(small.Faults) > 0 || small.Agents > 1 || small.Keys > 1 {
-		t.Errorf("it can be smaller: %v", small)
+		t.Errorf("the scenario is not minimal: %v", small)
 	}
-	text := Explain(big, wrong, bad[0])
-	for _, want := range []string{"I20", "SEED=1", "liberate", "available from"} {
+	text := Explain(big, mutation, bad[0])
+	for _, want := range []string{"I20", "WEIR_TEST_SIM_SEED=1", "liberate", "available from"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in:\n%s", want, text)
 		}

@@ -8,7 +8,8 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// rowID is a row of the table, the same in all regions: first the resources, then each key's rows by region, and the plain ones.
+// rowID is the number of a row, the same in all regions: first the resources, then the rows of each
+// key by region, then all other rows.
 type rowID int
 
 func (w *simulation) keyRow(key, region int) rowID {
@@ -34,7 +35,7 @@ func (w *simulation) keyOf(id rowID) (k, reg int) {
 func resourceName(i int) string { return "r" + strconv.Itoa(i+1) }
 func keyName(i int) string      { return "k" + strconv.Itoa(i+1) }
 
-// numbered is the number of a name made by resourceName or keyName.
+// numbered returns the number in a name of resourceName or keyName.
 func numbered(name string) int {
 	n, err := strconv.Atoi(name[1:])
 	if err != nil {
@@ -43,7 +44,7 @@ func numbered(name string) int {
 	return n - 1
 }
 
-// rowName is a row's name for people.
+// rowName returns a row's name for texts.
 func (w *simulation) rowName(id rowID) string {
 	if w.isResource(id) {
 		return resourceName(int(id))
@@ -52,27 +53,27 @@ func (w *simulation) rowName(id rowID) string {
 	return keyName(k) + "@" + regionNames[r]
 }
 
-// item is a row with all that it has. The row of what is no lease is empty.
+// item is a row with all its attributes. Row is empty if the item is not part of a lease.
 type item struct {
 	lease.Row
-	granted  int64 // of a key row: when its lease was begun
+	granted  int64 // of a key row: time at which its lease began
 	settings settings
-	count    int64 // of refusals; of a beat: its time; of a limit: when it is; of the home: which
+	count    int64 // number of refusals; time of a heartbeat; end of a write lease; number of the home region
 
 	writer int
-	stamp  int64  // when it was written, by the clock of the writer's region
-	seq    uint64 // the same by order, in that region
+	stamp  int64  // time of the write by the writer's clock
+	seq    uint64 // order of the writes in the writer's region
 }
 
-// settings are a pool's or a region's.
+// settings are the settings of a pool or a region.
 type settings struct {
 	version    int64
 	quarantine int64
 	buckets    int32
-	state      string // of a limit: closed, when nobody may extend it
+	state      string // of a write lease: closed if it must not be renewed
 }
 
-// newer is the order in which the last writer wins.
+// newer reports whether i replaces o under last writer wins.
 func (i *item) newer(o *item) bool {
 	switch {
 	case o.seq == 0:
@@ -85,17 +86,17 @@ func (i *item) newer(o *item) bool {
 	return i.writer > o.writer
 }
 
-// region is a region's table: its copy of each row, the index, the stream.
+// region is the table of one region: its copy of each row, the index and the stream.
 type region struct {
 	w       *simulation
 	id      int
 	name    string
-	off     int64 // of its clock
+	off     int64 // error of its clock
 	rng     *rand.Rand
 	items   []item
-	index   [][]indexEntry // by resource: what the index shows from when on
+	index   [][]indexEntry // by resource: versions of the index entry
 	shards  [shardCount][]streamed
-	waiting []func() // copies that cannot leave, or come in, while it is cut off
+	waiting []func() // replication that waits until the region is no longer cut off
 }
 
 const shardCount = 2
@@ -122,7 +123,8 @@ func (w *simulation) newRegion(i int) *region {
 
 func (r *region) clock() int64 { return r.w.now + r.off }
 
-// write makes a write on this region's copy if its conditions hold there. granted goes into a key row that becomes pending.
+// write makes a write on this region's copy if its conditions hold there. granted is stored in a
+// key row that becomes pending.
 func (r *region) write(id rowID, wr *lease.Write, granted int64) (row lease.Row, found, ok bool) {
 	before := r.items[id]
 	found = before.Version > 0
@@ -139,7 +141,7 @@ func (r *region) write(id rowID, wr *lease.Write, granted int64) (row lease.Row,
 	return after.Row, true, true
 }
 
-// put writes a row here, and sends it to the other regions and the stream.
+// put writes a row here and sends it to the other regions and the stream.
 func (r *region) put(id rowID, it item) {
 	w := r.w
 	w.seq++
@@ -154,7 +156,7 @@ func (r *region) put(id rowID, it item) {
 	}
 }
 
-// send replicates: in no order.
+// send replicates an item. Items may arrive in another order.
 func (r *region) send(to *region, id rowID, it item) {
 	w := r.w
 	lag := 5 + r.rng.Int64N(2*w.s.Lag)
@@ -185,7 +187,7 @@ func (r *region) arrive(to *region, id rowID, it item) {
 	}
 }
 
-// keep makes it this region's copy. The index follows in its time, in order.
+// keep stores an item as this region's copy. The index follows with a delay, in order.
 func (r *region) keep(id rowID, it *item) {
 	r.items[id] = *it
 	if !r.w.isResource(id) {
@@ -205,7 +207,8 @@ func (r *region) keep(id rowID, it *item) {
 	r.index[id] = append(list, indexEntry{from, it.Row})
 }
 
-// offered is what the index shows to be available, to whom the clock says now.
+// offered returns the resources that the index shows as available at the time now of the caller's
+// clock.
 func (r *region) offered(now int64) (list []lease.Candidate) {
 	offer := lease.Write{Rule: &r.w.rules.Offered, Args: lease.Row{Owner: r.name}, Now: now, Skew: r.w.s.Skew}
 	for i, shows := range r.index {
@@ -224,34 +227,34 @@ func (r *region) offered(now int64) (list []lease.Candidate) {
 
 // call is a request to a region's endpoint.
 type call struct {
-	from    int // the region of who asks
+	from    int // region of the client
 	to      *region
 	timeout int64
-	late    int64 // by how much it may be carried out after the time-out
+	late    int64 // greatest delay of its execution after the timeout
 	do      func()
 	done    func(answered bool)
 }
 
-// ask makes a request: it takes time, and it or its answer may be lost.
-func (w *simulation) ask(dice *rand.Rand, c call) {
-	there, back := 1+dice.Int64N(15), 1+dice.Int64N(15)
+// ask sends a request. The request or its response may be delayed or lost.
+func (w *simulation) ask(rng *rand.Rand, c call) {
+	there, back := 1+rng.Int64N(15), 1+rng.Int64N(15)
 	lost := 400
 	if w.faults.on(LoseNet, c.from) {
 		lost = 5
 	}
 	fail := func() { c.done(false) }
 	if w.cut(c.from, c.to.id) {
-		w.after(20+dice.Int64N(200), fail)
+		w.after(20+rng.Int64N(200), fail)
 		return
 	}
-	switch dice.IntN(lost) {
+	switch rng.IntN(lost) {
 	case 0:
 		w.after(c.timeout, fail)
 		return
 	case 1:
 		back = c.timeout
 	case 2, 3:
-		there = dice.Int64N(c.timeout + c.late)
+		there = rng.Int64N(c.timeout + c.late)
 	}
 	w.after(there, func() {
 		if w.cut(c.from, c.to.id) {

@@ -16,20 +16,21 @@ type record struct {
 	at    int64
 }
 
-// topics are the lists of records of the one partition that there is. Of the compacted ones the last record of each key is kept.
+// topics holds the records of the only partition, without compaction.
 type topics struct {
 	changes, results []record
 	commands         [][]record // by region
 }
 
-// core is what the runtime calls.
+// core is the interface of a core to the runtime.
 type core interface {
 	Fold(b *stream.Batch) error
 	OnTimer(nowMs int64, due []stream.Timer) error
 	Flush(c stream.Commit, ch *stream.Changes) error
 }
 
-// task is a model of the runtime: it runs a core in transactions. What was not committed is thrown away with the core.
+// task is a model of the runtime: it runs a core in transactions. An abort discards the core and
+// everything uncommitted.
 type task struct {
 	w      *simulation
 	name   string
@@ -42,7 +43,7 @@ type task struct {
 	core    core
 	tables  map[byte]map[string][]byte
 	timers  map[string]bool // committed
-	open    map[string]bool // true is set, false is cancelled or fired
+	open    map[string]bool // uncommitted: true if set, false if cancelled or fired
 	changes stream.Changes
 	commits uint64
 	last    int64 // time of the last commit
@@ -52,22 +53,22 @@ type task struct {
 type input struct {
 	name       string
 	of         *[]record
-	next, done int
+	next, done int // next offset to fold; committed offset
 }
 
-// start makes the core and runs it for ever.
+// start creates the core and runs its transactions.
 func (t *task) start() {
 	t.tables, t.timers = map[byte]map[string][]byte{}, map[string]bool{}
 	t.crash()
 	t.w.each(t.rng, 150, 250, t.cycle)
 }
 
-// crash throws the core away and makes a new one, on another machine.
+// crash replaces the core by a new one on another machine.
 func (t *task) crash() {
 	w := t.w
 	if t.core != nil {
 		w.h.mark("core restarted")
-		w.transcribe(t.name, "begins again")
+		w.transcribe(t.name, "restarts")
 	}
 	t.open = map[string]bool{}
 	next := map[string]int64{}
@@ -82,7 +83,7 @@ func (t *task) crash() {
 	}
 }
 
-// cycle is a transaction.
+// cycle runs one transaction.
 func (t *task) cycle() {
 	w := t.w
 	for i := range t.inputs {
@@ -110,7 +111,7 @@ func (t *task) cycle() {
 	if t.rng.IntN(40) == 0 && w.time() < w.s.Heal {
 		w.h.mark("transaction aborted")
 		w.transcribe(t.name, "aborts a transaction")
-		if w.wrong == "aborted commands are seen" {
+		if w.mutation == "aborted commands are delivered" {
 			t.produce()
 		}
 		t.crash()
@@ -139,7 +140,7 @@ func (t *task) fold(in *input) error {
 	return err
 }
 
-// commit applies what the core gave.
+// commit applies the changes of the core.
 func (t *task) commit() {
 	for i := range t.changes.List {
 		c := &t.changes.List[i]
@@ -171,7 +172,7 @@ func (t *task) commit() {
 	t.commits++
 	t.last = t.w.now
 	t.produce()
-	if t.w.wrong == "balancer forgets what is on its way" && t.name == "balancer" {
+	if t.w.mutation == "balancer forgets transfers" && t.name == "balancer" {
 		clear(t.tables[tableTransfers])
 		t.crash()
 	}
@@ -214,7 +215,7 @@ func (t *task) Set(x stream.Timer) { t.open[timerID(x)] = true }
 // Cancel implements stream.Timers.
 func (t *task) Cancel(x stream.Timer) { t.open[timerID(x)] = false }
 
-// due takes the timers whose time has come, in order.
+// due returns the expired timers in order and removes them.
 func (t *task) due(now int64) (due []stream.Timer) {
 	var ids []string
 	limit := timerID(stream.Timer{AtMs: now + 1})

@@ -4,23 +4,23 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// schedule begins what an agent's users do: now and then one wants something of a key, until calm; some keys then are leased until
-// after the end, and in the end all ask for those.
+// schedule starts the requests of an agent's users. Until quietFrom a user requests a key now and
+// then. Kept keys are then leased until after the end, and at the end all agents request them.
 func (a *agent) schedule() {
 	w := a.w
-	var wish func()
-	wish = func() {
+	var next func()
+	next = func() {
 		if w.time() >= w.s.quietFrom() {
 			return
 		}
 		a.request()
 		think := w.s.ThinkTime
-		if (w.time()/9000+int64(a.region))%int64(w.s.Regions) == 0 { // demand goes round the world
+		if (w.time()/9000+int64(a.region))%int64(w.s.Regions) == 0 { // demand moves from region to region
 			think /= 3
 		}
-		w.after(1+a.rng.Int64N(2*think), wish)
+		w.after(1+a.rng.Int64N(2*think), next)
 	}
-	w.after(2000+a.rng.Int64N(2*w.s.ThinkTime), wish)
+	w.after(2000+a.rng.Int64N(2*w.s.ThinkTime), next)
 	for k := range w.s.Keys {
 		if kept(k) {
 			a.keep(k, w.s.quietFrom()+1000+a.rng.Int64N(500))
@@ -37,10 +37,11 @@ func (a *agent) schedule() {
 	}
 }
 
-// kept says which keys are leased to the end.
+// kept reports whether a key is leased to the end.
 func kept(key int) bool { return key%2 == 0 }
 
-// keep gets a key until after the end, at a time or, while it is busy or leased for less, somewhat later.
+// keep leases a key until after the end. While the key is busy or has a shorter lease, it tries
+// again later.
 func (a *agent) keep(key int, at int64) {
 	w := a.w
 	w.after(at-w.time(), func() {
@@ -56,7 +57,7 @@ func (a *agent) keep(key int, at int64) {
 	})
 }
 
-// askOnce asks for a key whatever is remembered of it, and again if there was no answer.
+// askOnce requests a key without the agent's memory, and repeats the request if there is no answer.
 func (a *agent) askOnce(key, tries int) {
 	w := a.w
 	if a.keys[key].busy {
@@ -72,23 +73,23 @@ func (a *agent) askOnce(key, tries int) {
 			return
 		}
 		if answered {
-			told := Answer{Agent: a.name, Region: regionNames[a.region], Key: key, At: w.now, OK: step.Action == lease.Done}
-			if told.OK {
-				told.Resource = step.Lease.Resource
+			answer := Answer{Agent: a.name, Region: regionNames[a.region], Key: key, At: w.now, OK: step.Action == lease.Done}
+			if answer.OK {
+				answer.Resource = step.Lease.Resource
 				a.hold(key, step.Lease)
 				if step.Lease.Unsettled {
 					a.settle(key, step.Lease)
 				}
 			}
-			w.h.Answers = append(w.h.Answers, told)
-			w.transcribe(a.name, "asked for %s in the end and has %q", keyName(key), told.Resource)
+			w.h.Answers = append(w.h.Answers, answer)
+			w.transcribe(a.name, "requested %s at the end and has %q", keyName(key), answer.Resource)
 		}
 	})
 }
 
-// deadline is until when an agent uses what it holds, by its clock.
+// deadline returns the time, by the agent's clock, until which its users use a lease.
 func (a *agent) deadline(h *holding) int64 {
-	if a.w.wrong == "agent uses leases after their deadline" {
+	if a.w.mutation == "agent uses leases after their deadline" {
 		return h.grant.Expires + a.w.s.quarantine() + 3000
 	}
 	return h.grant.Expires - a.w.s.Skew
@@ -96,7 +97,7 @@ func (a *agent) deadline(h *holding) int64 {
 
 func (a *agent) start(key int) { a.keys[key].busy = true }
 
-// request is a user that wants something.
+// request is one request of a user.
 func (a *agent) request() {
 	w := a.w
 	key := a.rng.IntN(w.s.Keys)
@@ -104,7 +105,7 @@ func (a *agent) request() {
 	if w.faults.inAnyRegion(Contention) {
 		share = 1
 	}
-	if a.rng.IntN(share) == 0 { // what all want now
+	if a.rng.IntN(share) == 0 { // the key that all users request now
 		key = int(w.time()/2500) % w.s.Keys
 	}
 	h := &a.keys[key]
@@ -134,7 +135,7 @@ func (a *agent) get(key int, until int64) {
 		switch {
 		case !answered || step.Action == lease.Lost:
 		case step.Action == lease.Exhausted:
-			a.w.transcribe(a.name, "get %s: nothing is available", keyName(key))
+			a.w.transcribe(a.name, "get %s: no resource is available", keyName(key))
 			a.countRefusal(key)
 		default:
 			a.hold(key, step.Lease)
@@ -145,7 +146,7 @@ func (a *agent) get(key int, until int64) {
 	})
 }
 
-// settle says in the key row that the lease began, behind the users' backs.
+// settle writes to the key row that the lease began, in the background.
 func (a *agent) settle(key int, g lease.Grant) {
 	if !a.checkWriteLease(a.region) {
 		return
@@ -164,7 +165,7 @@ func (a *agent) settle(key int, g lease.Grant) {
 		h := &a.keys[key]
 		switch {
 		case life != a.life || !h.has || h.grant.Token != g.Token || h.grant.Resource != g.Resource:
-		case !answered && a.deadline(h) > a.clock(): // until it is known to be settled
+		case !answered && a.deadline(h) > a.clock(): // repeat until it is settled
 			w := a.w
 			w.after(500, func() {
 				if life == a.life {
@@ -184,7 +185,7 @@ func (a *agent) renew(key int, until int64) {
 	a.run("renew", key, region, &lease.Renew{Lease: h.grant, Until: until}, func(step lease.Step, answered bool) {
 		h := &a.keys[key]
 		switch h.busy = false; {
-		case !answered: // what it had is good to its end
+		case !answered: // the lease is valid until its deadline
 		case step.Action == lease.Lost:
 			a.drop(key)
 		default:
@@ -193,7 +194,7 @@ func (a *agent) renew(key int, until int64) {
 	})
 }
 
-// release stops to use a lease, and then gives it back.
+// release ends the use of a lease and then releases it.
 func (a *agent) release(key int) {
 	g := a.keys[key].grant
 	a.drop(key)
@@ -201,7 +202,7 @@ func (a *agent) release(key int) {
 	a.run("release", key, regionNumber(g.Region), &lease.Release{Lease: g}, func(lease.Step, bool) { a.keys[key].busy = false })
 }
 
-// hold makes a lease what the users of a key use from now to its deadline.
+// hold records that the users of a key use a lease from now to its deadline.
 func (a *agent) hold(key int, g lease.Grant) {
 	h := &a.keys[key]
 	if h.has && (h.grant.Resource != g.Resource || h.grant.Region != g.Region) {
@@ -221,7 +222,7 @@ func (a *agent) hold(key int, g lease.Grant) {
 	a.w.transcribe(a.name, "has %s for %s of %s, token %d, and uses it until %s", g.Resource, keyName(key), g.Region, g.Token, clock(until-epoch))
 }
 
-// drop ends the use of what is held of a key.
+// drop ends the use of a key's lease.
 func (a *agent) drop(key int) {
 	h := &a.keys[key]
 	if h.use > 0 {

@@ -7,16 +7,16 @@ import (
 	"github.com/weirhq/weir/events"
 )
 
-// eventCodec reads an ad event with weir's own decoder.
+// eventCodec decodes ad events with weir's decoder.
 type eventCodec struct{}
 
-// Decode returns an *events.View into data.
+// Decode returns an *events.View that refers to data.
 func (eventCodec) Decode(data []byte) (any, error) {
 	e := new(events.View)
 	return e, e.Decode(data)
 }
 
-// Encode is not needed: nothing here writes events.
+// Encode fails: the program only reads events.
 func (eventCodec) Encode(value any) ([]byte, error) {
 	return nil, fmt.Errorf("cannot encode %T: this program only reads events", value)
 }
@@ -24,7 +24,7 @@ func (eventCodec) Encode(value any) ([]byte, error) {
 // sums is the value of a spend key.
 type sums struct{ micros, count int64 }
 
-// sumsCodec writes and reads sums as totals.Value has them.
+// sumsCodec encodes and decodes sums in the format of totals.Value.
 type sumsCodec struct{}
 
 // Encode takes sums.

@@ -1,16 +1,21 @@
-// Command goka does the work of weir's spend counter with goka, for a comparison on the same log and the same broker.
+// Command goka does the work of weir's spend counter with goka, for a comparison on the same log
+// and the same broker.
 //
-//	log ──▶ rekey (account ─▶ spend key) ──▶ count ──▶ group table: LevelDB and its topic ──▶ totals
+//	log ──▶ spendKeys (account ─▶ spend key) ──▶ count ──▶ group table: LevelDB and its topic ──▶ totals
 //
-// A goka processor has one value per message key, and the log is keyed by account, not by campaign. goka's own way to
-// another key is a second hop through Kafka; here an interceptor of the consumer sets the key instead, which spares goka
-// that hop. The table's records go to the partition that they were counted in, by a hasher that knows weir's shards.
+// A goka processor has one value per message key, and the key of the log is the account, not the
+// campaign. With goka alone, another key needs a second hop through Kafka. Here an interceptor of
+// the consumer sets the key, which favours goka. The hasher of the table's records knows weir's
+// shards, so that a record goes to the partition in which it was counted.
 //
 // Invariants:
 //
-//  1. It is timed by the offsets that the broker holds as committed, from a quarter of the log to its end.
-//  2. One line of JSON on stdout, with the totals that the table holds, key by key. The driver judges them.
-//  3. It leaves nothing behind: no directory, no table topic, no group.
+//  1. The time is measured with the committed offsets on the broker, from a quarter of the log to
+//     its end.
+//  2. The output is one line of JSON on stdout with the totals of the table. The caller checks
+//     them.
+//  3. The program removes its directory, its table topic and its group.
 //
-// goka is at least once: a crash can count events twice. It recognises no duplicates here, which weir does.
+// goka is at least once: a crash can count events twice. The program detects no duplicates; weir
+// does.
 package main

@@ -19,7 +19,7 @@ import (
 	"github.com/weirhq/weir/events"
 )
 
-// answer is what the driver reads.
+// answer is the output for the calling program.
 type answer struct {
 	PerSecond float64 `json:"events_per_second"`
 	totals.Totals
@@ -28,8 +28,8 @@ type answer struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	brokers := flag.String("brokers", "127.0.0.1:9092", "brokers to ask first")
-	topic := flag.String("topic", "", "the log; every record in it is counted")
+	brokers := flag.String("brokers", "127.0.0.1:9092", "bootstrap brokers")
+	topic := flag.String("topic", "", "topic of the log; every record is counted")
 	commit := flag.Duration("commit", time.Second, "time between commits of offsets")
 	flag.Parse()
 	a, err := run(ctx, strings.Split(*brokers, ","), *topic, *commit)
@@ -43,7 +43,7 @@ func main() {
 	}
 }
 
-// run counts the log once into a fresh table.
+// run counts the log once into an empty table.
 func run(ctx context.Context, brokers []string, topic string, commit time.Duration) (a answer, err error) {
 	client, err := sarama.NewClient(brokers, config(commit))
 	if err != nil {
@@ -62,13 +62,13 @@ func run(ctx context.Context, brokers []string, topic string, commit time.Durati
 	if err != nil {
 		return a, errors.Join(err, admin.Close())
 	}
-	var held tables
-	proc, err := processor(brokers, group, topic, commit, goka.WithStorageBuilder(held.builder(dir)))
+	var state tables
+	proc, err := processor(brokers, group, topic, commit, goka.WithStorageBuilder(state.builder(dir)))
 	if err != nil {
 		return a, errors.Join(err, os.RemoveAll(dir), admin.Close())
 	}
-	if err := served(ctx, client, string(goka.GroupTable(goka.Group(group))), watch.parts); err != nil {
-		return a, errors.Join(err, os.RemoveAll(dir), forget(admin, group), admin.Close())
+	if err := awaitLeaders(ctx, client, string(goka.GroupTable(goka.Group(group))), watch.parts); err != nil {
+		return a, errors.Join(err, os.RemoveAll(dir), remove(admin, group), admin.Close())
 	}
 	work, stop := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -79,28 +79,28 @@ func run(ctx context.Context, brokers []string, topic string, commit time.Durati
 	}()
 	a.PerSecond, err = watch.run(ctx, ended)
 	if err == nil {
-		a.Totals, err = held.totals()
+		a.Totals, err = state.totals()
 	}
 	stop()
 	<-ended
-	return a, errors.Join(err, failed, os.RemoveAll(dir), forget(admin, group), admin.Close())
+	return a, errors.Join(err, failed, os.RemoveAll(dir), remove(admin, group), admin.Close())
 }
 
-// processor defines the group: the log in, sums by spend key in its table.
+// processor defines the group: the log as input, and a table of sums by spend key.
 func processor(brokers []string, group, topic string, commit time.Duration, storage goka.ProcessorOption) (*goka.Processor, error) {
 	count := func(ctx goka.Context, message any) {
 		e, ok := message.(*events.View)
 		if !ok {
 			ctx.Fail(fmt.Errorf("the codec gave %T", message))
 		}
-		had, _ := ctx.Value().(sums) // none yet: zero
+		had, _ := ctx.Value().(sums) // zero for a new key
 		ctx.SetValue(sums{had.micros + e.PriceMicros, had.count + 1})
 	}
 	graph := goka.DefineGroup(goka.Group(group), goka.Input(goka.Stream(topic), eventCodec{}, count), goka.Persist(sumsCodec{}))
 	input := config(commit)
-	input.Consumer.Interceptors = []sarama.ConsumerInterceptor{rekey{}}
+	input.Consumer.Interceptors = []sarama.ConsumerInterceptor{spendKeys{}}
 	tables := goka.NewTopicManagerConfig()
-	tables.Table.Replication = 1 // as weir's benchmark has it
+	tables.Table.Replication = 1 // as in weir's benchmark
 	return goka.NewProcessor(brokers, graph, storage,
 		goka.WithHasher(newShard),
 		goka.WithConsumerGroupBuilder(goka.ConsumerGroupBuilderWithConfig(input)),
@@ -109,8 +109,8 @@ func processor(brokers []string, group, topic string, commit time.Duration, stor
 		goka.WithTopicManagerBuilder(goka.TopicManagerBuilderWithConfig(config(commit), tables)))
 }
 
-// served waits until the table, which goka has just created, has leaders: goka's processor gives up on one that has not.
-func served(ctx context.Context, client sarama.Client, table string, parts []int32) error {
+// awaitLeaders waits until the new table topic has leaders: goka's processor fails without them.
+func awaitLeaders(ctx context.Context, client sarama.Client, table string, parts []int32) error {
 	deadline := time.Now().Add(30 * time.Second)
 	for {
 		err := client.RefreshMetadata(table)
@@ -130,7 +130,8 @@ func served(ctx context.Context, client sarama.Client, table string, parts []int
 	}
 }
 
-// config is goka's own with what the comparison fixes: read from the start and what is committed, acks of all replicas.
+// config returns goka's configuration with the fixed settings of the comparison: read committed
+// records from the start, acknowledgement by all replicas.
 func config(commit time.Duration) *sarama.Config {
 	c := goka.DefaultConfig()
 	c.Version = sarama.V3_6_0_0 // goka's default is too old for Kafka 4
@@ -141,7 +142,7 @@ func config(commit time.Duration) *sarama.Config {
 	return c
 }
 
-// forget deletes the table and the group.
-func forget(admin sarama.ClusterAdmin, group string) error {
+// remove deletes the table and the group.
+func remove(admin sarama.ClusterAdmin, group string) error {
 	return errors.Join(admin.DeleteTopic(string(goka.GroupTable(goka.Group(group)))), admin.DeleteConsumerGroup(group))
 }

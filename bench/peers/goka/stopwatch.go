@@ -10,7 +10,7 @@ import (
 
 const stall = 2 * time.Minute
 
-// stopwatch times a group from outside, by the offsets that the broker holds as committed.
+// stopwatch measures a group from outside with the committed offsets on the broker.
 type stopwatch struct {
 	admin  sarama.ClusterAdmin
 	group  string
@@ -20,7 +20,7 @@ type stopwatch struct {
 	events int64
 }
 
-// newStopwatch takes the log as it is now; an end that moves later is not waited for.
+// newStopwatch measures the log as it is now; records that are added later do not count.
 func newStopwatch(client sarama.Client, admin sarama.ClusterAdmin, group, topic string) (*stopwatch, error) {
 	parts, err := client.Partitions(topic)
 	if err != nil {
@@ -43,7 +43,8 @@ func newStopwatch(client sarama.Client, admin sarama.ClusterAdmin, group, topic 
 	return w, nil
 }
 
-// run waits until all events are committed, or until dead is closed, and returns events/s without the first quarter.
+// run waits until all events are committed, or until dead is closed. It returns events/s without
+// the first quarter.
 func (w *stopwatch) run(ctx context.Context, dead <-chan struct{}) (perSecond float64, err error) {
 	var done, base int64
 	began, moved := time.Now(), time.Now()
@@ -72,7 +73,7 @@ func (w *stopwatch) run(ctx context.Context, dead <-chan struct{}) (perSecond fl
 		}
 	}
 	if base == done {
-		return 0, fmt.Errorf("the log of %d events ended within the warm-up: give more events", w.events)
+		return 0, fmt.Errorf("the log of %d events ended within the warm-up: use more events", w.events)
 	}
 	return float64(done-base) / moved.Sub(began).Seconds(), nil
 }
@@ -83,7 +84,7 @@ func (w *stopwatch) committed() (n int64, err error) {
 		return 0, err
 	}
 	for p, b := range answer.Blocks[w.topic] {
-		if b.Offset >= 0 { // -1: none yet
+		if b.Offset >= 0 { // -1 means no committed offset
 			n += b.Offset - w.first[p]
 		}
 	}

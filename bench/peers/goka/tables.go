@@ -10,13 +10,14 @@ import (
 	"github.com/weirhq/weir/events"
 )
 
-// tables keeps hold of the storages that goka opens, one for each partition, to read them at the end.
+// tables holds the storages that goka opens, one for each partition, to read them at the end.
 type tables struct {
 	mu   sync.Mutex
 	list []storage.Storage
 }
 
-// builder makes LevelDB storages below dir. Their caches are 256 MiB together, as those of the other peer.
+// builder returns a builder of LevelDB storages below dir. Their caches have 256 MiB in total, as
+// those of the Kafka Streams program.
 func (t *tables) builder(dir string) storage.Builder {
 	build := storage.BuilderWithOptions(dir, &opt.Options{
 		BlockCacheCapacity: 256 << 20 / events.DefaultShards,
@@ -33,7 +34,7 @@ func (t *tables) builder(dir string) storage.Builder {
 	}
 }
 
-// totals reads all storages. They must be open.
+// totals reads all storages, which must be open.
 func (t *tables) totals() (sum totals.Totals, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

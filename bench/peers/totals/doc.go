@@ -1,9 +1,11 @@
-// Package totals says what was counted, so that a peer's work can be compared with what the log holds, key by key.
+// Package totals computes what was counted, so that the work of a peer can be compared with the
+// log, key by key.
 //
 //	log   ──▶ Key, Value of each key ──▶ Add ──▶ Totals ─┐
-//	state ──▶ its keys and values    ──▶ Add ──▶ Totals ─┴─▶ the same, or the peer did not do the work
+//	state ──▶ its keys and values    ──▶ Add ──▶ Totals ─┴─▶ equal, or the peer did not do the work
 //
-// The Java program has the same key, value and digest; a test on each side holds them to the same figure.
+// The Java program has the same keys, values and digest; a test on each side checks the same
+// figures.
 //
-// It counts no events: who keeps the sums of a key, and how, is the peer's own affair.
+// The package counts no events: each peer keeps its own sums.
 package totals

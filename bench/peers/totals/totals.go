@@ -8,21 +8,21 @@ import (
 	"github.com/weirhq/weir/events"
 )
 
-// Totals is what a log holds or a peer has counted, over all keys.
+// Totals describes the content of a log or the result of a peer, over all keys.
 type Totals struct {
 	Keys   int64 `json:"keys"`
 	Micros int64 `json:"micros"`
 	Events int64 `json:"events"`
-	// Digest is the sum, modulo 2^64, of the mixed FNV-1a hashes of each key and its value: two counts with the same digest
-	// agree in every key, in whatever order they are read. 16 hexadecimal digits.
+	// Digest is the sum, modulo 2^64, of the mixed FNV-1a hashes of each key and its value. Two
+	// counts with the same digest agree in every key, in any order. It has 16 hexadecimal digits.
 	Digest Digest `json:"digest"`
 }
 
-// Digest is a number that prints, in JSON too, as 16 hexadecimal digits.
+// Digest is a number with a text form of 16 hexadecimal digits.
 type Digest uint64
 
-// Key appends what an event's spend is summed under: account, zero, campaign, zero, and the budget day as four bytes,
-// big endian; an event without a budget day has the UTC day on which it happened.
+// Key appends the key of an event's sums: account, zero, campaign, zero, and the budget day as four
+// bytes, big endian. An event without a budget day has the UTC day of its time.
 func Key(dst []byte, e *events.View) []byte {
 	day := e.BudgetDay
 	if day == 0 {
@@ -33,12 +33,12 @@ func Key(dst []byte, e *events.View) []byte {
 	return binary.BigEndian.AppendUint32(dst, uint32(day))
 }
 
-// Value appends the sums of a key: micros and number of events, eight bytes each, big endian.
+// Value appends the value of a key: micros and number of events, eight bytes each, big endian.
 func Value(dst []byte, micros, count int64) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(dst, uint64(micros)), uint64(count))
 }
 
-// Sums reads a Value back. A value of another length is an error.
+// Sums decodes a Value. A value of another length is an error.
 func Sums(value []byte) (micros, count int64, err error) {
 	if len(value) != 16 {
 		return 0, 0, fmt.Errorf("a value has %d bytes, want 16: micros and count", len(value))
@@ -46,7 +46,7 @@ func Sums(value []byte) (micros, count int64, err error) {
 	return int64(binary.BigEndian.Uint64(value)), int64(binary.BigEndian.Uint64(value[8:])), nil
 }
 
-// Add adds one key and its value. Each key is to be added once.
+// Add adds one key and its value. Add each key once.
 func (t *Totals) Add(key, value []byte) error {
 	micros, count, err := Sums(value)
 	if err != nil {
@@ -68,18 +68,18 @@ func fnv1a(h uint64, b []byte) uint64 {
 	return h
 }
 
-// mix is the finalizer of MurmurHash3. Without it the sum would not see two values in each other's place: the last bytes
-// of an FNV-1a hash enter it almost linearly.
+// mix is the finalizer of MurmurHash3. Without it the digest would hardly change when two keys
+// exchange their values, because the last bytes of an FNV-1a hash enter it almost linearly.
 func mix(h uint64) uint64 {
 	h = (h ^ h>>33) * 0xff51afd7ed558ccd
 	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
 	return h ^ h>>33
 }
 
-// MarshalText writes the digits.
+// MarshalText returns 16 hexadecimal digits.
 func (d Digest) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%016x", uint64(d)), nil }
 
-// UnmarshalText reads them back.
+// UnmarshalText decodes the output of MarshalText.
 func (d *Digest) UnmarshalText(b []byte) error {
 	n, err := strconv.ParseUint(string(b), 16, 64)
 	*d = Digest(n)

@@ -38,7 +38,7 @@ func TestTotals(t *testing.T) {
 	}
 }
 
-func TestDigestSeesWhatSumsDoNot(t *testing.T) {
+func TestDigestDetectsExchangedValues(t *testing.T) {
 	digest := func(first, second int64) Totals {
 		var s Totals
 		for i, micros := range []int64{first, second} {
@@ -50,10 +50,10 @@ func TestDigestSeesWhatSumsDoNot(t *testing.T) {
 	}
 	a, b := digest(5, 7), digest(7, 5)
 	if a.Micros != b.Micros || a.Events != b.Events || a.Keys != b.Keys {
-		t.Fatalf("the sums of %+v and %+v should agree", a, b)
+		t.Fatalf("the sums of %+v and %+v should be equal", a, b)
 	}
 	if a.Digest == b.Digest {
-		t.Error("two events that went to each other's keys have the same digest")
+		t.Error("two counts with exchanged values have the same digest")
 	}
 }
 

@@ -7,13 +7,13 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/item"
 )
 
-// Taking a resource: the lease protocol's second write.
+// The update that leases a resource: the second write of the lease protocol.
 const (
-	acquireIf = "attribute_exists(pk) AND version = :v AND lease_available <= :now AND owner_region = :me"
-	acquire   = "SET #key = :k, lease_expires = :e, version = version + :one REMOVE lease_available"
+	acquireIf = "attribute_exists(pk) AND version = :v AND lease_available_ms <= :now AND owner_region = :me"
+	acquire   = "SET #key = :k, lease_expires_ms = :e, version = version + :one REMOVE lease_available_ms"
 	row       = `{"version":{"N":"17"},"sk":{"S":"resource-000123"},"pk":{"S":"R#client#0042"},"pool_id":{"S":"pool-a"},` +
-		`"owner_region":{"S":"eu-central-1"},"writer_region":{"S":"eu-central-1"},"lease_expires":{"N":"1767225600000"},` +
-		`"lease_available":{"N":"1767225700000"},"shard":{"S":"client.pool-a.eu-central-1.7"},"leases_total":{"N":"123"}}`
+		`"owner_region":{"S":"eu-central-1"},"writer_region":{"S":"eu-central-1"},"lease_expires_ms":{"N":"1767225600000"},` +
+		`"lease_available_ms":{"N":"1767225700000"},"bucket":{"S":"client.pool-a.eu-central-1.7"},"leases_total":{"N":"123"}}`
 	rowValues = `{":v":{"N":"17"},":now":{"N":"1767225800000"},":me":{"S":"eu-central-1"},":k":{"S":"user/123456789"},":e":{"N":"1767229400000"},":one":{"N":"1"}}`
 )
 
@@ -29,7 +29,7 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// BenchmarkUpdate is what one conditional update costs whose expressions have been parsed before.
+// BenchmarkUpdate measures one conditional update with parsed expressions.
 func BenchmarkUpdate(b *testing.B) {
 	c, err := expr.ParseCondition(acquireIf)
 	if err != nil {
@@ -54,7 +54,7 @@ func BenchmarkUpdate(b *testing.B) {
 			b.Fatal(err)
 		}
 		if !test.Holds(it) {
-			b.Fatal("it does not hold")
+			b.Fatal("the condition does not hold")
 		}
 		if _, err := change.Apply(it, item.Item{}); err != nil {
 			b.Fatal(err)
@@ -62,7 +62,7 @@ func BenchmarkUpdate(b *testing.B) {
 	}
 }
 
-// BenchmarkFilter is what a filter costs for each item.
+// BenchmarkFilter measures a filter on one item.
 func BenchmarkFilter(b *testing.B) {
 	test, err := condition("owner_region = :me and (contains(writer_region, :pool) or size(pool_id) > :n) and not attribute_exists(#k)",
 		expr.Names{"#k": "key"}, parse(b, `{":me":{"S":"eu-central-1"},":pool":{"S":"pool-b"},":n":{"N":"3"}}`))
@@ -73,7 +73,7 @@ func BenchmarkFilter(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if !test.Holds(it) {
-			b.Fatal("it does not hold")
+			b.Fatal("the filter does not hold")
 		}
 	}
 }

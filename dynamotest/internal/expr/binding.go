@@ -2,13 +2,13 @@ package expr
 
 import "github.com/weirhq/weir/dynamotest/internal/item"
 
-// binding has what the placeholders of an expression stand for, by slot.
+// binding holds the names and values of an expression's placeholders, by slot.
 type binding struct {
-	names  []string     // "" where it is not defined
-	values []item.Value // Missing where it is not defined
+	names  []string     // "" for a placeholder that is not defined
+	values []item.Value // Missing for a placeholder that is not defined
 }
 
-// bind returns the binding, and whether all is defined.
+// bind returns the binding. complete is false if a placeholder is not defined.
 func (r Refs) bind(names Names, values item.Item) (b binding, complete bool) {
 	complete = true
 	if len(r.Names) > 0 {
@@ -28,7 +28,7 @@ func (r Refs) bind(names Names, values item.Item) (b binding, complete bool) {
 	return b, complete
 }
 
-// undefined returns the message for a placeholder that is not defined, "" if it is.
+// undefined returns the message for a placeholder that is not defined, "" if it is defined.
 func (b *binding) undefined(refs Refs, r ref) string {
 	switch {
 	case r.value && !b.values[r.slot].Exists():
@@ -40,7 +40,7 @@ func (b *binding) undefined(refs Refs, r ref) string {
 	}
 }
 
-// name returns the attribute's name of a step that has one.
+// name returns the attribute name of a step that is not an index.
 func (b *binding) name(s *step) string {
 	if s.ref >= 0 {
 		return b.names[s.ref]
@@ -48,7 +48,7 @@ func (b *binding) name(s *step) string {
 	return s.name
 }
 
-// get returns the value that the path leads to, Missing if there is none.
+// get returns the value at the path, or Missing.
 func (b *binding) get(it item.Item, p path) item.Value {
 	v := it.Get(b.name(&p[0]))
 	for i := 1; i < len(p) && v.Exists(); i++ {

@@ -12,17 +12,18 @@ type Change struct {
 	binding binding
 }
 
-// edit is what an action comes to: a value in its place, or none (Missing).
+// edit is the effect of one action: a new value at a path, or Missing to remove the value.
 type edit struct {
 	target path
 	value  item.Value
 }
 
-// Apply returns the item as changed. If there is no item yet, old is the zero Item and the new one begins with key; it
-// stays the zero Item if the update only removes. The item's size is not checked.
+// Apply returns the changed item. If the table has no item yet, old is the zero Item and the new
+// item begins with key; it stays the zero Item if the update has REMOVE and DELETE actions only.
+// Apply does not check the item's size.
 //
-// All values are taken from the old item, all indexes are those of its lists. What is set beyond the end of a list is
-// put at its end, in the order of the indexes.
+// All operands are values of the old item, and all indexes are those of its lists. Elements that
+// are set beyond the end of a list are appended, in the order of their indexes.
 func (c Change) Apply(old, key item.Item) (item.Item, error) {
 	there := old != item.Item{}
 	if !there {
@@ -49,7 +50,7 @@ func (c Change) Apply(old, key item.Item) (item.Item, error) {
 	return c.put(old, edits)
 }
 
-// edit returns what the action comes to. skip is true if there is nothing to do.
+// edit returns the effect of an action. skip is true if the action has no effect.
 func (c *Change) edit(a *action, old item.Item, there bool) (e edit, skip bool, err error) {
 	e.target = a.target
 	switch a.op {
@@ -57,7 +58,7 @@ func (c *Change) edit(a *action, old item.Item, there bool) (e edit, skip bool, 
 		e.value, err = c.result(&a.value, old)
 		return e, false, err
 	case remove:
-		skip, err = c.nothing(a.target, old, there)
+		skip, err = c.nothingToRemove(a.target, old, there)
 		return e, skip, err
 	default:
 		e.value, skip, err = c.combine(a, old, there)
@@ -65,8 +66,9 @@ func (c *Change) edit(a *action, old item.Item, there bool) (e edit, skip bool, 
 	}
 }
 
-// nothing tells whether there is nothing to remove. The place where it would be must exist, if there is an item at all.
-func (c *Change) nothing(target path, old item.Item, there bool) (bool, error) {
+// nothingToRemove reports whether the item has no value at the path. If there is an item, the list
+// or map that would contain the value must exist.
+func (c *Change) nothingToRemove(target path, old item.Item, there bool) (bool, error) {
 	last := len(target) - 1
 	switch {
 	case !there:
@@ -86,14 +88,14 @@ func (c *Change) nothing(target path, old item.Item, there bool) (bool, error) {
 	return true, nil
 }
 
-// combine returns what ADD and DELETE make of the value that is there.
+// combine returns the result of ADD or DELETE with the present value.
 func (c *Change) combine(a *action, old item.Item, there bool) (v item.Value, skip bool, err error) {
 	now, by := c.binding.get(old, a.target), c.binding.values[a.value.slot]
 	switch {
 	case !now.Exists() && a.op == add:
 		return by, false, nil
 	case !now.Exists():
-		skip, err = c.nothing(a.target, old, there)
+		skip, err = c.nothingToRemove(a.target, old, there)
 		return now, skip, err
 	case now.Kind() != by.Kind():
 		return now, false, wrongType()
@@ -115,7 +117,7 @@ func wrongType() error {
 	return item.Invalid("An operand in the update expression has an incorrect data type")
 }
 
-// result returns what an operand of SET is worth.
+// result returns the value of an operand of SET.
 func (c *Change) result(x *operand, old item.Item) (item.Value, error) {
 	switch x.op {
 	case opValue:
@@ -132,12 +134,12 @@ func (c *Change) result(x *operand, old item.Item) (item.Value, error) {
 		}
 		return c.result(&x.args[1], old)
 	default:
-		return c.join(x, old)
+		return c.calculate(x, old)
 	}
 }
 
-// join returns what +, - and list_append give.
-func (c *Change) join(x *operand, old item.Item) (item.Value, error) {
+// calculate returns the result of +, - or list_append.
+func (c *Change) calculate(x *operand, old item.Item) (item.Value, error) {
 	left, err := c.result(&x.args[0], old)
 	if err != nil {
 		return left, err
@@ -162,7 +164,7 @@ func (c *Change) join(x *operand, old item.Item) (item.Value, error) {
 	}
 }
 
-// CheckKeys returns the error if the update changes one of the key attributes named.
+// CheckKeys returns an error if the update changes one of the named key attributes.
 func (c Change) CheckKeys(keys ...string) error {
 	for _, key := range keys {
 		for _, p := range c.update.targets {
@@ -174,12 +176,13 @@ func (c Change) CheckKeys(keys ...string) error {
 	return nil
 }
 
-// CheckScalars returns the error if the update goes inside one of the key attributes named, as pk.a does. label is what
-// the error calls it: "Key" for those of the table, "IndexKey" for those of its indexes.
+// CheckScalars returns an error if a path leads inside one of the named key attributes, as pk.a
+// does. label is the term in the error: "Key" for keys of the table, "IndexKey" for keys of an
+// index.
 func (c Change) CheckScalars(label string, keys ...string) error {
 	return c.binding.checkScalars(c.update.paths, label, keys)
 }
 
-// Touched returns the selection of the paths that the update changes: of the old item it is ReturnValues' UPDATED_OLD,
-// of the new one UPDATED_NEW.
+// Touched returns the selection of the paths that the update changes. Applied to the old item it
+// gives UPDATED_OLD, applied to the new item UPDATED_NEW.
 func (c Change) Touched() Selection { return Selection{c.update.targets, c.binding} }

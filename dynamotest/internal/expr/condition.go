@@ -4,7 +4,7 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/item"
 )
 
-// The names of the parameters, as messages have them.
+// The names of the parameters in error texts.
 const (
 	conditionExpression  = "ConditionExpression"
 	filterExpression     = "FilterExpression"
@@ -13,7 +13,7 @@ const (
 	updateExpression     = "UpdateExpression"
 )
 
-// Condition is a parsed condition or filter.
+// Condition is a parsed condition, filter or key condition.
 type Condition struct {
 	kind   string
 	refs   Refs
@@ -22,17 +22,18 @@ type Condition struct {
 	paths  []path
 }
 
-// node is a condition made of others (AND, OR, NOT) or of operands (the rest).
+// node is a condition. AND, OR and NOT have children, which are conditions; all others have
+// operands.
 type node struct {
-	op   op
-	kids []node
-	args []operand
+	op       op
+	children []node
+	args     []operand
 }
 
-// leaf is what there is to check, once names and values are known, of a condition made of operands.
+// leaf is a condition on operands, as Bind checks it once names and values are known.
 type leaf struct {
-	order []ref  // its placeholders as they come in the text
-	count string // the message for a wrong number of operands
+	order []ref  // its placeholders in the order of the text
+	count string // the message for a wrong number of operands, or ""
 	calls []call // its functions and operators, inner ones first
 }
 
@@ -60,8 +61,8 @@ func parseCondition(kind, text string) (*Condition, error) {
 
 // paths appends the paths in the condition.
 func (n *node) paths(to []path) []path {
-	for i := range n.kids {
-		to = n.kids[i].paths(to)
+	for i := range n.children {
+		to = n.children[i].paths(to)
 	}
 	return pathsOf(n.args, to)
 }
@@ -76,10 +77,10 @@ func pathsOf(args []operand, to []path) []path {
 	return to
 }
 
-// Refs returns the placeholders used.
+// Refs returns the placeholders of the condition.
 func (c *Condition) Refs() Refs { return c.refs }
 
-// Bind puts names and values in, and checks the types of operands.
+// Bind puts in names and values, and checks the types of operands.
 func (c *Condition) Bind(names Names, values item.Item) (Test, error) {
 	b, complete := c.refs.bind(names, values)
 	for i := range c.leaves {
@@ -90,7 +91,7 @@ func (c *Condition) Bind(names Names, values item.Item) (Test, error) {
 	return Test{c, b}, nil
 }
 
-// checkLeaf returns the message for what is wrong with a leaf, "" if nothing is.
+// checkLeaf returns the message for the first error of a leaf, or "".
 func (b *binding) checkLeaf(refs Refs, l *leaf, complete bool) string {
 	if !complete {
 		for _, r := range l.order {
@@ -123,7 +124,7 @@ func (b *binding) checkLeaf(refs Refs, l *leaf, complete bool) string {
 
 func (b *binding) same(x, y path) bool { return len(x) == len(y) && b.relate(x, y) == overlap }
 
-// checkBounds checks the bounds of BETWEEN where both are values.
+// checkBounds checks the bounds of BETWEEN if both are values of the request.
 func (b *binding) checkBounds(low, high operand) string {
 	if low.op != opValue || high.op != opValue {
 		return ""

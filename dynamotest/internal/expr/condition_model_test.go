@@ -12,31 +12,32 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/item/itemtest"
 )
 
-// drawn draws an expression together with what it means: closures over the item, the dumb way to evaluate.
-type drawn struct {
+// conditionModel draws a condition together with its meaning, a closure over the item. The closures
+// are a second, simple evaluator.
+type conditionModel struct {
 	t      *rapid.T
 	names  expr.Names
 	values []item.Attr
 }
 
-// words returns one of the spellings of a keyword.
-func (d *drawn) word(w string) string {
+// word returns a keyword in some mixture of cases.
+func (d *conditionModel) word(w string) string {
 	return rapid.SampledFrom([]string{w, strings.ToLower(w), w[:1] + strings.ToLower(w[1:])}).Draw(d.t, "spelling")
 }
 
-func (d *drawn) space() string {
+func (d *conditionModel) space() string {
 	return rapid.SampledFrom([]string{" ", "  ", "\n", "\t "}).Draw(d.t, "space")
 }
 
-// value gives a placeholder and the value.
-func (d *drawn) value(v item.Value) (string, item.Value) {
+// value draws a placeholder and its value.
+func (d *conditionModel) value(v item.Value) (string, item.Value) {
 	name := fmt.Sprintf(":v%d", len(d.values))
 	d.values = append(d.values, item.Attr{Name: name, Value: v})
 	return name, v
 }
 
-// path gives a path and what it leads to.
-func (d *drawn) path() (string, func(item.Item) item.Value) {
+// path draws a path and the function that reads its value.
+func (d *conditionModel) path() (string, func(item.Item) item.Value) {
 	element := func() (string, string) {
 		name := itemtest.Name().Draw(d.t, "name")
 		if len(name) == 1 && rapid.Bool().Draw(d.t, "literal") {
@@ -63,8 +64,8 @@ func (d *drawn) path() (string, func(item.Item) item.Value) {
 	return text, get
 }
 
-// operand gives an operand that can be compared with < if ordered.
-func (d *drawn) operand(ordered bool) (string, func(item.Item) item.Value) {
+// operand draws an operand. If ordered is true, it can be compared with <.
+func (d *conditionModel) operand(ordered bool) (string, func(item.Item) item.Value) {
 	switch rapid.IntRange(0, 3).Draw(d.t, "operand") {
 	case 0:
 		g := itemtest.Value(1)
@@ -86,8 +87,8 @@ func (d *drawn) operand(ordered bool) (string, func(item.Item) item.Value) {
 	}
 }
 
-// comparison gives a condition without AND, OR and NOT.
-func (d *drawn) comparison() (string, func(item.Item) bool) {
+// comparison draws a condition without AND, OR and NOT.
+func (d *conditionModel) comparison() (string, func(item.Item) bool) {
 	o := rapid.SampledFrom([]string{"=", "<>", "<", "<=", ">", ">=", "between", "in", "exists", "not exists", "type", "contains", "begins"}).Draw(d.t, "operator")
 	switch o {
 	case "exists", "not exists":
@@ -172,8 +173,9 @@ func has(a, b item.Value) bool {
 	return false
 }
 
-// condition gives a condition whose outermost operator binds at least as tightly as level: 0 OR, 1 AND, 2 NOT, 3 the rest.
-func (d *drawn) condition(level, depth int) (string, func(item.Item) bool) {
+// condition draws a condition whose outermost operator binds at least as tightly as level: 0 is OR,
+// 1 AND, 2 NOT, and 3 the others.
+func (d *conditionModel) condition(level, depth int) (string, func(item.Item) bool) {
 	what := 3
 	if depth > 0 {
 		what = rapid.IntRange(0, 3).Draw(d.t, "what")
@@ -203,11 +205,12 @@ func (d *drawn) condition(level, depth int) (string, func(item.Item) bool) {
 	return text, holds
 }
 
-// TestConditionMeansWhatItSays draws conditions, prints them with the fewest brackets, and compares with what they mean.
-func TestConditionMeansWhatItSays(t *testing.T) {
+// TestConditionAgainstModel draws conditions, prints them with as few brackets as possible, and
+// compares their results with those of the model.
+func TestConditionAgainstModel(t *testing.T) {
 	met := [2]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		d := &drawn{t: t, names: expr.Names{}}
+		d := &conditionModel{t: t, names: expr.Names{}}
 		text, holds := d.condition(0, 3)
 		values := item.Of(d.values...)
 		b, err := condition(text, d.names, values)

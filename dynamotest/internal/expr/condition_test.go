@@ -6,6 +6,7 @@ import (
 
 	"github.com/weirhq/weir/dynamotest/internal/expr"
 	"github.com/weirhq/weir/dynamotest/internal/item"
+	"github.com/weirhq/weir/dynamotest/internal/item/itemtest"
 )
 
 func TestConditionHolds(t *testing.T) {
@@ -22,12 +23,12 @@ func TestConditionHolds(t *testing.T) {
 		{"Price >= :n500", true},
 		{":n600 > Price", true},
 		{"Brand = :acme", true},
-		{"Brand = :n5", false},   // of another type
-		{"Brand < :n5", false},   // and so without order
-		{"Brand <> :n5", true},   // but not equal
-		{"Nothing = :n5", false}, // missing
-		{"Nothing <> :n5", true}, // so it is not equal
-		{"Nothing < :n5", false}, // nor less
+		{"Brand = :n5", false},   // another type is not equal
+		{"Brand < :n5", false},   // and has no order
+		{"Brand <> :n5", true},   // so it is unequal
+		{"Nothing = :n5", false}, // a missing attribute is not equal
+		{"Nothing <> :n5", true}, // so it is unequal
+		{"Nothing < :n5", false}, // and has no order
 		{"Nothing = Nowhere", false},
 		{"Nothing <> Nowhere", true},
 		{"Nothing between Nowhere and Never", false},
@@ -129,7 +130,7 @@ func TestConditionOnNoItem(t *testing.T) {
 	}
 }
 
-// TestConditionRefused has the messages without "Invalid ConditionExpression: ".
+// TestConditionRefused lists the messages without "Invalid ConditionExpression: ".
 func TestConditionRefused(t *testing.T) {
 	const (
 		notAllowed = "The function is not allowed to be used this way in an expression; function: "
@@ -209,7 +210,7 @@ func TestConditionRefused(t *testing.T) {
 		{"begins_with(a.#none)", noName + "#none"},
 		{"a = :s and #none = :none", noName + "#none"},
 		{":none = #none", noValue + ":none"},
-		{"a = a and b = :none", distinct + "=, first operand: [a]"}, // of the first condition that is wrong
+		{"a = a and b = :none", distinct + "=, first operand: [a]"}, // the error of the first wrong condition
 
 		{"attribute_exists(a, b) and a=a", count + "attribute_exists, number of operands: 2"},
 		{"attribute_not_exists(a, b)", count + "attribute_not_exists, number of operands: 2"},
@@ -263,7 +264,7 @@ func TestConditionRefused(t *testing.T) {
 		if want != "" {
 			want = "Invalid ConditionExpression: " + want
 		}
-		if _, err := condition(c.text, names, values); message(t, err) != want {
+		if _, err := condition(c.text, names, values); itemtest.Message(t, err) != want {
 			t.Errorf("%.200s\ngot  %v\nwant %s", c.text, err, want)
 		}
 	}
@@ -273,10 +274,10 @@ func TestConditionRefused(t *testing.T) {
 		"Update":       func(s string) error { _, err := expr.ParseUpdate(s); return err },
 		"Projection":   func(s string) error { _, err := expr.ParseProjection(s); return err },
 	} {
-		if got, want := message(t, parse("")), "Invalid "+text+"Expression: The expression can not be empty;"; got != want {
+		if got, want := itemtest.Message(t, parse("")), "Invalid "+text+"Expression: The expression can not be empty;"; got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
-		if got, want := message(t, parse("a !")), "Invalid "+text+"Expression: Syntax error; token: "; !strings.HasPrefix(got, want) {
+		if got, want := itemtest.Message(t, parse("a !")), "Invalid "+text+"Expression: Syntax error; token: "; !strings.HasPrefix(got, want) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
@@ -298,7 +299,7 @@ func TestConditionOnKeys(t *testing.T) {
 		{b.CheckFilter("id", "sk"), "Filter Expression can only contain non-primary key attributes: Primary key attribute: sk"},
 		{b.CheckFilter("id", "range"), ""},
 	} {
-		if got := message(t, c.err); got != c.want {
+		if got := itemtest.Message(t, c.err); got != c.want {
 			t.Errorf("%d\ngot  %s\nwant %s", i, got, c.want)
 		}
 	}
@@ -337,7 +338,7 @@ func TestPlaceholders(t *testing.T) {
 		{expr.CheckValues(values), ""},
 		{expr.CheckValues(values.With("a", item.Null())), `ExpressionAttributeValues contains invalid key: Syntax error; key: "a"`},
 	} {
-		if got := message(t, c.err); got != c.want {
+		if got := itemtest.Message(t, c.err); got != c.want {
 			t.Errorf("%d\ngot  %s\nwant %s", i, got, c.want)
 		}
 	}
@@ -345,7 +346,7 @@ func TestPlaceholders(t *testing.T) {
 
 func TestReservedWords(t *testing.T) {
 	for _, word := range []string{"ABORT", "abort", "Name", "status", "timestamp", "LOCALTIMESTAMP", "TTL", "zone", "Key", "VALUES", "region", "user"} {
-		if _, err := expr.ParseProjection(word); message(t, err) != "Invalid ProjectionExpression: Attribute name is a reserved keyword; reserved keyword: "+word {
+		if _, err := expr.ParseProjection(word); itemtest.Message(t, err) != "Invalid ProjectionExpression: Attribute name is a reserved keyword; reserved keyword: "+word {
 			t.Errorf("%s: %v", word, err)
 		}
 	}

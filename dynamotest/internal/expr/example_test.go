@@ -7,7 +7,7 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/item"
 )
 
-// A conditional update, as UpdateItem does it.
+// A conditional update, as UpdateItem carries it out.
 func Example() {
 	old := item.Of(
 		item.Attr{Name: "pk", Value: item.Str("resource")},

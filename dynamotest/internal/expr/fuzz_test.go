@@ -5,9 +5,10 @@ import (
 
 	"github.com/weirhq/weir/dynamotest/internal/expr"
 	"github.com/weirhq/weir/dynamotest/internal/item"
+	"github.com/weirhq/weir/dynamotest/internal/item/itemtest"
 )
 
-// define gives each placeholder a name or a value; which values, choice decides.
+// define defines each placeholder as a name or a value. choice selects among them.
 func define(t *testing.T, refs expr.Refs, choice uint) (expr.Names, item.Item) {
 	names, attrs := expr.Names{}, []item.Attr(nil)
 	for i, n := range refs.Names {
@@ -23,7 +24,8 @@ func define(t *testing.T, refs expr.Refs, choice uint) (expr.Names, item.Item) {
 	return names, item.Of(attrs...)
 }
 
-// FuzzCondition: nothing panics; what is refused is refused with a validation error; what is not can be asked of items.
+// FuzzCondition: no text panics, each rejection is a validation error, and an accepted condition
+// can be evaluated.
 func FuzzCondition(f *testing.F) {
 	for _, seed := range []string{
 		"Price = :n and (not attribute_exists(#a.b[0]) or size(#b) <= :m)", "a between :x and :y", "a in (:x, b, size(c))", "begins_with(a, :x)",
@@ -38,21 +40,21 @@ func FuzzCondition(f *testing.F) {
 			var b expr.Test
 			if b, err = c.Bind(names, values); err == nil {
 				if expr.CheckUnused(names, values, c.Refs()) != nil {
-					t.Fatal("what it uses is unused")
+					t.Fatal("CheckUnused reports placeholders that the condition uses")
 				}
 				opposite, err := condition("NOT ("+text+")", names, values)
 				if err == nil && opposite.Holds(parse(t, bicycle)) == b.Holds(parse(t, bicycle)) {
-					t.Fatalf("%q and not", text)
+					t.Fatalf("%q and its negation have the same result", text)
 				}
 				b.Holds(item.Item{})
 				_, _ = b.CheckFilter("Price"), b.CheckScalars("Key", "Price")
 			}
 		}
-		message(t, err)
+		itemtest.Message(t, err)
 	})
 }
 
-// FuzzUpdate: nothing panics; what is applied gives an item whose JSON can be read again.
+// FuzzUpdate: no text panics, and an applied update gives an item whose JSON can be decoded.
 func FuzzUpdate(f *testing.F) {
 	for _, seed := range []string{
 		"SET a = :x, b.c[1] = if_not_exists(#d, :y) + :z REMOVE e[0], e[3] ADD f :n DELETE g :s", "SET #l[7] = list_append(Related, :l), #l[8] = :x REMOVE #l[0]",
@@ -73,16 +75,16 @@ func FuzzUpdate(f *testing.F) {
 							t.Fatalf("%q made %s", text, after)
 						}
 					}
-					message(t, err)
+					itemtest.Message(t, err)
 				}
 				_, _ = b.CheckKeys("Price"), b.CheckScalars("Key", "Price")
 			}
 		}
-		message(t, err)
+		itemtest.Message(t, err)
 	})
 }
 
-// FuzzProjection: nothing panics; the part is no larger than the whole.
+// FuzzProjection: no text panics, and the selected part is no larger than the item.
 func FuzzProjection(f *testing.F) {
 	for _, seed := range []string{"a, b.c[1], #d", "Pictures.Sides[1].rear, Pictures.Sides[0], Related[2]", "a,,", "a[1", "a, a"} {
 		f.Add(seed, uint(3))
@@ -98,11 +100,11 @@ func FuzzProjection(f *testing.F) {
 				}
 			}
 		}
-		message(t, err)
+		itemtest.Message(t, err)
 	})
 }
 
-// FuzzKey: nothing panics; what is taken as the condition on keys is true of the keys in its range.
+// FuzzKey: no text panics, and an accepted key condition is true for the keys in its range.
 func FuzzKey(f *testing.F) {
 	for _, seed := range []string{"Id = :a and Price > :b", "Id = :a and :b between :c and Price", "begins_with(Id, :a)", "Id = :a or b = :c", "size(a) = :n", "Id = :a"} {
 		f.Add(seed, uint(3))
@@ -128,6 +130,6 @@ func FuzzKey(f *testing.F) {
 				}
 			}
 		}
-		message(t, err)
+		itemtest.Message(t, err)
 	})
 }

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// term is what stands where a condition or an operand can: which it is shows when the next token is read.
+// term is a condition or an operand. The next token decides which of the two the grammar requires.
 type term struct {
 	isNode  bool
 	node    node
 	operand operand
 }
 
-// condition returns the condition that x must be.
+// condition returns the condition in x. It notes an error if x is an operand.
 func (p *parser) condition(x term) node {
 	switch {
 	case x.isNode:
@@ -48,7 +48,7 @@ func (p *parser) join(o op, x term, next func() term) term {
 	}
 	p.operators++
 	right := p.condition(next())
-	return term{isNode: true, node: node{op: o, kids: []node{left, right}}}
+	return term{isNode: true, node: node{op: o, children: []node{left, right}}}
 }
 
 func (p *parser) not() term {
@@ -57,10 +57,10 @@ func (p *parser) not() term {
 	}
 	p.operators++
 	kid := p.condition(p.not())
-	return term{isNode: true, node: node{op: opNot, kids: []node{kid}}}
+	return term{isNode: true, node: node{op: opNot, children: []node{kid}}}
 }
 
-// comparison reads operands and what is between them, a function, or anything in brackets.
+// comparison reads a comparison, a function, or a term in brackets.
 func (p *parser) comparison() term {
 	x := p.term()
 	o, arguments := opEqual, (func() []operand)(nil)
@@ -83,7 +83,7 @@ func (p *parser) comparison() term {
 		case p.keyword("IN"):
 			o, arguments = opIn, p.list
 		default:
-			return p.whole(x)
+			return p.complete(x)
 		}
 	}
 	if x.isNode {
@@ -91,7 +91,7 @@ func (p *parser) comparison() term {
 			p.unexpected()
 			return x
 		}
-		x.operand.op = x.node.op // a function that is a condition: refused below
+		x.operand.op = x.node.op // a function that is a condition: checkNested rejects it
 	}
 	p.take()
 	p.operators++
@@ -107,16 +107,17 @@ func (p *parser) comparison() term {
 	return p.leaf(o, args)
 }
 
-// whole returns a term that nothing follows: functions that are conditions are one.
-func (p *parser) whole(x term) term {
+// complete returns a term that no operator follows. A function that is a condition becomes a leaf.
+func (p *parser) complete(x term) term {
 	if x.isNode || !x.operand.op.condition() {
 		return x
 	}
-	p.calls = p.calls[:len(p.calls)-1] // leaf puts it back
+	p.calls = p.calls[:len(p.calls)-1] // leaf appends it again
 	return p.leaf(x.operand.op, x.operand.args)
 }
 
-// leaf returns the condition of these operands, of which all placeholders and functions have been read.
+// leaf returns the condition on args, with the placeholders and functions that were read since the
+// last leaf.
 func (p *parser) leaf(o op, args []operand) term {
 	p.leaves = append(p.leaves, leaf{p.order, p.wrongCount, append(p.calls, call{o, args})})
 	p.order, p.calls, p.wrongCount = nil, nil, ""
@@ -136,7 +137,7 @@ func (p *parser) term() term {
 	return x
 }
 
-// bounds reads what follows BETWEEN.
+// bounds reads the bounds of BETWEEN.
 func (p *parser) bounds() []operand {
 	low := p.operand()
 	if !p.acceptKeyword("AND") {
@@ -145,7 +146,7 @@ func (p *parser) bounds() []operand {
 	return []operand{low, p.operand()}
 }
 
-// list reads what follows IN.
+// list reads the operands of IN.
 func (p *parser) list() []operand {
 	p.expect('(')
 	var args []operand
@@ -159,7 +160,7 @@ func (p *parser) list() []operand {
 	return args
 }
 
-// opensList tells whether a bracket belongs to a function or to IN.
+// opensList reports whether a bracket belongs to a function or to IN.
 func (p *parser) opensList(bracket int) bool {
 	if bracket == 0 || p.tokens[bracket-1].kind != tokWord {
 		return false
@@ -173,17 +174,17 @@ func (p *parser) opensList(bracket int) bool {
 	}
 }
 
-// checkParens notes brackets around nothing but brackets: ((a = b)).
+// checkParens notes brackets around brackets, as in ((a = b)).
 func (p *parser) checkParens() {
-	var open []int       // brackets that are open
-	inner, end := -1, -1 // the bracket closed last
+	var open []int       // indexes of the open brackets
+	inner, end := -1, -1 // start and end of the brackets that were closed last
 	for i, t := range p.tokens {
 		switch t.kind {
 		case '(':
 			open = append(open, i)
 		case ')':
 			if len(open) == 0 {
-				return // a syntax error
+				return // finish returns the syntax error
 			}
 			at := open[len(open)-1]
 			open = open[:len(open)-1]

@@ -1,7 +1,6 @@
 package expr_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/weirhq/weir/dynamotest/internal/expr"
@@ -9,7 +8,7 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/jsonscan"
 )
 
-// parse returns the item of wire JSON.
+// parse returns the item of DynamoDB's JSON.
 func parse(t testing.TB, text string) item.Item {
 	t.Helper()
 	var d item.Decoder
@@ -21,20 +20,7 @@ func parse(t testing.TB, text string) item.Item {
 	return it
 }
 
-// message returns the message of a validation error, "" for none.
-func message(t testing.TB, err error) string {
-	t.Helper()
-	var e *item.Error
-	switch {
-	case err == nil:
-		return ""
-	case !errors.As(err, &e) || e.Code != item.Validation:
-		t.Fatalf("%v is no validation error", err)
-	}
-	return e.Message
-}
-
-// condition parses and binds.
+// condition parses and binds a condition.
 func condition(text string, names expr.Names, values item.Item) (expr.Test, error) {
 	c, err := expr.ParseCondition(text)
 	if err != nil {
@@ -71,7 +57,7 @@ func key(text string, names expr.Names, values item.Item) (expr.Keys, error) {
 	return b, b.Check()
 }
 
-// bicycle is an item such as those in DynamoDB's guide.
+// bicycle is an item like those in DynamoDB's developer guide.
 const bicycle = `{
 	"Id": {"N": "123"}, "Title": {"S": "Bicycle 123"}, "Description": {"S": "123 description"}, "Price": {"N": "500"}, "Brand": {"S": "Acme"},
 	"Color": {"SS": ["Red", "Black"]}, "InStock": {"BOOL": true}, "Quantity": {"NULL": true}, "Bytes": {"B": "aGVsbG8="},

@@ -14,10 +14,10 @@ func ParseKey(text string) (*KeyCondition, error) {
 	return &KeyCondition{c}, nil
 }
 
-// Refs returns the placeholders used.
+// Refs returns the placeholders of the key condition.
 func (k *KeyCondition) Refs() Refs { return k.condition.refs }
 
-// Bind puts names and values in, and checks the types of operands.
+// Bind puts in names and values, and checks the types of operands.
 func (k *KeyCondition) Bind(names Names, values item.Item) (Keys, error) {
 	t, err := k.condition.Bind(names, values)
 	return Keys{test: t}, err
@@ -33,7 +33,7 @@ type keyTest struct {
 	args []item.Value
 }
 
-// Check returns the error if the condition is one that keys cannot have.
+// Check returns an error if the condition is not of the form that a key condition must have.
 func (k Keys) Check() error {
 	_, err := k.tests()
 	return err
@@ -51,14 +51,15 @@ func (k Keys) tests() ([]keyTest, error) {
 	return list, nil
 }
 
-// keyTests appends the conditions on single attributes that n joins by AND. message is what is wrong, "" if nothing is.
+// keyTests appends the conditions on single attributes that n joins by AND. message is the text of
+// the first error, or "".
 func (b *binding) keyTests(n *node, list []keyTest) (tests []keyTest, message string) {
 	switch n.op {
 	case opOr, opNot, opIn, opNotEqual, opExists, opNotExists, opType, opContains:
 		return nil, "Invalid operator used in KeyConditionExpression: " + n.op.String()
 	case opAnd:
-		for i := range n.kids {
-			if list, message = b.keyTests(&n.kids[i], list); message != "" {
+		for i := range n.children {
+			if list, message = b.keyTests(&n.children[i], list); message != "" {
 				return nil, message
 			}
 		}
@@ -81,7 +82,7 @@ func (b *binding) keyTests(n *node, list []keyTest) (tests []keyTest, message st
 	return append(list, t), ""
 }
 
-// keyTest returns the condition on one attribute that n is.
+// keyTest returns n as a condition on one attribute.
 func (b *binding) keyTest(n *node) (keyTest, string) {
 	t, found := keyTest{op: n.op}, false
 	for i := range n.args {
@@ -107,7 +108,7 @@ func (b *binding) keyTest(n *node) (keyTest, string) {
 	return t, ""
 }
 
-// flipped returns the operator for operands that change sides.
+// flipped returns the operator for exchanged operands.
 func flipped(o op) op {
 	switch o {
 	case opLess:

@@ -50,7 +50,7 @@ func TestKeyRefused(t *testing.T) {
 		{"a = :a and b between :b and :b", ""},
 		{":a = a and begins_with(b, :b)", ""},
 	} {
-		if _, err := key(c.text, nil, values); message(t, err) != c.want {
+		if _, err := key(c.text, nil, values); itemtest.Message(t, err) != c.want {
 			t.Errorf("%s\ngot  %v\nwant %s", c.text, err, c.want)
 		}
 	}
@@ -84,7 +84,7 @@ func TestKeyOfTable(t *testing.T) {
 			continue
 		}
 		r, err := k.Range(hash, c.sort)
-		if message(t, err) != c.want {
+		if itemtest.Message(t, err) != c.want {
 			t.Errorf("%s\ngot  %v\nwant %s", c.text, err, c.want)
 		}
 		if err == nil && r.Hash != item.Str("x") {
@@ -99,12 +99,13 @@ func TestKeyOfTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := k.Range(hash, sort); message(t, err) != "Invalid operator used in KeyConditionExpression: <>" {
+	if _, err := k.Range(hash, sort); itemtest.Message(t, err) != "Invalid operator used in KeyConditionExpression: <>" {
 		t.Error(err)
 	}
 }
 
-// TestRangeIsTheCondition: a sort key is in the range exactly if the same text, as a condition, holds of its item.
+// TestRangeIsTheCondition: a sort key is in the range if and only if the same text, as a condition,
+// holds for its item.
 func TestRangeIsTheCondition(t *testing.T) {
 	met := map[bool]int{}
 	rapid.Check(t, func(t *rapid.T) {

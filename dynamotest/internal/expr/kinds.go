@@ -6,7 +6,7 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/item"
 )
 
-// kindOf returns the kind that an operand has whatever the item is, Missing if it depends on the item.
+// kindOf returns the kind of an operand, or Missing if it depends on the item.
 func (b *binding) kindOf(x operand) item.Kind {
 	switch x.op {
 	case opValue:
@@ -18,7 +18,8 @@ func (b *binding) kindOf(x operand) item.Kind {
 	}
 }
 
-// checkKinds returns the message for a call with an operand of a kind that it cannot have, "" if there is none.
+// checkKinds returns the message for an operand of a kind that the function or operator does not
+// accept, or "".
 func (b *binding) checkKinds(c call) string {
 	switch c.op {
 	case opExists, opNotExists, opIfNotExists:
@@ -37,7 +38,7 @@ func (b *binding) checkKinds(c call) string {
 		return b.only(c, item.S, item.N, item.B)
 	case opType:
 		return b.checkType(c.args[1])
-	default: // any will do
+	default: // operands of any kind
 	}
 	return ""
 }

@@ -2,7 +2,7 @@ package expr
 
 import "strconv"
 
-// operand is what has, or is to have, a value.
+// operand is a path, a value of the request, or a function or operator with operands.
 type operand struct {
 	op   op
 	path path      // of opPath
@@ -10,7 +10,7 @@ type operand struct {
 	args []operand // of functions, and of + and -
 }
 
-// op is what an operand or a condition does.
+// op is the kind of an operand or of a condition.
 type op int
 
 const (
@@ -22,7 +22,7 @@ const (
 	opListAppend
 	opPlus
 	opMinus
-	opUnknown // a function that there is not; an expression with one is refused
+	opUnknown // a function that does not exist; the expression is rejected
 
 	opAnd
 	opOr
@@ -50,7 +50,7 @@ func (o op) String() string {
 	}[o]
 }
 
-// function returns the function of that name, opUnknown if there is none, and how many operands it takes.
+// function returns the function with that name, or opUnknown, and the number of its operands.
 func function(name string) (o op, operands int) {
 	switch name {
 	case "size":
@@ -74,16 +74,16 @@ func function(name string) (o op, operands int) {
 	}
 }
 
-// condition tells whether the function or operator is true or false.
+// condition reports whether the result of the function or operator is true or false.
 func (o op) condition() bool { return o >= opAnd }
 
-// call is a function or an operator with its operands, kept to check their types.
+// call is a function or an operator with its operands. Bind checks the operands' types.
 type call struct {
 	op   op
 	args []operand
 }
 
-// operand reads a path, a placeholder of a value or a function, in brackets or not.
+// operand reads a path, a placeholder of a value, or a function, with or without brackets.
 func (p *parser) operand() operand {
 	if p.accept('(') {
 		x := p.operand()
@@ -128,8 +128,8 @@ func (p *parser) function() operand {
 	return x
 }
 
-// checkNested notes an operand that cannot be one: those of conditions are size, those of updates if_not_exists, and of
-// SET list_append.
+// checkNested notes a function that must not be an operand of another: conditions may nest size,
+// updates if_not_exists, and SET list_append.
 func (p *parser) checkNested(outer, inner op) {
 	allowed := inner == opPath || inner == opValue || inner == opUnknown || inner == opPlus || inner == opMinus
 	if p.kind == updateExpression {
@@ -146,7 +146,7 @@ func (p *parser) misused(o op) {
 	p.note(misusedFunction, "The function is not allowed to be used this way in an expression; function: "+o.String())
 }
 
-// count notes a wrong number of operands, of the leaf that is being read, if it is the first.
+// count notes the message for the first wrong number of operands in the leaf that is being read.
 func (p *parser) count(message string) {
 	if p.wrongCount == "" {
 		p.wrongCount = message

@@ -7,13 +7,13 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/item"
 )
 
-// relation says how two paths lie to each other.
+// relation is how two paths relate.
 type relation int
 
 const (
-	apart    relation = iota
-	overlap           // one leads through the other, or they are the same
-	conflict          // the same value would have to be a map and a list
+	disjoint relation = iota
+	overlap           // one path is a prefix of the other, or they are equal
+	conflict          // the paths treat one value as a map and as a list
 )
 
 func (b *binding) relate(x, y path) relation {
@@ -23,14 +23,15 @@ func (b *binding) relate(x, y path) relation {
 		case s.index >= 0 != (t.index >= 0):
 			return conflict
 		case s.index != t.index || s.index < 0 && b.name(s) != b.name(t):
-			return apart
+			return disjoint
 		}
 	}
 	return overlap
 }
 
-// checkApart returns the message for the first two paths that overlap, or if there are none that conflict.
-func (b *binding) checkApart(paths []path) string {
+// checkDisjoint returns the message for the first two paths that overlap. If no two overlap, it
+// returns the message for the first two that conflict, or "".
+func (b *binding) checkDisjoint(paths []path) string {
 	conflicting := ""
 	for i, y := range paths {
 		for _, x := range paths[:i] {
@@ -50,7 +51,7 @@ func (b *binding) both(x, y path) string {
 	return "must remove or rewrite one of these paths; path one: " + b.show(x) + ", path two: " + b.show(y)
 }
 
-// show returns the path as messages have it: [a, b, [3]].
+// show returns the path in the form of error texts: [a, b, [3]].
 func (b *binding) show(p path) string {
 	var parts []string
 	for i := range p {
@@ -63,7 +64,8 @@ func (b *binding) show(p path) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// checkScalars returns the error if a path goes inside one of the key attributes named. label is what it is called.
+// checkScalars returns an error if a path leads inside one of the named key attributes. label is
+// the term in the error.
 func (b *binding) checkScalars(paths []path, label string, keys []string) error {
 	for _, key := range keys {
 		for _, p := range paths {

@@ -7,7 +7,7 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/item"
 )
 
-// The service's limits.
+// DynamoDB's limits.
 const (
 	maxText      = 4096 // bytes of an expression
 	maxOperators = 300  // operators and functions of an expression
@@ -16,8 +16,9 @@ const (
 	maxIndex     = 1<<31 - 1
 )
 
-// What can be wrong with an expression of right syntax, whatever its names and values are. Of several the service tells
-// the one that is first here, and of those the one that is first in the text.
+// class is a class of errors that depend neither on names nor on values, in an expression without
+// syntax errors. Of several errors DynamoDB reports the one of the first class, and of that class
+// the first in the text.
 type class int
 
 const (
@@ -32,10 +33,11 @@ const (
 	classes
 )
 
-// parser reads one expression. The first syntax error stays and puts it at the end, so that every loop ends.
+// parser reads one expression. After the first syntax error it stands at the end, so that every
+// loop ends.
 type parser struct {
-	kind      string   // "UpdateExpression"
-	keywords  []string // words that are no names
+	kind      string   // "UpdateExpression" and so on
+	keywords  []string // words that are not names
 	text      string
 	tokens    []token
 	at        int
@@ -51,7 +53,7 @@ type parser struct {
 	wrongCount     string // since the last leaf
 }
 
-// ref is the place of a placeholder in Refs.
+// ref is the slot of a placeholder in Refs.
 type ref struct {
 	value bool
 	slot  int
@@ -61,7 +63,7 @@ func newParser(kind, text string, keywords ...string) *parser {
 	return &parser{kind: kind, text: text, tokens: tokens(text), keywords: keywords}
 }
 
-// checkText returns the error for a text that is not even looked at.
+// checkText returns an error for a text that is empty or too long.
 func checkText(kind, text string) error {
 	if text == "" {
 		return invalid(kind, "The expression can not be empty;")
@@ -74,7 +76,7 @@ func checkText(kind, text string) error {
 
 func invalid(kind, message string) error { return item.Invalid("Invalid " + kind + ": " + message) }
 
-// finish returns the error that the service tells.
+// finish returns the error that DynamoDB reports.
 func (p *parser) finish() error {
 	if p.peek() != tokEnd {
 		p.unexpected()
@@ -99,7 +101,7 @@ func (p *parser) note(c class, message string) {
 	}
 }
 
-// unexpected is a syntax error at the token that comes.
+// unexpected notes a syntax error at the next token.
 func (p *parser) unexpected() {
 	if p.syntax == nil {
 		t := p.tokens[p.at]
@@ -122,7 +124,7 @@ func (p *parser) unexpected() {
 
 func (p *parser) peek() byte { return p.tokens[p.at].kind }
 
-// take goes over the token that comes and returns its text.
+// take reads the next token and returns its text.
 func (p *parser) take() string {
 	t := p.tokens[p.at]
 	if t.kind != tokEnd {
@@ -131,7 +133,7 @@ func (p *parser) take() string {
 	return p.text[t.start:t.end]
 }
 
-// accept goes over a token of that kind, if one comes.
+// accept reads the next token if it has that kind.
 func (p *parser) accept(kind byte) bool {
 	if p.peek() != kind {
 		return false
@@ -146,7 +148,7 @@ func (p *parser) expect(kind byte) {
 	}
 }
 
-// keyword tells whether that word comes, in any case.
+// keyword reports whether the next token is one of the words, in any case.
 func (p *parser) keyword(words ...string) bool {
 	if p.peek() != tokWord {
 		return false
@@ -160,7 +162,7 @@ func (p *parser) keyword(words ...string) bool {
 	return false
 }
 
-// acceptKeyword goes over that word, if it comes.
+// acceptKeyword reads the next token if it is that word, in any case.
 func (p *parser) acceptKeyword(word string) bool {
 	if !p.keyword(word) {
 		return false
@@ -169,7 +171,7 @@ func (p *parser) acceptKeyword(word string) bool {
 	return true
 }
 
-// slot returns where text is in the list, and puts it there if it is new.
+// slot returns the index of text in the list. It appends a text that is new.
 func slot(list *[]string, text string) int {
 	for i, have := range *list {
 		if have == text {

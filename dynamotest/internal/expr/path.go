@@ -2,14 +2,14 @@ package expr
 
 import "strconv"
 
-// path leads to a value in an item: a.#b[3].
+// path is the path to a value in an item, such as a.#b[3].
 type path []step
 
-// step is an attribute's name, literal or by placeholder, or the index of a list's element.
+// step is an attribute's name, literal or by placeholder, or the index of an element of a list.
 type step struct {
 	name  string
-	ref   int // slot of the placeholder, -1 if there is none
-	index int // -1 if it is a name
+	ref   int // slot of the placeholder, -1 for a literal name or an index
+	index int // -1 for a name
 }
 
 // path reads a path.

@@ -27,10 +27,10 @@ func ParseProjection(text string) (*Projection, error) {
 	return &Projection{p.refs, p.order, paths}, nil
 }
 
-// Refs returns the placeholders used.
+// Refs returns the placeholders of the projection.
 func (p *Projection) Refs() Refs { return p.refs }
 
-// Bind puts names in, and checks overlaps of paths.
+// Bind puts in names, and checks that no two paths overlap.
 func (p *Projection) Bind(names Names) (Selection, error) {
 	b, _ := p.refs.bind(names, item.Item{})
 	for _, r := range p.order {
@@ -38,7 +38,7 @@ func (p *Projection) Bind(names Names) (Selection, error) {
 			return Selection{}, invalid(projectionExpression, message)
 		}
 	}
-	if message := b.checkApart(p.paths); message != "" {
+	if message := b.checkDisjoint(p.paths); message != "" {
 		return Selection{}, invalid(projectionExpression, message)
 	}
 	return Selection{p.paths, b}, nil
@@ -50,14 +50,15 @@ type Selection struct {
 	binding binding
 }
 
-// Of returns what is selected of the item, in maps and lists that have nothing else; elements of a list keep their order.
+// Of returns the selected part of the item. Its maps and lists have the selected values only;
+// elements of a list keep their order.
 func (s Selection) Of(it item.Item) item.Item {
 	var room [16]item.Attr
 	attrs := room[:0]
 	for _, p := range s.paths {
 		name := s.binding.name(&p[0])
 		v := it.Get(name)
-		if len(p) > 1 { // the same for each path with this name
+		if len(p) > 1 { // equal for all paths with this name
 			v = s.binding.part(v, s.binding.below(s.paths, 0, name, -1), 1)
 		}
 		attrs = append(attrs, item.Attr{Name: name, Value: v})
@@ -65,7 +66,7 @@ func (s Selection) Of(it item.Item) item.Item {
 	return item.Of(attrs...)
 }
 
-// below returns those of the paths whose step at that depth is the index, or if that is -1 the name.
+// below returns the paths whose step at that depth is the index, or the name if index is -1.
 func (b *binding) below(paths []path, depth int, name string, index int) []path {
 	var list []path
 	for _, p := range paths {
@@ -76,12 +77,13 @@ func (b *binding) below(paths []path, depth int, name string, index int) []path 
 	return list
 }
 
-// part returns what the paths, which all lead to v in depth steps, select of it; Missing if that is nothing.
+// part returns the part of v that the paths select, or Missing. The first depth steps of all paths
+// lead to v.
 func (b *binding) part(v item.Value, paths []path, depth int) item.Value {
 	switch {
 	case len(paths) == 0:
 		return item.Value{}
-	case len(paths[0]) == depth: // it is the only one: no two overlap
+	case len(paths[0]) == depth: // the only path, because no two overlap
 		return v
 	}
 	switch v.Kind() {
@@ -105,13 +107,14 @@ func (b *binding) part(v item.Value, paths []path, depth int) item.Value {
 		if len(list) > 0 {
 			return item.List(list...)
 		}
-	default: // nothing is inside
+	default: // a scalar or a set has no parts
 	}
 	return item.Value{}
 }
 
-// CheckScalars returns the error if the selection goes inside one of the key attributes named, as pk.a does. label is
-// what the error calls it: "Key" for those of the table, "IndexKey" for those of its indexes.
+// CheckScalars returns an error if a path leads inside one of the named key attributes, as pk.a
+// does. label is the term in the error: "Key" for keys of the table, "IndexKey" for keys of an
+// index.
 func (s Selection) CheckScalars(label string, keys ...string) error {
 	return s.binding.checkScalars(s.paths, label, keys)
 }

@@ -36,7 +36,7 @@ func TestProjection(t *testing.T) {
 	}
 }
 
-// TestProjectionRefused has the messages without "Invalid ProjectionExpression: ".
+// TestProjectionRefused lists the messages without "Invalid ProjectionExpression: ".
 func TestProjectionRefused(t *testing.T) {
 	const rewrite = "; must remove or rewrite one of these paths; path one: "
 	for _, c := range []struct{ text, want string }{
@@ -54,7 +54,7 @@ func TestProjectionRefused(t *testing.T) {
 		{"size(a)", `Syntax error; token: "(", near: "size(a"`},
 	} {
 		_, err := projection(c.text, expr.Names{"#a": "a"})
-		if got, want := message(t, err), "Invalid ProjectionExpression: "+c.want; got != want {
+		if got, want := itemtest.Message(t, err), "Invalid ProjectionExpression: "+c.want; got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", c.text, got, want)
 		}
 	}
@@ -63,7 +63,7 @@ func TestProjectionRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	const scalars = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
-	if got := message(t, s.CheckScalars("Key", "sk", "pk")); got != scalars+"Key: pk" {
+	if got := itemtest.Message(t, s.CheckScalars("Key", "sk", "pk")); got != scalars+"Key: pk" {
 		t.Error(got)
 	}
 	if err := s.CheckScalars("Key", "sk"); err != nil {
@@ -71,15 +71,15 @@ func TestProjectionRefused(t *testing.T) {
 	}
 }
 
-// TestProjectionKeepsWhatIsSelected: each path of maps leads to in the part what it leads to in the whole, and what is
-// in the part is in the whole.
+// TestProjectionKeepsWhatIsSelected: each path of maps has the same value in the part as in the
+// item, and the part has no other values.
 func TestProjectionKeepsWhatIsSelected(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		it, names := itemtest.Item(3).Draw(t, "item"), expr.Names{}
-		var places []place
+		var places []modelPath
 		text := ""
 		for i := range rapid.IntRange(1, 4).Draw(t, "paths") {
-			p := somewhere(t, it)
+			p := drawPath(t, it)
 			if places = append(places, p); i > 0 {
 				text += ", "
 			}
@@ -87,7 +87,7 @@ func TestProjectionKeepsWhatIsSelected(t *testing.T) {
 		}
 		s, err := projection(text, names)
 		if err != nil {
-			return // overlaps
+			return // the paths overlap
 		}
 		part := s.Of(it)
 		want := 0
@@ -108,7 +108,7 @@ func TestProjectionKeepsWhatIsSelected(t *testing.T) {
 	})
 }
 
-// leaves counts the values that are not made of others.
+// leaves counts the scalars and sets in a value.
 func leaves(v item.Value) int {
 	n := 0
 	switch {

@@ -7,8 +7,9 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/item"
 )
 
-// sort puts values by ascending paths and after them what is removed by descending ones, so that no removal moves an
-// element that is still to be found, and what is put at a list's end comes in the order of the indexes.
+// sort orders values by ascending paths, and then removals by descending paths. So no removal moves
+// an element that a later edit refers to, and elements beyond a list's end are appended in the
+// order of their indexes.
 func (c *Change) sort(edits []edit) {
 	slices.SortFunc(edits, func(x, y edit) int {
 		if x.value.Exists() != y.value.Exists() {
@@ -40,7 +41,7 @@ func (b *binding) order(x, y path) int {
 	return cmp.Compare(len(x), len(y))
 }
 
-// put returns the item with the edits.
+// put returns the item with the edits applied.
 func (c *Change) put(it item.Item, edits []edit) (item.Item, error) {
 	var room [24]item.Attr
 	attrs := it.Attrs(room[:0])
@@ -51,13 +52,13 @@ func (c *Change) put(it item.Item, edits []edit) (item.Item, error) {
 				return item.Item{}, item.TooDeep()
 			}
 			top, ok := item.Value{}, false
-			for i := len(attrs) - 1; i >= 0 && !ok; i-- { // the last one counts
+			for i := len(attrs) - 1; i >= 0 && !ok; i-- { // the last attribute of a name is the valid one
 				if attrs[i].Name == name {
 					top, ok = attrs[i].Value, true
 				}
 			}
 			var err error
-			if v, err = c.binding.inside(top, e.target[1:], v); err != nil {
+			if v, err = c.binding.putInto(top, e.target[1:], v); err != nil {
 				return item.Item{}, err
 			}
 		}
@@ -66,14 +67,15 @@ func (c *Change) put(it item.Item, edits []edit) (item.Item, error) {
 	return item.Of(attrs...), nil
 }
 
-// inside returns the map or list with v where the path leads to, or without what is there if v is Missing.
-func (b *binding) inside(whole item.Value, p path, v item.Value) (item.Value, error) {
+// putInto returns the map or list with v at the path, or without the value at the path if v is
+// Missing.
+func (b *binding) putInto(whole item.Value, p path, v item.Value) (item.Value, error) {
 	s := &p[0]
 	switch {
 	case s.index < 0 && whole.Kind() == item.M:
 		if len(p) > 1 {
 			var err error
-			if v, err = b.inside(whole.Item().Get(b.name(s)), p[1:], v); err != nil {
+			if v, err = b.putInto(whole.Item().Get(b.name(s)), p[1:], v); err != nil {
 				return v, err
 			}
 		}
@@ -82,7 +84,7 @@ func (b *binding) inside(whole item.Value, p path, v item.Value) (item.Value, er
 		list := slices.Collect(whole.Elements())
 		if len(p) > 1 {
 			var err error
-			if v, err = b.inside(whole.Index(s.index), p[1:], v); err != nil {
+			if v, err = b.putInto(whole.Index(s.index), p[1:], v); err != nil {
 				return v, err
 			}
 		}

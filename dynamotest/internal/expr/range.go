@@ -12,18 +12,19 @@ type KeyAttr struct {
 	Kind item.Kind
 }
 
-// Range says which keys a query asks for.
+// Range is the keys that a query asks for.
 type Range struct {
 	Hash   item.Value // the partition key
-	Lo, Hi []byte     // what item.AppendKey gives for the sort key is from Lo on and below Hi; nil is no bound
+	Lo, Hi []byte     // sort keys, as item.AppendKey encodes them: Lo is included, Hi is not; nil is no bound
 }
 
-// Contains tells whether the sort key, as item.AppendKey gives it, is in the range.
+// Contains reports whether a sort key, as item.AppendKey encodes it, is in the range.
 func (r Range) Contains(key []byte) bool {
 	return bytes.Compare(r.Lo, key) <= 0 && (r.Hi == nil || bytes.Compare(key, r.Hi) < 0)
 }
 
-// Range returns which keys of a table or an index are asked for. The name of sort is "" if there is no sort key.
+// Range returns the keys of a table or an index that the condition selects. The name of sort is ""
+// if there is no sort key.
 func (k Keys) Range(hash, sort KeyAttr) (Range, error) {
 	tests, err := k.tests()
 	if err != nil {
@@ -51,7 +52,8 @@ func (k Keys) Range(hash, sort KeyAttr) (Range, error) {
 	return r, nil
 }
 
-// find returns the condition on the attribute, the zero keyTest if there is none and none is needed.
+// find returns the condition on the attribute. If there is none, it returns the zero keyTest, or an
+// error if needed is true.
 func find(tests []keyTest, attr KeyAttr, needed bool) (keyTest, error) {
 	for _, t := range tests {
 		if t.name != attr.Name {
@@ -70,7 +72,7 @@ func find(tests []keyTest, attr KeyAttr, needed bool) (keyTest, error) {
 	return keyTest{}, nil
 }
 
-// bounds returns from where on and up to where keys fulfil the condition.
+// bounds returns the bounds of the keys that fulfil the condition: lo is included, hi is not.
 func (t *keyTest) bounds() (lo, hi []byte) {
 	first := item.AppendKey(nil, t.args[0])
 	switch t.op {
@@ -92,7 +94,8 @@ func (t *keyTest) bounds() (lo, hi []byte) {
 	}
 }
 
-// after returns the first byte string that is greater than all that begin with key, nil if there is none.
+// after returns the first byte string after all strings with the prefix key, or nil if there is
+// none.
 func after(key []byte) []byte {
 	for n := len(key); n > 0; n-- {
 		if key[n-1] < 0xff {

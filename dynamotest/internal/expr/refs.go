@@ -7,10 +7,10 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/item"
 )
 
-// Names are the ExpressionAttributeNames of a request: "#n" to the attribute's name.
+// Names are the ExpressionAttributeNames of a request: the attribute's name for each "#n".
 type Names map[string]string
 
-// Refs are the placeholders that an expression uses, each once.
+// Refs are the placeholders of an expression, each once.
 type Refs struct {
 	Names  []string // "#n"
 	Values []string // ":v"
@@ -33,7 +33,8 @@ func CheckNames(names Names) error {
 	return nil
 }
 
-// CheckValues checks the names in the ExpressionAttributeValues of a request that has the parameter.
+// CheckValues checks the names in the ExpressionAttributeValues of a request that has the
+// parameter.
 func CheckValues(values item.Item) error {
 	if values.Len() == 0 {
 		return item.Invalid("ExpressionAttributeValues must not be empty")
@@ -50,7 +51,7 @@ func placeholder(name string, first byte) bool {
 	return len(name) > 1 && name[0] == first && wordEnd(name, 1) == len(name)
 }
 
-// CheckUnused returns the error for names and values that no expression of the request uses.
+// CheckUnused returns an error about names and values that no expression of the request uses.
 func CheckUnused(names Names, values item.Item, used ...Refs) error {
 	var unused []string
 	for name := range names {

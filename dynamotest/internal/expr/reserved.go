@@ -2,7 +2,8 @@ package expr
 
 import "strings"
 
-// reserved tells whether the service refuses the word, in any case, as a name in an expression: AWS's list of 573.
+// reserved reports whether DynamoDB rejects the word, in any case, as a name in an expression. The
+// words are AWS's list of 573 reserved words.
 func reserved(word string) bool {
 	if len(word) > len("LOCALTIMESTAMP") {
 		return false

@@ -13,17 +13,20 @@ type Test struct {
 	binding   binding
 }
 
-// Holds tells whether the condition is true of the item. One that is not there is the zero Item. A comparison with
-// something missing or of another type is false, except that it is not equal (<>).
+// Holds reports whether the condition is true for the item. The zero Item stands for an item that
+// does not exist. A comparison with a missing value or a value of another type is false, except <>,
+// which is true.
 func (t Test) Holds(it item.Item) bool { return t.binding.holds(&t.condition.root, it) }
 
-// CheckScalars returns the error if the condition goes inside one of the key attributes named, as pk.a does. label is
-// what the error calls it: "Key" for those of the table, "IndexKey" for those of its indexes.
+// CheckScalars returns an error if a path leads inside one of the named key attributes, as pk.a
+// does. label is the term in the error: "Key" for keys of the table, "IndexKey" for keys of an
+// index.
 func (t Test) CheckScalars(label string, keys ...string) error {
 	return t.binding.checkScalars(t.condition.paths, label, keys)
 }
 
-// CheckFilter returns the error if the condition, a query's filter, is about one of the key attributes named.
+// CheckFilter returns an error if the condition, a query's filter, has one of the named key
+// attributes.
 func (t Test) CheckFilter(keys ...string) error {
 	for _, key := range keys {
 		for _, p := range t.condition.paths {
@@ -38,17 +41,17 @@ func (t Test) CheckFilter(keys ...string) error {
 func (b *binding) holds(n *node, it item.Item) bool {
 	switch n.op {
 	case opAnd:
-		return b.holds(&n.kids[0], it) && b.holds(&n.kids[1], it)
+		return b.holds(&n.children[0], it) && b.holds(&n.children[1], it)
 	case opOr:
-		return b.holds(&n.kids[0], it) || b.holds(&n.kids[1], it)
+		return b.holds(&n.children[0], it) || b.holds(&n.children[1], it)
 	case opNot:
-		return !b.holds(&n.kids[0], it)
+		return !b.holds(&n.children[0], it)
 	default:
 		return b.compare(n, it)
 	}
 }
 
-// compare tells whether a condition made of operands is true.
+// compare reports whether a condition on operands is true.
 func (b *binding) compare(n *node, it item.Item) bool {
 	x := b.value(&n.args[0], it)
 	switch n.op {
@@ -70,7 +73,7 @@ func (b *binding) compare(n *node, it item.Item) bool {
 	}
 }
 
-// holds tells whether a condition of two operands is true.
+// holds reports whether a condition on two operands is true.
 func (o op) holds(x, y item.Value) bool {
 	switch o {
 	case opEqual:
@@ -88,14 +91,14 @@ func (o op) holds(x, y item.Value) bool {
 	}
 }
 
-// value returns what a condition's operand is worth.
+// value returns the value of a condition's operand.
 func (b *binding) value(x *operand, it item.Item) item.Value {
 	switch x.op {
 	case opPath:
 		return b.get(it, x.path)
 	case opValue:
 		return b.values[x.slot]
-	default: // size
+	default: // opSize
 		n := b.value(&x.args[0], it).Len()
 		if n < 0 {
 			return item.Value{}
@@ -123,7 +126,7 @@ func ordered(o op, x, y item.Value) bool {
 	}
 }
 
-// contains tells whether y is a part of x: characters or bytes of it, or an element.
+// contains reports whether y is a part of x: a substring, or an element of a set or list.
 func contains(x, y item.Value) bool {
 	switch x.Kind() {
 	case item.S, item.B:
@@ -133,7 +136,7 @@ func contains(x, y item.Value) bool {
 	}
 }
 
-// bound shows a bound of BETWEEN as messages have it: {N:1}.
+// bound returns a bound of BETWEEN in the form of error texts: {N:1}.
 func bound(v item.Value) string {
 	text := v.Text()
 	if v.Kind() == item.B {

@@ -4,7 +4,7 @@ import "unicode/utf8"
 
 // token is a piece of an expression's text.
 type token struct {
-	kind       byte // one of the constants below, or the operator's or bracket's own character
+	kind       byte // one of the constants below, or the character of an operator or bracket
 	start, end int
 }
 
@@ -17,7 +17,7 @@ const (
 	tokLE     = 'l' // "<="
 	tokGE     = 'g' // ">="
 	tokNE     = 'n' // "<>"
-	tokOther  = '?' // what is in no expression
+	tokOther  = '?' // any character that no expression has
 )
 
 // tokens splits the text. The last token is tokEnd.
@@ -35,7 +35,7 @@ func tokens(text string) []token {
 	return append(list, token{tokEnd, len(text), len(text)})
 }
 
-// next returns the token at i.
+// next returns the token that begins at i.
 func next(text string, i int) token {
 	c := text[i]
 	switch {
@@ -75,7 +75,7 @@ func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 func digit(c byte) bool { return '0' <= c && c <= '9' }
 
-// wordEnd returns where the letters, digits and underscores from i on end.
+// wordEnd returns the index after the letters, digits and underscores that begin at i.
 func wordEnd(text string, i int) int {
 	for i < len(text) && (letter(text[i]) || digit(text[i]) || text[i] == '_') {
 		i++

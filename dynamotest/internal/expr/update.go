@@ -9,16 +9,16 @@ type Update struct {
 	refs    Refs
 	actions []action
 	leaf    leaf   // all placeholders and calls
-	targets []path // of the actions
-	paths   []path // all
-	creates bool   // there is a SET or ADD
+	targets []path // the paths that the actions change
+	paths   []path // all paths
+	creates bool   // it has a SET or ADD action
 }
 
-// action is one change.
+// action is one action of an update.
 type action struct {
 	op     section
 	target path
-	value  operand // of all but REMOVE
+	value  operand // not of REMOVE
 }
 
 type section int
@@ -88,12 +88,13 @@ func (p *parser) action(s section) action {
 		}
 	case add, del:
 		a.value = operand{op: opValue, slot: p.value()}
-	default: // REMOVE has none
+	default: // REMOVE has no value
 	}
 	return a
 }
 
-// assigned reads what SET assigns: an operand, or two with + or - between them; in brackets or not.
+// assigned reads the value of a SET action: an operand, or two operands with + or - between them,
+// with or without brackets.
 func (p *parser) assigned() operand {
 	var x operand
 	if p.accept('(') {
@@ -110,7 +111,7 @@ func (p *parser) assigned() operand {
 	default:
 		return x
 	}
-	if x.op == opPlus || x.op == opMinus { // of two operands only
+	if x.op == opPlus || x.op == opMinus { // + and - have two operands
 		p.unexpected()
 		return x
 	}
@@ -124,10 +125,11 @@ func (p *parser) assigned() operand {
 	return x
 }
 
-// Refs returns the placeholders used.
+// Refs returns the placeholders of the update.
 func (u *Update) Refs() Refs { return u.refs }
 
-// Bind puts names and values in, and checks types of operands and overlaps of paths.
+// Bind puts in names and values, checks the types of operands, and checks that no two paths
+// overlap.
 func (u *Update) Bind(names Names, values item.Item) (Change, error) {
 	b, complete := u.refs.bind(names, values)
 	if message := u.check(&b, complete); message != "" {
@@ -136,7 +138,7 @@ func (u *Update) Bind(names Names, values item.Item) (Change, error) {
 	return Change{u, b}, nil
 }
 
-// check returns the message for what is wrong with the update, "" if nothing is.
+// check returns the message for the first error of the update, or "".
 func (u *Update) check(b *binding, complete bool) string {
 	if !complete {
 		for _, values := range []bool{false, true} { // names first
@@ -147,7 +149,7 @@ func (u *Update) check(b *binding, complete bool) string {
 			}
 		}
 	}
-	if message := b.checkApart(u.targets); message != "" {
+	if message := b.checkDisjoint(u.targets); message != "" {
 		return message
 	}
 	for _, a := range u.actions {
@@ -168,7 +170,7 @@ func (u *Update) check(b *binding, complete bool) string {
 	return ""
 }
 
-// checkOperand checks the kind of what ADD adds or DELETE deletes.
+// checkOperand checks the kind of the operand of ADD or DELETE.
 func checkOperand(s section, k item.Kind) string {
 	var name string
 	switch k {

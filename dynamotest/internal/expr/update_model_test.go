@@ -14,8 +14,9 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/item/itemtest"
 )
 
-// cell is a value that can be changed in place: the dumb way to update. An element that is removed stays in its list
-// until the end, one that is set beyond the end waits in late, so that every index is what it was.
+// cell is a value that can be changed in place: the simple way to update. A removed element stays
+// in its list until the end, and an element set beyond the end waits in late, so that all indexes
+// stay valid.
 type cell struct {
 	v    item.Value
 	m    map[string]*cell
@@ -37,7 +38,7 @@ func open(v item.Value) *cell {
 		for e := range v.Elements() {
 			c.l = append(c.l, open(e))
 		}
-	default: // nothing is inside
+	default: // scalars and sets
 	}
 	return c
 }
@@ -66,10 +67,10 @@ func (c *cell) close() item.Value {
 	}
 }
 
-// place is a path: names and indexes.
-type place []any
+// modelPath is a path of names and indexes.
+type modelPath []any
 
-func (p place) text(names expr.Names) string {
+func (p modelPath) text(names expr.Names) string {
 	var b strings.Builder
 	for i, s := range p {
 		if n, ok := s.(int); ok {
@@ -86,8 +87,8 @@ func (p place) text(names expr.Names) string {
 	return b.String()
 }
 
-// meets tells whether two paths cannot both be changed.
-func (p place) meets(q place) bool {
+// meets reports whether two paths overlap or conflict.
+func (p modelPath) meets(q modelPath) bool {
 	for i := range min(len(p), len(q)) {
 		_, one := p[i].(int)
 		if _, other := q[i].(int); one != other {
@@ -100,7 +101,7 @@ func (p place) meets(q place) bool {
 	return true
 }
 
-func (p place) of(v item.Value) item.Value {
+func (p modelPath) of(v item.Value) item.Value {
 	for _, s := range p {
 		if n, ok := s.(int); ok {
 			v = v.Index(n)
@@ -111,8 +112,9 @@ func (p place) of(v item.Value) item.Value {
 	return v
 }
 
-// set puts v in its place, or nothing if it is Missing. ok is false if there is no such place.
-func (c *cell) set(p place, v item.Value) (ok bool) {
+// set sets the value at the path, or removes it if v is Missing. ok is false if the path does not
+// exist.
+func (c *cell) set(p modelPath, v item.Value) (ok bool) {
 	for _, s := range p[:len(p)-1] {
 		next, index := (*cell)(nil), false
 		n := 0
@@ -144,9 +146,9 @@ func (c *cell) set(p place, v item.Value) (ok bool) {
 	return true
 }
 
-// somewhere draws a path, mostly one that leads to something in the item.
-func somewhere(t *rapid.T, it item.Item) place {
-	v, p := item.Map(it), place{}
+// drawPath draws a path. Most lead to a value of the item.
+func drawPath(t *rapid.T, it item.Item) modelPath {
+	v, p := item.Map(it), modelPath{}
 	for {
 		switch {
 		case v.Kind() == item.M:
@@ -173,21 +175,21 @@ func somewhere(t *rapid.T, it item.Item) place {
 	}
 }
 
-// twin draws an update and does it to cells at the same time.
-type twin struct {
-	*drawn
+// updateModel draws an update and applies it to cells at the same time.
+type updateModel struct {
+	*conditionModel
 	it       item.Item
 	whole    item.Value // the item as a map
 	model    *cell
 	failed   bool
 	sections map[string][]string
-	targets  []place
+	targets  []modelPath
 }
 
-// operand gives a placeholder or a path, mostly of something that is there, and the value.
-func (w *twin) operand() (string, item.Value) {
+// operand draws a placeholder, or a path that usually exists, and returns its value.
+func (w *updateModel) operand() (string, item.Value) {
 	if rapid.Bool().Draw(w.t, "path") {
-		p := somewhere(w.t, w.it)
+		p := drawPath(w.t, w.it)
 		if v := p.of(w.whole); v.Exists() || rapid.IntRange(0, 9).Draw(w.t, "missing") == 0 {
 			return p.text(w.names), v
 		}
@@ -195,21 +197,21 @@ func (w *twin) operand() (string, item.Value) {
 	return w.value(itemtest.Value(1).Draw(w.t, "operand"))
 }
 
-// do puts v in its place, unless there is an error.
-func (w *twin) do(p place, v item.Value, err error) {
+// do sets the value at the path, unless there is an error.
+func (w *updateModel) do(p modelPath, v item.Value, err error) {
 	w.failed = w.failed || err != nil || !w.model.set(p, v)
 }
 
 var errMissing = fmt.Errorf("no value to set")
 
-// set draws what SET assigns.
-func (w *twin) set(p place) string {
+// set draws the value of a SET action.
+func (w *updateModel) set(p modelPath) string {
 	x, a := w.operand()
 	text := x
 	switch f := rapid.SampledFrom([]string{"", "", "", "", "if_not_exists", "if_not_exists", "list_append", "+", "-"}).Draw(w.t, "function"); f {
 	case "":
 	case "if_not_exists":
-		q := somewhere(w.t, w.it)
+		q := drawPath(w.t, w.it)
 		text = f + "(" + q.text(w.names) + "," + x + ")"
 		if q.of(w.whole).Exists() {
 			a = q.of(w.whole)
@@ -241,8 +243,8 @@ func (w *twin) set(p place) string {
 	return " = " + text
 }
 
-// combine draws what ADD adds or DELETE deletes.
-func (w *twin) combine(p place, section string) string {
+// combine draws the operand of ADD or DELETE.
+func (w *updateModel) combine(p modelPath, section string) string {
 	now, g := p.of(w.whole), itemtest.Set()
 	if section == "ADD" && rapid.Bool().Draw(w.t, "number") {
 		g = itemtest.OfKind(item.N)
@@ -270,9 +272,9 @@ func (w *twin) combine(p place, section string) string {
 	return " " + y
 }
 
-// action draws an action and does it, seldom one that overlaps with an earlier one.
-func (w *twin) action() {
-	p := somewhere(w.t, w.it)
+// action draws an action and applies it. Few actions overlap with an earlier one.
+func (w *updateModel) action() {
+	p := drawPath(w.t, w.it)
 	if slices.ContainsFunc(w.targets, p.meets) && rapid.IntRange(0, 19).Draw(w.t, "anyway") > 0 {
 		return
 	}
@@ -289,8 +291,8 @@ func (w *twin) action() {
 	w.sections[section] = append(w.sections[section], p.text(w.names)+rest)
 }
 
-// text is the whole update.
-func (w *twin) text() string {
+// text returns the update expression.
+func (w *updateModel) text() string {
 	var parts []string
 	for _, name := range rapid.Permutation(slices.Sorted(maps.Keys(w.sections))).Draw(w.t, "order") {
 		parts = append(parts, name+" "+strings.Join(w.sections[name], ", "))
@@ -298,12 +300,12 @@ func (w *twin) text() string {
 	return strings.Join(parts, w.space())
 }
 
-// TestUpdateAgainstCells draws updates and does them the dumb way too.
+// TestUpdateAgainstCells draws updates and compares their results with those of the model.
 func TestUpdateAgainstCells(t *testing.T) {
 	met := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		it := itemtest.Item(3).Draw(t, "item").With("pk", item.Str("k"))
-		w := &twin{drawn: &drawn{t: t, names: expr.Names{}}, it: it, whole: item.Map(it), model: open(item.Map(it)), sections: map[string][]string{}}
+		w := &updateModel{conditionModel: &conditionModel{t: t, names: expr.Names{}}, it: it, whole: item.Map(it), model: open(item.Map(it)), sections: map[string][]string{}}
 		for range rapid.IntRange(1, 5).Draw(t, "actions") {
 			w.action()
 		}
@@ -329,7 +331,7 @@ func TestUpdateAgainstCells(t *testing.T) {
 	})
 	for _, what := range []string{"failed: true", "failed: false"} {
 		if met[what] == 0 {
-			t.Errorf("%s never happened: %v", what, met)
+			t.Errorf("no drawn update had the outcome %s: %v", what, met)
 		}
 	}
 }

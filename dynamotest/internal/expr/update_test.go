@@ -22,14 +22,14 @@ func TestApply(t *testing.T) {
 	const before = `{"pk":{"S":"k"},"n":{"N":"5"},"s":{"S":"x"},"l":{"L":[{"N":"0"},{"N":"1"},{"N":"2"},{"N":"3"}]},"m":{"M":{"a":{"N":"1"},"b":{"M":{"c":{"L":[{"S":"c0"}]}}}}},` +
 		`"ss":{"SS":["a","b"]},"ns":{"NS":["1","2"]},"e":{"L":[]}}`
 	values := parse(t, `{":1":{"N":"1"},":2":{"N":"2.50"},":s":{"S":"new"},":ab":{"SS":["b","a"]},":bc":{"SS":["b","c"]},":ns":{"NS":["2","3"]},":l":{"L":[{"S":"y"}]},":e":{"L":[]},":38":{"N":"99999999999999999999999999999999999999"},":m":{"M":{}}}`)
-	for _, c := range []struct{ text, want string }{ // want: the attributes that differ, or the error
+	for _, c := range []struct{ text, want string }{ // want: the changed attributes, or the error
 		{"SET n = :1", `{"n":{"N":"1"}}`},
 		{"set n = n + :2", `{"n":{"N":"7.5"}}`},
 		{"SET n = n - :2", `{"n":{"N":"2.5"}}`},
 		{"SET n = :1 - n", `{"n":{"N":"-4"}}`},
 		{"SET n = (:1 + :1)", `{"n":{"N":"2"}}`},
 		{"SET n = (n) + (:1)", `{"n":{"N":"6"}}`},
-		{"SET a = n, n = s, s = n", `{"a":{"N":"5"},"n":{"S":"x"},"s":{"N":"5"}}`}, // all from the item as it was
+		{"SET a = n, n = s, s = n", `{"a":{"N":"5"},"n":{"S":"x"},"s":{"N":"5"}}`}, // operands are values of the old item
 		{"SET a = :1, z = a", noAttr},
 		{"SET a = nothing", noAttr},
 		{"SET a = nothing + :1", noAttr},
@@ -51,12 +51,12 @@ func TestApply(t *testing.T) {
 		{"SET l[9] = :s", `{"l":{"L":[{"N":"0"},{"N":"1"},{"N":"2"},{"N":"3"},{"S":"new"}]}}`},
 		{"SET l[84] = :1, l[37] = :2, l[4] = :s, l[50] = :e", `{"l":{"L":[{"N":"0"},{"N":"1"},{"N":"2"},{"N":"3"},{"S":"new"},{"N":"2.5"},{"L":[]},{"N":"1"}]}}`},
 		{"SET e[0] = :1", `{"e":{"L":[{"N":"1"}]}}`},
-		{"REMOVE l[1] SET l[3] = :s", `{"l":{"L":[{"N":"0"},{"N":"2"},{"S":"new"}]}}`}, // by the indexes before
+		{"REMOVE l[1] SET l[3] = :s", `{"l":{"L":[{"N":"0"},{"N":"2"},{"S":"new"}]}}`}, // indexes are those of the old list
 		{"SET l[3] = :s REMOVE l[1], l[0]", `{"l":{"L":[{"N":"2"},{"S":"new"}]}}`},
 		{"SET l[7] = :s REMOVE l[0], l[2], l[3], l[1]", `{"l":{"L":[{"S":"new"}]}}`},
 		{"REMOVE l[0], l[1], l[2], l[3]", `{"l":{"L":[]}}`},
 		{"REMOVE l[17]", `{}`},
-		{"REMOVE l[4], e[0] SET l[5] = :1, e[1] = :1", `{"l":{"L":[{"N":"0"},{"N":"1"},{"N":"2"},{"N":"3"},{"N":"1"}]},"e":{"L":[{"N":"1"}]}}`}, // not what is put there
+		{"REMOVE l[4], e[0] SET l[5] = :1, e[1] = :1", `{"l":{"L":[{"N":"0"},{"N":"1"},{"N":"2"},{"N":"3"},{"N":"1"}]},"e":{"L":[{"N":"1"}]}}`}, // removals do not remove appended elements
 		{"SET m.a = :s, m.z = :1", `{"m":{"M":{"a":{"S":"new"},"b":{"M":{"c":{"L":[{"S":"c0"}]}}},"z":{"N":"1"}}}}`},
 		{"SET m.b.c[0] = :1, m.b.c[1] = m.a REMOVE m.a", `{"m":{"M":{"b":{"M":{"c":{"L":[{"N":"1"},{"N":"1"}]}}}}}}`},
 		{"SET m = :m", `{"m":{"M":{}}}`},
@@ -103,7 +103,7 @@ func TestApply(t *testing.T) {
 		}
 		got, err := u.Apply(old, old.Only("pk"))
 		if c.want[0] != '{' {
-			if message(t, err) != c.want {
+			if itemtest.Message(t, err) != c.want {
 				t.Errorf("%s\ngot  %v\nwant %s", c.text, err, c.want)
 			}
 			continue
@@ -143,20 +143,20 @@ func TestApplyToNoItem(t *testing.T) {
 			continue
 		}
 		got, err := u.Apply(item.Item{}, pk)
-		if out := got.String(); err == nil && out != c.want || err != nil && message(t, err) != c.want {
+		if out := got.String(); err == nil && out != c.want || err != nil && itemtest.Message(t, err) != c.want {
 			t.Errorf("%s\ngot  %s, %v\nwant %s", c.text, out, err, c.want)
 		}
 	}
 }
 
 func TestApplyTooDeep(t *testing.T) {
-	deep := func(n int) string { // n maps in one another
+	deep := func(n int) string { // n nested maps
 		return strings.Repeat(`{"M":{"n":`, n) + `{"S":"leaf"}` + strings.Repeat(`}}`, n)
 	}
 	old := parse(t, `{"a":`+deep(16)+`,"b":`+deep(14)+`,"c":`+deep(15)+`}`)
 	path := "a" + strings.Repeat(".n", 16)
 	for _, c := range []struct{ text, want string }{
-		{"SET " + path + ".y = b", badPath}, // there is a string
+		{"SET " + path + ".y = b", badPath}, // the parent is a string
 		{"SET " + strings.TrimSuffix(path, ".n") + ".y = b", ""},
 		{"SET " + strings.TrimSuffix(path, ".n") + ".y = c", ""},
 		{"SET " + strings.TrimSuffix(path, ".n") + ".y = a", tooDeep},
@@ -166,7 +166,7 @@ func TestApplyTooDeep(t *testing.T) {
 			t.Fatal(err)
 		}
 		after, err := u.Apply(old, item.Item{})
-		if message(t, err) != c.want {
+		if itemtest.Message(t, err) != c.want {
 			t.Errorf("%s\ngot  %v\nwant %s", c.text, err, c.want)
 		}
 		if err == nil && parse(t, after.String()) != after { // the decoder has the same limit
@@ -175,7 +175,7 @@ func TestApplyTooDeep(t *testing.T) {
 	}
 }
 
-// TestUpdateRefused has the messages without "Invalid UpdateExpression: ".
+// TestUpdateRefused lists the messages without "Invalid UpdateExpression: ".
 func TestUpdateRefused(t *testing.T) {
 	const (
 		notAllowed = "The function is not allowed to be used this way in an expression; function: "
@@ -267,7 +267,7 @@ func TestUpdateRefused(t *testing.T) {
 		if want != "" {
 			want = "Invalid UpdateExpression: " + want
 		}
-		if _, err := update(c.text, names, values); message(t, err) != want {
+		if _, err := update(c.text, names, values); itemtest.Message(t, err) != want {
 			t.Errorf("%.200s\ngot  %v\nwant %s", c.text, err, want)
 		}
 	}
@@ -291,7 +291,7 @@ func TestUpdateOfKeys(t *testing.T) {
 		{u.CheckScalars("IndexKey", "c"), scalars + "IndexKey: c"},
 		{u.CheckScalars("IndexKey", "a", "status"), ""},
 	} {
-		if got := message(t, c.err); got != c.want {
+		if got := itemtest.Message(t, c.err); got != c.want {
 			t.Errorf("%d\ngot  %s\nwant %s", i, got, c.want)
 		}
 	}
@@ -328,7 +328,7 @@ func TestTouched(t *testing.T) {
 	}
 }
 
-// apply applies an update that is right, or returns false if it cannot be applied to the item.
+// apply applies a valid update. It returns false if the update cannot be applied to the item.
 func apply(t *rapid.T, text string, it item.Item, values ...item.Attr) (item.Item, bool) {
 	u, err := update(text, nil, item.Of(values...))
 	if err != nil {
@@ -359,7 +359,7 @@ func TestUpdateAlgebra(t *testing.T) {
 			}
 			if there {
 				if back, ok := apply(t, "set "+p+" = if_not_exists("+p+", :v)", it, v); !ok || back != it {
-					t.Fatalf("%s was there: %s", p, back)
+					t.Fatalf("if_not_exists set %s, which exists: %s", p, back)
 				}
 			}
 		}
@@ -368,10 +368,10 @@ func TestUpdateAlgebra(t *testing.T) {
 				t.Fatalf("removed twice: %s", again)
 			}
 			if get.Of(after).Len() != 0 {
-				t.Fatalf("%s is still there: %s", p, after)
+				t.Fatalf("%s exists after REMOVE: %s", p, after)
 			}
 			if !there && after != it {
-				t.Fatalf("%s was not there, %s became %s", p, it, after)
+				t.Fatalf("%s did not exist, but its REMOVE changed %s to %s", p, it, after)
 			}
 		}
 

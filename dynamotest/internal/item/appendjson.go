@@ -2,7 +2,7 @@ package item
 
 import "encoding/base64"
 
-// AppendJSON appends the item as the wire has it: {"name":{"S":"x"},...}.
+// AppendJSON appends the item in DynamoDB's JSON: {"name":{"S":"x"},...}.
 func (it Item) AppendJSON(dst []byte) []byte {
 	dst = append(dst, '{')
 	for rest := it.enc; rest != ""; {
@@ -18,7 +18,7 @@ func (it Item) AppendJSON(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// AppendJSON appends the value as the wire has it: {"N":"12"}. Missing is null.
+// AppendJSON appends the value in DynamoDB's JSON: {"N":"12"}. Missing is null.
 func (v Value) AppendJSON(dst []byte) []byte {
 	kind := v.Kind()
 	if kind == Missing {

@@ -1,9 +1,11 @@
 package item
 
-// Add returns a + b, both of kind N, exactly, or the service's error if that has too many digits or leaves the range.
+// Add returns the exact sum of a and b, both of kind N. It returns DynamoDB's error if the sum has
+// more than 38 digits or is out of range.
 func Add(a, b Value) (Value, error) { return sum(decode(a.payload()), decode(b.payload())) }
 
-// Sub returns a - b, both of kind N, exactly, or the service's error if that has too many digits or leaves the range.
+// Sub returns the exact difference a - b of two values of kind N. It returns the same errors as
+// Add.
 func Sub(a, b Value) (Value, error) {
 	d := decode(b.payload())
 	d.neg = !d.neg
@@ -25,8 +27,8 @@ func sum(a, b decimal) (Value, error) {
 	width := a.exp - low + 2
 	out := decimal{neg: a.neg, exp: a.exp + 1, n: width}
 	if width > len(out.digit) {
-		// No column in common: nothing is carried, and of the digits from the first to the last one, which is not 0, at
-		// most one cancels out.
+		// The numbers have no column in common, so nothing is carried, and the result has more
+		// digits than fit: at most one of the digits between the first and the last cancels out.
 		return Value{}, Invalid(tooPrecise)
 	}
 	carry := 0
@@ -51,7 +53,7 @@ func sum(a, b decimal) (Value, error) {
 	return out.value(), nil
 }
 
-// less tells whether a is less than b without regard to the signs.
+// less reports whether the absolute value of a is less than that of b.
 func less(a, b *decimal) bool {
 	if a.exp != b.exp {
 		return a.exp < b.exp

@@ -7,10 +7,10 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/jsonscan"
 )
 
-// resource is a row of the lease table, as the SDK sends it: the attributes in no order.
+// resource is a row of the lease table as the SDK sends it: the attributes are not sorted.
 const resource = `{"version":{"N":"17"},"sk":{"S":"resource-000123"},"pk":{"S":"R#client#0042"},"pool_id":{"S":"pool-a"},` +
-	`"owner_region":{"S":"eu-central-1"},"writer_region":{"S":"eu-central-1"},"key":{"S":"user/123456789"},"lease_expires":{"N":"1767225600000"},` +
-	`"shard":{"S":"client.pool-a.eu-central-1.7"},"leases_total":{"N":"123"},"req":{"S":"01JDXK3V8Q5W9ZJ4M7T2C6N8RF"}}`
+	`"owner_region":{"S":"eu-central-1"},"writer_region":{"S":"eu-central-1"},"holder":{"S":"user/123456789"},"lease_expires_ms":{"N":"1767225600000"},` +
+	`"bucket":{"S":"client.pool-a.eu-central-1.7"},"leases_total":{"N":"123"},"req":{"S":"01JDXK3V8Q5W9ZJ4M7T2C6N8RF"}}`
 
 func BenchmarkDecode(b *testing.B) {
 	var d item.Decoder

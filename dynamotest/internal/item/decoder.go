@@ -4,29 +4,30 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/jsonscan"
 )
 
-// Decoder reads items from the wire's JSON. Its zero value works. It keeps memory from call to call, so a server has one
-// for each connection; it is not for several goroutines at once.
+// Decoder reads items from DynamoDB's JSON. Its zero value is ready to use. It keeps its buffers
+// from call to call, so a server has one for each connection. It is not safe for concurrent use.
 //
-// Bad input gives an Error. One of code Serialization says that the JSON has another shape: the service looks for those
-// in the whole request first, and then at everything else. So after a Validation error the scanner stands behind the
-// value, and the caller goes on reading the request before it answers with that error. Text that is no JSON at all is
-// the scanner's error, and leaves the result undefined.
+// Invalid input gives an Error. The code Serialization means that the JSON has the wrong shape:
+// DynamoDB looks for such errors in the whole request before it looks for others. So after an error
+// of code Validation the scanner stands after the value, and the caller reads the rest of the
+// request before it answers with that error. For a text that is not JSON the error is the
+// scanner's, and the result is undefined.
 type Decoder struct {
-	enc     []byte // what has been read; no matter what, once something was refused
+	enc     []byte // encoding of the input so far; undefined after an error
 	spans   []span // attributes and elements of the containers that are being read
 	sorted  []byte
 	invalid *Error
-	key     string // which attribute of the outermost map invalid is about
+	key     string // the attribute of the outermost map that invalid is about
 }
 
-// span is an attribute or an element in Decoder.enc.
+// span is the position of an attribute or an element in Decoder.enc.
 type span struct {
-	start, end int // all of it
-	key        int // where that begins which it is sorted by, after the length
+	start, end int // the whole attribute or element
+	key        int // start of the sort key, which follows its length
 	keyEnd     int
 }
 
-// Item reads the item that comes: {"name":{"S":"x"},...}.
+// Item reads the next item: {"name":{"S":"x"},...}.
 func (d *Decoder) Item(s *jsonscan.Scanner) (Item, error) {
 	if err := d.read(s, true); err != nil {
 		return Item{}, err
@@ -37,7 +38,7 @@ func (d *Decoder) Item(s *jsonscan.Scanner) (Item, error) {
 	return Item{string(d.enc)}, nil
 }
 
-// Value reads the value that comes: {"S":"x"}.
+// Value reads the next value: {"S":"x"}.
 func (d *Decoder) Value(s *jsonscan.Scanner) (Value, error) {
 	if err := d.read(s, false); err != nil {
 		return Value{}, err
@@ -48,7 +49,8 @@ func (d *Decoder) Value(s *jsonscan.Scanner) (Value, error) {
 	return Value{string(d.enc)}, nil
 }
 
-// List reads the list of values that comes, [{"S":"x"},...], and appends them to dst. They share their memory.
+// List reads the next list of values, [{"S":"x"},...], and appends them to dst. The values share
+// one string.
 func (d *Decoder) List(s *jsonscan.Scanner, dst []Value) ([]Value, error) {
 	d.enc, d.spans, d.invalid = d.enc[:0], d.spans[:0], nil
 	if err := d.list(s, 0); err != nil {
@@ -65,7 +67,7 @@ func (d *Decoder) List(s *jsonscan.Scanner, dst []Value) ([]Value, error) {
 	return dst, nil
 }
 
-// Values reads the ExpressionAttributeValues that come: an item whose names begin with a colon.
+// Values reads the next ExpressionAttributeValues: an item whose names begin with a colon.
 func (d *Decoder) Values(s *jsonscan.Scanner) (Item, error) {
 	it, err := d.Item(s)
 	if err == nil || err != error(d.invalid) || d.invalid.Message == tooDeep { //nolint:errorlint // it is this one or another
@@ -83,14 +85,14 @@ func (d *Decoder) read(s *jsonscan.Scanner, item bool) error {
 	return d.value(s, 0)
 }
 
-// refuse notes a validation error, if it is the first.
+// refuse keeps the first validation error.
 func (d *Decoder) refuse(e *Error) {
 	if d.invalid == nil {
 		d.invalid = e
 	}
 }
 
-// attributes reads the attributes of an object inside depth lists and maps.
+// attributes reads the attributes of an object that is inside depth lists and maps.
 func (d *Decoder) attributes(s *jsonscan.Scanner, depth int) error {
 	if !s.Enter('{') {
 		return mapShape(s)
@@ -106,7 +108,7 @@ func (d *Decoder) attributes(s *jsonscan.Scanner, depth int) error {
 			return err
 		}
 		d.spans = append(d.spans, span{start, len(d.enc), key, keyEnd})
-		if valid && d.invalid != nil { // the outer ones come last
+		if valid && d.invalid != nil { // the attribute of the outermost map is set last
 			d.key = string(d.enc[key:keyEnd])
 		}
 	}

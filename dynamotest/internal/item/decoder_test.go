@@ -23,7 +23,7 @@ const (
 	invalid = "One or more parameter values were invalid: "
 )
 
-// decode reads an item; the error is the decoder's, or the scanner's.
+// decode reads an item. The error is the decoder's or the scanner's.
 func decode(text string) (item.Item, error) {
 	var d item.Decoder
 	s := jsonscan.New([]byte(text))
@@ -43,7 +43,7 @@ func parse(t testing.TB, text string) item.Item {
 	return it
 }
 
-// A list of values is read as its values one by one.
+// TestDecodeList: a list of values is read as its values one by one.
 func TestDecodeList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(itemtest.Value(2), 0, 5).Draw(t, "values")
@@ -116,7 +116,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{deep(40, `{"S":"x"}`), tooDeep},
 	} {
 		_, err := decode(`{"a":{"S":"ok"},"b":` + c.value + `}`)
-		if got := message(t, err); got != c.want {
+		if got := itemtest.Message(t, err); got != c.want {
 			t.Errorf("%s\ngot  %s\nwant %s", c.value, got, c.want)
 		}
 	}
@@ -156,7 +156,7 @@ func TestDecodeRefusesShapes(t *testing.T) {
 		{`{"a":{"L":true}}`, "Unexpected field type"},
 		{`{"a":{"L":["x"]}}`, "Unexpected value type in payload"},
 		{`{"a":{"M":[]}}`, "Unrecognized collection type java.util.Map<java.lang.String, " + value + ">"},
-		{`{"a":{"N":"not a number"},"b":{"S":1}}`, "NUMBER_VALUE cannot be converted to String"}, // shapes are looked at first
+		{`{"a":{"N":"not a number"},"b":{"S":1}}`, "NUMBER_VALUE cannot be converted to String"}, // errors of shape come first
 	} {
 		_, err := decode(c.text)
 		var e *item.Error
@@ -171,12 +171,12 @@ func TestDecodeRefusesShapes(t *testing.T) {
 	}
 }
 
-func TestDecodeGoesOnAfterWhatIsInvalid(t *testing.T) {
+func TestDecodeContinuesAfterAnInvalidValue(t *testing.T) {
 	var d item.Decoder
 	s := jsonscan.New([]byte(`[{"a":{"L":[{"SS":["x","x"]},{"NS":["1","y"]}]},"b":{"M":{"c":{}}}},{"d":{"S":"good"}}]`))
 	s.Enter('[')
 	s.Next(']')
-	if _, err := d.Item(s); message(t, err) != invalid+"Input collection [x, x] contains duplicates." {
+	if _, err := d.Item(s); itemtest.Message(t, err) != invalid+"Input collection [x, x] contains duplicates." {
 		t.Error(err)
 	}
 	if !s.Next(']') {
@@ -190,7 +190,7 @@ func TestDecodeGoesOnAfterWhatIsInvalid(t *testing.T) {
 	}
 }
 
-func TestDecodeTheLastOfOneName(t *testing.T) {
+func TestDecodeKeepsTheLastOfOneName(t *testing.T) {
 	it := parse(t, `{"b":{"S":"1"},"a":{"S":"2"},"b":{"S":"3"},"c":{"M":{"x":{"N":"1"},"x":{"N":"2"}}}}`)
 	if got, want := it.String(), `{"a":{"S":"2"},"b":{"S":"3"},"c":{"M":{"x":{"N":"2"}}}}`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -206,13 +206,13 @@ func TestDecodeValues(t *testing.T) {
 	} {
 		var d item.Decoder
 		_, err := d.Values(jsonscan.New([]byte(c.text)))
-		if got := message(t, err); got != c.want {
+		if got := itemtest.Message(t, err); got != c.want {
 			t.Errorf("%s\ngot  %s\nwant %s", c.text, got, c.want)
 		}
 	}
 }
 
-func TestDecodeValuesTellsTheShapeFirst(t *testing.T) {
+func TestDecodeValuesReportsTheShapeFirst(t *testing.T) {
 	var d item.Decoder
 	var e *item.Error
 	if _, err := d.Values(jsonscan.New([]byte(`{":a":{"NULL":false},":b":{"B":"YQ"}}`))); !errors.As(err, &e) || e.Code != item.Serialization {
@@ -235,7 +235,8 @@ func TestDecodeLong(t *testing.T) { // lengths of two and three bytes
 	}
 }
 
-// TestJSONRoundTrip also has encoding/json write the attributes in another order, with other escapes.
+// TestJSONRoundTrip encodes and decodes items. It also lets encoding/json write the attributes in
+// another order and with other escapes.
 func TestJSONRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		it := itemtest.Item(3).Draw(t, "item")
@@ -258,7 +259,7 @@ func TestJSONRoundTrip(t *testing.T) {
 	})
 }
 
-// reversed reverses the sets in wire JSON.
+// reversed reverses the sets in DynamoDB's JSON.
 func reversed(tree any) any {
 	switch x := tree.(type) {
 	case map[string]any:

@@ -21,7 +21,7 @@ func (d *Decoder) set(s *jsonscan.Scanner, kind Kind) error {
 			return err
 		}
 		if len(d.enc) == start {
-			continue // refused
+			continue // the element is not valid
 		}
 		length := start + 1
 		for d.enc[length] >= 0x80 {
@@ -54,7 +54,7 @@ func emptySet(kind Kind) *Error {
 	}
 }
 
-// duplicates is the error for the set whose elements begin at base.
+// duplicates returns the error about the set whose elements begin at span base.
 func (d *Decoder) duplicates(base int, kind Kind) *Error {
 	if kind == NS {
 		return Invalid("Input collection contains duplicates")
@@ -74,8 +74,8 @@ func (d *Decoder) duplicates(base int, kind Kind) *Error {
 	return invalidParameter(list + " contains duplicates.")
 }
 
-// arrange puts what the spans from base on are of in ascending order. It returns false and leaves them where two are
-// equal.
+// arrange sorts the attributes or elements of the spans from base on. If two are equal it changes
+// nothing and returns false.
 func (d *Decoder) arrange(base int) bool {
 	spans := d.spans[base:]
 	if d.ascending(spans) {
@@ -97,7 +97,8 @@ func (d *Decoder) arrange(base int) bool {
 	return true
 }
 
-// dropEarlier puts the attributes whose spans begin at base in order and leaves, of those with one name, the last.
+// dropEarlier sorts the attributes of the spans from base on. Of several attributes with one name
+// it keeps the last.
 func (d *Decoder) dropEarlier(base int) {
 	spans := d.spans[base:]
 	first := spans[0].start

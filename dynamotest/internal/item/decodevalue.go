@@ -15,9 +15,9 @@ const (
 	tooDeep    = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
 )
 
-// value reads a value inside depth lists and maps.
+// value reads a value that is inside depth lists and maps.
 func (d *Decoder) value(s *jsonscan.Scanner, depth int) error {
-	if s.Peek() == 'n' { // as if it were {}
+	if s.Peek() == 'n' { // null is read as {}
 		s.Skip()
 		d.refuse(Invalid(emptyValue))
 		return s.Err()
@@ -31,7 +31,7 @@ func (d *Decoder) value(s *jsonscan.Scanner, depth int) error {
 	found := 0
 	for s.Next('}') {
 		kind := ParseKind(string(s.Key()))
-		if kind == Missing || s.Peek() == 'n' { // as if it were not there
+		if kind == Missing || s.Peek() == 'n' { // read as absent
 			s.Skip()
 			continue
 		}
@@ -51,7 +51,7 @@ func (d *Decoder) value(s *jsonscan.Scanner, depth int) error {
 	return nil
 }
 
-// content reads what follows the name of a type.
+// content reads the JSON after the name of a type.
 func (d *Decoder) content(s *jsonscan.Scanner, kind Kind, depth int) error {
 	switch kind {
 	case S, N, B:
@@ -98,7 +98,7 @@ func (d *Decoder) container(s *jsonscan.Scanner, kind Kind, depth int) error {
 	return err
 }
 
-// close writes the length of the value that begins at the position and is now complete.
+// close writes the length of the complete value that begins at the index.
 func (d *Decoder) close(at int) {
 	n := len(d.enc) - at - 2
 	if n < 0x80 {
@@ -110,7 +110,7 @@ func (d *Decoder) close(at int) {
 	d.enc = slices.Replace(d.enc, at+1, at+2, length...)
 }
 
-// scalar reads an S, N or B: a string in any case.
+// scalar reads an S, N or B, each of which is a string in JSON.
 func (d *Decoder) scalar(s *jsonscan.Scanner, kind Kind) error {
 	if s.Peek() != '"' {
 		return textShape(s, kind)
@@ -142,7 +142,7 @@ func (d *Decoder) binary(text []byte) error {
 	at := len(d.enc)
 	d.enc = append(d.enc, byte(B), 0)
 	out, err := base64.StdEncoding.Strict().AppendDecode(d.enc, text)
-	if err != nil || bytes.ContainsAny(text, "\r\n") { // which the decoder passes over
+	if err != nil || bytes.ContainsAny(text, "\r\n") { // the decoder ignores line ends
 		return &Error{Serialization, "Invalid last non-pad Base64 character dectected"}
 	}
 	d.enc = out

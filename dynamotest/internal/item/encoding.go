@@ -1,16 +1,17 @@
 package item
 
-// A value is encoded as a tag, its Kind, and
+// A value is encoded as one byte, its Kind, and
 //
 //	NULL          nothing
 //	BOOL          one byte, 0 or 1
-//	the others    the length of what follows (uvarint), then
+//	the others    the length of the rest (uvarint), then
 //	  S B           the bytes
 //	  N             the number in its sortable form (number.go)
 //	  L SS NS BS    the elements one after the other; those of a set ascending, each once
-//	  M             the attributes, ascending by name, each once: length of the name (uvarint), name, value
+//	  M             the attributes, ascending by name, each once:
+//	                length of the name (uvarint), name, value
 //
-// There is one encoding for each value, hence equality of values is equality of strings.
+// Each value has one encoding, so equality of values is equality of strings.
 
 // appendUvarint appends n in groups of seven bits, the lowest first.
 func appendUvarint(dst []byte, n int) []byte {
@@ -21,7 +22,7 @@ func appendUvarint(dst []byte, n int) []byte {
 	return append(dst, byte(n))
 }
 
-// uvarint reads the number at the start of s and returns how many bytes it took.
+// uvarint reads the number at the start of s. It returns the number and its size in bytes.
 func uvarint(s string) (n, size int) {
 	if s[0] < 0x80 {
 		return int(s[0]), 1
@@ -36,7 +37,7 @@ func uvarint(s string) (n, size int) {
 	}
 }
 
-// uvarintSize returns how many bytes n takes.
+// uvarintSize returns the size of n in bytes.
 func uvarintSize(n int) int {
 	size := 1
 	for ; n >= 0x80; n >>= 7 {
@@ -45,7 +46,7 @@ func uvarintSize(n int) int {
 	return size
 }
 
-// valueEnd returns where the value at the start of s ends.
+// valueEnd returns the index after the value at the start of s.
 func valueEnd(s string) int {
 	switch Kind(s[0]) {
 	case NULL:
@@ -58,20 +59,20 @@ func valueEnd(s string) int {
 	}
 }
 
-// payload returns what follows the length.
+// payload returns the bytes after the length.
 func (v Value) payload() string {
 	_, size := uvarint(v.enc[1:])
 	return v.enc[1+size:]
 }
 
-// appendBytes returns the value of kind k with the payload s.
+// appendBytes returns the encoding of a value of kind k with the payload s.
 func appendBytes(k Kind, s string) string {
 	dst := make([]byte, 0, 1+uvarintSize(len(s))+len(s))
 	dst = appendUvarint(append(dst, byte(k)), len(s))
 	return string(append(dst, s...))
 }
 
-// appendAll returns the value of kind k with the elements given, in their order.
+// appendAll returns the encoding of a value of kind k with the elements in their order.
 func appendAll(k Kind, elements []Value) string {
 	n := 0
 	for _, e := range elements {

@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/weirhq/weir/dynamotest/internal/item"
+	"github.com/weirhq/weir/dynamotest/internal/item/itemtest"
 	"github.com/weirhq/weir/dynamotest/internal/jsonscan"
 )
 
-// FuzzDecode: no input panics; what is decoded is the same after it is written and read again, and its parts can be
-// asked for; every error is one that a client can be given.
+// FuzzDecode: no input panics. A decoded item is equal after encoding and decoding, and its parts
+// can be read. Every error is one that a client can get.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"a":{"S":"x\u0000"},"b":{"N":"-1.5e3"}}`, `{"a":{"M":{"x":{"L":[{"NS":["1","2"]},{"BS":["AA=="]}]}}},"a":{"NULL":true}}`,
@@ -38,7 +39,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzNum: no text panics; what is a number is the same after it is printed and read again, and less itself it is 0.
+// FuzzNum: no text panics. A number is equal after printing and parsing, and a number minus itself
+// is 0.
 func FuzzNum(f *testing.F) {
 	for _, seed := range []string{"0", "-1.50", "1E-130", "9.9e125", "+.5", "5.", "1e99999999999999999999", "abc", "0x1", "1.2.3"} {
 		f.Add(seed)
@@ -46,7 +48,7 @@ func FuzzNum(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		v, err := item.Num(text)
 		if err != nil {
-			if messageOf(err) == "" {
+			if itemtest.Message(t, err) == "" {
 				t.Fatal(err)
 			}
 			return

@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// Item is a set of attributes with names that differ: a table's item, the attributes of a map, or the values of an
-// expression by their names (":v"). It is immutable, == is equality, the zero Item has no attributes. It is one string:
-// a store of items gives the garbage collector one pointer each.
+// Item is a set of attributes with different names: an item of a table, the attributes of a map, or
+// the values of an expression by their names (":v"). It is immutable, == is equality, and the zero
+// Item has no attributes. It is one string, so that the garbage collector sees one pointer for each
+// item.
 type Item struct {
 	enc string // the payload of an M
 }
@@ -19,8 +20,8 @@ type Attr struct {
 	Value Value
 }
 
-// Of returns the item of the attributes given. It sorts attrs in place by name. Of two with one name the later one
-// counts; one whose value is Missing is left out.
+// Of returns the item with the attributes. It sorts attrs in place by name. Of several attributes
+// with one name it takes the last, and it leaves out an attribute whose value is Missing.
 func Of(attrs ...Attr) Item {
 	slices.SortStableFunc(attrs, func(a, b Attr) int { return strings.Compare(a.Name, b.Name) })
 	n := 0
@@ -45,7 +46,7 @@ func Of(attrs ...Attr) Item {
 	return Item{b.String()}
 }
 
-// counts tells whether attribute i of a sorted list is in the item.
+// counts reports whether attribute i of a sorted list is in the item.
 func counts(attrs []Attr, i int) bool {
 	return attrs[i].Value.Exists() && (i+1 == len(attrs) || attrs[i+1].Name != attrs[i].Name)
 }
@@ -60,7 +61,7 @@ func next(s string) (a Attr, rest string) {
 	return Attr{name, Value{s[:end]}}, s[end:]
 }
 
-// Get returns the value of the attribute, Missing if there is none.
+// Get returns the value of the attribute, or Missing.
 func (it Item) Get(name string) Value {
 	for rest := it.enc; rest != ""; {
 		var a Attr
@@ -93,7 +94,7 @@ func (it Item) Attrs(dst []Attr) []Attr {
 	return dst
 }
 
-// Len returns how many attributes there are.
+// Len returns the number of attributes.
 func (it Item) Len() int {
 	n := 0
 	for rest := it.enc; rest != ""; n++ {
@@ -108,7 +109,7 @@ func (it Item) With(name string, v Value) Item {
 	return Of(append(it.Attrs(scratch[:0]), Attr{name, v})...)
 }
 
-// Only returns the item with those of its attributes alone whose names are given.
+// Only returns the item with the named attributes alone.
 func (it Item) Only(names ...string) Item {
 	var scratch [24]Attr
 	kept := scratch[:0]
@@ -121,8 +122,8 @@ func (it Item) Only(names ...string) Item {
 	return Of(kept...)
 }
 
-// Clone returns the item in memory of its own.
+// Clone returns a copy of the item in its own memory.
 func (it Item) Clone() Item { return Item{strings.Clone(it.enc)} }
 
-// String, as in a Go test's message, is the item's JSON.
+// String returns the item's JSON.
 func (it Item) String() string { return string(it.AppendJSON(nil)) }

@@ -1,14 +1,16 @@
 package item
 
-// AppendKey appends the value, of kind S, N or B, so that the order of the results as bytes is the order of the values,
-// within one kind, and none is the beginning of another: keys of several parts are made by appending part after part.
+// AppendKey appends the sortable form of a value of kind S, N or B. Within one kind, the forms sort
+// as bytes as the values sort, and no form is a prefix of another. So a key of several parts is the
+// concatenation of the parts' forms. The form is
 //
 //	the payload with 00 replaced by 00 ff, then 00 01
 func AppendKey(dst []byte, v Value) []byte {
 	return append(AppendKeyPrefix(dst, v), 0, 1)
 }
 
-// AppendKeyPrefix appends what the keys of exactly those S and B values begin with that begin with v.
+// AppendKeyPrefix appends the common prefix of the forms of all S or B values that begin with v,
+// and of no others.
 func AppendKeyPrefix(dst []byte, v Value) []byte {
 	s := v.payload()
 	start := 0

@@ -3,9 +3,9 @@ package item
 // Kind is one of the ten types of an attribute value, or Missing.
 type Kind uint8
 
-// The kinds, named as on the wire.
+// The kinds, with their names in DynamoDB's JSON.
 const (
-	Missing Kind = iota // no value: what Get returns for an attribute that is not there
+	Missing Kind = iota // no value, as Get returns it for an attribute that does not exist
 	S                   // string, UTF-8
 	N                   // number, 38 digits
 	B                   // binary
@@ -18,7 +18,7 @@ const (
 	BS                  // set of binaries
 )
 
-// String returns the kind's name on the wire, "" for Missing.
+// String returns the kind's name in JSON, or "" for Missing.
 func (k Kind) String() string {
 	const names = "S N B BOOLNULLM L SSNSBS"
 	switch k {
@@ -35,7 +35,7 @@ func (k Kind) String() string {
 	}
 }
 
-// Element returns the kind of a set's elements, Missing for a kind that is no set.
+// Element returns the kind of a set's elements, or Missing if k is not a kind of set.
 func (k Kind) Element() Kind {
 	if k < SS || k > BS {
 		return Missing
@@ -43,7 +43,7 @@ func (k Kind) Element() Kind {
 	return k - SS + S
 }
 
-// ParseKind returns the kind of a name on the wire, Missing if there is none of that name.
+// ParseKind returns the kind with that name in JSON, or Missing.
 func ParseKind(name string) Kind {
 	switch name {
 	case "S":

@@ -2,7 +2,7 @@ package item
 
 import "strconv"
 
-// The range of a number: digits, and the exponent of its first digit.
+// The range of a number: the number of its digits, and the exponent of its first digit.
 const (
 	maxDigits   = 38
 	maxExponent = 125
@@ -22,20 +22,22 @@ const (
 	positive = 3
 )
 
-// decimal is a number taken apart: its first digit is worth 10^exp, neither its first nor its last digit is 0, and zero
-// has no digits.
+// decimal is a decoded number. Its first digit is worth 10^exp, neither its first nor its last
+// digit is 0, and zero has no digits.
 //
-// Its payload sorts as numbers do: the sign (negative, zero or positive), the exponent less minExponent, the digits in
-// pairs plus 1 so that 0 never occurs. A negative number has the bits of all but the sign inverted, and a byte 255 at
-// its end, so that the longer of two with common digits comes first.
+// The payload of a number sorts as the number does: the sign (negative, zero or positive), the
+// exponent minus minExponent, and the digits in pairs plus 1, so that 0 does not occur. In a
+// negative number all bytes but the sign are inverted, and a byte 255 ends it, so that the longer
+// of two numbers with common digits sorts first.
 type decimal struct {
 	neg   bool
 	exp   int
-	n     int                   // how many digits
-	digit [2*maxDigits + 2]byte // room for a sum of two that have a column in common
+	n     int                   // number of digits
+	digit [2*maxDigits + 2]byte // room for a sum of two numbers with a common column
 }
 
-// Num returns the number that the text gives: digits with an optional sign, point and exponent. Errors are the service's.
+// Num returns the number in a text: digits with an optional sign, point and exponent. Its errors
+// are DynamoDB's.
 func Num(text string) (Value, error) {
 	d, err := parseNumber(text)
 	if err != nil {
@@ -47,7 +49,7 @@ func Num(text string) (Value, error) {
 // Int returns the number n.
 func Int(n int64) Value {
 	v, err := Num(strconv.FormatInt(n, 10))
-	if err != nil { // not with 19 digits
+	if err != nil { // cannot happen: n has at most 19 digits
 		return Value{}
 	}
 	return v
@@ -65,7 +67,7 @@ func parseNumber[T string | []byte](text T) (d decimal, err *Error) {
 	if len(text) > 0 && (text[0] == '-' || text[0] == '+') {
 		d.neg, i = text[0] == '-', 1
 	}
-	exp := -1 // of the digit read last before the point, with leading zeros left out
+	exp := -1 // exponent of the last digit read before the point, leading zeros not counted
 	for ; i < len(text); i++ {
 		c := text[i]
 		switch {
@@ -105,8 +107,9 @@ func parseNumber[T string | []byte](text T) (d decimal, err *Error) {
 	return d, d.normalise(lost)
 }
 
-// exponent reads what follows the digits: nothing, or e, a sign and digits. Beyond a million it is cut: no text of
-// digits is long enough to bring that back into the range.
+// exponent reads the text after the digits: nothing, or e, an optional sign and digits. It caps the
+// exponent at a number so great that no text is long enough to bring the number back into the
+// range.
 func exponent[T string | []byte](text T) (exp int, ok bool) {
 	if len(text) == 0 {
 		return 0, true
@@ -135,7 +138,8 @@ func exponent[T string | []byte](text T) (exp int, ok bool) {
 	return sign * exp, true
 }
 
-// normalise strips zeros at both ends and checks the range. lost tells that digits other than 0 did not fit.
+// normalise removes zeros at both ends and checks the range. lost means that digits other than 0
+// did not fit.
 func (d *decimal) normalise(lost bool) *Error {
 	skip := 0
 	for skip < d.n && d.digit[skip] == 0 {
@@ -192,7 +196,7 @@ func (d *decimal) value() Value {
 	return Value{string(enc)}
 }
 
-// decode takes a payload apart.
+// decode reads a payload.
 func decode(payload string) (d decimal) {
 	if payload[0] == zero {
 		return d
@@ -213,7 +217,8 @@ func decode(payload string) (d decimal) {
 	return d
 }
 
-// appendNumber appends the text of a payload as the service prints it: plain, without an exponent or needless zeros.
+// appendNumber appends a payload as DynamoDB prints the number: without an exponent and without
+// needless zeros.
 func appendNumber(dst []byte, payload string) []byte {
 	d := decode(payload)
 	if d.n == 0 {

@@ -3,7 +3,6 @@ package item_test
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"math/big"
 	"strconv"
 	"strings"
@@ -29,19 +28,6 @@ func num(t testing.TB, text string) item.Value {
 		t.Fatalf("%s: %v", text, err)
 	}
 	return v
-}
-
-// message returns the message of a validation error, "" for none.
-func message(t testing.TB, err error) string {
-	t.Helper()
-	var e *item.Error
-	switch {
-	case err == nil:
-		return ""
-	case !errors.As(err, &e) || e.Code != item.Validation:
-		t.Fatalf("%v is no validation error", err)
-	}
-	return e.Message
 }
 
 func TestNum(t *testing.T) {
@@ -116,17 +102,17 @@ func TestNumRefused(t *testing.T) {
 		{"0." + strings.Repeat("1", 39), tooPrecise},
 		{"1" + strings.Repeat("0", 60) + "1", tooPrecise},
 	} {
-		if _, err := item.Num(c.text); message(t, err) != c.want {
+		if _, err := item.Num(c.text); itemtest.Message(t, err) != c.want {
 			t.Errorf("%q: %v, not %s", c.text, err, c.want)
 		}
 	}
 }
 
-// exact is what a number's text is worth.
+// exact returns the exact value of a number's text.
 func exact(t *rapid.T, text string) *big.Rat {
 	r, ok := new(big.Rat).SetString(strings.TrimPrefix(text, "+"))
 	if !ok {
-		t.Fatalf("%q is no number", text)
+		t.Fatalf("%q is not a number", text)
 	}
 	return r
 }
@@ -144,12 +130,12 @@ func TestNumIsExact(t *testing.T) {
 		}
 		if strings.ContainsAny(out, "eE+") || strings.HasPrefix(strings.TrimPrefix(out, "-"), "0") && out != "0" && !strings.Contains(out, "0.") ||
 			strings.Contains(out, ".") && (strings.HasSuffix(out, "0") || strings.HasSuffix(out, ".")) {
-			t.Fatalf("%s is not as the service prints it", out)
+			t.Fatalf("%s is not in DynamoDB's form", out)
 		}
 	})
 }
 
-func TestNumbersSortAsTheirWorth(t *testing.T) {
+func TestNumbersSortByValue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x, y := itemtest.Number().Draw(t, "x"), itemtest.Number().Draw(t, "y")
 		a, err := item.Num(x)
@@ -189,13 +175,13 @@ func TestNumbersInOrder(t *testing.T) {
 	}
 }
 
-// fits tells what the service says of a result.
-func fits(r *big.Rat) string {
+// rangeError returns DynamoDB's error for a result, or "".
+func rangeError(r *big.Rat) string {
 	if r.Sign() == 0 {
 		return ""
 	}
 	digits := new(big.Rat).Mul(r, new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(260), nil)))
-	text := strings.TrimPrefix(digits.Num().String(), "-") // times 10^260: a whole number
+	text := strings.TrimPrefix(digits.Num().String(), "-") // times 10^260, so that it is a whole number
 	exp := len(text) - 1 - 260
 	switch significant := strings.TrimRight(text, "0"); {
 	case exp > 125:
@@ -234,7 +220,7 @@ func TestArithmeticIsExact(t *testing.T) {
 			"-": {item.Sub, new(big.Rat).Sub(exact(t, x), exact(t, y))},
 		} {
 			got, err := c.do(a, b)
-			if want := fits(c.want); messageOf(err) != want {
+			if want := rangeError(c.want); itemtest.Message(t, err) != want {
 				t.Fatalf("%s %s %s: %v, not %s", x, name, y, err, want)
 			}
 			if err == nil && exact(t, got.Text()).Cmp(c.want) != 0 {
@@ -269,7 +255,7 @@ func TestArithmetic(t *testing.T) {
 			v, err := do(num(t, c.x), num(t, c.y))
 			got := v.Text()
 			if err != nil {
-				got = message(t, err)
+				got = itemtest.Message(t, err)
 			}
 			if got != want {
 				t.Errorf("%s %s %s is %s, not %s", c.x, op, c.y, got, want)
@@ -285,13 +271,4 @@ func TestInt(t *testing.T) {
 			t.Fatalf("%d became %s", n, got)
 		}
 	})
-}
-
-// messageOf is message for a property.
-func messageOf(err error) string {
-	var e *item.Error
-	if errors.As(err, &e) {
-		return e.Message
-	}
-	return ""
 }

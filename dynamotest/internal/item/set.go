@@ -2,14 +2,14 @@ package item
 
 import "slices"
 
-// Union returns the set with the elements of both sets, which are of one kind.
+// Union returns the set with the elements of both sets, which must be of one kind.
 func Union(a, b Value) Value {
 	all := slices.AppendSeq(slices.Collect(a.Elements()), b.Elements())
 	v, _ := Set(all...)
 	return v
 }
 
-// Minus returns the set with those elements of a that are not in b, Missing if there are none.
+// Minus returns the set of the elements of a that are not in b, or Missing if no element remains.
 func Minus(a, b Value) Value {
 	drop := slices.Collect(b.Elements())
 	var rest []Value

@@ -6,7 +6,8 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/jsonscan"
 )
 
-// The service's texts for JSON of another shape than the protocol's. Each goes over the value and returns the error.
+// DynamoDB's texts for JSON of the wrong shape. Each of the functions below skips the value and
+// returns the error.
 
 const (
 	typeOfValue = "com.amazonaws.dynamodb.v20120810.AttributeValue"
@@ -21,7 +22,7 @@ func wrongShape(s *jsonscan.Scanner, message string) error {
 	return &Error{Serialization, message}
 }
 
-// structShape is for where an attribute value is to be.
+// structShape is the error where an attribute value is required.
 func structShape(s *jsonscan.Scanner) error {
 	if s.Peek() == '[' {
 		return wrongShape(s, "Unrecognized collection type class "+typeOfValue)
@@ -29,7 +30,7 @@ func structShape(s *jsonscan.Scanner) error {
 	return wrongShape(s, "Unexpected value type in payload")
 }
 
-// mapShape is for where an object of attributes is to be.
+// mapShape is the error where an object of attributes is required.
 func mapShape(s *jsonscan.Scanner) error {
 	if s.Peek() == '[' {
 		return wrongShape(s, "Unrecognized collection type java.util.Map<java.lang.String, "+typeOfValue+">")
@@ -37,7 +38,7 @@ func mapShape(s *jsonscan.Scanner) error {
 	return wrongShape(s, "Unexpected field type")
 }
 
-// listShape is for where an array is to be.
+// listShape is the error where an array is required.
 func listShape(s *jsonscan.Scanner) error {
 	if s.Peek() == '{' {
 		return wrongShape(s, structure)
@@ -45,7 +46,7 @@ func listShape(s *jsonscan.Scanner) error {
 	return wrongShape(s, "Unexpected field type")
 }
 
-// boolShape is for where a boolean is to be.
+// boolShape is the error where a boolean is required.
 func boolShape(s *jsonscan.Scanner) error {
 	switch s.Peek() {
 	case '[':
@@ -59,7 +60,7 @@ func boolShape(s *jsonscan.Scanner) error {
 	}
 }
 
-// textShape is for where the string of an S, N or B is to be.
+// textShape is the error where the string of an S, N or B is required.
 func textShape(s *jsonscan.Scanner, kind Kind) error {
 	c := s.Peek()
 	switch {
@@ -76,7 +77,7 @@ func textShape(s *jsonscan.Scanner, kind Kind) error {
 	}
 }
 
-// notConvertible is for a number, a boolean or null where the type named is to be.
+// notConvertible is the error for a number, a boolean or null where the named type is required.
 func notConvertible(s *jsonscan.Scanner, want string) error {
 	is := "NULL_VALUE"
 	switch s.Peek() {

@@ -1,14 +1,15 @@
 package item
 
-// Limits in bytes.
+// DynamoDB's limits, in bytes except MaxDepth.
 const (
-	MaxSize     = 400 << 10 // of an item, names and values
+	MaxSize     = 400 << 10 // of an item: names and values
 	MaxHashKey  = 2048      // of a partition key
 	MaxRangeKey = 1024      // of a sort key
-	MaxDepth    = 32        // levels of lists and maps in one another
+	MaxDepth    = 32        // nested levels of lists and maps
 )
 
-// Size returns how many bytes the item counts for the limit and for capacity: names and values.
+// Size returns the item's size in bytes, as DynamoDB counts it for the limit and for capacity:
+// names and values.
 func (it Item) Size() int {
 	n := 0
 	for rest := it.enc; rest != ""; {
@@ -19,8 +20,9 @@ func (it Item) Size() int {
 	return n
 }
 
-// Size returns how many bytes the value counts. Numbers count a byte for each two digits, aligned at the point, and one
-// more, two if negative; lists and maps 3 bytes and one for each element.
+// Size returns the value's size in bytes, as DynamoDB counts it. A number has a byte for each two
+// digits, aligned at the point, and one more, or two if it is negative. A list or map has 3 bytes
+// and one for each element.
 func (v Value) Size() int {
 	switch v.Kind() {
 	case S, B:
@@ -54,7 +56,7 @@ func numberSize(payload string) int {
 	if d.n == 0 {
 		return 1
 	}
-	// Digits are stored in pairs that begin at even exponents.
+	// DynamoDB stores digits in pairs that begin at even exponents.
 	first, last := d.exp>>1, (d.exp-d.n+1)>>1
 	size := first - last + 2
 	if d.neg {
@@ -63,8 +65,8 @@ func numberSize(payload string) int {
 	return size
 }
 
-// Depth returns how many lists and maps of v there are around the deepest value in it: 0 for a string, and for an empty
-// list; 1 for a list of strings.
+// Depth returns the number of lists and maps of v around its deepest value: 0 for a string and for
+// an empty list, 1 for a list of strings.
 func (v Value) Depth() int {
 	deepest := 0
 	switch v.Kind() {
@@ -76,10 +78,10 @@ func (v Value) Depth() int {
 		for e := range v.Elements() {
 			deepest = max(deepest, 1+e.Depth())
 		}
-	default: // nothing is inside
+	default: // scalars and sets
 	}
 	return deepest
 }
 
-// TooDeep returns the error for a value inside MaxDepth lists and maps.
+// TooDeep returns the error about a value inside MaxDepth lists and maps.
 func TooDeep() *Error { return Invalid(tooDeep) }

@@ -7,21 +7,23 @@ import (
 	"unicode/utf16"
 )
 
-// Value is one attribute value. It is immutable, and two values are equal for the service exactly if they are == (sets
-// without regard to order, numbers by what they are worth): it can be the key of a Go map. The zero Value is Missing.
+// Value is one attribute value. It is immutable, and == is DynamoDB's equality: sets are equal
+// whatever the order, and numbers if they are equal as numbers. So a Value can be the key of a Go
+// map. The zero Value is Missing.
 //
-// A Value taken out of another one shares its memory. One that is to live longer than what it came from is cloned.
+// A Value that was taken out of another shares its memory. Clone one that lives longer than the
+// other.
 type Value struct {
-	enc string // a tag, and what encoding.go says
+	enc string // the encoding that encoding.go describes
 }
 
-// String, as in a Go test's message, is the value's JSON. Text is what a string holds.
+// String returns the value's JSON. Text returns the text of a string.
 func (v Value) String() string { return string(v.AppendJSON(nil)) }
 
 // Str returns the string s, which must be UTF-8.
 func Str(s string) Value { return Value{appendBytes(S, s)} }
 
-// Bin returns the binary whose bytes are those of b.
+// Bin returns a binary with the bytes of b.
 func Bin(b string) Value { return Value{appendBytes(B, b)} }
 
 // Bool returns the boolean b.
@@ -35,11 +37,11 @@ func Bool(b bool) Value {
 // Null returns the null.
 func Null() Value { return Value{string([]byte{byte(NULL)})} }
 
-// List returns the list of the values, of which none may be Missing.
+// List returns the list of the values. None of them may be Missing.
 func List(values ...Value) Value { return Value{appendAll(L, values)} }
 
-// Set returns the set of the elements, all of one kind among S, N and B, or ok false if there are none, their kinds
-// differ, or one is none of these. Equal elements become one.
+// Set returns the set of the elements, which must all be S, all N or all B. Otherwise, or without
+// elements, ok is false. Equal elements become one.
 func Set(elements ...Value) (set Value, ok bool) {
 	if len(elements) == 0 {
 		return Value{}, false
@@ -58,7 +60,7 @@ func Set(elements ...Value) (set Value, ok bool) {
 	return Value{appendAll(kind-S+SS, slices.Compact(sorted))}, true
 }
 
-// Map returns the map whose attributes are those of it.
+// Map returns the map with the attributes of it.
 func Map(it Item) Value { return Value{appendBytes(M, it.enc)} }
 
 // Kind returns the value's kind.
@@ -69,10 +71,11 @@ func (v Value) Kind() Kind {
 	return Kind(v.enc[0])
 }
 
-// Exists tells whether the value is not Missing.
+// Exists reports whether the value is not Missing.
 func (v Value) Exists() bool { return v.enc != "" }
 
-// Text returns the characters of an S, the bytes of a B, the digits of an N as the service prints them; "" of others.
+// Text returns the text of an S, the bytes of a B, the digits of an N as DynamoDB prints them, and
+// "" for other kinds.
 func (v Value) Text() string {
 	switch v.Kind() {
 	case S, B:
@@ -84,10 +87,10 @@ func (v Value) Text() string {
 	}
 }
 
-// True tells whether the value is the boolean true.
+// True reports whether the value is the boolean true.
 func (v Value) True() bool { return v.Kind() == BOOL && v.enc[1] == 1 }
 
-// Item returns the attributes of an M; of others none.
+// Item returns the attributes of an M, and the zero Item for other kinds.
 func (v Value) Item() Item {
 	if v.Kind() != M {
 		return Item{}
@@ -95,8 +98,8 @@ func (v Value) Item() Item {
 	return Item{v.payload()}
 }
 
-// Len returns what the function size gives: the characters of an S, counted in UTF-16, the bytes of a B, the elements of
-// a set, an L or an M; of others -1.
+// Len returns the result of DynamoDB's function size: the characters of an S, counted in UTF-16,
+// the bytes of a B, the elements of a set, an L or an M. It returns -1 for other kinds.
 func (v Value) Len() int {
 	switch v.Kind() {
 	case S:
@@ -124,7 +127,8 @@ func utf16Len(s string) int {
 	return n
 }
 
-// Elements returns the elements of an L in their order, of a set in ascending order; of others none.
+// Elements returns the elements of an L in their order and those of a set in ascending order. Other
+// kinds have none.
 func (v Value) Elements() iter.Seq[Value] {
 	return func(yield func(Value) bool) {
 		switch v.Kind() {
@@ -142,7 +146,7 @@ func (v Value) Elements() iter.Seq[Value] {
 	}
 }
 
-// Index returns element i of an L, from 0; Missing where there is none, and of other kinds.
+// Index returns element i of an L, from 0. It returns Missing beyond the end and for other kinds.
 func (v Value) Index(i int) Value {
 	if v.Kind() != L {
 		return Value{}
@@ -156,7 +160,7 @@ func (v Value) Index(i int) Value {
 	return Value{}
 }
 
-// Contains tells whether a set or an L has the element e.
+// Contains reports whether a set or an L has the element e.
 func (v Value) Contains(e Value) bool {
 	for have := range v.Elements() {
 		if have == e {
@@ -166,11 +170,11 @@ func (v Value) Contains(e Value) bool {
 	return false
 }
 
-// Clone returns the value in memory of its own.
+// Clone returns a copy of the value in its own memory.
 func (v Value) Clone() Value { return Value{strings.Clone(v.enc)} }
 
-// Compare returns -1, 0 or 1 as a is less than, equal to or greater than b: S and B by bytes, N by worth. ok is false if
-// the kinds differ or have no order.
+// Compare returns -1, 0 or 1 if a is less than, equal to or greater than b. It compares S and B by
+// bytes and N as numbers. ok is false if the kinds differ or have no order.
 func Compare(a, b Value) (order int, ok bool) {
 	kind := a.Kind()
 	if kind != b.Kind() || kind < S || kind > B {

@@ -32,10 +32,10 @@ func TestMissing(t *testing.T) {
 	var v item.Value
 	if v.Exists() || v.Kind() != item.Missing || v.Text() != "" || v.True() || v.Len() != -1 || v.Size() != 0 || v.Depth() != 0 ||
 		v.Index(0).Exists() || v.Item().Len() != 0 || v.Contains(v) || v.String() != "null" {
-		t.Error("the zero Value is something")
+		t.Error("the zero Value exists")
 	}
 	if _, ok := item.Compare(v, v); ok {
-		t.Error("it compares")
+		t.Error("the zero Value can be compared")
 	}
 }
 
@@ -56,7 +56,7 @@ func TestSetRefuses(t *testing.T) {
 	}
 }
 
-func TestSetsAreAlgebra(t *testing.T) {
+func TestSetOperations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := item.S + item.Kind(rapid.IntRange(0, 2).Draw(t, "kind"))
 		elements := rapid.SliceOfN(itemtest.OfKind(kind), 1, 6)
@@ -95,7 +95,7 @@ func TestCompare(t *testing.T) {
 	})
 }
 
-// TestItemIsAMap does the same with an Item and with a Go map.
+// TestItemIsAMap applies the same operations to an Item and to a Go map.
 func TestItemIsAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var it item.Item
@@ -151,7 +151,7 @@ func TestListsAreSlices(t *testing.T) {
 			}
 		}
 		if l.Index(len(values)).Exists() {
-			t.Fatal("there is one more")
+			t.Fatal("the iterator has more elements than the list")
 		}
 		deepest := -1
 		for _, v := range values {

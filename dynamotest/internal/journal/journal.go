@@ -13,27 +13,28 @@ import (
 // Journal is an open directory of entries.
 type Journal struct {
 	dir    string
-	n      int // the number of the snapshot and the log in use
+	n      int // number of the current snapshot and log
 	log    *os.File
 	size   int64
-	before int64 // bytes of the snapshot
+	before int64 // size of the snapshot in bytes
 	buf    []byte
 	lock   *os.File
 }
 
-// Open opens the directory, which it makes if needed, and calls replay with each entry kept in it, in their order. The
-// bytes are valid during the call. The error of replay is returned.
+// Open opens the directory, which it creates if needed, and calls replay with each stored entry in
+// order. The bytes are valid during the call. Open returns an error if another process has the
+// directory open, if an entry is damaged, or if replay returns an error.
 func Open(dir string, replay func(entry []byte) error) (*Journal, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the journal's directory: %w", err)
+		return nil, fmt.Errorf("create the directory of the journal: %w", err)
 	}
 	j := &Journal{dir: dir}
 	var err error
 	if j.lock, err = lockFile(filepath.Join(dir, "lock")); err != nil {
-		return nil, fmt.Errorf("%s is in use: %w: stop the process that uses it, or give this one another directory", dir, err)
+		return nil, fmt.Errorf("the directory %s is in use: %w: stop the process that uses it, or use another directory", dir, err)
 	}
 	if err := j.load(replay); err != nil {
-		return nil, errors.Join(fmt.Errorf("read the journal in %s: %w: restore the directory from a copy, or remove it to begin with nothing", dir, err), j.lock.Close())
+		return nil, errors.Join(fmt.Errorf("read the journal in %s: %w", dir, err), j.lock.Close())
 	}
 	return j, nil
 }
@@ -43,13 +44,16 @@ func (j *Journal) load(replay func(entry []byte) error) error {
 	if err != nil {
 		return err
 	}
-	for _, e := range names { // a snapshot has its name only once it is whole
+	for _, e := range names { // a snapshot gets its name when it is complete
 		if n, err := strconv.Atoi(strings.TrimPrefix(e.Name(), "snapshot.")); err == nil && n > j.n {
 			j.n = n
 		}
 	}
 	if j.n > 0 {
 		if j.before, err = readFile(j.path("snapshot", j.n), replay); err != nil {
+			if errors.Is(err, errTorn) {
+				err = fmt.Errorf("%w%s", err, remedy)
+			}
 			return fmt.Errorf("%s: %w", filepath.Base(j.path("snapshot", j.n)), err)
 		}
 	}
@@ -77,7 +81,7 @@ func readFile(name string, replay func(entry []byte) error) (size int64, err err
 	return size, errors.Join(err, f.Close())
 }
 
-// removeOthers removes the files of a Compact that did not end, or of before it.
+// removeOthers removes the files of an unfinished Compact, and those from before the last one.
 func (j *Journal) removeOthers() error {
 	names, err := os.ReadDir(j.dir)
 	if err != nil {
@@ -100,7 +104,8 @@ func (j *Journal) path(kind string, n int) string {
 	return filepath.Join(j.dir, kind+"."+strconv.Itoa(n))
 }
 
-// Append stores the entry. After an error the journal must not be used any more: whether the entry is in it is unknown.
+// Append stores the entry. After an error the journal must not be used: it is unknown whether it
+// contains the entry.
 func (j *Journal) Append(entry []byte) error {
 	j.buf = appendFrame(j.buf[:0], entry)
 	n, err := j.log.Write(j.buf)
@@ -111,10 +116,11 @@ func (j *Journal) Append(entry []byte) error {
 	return nil
 }
 
-// Grown tells whether a snapshot would make the directory much smaller.
+// Grown reports whether a snapshot would make the directory much smaller.
 func (j *Journal) Grown() bool { return j.size > 64<<20 && j.size > 2*j.before }
 
-// Compact replaces all entries by those that write adds. After an error the journal must not be used any more.
+// Compact replaces all entries by those that write adds. After an error the journal must not be
+// used.
 func (j *Journal) Compact(write func(add func(entry []byte) error) error) error {
 	tmp := filepath.Join(j.dir, "snapshot.tmp")
 	if err := j.writeSnapshot(tmp, write); err != nil {
@@ -122,10 +128,10 @@ func (j *Journal) Compact(write func(add func(entry []byte) error) error) error 
 	}
 	log, err := os.OpenFile(j.path("log", j.n+1), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
-		return fmt.Errorf("begin a log in %s: %w", j.dir, err)
+		return fmt.Errorf("create a log in %s: %w", j.dir, err)
 	}
 	if err := os.Rename(tmp, j.path("snapshot", j.n+1)); err != nil {
-		return errors.Join(fmt.Errorf("name the snapshot in %s: %w", j.dir, err), log.Close())
+		return errors.Join(fmt.Errorf("rename the snapshot in %s: %w", j.dir, err), log.Close())
 	}
 	err = j.log.Close()
 	j.log, j.size, j.n = log, 0, j.n+1

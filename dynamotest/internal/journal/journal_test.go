@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// collect opens the directory and returns what is in it.
+// collect opens the directory and returns its entries.
 func collect(dir string) (*Journal, []string, error) {
 	var got []string
 	j, err := Open(dir, func(entry []byte) error { got = append(got, string(entry)); return nil })
@@ -57,7 +57,8 @@ func TestEntriesComeBack(t *testing.T) {
 	}
 }
 
-// A process can be killed after each byte: what comes back is a prefix, and the journal goes on from there.
+// TestEveryPrefixOpens: a process can be killed after each byte. Open returns a prefix of the
+// entries, and the journal continues after it.
 func TestEveryPrefixOpens(t *testing.T) {
 	dir := t.TempDir()
 	j, _, err := collect(dir)
@@ -106,7 +107,7 @@ func TestEveryPrefixOpens(t *testing.T) {
 	}
 }
 
-// Damage that no kill makes is told, wherever it is.
+// TestEveryFlippedByteIsFound: damage that a kill does not cause is an error, at every byte.
 func TestEveryFlippedByteIsFound(t *testing.T) {
 	var whole []byte
 	for _, e := range []string{"first", "second"} {
@@ -121,7 +122,7 @@ func TestEveryFlippedByteIsFound(t *testing.T) {
 	}
 }
 
-// A snapshot that was not finished counts for nothing.
+// TestUnfinishedSnapshot: Open ignores a snapshot that was not finished.
 func TestUnfinishedSnapshot(t *testing.T) {
 	dir := t.TempDir()
 	j, _, err := collect(dir)

@@ -1,5 +1,5 @@
-// Package jsonscan reads JSON text front to back, in one pass and without allocation: the caller asks for what it expects
-// and gets it, or asks what comes and decides.
+// Package jsonscan reads JSON text in one pass and without allocation. The caller either asks for
+// the value that it expects, or asks for the type of the next value and decides.
 //
 //	{"S": "a\n", "NS": ["1"]}      s.Enter('{')          true
 //	 ▲                             for s.Next('}') {
@@ -12,11 +12,11 @@
 //
 // # Invariants
 //
-//  1. The first error stays: all calls after it do nothing and return zero values, every loop over Next ends, and End
-//     returns the error. So only the end needs a check.
-//  2. What is accepted is JSON of RFC 8259 in valid UTF-8, and nothing else, nested at most 1000 deep.
+//  1. The first error stays. All later calls do nothing and return zero values, every loop over
+//     Next ends, and End returns the error. So a caller needs to check End alone.
+//  2. It accepts JSON of RFC 8259 in valid UTF-8, nested at most 1000 deep, and nothing else.
 //
 // # What it does not do
 //
-// It knows no types, builds no tree and finds no duplicate keys.
+// It converts to no types, builds no tree and does not detect duplicate keys.
 package jsonscan

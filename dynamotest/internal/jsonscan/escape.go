@@ -5,10 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// unescape reads the rest of a string that began at start and has its first backslash at the position.
+// unescape reads the rest of a string that began at start and whose first backslash is at the
+// position.
 func (s *Scanner) unescape(start int) []byte {
 	out := append(s.plain[:0], s.text[start:s.at]...)
-	bits := byte(utf8.RuneSelf) // what was read so far may be any
+	bits := byte(utf8.RuneSelf) // the bytes before the backslash may have any bits
 	for s.at < len(s.text) && s.err == nil {
 		c := s.text[s.at]
 		switch {
@@ -29,7 +30,7 @@ func (s *Scanner) unescape(start int) []byte {
 	return nil
 }
 
-// escape appends what the escape after a backslash stands for.
+// escape appends the character of the escape after a backslash.
 func (s *Scanner) escape(out []byte) []byte {
 	if s.at == len(s.text) {
 		return out
@@ -59,7 +60,7 @@ func (s *Scanner) escape(out []byte) []byte {
 			}
 			s.at = back
 		}
-		return utf8.AppendRune(out, r) // half a pair becomes U+FFFD
+		return utf8.AppendRune(out, r) // half a surrogate pair becomes U+FFFD
 	default:
 		s.fail("an unknown escape")
 		return out
@@ -90,7 +91,7 @@ func (s *Scanner) hex4() (r rune) {
 	return r
 }
 
-// numberEnd returns how long the number at the start of text is, 0 if it is none.
+// numberEnd returns the length of the number at the start of text, or 0 if there is none.
 func numberEnd(text []byte) int {
 	i := 0
 	digits := func() bool {

@@ -6,28 +6,29 @@ import (
 	"unicode/utf8"
 )
 
-// ErrSyntax is what End returns, wrapped, for text that is not JSON.
+// ErrSyntax is the error, wrapped, for a text that is not JSON.
 var ErrSyntax = errors.New("not JSON: send valid JSON in UTF-8")
 
 const maxDepth = 1000
 
-// Scanner is a position in a text.
+// Scanner is a position in a JSON text.
 type Scanner struct {
 	text  []byte
 	at    int
 	depth int
-	first bool // just entered: no comma before the next element
+	first bool // no element was read since Enter, so no comma precedes the next one
 	err   error
-	plain []byte // the text of a string with escapes
+	plain []byte // buffer for a string with escapes
 }
 
-// New returns a scanner at the beginning of text, which must not change while it is in use.
+// New returns a scanner at the start of text. text must not change while the scanner is in use.
 func New(text []byte) *Scanner { return &Scanner{text: text} }
 
-// Reset puts the scanner at the beginning of another text, keeping its memory.
+// Reset moves the scanner to the start of another text. It keeps the buffer.
 func (s *Scanner) Reset(text []byte) { *s = Scanner{text: text, plain: s.plain[:0]} }
 
-// Peek tells what comes: '{', '[', '"', 't', 'f', 'n', '0' for any number, or 0 if nothing does or after an error.
+// Peek returns the first character of the next value: '{', '[', '"', 't', 'f', 'n', or '0' for any
+// number. It returns 0 at the end of the text and after an error.
 func (s *Scanner) Peek() byte {
 	s.space()
 	if s.err != nil || s.at == len(s.text) {
@@ -44,7 +45,8 @@ func (s *Scanner) Peek() byte {
 	}
 }
 
-// Enter goes into an object, by '{', or an array, by '['. It returns false and stays if something else comes.
+// Enter enters an object if open is '{', or an array if open is '['. It returns false and does not
+// move if the next value is another one.
 func (s *Scanner) Enter(open byte) bool {
 	if s.Peek() != open {
 		return false
@@ -58,7 +60,8 @@ func (s *Scanner) Enter(open byte) bool {
 	return true
 }
 
-// Next goes to the next element and returns true, or out of the object, by '}', or the array, by ']', and returns false.
+// Next moves to the next element and returns true, or leaves the object or array, whose closing
+// bracket is end, and returns false.
 func (s *Scanner) Next(end byte) bool {
 	s.space()
 	if s.err != nil {
@@ -68,7 +71,7 @@ func (s *Scanner) Next(end byte) bool {
 	s.first = false
 	switch {
 	case s.at == len(s.text):
-		s.fail("it ends too early")
+		s.fail("the text ends inside a value")
 		return false
 	case s.text[s.at] == end:
 		s.at++
@@ -84,7 +87,8 @@ func (s *Scanner) Next(end byte) bool {
 	return true
 }
 
-// Key returns the key of the object's element, and goes to its value. It is good until the next Key or Text.
+// Key reads the key of the next element of an object. The bytes are valid until the next call of
+// Key or Text.
 func (s *Scanner) Key() []byte {
 	key := s.Text()
 	if s.space(); s.err != nil || s.at == len(s.text) || s.text[s.at] != ':' {
@@ -95,8 +99,8 @@ func (s *Scanner) Key() []byte {
 	return key
 }
 
-// Text returns the string that comes, without quotes and escapes. It is good until the next Key or Text. If no string
-// comes, that is an error.
+// Text reads a string and returns it without quotes and escapes. The bytes are valid until the next
+// call of Key or Text. Another value is an error.
 func (s *Scanner) Text() []byte {
 	if s.Peek() != '"' {
 		s.fail("no string")
@@ -123,7 +127,7 @@ func (s *Scanner) Text() []byte {
 	return nil
 }
 
-// utf8 ends a string. bits are those that any of its bytes has.
+// utf8 ends a string. bits is the bitwise or of its bytes.
 func (s *Scanner) utf8(text []byte, bits byte) []byte {
 	s.at++
 	if bits >= utf8.RuneSelf && !utf8.Valid(text) {
@@ -133,14 +137,14 @@ func (s *Scanner) utf8(text []byte, bits byte) []byte {
 	return text
 }
 
-// Bool returns the boolean that comes, which Peek has seen as 't' or 'f'.
+// Bool reads a boolean. Peek must have returned 't' or 'f'.
 func (s *Scanner) Bool() bool {
 	is := s.Peek() == 't'
 	s.Skip()
 	return is
 }
 
-// Number returns the text of the number that comes. If none does, that is an error.
+// Number reads a number and returns its text. Another value is an error.
 func (s *Scanner) Number() []byte {
 	if s.Peek() != '0' {
 		s.fail("no number")
@@ -149,14 +153,14 @@ func (s *Scanner) Number() []byte {
 	start := s.at
 	n := numberEnd(s.text[s.at:])
 	if n == 0 {
-		s.fail("a number that is none")
+		s.fail("an invalid number")
 		return nil
 	}
 	s.at += n
 	return s.text[start:s.at]
 }
 
-// Skip goes over the value that comes, whatever it is.
+// Skip skips the next value.
 func (s *Scanner) Skip() {
 	switch s.Peek() {
 	case '{':
@@ -183,7 +187,7 @@ func (s *Scanner) Skip() {
 	}
 }
 
-// End returns the first error, or one if anything but space follows.
+// End returns the first error, or an error if the text continues after the value.
 func (s *Scanner) End() error {
 	if s.space(); s.err == nil && s.at < len(s.text) {
 		s.fail("more than one value")

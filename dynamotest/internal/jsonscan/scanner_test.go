@@ -57,18 +57,18 @@ func TestTheFirstErrorStays(t *testing.T) {
 	s.Next('}')
 	s.Key()
 	if s.Text() != nil {
-		t.Error("a number is a string")
+		t.Error("Text accepted a number")
 	}
 	first := s.Err()
 	if s.Next('}') || s.Enter('{') || s.Key() != nil || s.Number() != nil || s.Peek() != 0 || s.Bool() {
-		t.Error("it goes on")
+		t.Error("the scanner continued after an error")
 	}
 	if s.Skip(); !errors.Is(s.End(), jsonscan.ErrSyntax) || s.End() != first {
 		t.Error(s.End())
 	}
 	s.Reset([]byte(`true`))
 	if !s.Bool() || s.End() != nil {
-		t.Error("no fresh start")
+		t.Error("Reset kept the error")
 	}
 }
 
@@ -100,8 +100,9 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// judge compares with encoding/json, which however takes what is no UTF-8, and more depth.
-func judge(t interface{ Fatalf(string, ...any) }, text string) {
+// sameAsEncodingJSON compares the scanner with encoding/json, except for invalid UTF-8 and deeper
+// nesting, which encoding/json accepts.
+func sameAsEncodingJSON(t interface{ Fatalf(string, ...any) }, text string) {
 	s := jsonscan.New([]byte(text))
 	s.Skip()
 	err := s.End()
@@ -123,9 +124,9 @@ func TestAgainstEncodingJSON(t *testing.T) {
 		"{", "}", "[", "]", ":", ",", `"`, `"a"`, `"a":`, `\`, `\n`, `\u00e9`, `\ud83d`, `\ude42`, `\u12`, "0", "12", "-", ".5", "e", "E+3", "true", "false", "null", "tru", " ", "\n", "\x01", "é", "\xff",
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		judge(t, strings.Join(rapid.SliceOfN(piece, 0, 8).Draw(t, "pieces"), ""))
-		judge(t, `"`+strings.Join(rapid.SliceOfN(piece, 0, 5).Draw(t, "string"), "")+`"`)
-		judge(t, strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"-", "0", "1", ".", "e", "E", "+"}), 1, 6).Draw(t, "number"), ""))
+		sameAsEncodingJSON(t, strings.Join(rapid.SliceOfN(piece, 0, 8).Draw(t, "pieces"), ""))
+		sameAsEncodingJSON(t, `"`+strings.Join(rapid.SliceOfN(piece, 0, 5).Draw(t, "string"), "")+`"`)
+		sameAsEncodingJSON(t, strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"-", "0", "1", ".", "e", "E", "+"}), 1, 6).Draw(t, "number"), ""))
 	})
 }
 
@@ -133,5 +134,5 @@ func FuzzAgainstEncodingJSON(f *testing.F) {
 	for _, seed := range []string{`{"a":[1,2.5e-3,"x\u00e9"],"b":null}`, `"\ud83d\ude42\ud83d"`, `[[],{}]`, `-0.1E+2`, `{"a":1,}`} {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, text string) { judge(t, text) })
+	f.Fuzz(func(t *testing.T, text string) { sameAsEncodingJSON(t, text) })
 }

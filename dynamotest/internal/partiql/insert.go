@@ -15,20 +15,20 @@ type field struct {
 	value node
 }
 
-// node is a value with places for parameters. Without any it is a literal.
+// node is a value with places for parameters, or a literal if it has none.
 type node struct {
 	literal item.Value
-	param   int // from 1, 0 if it is none
+	param   int // number of the parameter, from 1; 0 if the node is not a parameter
 	isMap   bool
-	fields  []field // of a map with parameters in it
-	list    []node  // of a list with parameters in it
+	fields  []field // of a map that contains parameters
+	list    []node  // of a list that contains parameters
 }
 
-// Table returns the table's name as the statement has it.
+// Table returns the table's name as in the statement.
 func (in *Insert) Table() string { return in.table }
 
-// Item returns the item to insert. Its parameters are as many as the statement has question marks; other numbers, and
-// parameters that make it too deep, are an item.Error.
+// Item returns the item to insert. It returns an item.Error if the number of params is not that of
+// the question marks, or if a parameter makes the item too deep.
 func (in *Insert) Item(params []item.Value) (item.Item, error) {
 	if len(params) != in.params {
 		return item.Item{}, item.Invalid("Number of parameters in request and statement don't match.")
@@ -36,7 +36,7 @@ func (in *Insert) Item(params []item.Value) (item.Item, error) {
 	return fill(in.tuple, params, 0)
 }
 
-// fill returns the item of the fields inside depth lists and maps.
+// fill returns the item of the fields, which are inside depth lists and maps.
 func fill(fields []field, params []item.Value, depth int) (item.Item, error) {
 	var room [24]item.Attr
 	attrs := room[:0]

@@ -8,7 +8,7 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/item"
 )
 
-// parser reads one statement. The first error stays and puts it at the end, so that every loop ends.
+// parser reads one statement. After the first error it stands at the end, so that every loop ends.
 type parser struct {
 	text   string
 	at     int
@@ -16,7 +16,7 @@ type parser struct {
 	err    error
 }
 
-// Parse parses a statement, which is UTF-8. The error is an item.Error or an Unsupported.
+// Parse parses a statement, which must be UTF-8. Its errors are item.Error and Unsupported.
 func Parse(text string) (*Insert, error) {
 	p := &parser{text: text}
 	switch verb := strings.ToUpper(p.peekWord()); verb {
@@ -53,7 +53,7 @@ func (p *parser) refuse(message string) {
 	p.fail(item.Invalid("Statement wasn't well formed, can't be processed: " + message))
 }
 
-// unexpected is the error about what comes in place of something.
+// unexpected fails with an error about the text at the position, where want is required.
 func (p *parser) unexpected(want string) {
 	p.space()
 	rest := p.text[p.at:]
@@ -77,7 +77,7 @@ func (p *parser) table() string {
 	return p.word()
 }
 
-// tuple reads the attributes of an item or a map inside depth lists and maps.
+// tuple reads the attributes of an item or of a map that is inside depth lists and maps.
 func (p *parser) tuple(depth int) []field {
 	p.expect("{")
 	var fields []field
@@ -95,7 +95,7 @@ func (p *parser) tuple(depth int) []field {
 	return fields
 }
 
-// value reads a value inside depth lists and maps.
+// value reads a value that is inside depth lists and maps.
 func (p *parser) value(depth int) node {
 	if depth >= item.MaxDepth {
 		p.fail(item.TooDeep())
@@ -137,7 +137,7 @@ func (p *parser) list(depth int) node {
 	return p.literal(n)
 }
 
-// literal returns a value that has no parameters in it as a literal.
+// literal returns a value without parameters as a literal.
 func (p *parser) literal(n node) node {
 	v, err := n.fill(nil, 0)
 	if err != nil {
@@ -146,7 +146,7 @@ func (p *parser) literal(n node) node {
 	return node{literal: v}
 }
 
-// set reads what follows the opening of a set.
+// set reads the elements and the end of a set.
 func (p *parser) set() item.Value {
 	var elements []item.Value
 	for p.more(">>", len(elements)) {
@@ -169,7 +169,7 @@ func (p *parser) set() item.Value {
 	return v
 }
 
-// scalar reads a literal without parts.
+// scalar reads a literal that is not a map, a list or a set.
 func (p *parser) scalar() item.Value {
 	if p.comes("'") {
 		return item.Str(p.quoted('\'', "a string"))

@@ -10,7 +10,7 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/partiql"
 )
 
-// params returns the values of a list on the wire.
+// params returns the values of a list in DynamoDB's JSON.
 func params(t testing.TB, text string) []item.Value {
 	t.Helper()
 	if text == "" {
@@ -135,8 +135,8 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// FuzzParse: nothing panics; what is refused is refused with one of the two errors; what is not gives an item that can be
-// read again, and the same one with space and comments around each mark.
+// FuzzParse: no text panics. Each rejection is one of the two errors. An accepted statement gives
+// an item that can be decoded again, and the same item with space and comments around each token.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		`INSERT INTO "t" VALUE {'pk': ?, 'sk': 'it''s', 'n': -1.5e2, 'x': [true, null, {'a': <<1, 2>>}], 's': <<'a'>>};`,
@@ -145,7 +145,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		text = strings.ToValidUTF8(text, "?") // as it comes out of JSON
+		text = strings.ToValidUTF8(text, "?") // as the JSON decoder returns it
 		in, err := partiql.Parse(text)
 		if err != nil {
 			var e *item.Error
@@ -173,7 +173,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// fill fills in as many parameters as the statement has.
+// fill gives the statement as many parameters as it has question marks.
 func fill(t *testing.T, in *partiql.Insert) (item.Item, error) {
 	var values []item.Value
 	for {

@@ -2,7 +2,7 @@ package partiql
 
 import "strings"
 
-// space goes over space and comments.
+// space skips space and comments.
 func (p *parser) space() {
 	for p.at < len(p.text) {
 		rest := p.text[p.at:]
@@ -23,7 +23,7 @@ func (p *parser) space() {
 	}
 }
 
-// skip goes over n bytes and what follows up to the end of the mark, or of the text.
+// skip skips n bytes and the text up to the end of mark, or to the end of the text.
 func (p *parser) skip(n int, mark string) {
 	if i := strings.Index(p.text[p.at+n:], mark); i >= 0 {
 		p.at += n + i + len(mark)
@@ -32,13 +32,13 @@ func (p *parser) skip(n int, mark string) {
 	p.at = len(p.text)
 }
 
-// comes tells whether the mark does.
+// comes reports whether mark is next.
 func (p *parser) comes(mark string) bool {
 	p.space()
 	return strings.HasPrefix(p.text[p.at:], mark)
 }
 
-// accept goes over the mark, if it comes.
+// accept reads mark if it is next.
 func (p *parser) accept(mark string) bool {
 	if !p.comes(mark) {
 		return false
@@ -53,7 +53,7 @@ func (p *parser) expect(mark string) {
 	}
 }
 
-// more goes to element i and returns true, or over the end of what the elements are in and returns false.
+// more moves to element i and returns true, or reads end and returns false.
 func (p *parser) more(end string, i int) bool {
 	if p.accept(end) || p.err != nil {
 		return false
@@ -64,7 +64,8 @@ func (p *parser) more(end string, i int) bool {
 	return p.err == nil
 }
 
-// peekWord returns the letters, digits, underscores and dollars that come, "" if none do or a digit is first.
+// peekWord returns the next letters, digits, underscores and dollar signs. It returns "" if there
+// are none, or if the first is a digit.
 func (p *parser) peekWord() string {
 	p.space()
 	end := p.at
@@ -87,7 +88,7 @@ func (p *parser) keyword(want string) {
 	p.word()
 }
 
-// quoted reads a text between quotes, in which two of them stand for one.
+// quoted reads a text between quotes, in which two quotes stand for one.
 func (p *parser) quoted(quote byte, what string) string {
 	if !p.accept(string(quote)) {
 		p.unexpected(what)
@@ -113,7 +114,7 @@ func (p *parser) quoted(quote byte, what string) string {
 	return ""
 }
 
-// number reads a number, and returns "" if none comes.
+// number reads a number. It returns "" if the next token is not a number.
 func (p *parser) number() string {
 	p.space()
 	start := p.at

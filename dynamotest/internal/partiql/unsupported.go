@@ -1,7 +1,8 @@
 package partiql
 
-// Unsupported is the error about a statement that DynamoDB takes and this package does not. What names it.
+// Unsupported is the error about a statement that DynamoDB accepts and this package does not. What
+// names the feature.
 type Unsupported struct{ What string }
 
-// Error says so.
+// Error implements error.
 func (u *Unsupported) Error() string { return "partiql: " + u.What + " is not supported" }

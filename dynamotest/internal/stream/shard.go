@@ -6,28 +6,29 @@ import (
 	"sort"
 )
 
-// ErrTrimmed means that records after the place asked for are no longer kept.
-var ErrTrimmed = errors.New("records after this place are no longer kept")
+// ErrTrimmed means that records after the requested position are no longer kept.
+var ErrTrimmed = errors.New("records after this position are no longer kept")
 
-// ErrPlace means that a sequence number is not one of the shard's.
-var ErrPlace = errors.New("the sequence number is not of this shard")
+// ErrSequence means that the shard does not have the sequence number.
+var ErrSequence = errors.New("the shard does not have this sequence number")
 
-// Shard is a part of a stream: the changes of the keys in a range of hashes, during some time.
+// Shard is a part of a stream: the changes of the keys in a range of hashes during a period. A
+// position in it is the sequence number before the next record.
 type Shard struct {
 	ID          string
-	Parent      string // the ID of the shard that it continues, "" for the first ones
+	Parent      string // the ID of the shard that it continues, "" for the first shards
 	First, Last uint64 // its range of sequence numbers; Last is 0 while it is open
 
 	low, high uint64 // its range of hashes
 	rollAt    int64
-	closed    int64  // when, if Last is not 0
-	visible   int64  // from when on its last record can be read
-	taken     int    // records ever added
-	trimmed   uint64 // the number of the last record dropped, First if none was
+	closed    int64  // time of its end, if Last is not 0
+	visible   int64  // time from which its last record can be read
+	taken     int    // number of records added so far
+	trimmed   uint64 // sequence number of the last trimmed record, First if none was trimmed
 	records   []Record
 }
 
-// Shard returns the shard of that ID, nil if there is none (any more).
+// Shard returns the shard with that ID, or nil if it does not exist or has expired.
 func (st *Stream) Shard(id string, now int64) *Shard {
 	for _, sh := range st.Shards(now) {
 		if sh.ID == id {
@@ -37,20 +38,20 @@ func (st *Stream) Shard(id string, now int64) *Shard {
 	return nil
 }
 
-// Shards returns the shards, by the time when they opened.
+// Shards returns the shards in the order in which they opened.
 func (st *Stream) Shards(now int64) []*Shard {
 	st.Advance(now)
 	st.trim(now)
 	return st.shards
 }
 
-// Horizon returns the place before the oldest record that is kept.
+// Horizon returns the position before the oldest record.
 func (sh *Shard) Horizon(now int64) uint64 {
 	sh.trim(now)
 	return sh.trimmed
 }
 
-// End returns the place after the newest record.
+// End returns the position after the newest record.
 func (sh *Shard) End() uint64 {
 	if n := len(sh.records); n > 0 {
 		return sh.records[n-1].Seq
@@ -58,13 +59,13 @@ func (sh *Shard) End() uint64 {
 	return sh.trimmed
 }
 
-// Place returns the place after the record seq, or before it if at is true.
-// ErrPlace if the shard does not have this number, ErrTrimmed if it has no longer.
-func (sh *Shard) Place(seq uint64, at bool, now int64) (uint64, error) {
+// Position returns the position after the record seq, or before it if at is true. The error is
+// ErrSequence if the shard never had this number, and ErrTrimmed if the record was trimmed.
+func (sh *Shard) Position(seq uint64, at bool, now int64) (uint64, error) {
 	sh.trim(now)
 	switch {
 	case seq < sh.First || sh.Last != 0 && seq > sh.Last || sh.Last == 0 && seq > sh.End():
-		return 0, ErrPlace
+		return 0, ErrSequence
 	case seq <= sh.trimmed && sh.trimmed > sh.First:
 		return 0, ErrTrimmed
 	case at:
@@ -74,8 +75,9 @@ func (sh *Shard) Place(seq uint64, at bool, now int64) (uint64, error) {
 	}
 }
 
-// Read returns at most limit records after the place given, those that can be seen by now. end is true
-// after the last record of a closed shard.
+// Read returns at most limit records after a position, as far as they are visible at now. end is
+// true after the last record of a closed shard. The error is ErrTrimmed if a record after the
+// position was trimmed.
 func (sh *Shard) Read(after uint64, limit int, now int64) (records []Record, end bool, err error) {
 	sh.trim(now)
 	if after < sh.trimmed && sh.trimmed > sh.First {
@@ -89,12 +91,12 @@ func (sh *Shard) Read(after uint64, limit int, now int64) (records []Record, end
 	return slices.Clone(sh.records[from:to]), sh.Last != 0 && to == len(sh.records), nil
 }
 
-// trim drops the records that are too old.
+// trim drops the records that are older than Retention.
 func (sh *Shard) trim(now int64) {
 	old := sort.Search(len(sh.records), func(i int) bool { return sh.records[i].At >= now-int64(Retention) })
 	if old > 0 {
 		sh.trimmed = sh.records[old-1].Seq
-		clear(sh.records[:old]) // or the items live on behind the slice
+		clear(sh.records[:old]) // or the slice's array would keep the items alive
 		sh.records = sh.records[old:]
 	}
 }

@@ -25,7 +25,7 @@ type ShardState struct {
 	Trimmed        uint64
 }
 
-// State returns what New and the calls since made of the stream, without the records.
+// State returns the present state of the stream without its records.
 func (st *Stream) State(now int64) State {
 	out := State{Settings: st.settings, Rolls: st.rolls, Ended: st.ended}
 	for _, sh := range st.Shards(now) {
@@ -38,7 +38,7 @@ func (st *Stream) State(now int64) State {
 	return out
 }
 
-// Restore returns the stream of that state. Its records follow, by Put.
+// Restore returns a stream with that state. Put adds its records.
 func Restore(s State, now int64) *Stream {
 	st := &Stream{settings: s.Settings, seq: s.Seq, rolls: s.Rolls, ended: s.Ended, trimmed: now}
 	for _, x := range s.Shards {
@@ -66,7 +66,8 @@ func Restore(s State, now int64) *Stream {
 // Records returns all records of the shard that are kept.
 func (sh *Shard) Records() []Record { return slices.Clone(sh.records) }
 
-// Put gives a shard of a stream that was restored its next record.
+// Put adds the next record to a shard of a restored stream. It returns an error if the shard does
+// not exist.
 func (st *Stream) Put(shard string, r Record) error {
 	for _, sh := range st.shards {
 		if sh.ID == shard {
@@ -74,5 +75,5 @@ func (st *Stream) Put(shard string, r Record) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("a record of the shard %q, which is not there", shard)
+	return fmt.Errorf("a record belongs to the shard %q, which does not exist", shard)
 }

@@ -7,60 +7,62 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/item"
 )
 
-// Retention is how long a record can be read.
+// Retention is the time for which a record can be read.
 const Retention = 24 * time.Hour
 
-// Record is one change of one item. Old and New are empty where there was or is no item, or the stream does not show it.
+// Record is one change of one item. Old is empty if the item was new, New if it was deleted, and
+// both if the stream's view does not have them.
 type Record struct {
 	Event    string // INSERT, MODIFY or REMOVE
-	Seq      uint64 // the sequence number; Sequence prints it
+	Seq      uint64 // the sequence number
 	At       int64  // nanoseconds since 1970
-	Visible  int64  // from when on it can be read
+	Visible  int64  // time from which it can be read, in nanoseconds since 1970
 	Keys     item.Item
 	Old, New item.Item
 }
 
-// Settings say how a stream's shards come and go. The zero value has one shard, for ever.
+// Settings are the number of a stream's shards and their rollovers. With the zero value a stream
+// has one shard, which never closes.
 type Settings struct {
-	Shards          int           // at the start. Defaults to 1.
-	MaxShards       int           // that are open at once; a rollover splits some shards until then. Defaults to Shards.
-	Rollover        time.Duration // how long a shard is open at most. Defaults to no limit.
-	RolloverRecords int           // how many records a shard takes. Defaults to no limit.
+	Shards          int           // of a new stream. Defaults to 1.
+	MaxShards       int           // maximum of open shards; rollovers split shards until then. Defaults to Shards.
+	Rollover        time.Duration // time after which a shard closes. Defaults to no limit.
+	RolloverRecords int           // number of records after which a shard closes. Defaults to no limit.
 }
 
 // Stream is the change records of one table since its stream was enabled.
 type Stream struct {
 	settings Settings
-	shards   []*Shard // by the time when they opened
+	shards   []*Shard // in the order in which they opened
 	open     []*Shard // ascending by hash
-	seq      uint64   // the last number given
-	rolls    int      // shards that closed so far
-	nextRoll int64    // the earliest moment when an open shard rolls over
-	trimmed  int64    // when all shards were last trimmed
+	seq      uint64   // the last sequence number
+	rolls    int      // number of rollovers
+	nextRoll int64    // time of the next rollover
+	trimmed  int64    // time at which all shards were last trimmed
 	ended    bool
 }
 
-// New returns the stream that was enabled at now.
+// New returns a stream that was enabled at now.
 func New(s Settings, now int64) *Stream {
 	s.Shards = max(s.Shards, 1)
 	s.MaxShards = max(s.MaxShards, s.Shards)
 	st := &Stream{settings: s, trimmed: now}
-	width := ^uint64(0)/uint64(s.Shards) + 1 // 0 with one shard, whose range ends at the last hash
+	width := ^uint64(0)/uint64(s.Shards) + 1 // 0 for one shard, whose range ends at the last hash
 	for i := range s.Shards {
 		low, high := width*uint64(i), width*uint64(i+1)-1
 		if i == s.Shards-1 {
 			high = ^uint64(0)
 		}
 		sh := st.openShard(nil, low, high, now)
-		// So that they do not all roll over at once.
+		// The first rollovers are spread over the period, so that they do not coincide.
 		sh.rollAt = now + int64(s.Rollover)*int64(i+1)/int64(s.Shards)
 	}
 	st.findNextRoll()
 	return st
 }
 
-// Add appends a record for a key with the hash given, and returns it with its sequence number. visible is when it can
-// be read, or later if an earlier record of its shard is later.
+// Add appends a record for a key with that hash, and returns it with its sequence number. r.Visible
+// is the time from which it can be read; Add raises it to that of the shard's previous record.
 func (st *Stream) Add(now int64, hash uint64, r Record) Record {
 	st.Advance(now)
 	sh := st.find(hash)
@@ -75,7 +77,7 @@ func (st *Stream) Add(now int64, hash uint64, r Record) Record {
 	return r
 }
 
-// Advance makes what is due by now happen.
+// Advance carries out the rollovers and trims that are due at now.
 func (st *Stream) Advance(now int64) {
 	for !st.ended && st.settings.Rollover > 0 && st.nextRoll <= now {
 		for _, sh := range st.open {
@@ -91,7 +93,8 @@ func (st *Stream) Advance(now int64) {
 	}
 }
 
-// End closes all shards: the stream was disabled, or its table deleted. It can still be read.
+// End closes all shards, because the stream was disabled or its table deleted. The records can
+// still be read.
 func (st *Stream) End(now int64) {
 	st.Advance(now)
 	st.ended = true
@@ -101,11 +104,11 @@ func (st *Stream) End(now int64) {
 	st.open = nil
 }
 
-// Ended tells whether the stream is disabled.
+// Ended reports whether the stream is disabled.
 func (st *Stream) Ended() bool { return st.ended }
 
-// Gone tells whether nothing is left to read of a stream that ended.
-func (st *Stream) Gone(now int64) bool {
+// Expired reports whether the stream is disabled and has no shards left.
+func (st *Stream) Expired(now int64) bool {
 	st.Advance(now)
 	return st.ended && len(st.shards) == 0
 }
@@ -116,16 +119,17 @@ func (st *Stream) find(hash uint64) *Shard {
 			return sh
 		}
 	}
-	return st.open[len(st.open)-1] // the last one's range ends at the last hash
+	return st.open[len(st.open)-1] // its range ends at the last hash
 }
 
-// openShard adds a shard and keeps the open ones in order.
+// openShard adds a shard and keeps the open shards sorted.
 func (st *Stream) openShard(parent *Shard, low, high uint64, now int64) *Shard {
 	st.seq++
 	sh := &Shard{First: st.seq, low: low, high: high, rollAt: now + int64(st.settings.Rollover), visible: now, trimmed: st.seq}
 	if parent != nil {
 		sh.Parent = parent.ID
-		sh.visible = max(now, parent.visible) // a child does not show what came after while its parent hides what came before
+		// A child must not show later records while its parent hides earlier ones.
+		sh.visible = max(now, parent.visible)
 	}
 	sh.ID = fmt.Sprintf("shardId-%020d-%08x", now/int64(time.Millisecond), st.seq)
 	st.shards = append(st.shards, sh)
@@ -144,7 +148,7 @@ func (st *Stream) close(sh *Shard, now int64) {
 	sh.Last, sh.closed = st.seq, now
 }
 
-// roll closes an open shard and opens its child, or two: every third rollover splits.
+// roll closes an open shard and opens its child, or two children: every third rollover splits.
 func (st *Stream) roll(sh *Shard, now int64) {
 	st.close(sh, now)
 	st.rolls++
@@ -171,7 +175,7 @@ func (st *Stream) findNextRoll() {
 	}
 }
 
-// trim drops the records that are too old, and the shards that closed too long ago.
+// trim drops the records that are older than Retention, and the shards that closed before that.
 func (st *Stream) trim(now int64) {
 	kept := st.shards[:0]
 	for _, sh := range st.shards {

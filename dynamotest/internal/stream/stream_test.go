@@ -12,7 +12,8 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/item"
 )
 
-// Whatever the settings: who reads parents before children sees each record once, and those of a key in order.
+// TestReadersSeeEachRecordOnce: whatever the settings, a reader that reads parents before children
+// sees each record once, and the records of a key in order.
 func TestReadersSeeEachRecordOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		settings := Settings{
@@ -67,7 +68,7 @@ func TestReadersSeeEachRecordOnce(t *testing.T) {
 	})
 }
 
-// lineage returns the shards, each after its parent, and fails if one has a parent that is not there.
+// lineage returns the shards, each after its parent. It fails the test if a parent does not exist.
 func lineage(t *rapid.T, st *Stream, now int64) []*Shard {
 	all := slices.Clone(st.Shards(now))
 	var out []*Shard
@@ -81,7 +82,7 @@ func lineage(t *rapid.T, st *Stream, now int64) []*Shard {
 			}
 		}
 		if len(out) == n {
-			t.Fatal("a shard has no way to its parents")
+			t.Fatal("the parents of the shards form a cycle, or a parent does not exist")
 		}
 	}
 	return out
@@ -93,12 +94,12 @@ func TestRollover(t *testing.T) {
 	if n := len(st.Shards(now)); n != 2 {
 		t.Fatal(n)
 	}
-	now += int64(5 * time.Second) // the first shard closes after half the time, and splits
+	now += int64(5 * time.Second) // the first shard closes after half the period, and splits
 	shards := st.Shards(now)
 	if len(shards) != 4 || shards[0].Last == 0 || shards[1].Last != 0 || shards[2].Parent != shards[0].ID || shards[3].Parent != shards[0].ID {
 		t.Fatalf("%+v", shards)
 	}
-	now += int64(5 * time.Second) // the second has one child: three are open
+	now += int64(5 * time.Second) // the second has one child: three shards are open
 	shards = st.Shards(now)
 	if len(shards) != 5 || shards[4].Parent != shards[1].ID || len(st.open) != 3 {
 		t.Fatalf("%+v", shards)
@@ -109,29 +110,29 @@ func TestTrim(t *testing.T) {
 	now := int64(time.Hour)
 	st := New(Settings{RolloverRecords: 3}, now)
 	var seqs []uint64
-	for range 4 { // the fourth is in the child
+	for range 4 { // the fourth record is in the child
 		seqs = append(seqs, st.Add(now, 0, Record{}).Seq)
 		now += int64(time.Hour)
 	}
 	parent, child := st.Shards(now)[0], st.Shards(now)[1]
 	horizon := parent.Horizon(now)
-	now = int64(time.Hour) + int64(Retention) + int64(90*time.Minute) // two are too old
+	now = int64(time.Hour) + int64(Retention) + int64(90*time.Minute) // two records are older than Retention
 	if _, _, err := parent.Read(horizon, 9, now); !errors.Is(err, ErrTrimmed) {
 		t.Fatal(err)
 	}
-	if _, err := parent.Place(seqs[1], false, now); !errors.Is(err, ErrTrimmed) {
+	if _, err := parent.Position(seqs[1], false, now); !errors.Is(err, ErrTrimmed) {
 		t.Fatal(err)
 	}
-	if place, err := parent.Place(seqs[2], true, now); err != nil || place != seqs[2]-1 {
+	if place, err := parent.Position(seqs[2], true, now); err != nil || place != seqs[2]-1 {
 		t.Fatal(place, err)
 	}
 	if records, end, err := parent.Read(parent.Horizon(now), 9, now); err != nil || len(records) != 1 || !end {
 		t.Fatal(records, end, err)
 	}
-	if _, err := child.Place(parent.First, true, now); !errors.Is(err, ErrPlace) {
+	if _, err := child.Position(parent.First, true, now); !errors.Is(err, ErrSequence) {
 		t.Fatal(err)
 	}
-	if _, err := child.Place(child.End()+1, true, now); !errors.Is(err, ErrPlace) {
+	if _, err := child.Position(child.End()+1, true, now); !errors.Is(err, ErrSequence) {
 		t.Fatal(err)
 	}
 	now += int64(Retention)
@@ -142,12 +143,12 @@ func TestTrim(t *testing.T) {
 		t.Fatal(records, end, err)
 	}
 	st.End(now)
-	if st.Gone(now) || !st.Gone(now+int64(Retention)+1) {
-		t.Fatal("the stream must be gone a day after its end, and not before")
+	if st.Expired(now) || !st.Expired(now+int64(Retention)+1) {
+		t.Fatal("the stream must expire a day after its end, and not before")
 	}
 }
 
-// A record that cannot be seen yet hides those after it, so that nobody skips it.
+// TestVisible: a record that is not visible yet hides the later ones, so that no reader skips it.
 func TestVisible(t *testing.T) {
 	st := New(Settings{RolloverRecords: 2}, 0)
 	st.Add(1, 0, Record{Visible: 100})
@@ -160,7 +161,7 @@ func TestVisible(t *testing.T) {
 		}
 	}
 	if records, _, _ := child.Read(child.Horizon(99), 9, 99); len(records) != 0 {
-		t.Fatal("the child shows what came after a record that its parent hides")
+		t.Fatal("the child shows a record that is later than one that its parent hides")
 	}
 }
 

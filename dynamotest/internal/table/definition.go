@@ -7,21 +7,21 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/stream"
 )
 
-// Definition is what a table in one region is, as far as requests say so. Its JSON is that of the journal, and its
-// parts' that of the protocol.
+// Definition is the definition of a table in one region. Its JSON is the journal's; the JSON of its
+// parts is DynamoDB's.
 type Definition struct {
 	TableName            string
 	KeySchema            []KeyElement
 	AttributeDefinitions []AttributeDefinition
 	Indexes              []IndexDefinition
-	StreamView           string // "" while there is no stream
+	StreamView           string // "" without an enabled stream
 	StreamLabel          string // of the newest stream
 	StreamSettings       stream.Settings
-	Replicas             []string // all regions of a global table, sorted; none if it is not global
+	Replicas             []string // all regions of a global table, sorted; empty if the table is not global
 	TableID              string
 	Created              int64 // nanoseconds since 1970
-	Ready                int64 // when it can be used; until then it is CREATING
-	Updated              int64 // until when it is UPDATING
+	Ready                int64 // until then the table is CREATING, in nanoseconds since 1970
+	Updated              int64 // until then the table is UPDATING, in nanoseconds since 1970
 	DeletionProtection   bool
 }
 
@@ -31,13 +31,13 @@ type KeyElement struct {
 	KeyType       string // HASH or RANGE
 }
 
-// AttributeDefinition gives a key attribute its type.
+// AttributeDefinition is the type of a key attribute.
 type AttributeDefinition struct {
 	AttributeName string
 	AttributeType string // S, N or B
 }
 
-// Projection says which attributes an index has beside the keys.
+// Projection is the attributes of an index beside the keys.
 type Projection struct {
 	ProjectionType   string   // ALL, KEYS_ONLY or INCLUDE
 	NonKeyAttributes []string `json:",omitempty"` // for INCLUDE
@@ -48,13 +48,13 @@ type IndexDefinition struct {
 	IndexName  string
 	KeySchema  []KeyElement
 	Projection Projection
-	Ready      int64 `json:",omitempty"` // when it can be read; until then it is CREATING
+	Ready      int64 `json:",omitempty"` // until then the index is CREATING, in nanoseconds since 1970
 }
 
-// Keys returns the table's keys.
+// Keys returns the key attributes of the table.
 func (d *Definition) Keys() Keys { return d.keysOf(d.KeySchema) }
 
-// IndexKeys returns the index's keys.
+// IndexKeys returns the key attributes of an index of the table.
 func (d *Definition) IndexKeys(x IndexDefinition) Keys { return d.keysOf(x.KeySchema) }
 
 func (d *Definition) keysOf(schema []KeyElement) Keys {
@@ -79,12 +79,12 @@ func (d *Definition) kind(name string) item.Kind {
 	return item.Missing
 }
 
-// Index returns the place of the index of that name, -1 if there is none.
+// Index returns the position of the index with that name in Indexes, or -1.
 func (d *Definition) Index(name string) int {
 	return slices.IndexFunc(d.Indexes, func(x IndexDefinition) bool { return x.IndexName == name })
 }
 
-// Clone returns a copy that shares nothing that changes.
+// Clone returns a copy that can be changed without changing d.
 func (d *Definition) Clone() *Definition {
 	c := *d
 	c.Indexes, c.Replicas = slices.Clone(d.Indexes), slices.Clone(d.Replicas)

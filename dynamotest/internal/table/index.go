@@ -7,13 +7,14 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/wire"
 )
 
-// Index is a global secondary index: those items that have its keys, and what it projects of them.
+// Index is a global secondary index: the items that have its key attributes, with the projected
+// attributes.
 type Index struct {
 	Definition IndexDefinition
-	Keys       Keys // its own
+	Keys       Keys // key attributes of the index
 	Rows       *Rows
 	table      Keys
-	names      []string // what is projected, nil for all
+	names      []string // projected attributes, nil for all
 }
 
 // NewIndex returns the index without rows.
@@ -25,10 +26,11 @@ func NewIndex(d *Definition, x IndexDefinition) *Index {
 	return in
 }
 
-// Names returns the attributes that are projected, nil if all are.
+// Names returns the projected attributes, nil for all.
 func (in *Index) Names() []string { return in.names }
 
-// Entry returns the key and the item that the index has for an item of the table with the key given; key "" if none.
+// Entry returns the index entry for an item of the table with that key: its key and its item. The
+// key is "" if the item is not in the index.
 func (in *Index) Entry(tableKey string, it item.Item) (key string, projected item.Item) {
 	if (it == item.Item{}) || !in.Keys.Covers(it) {
 		return "", item.Item{}
@@ -39,18 +41,19 @@ func (in *Index) Entry(tableKey string, it item.Item) (key string, projected ite
 	return string(append(in.Keys.Append(nil, it), tableKey...)), projected
 }
 
-// Append appends the key that the index has for an item, or for a key of the index that a page ended with.
+// Append appends the index key of an item, or of the key attributes with which a page ended.
 func (in *Index) Append(dst []byte, it item.Item) []byte {
 	return in.table.Append(in.Keys.Append(dst, it), it)
 }
 
-// Move is what a change of an item makes of its entry in an index.
+// Move is the effect of an item's change on an index.
 type Move struct {
-	from, to string // keys, "" where there is no entry
+	from, to string // keys of the old and the new entry, "" if there is none
 	old, new item.Item
 }
 
-// Move returns what the change of an item does to the index; either state may be none.
+// Move returns the effect on the index of changing an item from one state to another. The zero Item
+// stands for no item.
 func (in *Index) Move(tableKey string, from, to item.Item) Move {
 	var m Move
 	m.from, m.old = in.Entry(tableKey, from)
@@ -58,14 +61,14 @@ func (in *Index) Move(tableKey string, from, to item.Item) Move {
 	return m
 }
 
-// Nothing tells whether the index stays as it is.
-func (m Move) Nothing() bool { return m.from == m.to && m.old == m.new }
+// IsEmpty reports whether the index does not change.
+func (m Move) IsEmpty() bool { return m.from == m.to && m.old == m.new }
 
-// Cost returns how many writes the move is, and the size of the larger entry.
+// Cost returns the number of writes to the index, and the size of the larger entry in bytes.
 func (m Move) Cost() (writes, size int) {
 	size = max(m.old.Size(), m.new.Size())
 	switch {
-	case m.Nothing():
+	case m.IsEmpty():
 		return 0, 0
 	case m.from != "" && m.to != "" && m.from != m.to:
 		return 2, size
@@ -74,7 +77,7 @@ func (m Move) Cost() (writes, size int) {
 	}
 }
 
-// Apply takes out the old entry, and puts in the new one.
+// Apply removes the old entry and stores the new one.
 func (in *Index) Apply(m Move) {
 	if m.from != "" && m.from != m.to {
 		in.Rows.Set(m.from, Row{})
@@ -84,7 +87,8 @@ func (in *Index) Apply(m Move) {
 	}
 }
 
-// CheckItem returns an error if the item has an attribute of the index's keys that cannot be one.
+// CheckItem returns an error if the item has a key attribute of the index with a type or a value
+// that a key cannot have.
 func (in *Index) CheckItem(it item.Item) error {
 	for i, a := range [...]Attr{in.Keys.Hash, in.Keys.Range} {
 		v := it.Get(a.Name)

@@ -10,10 +10,10 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/wire"
 )
 
-// HashSize is how many bytes a key begins with that are the hash of its partition key.
+// HashSize is the size in bytes of the partition key's hash, with which a key begins.
 const HashSize = 8
 
-// Attr is a key attribute. One without a name is none.
+// Attr is a key attribute. The zero Attr stands for no attribute.
 type Attr struct {
 	Name string
 	Kind item.Kind
@@ -32,10 +32,10 @@ func (k Keys) Names() []string {
 	return []string{k.Hash.Name, k.Range.Name}
 }
 
-// Has tells whether the attribute is one of the keys.
+// Has reports whether the attribute is one of the keys.
 func (k Keys) Has(name string) bool { return name == k.Hash.Name || name == k.Range.Name && name != "" }
 
-// AppendPartition appends what the keys of a partition begin with.
+// AppendPartition appends the common prefix of all keys of a partition.
 func AppendPartition(dst []byte, hash item.Value) []byte {
 	at := len(dst)
 	dst = append(dst, make([]byte, HashSize)...)
@@ -44,7 +44,7 @@ func AppendPartition(dst []byte, hash item.Value) []byte {
 	return dst
 }
 
-// Append appends the key of the item, which has valid key attributes.
+// Append appends the key of an item. The item's key attributes must be valid.
 func (k Keys) Append(dst []byte, it item.Item) []byte {
 	dst = AppendPartition(dst, it.Get(k.Hash.Name))
 	if k.Range.Name != "" {
@@ -53,17 +53,19 @@ func (k Keys) Append(dst []byte, it item.Item) []byte {
 	return dst
 }
 
-// HashOf returns the hash that a key begins with.
+// HashOf returns the hash at the start of a key.
 func HashOf(key string) uint64 {
 	return binary.BigEndian.Uint64([]byte(key[:HashSize]))
 }
 
-// Covers tells whether the item has all key attributes, of the right kinds: otherwise it is not in the index.
+// Covers reports whether the item has all key attributes, with the right types. Otherwise it is not
+// in the index.
 func (k Keys) Covers(it item.Item) bool {
 	return it.Get(k.Hash.Name).Kind() == k.Hash.Kind && (k.Range.Name == "" || it.Get(k.Range.Name).Kind() == k.Range.Kind)
 }
 
-// CheckKey returns an error unless it consists of exactly the key attributes, and they are valid.
+// CheckKey returns an error unless the item consists of exactly the key attributes, with valid
+// values.
 func (k Keys) CheckKey(it item.Item) error {
 	if it.Len() != len(k.Names()) || !k.Covers(it) {
 		return wire.Invalid("The provided key element does not match the schema")
@@ -107,7 +109,7 @@ func (k Keys) checkValues(it item.Item) error {
 	return nil
 }
 
-// emptyKind names the kind of a string or binary without bytes, and is "" for others.
+// emptyKind returns "string" or "binary" for an empty value of that kind, and "" for other values.
 func emptyKind(v item.Value) string {
 	switch {
 	case v.Len() != 0:

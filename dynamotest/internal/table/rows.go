@@ -9,41 +9,42 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/item"
 )
 
-// Stamp says which of two writes of an item wins: the later one, and of two at the same time the one of the region with
-// the greater name.
+// Stamp orders the writes of an item: the later write wins, and of two at the same time the one of
+// the region with the greater name.
 type Stamp struct {
 	At     int64 // nanoseconds since 1970
 	Region string
 }
 
-// Before tells whether the write b wins over s.
+// Before reports whether the write with stamp b wins over the one with stamp s.
 func (s Stamp) Before(b Stamp) bool { return s.At < b.At || s.At == b.At && s.Region < b.Region }
 
-// Row is an item and who wrote it when; indexes have no stamps. A row without an item is none.
+// Row is an item with the stamp of its last write. Rows of an index have no stamp. A row without an
+// item stands for no row.
 type Row struct {
 	Item  item.Item
 	Stamp Stamp
 }
 
-// Exists tells whether there is an item.
+// Exists reports whether the row has an item.
 func (r Row) Exists() bool { return r.Item != item.Item{} }
 
 // Rows are items in the order of their keys.
 type Rows struct {
 	tree *btreemap.BTreeMap[string, Row]
-	size int64 // of the items, as DynamoDB counts
+	size int64 // of the items in bytes, as DynamoDB counts it
 }
 
-// NewRows returns no rows.
+// NewRows returns an empty Rows.
 func NewRows() *Rows { return &Rows{tree: btreemap.New[string, Row](64, strings.Compare)} }
 
-// Get returns the row of the key.
+// Get returns the row with that key, or the zero Row.
 func (r *Rows) Get(key string) Row {
 	_, row, _ := r.tree.Get(key)
 	return row
 }
 
-// Set makes row the row of the key, or removes it if row is none.
+// Set stores the row under the key, or removes the key if the row has no item.
 func (r *Rows) Set(key string, row Row) {
 	var old Row
 	if row.Exists() {
@@ -55,13 +56,14 @@ func (r *Rows) Set(key string, row Row) {
 	r.size -= int64(old.Item.Size())
 }
 
-// Len returns how many rows there are.
+// Len returns the number of rows.
 func (r *Rows) Len() int { return r.tree.Len() }
 
-// Size returns how many bytes the items count.
+// Size returns the size of the items in bytes, as DynamoDB counts it.
 func (r *Rows) Size() int64 { return r.size }
 
-// Span is a range of keys: From (itself only if not Open), up to To, which is not in it. An empty To is no end.
+// Span is a range of keys. From is in the range unless Open is true; To is not in the range. An
+// empty To means no upper bound.
 type Span struct {
 	From, To string
 	Open     bool
@@ -70,7 +72,8 @@ type Span struct {
 // Prefix returns the span of the keys that begin with p.
 func Prefix(p string) Span { return Span{From: p, To: after(p)} }
 
-// after returns the first string after all that begin with p, "" if there is none.
+// after returns the first string after all strings with the prefix p. It returns "", the end of a
+// Span, if p is empty or has only bytes 0xff.
 func after(p string) string {
 	b := []byte(p)
 	for i := len(b) - 1; i >= 0; i-- {

@@ -28,7 +28,8 @@ func number(t interface{ Fatal(...any) }, text string) item.Value {
 	return parse(t, `{"n":{"N":"`+text+`"}}`).Get("n")
 }
 
-// The order of keys in a partition is that of their sort keys, whatever is in them; partitions do not mix.
+// TestOrder: the keys of a partition are ordered by their sort keys, whatever bytes these have, and
+// partitions are not mixed.
 func TestOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		numbers := rapid.Bool().Draw(t, "numbers")
@@ -114,7 +115,7 @@ func TestMoves(t *testing.T) {
 		rows     int
 	}{{none, out, 0, 0}, {out, one, 1, 1}, {one, other, 0, 1}, {other, projected, 1, 1}, {projected, two, 2, 1}, {two, none, 1, 0}} {
 		m := in.Move("key", x.from, x.to)
-		if n, _ := m.Cost(); n != x.writes || m.Nothing() != (n == 0) {
+		if n, _ := m.Cost(); n != x.writes || m.IsEmpty() != (n == 0) {
 			t.Errorf("step %d: %d writes, wanted %d", i, n, x.writes)
 		}
 		if in.Apply(m); in.Rows.Len() != x.rows {
@@ -133,6 +134,6 @@ func TestMoves(t *testing.T) {
 func TestStampsHaveAnOrder(t *testing.T) {
 	early, late, other := Stamp{1, "b"}, Stamp{2, "a"}, Stamp{2, "b"}
 	if !early.Before(late) || late.Before(early) || !late.Before(other) || other.Before(late) || late.Before(late) {
-		t.Fatal("stamps are to be ordered by time, then by region")
+		t.Fatal("stamps must be ordered by time, then by region")
 	}
 }

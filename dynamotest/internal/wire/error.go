@@ -7,7 +7,7 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/item"
 )
 
-// Names of errors, as clients see them.
+// Names of errors as clients see them.
 const (
 	Validation        = "ValidationException"
 	Serialization     = "SerializationException"
@@ -26,11 +26,12 @@ const (
 	DuplicateItem     = "DuplicateItemException"
 )
 
-// Error is an error that the client gets: its name without prefix, and DynamoDB's own text where it has one.
+// Error is an error in an answer: its name without the prefix, and DynamoDB's own text if it has
+// one.
 type Error struct {
 	Code    string
 	Message string
-	Item    item.Item // for ConditionalCheck: the item as it is, if the request asks for it
+	Item    item.Item // for ConditionalCheck: the present item, if the request asks for it
 }
 
 // Error returns the name and the text.
@@ -39,17 +40,17 @@ func (e *Error) Error() string { return e.Code + ": " + e.Message }
 // Invalid returns an error about a value of the request.
 func Invalid(message string) *Error { return &Error{Code: Validation, Message: message} }
 
-// InvalidParameter returns an error about a value, with the sentence that most of DynamoDB's begin with.
+// InvalidParameter returns an error about a value. Most of DynamoDB's begin with this sentence.
 func InvalidParameter(message string) *Error {
 	return Invalid("One or more parameter values were invalid: " + message)
 }
 
-// Unsupported returns the error for what DynamoDB has and this package's user does not.
+// Unsupported returns the error about a feature of DynamoDB that package dynamotest does not have.
 func Unsupported(what string) *Error {
 	return Invalid("dynamotest does not support " + what + ": leave it out, or use DynamoDB itself")
 }
 
-// From returns err as an Error; what is none becomes an InternalServerError.
+// From returns err as an Error. An error of another type becomes an InternalServerError.
 func From(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -70,8 +71,8 @@ func (e *Error) Status() int {
 	return 400
 }
 
-// StatementCode returns the name of the error where it is about one statement of a batch: one of those that the
-// documentation of BatchStatementError lists.
+// StatementCode returns the name of the error in the response to one statement of a batch, as the
+// documentation of BatchStatementError lists it.
 func (e *Error) StatementCode() string {
 	switch e.Code {
 	case Validation:

@@ -1,6 +1,7 @@
 package wire
 
-// param returns how the parameter of that name is read, nil if no operation on items has it.
+// param returns the function that reads the parameter with that name, or nil if no operation on
+// items has it.
 func param(name string) func(*Request, *Reader) {
 	switch name {
 	case "TableName":
@@ -41,7 +42,8 @@ func param(name string) func(*Request, *Reader) {
 	}
 }
 
-// option is param for expressions and for names of choices.
+// option returns the functions of param for expressions and for parameters with a fixed set of
+// values.
 func option(name string) func(*Request, *Reader) {
 	switch name {
 	case "ConditionExpression":
@@ -69,7 +71,7 @@ func option(name string) func(*Request, *Reader) {
 	}
 }
 
-// ParamsOf returns the parameters of an operation that has those named, and for batches RequestItems as given.
+// ParamsOf returns the parameters of an operation by name.
 func ParamsOf(names ...string) Params {
 	p := Params{}
 	for _, n := range names {
@@ -78,7 +80,7 @@ func ParamsOf(names ...string) Params {
 	return p
 }
 
-// With returns the parameters and one more.
+// With adds a parameter, such as RequestItems of a batch, and returns the parameters.
 func (p Params) With(name string, read func(*Request, *Reader)) Params {
 	p[name] = read
 	return p

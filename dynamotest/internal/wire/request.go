@@ -8,19 +8,20 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/jsonscan"
 )
 
-// Text is a parameter that may be absent, which is not the same as empty.
+// Text is a string parameter. An absent parameter differs from an empty one.
 type Text struct {
 	Value string
 	Given bool
 }
 
-// Number is a parameter that may be absent.
+// Number is an integer parameter that may be absent.
 type Number struct {
 	Value int64
 	Given bool
 }
 
-// Request has the parameters of all operations on items. Those absent are zero. TableName is a name or an ARN, as given.
+// Request has the parameters of all operations on items. Absent parameters are zero. TableName is a
+// name or an ARN.
 type Request struct {
 	TableName, IndexName Text
 
@@ -40,12 +41,12 @@ type Request struct {
 	Limit, Segment, TotalSegments Number
 	Gets                          []GetTable
 	Writes                        []WriteTable
-	RequestItems                  bool // that the parameter is there
+	RequestItems                  bool // the parameter is present
 	Statements                    []Statement
 	HasStatements                 bool
 }
 
-// GetTable is one table of a BatchGetItem.
+// GetTable is the keys and options of one table in a BatchGetItem.
 type GetTable struct {
 	Table          string
 	Keys           []item.Item
@@ -55,7 +56,7 @@ type GetTable struct {
 	HasNames       bool
 }
 
-// WriteTable is one table of a BatchWriteItem.
+// WriteTable is the writes to one table in a BatchWriteItem.
 type WriteTable struct {
 	Table  string
 	Writes []Write
@@ -64,21 +65,22 @@ type WriteTable struct {
 // Write is one put or delete of a BatchWriteItem.
 type Write struct {
 	Delete bool
-	Item   item.Item // or the key
+	Item   item.Item // the item, or the key of a delete
 }
 
-// Params are the parameters that an operation supports.
+// Params maps the names of the parameters that an operation supports to the functions that read
+// them.
 type Params map[string]func(*Request, *Reader)
 
-// Reader reads the parameters of a request. It keeps the first error about a value, and goes on.
+// Reader reads the parameters of a request. It keeps the first error about a value, and reads on.
 type Reader struct {
 	jsonscan.Scanner
 	items item.Decoder
-	shape error  // the first error about the JSON's shape
-	value *Error // the first one about a value
+	shape error  // the first error in the JSON's shape
+	value *Error // the first error in a value
 }
 
-// Read reads the body of a request of the operation named.
+// Read reads the body of a request for the operation with that name.
 func Read(operation string, params Params, body []byte) (*Request, error) {
 	req := &Request{}
 	r := &Reader{}
@@ -96,7 +98,7 @@ func Read(operation string, params Params, body []byte) (*Request, error) {
 }
 
 func (r *Reader) end() error {
-	if r.shape != nil { // the rest was not read
+	if r.shape != nil { // the rest of the body was not read
 		return r.shape
 	}
 	if err := r.End(); err != nil {
@@ -114,7 +116,7 @@ func (r *Reader) refuse(e *Error) {
 	}
 }
 
-// fail keeps the error of a decoder of items.
+// fail keeps an error of the item decoder.
 func (r *Reader) fail(err error) {
 	var e *item.Error
 	switch {
@@ -126,7 +128,7 @@ func (r *Reader) fail(err error) {
 	}
 }
 
-// mismatch goes over a value of the wrong type.
+// mismatch skips a value of the wrong type.
 func (r *Reader) mismatch(want string) {
 	is := map[byte]string{'{': "START_OBJECT", '[': "START_ARRAY", '"': "STRING_VALUE", 't': "TRUE_VALUE", 'f': "FALSE_VALUE", 'n': "NULL_VALUE", '0': "NUMBER_VALUE"}[r.Peek()]
 	r.Skip()
@@ -135,7 +137,8 @@ func (r *Reader) mismatch(want string) {
 	}
 }
 
-// object calls member with the name of each member that is not null. It must read or skip the value.
+// object calls member with the name of each member that is not null. member must read or skip the
+// value.
 func (r *Reader) object(member func(name []byte)) {
 	if !r.Enter('{') {
 		r.mismatch("Map")
@@ -143,7 +146,7 @@ func (r *Reader) object(member func(name []byte)) {
 	}
 	for r.shape == nil && r.Next('}') {
 		name := r.Key()
-		if r.Peek() == 'n' { // as if it were not there
+		if r.Peek() == 'n' { // null counts as absent
 			r.Skip()
 			continue
 		}

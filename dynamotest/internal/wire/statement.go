@@ -12,7 +12,7 @@ type Statement struct {
 	OnFailure Text
 	Params    []item.Value
 	HasParams bool
-	Err       *Error // what is wrong with the value of a parameter, which is about this statement alone
+	Err       *Error // the error in a parameter's value, which concerns this statement alone
 }
 
 // Statements reads the Statements of a BatchExecuteStatement.
@@ -24,7 +24,7 @@ func Statements(q *Request, r *Reader) {
 		r.object(func(name []byte) {
 			switch string(name) {
 			case "Statement":
-				r.again(&s.Text, last.Text)
+				r.repeatedText(&s.Text, last.Text)
 			case "ReturnValuesOnConditionCheckFailure":
 				r.text(&s.OnFailure)
 			case "Parameters":
@@ -40,8 +40,8 @@ func Statements(q *Request, r *Reader) {
 	})
 }
 
-// again reads a text that is mostly the same as the last one.
-func (r *Reader) again(t *Text, last Text) {
+// repeatedText reads a text that is usually equal to the last one.
+func (r *Reader) repeatedText(t *Text, last Text) {
 	if r.Peek() != '"' {
 		r.mismatch("String")
 		return
@@ -53,7 +53,7 @@ func (r *Reader) again(t *Text, last Text) {
 	}
 }
 
-// params reads the parameters of a statement, of which there are about n.
+// params reads the parameters of a statement. n is their expected number.
 func (r *Reader) params(s *Statement, n int) {
 	if r.Peek() != '[' {
 		r.mismatch("List")

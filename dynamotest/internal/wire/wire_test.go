@@ -13,7 +13,8 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/item"
 )
 
-// The JSON's shape goes before values, wherever both are wrong, and the first wrong value before the second.
+// TestWhichErrorComesFirst: an error in the JSON's shape precedes errors in values, wherever the
+// two are, and the first error in a value precedes the second.
 func TestWhichErrorComesFirst(t *testing.T) {
 	params := ParamsOf("TableName", "Item", "Limit", "ConsistentRead", "ExpressionAttributeNames")
 	for body, want := range map[string]string{
@@ -42,7 +43,8 @@ func TestWhichErrorComesFirst(t *testing.T) {
 	}
 }
 
-// Of a statement, the JSON's shape is the request's, and a parameter's value its own.
+// TestStatements: an error in a statement's JSON concerns the request, an error in a parameter's
+// value the statement alone.
 func TestStatements(t *testing.T) {
 	params := ParamsOf().With("Statements", Statements)
 	q, err := Read("BatchExecuteStatement", params, []byte(`{"Statements":[
@@ -76,7 +78,7 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// The codes of statements are those that the SDK knows.
+// TestStatementCode: the codes of statements are those that the SDK knows.
 func TestStatementCode(t *testing.T) {
 	known := types.BatchStatementErrorCodeEnum("").Values()
 	for _, code := range []string{Validation, ResourceNotFound, Throughput, Throttling, InternalServer, DuplicateItem, ConditionalCheck} {

@@ -12,36 +12,40 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Applier applies the records of one partition's changelog to the store. What it writes ends with a marker, so the store is
-// always exactly as a transaction left it. It has the partition to itself: see store.own.
+// Applier applies the records of one changelog partition to the store. What it writes ends with a
+// marker, so the store always holds whole transactions. The Applier needs the partition for itself:
+// see store.Store.Acquire.
 type Applier struct {
 	store       *store.Store
 	Partition   int32
-	log         string // the changelog
-	Token       string // of the barrier that ends it; none for a standby
+	log         string // topic of the changelog
+	Token       string // of the barrier at which the Applier ends; empty for a standby
 	Meta        *changelogpb.TaskMeta
-	storeMarker *changelogpb.Marker // the store's, until it is met in the log: it must come first
+	storeMarker *changelogpb.Marker // of the store, until the log's first record has confirmed it
 	Next        int64               // next offset to read
-	batch       *pebble.Batch       // changes that are not in the store yet
-	bulk        *store.BulkLoader   // instead of batch, until an empty store has caught up
-	bulkUntil   int64               // offset at which it has
+	batch       *pebble.Batch       // changes that the store does not have yet
+	bulk        *store.BulkLoader   // replaces batch until an empty store has caught up
+	bulkUntil   int64               // offset at which the store has caught up
 	open        bool                // batch has changes after its last marker
 	Count       int
 	Progress    Progress
 
-	rewritten uint64 // the last transaction that put state in from outside
+	rewritten uint64 // sequence of the last transaction that replaced state from outside
 }
 
 var (
-	// ErrEnd is returned when the barrier of this takeover was read.
-	ErrEnd = errors.New("own barrier read")
-	// ErrDiverged is returned when the log does not have the store's last transaction. Brokers can lose what they acknowledged: one that
-	// restarts without other replicas takes partitions without a leader for deleted ones and leaves out their transaction
-	// markers (KAFKA-20734). Or compaction has taken it, and nothing proves that the store is no branch of its own.
-	ErrDiverged = errors.New("the log does not have the store's last transaction")
+	// ErrEnd is returned when the barrier of this takeover has been read.
+	ErrEnd = errors.New("the barrier of this takeover was read")
+	// ErrDiverged is returned when the changelog lacks the store's last transaction. Brokers can
+	// lose acknowledged records: a broker that restarts without other replicas takes partitions
+	// without a leader for deleted ones and omits their transaction markers (KAFKA-20734). Or
+	// compaction has removed the transaction's marker, and nothing proves that the store belongs to
+	// this changelog.
+	ErrDiverged = errors.New("the changelog lacks the last transaction of the store")
 )
 
-// NewApplier finds out where the store is in the changelog, and clears it if it is to be rebuilt.
+// NewApplier finds the store's position in the changelog. It clears the partition if the store is
+// rebuilt.
 func NewApplier(s *store.Store, f *BrokerState, p int32, rebuild bool) (*Applier, error) {
 	meta, err := s.Meta(s.DB, p)
 	if err != nil {
@@ -60,12 +64,13 @@ func NewApplier(s *store.Store, f *BrokerState, p int32, rebuild bool) (*Applier
 		meta = store.NewMeta(s.App)
 	}
 	meta.ChangelogTopic, meta.ChangelogTopicId = log, f.IDs[log]
-	if meta.Marker == nil { // a new store, one that is to be rebuilt, or a rebuild that was cut short
+	if meta.Marker == nil { // a new store, a store to be rebuilt, or an interrupted rebuild
 		if err := s.ClearPartition(p); err != nil {
 			return nil, err
 		}
 	}
-	// The store's own marker is read again: a log that does not have it lost a transaction that the store has.
+	// The store's own marker is read again: a changelog without it has lost a transaction of the
+	// store.
 	at := max(meta.ChangelogNext-1, start)
 	a := &Applier{store: s, Partition: p, log: log, Meta: meta, storeMarker: meta.Marker, Next: at, batch: s.DB.NewBatch()}
 	if a.bulkUntil, err = offsetIn(f.changelogEnds, log, p); err == nil && meta.Marker == nil && a.bulkUntil-at > BulkMinRecords {
@@ -76,19 +81,21 @@ func NewApplier(s *store.Store, f *BrokerState, p int32, rebuild bool) (*Applier
 	return a, err
 }
 
-// BulkMinRecords is how many records make it worth while to sort them.
+// BulkMinRecords is the number of records from which a bulk load is faster than single writes.
 const BulkMinRecords = 10_000
 
-// maxAge is how old a store may be before its tail cannot be trusted: compaction drops tombstones after the changelog's
-// delete.retention.ms (7 days in the catalogue), and a deleted key would come back.
+// maxAge is the greatest age of a store that can be brought up to date. Compaction drops tombstones
+// after the changelog's delete.retention.ms (7 days in the catalogue); an older store would keep a
+// deleted key.
 const maxAge = 6 * 24 * time.Hour
 
-// TooOld reports whether a store is so old that the changelog may have compacted tombstones that it lacks.
+// TooOld reports whether a store is so old that compaction may have dropped tombstones that it
+// lacks.
 func TooOld(meta *changelogpb.TaskMeta) bool {
 	return time.Since(time.UnixMilli(meta.AppliedAtMs)) > maxAge
 }
 
-// Close gives up what is not written.
+// Close discards what is not written.
 func (a *Applier) Close() (err error) {
 	if a.bulk != nil {
 		err = a.bulk.Wait()
@@ -99,7 +106,7 @@ func (a *Applier) Close() (err error) {
 // ApplyAll applies records of the partition in the order of their offsets.
 func (a *Applier) ApplyAll(recs []*kgo.Record) error {
 	for _, rec := range recs {
-		if err := a.take(rec); err != nil {
+		if err := a.apply(rec); err != nil {
 			return err
 		}
 		a.Next = rec.Offset + 1
@@ -109,8 +116,8 @@ func (a *Applier) ApplyAll(recs []*kgo.Record) error {
 	return nil
 }
 
-// take is given every record in order; errBarrier ends the reading.
-func (a *Applier) take(rec *kgo.Record) error {
+// apply applies one record. ErrEnd ends the reading.
+func (a *Applier) apply(rec *kgo.Record) error {
 	if rec.Attrs.IsControl() {
 		return nil
 	}
@@ -149,7 +156,7 @@ func (a *Applier) take(rec *kgo.Record) error {
 	return nil
 }
 
-// ApplyRecord puts a changelog's record of state into b.
+// ApplyRecord adds a changelog record of state to b.
 func ApplyRecord(b *pebble.Batch, rec *kgo.Record) error {
 	key := append([]byte{byte(rec.Partition >> 8), byte(rec.Partition)}, rec.Key...)
 	if rec.Value == nil {
@@ -158,7 +165,7 @@ func ApplyRecord(b *pebble.Batch, rec *kgo.Record) error {
 	return b.Set(key, rec.Value, nil)
 }
 
-// expectStoreMarker expects the store's own marker.
+// expectStoreMarker checks that rec is the store's last marker.
 func (a *Applier) expectStoreMarker(rec *kgo.Record) error {
 	if rec.Offset != a.Meta.ChangelogNext-1 || string(rec.Key) != string(changelogpb.SystemKey(changelogpb.MarkerKey)) {
 		return ErrDiverged
@@ -182,11 +189,12 @@ func (a *Applier) marker(rec *kgo.Record) (*changelogpb.Marker, error) {
 	return m, nil
 }
 
-// MaxBatchBytes bounds a batch of the replay. Each partition that is taken over has one.
+// MaxBatchBytes bounds the batch of one partition that is restored.
 const MaxBatchBytes = 4 << 20
 
-// spill writes a batch of a small rebuild before its first marker, which compaction may leave only at the end. Without meta the
-// store counts as empty, so a rebuild that is cut short begins anew.
+// spill writes the batch of a small rebuild that has not met a marker: after compaction the only
+// marker may be at the end. A store without meta counts as empty, so an interrupted rebuild starts
+// from the beginning.
 func (a *Applier) spill() error {
 	if a.Meta.Marker != nil || a.batch.Len() < MaxBatchBytes {
 		return nil
@@ -203,7 +211,7 @@ func (a *Applier) renewBatch(err error) error {
 	return err
 }
 
-// Flush writes what has been replayed so far, at a marker: the store is then exactly at that marker.
+// Flush writes what was applied up to a marker. The store then ends at that marker.
 func (a *Applier) Flush() error {
 	if a.bulk != nil {
 		if err := a.bulk.Finish(); err != nil {
@@ -218,25 +226,26 @@ func (a *Applier) Flush() error {
 	return a.renewBatch(a.batch.Commit(pebble.NoSync))
 }
 
-// Consistent reports whether the store is as meta says, with nothing on its way.
+// Consistent reports whether the store equals its meta, with no change outstanding.
 func (a *Applier) Consistent() bool {
 	return a.PastStoreMarker() && a.bulk == nil && !a.open && a.batch.Empty()
 }
 
-// PastStoreMarker reports whether the store's own marker was met in the log, and the store has one.
+// PastStoreMarker reports whether the store has a marker and the changelog has confirmed it.
 func (a *Applier) PastStoreMarker() bool { return a.storeMarker == nil && a.Meta.Marker != nil }
 
-// AtMarker reports whether what is read ends with a marker.
+// AtMarker reports whether the last record read was a marker.
 func (a *Applier) AtMarker() bool { return !a.open && a.Meta.Marker != nil }
 
-// Expected names the store's last transaction, which is to come first in the log.
+// Expected names the store's last transaction, which must come first in the changelog.
 func (a *Applier) Expected() string { return CommitMetadata(a.storeMarker) }
 
-// KeepLocal takes changes of local tables that are complete up to local, as of transaction as. They are written with the next
-// whole transaction: the state may have gone on meanwhile, as it has in a takeover. It keeps nothing if the state has become
-// another one since.
-func (a *Applier) KeepLocal(as uint64, local []*changelogpb.Position, changes []stream.Change) (kept bool, err error) {
-	if a.rewritten > as {
+// KeepLocal adds changes of local tables that are complete up to the positions local, as computed
+// from the state of transaction sequence. They are written with the next whole transaction, because
+// a takeover may have applied more of the log by now. Nothing is kept if a later transaction
+// replaced the state from outside.
+func (a *Applier) KeepLocal(sequence uint64, local []*changelogpb.Position, changes []stream.Change) (kept bool, err error) {
+	if a.rewritten > sequence {
 		return false, nil
 	}
 	if err := store.Apply(a.batch, a.Partition, changes); err != nil {

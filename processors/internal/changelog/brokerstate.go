@@ -11,17 +11,19 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// BrokerState are what the brokers say of the processor's topics and group, after the barriers were committed.
+// BrokerState is what the brokers report of the processor's topics and group after the barriers
+// were committed.
 type BrokerState struct {
 	proc            *stream.Processor
 	IDs             map[string][]byte // of the changelog and the inputs
 	offsets         kadm.OffsetResponses
-	changelogStarts kadm.ListedOffsets // where the changelog begins
-	changelogEnds   kadm.ListedOffsets // where it ends, committed or not
-	inputStarts     kadm.ListedOffsets // where the inputs begin
+	changelogStarts kadm.ListedOffsets // of the changelog
+	changelogEnds   kadm.ListedOffsets // of the changelog, uncommitted records included
+	inputStarts     kadm.ListedOffsets // of the inputs
 }
 
-// FetchGroupState asks what a takeover has to know: askTopics, the group's offsets and where the inputs begin.
+// FetchGroupState fetches what a takeover needs: FetchTopicState, the group's offsets and the start
+// offsets of the inputs.
 func FetchGroupState(ctx context.Context, adm *kadm.Client, proc *stream.Processor) (*BrokerState, error) {
 	f, err := FetchTopicState(ctx, adm, proc)
 	if err != nil {
@@ -36,7 +38,7 @@ func FetchGroupState(ctx context.Context, adm *kadm.Client, proc *stream.Process
 	return f, nil
 }
 
-// InputStarts asks where partition p of each of topics begins.
+// InputStarts returns the start offset of partition p of each topic.
 func InputStarts(ctx context.Context, adm *kadm.Client, topics []string, p int32) (map[string]int64, error) {
 	list, err := adm.ListStartOffsets(ctx, topics...)
 	if allShardsFailed(err) {
@@ -51,7 +53,7 @@ func InputStarts(ctx context.Context, adm *kadm.Client, topics []string, p int32
 	return starts, nil
 }
 
-// FetchTopicState asks what a replay of the changelog has to know.
+// FetchTopicState fetches what a reader of the changelog needs.
 func FetchTopicState(ctx context.Context, adm *kadm.Client, proc *stream.Processor) (*BrokerState, error) {
 	ids, err := TopicIDs(ctx, proc, adm)
 	if err != nil {
@@ -67,7 +69,7 @@ func FetchTopicState(ctx context.Context, adm *kadm.Client, proc *stream.Process
 	return f, nil
 }
 
-// TopicIDs are those of the changelog and the inputs, by name.
+// TopicIDs returns the topic ids of the changelog and the inputs, by name.
 func TopicIDs(ctx context.Context, p *stream.Processor, adm *kadm.Client) (map[string][]byte, error) {
 	list, err := adm.ListTopics(ctx, append([]string{p.Changelog}, p.Inputs...)...)
 	if err == nil {
@@ -83,13 +85,15 @@ func TopicIDs(ctx context.Context, p *stream.Processor, adm *kadm.Client) (map[s
 	return ids, nil
 }
 
-// allShardsFailed says whether an error is about all brokers; what others answered is there.
+// allShardsFailed reports whether err means that no broker answered. Otherwise the answers of the
+// other brokers are usable.
 func allShardsFailed(err error) bool {
 	var some *kadm.ShardErrors
 	return err != nil && (!errors.As(err, &some) || some.AllFailed)
 }
 
-// OffsetsStable says whether the group's offsets of a partition are known, and no transaction holds them open.
+// OffsetsStable returns an error unless the group's offsets of a partition are known and no
+// transaction holds them open.
 func (f *BrokerState) OffsetsStable(p int32) (err error) {
 	for _, topic := range f.proc.Inputs {
 		if o, ok := f.offsets.Lookup(topic, p); ok && o.Err != nil {
@@ -99,13 +103,13 @@ func (f *BrokerState) OffsetsStable(p int32) (err error) {
 	return err
 }
 
-// GroupOffset is what the group committed for one input of a partition.
+// GroupOffset is the offset that the group committed for one input of a partition.
 type GroupOffset struct {
-	At       int64  // -1 if nothing
-	Metadata string // the transaction that committed it, see identity
+	At       int64  // -1 if the group committed none
+	Metadata string // names the transaction that committed it, see CommitMetadata
 }
 
-// Committed is the group's committed offset of an input partition.
+// Committed returns the group's committed offset of an input partition.
 func (f *BrokerState) Committed(topic string, p int32) GroupOffset {
 	if o, ok := f.offsets.Lookup(topic, p); ok && o.At >= 0 {
 		return GroupOffset{o.At, o.Metadata}
@@ -113,7 +117,7 @@ func (f *BrokerState) Committed(topic string, p int32) GroupOffset {
 	return GroupOffset{At: -1}
 }
 
-// InputStart is where an input begins in partition p.
+// InputStart returns the start offset of partition p of an input.
 func (f *BrokerState) InputStart(topic string, p int32) (int64, error) {
 	return offsetIn(f.inputStarts, topic, p)
 }
@@ -121,23 +125,23 @@ func (f *BrokerState) InputStart(topic string, p int32) (int64, error) {
 func offsetIn(list kadm.ListedOffsets, topic string, p int32) (int64, error) {
 	o, ok := list.Lookup(topic, p)
 	if !ok {
-		return 0, fmt.Errorf("read the bounds of %s[%d]: its broker does not answer", topic, p)
+		return 0, fmt.Errorf("read the first or last offset of %s[%d]: its broker does not answer", topic, p)
 	}
 	if o.Err != nil {
-		return 0, fmt.Errorf("read the bounds of %s[%d]: %w", topic, p, o.Err)
+		return 0, fmt.Errorf("read the first or last offset of %s[%d]: %w", topic, p, o.Err)
 	}
 	return o.Offset, nil
 }
 
-// checkTopicIDs compares the ids of the topics with those that the store remembers.
+// checkTopicIDs compares the topic ids with those in the store's meta.
 func (f *BrokerState) checkTopicIDs(p int32, meta *changelogpb.TaskMeta) error {
-	was := map[string][]byte{f.proc.Changelog: meta.ChangelogTopicId}
+	stored := map[string][]byte{f.proc.Changelog: meta.ChangelogTopicId}
 	for _, in := range meta.GetMarker().GetInputs() {
-		was[in.Topic] = in.TopicId
+		stored[in.Topic] = in.TopicId
 	}
-	for name, id := range was {
+	for name, id := range stored {
 		if now := f.IDs[name]; len(id) > 0 && now != nil && !bytes.Equal(id, now) {
-			return Stopped(p, fmt.Errorf("topic %s was deleted and created again (id %x, was %x): its offsets mean something else now. Nothing was changed; to begin anew, stop the application, delete its group and changelog, and remove the state directory", name, now, id))
+			return Stopped(p, fmt.Errorf("topic %s was deleted and created again (id %x, was %x): its offsets have another meaning now. Nothing was changed. To begin with empty state, stop the application, delete its group and changelog, and remove the state directory", name, now, id))
 		}
 	}
 	return nil

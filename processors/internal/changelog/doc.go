@@ -1,7 +1,9 @@
-// Package changelog reads a changelog partition and applies it to the store: for a restore, for a standby, for a replay.
+// Package changelog reads a changelog partition and applies it to the store, for restores, standbys
+// and replays.
 //
 //	Reader ─▶ records ─▶ Applier ─▶ store      up to a barrier, or without an end
-//	brokers ─▶ BrokerState: where the changelog and the inputs begin, what the group has committed
+//	brokers ─▶ BrokerState: start offsets of the changelog and the inputs, offsets of the group
 //
-// An Applier takes a transaction whole: rows and the marker that ends them. What it has applied is consistent at each marker.
+// An Applier applies whole transactions: rows and the marker that ends them. The store is
+// consistent at each marker.
 package changelog

@@ -10,9 +10,9 @@ import (
 	"github.com/weirhq/weir/processors/internal/store"
 )
 
-// TestRefreshOfAStateThatWasReplaced: local tables that were completed for a state are not kept for another one that was put in
-// from outside meanwhile.
-func TestRefreshOfAStateThatWasReplaced(t *testing.T) {
+// TestKeepLocalAfterRewrite: local tables that were completed for a state are discarded if a
+// transaction has replaced that state from outside.
+func TestKeepLocalAfterRewrite(t *testing.T) {
 	log := zerolog.Nop()
 	s, err := store.Open(&store.Options{FS: vfs.NewMem(), Dir: "/state", Instance: "t", Log: &log, CacheBytes: 1 << 20, MemtableBytes: 1 << 20}, "timers")
 	if err != nil {
@@ -24,14 +24,14 @@ func TestRefreshOfAStateThatWasReplaced(t *testing.T) {
 		}
 	}()
 	local := []*changelogpb.Position{{Topic: "in", Next: 7}}
-	for as, want := range map[uint64]bool{4: false, 5: true} {
+	for sequence, want := range map[uint64]bool{4: false, 5: true} {
 		r := &Applier{store: s, batch: s.DB.NewBatch(), Meta: &changelogpb.TaskMeta{App: "timers", Marker: &changelogpb.Marker{Sequence: 6}}, rewritten: 5}
-		kept, err := r.KeepLocal(as, local, nil)
+		kept, err := r.KeepLocal(sequence, local, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := r.Meta.Local != nil; kept != want || got != want {
-			t.Errorf("as of transaction %d, the state is of 5: kept %t, its meta has it %t", as, kept, got)
+			t.Errorf("local tables of transaction %d, state replaced by transaction 5: kept %t, in the meta %t", sequence, kept, got)
 		}
 		if err := r.Close(); err != nil {
 			t.Fatal(err)

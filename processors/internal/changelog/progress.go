@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Progress is how far a replay of a changelog has come. It is written by who reads and read by who asks.
+// Progress is the progress of an Applier. The Applier writes it; other goroutines read it.
 type Progress struct {
 	from, to int64 // offsets
 	began    time.Time
@@ -13,14 +13,14 @@ type Progress struct {
 	bytes    atomic.Int64 // keys and values read
 }
 
-// Remaining is what is left of a partition's way to where it can run.
+// Remaining is what an Applier has to read until its partition can run.
 type Remaining struct {
 	Records int64
 	Bytes   int64
 	ETA     time.Duration
 }
 
-// Remaining is what is to be read; nil of nil.
+// Remaining estimates the rest from the speed so far. It is nil for a nil p.
 func (p *Progress) Remaining(now time.Time) *Remaining {
 	if p == nil {
 		return nil

@@ -11,7 +11,8 @@ import (
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// NewReader is a client that reads partitions of a topic from where it is told: committed records and control records.
+// NewReader returns a client that reads partitions of a topic from the offsets at. It returns
+// committed records and control records.
 func NewReader(k kafka.Cluster, topic string, at map[int32]kgo.Offset, opts ...kgo.Opt) (*kgo.Client, error) {
 	cl, err := k.Client(append([]kgo.Opt{
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: at}), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
@@ -23,14 +24,15 @@ func NewReader(k kafka.Cluster, topic string, at map[int32]kgo.Offset, opts ...k
 	return cl, nil
 }
 
-// Position is a place in a partition.
+// Position is an offset in a partition.
 type Position struct {
 	Topic     string
 	Partition int32
 	Offset    int64
 }
 
-// ReadPartition reads one partition, committed records and control records, until fn returns errBarrier or an error.
+// ReadPartition calls fn for each committed record and control record of one partition. It returns
+// when fn returns ErrEnd or another error.
 func ReadPartition(ctx context.Context, k kafka.Cluster, from Position, fn func(*kgo.Record) error) error {
 	cl, err := NewReader(k, from.Topic, map[int32]kgo.Offset{from.Partition: kgo.NewOffset().At(from.Offset)},
 		kgo.FetchMaxPartitionBytes(4<<20), kgo.FetchMaxWait(500*time.Millisecond))

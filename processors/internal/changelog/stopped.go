@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// StoppedError says that a partition is held back, and why.
+// StoppedError is the cause for which a partition is stopped until an operator acts.
 type StoppedError struct {
 	Partition int32
 	Err       error
@@ -16,5 +16,5 @@ func (e *StoppedError) Error() string {
 
 func (e *StoppedError) Unwrap() error { return e.Err }
 
-// Stopped returns a StoppedError.
+// Stopped returns a StoppedError of partition p.
 func Stopped(p int32, why error) error { return &StoppedError{Partition: p, Err: why} }

@@ -1,12 +1,13 @@
-// Package failpoint is the way by which a test stops a process between two truths of the commit cycle, without a setting that
-// everybody sees: the hook travels in the context of Run, as net/http/httptrace does it.
+// Package failpoint lets a test stop a process between two steps of a commit. The hook travels in
+// the context of Run, as in net/http/httptrace, so that no Config has a field for it.
 //
-//	edge.With(ctx, hook) ─▶ Runtime.Run ─▶ hook(Flushed), Produced, Written, Ended, Applied in each commit
+//	failpoint.WithHook(ctx, hook) ─▶ Runtime.Run ─▶ hook(Flushed), Produced, Written, Ended, Applied in each commit
 //
 // Invariants:
 //
-//  1. An error of the hook ends the worker where it stands: nothing of the commit cycle runs after it.
-//  2. The edges of one worker come in order. Workers call the hook at the same time.
+//  1. After an error of the hook the worker runs no further step of the commit.
+//  2. One worker reaches its failpoints in order. Several workers call the hook concurrently.
 //
-// It does not name edges outside commits: a process that dies there dies "anywhere".
+// There are no failpoints outside commits: a test that wants a crash there cancels the context at
+// any time.
 package failpoint

@@ -2,34 +2,34 @@ package failpoint
 
 import "context"
 
-// Point is a moment in a commit.
+// Point is a step of a commit at which a hook is called.
 type Point string
 
-// The edges, in their order.
+// The failpoints of a commit, in their order.
 const (
-	Flushed  Point = "flushed"  // the handlers gave their changes; nothing is produced
-	Produced Point = "produced" // everything is handed to the client; the brokers may have some of it
-	Written  Point = "written"  // the brokers have all of it, and the transaction is open
-	Ended    Point = "ended"    // End has returned; the store knows nothing of it
-	Applied  Point = "applied"  // the store has it
+	Flushed  Point = "flushed"  // the handlers have returned their changes; nothing is produced
+	Produced Point = "produced" // all records are in the client's buffer; the brokers may have some of them
+	Written  Point = "written"  // the brokers have acknowledged all records; the transaction is open
+	Ended    Point = "ended"    // the transaction is committed; the store has none of its changes
+	Applied  Point = "applied"  // the store has the changes
 )
 
-// The edges of work on an application that does not run.
+// The failpoints of offline operations, which run while the application is stopped.
 const (
-	OfflineTopics    Point = "offline_topics"    // its topics are made; they are empty
-	OfflineProduced  Point = "offline_produced"  // everything is handed to the client; the transaction is open
+	OfflineTopics    Point = "offline_topics"    // the new topics exist and are empty
+	OfflineProduced  Point = "offline_produced"  // all records are in the client's buffer; the transaction is open
 	OfflineCommitted Point = "offline_committed" // the transaction is committed
 )
 
-// Hook is called at each edge. An error ends the worker there, as a crash would.
+// Hook is called at each failpoint. An error ends the worker there, as a crash would.
 type Hook func(at Point) error
 
 type key struct{}
 
-// WithHook gives ctx a hook.
+// WithHook returns a context that carries the hook h.
 func WithHook(ctx context.Context, h Hook) context.Context { return context.WithValue(ctx, key{}, h) }
 
-// HookFrom is the hook of ctx; nil if there is none.
+// HookFrom returns the hook of ctx, or nil.
 func HookFrom(ctx context.Context) Hook {
 	h, _ := ctx.Value(key{}).(Hook)
 	return h

@@ -5,12 +5,14 @@ import (
 	"slices"
 )
 
-// PlanConfig is what a plan is made for.
+// PlanConfig holds the settings of a plan.
 type PlanConfig struct {
 	Partitions int32
-	// Standbys is how many instances keep a partition warm beside the one that folds it, as far as there are so many.
+	// Standbys is the number of instances that keep a partition warm besides its owner. With fewer
+	// instances there are fewer standbys.
 	Standbys int
-	// AcceptableLag is how many changelog records an instance may be behind the best and count as warm.
+	// AcceptableLag is the greatest lag, in changelog records behind the best instance, with which
+	// an instance counts as warm.
 	AcceptableLag int64
 }
 
@@ -18,25 +20,26 @@ type PlanConfig struct {
 type Member struct {
 	ID         string
 	Instance   string
-	Owned      []int32 // partitions that it claims
-	Generation int32   // of the group, in which it was given them
-	// Next is, by partition, the changelog offset up to which the instance's store has it.
+	Owned      []int32 // partitions that the member claims
+	Generation int32   // of the group, in which the partitions were assigned
+	// Next is the changelog offset, by partition, up to which the instance's store is complete.
 	Next map[int32]int64
 }
 
-// StandbyTasks is what an instance does beside folding.
+// StandbyTasks are the partitions that an instance follows without owning them.
 type StandbyTasks struct {
 	Standbys []int32 // partitions to keep warm
-	Warmups  []int32 // those of them that are to become active there
+	Warmups  []int32 // the standbys that will become active on the instance
 }
 
-// Assignment is who does what. Lists are in order.
+// Assignment is the plan of a group. All lists are in order.
 type Assignment struct {
 	Active       map[string][]int32      // by member
-	StandbyTasks map[string]StandbyTasks // by member: the first of each instance has its instance's
+	StandbyTasks map[string]StandbyTasks // by member: the first member of each instance has those of the instance
 }
 
-// MakePlan plans a group. It depends on nothing but its arguments, and not on the order of members.
+// MakePlan plans a group. The result depends on the arguments alone, and not on the order of
+// members.
 func MakePlan(c PlanConfig, members []Member) Assignment {
 	members = slices.Clone(members)
 	slices.SortFunc(members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
@@ -44,9 +47,9 @@ func MakePlan(c PlanConfig, members []Member) Assignment {
 	goal := g.target()
 	now := g.immediate(goal)
 	plan := Assignment{Active: map[string][]int32{}, StandbyTasks: g.standbyTasks(goal, now)}
-	for p, seat := range now {
-		if owner := g.owner[p]; owner == none || owner == seat { // else its owner has to give it up first
-			id := members[seat].ID
+	for p, member := range now {
+		if owner := g.owner[p]; owner == none || owner == member { // otherwise the present owner must release it first
+			id := members[member].ID
 			plan.Active[id] = append(plan.Active[id], int32(p))
 		}
 	}
@@ -55,14 +58,15 @@ func MakePlan(c PlanConfig, members []Member) Assignment {
 
 const none = -1
 
-// group is what the members said, by index: seats are members, instances are numbered in order of their first seat.
+// group is the metadata of all members, by index. Instances are numbered in the order of their
+// first member.
 type group struct {
 	PlanConfig
-	ids        []string  // by seat
-	owner      []int     // seat by partition, or none
-	instanceOf []int     // instance by seat
+	ids        []string  // by member
+	owner      []int     // member by partition, or none
+	instanceOf []int     // instance by member
 	membersOf  [][]int   // by instance
-	next       [][]int64 // by instance and partition; none if it has nothing
+	next       [][]int64 // by instance and partition; none if the instance has nothing of the partition
 	best       []int64   // greatest next by partition
 }
 
@@ -70,14 +74,14 @@ func newGroup(c PlanConfig, members []Member) *group {
 	n := int(c.Partitions)
 	g := &group{PlanConfig: c, owner: make([]int, n), best: make([]int64, n)}
 	names := map[string]int{}
-	for seat, m := range members {
+	for member, m := range members {
 		i, ok := names[m.Instance]
 		if !ok {
 			i = len(g.membersOf)
 			names[m.Instance] = i
 			g.membersOf, g.next = append(g.membersOf, nil), append(g.next, slices.Repeat([]int64{none}, n))
 		}
-		g.ids, g.instanceOf, g.membersOf[i] = append(g.ids, m.ID), append(g.instanceOf, i), append(g.membersOf[i], seat)
+		g.ids, g.instanceOf, g.membersOf[i] = append(g.ids, m.ID), append(g.instanceOf, i), append(g.membersOf[i], member)
 		for p, next := range m.Next {
 			if p >= 0 && p < c.Partitions {
 				g.next[i][p] = max(g.next[i][p], next)
@@ -94,39 +98,41 @@ func newGroup(c PlanConfig, members []Member) *group {
 	return g
 }
 
-// resolveOwners settles who owns what: the latest generation is right, and of two equal claims neither.
+// resolveOwners determines the owner of each partition: the claim with the latest generation wins,
+// and two claims of one generation cancel each other.
 func (g *group) resolveOwners(members []Member) {
 	since := make([]int32, len(g.owner))
 	for p := range g.owner {
 		g.owner[p], since[p] = none, none
 	}
-	for seat, m := range members {
+	for member, m := range members {
 		for _, p := range m.Owned {
 			switch {
 			case p < 0 || p >= g.Partitions || m.Generation < since[p]:
 			case m.Generation == since[p]:
 				g.owner[p] = none
 			default:
-				g.owner[p], since[p] = seat, m.Generation
+				g.owner[p], since[p] = member, m.Generation
 			}
 		}
 	}
 }
 
-// warm says whether an instance has caught up with a partition.
+// warm reports whether an instance has caught up with a partition.
 func (g *group) warm(inst, p int) bool {
 	return g.next[inst][p] >= 0 && g.best[p]-g.next[inst][p] <= g.AcceptableLag
 }
 
-// immediate is who can fold each partition at once: the goal, unless it has to catch up first and somebody else need not.
+// immediate returns the member that can run each partition now: that of goal, unless it has to
+// catch up first and another instance is warm.
 func (g *group) immediate(goal []int) []int {
 	now, load := slices.Clone(goal), make([]int, len(g.instanceOf))
-	for _, seat := range goal {
-		load[seat]++
+	for _, member := range goal {
+		load[member]++
 	}
-	for p, seat := range goal {
+	for p, member := range goal {
 		owner := g.owner[p]
-		if g.best[p] < 0 || g.warm(g.instanceOf[seat], p) || owner != none && g.instanceOf[owner] == g.instanceOf[seat] {
+		if g.best[p] < 0 || g.warm(g.instanceOf[member], p) || owner != none && g.instanceOf[owner] == g.instanceOf[member] {
 			continue
 		}
 		if owner == none {
@@ -141,7 +147,7 @@ func (g *group) immediate(goal []int) []int {
 				}
 			}
 		}
-		load[seat]--
+		load[member]--
 		load[owner]++
 		now[p] = owner
 	}

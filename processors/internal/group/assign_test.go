@@ -10,11 +10,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// swarm plays a group: members come and go, plans are obeyed, logs grow, standbys follow.
-type swarm struct {
+// fakeGroup simulates a group: members join and leave, follow the plan, and changelogs grow.
+type fakeGroup struct {
 	t       *rapid.T
 	c       PlanConfig
-	end     []int64                    // of each changelog
+	end     []int64                    // end offset of each changelog
 	stores  map[string]map[int32]int64 // by instance
 	members map[string]*Member
 	warming map[string][]int32 // by instance
@@ -22,7 +22,7 @@ type swarm struct {
 	gen     int32
 }
 
-func (s *swarm) list() []Member {
+func (s *fakeGroup) list() []Member {
 	var list []Member
 	for _, m := range s.members {
 		c := *m
@@ -33,8 +33,8 @@ func (s *swarm) list() []Member {
 	return list
 }
 
-// round is one rebalance. It says what moved.
-func (s *swarm) round() (moved int) {
+// round is one rebalance. It returns the number of partitions that moved.
+func (s *fakeGroup) round() (moved int) {
 	before := s.owners()
 	warm := func(inst string, p int32) bool {
 		best := int64(-1)
@@ -61,9 +61,9 @@ func (s *swarm) round() (moved int) {
 			}
 			seen[p] = id
 			if old, live := before[p]; live && old != id {
-				s.t.Fatalf("partition %d goes to %s while %s has it", p, id, old)
+				s.t.Fatalf("partition %d is assigned to %s while %s owns it", p, id, old)
 			} else if !live && !warm(s.members[id].Instance, p) {
-				s.t.Fatalf("partition %d goes to %s, which is cold, while another is warm", p, id)
+				s.t.Fatalf("partition %d is assigned to %s, which is not warm, while another instance is", p, id)
 			}
 		}
 	}
@@ -78,11 +78,11 @@ func (s *swarm) round() (moved int) {
 		s.standby[m.Instance] = append(s.standby[m.Instance], d.Standbys...)
 		s.warming[m.Instance] = append(s.warming[m.Instance], d.Warmups...)
 	}
-	s.judgeDuties(seen)
+	s.checkStandbyTasks(seen)
 	return moved
 }
 
-func (s *swarm) judgeDuties(active map[int32]string) {
+func (s *fakeGroup) checkStandbyTasks(active map[int32]string) {
 	copies := map[int32]int{}
 	for inst, ps := range s.standby {
 		for i, p := range ps {
@@ -90,7 +90,7 @@ func (s *swarm) judgeDuties(active map[int32]string) {
 				s.t.Fatalf("standbys of %s are not in order: %v", inst, ps)
 			}
 			if id := active[p]; id != "" && s.members[id].Instance == inst {
-				s.t.Fatalf("%s folds partition %d and keeps it warm", inst, p)
+				s.t.Fatalf("%s owns partition %d and is its standby", inst, p)
 			}
 			copies[p]++
 		}
@@ -102,7 +102,7 @@ func (s *swarm) judgeDuties(active map[int32]string) {
 	}
 }
 
-func (s *swarm) instances() map[string]bool {
+func (s *fakeGroup) instances() map[string]bool {
 	set := map[string]bool{}
 	for _, m := range s.members {
 		set[m.Instance] = true
@@ -110,7 +110,7 @@ func (s *swarm) instances() map[string]bool {
 	return set
 }
 
-func (s *swarm) owners() map[int32]string {
+func (s *fakeGroup) owners() map[int32]string {
 	out := map[int32]string{}
 	for _, m := range s.members {
 		for _, p := range m.Owned {
@@ -120,9 +120,9 @@ func (s *swarm) owners() map[int32]string {
 	return out
 }
 
-// follow lets logs grow, and everybody who folds or follows catch up; others stay behind.
-func (s *swarm) follow(grow int64) {
-	for p := range s.owners() { // nobody else writes it
+// follow lets the changelogs grow. Owners and standbys catch up; other stores stay behind.
+func (s *fakeGroup) follow(grow int64) {
+	for p := range s.owners() { // only an owner writes the changelog
 		s.end[p] += grow
 	}
 	for _, m := range s.members {
@@ -139,15 +139,15 @@ func (s *swarm) follow(grow int64) {
 	}
 }
 
-// settle goes on until nothing moves, and judges what is reached.
-func (s *swarm) settle() {
+// settle runs rounds until no partition moves, and checks the result.
+func (s *fakeGroup) settle() {
 	for n := 0; ; n++ {
 		s.follow(10)
 		if s.round() == 0 && len(slices.Concat(slices.Collect(maps.Values(s.warming))...)) == 0 && len(s.owners()) == int(s.c.Partitions) {
 			break
 		}
 		if n > 12 {
-			s.t.Fatalf("does not settle: warming %v, owners %v", s.warming, s.owners())
+			s.t.Fatalf("the group did not settle: warming %v, owners %v", s.warming, s.owners())
 		}
 	}
 	least, most := int(s.c.Partitions), 0
@@ -155,56 +155,56 @@ func (s *swarm) settle() {
 		least, most = min(least, len(m.Owned)), max(most, len(m.Owned))
 	}
 	if most-least > 1 {
-		s.t.Fatalf("uneven: from %d to %d", least, most)
+		s.t.Fatalf("the members own between %d and %d partitions", least, most)
 	}
 	before := fmt.Sprint(MakePlan(s.c, s.list()))
 	for _, m := range s.members {
 		m.Generation++
 	}
 	if after := fmt.Sprint(MakePlan(s.c, s.list())); after != before {
-		s.t.Fatalf("a settled group moves:\n%s\n%s", before, after)
+		s.t.Fatalf("partitions of a settled group move:\n%s\n%s", before, after)
 	}
 }
 
-func (s *swarm) join(inst string, seats int) {
+func (s *fakeGroup) join(inst string, members int) {
 	if s.stores[inst] == nil {
 		s.stores[inst] = map[int32]int64{}
 	}
-	for i := range seats {
+	for i := range members {
 		id := fmt.Sprintf("%s-%d", inst, i)
 		s.members[id] = &Member{ID: id, Instance: inst, Generation: -1}
 	}
 }
 
-func (s *swarm) leave(inst string) {
+func (s *fakeGroup) leave(inst string) {
 	maps.DeleteFunc(s.members, func(_ string, m *Member) bool { return m.Instance == inst })
 }
 
-func newSwarm(t *rapid.T) *swarm {
+func newFakeGroup(t *rapid.T) *fakeGroup {
 	n := rapid.IntRange(1, 40).Draw(t, "partitions")
-	return &swarm{
+	return &fakeGroup{
 		t: t, c: PlanConfig{Partitions: int32(n), Standbys: rapid.IntRange(0, 2).Draw(t, "standbys"), AcceptableLag: 5},
 		end: make([]int64, n), stores: map[string]map[int32]int64{}, members: map[string]*Member{}, gen: 1,
 	}
 }
 
-func TestSwarm(t *testing.T) {
+func TestRandomGroups(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := newSwarm(t)
-		s.join("a", rapid.IntRange(1, 3).Draw(t, "seats"))
+		s := newFakeGroup(t)
+		s.join("a", rapid.IntRange(1, 3).Draw(t, "members"))
 		s.settle()
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			inst := string(rune('a' + rapid.IntRange(0, 4).Draw(t, "instance")))
 			switch rapid.IntRange(0, 4).Draw(t, "what") {
 			case 0, 1:
 				s.leave(inst)
-				s.join(inst, rapid.IntRange(1, 3).Draw(t, "seats")) // a restart forgets what it owned
+				s.join(inst, rapid.IntRange(1, 3).Draw(t, "members")) // after a restart a member claims no partitions
 			case 2:
 				if s.leave(inst); len(s.members) == 0 {
 					s.join("f", 1)
 				}
 			case 3:
-				delete(s.stores, inst) // its disk is gone
+				delete(s.stores, inst) // the instance lost its disk
 				s.leave(inst)
 				s.join(inst, 1)
 			case 4:
@@ -217,18 +217,18 @@ func TestSwarm(t *testing.T) {
 	})
 }
 
-// TestJoin: one more instance moves its share and nothing else, after it has caught up.
+// TestJoin: a new instance receives its share after it has caught up, and no other partition moves.
 func TestJoin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := newSwarm(t)
-		seats := rapid.IntRange(1, 2).Draw(t, "seats")
+		s := newFakeGroup(t)
+		members := rapid.IntRange(1, 2).Draw(t, "members")
 		n := rapid.IntRange(1, 5).Draw(t, "instances")
 		for i := range n {
-			s.join(string(rune('a'+i)), seats)
+			s.join(string(rune('a'+i)), members)
 		}
 		s.settle()
 		before := s.owners()
-		s.join("z", seats)
+		s.join("z", members)
 		s.settle()
 		moved := 0
 		for p, id := range s.owners() {
@@ -236,31 +236,33 @@ func TestJoin(t *testing.T) {
 				moved++
 			}
 		}
-		share := (int(s.c.Partitions) + (n+1)*seats - 1) / ((n + 1) * seats)
-		if moved > share*seats {
-			t.Fatalf("%d partitions moved for a share of %d", moved, share*seats)
+		share := (int(s.c.Partitions) + (n+1)*members - 1) / ((n + 1) * members)
+		if moved > share*members {
+			t.Fatalf("%d partitions moved for a share of %d", moved, share*members)
 		}
 	})
 }
 
-// TestDeath: with a standby, every partition of an instance that is gone is at a warm one in the next round.
+// TestDeath: with a standby, every partition of a dead instance moves to a warm instance in the
+// next round.
 func TestDeath(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := newSwarm(t)
+		s := newFakeGroup(t)
 		s.c.Standbys = max(1, s.c.Standbys)
 		for i := range rapid.IntRange(2, 5).Draw(t, "instances") {
-			s.join(string(rune('a'+i)), rapid.IntRange(1, 2).Draw(t, "seats"))
+			s.join(string(rune('a'+i)), rapid.IntRange(1, 2).Draw(t, "members"))
 		}
 		s.settle()
 		s.leave("a")
-		s.round() // it fails if one goes to a cold instance
+		s.round() // fails if a partition moves to an instance that is not warm
 		if got := len(s.owners()); got != int(s.c.Partitions) {
 			t.Fatalf("%d of %d partitions have an owner after one round", got, s.c.Partitions)
 		}
 	})
 }
 
-// TestClaims: the later generation is right, and of two equal claims neither.
+// TestClaims: the claim with the later generation wins, and two claims of one generation cancel
+// each other.
 func TestClaims(t *testing.T) {
 	c := PlanConfig{Partitions: 2}
 	plan := MakePlan(c, []Member{

@@ -10,20 +10,22 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Assignor is the group's balancer. It keeps a task whole, partition p of every input at one member, where the client's own
-// balancers plan each topic by itself. And it knows what the members' stores hold: a partition goes to where it is warm.
+// Assignor is the assignor of the group. It assigns partition p of all inputs to one member,
+// because they are one task; the client's own assignors plan each topic by itself. And it considers
+// the stores of the members: a partition is assigned to an instance where it is warm.
 type Assignor struct {
 	Inputs   []string
 	Standbys int
-	// MemberMetadata is what this process tells the group when it joins.
+	// MemberMetadata returns what this process publishes to the group when it joins.
 	MemberMetadata func() *changelogpb.Member
-	// OnAssignment learns the member's whole assignment at each synchronisation of the group: the callbacks alone do not
-	// tell, because the session passes on only the first of several revokes between two transactions.
+	// OnAssignment receives the member's whole assignment at each synchronisation of the group. The
+	// callbacks of the client are not enough, because the session reports only the first of several
+	// revocations between two transactions.
 	OnAssignment func(partitions []int32, d *changelogpb.WorkerAssignment)
 }
 
-// AcceptableLag is how many changelog records a store may be behind the best one and count as warm: well under a second of
-// reading.
+// AcceptableLag is the greatest lag of a warm store, in changelog records behind the best store. To
+// read that many records takes well under a second.
 const AcceptableLag = 100_000
 
 // ProtocolName implements kgo.GroupBalancer.
@@ -47,11 +49,11 @@ func (s Assignor) JoinGroupMetadata(interests []string, current map[string][]int
 	return meta.AppendTo(nil)
 }
 
-// userData encodes m the same way each time: the brokers take other bytes for a reason to rebalance.
+// userData encodes m deterministically: the brokers rebalance the group when the bytes differ.
 func userData(m proto.Message) []byte {
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
-		return nil // it is made of numbers and valid names
+		return nil // impossible: m holds numbers and valid names
 	}
 	return b
 }
@@ -64,9 +66,9 @@ func (s Assignor) ParseSyncAssignment(assignment []byte) (map[string][]int32, er
 	}
 	var a kmsg.ConsumerMemberAssignment
 	if err := a.ReadFrom(assignment); err != nil {
-		return nil, fmt.Errorf("read the group's plan: %w", err)
+		return nil, fmt.Errorf("decode the group assignment: %w", err)
 	}
-	d, err := changelogpb.Decode(a.UserData, &changelogpb.WorkerAssignment{}, "the duty in the group's plan")
+	d, err := changelogpb.Decode(a.UserData, &changelogpb.WorkerAssignment{}, "the worker assignment")
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +80,7 @@ func (s Assignor) ParseSyncAssignment(assignment []byte) (map[string][]int32, er
 func (s Assignor) MemberBalancer(members []kmsg.JoinGroupResponseMember) (kgo.GroupMemberBalancer, map[string]struct{}, error) {
 	b, err := kgo.NewConsumerBalancer(s, members)
 	if err != nil {
-		return nil, nil, fmt.Errorf("plan the group: %w", err)
+		return nil, nil, fmt.Errorf("read the members of the group: %w", err)
 	}
 	return b, b.MemberTopics(), nil
 }
@@ -87,11 +89,11 @@ func (s Assignor) MemberBalancer(members []kmsg.JoinGroupResponseMember) (kgo.Gr
 func (s Assignor) Balance(b *kgo.ConsumerBalancer, topics map[string]int32) kgo.IntoSyncAssignment {
 	var members []Member
 	b.EachMember(func(member *kmsg.JoinGroupResponseMember, meta *kmsg.ConsumerMemberMetadata) {
-		says, err := changelogpb.Decode(meta.UserData, &changelogpb.Member{}, "what a member says")
-		if err != nil || says.Instance == "" {
-			says = &changelogpb.Member{Instance: member.MemberID}
+		data, err := changelogpb.Decode(meta.UserData, &changelogpb.Member{}, "the metadata of a member")
+		if err != nil || data.Instance == "" {
+			data = &changelogpb.Member{Instance: member.MemberID}
 		}
-		m := Member{ID: member.MemberID, Instance: says.Instance, Next: says.Next, Generation: meta.Generation}
+		m := Member{ID: member.MemberID, Instance: data.Instance, Next: data.Next, Generation: meta.Generation}
 		for _, o := range meta.OwnedPartitions {
 			if o.Topic == s.Inputs[0] {
 				m.Owned = o.Partitions
@@ -103,7 +105,7 @@ func (s Assignor) Balance(b *kgo.ConsumerBalancer, topics map[string]int32) kgo.
 	return syncAssignment{MakePlan(c, members), members, s.Inputs}
 }
 
-// syncAssignment is a plan for the first input that every input follows.
+// syncAssignment assigns the partitions of the plan for every input.
 type syncAssignment struct {
 	plan    Assignment
 	members []Member
@@ -130,7 +132,7 @@ func (s syncAssignment) IntoSyncAssignment() []kmsg.SyncGroupRequestGroupAssignm
 	return out
 }
 
-// Partitions are the partition numbers of an assignment, each once, in order.
+// Partitions returns the partition numbers of an assignment, each once, in order.
 func Partitions(m map[string][]int32) []int32 {
 	var ps []int32
 	for _, list := range m {

@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// DescribeMembers are those of a group; none of one that does not exist.
+// DescribeMembers returns the members of a group. A group that does not exist has none.
 func DescribeMembers(ctx context.Context, adm *kadm.Client, group string) ([]kadm.DescribedGroupMember, error) {
 	groups, err := adm.DescribeGroups(ctx, group)
 	if err == nil {

@@ -1,19 +1,24 @@
-// Package group is the assignor: it plans which member of a consumer group folds which partition, and which instances keep it warm. It is arithmetic on
-// what the members say of themselves, without Kafka and without memory.
+// Package group is the assignor. It plans which member of a consumer group owns which partition,
+// and which instances keep a partition warm. The plan is a pure function of what the members
+// publish: it asks Kafka nothing and keeps no state.
 //
-//	members: claims, changelog offsets ─▶ goal: even, few moves ─▶ now: the goal, or who is warm ─▶ Plan
-//	                                                              └▶ standbys, and warming where now is not the goal
+//	members: claims, changelog offsets ─▶ goal: even, few moves ─▶ now: the goal, or a warm member ─▶ Assignment
+//	                                                            └▶ standbys, and warm-ups where now is not the goal
 //
-// A member is a session; the members of one instance share a store, so a partition that moves among them needs no warming.
+// A member is one session. The members of one instance share a store, so a partition that moves
+// between them needs no warm-up.
 //
 // Invariants:
 //
-//  1. Every partition is active at one member, or at none for one round: while its owner gives it up.
-//  2. A partition that is folded leaves its owner only for an instance that has caught up, or for another member of the same
-//     instance. One whose owner is gone goes to an instance that has caught up, if there is any.
-//  3. Once the warming instances have caught up, the numbers of partitions of two members differ by one at most.
-//  4. The plan for what a plan led to is that plan: nothing moves without a reason.
+//  1. Every partition is active at one member. While its old owner releases it, it is active at
+//     none for one round.
+//  2. A running partition moves only to an instance that has caught up, or to another member of the
+//     same instance. A partition without an owner goes to an instance that has caught up, if there
+//     is one.
+//  3. Once the instances that warm up have caught up, the members' numbers of partitions differ by
+//     at most one.
+//  4. A plan is stable: planning its result again returns the same plan.
 //
-// It follows the idea of KIP-441 without its probing interval: an instance says itself when it has caught up. It knows no
-// racks and no weights.
+// It follows KIP-441 without the probing interval: an instance reports that it has caught up. Racks
+// and weights of instances are not considered.
 package group

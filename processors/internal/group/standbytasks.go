@@ -5,8 +5,10 @@ import (
 	"slices"
 )
 
-// standbyTasks says which instances keep what warm: whoever has it already, as evenly as that goes, and the goal of each partition
-// that is still elsewhere. An owner that is to give a partition up still has it.
+// standbyTasks chooses the standbys of each partition: first the instances that have the most of
+// it, as evenly as possible. The instance that the goal names for a partition is always among them
+// until it owns the partition. An owner that is about to release a partition still counts as its
+// owner.
 func (g *group) standbyTasks(goal, now []int) map[string]StandbyTasks {
 	n, instances := len(now), len(g.membersOf)
 	at := make([]int, n) // the instance that folds each partition until the next round
@@ -21,38 +23,38 @@ func (g *group) standbyTasks(goal, now []int) map[string]StandbyTasks {
 	}
 	load := make([]int, instances)
 	out := make([]StandbyTasks, instances)
-	give := func(inst, p int) {
+	assign := func(inst, p int) {
 		has[inst][p] = true
 		load[inst]++
 		out[inst].Standbys = append(out[inst].Standbys, int32(p))
 	}
-	short := make([]int, n)
+	missing := make([]int, n)
 	wanted := min(g.Standbys, instances-1)
 	share := (n*wanted + instances - 1) / instances
 	for p := range n {
-		short[p] = wanted
+		missing[p] = wanted
 		for _, i := range g.byCaughtUp(p) {
-			if short[p] > 0 && i != at[p] && g.next[i][p] >= 0 && load[i] < share {
-				give(i, p)
-				short[p]--
+			if missing[p] > 0 && i != at[p] && g.next[i][p] >= 0 && load[i] < share {
+				assign(i, p)
+				missing[p]--
 			}
 		}
 	}
 	for p := range n {
-		for ; short[p] > 0; short[p]-- {
+		for ; missing[p] > 0; missing[p]-- {
 			least := none
 			for i := range instances {
 				if i != at[p] && !has[i][p] && (least == none || load[i] < load[least]) {
 					least = i
 				}
 			}
-			give(least, p)
+			assign(least, p)
 		}
 	}
 	for p := range n {
 		i := g.instanceOf[goal[p]]
 		if i != at[p] && !has[i][p] {
-			give(i, p)
+			assign(i, p)
 		}
 		if i != g.instanceOf[now[p]] {
 			out[i].Warmups = append(out[i].Warmups, int32(p))
@@ -68,7 +70,8 @@ func (g *group) standbyTasks(goal, now []int) map[string]StandbyTasks {
 	return byMember
 }
 
-// byCaughtUp lists the instances, those first that have most of a partition.
+// byCaughtUp returns the instances, the one with the greatest changelog offset of a partition
+// first.
 func (g *group) byCaughtUp(p int) []int {
 	order := make([]int, len(g.membersOf))
 	for i := range order {

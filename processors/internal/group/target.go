@@ -5,27 +5,27 @@ import (
 	"slices"
 )
 
-// target is an even distribution with few moves: seats keep what they own up to their share, and the rest goes to where it is
-// warm, as far as there is room.
+// target returns an even assignment with few moves. A member keeps what it owns up to its share.
+// The rest goes to members with room, preferably on an instance where the partition is warm.
 func (g *group) target() []int {
 	goal, room := slices.Repeat([]int{none}, len(g.owner)), g.shares()
-	for seat, own := range g.owned() {
+	for member, own := range g.owned() {
 		g.keepFirst(own, room)
-		for _, p := range own[:min(room[seat], len(own))] {
-			goal[p] = seat
+		for _, p := range own[:min(room[member], len(own))] {
+			goal[p] = member
 		}
-		room[seat] -= min(room[seat], len(own))
+		room[member] -= min(room[member], len(own))
 	}
 	var rest []int
-	for p, seat := range goal {
-		if seat == none {
+	for p, member := range goal {
+		if member == none {
 			rest = append(rest, p)
 		}
 	}
-	// Those with the least choice first.
+	// Partitions with the fewest warm candidates first.
 	choice := func(p int) (n int) {
-		for i, seats := range g.membersOf {
-			for _, s := range seats {
+		for i, members := range g.membersOf {
+			for _, s := range members {
 				if g.warm(i, p) && room[s] > 0 {
 					n++
 				}
@@ -40,52 +40,54 @@ func (g *group) target() []int {
 		func(int, int) bool { return true },
 	} {
 		rest = slices.DeleteFunc(rest, func(p int) bool {
-			seat := g.leastLoaded(room, func(inst int) bool { return fits(inst, p) })
-			if seat == none {
+			member := g.leastLoaded(room, func(inst int) bool { return fits(inst, p) })
+			if member == none {
 				return false
 			}
-			goal[p] = seat
-			room[seat]--
+			goal[p] = member
+			room[member]--
 			return true
 		})
 	}
 	return goal
 }
 
-// owned lists what each seat has.
+// owned lists the partitions of each member.
 func (g *group) owned() [][]int {
 	own := make([][]int, len(g.instanceOf))
-	for p, seat := range g.owner {
-		if seat != none {
-			own[seat] = append(own[seat], p)
+	for p, member := range g.owner {
+		if member != none {
+			own[member] = append(own[member], p)
 		}
 	}
 	return own
 }
 
-// shares is how many partitions each seat may have: those that have most get one more where it does not come out even.
+// shares returns the number of partitions of each member. If the division leaves a remainder, the
+// members that own most get one more.
 func (g *group) shares() []int {
-	n, seats := len(g.owner), len(g.instanceOf)
-	room, own := slices.Repeat([]int{n / seats}, seats), g.owned()
-	order := make([]int, seats)
+	n, members := len(g.owner), len(g.instanceOf)
+	room, own := slices.Repeat([]int{n / members}, members), g.owned()
+	order := make([]int, members)
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(own[b]), len(own[a])) })
-	for _, seat := range order[:n%seats] {
-		room[seat]++
+	for _, member := range order[:n%members] {
+		room[member]++
 	}
 	return room
 }
 
-// keepFirst puts those partitions first that nobody else with room has warm: the others are easier to give away.
+// keepFirst sorts the partitions of a member. Those that no other instance with room has warm come
+// first: the others can move without a warm-up.
 func (g *group) keepFirst(own []int, room []int) {
-	elsewhere := func(p int) int {
-		for i, seats := range g.membersOf {
+	movable := func(p int) int {
+		for i, members := range g.membersOf {
 			if i == g.instanceOf[g.owner[p]] || !g.warm(i, p) {
 				continue
 			}
-			for _, s := range seats {
+			for _, s := range members {
 				if room[s] > 0 {
 					return 1
 				}
@@ -93,15 +95,15 @@ func (g *group) keepFirst(own []int, room []int) {
 		}
 		return 0
 	}
-	slices.SortStableFunc(own, func(a, b int) int { return cmp.Compare(elsewhere(a), elsewhere(b)) })
+	slices.SortStableFunc(own, func(a, b int) int { return cmp.Compare(movable(a), movable(b)) })
 }
 
-// leastLoaded is the seat with most room among those of instances that fit, or none.
+// leastLoaded returns the member with the most room among those on instances that fit, or none.
 func (g *group) leastLoaded(room []int, fits func(inst int) bool) int {
 	best := none
-	for seat, n := range room {
-		if n > 0 && (best == none || n > room[best]) && fits(g.instanceOf[seat]) {
-			best = seat
+	for member, n := range room {
+		if n > 0 && (best == none || n > room[best]) && fits(g.instanceOf[member]) {
+			best = member
 		}
 	}
 	return best

@@ -16,18 +16,18 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Builder makes a handler from committed state.
+// Builder makes the handler of a task from committed state.
 type Builder struct {
 	Kafka       kafka.Cluster
 	Proc        *stream.Processor
 	Log         zerolog.Logger
 	DB          pebble.Reader
-	Task        stream.Task      // its Get and Scan are set here, its Timers by who needs them
-	InputStarts map[string]int64 // first offset that an input still has
+	Task        stream.Task      // Build sets Get, Scan and Range; the caller sets Timers if they are needed
+	InputStarts map[string]int64 // first offset that each input still has
 	Buffer      store.WriteBuffer
 }
 
-// Build makes the handler from committed state and lets it rebuild its memory from the inputs.
+// Build makes the handler. A handler that is a stream.Rebuilder reads its inputs again.
 func (v *Builder) Build(ctx context.Context) (h stream.Handler, err error) {
 	p := v.Task.Partition
 	var made stream.Handler
@@ -38,7 +38,7 @@ func (v *Builder) Build(ctx context.Context) (h stream.Handler, err error) {
 	}()
 	defer func() {
 		if e := recover(); e != nil {
-			err = changelog.Stopped(p, fmt.Errorf("the handler panicked while it took over: %v", e))
+			err = changelog.Stopped(p, fmt.Errorf("the handler panicked during its takeover: %v", e))
 		}
 	}()
 	v.Task.Get = func(table byte, key []byte) ([]byte, error) {
@@ -52,7 +52,7 @@ func (v *Builder) Build(ctx context.Context) (h stream.Handler, err error) {
 		return v.Buffer.Scan(v.DB, store.Key(p, table, prefix), fn)
 	}
 	v.Task.Range = func(table byte, from, to []byte, fn func(k, v []byte) error) error {
-		lower, upper := store.Key(p, table, from), store.PrefixEnd(store.Key(p, table, nil))
+		lower, upper := store.Key(p, table, from), stream.PrefixEnd(store.Key(p, table, nil))
 		if to != nil {
 			upper = store.Key(p, table, to)
 		}
@@ -62,27 +62,27 @@ func (v *Builder) Build(ctx context.Context) (h stream.Handler, err error) {
 		return v.Buffer.ScanRange(v.DB, lower, upper, fn)
 	}
 	if h, err = v.Proc.New(v.Task); err != nil {
-		return nil, NewError(p, fmt.Errorf("make its handler: %w", err))
+		return nil, NewError(p, fmt.Errorf("create its handler: %w", err))
 	}
 	made = h
-	warm, ok := h.(stream.Rebuilder)
+	rebuilder, ok := h.(stream.Rebuilder)
 	if !ok {
 		return h, nil
 	}
-	for topic, from := range warm.RebuildFrom() {
+	for topic, from := range rebuilder.RebuildFrom() {
 		if start := v.InputStarts[topic]; from < start && from < v.Task.Next[topic] {
-			// Retention has taken the beginning: what only it held is not known any more.
+			// Retention deleted the first records of the range. What only they held is lost.
 			v.Log.Warn().Int32("partition", p).Str("topic", topic).Int64("from", from).Int64("log_start", start).Msg("rebuild_range_trimmed")
 			from = start
 		}
-		if err := v.rebuild(ctx, warm, changelog.Position{Topic: topic, Partition: p, Offset: from}); err != nil {
+		if err := v.rebuild(ctx, rebuilder, changelog.Position{Topic: topic, Partition: p, Offset: from}); err != nil {
 			return nil, err
 		}
 	}
 	return h, nil
 }
 
-// rebuild reads an input again, up to where the state is.
+// rebuild gives the records of an input to h again, up to the offset that the state includes.
 func (v *Builder) rebuild(ctx context.Context, h stream.Rebuilder, from changelog.Position) error {
 	p, next := v.Task.Partition, v.Task.Next[from.Topic]
 	if from.Offset >= next {
@@ -90,7 +90,7 @@ func (v *Builder) rebuild(ctx context.Context, h stream.Rebuilder, from changelo
 	}
 	at := from.Offset
 	var recs []*kgo.Record
-	give := func() error {
+	flush := func() error {
 		b := &stream.Batch{Topic: from.Topic, Partition: p, NowMs: time.Now().UnixMilli()}
 		b.Records, at = Records(recs, OffsetRange{Next: at, End: math.MaxInt64}, nil)
 		recs = recs[:0]
@@ -98,7 +98,7 @@ func (v *Builder) rebuild(ctx context.Context, h stream.Rebuilder, from changelo
 			return nil
 		}
 		if err := h.Rebuild(b); err != nil {
-			return NewError(p, fmt.Errorf("warm its handler: %w", err))
+			return NewError(p, fmt.Errorf("rebuild its handler: %w", err))
 		}
 		return nil
 	}
@@ -107,7 +107,7 @@ func (v *Builder) rebuild(ctx context.Context, h stream.Rebuilder, from changelo
 			return changelog.ErrEnd
 		}
 		if recs = append(recs, rec); len(recs) >= 4096 {
-			if err := give(); err != nil {
+			if err := flush(); err != nil {
 				return err
 			}
 		}
@@ -119,5 +119,5 @@ func (v *Builder) rebuild(ctx context.Context, h stream.Rebuilder, from changelo
 	if err != nil {
 		return fmt.Errorf("read %s[%d] again from %d: %w", from.Topic, p, from.Offset, err)
 	}
-	return give()
+	return flush()
 }

@@ -1,3 +1,3 @@
-// Package handler makes the handler of a task from committed state, rebuilds what it keeps in memory from the inputs, and names the
-// task in its errors.
+// Package handler makes the handler of a task from committed state, lets it read its inputs again
+// to rebuild what it keeps in memory, and names the partition in its errors.
 package handler

@@ -5,11 +5,11 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// OffsetRange is the offsets from next up to end, which is not in it.
+// OffsetRange is a half-open range of offsets: Next is included, End is not.
 type OffsetRange struct{ Next, End int64 }
 
-// Records turns fetched records into the runtime's, dropping those before r, control records, and what comes after r. It
-// appends to out and returns the offset to read next: past all of them, the end of r at most.
+// Records converts fetched records and appends them to out. It drops control records and records
+// outside r. It returns the offset to read next, which is at most r.End.
 func Records(in []*kgo.Record, r OffsetRange, out []stream.Record) ([]stream.Record, int64) {
 	next := r.Next
 	for _, rec := range in {

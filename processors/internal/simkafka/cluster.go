@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Cluster is some brokers. Close it.
+// Cluster is a fake Kafka cluster. Close it.
 type Cluster struct {
 	*kfake.Cluster
 	net     kfake.VirtualNetwork
@@ -20,16 +20,17 @@ type Cluster struct {
 	closed  chan struct{}
 
 	mu            sync.Mutex
-	answersToLose map[kmsg.Key]int // so many answers to requests of a kind get lost
+	answersToLose map[kmsg.Key]int // number of answers to lose, by kind of request
 	lost          int
 }
 
-// New starts a cluster of three brokers with topics of some partitions.
+// New starts a cluster of three brokers and creates topics with the given number of partitions.
 func New(partitions int32, topics ...string) (*Cluster, error) {
 	return NewWithBrokers(3, partitions, topics...)
 }
 
-// NewWithBrokers is New with up to three brokers: each costs every client its own fetches.
+// NewWithBrokers is New with one to three brokers. Each broker costs every client additional
+// fetches.
 func NewWithBrokers(brokers int, partitions int32, topics ...string) (*Cluster, error) {
 	c := &Cluster{answersToLose: map[kmsg.Key]int{}, closed: make(chan struct{})}
 	ports := []int{9093, 9094, 9095}
@@ -44,15 +45,15 @@ func NewWithBrokers(brokers int, partitions int32, topics ...string) (*Cluster, 
 	return c, nil
 }
 
-// LoseAnswers loses the answers to the next n requests of a kind: the broker does its work, the client never hears of it.
-// 0 loses no more.
+// LoseAnswers drops the answers to the next n requests of a kind: the broker carries the request
+// out, and the client receives no answer. n = 0 stops the losses.
 func (c *Cluster) LoseAnswers(key kmsg.Key, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.answersToLose[key] = n
 }
 
-// Lost is how many answers were lost so far.
+// Lost returns the number of dropped answers.
 func (c *Cluster) Lost() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +70,7 @@ func (c *Cluster) takeLoss(key kmsg.Key) bool {
 	return true
 }
 
-// Read gives all committed records of a topic that are still there, partition by partition.
+// Read returns all committed records of a topic, partition by partition.
 func (c *Cluster) Read(ctx context.Context, topic string) ([]*kgo.Record, error) {
 	l := c.Link()
 	ask, err := kgo.NewClient(l.Options()...)
@@ -104,7 +105,7 @@ func (c *Cluster) Read(ctx context.Context, topic string) ([]*kgo.Record, error)
 	return drain(ctx, cl, topic, left)
 }
 
-// drain polls until every partition of left has been read to its end.
+// drain polls until every partition in left has been read up to its end offset.
 func drain(ctx context.Context, cl *kgo.Client, topic string, left map[int32]int64) ([]*kgo.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

@@ -14,13 +14,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// latency is what each request takes on its way.
+// latency is the time that each request takes.
 const latency = 100 * time.Microsecond
 
-// errCut is what a client sees of a link that is cut.
+// errCut is the error of a client whose link is cut.
 var errCut = errors.New("the link to the brokers is cut")
 
-// Link is the way of one process to the brokers.
+// Link is the network between one process and the brokers.
 type Link struct {
 	c     *Cluster
 	mu    sync.Mutex
@@ -29,10 +29,10 @@ type Link struct {
 	thaw  chan struct{} // closed at the thaw; nil if the link is not frozen
 }
 
-// Link makes a link, up.
+// Link returns a new link, which is up.
 func (c *Cluster) Link() *Link { return &Link{c: c, conns: map[*conn]bool{}} }
 
-// Options are what a client needs to use the link.
+// Options returns the options of a client that uses the link.
 func (l *Link) Options() []kgo.Opt {
 	return []kgo.Opt{kgo.SeedBrokers(l.c.ListenAddrs()...), kgo.Dialer(l.Dial)}
 }
@@ -44,7 +44,7 @@ func (l *Link) Dial(ctx context.Context, network, host string) (net.Conn, error)
 	}
 	raw, err := l.c.net.DialContext(ctx, network, host)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the client looks at what kind it is
+		return nil, err //nolint:wrapcheck // the client examines the type of the error
 	}
 	c := &conn{Conn: raw, link: l, closed: make(chan struct{})}
 	l.mu.Lock()
@@ -57,7 +57,7 @@ func (l *Link) Dial(ctx context.Context, network, host string) (net.Conn, error)
 	return c, nil
 }
 
-// Cut closes the connections and refuses others, until Mend.
+// Cut closes the connections and refuses new ones until Heal is called.
 func (l *Link) Cut() {
 	l.mu.Lock()
 	l.cut = true
@@ -76,7 +76,7 @@ func (l *Link) Heal() {
 	l.cut = false
 }
 
-// Freeze stops all bytes where they are, until Thaw.
+// Freeze holds all bytes back until Thaw is called.
 func (l *Link) Freeze() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,7 +85,7 @@ func (l *Link) Freeze() {
 	}
 }
 
-// Thaw ends a Freeze: what waited is delivered.
+// Thaw ends a Freeze: pending bytes are delivered.
 func (l *Link) Thaw() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,10 +95,10 @@ func (l *Link) Thaw() {
 	}
 }
 
-// Pass waits until the link is not frozen.
+// Pass waits while the link is frozen.
 func (l *Link) Pass() { _ = l.pass(nil) }
 
-// pass is Pass, unless giveUp comes first or the link is cut.
+// pass is Pass. It returns an error if the link is cut, or if giveUp is closed first.
 func (l *Link) pass(giveUp <-chan struct{}) error {
 	for {
 		l.mu.Lock()
@@ -123,7 +123,7 @@ type conn struct {
 	link   *Link
 	once   sync.Once
 	closed chan struct{}
-	lost   atomic.Bool // the next answer is
+	lost   atomic.Bool // drop the next answer
 }
 
 // Write sends a request.

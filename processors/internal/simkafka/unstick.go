@@ -9,14 +9,16 @@ import (
 )
 
 const (
-	stuckAfter  = 90 * time.Second // twice what a rebalance with a silent member takes
+	stuckAfter  = 90 * time.Second // twice the duration of a rebalance with an unresponsive member
 	quietPeriod = 45 * time.Second // longer than any member's rebalance timeout
 )
 
-// Unstick keeps group's rebalances going until the cluster is closed. kfake counts the members that wait in a join, and counts one
-// too few once a static member comes back while its former self waits in a sync (replaceStaticMember, then removeMember).
-// From then on a rebalance ends by its timeout alone, which each further join sets anew: members that try again every few
-// seconds wait for ever. A while without joins lets the timeout come, and the count begins at 0.
+// Unstick completes rebalances of group that kfake cannot complete, until the cluster is closed.
+// kfake counts the members that wait in a join. It counts one too few after a static member comes
+// back while its former session waits in a sync (replaceStaticMember, then removeMember). From then
+// on a rebalance ends by its timeout alone, and each further join restarts the timeout: members
+// that retry every few seconds wait for ever. Unstick refuses joins for a while, so that the
+// timeout passes and the count restarts at 0.
 func (c *Cluster) Unstick(group string) {
 	c.unstick.Go(func() {
 		since, epoch := time.Now(), int32(-1)
@@ -32,15 +34,15 @@ func (c *Cluster) Unstick(group string) {
 			if time.Since(since) < stuckAfter {
 				continue
 			}
-			no := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, Group: group, Err: kerr.CoordinatorLoadInProgress, Count: -1})
+			refusal := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, Group: group, Err: kerr.CoordinatorLoadInProgress, Count: -1})
 			c.pause(quietPeriod)
-			no.Remove()
+			refusal.Remove()
 			since = time.Now()
 		}
 	})
 }
 
-// pause waits for d; it is false if the cluster is closed before.
+// pause waits for d. It returns false if the cluster is closed first.
 func (c *Cluster) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// member is a static member that speaks the protocol by hand.
+// member is a static member that sends the requests of the group protocol itself.
 type member struct {
 	t    *testing.T
 	c    *Cluster
@@ -22,7 +22,8 @@ type member struct {
 	gen  int32
 }
 
-// ask sends a request on a connection of its own, and waits for the answer for a while; nil if there is none.
+// ask sends a request on its own connection and waits for the answer. It returns nil after the
+// timeout.
 func (m *member) ask(req kmsg.Request, wait time.Duration) kmsg.Response {
 	cl, err := kgo.NewClient(m.c.Link().Options()...)
 	if err != nil {
@@ -38,7 +39,8 @@ func (m *member) ask(req kmsg.Request, wait time.Duration) kmsg.Response {
 	return resp
 }
 
-// join joins and says whether the member is in a generation now. A member without an id takes the place of its former self.
+// join sends a join and reports whether the member is in a generation. A member without an id
+// replaces its former session.
 func (m *member) join(wait time.Duration) bool {
 	req := kmsg.NewPtrJoinGroupRequest()
 	req.Group, req.InstanceID, req.MemberID, req.ProtocolType = "g", &m.name, m.id, "consumer"
@@ -58,7 +60,7 @@ func (m *member) join(wait time.Duration) bool {
 	return true
 }
 
-// sync waits for the leader's plan, which does not come.
+// sync waits for the leader's assignment, which does not come.
 func (m *member) sync() {
 	req := kmsg.NewPtrSyncGroupRequest()
 	req.Group, req.InstanceID, req.MemberID, req.Generation = "g", &m.name, m.id, m.gen
@@ -67,8 +69,9 @@ func (m *member) sync() {
 	}
 }
 
-// A static member comes back while its former self waits in a sync. Without Unstick the group never gets on; when this fails, kfake
-// counts right, and Unstick can go.
+// TestUnstick: a static member comes back while its former session waits in a sync. Without Unstick
+// the group never becomes stable. When this test fails, kfake counts correctly and Unstick can be
+// removed.
 func TestUnstick(t *testing.T) {
 	for _, with := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -100,7 +103,7 @@ func TestUnstick(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 			if got != with {
-				t.Errorf("with Unstick: %t; the group got on: %t", with, got)
+				t.Errorf("with Unstick: %t; the group became stable: %t", with, got)
 			}
 		})
 	}

@@ -8,8 +8,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// keepBallast keeps a file of size bytes that is there to be removed when the disk is full: what it frees is for the end of
-// the open transactions and of the store. Without twice the room, or where the room cannot be told, there is none.
+// keepBallast keeps a file of size bytes. When the disk is full, disk removes the file, and the
+// open transactions and the store end in the space that becomes free. The file is not made if less
+// than twice its size is free, or if the file system does not report its free space.
 func (d *disk) keepBallast(dir string, size int64) {
 	has := int64(0)
 	if st, err := d.FS.Stat(d.ballast); err == nil {
@@ -29,7 +30,7 @@ func (d *disk) keepBallast(dir string, size int64) {
 		return
 	}
 	if err == nil && room.AvailBytes < 2*uint64(size) {
-		err = fmt.Errorf("%d bytes are free in %s, twice %d are wanted", room.AvailBytes, dir, size)
+		err = fmt.Errorf("%d bytes are free in %s, less than twice the ballast of %d bytes", room.AvailBytes, dir, size)
 	}
 	if err == nil {
 		err = d.writeBallast(size)
@@ -39,7 +40,7 @@ func (d *disk) keepBallast(dir string, size int64) {
 	}
 }
 
-// writeBallast writes what no file system can compress or leave out.
+// writeBallast writes random bytes, which no file system can compress or omit.
 func (d *disk) writeBallast(size int64) (err error) {
 	f, err := d.FS.Create(d.ballast, vfs.WriteCategoryUnspecified)
 	if err != nil {

@@ -14,9 +14,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// BulkLoader takes the changes of a rebuild: it sorts as many as fit into its memory and gives them to the store as a table, past the
-// write-ahead log and the memtables. While one table is written the next is collected. A crash leaves changes without meta,
-// which count as nothing.
+// BulkLoader loads the changes of a rebuild. It collects changes in memory, sorts them and writes
+// them as a table that Pebble ingests, which avoids the write-ahead log and the memtables. While
+// one table is written the next is collected. A crash leaves changes without meta, which count as
+// an empty store.
 type BulkLoader struct {
 	store   *Store
 	p       int32
@@ -33,26 +34,27 @@ type bulkBuffer struct {
 	list []change
 }
 
-// change is one record in a bulk's buffer: key, then value.
+// change is one record in the buffer of a BulkLoader: key, then value.
 type change struct {
-	prefix       uint64 // of the key behind the partition, to compare fast
+	prefix       uint64 // first 8 bytes of the key after the partition, for a fast comparison
 	at, key, end int
 	deleted      bool
 }
 
-// bulkLimit shares the memory that memtables leave unused meanwhile.
+// bulkLimit returns the memory of one load: the restoring partitions share half of what is reserved
+// for memtables, which a bulk load does not use.
 func (s *Store) bulkLimit() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return max(1<<20, int(s.memtableBytes)/2/max(1, len(s.owners)))
 }
 
-// NewBulkLoader starts to load partition p, which must be empty.
+// NewBulkLoader returns a loader of partition p, which must be empty.
 func NewBulkLoader(s *Store, p int32) *BulkLoader {
 	return &BulkLoader{store: s, p: p, limit: s.bulkLimit()}
 }
 
-// Put takes a change; value nil deletes. It copies.
+// Put adds a change and copies it. A nil value deletes the key.
 func (b *BulkLoader) Put(key, value []byte) error {
 	at := len(b.buf)
 	b.buf = binary.BigEndian.AppendUint16(b.buf, uint16(b.p))
@@ -67,7 +69,7 @@ func (b *BulkLoader) Put(key, value []byte) error {
 	return b.spill()
 }
 
-// spill begins to write what was collected.
+// spill starts to write the collected changes.
 func (b *BulkLoader) spill() error {
 	if err := b.Wait(); err != nil || len(b.list) == 0 {
 		return err
@@ -82,7 +84,7 @@ func (b *BulkLoader) spill() error {
 	return nil
 }
 
-// Wait waits for the table that is being written.
+// Wait waits until the table in progress is written.
 func (b *BulkLoader) Wait() error {
 	if b.writing == nil {
 		return nil
@@ -92,13 +94,13 @@ func (b *BulkLoader) Wait() error {
 	return err
 }
 
-// Finish writes the rest.
+// Finish writes the remaining changes.
 func (b *BulkLoader) Finish() error { return errors.Join(b.spill(), b.Wait()) }
 
-// bulkPrefix begins the names of tables that the store has not taken yet.
+// bulkPrefix begins the names of tables that Pebble has not ingested yet.
 const bulkPrefix = "bulk-"
 
-// write gives the last change of each key to the store.
+// write writes the last change of each key to a table and ingests it.
 func (f bulkBuffer) write(s *Store, name string) error {
 	slices.SortFunc(f.list, func(a, b change) int {
 		if a.prefix != b.prefix {
@@ -119,7 +121,7 @@ func (f bulkBuffer) write(s *Store, name string) error {
 		key := f.buf[c.at:c.key]
 		switch {
 		case bytes.Equal(key, last):
-			continue // a newer one is there
+			continue // a newer change of the key was written
 		case c.deleted:
 			err = w.Delete(key)
 		default:

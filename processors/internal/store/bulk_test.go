@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// testOptions are those of a store on fs, of a usual size and without ballast.
+// testOptions returns the options of a store on fs, without ballast.
 func testOptions(fs vfs.FS) *Options {
 	log := zerolog.Nop()
 	return &Options{FS: fs, Dir: "/state", Instance: "test", Log: &log, CacheBytes: 64 << 20, MemtableBytes: 96 << 20}
@@ -29,7 +29,7 @@ func memStore(t testing.TB, fs vfs.FS) *Store {
 	return s
 }
 
-// tableOf is what a partition has in table 1.
+// tableOf returns the rows of a partition in table 1.
 func tableOf(t testing.TB, s *Store, p int32) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -42,9 +42,9 @@ func tableOf(t testing.TB, s *Store, p int32) map[string]string {
 	return got
 }
 
-// TestBulkIsTheLastWord: whatever the changes and however many tables they make, the last change of each key counts, in its
-// own partition.
-func TestBulkIsTheLastWord(t *testing.T) {
+// TestBulkLoaderKeepsLastChange: for random changes and any number of tables, the last change of
+// each key counts, and other partitions do not change.
+func TestBulkLoaderKeepsLastChange(t *testing.T) {
 	s := memStore(t, vfs.NewMem())
 	defer func() { _ = s.Close() }()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -82,8 +82,9 @@ func TestBulkIsTheLastWord(t *testing.T) {
 	})
 }
 
-// TestBulkCutShort: tables of a rebuild that did not end count as nothing, and files that were left are removed.
-func TestBulkCutShort(t *testing.T) {
+// TestBulkLoaderInterrupted: tables of an interrupted rebuild count as nothing, and leftover files
+// are removed.
+func TestBulkLoaderInterrupted(t *testing.T) {
 	fs := vfs.NewMem()
 	s := memStore(t, fs)
 	b := NewBulkLoader(s, 0)
@@ -97,7 +98,7 @@ func TestBulkCutShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(tableOf(t, s, 0)) == 0 {
-		t.Fatal("nothing was written before the end")
+		t.Fatal("no table was written before the end")
 	}
 	left := path.Join(s.dir, bulkPrefix+"0-99.sst")
 	f, err := fs.Create(left, vfs.WriteCategoryUnspecified)
@@ -118,11 +119,11 @@ func TestBulkCutShort(t *testing.T) {
 	}
 	for _, n := range names {
 		if strings.HasPrefix(n, bulkPrefix) {
-			t.Errorf("%s is still there", n)
+			t.Errorf("%s was not removed", n)
 		}
 	}
 	if m, err := s.Meta(s.DB, 0); err != nil || m.Marker != nil {
-		t.Errorf("meta of a rebuild that was cut short: %v, %v", m, err)
+		t.Errorf("meta of an interrupted rebuild: %v, %v", m, err)
 	}
 	if err := s.ClearPartition(0); err != nil || len(tableOf(t, s, 0)) != 0 {
 		t.Errorf("%d keys after clear, %v", len(tableOf(t, s, 0)), err)

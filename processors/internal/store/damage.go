@@ -12,7 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// errDamaged: the store's files are not what was written. They are set aside and the state is rebuilt from the changelog.
+// errDamaged means that the store's files differ from what was written. They are moved aside and
+// the state is rebuilt from the changelog.
 var errDamaged = errors.New("the store is damaged")
 
 // IsDamage reports whether an error means that the files of the database are damaged.
@@ -20,16 +21,17 @@ func IsDamage(err error) bool {
 	if err == nil || errors.Is(err, errDamaged) || pebble.IsCorruptionError(err) {
 		return err != nil
 	}
-	// The comparer, the merger and the place of the log have never been others: another name in the options' file is a flipped bit.
+	// The comparer, the merger and the WAL directory never change: a mismatch is a flipped bit in
+	// the options file.
 	text := err.Error()
 	return strings.Contains(text, "name from file") && strings.Contains(text, "name from options") || strings.Contains(text, "WALDir changed")
 }
 
-// damage is what a store finds out about itself, be it while somebody reads or in its own background.
+// damage holds the first damage that the store has found, during a read or in the background.
 type damage struct {
 	once  sync.Once
 	found chan struct{}
-	why   error // once found is closed
+	why   error // valid once found is closed
 }
 
 func (d *damage) report(why error) {
@@ -39,7 +41,7 @@ func (d *damage) report(why error) {
 	})
 }
 
-// err is the damage found so far.
+// err returns the damage found so far.
 func (d *damage) err() error {
 	select {
 	case <-d.found:
@@ -49,7 +51,8 @@ func (d *damage) err() error {
 	}
 }
 
-// AwaitFailure returns what is wrong with the store once something is; nil if ctx ends before.
+// AwaitFailure waits for damage or a failure of the disk and returns it. It returns nil if ctx ends
+// first.
 func (s *Store) AwaitFailure(ctx context.Context) error {
 	select {
 	case <-s.damage.found:
@@ -61,13 +64,14 @@ func (s *Store) AwaitFailure(ctx context.Context) error {
 	}
 }
 
-// DiskErr is why the disk is to be left, nil as long as it works.
+// DiskErr returns the failure of the disk, nil while the disk works.
 func (s *Store) DiskErr() error { return s.disk.err() }
 
-// ReportDamage notes that the files are not what was written: the store is not to be used any more.
+// ReportDamage records that the files are damaged: the store must not be used any longer.
 func (s *Store) ReportDamage(why error) { s.damage.report(why) }
 
-// setAside moves the database out of the way, for a person to look at. An earlier one goes.
+// setAside moves the damaged database to db.damaged, for inspection by an operator. It replaces an
+// earlier damaged database.
 func (s *Store) setAside(fs vfs.FS, dir string, why error) error {
 	s.damagedDir = path.Join(dir, "db.damaged")
 	s.Log.Error().AnErr("why", why).Str("moved_to", s.damagedDir).Msg("store_damaged")
@@ -75,7 +79,7 @@ func (s *Store) setAside(fs vfs.FS, dir string, why error) error {
 		return fmt.Errorf("remove an earlier damaged store: %w", err)
 	}
 	if err := fs.Rename(path.Join(dir, "db"), s.damagedDir); err != nil {
-		return fmt.Errorf("set the damaged store aside: %w", err)
+		return fmt.Errorf("move the damaged store aside: %w", err)
 	}
 	return nil
 }

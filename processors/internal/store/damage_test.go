@@ -17,7 +17,7 @@ import (
 
 const flipKeys = 1000
 
-// filled is a store of n batches: batch i sets one key, and the meta, to i.
+// filled returns the files of a store of n batches: batch i sets one key, and the meta, to i.
 func filled(t *testing.T, n int) *vfs.MemFS {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
@@ -30,7 +30,7 @@ func filled(t *testing.T, n int) *vfs.MemFS {
 		v := binary.BigEndian.AppendUint64(nil, uint64(i))
 		err := errors.Join(b.Set(Key(0, 1, flipKey(i%flipKeys)), append(v, make([]byte, 500)...), nil), b.Set(metaKey(0), v, nil), b.Commit(pebble.NoSync))
 		if i == n-1 {
-			err = errors.Join(err, s.DB.LogData(nil, pebble.Sync)) // all of the log is written
+			err = errors.Join(err, s.DB.LogData(nil, pebble.Sync)) // sync the whole log
 		}
 		if err == nil && i%(n/4) == n/8 {
 			err = s.DB.Flush()
@@ -39,7 +39,7 @@ func filled(t *testing.T, n int) *vfs.MemFS {
 			t.Fatal(err)
 		}
 	}
-	// As a crash leaves it: the last batches are in the log alone.
+	// As after a crash: only the log has the last batches.
 	left := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -47,14 +47,15 @@ func filled(t *testing.T, n int) *vfs.MemFS {
 	return left
 }
 
-// TestFlippedBytes changes a byte at 200 places of a store. What is read afterwards is either exactly what some batch left,
-// or an error that says that the store is damaged, which makes the runtime set it aside.
+// TestFlippedBytes changes a byte at 200 places of a store. A later read returns either the exact
+// state after some batch, or an error that reports damage, on which the runtime moves the store
+// aside.
 func TestFlippedBytes(t *testing.T) {
 	const n = 2000
 	whole := filled(t, n)
 	base, err := readFlips(whole.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(0, 0))}))
 	if err != nil || base != n-1 {
-		t.Fatalf("the store as it is ends with batch %d of %d, %v", base, n, err)
+		t.Fatalf("the undamaged store ends with batch %d of %d, %v", base, n, err)
 	}
 	seen, seeds := map[string]int{}, uint64(200)
 	if testing.Short() {
@@ -80,7 +81,7 @@ func TestFlippedBytes(t *testing.T) {
 	t.Log(seen)
 }
 
-// readFlips opens the store and checks that it is as batch last left it.
+// readFlips opens the store and checks that it equals the state after batch last.
 func readFlips(fs vfs.FS) (last int, err error) {
 	s, err := Open(testOptions(fs), "flips")
 	if err != nil {

@@ -16,35 +16,36 @@ import (
 )
 
 var (
-	// ErrDiskFull means that the disk of the state directory has no room left.
+	// ErrDiskFull means that the disk of the state directory is full.
 	ErrDiskFull = errors.New("the disk of the state directory is full")
-	// ErrDisk means that the disk of the state directory refuses writes or damages files.
-	ErrDisk = errors.New("the disk of the state directory fails")
+	// ErrDisk means that the disk of the state directory fails writes or damages files.
+	ErrDisk = errors.New("the disk of the state directory failed")
 )
 
-// errDropped: the disk was given up, the change was not made.
+// errDropped means that the disk was abandoned and the change was not made.
 var errDropped = errors.New("the disk was given up")
 
-// disk is the file system under a store. The database ends the program when its log or its list of tables cannot be written;
-// under disk it never learns:
+// disk is the file system under a store. Pebble ends the program when it cannot write its log or
+// its manifest. disk hides such failures from Pebble:
 //
-//	writes ── no room ──▶ spent: the ballast is freed for an orderly end, compactions are refused
-//	   └────── or else ──────┴─ refused again ──▶ gone: nothing reaches the disk any more
+//	healthy ── no space ──────▶ no space: the ballast is freed for an orderly end, compactions are refused
+//	   └────── other failure ─────┴─ second failure ──▶ abandoned: no write reaches the disk
 //
-// Whatever began before "gone" happened and nothing after it did: a crash at that moment leaves the same files. Until the
-// store is closed its new tables live in memory, so that commits that wait for a flush come to their end.
+// Changes that began before the state "abandoned" were made, and no later change was: a crash at
+// that moment would leave the same files. Until the store is closed, its new tables are in memory,
+// so that commits that wait for a flush can finish.
 type disk struct {
-	vfs.FS // the real one
+	vfs.FS // the real file system
 	log    zerolog.Logger
 
 	ballast string
 	state   atomic.Int32
 	stalled atomic.Bool // a commit waits for a compaction
-	memFS   *vfs.MemFS  // what was made since it is gone
+	memFS   *vfs.MemFS  // files that were created after the disk was abandoned
 
 	mu     sync.Mutex
 	why    error
-	failed chan struct{} // closed by the first refusal
+	failed chan struct{} // closed at the first failed write
 }
 
 const (
@@ -53,7 +54,7 @@ const (
 	diskAbandoned
 )
 
-// diskRetry is the pause of what the database tries again and again until it is closed.
+// diskRetry is the pause between Pebble's attempts to compact, which it repeats until it is closed.
 const diskRetry = 50 * time.Millisecond
 
 func newDisk(o *Options, dir string) *disk {
@@ -62,14 +63,14 @@ func newDisk(o *Options, dir string) *disk {
 	return d
 }
 
-// err is why the disk is to be left, nil as long as it works.
+// err returns the failure of the disk, nil while the disk works.
 func (d *disk) err() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.why
 }
 
-// LateFiles lists what was made in dir since the disk is gone, which is in memory.
+// LateFiles lists the files of dir that were created in memory after the disk was abandoned.
 func (s *Store) LateFiles(dir string) []string {
 	names, err := s.disk.memFS.List(dir)
 	if err != nil {
@@ -78,7 +79,8 @@ func (s *Store) LateFiles(dir string) []string {
 	return names
 }
 
-// isWriteRefusal says whether err is the disk's no, and not that of a name that exists or does not.
+// isWriteRefusal reports whether err is a failure of the disk. Errors about names that exist or do
+// not exist are not.
 func isWriteRefusal(err error) bool {
 	var no syscall.Errno
 	return errors.As(err, &no) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist)
@@ -86,7 +88,7 @@ func isWriteRefusal(err error) bool {
 
 func isNoSpace(err error) bool { return vfs.IsNoSpaceError(err) || errors.Is(err, syscall.EDQUOT) }
 
-// diskError names a refusal by what a caller can branch on; other errors stay as they are.
+// diskError wraps a failure of the disk in ErrDiskFull or ErrDisk. Other errors stay as they are.
 func diskError(err error) error {
 	switch {
 	case !isWriteRefusal(err):
@@ -97,8 +99,9 @@ func diskError(err error) error {
 	return fmt.Errorf("%w: %w", ErrDisk, err)
 }
 
-// try makes a change, again after the ballast was freed, and returns errDropped once the disk is gone. What was begun before
-// another met the refusal is tried again too: it may have failed for the same room.
+// try makes a change and repeats it after the ballast was freed. It returns errDropped once the
+// disk is abandoned. A change that began before another change freed the ballast is repeated, too:
+// it may have failed for the same lack of space.
 func (d *disk) try(change func() error) error {
 	for {
 		at := d.state.Load()
@@ -113,7 +116,8 @@ func (d *disk) try(change func() error) error {
 	}
 }
 
-// tryOnce is try for a sync: it must not be repeated, the system may have thrown away what it could not write.
+// tryOnce is try for a sync. A failed sync must not be repeated: the operating system may have
+// dropped the pages that it could not write.
 func (d *disk) tryOnce(sync func() error) error {
 	if d.state.Load() == diskAbandoned {
 		return errDropped
@@ -126,12 +130,12 @@ func (d *disk) tryOnce(sync func() error) error {
 	return errDropped
 }
 
-// onRefusal goes on from state at.
+// onRefusal moves the disk from state at to the next state.
 func (d *disk) onRefusal(at int32, why error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.state.Load() > at {
-		return // another write found out
+		return // another write has changed the state
 	}
 	next := diskAbandoned
 	if at == diskHealthy && isNoSpace(why) && d.FS.Remove(d.ballast) == nil {
@@ -145,7 +149,8 @@ func (d *disk) onRefusal(at int32, why error) {
 	}
 }
 
-// mayCompact says whether a compaction may write. After the ballast was freed only what others wait for may.
+// mayCompact reports whether a compaction may write. After the ballast was freed, only a compaction
+// that a commit waits for may.
 func (d *disk) mayCompact() bool {
 	if d.state.Load() == diskHealthy || d.stalled.Load() {
 		return true
@@ -173,7 +178,7 @@ func (d *disk) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCate
 	return d.open(newname, false, func() (vfs.File, error) { return d.FS.ReuseForWrite(oldname, newname, category) })
 }
 
-// open opens a file for writing: in memory, once the disk is gone.
+// open opens a file for writing. Once the disk is abandoned, the file is in memory.
 func (d *disk) open(name string, compaction bool, open func() (vfs.File, error)) (f vfs.File, err error) {
 	err = d.try(func() error {
 		f, err = open()
@@ -228,7 +233,7 @@ func (d *disk) inMemory(name string) bool {
 func (d *disk) Remove(name string) error {
 	err := d.try(func() error { return d.FS.Remove(name) })
 	if errors.Is(err, errDropped) {
-		_ = d.memFS.Remove(name) // what is on the disk stays
+		_ = d.memFS.Remove(name) // the file on the disk stays
 		return nil
 	}
 	return err
@@ -252,7 +257,8 @@ func (d *disk) Rename(oldname, newname string) error {
 	return ignoreDropped(err)
 }
 
-// Link implements vfs.FS. It is for copies of a store, and those must not be half made: it fails.
+// Link implements vfs.FS. Pebble uses it for copies of a store. A copy must be complete, so Link
+// fails once the disk is abandoned.
 func (d *disk) Link(oldname, newname string) error {
 	return d.try(func() error { return d.FS.Link(oldname, newname) })
 }
@@ -269,7 +275,7 @@ func (d *disk) MkdirAll(dir string, perm os.FileMode) error {
 // Unwrap implements vfs.FS.
 func (d *disk) Unwrap() vfs.FS { return d.FS }
 
-// ignoreDropped hides that a change was not made.
+// ignoreDropped returns nil for errDropped.
 func ignoreDropped(err error) error {
 	if errors.Is(err, errDropped) {
 		return nil
@@ -282,7 +288,7 @@ type diskFile struct {
 	vfs.File
 	d          *disk
 	compaction bool
-	table      bool // it is read again by name, so it fails rather than to miss a part
+	table      bool // tables are read again by name: an incomplete one has to fail
 }
 
 func (f *diskFile) change(how func(func() error) error, change func() error) error {
@@ -337,7 +343,7 @@ func (f *diskFile) SyncTo(length int64) (full bool, err error) {
 	return full, err
 }
 
-// Close implements vfs.File. What a late write could not store is said here by some file systems.
+// Close implements vfs.File. Some file systems report the failure of an earlier write here.
 func (f *diskFile) Close() error {
 	err := f.File.Close()
 	if !isWriteRefusal(err) {

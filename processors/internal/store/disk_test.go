@@ -12,7 +12,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// fullDisk refuses what makes files longer, as long as it is full.
+// fullDisk fails every write while full is set.
 type fullDisk struct {
 	vfs.FS
 	full error
@@ -60,14 +60,15 @@ func contents(t *testing.T, fs vfs.FS, dir string) map[string]string {
 	return out
 }
 
-// TestDiskGone: once the disk is given up, the database sees its changes made, and the disk stays as it is.
-func TestDiskGone(t *testing.T) {
+// TestDiskAbandoned: once the disk is abandoned, Pebble's changes seem to succeed, and the files on
+// the disk stay as they are.
+func TestDiskAbandoned(t *testing.T) {
 	below := &fullDisk{FS: vfs.NewMem()}
 	log := zerolog.Nop()
 	if err := below.MkdirAll("d", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	d := newDisk(&Options{FS: below, Log: &log, BallastBytes: 100}, "d") // MemFS cannot tell its room: no ballast
+	d := newDisk(&Options{FS: below, Log: &log, BallastBytes: 100}, "d") // no ballast: MemFS does not report its free space
 	create := func(name string, category vfs.DiskWriteCategory) vfs.File {
 		t.Helper()
 		f, err := d.Create(name, category)
@@ -84,9 +85,9 @@ func TestDiskGone(t *testing.T) {
 	}
 	below.full = syscall.ENOSPC
 	if n, err := wal.Write([]byte("torn")); n != 4 || err != nil {
-		t.Errorf("the log learns of it: %d, %v", n, err)
+		t.Errorf("the write to the log failed: %d, %v", n, err)
 	}
-	below.full = nil // room again: too late
+	below.full = nil // there is space again: too late
 	was := contents(t, below, "d")
 	if want := map[string]string{"1.log": "beforeto", "1.sst": "before", "old": "before"}; !maps.Equal(was, want) {
 		t.Fatalf("%q, want %q", was, want)
@@ -97,13 +98,13 @@ func TestDiskGone(t *testing.T) {
 	select {
 	case <-d.failed:
 	default:
-		t.Error("nobody is told")
+		t.Error("failed is not closed")
 	}
 	if _, err := table.Write([]byte("after")); !errors.Is(err, errDropped) {
-		t.Errorf("a table that misses a part was written: %v", err)
+		t.Errorf("an incomplete table was written: %v", err)
 	}
 	if _, err := d.Create("d/9.sst", "pebble-compaction"); !errors.Is(err, errDropped) {
-		t.Errorf("a compaction goes on: %v", err)
+		t.Errorf("a compaction continues: %v", err)
 	}
 	made := create("d/2.sst", "pebble-memtable-flush")
 	_, err := made.Write([]byte("late"))
@@ -115,7 +116,7 @@ func TestDiskGone(t *testing.T) {
 		}
 	}
 	if err := d.Link("d/1.log", "d/copy"); !errors.Is(err, errDropped) {
-		t.Errorf("a copy is said to be made: %v", err)
+		t.Errorf("Link of an abandoned disk: %v", err)
 	}
 	if got := contents(t, below, "d"); !maps.Equal(got, was) {
 		t.Errorf("the disk has %q, had %q", got, was)
@@ -129,7 +130,8 @@ func TestDiskGone(t *testing.T) {
 	}
 }
 
-// TestBallast: it is there if there is room, has the size that is wanted, and goes when the disk is full.
+// TestBallast: the file exists if there is space, has the configured size, and is removed when the
+// disk is full.
 func TestBallast(t *testing.T) {
 	log := zerolog.Nop()
 	mem := vfs.NewMem()

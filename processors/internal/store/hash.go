@@ -13,24 +13,24 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Sum says what one table of one partition holds: two that are equal hold the same keys with values of the same essence,
-// see Processor.Essence.
+// Sum is a checksum of one table of one partition. Equal sums mean equal keys with equal canonical
+// forms of their values, see stream.Processor.Canonical.
 type Sum struct {
 	Keys  int64  `json:"keys"`
-	Bytes int64  `json:"bytes"` // of keys and essences
-	Hash  Digest `json:"hash"`  // over length and bytes of each key and essence, in the order of the keys
+	Bytes int64  `json:"bytes"` // of keys and canonical forms
+	Hash  Digest `json:"hash"`  // over length and bytes of each key and canonical form, in the order of the keys
 }
 
-// Digest is a SHA-256. As text it is hexadecimal.
+// Digest is a SHA-256 digest. Its text form is hexadecimal.
 type Digest [sha256.Size]byte
 
-// String is the digest in hexadecimal.
+// String returns the digest in hexadecimal.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
-// MarshalText is String.
+// MarshalText returns the digest in hexadecimal.
 func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText decodes the output of MarshalText.
 func (d *Digest) UnmarshalText(text []byte) error {
 	if len(text) != hex.EncodedLen(len(d)) {
 		return fmt.Errorf("digest of %d characters: %d are needed", len(text), hex.EncodedLen(len(d)))
@@ -39,12 +39,12 @@ func (d *Digest) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Canonical is Processor.Essence.
+// Canonical has the type of stream.Processor.Canonical.
 type Canonical func(table byte, key, value []byte) []byte
 
-// Apply is nil where the inputs decide nothing of a value.
+// Apply returns the canonical form of value, or nil if the inputs determine no part of it.
 func (e Canonical) Apply(table byte, key, value []byte) []byte {
-	if value == nil { // an empty one is a value
+	if value == nil { // nil means no canonical form; an empty value has one
 		value = []byte{}
 	}
 	if e == nil || table == stream.TimerTable {
@@ -53,7 +53,7 @@ func (e Canonical) Apply(table byte, key, value []byte) []byte {
 	return e(table, key, value)
 }
 
-// HashTables hashes each table of partition p, with the values as of gives them.
+// HashTables hashes the canonical forms in each table of partition p.
 func HashTables(r pebble.Reader, p int32, of Canonical) (out map[byte]Sum, err error) {
 	it, err := NewLoggedIter(r, p)
 	if err != nil {
@@ -76,7 +76,8 @@ func HashTables(r pebble.Reader, p int32, of Canonical) (out map[byte]Sum, err e
 	return out, it.Error()
 }
 
-// NewLoggedIter iterates over what the changelog has of a partition. Its keys are those of the store.
+// NewLoggedIter iterates over the rows of a partition that are in the changelog, without local
+// tables. Its keys are store keys.
 func NewLoggedIter(r pebble.Reader, p int32) (*pebble.Iterator, error) {
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: Key(p, stream.FirstTable, nil), UpperBound: Key(p, stream.FirstLocalTable, nil)})
 	if err != nil {
@@ -85,7 +86,7 @@ func NewLoggedIter(r pebble.Reader, p int32) (*pebble.Iterator, error) {
 	return it, nil
 }
 
-// TableHasher is the sum of one table while it grows.
+// TableHasher computes the Sum of one table.
 type TableHasher struct {
 	table byte
 	sum   Sum
@@ -93,7 +94,7 @@ type TableHasher struct {
 	room  [16]byte
 }
 
-// Add adds a row. The order of the rows does not matter.
+// Add adds a row. Rows have to come in the order of their keys for the Sum to be comparable.
 func (h *TableHasher) Add(key, value []byte) {
 	h.sum.Keys++
 	h.sum.Bytes += int64(len(key) + len(value))

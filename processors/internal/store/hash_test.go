@@ -13,9 +13,9 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// TestHashIsOfTheContent: equal however the store came to hold it, different for any difference in what is logged, and
-// blind for what is not.
-func TestHashIsOfTheContent(t *testing.T) {
+// TestHashTables: the hashes depend on the logged rows alone. They are equal whatever history led
+// to the rows, differ for any difference in logged rows, and ignore other rows.
+func TestHashTables(t *testing.T) {
 	type entry struct {
 		p     int32
 		table byte
@@ -35,7 +35,7 @@ func TestHashIsOfTheContent(t *testing.T) {
 		}
 		rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 		for _, e := range list {
-			if rng.IntN(3) == 0 { // a history that leaves nothing behind
+			if rng.IntN(3) == 0 { // a row that is deleted again
 				if err := s.DB.Set(Key(e.p, e.table, []byte(e.key+"x")), []byte("gone"), pebble.NoSync); err != nil {
 					t.Fatal(err)
 				}

@@ -12,9 +12,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// checkManifest reads the list of the database's files, which the database itself reads up to the first flipped bit as if it
-// ended there: tables would be missing, and nobody would say so. An entry that was being written when the power or the disk
-// went is no damage: nothing that counts on it was done yet.
+// checkManifest verifies the checksums of Pebble's manifest, the list of its files. Pebble reads
+// the manifest up to the first flipped bit as if it ended there: tables would be missing without an
+// error. An entry that was being written at a power failure is no damage, because nothing depends
+// on it yet.
 func checkManifest(fs vfs.FS, dir string) (err error) {
 	desc, err := pebble.Peek(dir, fs)
 	if err != nil || !desc.Exists {
@@ -30,27 +31,28 @@ func checkManifest(fs vfs.FS, dir string) (err error) {
 		return fmt.Errorf("read the store's manifest: %w", err)
 	}
 	if !validManifest(data) {
-		return fmt.Errorf("%w: %s has an entry with another checksum than it was written with", errDamaged, path.Base(desc.ManifestFilename))
+		return fmt.Errorf("%w: %s has an entry with a wrong checksum", errDamaged, path.Base(desc.ManifestFilename))
 	}
 	return nil
 }
 
-// A manifest is blocks of chunks, each with a header: checksum of the rest but the length, length, type. No chunk is in two blocks.
+// A manifest consists of blocks of chunks. A chunk has a header: checksum of everything after the
+// length, length, type. No chunk spans two blocks.
 const (
 	manifestBlock  = 32 << 10
 	manifestHeader = 4 + 2 + 1
 )
 
-// validManifest tells whether every chunk is as it was written, the last one perhaps cut off.
+// validManifest reports whether every chunk has its checksum. The last one may be cut off.
 func validManifest(data []byte) bool {
 	for at := 0; at < len(data); {
 		left := manifestBlock - at%manifestBlock
-		if left < manifestHeader { // no room for another one
+		if left < manifestHeader { // no space for another chunk
 			at += left
 			continue
 		}
 		if at+manifestHeader > len(data) {
-			return true // its header is cut off
+			return true // the header is cut off
 		}
 		sum, n := binary.LittleEndian.Uint32(data[at:]), int(binary.LittleEndian.Uint16(data[at+4:]))
 		kind, end := data[at+6], at+manifestHeader+n
@@ -68,7 +70,8 @@ func validManifest(data []byte) bool {
 	return true
 }
 
-// prefixHasChecksum tells whether some beginning of data has the checksum: then it is whole, and it is its length that is wrong.
+// prefixHasChecksum reports whether some prefix of data has the checksum. Then the chunk is
+// complete, and its length is wrong.
 func prefixHasChecksum(data []byte, sum uint32) bool {
 	c := crc32.Checksum(data[:1], castagnoli())
 	for i := 1; i < len(data); i++ {
@@ -82,5 +85,5 @@ func prefixHasChecksum(data []byte, sum uint32) bool {
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// maskedCRC is what LevelDB and its descendants make of a CRC before they store it.
+// maskedCRC is the masked form in which LevelDB and its descendants store a CRC.
 func maskedCRC(c uint32) uint32 { return (c>>15 | c<<17) + 0xa282ead8 }

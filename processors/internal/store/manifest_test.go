@@ -8,7 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/record"
 )
 
-// manifest writes entries of random lengths, some of them longer than a block.
+// manifest returns a manifest with entries of the given lengths.
 func manifest(t *testing.T, lengths ...int) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -27,19 +27,20 @@ func manifest(t *testing.T, lengths ...int) []byte {
 	return out.Bytes()
 }
 
-// TestManifestCutOff: wherever writing ended, what is there can be used. Whatever bit is flipped, it cannot.
-func TestManifestCutOff(t *testing.T) {
+// TestValidManifest: a manifest that is cut off anywhere is valid, and one with any flipped bit is
+// not.
+func TestValidManifest(t *testing.T) {
 	for name, data := range map[string][]byte{
 		"short": manifest(t, 40, 0, 1, 300, 7),
 		"long":  manifest(t, 30_000, 2_700, 45_000, 100),
-		// The second entry's header does not fit into the first block any more, or just so.
+		// The header of the second entry just fits into the first block, or just does not.
 		"at the end of a block": manifest(t, manifestBlock-2*manifestHeader+1, 60),
 		"to the end of a block": manifest(t, manifestBlock-2*manifestHeader, 60),
 	} {
 		step := max(1, len(data)/5_000)
 		for n := 0; n <= len(data); n += step {
 			if !validManifest(data[:n]) {
-				t.Fatalf("%s: refused after %d of %d bytes", name, n, len(data))
+				t.Fatalf("%s: invalid after %d of %d bytes", name, n, len(data))
 			}
 		}
 		for at := 0; at < len(data); at += step {
@@ -49,7 +50,7 @@ func TestManifestCutOff(t *testing.T) {
 			for bit := range 8 {
 				data[at] ^= 1 << bit
 				if validManifest(data) {
-					t.Fatalf("%s: not noticed: bit %d of byte %d of %d", name, bit, at, len(data))
+					t.Fatalf("%s: valid with a flip of bit %d of byte %d of %d", name, bit, at, len(data))
 				}
 				data[at] ^= 1 << bit
 			}

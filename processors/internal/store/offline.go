@@ -8,16 +8,18 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/stream"
 )
 
-// Offline is a database that nobody works on: a savepoint, a stopped store, a copy of a changelog.
+// Offline is a database that no processor uses: a savepoint, a store of a stopped process, or a
+// copy of a changelog.
 type Offline struct {
 	DB    *pebble.DB
 	cache *pebble.Cache
 	app   string
 }
 
-// OpenOffline opens a database to read it.
+// OpenOffline opens a database for reading.
 func OpenOffline(o *Options, app, dir string) (*Offline, error) {
 	if err := checkManifest(o.FS, dir); err != nil {
 		return nil, fmt.Errorf("open %s: %w", dir, err)
@@ -32,18 +34,18 @@ func OpenOffline(o *Options, app, dir string) (*Offline, error) {
 	return p, nil
 }
 
-// CreateOffline makes an empty database to write to, in the place of whatever was at dir.
+// CreateOffline creates an empty database in dir and removes what was there.
 func CreateOffline(o *Options, app, dir string) (*Offline, error) {
 	if err := errors.Join(o.FS.RemoveAll(dir), o.FS.MkdirAll(dir, 0o700)); err != nil {
-		return nil, fmt.Errorf("make %s: %w", dir, err)
+		return nil, fmt.Errorf("create %s: %w", dir, err)
 	}
 	p := &Offline{app: app, cache: pebble.NewCache(o.CacheBytes)}
 	var err error
-	// It is made anew whenever it is needed: it needs no log.
+	// Without a log: after a crash the database is created again.
 	p.DB, err = pebble.Open(dir, &pebble.Options{FS: o.FS, Cache: p.cache, Logger: pebbleLog{*o.Log}, FormatMajorVersion: pebble.FormatNewest, DisableWAL: true})
 	if err != nil {
 		p.cache.Unref()
-		return nil, fmt.Errorf("make %s: %w", dir, err)
+		return nil, fmt.Errorf("create %s: %w", dir, err)
 	}
 	return p, nil
 }
@@ -55,12 +57,12 @@ func (p *Offline) Close() error {
 	return err
 }
 
-// Meta reads the positions of partition n; nil if there are none.
+// Meta reads the positions of partition n. The zero meta means that there are none.
 func (p *Offline) Meta(r pebble.Reader, n int32) (*changelogpb.TaskMeta, error) {
 	return (&Store{App: p.app}).Meta(r, n)
 }
 
-// EachPartition calls fn with every partition that has a key, in order.
+// EachPartition calls fn with the number of every partition that has a key, in order.
 func (p *Offline) EachPartition(ctx context.Context, fn func(n int32) error) (err error) {
 	it, err := p.DB.NewIter(nil)
 	if err != nil {
@@ -75,13 +77,13 @@ func (p *Offline) EachPartition(ctx context.Context, fn func(n int32) error) (er
 		if err := fn(n); err != nil {
 			return err
 		}
-		next := PrefixEnd([]byte{byte(n >> 8), byte(n)})
+		next := stream.PrefixEnd([]byte{byte(n >> 8), byte(n)})
 		ok = next != nil && it.SeekGE(next)
 	}
 	return it.Error()
 }
 
-// Metas are what a picture knows of its partitions; nil for none.
+// Metas returns the positions of all partitions that have a marker. It returns nil for a nil p.
 func (p *Offline) Metas(ctx context.Context) (map[int32]*changelogpb.TaskMeta, error) {
 	if p == nil {
 		return nil, nil
@@ -97,7 +99,7 @@ func (p *Offline) Metas(ctx context.Context) (map[int32]*changelogpb.TaskMeta, e
 	return out, err
 }
 
-// Records hands over what the picture has of a partition.
+// Records returns the logged rows of a partition as changelog records.
 func (p *Offline) Records(n int32) RecordSource {
 	return func(send func(key, value []byte) error) (err error) {
 		it, err := NewLoggedIter(p.DB, n)
@@ -114,5 +116,6 @@ func (p *Offline) Records(n int32) RecordSource {
 	}
 }
 
-// RecordSource hands records of a changelog to send, by key and value as they are in the log; a nil value is a deletion.
+// RecordSource calls send with the key and value of each changelog record. A nil value is a
+// deletion.
 type RecordSource func(send func(key, value []byte) error) error

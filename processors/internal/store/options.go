@@ -7,23 +7,23 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Options say where a store is and what it may take. No field has a default.
+// Options are the location and the limits of a store. No field has a default.
 type Options struct {
 	FS            vfs.FS
-	Dir           string // the state directory; the store is in a directory of it that is named after the application
-	Instance      string // written beside the lock
+	Dir           string // the state directory; the store is in its subdirectory with the name of the application
+	Instance      string // written to a file beside the lock
 	Log           *zerolog.Logger
 	CacheBytes    int64
 	MemtableBytes int64
 	BallastBytes  int64
 }
 
-// Errors to branch on. What they wrap says what happened and what to do.
+// Errors to branch on. The texts that wrap them state the cause and the remedy.
 var (
-	// ErrLocked: another process holds the state directory.
+	// ErrLocked means that another process uses the state directory.
 	ErrLocked = errors.New("state directory is locked")
-	// ErrNewer: the store was written by a newer version.
+	// ErrNewer means that a newer version wrote the store.
 	ErrNewer = errors.New("state was written by a newer version")
-	// ErrDiverged: the state directory belongs to another application.
-	ErrDiverged = errors.New("state directory of another application")
+	// ErrForeign means that the state directory belongs to another application.
+	ErrForeign = errors.New("state directory belongs to another application")
 )

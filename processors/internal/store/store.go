@@ -21,42 +21,43 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/stream"
 )
 
-// metaFormat is the version of the store's layout. A store with a greater one is refused.
+// metaFormat is the version of the store's layout. A store with a greater version is rejected.
 const metaFormat = 1
 
-// Store is the Pebble database of one processor in one process. Keys are [partition u16][table u8][key]; table 0 holds
-// the task's meta.
+// Store is the Pebble database of one processor in one process. A store key is
+// [partition u16][table u8][key]; table 0 holds the task's meta.
 type Store struct {
 	DB     *pebble.DB
 	cache  *pebble.Cache
 	App    string
 	lock   io.Closer
 	disk   *disk
-	dir    string                   // of this application
-	tables sstable.WriterOptions    // for tables that are written outside
-	ingest func(table string) error // takes one; the file goes
+	dir    string                   // of this application, below Options.Dir
+	tables sstable.WriterOptions    // for tables of BulkLoader
+	ingest func(table string) error // ingests a table and removes its file
 	Log    zerolog.Logger
 
 	mu            sync.Mutex
-	owners        map[int32]chan struct{} // closed when the holder lets go
-	slots         chan struct{}           // takeovers that may read at a time
-	OnRelease     func()                  // is called when a holder has let go
-	openSnapshots sync.WaitGroup          // snapshots that are open
+	owners        map[int32]chan struct{} // closed when the owner releases the partition
+	slots         chan struct{}           // limits concurrent takeovers
+	OnRelease     func()                  // called after a partition was released
+	openSnapshots sync.WaitGroup          // open snapshots
 	damage        damage
-	memtableBytes int64 // bytes of the write buffers
+	memtableBytes int64 // limit of all memtables together
 	opened        atomic.Bool
 	damagedDir    string // where a damaged database was moved to
 	stop          chan struct{}
 	done          chan struct{}
 }
 
-// Open opens the store of an application, and makes it where there is none.
+// Open opens the store of an application. It creates the store if there is none.
 func Open(o *Options, app string) (*Store, error) {
 	fs, dir := o.FS, path.Join(o.Dir, app)
 	if err := fs.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make state directory %s: %w", dir, diskError(err))
+		return nil, fmt.Errorf("create state directory %s: %w", dir, diskError(err))
 	}
 	lock, err := LockDir(fs, dir, o.Instance)
 	if err != nil {
@@ -82,12 +83,12 @@ func Open(o *Options, app string) (*Store, error) {
 	return s, nil
 }
 
-// newCache makes the block cache. The database takes the room of its write buffers out of it, so that with no more than
-// CacheBytes next to nothing would be left for blocks.
+// newCache makes the block cache. Pebble reserves the space of the memtables in it: with CacheBytes
+// alone almost nothing would be left for blocks.
 func newCache(o *Options) *pebble.Cache { return pebble.NewCache(o.CacheBytes + o.MemtableBytes) }
 
-// open opens the database. A new one is closed and opened once more: only then is the newest log format in force, and
-// with an older one a flipped byte in the log silently drops synced writes.
+// open opens the database. A new database is closed and opened again: only then is the newest log
+// format in force. In the older format a flipped byte in the log silently drops synced writes.
 func (s *Store) open(dir string) error {
 	_, err := s.disk.Stat(dir)
 	fresh := err != nil
@@ -137,7 +138,7 @@ func (s *Store) open(dir string) error {
 	return s.removeTables()
 }
 
-// removeTables removes what an earlier process wrote and the database did not take.
+// removeTables removes tables that an earlier process wrote and Pebble did not ingest.
 func (s *Store) removeTables() error {
 	names, err := s.disk.List(s.dir)
 	if err != nil {
@@ -151,25 +152,25 @@ func (s *Store) removeTables() error {
 	return err
 }
 
-// onCorruption is told of each damaged block that somebody met. A compaction that meets one tries again at once, and again, until
-// the store is closed: it is to leave the processor to others meanwhile.
+// onCorruption is called for each damaged block. A compaction that meets one is repeated at once
+// until the store is closed; the pause keeps it from using a whole processor.
 func (s *Store) onCorruption(info pebble.DataCorruptionInfo) {
 	s.ReportDamage(info.Details)
 	<-time.After(50 * time.Millisecond)
 }
 
-// LockDir takes the directory for this process. The file beside the lock names the holder.
+// LockDir locks the directory for this process. A file beside the lock names the process.
 func LockDir(fs vfs.FS, dir, instance string) (io.Closer, error) {
 	holder := path.Join(dir, "holder")
 	lock, err := fs.Lock(path.Join(dir, "LOCK"))
 	if err != nil {
-		who := "a process that left no name"
+		who := "an unknown process"
 		if f, err := fs.Open(holder); err == nil {
 			b, _ := io.ReadAll(io.LimitReader(f, 256))
 			_ = f.Close()
 			who = strings.TrimSpace(string(b))
 		}
-		return nil, fmt.Errorf("%w: %s is held by %s: stop it, or give this process another data_dir", ErrLocked, dir, who)
+		return nil, fmt.Errorf("%w: %s is in use by %s: stop that process, or give this one another state directory", ErrLocked, dir, who)
 	}
 	f, err := fs.Create(holder, vfs.WriteCategoryUnspecified)
 	if err == nil {
@@ -182,9 +183,10 @@ func LockDir(fs vfs.FS, dir, instance string) (io.Closer, error) {
 	return lock, nil
 }
 
-// compactOnceOpen lets compactions begin only when the database is open. Opening writes out what the log has, which may begin
-// one, and then waits for its end: with ten million keys for more than a second, in which no partition is served. Nothing
-// but the least number of compactions, which is none until then, may decide how many there are.
+// compactOnceOpen delays compactions until the database is open. To open it, Pebble writes the
+// log's content to tables, which may start a compaction, and waits for its end. With ten million
+// keys that takes more than a second, in which no partition is served. The options make the lower
+// bound, which is 0 until then, the only input to the number of compactions.
 func (s *Store) compactOnceOpen(o *pebble.Options) {
 	o.CompactionConcurrencyRange = func() (lower, upper int) {
 		if s.opened.Load() {
@@ -197,7 +199,8 @@ func (s *Store) compactOnceOpen(o *pebble.Options) {
 	o.Experimental.CompactionGarbageFractionForMaxConcurrency = func() float64 { return 0 }
 }
 
-// flushRegularly keeps a quiet store fresh, so that a crash of the machine costs a short replay.
+// flushRegularly flushes the memtables of a store with few writes, so that a crash of the machine
+// costs a short replay.
 func (s *Store) flushRegularly() {
 	defer close(s.done)
 	t := time.NewTicker(time.Minute)
@@ -214,7 +217,8 @@ func (s *Store) flushRegularly() {
 	}
 }
 
-// CloseAfter closes the store after a life that ended with err, and sets it aside if it is damaged: then that is what ended it.
+// CloseAfter closes the store after a run that ended with err. If the store is damaged, it moves
+// the store aside and returns the damage, which caused err.
 func (s *Store) CloseAfter(o *Options, err error) error {
 	if s.disk.err() != nil {
 		return s.Close()
@@ -226,7 +230,7 @@ func (s *Store) CloseAfter(o *Options, err error) error {
 	if damaged == nil {
 		return errors.Join(err, s.Close())
 	}
-	if err := s.Close(); err != nil { // it may not be able to write any more
+	if err := s.Close(); err != nil { // a damaged store may be unable to write
 		s.Log.Warn().Err(err).Msg("store_close_failed")
 	}
 	if err := s.setAside(o.FS, path.Join(o.Dir, s.App), damaged); err != nil {
@@ -235,7 +239,7 @@ func (s *Store) CloseAfter(o *Options, err error) error {
 	return damaged
 }
 
-// Close writes what is buffered and closes the database.
+// Close flushes the memtables and closes the database.
 func (s *Store) Close() error {
 	close(s.stop)
 	<-s.done
@@ -244,12 +248,13 @@ func (s *Store) Close() error {
 	if s.disk.state.Load() != diskAbandoned {
 		err = s.DB.Flush()
 	}
-	err = errors.Join(err, s.DB.Close(), s.lock.Close(), s.disk.err()) // the database does not know of the last
+	err = errors.Join(err, s.DB.Close(), s.lock.Close(), s.disk.err()) // Pebble does not see the failure of the disk
 	s.cache.Unref()
 	return err
 }
 
-// BeginTakeover waits for leave to read; leave gives it back. false: giveUp came first.
+// BeginTakeover waits for a free takeover slot, which EndTakeover releases. It returns false if
+// giveUp is closed first.
 func (s *Store) BeginTakeover(giveUp <-chan struct{}) bool {
 	select {
 	case s.slots <- struct{}{}:
@@ -259,10 +264,10 @@ func (s *Store) BeginTakeover(giveUp <-chan struct{}) bool {
 	}
 }
 
-// EndTakeover frees the slot of BeginTakeover.
+// EndTakeover releases the slot of BeginTakeover.
 func (s *Store) EndTakeover() { <-s.slots }
 
-// NewMeta is the meta of a partition of app that has committed nothing.
+// NewMeta returns the meta of a partition of app that has committed nothing.
 func NewMeta(app string) *changelogpb.TaskMeta {
 	return &changelogpb.TaskMeta{Format: metaFormat, App: app}
 }
@@ -278,7 +283,7 @@ func (s *Store) Retain() (done func()) {
 	return s.openSnapshots.Done
 }
 
-// TryAcquire takes partition p if no worker of this process holds it.
+// TryAcquire acquires partition p unless a worker of this process owns it.
 func (s *Store) TryAcquire(p int32) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -289,7 +294,7 @@ func (s *Store) TryAcquire(p int32) bool {
 	return true
 }
 
-// Available says whether nobody of this process holds partition p.
+// Available reports whether no worker of this process owns partition p.
 func (s *Store) Available(p int32) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -297,7 +302,8 @@ func (s *Store) Available(p int32) bool {
 	return !held
 }
 
-// Acquire waits until no other worker of this process holds partition p, then takes it.
+// Acquire waits until no other worker of this process owns partition p, then acquires it. It
+// returns false if giveUp is closed first.
 func (s *Store) Acquire(p int32, giveUp <-chan struct{}) bool {
 	for !s.TryAcquire(p) {
 		s.mu.Lock()
@@ -315,7 +321,7 @@ func (s *Store) Acquire(p int32, giveUp <-chan struct{}) bool {
 	return true
 }
 
-// Release lets another goroutine acquire partition p.
+// Release releases partition p, so that another goroutine can acquire it.
 func (s *Store) Release(p int32) {
 	s.mu.Lock()
 	if ch, ok := s.owners[p]; ok {
@@ -326,14 +332,15 @@ func (s *Store) Release(p int32) {
 	s.OnRelease()
 }
 
-// Key is the key of a row in the database: two bytes of partition, one of table, then key.
+// Key returns the store key of a row: two bytes of partition, one byte of table, then key.
 func Key(p int32, table byte, key []byte) []byte {
 	return append([]byte{byte(p >> 8), byte(p), table}, key...)
 }
 
 func metaKey(p int32) []byte { return Key(p, changelogpb.SystemTable, []byte("task")) }
 
-// Get reads a row; nil if there is none. The slice belongs to the caller.
+// Get returns the value of a row, or nil if the row does not exist. The slice belongs to the
+// caller.
 func Get(r pebble.Reader, key []byte) ([]byte, error) {
 	v, c, err := r.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -346,12 +353,13 @@ func Get(r pebble.Reader, key []byte) ([]byte, error) {
 	return out, c.Close()
 }
 
-// Scan calls fn for each key of a table that begins with prefix; fn gets the key without partition and table.
+// Scan calls fn for each row of a table whose key begins with prefix. fn receives the key without
+// partition and table.
 func Scan(r pebble.Reader, prefix []byte, fn func(key, value []byte) error) error {
-	return ScanRange(r, prefix, PrefixEnd(prefix), fn)
+	return ScanRange(r, prefix, stream.PrefixEnd(prefix), fn)
 }
 
-// ScanRange is Scan for the store keys from lower up to, not including, upper; nil is the end of the store.
+// ScanRange is Scan for the store keys in [lower, upper); a nil upper is the end of the store.
 func ScanRange(r pebble.Reader, lower, upper []byte, fn func(key, value []byte) error) (err error) {
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
@@ -366,18 +374,7 @@ func ScanRange(r pebble.Reader, lower, upper []byte, fn func(key, value []byte) 
 	return it.Error()
 }
 
-// PrefixEnd is the first key after all that begin with prefix; nil if there is none.
-func PrefixEnd(prefix []byte) []byte {
-	end := append([]byte(nil), prefix...)
-	for i := len(end) - 1; i >= 0; i-- {
-		if end[i]++; end[i] != 0 {
-			return end[:i+1]
-		}
-	}
-	return nil
-}
-
-// Meta reads what the store knows of a task; a zero meta if nothing.
+// Meta reads the positions of a task. A task without positions has the zero meta.
 func (s *Store) Meta(r pebble.Reader, p int32) (*changelogpb.TaskMeta, error) {
 	b, err := Get(r, metaKey(p))
 	if err != nil || b == nil {
@@ -390,7 +387,7 @@ func (s *Store) Meta(r pebble.Reader, p int32) (*changelogpb.TaskMeta, error) {
 	case m.Format > metaFormat:
 		return nil, fmt.Errorf("%w: partition %d has format %d, this binary reads up to %d: run the newer binary, or remove the state directory to rebuild from the changelog", ErrNewer, p, m.Format, metaFormat)
 	case m.App != s.App:
-		return nil, fmt.Errorf("%w: partition %d belongs to %q, this is %q: give each application its own data_dir", ErrDiverged, p, m.App, s.App)
+		return nil, fmt.Errorf("%w: partition %d belongs to %q, this is %q: give each application its own state directory", ErrForeign, p, m.App, s.App)
 	}
 	return m, nil
 }
@@ -404,7 +401,8 @@ func PutMeta(b *pebble.Batch, p int32, m *changelogpb.TaskMeta) error {
 	return b.Set(metaKey(p), v, nil)
 }
 
-// ClearPartition forgets a partition: its state is rebuilt from the changelog.
+// ClearPartition deletes the rows and positions of a partition; its state is rebuilt from the
+// changelog.
 func (s *Store) ClearPartition(p int32) error {
 	prefix := []byte{byte(p >> 8), byte(p)}
 	empty := true
@@ -415,13 +413,13 @@ func (s *Store) ClearPartition(p int32) error {
 	if empty {
 		return nil
 	}
-	if err := s.DB.DeleteRange(prefix, PrefixEnd(prefix), pebble.Sync); err != nil {
+	if err := s.DB.DeleteRange(prefix, stream.PrefixEnd(prefix), pebble.Sync); err != nil {
 		return fmt.Errorf("clear partition %d: %w", p, err)
 	}
 	return nil
 }
 
-// pebbleLog carries Pebble's own messages.
+// pebbleLog logs Pebble's messages.
 type pebbleLog struct{ log zerolog.Logger }
 
 func (l pebbleLog) Infof(format string, args ...any) {
@@ -432,7 +430,7 @@ func (l pebbleLog) Errorf(format string, args ...any) {
 	l.log.Error().Str("text", fmt.Sprintf(format, args...)).Msg("store_error")
 }
 
-// Fatalf is Pebble's answer to a disk it cannot trust any more: it must not return.
+// Fatalf is called by Pebble when it can no longer trust the disk. It must not return.
 func (l pebbleLog) Fatalf(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	l.log.Error().Str("text", text).Msg("store_fatal")

@@ -9,13 +9,15 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// WriteBuffer keeps changes of one task that Kafka has committed and the store does not have yet. A worker that is far behind writes
-// the same keys transaction after transaction: of several it gives the store the last values only. The store may always be
-// behind Kafka, so a crash costs a longer tail and nothing else; who asks the store meanwhile gets an older answer.
+// WriteBuffer holds the changes of one task that Kafka has committed and the store does not have
+// yet. A worker that is far behind writes the same keys in many transactions; the buffer passes
+// only the last value of each key to the store. The store may always be behind Kafka: a crash then
+// costs a longer restore and nothing else. Readers of the store see an older state until the buffer
+// is flushed.
 type WriteBuffer struct {
 	keys  map[string]bufferedValue // by store key
 	Bytes int
-	since time.Time // of the oldest transaction that waits, which may have changed nothing but positions; zero: none
+	since time.Time // time of the oldest buffered transaction, which may have changed positions only; zero if there is none
 }
 
 type bufferedValue struct {
@@ -23,10 +25,10 @@ type bufferedValue struct {
 	deleted bool
 }
 
-// maxBufferAge is the longest that a change waits for the store.
+// maxBufferAge is the longest time that a change stays in the buffer.
 const maxBufferAge = 2 * time.Second
 
-// Add takes a transaction's changes.
+// Add adds a transaction's changes.
 func (l *WriteBuffer) Add(p int32, list []stream.Change) {
 	if l.keys == nil {
 		l.keys = map[string]bufferedValue{}
@@ -49,13 +51,14 @@ func (l *WriteBuffer) Add(p int32, list []stream.Change) {
 	}
 }
 
-// Pending reports whether a transaction is not in the store yet.
+// Pending reports whether the buffer holds a transaction.
 func (l *WriteBuffer) Pending() bool { return !l.since.IsZero() }
 
-// Overdue reports whether a transaction has waited too long.
+// Overdue reports whether a transaction has been in the buffer for too long.
 func (l *WriteBuffer) Overdue() bool { return l.Pending() && time.Since(l.since) > maxBufferAge }
 
-// Get gives what the task's handler may not have in memory any more.
+// Get returns the buffered value of a store key. known is false if the buffer has no change of the
+// key; a nil value of a known key is a deletion.
 func (l *WriteBuffer) Get(key []byte) (value []byte, known bool) {
 	v, known := l.keys[string(key)]
 	if !known || v.deleted {
@@ -64,21 +67,22 @@ func (l *WriteBuffer) Get(key []byte) (value []byte, known bool) {
 	return append(make([]byte, 0, len(v.bytes)), v.bytes...), true
 }
 
-// Scan is Scan over the store and the changes that it does not have yet.
+// Scan is the function Scan over the store and the buffered changes.
 func (l *WriteBuffer) Scan(r pebble.Reader, prefix []byte, fn func(key, value []byte) error) error {
-	return l.ScanRange(r, prefix, PrefixEnd(prefix), fn)
+	return l.ScanRange(r, prefix, stream.PrefixEnd(prefix), fn)
 }
 
-// ScanRange is ScanRange over the store and the changes that it does not have yet. Both bounds are in one table.
+// ScanRange is the function ScanRange over the store and the buffered changes. Both bounds have to
+// be in one table.
 func (l *WriteBuffer) ScanRange(r pebble.Reader, lower, upper []byte, fn func(key, value []byte) error) error {
-	var mine []string
+	var buffered []string
 	for k := range l.keys {
 		if k >= string(lower) && (upper == nil || k < string(upper)) {
-			mine = append(mine, k)
+			buffered = append(buffered, k)
 		}
 	}
-	slices.Sort(mine)
-	give := func(k string) error {
+	slices.Sort(buffered)
+	emit := func(k string) error {
 		if v := l.keys[k]; !v.deleted {
 			return fn([]byte(k)[keyPrefixLen:], v.bytes)
 		}
@@ -87,28 +91,28 @@ func (l *WriteBuffer) ScanRange(r pebble.Reader, lower, upper []byte, fn func(ke
 	head := lower[:min(keyPrefixLen, len(lower))]
 	err := ScanRange(r, lower, upper, func(key, value []byte) error {
 		k := string(head) + string(key)
-		for len(mine) > 0 && mine[0] < k {
-			if err := give(mine[0]); err != nil {
+		for len(buffered) > 0 && buffered[0] < k {
+			if err := emit(buffered[0]); err != nil {
 				return err
 			}
-			mine = mine[1:]
+			buffered = buffered[1:]
 		}
-		if len(mine) > 0 && mine[0] == k {
-			defer func() { mine = mine[1:] }()
-			return give(k)
+		if len(buffered) > 0 && buffered[0] == k {
+			defer func() { buffered = buffered[1:] }()
+			return emit(k)
 		}
 		return fn(key, value)
 	})
-	for ; err == nil && len(mine) > 0; mine = mine[1:] {
-		err = give(mine[0])
+	for ; err == nil && len(buffered) > 0; buffered = buffered[1:] {
+		err = emit(buffered[0])
 	}
 	return err
 }
 
-// keyPrefixLen is what precedes a key in the store: the partition and the table.
+// keyPrefixLen is the length of partition and table at the front of a store key.
 const keyPrefixLen = 3
 
-// FlushTo writes everything to b and forgets it.
+// FlushTo adds all buffered changes to b and empties the buffer.
 func (l *WriteBuffer) FlushTo(b *pebble.Batch) error {
 	order := slices.Collect(maps.Keys(l.keys))
 	slices.Sort(order)

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestWriteBufferReadsLikeTheStore: whatever waits and whatever is written, a handler reads what it would read had every transaction
-// gone to the store at once.
+// TestWriteBufferReadsLikeTheStore: a handler reads the same values whether its transactions are
+// buffered or written at once.
 func TestWriteBufferReadsLikeTheStore(t *testing.T) {
 	s := memStore(t, vfs.NewMem())
 	defer func() { _ = s.Close() }()
@@ -46,7 +46,7 @@ func TestWriteBufferReadsLikeTheStore(t *testing.T) {
 					rt.Fatal(err)
 				}
 				if l.Bytes != 0 || len(l.keys) != 0 {
-					rt.Fatalf("%d keys of %d bytes wait after they were written", len(l.keys), l.Bytes)
+					rt.Fatalf("%d keys of %d bytes are buffered after FlushTo", len(l.keys), l.Bytes)
 				}
 			}
 			for _, prefix := range []string{"", "a", "ab"} {

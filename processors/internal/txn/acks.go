@@ -9,8 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Acks waits for the records of one transaction. The first that fails drops what is still buffered: any failed record
-// means abort.
+// Acks waits for the acknowledgements of the records of one transaction. After the first failure it
+// drops the records that are still buffered, because any failed record means an abort.
 type Acks struct {
 	client *kgo.Client
 	wg     sync.WaitGroup
@@ -18,13 +18,14 @@ type Acks struct {
 	err    error
 }
 
-// NewAcks waits for the acknowledgements of records produced by client.
+// NewAcks returns an Acks for records that client produces.
 func NewAcks(client *kgo.Client) *Acks { return &Acks{client: client} }
 
-// Add expects the outcome of one more record.
+// Add registers one more record.
 func (a *Acks) Add() { a.wg.Add(1) }
 
-// Acked takes the outcome of one record. own gets the first fault that is the record's own; nil for a barrier.
+// Acked reports the outcome of one record. The first error that the record itself causes is stored
+// in own, see isRecordFault. own is nil for a barrier.
 func (a *Acks) Acked(ctx context.Context, own *error, err error) {
 	defer a.wg.Done()
 	if err == nil {
@@ -41,7 +42,7 @@ func (a *Acks) Acked(ctx context.Context, own *error, err error) {
 	}
 }
 
-// Wait returns the first error once every record has its outcome.
+// Wait waits for the outcome of every record and returns the first error.
 func (a *Acks) Wait() error {
 	a.wg.Wait()
 	a.mu.Lock()
@@ -49,7 +50,8 @@ func (a *Acks) Wait() error {
 	return a.err
 }
 
-// isRecordFault says whether a record would be refused again, however healthy the brokers are.
+// isRecordFault reports whether err is a fault of the record: healthy brokers would reject it
+// again.
 func isRecordFault(err error) bool {
 	if _, ok := errors.AsType[*partitionError](err); ok {
 		return true

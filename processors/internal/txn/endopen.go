@@ -13,14 +13,15 @@ import (
 	"github.com/weirhq/weir/internal/pause"
 )
 
-// EndOpen ends whatever transaction an earlier life of txnID left open: the coordinator aborts it, or finishes a commit
-// that was under way, before it answers. After it the committed offsets are stable.
+// EndOpen ends a transaction that an earlier process under txnID left open. Before it answers, the
+// coordinator aborts the transaction or completes a commit that had begun. Afterwards the committed
+// offsets are stable.
 func EndOpen(ctx context.Context, cl *kgo.Client, txnID string, timeout time.Duration) error {
 	_, err := initProducer(ctx, cl, txnID, timeout)
 	return err
 }
 
-// initProducer takes the transactional id: every other holder is fenced.
+// initProducer acquires the transactional id. Every other process that uses the id is fenced.
 func initProducer(ctx context.Context, cl *kgo.Client, txnID string, timeout time.Duration) (*kmsg.InitProducerIDResponse, error) {
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		req := kmsg.NewPtrInitProducerIDRequest()
@@ -34,7 +35,7 @@ func initProducer(ctx context.Context, cl *kgo.Client, txnID string, timeout tim
 		case err == nil:
 			return resp, nil
 		case !retryable(err):
-			return nil, fmt.Errorf("settle transactions of %s: %w", txnID, err)
+			return nil, fmt.Errorf("end open transactions of %s: %w", txnID, err)
 		}
 		if pause.For(ctx, wait); ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -42,7 +43,7 @@ func initProducer(ctx context.Context, cl *kgo.Client, txnID string, timeout tim
 	}
 }
 
-// retryable is the one place that decides whether asking the broker again can help.
+// retryable is the one place that decides whether a repeated request can succeed.
 func retryable(err error) bool {
 	var ke *kerr.Error
 	if errors.As(err, &ke) {
@@ -51,7 +52,7 @@ func retryable(err error) bool {
 			kerr.TopicAuthorizationFailed, kerr.InvalidTransactionTimeout, kerr.UnsupportedVersion, kerr.SaslAuthenticationFailed:
 			return false
 		}
-		return true // the coordinator moves, loads, or ends a transaction
+		return true // the coordinator moves, loads, or is ending a transaction
 	}
 	return !errors.Is(err, kgo.ErrClientClosed) && !errors.Is(err, context.Canceled)
 }

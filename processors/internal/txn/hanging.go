@@ -21,26 +21,27 @@ import (
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// Recovery ends transactions that nobody is at work on any more and that hold readers of an application back.
+// Recovery ends transactions that no process works on and that block the readers of an application.
 type Recovery struct {
-	Kafka          kafka.Cluster // for what the client must not do by itself
-	Client         *kgo.Client   // asks
+	Kafka          kafka.Cluster // makes the client that ends hanging transactions by its own requests
+	Client         *kgo.Client   // sends the queries
 	App, Changelog string
-	Topics         []string // that the application writes, its changelog among them
-	TxnID          string   // our own
+	Topics         []string // written by the application, its changelog included
+	TxnID          string   // of the worker that runs the recovery
 	Timeout        time.Duration
 	Log            zerolog.Logger
-	Searching      *sync.Mutex // one worker of a process looks at a time
+	Searching      *sync.Mutex // held while a worker of the process runs a recovery
 }
 
-// hangingTxn is one transaction and the partitions where it is open although it has ended.
+// hangingTxn is a hanging transaction: it has ended, and these partitions still have it open.
 type hangingTxn struct {
 	txnID  string
 	commit bool // its coordinator committed it
 	parts  kadm.TopicsSet
 }
 
-// EndHanging ends the hanging transactions of this application, one worker at a time.
+// EndHanging ends the hanging transactions of this application. It does nothing while another
+// worker of the process runs a recovery.
 func (r *Recovery) EndHanging(ctx context.Context) error {
 	if !r.Searching.TryLock() {
 		return nil
@@ -54,7 +55,9 @@ func (r *Recovery) EndHanging(ctx context.Context) error {
 	return err
 }
 
-// findHanging finds them. One that is open before and after its coordinator said that it was done is not just about to end.
+// findHanging finds the hanging transactions. A transaction counts only if a partition has it open
+// both before and after its coordinator reports that it has ended: otherwise its markers may be on
+// their way.
 func (r *Recovery) findHanging(ctx context.Context, adm *kadm.Client) ([]hangingTxn, error) {
 	before, err := r.openTransactions(ctx, adm)
 	if err != nil || len(before) == 0 {
@@ -87,7 +90,8 @@ func (r *Recovery) findHanging(ctx context.Context, adm *kadm.Client) ([]hanging
 		for open := range after {
 			if before[open] && open.ProducerID == tx.ProducerID {
 				h.parts.Add(open.Topic, open.Partition)
-				// The coordinator may have gone on since; then nobody knows any more how this one ended.
+				// The coordinator may have begun another transaction since. Then the outcome of
+				// this one is unknown.
 				h.commit = h.commit && tx.ProducerEpoch-open.ProducerEpoch <= 1
 			}
 		}
@@ -98,13 +102,14 @@ func (r *Recovery) findHanging(ctx context.Context, adm *kadm.Client) ([]hanging
 	return list, nil
 }
 
-// endedStates are the states in which a coordinator is done with a transaction.
+// endedStates returns the states in which a coordinator has ended a transaction.
 func endedStates() []string { return []string{"CompleteCommit", "CompleteAbort", "Empty"} }
 
-// offsetsTopic is where the brokers keep the offsets of groups.
+// offsetsTopic is the internal topic for the offsets of groups.
 const offsetsTopic = "__consumer_offsets"
 
-// openTransactions are those that hold back readers of the application's topics, or of a group's offsets.
+// openTransactions returns the open transactions that block readers of the application's topics or
+// of a group's offsets.
 func (r *Recovery) openTransactions(ctx context.Context, adm *kadm.Client) (map[kadm.DescribedProducer]bool, error) {
 	list, err := adm.ListTopics(ctx, append([]string{offsetsTopic}, r.Topics...)...)
 	if err != nil {
@@ -124,10 +129,11 @@ func (r *Recovery) openTransactions(ctx context.Context, adm *kadm.Client) (map[
 	return open, nil
 }
 
-// end makes the partitions and the group part of a transaction that writes nothing, and ends that: its markers end what
-// the same producer left open. A worker that lives under the id is fenced and begins anew.
+// end adds the partitions and the group to an empty transaction of the same producer and ends that
+// transaction: its markers end the hanging transaction, too. A worker that runs under the id is
+// fenced and starts its session again.
 func (h *hangingTxn) end(ctx context.Context, k kafka.Cluster, group string, timeout time.Duration) error {
-	v := kversion.Stable() // later versions leave these requests to the brokers
+	v := kversion.Stable() // in later versions the brokers send these requests themselves
 	v.SetMaxKeyVersion(int16(kmsg.AddPartitionsToTxn), 3)
 	v.SetMaxKeyVersion(int16(kmsg.EndTxn), 4)
 	cl, err := k.Client(kgo.MaxVersions(v))
@@ -166,7 +172,7 @@ func (h *hangingTxn) addPartitions(ctx context.Context, cl *kgo.Client, id *kmsg
 	req := kmsg.NewPtrAddPartitionsToTxnRequest()
 	req.TransactionalID, req.ProducerID, req.ProducerEpoch = h.txnID, id.ProducerID, id.ProducerEpoch
 	for _, t := range h.parts.IntoList() {
-		if t.Topic != offsetsTopic { // that one goes by the group
+		if t.Topic != offsetsTopic { // addressed by the group, not by partition
 			rt := kmsg.NewAddPartitionsToTxnRequestTopic()
 			rt.Topic, rt.Partitions = t.Topic, t.Partitions
 			req.Topics = append(req.Topics, rt)

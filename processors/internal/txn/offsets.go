@@ -4,8 +4,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// AddOffset adds the next offset of a partition to a request; by becomes the metadata of the
-// offset.
+// AddOffset adds the next offset of a partition to a request. An offset of the same partition is
+// replaced. by becomes the metadata of the offset.
 func AddOffset(req *kmsg.TxnOffsetCommitRequest, topic string, p int32, next int64, by string) {
 	part := kmsg.NewTxnOffsetCommitRequestTopicPartition()
 	part.Partition, part.Offset, part.Metadata = p, next, &by
@@ -15,7 +15,7 @@ func AddOffset(req *kmsg.TxnOffsetCommitRequest, topic string, p int32, next int
 		}
 		for j := range req.Topics[i].Partitions {
 			if req.Topics[i].Partitions[j].Partition == p {
-				req.Topics[i].Partitions[j] = part // the marker's word, whatever the client believes
+				req.Topics[i].Partitions[j] = part // the marker's offset counts, not the client's
 				return
 			}
 		}

@@ -12,9 +12,10 @@ import (
 	"github.com/weirhq/weir/processors/internal/group"
 )
 
-// EndOrphaned ends transactions that a process left open when it died: nobody reads past them until the coordinator gives them up,
-// which takes the transaction's time-out and up to 10 s more. Whoever is not in the group any more has lost its partitions,
-// so to take its transactional id loses nothing that could still commit.
+// EndOrphaned ends transactions that a dead process left open. No consumer reads past an open
+// transaction until the coordinator aborts it, which takes the transaction timeout and up to 10 s
+// more. A process that is no longer in the group has lost its partitions, so to fence its
+// transactional id cannot lose a commit.
 func (r *Recovery) EndOrphaned(ctx context.Context) error {
 	if !r.Searching.TryLock() {
 		return nil
@@ -28,7 +29,8 @@ func (r *Recovery) EndOrphaned(ctx context.Context) error {
 	return err
 }
 
-// orphans are the transactional ids with a transaction open in our changelog whose member is gone.
+// orphans returns the transactional ids that have an open transaction in our changelog and no
+// member in the group.
 func (r *Recovery) orphans(ctx context.Context, adm *kadm.Client) ([]string, error) {
 	open, err := adm.ListTransactions(ctx, nil, []string{"Ongoing"})
 	if err != nil {
@@ -38,12 +40,12 @@ func (r *Recovery) orphans(ctx context.Context, adm *kadm.Client) ([]string, err
 	if err != nil {
 		return nil, err
 	}
-	if len(list) == 0 { // we are one of them: to take that for an answer would end the transactions of all others
-		return nil, fmt.Errorf("group %s is said to have no members", r.App)
+	if len(list) == 0 { // this process is a member; a wrong answer must not end the transactions of the others
+		return nil, fmt.Errorf("group %s has no members according to the brokers, although this process is one", r.App)
 	}
 	members := map[string]bool{r.TxnID: true}
 	for _, m := range list {
-		if m.InstanceID != nil { // which is the transactional id, see connect
+		if m.InstanceID != nil { // equal to the transactional id, see connect
 			members[*m.InstanceID] = true
 		}
 	}
@@ -62,6 +64,6 @@ func (r *Recovery) orphans(ctx context.Context, adm *kadm.Client) ([]string, err
 	}
 	return slices.DeleteFunc(gone, func(id string) bool {
 		tx := txns[id]
-		return tx.Err != nil || len(tx.Topics[r.Changelog]) == 0 // of an application whose name begins as ours
+		return tx.Err != nil || len(tx.Topics[r.Changelog]) == 0 // belongs to an application whose name begins with ours
 	}), nil
 }

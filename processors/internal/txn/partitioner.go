@@ -21,8 +21,8 @@ type Partitioner struct {
 	bad map[*kgo.Record]error // records without a valid partition, until Explain is called
 }
 
-// partitionError is the error of a record that names a partition which does not exist, or whose
-// partitioner failed. It fails again however healthy the brokers are.
+// partitionError is the error of a record whose partition does not exist or whose partitioner
+// failed. Healthy brokers would reject it again.
 type partitionError struct{ why string }
 
 func (e *partitionError) Error() string { return e.why }
@@ -36,7 +36,7 @@ func NewPartitioner(outputs []stream.Output) *Partitioner {
 	return p
 }
 
-// Option makes a client use the partitioner.
+// Option returns the client option that installs the partitioner.
 func (p *Partitioner) Option() kgo.Opt {
 	return kgo.RecordPartitioner(kgo.BasicConsistentPartitioner(func(topic string) func(*kgo.Record, int) int {
 		o := p.outputs[topic]
@@ -44,7 +44,7 @@ func (p *Partitioner) Option() kgo.Opt {
 	}))
 }
 
-// choose returns the partition of r; -1 fails the record.
+// choose returns the partition of r, or -1, which fails the record.
 func (p *Partitioner) choose(o *stream.Output, r *kgo.Record, n int32) (partition int) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -72,7 +72,8 @@ func (p *Partitioner) fail(r *kgo.Record, why string) int {
 	return -1
 }
 
-// Explain returns the reason for which r has no partition, else err, the client's error of r.
+// Explain returns the reason why r has no partition. Without one it returns err, the client's
+// error.
 func (p *Partitioner) Explain(r *kgo.Record, err error) error {
 	if err == nil {
 		return nil
@@ -86,8 +87,8 @@ func (p *Partitioner) Explain(r *kgo.Record, err error) error {
 	return err
 }
 
-// Emitted is the record of an OpEmit of task p. Where the output's partitioner chooses the
-// partition, the field holds the complement of p, for choose.
+// Emitted returns the record of an OpEmit of task p. If the output's partitioner has to choose the
+// partition, the record's partition is the complement of p, which choose reads.
 func Emitted(c *stream.Change, p int32, commitMs int64) kgo.Record {
 	r := kgo.Record{Topic: c.To.Output.Topic, Partition: c.To.Partition, Key: c.Key, Value: c.Value, Timestamp: time.UnixMilli(cmp.Or(c.To.TimeMs, commitMs))}
 	if r.Partition == stream.ByPartitioner {

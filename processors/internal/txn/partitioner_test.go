@@ -27,8 +27,8 @@ func TestMurmur2IsJavas(t *testing.T) {
 	}
 }
 
-// TestPartitionerChooses: explicit partitions are taken as they are; others are chosen by the
-// output's partitioner; what is wrong has an error that names the output.
+// TestPartitionerChooses: an explicit partition is kept, the output's partitioner chooses the
+// others, and the error of an invalid partition names the output.
 func TestPartitionerChooses(t *testing.T) {
 	p := NewPartitioner([]stream.Output{
 		{Name: "counts", Topic: "c"},
@@ -43,7 +43,7 @@ func TestPartitionerChooses(t *testing.T) {
 		want  int
 		err   string
 	}{
-		{"log", []byte("k"), 3, 3, ""}, // no output
+		{"log", []byte("k"), 3, 3, ""}, // not an output
 		{"c", []byte("k"), 3, 3, ""},
 		{"c", []byte("foobar"), stream.ByPartitioner, int(stream.Murmur2([]byte("foobar"), 4)), ""},
 		{"c", nil, stream.ByPartitioner, 6 % 4, ""},
@@ -66,7 +66,7 @@ func TestPartitionerChooses(t *testing.T) {
 			t.Errorf("%+v: %v", x, err)
 		}
 		if err := p.Explain(&r, nil); err != nil || len(p.bad) > 0 {
-			t.Errorf("%+v: %v, %d are kept", x, err, len(p.bad))
+			t.Errorf("%+v: %v, %d errors are left", x, err, len(p.bad))
 		}
 	}
 }

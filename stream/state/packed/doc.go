@@ -1,3 +1,7 @@
-// Package packed reads rows that were written as varints and length-prefixed strings, one after the other: the compact form in
-// which cores keep millions of rows. Writing them needs binary.AppendUvarint and AppendString only.
+// Package packed writes and reads rows of varints and length-prefixed strings: a compact form for
+// processors that keep millions of rows.
+//
+// A row has no field names and no version: the code that reads it must know the order of the
+// fields. Numbers take 1 to 10 bytes. Rows do not sort by their fields; use the codecs of package
+// state for keys.
 package packed

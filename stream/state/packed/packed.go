@@ -5,24 +5,24 @@ import (
 	"errors"
 )
 
-// ErrCorrupt is the error of bytes that are no row.
+// ErrCorrupt means that bytes are not a row.
 var ErrCorrupt = errors.New("the row is corrupt: rebuild the store from its changelog")
 
-// AppendInt appends a number, which may be negative.
+// AppendInt appends a number as a varint. It may be negative.
 func AppendInt(dst []byte, n int64) []byte { return binary.AppendVarint(dst, n) }
 
-// AppendString appends a string and its length.
+// AppendString appends the length of a string, then the string.
 func AppendString(dst []byte, s string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }
 
-// Reader reads a row from its start. After the first error it gives zero values.
+// Reader reads a row from its start. After the first error it returns zero values.
 type Reader struct {
 	left []byte
 	err  error
 }
 
-// NewReader reads b, and never changes it.
+// NewReader makes a Reader of b. It does not change b.
 func NewReader(b []byte) Reader { return Reader{left: b} }
 
 // Int reads what AppendInt wrote.
@@ -48,10 +48,10 @@ func (r *Reader) String() string {
 	return s
 }
 
-// Len is how many bytes are left.
+// Len returns the number of bytes left.
 func (r *Reader) Len() int { return len(r.left) }
 
-// End is the error of all reads; bytes that are left are one.
+// End returns the first error of the reads. Bytes that are left are an error, too.
 func (r *Reader) End() error {
 	if len(r.left) > 0 {
 		r.fail()

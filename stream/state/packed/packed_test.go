@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzReader: what is written is read back, and no bytes make a reader fail other than by its error.
+// FuzzReader holds that what is written is read, and that wrong bytes cause an error and nothing
+// else.
 func FuzzReader(f *testing.F) {
 	f.Add(int64(0), "", []byte{})
 	f.Add(int64(math.MinInt64), "a resource", []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01})

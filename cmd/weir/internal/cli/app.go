@@ -13,19 +13,19 @@ import (
 	"github.com/weirhq/weir/internal/config"
 )
 
-// App is what the commands share: the process, the global flags, and the way to configuration and output.
+// App is what the commands of a process share: streams, global flags, configuration and output.
 type App struct {
 	Process
 
 	ConfigFile string    // -f
 	Format     Format    // -o
 	server     string    // --server
-	bindings   []binding // flags that are settings
+	bindings   []binding // flags that set a configuration key
 
-	running bool // a command's own code has begun: from here on an error is not one of usage
+	running bool // a command's code has begun: later errors are not usage errors
 }
 
-// binding ties a flag to the configuration key that it sets.
+// binding is a flag and the configuration key that it sets.
 type binding struct {
 	key  string
 	flag *pflag.Flag
@@ -34,7 +34,7 @@ type binding struct {
 // NewApp returns the state that the commands of one process share.
 func NewApp(p Process) *App { return &App{Process: p, Format: formatTable} }
 
-// Bind makes flag name of flags set configuration key. Only a flag that was given counts; its default is the key's.
+// Bind makes the flag name set the configuration key, if the flag is given.
 func (a *App) Bind(flags *pflag.FlagSet, name, key string) {
 	a.bindings = append(a.bindings, binding{key, flags.Lookup(name)})
 }
@@ -50,7 +50,7 @@ func (a *App) LoadConfig() (*config.Config, error) {
 	return config.Load(config.Options{File: a.ConfigFile, Environ: append([]string{}, a.Environ...), Flags: flags})
 }
 
-// flagText is the flag's value as a setting: lists without pflag's brackets.
+// flagText returns the value of a flag as the text of a setting: lists without brackets.
 func flagText(f *pflag.Flag) string {
 	if list, ok := f.Value.(pflag.SliceValue); ok {
 		return strings.Join(list.GetSlice(), ",")
@@ -58,7 +58,7 @@ func flagText(f *pflag.Flag) string {
 	return f.Value.String()
 }
 
-// Getenv returns the value of name in the process's environment, "" if it is not there.
+// Getenv returns the value of an environment variable, "" if it is not set.
 func (a *App) Getenv(name string) string {
 	for _, kv := range slices.Backward(a.Environ) {
 		if v, ok := strings.CutPrefix(kv, name+"="); ok {
@@ -68,7 +68,8 @@ func (a *App) Getenv(name string) string {
 	return ""
 }
 
-// ServerAddr returns the server to ask, host:port or a URL: --server, WEIR_SERVER, or where the server of configuration c is.
+// ServerAddr returns the server of client commands, host:port or a URL: --server, WEIR_SERVER, or
+// the API address of configuration c.
 func (a *App) ServerAddr(c *config.Config) (string, error) {
 	s, from := a.server, "--server"
 	if s == "" {
@@ -84,25 +85,25 @@ func (a *App) ServerAddr(c *config.Config) (string, error) {
 	u, err := url.Parse(whole)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return "", &Failure{
-			Code: ExitUsage, What: "cannot tell which server to ask",
-			Why: fmt.Sprintf("%s = %q is no address", from, s), Do: "write host:port, or a URL that begins with http:// or https://",
+			Code: ExitUsage, What: "the server is not valid",
+			Why: fmt.Sprintf("%s = %q is not an address", from, s), Do: "write host:port, or a URL that begins with http:// or https://",
 		}
 	}
 	return strings.TrimSuffix(s, "/"), nil
 }
 
-// Notef writes one line of talk to stderr.
+// Notef writes a line to stderr.
 func (a *App) Notef(format string, args ...any) {
 	fmt.Fprintf(a.Stderr, format+"\n", args...)
 }
 
-// IsTerminal tells whether stderr is one: whether progress bars make sense.
+// IsTerminal reports whether stderr is a terminal, on which progress bars can be drawn.
 func (a *App) IsTerminal() bool {
 	f, ok := a.Stderr.(*os.File)
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// Color tells whether talk may be coloured (see https://no-color.org).
+// Color reports whether messages on stderr may have colours (see https://no-color.org).
 func (a *App) Color() bool {
 	return a.IsTerminal() && a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb"
 }

@@ -1,6 +1,5 @@
-// Package cli is what every command of weir shares and what knows no noun of weir: the global
-// flags, the loading of the configuration, output formats, tables, errors with an exit code and a
-// remedy.
+// Package cli holds what every command shares: global flags, configuration, output formats, tables,
+// and errors with an exit code and a remedy. It knows none of the things that weir works on.
 //
 //	main ─▶ NewApp(Process) ─▶ App.Execute ─▶ a command ─▶ Fail(exit code, what, why, do)
 //	                                              │                └─▶ stderr, exit code
@@ -9,5 +8,6 @@
 // Invariants:
 //
 //  1. Only data goes to stdout; messages, progress and errors go to stderr.
-//  2. A command reads the environment, the clock and the standard streams through App, so that tests run in process.
+//  2. A command reads the environment and the standard streams through App, so that tests run
+//     commands in their process.
 package cli

@@ -12,10 +12,10 @@ import (
 	"github.com/weirhq/weir/internal/config"
 )
 
-// SetUp gives the root command the streams, the arguments and the global flags of the process.
+// SetUp gives the root command the streams and arguments of the process, and the global flags.
 func (a *App) SetUp(root *cobra.Command) {
 	root.SilenceUsage, root.SilenceErrors = true, true
-	root.DisableSuggestions = true // group suggests over all names
+	root.DisableSuggestions = true // group makes suggestions
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
@@ -26,16 +26,16 @@ func (a *App) SetUp(root *cobra.Command) {
 }
 
 func (a *App) addGlobalFlags(flags *pflag.FlagSet) {
-	flags.StringVarP(&a.ConfigFile, "config", "f", "", "configuration file (default: what "+config.EnvFile+" names)")
-	flags.VarP(&a.Format, "output", "o", "format of what is printed: "+outputFormats())
-	flags.StringVar(&a.server, "server", "", "server to ask, host:port or URL (default: "+config.EnvServer+", then api.listen)")
+	flags.StringVarP(&a.ConfigFile, "config", "f", "", "configuration file (default: "+config.EnvFile+")")
+	flags.VarP(&a.Format, "output", "o", "output format: "+outputFormats())
+	flags.StringVar(&a.server, "server", "", "server of client commands, host:port or URL (default: "+config.EnvServer+", then api.listen)")
 	flags.StringSlice("brokers", nil, "Kafka brokers, host:port,... (default: kafka.brokers)")
-	flags.String("log-level", "", "trace, debug, info, warn or error (default: log.level)")
+	flags.String("log-level", "", "minimum log level: trace, debug, info, warn or error (default: log.level)")
 	a.Bind(flags, "brokers", "kafka.brokers")
 	a.Bind(flags, "log-level", "log.level")
 }
 
-// Execute runs root, prints its error if it has one, and returns the exit code. A panic becomes exit code 70.
+// Execute runs root, prints its error, and returns the exit code. A panic is exit code 70.
 func (a *App) Execute(ctx context.Context, root *cobra.Command) (code int) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -53,18 +53,18 @@ func (a *App) Execute(ctx context.Context, root *cobra.Command) (code int) {
 	}
 	var f *Failure
 	if !a.running && !errors.As(err, &f) {
-		err = UsageError(err.Error(), "`"+ran.CommandPath()+" --help` shows how it is used")
+		err = UsageError(err.Error(), "`"+ran.CommandPath()+" --help` describes the command")
 	}
 	return a.report(err)
 }
 
-// prepare walks the tree: it marks where a command's own code begins, and makes a command that only groups others
-// print its help, or name the nearest of them.
+// prepare walks the command tree. It sets running when a command's code begins. A command that only
+// groups others prints its help, or suggests the most similar sub-command.
 func (a *App) prepare(c *cobra.Command) {
-	if own := c.RunE; own != nil {
+	if run := c.RunE; run != nil {
 		c.RunE = func(cmd *cobra.Command, args []string) error {
 			a.running = true
-			return own(cmd, args)
+			return run(cmd, args)
 		}
 	} else if c.Run == nil && c.HasSubCommands() {
 		c.Args = cobra.ArbitraryArgs
@@ -75,7 +75,7 @@ func (a *App) prepare(c *cobra.Command) {
 	}
 }
 
-// group is what a command without code of its own does.
+// group is RunE of a command that only groups others.
 func group(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return c.Help()
@@ -93,7 +93,7 @@ func group(c *cobra.Command, args []string) error {
 	return UsageError(fmt.Sprintf("`%s` has no command %q", c.CommandPath(), args[0]), do)
 }
 
-// flagError explains a flag that does not exist or does not parse.
+// flagError explains a flag that does not exist or whose value does not parse.
 func flagError(c *cobra.Command, err error) error {
 	do := fmt.Sprintf("`%s --help` lists the flags", c.CommandPath())
 	var missing *pflag.NotExistError

@@ -17,29 +17,29 @@ import (
 // Exit codes. Scripts rely on them: they do not change.
 const (
 	ExitOK          = 0
-	ExitFailed      = 1   // it ran, and the answer is no: not found, a check that failed
-	ExitUsage       = 64  // the command line is wrong
-	ExitData        = 65  // the input data is wrong
+	ExitFailed      = 1   // the command ran, and its answer is no: not found, a failed check
+	ExitUsage       = 64  // the command line is not valid
+	ExitData        = 65  // the input data is not valid
 	ExitUnavailable = 69  // a server or broker does not answer
-	ExitSoftware    = 70  // weir is wrong
+	ExitSoftware    = 70  // a bug of weir
 	ExitLocked      = 73  // another process holds the state directory
 	ExitIO          = 74  // a disk, file or pipe failed
-	ExitTempFail    = 75  // not now: try again
-	ExitAuth        = 77  // not allowed
-	ExitConfig      = 78  // the configuration is wrong
+	ExitTempFail    = 75  // a later try may succeed
+	ExitAuth        = 77  // no permission
+	ExitConfig      = 78  // the configuration is not valid
 	ExitInterrupted = 130 // stopped by a signal before the end
 )
 
-// Failure is an error as the user reads it. Commands return one where they know more than explain can.
+// Failure is an error as the user reads it. Commands return one where they know more than Explain.
 type Failure struct {
 	Code int
 	What string // what failed
-	Why  string // the cause; empty takes err's text
+	Why  string // the cause; empty: the text of err
 	Do   string // what to do now
 	err  error  // may be nil
 }
 
-// Error is what and why in one line.
+// Error returns what and why in one line.
 func (f *Failure) Error() string {
 	if f.Why == "" {
 		return f.What
@@ -50,7 +50,8 @@ func (f *Failure) Error() string {
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.err }
 
-// Fail explains err: what was tried, and what to do now. The code follows from err's kind where code is 0.
+// Fail returns a Failure for err. what is what failed, do is what the user can do. If code is 0 or
+// do is empty, the kind of err determines it.
 func Fail(code int, what string, err error, do string) error {
 	f := Explain(err)
 	f.What, f.err = what, err
@@ -63,12 +64,12 @@ func Fail(code int, what string, err error, do string) error {
 	return f
 }
 
-// UsageError is the failure of a command line.
+// UsageError returns the Failure of a command line.
 func UsageError(why, do string) error {
-	return &Failure{Code: ExitUsage, What: "the command line is not right", Why: why, Do: do}
+	return &Failure{Code: ExitUsage, What: "the command line is not valid", Why: why, Do: do}
 }
 
-// Explain turns any error into a failure, by its kind.
+// Explain returns the Failure of any error, by its kind.
 func Explain(err error) *Failure {
 	var f *Failure
 	if errors.As(err, &f) {
@@ -77,9 +78,12 @@ func Explain(err error) *Failure {
 	}
 	var ce *config.Error
 	if errors.As(err, &ce) {
-		return &Failure{Code: ExitConfig, What: "the configuration is not valid", Why: err.Error(), Do: "correct it; `weir config check` checks it again", err: err}
+		return &Failure{Code: ExitConfig, What: "the configuration is not valid", Why: err.Error(), Do: "correct the settings; `weir config check` checks them", err: err}
 	}
-	f = &Failure{Code: ExitFailed, What: "it failed", Why: err.Error(), Do: "`weir doctor` checks what weir needs; --log-level debug says more", err: err}
+	f = &Failure{
+		Code: ExitFailed, What: "the command failed", Why: err.Error(),
+		Do: "`weir doctor` checks what weir needs; --log-level debug logs details", err: err,
+	}
 	var ie *net.OpError
 	var dns *net.DNSError
 	var rpc *connect.Error
@@ -87,49 +91,54 @@ func Explain(err error) *Failure {
 	case errors.As(err, &rpc):
 		explainRPC(f, rpc)
 	case errors.Is(err, context.Canceled):
-		f.Code, f.What, f.Why, f.Do = ExitInterrupted, "interrupted", "a signal asked it to stop", "run it again: what was done is kept"
+		f.Code, f.What, f.Why, f.Do = ExitInterrupted, "interrupted", "a signal stopped the command", "run the command again: completed steps are kept"
 	case errors.Is(err, context.DeadlineExceeded):
-		f.Code, f.What, f.Do = ExitUnavailable, "no answer in time", "check that the other side runs, then try again"
+		f.Code, f.What, f.Do = ExitUnavailable, "no answer in time", "check that the server or the brokers run, then try again"
 	case errors.As(err, &ie), errors.As(err, &dns):
-		f.Code, f.What, f.Do = ExitUnavailable, "cannot connect", "check the address and that the other side runs"
+		f.Code, f.What, f.Do = ExitUnavailable, "cannot connect", "check the address, and that the server or the brokers run"
 	case errors.Is(err, fs.ErrPermission):
-		f.Code, f.What, f.Do = ExitIO, "no permission", "check the owner and mode of the file"
+		f.Code, f.What, f.Do = ExitIO, "no permission", "check the owner and the mode of the file"
 	case isIO(err):
 		f.Code, f.What, f.Do = ExitIO, "reading or writing failed", "check the path, the free space and the disk"
 	}
 	return f
 }
 
-// isIO tells whether err came from a file or pipe.
+// isIO reports whether err is of a file or a pipe.
 func isIO(err error) bool {
 	var pe *fs.PathError
 	return errors.As(err, &pe) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EPIPE)
 }
 
-// explainRPC goes by what the server said.
+// fieldRemedy is the remedy of requests that are not valid.
+const fieldRemedy = "correct the arguments: a field that the message names is the flag of the same name"
+
+// explainRPC explains an error of the API by its code.
 func explainRPC(f *Failure, err *connect.Error) {
 	f.Why = err.Message()
 	switch err.Code() {
 	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeResourceExhausted:
-		f.Code, f.What, f.Do = ExitUnavailable, "the server does not answer", "check --server and that `weir run` or `weir dev` is up and ready"
+		f.Code, f.What, f.Do = ExitUnavailable, "the server does not answer", "check --server, and that `weir run` or `weir dev` is running and ready; `weir lag` shows the partitions"
 	case connect.CodeUnauthenticated, connect.CodePermissionDenied:
-		f.Code, f.What, f.Do = ExitAuth, "the server does not allow it", "sign in, or ask an administrator for the role"
+		f.Code, f.What, f.Do = ExitAuth, "the server denies access", "set api.token_file to a file with the token of the server"
 	case connect.CodeInvalidArgument, connect.CodeOutOfRange:
-		f.Code, f.What, f.Do = ExitUsage, "the server does not take the request", "correct the arguments"
+		f.Code, f.What, f.Do = ExitUsage, "the server rejects the request", fieldRemedy
 	case connect.CodeNotFound:
-		f.Code, f.What, f.Do = ExitFailed, "not found", "check the spelling; what was produced a moment ago may need --wait"
+		f.Code, f.What, f.Do = ExitFailed, "not found", "check the spelling; for events that were just produced, add --wait"
 	case connect.CodeDataLoss:
-		f.Code, f.What, f.Do = ExitData, "the server found damaged data", "see the server's log"
+		f.Code, f.What, f.Do = ExitData, "the server found damaged data", "see the log of the server"
 	case connect.CodeInternal, connect.CodeUnknown, connect.CodeUnimplemented:
-		f.Code, f.What, f.Do = ExitSoftware, "the server failed", "see the server's log; client and server should be of one version"
+		f.Code, f.What, f.Do = ExitSoftware, "the server failed", "see the log of the server; client and server should have the same version"
 	case connect.CodeCanceled:
-		f.Code, f.What, f.Do = ExitInterrupted, "interrupted", "run it again"
+		f.Code, f.What, f.Do = ExitInterrupted, "interrupted", "run the command again"
+	case connect.CodeFailedPrecondition:
+		f.What, f.Do = "the server refused the request", fieldRemedy
 	default:
-		f.What = "the server refused"
+		f.What = "the server refused the request"
 	}
 }
 
-// report prints err for a person and returns its exit code.
+// report prints err and returns its exit code.
 func (a *App) report(err error) int {
 	f := Explain(err)
 	label, reset := "", ""
@@ -145,7 +154,7 @@ func (a *App) report(err error) int {
 		fmt.Fprintf(a.Stderr, "  why: %s\n", strings.ReplaceAll(strings.TrimSpace(why), "\n", "\n       "))
 	}
 	fmt.Fprintf(a.Stderr, "  do:  %s\n", f.Do)
-	var raw interface{ Raw() string } // the answer of a server, word for word
+	var raw interface{ Raw() string } // the unchanged error text of DynamoDB
 	if errors.As(f.err, &raw) && raw.Raw() != "" {
 		if c, err := a.LoadConfig(); err == nil && (c.Log.Level == "debug" || c.Log.Level == "trace") {
 			fmt.Fprintf(a.Stderr, "  raw: %s\n", raw.Raw())

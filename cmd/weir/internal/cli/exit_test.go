@@ -18,21 +18,21 @@ import (
 	"github.com/weirhq/weir/internal/config"
 )
 
-// with runs a command whose code is fn.
-func with(t *testing.T, stdout io.Writer, fn func(*App) error) (code int, stderr string) {
+// runWith runs a command whose code is fn.
+func runWith(t *testing.T, stdout io.Writer, fn func(*App) error) (code int, stderr string) {
 	t.Helper()
-	var talk bytes.Buffer
-	a := NewApp(Process{Args: []string{"try"}, Stdout: stdout, Stderr: &talk})
+	var stderrBuf bytes.Buffer
+	a := NewApp(Process{Args: []string{"try"}, Stdout: stdout, Stderr: &stderrBuf})
 	root := &cobra.Command{Use: "weir"}
 	a.SetUp(root)
 	root.AddCommand(&cobra.Command{Use: "try", RunE: func(*cobra.Command, []string) error { return fn(a) }})
 	code = a.Execute(t.Context(), root)
-	return code, talk.String()
+	return code, stderrBuf.String()
 }
 
 func TestExitCodes(t *testing.T) {
 	rpc := func(c connect.Code) error {
-		return fmt.Errorf("asking: %w", connect.NewError(c, errors.New("told so")))
+		return fmt.Errorf("request: %w", connect.NewError(c, errors.New("the reason")))
 	}
 	for name, tc := range map[string]struct {
 		err  error
@@ -44,13 +44,14 @@ func TestExitCodes(t *testing.T) {
 		"typed":        {fmt.Errorf("deep: %w", Fail(ExitLocked, "the state directory is in use", errors.New("by pid 7"), "stop it")), 73, "stop it"},
 		"data":         {Fail(ExitData, "a row is bad", errors.New("line 3"), "correct it"), 65, "line 3"},
 		"kept kind":    {Fail(0, "cannot ask", rpc(connect.CodePermissionDenied), ""), 77, "cannot ask"},
-		"unavailable":  {rpc(connect.CodeUnavailable), 69, "told so"},
+		"unavailable":  {rpc(connect.CodeUnavailable), 69, "weir lag"},
 		"not found":    {rpc(connect.CodeNotFound), 1, "not found"},
-		"bad request":  {rpc(connect.CodeInvalidArgument), 64, "told so"},
-		"auth":         {rpc(connect.CodeUnauthenticated), 77, "told so"},
-		"server's bug": {rpc(connect.CodeInternal), 70, "told so"},
-		"data loss":    {rpc(connect.CodeDataLoss), 65, "told so"},
-		"precondition": {rpc(connect.CodeFailedPrecondition), 1, "refused"},
+		"bad request":  {rpc(connect.CodeInvalidArgument), 64, "the flag of the same name"},
+		"token":        {rpc(connect.CodeUnauthenticated), 77, "api.token_file"},
+		"auth":         {rpc(connect.CodeUnauthenticated), 77, "the reason"},
+		"server's bug": {rpc(connect.CodeInternal), 70, "the reason"},
+		"data loss":    {rpc(connect.CodeDataLoss), 65, "the reason"},
+		"precondition": {rpc(connect.CodeFailedPrecondition), 1, "the flag of the same name"},
 		"dial":         {&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}, 69, "connection refused"},
 		"name":         {&net.DNSError{Err: "no such host", Name: "x"}, 69, "no such host"},
 		"deadline":     {fmt.Errorf("wait: %w", context.DeadlineExceeded), 69, "in time"},
@@ -61,7 +62,7 @@ func TestExitCodes(t *testing.T) {
 		"config":       {&config.Error{Problems: []config.Problem{{What: "one"}, {What: "two"}}}, 78, "one\n       two"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, stderr := with(t, io.Discard, func(*App) error { return tc.err })
+			code, stderr := runWith(t, io.Discard, func(*App) error { return tc.err })
 			if code != tc.code || !strings.Contains(stderr, tc.want) || (tc.err != nil) != strings.Contains(stderr, "  do:  ") {
 				t.Errorf("code %d, want %d; stderr\n%s", code, tc.code, stderr)
 			}
@@ -70,7 +71,7 @@ func TestExitCodes(t *testing.T) {
 }
 
 func TestAPanicIsABug(t *testing.T) {
-	code, stderr := with(t, io.Discard, func(*App) error { panic("oh no") })
+	code, stderr := runWith(t, io.Discard, func(*App) error { panic("oh no") })
 	for _, w := range []string{"panic: oh no", "exit_test.go", "report it"} {
 		if code != 70 || !strings.Contains(stderr, w) {
 			t.Errorf("code %d, no %q in\n%s", code, w, stderr)
@@ -78,13 +79,13 @@ func TestAPanicIsABug(t *testing.T) {
 	}
 }
 
-// full is a disk without space.
+// full is a writer without space.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 func TestOutputThatCannotBeWritten(t *testing.T) {
-	code, stderr := with(t, full{}, func(a *App) error { return PrintOne(a, struct{ Name string }{"x"}) })
+	code, stderr := runWith(t, full{}, func(a *App) error { return PrintOne(a, struct{ Name string }{"x"}) })
 	if code != 74 || !strings.Contains(stderr, "cannot write the output") {
 		t.Errorf("code %d\n%s", code, stderr)
 	}

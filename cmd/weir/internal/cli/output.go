@@ -18,11 +18,11 @@ import (
 type Format string
 
 const (
-	formatTable Format = "table" // columns for a person
-	FormatWide  Format = "wide"  // the same with every column
+	formatTable Format = "table" // columns
+	FormatWide  Format = "wide"  // all columns
 	FormatJSON  Format = "json"  // one document
-	FormatYAML  Format = "yaml"  // the same in YAML
-	FormatJSONL Format = "jsonl" // one line per row
+	FormatYAML  Format = "yaml"  // one document
+	FormatJSONL Format = "jsonl" // a document for each row
 )
 
 func outputFormats() string { return strings.Join(formatNames(), ", ") }
@@ -31,7 +31,7 @@ func formatNames() []string {
 	return []string{string(formatTable), string(FormatWide), string(FormatJSON), string(FormatYAML), string(FormatJSONL)}
 }
 
-// Set parses -o.
+// Set parses the value of -o.
 func (f *Format) Set(s string) error {
 	if !slices.Contains(formatNames(), s) {
 		if n, ok := config.Nearest(s, formatNames()); ok {
@@ -43,17 +43,18 @@ func (f *Format) Set(s string) error {
 	return nil
 }
 
-// String returns the format's name.
+// String returns the name of the format.
 func (f *Format) String() string { return string(*f) }
 
-// Type names the value in the help.
+// Type is the name of the value in the help.
 func (f *Format) Type() string { return "format" }
 
-// Structured tells whether stdout is for a machine, so that even "nothing to show" must be a document.
+// Structured reports whether the format is for programs. Then even an empty result is a document.
 func (a *App) Structured() bool { return a.Format != formatTable && a.Format != FormatWide }
 
-// PrintRows prints a list of structs in the format of -o. The fields' json tags name the columns, which should be
-// snake_case; a tag table:"wide" keeps a field for -o wide, table:"-" out of tables.
+// PrintRows prints a list of structs in the format of -o. The json tags of the fields, in
+// snake_case, are the names of the columns. A field with the tag table:"wide" is a column of -o
+// wide only; a field with the tag table:"-" is no column.
 func PrintRows[T any](a *App, rows []T) error {
 	return a.Print(func(w io.Writer) error {
 		switch a.Format {
@@ -75,7 +76,7 @@ func PrintRows[T any](a *App, rows []T) error {
 	})
 }
 
-// PrintOne prints one struct: a document, or a table of two columns.
+// PrintOne prints a struct as a document, or as a table of names and values.
 func PrintOne[T any](a *App, v T) error {
 	return a.Print(func(w io.Writer) error {
 		if a.Structured() {
@@ -85,19 +86,19 @@ func PrintOne[T any](a *App, v T) error {
 	})
 }
 
-// Print gives fn a buffered stdout. A pipe or disk that fails is exit code 74.
+// Print calls fn with a buffered stdout. A failed write is exit code 74.
 func (a *App) Print(fn func(io.Writer) error) error {
 	out := bufio.NewWriter(a.Stdout)
 	if err := fn(out); err != nil {
 		return fmt.Errorf("cannot format the output: %w", err)
 	}
 	if err := out.Flush(); err != nil {
-		return Fail(ExitIO, "cannot write the output", err, "check the disk or the program that reads it")
+		return Fail(ExitIO, "cannot write the output", err, "check the disk, or the program that reads the output")
 	}
 	return nil
 }
 
-// encode writes v as JSON, as one line of JSON, or as YAML with the same names in the same order.
+// encode writes v as JSON, as a line of JSON, or as YAML with the same names in the same order.
 func encode(w io.Writer, f Format, v any) error {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -112,7 +113,7 @@ func encode(w io.Writer, f Format, v any) error {
 		_, err := buf.WriteTo(w)
 		return err
 	}
-	// JSON is YAML in another style: restyling its nodes keeps names, order and large numbers as they are.
+	// JSON is YAML in another style. A change of the style keeps names, order and large numbers.
 	var doc yaml.Node
 	if err := yaml.Unmarshal(buf.Bytes(), &doc); err != nil {
 		return err
@@ -126,8 +127,8 @@ func encode(w io.Writer, f Format, v any) error {
 	return y.Close()
 }
 
-// BlockStyle makes collections block style and names plain. Texts keep their quotes: readers of YAML 1.1 would take a
-// campaign called no for a boolean.
+// BlockStyle gives collections the block style, and names no quotes. Texts keep their quotes,
+// because YAML 1.1 reads the text no as a boolean.
 func BlockStyle(n *yaml.Node) {
 	if n.Kind != yaml.ScalarNode {
 		n.Style = 0

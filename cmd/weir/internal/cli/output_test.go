@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// row has a field of each kind that commands print.
+// row has a field of each type that commands print.
 type row struct {
 	Name    string    `json:"name"`
 	Micros  int64     `json:"charged_micros"`
@@ -28,7 +28,7 @@ func rows() []row {
 	}
 }
 
-// printed returns what printRows writes in format.
+// printed returns the output of PrintRows in format.
 func printed(t *testing.T, format Format, rows []row) string {
 	t.Helper()
 	var out bytes.Buffer

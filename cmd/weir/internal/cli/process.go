@@ -4,9 +4,9 @@ import (
 	"io"
 )
 
-// Process is what the operating system gives a program. A test gives its own.
+// Process is the arguments, the environment and the streams of a process. Tests have their own.
 type Process struct {
-	Args    []string // without the program's name
+	Args    []string // without the name of the program
 	Environ []string // "NAME=value"
 	Stdin   io.Reader
 	Stdout  io.Writer // data only

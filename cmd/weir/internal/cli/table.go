@@ -11,14 +11,15 @@ import (
 	"unicode/utf8"
 )
 
-// column is a field of a row's struct.
+// column is a field of the struct of a row.
 type column struct {
 	name    string
 	index   []int
 	numeric bool
 }
 
-// columnsOf returns the fields of t, a struct, that a table shows; those of an embedded struct as its own, as JSON has them.
+// columnsOf returns the fields of struct t that are columns. The fields of an embedded struct count
+// as fields of t, as in JSON.
 func columnsOf(t reflect.Type, wide bool) []column {
 	var cols []column
 	for _, f := range reflect.VisibleFields(t) {
@@ -46,7 +47,8 @@ func numeric(t reflect.Type) bool {
 	}
 }
 
-// WriteTable writes rows, structs or pointers to structs, under a line of column names. Numbers stand to the right.
+// WriteTable writes a line of column names and a line for each row, a struct or a pointer to one.
+// Numbers are aligned to the right.
 func WriteTable[T any](w io.Writer, rows []T, wide bool) error {
 	t := reflect.TypeFor[T]()
 	if t.Kind() == reflect.Pointer {
@@ -69,7 +71,7 @@ func WriteTable[T any](w io.Writer, rows []T, wide bool) error {
 	return writeLines(w, cols, lines)
 }
 
-// writePairs writes one struct, a field a line.
+// writePairs writes a struct, one field a line.
 func writePairs[T any](w io.Writer, row T, wide bool) error {
 	v := reflect.Indirect(reflect.ValueOf(row))
 	var lines [][]string
@@ -79,7 +81,7 @@ func writePairs[T any](w io.Writer, row T, wide bool) error {
 	return writeLines(w, make([]column, 2), lines)
 }
 
-// writeLines pads the cells so that columns line up.
+// writeLines writes cells in aligned columns.
 func writeLines(w io.Writer, cols []column, lines [][]string) error {
 	width := make([]int, len(cols))
 	for _, line := range lines {
@@ -105,8 +107,8 @@ func writeLines(w io.Writer, cols []column, lines [][]string) error {
 	return nil
 }
 
-// cell prints a value; "-" stands for none. What is not printable is escaped: a campaign's name comes from outside and
-// must not steer the terminal.
+// cell returns the text of a value, "-" for an empty one. Characters that are not printable are
+// escaped, because a name from outside must not control the terminal.
 func cell(v reflect.Value) string {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {

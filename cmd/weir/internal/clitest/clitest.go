@@ -14,16 +14,16 @@ import (
 	"github.com/weirhq/weir/dynamotest"
 )
 
-// CommandFunc makes the commands under test.
+// CommandFunc returns the commands under test, such as lease.Commands.
 type CommandFunc func(*cli.App) []*cobra.Command
 
-// Result is what a command left behind.
+// Result is the exit code and the output of a command.
 type Result struct {
 	Code           int
 	Stdout, Stderr string
 }
 
-// Run runs one command line to its end, in this process.
+// Run runs a command line to its end.
 func Run(t *testing.T, commands CommandFunc, environ []string, args ...string) Result {
 	t.Helper()
 	var out, talk bytes.Buffer
@@ -31,7 +31,8 @@ func Run(t *testing.T, commands CommandFunc, environ []string, args ...string) R
 	return Result{code, out.String(), talk.String()}
 }
 
-// Execute runs one command line with the streams of p, until it or ctx ends, and returns the exit code.
+// Execute runs a command line with the arguments and streams of p until ctx ends, and returns the
+// exit code.
 func Execute(ctx context.Context, commands CommandFunc, p cli.Process) int {
 	a := cli.NewApp(p)
 	root := &cobra.Command{Use: "weir"}
@@ -40,7 +41,7 @@ func Execute(ctx context.Context, commands CommandFunc, p cli.Process) int {
 	return a.Execute(ctx, root)
 }
 
-// Buffer is the output of a command that still runs.
+// Buffer collects the output of a running command. It is safe for concurrent use.
 type Buffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -53,14 +54,15 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
-// String is all of it.
+// String returns the output so far.
 func (b *Buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.String()
 }
 
-// DynamoDB serves a DynamoDB of the regions eu and us until the test ends, and returns the environment that names it.
+// DynamoDB serves a DynamoDB with the regions eu and us until the test ends. It returns environment
+// variables with its address.
 func DynamoDB(t *testing.T) []string {
 	t.Helper()
 	cloud, err := dynamotest.New(dynamotest.Config{Regions: []string{"eu", "us"}})
@@ -88,7 +90,7 @@ func DynamoDB(t *testing.T) []string {
 	return []string{"WEIR_LEASES_REGIONS=" + strings.Join(regions, ","), "AWS_EC2_METADATA_DISABLED=true", "WEIR_LEASES_TIMEOUT=30s", "WEIR_KAFKA_BROKERS=127.0.0.1:1"}
 }
 
-// Listen listens at a free port of this machine.
+// Listen listens on a free port of 127.0.0.1.
 func Listen(t *testing.T) net.Listener {
 	t.Helper()
 	var lc net.ListenConfig
@@ -99,7 +101,7 @@ func Listen(t *testing.T) net.Listener {
 	return l
 }
 
-// FreeAddr returns an address of this machine at which nothing listens.
+// FreeAddr returns an address of this machine on which no process listens.
 func FreeAddr(t *testing.T) string {
 	t.Helper()
 	l := Listen(t)

@@ -1,3 +1,2 @@
-// Package clitest runs commands of weir in the process of a test and returns what they printed and
-// their exit code.
+// Package clitest runs commands in the process of a test, and returns their output and exit code.
 package clitest

@@ -9,7 +9,7 @@ import (
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// Cluster is the configuration and how it reaches the brokers.
+// Cluster returns the configuration and the connection settings of its brokers.
 func Cluster(a *cli.App) (*config.Config, kafka.Cluster, error) {
 	cfg, err := a.LoadConfig()
 	if err != nil {
@@ -19,11 +19,12 @@ func Cluster(a *cli.App) (*config.Config, kafka.Cluster, error) {
 	return cfg, k, NodeFailure(err)
 }
 
-// Partitions asks the brokers how many partitions a topic has.
+// Partitions returns the number of partitions that a topic has.
 func Partitions(ctx context.Context, k kafka.Cluster, topic string) (int32, error) {
 	ends, err := kafka.EndOffsets(ctx, k, topic)
 	if err != nil {
-		return 0, cli.Fail(cli.ExitUnavailable, "cannot look at "+topic, err, "check --brokers and spend.generation; `weir topics plan` shows what is missing")
+		return 0, cli.Fail(cli.ExitUnavailable, "cannot read the partitions of topic "+topic, err,
+			"check --brokers and spend.generation; `weir topics plan` shows what is missing")
 	}
 	return int32(len(ends[topic])), nil
 }

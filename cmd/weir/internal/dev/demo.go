@@ -16,27 +16,27 @@ import (
 	"github.com/weirhq/weir/internal/config"
 )
 
-// What the demo has in its table.
+// The demo's settings.
 const (
-	demoName      = "demo" // of the client, and of its pool
-	demoResources = 100    // of a region
-	demoRate      = 1.8    // new keys a second there, on average
-	demoSwing     = 0.7    // how far that goes up and down
+	demoName      = "demo" // name of the client and of its pool
+	demoResources = 100    // in each region
+	demoRate      = 1.8    // mean of new keys a second in a region
+	demoSwing     = 0.7    // amplitude of the rate, as a share
 	demoLength    = 30 * time.Second
 
 	demoLongest    = 10 * time.Minute
 	demoQuarantine = 2 * time.Second
-	demoCycle      = 10 * time.Minute // of a day in fast motion; the regions' peaks are a third of it apart
+	demoCycle      = 10 * time.Minute // period of the rate; the peaks of the regions are a third of it apart
 )
 
-// demo is a pool with resources in every region and users of them, as weir dev and weir load have it.
+// demo is a pool with resources and simulated users in every region, of weir dev and weir load.
 type demo struct {
 	table  *node.LeaseTable
 	agents []*agent.Agent
 	users  []*leaseload.Users
 }
 
-// newDemo connects to the table. It makes nothing there before prepare.
+// newDemo connects to the table. prepare creates the pool.
 func newDemo(ctx context.Context, cfg config.Leases) (*demo, error) {
 	table, err := connect.OpenLeaseTable(ctx, cfg)
 	if err != nil {
@@ -48,7 +48,7 @@ func newDemo(ctx context.Context, cfg config.Leases) (*demo, error) {
 		a, err := table.Agent(region)
 		if err != nil {
 			d.close()
-			return nil, connect.LeaseFailure("cannot lease in "+region, err)
+			return nil, connect.LeaseFailure("cannot connect to region "+region, err)
 		}
 		d.agents = append(d.agents, a)
 		d.users = append(d.users, leaseload.New(a, leaseload.Config{
@@ -65,15 +65,15 @@ func (d *demo) close() {
 	}
 }
 
-// regions are the names.
+// regions returns the names of the regions.
 func (d *demo) regions() []string {
 	names, _ := d.table.Config.RegionEndpoints()
 	return names
 }
 
-// prepare makes what is not there yet: regions, client, pool, resources.
+// prepare creates regions, client, pool and resources, unless they exist.
 func (d *demo) prepare(ctx context.Context) error {
-	made := func(err error) error {
+	ignoreExisting := func(err error) error {
 		if errors.Is(err, admin.ErrExists) {
 			return nil
 		}
@@ -83,15 +83,15 @@ func (d *demo) prepare(ctx context.Context) error {
 	var err error
 	for _, r := range regions {
 		_, e := admin.Create(ctx, d.table.Admin, admin.Region{Region: r})
-		err = errors.Join(err, made(e))
+		err = errors.Join(err, ignoreExisting(e))
 	}
-	by := admin.Stored{Description: "made for a demo"}
-	_, e := admin.Create(ctx, d.table.Admin, admin.Client{Client: demoName, Stored: by})
-	err = errors.Join(err, made(e))
+	by := admin.StoredRow{Description: "created for the demo"}
+	_, e := admin.Create(ctx, d.table.Admin, admin.Client{Client: demoName, StoredRow: by})
+	err = errors.Join(err, ignoreExisting(e))
 	_, e = admin.Create(ctx, d.table.Admin, admin.Pool{
-		Client: demoName, Pool: demoName, LongestLease: admin.Duration(demoLongest), Quarantine: admin.Duration(demoQuarantine), Stored: by,
+		Client: demoName, Pool: demoName, LongestLease: admin.Duration(demoLongest), Quarantine: admin.Duration(demoQuarantine), StoredRow: by,
 	})
-	if err = errors.Join(err, made(e)); err != nil {
+	if err = errors.Join(err, ignoreExisting(e)); err != nil {
 		return err
 	}
 	for _, r := range regions {
@@ -107,7 +107,7 @@ func (d *demo) prepare(ctx context.Context) error {
 	return nil
 }
 
-// use takes and gives back leases in every region, until ctx ends.
+// use runs the users of every region until ctx ends.
 func (d *demo) use(ctx context.Context) {
 	var g sync.WaitGroup
 	for _, u := range d.users {
@@ -116,7 +116,7 @@ func (d *demo) use(ctx context.Context) {
 	g.Wait()
 }
 
-// held is how many leases the users have, and what they did.
+// held describes the leases and the calls of the users.
 func (d *demo) held() string {
 	var held, got, renewed, released, refused int64
 	for _, u := range d.users {

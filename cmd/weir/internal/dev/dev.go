@@ -28,14 +28,14 @@ import (
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// dev is `weir dev`: everything in one process, with nothing installed.
+// dev is a run of `weir dev`.
 type dev struct {
 	a       *cli.App
 	cfg     *config.Config
 	noLoad  bool
 	rate    int64
-	port    int  // of the embedded Kafka; 0: choose
-	keep    bool // the data directory is the user's
+	port    int  // of the dev broker; 0: any free port
+	keep    bool // the user gave --data-dir
 	broker  *devbroker.Broker
 	node    *node.Node
 	leases  *devLeases
@@ -43,36 +43,37 @@ type dev struct {
 	started time.Time
 	fault   []string
 	faults  []fault
-	regions []string // as they were configured; what they are is in cfg
+	regions []string // of the configuration; cfg has the regions with their addresses
 }
 
-// Commands returns the commands for tries: `weir dev`, `weir load` and `weir dynamodb`.
+// Commands returns `weir dev`, `weir load` and `weir dynamodb`.
 func Commands(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{newDevCmd(a), newLoadCmd(a), newDynamoDBCmd(a)}
 }
 
-const devPoll = 100 * time.Millisecond // of a stream with nothing new
+const streamPoll = 100 * time.Millisecond // interval between reads of a stream without new records
 
 func newDevCmd(a *cli.App) *cobra.Command {
 	d := &dev{a: a, started: time.Now()}
 	c := &cobra.Command{
 		Use:   "dev",
-		Short: "Runs everything in this process: Kafka, DynamoDB of three regions, the spend counter, the API, and some load",
-		Long: "Runs everything in this process: an embedded Kafka, a DynamoDB of three regions, the spend counter, the API, and some load.\n" +
-			"Nothing needs to be installed. It keeps its data with --data-dir, else it forgets them. Ctrl-C stops it.",
+		Short: "Run everything in one process: Kafka, DynamoDB in three regions, all roles, API and load",
+		Long: "Run everything in one process: a dev broker for Kafka, a DynamoDB in three regions, all roles, the\n" +
+			"API, and a load generator. Nothing needs to be installed. It keeps its data if --data-dir is given.\n" +
+			"Ctrl-C stops it.",
 		Example: "  weir dev --data-dir ~/weir --rate 5000",
 		Args:    cobra.NoArgs,
 		RunE:    d.command,
 	}
 	f := c.Flags()
-	f.BoolVar(&d.noLoad, "no-load", false, "produce no events and use no leases; heartbeats go on")
+	f.BoolVar(&d.noLoad, "no-load", false, "produce no events and use no leases; heartbeats continue")
 	f.Int64Var(&d.rate, "rate", 1000, "events a second of the load generator")
-	f.IntVar(&d.port, "kafka-port", 0, "port of the embedded Kafka (default: 9092 if it is free, else any)")
-	f.StringArrayVar(&d.fault, "fault", nil, "something that goes wrong on purpose, such as duplicate, or region=us-west-2@5m+2m: down after five minutes, for two; can be given again")
-	f.String("data-dir", "", "directory that keeps the data (default: a temporary one, removed at the end)")
+	f.IntVar(&d.port, "kafka-port", 0, "port of the dev broker (default: 9092 if it is free, else any free port)")
+	f.StringArrayVar(&d.fault, "fault", nil, "fault to inject: duplicate, or region=us-west-2@5m+2m: the region is down after 5 minutes, for 2 minutes; repeatable")
+	f.String("data-dir", "", "directory of the data (default: a temporary one, removed at the end)")
 	f.String("listen", "", "address of the API (default: api.listen)")
-	f.String("ops-listen", "", "address of health and metrics (default: api.ops_listen)")
-	f.String("memory", "", "budget of memory, such as 512MiB (default: memory)")
+	f.String("ops-listen", "", "address of health checks and metrics (default: api.ops_listen)")
+	f.String("memory", "", "memory budget, such as 512MiB (default: memory)")
 	a.Bind(f, "memory", "memory")
 	a.Bind(f, "data-dir", "data_dir")
 	a.Bind(f, "listen", "api.listen")
@@ -102,28 +103,28 @@ func (d *dev) run(ctx context.Context) (err error) {
 	}
 	if !d.keep {
 		if d.cfg.DataDir, err = os.MkdirTemp("", "weir-dev-"); err != nil {
-			return cli.Fail(cli.ExitIO, "cannot make a temporary directory", err, "give one with --data-dir")
+			return cli.Fail(cli.ExitIO, "cannot create a temporary directory", err, "give a directory with --data-dir")
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(d.cfg.DataDir)) }()
 	}
 	level := d.cfg.Log.Level
 	if level == "info" {
-		level = "warn" // the terminal shows what happens in its own words
+		level = "warn" // the status line replaces the log
 	}
 	if d.log, err = obs.NewLogger(d.a.Stderr, level, d.cfg.Log.Format); err != nil {
 		return cli.Fail(cli.ExitConfig, "cannot set up the log", err, "correct log.level and log.format")
 	}
-	if d.port == 0 && free(ctx, 9092) {
+	if d.port == 0 && portIsFree(ctx, 9092) {
 		d.port = 9092
 	}
 	kafkaDir := ""
 	if d.keep {
 		kafkaDir = filepath.Join(d.cfg.DataDir, "kafka")
 	}
-	//nolint:contextcheck // it lives until Close, which comes after everything that uses it has ended
-	d.broker, err = devbroker.Start(devbroker.Config{DataDir: kafkaDir, Port: d.port, Topics: append(node.SpendRole(d.cfg).Topics(), node.LeaseTopics(d.cfg)...), Log: d.log})
+	//nolint:contextcheck // the broker runs until Close, after everything that uses it has ended
+	d.broker, err = devbroker.Start(devbroker.Config{DataDir: kafkaDir, Port: d.port, Topics: node.Topics(d.cfg, node.DevRoles()), Log: d.log})
 	if err != nil {
-		return cli.Fail(0, "cannot start the embedded Kafka", err, "choose another --kafka-port, or another --data-dir")
+		return cli.Fail(0, "cannot start the dev broker", err, "give another --kafka-port or --data-dir")
 	}
 	defer func() { err = errors.Join(err, d.broker.Close()) }()
 	d.cfg.Processor.Workers = 1
@@ -137,7 +138,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, d.leases.close()) }()
 	d.regions, d.cfg.Leases.Regions = d.cfg.Leases.Regions, d.leases.cfg.Regions
-	d.node, err = node.New(d.cfg, node.Parts{Kafka: k, Log: d.log, Roles: []string{node.RoleSpend, node.RoleLeases}, Table: d.leases.table, StreamPoll: devPoll})
+	d.node, err = node.New(d.cfg, node.Config{Kafka: k, Log: d.log, Roles: node.DevRoles(), Table: d.leases.table, StreamPoll: streamPoll})
 	if err != nil {
 		return connect.NodeFailure(err)
 	}
@@ -150,7 +151,8 @@ func (d *dev) run(ctx context.Context) (err error) {
 					g.Go(func() error { return d.load(ctx, k) })
 					g.Go(func() error { return d.watch(ctx) })
 					g.Go(func() error {
-						return (&faultInjector{cloud: d.leases.cloud, regions: regions, agents: d.leases.agents, say: func(format string, args ...any) { fmt.Fprintf(d.a.Stdout, format+"\n", args...) }}).run(ctx, d.faults)
+						injector := faultInjector{cloud: d.leases.cloud, regions: regions, agents: d.leases.agents, report: d.print}
+						return injector.run(ctx, d.faults)
 					})
 				}))
 			})
@@ -159,16 +161,20 @@ func (d *dev) run(ctx context.Context) (err error) {
 	return g.Wait()
 }
 
-func free(ctx context.Context, port int) bool {
+// print writes a line to stdout.
+func (d *dev) print(format string, args ...any) { fmt.Fprintf(d.a.Stdout, format+"\n", args...) }
+
+// portIsFree reports whether port can be listened on.
+func portIsFree(ctx context.Context, port int) bool {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	return err == nil && l.Close() == nil
 }
 
-// ready says where to look and what to try.
+// ready prints the addresses and commands to try.
 func (d *dev) ready() {
 	addr := d.node.Server.Addr()
-	out := func(format string, args ...any) { fmt.Fprintf(d.a.Stdout, format+"\n", args...) }
+	out := d.print
 	out("ready in %d ms: API %s://%s, Kafka %s, metrics %[2]s://%[5]s/metrics", time.Since(d.started).Milliseconds(), d.node.Server.Scheme(), addr, d.broker.Addrs()[0], d.node.Server.OpsAddr())
 	out("  tables %s", strings.Join(d.leases.cfg.Regions, ", "))
 	server := ""
@@ -178,7 +184,7 @@ func (d *dev) ready() {
 	if d.keep {
 		out("  data   %s", d.cfg.DataDir)
 	} else {
-		out("  data   in memory and a temporary directory: gone at the end; --data-dir DIR keeps them")
+		out("  data   temporary, removed at the end; --data-dir DIR keeps it")
 	}
 	out("  try    weir spend show --campaign %s%s", d.example(), server)
 	out("         weir ingest FILE --format csv|jsonl|ipinyou|openbandit%s", server)
@@ -189,12 +195,13 @@ func (d *dev) ready() {
 		brokers = " --brokers " + d.broker.Addrs()[0]
 	}
 	out("         weir status%s", brokers)
-	out("  join   weir run --roles %s,%s --instance second --data-dir DIR --listen 127.0.0.1:0 --ops-listen 127.0.0.1:0%s%s%s",
-		node.RoleSpend, node.RoleLeases, brokers, d.leases.regionsFlag(d.regions), d.shape())
+	out("  join   weir run --roles %s --instance second --data-dir DIR --listen 127.0.0.1:0 --ops-listen 127.0.0.1:0%s%s%s",
+		node.RoleList(node.DevRoles()), brokers, d.leases.regionsFlag(d.regions), d.environ())
 }
 
-// shape is what a process that joins needs to be told of the topics, if they are not as it takes them to be.
-func (d *dev) shape() (environ string) {
+// environ returns the settings of topics and table that a second process needs, "" if all have
+// their defaults.
+func (d *dev) environ() (environ string) {
 	for _, e := range d.cfg.Entries() {
 		if e.Value != e.Default && slices.Contains([]string{"dc", "spend.partitions", "spend.generation", "leases.partitions", "leases.table"}, e.Key) {
 			environ += " " + e.Env + "=" + e.Value
@@ -206,7 +213,7 @@ func (d *dev) shape() (environ string) {
 	return environ
 }
 
-// example is a campaign that the load generator charges most.
+// example returns the campaign with the most spend of the load generator.
 func (d *dev) example() string {
 	if d.noLoad {
 		return "ID"
@@ -214,16 +221,16 @@ func (d *dev) example() string {
 	return loadgen.BusiestCampaign()
 }
 
-// load produces events at the rate, and heartbeats.
+// load produces events and heartbeats.
 func (d *dev) load(ctx context.Context, k kafka.Cluster) error {
 	rate := d.rate
 	if d.noLoad {
 		rate = 0
 	}
-	return produceEvents(ctx, k, d.node.View.Layout, rate, nil)
+	return produceEvents(ctx, k, node.SpendCounter(d.cfg).Layout, rate, nil)
 }
 
-// watch tells once in a while what is going on: every second on a terminal, in place; else every ten.
+// watch prints a status line: every second on a terminal, in place, else every ten seconds.
 func (d *dev) watch(ctx context.Context) error {
 	every, before, after := 10*time.Second, "", "\n"
 	if d.a.IsTerminal() {
@@ -242,7 +249,7 @@ func (d *dev) watch(ctx context.Context) error {
 			return nil
 		case now := <-t.C:
 			var count, micros, lag int64
-			err := d.node.Figures.Health(ctx, func(h *eventspb.SpendHistogram) error {
+			err := d.node.Spend.Health(ctx, func(h *eventspb.SpendHistogram) error {
 				for _, o := range h.Origins {
 					count += int64(o.CumulativeCount)
 					micros += o.CumulativeMicros
@@ -252,7 +259,7 @@ func (d *dev) watch(ctx context.Context) error {
 			if err != nil {
 				continue
 			}
-			parts, _ := d.node.View.Partitions(ctx)
+			parts, _ := d.node.Cluster.Partitions(ctx)
 			running := 0
 			for _, p := range parts {
 				lag += p.GetLag()

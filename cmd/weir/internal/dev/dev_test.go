@@ -6,8 +6,8 @@ import (
 	"github.com/weirhq/weir/internal/config"
 )
 
-// TestShapeOfDev: who joins weir dev needs to be told what its topics and table are, if they are not the defaults; nothing else.
-func TestShapeOfDev(t *testing.T) {
+// The line "join" has the settings of topics and table that are not the defaults, and no others.
+func TestJoinSettings(t *testing.T) {
 	for _, c := range []struct {
 		environ []string
 		want    string
@@ -19,7 +19,7 @@ func TestShapeOfDev(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := (&dev{cfg: cfg}).shape(); got != c.want {
+		if got := (&dev{cfg: cfg}).environ(); got != c.want {
 			t.Errorf("%q: %q, want %q", c.environ, got, c.want)
 		}
 	}

@@ -1,3 +1,3 @@
-// Package dev has the commands that bring their own surroundings: weir dev, with Kafka and DynamoDB
-// in the process, weir load and weir dynamodb.
+// Package dev has the commands for development: weir dev, which runs everything with Kafka and
+// DynamoDB in one process, weir load and weir dynamodb.
 package dev

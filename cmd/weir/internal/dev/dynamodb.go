@@ -15,12 +15,12 @@ import (
 	"github.com/weirhq/weir/dynamotest"
 )
 
-// dynamoRegions are the names that regions get when only their number is given.
+// dynamoRegions are the names of the regions if --regions is a number.
 //
-//nolint:gochecknoglobals // a table: internal/lint complains about writes to it
+//nolint:gochecknoglobals // a constant table; internal/lint rejects writes to it
 var dynamoRegions = [...]string{"eu-west-1", "us-east-1", "us-west-2", "ap-southeast-1", "ap-northeast-1", "sa-east-1"}
 
-// dynamo is `weir dynamodb`: the DynamoDB of weir's tests, alone.
+// dynamo is a run of `weir dynamodb`.
 type dynamo struct {
 	a                              *cli.App
 	regions, host, profile, access string
@@ -34,10 +34,11 @@ func newDynamoDBCmd(a *cli.App) *cobra.Command {
 	d := &dynamo{a: a}
 	c := &cobra.Command{
 		Use:   "dynamodb",
-		Short: "Serves a DynamoDB of several regions from this process, for tries and tests",
-		Long: "Serves a DynamoDB of several regions from this process, for tries and tests: tables, indexes, streams, global tables with\n" +
-			"lag and last-writer-wins. It is no database to keep anything in that matters. What it does not do it refuses by name.\n" +
-			"Each region has its own port: the first has --port, the others those after it. Any credentials do.",
+		Short: "Serve a DynamoDB emulator with several regions, for development and tests",
+		Long: "Serve a DynamoDB emulator with several regions: tables, indexes, streams, and global tables with\n" +
+			"replication lag and last writer wins. It is for development and tests, not for data that matters.\n" +
+			"An operation that is not implemented returns an error with its name. The first region listens on\n" +
+			"--port, each further region on the next port. Any credentials are accepted.",
 		Example: "  weir dynamodb --regions 3 --port 8000\n" +
 			"  weir dynamodb --regions 3 --fault region=us-west-2@1m+2m\n" +
 			"  AWS_ACCESS_KEY_ID=x AWS_SECRET_ACCESS_KEY=x aws dynamodb list-tables --endpoint-url http://127.0.0.1:8000 --region eu-west-1",
@@ -45,14 +46,14 @@ func newDynamoDBCmd(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return d.run(cmd.Context()) },
 	}
 	f := c.Flags()
-	f.StringVar(&d.regions, "regions", "1", "how many regions, or their names with commas between them")
+	f.StringVar(&d.regions, "regions", "1", "number of regions, or their names separated by commas")
 	f.IntVar(&d.port, "port", 8000, "port of the first region")
-	f.StringVar(&d.host, "host", "127.0.0.1", "address to listen at")
-	f.StringVar(&d.profile, "profile", "friendly", "how regions behave: ideal, friendly (some lag) or hostile (lag, faults, shards that roll over)")
-	f.StringVar(&d.dir, "data-dir", "", "directory that keeps the tables (default: they are gone at the end)")
-	f.StringVar(&d.access, "access-key-id", "", "the only access key id that is let in (default: any); needed where --host is not this machine's own")
-	f.StringArrayVar(&d.fault, "fault", nil, "a region that is down for a time, such as region=us-west-2@5m+2m: after five minutes, for two; can be given again; empty: none")
-	f.Uint64Var(&d.seed, "seed", 0, "what lags and faults are drawn from")
+	f.StringVar(&d.host, "host", "127.0.0.1", "address to listen on")
+	f.StringVar(&d.profile, "profile", "friendly", "behaviour of the regions: ideal, friendly (some lag) or hostile (lag, faults, new shards)")
+	f.StringVar(&d.dir, "data-dir", "", "directory of the tables (default: in memory)")
+	f.StringVar(&d.access, "access-key-id", "", "the only accepted access key id (default: any); required if --host is not loopback")
+	f.StringArrayVar(&d.fault, "fault", nil, "fault to inject, such as region=us-west-2@5m+2m: the region is down after 5 minutes, for 2 minutes; repeatable")
+	f.Uint64Var(&d.seed, "seed", 0, "seed of random lags and faults")
 	return c
 }
 
@@ -72,17 +73,17 @@ func (d *dynamo) run(ctx context.Context) (err error) {
 	case "hostile":
 		cfg.Profile = dynamotest.Hostile()
 	default:
-		return cli.UsageError(fmt.Sprintf("--profile %q is not known", d.profile), "use ideal, friendly or hostile")
+		return cli.UsageError(fmt.Sprintf("--profile %q does not exist", d.profile), "use ideal, friendly or hostile")
 	}
 	if ip := net.ParseIP(d.host); d.access == "" && d.host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return cli.UsageError(fmt.Sprintf("--host %s can be reached by others", d.host), "give an --access-key-id, or listen at 127.0.0.1")
+		return cli.UsageError(fmt.Sprintf("--host %s can be reached from other machines", d.host), "give --access-key-id, or listen on 127.0.0.1")
 	}
 	if d.port < 0 || d.port+len(cfg.Regions) > 1<<16 {
-		return cli.UsageError(fmt.Sprintf("--port %d is out of range for %d regions", d.port, len(cfg.Regions)), "use 1 to 65535, or 0 for any")
+		return cli.UsageError(fmt.Sprintf("--port %d is out of range for %d regions", d.port, len(cfg.Regions)), "use 1 to 65535, or 0 for any free port")
 	}
 	cloud, err := dynamotest.New(cfg)
 	if err != nil {
-		return cli.Fail(0, "cannot start DynamoDB", err, "correct the flags; a --data-dir must be no other process's")
+		return cli.Fail(0, "cannot start DynamoDB", err, "correct the flags; no other process may use --data-dir")
 	}
 	defer func() { err = errors.Join(err, cloud.Close()) }()
 	listeners, err := d.listen(ctx, len(cfg.Regions))
@@ -95,13 +96,13 @@ func (d *dynamo) run(ctx context.Context) (err error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return cloud.Serve(ctx, listeners...) })
 	g.Go(func() error {
-		say := func(format string, args ...any) { fmt.Fprintf(d.a.Stdout, format+"\n", args...) }
-		return (&faultInjector{cloud: cloud, regions: cfg.Regions, say: say}).run(ctx, faults)
+		report := func(format string, args ...any) { fmt.Fprintf(d.a.Stdout, format+"\n", args...) }
+		return (&faultInjector{cloud: cloud, regions: cfg.Regions, report: report}).run(ctx, faults)
 	})
 	return g.Wait()
 }
 
-// faults are those of regions: there is nobody here to lease anything twice.
+// faults parses --fault. Duplicates need agents, which only weir dev has.
 func (d *dynamo) faults(regions []string) (list []fault, err error) {
 	for _, text := range d.fault {
 		if text == "" {
@@ -112,14 +113,14 @@ func (d *dynamo) faults(regions []string) (list []fault, err error) {
 			return nil, err
 		}
 		if f.kind != faultRegion {
-			return nil, cli.UsageError("--fault "+text+" is not known here", "write region=NAME@AFTER+LENGTH; weir dev has the others")
+			return nil, cli.UsageError("weir dynamodb has no fault "+text, "write region=NAME@AFTER+LENGTH; `weir dev` has other faults")
 		}
 		list = append(list, f)
 	}
 	return list, nil
 }
 
-// listen takes the ports, all or none.
+// listen listens on all ports, or on none.
 func (d *dynamo) listen(ctx context.Context, n int) (list []net.Listener, err error) {
 	for i := range n {
 		port := d.port
@@ -132,18 +133,18 @@ func (d *dynamo) listen(ctx context.Context, n int) (list []net.Listener, err er
 			for _, l := range list {
 				err = errors.Join(err, l.Close())
 			}
-			return nil, cli.Fail(0, fmt.Sprintf("cannot listen at port %d", port), err, "choose another --port: each region takes one")
+			return nil, cli.Fail(0, fmt.Sprintf("cannot listen on port %d", port), err, "give another --port: each region needs a port")
 		}
 		list = append(list, l)
 	}
 	return list, nil
 }
 
-// regionNames reads a number of regions, or their names.
+// regionNames parses --regions: a number of regions, or their names.
 func regionNames(s string) ([]string, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil {
-		return strings.Split(s, ","), nil //nolint:nilerr // it is no number: it is names
+		return strings.Split(s, ","), nil //nolint:nilerr // not a number: names
 	}
 	if n < 1 || n > len(dynamoRegions) {
 		return nil, cli.UsageError(fmt.Sprintf("--regions %d is out of range", n), fmt.Sprintf("use 1 to %d, or names", len(dynamoRegions)))

@@ -12,7 +12,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/clitest"
 )
 
-// Two regions over HTTP: a table made in one is there, and in no other region.
+// Two regions answer over HTTP. A table of one region is not in the other.
 func TestDynamoDB(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	out, in := io.Pipe()
@@ -31,7 +31,7 @@ func TestDynamoDB(t *testing.T) {
 		regions = append(regions, url)
 	}
 	if len(regions) != 2 {
-		t.Fatal("it did not say where its regions are")
+		t.Fatal("the addresses of the regions were not printed")
 	}
 	const table = `{"TableName":"colours","BillingMode":"PAY_PER_REQUEST","KeySchema":[{"AttributeName":"name","KeyType":"HASH"}],` +
 		`"AttributeDefinitions":[{"AttributeName":"name","AttributeType":"S"}]}`
@@ -68,7 +68,7 @@ func callDynamoDB(t *testing.T, url, operation, body string) string {
 	return string(text)
 }
 
-func TestDynamoDBRefuses(t *testing.T) {
+func TestDynamoDBUsageErrors(t *testing.T) {
 	for _, args := range [][]string{
 		{"--regions", "0"}, {"--regions", "7"}, {"--regions", "a,a"}, {"--profile", "nice"}, {"--host", "0.0.0.0"}, {"--port", "65535", "--regions", "3"},
 	} {

@@ -2,9 +2,11 @@ package dev
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,12 +18,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// fault is something that goes wrong on purpose in weir dev, or in weir dynamodb.
+// fault is an injected fault of weir dev or weir dynamodb.
 type fault struct {
 	kind   string // faultDuplicate or faultRegion
 	region string
 	after  time.Duration
-	length time.Duration // 0: to the end
+	length time.Duration // 0: until the process ends
 }
 
 const (
@@ -29,7 +31,7 @@ const (
 	faultRegion    = "region"
 
 	duplicateAfter = 15 * time.Second
-	duplicateCut   = 3 * time.Second // how long the regions do not hear each other
+	duplicateCut   = 3 * time.Second // duration of the cut between the regions
 	duplicateLease = 2 * time.Minute
 	regionAfter    = time.Minute
 	healCheck      = 100 * time.Millisecond
@@ -39,7 +41,7 @@ const (
 func parseFault(text string, regions []string) (fault, error) {
 	m := regexp.MustCompile(`^(duplicate|region)(?:=([^@+]+))?(?:@([^+]+))?(?:\+(.+))?$`).FindStringSubmatch(text)
 	if m == nil {
-		return fault{}, cli.UsageError("no fault is called "+text, "write duplicate, or region=NAME; then, if you like, @30s for when and +2m for how long")
+		return fault{}, cli.UsageError("--fault "+text+" does not exist", "write duplicate or region=NAME; add @30s for the time until it begins and +2m for its duration")
 	}
 	f := fault{kind: m[1], region: m[2], after: duplicateAfter}
 	if f.kind == faultRegion {
@@ -49,7 +51,7 @@ func parseFault(text string, regions []string) (fault, error) {
 		}
 	}
 	if f.region != "" && !slices.Contains(regions, f.region) {
-		return f, cli.UsageError("no region is called "+f.region, fmt.Sprintf("they are %q", regions))
+		return f, cli.UsageError("no region is called "+f.region, "the regions are "+strings.Join(regions, ", "))
 	}
 	for _, d := range []struct {
 		text string
@@ -60,23 +62,23 @@ func parseFault(text string, regions []string) (fault, error) {
 		}
 		v, err := time.ParseDuration(d.text)
 		if err != nil || v < 0 {
-			return f, cli.UsageError(d.text+" in "+text+" is no duration", "write it like 30s or 2m")
+			return f, cli.UsageError(fmt.Sprintf("%q in --fault %s is not a duration", d.text, text), "write it like 30s or 2m")
 		}
 		*d.to = v
 	}
 	return f, nil
 }
 
-// faultInjector makes the faults happen, and says so.
+// faultInjector injects faults and reports them.
 type faultInjector struct {
 	cloud   *dynamotest.Cloud
 	regions []string
-	agents  []*agent.Agent // of the regions, in their order; only for duplicates
-	say     func(format string, args ...any)
+	agents  []*agent.Agent // of the regions, in their order; needed for duplicates
+	report  func(format string, args ...any)
 
 	mu   sync.Mutex
 	down []string
-	n    int // duplicates made
+	n    int // injected duplicates
 }
 
 func (f *faultInjector) run(ctx context.Context, faults []fault) error {
@@ -89,17 +91,17 @@ func (f *faultInjector) run(ctx context.Context, faults []fault) error {
 			if fault.kind == faultDuplicate {
 				return f.duplicate(ctx)
 			}
-			if err := f.kill(fault.region, true); err != nil || fault.length == 0 || !pause.For(ctx, fault.length) {
+			if err := f.setDown(fault.region, true); err != nil || fault.length == 0 || !pause.For(ctx, fault.length) {
 				return err
 			}
-			return f.kill(fault.region, false)
+			return f.setDown(fault.region, false)
 		})
 	}
 	return g.Wait()
 }
 
-// kill has a region answer nothing and hear nothing, or ends that.
-func (f *faultInjector) kill(region string, down bool) error {
+// setDown takes a region down or up: it answers no request and gets no replication.
+func (f *faultInjector) setDown(region string, down bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if down {
@@ -123,13 +125,14 @@ func (f *faultInjector) kill(region string, down bool) error {
 		}
 	}
 	if down {
-		f.say("fault: %s is down: it answers nothing, and the others hear nothing of it", region)
+		f.report("fault: %s is down: it answers no requests, and replication to and from it stops", region)
 	} else {
-		f.say("fault: %s is back", region)
+		f.report("fault: %s is up again", region)
 	}
 	return nil
 }
 
+// cut stops or resumes replication between two regions.
 func (f *faultInjector) cut(a, b string, cut bool) error {
 	if err := f.cloud.Cut(a, b, cut); err != nil {
 		return err
@@ -137,11 +140,12 @@ func (f *faultInjector) cut(a, b string, cut bool) error {
 	return f.cloud.Cut(b, a, cut)
 }
 
-// duplicate has two regions lease one key, each having heard nothing of the other, and looks until they agree.
+// duplicate cuts two regions from each other, gets a lease of one key in both, and waits until both
+// regions return the same lease.
 func (f *faultInjector) duplicate(ctx context.Context) error {
 	regions := f.regions
 	if len(regions) < 2 {
-		return cli.Fail(cli.ExitUsage, "no duplicate can be made", fmt.Errorf("there is one region"), "give leases.regions two")
+		return cli.Fail(cli.ExitUsage, "cannot inject a duplicate", errors.New("there is one region only"), "set leases.regions to two regions or more")
 	}
 	a, b := f.agents[0], f.agents[1]
 	f.mu.Lock()
@@ -161,16 +165,16 @@ func (f *faultInjector) duplicate(ctx context.Context) error {
 		return err
 	}
 	if errA != nil || errB != nil {
-		f.say("fault: no duplicate could be made: %v, %v", errA, errB)
+		f.report("fault: cannot inject a duplicate: %v, %v", errA, errB)
 		return nil
 	}
-	f.say("fault: while %s and %s did not hear each other, key %s was leased twice: %s and %s", regions[0], regions[1], key, first.Resource, second.Resource)
+	f.report("fault: while %s and %s were cut from each other, key %s was leased twice: %s and %s", regions[0], regions[1], key, first.Resource, second.Resource)
 	healed := time.Now()
 	for pause.For(ctx, healCheck) {
 		first, errA = get(a)
 		second, errB = get(b)
 		if errA == nil && errB == nil && first.Resource == second.Resource {
-			f.say("fault: %.1f s after they hear each other again, both regions give %s for key %s", time.Since(healed).Seconds(), first.Resource, key)
+			f.report("fault: %.1f s after the cut ended, both regions return %s for key %s", time.Since(healed).Seconds(), first.Resource, key)
 			return nil
 		}
 	}

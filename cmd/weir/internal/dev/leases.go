@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// devLeases is the part of weir dev that is about leases: a DynamoDB of several regions, and users of them.
+// devLeases is the DynamoDB of weir dev, and the users of its leases.
 type devLeases struct {
 	cfg       config.Leases
 	cloud     *dynamotest.Cloud
@@ -25,7 +25,8 @@ type devLeases struct {
 	*demo
 }
 
-// startLeases starts the DynamoDB. A region listens where the configuration has it, if that port is free.
+// startLeases starts the DynamoDB. A region listens on its configured port if the port is free,
+// else on any free port.
 func startLeases(ctx context.Context, cfg config.Leases, dir string) (*devLeases, error) {
 	d := &devLeases{cfg: cfg}
 	d.cfg.Regions = slices.Clone(cfg.Regions)
@@ -36,12 +37,12 @@ func startLeases(ctx context.Context, cfg config.Leases, dir string) (*devLeases
 	}
 	var err error
 	if d.cloud, err = dynamotest.New(cloudCfg); err != nil {
-		return nil, cli.Fail(0, "cannot start DynamoDB", err, "correct leases.regions, or choose another --data-dir")
+		return nil, cli.Fail(0, "cannot start DynamoDB", err, "correct leases.regions, or give another --data-dir")
 	}
 	for i, region := range regions {
-		l, err := listenNear(ctx, endpoints[region])
+		l, err := listenOnPortOf(ctx, endpoints[region])
 		if err != nil {
-			return nil, cli.Fail(0, "cannot listen for DynamoDB", errors.Join(err, d.close()), "free a port")
+			return nil, cli.Fail(0, "cannot listen for DynamoDB", errors.Join(err, d.close()), "stop other processes to free ports")
 		}
 		d.listeners = append(d.listeners, l)
 		d.cfg.Regions[i] = region + "=http://" + l.Addr().String()
@@ -52,8 +53,8 @@ func startLeases(ctx context.Context, cfg config.Leases, dir string) (*devLeases
 	return d, nil
 }
 
-// listenNear listens at the port of a URL on this machine, or at any.
-func listenNear(ctx context.Context, endpoint string) (net.Listener, error) {
+// listenOnPortOf listens on the port of a URL, or on any free port.
+func listenOnPortOf(ctx context.Context, endpoint string) (net.Listener, error) {
 	var lc net.ListenConfig
 	if u, err := url.Parse(endpoint); err == nil && u.Port() != "" {
 		if l, err := lc.Listen(ctx, "tcp", "127.0.0.1:"+u.Port()); err == nil {
@@ -76,16 +77,16 @@ func (d *devLeases) close() error {
 	return err
 }
 
-// run serves until ctx ends. ready is called once the table has what the demo needs.
+// run serves until ctx ends. ready is called once the table has the demo's pool.
 func (d *devLeases) run(ctx context.Context, users bool, ready func()) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return d.cloud.Serve(ctx, d.listeners...) })
 	g.Go(func() error {
 		if err := d.applyAndPrepare(ctx); err != nil {
 			if ctx.Err() != nil {
-				return nil //nolint:nilerr // it was asked to stop
+				return nil //nolint:nilerr // a stop is no failure
 			}
-			return connect.LeaseFailure("cannot prepare the table of leases", err)
+			return connect.LeaseFailure("cannot prepare the lease table", err)
 		}
 		ready()
 		if users {
@@ -103,7 +104,7 @@ func (d *devLeases) applyAndPrepare(ctx context.Context) error {
 	return d.prepare(ctx)
 }
 
-// regionsFlag is what other commands need to be told, if it is not what they take anyway.
+// regionsFlag returns the flag --regions for other commands, "" if they do not need it.
 func (d *devLeases) regionsFlag(original []string) string {
 	if slices.Equal(d.cfg.Regions, original) {
 		return ""

@@ -23,10 +23,11 @@ func newLoadCmd(a *cli.App) *cobra.Command {
 	var rate int64
 	c := &cobra.Command{
 		Use:   "load",
-		Short: "Gives what runs something to do, as weir dev has it: ad events, and users of leases in every region",
-		Long: "Gives what runs something to do, as weir dev has it: ad events into ads.events, and users of leases in every region, whose\n" +
-			"number goes up and down. It makes the client and the pool demo with 100 resources in each region, unless they are there; topics\n" +
-			"and table must be. It is for a look at a weir of your own: what it produces is counted. To measure, use weir bench.",
+		Short: "Generate the load of weir dev: ad events, and users of leases in every region",
+		Long: "Generate the load of weir dev on your cluster: ad events in ads.events, and users of leases in\n" +
+			"every region, whose number rises and falls. It creates client and pool \"demo\" with 100 resources\n" +
+			"in each region, unless they exist. Topics and lease table must exist. The events are counted like\n" +
+			"any others, so use it for demonstrations only. To measure, use `weir bench`.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if rate < 0 || rate > 1_000_000 {
@@ -35,7 +36,7 @@ func newLoadCmd(a *cli.App) *cobra.Command {
 			return generateLoad(cmd.Context(), a, rate)
 		},
 	}
-	c.Flags().Int64Var(&rate, "rate", 1000, "ad events a second; 0: none, only heartbeats")
+	c.Flags().Int64Var(&rate, "rate", 1000, "ad events a second; 0: heartbeats only")
 	connect.LeaseFlags(a, c.Flags())
 	return c
 }
@@ -53,7 +54,7 @@ func generateLoad(ctx context.Context, a *cli.App, rate int64) error {
 	if err := d.prepare(ctx); err != nil {
 		return connect.LeaseFailure("cannot prepare the pool "+demoName, err)
 	}
-	layout := node.SpendRole(cfg).Layout
+	layout := node.SpendCounter(cfg).Layout
 	var produced atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return produceEvents(ctx, k, layout, rate, &produced) })
@@ -66,18 +67,19 @@ func generateLoad(ctx context.Context, a *cli.App, rate int64) error {
 			case <-ctx.Done():
 				return nil
 			case now := <-t.C:
-				a.Notef("%s  %d events produced, the first campaign is %s  %s", now.Format(time.TimeOnly), produced.Load(), loadgen.BusiestCampaign(), d.held())
+				a.Notef("%s  %d events produced, mostly of campaign %s  %s", now.Format(time.TimeOnly), produced.Load(), loadgen.BusiestCampaign(), d.held())
 			}
 		}
 	})
 	return g.Wait()
 }
 
-// produceEvents produces events at a rate a second, and heartbeats, until ctx ends. count gets their number, unless it is nil.
+// produceEvents produces rate events a second, and heartbeats, until ctx ends. It adds the number
+// of events to count, unless count is nil.
 func produceEvents(ctx context.Context, k kafka.Cluster, layout events.Layout, rate int64, count *atomic.Int64) error {
 	sink, err := kafka.NewProducer(k, layout.Name(events.EventsTopic))
 	if err != nil {
-		return cli.Fail(0, "cannot produce", err, "")
+		return cli.Fail(0, "cannot produce events", err, "")
 	}
 	defer sink.Close()
 	gen, err := loadgen.New(loadgen.Config{StartMs: time.Now().UnixMilli(), Shards: layout.Partitions()})

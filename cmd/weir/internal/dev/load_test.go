@@ -24,13 +24,14 @@ func loadCommands(a *cli.App) []*cobra.Command {
 	return append(Commands(a), lease.Commands(a)...)
 }
 
-// Events arrive and leases are held, with a table that weir load finds and a pool that it makes; a second one finds the pool.
+// weir load produces events and holds leases. The first run creates the pool, the second one finds
+// it.
 func TestLoad(t *testing.T) {
 	cfg, err := config.Load(config.Options{Hostname: func() (string, error) { return "host", nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	broker, err := devbroker.Start(devbroker.Config{Topics: node.SpendRole(cfg).Topics()})
+	broker, err := devbroker.Start(devbroker.Config{Topics: node.SpendCounter(cfg).Topics()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,14 +75,14 @@ func produced(t *testing.T, brokers []string) (n int64) {
 	return n
 }
 
-// A region that is down does not answer, and one that was down does.
+// A region does not answer while it is down, and answers afterwards.
 func TestDynamoDBFault(t *testing.T) {
 	for _, tc := range []struct {
-		fault, says string
+		fault, want string
 		code        int
 	}{
 		{"region=a@0s", "fault: a is down", cli.ExitUnavailable},
-		{"region=a@0s+50ms", "fault: a is back", cli.ExitOK},
+		{"region=a@0s+50ms", "fault: a is up again", cli.ExitOK},
 	} {
 		ctx, stop := context.WithCancel(t.Context())
 		addr, out, ended := clitest.FreeAddr(t), &clitest.Buffer{}, make(chan int, 1)
@@ -90,7 +91,7 @@ func TestDynamoDBFault(t *testing.T) {
 		go func() {
 			ended <- clitest.Execute(ctx, loadCommands, cli.Process{Args: args, Stdin: strings.NewReader(""), Stdout: out, Stderr: out})
 		}()
-		for !strings.Contains(out.String(), tc.says) && pause.Poll(t.Context()) {
+		for !strings.Contains(out.String(), tc.want) && pause.Poll(t.Context()) {
 			continue
 		}
 		if got := clitest.Run(t, loadCommands, nil, "table", "plan", "--regions", "a=http://"+addr); got.Code != tc.code {

@@ -22,16 +22,16 @@ import (
 
 // newBalancerCmd returns `weir balancer`.
 func newBalancerCmd(a *cli.App) *cobra.Command {
-	c := &cobra.Command{Use: "balancer", Short: "Shows what the balancer would move and why, and tries its policy on recorded demand"}
+	c := &cobra.Command{Use: "balancer", Short: "Show planned transfers, and test the balancer on recorded demand"}
 	c.AddCommand(newBalancerPlanCmd(a), newBalancerBacktestCmd(a))
 	return c
 }
 
-// planRow is a move that the balancer would make now, or why it makes none.
+// planRow is a transfer that the balancer would make now, or the reason why it makes none.
 type planRow struct {
 	Client string `json:"client"`
 	Pool   string `json:"pool"`
-	Kind   string `json:"kind"` // move, pull, evacuate; empty: nothing moves
+	Kind   string `json:"kind"` // move, pull, evacuate; empty: no transfer
 	From   string `json:"from"`
 	To     string `json:"to"`
 	Count  int64  `json:"count"`
@@ -43,14 +43,15 @@ func newBalancerPlanCmd(a *cli.App) *cobra.Command {
 	var dry bool
 	c := &cobra.Command{
 		Use:   "plan --dry-run",
-		Short: "Says in a sentence each what would be moved now and why, and how the other regions stand",
-		Long: "Says in a sentence each what would be moved now and why, and how the other regions stand. It plans as the balancer does, from what that\n" +
-			"last said of each pool and region, with leases.balancer of the configuration here; the balancer makes its own plan every\n" +
+		Short: "Show the transfers that the balancer would make now, with reasons",
+		Long: "Show the transfers that the balancer would make now, each with its reason, and the state of the\n" +
+			"other regions. The plan uses the balancer's last figures of each pool and region, and the settings\n" +
+			"leases.balancer of this configuration. The balancer makes its own plan every\n" +
 			"leases.balancer.plan_interval and carries it out.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !dry {
-				return cli.UsageError("only the balancer carries plans out", "give --dry-run, or run the role balancer")
+				return cli.UsageError("only the balancer can carry out a plan", "give --dry-run, or run the role balancer")
 			}
 			cfg, k, err := connect.Cluster(a)
 			if err != nil {
@@ -58,7 +59,7 @@ func newBalancerPlanCmd(a *cli.App) *cobra.Command {
 			}
 			all, err := leasestatus.Headroom(cmd.Context(), k, leasestatus.Query{Client: q.client, Pool: q.pool})
 			if err != nil {
-				return cli.Fail(cli.ExitUnavailable, "cannot read how the pools stand", err, "check --brokers; `weir topics plan --for leases` shows what is missing")
+				return cli.Fail(cli.ExitUnavailable, "cannot read the state of the pools", err, leaseTopicsRemedy)
 			}
 			rows := plans(all, node.BalancerConfig(cfg).Limits)
 			if a.Structured() {
@@ -66,7 +67,7 @@ func newBalancerPlanCmd(a *cli.App) *cobra.Command {
 			}
 			return a.Print(func(w io.Writer) error {
 				if len(rows) == 0 {
-					fmt.Fprintln(w, "no pool was seen yet: the balancer says how they stand a few seconds after the first change")
+					fmt.Fprintln(w, noPools)
 				}
 				for _, r := range rows {
 					fmt.Fprintf(w, "%s/%s  %-8s  %s\n", r.Client, r.Pool, r.Kind, r.Why)
@@ -76,11 +77,11 @@ func newBalancerPlanCmd(a *cli.App) *cobra.Command {
 		},
 	}
 	q.flags(c)
-	c.Flags().BoolVar(&dry, "dry-run", false, "only say it")
+	c.Flags().BoolVar(&dry, "dry-run", false, "required: the command only prints the plan")
 	return c
 }
 
-// plans are the plans of all pools. all is by client and pool.
+// plans returns the plans of all pools. all is ordered by client and pool.
 func plans(all []*eventspb.LeaseHeadroom, limits balancer.Limits) []planRow {
 	rows := []planRow{}
 	for len(all) > 0 {
@@ -104,7 +105,7 @@ func plans(all []*eventspb.LeaseHeadroom, limits balancer.Limits) []planRow {
 	return rows
 }
 
-// backtestFlags are how curves are made of files.
+// backtestFlags are the flags of `weir balancer backtest`.
 type backtestFlags struct {
 	shift       time.Duration
 	rate, stock float64
@@ -117,10 +118,12 @@ func newBalancerBacktestCmd(a *cli.App) *cobra.Command {
 	f := &backtestFlags{}
 	c := &cobra.Command{
 		Use:   "backtest [REGION=FILE...]",
-		Short: "Tries the forecasts and the policy on recorded demand, beside the policy that they replace",
-		Long: "Tries the forecasts and the policy on recorded demand, beside hourly liberation and proportional targets from a ten-minute EWMA.\n" +
-			"A file is CSV, plain or gzip: time (Unix seconds, RFC 3339 or 2006-01-02 15:04:05) and value; each is one region. Without files\n" +
-			"three regions with daily cycles and spikes are made up.",
+		Short: "Simulate the balancer and a simple policy on recorded demand",
+		Long: "Simulate forecasts and transfers on recorded demand, and compare the balancer with a simple\n" +
+			"policy: hourly release, and targets in proportion to a ten-minute EWMA.\n\n" +
+			"A file is the demand of one region, as CSV, plain or gzip: time (Unix seconds, RFC 3339 or\n" +
+			"2006-01-02 15:04:05) and value. Without files the demand of three regions is generated, with\n" +
+			"daily cycles and spikes.",
 		Example: "  weir balancer backtest us=web1.csv.gz eu=web2.csv.gz ap=web3.csv.gz --shift 8h --rate 3 --days 4 --svg backtest.svg",
 		RunE: func(_ *cobra.Command, args []string) error {
 			curves, err := f.curves(args)
@@ -133,13 +136,13 @@ func newBalancerBacktestCmd(a *cli.App) *cobra.Command {
 			}
 			report, err := backtest.Run(curves, backtest.Config{Stock: f.stock, Seed: f.seed, Limits: node.BalancerConfig(cfg).Limits})
 			if err != nil {
-				return cli.Fail(cli.ExitData, "cannot try these curves", err, "they need one length and step: --days cuts them")
+				return cli.Fail(cli.ExitData, "cannot simulate this demand", err, "give files of the same length and step; --days shortens them")
 			}
 			if f.svg != "" {
 				if err := writeFile(f.svg, report.SVG); err != nil {
-					return cli.Fail(cli.ExitIO, "cannot write the picture", err, "give another --svg")
+					return cli.Fail(cli.ExitIO, "cannot write the picture", err, "check the path of --svg")
 				}
-				a.Notef("picture in %s", f.svg)
+				a.Notef("wrote %s", f.svg)
 			}
 			policies, forecasts := report.Rows()
 			if a.Structured() {
@@ -157,19 +160,20 @@ func newBalancerBacktestCmd(a *cli.App) *cobra.Command {
 		},
 	}
 	fl := c.Flags()
-	fl.DurationVar(&f.shift, "shift", 0, "how much later each region's day is than that of the one before")
-	fl.Float64Var(&f.rate, "rate", 3, "mean of new leases a second in each region that a file is scaled to")
-	fl.IntVar(&f.days, "days", 0, "how many days of the files are used (default: what all have; made up: 4)")
-	fl.Float64Var(&f.stock, "stock", 1.3, "resources, by the most that is leased at a time on average")
-	fl.Uint64Var(&f.seed, "seed", 1, "of the arrivals")
-	fl.StringVar(&f.svg, "svg", "", "file for a picture of it")
+	fl.DurationVar(&f.shift, "shift", 0, "time by which each region's day begins later than the day of the region before")
+	fl.Float64Var(&f.rate, "rate", 3, "mean of new leases a second in each region; the files are scaled to it")
+	fl.IntVar(&f.days, "days", 0, "number of days (default: the length of the shortest file; 4 without files)")
+	fl.Float64Var(&f.stock, "stock", 1.3, "number of resources, relative to the peak of leased resources")
+	fl.Uint64Var(&f.seed, "seed", 1, "seed of the random arrivals")
+	fl.StringVar(&f.svg, "svg", "", "file for a picture of the simulation")
 	return c
 }
 
-// curves reads the files, or makes demand up.
+// curves reads the demand of each region from its file, or generates demand.
 func (f *backtestFlags) curves(args []string) ([]backtest.Curve, error) {
 	if f.days < 0 || f.days > 366 || !(f.rate > 0 && f.rate <= 10_000) {
-		return nil, cli.UsageError(fmt.Sprintf("--days %d or --rate %g is out of range", f.days, f.rate), "use 0 to 366 days and more than 0 to 10000 leases a second")
+		return nil, cli.UsageError(fmt.Sprintf("--days %d or --rate %g is out of range", f.days, f.rate),
+			"use 0 to 366 days, and more than 0 up to 10000 leases a second")
 	}
 	if len(args) == 0 {
 		days := f.days
@@ -183,7 +187,7 @@ func (f *backtestFlags) curves(args []string) ([]backtest.Curve, error) {
 	for i, arg := range args {
 		region, name, ok := strings.Cut(arg, "=")
 		if !ok || region == "" || name == "" {
-			return nil, cli.UsageError(arg+" is no region and file", "write REGION=FILE")
+			return nil, cli.UsageError(fmt.Sprintf("the argument %q is not REGION=FILE", arg), "write it as us=demand.csv")
 		}
 		file, err := os.Open(filepath.Clean(name))
 		if err != nil {
@@ -191,7 +195,7 @@ func (f *backtestFlags) curves(args []string) ([]backtest.Curve, error) {
 		}
 		curves[i], err = backtest.Read(region, file)
 		if err = errors.Join(err, file.Close()); err != nil {
-			return nil, cli.Fail(cli.ExitData, "cannot read "+name, err, "write it as `weir balancer backtest --help` says")
+			return nil, cli.Fail(cli.ExitData, "cannot read "+name, err, "`weir balancer backtest --help` describes the format")
 		}
 		least = min(least, time.Duration(len(curves[i].Rate))*curves[i].Step)
 	}
@@ -212,7 +216,7 @@ func writeFile(name string, write func(io.Writer) error) error {
 	return errors.Join(write(file), file.Close())
 }
 
-// named makes of a table with a first line of names a list of rows by name.
+// named returns the rows of a table by the names in its first line.
 func named(table [][]string) []map[string]string {
 	rows := []map[string]string{}
 	for _, line := range table[1:] {
@@ -225,7 +229,7 @@ func named(table [][]string) []map[string]string {
 	return rows
 }
 
-// writeColumns writes a table, the first column to the left and the others to the right.
+// writeColumns writes a table with its first column aligned to the left, the others to the right.
 func writeColumns(w io.Writer, table [][]string) {
 	width := make([]int, len(table[0]))
 	for _, line := range table {

@@ -9,9 +9,8 @@ import (
 	"github.com/weirhq/weir/internal/config"
 )
 
-// TestPlansHeedTheSettings: a dry plan moves as much as the balancer with the same settings would, and the defaults of the settings
-// are those of the balancer.
-func TestPlansHeedTheSettings(t *testing.T) {
+// A plan has the limits of the settings. The defaults of the settings are those of the balancer.
+func TestPlansHaveTheLimitsOfSettings(t *testing.T) {
 	region := func(name, state string, free, need int64) *eventspb.LeaseHeadroom {
 		return &eventspb.LeaseHeadroom{Client: "c", Pool: "p", Region: name, State: state, Free: free, Need: need}
 	}
@@ -24,7 +23,7 @@ func TestPlansHeedTheSettings(t *testing.T) {
 		return n
 	}
 	def := node.BalancerConfig(config.Default())
-	if def.Limits != (balancer.Limits{MaxMoved: 100, MaxMovedShare: 0.25, Evacuate: 1000}) {
+	if def.Limits != (balancer.Limits{MaxMoved: 100, MaxMovedShare: 0.25, MaxEvacuated: 1000}) {
 		t.Errorf("the defaults are %+v", def.Limits)
 	}
 	for name, all := range map[string][]*eventspb.LeaseHeadroom{"short": short, "leaving": leaving} {

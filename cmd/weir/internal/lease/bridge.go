@@ -23,7 +23,7 @@ import (
 
 // newBridgeCmd returns `weir bridge`.
 func newBridgeCmd(a *cli.App) *cobra.Command {
-	c := &cobra.Command{Use: "bridge", Short: "Shows what the streams had that is not of weir, and has bridges read the table again"}
+	c := &cobra.Command{Use: "bridge", Short: "Request scans of the lease table, and list rejected stream records"}
 	c.AddCommand(newBridgeScanCmd(a), newBridgeRejectedCmd(a))
 	return c
 }
@@ -31,9 +31,10 @@ func newBridgeCmd(a *cli.App) *cobra.Command {
 func newBridgeScanCmd(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "scan REGION...",
-		Short: "Has bridges read the rows of their regions once, as after a stream that lost records",
-		Long: "Has bridges read the rows of their regions once, as after a stream that lost records. What is known already comes again and changes\n" +
-			"nothing. It is done by the process that has the bridge, now or when there is one.",
+		Short: "Request that the bridges of regions read all rows of the lease table once",
+		Long: "Request that the bridges of regions read all rows of the lease table once, for example after a\n" +
+			"stream lost records. Rows that are known already change nothing. The process that runs the bridge\n" +
+			"makes the scan; if none runs, the scan begins when one starts.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, k, err := connect.Cluster(a)
@@ -43,13 +44,13 @@ func newBridgeScanCmd(a *cli.App) *cobra.Command {
 			regions, _ := cfg.Leases.RegionEndpoints()
 			for _, r := range args {
 				if !slices.Contains(regions, r) {
-					return cli.UsageError("no region is called "+r, "see leases.regions")
+					return cli.UsageError("no region is called "+r, "leases.regions has "+strings.Join(regions, ", "))
 				}
 			}
-			if err := askScans(cmd.Context(), k, regions, args); err != nil {
-				return cli.Fail(cli.ExitUnavailable, "cannot ask for the scan", err, "check --brokers; `weir topics plan --for leases` shows what is missing")
+			if err := requestScans(cmd.Context(), k, regions, args); err != nil {
+				return cli.Fail(cli.ExitUnavailable, "cannot request the scan", err, leaseTopicsRemedy)
 			}
-			a.Notef("asked the bridge of %s to read all rows of its region; once it has, `weir status` has a line of kind scan with how many", strings.Join(args, ", that of "))
+			a.Notef("requested a scan of %s; when a scan ends, `weir status` has a line of kind scan with the number of rows", strings.Join(args, ", "))
 			return nil
 		},
 	}
@@ -57,11 +58,12 @@ func newBridgeScanCmd(a *cli.App) *cobra.Command {
 	return c
 }
 
-// askTime is how long brokers have to take a request for a scan.
-const askTime = 10 * time.Second
+// scanRequestTimeout bounds the time in which brokers accept the requests.
+const scanRequestTimeout = 10 * time.Second
 
-func askScans(ctx context.Context, k kafka.Cluster, regions, of []string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, askTime, fmt.Errorf("no broker has taken it within %s", askTime))
+// requestScans sends a request for a scan to the bridge of each region in of.
+func requestScans(ctx context.Context, k kafka.Cluster, regions, of []string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, scanRequestTimeout, fmt.Errorf("no broker accepted the request within %s", scanRequestTimeout))
 	defer cancel()
 	p, err := kafka.NewProducer(k, events.LeaseBridgeTopic)
 	if err != nil {
@@ -69,7 +71,7 @@ func askScans(ctx context.Context, k kafka.Cluster, regions, of []string) error 
 	}
 	defer p.Close()
 	for _, r := range of {
-		if err := p.Produce(ctx, int32(slices.Index(regions, r)), []byte(r), []byte(bridge.Scan)); err != nil {
+		if err := p.Produce(ctx, int32(slices.Index(regions, r)), []byte(r), []byte(bridge.ControlScan)); err != nil {
 			return err
 		}
 	}
@@ -79,7 +81,7 @@ func askScans(ctx context.Context, k kafka.Cluster, regions, of []string) error 
 	return nil
 }
 
-// rejectRow is a record of a stream that is not of weir's schema.
+// rejectRow is a stream record that does not match the schema of the lease table.
 type rejectRow struct {
 	Time         time.Time `json:"time"`
 	Region       string    `json:"region"`
@@ -96,7 +98,7 @@ func newBridgeRejectedCmd(a *cli.App) *cobra.Command {
 	var since time.Duration
 	c := &cobra.Command{
 		Use:   "rejected",
-		Short: "Lists records of the streams that are not of weir's schema, such as rows that were edited by hand",
+		Short: "List stream records that do not match the schema, such as rows edited by hand",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, k, err := connect.Cluster(a)
@@ -104,21 +106,23 @@ func newBridgeRejectedCmd(a *cli.App) *cobra.Command {
 				return err
 			}
 			rows := []rejectRow{}
-			err = kafkaadmin.Read(cmd.Context(), k, events.LeaseRejectedTopic, time.Now().Add(-since), func(_ int32, r stream.Record) error {
+			err = kafkaadmin.ReadTopic(cmd.Context(), k, events.LeaseRejectedTopic, time.Now().Add(-since), func(_ int32, r stream.Record) error {
 				var v eventspb.LeaseReject
 				if err := proto.Unmarshal(r.Value, &v); err != nil {
 					return err
 				}
-				rows = append(rows, rejectRow{time.UnixMilli(v.AtMs).UTC(), v.Region, v.Reason, v.Detail, v.PartitionKey, v.SortKey, v.Shard, v.Sequence, v.Record})
+				rows = append(rows, rejectRow{
+					time.UnixMilli(v.AtMs).UTC(), v.Region, v.Reason, v.Detail, v.PartitionKey, v.SortKey, v.Shard, v.Sequence, v.Record,
+				})
 				return nil
 			})
 			if err != nil {
-				return cli.Fail(cli.ExitUnavailable, "cannot read what was rejected", err, "check --brokers; `weir topics plan --for leases` shows what is missing")
+				return cli.Fail(cli.ExitUnavailable, "cannot read the rejected records", err, leaseTopicsRemedy)
 			}
 			slices.SortStableFunc(rows, func(x, y rejectRow) int { return x.Time.Compare(y.Time) })
 			return cli.PrintRows(a, rows)
 		},
 	}
-	c.Flags().DurationVar(&since, "since", 24*time.Hour, "how long ago it may have been")
+	c.Flags().DurationVar(&since, "since", 24*time.Hour, "maximum age of the records")
 	return c
 }

@@ -14,10 +14,10 @@ func newClientCmd(a *cli.App) *cobra.Command {
 		a: a, noun: "client",
 		name:    func(c *admin.Client) *string { return &c.Client },
 		parents: func(*pflag.FlagSet, *admin.Client) {},
-		fields:  func(f *pflag.FlagSet, c *admin.Client) { descriptionFlag(f, &c.Stored) },
-	}, "Makes, shows and removes clients: those who have pools")
+		fields:  func(f *pflag.FlagSet, c *admin.Client) { descriptionFlag(f, &c.StoredRow) },
+	}, "Create, show, change and delete clients: the tenants that have pools")
 }
 
-func descriptionFlag(f *pflag.FlagSet, s *admin.Stored) {
-	f.StringVar(&s.Description, "description", s.Description, "what it is, for people")
+func descriptionFlag(f *pflag.FlagSet, s *admin.StoredRow) {
+	f.StringVar(&s.Description, "description", s.Description, "description for operators")
 }

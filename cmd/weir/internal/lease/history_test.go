@@ -15,8 +15,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestHistoryFromKafka: where a broker has the topic of changes, the history comes from there, of the key or the resource that is
-// named and of no other, and nothing of DynamoDB is needed.
+// If a broker has the topic of changes, the history of a key or a resource is read from it, and
+// DynamoDB is not needed.
 func TestHistoryFromKafka(t *testing.T) {
 	broker, err := devbroker.Start(devbroker.Config{Topics: events.LeaseCatalog([]string{"eu"}, 3)})
 	if err != nil {
@@ -51,13 +51,13 @@ func TestHistoryFromKafka(t *testing.T) {
 	env := []string{"WEIR_LEASES_REGIONS=eu=http://127.0.0.1:1", "WEIR_LEASES_PARTITIONS=3", "WEIR_KAFKA_BROKERS=" + broker.Addrs()[0], "AWS_EC2_METADATA_DISABLED=true"}
 	for _, c := range []struct{ args, want string }{
 		{"--client c --pool q --key mine", "has r-qmine"},
-		{"--client c --resource r-sother", "put in"},
+		{"--client c --resource r-sother", "registered"},
 		{"--client c --resource r-sother --since 1ns", ""},
 		{"--client d --resource r-sother", ""},
 	} {
 		got := clitest.Run(t, Commands, env, append([]string{"lease", "history", "-o", "jsonl"}, strings.Fields(c.args)...)...)
 		lines := strings.Count(got.Stdout, "\n")
-		if got.Code != cli.ExitOK || !strings.Contains(got.Stdout, c.want) || lines != min(1, len(c.want)) || !strings.Contains(got.Stderr, "read lease.changes of Kafka") {
+		if got.Code != cli.ExitOK || !strings.Contains(got.Stdout, c.want) || lines != min(1, len(c.want)) || !strings.Contains(got.Stderr, "read topic lease.changes of Kafka") {
 			t.Errorf("%s: %+v", c.args, got)
 		}
 	}

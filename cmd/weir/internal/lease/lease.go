@@ -20,10 +20,13 @@ import (
 
 // Commands returns the commands about leases and their table.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{newTableCmd(a), newRegionCmd(a), newClientCmd(a), newPoolCmd(a), newResourceCmd(a), newLeaseCmd(a), newStatusCmd(a), newDedupCmd(a), newBridgeCmd(a), newBalancerCmd(a)}
+	return []*cobra.Command{
+		newTableCmd(a), newRegionCmd(a), newClientCmd(a), newPoolCmd(a), newResourceCmd(a), newLeaseCmd(a),
+		newStatusCmd(a), newDedupCmd(a), newBridgeCmd(a), newBalancerCmd(a),
+	}
 }
 
-// leaseCmd is what the sub-commands of `weir lease` share.
+// leaseCmd holds the flags that the sub-commands of `weir lease` share.
 type leaseCmd struct {
 	a                 *cli.App
 	client, pool, key string
@@ -33,10 +36,10 @@ type leaseCmd struct {
 }
 
 func (o *leaseCmd) keyFlag(c *cobra.Command) {
-	c.Flags().StringVar(&o.key, "key", "", "key that has the lease")
+	c.Flags().StringVar(&o.key, "key", "", "key that holds the lease")
 }
 
-// leaseRow is a lease as it is shown.
+// leaseRow is the output of `weir lease get`.
 type leaseRow struct {
 	Key      string    `json:"key"`
 	Resource string    `json:"resource"`
@@ -54,12 +57,12 @@ func rowOfLease(l agent.Lease) leaseRow {
 
 // newLeaseCmd returns `weir lease`.
 func newLeaseCmd(a *cli.App) *cobra.Command {
-	c := &cobra.Command{Use: "lease", Short: "Takes, shows and gives back leases"}
+	c := &cobra.Command{Use: "lease", Short: "Get, show and release leases"}
 	c.AddCommand(newLeaseGetCmd(a), newLeaseListCmd(a), newLeaseShowCmd(a), newLeaseReleaseCmd(a), newLeaseHistoryCmd(a), newLeaseHeadroomCmd(a))
 	return c
 }
 
-// command is a sub-command about one key.
+// command returns a sub-command that connects to the table and calls do.
 func (o *leaseCmd) command(use, short string, do func(context.Context, *node.LeaseTable) error) *cobra.Command {
 	c := &cobra.Command{
 		Use: use, Short: short, Args: cobra.NoArgs,
@@ -72,8 +75,8 @@ func (o *leaseCmd) command(use, short string, do func(context.Context, *node.Lea
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.client, "client", "", "client whose pool it is")
-	f.StringVar(&o.pool, "pool", "", "pool that is leased from")
+	f.StringVar(&o.client, "client", "", "client that has the pool")
+	f.StringVar(&o.pool, "pool", "", "pool of the resource")
 	cli.Must(c.MarkFlagRequired("client"))
 	connect.LeaseFlags(o.a, f)
 	return c
@@ -81,13 +84,13 @@ func (o *leaseCmd) command(use, short string, do func(context.Context, *node.Lea
 
 func newLeaseGetCmd(a *cli.App) *cobra.Command {
 	o := &leaseCmd{a: a}
-	c := o.command("get", "Gets the lease of a key: the one there is, or a new one", o.get)
+	c := o.command("get --client NAME --pool NAME --key KEY", "Get the lease of a key: the existing lease, or a new one", o.get)
 	o.keyFlag(c)
 	cli.Must(c.MarkFlagRequired("pool"))
 	cli.Must(c.MarkFlagRequired("key"))
 	c.Example = "  weir lease get --client demo --pool demo --key mine"
 	c.Flags().DurationVar(&o.length, "for", 10*time.Minute, "length of a new lease")
-	connect.RegionFlag(a, c.Flags(), "region to ask")
+	connect.RegionFlag(a, c.Flags(), "region that grants the lease")
 	return c
 }
 
@@ -106,7 +109,7 @@ func (o *leaseCmd) get(ctx context.Context, l *node.LeaseTable) error {
 
 func newLeaseShowCmd(a *cli.App) *cobra.Command {
 	o := &leaseCmd{a: a}
-	c := o.command("show", "Shows the leases of a key, each as its region has it, and whether the resource's row says the same", func(ctx context.Context, l *node.LeaseTable) error {
+	c := o.command("show --client NAME --pool NAME --key KEY", "Show the leases of a key in each region, and whether the rows of their resources agree", func(ctx context.Context, l *node.LeaseTable) error {
 		list, err := l.Lease(ctx, o.client, o.pool, o.key)
 		if err != nil {
 			return connect.LeaseFailure("cannot show the lease", err)
@@ -125,7 +128,7 @@ func newLeaseShowCmd(a *cli.App) *cobra.Command {
 
 func newLeaseReleaseCmd(a *cli.App) *cobra.Command {
 	o := &leaseCmd{a: a}
-	c := o.command("release", "Gives the lease of a key back before its end", o.release)
+	c := o.command("release --client NAME --pool NAME --key KEY", "Release the lease of a key before its end", o.release)
 	o.keyFlag(c)
 	cli.Must(c.MarkFlagRequired("pool"))
 	cli.Must(c.MarkFlagRequired("key"))
@@ -136,7 +139,7 @@ func newLeaseReleaseCmd(a *cli.App) *cobra.Command {
 func (o *leaseCmd) release(ctx context.Context, l *node.LeaseTable) error {
 	list, err := l.Lease(ctx, o.client, o.pool, o.key)
 	if err != nil {
-		return connect.LeaseFailure("cannot give the lease back", err)
+		return connect.LeaseFailure("cannot release the lease", err)
 	}
 	n := 0
 	for _, k := range list {
@@ -144,30 +147,31 @@ func (o *leaseCmd) release(ctx context.Context, l *node.LeaseTable) error {
 			continue
 		}
 		if n++; k.Problem != "" {
-			return cli.Fail(cli.ExitUnavailable, "cannot give the lease back", errors.New(k.Region+" "+k.Problem), "try again when the region answers; the lease ends by itself")
+			return cli.Fail(cli.ExitUnavailable, "cannot release the lease", errors.New(k.Region+" "+k.Problem), "try again when the region answers; without a release the lease ends at its deadline")
 		}
 		if !o.dry {
-			if err := o.give(ctx, l, k); err != nil && !(k.Ended && errors.Is(err, agent.ErrEnded)) { // another key has it by now
-				return connect.LeaseFailure("cannot give the lease back", err)
+			if err := o.releaseIn(ctx, l, k); err != nil && !(k.Ended && errors.Is(err, agent.ErrEnded)) { // another key has the resource now
+				return connect.LeaseFailure("cannot release the lease", err)
 			}
 		}
-		o.a.Notef("%s of %s until %s %s", k.Resource, k.Region, k.Expires.Format(time.RFC3339), dryRunText(o.dry, "given back"))
+		o.a.Notef("%s of %s until %s %s", k.Resource, k.Region, k.Expires.Format(time.RFC3339), dryRunText(o.dry, "released"))
 	}
 	if n == 0 {
-		return cli.Fail(cli.ExitFailed, "cannot give the lease back", fmt.Errorf("key %q has none", o.key), "`weir lease show` says what is known of it")
+		return cli.Fail(cli.ExitFailed, "cannot release the lease", fmt.Errorf("key %q has no lease", o.key), "`weir lease show` shows the earlier leases of the key")
 	}
 	return nil
 }
 
-// give gives one region's lease back. What is pending is settled first, by asking for it.
-func (o *leaseCmd) give(ctx context.Context, l *node.LeaseTable, k admin.KeyLease) error {
+// releaseIn releases the lease of one region. A pending lease is completed first.
+func (o *leaseCmd) releaseIn(ctx context.Context, l *node.LeaseTable, k admin.KeyLease) error {
 	a, err := l.Agent(k.Region)
 	if err != nil {
 		return err
 	}
 	defer a.Close()
 	held := agent.Lease{
-		Client: o.client, Pool: o.pool, Key: o.key, Resource: k.Resource, Region: k.Region, Token: k.Token, Expires: k.Expires, Deadline: k.Expires.Add(-l.Config.Skew),
+		Client: o.client, Pool: o.pool, Key: o.key, Resource: k.Resource, Region: k.Region, Token: k.Token,
+		Expires: k.Expires, Deadline: k.Expires.Add(-l.Config.Skew),
 	}
 	if k.State == string(lease.Pending) {
 		if held, err = a.GetLease(ctx, o.client, o.pool, o.key, k.Expires); err != nil {
@@ -179,8 +183,8 @@ func (o *leaseCmd) give(ctx context.Context, l *node.LeaseTable, k admin.KeyLeas
 
 func newLeaseListCmd(a *cli.App) *cobra.Command {
 	o := &leaseCmd{a: a}
-	f := admin.Filter{State: admin.Leased}
-	c := o.command("list", "Lists the leases of a client, as the home knows them", func(ctx context.Context, l *node.LeaseTable) error {
+	f := admin.ResourceFilter{State: admin.Leased}
+	c := o.command("list --client NAME", "List the leases of a client, from the copy of the home region", func(ctx context.Context, l *node.LeaseTable) error {
 		type row struct {
 			Key      string    `json:"key"`
 			Pool     string    `json:"pool"`
@@ -193,15 +197,15 @@ func newLeaseListCmd(a *cli.App) *cobra.Command {
 		rows, now := []row{}, time.Now()
 		f.Pool, f.Key = o.pool, o.key
 		var err error
-		if f.At, err = answeringRegion(ctx, a, l); err != nil {
-			return connect.LeaseFailure("cannot list", err)
+		if f.ReadRegion, err = answeringRegion(ctx, a, l); err != nil {
+			return connect.LeaseFailure("cannot list the leases", err)
 		}
 		err = l.Resources(ctx, o.client, f, func(r admin.Resource) error {
 			rows = append(rows, row{r.Key, r.Pool, r.Resource, r.Region, r.Token, r.Until, r.Until.Before(now)})
 			return nil
 		})
 		if err != nil {
-			return connect.LeaseFailure("cannot list", err)
+			return connect.LeaseFailure("cannot list the leases", err)
 		}
 		slices.SortFunc(rows, func(x, y row) int {
 			return cmp.Or(cmp.Compare(x.Pool, y.Pool), cmp.Compare(x.Key, y.Key), cmp.Compare(x.Region, y.Region))
@@ -209,28 +213,28 @@ func newLeaseListCmd(a *cli.App) *cobra.Command {
 		return cli.PrintRows(a, rows)
 	})
 	o.keyFlag(c)
-	c.Flags().StringVar(&f.Region, "in-region", "", "only of this region")
-	c.Flags().IntVar(&f.Limit, "limit", 0, "stop after so many (default: all)")
+	c.Flags().StringVar(&f.Region, "in-region", "", "only leases of this region")
+	c.Flags().IntVar(&f.Limit, "limit", 0, "maximum number of leases (default: all)")
 	return c
 }
 
-// headroomRow is how much a region has, and what is expected there.
+// headroomRow is the free resources of a pool in a region, with the forecast.
 type headroomRow struct {
 	Region  string    `json:"region"`
 	Free    int       `json:"free"`
-	More    bool      `json:"more" table:"wide"` // counted: there are more
+	More    bool      `json:"more" table:"wide"` // there are more than were counted
 	Soon    int       `json:"soon"`
 	Coming  int       `json:"coming"`
 	Need    int       `json:"need"`
-	Within  string    `json:"within"` // what soon and need are about; empty: no balancer runs
+	Within  string    `json:"within"` // horizon of soon and need; empty: no balancer runs
 	Refused int       `json:"refused"`
 	AsOf    time.Time `json:"as_of"`
-	Problem string    `json:"problem"` // why nothing is known
+	Problem string    `json:"problem"` // why the region is not known
 }
 
 func newLeaseHeadroomCmd(a *cli.App) *cobra.Command {
 	o := &leaseCmd{a: a}
-	short := "Shows what can be leased in each region and what is expected there; without a balancer it counts, up to 1,000 a sub-partition"
+	const short = "Show the free resources of a pool in each region, and the forecast"
 	c := o.command("headroom", short, func(ctx context.Context, l *node.LeaseTable) error {
 		var rows []headroomRow
 		var failed error
@@ -245,12 +249,16 @@ func newLeaseHeadroomCmd(a *cli.App) *cobra.Command {
 		if err := cli.PrintRows(a, rows); err != nil || failed == nil {
 			return err
 		}
-		return connect.LeaseFailure("not all regions can be asked", failed)
+		return connect.LeaseFailure("cannot show all regions", failed)
 	})
+	c.Long = short + ".\n\n" +
+		"The figures and the forecast are the balancer's. Where no balancer runs, the command counts the\n" +
+		"free resources, up to 1,000 in each bucket."
 	cli.Must(c.MarkFlagRequired("pool"))
 	return c
 }
 
+// headroomIn returns the row of region. If the region does not answer, the row holds the reason.
 func headroomIn(ctx context.Context, l *node.LeaseTable, region string, o *leaseCmd) (headroomRow, error) {
 	row := headroomRow{Region: region}
 	in, err := l.Agent(region)
@@ -264,7 +272,7 @@ func headroomIn(ctx context.Context, l *node.LeaseTable, region string, o *lease
 		row.Problem = err.Error()
 		return row, err
 	}
-	row.Free, row.More, row.AsOf = h.Free, h.More, h.AsOf.UTC()
+	row.Free, row.More, row.AsOf = h.Free, h.AtLeast, h.AsOf.UTC()
 	if f := h.Forecast; f != nil {
 		row.Soon, row.Coming, row.Need, row.Within, row.Refused = f.Returning, f.InTransit, f.Need, f.Horizon.String(), f.Refused
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/clitest"
 )
 
-// A day of an administrator: each command does what it says, and refuses what cannot be.
+// Each command succeeds, or fails with its exit code and remedy.
 func TestLeaseCommands(t *testing.T) {
 	env := clitest.DynamoDB(t)
 	file := func(name, text string) string {
@@ -34,18 +34,18 @@ func TestLeaseCommands(t *testing.T) {
 		{"client create c", cli.ExitConfig, "", "weir table plan"},
 		{"table plan", cli.ExitOK, "create table weir-leases", ""},
 		{"table apply", cli.ExitOK, "", "add a replica in us"},
-		{"table plan", cli.ExitOK, "", "as it must be"},
+		{"table plan", cli.ExitOK, "", "needs no change"},
 		{"table policy --role agent --account 123", cli.ExitOK, `"arn:aws:dynamodb:*:123:table/weir-leases"`, ""},
 		{"table policy --role nobody", cli.ExitUsage, "", "no role is called"},
 		{"region create eu", cli.ExitOK, "eu", ""},
 		{"region create us", cli.ExitOK, "us", ""},
 		{"region create ap", cli.ExitUsage, "", "not one of the configured regions"},
 		{"client create c --description first", cli.ExitOK, "first", ""},
-		{"client create c", cli.ExitFailed, "", "it is there already"},
+		{"client create c", cli.ExitFailed, "", "already exists"},
 		{"client update c --description second", cli.ExitOK, "second", ""},
 		{"pool create p --client c --longest-lease 20m", cli.ExitOK, "20m0s", ""},
 		{"pool update p --client c --quarantine 4s", cli.ExitOK, "20m0s", ""},
-		{"pool update p --client c --quarantine 100ms", cli.ExitUsage, "", "shorter than clocks may be off"},
+		{"pool update p --client c --quarantine 100ms", cli.ExitUsage, "", "shorter than the clock skew"},
 		{"pool get p --client c -o json", cli.ExitOK, `"quarantine": "4s"`, ""},
 		{"pool update p --client c --floor eu=2,us=3 --duplicates release --forecast holt -o json", cli.ExitOK, `"us": 3`, ""},
 		{"pool update p --client c --floor eu=2,eu=3", cli.ExitUsage, "", "region=number"},
@@ -60,10 +60,10 @@ func TestLeaseCommands(t *testing.T) {
 		{"region evacuate us --undo", cli.ExitOK, "active", ""},
 		{"region adopt us", cli.ExitUsage, "", "--by"},
 		{"region adopt us --by us", cli.ExitUsage, "", "its own"},
-		{"region adopt eu --by us", cli.ExitConfig, "", "weir region home us --dead-since TIME"},
+		{"region adopt eu --by us", cli.ExitConfig, "", "weir region home NEW --dead-since TIME"},
 		{"region home -o json", cli.ExitOK, `"agrees": true`, ""},
-		{"region home -o json --home us", cli.ExitOK, `"home": "eu"`, "set leases.home to eu everywhere: here it is us"},
-		{"region home mars", cli.ExitUsage, "", "none of the configured regions"},
+		{"region home -o json --home us", cli.ExitOK, `"home": "eu"`, "set leases.home to eu in all processes: here it is us"},
+		{"region home mars", cli.ExitUsage, "", "not one of the configured regions"},
 		{"region home --home mars", cli.ExitConfig, "", "leases.home"},
 		{"region home --dead-since 2020-01-31T12:00:00Z", cli.ExitUsage, "", "name it"},
 		{"client create d --home us", cli.ExitConfig, "", "set leases.home to eu"},
@@ -74,7 +74,7 @@ func TestLeaseCommands(t *testing.T) {
 		{"pool import " + wrong, cli.ExitData, "", "longest_leese"},
 		{"pool list --client c", cli.ExitOK, "q", ""},
 		{"resource create r1 r2 r3 --client c --pool p --region eu", cli.ExitOK, "available", ""},
-		{"resource create r1 r9 --client c --pool p --region us", cli.ExitFailed, "r9", "there already"},
+		{"resource create r1 r9 --client c --pool p --region us", cli.ExitFailed, "r9", "already exists"},
 		{"resource create x --client c --pool none", cli.ExitFailed, "", `pool "none"`},
 		{"resource import " + names + " --client c --pool p --region eu -o json", cli.ExitOK, `"created":2`, ""},
 		{"resource import " + names + " --client c --pool p --region eu -o json", cli.ExitOK, `"before":4`, ""},
@@ -95,13 +95,13 @@ func TestLeaseCommands(t *testing.T) {
 		{"lease show --client c --pool p --key k", cli.ExitOK, "yes, until", ""},
 		{"lease show --client c --pool p --key none", cli.ExitOK, "", "never had a lease"},
 		{"lease list --client c", cli.ExitOK, "k", ""},
-		{"lease history --client c --pool p --key k", cli.ExitOK, "has r", "read the streams of DynamoDB, which have 24 hours: no broker has lease.changes"},
+		{"lease history --client c --pool p --key k", cli.ExitOK, "has r", "read the streams of DynamoDB, which keep 24 hours: no broker has topic lease.changes"},
 		{"lease history --client c --pool p --key k --from kafka", cli.ExitUnavailable, "", "--from streams"},
 		{"lease history --client c --pool p --key k --from paper", cli.ExitUsage, "", "kafka, streams or auto"},
 		{"lease history --client c", cli.ExitUsage, "", "--resource"},
-		{"lease release --client c --pool p --key k --dry-run", cli.ExitOK, "", "would be given back"},
-		{"lease release --client c --pool p --key k", cli.ExitOK, "", "given back"},
-		{"lease release --client c --pool p --key k", cli.ExitFailed, "", "has none"},
+		{"lease release --client c --pool p --key k --dry-run", cli.ExitOK, "", "would be released (dry run)"},
+		{"lease release --client c --pool p --key k", cli.ExitOK, "", "released"},
+		{"lease release --client c --pool p --key k", cli.ExitFailed, "", "has no lease"},
 		{"lease get --client c --pool q --key only", cli.ExitOK, "r3", ""},
 		{"lease get --client c --pool q --key another", cli.ExitTempFail, "", "resource import"},
 		{"resource list --client c --state leased", cli.ExitOK, "only", ""},
@@ -111,7 +111,7 @@ func TestLeaseCommands(t *testing.T) {
 	} {
 		got := clitest.Run(t, Commands, env, strings.Fields(step.line)...)
 		if got.Code != step.code || !strings.Contains(got.Stdout, step.out) || !strings.Contains(got.Stderr, step.errout) {
-			t.Errorf("weir %s: %d, want %d\nstdout, to have %q:\n%s\nstderr, to have %q:\n%s", step.line, got.Code, step.code, step.out, got.Stdout, step.errout, got.Stderr)
+			t.Errorf("weir %s: %d, want %d\nstdout, want %q:\n%s\nstderr, want %q:\n%s", step.line, got.Code, step.code, step.out, got.Stdout, step.errout, got.Stderr)
 		}
 	}
 	var list []struct{ Resource string }
@@ -121,7 +121,7 @@ func TestLeaseCommands(t *testing.T) {
 	}
 }
 
-// The home is lost: another becomes it, and adopts what it had.
+// The home region is lost: another region becomes the home and adopts the resources.
 func TestRegionHome(t *testing.T) {
 	env := clitest.DynamoDB(t)
 	dead := time.Now().Add(-5 * time.Second).UTC().Format(time.RFC3339)
@@ -132,30 +132,30 @@ func TestRegionHome(t *testing.T) {
 		errout string
 	}{
 		{"table apply", cli.ExitOK, "", ""},
-		{"region home", cli.ExitOK, "", "no row says yet"},
+		{"region home", cli.ExitOK, "", "no row names the home region yet"},
 		{"region create eu", cli.ExitOK, "eu", ""},
 		{"region create us", cli.ExitOK, "us", ""},
 		{"client create c", cli.ExitOK, "c", ""},
 		{"pool create p --client c", cli.ExitOK, "p", ""},
 		{"resource create r1 r2 --client c --pool p --region eu", cli.ExitOK, "r2", ""},
 		{"region home us --dead-since soon", cli.ExitUsage, "", "2026-01-31T12:00:00Z"},
-		{"region home us --dead-since " + dead + " -o json", cli.ExitOK, `"home": "us"`, "set leases.home to us everywhere"},
+		{"region home us --dead-since " + dead + " -o json", cli.ExitOK, `"home": "us"`, "set leases.home to us in all processes"},
 		{"client create d", cli.ExitConfig, "", "set leases.home to us"},
 		{"client create d --home us", cli.ExitOK, "d", ""},
-		{"region adopt eu --by us", cli.ExitConfig, "", "weir region home us"},
-		{"region adopt eu --by us --home us", cli.ExitUsage, "", "no region lease"},
+		{"region adopt eu --by us", cli.ExitConfig, "", "weir region home"},
+		{"region adopt eu --by us --home us", cli.ExitUsage, "", "no write lease"},
 		{"region adopt eu --by us --home us --dead-since " + dead + " -o json", cli.ExitOK, `"adopted": 2`, ""},
 		{"region list --home us", cli.ExitOK, "adopted", ""},
 		{"region home -o json --home us", cli.ExitOK, `"agrees": true`, ""},
 	} {
 		got := clitest.Run(t, Commands, env, strings.Fields(step.line)...)
 		if got.Code != step.code || !strings.Contains(got.Stdout, step.out) || !strings.Contains(got.Stderr, step.errout) {
-			t.Errorf("weir %s: %d, want %d\nstdout, to have %q:\n%s\nstderr, to have %q:\n%s", step.line, got.Code, step.code, step.out, got.Stdout, step.errout, got.Stderr)
+			t.Errorf("weir %s: %d, want %d\nstdout, want %q:\n%s\nstderr, want %q:\n%s", step.line, got.Code, step.code, step.out, got.Stdout, step.errout, got.Stderr)
 		}
 	}
 }
 
-// A region that does not answer is in all lists, with the reason; the others are shown as they are.
+// A region that does not answer is in all lists with the reason. The other regions are shown.
 func TestSilentRegion(t *testing.T) {
 	env := clitest.DynamoDB(t)
 	run := func(line string, env []string) clitest.Result {
@@ -181,11 +181,11 @@ func TestSilentRegion(t *testing.T) {
 		out    []string
 		errout string
 	}{
-		{"region list", cli.ExitOK, []string{"eu", "us", "does not answer"}, "this is what us knows"},
-		{"region get us", cli.ExitOK, []string{"active"}, "this is what us knows"},
-		{"pool list --client c", cli.ExitOK, []string{"p"}, "this is what us knows"},
-		{"resource list --client c", cli.ExitOK, []string{"r1"}, "this is what us knows"},
-		{"lease list --client c", cli.ExitOK, []string{"r1"}, "this is what us knows"},
+		{"region list", cli.ExitOK, []string{"eu", "us", "does not answer"}, "this is the copy of us"},
+		{"region get us", cli.ExitOK, []string{"active"}, "this is the copy of us"},
+		{"pool list --client c", cli.ExitOK, []string{"p"}, "this is the copy of us"},
+		{"resource list --client c", cli.ExitOK, []string{"r1"}, "this is the copy of us"},
+		{"lease list --client c", cli.ExitOK, []string{"r1"}, "this is the copy of us"},
 		{"lease show --client c --pool p --key k", cli.ExitOK, []string{"does not answer", "yes, until"}, ""},
 		{"lease headroom --client c --pool p", cli.ExitUnavailable, []string{"eu", "us", "does not answer"}, ""},
 		{"region home", cli.ExitOK, []string{"does not answer"}, ""},
@@ -199,7 +199,7 @@ func TestSilentRegion(t *testing.T) {
 			}
 		}
 		if got.Code != step.code || !strings.Contains(got.Stderr, step.errout) {
-			t.Errorf("weir %s: %d, want %d\n%s\nto have %q:\n%s", step.line, got.Code, step.code, got.Stdout, step.errout, got.Stderr)
+			t.Errorf("weir %s: %d, want %d\n%s\nwant %q:\n%s", step.line, got.Code, step.code, got.Stdout, step.errout, got.Stderr)
 		}
 	}
 }

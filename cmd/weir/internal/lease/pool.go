@@ -21,23 +21,23 @@ func newPoolCmd(a *cli.App) *cobra.Command {
 		a: a, noun: "pool",
 		name: func(p *admin.Pool) *string { return &p.Pool },
 		parents: func(f *pflag.FlagSet, p *admin.Pool) {
-			f.StringVar(&p.Client, "client", p.Client, "client that it is of")
+			f.StringVar(&p.Client, "client", p.Client, "client of the pool")
 			cli.Must(cobra.MarkFlagRequired(f, "client"))
 		},
 		fields: func(f *pflag.FlagSet, p *admin.Pool) {
-			f.DurationVar((*time.Duration)(&p.LongestLease), "longest-lease", time.Duration(p.LongestLease), "longer leases are made that short (default 1h)")
-			f.DurationVar((*time.Duration)(&p.Quarantine), "quarantine", time.Duration(p.Quarantine), "how long after its lease a resource rests (default 10s)")
-			f.IntVar(&p.Buckets, "buckets", p.Buckets, "parts of the index, one for each 10,000 resources of a region; they can only become more (default 10)")
-			f.Var(&floorsFlag{&p.Floors}, "floor", "free resources that a region keeps whoever else needs them, as region=number; none removes them")
-			f.StringVar(&p.Balance, "balance", p.Balance, "whether free resources are moved to where they are needed: on or off (default on)")
-			f.StringVar(&p.Duplicates, "duplicates", p.Duplicates, "what is done about a key that two regions lease: observe, supersede, release (default supersede)")
-			f.StringVar(&p.Forecast, "forecast", p.Forecast, "how the need is foretold: auto, ewma, holt, seasonal (default auto)")
-			descriptionFlag(f, &p.Stored)
+			f.DurationVar((*time.Duration)(&p.LongestLease), "longest-lease", time.Duration(p.LongestLease), "maximum lease term; longer requests get this term (default 1h)")
+			f.DurationVar((*time.Duration)(&p.Quarantine), "quarantine", time.Duration(p.Quarantine), "time after the end of a lease in which no other key gets the resource (default 10s)")
+			f.IntVar(&p.Buckets, "buckets", p.Buckets, "index partitions, one for each 10,000 resources of a region; the number can only grow (default 10)")
+			f.Var(&floorsFlag{&p.Floors}, "floor", "free resources that a region keeps even if other regions need them; none removes all floors")
+			f.StringVar(&p.Balance, "balance", p.Balance, "whether the balancer transfers free resources between regions: on or off (default on)")
+			f.StringVar(&p.Duplicates, "duplicates", p.Duplicates, "what dedup does about a key that two regions lease: observe, supersede or release (default supersede)")
+			f.StringVar(&p.Forecast, "forecast", p.Forecast, "forecast of demand: auto, ewma, holt or seasonal (default auto)")
+			descriptionFlag(f, &p.StoredRow)
 		},
-	}, "Makes, shows and removes pools: what keys lease resources from")
+	}, "Create, show, change and delete pools: sets of resources to lease")
 }
 
-// floorsFlag is region=number, several separated by commas.
+// floorsFlag is the value of --floor: region=number, separated by commas.
 type floorsFlag struct{ of *map[string]int64 }
 
 // Type implements pflag.Value.
@@ -65,7 +65,7 @@ func (f *floorsFlag) Set(text string) error {
 		region, number, ok := strings.Cut(part, "=")
 		n, err := strconv.ParseInt(number, 10, 64)
 		if _, twice := all[region]; !ok || err != nil || region == "" || twice {
-			return fmt.Errorf("%q: write region=number, with commas between several, or none", text)
+			return fmt.Errorf("%q is not region=number: write eu=2 or eu=2,us=3, or none", text)
 		}
 		all[region] = n
 	}

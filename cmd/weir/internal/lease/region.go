@@ -21,14 +21,14 @@ func newRegionCmd(a *cli.App) *cobra.Command {
 		name:    func(r *admin.Region) *string { return &r.Region },
 		parents: func(*pflag.FlagSet, *admin.Region) {},
 		fields: func(f *pflag.FlagSet, r *admin.Region) {
-			f.StringVar(&r.SwingTo, "swing-to", r.SwingTo, "region that part of its traffic is about to go to: resources go before it")
-			f.IntVar(&r.SwingPercent, "swing-percent", r.SwingPercent, "how much of its traffic")
+			f.StringVar(&r.SwingTo, "swing-to", r.SwingTo, "region that will get a part of this region's traffic; the balancer transfers resources first")
+			f.IntVar(&r.SwingPercent, "swing-percent", r.SwingPercent, "percentage of the traffic that moves to --swing-to")
 			f.DurationVar((*time.Duration)(&r.WriteLease), "write-lease", time.Duration(r.WriteLease),
-				"how long its agents may lease when no other region vouches for it; then others may adopt its resources; 0: for ever")
-			descriptionFlag(f, &r.Stored)
+				"term of the region's write lease: without a renewal its agents stop at the end, and another region may adopt its resources; 0: no limit")
+			descriptionFlag(f, &r.StoredRow)
 		},
 		look: func(ctx context.Context, l *node.LeaseTable) ([]admin.Region, string, error) { return l.Regions(ctx) },
-	}, "Makes, shows and removes regions: where resources are")
+	}, "Create, show, change and delete regions, and move resources out of them")
 	c.AddCommand(newRegionEvacuateCmd(a), newRegionAdoptCmd(a), newRegionHomeCmd(a))
 	return c
 }
@@ -38,9 +38,10 @@ func newRegionEvacuateCmd(a *cli.App) *cobra.Command {
 	var undo, dry bool
 	c := &cobra.Command{
 		Use:   "evacuate NAME",
-		Short: "Has the balancer move all free resources of a region to the others, and none to it",
-		Long: "Has the balancer move all free resources of a region to the others, and none to it. Leases there go on; what they end with\n" +
-			"leaves, too. `weir status` shows how far it is. --undo makes it a region like the others again.",
+		Short: "Move all free resources of a region to the other regions",
+		Long: "Mark a region as evacuating. The balancer then transfers all its free resources to the other\n" +
+			"regions, and none to it. Leases of the region stay valid; their resources leave when they end.\n" +
+			"`weir status` shows the progress. --undo makes the region active again.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := connect.LeaseTable(cmd.Context(), a)
@@ -50,7 +51,7 @@ func newRegionEvacuateCmd(a *cli.App) *cobra.Command {
 			return evacuate(cmd.Context(), a, l, evacuation{args[0], undo, dry})
 		},
 	}
-	c.Flags().BoolVar(&undo, "undo", false, "make it active again")
+	c.Flags().BoolVar(&undo, "undo", false, "make the region active again")
 	dryRun(c.Flags(), &dry)
 	connect.LeaseFlags(a, c.Flags())
 	return c
@@ -66,13 +67,14 @@ func evacuate(ctx context.Context, a *cli.App, l *node.LeaseTable, e evacuation)
 	if err != nil {
 		return connect.LeaseFailure("cannot evacuate the region", err)
 	}
-	from, to := table.Active, table.Evacuating
+	from, to := table.RegionActive, table.RegionEvacuating
 	if e.undo {
 		from, to = to, from
 	}
 	if r.State != to {
 		if r.State != from {
-			return cli.UsageError("region "+r.Region+" is "+r.State, "weir region get "+r.Region+" shows it; an adopted region comes back with weir region adopt --undo")
+			return cli.UsageError("the state of region "+r.Region+" is "+r.State+", not "+from,
+				"`weir region get "+r.Region+"` shows the region; `weir region adopt --undo` ends an adoption")
 		}
 		if r.State = to; !e.dry {
 			if r, err = admin.Update(ctx, l.Admin, r); err != nil {

@@ -19,26 +19,27 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 )
 
-// settingsCommand are the commands about settings of one kind.
+// settingsCommand describes the commands for one kind of settings: regions, clients or pools.
 type settingsCommand[T any] struct {
 	a     *cli.App
 	noun  string
 	value T
 	name  func(*T) *string
-	// parents are flags that name what it belongs to; fields those of what can be set, whose defaults are what is set.
+	// parents adds the flags that name the owner, such as --client of a pool. fields adds a flag
+	// for each setting; the default of the flag is the present value.
 	parents, fields func(*pflag.FlagSet, *T)
-	// look lists all, and says as which region has them. Defaults to admin.LookAll.
+	// look returns all settings and the region that answered. Defaults to admin.ListAny.
 	look func(context.Context, *node.LeaseTable) ([]T, string, error)
 }
 
-// noteFallbackRegion says that the home did not answer, if another region was asked.
+// noteFallbackRegion prints a note if a region other than the home answered.
 func noteFallbackRegion(a *cli.App, l *node.LeaseTable, at string) {
 	if home := l.Config.HomeRegion(); at != home {
-		a.Notef("%s, which keeps the settings, does not answer: this is what %s knows", home, at)
+		a.Notef("the home region %s does not answer: this is the copy of %s", home, at)
 	}
 }
 
-// answeringRegion is the home or, if that does not answer, another region that does.
+// answeringRegion returns the home region, or another region that answers if the home does not.
 func answeringRegion(ctx context.Context, a *cli.App, l *node.LeaseTable) (string, error) {
 	_, at, err := admin.ListAny(ctx, l.Admin, admin.Region{})
 	noteFallbackRegion(a, l, at)
@@ -48,15 +49,15 @@ func answeringRegion(ctx context.Context, a *cli.App, l *node.LeaseTable) (strin
 // newSettingsCmd returns `weir noun create|get|list|update|delete|import`.
 func newSettingsCmd[T any, P admin.Entity[T]](s *settingsCommand[T], short string) *cobra.Command {
 	c := &cobra.Command{Use: s.noun, Short: short}
-	create := newSettingCmd(s, "create NAME", "Makes a "+s.noun, func(ctx context.Context, l *node.LeaseTable, _ *cobra.Command) error {
+	create := newSettingCmd(s, "create NAME", "Create a "+s.noun, func(ctx context.Context, l *node.LeaseTable, _ *cobra.Command) error {
 		made, err := admin.Create[T, P](ctx, l.Admin, s.value)
 		if err != nil {
-			return connect.LeaseFailure("cannot make the "+s.noun, err)
+			return connect.LeaseFailure("cannot create the "+s.noun, err)
 		}
 		return cli.PrintOne(s.a, made)
 	})
 	s.fields(create.Flags(), &s.value)
-	get := newSettingCmd(s, "get NAME", "Shows a "+s.noun, func(ctx context.Context, l *node.LeaseTable, _ *cobra.Command) error {
+	get := newSettingCmd(s, "get NAME", "Show a "+s.noun, func(ctx context.Context, l *node.LeaseTable, _ *cobra.Command) error {
 		found, at, err := admin.GetAny[T, P](ctx, l.Admin, s.value)
 		if err != nil {
 			return connect.LeaseFailure("cannot show the "+s.noun, err)
@@ -64,7 +65,7 @@ func newSettingsCmd[T any, P admin.Entity[T]](s *settingsCommand[T], short strin
 		noteFallbackRegion(s.a, l, at)
 		return cli.PrintOne(s.a, found)
 	})
-	list := newSettingCmd(s, "list", "Lists each "+s.noun, func(ctx context.Context, l *node.LeaseTable, _ *cobra.Command) error {
+	list := newSettingCmd(s, "list", "List all "+s.noun+"s", func(ctx context.Context, l *node.LeaseTable, _ *cobra.Command) error {
 		look := s.look
 		if look == nil {
 			look = func(ctx context.Context, l *node.LeaseTable) ([]T, string, error) {
@@ -73,12 +74,12 @@ func newSettingsCmd[T any, P admin.Entity[T]](s *settingsCommand[T], short strin
 		}
 		all, at, err := look(ctx, l)
 		if err != nil {
-			return connect.LeaseFailure("cannot list", err)
+			return connect.LeaseFailure("cannot list the "+s.noun+"s", err)
 		}
 		noteFallbackRegion(s.a, l, at)
 		return cli.PrintRows(s.a, all)
 	})
-	update := newSettingCmd(s, "update NAME", "Changes what the flags name of a "+s.noun, func(ctx context.Context, l *node.LeaseTable, cmd *cobra.Command) error {
+	update := newSettingCmd(s, "update NAME", "Change the given settings of a "+s.noun, func(ctx context.Context, l *node.LeaseTable, cmd *cobra.Command) error {
 		found, err := admin.Get[T, P](ctx, l.Admin, s.value)
 		if err != nil {
 			return connect.LeaseFailure("cannot change the "+s.noun, err)
@@ -92,12 +93,13 @@ func newSettingsCmd[T any, P admin.Entity[T]](s *settingsCommand[T], short strin
 		return cli.PrintOne(s.a, found)
 	})
 	s.fields(update.Flags(), new(T))
+	withoutDefaults(update.Flags())
 	var dry bool
-	remove := newSettingCmd(s, "delete NAME", "Removes a "+s.noun+" that nothing needs any more", func(ctx context.Context, l *node.LeaseTable, _ *cobra.Command) error {
+	remove := newSettingCmd(s, "delete NAME", "Delete a "+s.noun+" that is not in use", func(ctx context.Context, l *node.LeaseTable, _ *cobra.Command) error {
 		if err := admin.Delete[T, P](ctx, l.Admin, s.value, dry); err != nil {
-			return connect.LeaseFailure("cannot remove the "+s.noun, err)
+			return connect.LeaseFailure("cannot delete the "+s.noun, err)
 		}
-		s.a.Notef("%s %s", P(&s.value), dryRunText(dry, "removed"))
+		s.a.Notef("%s %s", P(&s.value), dryRunText(dry, "deleted"))
 		return nil
 	})
 	dryRun(remove.Flags(), &dry)
@@ -105,7 +107,16 @@ func newSettingsCmd[T any, P admin.Entity[T]](s *settingsCommand[T], short strin
 	return c
 }
 
-// newSettingCmd is one of the commands; its argument is the name.
+// withoutDefaults removes the defaults from the usages of f: an update changes given settings only.
+// Usages of f whose default is a setting of the configuration have "(default: " and keep it.
+func withoutDefaults(f *pflag.FlagSet) {
+	f.VisitAll(func(f *pflag.Flag) {
+		f.Usage, _, _ = strings.Cut(f.Usage, " (default ")
+	})
+}
+
+// newSettingCmd returns a sub-command that connects to the table and calls do. If use has NAME, the
+// argument is the name.
 func newSettingCmd[T any](s *settingsCommand[T], use, short string, do func(context.Context, *node.LeaseTable, *cobra.Command) error) *cobra.Command {
 	n := strings.Count(use, " NAME")
 	c := &cobra.Command{
@@ -126,10 +137,10 @@ func newSettingCmd[T any](s *settingsCommand[T], use, short string, do func(cont
 	return c
 }
 
-// overlay puts the flags that were given over what there is.
+// overlay sets in v what the given flags set.
 func (s *settingsCommand[T]) overlay(cmd *cobra.Command, v *T) error {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	s.fields(f, v) // whose defaults are what there is
+	s.fields(f, v)
 	var err error
 	cmd.Flags().Visit(func(given *pflag.Flag) {
 		if f.Lookup(given.Name) != nil && err == nil {
@@ -143,8 +154,10 @@ func newSettingsImportCmd[T any, P admin.Entity[T]](s *settingsCommand[T]) *cobr
 	var dry bool
 	c := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Makes or changes what a file names, as `list -o json` or -o jsonl prints it; - reads standard input",
-		Args:  cobra.ExactArgs(1),
+		Short: "Create or change the " + s.noun + "s in a file; - reads standard input",
+		Long: "Create or change the " + s.noun + "s in a file, which has the output of `list -o json` or `list -o jsonl`.\n" +
+			"The name - is standard input. An interrupted import can be run again.",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := readSettings[T](s.a, args[0])
 			if err != nil {
@@ -157,7 +170,7 @@ func newSettingsImportCmd[T any, P admin.Entity[T]](s *settingsCommand[T]) *cobr
 			for i := range all {
 				what, err := admin.Import[T, P](cmd.Context(), l.Admin, all[i], dry)
 				if err != nil {
-					return connect.LeaseFailure(fmt.Sprintf("import stopped at number %d of %d", i+1, len(all)), err)
+					return connect.LeaseFailure(fmt.Sprintf("the import stopped at entry %d of %d", i+1, len(all)), err)
 				}
 				s.a.Notef("%s %s", P(&all[i]), dryRunText(dry, string(what)))
 			}
@@ -169,7 +182,7 @@ func newSettingsImportCmd[T any, P admin.Entity[T]](s *settingsCommand[T]) *cobr
 	return c
 }
 
-// readSettings reads an array, or values one after the other.
+// readSettings reads a JSON array, or one JSON value after the other.
 func readSettings[T any](a *cli.App, name string) ([]T, error) {
 	var text []byte
 	var err error
@@ -198,16 +211,16 @@ func readSettings[T any](a *cli.App, name string) ([]T, error) {
 		}
 	}
 	if err != nil {
-		return nil, cli.Fail(cli.ExitData, fmt.Sprintf("cannot read %s, at number %d", name, len(all)+1), err, "write it as `list -o jsonl` prints it")
+		return nil, cli.Fail(cli.ExitData, fmt.Sprintf("cannot read %s at entry %d", name, len(all)+1), err, "use the format of `list -o jsonl`")
 	}
 	return all, nil
 }
 
 func dryRun(f *pflag.FlagSet, dry *bool) {
-	f.BoolVar(dry, "dry-run", false, "only say what would be done")
+	f.BoolVar(dry, "dry-run", false, "print the changes without making them")
 }
 
-// dryRunText says what was done, or would have been.
+// dryRunText describes what was done, or what a dry run left undone.
 func dryRunText(dry bool, what string) string {
 	if dry {
 		return "would be " + what + " (dry run)"

@@ -21,7 +21,7 @@ type statusView struct {
 	Notes      []noteRow      `json:"notes"`
 }
 
-// poolRow is how a pool stands in a region.
+// poolRow is the state of a pool in a region.
 type poolRow struct {
 	Client   string    `json:"client"`
 	Pool     string    `json:"pool"`
@@ -35,20 +35,20 @@ type poolRow struct {
 	Need     int64     `json:"need"`
 	Refused  int64     `json:"refused"` // in the last minute
 	Floor    int64     `json:"floor" table:"wide"`
-	PerMin   float64   `json:"per_minute"` // new leases wanted, as forecast
+	PerMin   float64   `json:"per_minute"` // forecast of requests for new leases
 	Forecast string    `json:"forecast" table:"wide"`
-	LagMs    int64     `json:"lag_ms" table:"wide"` // of replication to it; -1: not known
+	LagMs    int64     `json:"lag_ms" table:"wide"` // replication lag of the region; -1: not known
 	AsOf     time.Time `json:"as_of" table:"wide"`
 }
 
-// commandRow is what waits for a region's executor.
+// commandRow is the queue of a region's executor.
 type commandRow struct {
 	Region  string  `json:"region"`
 	Waiting int64   `json:"waiting"`
 	Oldest  float64 `json:"oldest_seconds"`
 }
 
-// noteRow is a decision.
+// noteRow is a decision of the lease loop.
 type noteRow struct {
 	Time   time.Time `json:"time"`
 	Kind   string    `json:"kind"`
@@ -69,15 +69,15 @@ type duplicateRow struct {
 	Resolved float64   `json:"resolved_after_seconds"` // -1: not yet
 }
 
-// statusQuery are the flags of commands that look at the lease loop.
+// statusQuery holds the flags of commands that read the topics of the lease loop.
 type statusQuery struct {
 	client, pool string
 	since        time.Duration
 }
 
 func (q *statusQuery) flags(c *cobra.Command) {
-	c.Flags().StringVar(&q.client, "client", "", "only that client's")
-	c.Flags().StringVar(&q.pool, "pool", "", "only that pool")
+	c.Flags().StringVar(&q.client, "client", "", "only pools of this client")
+	c.Flags().StringVar(&q.pool, "pool", "", "only this pool")
 }
 
 // newStatusCmd returns `weir status`.
@@ -85,9 +85,10 @@ func newStatusCmd(a *cli.App) *cobra.Command {
 	q := &statusQuery{}
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Shows how the pools of leases stand, what moved and why, and what waits",
-		Long: "Shows how the pools of leases stand in each region, which commands wait there, which keys were leased twice, and what was\n" +
-			"decided of late and why. It reads the loop's topics, so it works whoever runs.",
+		Short: "Show pools, waiting commands, duplicates and decisions of the lease loop",
+		Long: "Show the state of the lease loop: each pool in each region, commands that wait for executors,\n" +
+			"keys that were leased in two regions, and the latest decisions with their reasons. It reads the\n" +
+			"topics of the lease loop, so it needs no running process.",
 		Example: "  weir status --since 1h --pool numbers",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -104,20 +105,22 @@ func newStatusCmd(a *cli.App) *cobra.Command {
 	}
 	q.flags(c)
 	connect.LeaseFlags(a, c.Flags())
-	c.Flags().DurationVar(&q.since, "since", 10*time.Minute, "how old what was decided may be")
+	c.Flags().DurationVar(&q.since, "since", 10*time.Minute, "maximum age of the decisions")
 	return c
 }
 
-// readStatus reads the loop's topics.
+// readStatus reads the topics of the lease loop.
 func readStatus(a *cli.App, cmd *cobra.Command, q *statusQuery) (*leasestatus.Status, error) {
 	cfg, k, err := connect.Cluster(a)
 	if err != nil {
 		return nil, err
 	}
 	regions, _ := cfg.Leases.RegionEndpoints()
-	v, err := leasestatus.Read(cmd.Context(), k, leasestatus.Query{Client: q.client, Pool: q.pool, Since: time.Now().Add(-q.since), Regions: regions})
+	v, err := leasestatus.Read(cmd.Context(), k, leasestatus.Query{
+		Client: q.client, Pool: q.pool, Since: time.Now().Add(-q.since), Regions: regions,
+	})
 	if err != nil {
-		return nil, cli.Fail(cli.ExitUnavailable, "cannot read the topics of leases", err, "check --brokers; `weir topics plan --for leases` shows what is missing")
+		return nil, cli.Fail(cli.ExitUnavailable, "cannot read the topics of the lease loop", err, leaseTopicsRemedy)
 	}
 	return v, nil
 }
@@ -153,13 +156,20 @@ func duplicateOf(d *eventspb.LeaseDuplicate) duplicateRow {
 	return row
 }
 
-// longWait is from how many seconds on commands that wait are worth a line: executors say every second or so what is done.
+// longWait is the age in seconds from which on waiting commands are printed. Executors report about
+// every second what they have done.
 const longWait = 5
 
-// write shows s to people.
+// Texts of several commands.
+const (
+	noPools           = "no pools yet: the balancer publishes figures a few seconds after the first change"
+	leaseTopicsRemedy = "check --brokers; `weir topics plan --for leases` shows what is missing"
+)
+
+// write prints s as text.
 func (s *statusView) write(w io.Writer, wide bool, since time.Duration) error {
 	if len(s.Pools) == 0 {
-		fmt.Fprintln(w, "no pool was seen yet: the balancer says how they stand a few seconds after the first change")
+		fmt.Fprintln(w, noPools)
 	} else if err := cli.WriteTable(w, s.Pools, wide); err != nil {
 		return err
 	}
@@ -174,9 +184,9 @@ func (s *statusView) write(w io.Writer, wide bool, since time.Duration) error {
 			open++
 		}
 	}
-	fmt.Fprintf(w, "\nduplicates: %d open, %d resolved of late (weir dedup list)\n", open, seen-open)
+	fmt.Fprintf(w, "\nduplicates: %d open, %d resolved in the last hour (weir dedup list)\n", open, seen-open)
 	if len(s.Notes) == 0 {
-		fmt.Fprintf(w, "nothing was decided in the last %s\n", since)
+		fmt.Fprintf(w, "no decisions in the last %s\n", since)
 		return nil
 	}
 	fmt.Fprintln(w)
@@ -188,12 +198,12 @@ func (s *statusView) write(w io.Writer, wide bool, since time.Duration) error {
 
 // newDedupCmd returns `weir dedup`.
 func newDedupCmd(a *cli.App) *cobra.Command {
-	c := &cobra.Command{Use: "dedup", Short: "Shows keys that were leased in several regions at once"}
+	c := &cobra.Command{Use: "dedup", Short: "List keys that were leased in several regions at the same time"}
 	q := &statusQuery{since: time.Hour}
 	var open bool
 	list := &cobra.Command{
 		Use:   "list",
-		Short: "Lists the keys that are, or were in the last hour, leased in several regions, and which lease won",
+		Short: "List the duplicates of the last hour, and the lease that won",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v, err := readStatus(a, cmd, q)
@@ -210,7 +220,7 @@ func newDedupCmd(a *cli.App) *cobra.Command {
 		},
 	}
 	q.flags(list)
-	list.Flags().BoolVar(&open, "open", false, "only those that are not resolved")
+	list.Flags().BoolVar(&open, "open", false, "only duplicates that are not resolved")
 	c.AddCommand(list)
 	return c
 }

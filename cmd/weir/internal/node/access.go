@@ -11,17 +11,24 @@ import (
 	"github.com/weirhq/weir/internal/config"
 )
 
-// Access is what the configuration says of the way to the APIs of processes: one's own and others'.
+// Settings that errors name.
+const (
+	keyCA    = "api.ca_file"
+	keyToken = "api.token_file"
+)
+
+// Access is how clients reach the API of a weir process: certificate authorities, token, TLS.
 type Access struct {
-	Roots *x509.CertPool // nil: the system's
+	Roots *x509.CertPool // nil: those of the operating system
 	token string
-	TLS   bool // they serve https
+	TLS   bool // the processes serve https
 }
 
-// NewAccess reads the token and the certificate authorities that the configuration names.
+// NewAccess reads the files of the token and of the certificate authorities. Its error is a
+// *ConfigError.
 func NewAccess(c *config.Config) (x Access, err error) {
 	x.TLS = c.API.TLSCertFile != ""
-	if x.Roots, err = authorities(api.KeyCA, c.API.CAFile); err != nil {
+	if x.Roots, err = authorities(keyCA, c.API.CAFile); err != nil {
 		return x, err
 	}
 	if c.API.TokenFile == "" {
@@ -29,18 +36,19 @@ func NewAccess(c *config.Config) (x Access, err error) {
 	}
 	token, err := os.ReadFile(c.API.TokenFile)
 	if err != nil {
-		return x, &ConfigError{"cannot read " + api.KeyToken, err, "check the path"}
+		return x, &ConfigError{"cannot read " + keyToken, err, "check the path"}
 	}
 	if x.token = strings.TrimSpace(string(token)); x.token == "" {
-		return x, &ConfigError{"cannot use " + api.KeyToken, errors.New(c.API.TokenFile + " is empty"), "put at least 16 bytes of text into it, such as `openssl rand -hex 16` prints"}
+		return x, &ConfigError{"cannot use " + keyToken, errors.New(c.API.TokenFile + " is empty"), "write at least 16 bytes of text to it, for example with `openssl rand -hex 16`"}
 	}
 	return x, nil
 }
 
-// authorities reads the file that key names. Without one they are the system's.
+// authorities reads a PEM file of certificate authorities, the value of key. Without a file it
+// returns nil: the authorities of the operating system.
 func authorities(key, file string) (*x509.CertPool, error) {
 	if file == "" {
-		return nil, nil //nolint:nilnil // crypto/tls takes it so
+		return nil, nil //nolint:nilnil // nil has a meaning to crypto/tls
 	}
 	pem, err := os.ReadFile(file)
 	if err != nil {
@@ -48,12 +56,13 @@ func authorities(key, file string) (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, &ConfigError{"cannot use " + key, errors.New("no certificate in " + file), "give a PEM file of certificates"}
+		return nil, &ConfigError{"cannot use " + key, errors.New("no certificate in " + file), "give a PEM file with certificates"}
 	}
 	return pool, nil
 }
 
-// Client asks the server at addr: host:port, or a URL. A bare host:port is https where our own processes are.
+// Client returns a client of the server at addr, host:port or a URL. A host:port is reached with
+// https if the processes have TLS.
 func (x Access) Client(addr string) *api.Client {
 	if !strings.Contains(addr, "://") && x.TLS {
 		addr = "https://" + addr
@@ -61,17 +70,17 @@ func (x Access) Client(addr string) *api.Client {
 	return api.NewClientWith(api.ClientConfig{Server: addr, Token: x.token, Roots: x.Roots})
 }
 
-// serverTLS is the listeners' TLS; nil without a certificate.
+// serverTLS returns the TLS configuration of the listeners, nil without a certificate.
 func serverTLS(c *config.Config) (*tls.Config, error) {
 	load := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		pair, err := tls.LoadX509KeyPair(c.API.TLSCertFile, c.API.TLSKeyFile)
 		return &pair, err
 	}
 	if c.API.TLSCertFile == "" {
-		return nil, nil //nolint:nilnil // api.Config takes it so
+		return nil, nil //nolint:nilnil // nil has a meaning to api.Config
 	}
 	if _, err := load(nil); err != nil {
-		return nil, &ConfigError{"cannot use " + api.KeyTLSCert + " and " + api.KeyTLSKey, err, "give PEM files of a certificate and its key"}
+		return nil, &ConfigError{"cannot use api.tls_cert_file and api.tls_key_file", err, "give PEM files of a certificate and its key"}
 	}
 	// Read at every handshake, so that a renewed certificate needs no restart.
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: load}, nil

@@ -10,12 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rs/zerolog"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/obs"
-	"github.com/weirhq/weir/processors/kafka"
 )
 
 // composeFile reads a file of compose/ into v.
@@ -34,14 +32,14 @@ func composeFile(t *testing.T, name string, v any) {
 	}
 }
 
-// composeProcess is a service of compose.yaml.
+// composeProcess is a service in compose.yaml.
 type composeProcess struct {
 	Command     []string
 	Environment map[string]string
 	Memory      string `yaml:"mem_limit"`
 }
 
-// composeConfigs are the configurations of the services that are weir run, by name.
+// composeConfigs returns the configuration of each service that is `weir run`, by its name.
 func composeConfigs(t *testing.T) (configs map[string]*config.Config, services map[string]composeProcess) {
 	t.Helper()
 	var file struct{ Services map[string]composeProcess }
@@ -66,11 +64,11 @@ func composeConfigs(t *testing.T) (configs map[string]*config.Config, services m
 	return configs, file.Services
 }
 
-// TestComposeFiles has the files agree with each other: names, addresses, memory.
+// The files of compose/ agree on names, addresses and memory.
 func TestComposeFiles(t *testing.T) {
 	configs, services := composeConfigs(t)
 	if len(configs) != 2 {
-		t.Fatalf("%d services are weir run, want 2", len(configs))
+		t.Fatalf("%d services are `weir run`, want 2", len(configs))
 	}
 	var scraped struct {
 		Scrape []struct {
@@ -100,32 +98,20 @@ func TestComposeFiles(t *testing.T) {
 			t.Errorf("Prometheus has %+v, %s %s and %s", s, name, c.API.CAFile, c.API.TokenFile)
 		}
 		const program = 128 << 20 // the code and its stacks
-		need := int64(c.Memory) + NewBudget(c, []string{RoleSpend, RoleLeases}).ids + program
+		need := int64(c.Memory) + NewBudget(c, DevRoles()).Outside() + program
 		limit, err := config.ParseBytes(strings.TrimSuffix(services[name].Memory, "m") + "MiB")
 		if err != nil || int64(limit) < need {
 			t.Errorf("%s: mem_limit %s, and memory with event ids and the program is %d MiB: %v", name, services[name].Memory, need>>20, err)
 		}
-		if err := CheckLeaseRoles(c); err != nil {
+		if err := CheckSettings(c, DevRoles()); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
-// TestComposeMetrics looks for each metric, label and kind of the rules and the dashboard in what the processes register.
+// Each metric and label that the rules and the dashboard use is registered by a process.
 func TestComposeMetrics(t *testing.T) {
-	cfg, err := config.Load(config.Options{Environ: []string{"WEIR_DATA_DIR=" + t.TempDir()}, Hostname: func() (string, error) { return "host", nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := ConnectLeaseTable(t.Context(), cfg.Leases)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := New(cfg, Parts{Kafka: kafka.Cluster{Brokers: []string{"127.0.0.1:1"}}, Log: zerolog.Nop(), Roles: []string{RoleSpend, RoleLeases}, Table: table})
-	if err != nil {
-		t.Fatal(err)
-	}
-	metrics, err := n.registry.Metrics()
+	metrics, err := fullRegistry(t).Metrics()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,20 +151,20 @@ func TestComposeMetrics(t *testing.T) {
 			t.Errorf("%s: %s", where, c)
 		}
 	}
-	for _, bad := range []string{ // what the check is for
+	for _, bad := range []string{ // the check has to find these
 		"weir_processor_lags_seconds > 3", `weir_processor_lag_seconds{works="1"}`, `weir_bridge_records_total{outcome="changed"}`,
 		`sum by (campaign) (weir_processor_lag_seconds)`, "process_resident_bytes", `weir_processor_partitions{state!="halted"}`,
 	} {
 		if unknownMetrics(bad, metrics) == nil {
-			t.Errorf("%s is found to be right", bad)
+			t.Errorf("no complaint about %s", bad)
 		}
 	}
 }
 
-// unknownMetrics complains of what an expression, or a text, names and nobody registers. Values of labels are looked for in the help
-// text of the metric, which lists those of closed sets.
+// unknownMetrics returns a complaint for each metric and label in text that no process registers.
+// The help text of a metric lists the values of its labels, where the set of values is closed.
 func unknownMetrics(expr string, metrics []obs.Metric) (bad []string) {
-	known := []string{"instance", "job", "le"} // what Prometheus and histograms add
+	known := []string{"instance", "job", "le"} // labels that Prometheus and histograms add
 	for _, m := range regexp.MustCompile(`\b((?:weir|go|process)_[a-z0-9_]+)(?:\{([^}]*)\})?`).FindAllStringSubmatch(expr, -1) {
 		base := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(m[1], "")
 		i := slices.IndexFunc(metrics, func(x obs.Metric) bool { return x.Name == m[1] || x.Name == base })
@@ -200,7 +186,7 @@ func unknownMetrics(expr string, metrics []obs.Metric) (bad []string) {
 	for _, by := range regexp.MustCompile(`\bby \(([^)]*)\)`).FindAllStringSubmatch(expr, -1) {
 		for l := range strings.SplitSeq(by[1], ",") {
 			if l = strings.TrimSpace(l); !slices.Contains(known, l) {
-				bad = append(bad, "no metric there has the label "+l)
+				bad = append(bad, "no metric of the expression has the label "+l)
 			}
 		}
 	}

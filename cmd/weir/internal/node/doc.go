@@ -1,10 +1,17 @@
-// Package node is one process at work: it makes the runtimes of the roles that the process has,
-// divides memory between them, and serves the API and the metrics.
+// Package node is one weir process: a table of roles, a memory budget that is divided between the
+// roles of the process, the API and the metrics.
 //
-//	config, roles ─▶ New ─┬─▶ spend counter ─▶ processors.Runtime ─┐
-//	                      ├─▶ lease loop ────▶ processors.Runtime, executors
-//	                      └─▶ api.Server ◀── api/local ◀───────────┘
+//	config, roles ─▶ New ─┬─▶ Role.New ─▶ Part: processors.Runtime, or executors
+//	                      ├─▶ Role.New ─▶ Part ...
+//	                      └─▶ api.Server ◀── api/local: sources that the parts serve
 //
-// Its errors are typed (ConfigError, RoleError, StopTimeoutError) and know no exit code: package
-// connect maps them.
+// To add a role, write a file with a function that returns its Role, and name the function in
+// Roles. Flags, help, memory, topics, doctor and readiness follow from the entry.
+//
+// Invariants:
+//
+//  1. No code branches on the name of a role; the entry holds what differs.
+//  2. Background work of a part begins before all parts run and ends after all of them.
+//  3. Errors are typed (ConfigError, RoleError, StopTimeoutError) and have no exit code: package
+//     connect maps them.
 package node

@@ -1,4 +1,4 @@
 package node
 
-// Endpoint is where other processes reach the API of n.
+// Endpoint returns the address of the API for other processes.
 func (n *Node) Endpoint() string { return n.endpoint }

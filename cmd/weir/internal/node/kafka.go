@@ -7,7 +7,7 @@ import (
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// Kafka is how the configuration reaches the brokers.
+// Kafka returns the connection settings of the brokers. Its error is a *ConfigError.
 func Kafka(c *config.Config) (kafka.Cluster, error) {
 	k := kafka.Cluster{Brokers: c.Kafka.Brokers}
 	if t := c.Kafka.TLS; t.Enabled {
@@ -27,7 +27,7 @@ func Kafka(c *config.Config) (kafka.Cluster, error) {
 	}
 	if s := c.Kafka.SASL; s.Mechanism != "" {
 		if err := k.WithSASL(s.Mechanism, s.Credentials); err != nil {
-			return k, &ConfigError{"cannot sign in to Kafka", err, "correct kafka.sasl.mechanism"}
+			return k, &ConfigError{"cannot authenticate at Kafka", err, "correct kafka.sasl.mechanism"}
 		}
 	}
 	return k, nil

@@ -1,10 +1,13 @@
 package node
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"net"
 	"runtime/debug"
-	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -12,7 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weirhq/weir/api"
-	"github.com/weirhq/weir/api/local"
 	"github.com/weirhq/weir/api/metrics"
 	"github.com/weirhq/weir/internal/buildinfo"
 	"github.com/weirhq/weir/internal/config"
@@ -20,58 +22,44 @@ import (
 	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/kafka"
-	"github.com/weirhq/weir/spendcounter"
 )
 
-// Node is one weir process at work: the spend counter's runtime and the API over its state, the lease loop, or both.
+// Node is one weir process: its roles, and the API over their state.
 type Node struct {
-	runtime     *processors.Runtime // of the spend counter; nil without it, as are router, view and figures
-	loop        *leaseLoop          // nil without
-	Server      *api.Server
+	Server *api.Server
+	// Spend and Cluster answer requests of the API. Nil: no role of the process does.
+	Spend   api.SpendSource
+	Cluster api.ClusterSource
+
+	parts       []rolePart
 	registry    *obs.Registry
-	router      *api.Router
-	View        *local.ClusterInfo
-	Figures     *local.SpendReader
-	endpoint    string        // where others reach the API; empty: where it listens
-	stopTimeout time.Duration // of a stop
+	endpoint    string        // address of the API for other processes; empty: where it listens
+	stopTimeout time.Duration // bounds a stop
 }
 
-// sizedSpendRole is the role with everything that decides what it counts. memory is what it has.
-func sizedSpendRole(c *config.Config, memory allocation) spendcounter.ProcessorConfig {
-	role := SpendRole(c)
-	role.DuplicateWindow, role.MaxIDs, role.Memory = c.Spend.DuplicateWindow, c.Spend.MaxIDs, memory.campaigns
-	return role
+// rolePart is a role of the process.
+type rolePart struct {
+	role Role
+	Part
 }
 
-// processorConfig is how a processor runs here, with the memory that its role has.
-func processorConfig(c *config.Config, k kafka.Cluster, log *zerolog.Logger, memory allocation) processors.Config {
-	return processors.Config{
-		Kafka: k, Dir: c.DataDir, Instance: c.Instance, Log: log,
-		Workers: workersOf(c, memory.role), CommitInterval: c.Processor.CommitInterval, CommitIntervalMax: c.Processor.CommitIntervalMax,
-		CommitRecords: c.Processor.CommitRecords, CommitBytes: int(memory.changes), PollRecords: c.Processor.PollRecords, PoisonLimit: c.Processor.PoisonLimit,
-		Standbys: c.Processor.Standbys, SessionTimeout: c.Processor.SessionTimeout, TransactionTimeout: c.Processor.TransactionTimeout,
-		CacheBytes: memory.cache, MemtableBytes: memory.writes, FetchBytes: int32(memory.fetch),
-	}
-}
-
-// Parts are what a node is made with, beside the configuration.
-type Parts struct {
+// Config is what New takes beside the settings.
+type Config struct {
 	Kafka  kafka.Cluster
 	Log    zerolog.Logger
-	Traces trace.TracerProvider // nil: none
-	Roles  []string
-	Table  *LeaseTable // for the roles of the lease loop
-	// StreamPoll is how often a stream with nothing new is asked; 0: the bridge's default.
+	Traces trace.TracerProvider // nil: no traces
+	Roles  []Role
+	Table  *LeaseTable // needed if NeedLeaseTable(Roles)
+	// StreamPoll is the interval between reads of a DynamoDB stream without new records. 0: the
+	// default of package bridge.
 	StreamPoll time.Duration
 }
 
-// New makes a node.
-func New(c *config.Config, p Parts) (*Node, error) {
-	reg := obs.NewRegistry(buildinfo.Read().Version)
+// New makes a node. It starts nothing. Its error is a *ConfigError.
+func New(c *config.Config, cfg Config) (*Node, error) {
 	debug.SetGCPercent(GCPercent)
-	metrics, memory := processors.NewMetrics(reg), NewBudget(c, p.Roles)
-	n := &Node{registry: reg, endpoint: c.API.Advertise, stopTimeout: c.Processor.ShutdownTimeout}
-	serve := api.Config{Listen: c.API.Listen, OpsListen: c.API.OpsListen, Ready: n.ready, Registry: reg, Logger: p.Log}
+	n := &Node{registry: obs.NewRegistry(buildinfo.Read().Version), endpoint: c.API.Advertise, stopTimeout: c.Processor.ShutdownTimeout}
+	serve := api.Config{Listen: c.API.Listen, OpsListen: c.API.OpsListen, Ready: n.ready, Registry: n.registry, Logger: cfg.Log}
 	x, err := NewAccess(c)
 	if err != nil {
 		return nil, err
@@ -81,89 +69,86 @@ func New(c *config.Config, p Parts) (*Node, error) {
 		return nil, err
 	}
 	if host, _, err := net.SplitHostPort(c.API.Advertise); err == nil {
-		serve.AllowedHosts = []string{host} // by which the others ask
+		serve.AllowedHosts = []string{host} // other processes send this name in the Host header
 	}
-	if slices.Contains(p.Roles, RoleSpend) {
-		if err := n.addSpend(c, p, spendParts{memory.of(RoleSpend), reg, metrics, x, &serve}); err != nil {
-			return nil, err
-		}
+	setup := Setup{
+		Config: c, Kafka: cfg.Kafka, Table: cfg.Table, Log: cfg.Log, Traces: cfg.Traces, StreamPoll: cfg.StreamPoll,
+		Access: x, API: &serve, Registry: n.registry, Runtime: processors.NewMetrics(n.registry),
+		LeaseMetrics: sync.OnceValue(func() *metrics.Lease { return metrics.NewLease(n.registry) }),
 	}
-	if of := LeaseRoles(p.Roles); len(of) > 0 {
-		n.loop, err = newLeaseLoop(c, loopParts{kafka: p.Kafka, log: p.Log, registry: reg, metrics: metrics, table: p.Table, roles: of, memory: memory, poll: p.StreamPoll})
-		if err != nil {
-			return nil, err
-		}
+	if err := n.addParts(setup, cfg.Roles); err != nil {
+		return nil, err
 	}
+	n.Spend, n.Cluster = serve.Spend, serve.Cluster
 	if n.Server, err = api.New(serve); err != nil {
-		return nil, &ConfigError{"cannot set up the API", err, ""}
+		return nil, &ConfigError{"cannot set up the API", err, apiRemedy(err)}
 	}
 	return n, nil
 }
 
-// spendParts are what the spend counter shares with the rest of its node.
-type spendParts struct {
-	memory   allocation
-	registry *obs.Registry
-	metrics  *processors.Metrics
-	access   Access
-	serve    *api.Config
+// apiRemedy names the settings of the fields of api.Config that an error is about.
+func apiRemedy(err error) string {
+	var wrong *api.FieldError
+	if !errors.As(err, &wrong) {
+		return ""
+	}
+	settings := map[string]string{
+		"Listen": "api.listen", "OpsListen": "api.ops_listen", "TLS": "api.tls_cert_file, api.tls_key_file", "Token": "api.token_file",
+	}
+	var names []string
+	for _, f := range wrong.Fields {
+		names = append(names, cmp.Or(settings[f], f))
+	}
+	return "correct " + strings.Join(names, ", ")
 }
 
-// addSpend gives a node the spend counter, and its server what answers from it.
-func (n *Node) addSpend(c *config.Config, p Parts, s spendParts) error {
-	role := sizedSpendRole(c, s.memory)
-	proc, err := role.Processor()
-	if err != nil {
-		return &ConfigError{"cannot set up the spend counter", err, "correct dc and peers"}
+// addParts makes the part of each role.
+func (n *Node) addParts(s Setup, roles []Role) error {
+	budget := NewBudget(s.Config, roles)
+	for _, r := range roles {
+		setup := s
+		setup.Memory = budget.Of(r)
+		part, err := r.New(&setup)
+		var explained *ConfigError
+		if errors.As(err, &explained) {
+			return err
+		}
+		if err != nil {
+			return r.configError(err)
+		}
+		n.parts = append(n.parts, rolePart{r, part})
 	}
-	proc = metrics.NewSpend(s.registry).Meter(proc)
-	pc := processorConfig(c, p.Kafka, &p.Log, s.memory)
-	pc.Metrics, pc.Traces = s.metrics, p.Traces
-	if n.runtime, err = processors.New(pc, proc); err != nil {
-		return &ConfigError{"cannot set up the processor", err, "correct the configuration; `weir config print` shows it"}
-	}
-	s.registry.MustRegister(n.runtime.Collector())
-	n.View = &local.ClusterInfo{Runtime: n.runtime, Kafka: p.Kafka, DC: c.DC, Layout: role.Layout, Version: buildinfo.Read().Version}
-	n.router = api.NewRouter(api.RouterConfig{
-		State: local.NewStateReader(n.runtime, role.Layout), Peers: local.Peers{Kafka: p.Kafka, App: proc.App}, TLS: s.access.TLS, Roots: s.access.Roots,
-	})
-	n.Figures = &local.SpendReader{State: n.router, Kafka: p.Kafka, Inputs: proc.Inputs, DC: c.DC, Shards: proc.Partitions}
-	s.serve.Spend, s.serve.Cluster, s.serve.Savepoints, s.serve.State = n.Figures, n.View, n.View, n.router
 	return nil
 }
 
-// ready says whether all that runs here can be answered for.
+// ready is api.Config.Ready: whether all roles can serve.
 func (n *Node) ready(ctx context.Context) (ok bool, reasons []string) {
-	if n.runtime != nil {
-		_, reasons = n.View.Ready(ctx)
+	owned := 0
+	for _, p := range n.parts {
+		partitions, more := p.Ready(ctx)
+		owned, reasons = owned+partitions, append(reasons, more...)
 	}
-	if n.loop != nil {
-		_, more := n.loop.ready()
-		reasons = append(reasons, more...)
-	}
-	if n.runtime == nil && n.loop.owned() == 0 {
-		reasons = append(reasons, "no partition assigned yet")
+	if owned == 0 && len(reasons) == 0 {
+		reasons = []string{"no partition assigned yet"}
 	}
 	return len(reasons) == 0, reasons
 }
 
-// Owned counts the partitions that this process owns.
-func (n *Node) Owned() (count int) {
-	if n.runtime != nil {
-		count = n.View.Owned()
-	}
-	if n.loop != nil {
-		count += n.loop.owned()
+// Owned returns the number of partitions that this process has, of all roles.
+func (n *Node) Owned(ctx context.Context) (count int) {
+	for _, p := range n.parts {
+		partitions, _ := p.Ready(ctx)
+		count += partitions
 	}
 	return count
 }
 
-// GCPercent trades a little of the processor for memory: most of the heap is tables without pointers, which cost the
-// collector nothing to pass over.
+// GCPercent is the garbage collector's target of a process. It takes processor time to save
+// memory: most of the heap is tables without pointers, which the collector does not scan.
 const GCPercent = 50
 
-// Run works until ctx ends, and then as long as a stop may take. ready is called once the API serves and every partition
-// assigned here is being folded.
+// Run works until ctx ends, and then until the roles have stopped or processor.shutdown_timeout is
+// over. ready is called once, when the API serves and all roles are ready.
 func (n *Node) Run(ctx context.Context, ready func()) error {
 	ended := make(chan error, 1)
 	go func() { ended <- n.work(ctx, ready) }()
@@ -183,23 +168,32 @@ func (n *Node) Run(ctx context.Context, ready func()) error {
 }
 
 func (n *Node) work(ctx context.Context, ready func()) error {
-	if n.router != nil {
-		defer n.router.Close()
+	for _, p := range n.parts {
+		if c, ok := p.Part.(closer); ok {
+			defer c.Close()
+		}
 	}
-	// The others learn the address when the runtime joins them, so it comes first.
+	// Other processes learn the address when a runtime joins its group, so the address comes first.
 	if err := n.Server.Listen(ctx); err != nil {
 		return err
 	}
 	if n.endpoint == "" {
 		n.endpoint = n.Server.Addr()
 	}
-	g, ctx := errgroup.WithContext(ctx)
-	if n.runtime != nil {
-		n.runtime.Advertise(n.endpoint)
-		g.Go(func() error { return roleFailure(RoleSpend, n.runtime.Run(ctx)) })
+	for _, p := range n.parts {
+		if a, ok := p.Part.(advertiser); ok {
+			a.Advertise(n.endpoint)
+		}
 	}
-	if n.loop != nil {
-		g.Go(func() error { return n.loop.run(ctx) })
+	for _, p := range n.parts {
+		if b, ok := p.Part.(background); ok {
+			stop := b.Background(context.WithoutCancel(ctx))
+			defer stop()
+		}
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for _, p := range n.parts {
+		g.Go(func() error { return roleFailure(p.role, p.Run(ctx)) })
 	}
 	g.Go(func() error { return n.Server.Run(ctx) })
 	g.Go(func() error {
@@ -211,7 +205,7 @@ func (n *Node) work(ctx context.Context, ready func()) error {
 	return g.Wait()
 }
 
-// wait returns true once the node is ready, false if ctx ended before.
+// wait returns true once all roles are ready, false if ctx ended before.
 func (n *Node) wait(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():

@@ -7,7 +7,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/node/nodetest"
 )
 
-// TestAdvertised asks the API by the name that the others are told, as a proxy passes it on, and by one that nobody was.
+// The API accepts the advertised name in the Host header, and no other name.
 func TestAdvertised(t *testing.T) {
 	n := nodetest.Listening(t, []string{
 		"WEIR_API_LISTEN=127.0.0.1:0", "WEIR_API_OPS_LISTEN=127.0.0.1:0", "WEIR_API_ADVERTISE=weir-0.example:443", "WEIR_DATA_DIR=" + t.TempDir(),
@@ -27,6 +27,6 @@ func TestAdvertised(t *testing.T) {
 		}
 	}
 	if n.Endpoint() != "weir-0.example:443" {
-		t.Errorf("the others are told %q", n.Endpoint())
+		t.Errorf("the endpoint is %q", n.Endpoint())
 	}
 }

@@ -9,24 +9,25 @@ import (
 	"github.com/weirhq/weir/spendcounter"
 )
 
-// BenchConfig is how a spend counter runs that has so many bytes of memory, with the default settings.
+// BenchConfig returns the memory settings of a spend counter's runtime in a process that has
+// memory bytes and the default configuration.
 func BenchConfig(memory int64) processors.Config {
 	c := config.Default()
 	c.Memory = config.Bytes(memory)
-	s := spendAlone(c)
-	return processors.Config{CacheBytes: s.cache, MemtableBytes: s.writes, FetchBytes: int32(s.fetch), CommitBytes: int(s.changes)}
+	a := soleSpendCounter(c)
+	return processors.Config{CacheBytes: a.Cache, MemtableBytes: a.WriteBuffers, FetchBytes: int32(a.Fetch), CommitBytes: int(a.Changes)}
 }
 
-// OfflineConfig is a configuration of the runtime for commands, that log nothing.
-func OfflineConfig(cfg *config.Config, k kafka.Cluster) processors.Config {
+// OfflineConfig returns the configuration of a runtime for offline commands. It logs nothing.
+func OfflineConfig(c *config.Config, k kafka.Cluster) processors.Config {
 	log := zerolog.Nop()
-	return processorConfig(cfg, k, &log, spendAlone(cfg))
+	return processorConfig(c, k, &log, soleSpendCounter(c))
 }
 
-// SoleSpendRole is the role of a process that does nothing else.
-func SoleSpendRole(c *config.Config) spendcounter.ProcessorConfig {
-	return sizedSpendRole(c, spendAlone(c))
+// OfflineSpendCounter returns the spend counter of a process that runs nothing else.
+func OfflineSpendCounter(c *config.Config) spendcounter.ProcessorConfig {
+	return countingConfig(c, soleSpendCounter(c))
 }
 
-// spendAlone is what the spend counter has in a process that does nothing else.
-func spendAlone(c *config.Config) allocation { return NewBudget(c, []string{RoleSpend}).of(RoleSpend) }
+// soleSpendCounter is the memory of the spend counter in a process that runs nothing else.
+func soleSpendCounter(c *config.Config) Allocation { return spendMemory(c, int64(c.Memory)) }

@@ -1,57 +1,103 @@
 package node
 
 import (
+	"context"
 	"slices"
+	"strings"
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/spendcounter"
+	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/stream"
 )
 
-// What --roles takes, beside the roles of the lease loop one by one.
-const (
-	RoleSpend  = "spendcounter"
-	RoleLeases = "leases" // all roles of the lease loop
-)
+// Role is a part of the process that `weir run --roles` starts. Each role is one file of this
+// package: a function that returns the role's entry, named in Roles. No other code knows the name
+// of a role.
+type Role struct {
+	// Name is the value of --roles and of the label "role": "balancer".
+	Name string
+	// Summary is the line of the role in the help of `weir run`: what the role does.
+	Summary string
+	// Group is the group of the role: what --for of topics and doctor selects.
+	Group Group
+	// Dev is whether `weir dev` runs the role.
+	Dev bool
 
-// RoleNames are the values of --roles.
-func RoleNames() []string { return append([]string{RoleSpend, RoleLeases}, allLeaseRoles()...) }
+	// Weight is the role's share of the memory budget, relative to the other roles of the process.
+	Weight int64
+	// Memory divides share, in bytes, between the uses of the role.
+	Memory func(c *config.Config, share int64) Allocation
 
-// LeaseRoles are the roles of the lease loop in a list.
-func LeaseRoles(list []string) []string {
-	return slices.DeleteFunc(expandRoles(list), func(r string) bool { return r == RoleSpend })
+	// Topics returns the topics that must exist. Two roles may return the same topic. Nil: none.
+	Topics func(c *config.Config) []events.Topic
+	// Processor returns the processor whose ACLs and state directory `weir doctor` examines. Nil:
+	// doctor examines neither.
+	Processor func(c *config.Config) (stream.Processor, error)
+	// Doctor returns further checks of `weir doctor`. Nil: none.
+	Doctor func(ctx context.Context, c *config.Config, k kafka.Cluster) []kafkaadmin.Check
+
+	// Settings are the keys that the operator has to correct when New fails.
+	Settings []string
+	// Check returns an error if settings contradict each other. Nil: they cannot.
+	Check func(c *config.Config) error
+	// LeaseTable is whether the role needs Setup.Table.
+	LeaseTable bool
+	// New makes the role's part of a process. It starts nothing.
+	New func(s *Setup) (Part, error)
 }
 
-// expandRoles are all roles that a list stands for, each once.
-func expandRoles(list []string) (all []string) {
-	for _, r := range append([]string{RoleSpend}, allLeaseRoles()...) {
-		if slices.Contains(list, r) || r != RoleSpend && slices.Contains(list, RoleLeases) {
-			all = append(all, r)
+// Group is a set of roles that work on the same data: "leases" is the lease loop.
+type Group struct {
+	// Name is the value of --for, and of --roles if the group has several roles.
+	Name string
+	// Summary is the line of the group in the help of `weir run`.
+	Summary string
+	// Repartition is what an operator can do when the topics have another number of partitions
+	// than the configuration.
+	Repartition string
+}
+
+// Roles is the role table. Lists of roles are in this order.
+func Roles() []Role {
+	return []Role{spendCounterRole(), bridgeRole(), liberatorRole(), dedupRole(), balancerRole(), executorRole()}
+}
+
+// Topics returns the topics that roles need, each once.
+func Topics(c *config.Config, roles []Role) (topics []events.Topic) {
+	for _, r := range roles {
+		if r.Topics == nil {
+			continue
+		}
+		for _, t := range r.Topics(c) {
+			if !slices.ContainsFunc(topics, func(o events.Topic) bool { return o.Name == t.Name }) {
+				topics = append(topics, t)
+			}
 		}
 	}
-	return all
+	return topics
 }
 
-// The roles of the lease loop.
-const (
-	RoleBridge    = "bridge"
-	roleLiberator = "liberator"
-	roleDedup     = "dedup"
-	roleBalancer  = "balancer"
-	RoleExecutor  = "executor"
-)
-
-func allLeaseRoles() []string {
-	return []string{RoleBridge, roleLiberator, roleDedup, roleBalancer, RoleExecutor}
+// NeedLeaseTable reports whether one of roles needs the lease table.
+func NeedLeaseTable(roles []Role) bool {
+	return slices.ContainsFunc(roles, func(r Role) bool { return r.LeaseTable })
 }
 
-// SpendRole is the spend counter of this configuration, as far as brokers know it.
-func SpendRole(c *config.Config) spendcounter.ProcessorConfig {
-	return spendcounter.ProcessorConfig{DC: c.DC, Peers: c.Peers, Layout: events.Layout{Shards: int32(c.Spend.Partitions), Generation: c.Spend.Generation}}
+// CheckSettings returns a *ConfigError if settings that roles need contradict each other.
+func CheckSettings(c *config.Config, roles []Role) error {
+	for _, r := range roles {
+		if r.Check == nil {
+			continue
+		}
+		if err := r.Check(c); err != nil {
+			return r.configError(err)
+		}
+	}
+	return nil
 }
 
-// LeaseTopics are the topics of the lease loop with this configuration.
-func LeaseTopics(c *config.Config) []events.Topic {
-	regions, _ := c.Leases.RegionEndpoints()
-	return events.LeaseCatalog(regions, int32(c.Leases.Partitions))
+// configError explains err by the settings of the role.
+func (r Role) configError(err error) error {
+	return &ConfigError{"cannot set up the role " + r.Name, err, "correct " + strings.Join(r.Settings, " and ")}
 }

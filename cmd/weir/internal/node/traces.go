@@ -17,14 +17,15 @@ import (
 	"github.com/weirhq/weir/internal/config"
 )
 
-// Where traces go, by OpenTelemetry's own names; the first is for traces alone and is taken as it is. The exporter knows the
-// other variables of its kind: headers, certificates, the sampler.
+// Variables of OpenTelemetry with the address of the collector. The first is for traces only and is
+// used unchanged. The exporter reads the others: headers, certificates, sampler.
 const (
 	envTraces = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 	envOTLP   = "OTEL_EXPORTER_OTLP_ENDPOINT"
 )
 
-// Traces gives the receiver of spans, nil if the environment names none, and what sends the last of them.
+// Traces returns a provider of traces, nil if the environment names no collector, and a function
+// that sends the remaining spans. Its error is a *ConfigError.
 func Traces(ctx context.Context, getenv func(string) string, cfg *config.Config, log zerolog.Logger) (trace.TracerProvider, func(), error) {
 	url := getenv(envTraces)
 	if base := getenv(envOTLP); url == "" && base != "" {

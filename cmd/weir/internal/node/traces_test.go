@@ -12,7 +12,7 @@ import (
 	"github.com/weirhq/weir/internal/config"
 )
 
-// TestTraces sends a span to where the environment says, and none if it says nothing.
+// A span is sent to the address in the environment. Without an address nothing is sent.
 func TestTraces(t *testing.T) {
 	got := make(chan string, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -50,7 +50,7 @@ func TestTraces(t *testing.T) {
 		}
 	}
 	if s := send(); s != "" {
-		t.Errorf("nothing is set, and it sends %q", s)
+		t.Errorf("without an address it sends %q", s)
 	}
 	for env, want := range map[string][]string{
 		envOTLP + "=" + server.URL + "/":                                      {"/v1/traces ", "transaction", "slot-0", "weir"},

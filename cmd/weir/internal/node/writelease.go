@@ -5,24 +5,34 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/internal/logthrottle"
 )
 
 const (
-	writeLeaseInterval = 10 * time.Second // many times in the shortest region lease
-	firstRenewal       = 2 * time.Second  // that a process which ends at once has for it
+	writeLeaseInterval = 10 * time.Second // a small part of the shortest term of a write lease
+	firstRenewal       = 2 * time.Second  // limit of the first renewal in a process that stops at once
 )
 
-// renewWriteLeases have the regions whose executors run here vouch for the others, see admin.Vouch, until stop is called: each by itself, so that
-// one that does not answer holds up no other. That has nothing to do with what becomes of the roles: even a process that fails and is
-// started again and again vouches each time, as others live by it.
-func (l *leaseLoop) renewWriteLeases(ctx context.Context) (stop func()) {
+// writeLeaseRenewal renews, as each of regions, the write leases of the other regions: see
+// admin.RenewWriteLeases.
+type writeLeaseRenewal struct {
+	table   *LeaseTable
+	regions []string
+	log     zerolog.Logger
+}
+
+// start renews write leases until stop is called. Each region has a goroutine, so that a region
+// that does not answer delays no other. The renewal does not depend on the roles: a process that
+// fails and restarts again and again renews once in each life, because other regions need it.
+func (r *writeLeaseRenewal) start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all, first sync.WaitGroup
-	for _, e := range l.executors {
+	for _, region := range r.regions {
 		first.Add(1)
-		all.Go(func() { l.renewWriteLease(ctx, e.Region(), first.Done) })
+		all.Go(func() { r.renew(ctx, region, first.Done) })
 	}
 	return func() {
 		late := time.AfterFunc(firstRenewal, cancel)
@@ -33,23 +43,24 @@ func (l *leaseLoop) renewWriteLeases(ctx context.Context) (stop func()) {
 	}
 }
 
-// renewWriteLease has one region vouch until ctx ends, and warns while the region's own lease comes to its end. begun is called once.
-func (l *leaseLoop) renewWriteLease(ctx context.Context, region string, begun func()) {
+// renew renews as region until ctx ends. It warns when the region's own write lease is about to
+// end. begun is called once, after the first attempt.
+func (r *writeLeaseRenewal) renew(ctx context.Context, region string, begun func()) {
 	t := time.NewTicker(writeLeaseInterval)
 	defer t.Stop()
 	begun = sync.OnceFunc(begun)
 	var known admin.WriteLeaseStatus
 	var failing logthrottle.Tracker
 	for round := 0; ; round++ {
-		now, err := l.table.RenewWriteLeases(ctx, region)
+		now, err := r.table.RenewWriteLeases(ctx, region)
 		if begun(); err == nil {
 			known = now
 		}
 		if ctx.Err() == nil {
-			l.logWriteLease(&failing, region, err)
+			r.report(&failing, region, err)
 		}
 		if left := time.Until(known.Expires); round > 0 && known.Term > 0 && left < known.Term/3 {
-			l.log.Warn().Str("region", region).Time("until", known.Expires).Dur("left_ms", max(0, left)).Msg("write_lease_expiring")
+			r.log.Warn().Str("region", region).Time("until", known.Expires).Dur("left_ms", max(0, left)).Msg("write_lease_expiring")
 		}
 		select {
 		case <-ctx.Done():
@@ -59,15 +70,15 @@ func (l *leaseLoop) renewWriteLease(ctx context.Context, region string, begun fu
 	}
 }
 
-// logWriteLease tells of leases that are not extended.
-func (l *leaseLoop) logWriteLease(failing *logthrottle.Tracker, region string, err error) {
+// report logs the begin and the end of a time in which renewals fail.
+func (r *writeLeaseRenewal) report(failing *logthrottle.Tracker, region string, err error) {
 	if err == nil {
 		if n := failing.Success(time.Now()); n.Kind == logthrottle.End {
-			l.log.Warn().Str("region", region).Dur("for", n.For).Msg("write_lease_renewal_recovered")
+			r.log.Warn().Str("region", region).Dur("for", n.For).Msg("write_lease_renewal_recovered")
 		}
 		return
 	}
 	if n := failing.Failure(time.Now()); n.Kind != logthrottle.None {
-		l.log.Warn().Err(err).Str("region", region).Dur("for", n.For).Msg("write_lease_renewal_failed")
+		r.log.Warn().Err(err).Str("region", region).Dur("for", n.For).Msg("write_lease_renewal_failed")
 	}
 }

@@ -11,9 +11,9 @@ import (
 func newConfigCmd(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "config",
-		Short: "Show and check the configuration",
-		Long: "Settings come from defaults, a YAML file (-f), the environment (WEIR_...) and flags; the later counts.\n" +
-			"A key that does not exist is refused wherever it stands.",
+		Short: "Print and check the configuration",
+		Long: "Print and check the configuration. Settings come from defaults, a YAML file (-f), the environment\n" +
+			"(WEIR_...) and flags. A later source overrides an earlier one. An unknown key is an error.",
 	}
 	c.AddCommand(newConfigPrintCmd(a), newConfigCheckCmd(a), newConfigMemoryCmd(a))
 	return c
@@ -35,9 +35,9 @@ type setting struct {
 func newConfigPrintCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "print",
-		Short: "Print every setting with its value and where that comes from",
-		Long: "Prints every setting with its value and where that comes from. Secrets are redacted. -o wide adds default,\n" +
-			"range, environment variable and purpose; -o yaml is a file that can be loaded again.",
+		Short: "Print every setting with its value and source",
+		Long: "Print every setting with its value and source. Secrets are redacted. -o wide adds default, range,\n" +
+			"environment variable and description. -o yaml prints a file that weir can load.",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			c, err := a.LoadConfig()
@@ -56,17 +56,17 @@ func newConfigPrintCmd(a *cli.App) *cobra.Command {
 	}
 }
 
-// checked is what `weir config check` answers.
+// checked is the output of `weir config check`.
 type checked struct {
 	Valid    bool     `json:"valid"`
-	Changed  int      `json:"changed"` // settings that are not the default's
+	Changed  int      `json:"changed"` // settings from a source other than the defaults
 	Warnings []string `json:"warnings"`
 }
 
 func newConfigCheckCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check",
-		Short: "Check the configuration; exit code 78 if it is not valid",
+		Short: "Check the configuration; the exit code is 78 if it is not valid",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			c, err := a.LoadConfig()

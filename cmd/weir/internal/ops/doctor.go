@@ -19,23 +19,25 @@ import (
 )
 
 func newDoctorCmd(a *cli.App) *cobra.Command {
-	var what []string
+	var groups []string
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Checks brokers, topics, clocks and disk, and the table of leases, against what weir needs",
-		Long: "Checks brokers, topics, clocks and disk against what weir needs; with --for leases also the topics of the lease loop, and in each\n" +
-			"region the table, its index and stream, the clock, the settings, and when its bridge was last there.",
+		Short: "Check brokers, topics, clocks, disk and lease table",
+		Long: "Check whether brokers, topics, clocks and disk are as weir needs them. Each check that fails has\n" +
+			"a remedy.\n\n" +
+			"With --for leases it also checks the topics of the lease loop and, in each region: the table, its\n" +
+			"index and stream, the clock, the settings, and the time of the bridge's last heartbeat.",
 		Example: "  weir doctor --for spend,leases --brokers k1:9092",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := connect.CheckFor(what); err != nil {
+			if err := connect.CheckFor(groups); err != nil {
 				return err
 			}
 			cfg, k, err := connect.Cluster(a)
 			if err != nil {
 				return err
 			}
-			checks, err := diagnose(cmd.Context(), cfg, k, what)
+			checks, err := diagnose(cmd.Context(), cfg, k, groups)
 			if err != nil {
 				return err
 			}
@@ -44,66 +46,65 @@ func newDoctorCmd(a *cli.App) *cobra.Command {
 			}
 			for _, c := range checks {
 				if !c.OK && c.Severity == kafkaadmin.Error {
-					return cli.Fail(cli.ExitFailed, "not everything is there that weir needs", errors.New(c.Name+": "+c.Detail), c.Remedy)
+					return cli.Fail(cli.ExitFailed, "a check failed", errors.New(c.Name+": "+c.Detail), c.Remedy)
 				}
 			}
 			return nil
 		},
 	}
-	connect.ForFlag(c.Flags(), &what)
+	connect.ForFlag(c.Flags(), &groups)
 	connect.LeaseFlags(a, c.Flags())
 	return c
 }
 
-// diagnose looks at all that is needed for each of what.
-func diagnose(ctx context.Context, cfg *config.Config, k kafka.Cluster, what []string) ([]kafkaadmin.Check, error) {
-	topics, defaults := connect.RequiredTopics(cfg, what...)
-	o := kafkaadmin.Options{
-		Topics: topics, Defaults: defaults, Apply: "weir topics apply --for " + strings.Join(what, ","), StateDir: cfg.DataDir,
+// diagnose checks what the roles of groups need.
+func diagnose(ctx context.Context, cfg *config.Config, k kafka.Cluster, groups []string) ([]kafkaadmin.Check, error) {
+	roles := node.InGroups(groups...)
+	o := kafkaadmin.DoctorOptions{
+		Topics: connect.RequiredTopics(cfg, groups), Defaults: connect.TopicDefaults(cfg, groups), StateDir: cfg.DataDir,
 		SessionTimeout: cfg.Processor.SessionTimeout, TransactionTimeout: cfg.Processor.TransactionTimeout,
 	}
-	spend := slices.Contains(what, connect.ForSpend)
-	if spend {
-		proc, err := node.SpendRole(cfg).Processor()
-		if err != nil {
-			return nil, err
+	var more []kafkaadmin.Check
+	for _, r := range roles {
+		if r.Processor != nil {
+			proc, err := r.Processor(cfg)
+			if err != nil {
+				return nil, err
+			}
+			if o.Processor.App == "" {
+				o.Processor = proc
+			} else {
+				more = append(more, kafkaadmin.Check{
+					Name: "acls of " + proc.App, OK: true, Severity: kafkaadmin.Info, Detail: strings.Join(kafkaadmin.ACLs(proc), "\n"),
+				})
+			}
 		}
-		o.Processor = proc
 	}
-	checks := kafkaadmin.Doctor(ctx, k, o)
-	if spend && cfg.Spend.Generation > 1 {
-		checks = append(checks, formerTopics(ctx, cfg, k))
+	checks := append(kafkaadmin.Doctor(ctx, k, o), more...)
+	for _, r := range roles {
+		if r.Doctor != nil {
+			checks = append(checks, r.Doctor(ctx, cfg, k)...)
+		}
 	}
-	if slices.Contains(what, connect.ForLeases) {
+	if node.NeedLeaseTable(roles) {
 		return append(checks, leaseChecks(ctx, cfg)...), nil
 	}
-	return append(checks, kafkaadmin.Check{Name: "leases", OK: true, Severity: kafkaadmin.Info, Detail: "not looked at: `weir doctor --for leases` does"}), nil
+	return append(checks, uncheckedGroups(groups)...), nil
 }
 
-// formerTopics looks at those that the state was moved from: what comes in there is counted by nobody.
-func formerTopics(ctx context.Context, cfg *config.Config, k kafka.Cluster) kafkaadmin.Check {
-	former := node.SpendRole(cfg)
-	former.Layout.Generation--
-	c := kafkaadmin.Check{Name: "former topics", OK: true, Severity: kafkaadmin.Error, Remedy: "find who still sends there, and have it send to the topics of this generation; what it sent is counted once it is sent there again"}
-	proc, err := former.Processor()
-	if err != nil {
-		c.OK, c.Detail = false, err.Error()
-		return c
+// uncheckedGroups names the groups whose lease table was not checked.
+func uncheckedGroups(groups []string) (checks []kafkaadmin.Check) {
+	for _, g := range node.GroupNames() {
+		if !slices.Contains(groups, g) && node.NeedLeaseTable(node.InGroups(g)) {
+			checks = append(checks, kafkaadmin.Check{
+				Name: g, OK: true, Severity: kafkaadmin.Info, Detail: fmt.Sprintf("not checked; `weir doctor --for %s` checks them", g),
+			})
+		}
 	}
-	lag, err := kafkaadmin.Lag(ctx, k, proc.App, proc.Inputs)
-	if err != nil {
-		c.Detail = "not there any more, or they cannot be read"
-		return c
-	}
-	var unread int64
-	for _, l := range lag {
-		unread += l.Lag
-	}
-	c.OK, c.Detail = unread == 0, fmt.Sprintf("%d records of generation %d are not counted", unread, former.Layout.Generation)
-	return c
+	return checks
 }
 
-// printChecks prints one line a check, what to do below it.
+// printChecks prints a line for each check, and the remedy below a check that failed.
 func printChecks(a *cli.App, checks []kafkaadmin.Check) error {
 	if a.Structured() {
 		return cli.PrintRows(a, checks)

@@ -21,16 +21,17 @@ import (
 	"github.com/weirhq/weir/internal/config"
 )
 
-// readyLimit is above what a process may take to answer, see package api.
-const readyLimit = 5 * time.Second
+// readyTimeout is longer than the time in which /readyz answers, see package api.
+const readyTimeout = 5 * time.Second
 
 // newReadyCmd returns `weir ready`.
 func newReadyCmd(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ready",
-		Short: "Asks the weir run on this machine whether it is ready: a health check where there is no curl",
-		Long: "Asks the weir run on this machine, at api.ops_listen, whether it is ready: whether each of its partitions is at work. It says why\n" +
-			"not, and ends with 75. It is a health check for images that have no curl; others ask /readyz, which needs no token.",
+		Short: "Check whether the process on this machine is ready",
+		Long: "Check whether the process on this machine is ready: whether all its partitions are running. If the\n" +
+			"process is not ready, it prints the reasons and exits with code 75. It requests /readyz at\n" +
+			"api.ops_listen, and is a health check for images without curl.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := a.LoadConfig()
@@ -40,13 +41,13 @@ func newReadyCmd(a *cli.App) *cobra.Command {
 			return checkReady(cmd.Context(), a, cfg)
 		},
 	}
-	c.Flags().String("ops-listen", "", "address of health and metrics (default: api.ops_listen)")
+	c.Flags().String("ops-listen", "", "address of health checks and metrics (default: api.ops_listen)")
 	a.Bind(c.Flags(), "ops-listen", "api.ops_listen")
 	return c
 }
 
 func checkReady(ctx context.Context, a *cli.App, cfg *config.Config) error {
-	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	url, transport, err := opsEndpoint(cfg)
 	if err != nil {
@@ -54,29 +55,32 @@ func checkReady(ctx context.Context, a *cli.App, cfg *config.Config) error {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", nil)
 	if err != nil {
-		return cli.Fail(cli.ExitConfig, "cannot ask whether it is ready", err, "correct api.ops_listen")
+		return cli.Fail(cli.ExitConfig, "cannot check readiness", err, "correct api.ops_listen")
 	}
 	res, err := transport.RoundTrip(req)
 	if err != nil {
-		return cli.Fail(cli.ExitUnavailable, "cannot ask whether it is ready", err, "check api.ops_listen, and that `weir run` is up")
+		return cli.Fail(cli.ExitUnavailable, "cannot check readiness", err, "check api.ops_listen, and that `weir run` is running")
 	}
 	defer func() { _ = res.Body.Close() }()
-	var said struct {
+	var answer struct {
 		Ready   bool
 		Reasons []string
 	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
-	if err = errors.Join(err, json.Unmarshal(body, &said)); err != nil {
-		return cli.Fail(cli.ExitUnavailable, "cannot tell whether it is ready", fmt.Errorf("%s answered %s: %w", url, res.Status, err), "check that it is weir's ops listener")
+	if err = errors.Join(err, json.Unmarshal(body, &answer)); err != nil {
+		return cli.Fail(cli.ExitUnavailable, "cannot check readiness", fmt.Errorf("%s answered %s: %w", url, res.Status, err),
+			"check that api.ops_listen is the address of weir")
 	}
-	if !said.Ready {
-		return cli.Fail(cli.ExitTempFail, "it is not ready", errors.New(strings.Join(said.Reasons, "\n")), "wait; `weir lag` and its log say more")
+	if !answer.Ready {
+		return cli.Fail(cli.ExitTempFail, "the process is not ready", errors.New(strings.Join(answer.Reasons, "\n")),
+			"wait, and see `weir lag` and the log of the process")
 	}
 	a.Notef("ready")
 	return nil
 }
 
-// opsEndpoint is the ops listener as this machine reaches it. Its certificate is checked by the name that the other processes use.
+// opsEndpoint returns the URL of the ops listener on this machine. The certificate is verified by
+// the name that other processes use.
 func opsEndpoint(cfg *config.Config) (url string, t *http.Transport, err error) {
 	x, err := node.NewAccess(cfg)
 	if err != nil {
@@ -84,7 +88,7 @@ func opsEndpoint(cfg *config.Config) (url string, t *http.Transport, err error) 
 	}
 	host, port, err := net.SplitHostPort(cfg.API.OpsListen)
 	if err != nil {
-		return "", nil, cli.Fail(cli.ExitConfig, "cannot ask whether it is ready", err, "correct api.ops_listen")
+		return "", nil, cli.Fail(cli.ExitConfig, "cannot check readiness", err, "correct api.ops_listen")
 	}
 	t = &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: x.Roots}, DisableKeepAlives: true}
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {

@@ -16,7 +16,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/node/nodetest"
 )
 
-// tlsFiles are what `weir tls create` makes for a host, as settings.
+// tlsFiles returns the settings of the files that `weir tls create` writes for a host.
 func tlsFiles(t *testing.T, host string) []string {
 	t.Helper()
 	dir := t.TempDir()
@@ -30,7 +30,8 @@ func tlsFiles(t *testing.T, host string) []string {
 	}
 }
 
-// A process that no broker answers is not ready, and says why, over TLS at every interface, too.
+// A process without a broker is not ready. weir ready prints the reasons, with TLS on every
+// interface, too.
 func TestNotReady(t *testing.T) {
 	env := append(tlsFiles(t, "weir-0.example"),
 		"WEIR_API_LISTEN=127.0.0.1:0", "WEIR_API_OPS_LISTEN=0.0.0.0:0", "WEIR_API_ADVERTISE=weir-0.example:443", "WEIR_DATA_DIR="+t.TempDir())
@@ -54,13 +55,13 @@ func TestReady(t *testing.T) {
 	}{
 		{"ready", `{"ready":true,"reasons":[]}`, 200, cli.ExitOK, "ready"},
 		{"not yet", `{"ready":false,"reasons":["partition 3 is restoring"]}`, 503, cli.ExitTempFail, "partition 3 is restoring"},
-		{"another server", "<html>", 200, cli.ExitUnavailable, "check that it is weir's"},
+		{"another server", "<html>", 200, cli.ExitUnavailable, "check that api.ops_listen is the address of weir"},
 		{"wants a token", "no", 401, cli.ExitUnavailable, "401"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path != "/readyz" {
-					t.Errorf("it asks %s", r.URL)
+					t.Errorf("the request is for %s", r.URL)
 				}
 				w.WriteHeader(tc.status)
 				_, _ = w.Write([]byte(tc.body))
@@ -72,11 +73,11 @@ func TestReady(t *testing.T) {
 		})
 	}
 	if got := clitest.Run(t, Commands, nil, "ready", "--ops-listen", clitest.FreeAddr(t)); got.Code != cli.ExitUnavailable {
-		t.Errorf("nobody listens: %+v", got)
+		t.Errorf("no server: %+v", got)
 	}
 }
 
-// What is there stays; a host more makes a new certificate, and the token stays.
+// Existing files are kept. A new host replaces the certificate, and keeps the token.
 func TestTLSCreate(t *testing.T) {
 	dir := t.TempDir()
 	create := func(hosts string) (cert, token string) {
@@ -96,15 +97,15 @@ func TestTLSCreate(t *testing.T) {
 	}
 	cert, token := create("a,b")
 	if again, sameToken := create("b,a"); again != cert || sameToken != token || len(token) < 32 {
-		t.Error("what was there did not stay")
+		t.Error("an existing certificate or token is replaced")
 	}
 	if again, sameToken := create("a,b,c"); again == cert || sameToken != token {
-		t.Error("a host more, and the certificate is the same, or the token is not")
+		t.Error("with a new host the certificate is kept, or the token is replaced")
 	}
-	if until, ok := certified(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), []string{"c"}, time.Now().Add(certLife-certLeft+time.Hour)); ok {
-		t.Errorf("a certificate that ends at %s is good enough 29 days before", until)
+	if until, ok := validCertificate(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), []string{"c"}, time.Now().Add(certValidity-certRenewal+time.Hour)); ok {
+		t.Errorf("a certificate that ends at %s is not replaced 29 days before", until)
 	}
 	if got := clitest.Run(t, Commands, nil, "tls", "create", "--dir", filepath.Join(dir, "none")); got.Code != cli.ExitIO {
-		t.Errorf("a directory that is not there: %+v", got)
+		t.Errorf("a directory that does not exist: %+v", got)
 	}
 }

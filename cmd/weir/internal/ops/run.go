@@ -1,11 +1,12 @@
 package ops
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
-	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -17,48 +18,31 @@ import (
 	"github.com/weirhq/weir/internal/obs"
 )
 
-func rolesFlag(f *pflag.FlagSet, list *[]string) {
-	f.StringSliceVar(list, "roles", []string{node.RoleSpend}, "roles of the process: "+strings.Join(node.RoleNames(), ", "))
-}
-
-func checkRoles(list []string) error {
-	if len(list) == 0 {
-		return cli.UsageError("no role is named", "the roles are: "+strings.Join(node.RoleNames(), ", "))
-	}
-	for _, r := range list {
-		if !slices.Contains(node.RoleNames(), r) {
-			do := "the roles are: " + strings.Join(node.RoleNames(), ", ")
-			if n, ok := config.Nearest(r, node.RoleNames()); ok {
-				do = "did you mean " + n + "?"
-			}
-			return cli.UsageError(fmt.Sprintf("no role is called %q", r), do)
-		}
-	}
-	return nil
-}
-
-// Commands returns the commands that run processes and check them.
+// Commands returns the commands that run and check processes.
 func Commands(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{newRunCmd(a), newReadyCmd(a), newDoctorCmd(a), newConfigCmd(a), newTLSCmd(a), newVersionCmd(a), newBenchCmd(a)}
 }
 
 func newRunCmd(a *cli.App) *cobra.Command {
-	var roleList []string
+	var roles []string
 	c := &cobra.Command{
-		Use:   "run --roles spendcounter,leases -f weir.yaml",
-		Short: "Runs roles against your Kafka until it is told to stop",
-		Long: "Runs roles against your Kafka: spendcounter, or those of the lease loop, bridge, liberator, dedup, balancer and executor, all of\n" +
-			"which leases stands for. More processes share the partitions: give each its own data_dir and\n" +
-			"instance. SIGTERM commits what is folded, leaves the group and ends; a second one ends at once.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runRoles(a, cmd, roleList) },
+		Use:   "run",
+		Short: "Run roles against your Kafka cluster",
+		Long: "Run roles against your Kafka cluster until SIGTERM or SIGINT.\n\n" +
+			"Roles, for --roles:\n" + roleHelp() + "\n" +
+			"Several processes share the partitions of a role. Give each process its own data_dir and\n" +
+			"instance. At SIGTERM a process commits what it has processed, leaves the group and exits. A\n" +
+			"second SIGTERM ends it at once.",
+		Example: "  weir run --roles spendcounter,leases -f weir.yaml",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runRoles(a, cmd, roles) },
 	}
-	rolesFlag(c.Flags(), &roleList)
+	rolesFlag(c.Flags(), &roles)
 	c.Flags().String("data-dir", "", "directory of the state (default: data_dir)")
 	c.Flags().String("instance", "", "stable name of this process (default: instance)")
 	c.Flags().String("listen", "", "address of the API (default: api.listen)")
-	c.Flags().String("ops-listen", "", "address of health and metrics (default: api.ops_listen)")
-	c.Flags().String("memory", "", "budget of memory, such as 512MiB (default: memory); `weir config memory` shows where it goes")
+	c.Flags().String("ops-listen", "", "address of health checks and metrics (default: api.ops_listen)")
+	c.Flags().String("memory", "", "memory budget, such as 512MiB (default: memory); see weir config memory")
 	connect.LeaseFlags(a, c.Flags())
 	a.Bind(c.Flags(), "memory", "memory")
 	a.Bind(c.Flags(), "data-dir", "data_dir")
@@ -68,44 +52,82 @@ func newRunCmd(a *cli.App) *cobra.Command {
 	return c
 }
 
-func runRoles(a *cli.App, cmd *cobra.Command, roleList []string) error {
-	if err := checkRoles(roleList); err != nil {
-		return err
+// roleHelp lists the values of --roles, one a line, with what each stands for.
+func roleHelp() string {
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	for _, g := range node.Groups() {
+		roles := node.InGroups(g.Name)
+		indent := "  "
+		if len(roles) > 1 {
+			fmt.Fprintf(w, "  %s\t%s:\n", g.Name, g.Summary)
+			indent = "    "
+		}
+		for _, r := range roles {
+			fmt.Fprintf(w, "%s%s\t%s\n", indent, r.Name, r.Summary)
+		}
 	}
-	cfg, err := a.LoadConfig()
+	_ = w.Flush() // a strings.Builder does not fail
+	return text.String()
+}
+
+func rolesFlag(f *pflag.FlagSet, roles *[]string) {
+	f.StringSliceVar(roles, "roles", node.DefaultRoles(), "roles of the process: "+strings.Join(node.RoleNames(), ", "))
+}
+
+// selectRoles returns the roles that --roles names, or a usage error.
+func selectRoles(names []string) ([]node.Role, error) {
+	list := "the roles are: " + strings.Join(node.RoleNames(), ", ")
+	if len(names) == 0 {
+		return nil, cli.UsageError("--roles is empty", list)
+	}
+	roles, err := node.Select(names)
+	var unknown *node.UnknownRoleError
+	if errors.As(err, &unknown) {
+		if n, ok := config.Nearest(unknown.Name, node.RoleNames()); ok {
+			list = "did you mean " + n + "?"
+		}
+		return nil, cli.UsageError(err.Error(), list)
+	}
+	return roles, err
+}
+
+func runRoles(a *cli.App, cmd *cobra.Command, names []string) error {
+	roles, err := selectRoles(names)
 	if err != nil {
 		return err
 	}
-	k, err := node.Kafka(cfg)
+	cfg, k, err := connect.Cluster(a)
 	if err != nil {
-		return connect.NodeFailure(err)
+		return err
 	}
 	log, err := obs.NewLogger(a.Stderr, cfg.Log.Level, cfg.Log.Format)
 	if err != nil {
 		return cli.Fail(cli.ExitConfig, "cannot set up the log", err, "correct log.level and log.format")
 	}
-	provider, flush, err := node.Traces(cmd.Context(), a.Getenv, cfg, log)
+	traces, flush, err := node.Traces(cmd.Context(), a.Getenv, cfg, log)
 	if err != nil {
 		return connect.NodeFailure(err)
 	}
 	defer flush()
-	parts := node.Parts{Kafka: k, Log: log, Traces: provider, Roles: roleList}
-	if len(node.LeaseRoles(roleList)) > 0 {
-		if err := node.CheckLeaseRoles(cfg); err != nil {
-			return connect.NodeFailure(err)
-		}
-		if parts.Table, err = connect.OpenLeaseTable(cmd.Context(), cfg.Leases); err != nil {
+	if err := node.CheckSettings(cfg, roles); err != nil {
+		return connect.NodeFailure(err)
+	}
+	c := node.Config{Kafka: k, Log: log, Traces: traces, Roles: roles}
+	if node.NeedLeaseTable(roles) {
+		if c.Table, err = connect.OpenLeaseTable(cmd.Context(), cfg.Leases); err != nil {
 			return err
 		}
 	}
-	n, err := node.New(cfg, parts)
+	n, err := node.New(cfg, c)
 	if err != nil {
 		return connect.NodeFailure(err)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(node.NewBudget(cfg, roleList).HeapLimit()) // garbage too: the collector works harder before it exceeds the budget
+		debug.SetMemoryLimit(node.NewBudget(cfg, roles).HeapLimit()) // garbage included: the collector runs more often near the limit
 	}
 	return connect.NodeFailure(n.Run(cmd.Context(), func() {
-		a.Notef("ready: API %s://%s, metrics %[1]s://%[3]s/metrics, %[4]d partitions", n.Server.Scheme(), n.Server.Addr(), n.Server.OpsAddr(), n.Owned())
+		a.Notef("ready: API %s://%s, metrics %[1]s://%[3]s/metrics, %[4]d partitions",
+			n.Server.Scheme(), n.Server.Addr(), n.Server.OpsAddr(), n.Owned(cmd.Context()))
 	}))
 }

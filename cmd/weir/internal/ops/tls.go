@@ -21,27 +21,29 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 )
 
 const (
-	certLife = 365 * 24 * time.Hour
-	certLeft = 30 * 24 * time.Hour // less than that, and it is made anew
+	certValidity = 365 * 24 * time.Hour
+	certRenewal  = 30 * 24 * time.Hour // a certificate that ends within this time is replaced
 )
 
 // newTLSCmd returns `weir tls`.
 func newTLSCmd(a *cli.App) *cobra.Command {
-	c := &cobra.Command{Use: "tls", Short: "Makes a certificate and a token, for processes on several machines"}
+	c := &cobra.Command{Use: "tls", Short: "Create a certificate and a token for processes on several machines"}
 	var dir string
 	var hosts []string
 	create := &cobra.Command{
-		Use:   "create --dir DIR --host NAME,...",
-		Short: "Writes a self-signed certificate, its key and a token, unless they are there",
-		Long: "Writes cert.pem, key.pem and token into a directory, unless they are there: what api.tls_cert_file (and api.ca_file),\n" +
-			"api.tls_key_file and api.token_file name, for processes that have no authority of their own to ask. All processes have the same\n" +
-			"files. The certificate is its own authority, is valid for a year, and is made anew when it has less than 30 days left or a\n" +
-			"host is missing; the token stays.",
+		Use:   "create --host NAME,...",
+		Short: "Write a self-signed certificate, its key and a token, unless they exist",
+		Long: "Write cert.pem, key.pem and token to a directory, for deployments without their own certificate\n" +
+			"authority. Copy the files to all machines and set:\n\n" +
+			"  api.tls_cert_file and api.ca_file: cert.pem\n" +
+			"  api.tls_key_file: key.pem\n" +
+			"  api.token_file: token\n\n" +
+			"The certificate is self-signed and valid for a year. An existing certificate is replaced if it ends\n" +
+			"within 30 days or does not name all hosts. An existing token is kept.",
 		Example: "  weir tls create --dir /etc/weir --host weir-0.example,weir-1.example",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -49,7 +51,7 @@ func newTLSCmd(a *cli.App) *cobra.Command {
 		},
 	}
 	create.Flags().StringVar(&dir, "dir", ".", "directory of the files")
-	create.Flags().StringSliceVar(&hosts, "host", nil, "names and addresses of the machines, beside localhost")
+	create.Flags().StringSliceVar(&hosts, "host", nil, "names and addresses of the machines; localhost is always included")
 	c.AddCommand(create)
 	return c
 }
@@ -57,44 +59,46 @@ func newTLSCmd(a *cli.App) *cobra.Command {
 func createTLS(a *cli.App, dir string, hosts []string) error {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	cert, key, token := at("cert.pem"), at("key.pem"), at("token")
-	until, ok := certified(cert, key, hosts, time.Now())
+	until, ok := validCertificate(cert, key, hosts, time.Now())
 	if !ok {
 		c, k, err := selfSigned(hosts, time.Now())
 		if err != nil {
-			return cli.Fail(cli.ExitFailed, "cannot make a certificate", err, "correct --host")
+			return cli.Fail(cli.ExitFailed, "cannot create a certificate", err, "correct --host")
 		}
-		// The key first: a certificate that is there without its key is made anew the next time.
-		if err := errors.Join(os.WriteFile(key, k, 0o600), os.WriteFile(cert, c, 0o644)); err != nil { //nolint:gosec // it is public
-			return cli.Fail(cli.ExitIO, "cannot write the certificate", err, "make the directory, or give another --dir")
+		// The key first: a certificate without its key is replaced by the next run.
+		if err := errors.Join(os.WriteFile(key, k, 0o600), os.WriteFile(cert, c, 0o644)); err != nil { //nolint:gosec // a certificate is public
+			return cli.Fail(cli.ExitIO, "cannot write the certificate", err, "create the directory, or give another --dir")
 		}
-		until = time.Now().Add(certLife)
-		a.Notef("%s and %s are new", cert, key)
+		until = time.Now().Add(certValidity)
+		a.Notef("wrote %s and %s", cert, key)
 	}
 	text, err := os.ReadFile(token)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(text) == 0 {
 		secret := make([]byte, 16)
-		_, _ = rand.Read(secret) // it does not fail
+		_, _ = rand.Read(secret) // never fails
 		err = os.WriteFile(token, []byte(hex.EncodeToString(secret)+"\n"), 0o600)
-		a.Notef("%s is new", token)
+		a.Notef("wrote %s", token)
 	}
 	if err != nil {
-		return cli.Fail(cli.ExitIO, "cannot write the token", err, "make the directory, or give another --dir")
+		return cli.Fail(cli.ExitIO, "cannot write the token", err, "create the directory, or give another --dir")
 	}
-	a.Notef("%s: %s %s, %s %s, %s %s; the certificate is good until %s", dir, api.KeyTLSCert, cert, api.KeyTLSKey, key, api.KeyToken, token, until.Format(time.DateOnly))
+	a.Notef("set api.tls_cert_file and api.ca_file to %s, api.tls_key_file to %s, api.token_file to %s; the certificate is valid until %s",
+		cert, key, token, until.Format(time.DateOnly))
 	return nil
 }
 
-// certified says whether the files are a certificate and its key, for all hosts and long enough, and until when.
-func certified(cert, key string, hosts []string, now time.Time) (until time.Time, ok bool) {
+// validCertificate reports whether the files are a certificate and its key, for all hosts and for
+// longer than certRenewal, and when the certificate ends.
+func validCertificate(cert, key string, hosts []string, now time.Time) (until time.Time, ok bool) {
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
 		return until, false
 	}
 	missing := slices.ContainsFunc(hosts, func(h string) bool { return pair.Leaf.VerifyHostname(h) != nil })
-	return pair.Leaf.NotAfter, !missing && pair.Leaf.NotAfter.After(now.Add(certLeft))
+	return pair.Leaf.NotAfter, !missing && pair.Leaf.NotAfter.After(now.Add(certRenewal))
 }
 
-// selfSigned makes a certificate that is its own authority, and its key, both in PEM.
+// selfSigned returns a self-signed certificate and its key, both in PEM.
 func selfSigned(hosts []string, now time.Time) (cert, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -106,7 +110,7 @@ func selfSigned(hosts []string, now time.Time) (cert, key []byte, err error) {
 	}
 	t := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{Organization: []string{"weir"}, CommonName: hosts[0]},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certLife),
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certValidity),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true,
 	}
 	for _, h := range hosts {

@@ -25,11 +25,12 @@ func newIngestCmd(a *cli.App) *cobra.Command {
 	var columns, rejects string
 	c := &cobra.Command{
 		Use:   "ingest FILE|- --format " + strings.Join(ingest.Formats(), "|"),
-		Short: "Produces a file of ad events into ads.events",
-		Long: "Produces a file of ad events into ads.events, idempotently and with all replicas' word. Event ids that the file\n" +
-			"does not give are made of a row's content and position: the same file again is counted as duplicates within\n" +
-			"spend.duplicate_window (10m) of ingest time. Beyond it, it counts again: replay into a new application instead.\n" +
-			"Rows that cannot be taken are named, and kept in FILE.rejects.jsonl.",
+		Short: "Produce a file of ad events to ads.events",
+		Long: "Produce a file of ad events to ads.events, idempotently and with acks=all.\n\n" +
+			"A row without an event id gets one from its content and position. So a file that is ingested again\n" +
+			"within spend.duplicate_window (10m) of ingest time counts as duplicates. After that time it would\n" +
+			"be counted again; use `weir replay` to count events again.\n\n" +
+			"Rejected rows are reported, and kept in FILE.rejects.jsonl.",
 		Example: "  weir ingest log.csv.gz --format csv --map campaign=cid,time=ts,price=cpm --price-unit cpm --currency USD --account acme\n" +
 			"  weir ingest - --format jsonl < events.jsonl",
 		Args: cobra.ExactArgs(1),
@@ -47,20 +48,20 @@ func newIngestCmd(a *cli.App) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&opt.Format, "format", "", "format of the input: "+strings.Join(ingest.Formats(), ", "))
 	f.StringVar(&columns, "map", "", "csv: field=column,... (fields: "+strings.Join(ingest.Fields(), ", ")+")")
-	f.StringVar(&opt.Account, "account", "", "account of rows that name none")
-	f.StringVar(&opt.Currency, "currency", "", "currency of rows that name none, such as USD")
-	f.StringVar(&opt.TZ, "tz", "", "time zone of times without one and of the budget day, such as Asia/Shanghai (default: UTC)")
+	f.StringVar(&opt.Account, "account", "", "account of rows without one")
+	f.StringVar(&opt.Currency, "currency", "", "currency of rows without one, such as USD")
+	f.StringVar(&opt.TZ, "tz", "", "time zone of the budget day and of times without a zone, such as Asia/Shanghai (default: UTC)")
 	f.StringVar(&opt.PriceUnit, "price-unit", "", "unit of prices: micros, unit, cent, fen, cpm, cpm-cent, cpm-fen, cpm-micros (default: micros)")
-	f.StringVar(&opt.Price, "price", "", "price of an impression where the input has none")
-	f.StringVar(&opt.ClickPrice, "click-price", "", "price of a click that a row implies")
-	f.StringVar(&opt.DC, "dc", "", "serving datacentre of rows that name none")
-	f.StringVar(&opt.IDSpace, "id-space", "", "text mixed into made-up event ids, to tell apart files with equal rows")
+	f.StringVar(&opt.Price, "price", "", "price of an impression if the input has no prices")
+	f.StringVar(&opt.ClickPrice, "click-price", "", "price of a click, in formats whose rows imply one")
+	f.StringVar(&opt.DC, "dc", "", "serving datacentre of rows without one")
+	f.StringVar(&opt.IDSpace, "id-space", "", "text that is part of generated event ids; it distinguishes files with equal rows")
 	f.StringVar(&rejects, "rejects", "", "file for rejected rows (default: FILE.rejects.jsonl)")
 	cli.Must(c.MarkFlagRequired("format"))
 	return c
 }
 
-// ingestion is one import: the name of the file and of that for its rejected rows, and how to read it.
+// ingestion is a run of `weir ingest`: the input, the file for rejected rows, and the format.
 type ingestion struct {
 	a             *cli.App
 	name, rejects string
@@ -98,35 +99,36 @@ func (i ingestion) run(cmd *cobra.Command) error {
 	sum, err := ingest.Run(cmd.Context(), reader, ingest.Target{Sink: sink, Shards: to.shards}, file, bar)
 	done()
 	if err = errors.Join(err, file.Close()); err != nil {
-		a.Notef("so far: %d rows read, %d events safe, %d rows rejected; the same command again continues without counting twice", sum.Read, sum.Produced, sum.Rejected)
-		return cli.Fail(0, "the import did not end", err, "run the same command again: events that arrived are recognised as duplicates within the duplicate window")
+		a.Notef("so far: %d rows read, %d events acknowledged, %d rows rejected", sum.Read, sum.Produced, sum.Rejected)
+		return cli.Fail(0, "the import is not complete", err,
+			"run the same command again within spend.duplicate_window: events that arrived count as duplicates")
 	}
 	if sum.Rejected > 0 {
-		a.Notef("%d of %d rows were rejected: %s names each with its line and reason", sum.Rejected, sum.Read, sum.RejectsFile)
+		a.Notef("%d of %d rows were rejected: %s has each row with its line and reason", sum.Rejected, sum.Read, sum.RejectsFile)
 	}
 	if sum.Rejected == sum.Read && sum.Read > 0 {
-		return cli.Fail(cli.ExitData, "nothing was imported", errors.New("every row was rejected"), "look at a reason in "+sum.RejectsFile+": often --format or --map")
+		return cli.Fail(cli.ExitData, "nothing was imported", errors.New("every row was rejected"), "see the reasons in "+sum.RejectsFile+"; often --format or --map is wrong")
 	}
-	if a.Format == cli.FormatJSON { // one line: scripts read the last one
+	if a.Format == cli.FormatJSON { // one line, because scripts read the last line
 		return a.Print(func(w io.Writer) error { return json.NewEncoder(w).Encode(sum) })
 	}
 	return cli.PrintOne(a, sum)
 }
 
-// target is where events go.
+// target is the topic of the events, its brokers and its partitions.
 type target struct {
 	kafka  kafka.Cluster
 	topic  string
 	shards int32
 }
 
-// ingestTarget is the brokers that are named, or what the server knows.
+// ingestTarget returns the target of --brokers if named, else the target that the server reports.
 func ingestTarget(ctx context.Context, a *cli.App, named bool) (to target, err error) {
 	cfg, k, err := connect.Cluster(a)
 	if err != nil {
 		return to, err
 	}
-	l := node.SpendRole(cfg).Layout
+	l := node.SpendCounter(cfg).Layout
 	to = target{k, l.Name(events.EventsTopic), l.Partitions()}
 	if !named {
 		client, err := connect.APIClient(a)
@@ -143,14 +145,15 @@ func ingestTarget(ctx context.Context, a *cli.App, named bool) (to target, err e
 	has, err := connect.Partitions(ctx, to.kafka, to.topic)
 	if err == nil && has != to.shards {
 		return to, &cli.Failure{
-			Code: cli.ExitConfig, What: "cannot produce to " + to.topic, Why: fmt.Sprintf("it has %d partitions, and accounts would be spread over %d: their records would be refused", has, to.shards),
-			Do: fmt.Sprintf("set spend.partitions to %d, or spend.generation to that of the topics with %d", has, to.shards),
+			Code: cli.ExitConfig, What: "cannot produce to " + to.topic,
+			Why: fmt.Sprintf("the topic has %d partitions, and the configuration %d: the spend counter would reject the events", has, to.shards),
+			Do:  fmt.Sprintf("set spend.partitions to %d, or spend.generation to the generation of the topics with %d partitions", has, to.shards),
 		}
 	}
 	return to, err
 }
 
-// ingestProgress shows how far an import is, on a terminal only.
+// ingestProgress draws a progress bar. Without a terminal it draws nothing.
 func ingestProgress(a *cli.App, total int64) (report ingest.Progress, done func()) {
 	if !a.IsTerminal() {
 		return nil, func() {}

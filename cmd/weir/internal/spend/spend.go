@@ -18,7 +18,7 @@ func Commands(a *cli.App) []*cobra.Command {
 }
 
 func newSpendCmd(a *cli.App) *cobra.Command {
-	c := &cobra.Command{Use: "spend", Short: "Shows what campaigns have spent, and how healthy the counting is"}
+	c := &cobra.Command{Use: "spend", Short: "Show the spend of campaigns, and the health of the spend counter"}
 	c.AddCommand(newSpendShowCmd(a), newSpendHealthCmd(a))
 	return c
 }
@@ -28,7 +28,7 @@ func newSpendShowCmd(a *cli.App) *cobra.Command {
 	var stale time.Duration
 	c := &cobra.Command{
 		Use:     "show --campaign ID",
-		Short:   "Shows a campaign's spend, as of committed offsets",
+		Short:   "Show the spend of a campaign, at committed offsets",
 		Example: "  weir spend show --campaign 1458 --day 2013-06-06 --wait -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -38,11 +38,11 @@ func newSpendShowCmd(a *cli.App) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&req.Campaign, "campaign", "", "campaign id")
-	c.Flags().StringVar(&req.Account, "account", "", "account id (default: the only one that has the campaign)")
+	c.Flags().StringVar(&req.Account, "account", "", "account id (default: the only account that has the campaign)")
 	c.Flags().StringVar(&req.Day, "day", "", "budget day, YYYY-MM-DD (default: all days)")
-	c.Flags().StringVar(&req.Currency, "currency", "", "currency (default: the only one)")
-	c.Flags().BoolVar(&req.Wait, "wait", false, "answer once everything produced before this call is folded")
-	c.Flags().DurationVar(&stale, "max-staleness", 0, "how old the state of a standby may be that answers if the owner does not (default: only owners)")
+	c.Flags().StringVar(&req.Currency, "currency", "", "currency (default: the only currency of the campaign)")
+	c.Flags().BoolVar(&req.Wait, "wait", false, "wait until all events produced before this call are counted")
+	c.Flags().DurationVar(&stale, "max-staleness", 0, connect.MaxStalenessHelp)
 	cli.Must(c.MarkFlagRequired("campaign"))
 	return c
 }
@@ -50,7 +50,7 @@ func newSpendShowCmd(a *cli.App) *cobra.Command {
 func newSpendHealthCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "health",
-		Short: "Shows the newest SpendHistogram of each shard",
+		Short: "Show the latest health record of each shard: progress, and events of the last 60 seconds",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ask := func(c *api.Client) (*weirpb.ListHealthResponse, error) { return c.ListHealth(cmd.Context()) }

@@ -20,9 +20,9 @@ import (
 	"github.com/weirhq/weir/processors/kafkaadmin"
 )
 
-// deadLetterRow is a dead letter as it is shown.
+// deadLetterRow is a record of the dead-letter topic.
 type deadLetterRow struct {
-	Origin  string            `json:"origin"` // topic/partition/offset: how replay and drop name it
+	Origin  string            `json:"origin"` // topic/partition/offset: the argument of show, replay and drop
 	Reason  string            `json:"reason"`
 	Detail  string            `json:"detail"`
 	Refused string            `json:"refused"`
@@ -38,7 +38,10 @@ func rowOf(l *kafkaadmin.DeadLetter) deadLetterRow {
 	if l.Malformed != nil {
 		detail = "damaged: " + l.Malformed.Error()
 	}
-	r := deadLetterRow{Origin: l.Name(), Reason: l.Reason, Detail: detail, Refused: l.Refused.UTC().Format("2006-01-02T15:04:05.000Z"), Bytes: len(l.Value), Key: string(l.Key)}
+	r := deadLetterRow{
+		Origin: l.Name(), Reason: l.Reason, Detail: detail, Refused: l.RejectedAt.UTC().Format("2006-01-02T15:04:05.000Z"),
+		Bytes: len(l.Value), Key: string(l.Key),
+	}
 	if r.Value = string(l.Value); !utf8.ValidString(r.Value) {
 		r.Value, r.Base64 = base64.StdEncoding.EncodeToString(l.Value), true
 	}
@@ -59,11 +62,11 @@ func rowsOf(letters []kafkaadmin.DeadLetter) []deadLetterRow {
 	return rows
 }
 
-// dlq is what the sub-commands share.
+// dlq holds the flags that the sub-commands share.
 type dlq struct {
 	a      *cli.App
-	topic  string // of the queue
-	filter kafkaadmin.Filter
+	topic  string // the dead-letter topic
+	filter kafkaadmin.DeadLetterFilter
 	all    bool
 	yes    bool
 	why    string
@@ -72,7 +75,7 @@ type dlq struct {
 func newDLQCmd(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dlq",
-		Short: "Shows, replays and drops the records that the spend counter refused",
+		Short: "Show, replay and drop the records that the spend counter rejected",
 	}
 	c.AddCommand(newDLQListCmd(a), newDLQShowCmd(a), newDLQResolveCmd(a, "replay"), newDLQResolveCmd(a, "drop"))
 	return c
@@ -82,7 +85,7 @@ func newDLQListCmd(a *cli.App) *cobra.Command {
 	d := &dlq{a: a}
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "Lists what is not resolved",
+		Short: "List the unresolved records of the dead-letter topic",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, letters, err := d.list(cmd.Context())
@@ -92,34 +95,34 @@ func newDLQListCmd(a *cli.App) *cobra.Command {
 			return cli.PrintRows(a, rowsOf(letters))
 		},
 	}
-	c.Flags().StringVar(&d.filter.Reason, "reason", "", "only those refused for this reason")
-	c.Flags().IntVar(&d.filter.Limit, "limit", 1000, "at most so many; 0 is all")
+	c.Flags().StringVar(&d.filter.Reason, "reason", "", "only records with this reason")
+	c.Flags().IntVar(&d.filter.Limit, "limit", 1000, "maximum number of records; 0: all")
 	return c
 }
 
 func newDLQShowCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show ORIGIN",
-		Short: "Shows one refused record whole: ORIGIN is topic/partition/offset, as list gives it",
+		Short: "Show a rejected record; ORIGIN is topic/partition/offset, as `weir dlq list` prints it",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			origin, err := kafkaadmin.ParseOrigin(args[0])
 			if err != nil {
-				return cli.UsageError(err.Error(), "take it from `weir dlq list`")
+				return cli.UsageError(err.Error(), "`weir dlq list` prints the origins")
 			}
 			cfg, k, err := connect.Cluster(a)
 			if err != nil {
 				return err
 			}
-			l, err := kafkaadmin.Show(cmd.Context(), k, deadLetterTopic(cfg), origin)
+			l, err := kafkaadmin.ReadDeadLetter(cmd.Context(), k, deadLetterTopic(cfg), origin)
 			if err != nil {
-				return cli.Fail(0, "cannot show the letter", err, "`weir dlq list` shows what there is")
+				return cli.Fail(0, "cannot show the record", err, "`weir dlq list` shows the unresolved records")
 			}
 			r := rowOf(&l)
 			if a.Structured() {
 				return cli.PrintOne(a, r)
 			}
-			// A person sees the stack and the bytes, too.
+			// As text, the whole detail and the value are shown, too.
 			return cli.PrintOne(a, struct {
 				Origin  string            `json:"origin"`
 				Reason  string            `json:"reason"`
@@ -135,19 +138,21 @@ func newDLQShowCmd(a *cli.App) *cobra.Command {
 
 func newDLQResolveCmd(a *cli.App, how string) *cobra.Command {
 	d := &dlq{a: a}
-	short := "Puts refused records back where they came from, each once; shows which, unless --yes is given"
+	short := "Produce rejected records to their topics again, each once; without --yes, only list them"
+	why := "reason of the decision, kept in the record's tombstone"
 	if how == "drop" {
-		short = "Gives refused records up for good; shows which, unless --yes is given"
+		why += "; required with --yes"
+		short = "Mark rejected records as dropped; without --yes, only list them"
 	}
 	c := &cobra.Command{
 		Use:   how + " ORIGIN...|--all",
 		Short: short,
 		RunE:  func(cmd *cobra.Command, args []string) error { return d.resolve(cmd.Context(), how, args) },
 	}
-	c.Flags().BoolVar(&d.all, "all", false, "all that are not resolved, or all of --reason")
-	c.Flags().StringVar(&d.filter.Reason, "reason", "", "with --all: only those refused for this reason")
-	c.Flags().BoolVar(&d.yes, "yes", false, "do it")
-	c.Flags().StringVar(&d.why, "why", "", "kept with the record's tombstone; drop needs it")
+	c.Flags().BoolVar(&d.all, "all", false, "all unresolved records, or all with --reason")
+	c.Flags().StringVar(&d.filter.Reason, "reason", "", "with --all: only records with this reason")
+	c.Flags().BoolVar(&d.yes, "yes", false, how+" the records; without it they are only listed")
+	c.Flags().StringVar(&d.why, "why", "", why)
 	return c
 }
 
@@ -157,19 +162,19 @@ func (d *dlq) list(ctx context.Context) (kafka.Cluster, []kafkaadmin.DeadLetter,
 		return k, nil, err
 	}
 	d.topic = deadLetterTopic(cfg)
-	list, err := kafkaadmin.List(ctx, k, d.topic, d.filter)
+	list, err := kafkaadmin.ListDeadLetters(ctx, k, d.topic, d.filter)
 	if err != nil {
-		return k, nil, cli.Fail(0, "cannot read the dead-letter queue", err, "check --brokers; `weir doctor` looks closer")
+		return k, nil, connect.TopicFailure(0, "cannot read the dead-letter topic", err)
 	}
 	return k, list, nil
 }
 
 func (d *dlq) resolve(ctx context.Context, how string, origins []string) error {
 	if d.all == (len(origins) > 0) {
-		return cli.UsageError("name the records by their origin, or give --all, not both", "`weir dlq list` shows the origins")
+		return cli.UsageError("give either the origins of records or --all", "`weir dlq list` prints the origins")
 	}
 	if how == "drop" && d.yes && d.why == "" {
-		return cli.UsageError("a record is dropped for good and --why is missing", "say why, for those who ask later")
+		return cli.UsageError("--why is missing", "give --why the reason for dropping the records; it is kept with them")
 	}
 	k, letters, err := d.list(ctx)
 	if err != nil {
@@ -181,42 +186,43 @@ func (d *dlq) resolve(ctx context.Context, how string, origins []string) error {
 		}
 	}
 	if !d.yes {
-		d.a.Notef("%d records would be %s; --yes does it", len(letters), map[string]string{"replay": "replayed", "drop": "dropped"}[how])
+		d.a.Notef("%d records would be %s: repeat the command with --yes", len(letters), map[string]string{"replay": "replayed", "drop": "dropped"}[how])
 		return cli.PrintRows(d.a, rowsOf(letters))
 	}
-	order := kafkaadmin.ResolveOptions{Topic: d.topic, By: who(), Why: d.why}
-	do := kafkaadmin.Replay
+	order := kafkaadmin.ResolveOptions{Topic: d.topic, By: userName(), Why: d.why}
+	do := kafkaadmin.ReplayDeadLetters
 	if how == "drop" {
-		do = kafkaadmin.Drop
+		do = kafkaadmin.DropDeadLetters
 	}
 	out, err := do(ctx, k, letters, order)
 	if err != nil {
-		d.a.Notef("done %d, resolved before %d, left %d", out.Done, out.AlreadyResolved, out.Remaining)
-		return cli.Fail(0, "not all is done", err, "the same command again does the rest, each record once")
+		d.a.Notef("%d records done, %d resolved before, %d left", out.Done, out.AlreadyResolved, out.Remaining)
+		return connect.DeadLetterFailure("not all records are resolved", err)
 	}
 	return cli.PrintOne(d.a, out)
 }
 
-// deadLetterTopic is the topic of the queue.
+// deadLetterTopic returns the dead-letter topic of the spend counter.
 func deadLetterTopic(c *config.Config) string {
-	return node.SpendRole(c).Layout.Name(events.SpendDLQTopic)
+	return node.SpendCounter(c).Layout.Name(events.SpendDLQTopic)
 }
 
-// pick keeps the letters of the origins, all of which must be there.
+// pick returns the records with these origins. An origin without a record is an error.
 func pick(letters []kafkaadmin.DeadLetter, origins []string) ([]kafkaadmin.DeadLetter, error) {
 	var out []kafkaadmin.DeadLetter
 	for _, o := range origins {
 		i := slices.IndexFunc(letters, func(l kafkaadmin.DeadLetter) bool { return l.Name() == o })
 		if i < 0 {
-			return nil, cli.Fail(cli.ExitFailed, "no unresolved record of origin "+o, errors.New("it was resolved before, or never refused"), "`weir dlq list` shows what there is")
+			return nil, cli.Fail(cli.ExitFailed, "no unresolved record has origin "+o,
+				errors.New("it was resolved before, or never rejected"), "`weir dlq list` shows the unresolved records")
 		}
 		out = append(out, letters[i])
 	}
 	return out, nil
 }
 
-// who is the person at the keyboard, as far as the system knows.
-func who() string {
+// userName is the name of the user who runs the command, "unknown" if the system has none.
+func userName() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username
 	}

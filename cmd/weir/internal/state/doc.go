@@ -1,3 +1,3 @@
 // Package state has the commands about the state of a processor: weir state, savepoint, replay,
-// rekey and dlq.
+// repartition and dlq.
 package state

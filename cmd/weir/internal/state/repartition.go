@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,18 +23,18 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// repartitionPlan is what the command would do, or has done.
+// repartitionPlan is what the command would move, or has moved.
 type repartitionPlan struct {
 	From           string   `json:"from"` // application ids
 	To             string   `json:"to"`
 	FromPartitions int32    `json:"from_partitions"`
 	ToPartitions   int32    `json:"to_partitions"`
-	Running        []string `json:"running"` // processes of either
-	Unread         int64    `json:"unread"`  // records of the former inputs
+	Running        []string `json:"running"` // processes of both
+	Unread         int64    `json:"unread"`  // records of the former inputs that are not counted
 	DeadLetters    int      `json:"dead_letters"`
-	Topics         []string `json:"topics"`  // of the new ones: what is not as it must be
-	Keys           int64    `json:"keys"`    // moved
-	Written        int      `json:"written"` // partitions written; the others were as they must be
+	Topics         []string `json:"topics"`  // missing or wrong topics of the new generation
+	Keys           int64    `json:"keys"`    // keys moved
+	Written        int      `json:"written"` // partitions written; the others were complete
 }
 
 // repartition is `weir repartition`.
@@ -54,30 +55,33 @@ func newRepartitionCmd(a *cli.App) *cobra.Command {
 	r := &repartition{a: a}
 	c := &cobra.Command{
 		Use:   "repartition -f NEW.yaml",
-		Short: "Moves the counter's state to topics with another number of partitions",
-		Long: "Moves the state of the spend counter to the topics of another generation, with another number of partitions: every\n" +
-			"total, every duplicate counted, and the event ids of the duplicate window, so that an event sent again after the move\n" +
-			"is a duplicate still. What was before stays as it is. The procedure, from 24 partitions to 48:\n" +
+		Short: "Move the state of the spend counter to topics with another number of partitions",
+		Long: "Move the state of the spend counter to the topics of the next generation, which have another number\n" +
+			"of partitions: all totals, the counts of duplicates, and the event ids of the duplicate window, so\n" +
+			"that an event that is sent again after the move is still a duplicate. The old state stays as it is.\n" +
 			"\n" +
-			"  1. copy weir.yaml to new.yaml with  spend: {partitions: 48, generation: 2}\n" +
-			"  2. weir topics apply -f new.yaml    makes ads.events.g2 and the others, beside the old ones\n" +
-			"  3. send events and adjustments to the new topics, by 48 partitions; readers of spend.by.<dc> go to spend.by.<dc>.g2\n" +
-			"     when the new counter runs\n" +
-			"  4. weir lag -f weir.yaml            until nothing is left to read: lag 0 everywhere; settle `weir dlq list` too\n" +
-			"  5. stop every weir of the old configuration\n" +
-			"  6. weir repartition -f new.yaml           says what it would do; --yes does it\n" +
-			"  7. start weir with new.yaml; `weir doctor` shows whether somebody still sends to the old topics\n" +
+			"The procedure, from 24 partitions to 48:\n" +
 			"\n" +
-			"Records sent in step 3 wait in the new topics. It refuses while records of the old ones are not counted. A move that was\n" +
-			"cut short is repeated. The way back, while nothing was counted in the new topics: start the old configuration again; later:\n" +
-			"generation 3, with 24 partitions. Delete the old topics, and data_dir/spendcounter, when the new ones have proven themselves.",
+			"  1. Copy weir.yaml to new.yaml, with  spend: {partitions: 48, generation: 2}\n" +
+			"  2. weir topics apply -f new.yaml     creates ads.events.g2 and the other new topics\n" +
+			"  3. Send events and adjustments to the new topics, with 48 partitions. Readers of spend.by.<dc>\n" +
+			"     change to spend.by.<dc>.g2 when the new counter runs.\n" +
+			"  4. weir lag -f weir.yaml             until the lag of all partitions is 0; resolve `weir dlq list`\n" +
+			"  5. Stop every process with the old configuration.\n" +
+			"  6. weir repartition -f new.yaml      shows the plan; with --yes it moves the state\n" +
+			"  7. Start weir with new.yaml. `weir doctor` shows whether producers still use the old topics.\n" +
+			"\n" +
+			"Events of step 3 wait in the new topics. The command fails while events of the old topics are not\n" +
+			"counted. If it is interrupted, run it again. To go back before the new counter has started, start\n" +
+			"the old configuration again. To go back later, move to generation 3 with 24 partitions. Delete the\n" +
+			"old topics and data_dir/spendcounter when you do not need them any more.",
 		Example: "  weir repartition -f new.yaml\n  weir repartition -f new.yaml --yes\n  weir repartition -f back.yaml --from 2 --yes",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context()) },
 	}
 	f := c.Flags()
 	f.IntVar(&r.from, "from", 0, "generation to move from (default: the one before spend.generation)")
-	f.BoolVar(&r.yes, "yes", false, "do it")
+	f.BoolVar(&r.yes, "yes", false, "move the state; without it the command only shows the plan")
 	f.String("data-dir", "", "directory with room for a copy of the state (default: data_dir)")
 	a.Bind(f, "data-dir", "data_dir")
 	return c
@@ -105,25 +109,25 @@ func (r *repartition) run(ctx context.Context) error {
 		return err
 	}
 	if !r.yes {
-		r.a.Notef("--yes moves the state from %s to %s", plan.From, plan.To)
+		r.a.Notef("repeat the command with --yes to move the state from %s to %s", plan.From, plan.To)
 		return nil
 	}
-	r.a.Notef("moved: start weir with this configuration; %s and its topics are as they were", plan.From)
+	r.a.Notef("the state is moved: start weir with this configuration; %s and its topics are not changed", plan.From)
 	return nil
 }
 
-// open finds out what is to be moved where.
+// open finds the source and the target of the move.
 func (r *repartition) open(ctx context.Context) (err error) {
 	if r.cfg, r.k, err = connect.Cluster(r.a); err != nil {
 		return err
 	}
-	r.to = node.SoleSpendRole(r.cfg)
+	r.to = node.OfflineSpendCounter(r.cfg)
 	if r.from == 0 {
 		r.from = r.cfg.Spend.Generation - 1
 	}
 	if r.from < 1 || r.from == r.cfg.Spend.Generation {
-		return cli.UsageError(fmt.Sprintf("spend.generation is %d, and there is nothing to move from generation %d", r.cfg.Spend.Generation, r.from),
-			"give the configuration of the new topics, with spend.partitions and the next spend.generation; `weir repartition --help` has the procedure")
+		return cli.UsageError(fmt.Sprintf("spend.generation is %d: the state of generation %d cannot be moved there", r.cfg.Spend.Generation, r.from),
+			"give the configuration of the new topics, with spend.partitions and the next spend.generation; `weir repartition --help` describes the procedure")
 	}
 	l := events.Layout{Generation: r.from}
 	if l.Shards, err = connect.Partitions(ctx, r.k, l.Name(events.EventsTopic)); err != nil {
@@ -134,17 +138,17 @@ func (r *repartition) open(ctx context.Context) (err error) {
 		return cli.Fail(cli.ExitConfig, "cannot set up the spend counter", err, "correct dc and peers")
 	}
 	r.how, r.source, r.target = spendMove(move), source, target
+	r.how.Rewrite = r.to.Rewrite
 	return nil
 }
 
-// plan looks at both sides. It changes nothing.
+// plan compares source and target. It changes nothing.
 func (r *repartition) plan(ctx context.Context) (*repartitionPlan, error) {
 	from, to := r.source, r.target
 	p := &repartitionPlan{From: from.App, To: to.App, FromPartitions: from.Partitions, ToPartitions: to.Partitions, Running: []string{}, Topics: []string{}}
-	_, defaults := connect.RequiredTopics(r.cfg)
-	steps, err := kafkaadmin.Plan(ctx, r.k, r.to.Topics(), defaults)
+	steps, err := kafkaadmin.PlanTopics(ctx, r.k, r.to.Topics(), connect.TopicDefaults(r.cfg, []string{"spend"}))
 	if err != nil {
-		return nil, cli.Fail(cli.ExitUnavailable, "cannot compare the topics", err, "check --brokers; `weir doctor` looks closer")
+		return nil, connect.TopicFailure(cli.ExitUnavailable, "cannot compare the topics", err)
 	}
 	for _, s := range steps {
 		if s.Kind != kafkaadmin.StepAlter {
@@ -154,52 +158,52 @@ func (r *repartition) plan(ctx context.Context) (*repartitionPlan, error) {
 	for _, app := range []string{from.App, to.App} {
 		members, err := processors.Members(ctx, r.k, app)
 		if err != nil {
-			return nil, cli.Fail(cli.ExitUnavailable, "cannot ask who works", err, "check --brokers; `weir doctor` looks closer")
+			return nil, connect.TopicFailure(cli.ExitUnavailable, "cannot list the members of the group", err)
 		}
 		for _, m := range members {
-			who := m.Instance
-			if who == "" { // a move
-				who = m.ID
-			}
-			if who = app + " " + who; !slices.Contains(p.Running, who) {
-				p.Running = append(p.Running, who)
+			name := app + " " + cmp.Or(m.Instance, m.ID) // another `weir repartition` has no instance
+			if !slices.Contains(p.Running, name) {
+				p.Running = append(p.Running, name)
 			}
 		}
 	}
 	lag, err := kafkaadmin.Lag(ctx, r.k, from.App, from.Inputs)
 	if err != nil {
-		return nil, cli.Fail(cli.ExitUnavailable, "cannot read the lag of "+from.App, err, "check --brokers and --from; `weir doctor` looks closer")
+		return nil, connect.TopicFailure(cli.ExitUnavailable, "cannot read the lag of "+from.App, err)
 	}
 	for _, l := range lag {
 		p.Unread += l.Lag
 	}
-	letters, err := kafkaadmin.List(ctx, r.k, from.DLQ, kafkaadmin.Filter{})
+	letters, err := kafkaadmin.ListDeadLetters(ctx, r.k, from.DLQ, kafkaadmin.DeadLetterFilter{})
 	if err != nil {
-		return nil, cli.Fail(cli.ExitUnavailable, "cannot read "+from.DLQ, err, "check --brokers; `weir doctor` looks closer")
+		return nil, connect.TopicFailure(cli.ExitUnavailable, "cannot read the dead-letter topic "+from.DLQ, err)
 	}
 	p.DeadLetters = len(letters)
 	return p, nil
 }
 
-// obstacle is why the move cannot be made now, nil if it can.
+// obstacle returns why the state cannot be moved now, nil if it can.
 func (p *repartitionPlan) obstacle(r *repartition) error {
 	f := &cli.Failure{Code: cli.ExitFailed, What: "the state cannot be moved yet"}
 	switch {
 	case len(p.Topics) > 0:
-		f.Why, f.Do = "the new topics are not there: "+p.Topics[0], "`weir topics apply` with this configuration"
+		f.Why, f.Do = "the new topics are not ready: "+p.Topics[0], "run `weir topics apply` with this configuration"
 	case p.Unread > 0:
 		f.Why = fmt.Sprintf("%d records in the topics of %s are not counted", p.Unread, p.From)
-		f.Do = "send to the new topics, and let weir with the former configuration count until `weir lag` shows 0"
+		f.Do = "send events to the new topics only, and run weir with the old configuration until `weir lag` shows 0"
 	case len(p.Running) > 0:
-		f.Why, f.Do = "there is at work: "+strings.Join(p.Running, ", "), "stop every process of both; one that was killed counts until its session time is over"
+		f.Why, f.Do = "these processes are running: "+strings.Join(p.Running, ", "), stopAll
 	default:
 		if p.DeadLetters > 0 {
-			r.a.Notef("%d dead letters of %s are not resolved: they stay there, and can be replayed only where they came from, before the move", p.DeadLetters, p.From)
+			r.a.Notef("%d records of the dead-letter topic of %s are not resolved: after the move they cannot be replayed", p.DeadLetters, p.From)
 		}
 		return nil
 	}
 	return f
 }
+
+// stopAll is the remedy if processes of the source or the target are running.
+const stopAll = "stop all processes of both generations; a killed process is a member until processor.session_timeout is over"
 
 func repartitionFailure(err error) error {
 	const what = "the state was not moved"
@@ -207,11 +211,11 @@ func repartitionFailure(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, offline.ErrInUse):
-		return cli.Fail(cli.ExitFailed, what, err, "stop every process of both; one that was killed counts until its session time is over")
+		return cli.Fail(cli.ExitFailed, what, err, stopAll)
 	case errors.Is(err, offline.ErrUnread):
-		return cli.Fail(cli.ExitFailed, what, err, "with the former configuration let weir count until `weir lag` shows 0, stop it, and repeat the move")
+		return cli.Fail(cli.ExitFailed, what, err, "run weir with the old configuration until `weir lag` shows 0, stop it, and repeat the move")
 	case errors.Is(err, offline.ErrNotEmpty):
-		return cli.Fail(cli.ExitFailed, what, err, "it has been moved before and has counted since; to move once more, choose the next spend.generation")
+		return cli.Fail(cli.ExitFailed, what, err, "the target was moved to before and has counted since; to move again, set the next spend.generation")
 	}
 	return connect.RunFailure(err)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/weirhq/weir/spendcounter"
 )
 
-// replay is what the command line says.
+// replay is a run of `weir replay`.
 type replay struct {
 	a       *cli.App
 	name    string
@@ -31,12 +31,12 @@ type replay struct {
 	drop    bool
 	yes     bool
 
-	role       spendcounter.ProcessorConfig
+	counter    spendcounter.ProcessorConfig
 	shadow     *offline.Replay
 	savepoints *offline.Savepoints
 }
 
-// comparisonRow is a table of a partition, live and replayed.
+// comparisonRow compares a table of a partition in the live state and in the replay.
 type comparisonRow struct {
 	Partition  int32  `json:"partition"`
 	Table      int    `json:"table"`
@@ -47,7 +47,7 @@ type comparisonRow struct {
 	ReplayHash string `json:"replay_hash" table:"wide"`
 }
 
-// correctionRow is what a promotion changes in a table of a partition.
+// correctionRow counts the changes of a promotion in a table of a partition.
 type correctionRow struct {
 	Partition int32 `json:"partition"`
 	Table     int   `json:"table"`
@@ -59,12 +59,15 @@ func newReplayCmd(a *cli.App) *cobra.Command {
 	r := &replay{a: a}
 	c := &cobra.Command{
 		Use:   "replay --app NAME",
-		Short: "Counts again under another name, compares with the live state, and makes it the live state if told to",
-		Long: "Counts again under another application id, with topics, a group and a state of its own. The live counter may run and is\n" +
-			"not touched. It folds up to a savepoint of the live state, taken for that or given, and compares by hash: exit code 1 if\n" +
-			"anything differs. It holds the data_dir's partitions only: with several processes run it for each of them.\n" +
-			"--promote, with the live counter stopped, writes the difference to its changelog: what was counted wrong is replaced,\n" +
-			"nothing is added twice. It shows what would change, unless --yes is given.",
+		Short: "Count the inputs again, compare the result with the live state, and correct the live state",
+		Long: "Count the inputs again under another application id, with its own topics, group and state. The live\n" +
+			"counter may run and is not changed.\n\n" +
+			"The replay runs up to a savepoint of the live state: a new one, or --against. Then it compares the\n" +
+			"states by hash, and exits with code 1 if they differ. It covers the partitions of this data_dir;\n" +
+			"if several processes share the partitions, run it for each data_dir.\n\n" +
+			"--promote writes the difference between replay and live state to the live changelog, so that the\n" +
+			"live state equals the replay. The live counter must be stopped. Without --yes the command only\n" +
+			"shows the changes.",
 		Example: "  weir replay --app check --from savepoint:monday\n" +
 			"  weir replay --app fixed --from beginning\n" +
 			"  weir replay --app fixed --promote --only-account acme --yes\n" +
@@ -74,12 +77,12 @@ func newReplayCmd(a *cli.App) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&r.name, "app", "", "application id of the replay, and the prefix of its topics")
-	f.StringVar(&r.from, "from", "beginning", "where to begin: beginning, savepoint:NAME, offset:N (of ads.events), time:RFC3339")
-	f.StringVar(&r.against, "against", "", "savepoint to compare with (default: one taken now, and dropped)")
-	f.BoolVar(&r.trimmed, "allow-trimmed", false, "go on although the inputs do not have the beginning, by retention or because the state was moved here: the totals will differ")
-	f.BoolVar(&r.promote, "promote", false, "make what was replayed the live state")
-	f.StringVar(&r.account, "only-account", "", "with --promote: the spend of this account alone")
-	f.BoolVar(&r.yes, "yes", false, "with --promote: do it")
+	f.StringVar(&r.from, "from", "beginning", "start of the replay: beginning, savepoint:NAME, offset:N (of ads.events) or time:RFC3339")
+	f.StringVar(&r.against, "against", "", "savepoint to compare with (default: a temporary one, created now)")
+	f.BoolVar(&r.trimmed, "allow-trimmed", false, "replay even if retention or a repartition has removed the beginning of the inputs; the totals will differ")
+	f.BoolVar(&r.promote, "promote", false, "correct the live state by the replay")
+	f.StringVar(&r.account, "only-account", "", "with --promote: correct the spend of this account only")
+	f.BoolVar(&r.yes, "yes", false, "with --promote: write the changes; without it they are only shown")
 	f.BoolVar(&r.drop, "drop", false, "remove the replay: its topics, group and state")
 	f.String("data-dir", "", "directory of the state (default: data_dir)")
 	a.Bind(f, "data-dir", "data_dir")
@@ -95,7 +98,7 @@ func (r *replay) run(ctx context.Context) error {
 	}
 	start.AllowTrimmed = r.trimmed
 	if !r.promote && (r.yes || r.account != "") {
-		return cli.UsageError("--yes and --only-account belong to --promote", "add --promote")
+		return cli.UsageError("--yes and --only-account need --promote", "add --promote")
 	}
 	if err := r.open(); err != nil {
 		return err
@@ -105,7 +108,7 @@ func (r *replay) run(ctx context.Context) error {
 		if err := r.shadow.Drop(ctx); err != nil {
 			return replayFailure("cannot remove the replay", err)
 		}
-		r.a.Notef("replay %s is gone", r.name)
+		r.a.Notef("replay %s is removed", r.name)
 		return nil
 	case r.promote:
 		return r.correct(ctx)
@@ -118,8 +121,8 @@ func (r *replay) open() error {
 	if err != nil {
 		return err
 	}
-	r.role = node.SoleSpendRole(cfg)
-	live, err := r.role.Processor()
+	r.counter = node.OfflineSpendCounter(cfg)
+	live, err := r.counter.Processor()
 	if err != nil {
 		return cli.Fail(cli.ExitConfig, "cannot set up the spend counter", err, "correct dc and peers")
 	}
@@ -129,8 +132,8 @@ func (r *replay) open() error {
 	return replayFailure("cannot set up the replay", err)
 }
 
-// parseStart reads --from.
-func parseStart(from string) (s offline.Start, err error) {
+// parseStart parses --from.
+func parseStart(from string) (s offline.ReplayStart, err error) {
 	kind, value, _ := strings.Cut(from, ":")
 	switch kind {
 	case "beginning":
@@ -154,27 +157,28 @@ func parseStart(from string) (s offline.Start, err error) {
 	if n, ok := config.Nearest(kind, []string{"beginning", "savepoint", "offset", "time"}); ok && n != kind {
 		do = "did you mean " + n + "?"
 	}
-	return s, cli.UsageError(fmt.Sprintf("--from %q says not where to begin", from), do)
+	return s, cli.UsageError(fmt.Sprintf("--from %q is not a position", from), do)
 }
 
-// compare lets the replay run up to a savepoint and holds it against that.
-func (r *replay) compare(ctx context.Context, start offline.Start) error {
-	sp, err := r.target(ctx) // first: without it nothing is made
+// compare runs the replay up to a savepoint and compares the states.
+func (r *replay) compare(ctx context.Context, start offline.ReplayStart) error {
+	sp, err := r.target(ctx) // first, because a failure leaves nothing to remove
 	if err != nil {
 		return err
 	}
+	start.Migrated = r.counter.Migrated()
 	if err := r.shadow.Prepare(ctx, start); err != nil {
-		return replayFailure("cannot begin the replay", err)
+		return replayFailure("cannot start the replay", err)
 	}
 	report, done := r.progress()
 	err = r.shadow.Run(ctx, sp.Positions(), report)
 	done()
 	if err != nil {
-		return replayFailure("the replay did not come to its end", err)
+		return replayFailure("the replay is not complete", err)
 	}
 	list, err := r.shadow.Compare(ctx, sp)
 	if err != nil {
-		return replayFailure("cannot compare", err)
+		return replayFailure("cannot compare the states", err)
 	}
 	rows, differ := make([]comparisonRow, len(list)), 0
 	for i, c := range list {
@@ -188,15 +192,17 @@ func (r *replay) compare(ctx context.Context, start offline.Start) error {
 	}
 	if differ > 0 {
 		return &cli.Failure{
-			Code: cli.ExitFailed, What: "the replay and the live state differ", Why: fmt.Sprintf("in %d of %d tables of partitions", differ, len(list)),
-			Do: fmt.Sprintf("if the replay is right: stop the live counter, then `weir replay --app %s --promote` shows what would change", r.name),
+			Code: cli.ExitFailed, What: "the replay and the live state differ",
+			Why: fmt.Sprintf("%d of %d tables of partitions differ", differ, len(list)),
+			Do:  fmt.Sprintf("if the replay is right, stop the live counter; then `weir replay --app %s --promote` shows the changes", r.name),
 		}
 	}
-	r.a.Notef("equal in all %d tables of %d partitions; `weir replay --app %s --drop` removes the replay", len(list), len(sp.Partitions), r.name)
+	r.a.Notef("all %d tables of %d partitions are equal; `weir replay --app %s --drop` removes the replay", len(list), len(sp.Partitions), r.name)
 	return nil
 }
 
-// target is the savepoint to compare with. One that is taken for that goes at once: its description is all that is needed.
+// target returns the savepoint to compare with. A temporary savepoint is dropped at once, because
+// the comparison needs its description only.
 func (r *replay) target(ctx context.Context) (*offline.Savepoint, error) {
 	if r.against != "" {
 		sp, err := r.savepoints.Get(r.against)
@@ -207,15 +213,15 @@ func (r *replay) target(ctx context.Context) (*offline.Savepoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sp, savepointFailure("cannot drop the savepoint again", r.savepoints.Drop(name))
+	return sp, savepointFailure("cannot drop the temporary savepoint", r.savepoints.Drop(name))
 }
 
-// correct promotes, or says what a promotion would do.
+// correct promotes the replay; without --yes it only shows the changes.
 func (r *replay) correct(ctx context.Context) error {
 	report, done := r.progress()
-	how := offline.Promotion{Commit: r.yes, Report: report}
+	how := offline.Promotion{Commit: r.yes, Report: report, Rewrite: r.counter.Rewrite}
 	if r.account != "" {
-		how.Select = func(int32) offline.Selector { return spendcounter.NewAccountSelector(r.role.DC, r.account) }
+		how.Select = func(int32) offline.Selector { return spendcounter.NewAccountSelector(r.counter.DC, r.account) }
 	}
 	list, err := r.shadow.Promote(ctx, how)
 	done()
@@ -227,7 +233,7 @@ func (r *replay) correct(ctx context.Context) error {
 	}
 	if err != nil {
 		if r.yes && len(list) > 0 {
-			r.a.Notef("done so far: %d keys put, %d deleted, in whole partitions", put, deleted)
+			r.a.Notef("so far: %d keys written, %d deleted, in complete partitions", put, deleted)
 		}
 		return replayFailure("cannot promote the replay", err)
 	}
@@ -236,23 +242,23 @@ func (r *replay) correct(ctx context.Context) error {
 	}
 	switch {
 	case len(list) == 0:
-		r.a.Notef("the live state is as the replay: there is nothing to change")
+		r.a.Notef("the live state equals the replay: there is nothing to correct")
 	case r.yes:
-		r.a.Notef("%d keys put, %d deleted: the live counter goes on from there when it starts", put, deleted)
+		r.a.Notef("%d keys written, %d deleted: the live counter continues with them when it starts", put, deleted)
 	default:
-		r.a.Notef("%d keys would be put, %d deleted; --yes does it", put, deleted)
+		r.a.Notef("%d keys would be written, %d deleted: repeat the command with --yes", put, deleted)
 	}
 	return nil
 }
 
-// progress shows how far the replay is, on a terminal only.
-func (r *replay) progress() (report func(offline.Progress), done func()) {
+// progress draws a progress bar. Without a terminal it draws nothing.
+func (r *replay) progress() (report func(offline.ReplayProgress), done func()) {
 	if !r.a.IsTerminal() {
 		return nil, func() {}
 	}
 	bar := progressbar.NewOptions64(-1, progressbar.OptionSetWriter(r.a.Stderr), progressbar.OptionSetDescription("replay "+r.name),
 		progressbar.OptionThrottle(100_000_000), progressbar.OptionClearOnFinish(), progressbar.OptionEnableColorCodes(r.a.Color()))
-	return func(p offline.Progress) {
+	return func(p offline.ReplayProgress) {
 		bar.ChangeMax64(max(p.Total, 1))
 		_ = bar.Set64(p.Offsets)
 	}, func() { _ = bar.Finish() }
@@ -265,11 +271,11 @@ func replayFailure(what string, err error) error {
 	case errors.Is(err, offline.ErrInUse):
 		return cli.Fail(cli.ExitFailed, what, err, "stop the live counter in all processes, then try again")
 	case errors.Is(err, offline.ErrTrimmed):
-		return cli.Fail(cli.ExitFailed, what, err, "`weir savepoint list` shows what to begin from; --allow-trimmed goes on all the same")
+		return cli.Fail(cli.ExitFailed, what, err, "begin at a savepoint (`weir savepoint list`), or accept other totals with --allow-trimmed")
 	case errors.Is(err, offline.ErrSavepoint):
 		return savepointFailure(what, err)
 	case errors.Is(err, offline.ErrReplay):
-		return cli.Fail(cli.ExitFailed, what, err, "see above; `weir replay --help` shows the ways")
+		return cli.Fail(cli.ExitFailed, what, err, "correct what the message names; `weir replay --help` describes the procedure")
 	}
 	return connect.RunFailure(err)
 }

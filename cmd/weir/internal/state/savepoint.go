@@ -16,7 +16,7 @@ import (
 	"github.com/weirhq/weir/processors/offline"
 )
 
-// savepointRow is a savepoint as it is shown.
+// savepointRow is a row of `weir savepoint list`.
 type savepointRow struct {
 	Name       string `json:"name"`
 	App        string `json:"app"`
@@ -40,9 +40,10 @@ func rowOfSavepoint(s *offline.Savepoint) savepointRow {
 func newSavepointCmd(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "savepoint",
-		Short: "Takes, lists, restores and drops pictures of a process's state",
-		Long: "A savepoint is a picture of the state of one process, each partition as of one committed transaction, in its data_dir.\n" +
-			"A replay begins from one (`weir replay`), and it can be put in the place of the state of a stopped process.",
+		Short: "Create, list, restore and drop savepoints",
+		Long: "A savepoint is a named copy of the state of one process, in its data_dir. Each partition is\n" +
+			"copied at a committed transaction. A replay can begin at a savepoint (`weir replay`), and a\n" +
+			"savepoint can replace the state of a stopped process (`weir savepoint restore`).",
 	}
 	c.AddCommand(newSavepointCreateCmd(a), newSavepointListCmd(a), newSavepointRestoreCmd(a), newSavepointDropCmd(a))
 	for _, sub := range c.Commands() {
@@ -55,7 +56,7 @@ func newSavepointCmd(a *cli.App) *cobra.Command {
 func newSavepointCreateCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "create NAME",
-		Short: "Takes a savepoint: asks the process that holds the data_dir, if one does (--server)",
+		Short: "Create a savepoint of data_dir; if a process runs there (--server), that process creates it",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := savepoints(a)
@@ -74,7 +75,7 @@ func newSavepointCreateCmd(a *cli.App) *cobra.Command {
 func newSavepointListCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "Lists the savepoints, the oldest first",
+		Short: "List the savepoints, oldest first",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			s, err := savepoints(a)
@@ -97,7 +98,7 @@ func newSavepointListCmd(a *cli.App) *cobra.Command {
 func newSavepointRestoreCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore NAME",
-		Short: "Puts a savepoint in the place of the state of a stopped process; the next start reads the rest from the changelog",
+		Short: "Replace the state of a stopped process by a savepoint; the next start reads the rest from the changelog",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			s, err := savepoints(a)
@@ -108,7 +109,7 @@ func newSavepointRestoreCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return savepointFailure("cannot restore the savepoint", err)
 			}
-			a.Notef("the former state is in db.replaced, beside the new one: remove it when it is not needed")
+			a.Notef("the former state is in db.replaced, beside the new state: remove it when you do not need it")
 			return showSavepoint(a, sp)
 		},
 	}
@@ -117,7 +118,7 @@ func newSavepointRestoreCmd(a *cli.App) *cobra.Command {
 func newSavepointDropCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "drop NAME",
-		Short: "Removes a savepoint",
+		Short: "Drop a savepoint",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			s, err := savepoints(a)
@@ -127,13 +128,13 @@ func newSavepointDropCmd(a *cli.App) *cobra.Command {
 			if err := s.Drop(args[0]); err != nil {
 				return savepointFailure("cannot drop the savepoint", err)
 			}
-			a.Notef("savepoint %s is gone", args[0])
+			a.Notef("savepoint %s is removed", args[0])
 			return nil
 		},
 	}
 }
 
-// showSavepoint prints one, for machines with all that is known of it.
+// showSavepoint prints a savepoint; structured formats have its partitions, too.
 func showSavepoint(a *cli.App, sp *offline.Savepoint) error {
 	r := rowOfSavepoint(sp)
 	if a.Structured() {
@@ -142,28 +143,29 @@ func showSavepoint(a *cli.App, sp *offline.Savepoint) error {
 	return cli.PrintOne(a, r)
 }
 
-// savepoints are those of the spend counter in data_dir. Kafka is not needed.
+// savepoints returns the savepoints of the spend counter in data_dir. It needs no broker.
 func savepoints(a *cli.App) (*offline.Savepoints, error) {
 	cfg, err := a.LoadConfig()
 	if err != nil {
 		return nil, err
 	}
-	proc, err := node.SoleSpendRole(cfg).Processor()
+	proc, err := node.OfflineSpendCounter(cfg).Processor()
 	if err != nil {
 		return nil, cli.Fail(cli.ExitConfig, "cannot set up the spend counter", err, "correct dc and peers")
 	}
 	s, err := offline.NewSavepoints(node.OfflineConfig(cfg, kafka.Cluster{}), proc)
 	if err != nil {
-		return nil, cli.Fail(cli.ExitConfig, "cannot set up the processor", err, "correct the configuration")
+		return nil, cli.Fail(cli.ExitConfig, "cannot set up the processor", err, "correct the configuration; `weir config print` shows it")
 	}
 	return s, nil
 }
 
-// createSavepoint takes one of the directory, or has the process take it that holds the directory.
+// createSavepoint creates a savepoint of data_dir. If a process holds data_dir, the process creates
+// it.
 func createSavepoint(ctx context.Context, a *cli.App, s *offline.Savepoints, name string) (*offline.Savepoint, error) {
 	sp, err := s.Create(ctx, name)
 	if !errors.Is(err, processors.ErrLocked) {
-		return sp, savepointFailure("cannot take a savepoint", err)
+		return sp, savepointFailure("cannot create the savepoint", err)
 	}
 	client, err := connect.APIClient(a)
 	if err != nil {
@@ -174,7 +176,8 @@ func createSavepoint(ctx context.Context, a *cli.App, s *offline.Savepoints, nam
 		return nil, err
 	}
 	if sp, err = s.Get(name); err != nil {
-		return nil, cli.Fail(cli.ExitFailed, "the savepoint is elsewhere", fmt.Errorf("the process at %s took it, and here it is not: %w", client.Server(), err), "--server must be the process that holds this data_dir")
+		return nil, cli.Fail(cli.ExitFailed, "the savepoint is in another data_dir",
+			fmt.Errorf("the process at %s created it: %w", client.Server(), err), "give --server the process that holds this data_dir")
 	}
 	return sp, nil
 }
@@ -184,9 +187,9 @@ func savepointFailure(what string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, processors.ErrLocked):
-		return cli.Fail(cli.ExitLocked, what, err, "stop the process; what is folded stays")
+		return cli.Fail(cli.ExitLocked, what, err, "stop the process; committed state is kept")
 	case errors.Is(err, offline.ErrSavepoint):
-		return cli.Fail(cli.ExitFailed, what, err, "`weir savepoint list` shows what there is")
+		return cli.Fail(cli.ExitFailed, what, err, "`weir savepoint list` shows the savepoints")
 	}
 	return cli.Fail(0, what, err, "")
 }

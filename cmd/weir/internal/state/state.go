@@ -22,15 +22,16 @@ func Commands(a *cli.App) []*cobra.Command {
 func newStateCmd(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "state",
-		Short: "Shows what the counter keeps: keys, values, hashes, as of committed offsets",
-		Long: "Shows what the counter keeps, as of committed offsets. Any process can be asked: it asks the owner of each partition.\n" +
-			"A key is text in which \\xNN stands for a byte, as the tables show it, or hexadecimal with --hex.",
+		Short: "Show the state of the spend counter: keys, values and hashes",
+		Long: "Show the state of the spend counter at committed offsets. Any process answers: it forwards the\n" +
+			"request to the owner of each partition. A key is text in which \\xNN stands for a byte, or\n" +
+			"hexadecimal with --hex.",
 	}
 	c.AddCommand(newStateGetCmd(a), newStateScanCmd(a), newStateHashCmd(a))
 	return c
 }
 
-// stateFlags are those that the sub-commands share.
+// stateFlags are the flags that the sub-commands share.
 type stateFlags struct {
 	partition int32
 	stale     time.Duration
@@ -39,18 +40,18 @@ type stateFlags struct {
 
 func (f *stateFlags) add(c *cobra.Command, partition string) {
 	c.Flags().Int32Var(&f.partition, "partition", 0, partition)
-	c.Flags().DurationVar(&f.stale, "max-staleness", 0, "how old the state of a standby may be that answers if the owner does not (default: only owners)")
+	c.Flags().DurationVar(&f.stale, "max-staleness", 0, connect.MaxStalenessHelp)
 }
 
-// place is the partition that was named, nil if none was.
-func (f *stateFlags) place(c *cobra.Command) *int32 {
+// given returns the value of --partition, nil if the flag was not given.
+func (f *stateFlags) given(c *cobra.Command) *int32 {
 	if !c.Flags().Changed("partition") {
 		return nil
 	}
 	return &f.partition
 }
 
-// key reads a key as --hex says.
+// key parses a key: hexadecimal with --hex, else text with \xNN for bytes.
 func (f *stateFlags) key(text string) ([]byte, error) {
 	read, do := render.ParseKey, "write \\xNN for a byte, or give the key in hexadecimal with --hex"
 	if f.hex {
@@ -67,7 +68,7 @@ func newStateGetCmd(a *cli.App) *cobra.Command {
 	f, req := &stateFlags{}, &weirpb.GetStateRequest{}
 	c := &cobra.Command{
 		Use:     "get --table NAME KEY",
-		Short:   "Shows the value of one key",
+		Short:   "Show the value of one key",
 		Example: "  weir state get --table health local/7 --partition 7",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -75,14 +76,14 @@ func newStateGetCmd(a *cli.App) *cobra.Command {
 			if req.Key, err = f.key(args[0]); err != nil {
 				return err
 			}
-			req.Partition, req.MaxStalenessMs = f.place(cmd), f.stale.Milliseconds()
+			req.Partition, req.MaxStalenessMs = f.given(cmd), f.stale.Milliseconds()
 			ask := func(c *api.Client) (*weirpb.GetStateResponse, error) { return c.GetState(cmd.Context(), req) }
 			return connect.PrintAnswer(a, ask, render.StateJSON, render.StateTable)
 		},
 	}
-	f.add(c, "partition that has the key (default: where the table keeps it, if the key tells)")
-	c.Flags().StringVar(&req.Table, "table", "", "table, by name or number")
-	c.Flags().BoolVar(&f.hex, "hex", false, "the key is given in hexadecimal")
+	f.add(c, "partition of the key (default: computed from the key, for tables that allow it)")
+	c.Flags().StringVar(&req.Table, "table", "", "name or number of the table")
+	c.Flags().BoolVar(&f.hex, "hex", false, "key in hexadecimal instead of text")
 	cli.Must(c.MarkFlagRequired("table"))
 	return c
 }
@@ -93,12 +94,12 @@ func newStateScanCmd(a *cli.App) *cobra.Command {
 	var limit int
 	c := &cobra.Command{
 		Use:     "scan --table NAME",
-		Short:   "Shows the keys of a table, or those of a prefix or range",
+		Short:   "Show the entries of a table, of a prefix or of a range of keys",
 		Example: "  weir state scan --table spend --prefix 'spring\\x00' --limit 20",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 {
-				return cli.UsageError(fmt.Sprintf("--limit %d is no number of keys", limit), "use 1 or more")
+				return cli.UsageError(fmt.Sprintf("--limit %d is not a positive number", limit), "use 1 or more")
 			}
 			for _, k := range []struct {
 				text string
@@ -109,23 +110,23 @@ func newStateScanCmd(a *cli.App) *cobra.Command {
 					return err
 				}
 			}
-			req.Partition, req.MaxStalenessMs = f.place(cmd), f.stale.Milliseconds()
+			req.Partition, req.MaxStalenessMs = f.given(cmd), f.stale.Milliseconds()
 			return scanState(a, cmd, req, limit)
 		},
 	}
 	f.add(c, "only this partition (default: all)")
-	c.Flags().StringVar(&req.Table, "table", "", "table, by name or number")
-	c.Flags().StringVar(&prefix, "prefix", "", "what the keys begin with")
-	c.Flags().StringVar(&start, "start", "", "first key of a range")
+	c.Flags().StringVar(&req.Table, "table", "", "name or number of the table")
+	c.Flags().StringVar(&prefix, "prefix", "", "prefix of the keys")
+	c.Flags().StringVar(&start, "start", "", "first key of the range")
 	c.Flags().StringVar(&end, "end", "", "first key after the range")
-	c.Flags().BoolVar(&f.hex, "hex", false, "keys are given in hexadecimal")
-	c.Flags().IntVar(&limit, "limit", 100, "keys to show")
-	c.Flags().StringVar(&req.PageToken, "page", "", "go on after the page that gave this token")
+	c.Flags().BoolVar(&f.hex, "hex", false, "keys in hexadecimal instead of text")
+	c.Flags().IntVar(&limit, "limit", 100, "maximum number of entries")
+	c.Flags().StringVar(&req.PageToken, "page", "", "token of the previous page, to continue after it")
 	cli.Must(c.MarkFlagRequired("table"))
 	return c
 }
 
-// scanState asks page by page until limit keys are there, and says how to go on.
+// scanState reads pages until it has limit entries, and prints the token of the next page.
 func scanState(a *cli.App, cmd *cobra.Command, req *weirpb.ScanStateRequest, limit int) error {
 	ask := func(c *api.Client) (*weirpb.ScanStateResponse, error) {
 		all := &weirpb.ScanStateResponse{}
@@ -158,7 +159,7 @@ func scanState(a *cli.App, cmd *cobra.Command, req *weirpb.ScanStateRequest, lim
 		return err
 	}
 	if more != "" {
-		a.Notef("there are more: add --page %s", more)
+		a.Notef("there are more entries: add --page %s", more)
 	}
 	return nil
 }
@@ -167,11 +168,11 @@ func newStateHashCmd(a *cli.App) *cobra.Command {
 	f := &stateFlags{}
 	c := &cobra.Command{
 		Use:   "hash",
-		Short: "Shows sums over what partitions hold: equal sums, equal state",
+		Short: "Show hashes of the tables of partitions: equal hashes mean equal state",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ask := func(c *api.Client) (*weirpb.HashStateResponse, error) {
-				return c.HashState(cmd.Context(), &weirpb.HashStateRequest{Partition: f.place(cmd), MaxStalenessMs: f.stale.Milliseconds()})
+				return c.HashState(cmd.Context(), &weirpb.HashStateRequest{Partition: f.given(cmd), MaxStalenessMs: f.stale.Milliseconds()})
 			}
 			return connect.PrintAnswer(a, ask, render.HashJSON, render.HashTable)
 		},

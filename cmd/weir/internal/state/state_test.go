@@ -19,12 +19,12 @@ func TestStateCommandLine(t *testing.T) {
 		"no hex":        {[]string{"get", "--table", "spend", "--hex", "c1x"}, []string{"0-9 and a-f"}},
 		"limit":         {[]string{"scan", "--table", "spend", "--limit", "0"}, []string{"--limit 0", "1 or more"}},
 		"command":       {[]string{"sacn"}, []string{"did you mean `weir state scan`?"}},
-		"nobody":        {[]string{"hash", "--server", "127.0.0.1:1"}, []string{"connection refused"}},
+		"no server":     {[]string{"hash", "--server", "127.0.0.1:1"}, []string{"connection refused"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := clitest.Run(t, Commands, nil, append([]string{"state"}, c.args...)...)
 			code := 64
-			if name == "nobody" {
+			if name == "no server" {
 				code = 69
 			}
 			for _, w := range append(c.want, "\n  why: ", "\n  do:  ") {

@@ -1,2 +1,2 @@
-// Package topics has the commands about Kafka's topics: weir topics and weir lag.
+// Package topics has the commands about Kafka topics: weir topics and weir lag.
 package topics

@@ -17,7 +17,7 @@ import (
 	"github.com/weirhq/weir/processors/kafkaadmin"
 )
 
-// lagRow is one partition of one input: what the brokers say of it, and then what the processes say.
+// lagRow is a partition of an input topic: figures of the brokers, then figures of the processes.
 type lagRow struct {
 	Topic          string   `json:"topic"`
 	Partition      int32    `json:"partition"`
@@ -28,30 +28,31 @@ type lagRow struct {
 	Lag            int64    `json:"lag"`
 	LagSeconds     float64  `json:"lag_seconds"`
 	Lost           int64    `json:"lost"`
-	Process        string   `json:"process"` // that folds it; empty if none
+	Process        string   `json:"process"` // that owns the partition; empty if none does
 	Member         string   `json:"member" table:"wide"`
 	Host           string   `json:"host" table:"wide"`
 	Group          string   `json:"group"`           // the group's state
-	Task           string   `json:"task"`            // running, restoring, stopped...; empty: its process does not answer
-	Standbys       []string `json:"standbys"`        // processes that keep it warm
+	Task           string   `json:"task"`            // running, restoring, stopped...; empty: the process does not answer
+	Standbys       []string `json:"standbys"`        // processes with a standby of the partition
 	RestoreRecords int64    `json:"restore_records"` // left to read from the changelog
-	RestoreSeconds float64  `json:"restore_seconds"` // left at the speed so far
-	Reason         string   `json:"reason"`          // why it does not run
+	RestoreSeconds float64  `json:"restore_seconds"` // left at the present speed
+	Reason         string   `json:"reason"`          // why the partition is not running
 }
 
 func newLagCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "lag",
-		Short: "Shows how far the spend counter is behind its inputs, by partition, and who works on it",
-		Long: "Shows how far the spend counter is behind its inputs, by partition: records, and the age of the oldest that is not counted.\n" +
-			"Processes that answer add what they are at: which partitions run, restore (with what is left) or are kept warm.",
+		Short: "Show the lag of the spend counter by partition, and the processes that own partitions",
+		Long: "Show the lag of the spend counter by partition: the number of records that are not counted, and the\n" +
+			"age of the oldest. Processes that answer add the state of their partitions: running, restoring\n" +
+			"(with the rest of the restore) or standby.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, k, err := connect.Cluster(a)
 			if err != nil {
 				return err
 			}
-			proc, err := node.SpendRole(cfg).Processor()
+			proc, err := node.SpendCounter(cfg).Processor()
 			if err != nil {
 				return err
 			}
@@ -61,19 +62,20 @@ func newLagCmd(a *cli.App) *cobra.Command {
 			}
 			list, err := kafkaadmin.Lag(cmd.Context(), k, proc.App, proc.Inputs)
 			if err != nil {
-				return cli.Fail(cli.ExitUnavailable, "cannot read the lag", err, "check --brokers; `weir doctor` looks closer")
+				return connect.TopicFailure(cli.ExitUnavailable, "cannot read the lag", err)
 			}
 			members, err := processors.Members(cmd.Context(), k, proc.App)
 			if err != nil {
-				return cli.Fail(cli.ExitUnavailable, "cannot ask who works", err, "check --brokers; `weir doctor` looks closer")
+				return connect.TopicFailure(cli.ExitUnavailable, "cannot list the members of the group", err)
 			}
-			return cli.PrintRows(a, lagRows(list, members, atWork(cmd.Context(), x, members)))
+			return cli.PrintRows(a, lagRows(list, members, partitionStates(cmd.Context(), x, members)))
 		},
 	}
 }
 
-// atWork is what the processes say of their partitions; those of the first that answers, which has asked the others.
-func atWork(ctx context.Context, x node.Access, members []processors.Member) []*weirpb.Partition {
+// partitionStates returns the partitions of all processes, from the first process that answers:
+// each process asks the others.
+func partitionStates(ctx context.Context, x node.Access, members []processors.Member) []*weirpb.Partition {
 	asked := map[string]bool{"": true}
 	for _, m := range members {
 		if asked[m.Endpoint] {
@@ -92,7 +94,7 @@ func atWork(ctx context.Context, x node.Access, members []processors.Member) []*
 	return nil
 }
 
-// lagRows joins what brokers and processes say.
+// lagRows joins the figures of the brokers with those of the processes.
 func lagRows(list []kafkaadmin.PartitionLag, members []processors.Member, tasks []*weirpb.Partition) []lagRow {
 	rows := make([]lagRow, 0, len(list))
 	for _, l := range list {

@@ -9,8 +9,8 @@ import (
 	"github.com/weirhq/weir/processors/kafkaadmin"
 )
 
-// TestLagRows: a row has the brokers' word on its partition, the process that folds it, those that keep it warm, and what is
-// left of a restore; a process that does not answer leaves the last two empty.
+// A row has the brokers' lag of its partition, the owner, the standbys, and the rest of a restore.
+// If the process does not answer, its state and the rest of the restore are empty.
 func TestLagRows(t *testing.T) {
 	list := []kafkaadmin.PartitionLag{{Topic: "in", Partition: 0, Lag: 7, Member: "m1", State: "Stable"}, {Topic: "in", Partition: 1, Member: "m2"}, {Topic: "in", Partition: 2}}
 	members := []processors.Member{

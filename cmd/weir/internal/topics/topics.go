@@ -17,14 +17,14 @@ func Commands(a *cli.App) []*cobra.Command {
 }
 
 func newTopicsCmd(a *cli.App) *cobra.Command {
-	var what []string
-	c := &cobra.Command{Use: "topics", Short: "Compares the topics with those that weir needs, and makes the difference good"}
+	var groups []string
+	c := &cobra.Command{Use: "topics", Short: "Create and check the topics that weir needs"}
 	plan := &cobra.Command{
 		Use:   "plan",
-		Short: "Says what apply would do",
+		Short: "Show what weir topics apply would change",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, steps, err := topicPlan(a, cmd, what)
+			_, steps, err := topicPlan(a, cmd, groups)
 			if err != nil {
 				return err
 			}
@@ -33,26 +33,26 @@ func newTopicsCmd(a *cli.App) *cobra.Command {
 	}
 	apply := &cobra.Command{
 		Use:   "apply",
-		Short: "Creates missing topics and corrects settings; never removes a topic or changes its partitions",
+		Short: "Create missing topics and correct settings; remove no topic and change no number of partitions",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			k, steps, err := topicPlan(a, cmd, what)
+			k, steps, err := topicPlan(a, cmd, groups)
 			if err != nil {
 				return err
 			}
 			if err := printSteps(a, steps); err != nil {
 				return err
 			}
-			if err := kafkaadmin.Apply(cmd.Context(), k, steps); err != nil {
-				return cli.Fail(0, "the topics are not as they must be", err, "correct what it names, then apply again")
+			if err := kafkaadmin.ApplySteps(cmd.Context(), k, steps); err != nil {
+				return connect.TopicFailure(0, "cannot create or change all topics", err)
 			}
 			return nil
 		},
 	}
 	for _, sub := range []*cobra.Command{plan, apply} {
-		sub.Flags().Int("replication-factor", 0, "copies of each partition (default: topics.replication_factor)")
-		connect.ForFlag(sub.Flags(), &what)
-		sub.Flags().Int("min-insync", 0, "copies that must have a record (default: topics.min_insync)")
+		sub.Flags().Int("replication-factor", 0, "replicas of each partition (default: topics.replication_factor)")
+		connect.ForFlag(sub.Flags(), &groups)
+		sub.Flags().Int("min-insync", 0, "replicas that must have a record before it is acknowledged (default: topics.min_insync)")
 		a.Bind(sub.Flags(), "replication-factor", "topics.replication_factor")
 		a.Bind(sub.Flags(), "min-insync", "topics.min_insync")
 	}
@@ -60,28 +60,27 @@ func newTopicsCmd(a *cli.App) *cobra.Command {
 	return c
 }
 
-func topicPlan(a *cli.App, cmd *cobra.Command, what []string) (kafka.Cluster, []kafkaadmin.Step, error) {
+func topicPlan(a *cli.App, cmd *cobra.Command, groups []string) (kafka.Cluster, []kafkaadmin.TopicStep, error) {
 	cfg, k, err := connect.Cluster(a)
 	if err != nil {
 		return k, nil, err
 	}
-	if err := connect.CheckFor(what); err != nil {
+	if err := connect.CheckFor(groups); err != nil {
 		return k, nil, err
 	}
-	topics, defaults := connect.RequiredTopics(cfg, what...)
-	steps, err := kafkaadmin.Plan(cmd.Context(), k, topics, defaults)
+	steps, err := kafkaadmin.PlanTopics(cmd.Context(), k, connect.RequiredTopics(cfg, groups), connect.TopicDefaults(cfg, groups))
 	if err != nil {
-		return k, nil, cli.Fail(cli.ExitUnavailable, "cannot compare the topics", err, "check --brokers; `weir doctor` looks closer")
+		return k, nil, connect.TopicFailure(cli.ExitUnavailable, "cannot compare the topics", err)
 	}
 	return k, steps, nil
 }
 
-func printSteps(a *cli.App, steps []kafkaadmin.Step) error {
+func printSteps(a *cli.App, steps []kafkaadmin.TopicStep) error {
 	if a.Structured() {
 		return cli.PrintRows(a, steps)
 	}
 	if len(steps) == 0 {
-		a.Notef("the topics are as they must be")
+		a.Notef("the topics need no change")
 	}
 	for _, s := range steps {
 		if _, err := fmt.Fprintln(a.Stdout, s); err != nil {

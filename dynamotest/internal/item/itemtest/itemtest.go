@@ -2,11 +2,13 @@
 //
 //	rapid ─▶ Number, Text, Scalar, Value(depth), Item(depth) ─▶ the property
 //
-// What it draws is small and collides often: few names, few elements, numbers near one another and at the ends of the
-// range. It draws nothing that the service refuses, except that items may be larger than the limit.
+// The values are small and often equal: few names, few elements, numbers close to each other and at
+// the ends of the range. All of them are valid in DynamoDB, except that an item may exceed the size
+// limit.
 package itemtest
 
 import (
+	"errors"
 	"strings"
 
 	"pgregory.net/rapid"
@@ -14,7 +16,7 @@ import (
 	"github.com/weirhq/weir/dynamotest/internal/item"
 )
 
-// Number draws the text of a number in the range, in any of the forms that the wire allows.
+// Number draws the text of a number in the range, in any form that DynamoDB's JSON permits.
 func Number() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.StringMatching(`-?[0-9]{1,3}`),
@@ -27,12 +29,13 @@ func Number() *rapid.Generator[string] {
 	)
 }
 
-// Text draws a string: short, with characters that JSON escapes and of all lengths of UTF-8.
+// Text draws a short string, with characters that JSON escapes and characters of all lengths in
+// UTF-8.
 func Text() *rapid.Generator[string] {
 	return rapid.StringOfN(rapid.RuneFrom([]rune("ab\x00\x01\"\\\n/é€\u2028🙂")), 0, 6, -1)
 }
 
-// Name draws an attribute's name, one of few.
+// Name draws one of a few names of attributes.
 func Name() *rapid.Generator[string] {
 	return rapid.SampledFrom([]string{"a", "b", "c", "d", "pk", "long name with spaces", "é.x[1]", "#n", ":v"})
 }
@@ -44,7 +47,7 @@ func Scalar() *rapid.Generator[item.Value] {
 	})
 }
 
-// OfKind draws an S, N or B, which kind must be.
+// OfKind draws a value of the kind, which must be S, N or B.
 func OfKind(kind item.Kind) *rapid.Generator[item.Value] {
 	return rapid.Custom(func(t *rapid.T) item.Value {
 		switch kind {
@@ -69,13 +72,13 @@ func Set() *rapid.Generator[item.Value] {
 		kind := item.S + item.Kind(rapid.IntRange(0, 2).Draw(t, "kind"))
 		v, ok := item.Set(rapid.SliceOfN(OfKind(kind), 1, 5).Draw(t, "elements")...)
 		if !ok {
-			t.Fatal("no set")
+			t.Fatal("Set returned no set")
 		}
 		return v
 	})
 }
 
-// Value draws a value of any kind, inside at most depth lists and maps of its own.
+// Value draws a value of any kind with at most depth nested lists and maps.
 func Value(depth int) *rapid.Generator[item.Value] {
 	return rapid.Custom(func(t *rapid.T) item.Value {
 		last := 5
@@ -99,7 +102,7 @@ func Value(depth int) *rapid.Generator[item.Value] {
 	})
 }
 
-// Item draws an item whose values are inside at most depth lists and maps of their own.
+// Item draws an item whose values have at most depth nested lists and maps.
 func Item(depth int) *rapid.Generator[item.Item] {
 	return rapid.Custom(func(t *rapid.T) item.Item {
 		var attrs []item.Attr
@@ -108,4 +111,21 @@ func Item(depth int) *rapid.Generator[item.Item] {
 		}
 		return item.Of(attrs...)
 	})
+}
+
+// Message returns the message of a validation error, "" for nil. Another error fails the test.
+func Message(t interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}, err error,
+) string {
+	t.Helper()
+	var e *item.Error
+	switch {
+	case err == nil:
+		return ""
+	case !errors.As(err, &e) || e.Code != item.Validation:
+		t.Fatalf("%v is not a validation error", err)
+	}
+	return e.Message
 }

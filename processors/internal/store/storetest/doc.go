@@ -1,2 +1,2 @@
-// Package storetest damages the files of a store, for tests of how the store and the runtime survive it.
+// Package storetest damages the files of a store, for tests of the store and the runtime.
 package storetest

@@ -12,7 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// FlipByte changes one bit of one file of the database in dir, chosen by rng, and returns where it is.
+// FlipByte flips one bit in one file of the database in dir, both chosen by rng, and returns the
+// place.
 func FlipByte(t *testing.T, fs vfs.FS, dir string, rng *rand.Rand) string {
 	t.Helper()
 	names, err := fs.List(dir)

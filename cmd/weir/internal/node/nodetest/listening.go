@@ -11,14 +11,18 @@ import (
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// Listening starts the listeners of a node with the spend counter. No broker answers it.
+// Listening starts the listeners of a node with the default roles. It has no broker.
 func Listening(t *testing.T, environ []string) *node.Node {
 	t.Helper()
 	cfg, err := config.Load(config.Options{Environ: environ, Hostname: func() (string, error) { return "host", nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := node.New(cfg, node.Parts{Kafka: kafka.Cluster{Brokers: []string{"127.0.0.1:1"}}, Log: zerolog.Nop(), Roles: []string{node.RoleSpend}})
+	roles, err := node.Select(node.DefaultRoles())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := node.New(cfg, node.Config{Kafka: kafka.Cluster{Brokers: []string{"127.0.0.1:1"}}, Log: zerolog.Nop(), Roles: roles})
 	if err != nil {
 		t.Fatal(err)
 	}

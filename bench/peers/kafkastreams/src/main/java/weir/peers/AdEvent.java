@@ -7,8 +7,8 @@ import java.time.ZoneOffset;
 import org.apache.kafka.common.errors.SerializationException;
 
 /**
- * The fields of an ad event (events/eventspb/ads.proto) that counting needs. It is written by hand so that the peer need
- * not pay for a message object per event: texts stay where they are in the record until a key is made of them.
+ * The fields of an ad event (events/eventspb/ads.proto) that the count needs. The decoder is written by
+ * hand and makes no message object per event: strings stay in the record until they become a key.
  */
 final class AdEvent {
     private static final int ID = 1, ACCOUNT = 3, CAMPAIGN = 4, PRICE_MICROS = 5, BUDGET_DAY = 7, EVENT_MS = 8, INGEST_MS = 9;
@@ -28,22 +28,22 @@ final class AdEvent {
         }
     }
 
-    /** What the event costs, in micros of its currency. */
+    /** The price of the event, in micros of its currency. */
     long micros() {
         return micros;
     }
 
-    /** When the event was taken, Unix milliseconds. */
+    /** The time at which the event was accepted, Unix milliseconds. */
     long ingestMs() {
         return ingestMs;
     }
 
-    /** Account, zero, campaign, zero, and the budget day as four bytes: the key of what is summed. */
+    /** The key of the sums: account, zero, campaign, zero, and the budget day as four bytes. */
     byte[] spendKey() {
         return key(campaignFrom, campaignTo, 5).put((byte) 0).putInt(day()).array();
     }
 
-    /** Account, zero, event id: what a duplicate has in common with the event. */
+    /** The key of deduplication: account, zero, event id. */
     byte[] identity() {
         return key(idFrom, idTo, 0).array();
     }

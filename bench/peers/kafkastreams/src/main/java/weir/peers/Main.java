@@ -25,16 +25,16 @@ import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
 import org.apache.kafka.streams.state.QueryableStoreTypes;
 
-/** Counts a log of weir's benchmark once, exactly once, and prints how fast it was and what it counted. */
+/** Counts a log of weir's benchmark exactly once, and prints the speed and the totals. */
 public final class Main {
-    // Streams stays in its group on close unless told, and a group with members cannot be deleted.
+    // By default Streams stays in its group on close, and a group with members cannot be deleted.
     private static final CloseOptions CLOSE =
             CloseOptions.groupMembershipOperation(CloseOptions.GroupMembershipOperation.LEAVE_GROUP).withTimeout(Duration.ofSeconds(60));
 
     private Main() {
     }
 
-    /** Exits with 0 after one line of JSON on stdout, with 64 for a wrong command line, with 1 for the rest. */
+    /** Exits with 0 after one line of JSON on stdout, with 64 for invalid usage, with 1 for other errors. */
     public static void main(String[] args) {
         try {
             System.out.println(run(Options.parse(args)));
@@ -45,7 +45,7 @@ public final class Main {
             e.printStackTrace();
             System.exit(1);
         }
-        System.exit(0); // also where a thread of a client hangs
+        System.exit(0); // even if a thread of a client hangs
     }
 
     private static String run(Options o) throws ExecutionException, InterruptedException, IOException {
@@ -58,7 +58,7 @@ public final class Main {
             e.printStackTrace();
             return StreamThreadExceptionResponse.SHUTDOWN_CLIENT;
         });
-        // As a hook it also cleans up after a run that was interrupted.
+        // A shutdown hook also cleans up after an interrupted run.
         Runtime.getRuntime().addShutdownHook(new Thread(() -> forget(streams, o, app, dir)));
         try (Admin admin = admin(o)) {
             Stopwatch watch = new Stopwatch(admin, app, o.topic());
@@ -69,7 +69,7 @@ public final class Main {
         }
     }
 
-    /** What the peer runs with. Beyond what the comparison fixes, larger fetches and batches than the defaults: they help it. */
+    /** The settings of Streams: those of the comparison, and larger fetches and batches, which make it faster. */
     private static Properties settings(Options o, String app, Path dir) {
         Properties p = new Properties();
         p.put(StreamsConfig.APPLICATION_ID_CONFIG, app);
@@ -103,7 +103,7 @@ public final class Main {
                 t.keys(), t.micros(), t.events(), duplicates, t.digest());
     }
 
-    /** Leaves nothing behind: no state directory, no internal topic, no group. */
+    /** Removes the state directory, the internal topics and the group. */
     private static void forget(KafkaStreams streams, Options o, String app, Path dir) {
         streams.close(CLOSE);
         try (Admin admin = admin(o); Stream<Path> files = Files.walk(dir)) {

@@ -4,14 +4,14 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * What the command line asks for.
+ * The options of the command line.
  *
- * @param brokers addresses to ask first
- * @param topic the log; every record in it is counted
+ * @param brokers bootstrap brokers
+ * @param topic topic of the log; every record is counted
  * @param commitMs time between commits, milliseconds
  * @param threads stream threads
  * @param warmupShare share of the events that is not timed
- * @param warmupMs time after the first commit that is not timed, milliseconds; the later of the two ends the warm-up
+ * @param warmupMs untimed milliseconds after the first commit; the later of the two ends the warm-up
  * @param dedupe whether no event id counts twice
  * @param settings settings of Kafka Streams that override ours
  */

@@ -7,7 +7,7 @@ final class Spend {
     private Spend() {
     }
 
-    /** Returns had, or nothing if null, with one more event. A new array, since the store's cache keeps the old one. */
+    /** Returns the value with one more event. The array is new, because the store's cache keeps the old one. */
     static byte[] plus(byte[] had, long micros) {
         ByteBuffer sum = ByteBuffer.allocate(2 * Long.BYTES);
         return sum.putLong(micros(had) + micros).putLong(count(had) + 1).array();

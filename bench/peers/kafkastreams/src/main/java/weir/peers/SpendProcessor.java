@@ -7,7 +7,7 @@ import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.WindowStore;
 
-/** Adds each event to its account's, campaign's and day's spend; if told to, no event id twice. */
+/** Adds each event to the spend of its account, campaign and day; with dedupe, each event id once. */
 final class SpendProcessor implements Processor<byte[], AdEvent, Void, Void> {
     private final boolean dedupe;
     private final LongAdder duplicates;
@@ -36,7 +36,7 @@ final class SpendProcessor implements Processor<byte[], AdEvent, Void, Void> {
         spend.put(key, Spend.plus(spend.get(key), event.micros()));
     }
 
-    /** Looks into this window of ids and the one before, as weir's does: an id is known for one to two windows. */
+    /** Searches this window of ids and the one before, as weir does: an id is known for one to two windows. */
     private boolean again(AdEvent event) {
         byte[] id = event.identity();
         long window = event.ingestMs() - event.ingestMs() % SpendTopology.WINDOW.toMillis();

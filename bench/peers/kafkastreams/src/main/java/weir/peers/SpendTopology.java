@@ -9,19 +9,19 @@ import org.apache.kafka.streams.AutoOffsetReset;
 import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.state.Stores;
 
-/** The program as Kafka Streams sees it: a source, a processor, and its stores with their changelogs. */
+/** The topology: a source, a processor, and its stores with their changelogs. */
 final class SpendTopology {
     static final String SPEND = "spend";
     static final String SEEN = "seen";
-    /** How long an event id is remembered, at least. */
+    /** The shortest time for which an event id is remembered. */
     static final Duration WINDOW = Duration.ofMinutes(10);
 
     private SpendTopology() {
     }
 
     /**
-     * Counts the events of topic. The store is a plain caching one: neither timestamps nor headers, which the DSL's would
-     * carry, are paid for.
+     * Counts the events of topic. The store is a plain caching store, without the timestamps and headers of
+     * the DSL's stores, which would cost time.
      */
     static Topology of(String topic, boolean dedupe, LongAdder duplicates) {
         Topology t = new Topology();
@@ -30,7 +30,7 @@ final class SpendTopology {
         t.addStateStore(Stores.keyValueStoreBuilder(Stores.persistentKeyValueStore(SPEND), Serdes.ByteArray(), Serdes.ByteArray())
                 .withCachingEnabled().withLoggingEnabled(Map.of()), "count");
         if (dedupe) {
-            // Ids are all different: a cache would only hold them up.
+            // All ids differ: a cache would only delay them.
             t.addStateStore(Stores.windowStoreBuilder(
                     Stores.persistentWindowStore(SEEN, WINDOW.multipliedBy(2), WINDOW, false),
                     Serdes.ByteArray(), Serdes.ByteArray()).withCachingDisabled().withLoggingEnabled(Map.of()), "count");

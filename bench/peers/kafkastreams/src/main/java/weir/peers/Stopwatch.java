@@ -13,7 +13,7 @@ import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
 
-/** Times a group from outside, by the offsets that the broker holds as committed: what is not committed is not done. */
+/** Measures a group from outside with the committed offsets on the broker. */
 final class Stopwatch {
     private static final Duration STALL = Duration.ofMinutes(2);
     private static final long POLL_MS = 50;
@@ -23,7 +23,7 @@ final class Stopwatch {
     private final Map<TopicPartition, Long> first;
     private final long events;
 
-    /** A topic's log is what it holds now; an end that moves later is not waited for. */
+    /** Measures the log of a topic as it is now; records that are added later do not count. */
     Stopwatch(Admin admin, String group, String topic) throws ExecutionException, InterruptedException {
         this.admin = admin;
         this.group = group;
@@ -44,9 +44,9 @@ final class Stopwatch {
     /** The steady part of a run: events committed in it, and how long it was. */
     record Lap(long events, double seconds) { }
 
-    /** Waits until all events are committed. Alive says whether the program still works. */
+    /** Waits until all events are committed. Alive reports whether the program still runs. */
     Lap run(Options o, BooleanSupplier alive) throws ExecutionException, InterruptedException {
-        long done = 0, base = 0; // base: events of the warm-up, 0 until it is over
+        long done = 0, base = 0; // base: events of the warm-up, 0 until its end
         long moved = System.nanoTime(), started = moved, began = moved;
         while (done < events) {
             Thread.sleep(POLL_MS);
@@ -76,7 +76,7 @@ final class Stopwatch {
     private long committed() throws ExecutionException, InterruptedException {
         Map<TopicPartition, Long> next = new HashMap<>();
         admin.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata().get().forEach((p, o) -> {
-            if (o != null) { // of a partition that has none yet
+            if (o != null) { // null for a partition without a committed offset
                 next.put(p, o.offset());
             }
         });

@@ -5,8 +5,8 @@ import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 
 /**
- * What was counted, over all keys. The digest is the sum, modulo 2^64, of the mixed FNV-1a hashes of each key and its value:
- * two states with the same digest agree in every key, in whatever order they are read.
+ * The result of a count, over all keys. The digest is the sum, modulo 2^64, of the mixed FNV-1a hashes
+ * of each key and its value: two states with the same digest agree in every key, in any order.
  */
 record Totals(long keys, long micros, long events, long digest) {
 
@@ -31,7 +31,7 @@ record Totals(long keys, long micros, long events, long digest) {
         return hash;
     }
 
-    /** The finalizer of MurmurHash3: without it the sum would not see two values in each other's place. */
+    /** The finalizer of MurmurHash3: without it the sum would hardly change when keys exchange values. */
     private static long mix(long h) {
         h = (h ^ h >>> 33) * 0xff51afd7ed558ccdL;
         h = (h ^ h >>> 33) * 0xc4ceb9fe1a85ec53L;

@@ -1,5 +1,6 @@
 /**
- * The work of weir's spend counter as a Kafka Streams program, for a comparison on the same log and the same broker.
+ * The work of weir's spend counter as a Kafka Streams program, for a comparison on the same log and
+ * the same broker.
  *
  * <pre>
  *   log ──▶ AdEvent (decode) ──▶ SpendProcessor ──▶ caching RocksDB store ──▶ changelog
@@ -8,7 +9,7 @@
  *                            store of event ids)
  * </pre>
  *
- * <p>Stopwatch times it by what the broker holds as committed, Main puts it together and prints one line of JSON. It
- * judges nothing: the program that starts it compares the totals with what the log holds.
+ * <p>Stopwatch measures with the committed offsets on the broker. Main runs the program and prints one
+ * line of JSON. The calling program compares the totals with the log.
  */
 package weir.peers;

@@ -29,7 +29,7 @@ class SpendTopologyTest {
                         "a/c/20251231", "3 micros, 1 events"),
                 count(false, new LongAdder(),
                         event("1", "a", "c", 5, 20260101, NOON), event("2", "a", "c", 7, 20260101, NOON), event("3", "a", "d", 1, 20260101, NOON),
-                        event("4", "b", "c", 70, 0, NOON), // no budget day: that of the event
+                        event("4", "b", "c", 70, 0, NOON), // no budget day: the day of the event
                         event("5", "a", "c", 3, 20251231, NOON)));
     }
 
@@ -49,7 +49,7 @@ class SpendTopologyTest {
                         event("1", "a", "c", 5, 20260101, NOON + 9 * MINUTE), // the same window
                         event("1", "b", "c", 5, 20260101, NOON + 9 * MINUTE), // another account
                         event("1", "a", "c", 5, 20260101, NOON + 19 * MINUTE), // the next window
-                        event("1", "a", "c", 5, 20260101, NOON + 20 * MINUTE))); // the one after: forgotten
+                        event("1", "a", "c", 5, 20260101, NOON + 20 * MINUTE))); // the window after that: forgotten
         assertEquals(2, duplicates.sum());
     }
 
@@ -78,7 +78,7 @@ class SpendTopologyTest {
 
     @Test
     void theDigestIsThatOfTheDriver() {
-        // The same figures stand in the test of the program that compares them.
+        // The test of package totals has the same figures.
         LongAdder none = new LongAdder();
         try (TopologyTestDriver driver = new TopologyTestDriver(SpendTopology.of("log", false, none), settings())) {
             TestInputTopic<byte[], byte[]> log = driver.createInputTopic("log", new ByteArraySerializer(), new ByteArraySerializer());

@@ -1,0 +1,85 @@
+package api
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weirhq/weir/api/weirpb"
+)
+
+// maxIDBytes bounds the ids in a request. No record can have a longer id: Kafka keys are far below
+// it.
+const maxIDBytes = 4096
+
+const dayLayout = "2006-01-02"
+
+// spendQuery is a validated GetSpendRequest.
+type spendQuery struct {
+	campaign, account, currency string
+	day                         int32 // YYYYMMDD; 0: all
+	wait                        bool
+	maxStaleness                time.Duration
+}
+
+// subject names the campaign and the account in the text of an error.
+func (q spendQuery) subject() string {
+	if q.account == "" {
+		return fmt.Sprintf("campaign %q in any account", q.campaign)
+	}
+	return fmt.Sprintf("campaign %q of account %q", q.campaign, q.account)
+}
+
+func newSpendQuery(m *weirpb.GetSpendRequest) (spendQuery, error) {
+	q := spendQuery{campaign: m.GetCampaign(), account: m.GetAccount(), currency: m.GetCurrency(), wait: m.GetWait()}
+	var err error
+	if q.maxStaleness, err = staleness(m.GetMaxStalenessMs()); err != nil {
+		return q, err
+	}
+	if q.wait && q.maxStaleness > 0 {
+		return q, invalid("wait and max_staleness_ms exclude each other: omit one of them")
+	}
+	if q.campaign == "" {
+		return q, invalid("the request has no campaign: set campaign, such as {\"campaign\":\"c1\"}")
+	}
+	for _, f := range []struct{ name, value string }{{"campaign", q.campaign}, {"account", q.account}} {
+		if len(f.value) > maxIDBytes {
+			return q, invalid("%s has %d bytes, the maximum of an id is %d: correct it", f.name, len(f.value), maxIDBytes)
+		}
+	}
+	if q.currency != "" && !isCurrency(q.currency) {
+		return q, invalid("currency %.16q is not an ISO 4217 code: use three capital letters, such as USD", q.currency)
+	}
+	if m.GetDay() != "" {
+		day, err := parseDay(m.GetDay())
+		if err != nil {
+			return q, err
+		}
+		q.day = day
+	}
+	return q, nil
+}
+
+func isCurrency(s string) bool {
+	if len(s) != 3 {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] < 'A' || s[i] > 'Z' {
+			return false
+		}
+	}
+	return true
+}
+
+func parseDay(s string) (int32, error) {
+	t, err := time.Parse(dayLayout, s)
+	if err != nil {
+		return 0, invalid("day %.32q is not a date: use YYYY-MM-DD, such as 2013-10-19, or omit it for all days", s)
+	}
+	return int32(t.Year()*10000 + int(t.Month())*100 + t.Day()), nil
+}
+
+// dayText formats a budget day (YYYYMMDD) as YYYY-MM-DD.
+func dayText(day int32) string {
+	return fmt.Sprintf("%04d-%02d-%02d", day/10000, day/100%100, day%100)
+}

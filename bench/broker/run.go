@@ -1,0 +1,209 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/stream"
+)
+
+// Result is one timed run.
+type Result struct {
+	Name   string        `json:"name"`
+	Events int64         `json:"events"` // timed events
+	Took   time.Duration `json:"took_ns"`
+	PerSec float64       `json:"events_per_second"`
+}
+
+func result(name string, events int64, took time.Duration) Result {
+	return Result{Name: name, Events: events, Took: took, PerSec: float64(events) / took.Seconds()}
+}
+
+// Source returns the partition, key and value of the next record at each call. Key and value are
+// valid until the next call.
+type Source func() (partition int32, key, value []byte)
+
+// Load fills a topic with n records, unless the topic has that many: some benchmarks append to
+// their log.
+func Load(ctx context.Context, k kafka.Cluster, topic string, n int64, src Source) error {
+	cl, err := k.Client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(5*time.Millisecond), kgo.ProducerBatchMaxBytes(1<<20),
+		kgo.MaxBufferedRecords(1<<18), kgo.ProducerBatchCompression(kgo.NoCompression()))
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	adm := kadm.NewClient(cl)
+	if ends, err := adm.ListEndOffsets(ctx, topic); err == nil && ends.Error() == nil {
+		var have int64
+		ends.Each(func(o kadm.ListedOffset) { have += o.Offset })
+		if have >= n {
+			return nil
+		}
+		return fmt.Errorf("topic %s holds %d records, not %d: delete it or choose another name", topic, have, n)
+	}
+	if err := Create(ctx, k, topic, 24, nil); err != nil {
+		return err
+	}
+	first := kgo.AbortingFirstErrPromise(cl)
+	var slab []byte
+	for range n {
+		p, key, value := src()
+		if cap(slab)-len(slab) < len(key)+len(value) {
+			slab = make([]byte, 0, 1<<20)
+		}
+		at := len(slab)
+		slab = append(append(slab, key...), value...)
+		mid := at + len(key)
+		cl.Produce(ctx, &kgo.Record{Topic: topic, Partition: p, Key: slab[at:mid:mid], Value: slab[mid:len(slab):len(slab)]}, first.Promise())
+	}
+	return errors.Join(cl.Flush(ctx), first.Err())
+}
+
+// Create creates a topic with one replica. An existing topic is kept.
+func Create(ctx context.Context, k kafka.Cluster, topic string, partitions int32, config map[string]*string) error {
+	cl, err := k.Client()
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	adm := kadm.NewClient(cl)
+	if _, err = adm.CreateTopic(ctx, partitions, 1, config, topic); err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
+		return err
+	}
+	for ctx.Err() == nil { // a new topic is in the brokers' metadata after a short time
+		if list, err := adm.ListTopics(ctx, topic); err == nil && list.Error() == nil && list.Has(topic) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return ctx.Err()
+}
+
+// BareConsumer reads the topic as a member of a group with read_committed and discards the records.
+func BareConsumer(ctx context.Context, k kafka.Cluster, topic string, n int64) (Result, error) {
+	cl, err := k.Client(kgo.ConsumerGroup(fmt.Sprintf("bare-%d", time.Now().UnixNano())), kgo.ConsumeTopics(topic),
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.FetchMaxBytes(64<<20), kgo.FetchMaxPartitionBytes(4<<20))
+	if err != nil {
+		return Result{}, err
+	}
+	defer cl.Close()
+	var seen, base int64
+	var began time.Time
+	for seen < n {
+		fetches := cl.PollRecords(ctx, 20_000)
+		if ctx.Err() != nil {
+			return Result{}, ctx.Err()
+		}
+		seen += int64(fetches.NumRecords())
+		if began.IsZero() && seen >= n/4 {
+			began, base = time.Now(), seen
+		}
+	}
+	return result("bare consumer", seen-base, time.Since(began)), nil
+}
+
+// Isolate adds a suffix to the names of the processor, so that runs do not share state, and creates
+// its topics. The returned function deletes them.
+func Isolate(ctx context.Context, k kafka.Cluster, proc *stream.Processor) (done func() error, err error) {
+	suffix := fmt.Sprintf("-%d", time.Now().UnixNano())
+	compact := "compact"
+	for _, t := range []struct {
+		name   *string
+		config map[string]*string
+	}{{&proc.App, nil}, {&proc.Changelog, map[string]*string{"cleanup.policy": &compact}}, {&proc.DLQ, nil}} {
+		*t.name += suffix
+		if t.name == &proc.App {
+			continue
+		}
+		if err := Create(ctx, k, *t.name, 24, t.config); err != nil {
+			return nil, err
+		}
+	}
+	for i := range proc.Outputs {
+		if err := Create(ctx, k, proc.Outputs[i].Topic, 24, nil); err != nil {
+			return nil, err
+		}
+	}
+	return func() error { return deleteTopics(context.WithoutCancel(ctx), k, proc.Changelog, proc.DLQ) }, nil
+}
+
+// Fold runs the processor over the topic from the start into an empty store, until n records are
+// committed and applied. The time begins after the first from records. The topic must be the
+// processor's only input.
+func Fold(ctx context.Context, cfg processors.Config, proc stream.Processor, from, n int64) (Result, error) {
+	remove, err := Isolate(ctx, cfg.Kafka, &proc)
+	if err != nil {
+		return Result{}, err
+	}
+	dir, err := os.MkdirTemp("", "weir-bench")
+	if err != nil {
+		return Result{}, err
+	}
+	cfg.Dir = dir
+	rt, err := processors.New(cfg, proc)
+	if err != nil {
+		return Result{}, err
+	}
+	run, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- rt.Run(run) }()
+	res, err := watch(done, rt, from, n)
+	stop()
+	return res, errors.Join(err, <-done, os.RemoveAll(dir), remove())
+}
+
+// watch measures the time between from and n applied records.
+func watch(done chan error, rt *processors.Runtime, from, n int64) (Result, error) {
+	var began time.Time
+	var base int64
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-done:
+			done <- nil
+			return Result{}, errors.Join(errors.New("the processor ended before the end of the log"), err)
+		case <-tick.C:
+		}
+		seen := Applied(rt)
+		if began.IsZero() && seen >= from {
+			began, base = time.Now(), seen
+		}
+		if seen >= n {
+			return result("exactly once", seen-base, time.Since(began)), nil
+		}
+	}
+}
+
+// Applied returns the number of input records that the processor has folded and applied.
+func Applied(rt *processors.Runtime) (n int64) {
+	for _, s := range rt.Status() {
+		for _, next := range s.Next {
+			n += next
+		}
+	}
+	return n
+}
+
+func deleteTopics(ctx context.Context, k kafka.Cluster, topics ...string) error {
+	cl, err := k.Client()
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	_, err = kadm.NewClient(cl).DeleteTopics(ctx, topics...)
+	return err
+}

@@ -1,0 +1,83 @@
+package connect
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weirhq/weir/bridge"
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/node"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/spendcounter"
+)
+
+// NodeFailure gives the errors of package node their exit codes and remedies. It returns other
+// errors unchanged.
+func NodeFailure(err error) error {
+	var settings *node.ConfigError
+	var stop *node.StopTimeoutError
+	var role *node.RoleError
+	switch {
+	case errors.As(err, &settings):
+		return cli.Fail(cli.ExitConfig, settings.What, settings.Err, settings.Do)
+	case errors.As(err, &stop):
+		return cli.Fail(cli.ExitFailed, "the process did not stop in time", stop,
+			"start it again: no data is lost, uncommitted records are read again; processor.shutdown_timeout is the time limit")
+	case errors.As(err, &role):
+		return roleFailure(role)
+	}
+	return err
+}
+
+// roleFailure names the role's group in the remedy where topics are wrong.
+func roleFailure(err *node.RoleError) error {
+	if errors.Is(err, processors.ErrTopics) {
+		group := err.Role.Group
+		return cli.Fail(cli.ExitUnavailable, "the topics do not match the configuration", err.Err, fmt.Sprintf(
+			"`weir topics plan --for %[1]s` shows the difference, `weir topics apply --for %[1]s` corrects what can be corrected; %[2]s",
+			group.Name, group.Repartition))
+	}
+	return runFailure(err.Err, "the role "+err.Role.Name+" stopped")
+}
+
+// RunFailure gives the errors of an offline run their exit codes and remedies. nil stays nil.
+func RunFailure(err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, processors.ErrTopics) {
+		return cli.Fail(cli.ExitUnavailable, "the topics do not match the configuration", err,
+			"`weir topics plan` shows the difference, `weir topics apply` corrects what can be corrected; "+
+				"`weir repartition` moves the state to another number of partitions")
+	}
+	return runFailure(err, "the processor stopped")
+}
+
+// runFailure explains an error of a runtime. what is for errors without a remedy.
+func runFailure(err error, what string) error {
+	switch {
+	case errors.Is(err, processors.ErrLocked):
+		return cli.Fail(cli.ExitLocked, "cannot use the state directory", err, "stop the other process, or set another data_dir")
+	case errors.Is(err, processors.ErrNewer):
+		return cli.Fail(cli.ExitConfig, "cannot use the state directory", err,
+			"run the newer version of weir, or set an empty data_dir: the state is rebuilt from the changelog")
+	case errors.Is(err, processors.ErrForeign):
+		return cli.Fail(cli.ExitConfig, "cannot use the state directory", err,
+			"set another data_dir: each application needs its own; nothing was changed")
+	case errors.Is(err, processors.ErrDiskFull):
+		return cli.Fail(cli.ExitIO, "the disk of the state directory is full", err,
+			"free space there, or move data_dir to a larger disk, then start the process again: "+
+				"no data is lost, the changelog has what the store lacks")
+	case errors.Is(err, processors.ErrDisk):
+		return cli.Fail(cli.ExitIO, "the disk of the state directory fails", err,
+			"see the log of the operating system; start the process again on a disk that works: the state is rebuilt from the changelog")
+	case errors.Is(err, processors.ErrTransactions):
+		return cli.Fail(cli.ExitUnavailable, "the brokers do not support what weir needs", err,
+			"use Kafka 4.0 or newer and upgrade it with `kafka-features.sh upgrade --feature transaction.version=2`; `weir doctor` shows what the brokers lack")
+	case errors.Is(err, spendcounter.ErrInconsistent):
+		return cli.Fail(cli.ExitFailed, what, err, "`weir replay` counts the inputs again and shows the difference; nothing was changed")
+	case errors.Is(err, bridge.ErrRegionOrder):
+		return cli.Fail(cli.ExitConfig, what, err, "restore the order of leases.regions; new regions come at its end")
+	}
+	return cli.Fail(0, what, err, "")
+}

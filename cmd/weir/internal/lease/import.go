@@ -1,0 +1,138 @@
+package lease
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/agent/admin"
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/connect"
+)
+
+// shownRejects is the number of rejected lines that are printed.
+const shownRejects = 10
+
+func newResourceImportCmd(a *cli.App) *cobra.Command {
+	r := &resources{a: a}
+	var rate int
+	c := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Add a resource for each line of a file; - reads standard input",
+		Long: "Add a resource for each line of a file. Existing resources are not changed, so an import can be\n" +
+			"run again. The table keeps the progress of a file: a second import of the same file continues\n" +
+			"where the first one stopped. The rate begins at 4,000 resources a second and adapts to the\n" +
+			"throttling of the table, up to --rate.",
+		Example: "  weir resource import domains.txt --client acme --pool domains --region us-east-1 --rate 10000",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if rate < 0 {
+				return cli.UsageError(fmt.Sprintf("--rate %d is negative", rate), "give resources a second, or 0 for no limit")
+			}
+			return r.load(cmd, args[0], rate)
+		},
+	}
+	r.flags(c.Flags())
+	r.poolFlag(c.Flags())
+	connect.RegionFlag(a, c.Flags(), "region that owns the resources")
+	c.Flags().IntVar(&rate, "rate", 0, "maximum number of resources a second (default: until the table throttles)")
+	return c
+}
+
+func (r *resources) load(cmd *cobra.Command, name string, rate int) error {
+	l, err := connect.LeaseTable(cmd.Context(), r.a)
+	if err != nil {
+		return err
+	}
+	from := admin.ResourceImport{Client: r.client, Pool: r.pool, Region: l.Config.LocalRegion(), MaxRate: rate}
+	in, total := r.a.Stdin, int64(-1)
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return cli.Fail(0, "cannot open the input", err, "check the path; - reads standard input")
+		}
+		defer func() { _ = file.Close() }()
+		if from.ID, total, err = identify(file, from); err != nil {
+			return cli.Fail(0, "cannot read "+name, err, "")
+		}
+		in = file
+	}
+	rejected := 0
+	from.Rejected = func(line int64, why error) {
+		if rejected++; rejected <= shownRejects {
+			r.a.Notef("line %d: %v", line, why)
+		}
+	}
+	var done func()
+	from.Progress, done = countBar(r.a, total, func(s admin.ImportProgress) int64 { return s.Lines })
+	begun := time.Now()
+	sum, err := l.ImportResources(cmd.Context(), in, from)
+	done()
+	if rejected > shownRejects {
+		r.a.Notef("and %d more rejected lines", rejected-shownRejects)
+	}
+	if err != nil {
+		r.a.Notef("so far: %d lines read, %d resources added", sum.Lines, sum.Created)
+		again := "the same command continues where this one stopped"
+		if name == "-" {
+			again = "give the same input again: existing resources are not changed"
+		}
+		return connect.LeaseFailure("the import is not complete", fmt.Errorf("%w; %s", err, again))
+	}
+	r.a.Notef("%d resources added in %v, %.0f a second", sum.Created, time.Since(begun).Round(time.Millisecond), float64(sum.Created)/time.Since(begun).Seconds())
+	if sum.Rejected > 0 && sum.Rejected == sum.Lines-sum.Blank {
+		return cli.Fail(cli.ExitData, "nothing was imported", errors.New("every line was rejected"), "write one resource a line, in UTF-8")
+	}
+	if r.a.Format == cli.FormatJSON { // one line, because scripts read the last line
+		return r.a.Print(func(w io.Writer) error { return json.NewEncoder(w).Encode(sum) })
+	}
+	return cli.PrintOne(r.a, sum)
+}
+
+// identify returns an id of the import, a hash of contents, pool and region, and the number of
+// lines. It leaves the file at its beginning.
+func identify(file io.ReadSeeker, from admin.ResourceImport) (id string, lines int64, err error) {
+	h := xxhash.New()
+	fmt.Fprintf(h, "%q %q ", from.Pool, from.Region)
+	buf := make([]byte, 1<<16)
+	last := byte('\n')
+	for {
+		n, err := file.Read(buf)
+		for _, b := range buf[:n] {
+			if last = b; b == '\n' {
+				lines++
+			}
+		}
+		_, _ = h.Write(buf[:n]) // it cannot fail
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return "", 0, err
+		}
+	}
+	if last != '\n' {
+		lines++
+	}
+	_, err = file.Seek(0, io.SeekStart)
+	return strconv.FormatUint(h.Sum64(), 16), lines, err
+}
+
+// countBar draws a progress bar for total lines. Without a terminal it draws nothing.
+func countBar(a *cli.App, total int64, at func(admin.ImportProgress) int64) (progress func(admin.ImportProgress), done func()) {
+	if !a.IsTerminal() {
+		return nil, func() {}
+	}
+	bar := progressbar.NewOptions64(total, progressbar.OptionSetWriter(a.Stderr), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
+		progressbar.OptionSetDescription("import"), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
+		progressbar.OptionEnableColorCodes(a.Color()))
+	return func(s admin.ImportProgress) { _ = bar.Set64(at(s)) }, func() { _ = bar.Finish() }
+}

@@ -1,0 +1,86 @@
+package node
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/weirhq/weir/executor"
+	"github.com/weirhq/weir/internal/config"
+)
+
+func executorRole() Role {
+	return leaseRole(Role{
+		Name: "executor", Summary: "carries out commands as writes to DynamoDB, and renews the write leases of regions",
+		Weight: 1, Memory: executorMemory, Settings: []string{"leases.regions", "leases.region"}, New: newExecutors,
+	})
+}
+
+const (
+	commandBytes       = 1 << 10 // memory of a command in a queue
+	minCommandsPerSlot = 4       // commands in a queue, for each that may be under way
+	maxCommands        = 2000    // commands in a queue
+)
+
+// executorRegions returns the regions whose commands this process carries out: leases.region, or
+// all regions.
+func executorRegions(c *config.Config) []string {
+	if c.Leases.Region != "" {
+		return []string{c.Leases.Region}
+	}
+	return regionNames(c)
+}
+
+// queueLength is the number of commands that each partition of each region may hold in memory.
+func queueLength(c *config.Config, share int64) int64 {
+	queues := int64(len(executorRegions(c))) * int64(c.Leases.Partitions)
+	return max(min(share/commandBytes/queues, maxCommands), minCommandsPerSlot*int64(c.Leases.Executor.Concurrency))
+}
+
+func executorMemory(c *config.Config, share int64) Allocation {
+	regions, length := int64(len(executorRegions(c))), queueLength(c, share)
+	return Allocation{Share: share, Uses: []Use{{
+		"commands", length * regions * int64(c.Leases.Partitions) * commandBytes,
+		fmt.Sprintf("up to %d commands of each partition wait in memory while their region is down or behind; %d regions", length, regions),
+	}}}
+}
+
+// executorPart has one executor for each region.
+type executorPart struct {
+	executors []*executor.Executor
+	renewal   writeLeaseRenewal
+}
+
+func newExecutors(s *Setup) (Part, error) {
+	l := s.Config.Leases
+	list, err := executor.RegionsConfig{
+		Config: executor.Config{
+			Regions: regionNames(s.Config), Partitions: int32(l.Partitions), Kafka: s.Kafka, Instance: s.Config.Instance,
+			Log: &s.Log, Metrics: executor.NewMetrics(s.Registry), Pending: int(queueLength(s.Config, s.Memory.Share)),
+			Concurrency: l.Executor.Concurrency, MaxRate: l.Executor.Rate,
+		},
+		Regions: executorRegions(s.Config), Connection: s.Table.connection, Table: l.Table, Skew: l.Skew, Timeout: l.Executor.Timeout,
+	}.New()
+	if err != nil {
+		return nil, err
+	}
+	return &executorPart{list, writeLeaseRenewal{s.Table, executorRegions(s.Config), s.Log}}, nil
+}
+
+// Run implements Part.
+func (p *executorPart) Run(ctx context.Context) error { return executor.RunAll(ctx, p.executors) }
+
+// Background implements background.
+func (p *executorPart) Background(ctx context.Context) (stop func()) { return p.renewal.start(ctx) }
+
+// Ready implements Part.
+func (p *executorPart) Ready(context.Context) (partitions int, reasons []string) {
+	for _, e := range p.executors {
+		for _, s := range e.Status() {
+			partitions++
+			if s.Stopped != nil {
+				reasons = append(reasons, fmt.Sprintf("executor of %s, partition %d: %v", e.Region(), s.Partition, s.Stopped))
+			}
+		}
+	}
+	return partitions, reasons
+}

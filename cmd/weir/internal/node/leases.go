@@ -1,0 +1,80 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weirhq/weir/bridge"
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/stream"
+)
+
+// leaseGroup is the group of the lease loop's roles.
+func leaseGroup() Group {
+	return Group{
+		Name: "leases", Summary: "all roles of the lease loop",
+		Repartition: "set leases.partitions to the number that the topics have, or create new topics",
+	}
+}
+
+// leaseRole completes the entry of a role of the lease loop: group, topics, check.
+func leaseRole(r Role) Role {
+	r.Group, r.Dev, r.LeaseTable = leaseGroup(), true, true
+	r.Topics, r.Check = leaseTopics, checkRegion
+	return r
+}
+
+// leaseTopics returns the topics of the lease loop.
+func leaseTopics(c *config.Config) []events.Topic {
+	return events.LeaseCatalog(regionNames(c), int32(c.Leases.Partitions))
+}
+
+// regionNames returns the names of leases.regions.
+func regionNames(c *config.Config) []string {
+	names, _ := c.Leases.RegionEndpoints()
+	return names
+}
+
+// checkRegion returns an error if leases.region is not one of leases.regions.
+func checkRegion(c *config.Config) error {
+	regions := regionNames(c)
+	if c.Leases.Region != "" && !slices.Contains(regions, c.Leases.Region) {
+		return fmt.Errorf("leases.region %s is not one of leases.regions: %s", c.Leases.Region, strings.Join(regions, ", "))
+	}
+	return nil
+}
+
+// leaseWorkers is the number of workers of a processor of the lease loop: it reads a thousandth of
+// the spend counter's records.
+func leaseWorkers(c *config.Config) int { return max(1, c.Processor.Workers/4) }
+
+// coreMemory is the memory of liberator, dedup and balancer: most of it is block cache.
+func coreMemory(c *config.Config, share int64) Allocation {
+	return runtimeAllocation(c, share, leaseWorkers(c), share/8+share/4)
+}
+
+// leaseBallast is the size of the file that a runtime of the lease loop removes when the disk is
+// full.
+const leaseBallast = 16 << 20
+
+// leaseProcessorRole is leaseRole for a role with one processor, which proc returns.
+func leaseProcessorRole(r Role, proc func(*Setup) (stream.Processor, error)) Role {
+	r.Settings = []string{"leases.regions"}
+	r.New = func(s *Setup) (Part, error) {
+		p, err := proc(s)
+		if err != nil {
+			return nil, err
+		}
+		rt, err := s.runtime(s.LeaseMetrics().Meter(p, regionNames(s.Config)), func(pc *processors.Config) {
+			pc.Tick, pc.BallastBytes = bridge.Tick, leaseBallast
+		})
+		if err != nil {
+			return nil, err
+		}
+		return processorPart{rt}, nil
+	}
+	return leaseRole(r)
+}

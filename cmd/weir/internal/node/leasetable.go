@@ -1,0 +1,40 @@
+package node
+
+import (
+	"context"
+
+	"github.com/weirhq/weir/agent"
+	"github.com/weirhq/weir/agent/admin"
+	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/lease/table"
+)
+
+// LeaseTable is a connection to the lease table in all regions.
+type LeaseTable struct {
+	*admin.Admin
+	Config     config.Leases
+	connection *table.Connection
+}
+
+// ConnectLeaseTable makes the clients of the lease table. It sends no request. Its errors are those
+// of packages agent and admin.
+func ConnectLeaseTable(ctx context.Context, cfg config.Leases) (*LeaseTable, error) {
+	regions, endpoints := cfg.RegionEndpoints()
+	connection, err := table.Connect(ctx, endpoints)
+	if err != nil {
+		return nil, err
+	}
+	l := &LeaseTable{Config: cfg, connection: connection}
+	l.Admin, err = admin.New(admin.Config{
+		Table: cfg.Table, Regions: regions, Home: cfg.HomeRegion(), Client: connection.Client, Streams: connection.Streams,
+		Skew: cfg.Skew, Timeout: cfg.Timeout,
+	})
+	return l, err
+}
+
+// Agent returns an agent of region.
+func (l *LeaseTable) Agent(region string) (*agent.Agent, error) {
+	return agent.New(agent.Config{
+		Region: region, Table: l.Config.Table, Client: l.connection.Client, Skew: l.Config.Skew, Timeout: l.Config.Timeout,
+	})
+}

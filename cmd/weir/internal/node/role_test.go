@@ -1,0 +1,200 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/processors/kafka"
+)
+
+// loadConfig returns the default configuration with environ.
+func loadConfig(t *testing.T, environ ...string) *config.Config {
+	t.Helper()
+	c, err := config.Load(config.Options{
+		Environ: append([]string{"WEIR_DATA_DIR=" + t.TempDir()}, environ...), Hostname: func() (string, error) { return "host", nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Each entry of the role table is complete.
+func TestRoles(t *testing.T) {
+	c := loadConfig(t, "WEIR_DC=eu", "WEIR_PEERS=us", "WEIR_SPEND_GENERATION=2")
+	var keys []string
+	for _, e := range c.Entries() {
+		keys = append(keys, e.Key)
+	}
+	topics := catalog(c)
+	var names []string
+	for _, r := range Roles() {
+		if !regexp.MustCompile(`^[a-z]+$`).MatchString(r.Name) || slices.Contains(names, r.Name) {
+			t.Errorf("%q: not a name, or the name of two roles", r.Name)
+		}
+		names = append(names, r.Name)
+		if r.Summary == "" || strings.HasSuffix(r.Summary, ".") || r.Group.Name == "" || r.Group.Summary == "" || r.Group.Repartition == "" {
+			t.Errorf("%s: summary %q, group %+v", r.Name, r.Summary, r.Group)
+		}
+		if r.New == nil || r.Memory == nil || r.Weight <= 0 {
+			t.Fatalf("%s: constructor %t, memory %t, weight %d", r.Name, r.New != nil, r.Memory != nil, r.Weight)
+		}
+		if a := r.Memory(c, 1<<30); a.Share != 1<<30 || len(a.Uses) == 0 {
+			t.Errorf("%s: the memory is %+v", r.Name, a)
+		}
+		for _, topic := range Topics(c, []Role{r}) {
+			if !slices.ContainsFunc(topics, func(o events.Topic) bool { return o.Name == topic.Name && o.Partitions == topic.Partitions }) {
+				t.Errorf("%s: topic %s with %d partitions is not in the catalog of events", r.Name, topic.Name, topic.Partitions)
+			}
+		}
+		if len(r.Settings) == 0 {
+			t.Errorf("%s: no settings to correct", r.Name)
+		}
+		for _, key := range r.Settings {
+			if !slices.Contains(keys, key) {
+				t.Errorf("%s: %q is not a setting", r.Name, key)
+			}
+		}
+		if err := CheckSettings(c, []Role{r}); err != nil {
+			t.Errorf("%s: %v", r.Name, err)
+		}
+	}
+	for _, g := range Groups() {
+		if others := InGroups(g.Name); len(others) > 1 && slices.Contains(names, g.Name) {
+			t.Errorf("%s is a role and a group of %d roles", g.Name, len(others))
+		}
+	}
+}
+
+// catalog returns every topic of a deployment with this configuration.
+func catalog(c *config.Config) []events.Topic {
+	layout := events.Layout{Shards: int32(c.Spend.Partitions), Generation: c.Spend.Generation}
+	topics := append(events.Catalog(c.DC, layout), events.LeaseCatalog(regionNames(c), int32(c.Leases.Partitions))...)
+	for _, peer := range c.Peers {
+		topics = append(topics, events.CopiedTopic(peer, layout))
+	}
+	return topics
+}
+
+// Each role makes a part. Without the roles beside it, the part is not ready and has no partition.
+func TestRolePartsStandAlone(t *testing.T) {
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	for _, r := range Roles() {
+		c := loadConfig(t)
+		cfg := Config{Kafka: kafka.Cluster{Brokers: []string{"127.0.0.1:1"}}, Log: zerolog.Nop(), Roles: []Role{r}}
+		if NeedLeaseTable(cfg.Roles) {
+			var err error
+			if cfg.Table, err = ConnectLeaseTable(t.Context(), c.Leases); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n, err := New(c, cfg)
+		if err != nil {
+			t.Fatalf("%s: %v", r.Name, err)
+		}
+		if ok, reasons := n.ready(t.Context()); ok || len(reasons) == 0 || n.Owned(t.Context()) != 0 {
+			t.Errorf("%s: ready %t, reasons %q, %d partitions", r.Name, ok, reasons, n.Owned(t.Context()))
+		}
+	}
+}
+
+func TestSelect(t *testing.T) {
+	if got := strings.Join(RoleNames(), ","); got != "spendcounter,leases,bridge,liberator,dedup,balancer,executor" {
+		t.Errorf("--roles takes %s", got)
+	}
+	for names, want := range map[string]string{
+		"leases,spendcounter":                         "spendcounter,leases",
+		"leases,bridge":                               "leases",
+		"executor,bridge":                             "bridge,executor",
+		"balancer,balancer":                           "balancer",
+		"bridge,liberator,dedup,balancer,executor":    "leases",
+		"spendcounter,executor,balancer,dedup,bridge": "spendcounter,bridge,dedup,balancer,executor",
+	} {
+		roles, err := Select(strings.Split(names, ","))
+		if got := RoleList(roles); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want %s", names, got, err, want)
+		}
+	}
+	var unknown *UnknownRoleError
+	if roles, err := Select([]string{"bridge", "spend"}); !errors.As(err, &unknown) || unknown.Name != "spend" || roles != nil {
+		t.Errorf("spend: %v, %v", roles, err)
+	}
+}
+
+// A part of a test records what Node calls, in order.
+type recordingPart struct {
+	mu    *sync.Mutex
+	calls *[]string
+	name  string
+	err   error // of Run; nil: it runs until ctx ends
+}
+
+func (p recordingPart) record(call string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*p.calls = append(*p.calls, call+" "+p.name)
+}
+
+func (p recordingPart) Run(ctx context.Context) error {
+	p.record("run")
+	defer p.record("end")
+	if p.err == nil {
+		<-ctx.Done()
+	}
+	return p.err
+}
+
+func (p recordingPart) Ready(context.Context) (int, []string) { return 1, nil }
+
+func (p recordingPart) Advertise(endpoint string) { p.record("advertise " + endpoint) }
+
+func (p recordingPart) Background(ctx context.Context) (stop func()) {
+	p.record("begin")
+	return func() {
+		if ctx.Err() == nil { // the end of the parts does not end ctx
+			p.record("stop")
+		}
+	}
+}
+
+func (p recordingPart) Close() { p.record("close") }
+
+// The background work of all parts begins before every part runs, and stops after every part has
+// ended; parts are closed last. The error of a part names its role.
+func TestPartsInOrder(t *testing.T) {
+	var mu sync.Mutex
+	var calls []string
+	failure := errors.New("broken")
+	role := func(name string, err error) Role {
+		return Role{
+			Name: name, Weight: 1, Memory: func(_ *config.Config, share int64) Allocation { return Allocation{Share: share} },
+			New: func(*Setup) (Part, error) { return recordingPart{&mu, &calls, name, err}, nil },
+		}
+	}
+	c := loadConfig(t, "WEIR_API_LISTEN=127.0.0.1:0", "WEIR_API_OPS_LISTEN=127.0.0.1:0", "WEIR_API_ADVERTISE=weir-0:80")
+	n, err := New(c, Config{Log: zerolog.Nop(), Roles: []Role{role("first", nil), role("second", failure)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stopped *RoleError
+	if err := n.Run(t.Context(), func() {}); !errors.As(err, &stopped) || !errors.Is(err, failure) || stopped.Role.Name != "second" {
+		t.Errorf("Run returned %v", err)
+	}
+	if len(calls) != 12 {
+		t.Fatalf("the calls are %q", calls)
+	}
+	for i, want := range []string{"advertise weir-0:80", "advertise weir-0:80", "begin", "begin", "run|end", "run|end", "run|end", "run|end", "stop", "stop", "close", "close"} {
+		if !regexp.MustCompile(`^(` + want + `) (first|second)$`).MatchString(calls[i]) {
+			t.Errorf("call %d is %q, want %s", i, calls[i], want)
+		}
+	}
+}

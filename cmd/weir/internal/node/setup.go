@@ -1,0 +1,62 @@
+package node
+
+import (
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/weirhq/weir/api"
+	"github.com/weirhq/weir/api/metrics"
+	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/internal/obs"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/stream"
+)
+
+// Setup is what Role.New gets. Memory is that of the role; the roles of a process share the rest.
+type Setup struct {
+	Config *config.Config
+	Kafka  kafka.Cluster
+	Table  *LeaseTable // nil unless a role of the process has LeaseTable
+	Memory Allocation
+	Log    zerolog.Logger
+	Traces trace.TracerProvider // nil: no traces
+	// StreamPoll is the interval between reads of a DynamoDB stream without new records. 0: the
+	// default of package bridge.
+	StreamPoll time.Duration
+
+	Access Access
+	// API is the configuration of the process's API. A role adds the sources of what it serves.
+	API *api.Config
+
+	Registry     *obs.Registry
+	Runtime      *processors.Metrics   // of the runtimes of all roles
+	LeaseMetrics func() *metrics.Lease // registers the metrics of the lease loop at the first call
+}
+
+// runtime makes the runtime of a processor. adjust changes its configuration.
+func (s *Setup) runtime(p stream.Processor, adjust func(*processors.Config)) (*processors.Runtime, error) {
+	c := processorConfig(s.Config, s.Kafka, &s.Log, s.Memory)
+	c.Metrics = s.Runtime
+	adjust(&c)
+	rt, err := processors.New(c, p)
+	if err != nil {
+		return nil, &ConfigError{"cannot set up the processor " + p.App, err, "correct the configuration; `weir config print` shows it"}
+	}
+	s.Registry.MustRegister(rt.Collector())
+	return rt, nil
+}
+
+// processorConfig returns the configuration of a runtime that has memory.
+func processorConfig(c *config.Config, k kafka.Cluster, log *zerolog.Logger, memory Allocation) processors.Config {
+	p := c.Processor
+	return processors.Config{
+		Kafka: k, Dir: c.DataDir, Instance: c.Instance, Log: log,
+		Workers: memory.Workers, CommitInterval: p.CommitInterval, CommitIntervalMax: p.CommitIntervalMax,
+		CommitRecords: p.CommitRecords, CommitBytes: int(memory.Changes), PollRecords: p.PollRecords, PoisonLimit: p.PoisonLimit,
+		Standbys: p.Standbys, SessionTimeout: p.SessionTimeout, TransactionTimeout: p.TransactionTimeout,
+		CacheBytes: memory.Cache, MemtableBytes: memory.WriteBuffers, FetchBytes: int32(memory.Fetch),
+	}
+}

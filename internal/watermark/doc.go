@@ -1,0 +1,8 @@
+// Package watermark computes the event time of one task from the times of the records of its
+// inputs. The runtime and package streamtest use the same code, so that timers fire between the
+// same records in both.
+//
+//	newest time of each input ──▶ minimum over the inputs that are not idle ──▶ minus Lateness, in whole grains
+//
+// A watermark never goes back. The package reads no clock, and does not drop late records.
+package watermark

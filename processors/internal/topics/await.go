@@ -1,0 +1,62 @@
+package topics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/weirhq/weir/internal/pause"
+	"github.com/weirhq/weir/stream"
+)
+
+// ErrTopics reports that a topic is missing or has the wrong number of partitions.
+var ErrTopics = errors.New("the topics do not fit the processor")
+
+// Wait is how long Await waits for missing topics. Not every broker knows a topic that was just
+// created.
+const Wait = 5 * time.Second
+
+// Await returns the number of tasks of a processor. It waits for missing topics, and then returns
+// ErrTopics.
+func Await(ctx context.Context, p *stream.Processor, adm *kadm.Client) (n int32, err error) {
+	until := time.Now().Add(Wait)
+	for {
+		n, err = check(ctx, p, adm)
+		missing := errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.LeaderNotAvailable)
+		if !missing || time.Now().After(until) {
+			return n, err
+		}
+		if pause.For(ctx, 200*time.Millisecond); ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+	}
+}
+
+// check compares the numbers of partitions once.
+func check(ctx context.Context, p *stream.Processor, adm *kadm.Client) (int32, error) {
+	list, err := adm.ListTopics(ctx, append(p.WrittenTopics(), p.Inputs...)...)
+	if err != nil {
+		return 0, fmt.Errorf("read topics: %w", err)
+	}
+	for _, t := range list.Sorted() {
+		if t.Err != nil {
+			return 0, fmt.Errorf("%w: topic %s: %w: create the topics of %s first", ErrTopics, t.Topic, t.Err, p.App)
+		}
+	}
+	want, source := len(list[p.Inputs[0]].Partitions), p.Inputs[0]+" has"
+	if p.Partitions > 0 {
+		want, source = int(p.Partitions), p.App+" needs"
+	}
+	for _, t := range list.Sorted() {
+		perTask := t.Topic == p.Changelog || t.Topic == p.DLQ || slices.Contains(p.Inputs, t.Topic)
+		if perTask && len(t.Partitions) != want {
+			return 0, fmt.Errorf("%w: %s has %d partitions, %s %d: they must be equal, because partition p of each belongs to task p. Nothing was changed. Another number of partitions needs new topics, and the state moved to them", ErrTopics, t.Topic, len(t.Partitions), source, want)
+		}
+	}
+	return int32(want), nil
+}

@@ -1,0 +1,45 @@
+package kafkaadmin
+
+import (
+	"context"
+	"time"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/stream"
+)
+
+// ProcessorTopics returns the topics that a processor needs: inputs, outputs, changelog and
+// dead-letter topic, all with this number of partitions, or with p.Partitions if that is set. The
+// records of inputs and outputs expire after retention.
+func ProcessorTopics(p stream.Processor, partitions int32, retention time.Duration) []events.Topic {
+	if p.Partitions > 0 {
+		partitions = p.Partitions
+	}
+	p.SetDefaults()
+	list := []events.Topic{events.ChangelogTopic(p.Changelog, partitions), events.DeadLetterTopic(p.DLQ, partitions)}
+	for _, topic := range p.Inputs {
+		list = append(list, events.DataTopic(topic, partitions, retention))
+	}
+	for i := range p.Outputs {
+		list = append(list, events.DataTopic(p.Outputs[i].Topic, partitions, retention))
+	}
+	return list
+}
+
+// CreateMissing creates those topics of want that do not exist. It leaves existing topics as they
+// are; the runtime checks them when it starts.
+func CreateMissing(ctx context.Context, k kafka.Cluster, want []events.Topic, d Defaults) error {
+	steps, err := PlanTopics(ctx, k, want, d)
+	if err != nil {
+		return err
+	}
+	var create []TopicStep
+	seen := map[string]bool{}
+	for _, s := range steps {
+		if s.Kind == StepCreate && !seen[s.Topic] {
+			seen[s.Topic], create = true, append(create, s)
+		}
+	}
+	return ApplySteps(ctx, k, create)
+}

@@ -1,0 +1,68 @@
+package processors
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/weirhq/weir/stream"
+)
+
+// Mutations returns bugs of the commit cycle, each as a failpoint that injects it. TestMutants
+// requires that a check reports each of them.
+func Mutations() map[string]func(w *Worker, at string) error {
+	return map[string]func(w *Worker, at string) error{
+		"applies before the end": func(w *Worker, at string) error {
+			if at != "produced" {
+				return nil
+			}
+			if err := w.sess.Client().Flush(context.Background()); err != nil {
+				return err
+			}
+			return w.apply(w.commits)
+		},
+		"marker with a wrong offset": mutateCommits(func(c *taskCommit) {
+			if c.marker.Inputs[0].Next > 3 {
+				c.marker.Inputs[0].Next--
+			}
+		}),
+		"sequence does not grow": mutateCommits(func(c *taskCommit) { c.marker.Sequence = 1 }),
+		"a change is lost": mutateCommits(func(c *taskCommit) {
+			if len(c.task.changes.List) > 3 {
+				c.task.changes.List = c.task.changes.List[1:]
+			}
+		}),
+		"a change is not in the changelog": mutateCommits(func(c *taskCommit) {
+			if list := c.task.changes.List; len(list) > 2 && list[2].Op == stream.OpPut {
+				list[2].Table = 200
+			}
+		}),
+		"set timers are lost":   mutateTimers(stream.OpPut),
+		"fired timers are kept": mutateTimers(stream.OpDelete),
+		"a worker ends the process after a commit": func(w *Worker, at string) error {
+			if at == "ended" && w.id == 1 {
+				return errors.New("injected")
+			}
+			return nil
+		},
+	}
+}
+
+// mutateCommits changes each task's part of a transaction before it is produced.
+func mutateCommits(mutate func(c *taskCommit)) func(w *Worker, at string) error {
+	return func(w *Worker, at string) error {
+		if at == "flushed" {
+			for _, c := range w.commits {
+				mutate(c)
+			}
+		}
+		return nil
+	}
+}
+
+// mutateTimers drops the changes of timers that have operation op.
+func mutateTimers(op stream.Op) func(w *Worker, at string) error {
+	return mutateCommits(func(c *taskCommit) {
+		c.task.changes.List = slices.DeleteFunc(c.task.changes.List, func(x stream.Change) bool { return x.Table == stream.TimerTable && x.Op == op })
+	})
+}

@@ -1,0 +1,32 @@
+package offline
+
+// Positions are next offsets by input topic and partition.
+type Positions map[string]map[int32]int64
+
+// Set sets the next offset of a partition.
+func (p Positions) Set(topic string, partition int32, next int64) {
+	if p[topic] == nil {
+		p[topic] = map[int32]int64{}
+	}
+	p[topic][partition] = next
+}
+
+// Partition returns the positions of one partition, by topic.
+func (p Positions) Partition(partition int32) map[string]int64 {
+	out := map[string]int64{}
+	for topic, at := range p {
+		out[topic] = at[partition]
+	}
+	return out
+}
+
+// Positions returns the input offsets of the savepoint's partitions.
+func (s *Savepoint) Positions() Positions {
+	out := Positions{}
+	for _, part := range s.Partitions {
+		for topic, next := range part.Next {
+			out.Set(topic, part.Partition, next)
+		}
+	}
+	return out
+}

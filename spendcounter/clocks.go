@@ -1,0 +1,32 @@
+package spendcounter
+
+// advanceClocks advances the clocks past row j, the record at offset: the origin's position, the
+// greatest ingest times and the ring.
+func (c *Counter) advanceClocks(in *input, j int, offset int64) {
+	r, o := &c.rows, &c.origins[in.origin]
+	ms := r.ingest[j]
+	clock := max(c.timestampMs, ms)
+	if c.ringSpans.due(clock, ringSpanMs) {
+		c.ringSpans.begin(c.mark(in, offset, clock))
+	}
+	if c.ringSpans.current.StartMs == 0 {
+		c.ringSpans.current.StartMs = clock
+	}
+	if in.copied {
+		var lost uint64
+		in.applied, lost = advance(in.applied, r.originOf[j], r.originAt[j])
+		o.lost += lost
+	}
+	c.timestampMs = clock
+	o.watermarkMs = max(o.watermarkMs, ms)
+	if r.typ[j] == heartbeat {
+		o.ring.Advance(ms)
+		return
+	}
+	if c.window.current.StartMs == 0 {
+		c.window.current.StartMs = clock
+	}
+	if !o.ring.Add(ms, 1) {
+		o.late++
+	}
+}

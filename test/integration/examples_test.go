@@ -1,0 +1,61 @@
+package integration
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weirhq/weir/examples/exampletest"
+)
+
+// TestExamples runs the stream processors of examples/ on a real broker and kills each once.
+func TestExamples(t *testing.T) {
+	need(t)
+	newCluster(t, theBroker()).clear()
+	exampletest.RunStreams(t, exampletest.Build(t), theBroker().addr)
+}
+
+// TestWriteAProcessor runs the commands of docs/write-a-processor.md, on the broker of these tests.
+func TestWriteAProcessor(t *testing.T) {
+	need(t)
+	newCluster(t, theBroker()).clear()
+	text, err := os.ReadFile("../../docs/write-a-processor.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, ok := strings.Cut(string(text), "<!-- tested -->\n```sh\n")
+	block, _, closed := strings.Cut(block, "```")
+	if !ok || !closed {
+		t.Fatal("the page has no block that is marked <!-- tested -->")
+	}
+	dir := t.TempDir()
+	block = strings.NewReplacer(
+		"docker exec -i kafka", "docker exec -i "+theBroker().id, "localhost:9092", "localhost:19092", "127.0.0.1:9092", theBroker().addr,
+		"-o wordcount", "-o "+filepath.Join(dir, "wordcount"), "./wordcount ", filepath.Join(dir, "wordcount")+" ",
+		"wordcount-data", filepath.Join(dir, "data"),
+	).Replace(block)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	sh := exec.CommandContext(ctx, "sh", "-ec", block+"wait $pid\n")
+	sh.Dir = "../.."
+	var out, errs strings.Builder
+	sh.Stdout, sh.Stderr = &out, &errs
+	if err := sh.Run(); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, &out, &errs)
+	}
+	lines := slices.DeleteFunc(strings.Split(out.String(), "\n"), func(s string) bool { return !strings.Contains(s, "\t") })
+	if len(lines) != 6+11 {
+		t.Fatalf("%d counts\n%s\n%s", len(lines), &out, &errs)
+	}
+	got := lines[6:] // the second time, from the beginning again
+	slices.Sort(got)
+	want := []string{"be\t1", "be\t2", "be\t3", "do\t1", "is\t1", "not\t1", "or\t1", "to\t1", "to\t2", "to\t3", "to\t4"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
