@@ -63,6 +63,7 @@ type linearState struct {
 	unseen     bool  // another lease has begun after it
 	prior      int64 // token of the lease of the same resource that was released before this one
 	half       int64 // end that a renewal has written to the resource row only
+	renewer    int64 // call that has written half
 	given      bool  // a release is written to the resource row only
 	freed      int64 // return time of the release
 	healer     int64 // call that has completed another call's renewal, and continues
@@ -95,14 +96,14 @@ func (s linearState) after(c *linearCall, t linearTerms) []linearState {
 		return next
 	}
 	begun := s
-	if s.half > 0 { // the call continues with what another call began
+	if s.half > 0 && s.renewer != c.call+1 { // the call continues with what another call began
 		begun = s.whole()
 		begun.healer = c.call + 1
 		next = append(next, begun)
 	}
 	switch {
 	case c.op == "begin renew" && !s.given:
-		begun.half = max(c.until, begun.end)
+		begun.half, begun.renewer = max(c.until, begun.end), c.call+1
 		next = append(next, begun)
 	case c.op == "begin release":
 		begun.given = true
@@ -133,9 +134,21 @@ func (s linearState) whole() linearState {
 	return linearState{resource: s.resource, token: s.token + 1, end: s.half, now: s.now}
 }
 
+// wholes returns the states after the second write of a renewal. A call that completed an earlier
+// renewal, and continues, may have made that write too.
+func (s linearState) wholes() []linearState {
+	whole := s.whole()
+	if s.healer == 0 {
+		return []linearState{whole}
+	}
+	healed := whole
+	healed.healer = s.healer
+	return []linearState{whole, healed}
+}
+
 // over returns the state after a release.
 func (s linearState) over() linearState {
-	s.released, s.half, s.given = true, 0, false
+	s.released, s.half, s.renewer, s.given = true, 0, 0, false
 	return s
 }
 
@@ -167,7 +180,7 @@ func (s linearState) get(c *linearCall, t linearTerms) (next []linearState) {
 			next = append(next, s)
 		}
 		if s.half > 0 && g == s.whole() {
-			next = append(next, g)
+			next = append(next, s.wholes()...)
 		}
 	}
 	if same && g.token <= s.token {
@@ -193,7 +206,10 @@ func (s linearState) renew(c *linearCall, t linearTerms) (next []linearState) {
 		if s.resource == g.resource && s.token == g.token && s.end == g.end { // another call renewed it to the same end, or completed this one
 			return []linearState{s}
 		}
-		if current || s.half > 0 && g == s.whole() {
+		if s.half > 0 && g == s.whole() {
+			return s.wholes()
+		}
+		if current {
 			return []linearState{g}
 		}
 		return nil
@@ -291,8 +307,9 @@ func linearModel(t linearTerms) porcupine.Model {
 }
 
 // operations returns a history in the checker's form. Others may see the first write of a renewal
-// or a release before it returns, or without the second: so the first write is an operation of its
-// own, named begin. A get with an unknown outcome is omitted.
+// or a release before it returns, or without the second, and may see before that what the call
+// completed for another one: so a call has two operations named begin, which may have no effect. A
+// get with an unknown outcome is omitted.
 func operations(history []*linearCall) (all []porcupine.Operation) {
 	add := func(c linearCall) {
 		all = append(all, porcupine.Operation{ClientId: c.agent, Input: &c, Call: c.call, Output: &c, Return: c.done})
@@ -311,12 +328,12 @@ func operations(history []*linearCall) (all []porcupine.Operation) {
 		begin.op = "begin " + c.op
 		if c.unknown() {
 			begin.back, begin.done = forever, forever
-			add(begin) // for what another call began
-			add(begin) // for its own
-			continue
 		}
-		add(begin)
-		add(*c)
+		add(begin) // for what another call began
+		add(begin) // for its own
+		if !c.unknown() {
+			add(*c)
+		}
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,6 +22,36 @@ func (r *linearRun) verdict(history []*linearCall) string {
 	if wrong := overlaps(history, r.terms()); len(wrong) > 0 {
 		return strings.Join(wrong, "\n")
 	}
+	if wrong := r.illegal(history); wrong == "" {
+		return ""
+	}
+	calls := slices.SortedFunc(slices.Values(history), func(a, b *linearCall) int { return int(a.done - b.done) })
+	n := sort.Search(len(calls), func(i int) bool { return r.illegal(until(history, calls[i].done)) != "" })
+	if n == len(calls) {
+		return "only the whole history is illegal: " + r.illegal(history)
+	}
+	return fmt.Sprintf("no result of this call is explained: %v\nin the shortest history with it: %s", calls[n], r.illegal(until(history, calls[n].done)))
+}
+
+// until returns a history as it was at a position: calls that had not returned have an unknown
+// outcome.
+func until(history []*linearCall, position int64) (past []*linearCall) {
+	for _, c := range history {
+		switch {
+		case c.done <= position:
+			past = append(past, c)
+		case c.call < position:
+			running := *c
+			running.got, running.err = Lease{}, ErrUnavailable
+			running.back, running.done = forever, forever
+			past = append(past, &running)
+		}
+	}
+	return past
+}
+
+// illegal returns why no order of a history's calls explains their results, "" if one does.
+func (r *linearRun) illegal(history []*linearCall) string {
 	model := linearModel(r.terms())
 	for _, part := range model.Partition(operations(history)) {
 		result, info := porcupine.CheckOperationsVerbose(model, part, time.Minute)
@@ -232,6 +263,38 @@ func TestLinearReleasedTwice(t *testing.T) {
 			{op: "release", had: granted(2), call: 9, done: 10},
 		}
 		history[0].got.New, history[2].got.New = true, true
+		for i, h := range history {
+			h.agent, h.key, h.at, h.back = i, "k", 1000+10*h.call, 1005+10*h.done
+		}
+		if v := r.verdict(history); (v != "") != c.wrong {
+			t.Errorf("%s: %q", c.name, v)
+		}
+	}
+}
+
+// A release completes renewals of other users that it finds half done, any number of them, and then
+// ends the renewed lease. It cannot end a lease whose renewals were complete before the release
+// began.
+func TestLinearHealsTwice(t *testing.T) {
+	r := linearRun{skew: 10 * time.Millisecond, quarantine: 100 * time.Millisecond}
+	for _, c := range []struct {
+		name  string
+		call  int64 // of the release
+		wrong bool
+	}{{"during two renewals", 3, false}, {"during the second renewal", 13, true}, {"after both", 19, true}} {
+		granted := func(token, end int64) Lease {
+			return Lease{Resource: "r1", Token: token, Expires: time.UnixMilli(end)}
+		}
+		history := []*linearCall{
+			{op: "get", until: 2800, got: granted(2, 2800), call: 1, done: 2},
+			{op: "release", had: granted(2, 2800), call: c.call, done: 30},
+			{op: "renew", until: 2900, had: granted(2, 2800), got: granted(3, 2900), call: 9, done: 10},
+			{op: "get", until: 2820, got: granted(3, 2900), call: 11, done: 12},
+			{op: "renew", until: 2850, had: granted(3, 2900), err: ErrUnavailable, call: 14, done: 16},
+			{op: "get", until: 2830, got: granted(4, 2900), call: 17, done: 18},
+			{op: "get", until: 2900, got: granted(6, 2900), call: 31, done: 32},
+		}
+		history[0].got.New, history[6].got.New = true, true
 		for i, h := range history {
 			h.agent, h.key, h.at, h.back = i, "k", 1000+10*h.call, 1005+10*h.done
 		}
