@@ -31,7 +31,7 @@ const restartable = `sed 's/^set -e$/set +e/' /etc/kafka/docker/run >/tmp/run &&
 // starts, so that the advertised address stays the same over restarts.
 type broker struct {
 	addr, id  string
-	container testcontainers.Container // nil for the broker of TestMain
+	container testcontainers.Container
 }
 
 // startBroker starts the single node that the tests share.
@@ -89,6 +89,7 @@ func launch(ctx context.Context, env map[string]string, internal string, more ..
 func sharedSettings() map[string]string {
 	return map[string]string{
 		"CLUSTER_ID":                                     "5L6g3nShT-eMCtK--X86sw",
+		"KAFKA_OPTS":                                     "-XX:TieredStopAtLevel=1", // the second compiler takes more time than it saves in a minute
 		"KAFKA_PROCESS_ROLES":                            "broker,controller",
 		"KAFKA_CONTROLLER_LISTENER_NAMES":                "CONTROLLER",
 		"KAFKA_LISTENER_SECURITY_PROTOCOL_MAP":           "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -27,18 +26,14 @@ type cluster struct {
 	adm      *kadm.Client
 }
 
-// shared returns the broker of TestMain, with new topics and without the groups of earlier tests.
+// shared returns a broker of TestMain, with new topics and without the groups of earlier tests.
 func shared(t *testing.T) *cluster {
 	t.Helper()
-	need(t)
-	c := newCluster(t, theBroker())
+	c := newCluster(t, take(t))
 	c.clear()
 	c.createTopics(1)
 	return c
 }
-
-// theBroker returns the broker of TestMain.
-func theBroker() *broker { return &broker{addr: os.Getenv(envBroker), id: os.Getenv(envContainer)} }
 
 func newCluster(t *testing.T, brokers ...*broker) *cluster {
 	t.Helper()

@@ -2,30 +2,35 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 )
 
-// TestMain passes these values to the tests by environment variables, because a package must not
-// have variables that change.
+// TestMain passes these values to the tests by environment variables.
 const (
-	envBinary    = "WEIR_TEST_BINARY"
-	envBroker    = "WEIR_TEST_BROKER"
-	envContainer = "WEIR_TEST_CONTAINER"
-	envSkip      = "WEIR_TEST_SKIP" // reason to skip the tests
+	envBinary = "WEIR_TEST_BINARY"
+	envSkip   = "WEIR_TEST_SKIP" // reason to skip the tests
 )
+
+// lanes is the number of brokers that TestMain starts: so many tests run at one time.
+const lanes = 2
+
+// brokers has the brokers that no test uses.
+var brokers = make(chan *broker, lanes) //nolint:gochecknoglobals // TestMain passes containers by no other way
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	os.Exit(withEngine(m))
 }
 
-// withEngine builds the binary and starts the broker that the tests share, and removes both after
+// withEngine builds the binary and starts the brokers that the tests share, and removes them after
 // the tests.
 func withEngine(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
@@ -47,12 +52,23 @@ func withEngine(m *testing.M) int {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "../../cmd/weir").CombinedOutput(); err != nil {
 		return broken(fmt.Errorf("build the binary: %w\n%s", err, out))
 	}
-	b, err := startBroker(ctx)
-	if err != nil {
+	var started [lanes]*broker
+	var failed [lanes]error
+	var starting sync.WaitGroup
+	for i := range lanes {
+		starting.Go(func() { started[i], failed[i] = startBroker(ctx) })
+	}
+	starting.Wait()
+	for _, b := range started {
+		if b != nil {
+			defer b.terminate()
+			brokers <- b
+		}
+	}
+	if err := errors.Join(failed[:]...); err != nil {
 		return broken(err)
 	}
-	defer b.terminate()
-	return with(m, map[string]string{envBinary: binary, envBroker: b.addr, envContainer: b.id})
+	return with(m, map[string]string{envBinary: binary})
 }
 
 // cannotRun returns the reason to skip the tests, or "".
@@ -83,10 +99,26 @@ func broken(err error) int {
 	return 1
 }
 
-// need skips the test if it cannot run.
+// need skips the test if it cannot run. The test runs in parallel with others.
 func need(t *testing.T) {
 	t.Helper()
 	if why := os.Getenv(envSkip); why != "" {
 		t.Skip(why)
+	}
+	t.Parallel()
+}
+
+// take returns a shared broker that the test has alone. The cleanup returns it after all cleanups
+// that the test registers later.
+func take(t *testing.T) *broker {
+	t.Helper()
+	need(t)
+	select {
+	case b := <-brokers:
+		t.Cleanup(func() { brokers <- b })
+		return b
+	case <-t.Context().Done():
+		t.Fatal(t.Context().Err())
+		return nil
 	}
 }
