@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -11,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/slogger"
 )
 
 // Config configures the bridges of all regions. Regions, Table, DB and Streams must be set.
@@ -58,6 +60,8 @@ type Config struct {
 	Registry *StatusRegistry
 	// Log receives events. Defaults to no log.
 	Log *zerolog.Logger
+	// Slog is used in place of Log, if it is set. Its levels are read once, by New.
+	Slog slog.Handler
 }
 
 // Errors of New, for errors.Is.
@@ -86,10 +90,7 @@ func (c *Config) setDefaults() {
 	if c.Registry == nil {
 		c.Registry = &StatusRegistry{}
 	}
-	if c.Log == nil {
-		nop := zerolog.Nop()
-		c.Log = &nop
-	}
+	c.Log = slogger.Choose(c.Log, c.Slog)
 }
 
 func (c *Config) check(partition int32) error {

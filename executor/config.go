@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/slogger"
 	"github.com/weirhq/weir/lease"
 	"github.com/weirhq/weir/lease/table"
 	"github.com/weirhq/weir/processors/kafka"
@@ -52,6 +54,8 @@ type Config struct {
 
 	// Log receives events. Defaults to no log.
 	Log *zerolog.Logger
+	// Slog is used in place of Log, if it is set. Its levels are read once, by New.
+	Slog slog.Handler
 	// Metrics receives the metrics. The executors of several regions may share it. Defaults to
 	// unregistered ones.
 	Metrics *Metrics
@@ -99,10 +103,7 @@ func (c *Config) setDefaults() error {
 	if c.DrawBucket == nil {
 		c.DrawBucket = rand.IntN
 	}
-	if c.Log == nil {
-		nop := zerolog.Nop()
-		c.Log = &nop
-	}
+	c.Log = slogger.Choose(c.Log, c.Slog)
 	if c.Metrics == nil {
 		c.Metrics = NewMetrics(nil)
 	}

@@ -33,7 +33,22 @@ func Endpoint(t testing.TB, purpose string) string {
 		t.Skipf("the Docker engine has no image %s: build or pull it to %s", image, purpose)
 	}
 	t.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true") // Cleanup removes the container, so the cleaner's image is not needed
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	var err error
+	for range 3 { // an engine that starts several containers at one time may map a port to none of them
+		var url string
+		if url, err = start(t, image); err == nil {
+			return url
+		}
+		t.Logf("start %s: %v", image, err)
+	}
+	t.Fatalf("%s did not start: %v", image, err)
+	return ""
+}
+
+// start starts a container of image and returns its URL when it answers.
+func start(t testing.TB, image string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	// Any answer means that dynoxide is ready. An open port does not: the engine's proxy opens the
 	// port before dynoxide listens.
@@ -41,15 +56,15 @@ func Endpoint(t testing.TB, purpose string) string {
 	box, err := testcontainers.Run(ctx, image, testcontainers.WithExposedPorts("8000/tcp"), testcontainers.WithWaitStrategy(answers))
 	testcontainers.CleanupContainer(t, box)
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	port, err := box.MappedPort(ctx, "8000/tcp")
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	host := os.Getenv("TESTCONTAINERS_HOST_OVERRIDE")
 	if host == "" || host == "localhost" {
 		host = "127.0.0.1"
 	}
-	return "http://" + host + ":" + port.Port()
+	return "http://" + host + ":" + port.Port(), nil
 }

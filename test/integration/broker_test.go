@@ -79,7 +79,8 @@ func launch(ctx context.Context, env map[string]string, internal string, more ..
 		if c != nil {
 			err = errors.Join(err, testcontainers.TerminateContainer(c))
 		}
-		if try == 3 || !strings.Contains(err.Error(), "port is already allocated") {
+		taken := strings.Contains(err.Error(), "port is already allocated") || strings.Contains(err.Error(), "address already in use")
+		if try == 3 || !taken {
 			return nil, fmt.Errorf("start %s: %w", image, err)
 		}
 	}

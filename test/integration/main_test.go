@@ -2,13 +2,11 @@ package integration
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 )
@@ -52,21 +50,13 @@ func withEngine(m *testing.M) int {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "../../cmd/weir").CombinedOutput(); err != nil {
 		return broken(fmt.Errorf("build the binary: %w\n%s", err, out))
 	}
-	var started [lanes]*broker
-	var failed [lanes]error
-	var starting sync.WaitGroup
-	for i := range lanes {
-		starting.Go(func() { started[i], failed[i] = startBroker(ctx) })
-	}
-	starting.Wait()
-	for _, b := range started {
-		if b != nil {
-			defer b.terminate()
-			brokers <- b
+	for range lanes {
+		b, err := startBroker(ctx)
+		if err != nil {
+			return broken(err)
 		}
-	}
-	if err := errors.Join(failed[:]...); err != nil {
-		return broken(err)
+		defer b.terminate()
+		brokers <- b
 	}
 	return with(m, map[string]string{envBinary: binary})
 }

@@ -1,25 +1,32 @@
 package connect
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/weirhq/weir/cmd/weir/internal/node"
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors/kafkaadmin"
 )
 
 // KafkaNames returns the names of weir's settings and commands for the remedies of package
-// kafkaadmin. what is the value of --for.
-func KafkaNames(what []string) kafkaadmin.RemedyNames {
+// kafkaadmin. groups is the value of --for, which names at least one.
+func KafkaNames(c *config.Config, groups []string) kafkaadmin.RemedyNames {
+	roles := node.InGroups(groups...)
 	return kafkaadmin.RemedyNames{
 		Brokers: "kafka.brokers", StateDir: "data_dir",
 		SessionTimeout: "processor.session_timeout", TransactionTimeout: "processor.transaction_timeout",
 		ReplicationFactor: "topics.replication_factor", MinInsync: "topics.min_insync",
 		Partitions: func(topic string) string {
-			if strings.HasPrefix(topic, "ads.") || strings.HasPrefix(topic, "spend") {
-				return "spend.partitions"
+			for _, r := range roles {
+				if slices.ContainsFunc(node.Topics(c, []node.Role{r}), func(t events.Topic) bool { return t.Name == topic }) {
+					return r.Group.Partitions
+				}
 			}
-			return "leases.partitions"
+			return roles[0].Group.Partitions // a topic of another generation
 		},
-		Apply:       "run `weir topics apply --for " + strings.Join(what, ",") + "`",
+		Apply:       "run `weir topics apply --for " + strings.Join(groups, ",") + "`",
 		Repartition: "`weir repartition --help` describes the move to new topics",
 	}
 }

@@ -1,24 +1,35 @@
 package connect
 
 import (
-	"slices"
 	"testing"
 
-	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/config"
 )
 
-// TestKafkaNames: each topic of the catalogues has the setting of its partitions.
+// TestKafkaNames: each topic that a group needs has the setting of its partitions; a topic of
+// another generation has the one of the first group.
 func TestKafkaNames(t *testing.T) {
-	n := KafkaNames([]string{"spend", "leases"})
-	spend := events.Catalog("local", events.Layout{Generation: 2})
-	for _, topic := range slices.Concat(spend, events.LeaseCatalog([]string{"eu"}, 0)) {
-		want := "leases.partitions"
-		if slices.ContainsFunc(spend, func(x events.Topic) bool { return x.Name == topic.Name }) {
-			want = "spend.partitions"
+	c, err := config.Load(config.Options{
+		Environ:  []string{"WEIR_DATA_DIR=" + t.TempDir(), "WEIR_LEASES_REGIONS=eu,us"},
+		Hostname: func() (string, error) { return "host", nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := KafkaNames(c, []string{"spend", "leases"})
+	for group, want := range map[string]string{"spend": "spend.partitions", "leases": "leases.partitions"} {
+		topics := RequiredTopics(c, []string{group})
+		if len(topics) < 3 {
+			t.Fatalf("%s: %d topics", group, len(topics))
 		}
-		if got := n.Partitions(topic.Name); got != want {
-			t.Errorf("%s: %s, want %s", topic.Name, got, want)
+		for _, topic := range topics {
+			if got := n.Partitions(topic.Name); got != want {
+				t.Errorf("%s: %s, want %s", topic.Name, got, want)
+			}
 		}
+	}
+	if got := n.Partitions("ads.events.g9"); got != "spend.partitions" {
+		t.Errorf("another generation: %s", got)
 	}
 	if n.Apply != "run `weir topics apply --for spend,leases`" {
 		t.Errorf("apply: %s", n.Apply)

@@ -23,7 +23,7 @@ func RequiredTopics(c *config.Config, groups []string) []events.Topic {
 // commands for remedies. groups is the value of --for.
 func TopicDefaults(c *config.Config, groups []string) kafkaadmin.Defaults {
 	return kafkaadmin.Defaults{
-		ReplicationFactor: int16(c.Topics.ReplicationFactor), MinInsync: int16(c.Topics.MinInSync), Names: KafkaNames(groups),
+		ReplicationFactor: int16(c.Topics.ReplicationFactor), MinInsync: int16(c.Topics.MinInSync), Names: KafkaNames(c, groups),
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 func leaseGroup() Group {
 	return Group{
 		Name: "leases", Summary: "all roles of the lease loop",
+		Partitions:  "leases.partitions",
 		Repartition: "set leases.partitions to the number that the topics have, or create new topics",
 	}
 }

@@ -54,6 +54,8 @@ type Group struct {
 	Name string
 	// Summary is the line of the group in the help of `weir run`.
 	Summary string
+	// Partitions is the setting of the topics' number of partitions.
+	Partitions string
 	// Repartition is what an operator can do when the topics have another number of partitions
 	// than the configuration.
 	Repartition string

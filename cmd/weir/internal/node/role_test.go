@@ -42,7 +42,7 @@ func TestRoles(t *testing.T) {
 			t.Errorf("%q: not a name, or the name of two roles", r.Name)
 		}
 		names = append(names, r.Name)
-		if r.Summary == "" || strings.HasSuffix(r.Summary, ".") || r.Group.Name == "" || r.Group.Summary == "" || r.Group.Repartition == "" {
+		if r.Summary == "" || strings.HasSuffix(r.Summary, ".") || r.Group.Name == "" || r.Group.Summary == "" || r.Group.Partitions == "" || r.Group.Repartition == "" {
 			t.Errorf("%s: summary %q, group %+v", r.Name, r.Summary, r.Group)
 		}
 		if r.New == nil || r.Memory == nil || r.Weight <= 0 {

@@ -21,6 +21,7 @@ import (
 func spendGroup() Group {
 	return Group{
 		Name: "spend", Summary: "all roles of ad spend",
+		Partitions:  "spend.partitions",
 		Repartition: "`weir repartition` moves the state to another number of partitions",
 	}
 }
