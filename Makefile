@@ -1,7 +1,7 @@
 # Needs POSIX make, a shell and Go; everything else is pinned in tools/go.mod. Plain `make` lists
 # the targets.
 .POSIX:
-.PHONY: help build image test test-short test-race sim sim-leases sim-crashes sim-agents fuzz bench bench-once bench-peers lint fmt vet actionlint vuln generate generate-check verify ci clean docker-note
+.PHONY: help build image test test-short test-race sim sim-leases sim-crashes sim-agents sim-model fuzz bench bench-once bench-peers lint fmt vet actionlint vuln generate generate-check verify ci clean docker-note
 
 # Every test run has this tag: it makes the mutexes of the Kafka client visible to testing/synctest.
 # Without it, packages whose tests need it fail in TestBuildTag.
@@ -21,6 +21,8 @@ NORACE   = Notices|Mutation|Mutants|Catches|Evacuate|LoopHours|Goals|Seeds|Shrin
 # Runs of the crash and abort model, and seeds of the model of the lease loop.
 RUNS     = 1000
 SEEDS    = 5000
+# Histories of agents that are checked for linearizability.
+HISTORIES = 40
 FUZZTIME = 10s
 # What bench and bench-peers measure on.
 BROKERS  = 127.0.0.1:9092
@@ -60,7 +62,7 @@ test-short: ## run the tests that take seconds
 test-race: ## run the short tests of concurrent packages under the race detector
 	@WEIR_TEST_CRASH_RUNS=$(RACERUNS) $(GOTEST) $(TAGS) -count=1 -short -race -skip '$(NORACE)' -timeout $(TIMEOUT) $(ARGS) $(RACE)
 
-sim: sim-leases sim-crashes ## run both simulators (make sim SEEDS=20000 RUNS=5000)
+sim: sim-leases sim-crashes sim-agents sim-model ## run all simulators (make sim SEEDS=20000 RUNS=5000)
 
 sim-leases: ## run SEEDS seeds of the simulator of the lease loop
 	@WEIR_TEST_SIM_SEEDS=$(SEEDS) $(GOTEST) $(TAGS) -count=1 -timeout 60m -run '^TestSeeds$$' $(ARGS) ./test/sim
@@ -68,8 +70,11 @@ sim-leases: ## run SEEDS seeds of the simulator of the lease loop
 sim-crashes: ## crash and abort the runtime RUNS times in simulated time
 	@WEIR_TEST_CRASH_RUNS=$(RUNS) $(GOTEST) $(TAGS) -count=1 -timeout 60m -run '^Test(Crashes|Troubles)$$' $(ARGS) ./processors/...
 
-sim-agents: ## check histories of 40 seeds of agents for linearizability
-	@$(GOTEST) $(TAGS) -count=1 -timeout 60m -run '^TestLinearizable$$' $(ARGS) ./agent
+sim-agents: ## check HISTORIES histories of agents for linearizability
+	@WEIR_TEST_LINEAR_RUNS=$(HISTORIES) $(GOTEST) $(TAGS) -count=1 -timeout 60m -run '^TestLinearizable$$' $(ARGS) ./agent
+
+sim-model: ## compare the model checker with and without its reductions, for all mutants
+	@WEIR_TEST_MODEL_REDUCTIONS=1 $(GOTEST) $(TAGS) -count=1 -timeout 60m -run '^TestReductionsChangeNothing$$' $(ARGS) ./lease/model
 
 fuzz: ## fuzz every fuzz target for FUZZTIME
 	@find . -name '*_test.go' -exec grep -l '^func Fuzz' {} + | sort | while read -r file; do \

@@ -89,13 +89,12 @@ func longest(part []porcupine.Operation, info porcupine.LinearizationInfo) strin
 // Fifty agents work on one table with all faults of the emulator. Some order of their calls
 // explains all results, and no resource is leased to two keys.
 func TestLinearizable(t *testing.T) {
-	runs, first := 40, linearSeed(t)
+	runs, first := linearNumber(t, "WEIR_TEST_LINEAR_RUNS", 16), linearNumber(t, "WEIR_TEST_LINEAR_SEED", 0)
 	if testing.Short() {
 		runs = 5
 	}
 	outcomes := map[string]int{}
-	for i := range runs {
-		seed := first + uint64(i)
+	for seed := first; seed < first+runs; seed++ {
 		r := linearDefaults(seed)
 		history := r.run(t)
 		if v := r.verdict(history); v != "" {
@@ -116,16 +115,16 @@ func TestLinearizable(t *testing.T) {
 	}
 }
 
-// linearSeed returns the first seed: WEIR_TEST_LINEAR_SEED, 0 by default.
-func linearSeed(t *testing.T) (seed uint64) {
+// linearNumber returns the value of an environment variable, or n.
+func linearNumber(t *testing.T, variable string, n uint64) uint64 {
 	t.Helper()
-	if s := os.Getenv("WEIR_TEST_LINEAR_SEED"); s != "" {
+	if s := os.Getenv(variable); s != "" {
 		var err error
-		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+		if n, err = strconv.ParseUint(s, 10, 32); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return seed
+	return n
 }
 
 // run makes a history in virtual time.

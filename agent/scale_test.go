@@ -46,7 +46,7 @@ func (w *fixture) stock(region string, n, buckets int) {
 // read are still available. The index lags by some milliseconds, and a request takes some.
 func TestTriesOfNewLeases(t *testing.T) {
 	const agents, resources, buckets = 50, 10_000, 10
-	each := 120
+	each := 40
 	if testing.Short() {
 		each = 10
 	}

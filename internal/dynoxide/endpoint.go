@@ -4,13 +4,16 @@ package dynoxide
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"testing"
 	"time"
 
 	"github.com/testcontainers/testcontainers-go"
-	"github.com/testcontainers/testcontainers-go/wait"
+
+	"github.com/weirhq/weir/internal/pause"
 )
 
 // Endpoint starts dynoxide in a container for the duration of the test and returns its URL. If
@@ -33,38 +36,43 @@ func Endpoint(t testing.TB, purpose string) string {
 		t.Skipf("the Docker engine has no image %s: build or pull it to %s", image, purpose)
 	}
 	t.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true") // Cleanup removes the container, so the cleaner's image is not needed
-	var err error
-	for range 3 { // an engine that starts several containers at one time may map a port to none of them
-		var url string
-		if url, err = start(t, image); err == nil {
-			return url
-		}
-		t.Logf("start %s: %v", image, err)
-	}
-	t.Fatalf("%s did not start: %v", image, err)
-	return ""
-}
-
-// start starts a container of image and returns its URL when it answers.
-func start(t testing.TB, image string) (string, error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	// Any answer means that dynoxide is ready. An open port does not: the engine's proxy opens the
-	// port before dynoxide listens.
-	answers := wait.ForHTTP("/").WithPort("8000/tcp").WithStatusCodeMatcher(func(int) bool { return true })
-	box, err := testcontainers.Run(ctx, image, testcontainers.WithExposedPorts("8000/tcp"), testcontainers.WithWaitStrategy(answers))
+	box, err := testcontainers.Run(ctx, image, testcontainers.WithExposedPorts("8000/tcp"))
 	testcontainers.CleanupContainer(t, box)
 	if err != nil {
-		return "", err
+		t.Fatal(err)
 	}
 	port, err := box.MappedPort(ctx, "8000/tcp")
 	if err != nil {
-		return "", err
+		t.Fatal(err)
 	}
 	host := os.Getenv("TESTCONTAINERS_HOST_OVERRIDE")
 	if host == "" || host == "localhost" {
 		host = "127.0.0.1"
 	}
-	return "http://" + host + ":" + port.Port(), nil
+	url := "http://" + host + ":" + port.Port()
+	if err := answers(ctx, url); err != nil {
+		t.Fatal(err)
+	}
+	return url
+}
+
+// answers waits until url gives any answer. An open port is not enough: the engine's proxy opens
+// the port before dynoxide listens. The wait strategies of testcontainers ask a host that they
+// choose themselves, which cannot be reached everywhere.
+func answers(ctx context.Context, url string) error {
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return fmt.Errorf("make request: %w", err)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err == nil {
+			return res.Body.Close()
+		}
+		if !pause.For(ctx, 100*time.Millisecond) {
+			return fmt.Errorf("dynoxide does not answer at %s: %w", url, err)
+		}
+	}
 }

@@ -3,6 +3,8 @@ package integration
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -89,6 +91,16 @@ func (l *leaseLog) add(name rowName, version int64, c *eventspb.LeaseChange) {
 		l.wrong = append(l.wrong, fmt.Sprintf("version %d of %v comes after %d, from %s", version, name, r.last[c.Region], c.Region))
 	}
 	r.seen[version], r.last[c.Region] = true, version
+}
+
+// heard returns an error if the log has no change from the stream of a region.
+func (l *leaseLog) heard(regions []string) error {
+	for _, region := range regions {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(l.rows)), func(r *rowLog) bool { return r.last[region] > 0 }) {
+			return fmt.Errorf("no change from %s", region)
+		}
+	}
+	return nil
 }
 
 // leases reports whether the row is a resource or a key, and not a setting.

@@ -66,7 +66,14 @@ func TestLeaseRegionDown(t *testing.T) {
 		p.ready(60 * time.Second)
 	}
 	u := w.use(seed, false)
-	pass(t, 4*time.Second)
+	within(t, 30*time.Second, "the bridge reads each region", func(ctx context.Context) error {
+		log, err := readLeaseLog(ctx, w.kafka)
+		if err != nil {
+			return err
+		}
+		return log.heard(w.regions)
+	})
+	pass(t, 3*time.Second)
 	const dead = "us-west-2"
 	w.cut(dead, true)
 	down := time.Now()
