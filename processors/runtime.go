@@ -112,7 +112,7 @@ func (r *Runtime) runStore(ctx context.Context, parts int32) (err error) {
 		w.searching = searching
 		w.snapshot, w.partitions, w.standby = r.snapshots[i], parts, follower
 		if i == 0 {
-			follower.rebalance = func() { w.mailbox.post(func() { w.sess.Client().ForceRebalance() }) }
+			follower.rebalance = func() { w.mailbox.post(w.requestRebalance) }
 		}
 		group.Go(func() error { return w.run(ctx) })
 	}

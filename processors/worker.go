@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -47,13 +48,15 @@ type worker struct {
 	backlogged bool // more records are unread than the last transaction took, see measureBacklog
 
 	assignment assignment // since the last rebalance
-	mailbox    mailbox    // from callbacks and takeovers, run in the loop
-	restores   sync.WaitGroup
-	scratch    []stream.Record
-	records    []kgo.Record  // of the open transaction
-	commits    []*taskCommit // of the transaction that is being committed
-	revoked    bool          // partitions were revoked since the last End, so the next End aborts
-	blocked    chan struct{} // signalled when a rebalance waits for the open transaction
+	// rebalanceRequests counts the rebalances that the worker has requested.
+	rebalanceRequests atomic.Uint32
+	mailbox           mailbox // from callbacks and takeovers, run in the loop
+	restores          sync.WaitGroup
+	scratch           []stream.Record
+	records           []kgo.Record  // of the open transaction
+	commits           []*taskCommit // of the transaction that is being committed
+	revoked           bool          // partitions were revoked since the last End, so the next End aborts
+	blocked           chan struct{} // signalled when a rebalance waits for the open transaction
 
 	snapshot *statusSnapshot
 	timing   txnTiming
@@ -256,6 +259,10 @@ func (w *worker) step(ctx, life context.Context) error {
 	}
 	fetches := w.poll(ctx)
 	w.drainMailbox()
+	if w.assignment.isOverdue() {
+		w.log.Warn().Msg("rebalance_overdue")
+		w.requestRebalance()
+	}
 	failed := w.fetchErrors(ctx, fetches)
 	if w.revoked && w.count == 0 && failed == nil {
 		// A revoke since the last End makes the client abort at the next End. This transaction is

@@ -30,9 +30,12 @@ type Member struct {
 	Endpoint string                 `protobuf:"bytes,2,opt,name=endpoint,proto3" json:"endpoint,omitempty"` // address of the process's API; empty if it has none
 	// Changelog offsets, by partition, up to which the process's store is complete, for owned and
 	// followed partitions.
-	Next          map[int32]int64 `protobuf:"bytes,3,rep,name=next,proto3" json:"next,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Next map[int32]int64 `protobuf:"bytes,3,rep,name=next,proto3" json:"next,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Number of rebalances that the member has requested. Brokers rebalance a group when the metadata
+	// of a member that joins again differs.
+	RebalanceRequests uint32 `protobuf:"varint,4,opt,name=rebalance_requests,json=rebalanceRequests,proto3" json:"rebalance_requests,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Member) Reset() {
@@ -86,13 +89,23 @@ func (x *Member) GetNext() map[int32]int64 {
 	return nil
 }
 
+func (x *Member) GetRebalanceRequests() uint32 {
+	if x != nil {
+		return x.RebalanceRequests
+	}
+	return 0
+}
+
 // WorkerAssignment is the part of a worker's assignment that is not its partitions.
 type WorkerAssignment struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Standbys []int32                `protobuf:"varint,1,rep,packed,name=standbys,proto3" json:"standbys,omitempty"` // partitions that its process follows
 	// The standbys that will become active here. The process requests a rebalance once it has caught
 	// up.
-	Warmups       []int32 `protobuf:"varint,2,rep,packed,name=warmups,proto3" json:"warmups,omitempty"`
+	Warmups []int32 `protobuf:"varint,2,rep,packed,name=warmups,proto3" json:"warmups,omitempty"`
+	// A partition has no owner until its present owner has released it. Another rebalance has to
+	// follow.
+	Incomplete    bool `protobuf:"varint,3,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -141,21 +154,32 @@ func (x *WorkerAssignment) GetWarmups() []int32 {
 	return nil
 }
 
+func (x *WorkerAssignment) GetIncomplete() bool {
+	if x != nil {
+		return x.Incomplete
+	}
+	return false
+}
+
 var File_group_proto protoreflect.FileDescriptor
 
 const file_group_proto_rawDesc = "" +
 	"\n" +
-	"\vgroup.proto\x12\x12weir.processors.v1\"\xb3\x01\n" +
+	"\vgroup.proto\x12\x12weir.processors.v1\"\xe2\x01\n" +
 	"\x06Member\x12\x1a\n" +
 	"\binstance\x18\x01 \x01(\tR\binstance\x12\x1a\n" +
 	"\bendpoint\x18\x02 \x01(\tR\bendpoint\x128\n" +
-	"\x04next\x18\x03 \x03(\v2$.weir.processors.v1.Member.NextEntryR\x04next\x1a7\n" +
+	"\x04next\x18\x03 \x03(\v2$.weir.processors.v1.Member.NextEntryR\x04next\x12-\n" +
+	"\x12rebalance_requests\x18\x04 \x01(\rR\x11rebalanceRequests\x1a7\n" +
 	"\tNextEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\x05R\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"H\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"h\n" +
 	"\x10WorkerAssignment\x12\x1a\n" +
 	"\bstandbys\x18\x01 \x03(\x05R\bstandbys\x12\x18\n" +
-	"\awarmups\x18\x02 \x03(\x05R\awarmupsB/Z-github.com/weirhq/weir/processors/changelogpbb\x06proto3"
+	"\awarmups\x18\x02 \x03(\x05R\awarmups\x12\x1e\n" +
+	"\n" +
+	"incomplete\x18\x03 \x01(\bR\n" +
+	"incompleteB/Z-github.com/weirhq/weir/processors/changelogpbb\x06proto3"
 
 var (
 	file_group_proto_rawDescOnce sync.Once

@@ -36,6 +36,7 @@ type StandbyTasks struct {
 type Assignment struct {
 	Active       map[string][]int32      // by member
 	StandbyTasks map[string]StandbyTasks // by member: the first member of each instance has those of the instance
+	Incomplete   bool                    // a partition is active at no member, because its present owner must release it first
 }
 
 // MakePlan plans a group. The result depends on the arguments alone, and not on the order of
@@ -51,6 +52,8 @@ func MakePlan(c PlanConfig, members []Member) Assignment {
 		if owner := g.owner[p]; owner == none || owner == member { // otherwise the present owner must release it first
 			id := members[member].ID
 			plan.Active[id] = append(plan.Active[id], int32(p))
+		} else {
+			plan.Incomplete = true
 		}
 	}
 	return plan

@@ -51,6 +51,9 @@ func (s *fakeGroup) round() (moved int) {
 	if again := MakePlan(s.c, s.list()); fmt.Sprint(again) != fmt.Sprint(plan) {
 		s.t.Fatalf("the plan depends on the order of members:\n%v\n%v", plan, again)
 	}
+	if assigned := len(slices.Concat(slices.Collect(maps.Values(plan.Active))...)); plan.Incomplete != (assigned < int(s.c.Partitions)) {
+		s.t.Fatalf("%d of %d partitions are assigned, and the plan says incomplete: %v", assigned, s.c.Partitions, plan.Incomplete)
+	}
 	s.gen++
 	s.warming, s.standby = map[string][]int32{}, map[string][]int32{}
 	seen := map[int32]string{}

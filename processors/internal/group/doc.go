@@ -11,7 +11,7 @@
 // Invariants:
 //
 //  1. Every partition is active at one member. While its old owner releases it, it is active at
-//     none for one round.
+//     none for one round, and the plan is marked as incomplete.
 //  2. A running partition moves only to an instance that has caught up, or to another member of the
 //     same instance. A partition without an owner goes to an instance that has caught up, if there
 //     is one.
