@@ -12,7 +12,7 @@ import (
 // incompleteLimit is the time after which a worker requests the rebalance that an incomplete plan
 // needs. The member that releases a partition requests it at once. If that member was killed first
 // and is restarted within the session timeout, it joins the stable group as the same static member,
-// and nobody requests it.
+// and no member requests it.
 const incompleteLimit = 5 * time.Second
 
 // assignment is the whole assignment of a worker since the last rebalance.
