@@ -93,7 +93,7 @@ func TestKills(t *testing.T) {
 		at := places[rng.IntN(len(places))]
 		want := ledger.campaign(at.campaign, at.account)
 		var s spend
-		answer(t, &s, "spend", "show", "--campaign", at.campaign, "--account", at.account, "--server", addr)
+		answer(t, &s, "spend", "show", "--campaign", at.campaign, "--account", at.account, "--wait", "--server", addr)
 		got := account{micros: s.Charged, duplicates: s.Duplicates, byType: map[eventspb.EventType]uint64{}}
 		if s.Impressions > 0 {
 			got.byType[eventspb.EventType_EVENT_TYPE_IMPRESSION] = s.Impressions

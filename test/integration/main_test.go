@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -17,11 +18,14 @@ const (
 	envSkip   = "WEIR_TEST_SKIP" // reason to skip the tests
 )
 
-// lanes is the number of brokers that TestMain starts: so many tests run at one time.
-const lanes = 2
+// lanes returns the number of brokers that TestMain starts: so many tests run at one time. With two
+// on two cores, tests missed their time limits: a test takes a core and its broker another one.
+func lanes() int { return min(maxLanes, max(1, runtime.NumCPU()/4)) }
+
+const maxLanes = 4
 
 // brokers has the brokers that no test uses.
-var brokers = make(chan *broker, lanes) //nolint:gochecknoglobals // TestMain passes containers by no other way
+var brokers = make(chan *broker, maxLanes) //nolint:gochecknoglobals // TestMain passes containers by no other way
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -50,7 +54,7 @@ func withEngine(m *testing.M) int {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "../../cmd/weir").CombinedOutput(); err != nil {
 		return broken(fmt.Errorf("build the binary: %w\n%s", err, out))
 	}
-	for range lanes {
+	for range lanes() {
 		b, err := startBroker(ctx)
 		if err != nil {
 			return broken(err)
