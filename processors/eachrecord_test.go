@@ -92,7 +92,11 @@ func TestEachRecordSurvivesKills(t *testing.T) {
 	})
 }
 
-// reminders emits each key that had no record for a second, in event time and in wall time.
+// reminderAfter is longer than a restart takes.
+const reminderAfter = 30 * time.Second
+
+// reminders emits each key that had no record for the time reminderAfter, in event time and in wall
+// time.
 func reminders() stream.Processor {
 	timer := func(clock stream.Clock, atMs int64, key []byte) stream.Timer {
 		return stream.Timer{Clock: clock, AtMs: atMs, Key: key}
@@ -109,8 +113,8 @@ func reminders() stream.Processor {
 				if atMs, err := strconv.ParseInt(string(was), 10, 64); err == nil {
 					c.CancelTimer(timer(clock, atMs, r.Key))
 				}
-				c.SetTimer(timer(clock, r.TimeMs+1000, r.Key))
-				c.Put(table, r.Key, strconv.AppendInt(nil, r.TimeMs+1000, 10))
+				c.SetTimer(timer(clock, r.TimeMs+reminderAfter.Milliseconds(), r.Key))
+				c.Put(table, r.Key, strconv.AppendInt(nil, r.TimeMs+reminderAfter.Milliseconds(), 10))
 			}
 			if string(r.Value) == "bad" { // the timers stay as they were
 				return stream.Rejectf("bad", "the value says so")
@@ -140,7 +144,7 @@ func TestEachRecordTimersSurviveKills(t *testing.T) {
 			w.CaughtUp()
 			key := strings.Repeat("k", round+1)
 			send(key, "good")
-			time.Sleep(600 * time.Millisecond)
+			time.Sleep(reminderAfter / 2)
 			p.KillAt(failpoint)
 			send(key, "good") // the first timers are cancelled before they are due
 			if err := p.Await(); err != processorstest.ErrKilled {
@@ -148,13 +152,13 @@ func TestEachRecordTimersSurviveKills(t *testing.T) {
 			}
 			p = w.Start("a")
 			w.CaughtUp()
-			time.Sleep(500 * time.Millisecond)
+			time.Sleep(reminderAfter / 4)
 			send(key, "bad")
-			time.Sleep(3 * time.Second)
+			time.Sleep(3 * reminderAfter)
 		}
 		send("last", "good") // event time passes all timers but its own
 		w.CaughtUp()
-		time.Sleep(5 * time.Second)
+		time.Sleep(3 * reminderAfter)
 		got := map[string]int{}
 		for _, r := range w.Records("out") {
 			got[string(r.Key)+string(r.Value)]++

@@ -31,7 +31,7 @@ const restartable = `sed 's/^set -e$/set +e/' /etc/kafka/docker/run >/tmp/run &&
 // starts, so that the advertised address stays the same over restarts.
 type broker struct {
 	addr, id  string
-	container testcontainers.Container
+	container testcontainers.Container // nil for the broker of TestMain
 }
 
 // startBroker starts the single node that the tests share.

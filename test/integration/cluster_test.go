@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -26,14 +27,18 @@ type cluster struct {
 	adm      *kadm.Client
 }
 
-// shared returns a broker of TestMain, with new topics and without the groups of earlier tests.
+// shared returns the broker of TestMain, with new topics and without the groups of earlier tests.
 func shared(t *testing.T) *cluster {
 	t.Helper()
-	c := newCluster(t, take(t))
+	need(t)
+	c := newCluster(t, theBroker())
 	c.clear()
 	c.createTopics(1)
 	return c
 }
+
+// theBroker returns the broker of TestMain.
+func theBroker() *broker { return &broker{addr: os.Getenv(envBroker), id: os.Getenv(envContainer)} }
 
 func newCluster(t *testing.T, brokers ...*broker) *cluster {
 	t.Helper()

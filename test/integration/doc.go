@@ -34,9 +34,8 @@
 //     keys that two regions leased end with one lease.
 //  7. Each command has a result, no command waits, and no record was rejected.
 //
-// The tests share a single-node broker for each four cores, and so many tests run at one time. Each
-// takes a broker for itself and begins with new topics and without groups. They are skipped without
-// a Docker engine, and under -short.
+// The tests share one single-node broker; each begins with new topics and without groups. They are
+// skipped without a Docker engine, and under -short.
 //
 // They do not reach the failpoints of a commit (the crash harness of package processors does), and
 // they do not measure throughput (`weir bench spend` does).

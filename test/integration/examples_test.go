@@ -15,15 +15,15 @@ import (
 
 // TestExamples runs the stream processors of examples/ on a real broker and kills each once.
 func TestExamples(t *testing.T) {
-	b := take(t)
-	newCluster(t, b).clear()
-	exampletest.RunStreams(t, exampletest.Build(t), b.addr)
+	need(t)
+	newCluster(t, theBroker()).clear()
+	exampletest.RunStreams(t, exampletest.Build(t), theBroker().addr)
 }
 
 // TestWriteAProcessor runs the commands of docs/write-a-processor.md, on the broker of these tests.
 func TestWriteAProcessor(t *testing.T) {
-	b := take(t)
-	newCluster(t, b).clear()
+	need(t)
+	newCluster(t, theBroker()).clear()
 	text, err := os.ReadFile("../../docs/write-a-processor.md")
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func TestWriteAProcessor(t *testing.T) {
 	}
 	dir := t.TempDir()
 	block = strings.NewReplacer(
-		"docker exec -i kafka", "docker exec -i "+b.id, "localhost:9092", "localhost:19092", "127.0.0.1:9092", b.addr,
+		"docker exec -i kafka", "docker exec -i "+theBroker().id, "localhost:9092", "localhost:19092", "127.0.0.1:9092", theBroker().addr,
 		"-o wordcount", "-o "+filepath.Join(dir, "wordcount"), "./wordcount ", filepath.Join(dir, "wordcount")+" ",
 		"wordcount-data", filepath.Join(dir, "data"),
 	).Replace(block)

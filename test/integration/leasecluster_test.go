@@ -53,9 +53,10 @@ type leaseCluster struct {
 // hostile.
 func newLeaseCluster(t *testing.T, regions ...string) *leaseCluster {
 	t.Helper()
+	need(t)
 	profile := dynamotest.Hostile()
 	w := &leaseCluster{
-		cluster: newCluster(t, take(t)), regions: regions, faults: profile.Faults, stock: map[string]string{},
+		cluster: newCluster(t, theBroker()), regions: regions, faults: profile.Faults, stock: map[string]string{},
 	}
 	w.kafka = kafka.Cluster{Brokers: w.addrs()}
 	profile.Faults = nil

@@ -7,32 +7,25 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 )
 
-// TestMain passes these values to the tests by environment variables.
+// TestMain passes these values to the tests by environment variables, because a package must not
+// have variables that change.
 const (
-	envBinary = "WEIR_TEST_BINARY"
-	envSkip   = "WEIR_TEST_SKIP" // reason to skip the tests
+	envBinary    = "WEIR_TEST_BINARY"
+	envBroker    = "WEIR_TEST_BROKER"
+	envContainer = "WEIR_TEST_CONTAINER"
+	envSkip      = "WEIR_TEST_SKIP" // reason to skip the tests
 )
-
-// lanes returns the number of brokers that TestMain starts: so many tests run at one time. With two
-// on two cores, tests missed their time limits: a test takes a core and its broker another one.
-func lanes() int { return min(maxLanes, max(1, runtime.NumCPU()/4)) }
-
-const maxLanes = 4
-
-// brokers has the brokers that no test uses.
-var brokers = make(chan *broker, maxLanes) //nolint:gochecknoglobals // TestMain passes containers by no other way
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	os.Exit(withEngine(m))
 }
 
-// withEngine builds the binary and starts the brokers that the tests share, and removes them after
+// withEngine builds the binary and starts the broker that the tests share, and removes both after
 // the tests.
 func withEngine(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
@@ -54,15 +47,12 @@ func withEngine(m *testing.M) int {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "../../cmd/weir").CombinedOutput(); err != nil {
 		return broken(fmt.Errorf("build the binary: %w\n%s", err, out))
 	}
-	for range lanes() {
-		b, err := startBroker(ctx)
-		if err != nil {
-			return broken(err)
-		}
-		defer b.terminate()
-		brokers <- b
+	b, err := startBroker(ctx)
+	if err != nil {
+		return broken(err)
 	}
-	return with(m, map[string]string{envBinary: binary})
+	defer b.terminate()
+	return with(m, map[string]string{envBinary: binary, envBroker: b.addr, envContainer: b.id})
 }
 
 // cannotRun returns the reason to skip the tests, or "".
@@ -93,26 +83,10 @@ func broken(err error) int {
 	return 1
 }
 
-// need skips the test if it cannot run. The test runs in parallel with others.
+// need skips the test if it cannot run.
 func need(t *testing.T) {
 	t.Helper()
 	if why := os.Getenv(envSkip); why != "" {
 		t.Skip(why)
-	}
-	t.Parallel()
-}
-
-// take returns a shared broker that the test has alone. The cleanup returns it after all cleanups
-// that the test registers later.
-func take(t *testing.T) *broker {
-	t.Helper()
-	need(t)
-	select {
-	case b := <-brokers:
-		t.Cleanup(func() { brokers <- b })
-		return b
-	case <-t.Context().Done():
-		t.Fatal(t.Context().Err())
-		return nil
 	}
 }

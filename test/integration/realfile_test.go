@@ -26,6 +26,7 @@ func realFile(t *testing.T, name string) string {
 
 // TestRealFile imports a real campaign's log twice. The description of the data set has its totals.
 func TestRealFile(t *testing.T) {
+	need(t)
 	file := realFile(t, "ads/ipinyou_1458_220k.csv.gz")
 	c := shared(t)
 	f := follow(c)
