@@ -17,18 +17,19 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// verdict returns the violation in a history, "" if there is none.
+// verdict returns the violation in a history; "" means that the history is correct.
 func (r *linearRun) verdict(history []*linearCall) string {
 	if wrong := overlaps(history, r.terms()); len(wrong) > 0 {
 		return strings.Join(wrong, "\n")
 	}
-	if wrong := r.illegal(history); wrong == "" {
+	whole := r.illegal(history)
+	if whole == "" {
 		return ""
 	}
 	calls := slices.SortedFunc(slices.Values(history), func(a, b *linearCall) int { return int(a.done - b.done) })
 	n := sort.Search(len(calls), func(i int) bool { return r.illegal(until(history, calls[i].done)) != "" })
 	if n == len(calls) {
-		return "only the whole history is illegal: " + r.illegal(history)
+		return "only the whole history is illegal: " + whole
 	}
 	return fmt.Sprintf("no result of this call is explained: %v\nin the shortest history with it: %s", calls[n], r.illegal(until(history, calls[n].done)))
 }

@@ -7,7 +7,7 @@ import (
 // decision is the outcome for the rows of a key at one time. Numbers are indices of the rows.
 type decision struct {
 	live   []int // leased, and their end is more than the skew away
-	winner int   // one of live, without a command against it; -1 if there is none
+	winner int   // the first-granted row of live without a command against it; -1: no such row
 	losers []int // rows to supersede
 }
 

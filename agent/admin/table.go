@@ -83,7 +83,7 @@ func (a *Admin) update(what string, in *dynamodb.UpdateTableInput) TableStep {
 	return TableStep{Region: a.home(), Description: what, update: in}
 }
 
-// mismatch returns the difference that no step can repair, "" if there is none.
+// mismatch returns a difference that no step can repair; "" means that there is no such difference.
 func (a *Admin) mismatch(t *types.TableDescription, want *dynamodb.CreateTableInput) string {
 	in := index(t)
 	switch {

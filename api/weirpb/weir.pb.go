@@ -1130,7 +1130,7 @@ type Partition struct {
 	App       string                 `protobuf:"bytes,1,opt,name=app,proto3" json:"app,omitempty"`
 	Partition int32                  `protobuf:"varint,2,opt,name=partition,proto3" json:"partition,omitempty"`
 	// barrier, restoring, running, stopped; standby: another process owns the partition, this one
-	// follows; "elsewhere": no process that answers has it, and reason has the details
+	// follows; "elsewhere": no answering process has the partition; see reason
 	State         string           `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
 	Reason        string           `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"` // why it stopped, and what to do
 	OwnerEpoch    uint64           `protobuf:"varint,5,opt,name=owner_epoch,json=ownerEpoch,proto3" json:"owner_epoch,omitempty"`

@@ -71,7 +71,7 @@ func answers(ctx context.Context, url string) error {
 		if err == nil {
 			return res.Body.Close()
 		}
-		if !pause.For(ctx, 100*time.Millisecond) {
+		if !pause.Poll(ctx) {
 			return fmt.Errorf("dynoxide does not answer at %s: %w", url, err)
 		}
 	}

@@ -32,9 +32,9 @@ func TestReductionsChangeNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds: run without -short")
 	}
-	every, most := 4, 2
+	every, least := 4, 2
 	if os.Getenv("WEIR_TEST_MODEL_REDUCTIONS") != "" {
-		every, most = 1, 8
+		every, least = 1, 8
 	}
 	broken := map[string]int{}
 	for name, c := range smallConfigs() {
@@ -65,7 +65,7 @@ func TestReductionsChangeNothing(t *testing.T) {
 		}
 	}
 	t.Logf("violations by condition left out: %v", broken)
-	if broken[""] > 0 || len(broken) < most {
+	if broken[""] > 0 || len(broken) < least {
 		t.Errorf("too few mutants violate an invariant here, or the protocol itself does: %v", broken)
 	}
 }

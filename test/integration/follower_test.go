@@ -44,7 +44,7 @@ type chain struct {
 	owner   string    // instance that wrote the last barrier
 	claimed time.Time // time of that barrier
 	marker  *changelogpb.Marker
-	open    int // 1 + index in took of a takeover without progress; 0 if there is none
+	open    int // 1 + index in took of the takeover that has made no progress yet; 0 means no such takeover
 }
 
 // takeover is a change of a partition's owner, possibly to the same instance.

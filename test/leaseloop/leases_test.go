@@ -114,7 +114,7 @@ func TestLiberatorSurvivesKills(t *testing.T) {
 		changed(t, w, all...)
 		w.CaughtUp()
 		sent := len(commandsOf(t, w, "eu"))
-		time.Sleep(75 * time.Minute)
+		time.Sleep(20 * time.Minute)
 		if n := len(commandsOf(t, w, "eu")); n != sent {
 			t.Errorf("%d commands for leases that have ended in the stream", n-sent)
 		}
@@ -186,7 +186,7 @@ func TestDedupSurvivesKills(t *testing.T) {
 		}
 		w.CaughtUp()
 		sent := len(commandsOf(t, w, "eu"))
-		time.Sleep(75 * time.Minute)
+		time.Sleep(2 * time.Hour)
 		if n, us := len(commandsOf(t, w, "eu")), len(commandsOf(t, w, "us")); n != sent || us > 0 {
 			t.Errorf("%d commands for resolved duplicates, %d to the winner", n-sent, us)
 		}

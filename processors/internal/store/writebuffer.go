@@ -17,7 +17,7 @@ import (
 type WriteBuffer struct {
 	keys  map[string]bufferedValue // by store key
 	Bytes int
-	since time.Time // time of the oldest buffered transaction, which may have changed positions only; zero if there is none
+	since time.Time // time of the oldest buffered transaction, also of one that moved positions only; zero while the buffer is empty
 }
 
 type bufferedValue struct {

@@ -64,7 +64,7 @@ func tableChecks(ctx context.Context, l *node.LeaseTable) (checks []kafkaadmin.C
 	return checks
 }
 
-// replicaChecks returns a check for each problem of a region, and one check if there is none.
+// replicaChecks returns a check for each problem of a region, or one OK check.
 func replicaChecks(r *leaseadmin.ReplicaStatus, home string, now time.Time) (checks []kafkaadmin.Check) {
 	name := "region " + r.Region
 	bad := func(wrong bool, s kafkaadmin.Severity, detail, do string) {
