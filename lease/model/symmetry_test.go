@@ -27,13 +27,13 @@ func smallConfigs() map[string]Config {
 
 // The two reductions, by symmetry and by normalization, change neither whether an invariant is
 // violated nor the length of the history: with the protocol's rules, and without any one condition
-// of them. WEIR_TEST_MODEL_REDUCTIONS leaves out each condition, and not every fourth only.
+// of them. WEIR_TEST_MODEL_FULL leaves out each condition, and not every fourth only.
 func TestReductionsChangeNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds: run without -short")
 	}
 	every, least := 4, 2
-	if os.Getenv("WEIR_TEST_MODEL_REDUCTIONS") != "" {
+	if os.Getenv("WEIR_TEST_MODEL_FULL") != "" {
 		every, least = 1, 8
 	}
 	broken := map[string]int{}

@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// TestDiskFull runs a process on a file system of 48 MiB until its load has filled it, on a larger
+// TestDiskFull runs a process on a file system of 16 MiB until its load has filled it, on a larger
 // one until another program has filled it, and on one with space. The process exits with 74 and a
 // remedy, its partitions move, and nothing is lost.
 func TestDiskFull(t *testing.T) {
 	c := shared(t)
 	f := follow(c)
-	a := newInstance(c, "a")
+	a := newInstance(c, "a", "memory: 128MiB") // small memtables, so that it writes to the disk soon
 	dir := filepath.Join(filepath.Dir(a.config), "data")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	mountTmpfs(t, dir, "size=48m")
-	l := startLoad(c, 11, 45_000, 400_000)
+	mountTmpfs(t, dir, "size=16m")
+	l := startLoad(c, 11, 30_000, 200_000)
 
 	p := a.start()
 	p.full(time.Minute, `"ballast_freed":false`)
@@ -30,7 +30,7 @@ func TestDiskFull(t *testing.T) {
 		t.Error("the disk was full before anything was folded")
 	}
 
-	mountTmpfs(t, dir, "remount,size=400m")
+	mountTmpfs(t, dir, "remount,size=300m")
 	p = a.start()
 	p.ready(time.Minute)
 	filler := filepath.Join(dir, "filler")

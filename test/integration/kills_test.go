@@ -36,10 +36,10 @@ type death struct {
 	owned    map[int32]bool // partitions that the process owned
 }
 
-const kills = 20
+const kills = 12
 
-// TestKills kills a process at twenty random moments during two million events and restarts it at
-// once. For a third of the time two processes share the group; then either of them is killed, or
+// TestKills kills a process at twelve random moments during half a million events and restarts it
+// at once. For a third of the time two processes share the group; then either of them is killed, or
 // both.
 func TestKills(t *testing.T) {
 	c := shared(t)
@@ -48,7 +48,7 @@ func TestKills(t *testing.T) {
 	a, b := newInstance(c, "a"), newInstance(c, "b")
 	lives := []*process{a.start()}
 	lives[0].ready(30 * time.Second)
-	l := startLoad(c, seed, 45_000, 1_300_000)
+	l := startLoad(c, seed, 20_000, 400_000)
 	var deaths []death
 	for n := 0; n < kills; {
 		switch {

@@ -10,24 +10,24 @@ import (
 )
 
 // overhead is the memory of a process beyond its budget: the program itself, stacks, free memory of
-// the allocators, and the event ids of this test, 2.1 million at up to 21 bytes.
+// the allocators, and the event ids of this test, 1.1 million at up to 21 bytes.
 const overhead = 128 << 20
 
-// TestMemoryBudget counts two million events of a million campaigns, half of which wait before the
-// start, with a budget of 512 MiB, which cannot hold all campaigns. Then it kills the process three
-// times and measures the time to the first new record, and once more with an empty directory. It
-// checks memory and recovery time, not exactness.
+// TestMemoryBudget counts a million events of half a million campaigns, half of which wait before
+// the start, with a budget of 256 MiB, which cannot hold all campaigns. Then it kills the process
+// three times and measures the time to the first new record, and once more with an empty directory.
+// It checks memory and recovery time, not exactness.
 func TestMemoryBudget(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("reads the process's memory from /proc")
 	}
 	c := shared(t)
 	f := follow(c)
-	produceMillions(c, 1_000_000)
-	a := newInstance(c, "a", "memory: 512MiB")
+	produceMillions(c, 500_000)
+	a := newInstance(c, "a", "memory: 256MiB")
 	p := a.start()
 	p.ready(time.Minute)
-	produceMillions(c, 1_000_000)
+	produceMillions(c, 500_000)
 	f.caughtUp(c, 3*time.Minute)
 	peak := p.memory("VmHWM")
 	t.Logf("counting: %d MiB at the peak, %d MiB now", peak>>20, p.memory("VmRSS")>>20)
@@ -35,15 +35,15 @@ func TestMemoryBudget(t *testing.T) {
 	peak = max(peak, p.memory("VmHWM"))
 
 	p.kill()
-	b := newInstance(c, "b", "memory: 512MiB")
+	b := newInstance(c, "b", "memory: 256MiB")
 	p = b.start()
 	p.ready(time.Minute)
 	produceMillions(c, 100_000)
 	f.caughtUp(c, time.Minute)
 	rebuilt := p.memory("VmHWM")
 	t.Logf("rebuilding: %d MiB at the peak, %d MiB now", rebuilt>>20, p.memory("VmRSS")>>20)
-	if most := max(peak, rebuilt); most > 512<<20+overhead {
-		t.Errorf("%d MiB at the peak, want %d at most", most>>20, (512<<20+overhead)>>20)
+	if most := max(peak, rebuilt); most > 256<<20+overhead {
+		t.Errorf("%d MiB at the peak, want %d at most", most>>20, (256<<20+overhead)>>20)
 	}
 }
 
