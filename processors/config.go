@@ -80,6 +80,10 @@ type Config struct {
 	// RemainInGroup keeps the static group membership when Run returns, for a restart within
 	// SessionTimeout.
 	RemainInGroup bool
+	// FormerChangelogs are the changelogs of applications whose state offline.Repartition moves to
+	// this one. While one of them has records and the own changelog has none, Run returns
+	// ErrNotMoved.
+	FormerChangelogs []string
 	// AllowOldTransactions accepts brokers below transaction.version 2, where a transaction can be
 	// torn (KIP-890).
 	AllowOldTransactions bool

@@ -22,6 +22,9 @@ var (
 	ErrTransactions = errors.New("the brokers do not have transactions v2")
 	// ErrTopics reports a topic that is missing or has the wrong number of partitions.
 	ErrTopics = topics.ErrTopics
+	// ErrNotMoved reports that the state of the former application was not moved to this one; see
+	// Config.FormerChangelogs. Nothing was changed.
+	ErrNotMoved = errors.New("the state of the former partitions was not moved here")
 	// ErrNotRunning reports that Run is not at work, so no store is open.
 	ErrNotRunning = errors.New("the processor is not running")
 	// ErrDiskFull reports that the disk of the state directory has no space left. The process has

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
@@ -140,7 +141,50 @@ func (r *Runtime) preflight(ctx context.Context) (int32, error) {
 		return 0, fmt.Errorf("list brokers: %w", err)
 	}
 	r.cfg.FetchBytes = max(1<<20, r.cfg.FetchBytes/int32(max(1, len(brokers))))
-	return topics.Await(ctx, &r.proc, adm)
+	count, err := topics.Await(ctx, &r.proc, adm)
+	if err != nil {
+		return 0, err
+	}
+	for _, text := range count.Ignored {
+		r.cfg.Log.Error().Str("app", r.proc.App).Str("topic", text).Int32("needs", count.Tasks).Msg("partitions_ignored")
+	}
+	return count.Tasks, r.checkMoved(ctx, adm)
+}
+
+// checkMoved returns ErrNotMoved if the changelog is empty and a former one is not: without the
+// former state the application would begin again at zero.
+func (r *Runtime) checkMoved(ctx context.Context, adm *kadm.Client) error {
+	if len(r.cfg.FormerChangelogs) == 0 {
+		return nil
+	}
+	ends, err := adm.ListEndOffsets(ctx, append(slices.Clone(r.cfg.FormerChangelogs), r.proc.Changelog)...)
+	if err != nil {
+		return fmt.Errorf("read the end offsets of the changelogs: %w", err)
+	}
+	used := func(topic string) (bool, error) {
+		for _, o := range ends[topic] {
+			if o.Err != nil && !errors.Is(o.Err, kerr.UnknownTopicOrPartition) {
+				return false, fmt.Errorf("read the end offset of %s[%d]: %w", topic, o.Partition, o.Err)
+			}
+			if o.Offset > 0 {
+				return true, nil
+			}
+		}
+		return false, nil
+	}
+	if own, err := used(r.proc.Changelog); own || err != nil {
+		return err
+	}
+	for _, topic := range r.cfg.FormerChangelogs {
+		former, err := used(topic)
+		if err != nil {
+			return err
+		}
+		if former {
+			return fmt.Errorf("%w: changelog %s is empty, and %s is not", ErrNotMoved, r.proc.Changelog, topic)
+		}
+	}
+	return nil
 }
 
 // App returns the application id.

@@ -110,9 +110,13 @@ func TestTopicsChecked(t *testing.T) {
 	processorstest.Run(t, unchecked(4), func(t *testing.T, h *processorstest.Harness) {
 		cfg := processors.Config{Workers: 1}
 		proc := ledger.Processor("in")
-		proc.Partitions = 3
-		if err := h.StartWith("a", cfg, proc).Await(); !errors.Is(err, processors.ErrTopics) || !strings.Contains(err.Error(), "needs 3") {
-			t.Errorf("topics with 4 partitions instead of 3: %v", err)
+		proc.Partitions = 5
+		if err := h.StartWith("a", cfg, proc).Await(); !errors.Is(err, processors.ErrTopics) || !strings.Contains(err.Error(), "needs 5") {
+			t.Errorf("topics with 4 partitions instead of 5: %v", err)
+		}
+		proc.Partitions = 3 // the state has 4 partitions
+		if err := h.StartWith("a", cfg, proc).Await(); !errors.Is(err, processors.ErrTopics) || !strings.Contains(err.Error(), "log has 4 partitions, ledger needs 3") {
+			t.Errorf("a changelog with 4 partitions instead of 3: %v", err)
 		}
 		began := time.Now()
 		err := h.StartWith("a", cfg, ledger.Processor("missing")).Await()

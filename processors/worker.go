@@ -143,7 +143,7 @@ func (w *worker) connect(ctx context.Context) (err error) {
 		kgo.TransactionalID(w.txnID), kgo.TransactionTimeout(w.cfg.TransactionTimeout),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
-		kgo.Balancers(group.Assignor{Inputs: w.proc.Inputs, Standbys: w.cfg.Standbys, MemberMetadata: w.memberMetadata, OnAssignment: w.onAssignment}), kgo.BlockRebalanceOnPoll(),
+		kgo.Balancers(group.Assignor{Inputs: w.proc.Inputs, Partitions: w.partitions, Standbys: w.cfg.Standbys, MemberMetadata: w.memberMetadata, OnAssignment: w.onAssignment}), kgo.BlockRebalanceOnPoll(),
 		kgo.SessionTimeout(w.cfg.SessionTimeout), kgo.HeartbeatInterval(w.cfg.SessionTimeout / 12), kgo.RebalanceTimeout(30 * time.Second),
 		// A partition that is resumed waits for the fetch in progress, so FetchMaxWait bounds a
 		// takeover.

@@ -164,8 +164,12 @@ func create(t events.Topic, d Defaults) TopicStep {
 func differences(t events.Topic, have kadm.TopicDetail, configs map[string]string, d Defaults) []TopicStep {
 	var steps []TopicStep
 	if n := int32(len(have.Partitions)); n != t.Partitions {
-		steps = append(steps, TopicStep{Kind: StepConflict, Topic: t.Name, Reason: fmt.Sprintf(
-			"it has %d partitions and must have %d; the number is never changed in place, because keys would move to partitions without their state: if %d is right, set %s to that; for another number %s", n, t.Partitions, n, d.Names.Partitions(t.Name), d.Names.Repartition)})
+		reason := fmt.Sprintf("it has %d partitions and must have %d; the number is never changed in place, because keys would move to partitions without their state: if %d is right, and nothing has been processed yet, set %s to that; for another number %s",
+			n, t.Partitions, n, d.Names.Partitions(t.Name), d.Names.Repartition)
+		if n > t.Partitions {
+			reason += fmt.Sprintf("; until then partitions %d and above are not read: no producer may write there", t.Partitions)
+		}
+		steps = append(steps, TopicStep{Kind: StepConflict, Topic: t.Name, Reason: reason})
 	}
 	if n := have.Partitions.NumReplicas(); n > 0 && n < int(d.ReplicationFactor) {
 		steps = append(steps, TopicStep{Kind: StepConflict, Topic: t.Name, Reason: fmt.Sprintf(

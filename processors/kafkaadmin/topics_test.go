@@ -72,7 +72,7 @@ func TestPlanOfDifferences(t *testing.T) {
 	// does not name segment.ms. The broker's default of max.message.bytes is another value, so it
 	// is set.
 	for i, part := range [][]string{
-		{"leave topic a: it has 4 partitions and must have 6", "state", "if 4 is right, set Topic.Partitions to that", "repartition"},
+		{"leave topic a: it has 4 partitions and must have 6", "state", "if 4 is right, and nothing has been processed yet, set Topic.Partitions to that", "repartition"},
 		{"leave topic a: it has 1 replicas", "kafka-reassign-partitions.sh"},
 		{"change topic a: max.message.bytes from 1048588 to 1000012, retention.ms from 1000 to 3600000"},
 		{"create topic b with 6 partitions, 2 replicas and cleanup.policy=compact, min.insync.replicas=1"},

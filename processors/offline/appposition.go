@@ -46,12 +46,12 @@ func (h *exclusiveMember) position(ctx context.Context, log *store.Offline) (app
 	}
 	unread, in, first := int64(0), 0, ""
 	for _, topic := range h.proc.Inputs {
-		for p := range h.partitions {
+		for p, end := range ends[topic] { // also partitions that the application ignores
 			next := starts[topic][p]
 			if at, ok := changelogpb.NextOffsets(s.last[p].GetInputs())[topic]; ok {
 				next = max(next, at)
 			}
-			if n := ends[topic][p].Offset - next; n > 0 {
+			if n := end.Offset - next; n > 0 {
 				if unread, in = unread+n, in+1; first == "" {
 					first = fmt.Sprintf("%s[%d] from offset %d", topic, p, next)
 				}

@@ -66,9 +66,11 @@ func joinExclusive(ctx context.Context, cfg *processors.Config, proc *stream.Pro
 		return nil, fmt.Errorf("make client: %w", err)
 	}
 	defer plain.Close()
-	if h.partitions, err = topics.Await(ctx, proc, kadm.NewClient(plain)); err != nil {
+	count, err := topics.Await(ctx, proc, kadm.NewClient(plain))
+	if err != nil {
 		return nil, err
 	}
+	h.partitions = count.Tasks
 	if h.ids, err = changelog.TopicIDs(ctx, proc, kadm.NewClient(plain)); err != nil {
 		return nil, err
 	}

@@ -64,6 +64,10 @@ func TestRepartition(t *testing.T) {
 	next.refused("the new topics are not ready", "`weir topics apply`")
 	answer(t, &[]any{}, "topics", "apply", "-f", next.config)
 	next.refused("these processes are running", old.name)
+	early := next.start()
+	if code := early.exit(30 * time.Second); code != 78 || !strings.Contains(early.output(), "weir repartition") {
+		t.Errorf("a start before the move: exit code %d\n%s", code, early.output())
+	}
 	// Senders switch one by one: the new topics hold some events already, and others still arrive
 	// in the old ones.
 	c48.send(ledger, first[500:600])

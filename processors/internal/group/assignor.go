@@ -14,8 +14,9 @@ import (
 // because they are one task; the client's own assignors plan each topic by itself. And it considers
 // the stores of the members: a partition is assigned to an instance where it is warm.
 type Assignor struct {
-	Inputs   []string
-	Standbys int
+	Inputs     []string
+	Partitions int32 // of the processor; further partitions of the inputs are not assigned
+	Standbys   int
 	// MemberMetadata returns what this process publishes to the group when it joins.
 	MemberMetadata func() *changelogpb.Member
 	// OnAssignment receives the member's whole assignment at each synchronisation of the group. The
@@ -86,7 +87,7 @@ func (s Assignor) MemberBalancer(members []kmsg.JoinGroupResponseMember) (kgo.Gr
 }
 
 // Balance implements kgo.ConsumerBalancerBalance.
-func (s Assignor) Balance(b *kgo.ConsumerBalancer, topics map[string]int32) kgo.IntoSyncAssignment {
+func (s Assignor) Balance(b *kgo.ConsumerBalancer, _ map[string]int32) kgo.IntoSyncAssignment {
 	var members []Member
 	b.EachMember(func(member *kmsg.JoinGroupResponseMember, meta *kmsg.ConsumerMemberMetadata) {
 		data, err := changelogpb.Decode(meta.UserData, &changelogpb.Member{}, "the metadata of a member")
@@ -101,7 +102,7 @@ func (s Assignor) Balance(b *kgo.ConsumerBalancer, topics map[string]int32) kgo.
 		}
 		members = append(members, m)
 	})
-	c := PlanConfig{Partitions: topics[s.Inputs[0]], Standbys: s.Standbys, AcceptableLag: AcceptableLag}
+	c := PlanConfig{Partitions: s.Partitions, Standbys: s.Standbys, AcceptableLag: AcceptableLag}
 	return syncAssignment{MakePlan(c, members), members, s.Inputs}
 }
 

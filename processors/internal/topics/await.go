@@ -21,9 +21,14 @@ var ErrTopics = errors.New("the topics do not fit the processor")
 // created.
 const Wait = 5 * time.Second
 
-// Await returns the number of tasks of a processor. It waits for missing topics, and then returns
-// ErrTopics.
-func Await(ctx context.Context, p *stream.Processor, adm *kadm.Client) (n int32, err error) {
+// Count is the number of tasks of a processor, by its topics.
+type Count struct {
+	Tasks   int32
+	Ignored []string // topics with more partitions than tasks, with their numbers
+}
+
+// Await counts the tasks of a processor. It waits for missing topics, and then returns ErrTopics.
+func Await(ctx context.Context, p *stream.Processor, adm *kadm.Client) (n Count, err error) {
 	until := time.Now().Add(Wait)
 	for {
 		n, err = check(ctx, p, adm)
@@ -32,31 +37,37 @@ func Await(ctx context.Context, p *stream.Processor, adm *kadm.Client) (n int32,
 			return n, err
 		}
 		if pause.For(ctx, 200*time.Millisecond); ctx.Err() != nil {
-			return 0, ctx.Err()
+			return n, ctx.Err()
 		}
 	}
 }
 
 // check compares the numbers of partitions once.
-func check(ctx context.Context, p *stream.Processor, adm *kadm.Client) (int32, error) {
+func check(ctx context.Context, p *stream.Processor, adm *kadm.Client) (n Count, err error) {
 	list, err := adm.ListTopics(ctx, append(p.WrittenTopics(), p.Inputs...)...)
 	if err != nil {
-		return 0, fmt.Errorf("read topics: %w", err)
+		return n, fmt.Errorf("read topics: %w", err)
 	}
 	for _, t := range list.Sorted() {
 		if t.Err != nil {
-			return 0, fmt.Errorf("%w: topic %s: %w: create the topics of %s first", ErrTopics, t.Topic, t.Err, p.App)
+			return n, fmt.Errorf("%w: topic %s: %w: create the topics of %s first", ErrTopics, t.Topic, t.Err, p.App)
 		}
 	}
 	want, source := len(list[p.Inputs[0]].Partitions), p.Inputs[0]+" has"
 	if p.Partitions > 0 {
 		want, source = int(p.Partitions), p.App+" needs"
 	}
+	n.Tasks = int32(want)
 	for _, t := range list.Sorted() {
+		has := len(t.Partitions)
 		perTask := t.Topic == p.Changelog || t.Topic == p.DLQ || slices.Contains(p.Inputs, t.Topic)
-		if perTask && len(t.Partitions) != want {
-			return 0, fmt.Errorf("%w: %s has %d partitions, %s %d: they must be equal, because partition p of each belongs to task p. Nothing was changed. Another number of partitions needs new topics, and the state moved to them", ErrTopics, t.Topic, len(t.Partitions), source, want)
+		switch {
+		case !perTask || has == want:
+		case has > want && p.Partitions > 0 && t.Topic != p.Changelog: // the changelog shows where state is
+			n.Ignored = append(n.Ignored, fmt.Sprintf("%s has %d", t.Topic, has))
+		default:
+			return n, fmt.Errorf("%w: %s has %d partitions, %s %d: they must be equal, because partition p of each belongs to task p. Nothing was changed. Another number of partitions needs new topics, and the state moved to them", ErrTopics, t.Topic, has, source, want)
 		}
 	}
-	return int32(want), nil
+	return n, nil
 }

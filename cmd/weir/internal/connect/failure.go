@@ -71,6 +71,10 @@ func runFailure(err error, what string) error {
 	case errors.Is(err, processors.ErrDisk):
 		return cli.Fail(cli.ExitIO, "the disk of the state directory fails", err,
 			"see the log of the operating system; start the process again on a disk that works: the state is rebuilt from the changelog")
+	case errors.Is(err, processors.ErrNotMoved):
+		return cli.Fail(cli.ExitConfig, "the counter would begin again at zero", err,
+			"run `weir repartition` with this configuration, which moves the state; or restore spend.generation. "+
+				"To begin at zero, delete the former topics")
 	case errors.Is(err, processors.ErrTransactions):
 		return cli.Fail(cli.ExitUnavailable, "the brokers do not support what weir needs", err,
 			"use Kafka 4.0 or newer and upgrade it with `kafka-features.sh upgrade --feature transaction.version=2`; `weir doctor` shows what the brokers lack")

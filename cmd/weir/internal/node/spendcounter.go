@@ -90,7 +90,9 @@ func newSpendPart(s *Setup) (Part, error) {
 		return nil, err
 	}
 	proc = metrics.NewSpend(s.Registry).Meter(proc)
-	rt, err := s.runtime(proc, func(pc *processors.Config) { pc.Traces = s.Traces })
+	rt, err := s.runtime(proc, func(pc *processors.Config) {
+		pc.Traces, pc.FormerChangelogs = s.Traces, formerChangelogs(c)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -116,6 +118,14 @@ func (p *spendPart) Advertise(endpoint string) { p.runtime.Advertise(endpoint) }
 
 // Close implements closer.
 func (p *spendPart) Close() { p.router.Close() }
+
+// formerChangelogs lists the changelogs of all former generations, the last one first.
+func formerChangelogs(c *config.Config) (topics []string) {
+	for g := c.Spend.Generation - 1; g >= 1; g-- {
+		topics = append(topics, events.Layout{Generation: g}.Name(events.SpendTopic(c.DC)))
+	}
+	return topics
+}
 
 // formerTopics counts the unread records in the topics of the previous generation. The spend
 // counter does not read those topics any more.

@@ -71,6 +71,7 @@ func newRepartitionCmd(a *cli.App) *cobra.Command {
 			"  6. weir repartition -f new.yaml      shows the plan; with --yes it moves the state\n" +
 			"  7. Start weir with new.yaml. `weir doctor` shows whether producers still use the old topics.\n" +
 			"\n" +
+			"A process that is started with new.yaml before step 6 refuses to run.\n" +
 			"Events of step 3 wait in the new topics. The command fails while events of the old topics are not\n" +
 			"counted. If it is interrupted, run it again. To go back before the new counter has started, start\n" +
 			"the old configuration again. To go back later, move to generation 3 with 24 partitions. Delete the\n" +
@@ -130,7 +131,8 @@ func (r *repartition) open(ctx context.Context) (err error) {
 			"give the configuration of the new topics, with spend.partitions and the next spend.generation; `weir repartition --help` describes the procedure")
 	}
 	l := events.Layout{Generation: r.from}
-	if l.Shards, err = connect.Partitions(ctx, r.k, l.Name(events.EventsTopic)); err != nil {
+	// The changelog has the state. An administrator may have added partitions to other topics.
+	if l.Shards, err = connect.Partitions(ctx, r.k, l.Name(events.SpendTopic(r.cfg.DC))); err != nil {
 		return err
 	}
 	move, source, target, err := r.to.MoveFrom(l)
@@ -215,7 +217,7 @@ func repartitionFailure(err error) error {
 	case errors.Is(err, offline.ErrUnread):
 		return cli.Fail(cli.ExitFailed, what, err, "run weir with the old configuration until `weir lag` shows 0, stop it, and repeat the move")
 	case errors.Is(err, offline.ErrNotEmpty):
-		return cli.Fail(cli.ExitFailed, what, err, "the target was moved to before and has counted since; to move again, set the next spend.generation")
+		return cli.Fail(cli.ExitFailed, what, err, "the counter has run with this configuration, after a move or without one; to move, set the next spend.generation")
 	}
 	return connect.RunFailure(err)
 }

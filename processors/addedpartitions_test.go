@@ -1,0 +1,104 @@
+//go:build synctests
+
+package processors_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/internal/ledger"
+	"github.com/weirhq/weir/processors/processorstest"
+)
+
+// TestAddedPartitions: an administrator adds partitions to the input and to the dead-letter topic,
+// while a process runs and before it starts again. The processor works on with its own number of
+// partitions, also with a second process.
+func TestAddedPartitions(t *testing.T) {
+	processorstest.Run(t, unchecked(4), func(t *testing.T, h *processorstest.Harness) {
+		proc := ledger.Processor("in")
+		proc.Partitions = 4
+		four := func(what string, p *processorstest.Process, n int) {
+			t.Helper()
+			h.WaitFor(what, time.Minute, func() bool {
+				running := 0
+				for _, s := range p.Runtime().Status() {
+					if s.Partition >= 4 {
+						t.Fatalf("partition %d is %s: %s", s.Partition, s.State, s.Reason)
+					}
+					if s.State == processors.StateRunning {
+						running++
+					}
+				}
+				return running == n
+			})
+		}
+		a := h.StartWith("a", processors.Config{Workers: 1}, proc)
+		four("the process runs", a, 4)
+		adm := kadm.NewClient(h.Client())
+		for topic, n := range map[string]int{"in": 6, ledger.App + ".dlq": 5} {
+			got, err := adm.UpdatePartitions(context.Background(), n, topic)
+			if err = errors.Join(err, got[topic].Err); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(10 * time.Minute) // the client has read the metadata again
+		b := h.StartWith("b", processors.Config{Workers: 1}, proc)
+		four("the second process has its half", b, 2)
+		four("the first process has its half", a, 2)
+		a.Stop()
+		b.Stop()
+
+		a = h.StartWith("a", processors.Config{Workers: 1}, proc)
+		four("the process runs again", a, 4)
+		cl := h.Client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		for p := range int32(6) {
+			if err := cl.ProduceSync(context.Background(), &kgo.Record{Topic: "in", Partition: p, Key: []byte("k"), Value: fmt.Append(nil, p)}).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.WaitFor("the records are folded", time.Minute, func() bool { return a.Status(3).Next["in"] == 1 && a.Status(0).Next["in"] == 1 })
+		a.Stop()
+		if n := len(h.Records("out")); n != 4 {
+			t.Errorf("%d outputs of 4 records in the first partitions", n)
+		}
+	})
+}
+
+// TestStateNotMoved: an application does not begin at zero beside a former one that has state.
+func TestStateNotMoved(t *testing.T) {
+	processorstest.Run(t, unchecked(4), func(t *testing.T, h *processorstest.Harness) {
+		proc := ledger.Processor("in")
+		cfg := processors.Config{Workers: 1, FormerChangelogs: []string{"log.g2", "log.g1"}}
+		start := func() error {
+			p := h.StartWith("a", cfg, proc)
+			h.WaitFor("it begins or ends", time.Minute, func() bool { return p.Ended() || p.Status(0).State == processors.StateRunning })
+			if p.Ended() {
+				return p.Await()
+			}
+			p.Stop()
+			return nil
+		}
+		if err := h.Cluster.CreateTopic("log.g1", 2, nil); err != nil {
+			t.Fatal(err)
+		}
+		h.Produce("log.g1", 1, "k", "1")
+		if err := start(); !errors.Is(err, processors.ErrNotMoved) || !strings.Contains(err.Error(), "log.g1") {
+			t.Errorf("beside a former changelog with a record: %v", err)
+		}
+		if n := len(h.Records(proc.Changelog)); n != 0 {
+			t.Errorf("%d records were written", n)
+		}
+		h.Produce(proc.Changelog, 2, "moved", "1")
+		if err := start(); err != nil {
+			t.Errorf("with a state of its own: %v", err)
+		}
+	})
+}
