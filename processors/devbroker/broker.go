@@ -67,6 +67,7 @@ func Start(cfg Config) (*Broker, error) {
 	b := &Broker{cfg: cfg}
 	opts := []kfake.Opt{
 		kfake.Ports(cfg.Port), kfake.ClusterID("weir-dev"), kfake.WithLogger(kafkaLog{cfg.Log}),
+		kfake.ListenFn(listenGuarded(cfg.Log)),
 		kfake.BrokerConfigs(map[string]string{
 			"log.cleaner.backoff.ms":     longestRetention, // the janitor compacts, because kfake does not wait for open transactions
 			"log.retention.ms":           "-1",             // in kfake it would apply to compacted topics, too

@@ -11,7 +11,7 @@
 // Files in DataDir: kafka/ belongs to kfake. LOCK is the lock. commit.journal exists while a broker
 // runs, guard/ while a compaction runs.
 //
-// Invariants, each with a test that kills the broker or truncates its files:
+// Invariants, each with a test. Those of 1 to 4 kill the broker or truncate its files:
 //
 //  1. A transaction is committed in all partitions and for its group, or nowhere. kfake ends a
 //     transaction with many writes. The journal records the commit before the first of them, and
@@ -26,6 +26,8 @@
 //  4. The offsets of a partition never restart at 0. kfake forgets the end of a partition whose
 //     last batch expired: repair appends a batch without records in time.
 //  5. Records that a group has not read are not trimmed by size.
+//  6. No bytes that arrive at the port stop the process or take more memory than a small multiple
+//     of their number: kfake gets complete requests with known API keys only (see guard).
 //
 // A kill of the process loses nothing that was acknowledged. A crash of the machine can lose the
 // last writes, because nothing is synced before the next start or Close: the broker is for
