@@ -138,6 +138,17 @@ func (b *Broker) Addrs() []string { return b.addrs }
 // Kafka returns the cluster of this broker, for its clients.
 func (b *Broker) Kafka() kafka.Cluster { return kafka.Cluster{Brokers: b.addrs} }
 
+// MaxBytes returns the size that the topics with retention reach, in memory or in DataDir.
+// Compacted topics and records that a group has not read come on top.
+func (b *Broker) MaxBytes() (bytes int64) {
+	for _, t := range b.cfg.Topics {
+		if t.Cleanup == events.CleanupDelete {
+			bytes += b.cfg.TopicBytes
+		}
+	}
+	return bytes
+}
+
 // Close stops the broker. With a DataDir, everything is on disk when Close returns. Close the
 // clients first.
 func (b *Broker) Close() (err error) {

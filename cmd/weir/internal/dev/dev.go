@@ -73,7 +73,7 @@ func newDevCmd(a *cli.App) *cobra.Command {
 	f.String("data-dir", "", "directory of the data (default: a temporary one, removed at the end)")
 	f.String("listen", "", "address of the API (default: api.listen)")
 	f.String("ops-listen", "", "address of health checks and metrics (default: api.ops_listen)")
-	f.String("memory", "", "memory budget, such as 512MiB (default: memory)")
+	f.String("memory", "", "memory budget of the roles, such as 512MiB (default: memory); the dev broker is not part of it")
 	a.Bind(f, "memory", "memory")
 	a.Bind(f, "data-dir", "data_dir")
 	a.Bind(f, "listen", "api.listen")
@@ -142,6 +142,8 @@ func (d *dev) run(ctx context.Context) (err error) {
 	if err != nil {
 		return connect.NodeFailure(err)
 	}
+	budget := node.NewBudget(d.cfg, node.DevRoles())
+	budget.LimitHeap(budget.Outside() + d.broker.MaxBytes())
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		return d.leases.run(ctx, !d.noLoad, func() {

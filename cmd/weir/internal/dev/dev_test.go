@@ -1,8 +1,16 @@
 package dev
 
 import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
 	"testing"
 
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/clitest"
 	"github.com/weirhq/weir/internal/config"
 )
 
@@ -22,5 +30,45 @@ func TestJoinSettings(t *testing.T) {
 		if got := (&dev{cfg: cfg}).environ(); got != c.want {
 			t.Errorf("%q: %q, want %q", c.environ, got, c.want)
 		}
+	}
+}
+
+// startDev runs `weir dev` without load until the test ends, and returns the lines that it prints
+// when it is ready.
+func startDev(t *testing.T, environ []string, args ...string) []string {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	out, in := io.Pipe()
+	ended := make(chan struct{})
+	args = append([]string{"dev", "--no-load", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"}, args...)
+	go func() {
+		defer close(ended)
+		code := clitest.Execute(ctx, Commands, cli.Process{Args: args, Environ: environ, Stdin: strings.NewReader(""), Stdout: in, Stderr: t.Output()})
+		_ = in.CloseWithError(fmt.Errorf("weir dev ended with code %d", code))
+	}()
+	t.Cleanup(func() {
+		stop()
+		_ = out.Close()
+		<-ended
+	})
+	var lines []string
+	text := bufio.NewScanner(out)
+	for text.Scan() {
+		if lines = append(lines, text.Text()); strings.HasPrefix(text.Text(), "  join ") {
+			return lines
+		}
+	}
+	t.Fatalf("no line \"join\" after %q: %v", lines, text.Err())
+	return nil
+}
+
+// The heap has a limit: the budget, the event ids, and what the dev broker may store.
+func TestMemoryLimit(t *testing.T) {
+	t.Setenv("GOMEMLIMIT", "")
+	before := debug.SetMemoryLimit(-1)
+	t.Cleanup(func() { debug.SetMemoryLimit(before) })
+	startDev(t, []string{"WEIR_MEMORY=1GiB", "WEIR_SPEND_MAX_IDS=1000"})
+	if got := debug.SetMemoryLimit(-1); got < 2<<30 || got > 8<<30 {
+		t.Errorf("the limit is %d bytes", got)
 	}
 }

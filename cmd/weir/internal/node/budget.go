@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"math"
+	"os"
 	"runtime/debug"
 
 	"github.com/weirhq/weir/internal/config"
@@ -113,6 +114,15 @@ func (b Budget) HeapLimit() int64 {
 		}
 	}
 	return max(heap, b.total/2)
+}
+
+// LimitHeap sets the soft memory limit of the Go runtime to HeapLimit and the bytes that the
+// process has beside the budget, unless GOMEMLIMIT sets it. Garbage counts: near the limit the
+// collector runs more often.
+func (b Budget) LimitHeap(beside int64) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(b.HeapLimit() + beside)
+	}
 }
 
 // offHeap reports whether the store allocates its memory with cgo, where the garbage collector

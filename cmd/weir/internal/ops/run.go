@@ -3,8 +3,6 @@ package ops
 import (
 	"errors"
 	"fmt"
-	"os"
-	"runtime/debug"
 	"strings"
 	"text/tabwriter"
 
@@ -123,9 +121,7 @@ func runRoles(a *cli.App, cmd *cobra.Command, names []string) error {
 	if err != nil {
 		return connect.NodeFailure(err)
 	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(node.NewBudget(cfg, roles).HeapLimit()) // garbage included: the collector runs more often near the limit
-	}
+	node.NewBudget(cfg, roles).LimitHeap(0)
 	return connect.NodeFailure(n.Run(cmd.Context(), func() {
 		a.Notef("ready: API %s://%s, metrics %[1]s://%[3]s/metrics, %[4]d partitions",
 			n.Server.Scheme(), n.Server.Addr(), n.Server.OpsAddr(), n.Owned(cmd.Context()))
