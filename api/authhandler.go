@@ -5,12 +5,13 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
 
 	"connectrpc.com/connect"
+
+	"github.com/weirhq/weir/internal/hostcheck"
 )
 
 // authHandler rejects callers that may not send requests, before it reads the body.
@@ -36,7 +37,7 @@ func (g *authHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer g.limiter.leave()
 	if g.token == "" {
-		if !g.knownHost(r.Host) {
+		if !hostcheck.Known(r.Host, g.hosts) {
 			deny(w, r, http.StatusMisdirectedRequest, errorf(connect.CodePermissionDenied,
 				"host %.100q is not a name of this machine, and the server has no token to authenticate callers: use 127.0.0.1 or localhost, or start the server with a token", r.Host))
 			return
@@ -48,21 +49,6 @@ func (g *authHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	g.next.ServeHTTP(w, r)
-}
-
-// knownHost reports whether the server answers to the host name. It prevents DNS rebinding: a page
-// of evil.example whose name resolves to 127.0.0.1 still sends evil.example. Browsers always send a
-// host name; old probes (HTTP/1.0) send none.
-func (g *authHandler) knownHost(hostport string) bool {
-	if hostport == "" {
-		return true
-	}
-	host := hostport
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		host = h
-	}
-	host = strings.ToLower(strings.Trim(host, "[]"))
-	return isLoopback(host) || slices.Contains(g.hosts, host)
 }
 
 // authorized compares digests in constant time, so that neither the length nor a common prefix

@@ -16,6 +16,7 @@ import (
 
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/api/weirpb/weirpbconnect"
+	"github.com/weirhq/weir/internal/hostcheck"
 )
 
 // Client sends requests to one weir process. Its errors state what failed, why and what to do;
@@ -60,7 +61,7 @@ func NewClientWith(cfg ClientConfig) *Client {
 	if err != nil {
 		return &Client{addrErr: err, http: &http.Client{}}
 	}
-	if cfg.Token != "" && base.Scheme != "https" && !isLoopback(base.Hostname()) {
+	if cfg.Token != "" && base.Scheme != "https" && !hostcheck.IsLoopback(base.Hostname()) {
 		return &Client{addrErr: clientErrorf(connect.CodeInvalidArgument,
 			"the token is not sent over plain HTTP to %s, where others could read it: use https://%s", base.Host, base.Host), http: &http.Client{}}
 	}

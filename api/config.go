@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/weirhq/weir/internal/hostcheck"
 	"github.com/weirhq/weir/internal/obs"
 )
 
@@ -130,7 +131,7 @@ func (c Config) checkListen(field, addr string) error {
 	if err != nil {
 		return &FieldError{[]string{field}, fmt.Errorf("the address %q in Config.%s is not host:port (%w): use one such as 127.0.0.1:8080", addr, field, err)}
 	}
-	if isLoopback(host) {
+	if hostcheck.IsLoopback(host) {
 		return nil
 	}
 	var missing []string
@@ -146,15 +147,4 @@ func (c Config) checkListen(field, addr string) error {
 	return &FieldError{append([]string{field}, missing...), fmt.Errorf(
 		"the address %q in Config.%s can be reached from other machines, which needs TLS and a token: set Config.%s, or listen on 127.0.0.1",
 		addr, field, strings.Join(missing, " and Config."))}
-}
-
-// isLoopback reports whether host (without port) is this machine only. An empty host is every
-// interface. A name other than localhost is not resolved, because it can resolve to another address
-// after the check.
-func isLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
 }

@@ -12,6 +12,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/weirhq/weir/api/weirpb/weirpbconnect"
+	"github.com/weirhq/weir/internal/hostcheck"
 )
 
 // ForwardedHeader marks a request that one process forwards to another. Its value is the instance
@@ -67,7 +68,7 @@ type peerClient struct {
 // machine.
 func (r *Router) client(p Peer) peerClient {
 	scheme, secret := "http", false
-	if host, _, err := net.SplitHostPort(p.Endpoint); err == nil && isLoopback(host) {
+	if host, _, err := net.SplitHostPort(p.Endpoint); err == nil && hostcheck.IsLoopback(host) {
 		secret = true
 	}
 	if r.tls {

@@ -31,6 +31,10 @@ type Config struct {
 	// AccessKeyID is the only access key id that a request may be signed with. The signature itself
 	// is not verified. Defaults to "": requests need no signature.
 	AccessKeyID string
+	// AllowedHosts are further names in the Host header that Serve answers, such as the name of
+	// this machine. Without this check a web page could read and write the tables through a name
+	// that resolves to 127.0.0.1. Defaults to none: localhost and IP addresses only.
+	AllowedHosts []string
 }
 
 // Span is a range of durations with a uniform distribution. The zero Span is always 0.

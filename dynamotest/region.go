@@ -14,10 +14,10 @@ const account = "000000000000"
 
 // Region is one region of a cloud, with its own tables, endpoint and clients.
 type Region struct {
-	cloud   *Cloud
-	name    string
-	handler http.Handler
-	memory  *memory
+	cloud  *Cloud
+	name   string
+	server *server
+	memory *memory
 
 	// Guarded by the cloud's mutex.
 	tables  map[string]*liveTable
@@ -26,16 +26,17 @@ type Region struct {
 
 func newRegion(c *Cloud, name string) *Region {
 	r := &Region{cloud: c, name: name, tables: map[string]*liveTable{}}
-	r.handler = &server{region: r, items: operations(), streams: streamOperations()}
-	r.memory = newMemory(r.handler)
+	r.server = &server{region: r, items: operations(), streams: streamOperations()}
+	r.memory = newMemory(r.server)
 	return r
 }
 
 // Name returns the region's name.
 func (r *Region) Name() string { return r.name }
 
-// Handler returns the HTTP handler of the region's DynamoDB and DynamoDB Streams.
-func (r *Region) Handler() http.Handler { return r.handler }
+// Handler returns the HTTP handler of the region's DynamoDB and DynamoDB Streams. It answers every
+// caller; Serve also rejects web pages.
+func (r *Region) Handler() http.Handler { return r.server }
 
 // HTTPClient returns a client that connects to the region in memory, whatever the address of the
 // request.

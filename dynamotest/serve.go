@@ -9,7 +9,9 @@ import (
 	"time"
 )
 
-// Serve serves the regions over HTTP, region i on listener i, until ctx ends. Then it closes the
+// Serve serves the regions over HTTP, region i on listener i, until ctx ends. It answers requests
+// whose Host header is loopback, an IP address or one of Config.AllowedHosts, and that no web page
+// of another origin sends. Then it closes the
 // listeners and the connections, waits for its goroutines and returns nil. It returns an error at
 // once if the number of listeners is not that of the regions, and ends with an error when a
 // listener fails.
@@ -22,7 +24,7 @@ func (c *Cloud) Serve(ctx context.Context, listeners ...net.Listener) error {
 	ended := make(chan error, len(listeners))
 	var servers []*http.Server
 	for i, r := range c.regions {
-		srv := &http.Server{Handler: r.handler, ReadHeaderTimeout: 5 * time.Second}
+		srv := &http.Server{Handler: newHostGuard(r), ReadHeaderTimeout: 5 * time.Second}
 		servers = append(servers, srv)
 		go func() {
 			defer cancel()

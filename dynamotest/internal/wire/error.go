@@ -24,6 +24,7 @@ const (
 	MissingToken      = "MissingAuthenticationTokenException"
 	UnknownClient     = "UnrecognizedClientException"
 	DuplicateItem     = "DuplicateItemException"
+	AccessDenied      = "AccessDeniedException"
 )
 
 // Error is an error in an answer: its name without the prefix, and DynamoDB's own text if it has
@@ -102,7 +103,7 @@ func prefix(code string) string {
 	switch code {
 	case Validation:
 		return "com.amazon.coral.validate#"
-	case Serialization, UnknownOperation, MissingToken, UnknownClient:
+	case Serialization, UnknownOperation, MissingToken, UnknownClient, AccessDenied:
 		return "com.amazon.coral.service#"
 	case Throttling:
 		return "com.amazon.coral.availability#"

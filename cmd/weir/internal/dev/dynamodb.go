@@ -13,6 +13,7 @@ import (
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/internal/hostcheck"
 )
 
 // dynamoRegions are the names of the regions if --regions is a number.
@@ -25,6 +26,7 @@ type dynamo struct {
 	a                              *cli.App
 	regions, host, profile, access string
 	dir                            string
+	hosts                          []string
 	port                           int
 	seed                           uint64
 	fault                          []string
@@ -52,13 +54,14 @@ func newDynamoDBCmd(a *cli.App) *cobra.Command {
 	f.StringVar(&d.profile, "profile", "friendly", "behaviour of the regions: ideal, friendly (some lag) or hostile (lag, faults, new shards)")
 	f.StringVar(&d.dir, "data-dir", "", "directory of the tables (default: in memory)")
 	f.StringVar(&d.access, "access-key-id", "", "the only accepted access key id (default: any); required if --host is not loopback")
+	f.StringSliceVar(&d.hosts, "allowed-hosts", nil, "names in the Host header that are answered beside --host, localhost and IP addresses, such as the name of a service in docker compose")
 	f.StringArrayVar(&d.fault, "fault", nil, "fault to inject, such as region=us-west-2@5m+2m: the region is down after 5 minutes, for 2 minutes; repeatable")
 	f.Uint64Var(&d.seed, "seed", 0, "seed of random lags and faults")
 	return c
 }
 
 func (d *dynamo) run(ctx context.Context) (err error) {
-	cfg := dynamotest.Config{Seed: d.seed, Dir: d.dir, AccessKeyID: d.access}
+	cfg := dynamotest.Config{Seed: d.seed, Dir: d.dir, AccessKeyID: d.access, AllowedHosts: append(d.hosts, d.host)}
 	if cfg.Regions, err = regionNames(d.regions); err != nil {
 		return err
 	}
@@ -75,7 +78,7 @@ func (d *dynamo) run(ctx context.Context) (err error) {
 	default:
 		return cli.UsageError(fmt.Sprintf("--profile %q does not exist", d.profile), "use ideal, friendly or hostile")
 	}
-	if ip := net.ParseIP(d.host); d.access == "" && d.host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	if d.access == "" && !hostcheck.IsLoopback(d.host) {
 		return cli.UsageError(fmt.Sprintf("--host %s can be reached from other machines", d.host), "give --access-key-id, or listen on 127.0.0.1")
 	}
 	if d.port < 0 || d.port+len(cfg.Regions) > 1<<16 {
