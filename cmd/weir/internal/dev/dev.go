@@ -35,6 +35,7 @@ type dev struct {
 	noLoad  bool
 	rate    int64
 	port    int  // of the dev broker; 0: any free port
+	dbPort  int  // of DynamoDB in the first region; 0: the ports of leases.regions, or free ones
 	keep    bool // the user gave --data-dir
 	broker  *devbroker.Broker
 	node    *node.Node
@@ -69,6 +70,7 @@ func newDevCmd(a *cli.App) *cobra.Command {
 	f.BoolVar(&d.noLoad, "no-load", false, "produce no events and use no leases; heartbeats continue")
 	f.Int64Var(&d.rate, "rate", 1000, "events a second of the load generator")
 	f.IntVar(&d.port, "kafka-port", 0, "port of the dev broker (default: 9092 if it is free, else any free port)")
+	f.IntVar(&d.dbPort, "dynamodb-port", 0, "port of DynamoDB in the first region; each further region has the next port (default: the ports of leases.regions, 8000 to 8002, and free ports in place of those in use)")
 	f.StringArrayVar(&d.fault, "fault", nil, "fault to inject: duplicate, or region=us-west-2@5m+2m: the region is down after 5 minutes, for 2 minutes; repeatable")
 	f.String("data-dir", "", "directory of the data (default: a temporary one, removed at the end)")
 	f.String("listen", "", "address of the API (default: api.listen)")
@@ -84,6 +86,9 @@ func newDevCmd(a *cli.App) *cobra.Command {
 func (d *dev) command(cmd *cobra.Command, _ []string) error {
 	if d.rate < 0 || d.rate > 1_000_000 {
 		return cli.UsageError(fmt.Sprintf("--rate %d is out of range", d.rate), "use 0 to 1000000 events a second")
+	}
+	if d.dbPort < 0 || d.dbPort > 65535 {
+		return cli.UsageError(fmt.Sprintf("--dynamodb-port %d is out of range", d.dbPort), "use 1 to 65535, or 0 for the ports of leases.regions")
 	}
 	d.keep = cmd.Flags().Changed("data-dir")
 	return d.run(cmd.Context())
@@ -133,7 +138,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 	if d.keep {
 		dir = d.cfg.DataDir
 	}
-	if d.leases, err = startLeases(ctx, d.cfg.Leases, dir); err != nil {
+	if d.leases, err = startLeases(ctx, d.cfg.Leases, d.dbPort, dir); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.leases.close()) }()
@@ -179,6 +184,9 @@ func (d *dev) ready() {
 	out := d.print
 	out("ready in %d ms: API %s://%s, Kafka %s, metrics %[2]s://%[5]s/metrics", time.Since(d.started).Milliseconds(), d.node.Server.Scheme(), addr, d.broker.Addrs()[0], d.node.Server.OpsAddr())
 	out("  tables %s", strings.Join(d.leases.cfg.Regions, ", "))
+	for _, moved := range d.leases.moved {
+		out("  note   %s; --dynamodb-port sets the ports", moved)
+	}
 	server := ""
 	if addr != "127.0.0.1:8080" {
 		server = " --server " + addr

@@ -5,7 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
+	"regexp"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -71,4 +74,49 @@ func TestMemoryLimit(t *testing.T) {
 	if got := debug.SetMemoryLimit(-1); got < 2<<30 || got > 8<<30 {
 		t.Errorf("the limit is %d bytes", got)
 	}
+}
+
+// The regions listen on consecutive ports from --dynamodb-port on. A port in use is refused. The
+// configured ports are not: other ports replace them, with a note.
+func TestDynamoDBPort(t *testing.T) {
+	lines := startDev(t, []string{"WEIR_LEASES_REGIONS=eu,us"}, "--dynamodb-port", strconv.Itoa(consecutive(t)))
+	tables := regexp.MustCompile(`eu=(http://127.0.0.1:(\d+)), us=http://127.0.0.1:(\d+)`).FindStringSubmatch(strings.Join(lines, "\n"))
+	if tables == nil {
+		t.Fatalf("no addresses of two tables in %q", lines)
+	}
+	first, _ := strconv.Atoi(tables[2])
+	if next, _ := strconv.Atoi(tables[3]); next != first+1 {
+		t.Errorf("ports %d and %d", first, next)
+	}
+	r := clitest.Run(t, Commands, []string{"WEIR_LEASES_REGIONS=eu"}, "dev", "--no-load", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--dynamodb-port", tables[2])
+	if r.Code == cli.ExitOK || !strings.Contains(r.Stderr, "address already in use") || !strings.Contains(r.Stderr, "give another --dynamodb-port") {
+		t.Errorf("a port in use: code %d, %s", r.Code, r.Stderr)
+	}
+	lines = startDev(t, []string{"WEIR_LEASES_REGIONS=eu=" + tables[1]})
+	note := regexp.MustCompile(`  note   port ` + tables[2] + ` is not free, so that eu is at 127.0.0.1:\d+; --dynamodb-port sets the ports`)
+	if text := strings.Join(lines, "\n"); !note.MatchString(text) {
+		t.Errorf("no note in %s", text)
+	}
+	for _, port := range []string{"-1", "65536", "65535"} { // 65535 has no next port
+		r := clitest.Run(t, Commands, []string{"WEIR_LEASES_REGIONS=eu,us"}, "dev", "--no-load", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--dynamodb-port", port)
+		if r.Code == cli.ExitOK || !strings.Contains(r.Stderr, "--dynamodb-port") {
+			t.Errorf("port %s: code %d, %s", port, r.Code, r.Stderr)
+		}
+	}
+}
+
+// consecutive returns the first of two free ports.
+func consecutive(t *testing.T) int {
+	t.Helper()
+	for range 100 {
+		first := clitest.Listen(t)
+		port := first.Addr().(*net.TCPAddr).Port
+		second, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+1))
+		_ = first.Close()
+		if err == nil && second.Close() == nil {
+			return port
+		}
+	}
+	t.Fatal("no two consecutive free ports")
+	return 0
 }

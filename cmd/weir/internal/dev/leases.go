@@ -3,10 +3,12 @@ package dev
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
@@ -22,12 +24,13 @@ type devLeases struct {
 	cfg       config.Leases
 	cloud     *dynamotest.Cloud
 	listeners []net.Listener
+	moved     []string // regions whose configured port is not free, each with its new port
 	*demo
 }
 
-// startLeases starts the DynamoDB. A region listens on its configured port if the port is free,
-// else on any free port.
-func startLeases(ctx context.Context, cfg config.Leases, dir string) (*devLeases, error) {
+// startLeases starts the DynamoDB. Regions listen on consecutive ports from port on. If port is 0,
+// a region listens on its configured port if that is free, else on any free port.
+func startLeases(ctx context.Context, cfg config.Leases, port int, dir string) (*devLeases, error) {
 	d := &devLeases{cfg: cfg}
 	d.cfg.Regions = slices.Clone(cfg.Regions)
 	regions, endpoints := cfg.RegionEndpoints()
@@ -40,9 +43,12 @@ func startLeases(ctx context.Context, cfg config.Leases, dir string) (*devLeases
 		return nil, cli.Fail(0, "cannot start DynamoDB", err, "correct leases.regions, or give another --data-dir")
 	}
 	for i, region := range regions {
-		l, err := listenOnPortOf(ctx, endpoints[region])
+		l, err := d.listen(ctx, region, endpoints[region], port)
 		if err != nil {
-			return nil, cli.Fail(0, "cannot listen for DynamoDB", errors.Join(err, d.close()), "stop other processes to free ports")
+			return nil, cli.Fail(0, "cannot listen for DynamoDB in "+region, errors.Join(err, d.close()), "give another --dynamodb-port: each region needs a port; or stop the process that uses the port")
+		}
+		if port > 0 {
+			port++
 		}
 		d.listeners = append(d.listeners, l)
 		d.cfg.Regions[i] = region + "=http://" + l.Addr().String()
@@ -53,15 +59,25 @@ func startLeases(ctx context.Context, cfg config.Leases, dir string) (*devLeases
 	return d, nil
 }
 
-// listenOnPortOf listens on the port of a URL, or on any free port.
-func listenOnPortOf(ctx context.Context, endpoint string) (net.Listener, error) {
+// listen listens on port. If port is 0, it listens on the port of the endpoint, or on any free port
+// if the endpoint has none or its port is not free.
+func (d *devLeases) listen(ctx context.Context, region, endpoint string, port int) (net.Listener, error) {
 	var lc net.ListenConfig
+	if port > 0 {
+		return lc.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	}
+	configured := ""
 	if u, err := url.Parse(endpoint); err == nil && u.Port() != "" {
-		if l, err := lc.Listen(ctx, "tcp", "127.0.0.1:"+u.Port()); err == nil {
+		configured = u.Port()
+		if l, err := lc.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", configured)); err == nil {
 			return l, nil
 		}
 	}
-	return lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err == nil && configured != "" {
+		d.moved = append(d.moved, fmt.Sprintf("port %s is not free, so that %s is at %s", configured, region, l.Addr()))
+	}
+	return l, err
 }
 
 func (d *devLeases) close() error {
