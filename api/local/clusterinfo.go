@@ -22,12 +22,15 @@ type ClusterInfo struct {
 	DC      string
 	Layout  events.Layout
 	Version string
+	// LeaseRegions are the regions of the lease table, NAME or NAME=URL; none without a table.
+	LeaseRegions []string
 }
 
 // Cluster implements api.ClusterSource.
 func (v *ClusterInfo) Cluster(context.Context) (*weirpb.GetClusterResponse, error) {
 	return &weirpb.GetClusterResponse{
 		Brokers: v.Kafka.Brokers, Dc: v.DC, EventsTopic: v.Layout.Name(events.EventsTopic), Partitions: v.Layout.Partitions(), Version: v.Version,
+		LeaseRegions: v.LeaseRegions,
 	}, nil
 }
 

@@ -872,6 +872,7 @@ type GetClusterResponse struct {
 	EventsTopic   string                 `protobuf:"bytes,3,opt,name=events_topic,json=eventsTopic,proto3" json:"events_topic,omitempty"`
 	Partitions    int32                  `protobuf:"varint,4,opt,name=partitions,proto3" json:"partitions,omitempty"`
 	Version       string                 `protobuf:"bytes,5,opt,name=version,proto3" json:"version,omitempty"`
+	LeaseRegions  []string               `protobuf:"bytes,6,rep,name=lease_regions,json=leaseRegions,proto3" json:"lease_regions,omitempty"` // as in leases.regions: NAME or NAME=URL; empty: the process has no lease table
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -939,6 +940,13 @@ func (x *GetClusterResponse) GetVersion() string {
 		return x.Version
 	}
 	return ""
+}
+
+func (x *GetClusterResponse) GetLeaseRegions() []string {
+	if x != nil {
+		return x.LeaseRegions
+	}
+	return nil
 }
 
 type CreateSavepointRequest struct {
@@ -2001,7 +2009,7 @@ const file_weir_proto_rawDesc = "" +
 	"\x11cumulative_micros\x18\n" +
 	" \x01(\x03R\x10cumulativeMicros\x12\x12\n" +
 	"\x04lost\x18\v \x01(\x04R\x04lost\"\x13\n" +
-	"\x11GetClusterRequest\"\x9b\x01\n" +
+	"\x11GetClusterRequest\"\xc0\x01\n" +
 	"\x12GetClusterResponse\x12\x18\n" +
 	"\abrokers\x18\x01 \x03(\tR\abrokers\x12\x0e\n" +
 	"\x02dc\x18\x02 \x01(\tR\x02dc\x12!\n" +
@@ -2009,7 +2017,8 @@ const file_weir_proto_rawDesc = "" +
 	"\n" +
 	"partitions\x18\x04 \x01(\x05R\n" +
 	"partitions\x12\x18\n" +
-	"\aversion\x18\x05 \x01(\tR\aversion\",\n" +
+	"\aversion\x18\x05 \x01(\tR\aversion\x12#\n" +
+	"\rlease_regions\x18\x06 \x03(\tR\fleaseRegions\",\n" +
 	"\x16CreateSavepointRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"_\n" +
 	"\x17CreateSavepointResponse\x12\x10\n" +

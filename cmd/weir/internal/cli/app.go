@@ -68,6 +68,9 @@ func (a *App) Getenv(name string) string {
 	return ""
 }
 
+// NamesServer reports whether --server or WEIR_SERVER names a server.
+func (a *App) NamesServer() bool { return a.server != "" || a.Getenv(config.EnvServer) != "" }
+
 // ServerAddr returns the server of client commands, host:port or a URL: --server, WEIR_SERVER, or
 // the API address of configuration c.
 func (a *App) ServerAddr(c *config.Config) (string, error) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/clitest"
+	"github.com/weirhq/weir/cmd/weir/internal/lease"
 	"github.com/weirhq/weir/internal/config"
 )
 
@@ -119,4 +120,32 @@ func consecutive(t *testing.T) int {
 	}
 	t.Fatal("no two consecutive free ports")
 	return 0
+}
+
+// Commands of leases use the table of the server that --server or WEIR_SERVER names, unless regions
+// are set. The default regions may belong to another process.
+func TestServerNamesTheLeaseTable(t *testing.T) {
+	lines := startDev(t, []string{"WEIR_LEASES_REGIONS=north,south"})
+	api := regexp.MustCompile(`API http://(\S+),`).FindStringSubmatch(lines[0])
+	tables := regexp.MustCompile(`north=\S+, south=\S+`).FindString(strings.Join(lines, "\n"))
+	if api == nil || tables == "" {
+		t.Fatalf("no addresses in %q", lines)
+	}
+	get := []string{"lease", "get", "--client", demoName, "--pool", demoName, "--key", "mine"}
+	aws := []string{"AWS_EC2_METADATA_DISABLED=true"}
+	for name, c := range map[string]struct {
+		environ, args []string
+		code          int
+		want          string
+	}{
+		"flag":         {nil, []string{"--server", api[1]}, cli.ExitOK, "north-"},
+		"environment":  {[]string{"WEIR_SERVER=" + api[1]}, nil, cli.ExitOK, "north-"},
+		"regions set":  {[]string{"WEIR_SERVER=127.0.0.1:1"}, []string{"--regions", strings.ReplaceAll(tables, " ", "")}, cli.ExitOK, "north-"},
+		"no such host": {[]string{"WEIR_SERVER=127.0.0.1:1"}, nil, cli.ExitUnavailable, "cannot ask the server for the regions"},
+	} {
+		r := clitest.Run(t, lease.Commands, append(aws, c.environ...), append(get, c.args...)...)
+		if r.Code != c.code || !strings.Contains(r.Stdout+r.Stderr, c.want) {
+			t.Errorf("%s: code %d\n%s%s", name, r.Code, r.Stdout, r.Stderr)
+		}
+	}
 }

@@ -98,6 +98,9 @@ func newSpendPart(s *Setup) (Part, error) {
 	}
 	p := &spendPart{processorPart: processorPart{rt}}
 	p.info = &local.ClusterInfo{Runtime: rt, Kafka: s.Kafka, DC: c.DC, Layout: counter.Layout, Version: buildinfo.Read().Version}
+	if s.Table != nil {
+		p.info.LeaseRegions = s.Table.Config.Regions
+	}
 	p.router = api.NewRouter(api.RouterConfig{
 		State: local.NewStateReader(rt, counter.Layout), Peers: local.Peers{Kafka: s.Kafka, App: proc.App},
 		TLS: s.Access.TLS, Roots: s.Access.Roots,
