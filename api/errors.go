@@ -40,6 +40,9 @@ func sourceError(err error, what string) error {
 	}
 	var parts *PartitionsError
 	switch {
+	case errors.As(err, &parts) && parts.stopped():
+		return errorf(connect.CodeUnavailable, "%s cannot be read: %w: a stopped partition continues only after an operator has removed the reason; "+
+			"the list of partitions has the reasons", what, err)
 	case errors.As(err, &parts):
 		return errorf(connect.CodeUnavailable, "%s cannot be read now: %w: try again in a moment, or list the partitions", what, err)
 	case errors.Is(err, ErrRefused):

@@ -3,8 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/weirhq/weir/api/weirpb"
@@ -73,50 +71,3 @@ const (
 	StateStandby = "standby"   // another process owns the partition, this process follows it
 	StateRemote  = "elsewhere" // this process does not have the partition
 )
-
-// PartitionsError lists the partitions that a source cannot read now. The API answers with
-// Unavailable.
-type PartitionsError struct {
-	Gaps []PartitionGap // at least one
-}
-
-// Bounds of the text of an error.
-const (
-	maxListed = 12 // names, partitions
-	maxKinds  = 4  // groups of unreadable partitions, each with its state and reason
-)
-
-// Error lists the partitions, grouped by state and reason.
-func (e *PartitionsError) Error() string {
-	var order []PartitionGap // one gap of each group
-	numbers := map[PartitionGap][]string{}
-	for _, g := range e.Gaps {
-		kind := PartitionGap{State: g.State, Reason: g.Reason}
-		if numbers[kind] == nil {
-			order = append(order, kind)
-		}
-		numbers[kind] = append(numbers[kind], fmt.Sprint(g.Partition))
-	}
-	var b strings.Builder
-	for i, kind := range order {
-		if i == maxKinds {
-			fmt.Fprintf(&b, ", and partitions with %d more reasons", len(order)-i)
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		switch list := numbers[kind]; {
-		case len(list) == 1:
-			fmt.Fprintf(&b, "partition %s is %s", list[0], kind.State)
-		case len(list) <= maxListed:
-			fmt.Fprintf(&b, "partitions %s are %s", strings.Join(list, ", "), kind.State)
-		default:
-			fmt.Fprintf(&b, "partitions %s and %d more are %s", strings.Join(list[:maxListed], ", "), len(list)-maxListed, kind.State)
-		}
-		if kind.Reason != "" {
-			fmt.Fprintf(&b, " (%s)", kind.Reason)
-		}
-	}
-	return b.String()
-}

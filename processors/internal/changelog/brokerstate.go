@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/weirhq/weir/processors/changelogpb"
@@ -139,7 +141,9 @@ func (f *BrokerState) checkTopicIDs(p int32, meta *changelogpb.TaskMeta) error {
 	for _, in := range meta.GetMarker().GetInputs() {
 		stored[in.Topic] = in.TopicId
 	}
-	for name, id := range stored {
+	// In order, so that all partitions name the same topic if several were created again.
+	for _, name := range slices.Sorted(maps.Keys(stored)) {
+		id := stored[name]
 		if now := f.IDs[name]; len(id) > 0 && now != nil && !bytes.Equal(id, now) {
 			return Stopped(p, fmt.Errorf("topic %s was deleted and created again (id %x, was %x): its offsets have another meaning now. Nothing was changed. To begin with empty state, stop the application, delete its group and changelog, and remove the state directory", name, now, id))
 		}

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// PartitionsError lists the partitions that a source cannot read now. The API answers with
+// Unavailable.
+type PartitionsError struct {
+	Gaps []PartitionGap // at least one
+}
+
+// Bounds of the text of an error.
+const (
+	maxListed = 12 // names, partitions
+	maxKinds  = 4  // groups of unreadable partitions, each with its state and reason
+)
+
+// Error lists the partitions, grouped by state and reason.
+func (e *PartitionsError) Error() string {
+	kinds := DescribeGaps(e.Gaps)
+	text := strings.Join(kinds[:min(len(kinds), maxKinds)], ", ")
+	if n := len(kinds) - maxKinds; n > 0 {
+		text += fmt.Sprintf(", and partitions with %d more reasons", n)
+	}
+	return text
+}
+
+// stopped reports whether a partition waits for an operator.
+func (e *PartitionsError) stopped() bool {
+	for _, g := range e.Gaps {
+		if g.State == stateStopped {
+			return true
+		}
+	}
+	return false
+}
+
+// stateStopped is the state of a partition that is stopped until an operator acts.
+const stateStopped = "stopped"
+
+// DescribeGaps returns one text for each state and reason, with the partitions to which both apply:
+// "partitions 1, 2 are stopped (why)". Reasons that differ only in numbers, such as the partition
+// and its offset, are one reason: the text has the first.
+func DescribeGaps(gaps []PartitionGap) []string {
+	var order []PartitionGap // one gap of each kind
+	at := map[PartitionGap]int{}
+	var members [][]PartitionGap
+	for _, g := range gaps {
+		kind := PartitionGap{State: g.State, Reason: reasonKind(g)}
+		i, known := at[kind]
+		if !known {
+			i = len(order)
+			at[kind], order, members = i, append(order, kind), append(members, nil)
+		}
+		members[i] = append(members[i], g)
+	}
+	out := make([]string, 0, len(order))
+	for _, list := range members {
+		out = append(out, describeKind(list))
+	}
+	return out
+}
+
+// describeKind describes gaps of one state and one kind of reason.
+func describeKind(list []PartitionGap) string {
+	first, same := list[0], true
+	numbers := make([]string, 0, len(list))
+	for _, g := range list {
+		numbers, same = append(numbers, fmt.Sprint(g.Partition)), same && g.Reason == first.Reason
+	}
+	var b strings.Builder
+	switch {
+	case len(list) == 1:
+		fmt.Fprintf(&b, "partition %s is %s", numbers[0], first.State)
+	case len(list) <= maxListed:
+		fmt.Fprintf(&b, "partitions %s are %s", strings.Join(numbers, ", "), first.State)
+	default:
+		fmt.Fprintf(&b, "partitions %s and %d more are %s", strings.Join(numbers[:maxListed], ", "), len(list)-maxListed, first.State)
+	}
+	switch {
+	case first.Reason == "":
+	case same:
+		fmt.Fprintf(&b, " (%s)", first.Reason)
+	default:
+		fmt.Fprintf(&b, " (partition %d: %s)", first.Partition, first.Reason)
+	}
+	return b.String()
+}
+
+// digits are the numbers in a reason.
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// reasonKind returns the reason without what differs between partitions. Of a stopped partition
+// these are all numbers. In other states a number can be a part of the name of another process, so
+// that only the partition's own number is removed.
+func reasonKind(g PartitionGap) string {
+	if g.State == stateStopped {
+		return digits.ReplaceAllString(g.Reason, "#")
+	}
+	n := fmt.Sprint(g.Partition)
+	return strings.NewReplacer("["+n+"]", "[#]", "partition "+n+" ", "partition # ").Replace(g.Reason)
+}
