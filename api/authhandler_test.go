@@ -126,7 +126,7 @@ func TestAccessLog(t *testing.T) {
 // TestPanicOutsideRPC panics in the index page, where Connect does not recover it.
 func TestPanicOutsideRPC(t *testing.T) {
 	cfg := config()
-	cfg.Ready = func(context.Context) (bool, []string) { panic("boom") }
+	cfg.Ready = func(context.Context) Readiness { panic("boom") }
 	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/", nil)
 	status, body := serve(mustNew(t, cfg).dataHandler(), r)
 	if status != http.StatusInternalServerError || !strings.Contains(body, "api.panic") {

@@ -60,7 +60,7 @@ type Config struct {
 	Savepoints SavepointSource
 	// Ready reports to /readyz whether the process can serve, and the reasons if it cannot. It may
 	// take up to 2 s. Defaults to ready from Run until shutdown.
-	Ready func(ctx context.Context) (ok bool, reasons []string)
+	Ready func(ctx context.Context) Readiness
 
 	// Registry gets the server's metrics, and /metrics serves it. Defaults to a new registry.
 	Registry *obs.Registry
@@ -88,7 +88,7 @@ func (c Config) withDefaults() Config {
 		c.OpsListen = "127.0.0.1:8081"
 	}
 	if c.Ready == nil {
-		c.Ready = func(context.Context) (bool, []string) { return true, nil }
+		c.Ready = func(context.Context) Readiness { return Readiness{Ready: true} }
 	}
 	if c.Registry == nil {
 		c.Registry = obs.NewRegistry("unknown")

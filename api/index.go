@@ -22,7 +22,7 @@ type indexPage struct {
 	Host        string // as the browser reached it
 	Base        string // URL of the data listener
 	OpsBase     string // URL of the ops listener
-	Ready       readiness
+	Ready       Readiness
 	Cluster     *weirpb.GetClusterResponse
 	ClusterErr  string
 	Partitions  []partitionRow

@@ -16,10 +16,13 @@ import (
 // readyLimit bounds a readiness check, below the timeout of usual probes.
 const readyLimit = 2 * time.Second
 
-// readiness is the body of /readyz.
-type readiness struct {
+// Readiness is whether a process can serve. It is the body of /readyz.
+type Readiness struct {
 	Ready   bool     `json:"ready"`
 	Reasons []string `json:"reasons"` // why the process is not ready
+	// Stopped are the partitions that are stopped until an operator acts, with their reasons. The
+	// process can be ready: it serves its other partitions, and a restart does not help.
+	Stopped []string `json:"stopped,omitempty"`
 }
 
 // opsMux serves probes, metrics and profiles. The data listener serves none of them.
@@ -61,17 +64,17 @@ func (s *Server) opsMux() http.Handler {
 }
 
 // readiness calls Config.Ready, unless the server itself is stopping or not yet running.
-func (s *Server) readiness(ctx context.Context) readiness {
+func (s *Server) readiness(ctx context.Context) Readiness {
 	if s.stopping.Load() {
-		return readiness{Reasons: []string{"the process is stopping"}}
+		return Readiness{Reasons: []string{"the process is stopping"}}
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
-	ok, reasons := s.cfg.Ready(ctx)
-	if reasons == nil {
-		reasons = []string{} // [] in JSON, not null
+	r := s.cfg.Ready(ctx)
+	if r.Reasons == nil {
+		r.Reasons = []string{} // [] in JSON, not null
 	}
-	return readiness{Ready: ok, Reasons: reasons}
+	return r
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

@@ -221,14 +221,10 @@ func TestTLSAndToken(t *testing.T) {
 }
 
 func TestOpsListener(t *testing.T) {
-	var ready atomic.Bool
+	var now atomic.Pointer[Readiness]
+	now.Store(&Readiness{Reasons: []string{"partition 3 is restoring: 42 % done"}})
 	cfg := config()
-	cfg.Ready = func(context.Context) (bool, []string) {
-		if ready.Load() {
-			return true, nil
-		}
-		return false, []string{"partition 3 is restoring: 42 % done"}
-	}
+	cfg.Ready = func(context.Context) Readiness { return *now.Load() }
 	s := mustNew(t, cfg)
 	run(t, s)
 	hc := client(t)
@@ -239,9 +235,16 @@ func TestOpsListener(t *testing.T) {
 	if code, body := ask(s.OpsAddr(), "/readyz"); code != 503 || body != `{"ready":false,"reasons":["partition 3 is restoring: 42 % done"]}`+"\n" {
 		t.Errorf("/readyz: %d %q", code, body)
 	}
-	ready.Store(true)
+	now.Store(&Readiness{Ready: true})
 	if code, body := ask(s.OpsAddr(), "/readyz"); code != 200 || body != `{"ready":true,"reasons":[]}`+"\n" {
 		t.Errorf("/readyz: %d %q", code, body)
+	}
+	now.Store(&Readiness{Ready: true, Stopped: []string{"partition 5 is stopped (why)"}})
+	if code, body := ask(s.OpsAddr(), "/readyz"); code != 200 || body != `{"ready":true,"reasons":[],"stopped":["partition 5 is stopped (why)"]}`+"\n" {
+		t.Errorf("/readyz with a stopped partition: %d %q", code, body)
+	}
+	if code, body := ask(s.Addr(), "/"); code != 200 || !strings.Contains(body, "partition 5 is stopped (why)") {
+		t.Errorf("the index page lacks the stopped partition: %d %s", code, body)
 	}
 	if code, body := ask(s.OpsAddr(), "/livez"); code != 200 || body != `{"live":true}`+"\n" {
 		t.Errorf("/livez: %d %q", code, body)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"time"
 
 	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/api/weirpb"
@@ -59,22 +58,6 @@ func (v *ClusterInfo) Owned() int {
 		}
 	}
 	return n
-}
-
-// Ready reports whether every partition that this process owns can be read, and the reasons if not.
-func (v *ClusterInfo) Ready(context.Context) (ok bool, reasons []string) {
-	if d, cut := v.Runtime.BrokerIdle(); cut {
-		return false, []string{fmt.Sprintf("no broker has answered for %s: the process continues by itself when one does", d.Round(time.Second))}
-	}
-	if v.Owned() == 0 {
-		return false, []string{"no partition assigned yet"}
-	}
-	for _, s := range v.Runtime.Status() {
-		if s.State != "running" && s.State != api.StateStandby {
-			reasons = append(reasons, fmt.Sprintf("%s partition %d is %s %s", s.App, s.Partition, s.State, s.Reason))
-		}
-	}
-	return len(reasons) == 0, reasons
 }
 
 // Savepoint implements api.SavepointSource.

@@ -124,8 +124,14 @@ func running(t *testing.T, want map[*peer]int) {
 			if got := p.view.Owned(); got != n {
 				return fmt.Errorf("%s has %d partitions, want %d", p.name, got, n)
 			}
-			if ok, why := p.view.Ready(ctx); !ok {
-				return fmt.Errorf("%s: %v", p.name, why)
+			parts, err := p.view.Partitions(ctx)
+			if err != nil {
+				return err
+			}
+			for _, s := range parts {
+				if s.GetState() != processors.StateRunning && s.GetState() != api.StateStandby {
+					return fmt.Errorf("%s: partition %d is %s %s", p.name, s.GetPartition(), s.GetState(), s.GetReason())
+				}
 			}
 		}
 		return nil

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/executor"
 	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/processors"
 )
 
 func executorRole() Role {
@@ -73,14 +75,23 @@ func (p *executorPart) Run(ctx context.Context) error { return executor.RunAll(c
 func (p *executorPart) Background(ctx context.Context) (stop func()) { return p.renewal.start(ctx) }
 
 // Ready implements Part.
-func (p *executorPart) Ready(context.Context) (partitions int, reasons []string) {
+func (p *executorPart) Ready(context.Context) Readiness {
+	var r Readiness
+	var texts []string
+	stopped := 0
 	for _, e := range p.executors {
+		var gaps []api.PartitionGap
 		for _, s := range e.Status() {
-			partitions++
+			r.Partitions++
 			if s.Stopped != nil {
-				reasons = append(reasons, fmt.Sprintf("executor of %s, partition %d: %v", e.Region(), s.Partition, s.Stopped))
+				gaps = append(gaps, api.PartitionGap{Partition: s.Partition, State: processors.StateStopped, Reason: s.Stopped.Error()})
 			}
 		}
+		stopped += len(gaps)
+		for _, text := range api.DescribeGaps(gaps) {
+			texts = append(texts, "executor of "+e.Region()+" "+text)
+		}
 	}
-	return partitions, reasons
+	r.addStopped(texts, stopped < r.Partitions)
+	return r
 }

@@ -121,28 +121,6 @@ func (n *Node) addParts(s Setup, roles []Role) error {
 	return nil
 }
 
-// ready is api.Config.Ready: whether all roles can serve.
-func (n *Node) ready(ctx context.Context) (ok bool, reasons []string) {
-	owned := 0
-	for _, p := range n.parts {
-		partitions, more := p.Ready(ctx)
-		owned, reasons = owned+partitions, append(reasons, more...)
-	}
-	if owned == 0 && len(reasons) == 0 {
-		reasons = []string{"no partition assigned yet"}
-	}
-	return len(reasons) == 0, reasons
-}
-
-// Owned returns the number of partitions that this process has, of all roles.
-func (n *Node) Owned(ctx context.Context) (count int) {
-	for _, p := range n.parts {
-		partitions, _ := p.Ready(ctx)
-		count += partitions
-	}
-	return count
-}
-
 // GCPercent is the garbage collector's target of a process. It takes processor time to save
 // memory: most of the heap is tables without pointers, which the collector does not scan.
 const GCPercent = 50
@@ -213,7 +191,7 @@ func (n *Node) wait(ctx context.Context) bool {
 	case <-n.Server.Ready():
 	}
 	for ctx.Err() == nil {
-		if ok, _ := n.ready(ctx); ok {
+		if n.ready(ctx).Ready {
 			return true
 		}
 		if !pause.Poll(ctx) {

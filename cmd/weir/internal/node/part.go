@@ -2,8 +2,6 @@ package node
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"github.com/weirhq/weir/processors"
 )
@@ -13,9 +11,8 @@ import (
 type Part interface {
 	// Run works until ctx ends, and returns after all goroutines of the part.
 	Run(ctx context.Context) error
-	// Ready returns the number of partitions that the process has of the role, and the reasons why
-	// the role cannot serve yet. No reason: it can.
-	Ready(ctx context.Context) (partitions int, reasons []string)
+	// Ready returns whether the role can serve.
+	Ready(ctx context.Context) Readiness
 }
 
 // advertiser is a Part that sends the address of this process's API to other processes. Advertise
@@ -44,18 +41,4 @@ type processorPart struct {
 func (p processorPart) Run(ctx context.Context) error { return p.runtime.Run(ctx) }
 
 // Ready implements Part.
-func (p processorPart) Ready(context.Context) (partitions int, reasons []string) {
-	if d, cut := p.runtime.BrokerIdle(); cut {
-		reasons = append(reasons, fmt.Sprintf("no broker has answered for %s", d.Round(time.Second)))
-	}
-	tasks := p.runtime.Status()
-	if len(tasks) == 0 {
-		reasons = append(reasons, p.runtime.App()+" has no partition assigned yet")
-	}
-	for _, t := range tasks {
-		if t.State != "running" && t.State != "standby" {
-			reasons = append(reasons, fmt.Sprintf("%s partition %d is %s %s", t.App, t.Partition, t.State, t.Reason))
-		}
-	}
-	return len(tasks), reasons
-}
+func (p processorPart) Ready(context.Context) Readiness { return runtimeReadiness(p.runtime) }

@@ -101,8 +101,8 @@ func TestRolePartsStandAlone(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", r.Name, err)
 		}
-		if ok, reasons := n.ready(t.Context()); ok || len(reasons) == 0 || n.Owned(t.Context()) != 0 {
-			t.Errorf("%s: ready %t, reasons %q, %d partitions", r.Name, ok, reasons, n.Owned(t.Context()))
+		if now := n.ready(t.Context()); now.Ready || len(now.Reasons) == 0 || n.Owned(t.Context()) != 0 {
+			t.Errorf("%s: %+v, %d partitions", r.Name, now, n.Owned(t.Context()))
 		}
 	}
 }
@@ -153,7 +153,7 @@ func (p recordingPart) Run(ctx context.Context) error {
 	return p.err
 }
 
-func (p recordingPart) Ready(context.Context) (int, []string) { return 1, nil }
+func (p recordingPart) Ready(context.Context) Readiness { return Readiness{Partitions: 1} }
 
 func (p recordingPart) Advertise(endpoint string) { p.record("advertise " + endpoint) }
 

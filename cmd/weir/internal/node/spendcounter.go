@@ -111,9 +111,12 @@ func newSpendPart(s *Setup) (Part, error) {
 }
 
 // Ready implements Part.
-func (p *spendPart) Ready(ctx context.Context) (partitions int, reasons []string) {
-	_, reasons = p.info.Ready(ctx)
-	return p.info.Owned(), reasons
+func (p *spendPart) Ready(context.Context) Readiness {
+	r := runtimeReadiness(p.runtime)
+	if r.Partitions = p.info.Owned(); r.Partitions == 0 && len(r.Reasons) == 0 { // standbys only
+		r.Reasons = []string{p.runtime.App() + " has no partition assigned yet"}
+	}
+	return r
 }
 
 // Advertise implements advertiser.

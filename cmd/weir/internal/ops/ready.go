@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
@@ -30,8 +31,9 @@ func newReadyCmd(a *cli.App) *cobra.Command {
 		Use:   "ready",
 		Short: "Check whether the process on this machine is ready",
 		Long: "Check whether the process on this machine is ready: whether all its partitions are running. If the\n" +
-			"process is not ready, it prints the reasons and exits with code 75. It requests /readyz at\n" +
-			"api.ops_listen, and is a health check for images without curl.",
+			"process is not ready, it prints the reasons and exits with code 75. A process whose other\n" +
+			"partitions are running is ready, and the stopped ones are printed: a restart does not help them.\n\n" +
+			"It requests /readyz at api.ops_listen, and is a health check for images without curl.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := a.LoadConfig()
@@ -62,10 +64,7 @@ func checkReady(ctx context.Context, a *cli.App, cfg *config.Config) error {
 		return cli.Fail(cli.ExitUnavailable, "cannot check readiness", err, "check api.ops_listen, and that `weir run` is running")
 	}
 	defer func() { _ = res.Body.Close() }()
-	var answer struct {
-		Ready   bool
-		Reasons []string
-	}
+	var answer api.Readiness
 	body, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
 	if err = errors.Join(err, json.Unmarshal(body, &answer)); err != nil {
 		return cli.Fail(cli.ExitUnavailable, "cannot check readiness", fmt.Errorf("%s answered %s: %w", url, res.Status, err),
@@ -76,6 +75,9 @@ func checkReady(ctx context.Context, a *cli.App, cfg *config.Config) error {
 			"wait, and see `weir lag` and the log of the process")
 	}
 	a.Notef("ready")
+	for _, s := range answer.Stopped {
+		a.Notef("%s; `weir doctor` has what to do", s)
+	}
 	return nil
 }
 
