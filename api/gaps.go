@@ -67,18 +67,14 @@ func DescribeGaps(gaps []PartitionGap) []string {
 // describeKind describes gaps of one state and one kind of reason.
 func describeKind(list []PartitionGap) string {
 	first, same := list[0], true
-	numbers := make([]string, 0, len(list))
 	for _, g := range list {
-		numbers, same = append(numbers, fmt.Sprint(g.Partition)), same && g.Reason == first.Reason
+		same = same && g.Reason == first.Reason
 	}
 	var b strings.Builder
-	switch {
-	case len(list) == 1:
-		fmt.Fprintf(&b, "partition %s is %s", numbers[0], first.State)
-	case len(list) <= maxListed:
-		fmt.Fprintf(&b, "partitions %s are %s", strings.Join(numbers, ", "), first.State)
-	default:
-		fmt.Fprintf(&b, "partitions %s and %d more are %s", strings.Join(numbers[:maxListed], ", "), len(list)-maxListed, first.State)
+	if len(list) == 1 {
+		fmt.Fprintf(&b, "partition %d is %s", first.Partition, first.State)
+	} else {
+		fmt.Fprintf(&b, "partitions %s are %s", numbers(list), first.State)
 	}
 	switch {
 	case first.Reason == "":
@@ -88,6 +84,29 @@ func describeKind(list []PartitionGap) string {
 		fmt.Fprintf(&b, " (partition %d: %s)", first.Partition, first.Reason)
 	}
 	return b.String()
+}
+
+// numbers lists partitions, as ranges where they are consecutive: "0-11, 13".
+func numbers(list []PartitionGap) string {
+	var ranges []string
+	for i := 0; i < len(list); {
+		if len(ranges) == maxListed {
+			return fmt.Sprintf("%s and %d more", strings.Join(ranges, ", "), len(list)-i)
+		}
+		last := i
+		for last+1 < len(list) && list[last+1].Partition == list[last].Partition+1 {
+			last++
+		}
+		if last == i+1 { // two partitions are no range
+			last = i
+		}
+		text := fmt.Sprint(list[i].Partition)
+		if last > i {
+			text += fmt.Sprintf("-%d", list[last].Partition)
+		}
+		ranges, i = append(ranges, text), last+1
+	}
+	return strings.Join(ranges, ", ")
 }
 
 // digits are the numbers in a reason.

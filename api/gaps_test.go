@@ -19,7 +19,8 @@ func TestDescribeGaps(t *testing.T) {
 	}{
 		"none": {nil, []string{}},
 		"one":  {many[5:6], []string{"partition 5 is stopped (in[5] cannot be read at offset 105)"}},
-		"many": {many, []string{"partitions 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 12 more are stopped (partition 0: in[0] cannot be read at offset 100)"}},
+		"many": {many, []string{"partitions 0-23 are stopped (partition 0: in[0] cannot be read at offset 100)"}},
+		"gaps": {[]PartitionGap{{0, "x", ""}, {1, "x", ""}, {3, "x", ""}, {4, "x", ""}, {5, "x", ""}}, []string{"partitions 0, 1, 3-5 are x"}},
 		"same": {[]PartitionGap{{1, "stopped", "full"}, {2, "stopped", "full"}, {3, "stopped", "deleted"}}, []string{"partitions 1, 2 are stopped (full)", "partition 3 is stopped (deleted)"}},
 		"processes": {
 			[]PartitionGap{{1, "elsewhere", "weir-1 does not answer"}, {2, "elsewhere", "weir-2 does not answer"}},

@@ -22,9 +22,9 @@ func newDoctorCmd(a *cli.App) *cobra.Command {
 	var groups []string
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check brokers, topics, clocks, disk and lease table",
-		Long: "Check whether brokers, topics, clocks and disk are as weir needs them. Each check that fails has\n" +
-			"a remedy.\n\n" +
+		Short: "Check brokers, topics, clocks, disk, partitions and lease table",
+		Long: "Check whether brokers, topics, clocks and disk are as weir needs them, and whether the partitions of\n" +
+			"the running spend counter run. Each check that fails has a remedy.\n\n" +
 			"With --for leases it also checks the topics of the lease loop and, in each region: the table, its\n" +
 			"index and stream, the clock, the settings, and the time of the bridge's last heartbeat.",
 		Example: "  weir doctor --for spend,leases --brokers k1:9092",
@@ -81,6 +81,9 @@ func diagnose(ctx context.Context, cfg *config.Config, k kafka.Cluster, groups [
 		}
 	}
 	checks := append(kafkaadmin.Doctor(ctx, k, o), more...)
+	if o.Processor.App != "" {
+		checks = append(checks, partitionChecks(ctx, cfg, k, o.Processor.App)...)
+	}
 	for _, r := range roles {
 		if r.Doctor != nil {
 			checks = append(checks, r.Doctor(ctx, cfg, k)...)

@@ -1,10 +1,8 @@
 package topics
 
 import (
-	"context"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -68,30 +66,10 @@ func newLagCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return connect.TopicFailure(cli.ExitUnavailable, "cannot list the members of the group", err)
 			}
-			return cli.PrintRows(a, lagRows(list, members, partitionStates(cmd.Context(), x, members)))
+			tasks, _ := connect.Tasks(cmd.Context(), x, members) // without an answer the rows have the brokers' figures
+			return cli.PrintRows(a, lagRows(list, members, tasks))
 		},
 	}
-}
-
-// partitionStates returns the partitions of all processes, from the first process that answers:
-// each process asks the others.
-func partitionStates(ctx context.Context, x node.Access, members []processors.Member) []*weirpb.Partition {
-	asked := map[string]bool{"": true}
-	for _, m := range members {
-		if asked[m.Endpoint] {
-			continue
-		}
-		asked[m.Endpoint] = true
-		c := x.Client(m.Endpoint)
-		tctx, cancel := context.WithTimeout(ctx, 3*time.Second)
-		res, err := c.ListPartitions(tctx)
-		cancel()
-		c.Close()
-		if err == nil {
-			return res.GetPartitions()
-		}
-	}
-	return nil
 }
 
 // lagRows joins the figures of the brokers with those of the processes.

@@ -1,0 +1,41 @@
+package connect
+
+import (
+	"context"
+	"time"
+
+	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/cmd/weir/internal/node"
+	"github.com/weirhq/weir/processors"
+)
+
+// taskTimeout bounds the question to one process.
+const taskTimeout = 3 * time.Second
+
+// Tasks returns the partitions of all processes, from the first process that answers: each process
+// asks the others. The error is that of the last process, nil if there is none to ask.
+func Tasks(ctx context.Context, x node.Access, members []processors.Member) (tasks []*weirpb.Partition, err error) {
+	asked := map[string]bool{"": true}
+	for _, m := range members {
+		if asked[m.Endpoint] {
+			continue
+		}
+		asked[m.Endpoint] = true
+		if tasks, err = tasksAt(ctx, x, m.Endpoint); err == nil {
+			return tasks, nil
+		}
+	}
+	return nil, err
+}
+
+func tasksAt(ctx context.Context, x node.Access, endpoint string) ([]*weirpb.Partition, error) {
+	c := x.Client(endpoint)
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, taskTimeout)
+	defer cancel()
+	res, err := c.ListPartitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return res.GetPartitions(), nil
+}
