@@ -26,9 +26,13 @@ func partitionChecks(ctx context.Context, cfg *config.Config, k kafka.Cluster, a
 	if err != nil {
 		return unknownPartitions(app, err.Error(), "correct the setting, then run the command again")
 	}
-	bounded, cancel := context.WithTimeout(ctx, membersTimeout)
-	defer cancel()
-	members, err := processors.Members(bounded, k, app)
+	var members []processors.Member
+	err = kafka.Retry(ctx, k, membersTimeout, func() error {
+		bounded, cancel := context.WithTimeout(ctx, membersTimeout)
+		defer cancel()
+		members, err = processors.Members(bounded, k, app)
+		return err
+	})
 	if err != nil {
 		return unknownPartitions(app, err.Error(), "see the checks of the brokers above")
 	}

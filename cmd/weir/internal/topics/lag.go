@@ -12,6 +12,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
 )
 
@@ -43,7 +44,8 @@ func newLagCmd(a *cli.App) *cobra.Command {
 		Short: "Show the lag of the spend counter by partition, and the processes that own partitions",
 		Long: "Show the lag of the spend counter by partition: the number of records that are not counted, and the\n" +
 			"age of the oldest. Processes that answer add the state of their partitions: running, restoring\n" +
-			"(with the rest of the restore) or standby.",
+			"(with the rest of the restore) or standby.\n\n" +
+			"While a broker of several is away it tries again for up to 20 s.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, k, err := connect.Cluster(a)
@@ -58,15 +60,24 @@ func newLagCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return connect.NodeFailure(err)
 			}
-			list, err := kafkaadmin.Lag(cmd.Context(), k, proc.App, proc.Inputs)
+			ctx := cmd.Context()
+			var list []kafkaadmin.PartitionLag
+			var members []processors.Member
+			err = kafka.Retry(ctx, k, kafka.FailoverTimeout, func() error {
+				list, err = kafkaadmin.Lag(ctx, k, proc.App, proc.Inputs)
+				return err
+			})
 			if err != nil {
 				return connect.TopicFailure(cli.ExitUnavailable, "cannot read the lag", err)
 			}
-			members, err := processors.Members(cmd.Context(), k, proc.App)
+			err = kafka.Retry(ctx, k, kafka.FailoverTimeout, func() error {
+				members, err = processors.Members(ctx, k, proc.App)
+				return err
+			})
 			if err != nil {
-				return connect.TopicFailure(cli.ExitUnavailable, "cannot list the members of the group", err)
+				a.Notef("without the processes, which are not known: %v", err)
 			}
-			tasks, _ := connect.Tasks(cmd.Context(), x, members) // without an answer the rows have the brokers' figures
+			tasks, _ := connect.Tasks(ctx, x, members) // without an answer the rows have the brokers' figures
 			return cli.PrintRows(a, lagRows(list, members, tasks))
 		},
 	}
