@@ -23,6 +23,7 @@ import (
 // connect.CodeOf returns their code. It is safe for concurrent use.
 type Client struct {
 	server  string // host:port, for error texts
+	tls     bool   // the client speaks https
 	http    *http.Client
 	spend   weirpbconnect.SpendServiceClient
 	cluster weirpbconnect.ClusterServiceClient
@@ -77,7 +78,7 @@ func NewClientWith(cfg ClientConfig) *Client {
 		}
 	}
 	c := &Client{
-		server: base.Host,
+		server: base.Host, tls: base.Scheme == "https",
 		http: &http.Client{
 			Transport: cfg.Transport,
 			// A weir process sends no redirects. Following one would send the request, and the

@@ -59,6 +59,8 @@ func TestClientErrors(t *testing.T) {
 	defer hangUp.Close()
 	weir := mustNew(t, config())
 	run(t, weir)
+	secret := httptest.NewTLSServer(http.NotFoundHandler())
+	defer secret.Close()
 	closed, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -81,6 +83,7 @@ func TestClientErrors(t *testing.T) {
 		"redirect":        {ClientConfig{Server: redirect.URL}, connect.CodeUnknown, []string{"not as a weir process"}},
 		"hangs up":        {ClientConfig{Server: hangUp.URL}, connect.CodeUnavailable, []string{"address"}},
 		"TLS to plain":    {ClientConfig{Server: "https://" + weir.Addr()}, connect.CodeUnavailable, []string{"speaks plain HTTP", "http://" + weir.Addr()}},
+		"plain to TLS":    {ClientConfig{Server: secret.Listener.Addr().String()}, connect.CodeInternal, []string{"refuses plain HTTP", "use the address " + secret.URL}},
 		"not an address":  {ClientConfig{Server: "127.0.0.1:http:x"}, connect.CodeInvalidArgument, []string{"not an address", "host:port"}},
 		"empty":           {ClientConfig{}, connect.CodeInvalidArgument, []string{"not an address"}},
 		"a path":          {ClientConfig{Server: "http://127.0.0.1/api"}, connect.CodeInvalidArgument, []string{"without a path"}},

@@ -52,6 +52,9 @@ func (c *Client) unreachable(err error, took time.Duration) string {
 	}
 	switch connect.CodeOf(err) {
 	case connect.CodeUnimplemented, connect.CodeUnknown, connect.CodeInternal:
+		if coded := new(connect.Error); errors.As(err, &coded) && strings.HasPrefix(coded.Message(), "400 ") && !c.tls {
+			return fmt.Sprintf("%s refuses plain HTTP (%s), as a server with TLS does: use the address https://%s", c.server, coded.Message(), c.server)
+		}
 		return fmt.Sprintf("%s answers, but not as a weir process (%v): use the address of a data listener, with http:// or https:// as it needs",
 			c.server, err)
 	default: // the code states what failed

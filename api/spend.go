@@ -56,7 +56,7 @@ func (s *spendService) wait(ctx context.Context, q spendQuery) error {
 			"look at the lag of the partitions and send the request again, or omit wait to read what is committed: %w", s.waitLimit, err)
 	}
 	if err != nil {
-		return sourceError(err, "the wait for "+q.subject())
+		return sourceError(err, "spend of "+q.subject())
 	}
 	return nil
 }

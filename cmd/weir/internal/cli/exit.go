@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -94,6 +95,8 @@ func Explain(err error) *Failure {
 		f.Code, f.What, f.Why, f.Do = ExitInterrupted, "interrupted", "a signal stopped the command", "run the command again: completed steps are kept"
 	case errors.Is(err, context.DeadlineExceeded):
 		f.Code, f.What, f.Do = ExitUnavailable, "no answer in time", "check that the server or the brokers run, then try again"
+	case errors.As(err, &ie) && ie.Op == "listen":
+		f.Code, f.What, f.Do = ExitUnavailable, "cannot listen", "stop the process that has the address, or choose another: --listen and --ops-listen, or api.listen and api.ops_listen; port 0 is any free port"
 	case errors.As(err, &ie), errors.As(err, &dns):
 		f.Code, f.What, f.Do = ExitUnavailable, "cannot connect", "check the address, and that the server or the brokers run"
 	case errors.Is(err, fs.ErrPermission):
@@ -113,12 +116,16 @@ func isIO(err error) bool {
 // fieldRemedy is the remedy of requests that are not valid.
 const fieldRemedy = "correct the arguments: a field that the message names is the flag of the same name"
 
-// explainRPC explains an error of the API by its code.
+// explainRPC explains an error of the API by its code. An error that no weir process has sent has a
+// code of the client.
 func explainRPC(f *Failure, err *connect.Error) {
+	if !connect.IsWireError(err) && explainNoAnswer(f, err) {
+		return
+	}
 	f.Why = err.Message()
 	switch err.Code() {
 	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeResourceExhausted:
-		f.Code, f.What, f.Do = ExitUnavailable, "the server does not answer", "check --server, and that `weir run` or `weir dev` is running and ready; `weir lag` shows the partitions"
+		f.Code, f.What, f.Do = ExitUnavailable, "the server cannot answer now", "`weir doctor` checks the partitions and what they need; `weir lag` shows their owners and how far they are"
 	case connect.CodeUnauthenticated, connect.CodePermissionDenied:
 		f.Code, f.What, f.Do = ExitAuth, "the server denies access", "set api.token_file to a file with the token of the server"
 	case connect.CodeInvalidArgument, connect.CodeOutOfRange:
@@ -136,6 +143,24 @@ func explainRPC(f *Failure, err *connect.Error) {
 	default:
 		f.What = "the server refused the request"
 	}
+}
+
+// explainNoAnswer explains a call that no weir process has answered, and reports whether err is
+// one. The text of the client has the address and what is there.
+func explainNoAnswer(f *Failure, err *connect.Error) bool {
+	var certificate *tls.CertificateVerificationError
+	switch err.Code() {
+	case connect.CodeUnavailable, connect.CodeDeadlineExceeded:
+		f.Code, f.What, f.Do = ExitUnavailable, "the server does not answer", "check --server, and that `weir run` or `weir dev` is running and ready; `weir lag` shows the partitions"
+		if errors.As(err, &certificate) {
+			f.What, f.Do = "the certificate of the server is not trusted", "set api.ca_file to the certificate authority of the server, or to the certificate itself if it is self-signed; the name in --server must be in the certificate"
+		}
+	case connect.CodeUnimplemented, connect.CodeUnknown, connect.CodeInternal:
+		f.Code, f.What, f.Do = ExitUnavailable, "no weir API answers at this address", "set --server to the address that `weir run` or `weir dev` prints after \"API\", with https:// if the server has TLS"
+	default:
+		return false
+	}
+	return true
 }
 
 // report prints err and returns its exit code.

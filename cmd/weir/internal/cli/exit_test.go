@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -31,8 +32,11 @@ func runWith(t *testing.T, stdout io.Writer, fn func(*App) error) (code int, std
 }
 
 func TestExitCodes(t *testing.T) {
-	rpc := func(c connect.Code) error {
-		return fmt.Errorf("request: %w", connect.NewError(c, errors.New("the reason")))
+	rpc := func(c connect.Code) error { // an answer of the server
+		return fmt.Errorf("request: %w", connect.NewWireError(c, errors.New("the reason")))
+	}
+	client := func(c connect.Code, err error) error { // no weir process has answered
+		return fmt.Errorf("at h:1: %w", connect.NewError(c, err))
 	}
 	for name, tc := range map[string]struct {
 		err  error
@@ -44,7 +48,10 @@ func TestExitCodes(t *testing.T) {
 		"typed":        {fmt.Errorf("deep: %w", Fail(ExitLocked, "the state directory is in use", errors.New("by pid 7"), "stop it")), 73, "stop it"},
 		"data":         {Fail(ExitData, "a row is bad", errors.New("line 3"), "correct it"), 65, "line 3"},
 		"kept kind":    {Fail(0, "cannot ask", rpc(connect.CodePermissionDenied), ""), 77, "cannot ask"},
-		"unavailable":  {rpc(connect.CodeUnavailable), 69, "weir lag"},
+		"unavailable":  {rpc(connect.CodeUnavailable), 69, "cannot answer now\n  why: the reason"},
+		"no answer":    {client(connect.CodeUnavailable, syscall.ECONNREFUSED), 69, "does not answer\n  why: at h:1"},
+		"no API":       {client(connect.CodeUnimplemented, errors.New("404 Not Found")), 69, "no weir API answers at this address\n  why: at h:1"},
+		"unknown CA":   {client(connect.CodeUnavailable, &tls.CertificateVerificationError{Err: errors.New("unknown")}), 69, "api.ca_file"},
 		"not found":    {rpc(connect.CodeNotFound), 1, "not found"},
 		"bad request":  {rpc(connect.CodeInvalidArgument), 64, "the flag of the same name"},
 		"token":        {rpc(connect.CodeUnauthenticated), 77, "api.token_file"},
@@ -53,6 +60,7 @@ func TestExitCodes(t *testing.T) {
 		"data loss":    {rpc(connect.CodeDataLoss), 65, "the reason"},
 		"precondition": {rpc(connect.CodeFailedPrecondition), 1, "the flag of the same name"},
 		"dial":         {&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}, 69, "connection refused"},
+		"listen":       {fmt.Errorf("api: %w", &net.OpError{Op: "listen", Net: "tcp", Err: syscall.EADDRINUSE}), 69, "cannot listen"},
 		"name":         {&net.DNSError{Err: "no such host", Name: "x"}, 69, "no such host"},
 		"deadline":     {fmt.Errorf("wait: %w", context.DeadlineExceeded), 69, "in time"},
 		"interrupted":  {fmt.Errorf("wait: %w", context.Canceled), 130, "interrupted"},
