@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 )
 
 // Source is an opened input. Read returns its plain bytes: gzip, also of several members, is
@@ -52,7 +54,7 @@ func openFile(name string) (f *os.File, size int64, err error) {
 	}
 	st, err := f.Stat()
 	if err == nil && st.IsDir() {
-		err = fmt.Errorf("input: %s is a directory: name one file", name)
+		err = fmt.Errorf("input: %w: name one file", &fs.PathError{Op: "read", Path: name, Err: syscall.EISDIR})
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())

@@ -46,8 +46,13 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// ErrInUse means that another process uses the port or the data directory.
-var ErrInUse = errors.New("in use")
+// Errors of Start.
+var (
+	// ErrInUse means that another process uses the port.
+	ErrInUse = errors.New("port is in use")
+	// ErrLocked means that another process uses the data directory.
+	ErrLocked = errors.New("data directory is in use")
+)
 
 // Broker is a running Kafka broker in this process.
 type Broker struct {
@@ -58,15 +63,25 @@ type Broker struct {
 	journal *journal                   // nil without DataDir
 	janitor *janitor
 	close   sync.Once
+	full    *diskFull
+}
+
+// DiskFull returns the first error of a write to DataDir for which the disk had no space, nil if
+// there is none. Clients of the broker see only that the server failed.
+func (b *Broker) DiskFull() error {
+	if err := b.full.first.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // Start repairs DataDir if its last user was killed, starts a broker and creates the topics. The
 // broker is ready when Start returns. Close it.
 func Start(cfg Config) (*Broker, error) {
 	cfg.setDefaults()
-	b := &Broker{cfg: cfg}
+	b := &Broker{cfg: cfg, full: &diskFull{}}
 	opts := []kfake.Opt{
-		kfake.Ports(cfg.Port), kfake.ClusterID("weir-dev"), kfake.WithLogger(kafkaLog{cfg.Log}),
+		kfake.Ports(cfg.Port), kfake.ClusterID("weir-dev"), kfake.WithLogger(kafkaLog{cfg.Log, b.full}),
 		kfake.ListenFn(listenGuarded(cfg.Log)),
 		kfake.BrokerConfigs(map[string]string{
 			"log.cleaner.backoff.ms":     longestRetention, // the janitor compacts, because kfake does not wait for open transactions
@@ -112,7 +127,7 @@ func (b *Broker) openDir() (err error) {
 	}
 	if b.lock, err = vfs.Default.Lock(filepath.Join(b.cfg.DataDir, "LOCK")); err != nil {
 		b.lock = nil
-		return fmt.Errorf("%w: another process uses the data directory %s: %w: stop it, or choose another directory", ErrInUse, b.cfg.DataDir, err)
+		return fmt.Errorf("%w: another process uses %s: %w: stop it, or choose another directory", ErrLocked, b.cfg.DataDir, err)
 	}
 	b.journal = newJournal(b.cfg.DataDir, b.cfg.Log)
 	if err := repair(b.cfg.DataDir, b.journal, b.cfg.Log); err != nil {

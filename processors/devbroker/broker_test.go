@@ -125,7 +125,7 @@ func TestStart(t *testing.T) {
 func TestStartErrors(t *testing.T) {
 	dir := t.TempDir()
 	b := start(t, Config{DataDir: dir, Topics: topics(2)})
-	if _, err := Start(Config{DataDir: dir}); !errors.Is(err, ErrInUse) {
+	if _, err := Start(Config{DataDir: dir}); !errors.Is(err, ErrLocked) {
 		t.Errorf("a second broker in one directory: %v", err)
 	}
 	_, port, _ := net.SplitHostPort(b.Addrs()[0])

@@ -87,8 +87,11 @@ func (d *dev) command(cmd *cobra.Command, _ []string) error {
 	if d.rate < 0 || d.rate > 1_000_000 {
 		return cli.UsageError(fmt.Sprintf("--rate %d is out of range", d.rate), "use 0 to 1000000 events a second")
 	}
-	if d.dbPort < 0 || d.dbPort > 65535 {
-		return cli.UsageError(fmt.Sprintf("--dynamodb-port %d is out of range", d.dbPort), "use 1 to 65535, or 0 for the ports of leases.regions")
+	if err := checkPort("--kafka-port", d.port); err != nil {
+		return err
+	}
+	if err := checkPort("--dynamodb-port", d.dbPort); err != nil {
+		return err
 	}
 	d.keep = cmd.Flags().Changed("data-dir")
 	return d.run(cmd.Context())
@@ -129,7 +132,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 	//nolint:contextcheck // the broker runs until Close, after everything that uses it has ended
 	d.broker, err = devbroker.Start(devbroker.Config{DataDir: kafkaDir, Port: d.port, Topics: node.Topics(d.cfg, node.DevRoles()), Log: d.log})
 	if err != nil {
-		return cli.Fail(0, "cannot start the dev broker", err, "give another --kafka-port or --data-dir")
+		return brokerFailure(err)
 	}
 	defer func() { err = errors.Join(err, d.broker.Close()) }()
 	d.cfg.Processor.Workers = 1
@@ -165,7 +168,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 			})
 		})
 	})
-	return g.Wait()
+	return diskFailure(g.Wait(), d.broker.DiskFull())
 }
 
 // print writes a line to stdout.
