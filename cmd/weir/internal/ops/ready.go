@@ -71,8 +71,11 @@ func checkReady(ctx context.Context, a *cli.App, cfg *config.Config) error {
 			"check that api.ops_listen is the address of weir")
 	}
 	if !answer.Ready {
-		return cli.Fail(cli.ExitTempFail, "the process is not ready", errors.New(strings.Join(answer.Reasons, "\n")),
-			"wait, and see `weir lag` and the log of the process")
+		do := "wait, and see `weir lag` and the log of the process"
+		if len(answer.Stopped) > 0 {
+			do = "`weir doctor` has what to do about stopped partitions; a restart alone does not help them"
+		}
+		return cli.Fail(cli.ExitTempFail, "the process is not ready", errors.New(strings.Join(answer.Reasons, "\n")), do)
 	}
 	a.Notef("ready")
 	for _, s := range answer.Stopped {

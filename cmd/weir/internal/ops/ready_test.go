@@ -55,6 +55,7 @@ func TestReady(t *testing.T) {
 	}{
 		{"ready", `{"ready":true,"reasons":[]}`, 200, cli.ExitOK, "ready"},
 		{"some are stopped", `{"ready":true,"reasons":[],"stopped":["partition 5 is stopped (why)"]}`, 200, cli.ExitOK, "partition 5 is stopped (why); `weir doctor`"},
+		{"all are stopped", `{"ready":false,"reasons":["all"],"stopped":["all"]}`, 503, cli.ExitTempFail, "`weir doctor` has what to do"},
 		{"not yet", `{"ready":false,"reasons":["partition 3 is restoring"]}`, 503, cli.ExitTempFail, "partition 3 is restoring"},
 		{"another server", "<html>", 200, cli.ExitUnavailable, "check that api.ops_listen is the address of weir"},
 		{"wants a token", "no", 401, cli.ExitUnavailable, "401"},
