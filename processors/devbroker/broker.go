@@ -46,6 +46,9 @@ func (c *Config) setDefaults() {
 	}
 }
 
+// ClusterID is the id of a cluster of a dev broker.
+const ClusterID = "weir-dev"
+
 // Errors of Start.
 var (
 	// ErrInUse means that another process uses the port.
@@ -81,7 +84,7 @@ func Start(cfg Config) (*Broker, error) {
 	cfg.setDefaults()
 	b := &Broker{cfg: cfg, full: &diskFull{}}
 	opts := []kfake.Opt{
-		kfake.Ports(cfg.Port), kfake.ClusterID("weir-dev"), kfake.WithLogger(kafkaLog{cfg.Log, b.full}),
+		kfake.Ports(cfg.Port), kfake.ClusterID(ClusterID), kfake.WithLogger(kafkaLog{cfg.Log, b.full}),
 		kfake.ListenFn(listenGuarded(cfg.Log)),
 		kfake.BrokerConfigs(map[string]string{
 			"log.cleaner.backoff.ms":     longestRetention, // the janitor compacts, because kfake does not wait for open transactions

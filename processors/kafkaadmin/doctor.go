@@ -11,7 +11,6 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/processors/kafka"
-	"github.com/weirhq/weir/stream"
 )
 
 // Severity is the importance of a Check that is not OK.
@@ -38,9 +37,11 @@ type DoctorOptions struct {
 	// Topics and Defaults are the arguments of PlanTopics.
 	Topics   []events.Topic
 	Defaults Defaults
-	// Processor determines the group, the transactional ids and the topics in the list of ACLs.
-	// With an empty App there is no list.
-	Processor stream.Processor
+	// App is the application whose lock in StateDir is checked. If it is empty, no lock is.
+	App string
+	// DevCluster is the cluster id of the program's own broker for development, whose API versions
+	// are those of no release of Kafka. Defaults to none.
+	DevCluster string
 	// StateDir is processors.Config.Dir. If it is empty, the disk is not checked.
 	StateDir string
 	// SessionTimeout and TransactionTimeout are those of processors.Config. Default to 6 s and 10
@@ -75,8 +76,13 @@ type doctor struct {
 	DoctorOptions
 	cl     *kgo.Client
 	adm    *kadm.Client
+	meta   kadm.Metadata // of the brokers
 	checks []Check
 }
+
+// single reports whether the cluster has one broker, as for development. Everything that is said of
+// replicas follows from that, so it is said once.
+func (d *doctor) single() bool { return len(d.meta.Brokers) == 1 }
 
 // Doctor checks what a process needs and what the guarantees depend on. It changes nothing except
 // for one file in StateDir, which it creates and removes. Read the checks in order: a failed check
@@ -91,6 +97,7 @@ func Doctor(ctx context.Context, k kafka.Cluster, o DoctorOptions) []Check {
 		defer cl.Close()
 		d.cl, d.adm = cl, kadm.NewClient(cl)
 		if d.brokers(ctx, k.Brokers) {
+			d.singleBroker()
 			for _, look := range []func(context.Context){d.versions, d.settings, d.topics, d.replication, d.clock} {
 				d.within(ctx, look)
 			}
@@ -98,9 +105,6 @@ func Doctor(ctx context.Context, k kafka.Cluster, o DoctorOptions) []Check {
 	}
 	if o.StateDir != "" {
 		d.disk()
-	}
-	if o.Processor.App != "" {
-		d.good("acls", "if the cluster has an authorizer, the principal needs:\n"+strings.Join(ACLs(o.Processor), "\n"))
 	}
 	return d.checks
 }
@@ -132,15 +136,14 @@ func (d *doctor) judge(ok bool, c Check) {
 
 // brokers sends a request to each broker at its own address. It returns false if none answers.
 func (d *doctor) brokers(ctx context.Context, seeds []string) bool {
-	var meta kadm.Metadata
 	var err error
-	d.within(ctx, func(ctx context.Context) { meta, err = d.adm.BrokerMetadata(ctx) })
+	d.within(ctx, func(ctx context.Context) { d.meta, err = d.adm.BrokerMetadata(ctx) })
 	if err != nil {
 		d.bad("brokers", Error, fmt.Sprintf("none of %s answers: %v", strings.Join(seeds, ", "), err),
 			fmt.Sprintf("check %s, TLS and SASL, and that the brokers run: a broker that expects TLS closes plain connections", d.Defaults.Names.Brokers))
 		return false
 	}
-	for _, b := range meta.Brokers {
+	for _, b := range d.meta.Brokers {
 		name := fmt.Sprintf("broker %d", b.NodeID)
 		d.within(ctx, func(ctx context.Context) {
 			_, _ = d.ping(ctx, b) // opens the connection

@@ -34,6 +34,16 @@ func ACLs(p stream.Processor) []string {
 	return out
 }
 
+// SinkACLs returns the rights that a principal needs to read the commands in topic as a member of
+// group, and to write results, one per line.
+func SinkACLs(group, topic, results string) []string {
+	return []string{
+		"--topic " + topic + ops([]string{"Read", "Describe", "DescribeConfigs"}),
+		"--topic " + results + ops([]string{"Write", "Describe"}),
+		"--group " + group + ops([]string{"Read", "Describe"}),
+	}
+}
+
 func ops(names []string) string {
 	return " --operation " + strings.Join(names, " --operation ")
 }

@@ -36,8 +36,8 @@ func (d *doctor) disk() {
 		d.good("state directory", "%s does not exist yet and can be created", d.StateDir)
 	}
 	d.space(dir)
-	if made && d.Processor.App != "" {
-		d.lock(filepath.Join(d.StateDir, d.Processor.App))
+	if made && d.App != "" {
+		d.lock(filepath.Join(d.StateDir, d.App))
 	}
 }
 

@@ -32,10 +32,7 @@ func (d *doctor) versions(ctx context.Context) {
 				seen = append(seen, v.VersionGuess())
 			}
 		}
-		d.judge(len(seen) == 1, Check{
-			Name: "kafka version", Severity: Warning, Detail: "the API of Kafka " + strings.Join(seen, " and "),
-			Remedy: "the brokers have different versions: finish the upgrade",
-		})
+		d.release(seen)
 	}
 	v, err := kafka.TransactionVersion(ctx, d.cl)
 	if err != nil {
@@ -46,6 +43,47 @@ func (d *doctor) versions(ctx context.Context) {
 		Name: "transaction.version", Severity: Error, Detail: fmt.Sprintf("finalized at %d; 2 is needed", v),
 		Remedy: "kafka-features.sh --bootstrap-server ... upgrade --feature transaction.version=2 (Kafka 4.0 or newer): below 2 a late request of an earlier transaction can end up in the next one (KIP-890)",
 	})
+}
+
+// release checks the releases that the APIs of the brokers resemble.
+func (d *doctor) release(seen []string) {
+	if d.DevCluster != "" && d.meta.Cluster == d.DevCluster {
+		d.good("kafka version", "the dev broker, for development and tests; it has what weir needs of Kafka 4.0")
+		return
+	}
+	detail := "the API of Kafka " + strings.Join(seen, " and ")
+	for _, text := range seen {
+		var major int
+		if _, v, found := strings.Cut(text, "v"); !found || !scan(v, &major) || major < oldestRelease {
+			d.bad("kafka version", Warning, fmt.Sprintf("%s; %d.0 or newer is needed", detail, oldestRelease),
+				fmt.Sprintf("upgrade the brokers to Kafka %d.0 or newer", oldestRelease))
+			return
+		}
+	}
+	d.judge(len(seen) == 1, Check{Name: "kafka version", Severity: Warning, Detail: detail, Remedy: "the brokers have different versions: finish the upgrade"})
+}
+
+// oldestRelease is the major version of the oldest Kafka with all that the runtime needs.
+const oldestRelease = 4
+
+// scan reads the number at the beginning of text.
+func scan(text string, n *int) bool {
+	_, err := fmt.Sscanf(text, "%d", n)
+	return err == nil
+}
+
+// singleBroker reports once that a cluster has one broker, and lowers what is wanted of topics to
+// that.
+func (d *doctor) singleBroker() {
+	if !d.single() {
+		return
+	}
+	d.bad("replication", Warning, "the cluster has one broker, so every topic has one replica: enough for development; acknowledged records are lost with the disk of the broker",
+		fmt.Sprintf("for production use three brokers, %s 3 and %s 2", d.Defaults.Names.ReplicationFactor, d.Defaults.Names.MinInsync))
+	if d.Defaults.check() != nil { // the check of the topics reports it
+		return
+	}
+	d.Defaults.ReplicationFactor, d.Defaults.MinInsync = min(d.Defaults.ReplicationFactor, 1), min(d.Defaults.MinInsync, 1)
 }
 
 // settings checks the broker settings that limit the timeouts and sizes of the clients.
@@ -116,6 +154,10 @@ func (d *doctor) topics(ctx context.Context) {
 	if len(d.Topics) == 0 {
 		return
 	}
+	if err := d.Defaults.check(); err != nil {
+		d.bad("topics", Error, err.Error(), fmt.Sprintf("lower %s, or raise %s", d.Defaults.Names.MinInsync, d.Defaults.Names.ReplicationFactor))
+		return
+	}
 	steps, err := plan(ctx, d.adm, d.Topics, d.Defaults)
 	if err != nil {
 		d.bad("topics", Error, err.Error(), "allow Describe and DescribeConfigs on the topics, or see the brokers' logs")
@@ -167,28 +209,47 @@ func (d *doctor) replication(ctx context.Context) {
 	}
 	d.judge(len(leaderless) == 0, Check{Name: "leaders", Severity: Error, Detail: summary(leaderless, "every partition has a leader", "without a leader"), Remedy: "start the brokers that have them"})
 	d.judge(len(behind) == 0, Check{Name: "in-sync copies", Severity: Warning, Detail: summary(behind, "every replica is in sync", "with replicas that are behind"), Remedy: "start the brokers that have them, or wait until they have caught up"})
-	d.judge(len(few) == 0, Check{
-		Name: "replication factor", Severity: Warning, Detail: summary(few, "every topic has 3 or more replicas", "with fewer than 3 replicas"),
-		Remedy: fmt.Sprintf("exactly-once survives the loss of a broker only with 3 replicas: create topics with %s 3, and set offsets.topic.replication.factor and transaction.state.log.replication.factor of the brokers", d.Defaults.Names.ReplicationFactor),
-	})
+	if !d.single() {
+		d.judge(len(few) == 0, Check{
+			Name: "replication factor", Severity: Warning, Detail: summary(few, "every topic has 3 or more replicas", "with fewer than 3 replicas"),
+			Remedy: fmt.Sprintf("exactly-once survives the loss of a broker only with 3 replicas: create topics with %s 3, and set offsets.topic.replication.factor and transaction.state.log.replication.factor of the brokers", d.Defaults.Names.ReplicationFactor),
+		})
+	}
+	d.inSync(ctx, list, existing)
+}
+
+// inSync checks min.insync.replicas and the election of leaders of existing topics.
+func (d *doctor) inSync(ctx context.Context, list kadm.TopicDetails, existing []string) {
 	configs, err := describe(ctx, d.adm, existing)
 	if err != nil {
 		d.bad("min.insync.replicas", Warning, "cannot be read: "+err.Error(), "allow DescribeConfigs on the topics")
 		return
 	}
-	var low, unclean []string
+	var low, high, unclean []string
 	for _, topic := range existing {
-		if n, err := strconv.Atoi(configs[topic]["min.insync.replicas"]); err == nil && n < 2 {
+		n, err := strconv.Atoi(configs[topic]["min.insync.replicas"])
+		replicas := list[topic].Partitions.NumReplicas()
+		switch {
+		case err != nil:
+		case n > replicas:
+			high = append(high, fmt.Sprintf("%s has %d of %d replicas", topic, n, replicas))
+		case n < 2:
 			low = append(low, fmt.Sprintf("%s has %d", topic, n))
 		}
 		if configs[topic]["unclean.leader.election.enable"] == "true" {
 			unclean = append(unclean, topic)
 		}
 	}
-	d.judge(len(low) == 0, Check{
-		Name: "min.insync.replicas", Severity: Warning, Detail: summary(low, "2 or more for every topic", "below 2"),
-		Remedy: fmt.Sprintf("with 1, acknowledged records can be lost with one disk: set %s to 2, then %s", d.Defaults.Names.MinInsync, d.Defaults.Names.Apply),
-	})
+	switch {
+	case len(high) > 0:
+		d.bad("min.insync.replicas", Error, summary(high, "", "above the number of replicas, so that no record can be written"),
+			fmt.Sprintf("lower %s to less than the number of replicas, then %s", d.Defaults.Names.MinInsync, d.Defaults.Names.Apply))
+	case !d.single():
+		d.judge(len(low) == 0, Check{
+			Name: "min.insync.replicas", Severity: Warning, Detail: summary(low, "2 or more for every topic", "below 2"),
+			Remedy: fmt.Sprintf("with 1, acknowledged records can be lost with one disk: set %s to 2, then %s", d.Defaults.Names.MinInsync, d.Defaults.Names.Apply),
+		})
+	}
 	d.judge(len(unclean) == 0, Check{
 		Name: "unclean leader election", Severity: Warning, Detail: summary(unclean, "off", "with it on"),
 		Remedy: "set unclean.leader.election.enable=false: a leader that is behind loses acknowledged records",

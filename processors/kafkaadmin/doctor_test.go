@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kversion"
@@ -35,7 +36,7 @@ func find(t *testing.T, checks []Check, name string) Check {
 }
 
 func TestDoctorOfAHealthyCluster(t *testing.T) {
-	c, k := fake(t)
+	c, k := fake(t, kfake.ClusterID("dev"))
 	d := Defaults{ReplicationFactor: 3, MinInsync: 2}
 	steps, err := PlanTopics(t.Context(), k, events.Catalog("local", events.Layout{}), d)
 	if err == nil {
@@ -49,7 +50,7 @@ func TestDoctorOfAHealthyCluster(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	o := DoctorOptions{Topics: events.Catalog("local", events.Layout{}), Defaults: d, Processor: proc(), StateDir: dir, MinFree: 1}
+	o := DoctorOptions{Topics: events.Catalog("local", events.Layout{}), Defaults: d, App: "app", StateDir: dir, MinFree: 1, DevCluster: "dev"}
 	checks := Doctor(t.Context(), k, o)
 	for _, c := range checks {
 		if !c.OK || c.Severity != Info || c.Detail == "" || c.Remedy != "" {
@@ -64,15 +65,9 @@ func TestDoctorOfAHealthyCluster(t *testing.T) {
 	for _, name := range []string{
 		"kafka version", "transaction.version", "group.min.session.timeout.ms", "group.max.session.timeout.ms", "transaction.max.timeout.ms",
 		"message.max.bytes", "topics", "leaders", "in-sync copies", "replication factor", "min.insync.replicas", "unclean leader election",
-		"clock", "state directory", "disk space", "state lock", "acls",
+		"clock", "state directory", "disk space", "state lock",
 	} {
 		find(t, checks, name)
-	}
-	acls := find(t, checks, "acls").Detail
-	for _, want := range []string{"--topic ads.events --operation Read", "--topic app.dlq --operation Read --operation Write", "--group app ", "--transactional-id app- --resource-pattern-type prefixed", "--transactional-id weir-dlq-app "} {
-		if !strings.Contains(acls, want) {
-			t.Errorf("the list of ACLs lacks %q:\n%s", want, acls)
-		}
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("files left in the state directory: %v %v", left, err)
@@ -80,14 +75,14 @@ func TestDoctorOfAHealthyCluster(t *testing.T) {
 }
 
 func TestDoctorFindings(t *testing.T) {
-	_, k := fake(t, kfake.NumBrokers(1), kfake.MaxVersions(kversion.V3_7_0()),
+	_, k := fake(t, kfake.NumBrokers(2), kfake.MaxVersions(kversion.V3_7_0()),
 		kfake.BrokerConfigs(map[string]string{"group.min.session.timeout.ms": "30000", "transaction.max.timeout.ms": "1000", "message.max.bytes": "1000"}),
 		kfake.SeedTopics(3, events.EventsTopic, events.HealthTopic))
 	checks := Doctor(t.Context(), k, DoctorOptions{Topics: events.Catalog("local", events.Layout{}), Defaults: Defaults{
 		ReplicationFactor: 1, MinInsync: 1, Names: RemedyNames{SessionTimeout: "my.timeout", Partitions: func(topic string) string { return topic + ".n" }, Apply: "run my command"},
 	}})
 	for name, want := range map[string]Severity{
-		"transaction.version": Error, "group.min.session.timeout.ms": Error, "transaction.max.timeout.ms": Error, "message.max.bytes": Warning,
+		"transaction.version": Error, "group.min.session.timeout.ms": Error, "transaction.max.timeout.ms": Error, "message.max.bytes": Warning, "kafka version": Warning,
 		"topic " + events.EventsTopic: Error, "topic " + events.SpendTopic("local"): Error, "replication factor": Warning, "min.insync.replicas": Warning,
 	} {
 		if c := find(t, checks, name); c.OK || c.Severity != want || c.Remedy == "" || c.Detail == "" {
@@ -130,7 +125,7 @@ func TestDoctorWithoutBrokers(t *testing.T) {
 
 func TestDoctorDisk(t *testing.T) {
 	look := func(dir string, minFree uint64) []Check {
-		d := &doctor{DoctorOptions: DoctorOptions{StateDir: dir, Processor: proc(), MinFree: minFree}}
+		d := &doctor{DoctorOptions: DoctorOptions{StateDir: dir, App: "app", MinFree: minFree}}
 		d.disk()
 		return d.checks
 	}
@@ -166,7 +161,7 @@ func TestDoctorNamesTheLockHolder(t *testing.T) {
 	}
 	lockFile := filepath.Join(state, "LOCK")
 	look := func() Check {
-		d := &doctor{DoctorOptions: DoctorOptions{StateDir: dir, Processor: proc()}}
+		d := &doctor{DoctorOptions: DoctorOptions{StateDir: dir, App: "app"}}
 		d.disk()
 		return find(t, d.checks, "state lock")
 	}
@@ -229,4 +224,86 @@ func TestHoldLock(t *testing.T) {
 	defer func() { _ = lock.Close() }()
 	_, _ = os.Stdout.WriteString("!")
 	_, _ = os.Stdin.Read(make([]byte, 1))
+}
+
+// The rights of a processor: its topics, its group, its transactional ids. A sink has no
+// transactions.
+func TestACLs(t *testing.T) {
+	list := strings.Join(ACLs(proc()), "\n")
+	for _, want := range []string{"--topic ads.events --operation Read", "--topic app.dlq --operation Read --operation Write", "--group app ", "--transactional-id app- --resource-pattern-type prefixed", "--transactional-id weir-dlq-app "} {
+		if !strings.Contains(list, want) {
+			t.Errorf("the list of ACLs lacks %q:\n%s", want, list)
+		}
+	}
+	if got := strings.Join(SinkACLs("g", "in", "out"), "\n"); got != "--topic in --operation Read --operation Describe --operation DescribeConfigs\n--topic out --operation Write --operation Describe\n--group g --operation Read --operation Describe" {
+		t.Error(got)
+	}
+}
+
+// A cluster of one broker has one warning about it, and no error. More in-sync replicas than
+// replicas are an error: of a topic, and of the settings.
+func TestDoctorOfReplication(t *testing.T) {
+	topics := events.Catalog("local", events.Layout{})
+	look := func(d Defaults, opts ...kfake.Opt) (wrong []string) {
+		t.Helper()
+		_, k := fake(t, append(opts, kfake.ClusterID("dev"))...)
+		steps, err := PlanTopics(t.Context(), k, topics, Defaults{ReplicationFactor: 1, MinInsync: 1})
+		if err == nil {
+			err = ApplySteps(t.Context(), k, steps)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range Doctor(t.Context(), k, DoctorOptions{Topics: topics, Defaults: d, DevCluster: "dev"}) {
+			if !c.OK {
+				wrong = append(wrong, fmt.Sprintf("%s %s: %s", c.Severity, c.Name, c.Detail))
+			}
+		}
+		return wrong
+	}
+	if got := look(Defaults{ReplicationFactor: 3, MinInsync: 2}, kfake.NumBrokers(1)); len(got) != 1 || !strings.HasPrefix(got[0], "warning replication: the cluster has one broker") {
+		t.Errorf("one broker: %q", got)
+	}
+	if got := look(Defaults{ReplicationFactor: 1, MinInsync: 2}, kfake.NumBrokers(1)); len(got) != 2 || !strings.Contains(got[1], "error topics: ") {
+		t.Errorf("settings that contradict each other: %q", got)
+	}
+}
+
+// A topic that asks for more in-sync replicas than it has can not be written.
+func TestDoctorOfTooManyInSyncReplicas(t *testing.T) {
+	d := &doctor{}
+	d.DoctorOptions.setDefaults()
+	_, k := fake(t, kfake.SeedTopics(1, "in"))
+	cl := client(t, k)
+	d.cl, d.adm = cl, kadm.NewClient(cl)
+	two := "2"
+	if _, err := d.adm.CreateTopic(t.Context(), 1, 1, map[string]*string{"min.insync.replicas": &two}, "one"); err != nil {
+		t.Fatal(err)
+	}
+	list, err := d.adm.ListTopics(t.Context(), "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.inSync(t.Context(), list, []string{"one"})
+	if c := find(t, d.checks, "min.insync.replicas"); c.OK || c.Severity != Error || !strings.Contains(c.Detail, "one has 2 of 1 replicas") {
+		t.Errorf("%+v", c)
+	}
+}
+
+// The release of the brokers must be known to be new enough.
+func TestDoctorOfReleases(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"v4.0": true, "v4.3": true, "at least v4.2": true, "v10.1": true,
+		"between v1.0 and v1.1": false, "v3.9": false, "unknown custom version": false,
+	} {
+		d := &doctor{}
+		d.release([]string{text})
+		if c := d.checks[0]; len(d.checks) != 1 || c.OK != ok || !ok && !strings.Contains(c.Detail, "4.0 or newer is needed") {
+			t.Errorf("%s: %+v", text, d.checks)
+		}
+	}
+	d := &doctor{}
+	if d.release([]string{"v4.0", "v4.1"}); d.checks[0].OK || !strings.Contains(d.checks[0].Remedy, "finish the upgrade") {
+		t.Errorf("%+v", d.checks)
+	}
 }

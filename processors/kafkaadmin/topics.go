@@ -80,13 +80,21 @@ func (d Defaults) settings(t events.Topic) map[string]string {
 	return s
 }
 
+// check returns an error if a topic with these defaults could not be written.
+func (d Defaults) check() error {
+	if d.ReplicationFactor > 0 && d.MinInsync > d.ReplicationFactor {
+		return fmt.Errorf("%w: min.insync.replicas %d is greater than the replication factor %d, so that no record could be written; lower %s or raise %s",
+			ErrReplication, d.MinInsync, d.ReplicationFactor, d.Names.MinInsync, d.Names.ReplicationFactor)
+	}
+	return nil
+}
+
 // PlanTopics compares the existing topics with want and changes nothing. It ignores configuration
 // entries that want does not name or the broker does not know. The steps are in the order of want.
 func PlanTopics(ctx context.Context, k kafka.Cluster, want []events.Topic, d Defaults) ([]TopicStep, error) {
 	d.Names.setDefaults()
-	if d.ReplicationFactor > 0 && d.MinInsync > d.ReplicationFactor {
-		return nil, fmt.Errorf("%w: min.insync.replicas %d is greater than the replication factor %d, so that no record could be written; lower %s or raise %s",
-			ErrReplication, d.MinInsync, d.ReplicationFactor, d.Names.MinInsync, d.Names.ReplicationFactor)
+	if err := d.check(); err != nil {
+		return nil, err
 	}
 	cl, err := k.Client()
 	if err != nil {

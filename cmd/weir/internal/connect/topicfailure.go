@@ -33,7 +33,7 @@ func DeadLetterFailure(what string, err error) error {
 	case errors.Is(err, kafkaadmin.ErrTakenOver):
 		return cli.Fail(0, what, err, "`weir dlq list` shows the records that are left; repeat the command for these")
 	case errors.Is(err, kafkaadmin.ErrTransactionalID):
-		return cli.Fail(0, what, err, "`weir doctor` checks the brokers and prints the ACLs that the command needs")
+		return cli.Fail(0, what, err, "`weir doctor --acls` checks the brokers and prints the ACLs that the command needs")
 	case errors.Is(err, kafkaadmin.ErrUnknownTopic):
 		return TopicFailure(0, what, err)
 	}

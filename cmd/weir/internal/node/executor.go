@@ -5,16 +5,27 @@ import (
 	"fmt"
 
 	"github.com/weirhq/weir/api"
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/executor"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafkaadmin"
 )
 
 func executorRole() Role {
 	return leaseRole(Role{
 		Name: "executor", Summary: "carries out commands as writes to DynamoDB, and renews the write leases of regions",
 		Weight: 1, Memory: executorMemory, Settings: []string{"leases.regions", "leases.region"}, New: newExecutors,
+		ACLs: executorACLs,
 	})
+}
+
+// executorACLs lists the rights for the executors of this process.
+func executorACLs(c *config.Config) (lines []string, err error) {
+	for _, r := range executorRegions(c) {
+		lines = append(lines, kafkaadmin.SinkACLs(events.LeaseExecutorGroup(r), events.LeaseCommandsTopic(r), events.LeaseResultsTopic)...)
+	}
+	return lines, nil
 }
 
 const (

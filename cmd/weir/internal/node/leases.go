@@ -8,6 +8,7 @@ import (
 	"github.com/weirhq/weir/bridge"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/internal/obs"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/stream"
 )
@@ -64,6 +65,9 @@ const leaseBallast = 16 << 20
 // leaseProcessorRole is leaseRole for a role with one processor, which proc returns.
 func leaseProcessorRole(r Role, proc func(*Setup) (stream.Processor, error)) Role {
 	r.Settings = []string{"leases.regions"}
+	r.ACLs = processorACLs(func(c *config.Config) (stream.Processor, error) { // the list needs no connection
+		return proc(&Setup{Config: c, Table: &LeaseTable{}, Registry: obs.NewRegistry("")})
+	})
 	r.New = func(s *Setup) (Part, error) {
 		p, err := proc(s)
 		if err != nil {

@@ -32,9 +32,11 @@ type Role struct {
 
 	// Topics returns the topics that must exist. Two roles may return the same topic. Nil: none.
 	Topics func(c *config.Config) []events.Topic
-	// Processor returns the processor whose ACLs and state directory `weir doctor` examines. Nil:
+	// App returns the application whose state directory and partitions `weir doctor` examines. Nil:
 	// doctor examines neither.
-	Processor func(c *config.Config) (stream.Processor, error)
+	App func(c *config.Config) string
+	// ACLs returns the rights that the role needs of Kafka, one a line.
+	ACLs func(c *config.Config) ([]string, error)
 	// Doctor returns further checks of `weir doctor`. Nil: none.
 	Doctor func(ctx context.Context, c *config.Config, k kafka.Cluster) []kafkaadmin.Check
 
@@ -97,6 +99,17 @@ func CheckSettings(c *config.Config, roles []Role) error {
 		}
 	}
 	return nil
+}
+
+// processorACLs is Role.ACLs of a role with one processor.
+func processorACLs(proc func(c *config.Config) (stream.Processor, error)) func(*config.Config) ([]string, error) {
+	return func(c *config.Config) ([]string, error) {
+		p, err := proc(c)
+		if err != nil {
+			return nil, err
+		}
+		return kafkaadmin.ACLs(p), nil
+	}
 }
 
 // configError explains err by the settings of the role.

@@ -32,11 +32,12 @@ func spendCounterRole() Role {
 		Summary: "counts the spend of ad campaigns and serves it",
 		// It reads a thousand times as many records as the lease loop.
 		Weight: 8, Memory: spendMemory,
-		Topics:    func(c *config.Config) []events.Topic { return SpendCounter(c).Topics() },
-		Processor: func(c *config.Config) (stream.Processor, error) { return SpendCounter(c).Processor() },
-		Doctor:    formerTopics,
-		Settings:  []string{"dc", "peers"},
-		New:       newSpendPart,
+		Topics:   func(c *config.Config) []events.Topic { return SpendCounter(c).Topics() },
+		App:      func(c *config.Config) string { return SpendCounter(c).Layout.Name(spendcounter.App) },
+		ACLs:     processorACLs(func(c *config.Config) (stream.Processor, error) { return SpendCounter(c).Processor() }),
+		Doctor:   formerTopics,
+		Settings: []string{"dc", "peers"},
+		New:      newSpendPart,
 	}
 }
 

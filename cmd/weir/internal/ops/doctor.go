@@ -14,12 +14,14 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/processors/devbroker"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
 )
 
 func newDoctorCmd(a *cli.App) *cobra.Command {
 	var groups []string
+	acls := false
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check brokers, topics, clocks, disk, partitions and lease table",
@@ -37,9 +39,13 @@ func newDoctorCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			checks, err := diagnose(cmd.Context(), cfg, k, groups)
-			if err != nil {
-				return err
+			checks := diagnose(cmd.Context(), cfg, k, groups)
+			if acls {
+				list, err := aclChecks(cfg, node.InGroups(groups...))
+				if err != nil {
+					return err
+				}
+				checks = append(checks, list...)
 			}
 			if err := printChecks(a, checks); err != nil {
 				return err
@@ -53,36 +59,26 @@ func newDoctorCmd(a *cli.App) *cobra.Command {
 		},
 	}
 	connect.ForFlag(c.Flags(), &groups)
+	c.Flags().BoolVar(&acls, "acls", false, "also list the ACLs that the roles need on a cluster with an authorizer")
 	connect.LeaseFlags(a, c.Flags())
 	return c
 }
 
 // diagnose checks what the roles of groups need.
-func diagnose(ctx context.Context, cfg *config.Config, k kafka.Cluster, groups []string) ([]kafkaadmin.Check, error) {
+func diagnose(ctx context.Context, cfg *config.Config, k kafka.Cluster, groups []string) []kafkaadmin.Check {
 	roles := node.InGroups(groups...)
 	o := kafkaadmin.DoctorOptions{
 		Topics: connect.RequiredTopics(cfg, groups), Defaults: connect.TopicDefaults(cfg, groups), StateDir: cfg.DataDir,
-		SessionTimeout: cfg.Processor.SessionTimeout, TransactionTimeout: cfg.Processor.TransactionTimeout,
+		SessionTimeout: cfg.Processor.SessionTimeout, TransactionTimeout: cfg.Processor.TransactionTimeout, DevCluster: devbroker.ClusterID,
 	}
-	var more []kafkaadmin.Check
 	for _, r := range roles {
-		if r.Processor != nil {
-			proc, err := r.Processor(cfg)
-			if err != nil {
-				return nil, err
-			}
-			if o.Processor.App == "" {
-				o.Processor = proc
-			} else {
-				more = append(more, kafkaadmin.Check{
-					Name: "acls of " + proc.App, OK: true, Severity: kafkaadmin.Info, Detail: strings.Join(kafkaadmin.ACLs(proc), "\n"),
-				})
-			}
+		if r.App != nil && o.App == "" {
+			o.App = r.App(cfg)
 		}
 	}
-	checks := append(kafkaadmin.Doctor(ctx, k, o), more...)
-	if o.Processor.App != "" {
-		checks = append(checks, partitionChecks(ctx, cfg, k, o.Processor.App)...)
+	checks := kafkaadmin.Doctor(ctx, k, o)
+	if o.App != "" {
+		checks = append(checks, partitionChecks(ctx, cfg, k, o.App)...)
 	}
 	for _, r := range roles {
 		if r.Doctor != nil {
@@ -90,9 +86,23 @@ func diagnose(ctx context.Context, cfg *config.Config, k kafka.Cluster, groups [
 		}
 	}
 	if node.NeedLeaseTable(roles) {
-		return append(checks, leaseChecks(ctx, cfg)...), nil
+		return append(checks, leaseChecks(ctx, cfg)...)
 	}
-	return append(checks, uncheckedGroups(groups)...), nil
+	return append(checks, uncheckedGroups(groups)...)
+}
+
+// aclChecks lists the ACLs of each role.
+func aclChecks(cfg *config.Config, roles []node.Role) (checks []kafkaadmin.Check, err error) {
+	for _, r := range roles {
+		lines, err := r.ACLs(cfg)
+		if err != nil {
+			return nil, fmt.Errorf("list the ACLs of role %s: %w", r.Name, err)
+		}
+		checks = append(checks, kafkaadmin.Check{
+			Name: "acls of " + r.Name, OK: true, Severity: kafkaadmin.Info, Detail: "the principal needs:\n" + strings.Join(lines, "\n"),
+		})
+	}
+	return checks, nil
 }
 
 // uncheckedGroups names the groups whose lease table was not checked.

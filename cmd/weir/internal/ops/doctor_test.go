@@ -1,0 +1,32 @@
+package ops
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/weirhq/weir/cmd/weir/internal/node"
+	"github.com/weirhq/weir/internal/config"
+)
+
+// The ACLs of every role are listed: its topics, and the name of its group.
+func TestACLsOfEveryRole(t *testing.T) {
+	cfg, err := config.Load(config.Options{Environ: []string{"WEIR_LEASES_REGIONS=eu,us"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checks, err := aclChecks(cfg, node.Roles())
+	if err != nil || len(checks) != len(node.Roles()) {
+		t.Fatalf("%d checks, %v", len(checks), err)
+	}
+	for _, c := range checks {
+		role := strings.TrimPrefix(c.Name, "acls of ")
+		if !c.OK || !strings.Contains(c.Detail, "--topic ") || !strings.Contains(c.Detail, role) || !strings.Contains(c.Detail, "--group ") {
+			t.Errorf("%+v", c)
+		}
+	}
+	for _, want := range []string{"--topic lease.commands.eu --operation Read", "--topic lease.commands.us --operation Read", "--topic lease.results --operation Write"} {
+		if last := checks[len(checks)-1]; !strings.Contains(last.Detail, want) {
+			t.Errorf("%s lacks %q:\n%s", last.Name, want, last.Detail)
+		}
+	}
+}
