@@ -74,6 +74,7 @@ type DeadLetter struct {
 	Malformed error
 
 	key []byte // of the record in the dead-letter topic
+	to  int32  // partition for the replayed record
 }
 
 // Name returns the origin, or the key of a malformed dead letter without one.
@@ -123,9 +124,9 @@ func parseDeadLetter(r *kgo.Record) DeadLetter {
 	return l
 }
 
-// replay returns the rejected record for its original partition.
+// replay returns the rejected record for the partition that route found.
 func (l *DeadLetter) replay() *kgo.Record {
-	r := &kgo.Record{Topic: l.Origin.Topic, Partition: l.Origin.Partition, Key: l.Key, Value: l.Value, Timestamp: l.Time}
+	r := &kgo.Record{Topic: l.Origin.Topic, Partition: l.to, Key: l.Key, Value: l.Value, Timestamp: l.Time}
 	for _, h := range l.Headers {
 		r.Headers = append(r.Headers, kgo.RecordHeader{Key: h.Key, Value: h.Value})
 	}

@@ -280,6 +280,46 @@ func TestReplayToDeletedTopic(t *testing.T) {
 	}
 }
 
+func TestReplayToTheNamedPartition(t *testing.T) {
+	_, k, letters := queueOf(t, 8)
+	o := ResolveOptions{Topic: queue, Partition: func(l *DeadLetter, partitions int32) (int32, error) {
+		return (l.Origin.Partition + 1) % partitions, nil
+	}}
+	if got, err := ReplayDeadLetters(t.Context(), k, letters, o); err != nil || got != (ResolveResult{Done: 8}) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	checkReplayedOnce(t, k, 8)
+	for _, r := range committed(t, k, "in") {
+		origin, err := ParseOrigin(header(r, HeaderReplayOf))
+		if err != nil || r.Partition != (origin.Partition+1)%4 {
+			t.Errorf("the record of %s is in partition %d, %v", origin, r.Partition, err)
+		}
+	}
+}
+
+// TestReplayWithoutPartition: one record without a partition stops the replay before its first
+// transaction, and no dead letter is resolved.
+func TestReplayWithoutPartition(t *testing.T) {
+	for name, of := range map[string]func(*DeadLetter, int32) (int32, error){
+		"no account": func(l *DeadLetter, _ int32) (int32, error) {
+			if l.Origin.Offset == 6 {
+				return 0, errors.New("no account")
+			}
+			return l.Origin.Partition, nil
+		},
+		"4 partitions": func(l *DeadLetter, partitions int32) (int32, error) { return partitions, nil },
+	} {
+		_, k, letters := queueOf(t, 8)
+		got, err := ReplayDeadLetters(t.Context(), k, letters, ResolveOptions{Topic: queue, Partition: of})
+		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "leave it out") || got.Remaining != 8 {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+		if rs := committed(t, k, "in"); len(rs) != 0 {
+			t.Errorf("%s: %d records were replayed", name, len(rs))
+		}
+	}
+}
+
 func TestDrop(t *testing.T) {
 	_, k, letters := queueOf(t, 8)
 	if _, err := DropDeadLetters(t.Context(), k, letters[:1], ResolveOptions{Topic: queue}); err == nil {

@@ -41,6 +41,10 @@ type ResolveOptions struct {
 	By, Why string
 	// Progress, if set, is called after each transaction.
 	Progress func(ResolveResult)
+	// Partition, if set, returns the partition for the record of a dead letter, with the number of
+	// partitions that the record's topic has now. After its error nothing is replayed. Defaults to
+	// the partition of the dead letter's origin.
+	Partition func(l *DeadLetter, partitions int32) (int32, error)
 	// AllowOldTransactions accepts brokers below transaction.version 2: see
 	// processors.ErrTransactions.
 	AllowOldTransactions bool
@@ -55,18 +59,19 @@ type ResolveResult struct {
 	Remaining       int `json:"left"` // not done
 }
 
-// ReplayDeadLetters produces the record of each dead letter to its original partition, with the
-// header weir-replay-of in addition, and resolves the dead letter, both in one transaction. It
-// leaves out dead letters that are resolved already. If the application still rejects the records,
-// they become new dead letters. After an error a part of the work may be undone: ResolveResult
-// counts what is certainly committed, and another call does the rest exactly once.
+// ReplayDeadLetters produces the record of each dead letter to the partition that
+// ResolveOptions.Partition returns, its original one by default, with the header weir-replay-of in
+// addition, and resolves the dead letter, both in one transaction. It leaves out dead letters that
+// are resolved already. If the application still rejects the records, they become new dead letters.
+// After an error a part of the work may be undone: ResolveResult counts what is certainly
+// committed, and another call does the rest exactly once.
 func ReplayDeadLetters(ctx context.Context, k kafka.Cluster, letters []DeadLetter, o ResolveOptions) (ResolveResult, error) {
 	for i := range letters {
 		if err := letters[i].Malformed; err != nil {
 			return ResolveResult{Remaining: len(letters)}, fmt.Errorf("dead letter %s at %s[%d]@%d cannot be replayed: %w. Nothing was done: leave it out, or drop it", letters[i].Name(), o.Topic, letters[i].Partition, letters[i].Offset, err)
 		}
 	}
-	return resolve(ctx, k, letters, &session{ResolveOptions: o, how: "replayed"})
+	return resolve(ctx, k, letters, &session{ResolveOptions: o, how: howReplayed})
 }
 
 // DropDeadLetters resolves dead letters without replaying their records. The records stay in the
@@ -77,6 +82,9 @@ func DropDeadLetters(ctx context.Context, k kafka.Cluster, letters []DeadLetter,
 	}
 	return resolve(ctx, k, letters, &session{ResolveOptions: o, how: "dropped"})
 }
+
+// howReplayed is the value of HeaderResolved on the tombstone of a replayed dead letter.
+const howReplayed = "replayed"
 
 // session is one use of the transactional id.
 type session struct {
@@ -105,6 +113,9 @@ func resolve(ctx context.Context, k kafka.Cluster, letters []DeadLetter, s *sess
 	}
 	out.AlreadyResolved = len(letters) - len(open)
 	out.Remaining = len(open)
+	if err := s.route(ctx, open); err != nil {
+		return out, err
+	}
 	for len(open) > 0 {
 		n := chunk(open)
 		if err := s.transact(ctx, open[:n]); err != nil {
@@ -188,6 +199,38 @@ func (s *session) unresolved(ctx context.Context, letters []DeadLetter) ([]DeadL
 	return open, s.failpoint("checked", s.cl)
 }
 
+// route finds the partition for the record of each dead letter to replay.
+func (s *session) route(ctx context.Context, letters []DeadLetter) error {
+	if s.how != howReplayed || s.Partition == nil {
+		for i := range letters {
+			letters[i].to = letters[i].Origin.Partition
+		}
+		return nil
+	}
+	partitions := map[string]int32{}
+	for i := range letters {
+		l := &letters[i]
+		n, known := partitions[l.Origin.Topic]
+		if !known {
+			topic, err := newScanner(ctx, s.cl, l.Origin.Topic)
+			if err != nil {
+				return fmt.Errorf("%w. Nothing was done: leave the dead letters of this topic out, or drop them", err)
+			}
+			n = int32(len(topic.partitions()))
+			partitions[l.Origin.Topic] = n
+		}
+		to, err := s.Partition(l, n)
+		if err == nil && (to < 0 || to >= n) {
+			err = fmt.Errorf("its record belongs to partition %d, and %s has %d partitions", to, l.Origin.Topic, n)
+		}
+		if err != nil {
+			return fmt.Errorf("dead letter %s cannot be replayed: %w. Nothing was done: leave it out, or drop it", l.Name(), err)
+		}
+		l.to = to
+	}
+	return nil
+}
+
 // chunk returns the number of dead letters for one transaction, at least one.
 func chunk(letters []DeadLetter) int {
 	size := 0
@@ -207,7 +250,7 @@ func (s *session) transact(ctx context.Context, letters []DeadLetter) error {
 	}
 	var records []*kgo.Record
 	for i := range letters {
-		if s.how == "replayed" {
+		if s.how == howReplayed {
 			records = append(records, letters[i].replay())
 		}
 		records = append(records, letters[i].tombstone(s.Topic, s.how, s.ResolveOptions))

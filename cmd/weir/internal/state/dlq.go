@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"os/user"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/spendcounter"
 )
 
 // deadLetterRow is a record of the dead-letter topic.
@@ -66,6 +68,7 @@ func rowsOf(letters []kafkaadmin.DeadLetter) []deadLetterRow {
 type dlq struct {
 	a      *cli.App
 	topic  string // the dead-letter topic
+	shards int32  // partitions of the counter
 	filter kafkaadmin.DeadLetterFilter
 	all    bool
 	yes    bool
@@ -139,14 +142,19 @@ func newDLQShowCmd(a *cli.App) *cobra.Command {
 func newDLQResolveCmd(a *cli.App, how string) *cobra.Command {
 	d := &dlq{a: a}
 	short := "Produce rejected records to their topics again, each once; without --yes, only list them"
+	long := "A record goes to the partition that it was in. A record that was rejected as wrong_partition goes\n" +
+		"to the partition of its account. An event is identified by account and event id, so an event that\n" +
+		"was counted within the duplicate window is a duplicate then."
 	why := "reason of the decision, kept in the record's tombstone"
 	if how == "drop" {
 		why += "; required with --yes"
 		short = "Mark rejected records as dropped; without --yes, only list them"
+		long = "A dropped record is not counted. The topic keeps it, with the reason, until compaction removes it."
 	}
 	c := &cobra.Command{
 		Use:   how + " ORIGIN...|--all",
 		Short: short,
+		Long:  short + ".\n\n" + long,
 		RunE:  func(cmd *cobra.Command, args []string) error { return d.resolve(cmd.Context(), how, args) },
 	}
 	c.Flags().BoolVar(&d.all, "all", false, "all unresolved records, or all with --reason")
@@ -161,7 +169,7 @@ func (d *dlq) list(ctx context.Context) (kafka.Cluster, []kafkaadmin.DeadLetter,
 	if err != nil {
 		return k, nil, err
 	}
-	d.topic = deadLetterTopic(cfg)
+	d.topic, d.shards = deadLetterTopic(cfg), node.SpendCounter(cfg).Layout.Partitions()
 	list, err := kafkaadmin.ListDeadLetters(ctx, k, d.topic, d.filter)
 	if err != nil {
 		return k, nil, connect.TopicFailure(0, "cannot read the dead-letter topic", err)
@@ -189,7 +197,7 @@ func (d *dlq) resolve(ctx context.Context, how string, origins []string) error {
 		d.a.Notef("%d records would be %s: repeat the command with --yes", len(letters), map[string]string{"replay": "replayed", "drop": "dropped"}[how])
 		return cli.PrintRows(d.a, rowsOf(letters))
 	}
-	order := kafkaadmin.ResolveOptions{Topic: d.topic, By: userName(), Why: d.why}
+	order := kafkaadmin.ResolveOptions{Topic: d.topic, By: userName(), Why: d.why, Partition: d.partition}
 	do := kafkaadmin.ReplayDeadLetters
 	if how == "drop" {
 		do = kafkaadmin.DropDeadLetters
@@ -200,6 +208,23 @@ func (d *dlq) resolve(ctx context.Context, how string, origins []string) error {
 		return connect.DeadLetterFailure("not all records are resolved", err)
 	}
 	return cli.PrintOne(d.a, out)
+}
+
+// partition returns the partition for a replayed record: that of its account if it was rejected for
+// being in the partition of others, or else the one that it was in.
+func (d *dlq) partition(l *kafkaadmin.DeadLetter, partitions int32) (int32, error) {
+	if l.Reason != spendcounter.ReasonWrongPartition {
+		return l.Origin.Partition, nil
+	}
+	account, err := spendcounter.AccountOf(l.Origin.Topic, l.Value)
+	if err != nil {
+		return 0, err
+	}
+	if partitions != d.shards {
+		return 0, fmt.Errorf("%s has %d partitions, and the configuration %d (spend.partitions, spend.generation)",
+			l.Origin.Topic, partitions, d.shards)
+	}
+	return events.Shard(account, partitions), nil
 }
 
 // deadLetterTopic returns the dead-letter topic of the spend counter.
