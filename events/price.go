@@ -14,7 +14,7 @@ type PriceUnit int8
 // thousand events, so one event costs a thousandth of it.
 const (
 	UnitMicros    PriceUnit = 0
-	UnitWhole     PriceUnit = 6  // "unit": dollars, euros, yuan
+	UnitMajor     PriceUnit = 6  // "major": dollars, euros, yuan
 	UnitCent      PriceUnit = 4  // "cent", "fen"
 	UnitCPM       PriceUnit = 3  // "cpm": units per thousand
 	UnitCPMCent   PriceUnit = 1  // "cpm-cent", "cpm-fen": hundredths per thousand; the payprice column of iPinYou
@@ -26,8 +26,8 @@ func ParsePriceUnit(name string) (PriceUnit, error) {
 	switch name {
 	case "micros":
 		return UnitMicros, nil
-	case "unit":
-		return UnitWhole, nil
+	case "major":
+		return UnitMajor, nil
 	case "cent", "fen":
 		return UnitCent, nil
 	case "cpm":
@@ -37,7 +37,7 @@ func ParsePriceUnit(name string) (PriceUnit, error) {
 	case "cpm-micros":
 		return UnitCPMMicros, nil
 	}
-	return 0, fmt.Errorf("price unit %q: unknown: use micros, unit, cent, fen, cpm, cpm-cent, cpm-fen or cpm-micros", name)
+	return 0, fmt.Errorf("price unit %q: unknown: use micros, major, cent, fen, cpm, cpm-cent, cpm-fen or cpm-micros", name)
 }
 
 // String returns the name of the unit, with "cent" for both "cent" and "fen".
@@ -45,8 +45,8 @@ func (u PriceUnit) String() string {
 	switch u {
 	case UnitMicros:
 		return "micros"
-	case UnitWhole:
-		return "unit"
+	case UnitMajor:
+		return "major"
 	case UnitCent:
 		return "cent"
 	case UnitCPM:

@@ -12,7 +12,7 @@ import (
 
 func allUnits() map[string]PriceUnit {
 	return map[string]PriceUnit{
-		"micros": UnitMicros, "unit": UnitWhole, "cent": UnitCent, "fen": UnitCent, "cpm": UnitCPM,
+		"micros": UnitMicros, "major": UnitMajor, "cent": UnitCent, "fen": UnitCent, "cpm": UnitCPM,
 		"cpm-cent": UnitCPMCent, "cpm-fen": UnitCPMCent, "cpm-micros": UnitCPMMicros,
 	}
 }
@@ -43,22 +43,22 @@ func TestPriceMicros(t *testing.T) {
 		{"51", UnitCPMCent, 510},
 		{"14712509", UnitCPMCent, 147_125_090}, // the total of iPinYou's campaign 1458 in the real-data test
 		{"1234", UnitMicros, 1234},
-		{"1.5", UnitWhole, 1_500_000},
-		{"0.000001", UnitWhole, 1},
+		{"1.5", UnitMajor, 1_500_000},
+		{"0.000001", UnitMajor, 1},
 		{".5", UnitCent, 5000},
 		{"7.", UnitCent, 70_000},
 		{"2.345", UnitCPM, 2345},
 		{"1000", UnitCPMMicros, 1},
 		{"0", UnitCPMMicros, 0},
 		{"0.000", UnitMicros, 0},
-		{"000", UnitWhole, 0},
-		{"0012.50", UnitWhole, 12_500_000},
-		{"1e-05", UnitWhole, 10},
+		{"000", UnitMajor, 0},
+		{"0012.50", UnitMajor, 12_500_000},
+		{"1e-05", UnitMajor, 10},
 		{"5.1E+1", UnitCPMCent, 510},
-		{"0e999", UnitWhole, 0},
+		{"0e999", UnitMajor, 0},
 		{"51.000000000000000000000000000000", UnitCPMCent, 510},
 		{"9223372036854775807", UnitMicros, math.MaxInt64},
-		{"9223372036854.775807", UnitWhole, math.MaxInt64},
+		{"9223372036854.775807", UnitMajor, math.MaxInt64},
 		{"000000000000000000000000000001", UnitMicros, 1},
 	} {
 		if got, err := c.unit.Micros(c.in); err != nil || got != c.want {
@@ -70,31 +70,31 @@ func TestPriceMicros(t *testing.T) {
 		unit PriceUnit
 		why  string
 	}{
-		{"", UnitWhole, "not a number"},
-		{".", UnitWhole, "not a number"},
-		{"e5", UnitWhole, "not a number"},
-		{"NaN", UnitWhole, "not a number"},
-		{"1.2.3", UnitWhole, "not a number"},
-		{"1,5", UnitWhole, "not a number"},
-		{" 1", UnitWhole, "not a number"},
-		{"+1", UnitWhole, "not a number"},
-		{"0x10", UnitWhole, "not a number"},
-		{"1_000", UnitWhole, "not a number"},
-		{"١", UnitWhole, "not a number"},
-		{"1\x00", UnitWhole, "not a number"},
-		{"-1", UnitWhole, "negative"},
-		{"-0", UnitWhole, "negative"},
-		{"1e", UnitWhole, "exponent"},
-		{"1e+", UnitWhole, "exponent"},
-		{"1e-+5", UnitWhole, "exponent"},
-		{"1e0000", UnitWhole, "exponent"},
-		{"1e5.5", UnitWhole, "exponent"},
+		{"", UnitMajor, "not a number"},
+		{".", UnitMajor, "not a number"},
+		{"e5", UnitMajor, "not a number"},
+		{"NaN", UnitMajor, "not a number"},
+		{"1.2.3", UnitMajor, "not a number"},
+		{"1,5", UnitMajor, "not a number"},
+		{" 1", UnitMajor, "not a number"},
+		{"+1", UnitMajor, "not a number"},
+		{"0x10", UnitMajor, "not a number"},
+		{"1_000", UnitMajor, "not a number"},
+		{"١", UnitMajor, "not a number"},
+		{"1\x00", UnitMajor, "not a number"},
+		{"-1", UnitMajor, "negative"},
+		{"-0", UnitMajor, "negative"},
+		{"1e", UnitMajor, "exponent"},
+		{"1e+", UnitMajor, "exponent"},
+		{"1e-+5", UnitMajor, "exponent"},
+		{"1e0000", UnitMajor, "exponent"},
+		{"1e5.5", UnitMajor, "exponent"},
 		{"0.5", UnitMicros, "whole number"},
 		{"1", UnitCPMMicros, "whole number"},
-		{"0.0000001", UnitWhole, "whole number"},
-		{"1e-999", UnitWhole, "whole number"},
+		{"0.0000001", UnitMajor, "whole number"},
+		{"1e-999", UnitMajor, "whole number"},
 		{"9223372036854775808", UnitMicros, "more than"},
-		{"9223372036854.775808", UnitWhole, "more than"},
+		{"9223372036854.775808", UnitMajor, "more than"},
 		{"1e999", UnitMicros, "more than"},
 		{"18446744073709551617", UnitMicros, "more than"},
 		{strings.Repeat("9", 5000), UnitMicros, "more than"},
@@ -132,7 +132,7 @@ func samePrice(t interface{ Fatalf(string, ...any) }, s string, u PriceUnit) {
 }
 
 func TestPriceMicrosRandom(t *testing.T) {
-	units := rapid.SampledFrom([]PriceUnit{UnitMicros, UnitWhole, UnitCent, UnitCPM, UnitCPMCent, UnitCPMMicros})
+	units := rapid.SampledFrom([]PriceUnit{UnitMicros, UnitMajor, UnitCent, UnitCPM, UnitCPMCent, UnitCPMMicros})
 	rapid.Check(t, func(t *rapid.T) {
 		samePrice(t, rapid.StringMatching(`[0-9]{0,22}(\.[0-9]{0,9}0{0,4})?([eE][+-]?[0-9]{1,2})?`).Draw(t, "price"), units.Draw(t, "unit"))
 	})

@@ -224,7 +224,7 @@ func TestRealOpenBandit(t *testing.T) {
 				}
 			}
 			count(t, open(t, path, Options{Format: FormatOpenBandit})).check(t, want)
-			priced := Options{Format: FormatOpenBandit, Price: "12", ClickPrice: "3400", Currency: "USD"}
+			priced := Options{Format: FormatOpenBandit, Price: "12", PriceUnit: unitMicros, ClickPrice: "3400", Currency: "USD"}
 			want.micros = 12*int64(want.impressions) + 3400*int64(want.clicks)
 			sum := count(t, open(t, path, priced))
 			sum.check(t, want)

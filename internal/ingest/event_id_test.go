@@ -48,8 +48,8 @@ func TestRealGoldenRecords(t *testing.T) {
 	}{
 		"ads/ipinyou_1458_220k.csv.gz":       {ipinyou220k(t), "b53d5fd069d593ddf24c9d636bb30004360f7beaf067dbe774daf989d1c7b91b"},
 		"ads/ipinyou_raw_99rows.txt":         {Options{Format: FormatIPinYou}, "3405fe9e395c04140d8a1bc108d281758b8143365e04f9ffb5f242a75c55e0ca"},
-		"ads/openbandit_random_men.csv.gz":   {Options{Format: FormatOpenBandit, Price: "12"}, "cc66151d905ff9683d21783639b807dcf5b204b56b35b83299d5d47fea0688f8"},
-		"ads/openbandit_random_women.csv.gz": {Options{Format: FormatOpenBandit, ClickPrice: "3"}, "d227a11c697250d759919e2da1023507c3d6b2e316c3e243cba8387932484974"},
+		"ads/openbandit_random_men.csv.gz":   {Options{Format: FormatOpenBandit, Price: "12", PriceUnit: unitMicros}, "cc66151d905ff9683d21783639b807dcf5b204b56b35b83299d5d47fea0688f8"},
+		"ads/openbandit_random_women.csv.gz": {Options{Format: FormatOpenBandit, ClickPrice: "3", PriceUnit: unitMicros}, "d227a11c697250d759919e2da1023507c3d6b2e316c3e243cba8387932484974"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := open(t, dataFile(t, name), c.opt)

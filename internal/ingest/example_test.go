@@ -40,7 +40,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	sum, err := ingest.Run(context.Background(), reader, ingest.Target{Sink: &printer{}}, rejectPrinter{}, nil)
+	sum, err := ingest.Run(context.Background(), reader, ingest.Job{Sink: &printer{}, Rejects: rejectPrinter{}})
 	fmt.Println(sum.Read, "rows,", sum.Produced, "events,", sum.Rejected, "rejected,", sum.Micros, "micros", err)
 	// Output:
 	// partition 4, account acme, 62 bytes

@@ -22,6 +22,9 @@ const (
 // Formats returns the formats in the order for help texts.
 func Formats() []string { return []string{FormatIPinYou, FormatOpenBandit, FormatCSV, FormatJSONL} }
 
+// ErrNoPriceUnit is wrapped, beside ErrUsage, by the error about prices without Options.PriceUnit.
+var ErrNoPriceUnit = errors.New("price unit missing")
+
 // ErrUsage is wrapped by every error about Options, or about Options that do not fit the header of
 // the input.
 var ErrUsage = errors.New("ingest")
@@ -43,8 +46,9 @@ type Options struct {
 	// log are in Asia/Shanghai, whatever TZ is. Defaults to UTC, for ipinyou to Asia/Shanghai.
 	TZ string
 	// PriceUnit is the unit of the price column, Price and ClickPrice: a name for
-	// events.ParsePriceUnit. Defaults to micros, for ipinyou to cpm-fen, which is the only unit of
-	// that format.
+	// events.ParsePriceUnit. Formats csv and openbandit require it if they have any price, because
+	// a wrong guess is wrong by a factor. Defaults to the only unit of the other formats: micros
+	// for jsonl, cpm-fen for ipinyou.
 	PriceUnit string
 	// Price is the price of an impression, a decimal number in PriceUnit, for openbandit and for
 	// csv without a price column. Defaults to 0.
@@ -108,10 +112,24 @@ func (s *settings) checkFormat() error {
 		return usage("price unit %s does not fit format ipinyou, whose payprice is in cpm-fen: leave the unit out, or read the log by format csv", s.PriceUnit)
 	case s.Delimiter == '"' || s.Delimiter == '\n' || s.Delimiter == '\r' || s.Delimiter >= 0x80:
 		return usage("delimiter %q cannot separate columns: use a single ASCII character such as a comma, a semicolon or a tab", s.Delimiter)
+	case (s.Price != "" || s.ClickPrice != "") && s.PriceUnit == "":
+		return noPriceUnit("the fixed price")
 	case s.MaxRowBytes < 0:
 		return usage("a row limit of %d bytes is negative: give a positive one, or 0 for %d", s.MaxRowBytes, DefaultMaxRowBytes)
 	}
 	return nil
+}
+
+// noPriceUnit returns the error about a price without a unit.
+func noPriceUnit(of string) error {
+	return fmt.Errorf("%w: %w: the unit of %s has to be named, because 1 can be 1.00 USD or 0.000001 USD: %s",
+		ErrUsage, ErrNoPriceUnit, of, PriceUnits())
+}
+
+// PriceUnits returns the values of Options.PriceUnit and their meanings.
+func PriceUnits() string {
+	return "major (1 is 1.00 USD), cent or fen (0.01 USD), micros (0.000001 USD), " +
+		"cpm (1.00 USD for a thousand events), cpm-cent or cpm-fen, cpm-micros"
 }
 
 const (
@@ -136,7 +154,9 @@ func (s *settings) setDefaults() {
 		setDefault(&s.Currency, "JPY")
 	}
 	setDefault(&s.TZ, "UTC")
-	setDefault(&s.PriceUnit, unitMicros)
+	if s.Format == FormatJSONL {
+		setDefault(&s.PriceUnit, unitMicros)
+	}
 	if s.Delimiter == 0 {
 		s.Delimiter = ','
 	}

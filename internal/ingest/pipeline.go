@@ -11,15 +11,13 @@ import (
 
 // pipeline is the state of a run.
 type pipeline struct {
-	reader   *Reader
-	sink     Sink
-	shards   int32
-	rejects  RejectWriter
-	progress Progress
-	routes   cache[route]
-	recent   recentIDs
-	arena    []byte // block that records are encoded into
-	sum      Summary
+	reader *Reader
+	job    Job
+	routes cache[route]
+	recent recentIDs
+	arena  []byte // block that records are encoded into
+	begun  bool   // Job.First was called
+	sum    Summary
 }
 
 // route is the key and the partition of an account's records.
@@ -47,11 +45,15 @@ func (p *pipeline) produceAll(ctx context.Context) error {
 		p.sum.Read++
 		if row.Err != nil {
 			p.sum.Rejected++
-			if err := p.rejects.WriteReject(&row); err != nil {
+			if err := p.job.Rejects.WriteReject(&row); err != nil {
 				return fmt.Errorf("ingest: line %d was rejected (%w) and could not be written to the rejects: %w", row.Line, row.Err, err)
 			}
 			continue
 		}
+		if !p.begun && p.job.First != nil {
+			p.job.First(&row)
+		}
+		p.begun = true
 		for _, e := range row.Events {
 			if err := p.produce(ctx, e, row.Derived); err != nil {
 				return fmt.Errorf("ingest: line %d: %w", row.Line, err)
@@ -63,10 +65,10 @@ func (p *pipeline) produceAll(ctx context.Context) error {
 func (p *pipeline) produce(ctx context.Context, e *eventspb.AdEvent, derived bool) error {
 	to, ok := p.routes.known[e.Account]
 	if !ok {
-		to = route{key: []byte(e.Account), partition: events.Shard(e.Account, p.shards)}
+		to = route{key: []byte(e.Account), partition: events.Shard(e.Account, p.job.Shards)}
 		p.routes.put(e.Account, to)
 	}
-	if err := p.sink.Produce(ctx, to.partition, to.key, p.encode(e)); err != nil {
+	if err := p.job.Sink.Produce(ctx, to.partition, to.key, p.encode(e)); err != nil {
 		return fmt.Errorf("produce: %w", err)
 	}
 	if !derived && p.recent.add(e.Account, e.EventId) {
@@ -98,12 +100,12 @@ func (p *pipeline) encode(e *eventspb.AdEvent) []byte {
 }
 
 func (p *pipeline) report() {
-	if p.progress == nil {
+	if p.job.Progress == nil {
 		return
 	}
-	s := Status{BytesTotal: -1, Read: p.sum.Read, Rejected: p.sum.Rejected, Produced: p.sink.Acked()}
+	s := Status{BytesTotal: -1, Read: p.sum.Read, Rejected: p.sum.Rejected, Produced: p.job.Sink.Acked()}
 	if in, ok := p.reader.in.(*Source); ok {
 		s.BytesRead, s.BytesTotal = in.BytesRead(), in.Size()
 	}
-	p.progress(s)
+	p.job.Progress(s)
 }

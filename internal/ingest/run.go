@@ -22,16 +22,19 @@ type Sink interface {
 	Acked() int64
 }
 
-// Target is where Run produces the events.
-type Target struct {
-	Sink Sink
+// Job is what Run does with the rows.
+type Job struct {
+	// Sink receives the events, and Rejects the rows that have none.
+	Sink    Sink
+	Rejects RejectWriter
 	// Shards is the number of partitions of the topic. Accounts are spread over them by
 	// events.Shard. Defaults to events.DefaultShards.
 	Shards int32
+	// First, if set, is called with the first row that has events, before its events are produced.
+	First func(*Row)
+	// Progress, if set, is called with the progress of the run.
+	Progress func(Status)
 }
-
-// Progress receives the progress of a run. A nil Progress is allowed.
-type Progress func(Status)
 
 // Status is the progress of a run.
 type Status struct {
@@ -62,13 +65,13 @@ const (
 )
 
 // Run produces the events of r until the input or ctx ends. It starts no goroutine. A rejected row
-// is written to rejects before the next row is read. After an error, and after the end of ctx, Run
-// still flushes the events that it passed to the sink, so that the Summary is correct then too.
-func Run(ctx context.Context, r *Reader, to Target, rejects RejectWriter, progress Progress) (Summary, error) {
-	if to.Shards == 0 {
-		to.Shards = events.DefaultShards
+// is written to Job.Rejects before the next row is read. After an error, and after the end of ctx,
+// Run still flushes the events that it passed to the sink, so that the Summary is correct then too.
+func Run(ctx context.Context, r *Reader, job Job) (Summary, error) {
+	if job.Shards == 0 {
+		job.Shards = events.DefaultShards
 	}
-	p := &pipeline{reader: r, sink: to.Sink, shards: to.Shards, rejects: rejects, progress: progress, routes: newCache[route](maxCachedTexts)}
+	p := &pipeline{reader: r, job: job, routes: newCache[route](maxCachedTexts)}
 	p.recent.generation = recentIDsPerGeneration
 	start := time.Now()
 	err := p.produceAll(ctx)
@@ -77,11 +80,11 @@ func Run(ctx context.Context, r *Reader, to Target, rejects RejectWriter, progre
 		flushCtx, cancel = context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	}
 	defer cancel()
-	if flushErr := to.Sink.Flush(flushCtx); flushErr != nil {
+	if flushErr := job.Sink.Flush(flushCtx); flushErr != nil {
 		err = errors.Join(err, fmt.Errorf("ingest: flush: %w", flushErr))
 	}
-	p.sum.Produced = to.Sink.Acked()
-	p.sum.RejectsFile = rejects.Name()
+	p.sum.Produced = job.Sink.Acked()
+	p.sum.RejectsFile = job.Rejects.Name()
 	p.sum.Seconds = time.Since(start).Seconds()
 	p.report()
 	return p.sum, err

@@ -91,13 +91,13 @@ func TestRunRealFile(t *testing.T) {
 	sink, rejects := &memorySink{}, noRejects(t)
 	var last Status
 	calls := 0
-	sum, err := Run(t.Context(), open(t, path, ipinyou220k(t)), Target{Sink: sink}, rejects, func(s Status) {
+	sum, err := Run(t.Context(), open(t, path, ipinyou220k(t)), Job{Sink: sink, Rejects: rejects, Progress: func(s Status) {
 		if s.BytesRead < last.BytesRead || s.Read < last.Read {
 			t.Fatalf("progress went back from %+v to %+v", last, s)
 		}
 		last = s
 		calls++
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestRunCountsDuplicatesAndKeepsRejects(t *testing.T) {
 	sink, rejects := &memorySink{}, noRejects(t)
 	other := strings.Replace(goodJSON, `"a1"`, `"a2"`, 1)
 	derived := strings.Replace(goodJSON, `"event_id":"e1",`, "", 1)
-	sum, err := Run(t.Context(), jsonReader(t, goodJSON, bad[0], goodJSON, "", other, derived, derived, bad[1], goodJSON), Target{Sink: sink}, rejects, nil)
+	sum, err := Run(t.Context(), jsonReader(t, goodJSON, bad[0], goodJSON, "", other, derived, derived, bad[1], goodJSON), Job{Sink: sink, Rejects: rejects})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,15 +172,30 @@ func TestRunCountsDuplicatesAndKeepsRejects(t *testing.T) {
 	}
 }
 
+// TestRunShowsTheFirstRow: the row is shown before its events are produced, rejected rows are not.
+func TestRunShowsTheFirstRow(t *testing.T) {
+	sink := &memorySink{}
+	var lines []int
+	job := Job{Sink: sink, Rejects: noRejects(t), First: func(row *Row) {
+		lines = append(lines, row.Line)
+		if len(sink.values) > 0 || len(row.Events) != 1 || row.Events[0].EventId != "e1" {
+			t.Errorf("after %d events: %v", len(sink.values), row.Events)
+		}
+	}}
+	if _, err := Run(t.Context(), jsonReader(t, "{", goodJSON, goodJSON), job); err != nil || !slices.Equal(lines, []int{2}) {
+		t.Errorf("the rows of lines %v were shown, %v", lines, err)
+	}
+}
+
 func TestRunOnErrors(t *testing.T) {
 	t.Run("produce", func(t *testing.T) {
-		sum, err := Run(t.Context(), jsonReader(t, goodJSON, goodJSON, goodJSON), Target{Sink: &memorySink{failAt: 3}}, noRejects(t), nil)
+		sum, err := Run(t.Context(), jsonReader(t, goodJSON, goodJSON, goodJSON), Job{Sink: &memorySink{failAt: 3}, Rejects: noRejects(t)})
 		if !errors.Is(err, errBroker) || !strings.Contains(err.Error(), "line 3") || sum.Produced != 2 || sum.Impressions != 2 {
 			t.Errorf("%+v, %v", sum, err)
 		}
 	})
 	t.Run("flush", func(t *testing.T) {
-		sum, err := Run(t.Context(), jsonReader(t, goodJSON), Target{Sink: &memorySink{flushErr: errBroker}}, noRejects(t), nil)
+		sum, err := Run(t.Context(), jsonReader(t, goodJSON), Job{Sink: &memorySink{flushErr: errBroker}, Rejects: noRejects(t)})
 		if !errors.Is(err, errBroker) || sum.Produced != 0 || sum.Read != 1 {
 			t.Errorf("%+v, %v", sum, err)
 		}
@@ -193,11 +208,11 @@ func TestRunOnErrors(t *testing.T) {
 			}
 		}}
 		lines := slices.Repeat([]string{goodJSON}, 3*rowsPerProgress)
-		sum, err := Run(ctx, jsonReader(t, lines...), Target{Sink: sink}, noRejects(t), func(s Status) {
+		sum, err := Run(ctx, jsonReader(t, lines...), Job{Sink: sink, Rejects: noRejects(t), Progress: func(s Status) {
 			if s.Read == rowsPerProgress {
 				cancel()
 			}
-		})
+		}})
 		if !errors.Is(err, context.Canceled) || sum.Read != 2*rowsPerProgress || sum.Produced != sum.Read {
 			t.Errorf("%+v, %v", sum, err)
 		}
@@ -212,7 +227,7 @@ func TestRunOnErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum, err := Run(t.Context(), r, Target{Sink: &memorySink{}}, noRejects(t), nil)
+		sum, err := Run(t.Context(), r, Job{Sink: &memorySink{}, Rejects: noRejects(t)})
 		if err == nil || !strings.Contains(err.Error(), "after line 2") || sum.Produced != 2 {
 			t.Errorf("%+v, %v", sum, err)
 		}
@@ -223,14 +238,14 @@ func TestRunOnErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum, err := Run(t.Context(), r, Target{Sink: &memorySink{}}, noRejects(t), nil)
+		sum, err := Run(t.Context(), r, Job{Sink: &memorySink{}, Rejects: noRejects(t)})
 		if err == nil || !strings.Contains(err.Error(), "after line 1: connection lost") || sum.Produced != 1 {
 			t.Errorf("%+v, %v", sum, err)
 		}
 	})
 	t.Run("rejects", func(t *testing.T) {
 		missing := NewRejectFile(filepath.Join(t.TempDir(), "no", "such", strings.Repeat("x", 300)))
-		sum, err := Run(t.Context(), jsonReader(t, goodJSON, "{", goodJSON), Target{Sink: &memorySink{}}, missing, nil)
+		sum, err := Run(t.Context(), jsonReader(t, goodJSON, "{", goodJSON), Job{Sink: &memorySink{}, Rejects: missing})
 		if err == nil || !strings.Contains(err.Error(), "line 2") || sum.Produced != 1 {
 			t.Errorf("%+v, %v", sum, err)
 		}
@@ -332,7 +347,7 @@ func BenchmarkRun(b *testing.B) {
 	b.ReportAllocs()
 	rows := int64(0)
 	for b.Loop() {
-		sum, err := Run(b.Context(), open(b, path, ipinyou220k(b)), Target{Sink: &discard{}}, noRejects(b), nil)
+		sum, err := Run(b.Context(), open(b, path, ipinyou220k(b)), Job{Sink: &discard{}, Rejects: noRejects(b)})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -23,6 +23,9 @@ func (s *settings) loadZones() (err error) {
 }
 
 func (s *settings) parsePrices() (err error) {
+	if s.PriceUnit == "" { // nothing has a price
+		return nil
+	}
 	if s.unit, err = events.ParsePriceUnit(s.PriceUnit); err != nil {
 		return usage("%v", err)
 	}

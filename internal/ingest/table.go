@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/weirhq/weir/events/eventspb"
@@ -43,6 +44,8 @@ func checkColumns(c *columnMap, s *settings, header []string) error {
 		return usage("no currency: give one for all rows, or map a column by currency=COLUMN")
 	case c.has(fieldType) && c.has(fieldClick):
 		return usage("columns are mapped to both type and click, which contradict each other: map one of them")
+	case c.has(fieldPrice) && s.PriceUnit == "":
+		return noPriceUnit(fmt.Sprintf("the column %q", header[c.at[fieldPrice]]))
 	case c.has(fieldPrice) && s.Price != "":
 		return usage("a column is mapped to price, and a fixed price is given: give one of them")
 	}

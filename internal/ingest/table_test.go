@@ -16,7 +16,7 @@ import (
 )
 
 func TestUsageErrorsNameTheRemedy(t *testing.T) {
-	base := Options{Format: FormatCSV, Account: "a", Currency: "USD", Map: map[string]string{"campaign": "camp", "time": "at"}}
+	base := Options{Format: FormatCSV, Account: "a", Currency: "USD", PriceUnit: "micros", Map: map[string]string{"campaign": "camp", "time": "at"}}
 	with := func(change func(o *Options)) Options {
 		o := base
 		o.Map = maps.Clone(base.Map)
@@ -65,6 +65,31 @@ func TestUsageErrorsNameTheRemedy(t *testing.T) {
 		if _, err := NewReader(strings.NewReader(text), with(func(o *Options) { o.MaxRowBytes = 20 })); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("header %q: %v", text, err)
 		}
+	}
+}
+
+// TestPriceUnitIsRequired: an error asks for the unit of a file with prices.
+func TestPriceUnitIsRequired(t *testing.T) {
+	csv := Options{Format: FormatCSV, Account: "a", Currency: "USD"}
+	fixed, click := csv, csv
+	fixed.Price, click.ClickPrice = "1", "1"
+	for name, c := range map[string]struct {
+		header string
+		opt    Options
+		want   string
+	}{
+		"column":      {"campaign,time,price\n", csv, `"price"`},
+		"fixed price": {"campaign,time\n", fixed, "the fixed price"},
+		"click price": {"campaign,time\n", click, "the fixed price"},
+		"open bandit": {"", Options{Format: FormatOpenBandit, Price: "1"}, "the fixed price"},
+	} {
+		_, err := NewReader(strings.NewReader(c.header), c.opt)
+		if !errors.Is(err, ErrUsage) || !errors.Is(err, ErrNoPriceUnit) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "major (") {
+			t.Errorf("%s: %v, want the units and %s", name, err, c.want)
+		}
+	}
+	if _, err := NewReader(strings.NewReader("campaign,time\n"), csv); err != nil {
+		t.Errorf("a file without prices: %v", err)
 	}
 }
 
@@ -123,7 +148,7 @@ func TestTable(t *testing.T) {
 
 func TestClickColumn(t *testing.T) {
 	opt := Options{
-		Format: FormatCSV, Account: "a", Currency: "USD", PriceUnit: "unit", ClickPrice: "0.5", TZ: "Asia/Shanghai",
+		Format: FormatCSV, Account: "a", Currency: "USD", PriceUnit: "major", ClickPrice: "0.5", TZ: "Asia/Shanghai",
 		Map: map[string]string{"event_id": "id", "campaign": "c", "time": "t", "price": "p", "click": "k"},
 	}
 	for value, clicks := range map[string]int{"": 0, "0": 0, "false": 0, "1": 1, "TRUE": 1, " 1 ": 1, "2": -1, "yes": -1} {
@@ -158,7 +183,7 @@ func TestClickColumn(t *testing.T) {
 
 // TestNoMap: columns whose names are those of fields need no map.
 func TestNoMap(t *testing.T) {
-	row := readOne(t, Options{Format: FormatCSV, Currency: "EUR"}, "seq, campaign ,account,time,price\n0,c,a,1370449800,17\n")
+	row := readOne(t, Options{Format: FormatCSV, Currency: "EUR", PriceUnit: "micros"}, "seq, campaign ,account,time,price\n0,c,a,1370449800,17\n")
 	want := &eventspb.AdEvent{
 		Account: "a", Campaign: "c", Type: eventspb.EventType_EVENT_TYPE_IMPRESSION, PriceMicros: 17, Currency: "EUR",
 		BudgetDay: 20130605, EventMs: 1370449800000,
@@ -296,10 +321,10 @@ func FuzzReader(f *testing.F) {
 	f.Add(byte(2), []byte("click\tbidid\ttimestamp\tlogtype\tpayprice\tadvertiser\n1\tb\t20130606000104828\t1\t51\t1458\n"))
 	f.Fuzz(func(t *testing.T, format byte, text []byte) {
 		opt := []Options{
-			{Format: FormatCSV, Account: "a", Currency: "USD", Map: map[string]string{"campaign": "c", "time": "t", "price": "p", "click": "k"}},
+			{Format: FormatCSV, Account: "a", Currency: "USD", PriceUnit: "micros", Map: map[string]string{"campaign": "c", "time": "t", "price": "p", "click": "k"}},
 			{Format: FormatJSONL, Account: "a", Currency: "USD"},
 			{Format: FormatIPinYou},
-			{Format: FormatOpenBandit, Price: "1"},
+			{Format: FormatOpenBandit, Price: "1", PriceUnit: "major"},
 		}[format%4]
 		opt.MaxRowBytes = 300
 		r, err := NewReader(strings.NewReader(string(text)), opt)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
@@ -51,7 +52,7 @@ func newIngestCmd(a *cli.App) *cobra.Command {
 	f.StringVar(&opt.Account, "account", "", "account of rows without one")
 	f.StringVar(&opt.Currency, "currency", "", "currency of rows without one, such as USD")
 	f.StringVar(&opt.TZ, "tz", "", "time zone of the budget day and of times without a zone, such as Asia/Shanghai (default: UTC)")
-	f.StringVar(&opt.PriceUnit, "price-unit", "", "unit of prices: micros, unit, cent, fen, cpm, cpm-cent, cpm-fen, cpm-micros (default: micros)")
+	f.StringVar(&opt.PriceUnit, "price-unit", "", "unit of prices, required with prices in csv and openbandit: "+ingest.PriceUnits())
 	f.StringVar(&opt.Price, "price", "", "price of an impression if the input has no prices")
 	f.StringVar(&opt.ClickPrice, "click-price", "", "price of a click, in formats whose rows imply one")
 	f.StringVar(&opt.DC, "dc", "", "serving datacentre of rows without one")
@@ -76,6 +77,9 @@ func (i ingestion) run(cmd *cobra.Command) error {
 	}
 	defer func() { _ = src.Close() }()
 	reader, err := ingest.NewReader(src, i.opt)
+	if errors.Is(err, ingest.ErrNoPriceUnit) {
+		return cli.UsageError(err.Error(), "add --price-unit major if prices are like 1.50 for one and a half dollars, else the unit that fits")
+	}
 	if errors.Is(err, ingest.ErrUsage) {
 		return cli.UsageError(err.Error(), "`weir ingest --help` shows the flags")
 	}
@@ -96,7 +100,7 @@ func (i ingestion) run(cmd *cobra.Command) error {
 	}
 	file := ingest.NewRejectFile(rejects)
 	bar, done := ingestProgress(a, src.Size())
-	sum, err := ingest.Run(cmd.Context(), reader, ingest.Target{Sink: sink, Shards: to.shards}, file, bar)
+	sum, err := ingest.Run(cmd.Context(), reader, ingest.Job{Sink: sink, Rejects: file, Shards: to.shards, First: i.showFirst, Progress: bar})
 	done()
 	if err = errors.Join(err, file.Close()); err != nil {
 		a.Notef("so far: %d rows read, %d events acknowledged, %d rows rejected", sum.Read, sum.Produced, sum.Rejected)
@@ -113,6 +117,28 @@ func (i ingestion) run(cmd *cobra.Command) error {
 		return a.Print(func(w io.Writer) error { return json.NewEncoder(w).Encode(sum) })
 	}
 	return cli.PrintOne(a, sum)
+}
+
+// showFirst shows what the first row means, so that a wrong price unit or time zone is seen.
+func (i ingestion) showFirst(row *ingest.Row) {
+	zone, err := time.LoadLocation(i.opt.TZ)
+	if err != nil {
+		zone = time.UTC
+	}
+	for _, e := range row.Events {
+		at := time.UnixMilli(e.EventMs).In(zone).Format("2006-01-02 15:04:05 MST")
+		i.a.Notef("line %d: %s %q, %s, budget day %d, %s", row.Line, events.EventTypeName(e.Type), e.Campaign, at, e.BudgetDay, amount(e.PriceMicros, e.Currency))
+	}
+}
+
+// amount returns money with two to six decimals: "1.50 USD".
+func amount(micros int64, currency string) string {
+	const most = 4 // zeros that may be left out
+	text := events.FormatMicros(micros, 0)
+	for n := 0; n < most && strings.HasSuffix(text, "0"); n++ {
+		text = text[:len(text)-1]
+	}
+	return text + " " + currency
 }
 
 // target is the topic of the events, its brokers and its partitions.
@@ -154,7 +180,7 @@ func ingestTarget(ctx context.Context, a *cli.App, named bool) (to target, err e
 }
 
 // ingestProgress draws a progress bar. Without a terminal it draws nothing.
-func ingestProgress(a *cli.App, total int64) (report ingest.Progress, done func()) {
+func ingestProgress(a *cli.App, total int64) (report func(ingest.Status), done func()) {
 	if !a.IsTerminal() {
 		return nil, func() {}
 	}
