@@ -41,7 +41,7 @@ func Example() {
 		return
 	}
 	sum, err := ingest.Run(context.Background(), reader, ingest.Job{Sink: &printer{}, Rejects: rejectPrinter{}})
-	fmt.Println(sum.Read, "rows,", sum.Produced, "events,", sum.Rejected, "rejected,", sum.Micros, "micros", err)
+	fmt.Println(sum.Read, "rows,", sum.Produced, "events,", sum.Rejected, "rejected,", sum.Micros["CNY"], "micros", err)
 	// Output:
 	// partition 4, account acme, 62 bytes
 	// partition 4, account acme, 59 bytes

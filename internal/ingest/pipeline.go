@@ -72,7 +72,7 @@ func (p *pipeline) produce(ctx context.Context, e *eventspb.AdEvent, derived boo
 		return fmt.Errorf("produce: %w", err)
 	}
 	if !derived && p.recent.add(e.Account, e.EventId) {
-		p.sum.Duplicates++
+		p.sum.Repeated++
 	}
 	switch e.Type {
 	case eventspb.EventType_EVENT_TYPE_IMPRESSION:
@@ -81,11 +81,11 @@ func (p *pipeline) produce(ctx context.Context, e *eventspb.AdEvent, derived boo
 		p.sum.Clicks++
 	default: // the summary has no count for the other types
 	}
-	if sum, ok := events.AddMicros(p.sum.Micros, e.PriceMicros); ok {
-		p.sum.Micros = sum
-	} else {
-		p.sum.Micros = math.MaxInt64
+	sum, ok := events.AddMicros(p.sum.Micros[e.Currency], e.PriceMicros)
+	if !ok {
+		sum = math.MaxInt64
 	}
+	p.sum.Micros[e.Currency] = sum
 	return nil
 }
 

@@ -8,7 +8,7 @@ const recentIDsPerGeneration = 4 << 20
 
 // recentIDs remembers the event ids of an input: the last generation of ids at least, the last two
 // at most. It keeps 64-bit hashes under a random seed. One run in a million takes one of 8 million
-// ids for another. The set only feeds Summary.Duplicates: the spend counter decides whether an
+// ids for another. The set only feeds Summary.Repeated: the spend counter decides whether an
 // event is charged.
 type recentIDs struct {
 	generation int

@@ -43,18 +43,19 @@ type Status struct {
 	Produced              int64 // acknowledged events
 }
 
-// Summary is the result of a run. Duplicates are produced too, because only the spend counter can
-// refuse them: they are included in Produced, Impressions, Clicks and Micros.
+// Summary is the result of a run. Repeated events are produced too, because only the spend counter
+// knows what is a duplicate: they are included in Produced, Impressions, Clicks and Micros.
 type Summary struct {
-	Read        int64   `json:"read"`        // rows, without header and blank lines
-	Produced    int64   `json:"produced"`    // events that the sink acknowledged
-	Rejected    int64   `json:"rejected"`    // rows without events
-	Duplicates  int64   `json:"duplicates"`  // events with an id that an earlier row carried
-	Impressions int64   `json:"impressions"` // events passed to the sink
-	Clicks      int64   `json:"clicks"`      // events passed to the sink
-	Micros      int64   `json:"micros"`      // prices of all currencies, at most the int64 limit
-	Seconds     float64 `json:"seconds"`     // duration of the run
-	RejectsFile string  `json:"rejects_file,omitempty"`
+	Read        int64 `json:"read"`             // rows, without header and blank lines
+	Produced    int64 `json:"produced"`         // events that the sink acknowledged
+	Rejected    int64 `json:"rejected"`         // rows without events
+	Repeated    int64 `json:"repeated_in_file"` // events with an id that an earlier row carried
+	Impressions int64 `json:"impressions"`      // events passed to the sink
+	Clicks      int64 `json:"clicks"`           // events passed to the sink
+	// Micros are the prices of the events passed to the sink, by currency, at most the int64 limit.
+	Micros      map[string]int64 `json:"micros"`
+	Seconds     float64          `json:"seconds"` // duration of the run
+	RejectsFile string           `json:"rejects_file,omitempty"`
 }
 
 const (
@@ -72,6 +73,7 @@ func Run(ctx context.Context, r *Reader, job Job) (Summary, error) {
 		job.Shards = events.DefaultShards
 	}
 	p := &pipeline{reader: r, job: job, routes: newCache[route](maxCachedTexts)}
+	p.sum.Micros = map[string]int64{}
 	p.recent.generation = recentIDsPerGeneration
 	start := time.Now()
 	err := p.produceAll(ctx)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -102,8 +103,8 @@ func TestRunRealFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum.Seconds = 0
-	want := Summary{Read: 220_000, Produced: 220_156, Impressions: 220_000, Clicks: 156, Micros: 147_125_090}
-	if sum != want {
+	want := Summary{Read: 220_000, Produced: 220_156, Impressions: 220_000, Clicks: 156, Micros: map[string]int64{"CNY": 147_125_090}}
+	if !reflect.DeepEqual(sum, want) {
 		t.Errorf("%+v, want %+v", sum, want)
 	}
 	st, err := os.Stat(path)
@@ -117,23 +118,24 @@ func TestRunRealFile(t *testing.T) {
 	for _, e := range sink.events(t) {
 		micros += e.PriceMicros
 	}
-	if micros != want.Micros {
-		t.Errorf("the records sum to %d micros, want %d", micros, want.Micros)
+	if micros != want.Micros["CNY"] {
+		t.Errorf("the records sum to %d micros, want %d", micros, want.Micros["CNY"])
 	}
 }
 
-func TestRunCountsDuplicatesAndKeepsRejects(t *testing.T) {
+func TestRunCountsRepeatsAndKeepsRejects(t *testing.T) {
 	bad := []string{`{"event_id":"e1"}`, "{\"x\xff\":1}"}
 	sink, rejects := &memorySink{}, noRejects(t)
 	other := strings.Replace(goodJSON, `"a1"`, `"a2"`, 1)
+	euro := strings.NewReplacer("USD", "EUR", "e1", "e2").Replace(goodJSON)
 	derived := strings.Replace(goodJSON, `"event_id":"e1",`, "", 1)
-	sum, err := Run(t.Context(), jsonReader(t, goodJSON, bad[0], goodJSON, "", other, derived, derived, bad[1], goodJSON), Job{Sink: sink, Rejects: rejects})
+	sum, err := Run(t.Context(), jsonReader(t, goodJSON, bad[0], goodJSON, "", other, derived, derived, bad[1], goodJSON, euro), Job{Sink: sink, Rejects: rejects})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sum.Seconds = 0
-	want := Summary{Read: 8, Produced: 6, Rejected: 2, Duplicates: 2, Impressions: 6, Micros: 6 * 1234, RejectsFile: rejects.Name()}
-	if sum != want {
+	want := Summary{Read: 9, Produced: 7, Rejected: 2, Repeated: 2, Impressions: 7, Micros: map[string]int64{"USD": 6 * 1234, "EUR": 1234}, RejectsFile: rejects.Name()}
+	if !reflect.DeepEqual(sum, want) {
 		t.Errorf("%+v, want %+v", sum, want)
 	}
 	text, err := json.Marshal(sum)
@@ -144,10 +146,13 @@ func TestRunCountsDuplicatesAndKeepsRejects(t *testing.T) {
 	if err := json.Unmarshal(text, &fields); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]float64{"read": 8, "produced": 6, "rejected": 2, "duplicates": 2, "clicks": 0, "impressions": 6, "micros": 7404} {
+	for name, want := range map[string]float64{"read": 9, "produced": 7, "rejected": 2, "repeated_in_file": 2, "clicks": 0, "impressions": 7} {
 		if fields[name] != want {
 			t.Errorf("%s: %v, want %v in %s", name, fields[name], want, text)
 		}
+	}
+	if want := `"micros":{"EUR":1234,"USD":7404}`; !strings.Contains(string(text), want) {
+		t.Errorf("%s: want %s", text, want)
 	}
 	kept, err := os.ReadFile(sum.RejectsFile)
 	if err != nil {

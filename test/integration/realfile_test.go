@@ -33,13 +33,14 @@ func TestRealFile(t *testing.T) {
 	addr, _ := newInstance(c, "a").start().ready(30 * time.Second)
 
 	var sum struct {
-		Read, Produced, Rejected, Duplicates int64
+		Read, Produced, Rejected int64
+		Repeated                 int64 `json:"repeated_in_file"`
 	}
 	for round := range 2 {
 		began := time.Now()
 		answer(t, &sum, "ingest", file, "--format", "csv", "--map", "campaign=campaign,time=hour_start_cst,price=payprice_cpm_fen,click=click",
 			"--price-unit", "cpm-fen", "--currency", "CNY", "--tz", "Asia/Shanghai", "--account", "ipinyou", "--server", addr)
-		if sum.Read != 220_000 || sum.Produced != 220_156 || sum.Rejected != 0 || sum.Duplicates != 0 {
+		if sum.Read != 220_000 || sum.Produced != 220_156 || sum.Rejected != 0 || sum.Repeated != 0 {
 			t.Errorf("round %d: result of the import: %+v", round, sum)
 		}
 		var s spend

@@ -2,15 +2,11 @@ package spend
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
-	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
@@ -113,32 +109,7 @@ func (i ingestion) run(cmd *cobra.Command) error {
 	if sum.Rejected == sum.Read && sum.Read > 0 {
 		return cli.Fail(cli.ExitData, "nothing was imported", errors.New("every row was rejected"), "see the reasons in "+sum.RejectsFile+"; often --format or --map is wrong")
 	}
-	if a.Format == cli.FormatJSON { // one line, because scripts read the last line
-		return a.Print(func(w io.Writer) error { return json.NewEncoder(w).Encode(sum) })
-	}
-	return cli.PrintOne(a, sum)
-}
-
-// showFirst shows what the first row means, so that a wrong price unit or time zone is seen.
-func (i ingestion) showFirst(row *ingest.Row) {
-	zone, err := time.LoadLocation(i.opt.TZ)
-	if err != nil {
-		zone = time.UTC
-	}
-	for _, e := range row.Events {
-		at := time.UnixMilli(e.EventMs).In(zone).Format("2006-01-02 15:04:05 MST")
-		i.a.Notef("line %d: %s %q, %s, budget day %d, %s", row.Line, events.EventTypeName(e.Type), e.Campaign, at, e.BudgetDay, amount(e.PriceMicros, e.Currency))
-	}
-}
-
-// amount returns money with two to six decimals: "1.50 USD".
-func amount(micros int64, currency string) string {
-	const most = 4 // zeros that may be left out
-	text := events.FormatMicros(micros, 0)
-	for n := 0; n < most && strings.HasSuffix(text, "0"); n++ {
-		text = text[:len(text)-1]
-	}
-	return text + " " + currency
+	return printSummary(a, &sum)
 }
 
 // target is the topic of the events, its brokers and its partitions.
@@ -177,18 +148,4 @@ func ingestTarget(ctx context.Context, a *cli.App, named bool) (to target, err e
 		}
 	}
 	return to, err
-}
-
-// ingestProgress draws a progress bar. Without a terminal it draws nothing.
-func ingestProgress(a *cli.App, total int64) (report func(ingest.Status), done func()) {
-	if !a.IsTerminal() {
-		return nil, func() {}
-	}
-	bar := progressbar.NewOptions64(total, progressbar.OptionSetWriter(a.Stderr), progressbar.OptionShowBytes(true),
-		progressbar.OptionSetDescription("ingest"), progressbar.OptionThrottle(100_000_000), progressbar.OptionClearOnFinish(),
-		progressbar.OptionEnableColorCodes(a.Color()))
-	return func(s ingest.Status) {
-		bar.Describe(fmt.Sprintf("ingest %d events", s.Produced))
-		_ = bar.Set64(s.BytesRead)
-	}, func() { _ = bar.Finish() }
 }

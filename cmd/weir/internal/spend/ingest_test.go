@@ -1,6 +1,7 @@
 package spend
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,6 +43,22 @@ func (i *importer) run(name, content string, flags ...string) clitest.Result {
 	}
 	args := append([]string{"ingest", path, "--brokers", i.brokers, "--rejects", path + ".rejects.jsonl"}, flags...)
 	return clitest.Run(i.t, Commands, nil, args...)
+}
+
+func TestIngestResult(t *testing.T) {
+	i := newImporter(t)
+	const row = `{"event_id":"%s","account":"a","campaign":"c","type":"click","price_micros":%d,"currency":"%s","event_ms":1384000000000}` + "\n"
+	file := fmt.Sprintf(row+row+row+row, "e1", 1_234, "USD", "e1", 1_234, "USD", "e2", 2_500_000, "EUR", "e3", 1_000_000, "USD")
+	got := i.run("a.jsonl", file, "--format", "jsonl")
+	for _, want := range []string{"produced:           4\n", "repeated in file:   1\n", "price:              2.50 EUR\n", "price:              1.002468 USD\n", " rows/s\n"} {
+		if got.Code != 0 || !strings.Contains(got.Stdout, want) {
+			t.Errorf("%+v, want %q", got, want)
+		}
+	}
+	got = i.run("a.jsonl", file, "--format", "jsonl", "-o", "json")
+	if want := `"repeated_in_file":1,"impressions":0,"clicks":4,"micros":{"EUR":2500000,"USD":1002468}`; !strings.Contains(got.Stdout, want) {
+		t.Errorf("%+v, want %s", got, want)
+	}
 }
 
 func csvFlags(more ...string) []string {
