@@ -9,6 +9,10 @@ import (
 // unit is.
 const MicrosPerUnit = 1_000_000
 
+// MaxPriceMicros is the greatest price of one event that is counted: a thousand million units of a
+// currency. A higher one can only be a mistake, and would fill the sums of its shard.
+const MaxPriceMicros = 1_000_000_000_000_000
+
 // AddMicros returns a + b and true, or 0 and false if the sum does not fit in 64 bits. A caller
 // must refuse such a sum.
 func AddMicros(a, b int64) (int64, bool) {

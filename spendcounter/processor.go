@@ -38,9 +38,6 @@ type ProcessorConfig struct {
 const (
 	campaignBytes = 140       // of a campaign day in memory, at most
 	maxIDs        = 4_000_000 // default of ProcessorConfig.MaxIDs
-	// maxPrice rejects prices that can only be mistakes, before one event fills the sums of its
-	// shard: a thousand million units of the currency.
-	maxPrice = 1_000_000_000_000_000
 )
 
 // App returns the application id of the layout's generation.
@@ -99,7 +96,7 @@ func (s *ProcessorConfig) counter() (cfg Config, inputs []string, err error) {
 	l, shards := s.Layout, s.Layout.Partitions()
 	share := s.Memory / int64(shards)
 	cfg = Config{
-		DC: s.DC, DuplicateWindow: s.DuplicateWindow, MaxIDs: s.MaxIDs, CacheEntries: max(1, int(share/campaignBytes)), MaxPriceMicros: maxPrice,
+		DC: s.DC, DuplicateWindow: s.DuplicateWindow, MaxIDs: s.MaxIDs, CacheEntries: max(1, int(share/campaignBytes)), MaxPriceMicros: events.MaxPriceMicros,
 		Shard: func(account []byte) int32 { return events.ShardBytes(account, shards) },
 	}
 	cfg.Inputs = Inputs{Events: s.Events, Adjustments: l.Name(events.AdjustmentsTopic), Copied: map[string]string{}}

@@ -1,6 +1,8 @@
 package ingest
 
 import (
+	"time"
+
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 )
@@ -27,6 +29,7 @@ type builder struct {
 	texts      cache[string] // checked texts, shared by the events that carry them
 	currencies cache[string]
 	prices     cache[int64]
+	latestMs   int64 // times up to here are not in the future
 	event      eventspb.AdEvent
 	click      eventspb.AdEvent
 	list       [2]*eventspb.AdEvent
@@ -57,6 +60,9 @@ func (b *builder) build(row *rawRow, d *draft) (list []*eventspb.AdEvent, derive
 	if err := checkNumbers(d); err != nil {
 		return nil, false, err
 	}
+	if err := b.checkAhead(max(d.eventMs, d.ingestMs)); err != nil {
+		return nil, false, err
+	}
 	e.Type, e.PriceMicros, e.EventMs, e.IngestMs, e.BudgetDay = d.eventType, d.priceMicros, d.eventMs, d.ingestMs, d.budgetDay
 	if e.BudgetDay == 0 {
 		e.BudgetDay = int32(events.DayOf(d.eventMs, b.set.dayZone))
@@ -83,6 +89,8 @@ func checkNumbers(d *draft) *Rejection {
 		return reject(ReasonUnknownType, "a file cannot contain a heartbeat: the ads callback produces heartbeats")
 	case !events.KnownEventType(d.eventType):
 		return reject(ReasonUnknownType, "type %d: write %s", d.eventType, typeNames)
+	case max(d.priceMicros, d.clickPriceMicros) > events.MaxPriceMicros:
+		return reject(ReasonPriceOverflow, "%d micros: at most %d an event: is the price unit wrong?", max(d.priceMicros, d.clickPriceMicros), int64(events.MaxPriceMicros))
 	case d.priceMicros < 0:
 		return reject(ReasonNegativePrice, "%d micros: refund by an adjustment, not by an event", d.priceMicros)
 	case d.ingestMs < 0 || d.ingestMs >= maxEventMs:
@@ -91,6 +99,23 @@ func checkNumbers(d *draft) *Rejection {
 		return reject(ReasonTime, "event_ms %d is not a Unix time in milliseconds between 1970 and 9998", d.eventMs)
 	}
 	return nil
+}
+
+// maxAheadMs is how far after the record's timestamp the spend counter accepts a time.
+const maxAheadMs = 300_000
+
+// checkAhead refuses times that the spend counter would refuse as future. The record's timestamp is
+// this computer's time, which is read only for a time beyond the last one read.
+func (b *builder) checkAhead(ms int64) *Rejection {
+	if ms <= b.latestMs {
+		return nil
+	}
+	now := time.Now()
+	if b.latestMs = now.UnixMilli() + maxAheadMs; ms <= b.latestMs {
+		return nil
+	}
+	return reject(ReasonFuture, "%s is more than 5 minutes after this computer's time, %s: is the zone or a clock wrong?",
+		time.UnixMilli(ms).UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 }
 
 // addClick adds the click that a row reports together with its impression.

@@ -68,7 +68,7 @@ func resolveColumns(header []string, m map[string]string) (*columnMap, error) {
 	names := Fields()
 	for name := range m {
 		if !slices.Contains(names, name) {
-			return nil, usage("column map: unknown field %q: did you mean %q? The fields are %s", name, nearest(name, names), strings.Join(names, ", "))
+			return nil, usage("column map: unknown field %q%s The fields are %s", name, sentence(didYouMean(name, names)), strings.Join(names, ", "))
 		}
 	}
 	c := &columnMap{count: len(header)}
@@ -84,10 +84,10 @@ func resolveColumns(header []string, m map[string]string) (*columnMap, error) {
 		c.at[f] = slices.Index(header, column)
 		switch {
 		case c.at[f] < 0:
-			return nil, usage("column map: %s=%s: no column %q in the header: did you mean %q? The columns are %s",
-				name, column, column, nearest(column, header), strings.Join(header, ", "))
+			return nil, usage("column map: %s=%q: no column %q in the header%s The columns are %s",
+				name, column, column, sentence(didYouMean(column, header)), quoted(header))
 		case slices.Contains(header[c.at[f]+1:], column):
-			return nil, usage("column map: %s=%s: the header has two columns %q: rename one of them", name, column, column)
+			return nil, usage("column map: %s=%q: the header has two columns %q: rename one of them", name, column, column)
 		}
 	}
 	return c, nil

@@ -53,7 +53,7 @@ func TestJSONLAccepts(t *testing.T) {
 		{"another type", replace(`"impression"`, `"video_view"`), with(func(e *eventspb.AdEvent) { e.Type = eventspb.EventType_EVENT_TYPE_VIDEO_VIEW })},
 		{"null is absent", replace(`{`, `{"arm":null,"budget_day":null,`), goodEvent()},
 		{"no price", replace(`"price_micros":1234,`, ``), with(func(e *eventspb.AdEvent) { e.PriceMicros = 0 })},
-		{"the greatest price", replace(`1234`, `9223372036854775807`), with(func(e *eventspb.AdEvent) { e.PriceMicros = 9223372036854775807 })},
+		{"the greatest price", replace(`1234`, `1000000000000000`), with(func(e *eventspb.AdEvent) { e.PriceMicros = 1000000000000000 })},
 		{"escapes", replace(`"e1"`, `"\u0065\u00e9\ud83d\ude00\"\/"`), with(func(e *eventspb.AdEvent) { e.EventId = "eé😀\"/" })},
 		{
 			"all fields", replace(`{`, `{"line_item":"l","arm":"x","insertion_id":"i","serving_dc":"d","budget_day":20131110,"ingest_ms":"7",`),
@@ -118,6 +118,9 @@ func TestJSONLRejects(t *testing.T) {
 		{`"currency":"USD",`, ``, ReasonUnknownCurrency, ""},
 		{`1384000000000`, `0`, ReasonTime, ""},
 		{`1384000000000`, `9223372036854775807`, ReasonTime, ""},
+		{`1384000000000`, `253370764799999`, ReasonFuture, "5 minutes"},
+		{`{`, `{"ingest_ms":253370764799999,`, ReasonFuture, "5 minutes"},
+		{`1234`, `1000000000000001`, ReasonPriceOverflow, "at most 1000000000000000"},
 		{`,"event_ms":1384000000000`, ``, ReasonTime, ""},
 		{`{`, `{"ingest_ms":-1,`, ReasonTime, "ingest_ms"},
 		{`{`, `{"budget_day":20130230,`, ReasonDay, "20130230"},

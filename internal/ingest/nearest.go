@@ -1,6 +1,41 @@
 package ingest
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
+
+// didYouMean returns `: did you mean "name"?` for the name that is most like s, without regard to
+// case, or "" if no name is so close that a slip explains the difference.
+func didYouMean(s string, names []string) string {
+	name := nearest(s, names)
+	if distance(strings.ToLower(s), strings.ToLower(name)) > max(len(s), len(name), 3)/3 {
+		return ""
+	}
+	return fmt.Sprintf(": did you mean %q?", clip(name))
+}
+
+// sentence ends the sentence before a hint, which may be empty.
+func sentence(hint string) string {
+	if hint == "" {
+		return "."
+	}
+	return hint
+}
+
+// quoted returns names for a message: quoted, because the input may contain control characters, and
+// not more than a screen of them.
+func quoted(names []string) string {
+	const most = 40
+	var list []string
+	for _, name := range names[:min(len(names), most)] {
+		list = append(list, fmt.Sprintf("%q", clip(name)))
+	}
+	if len(names) > most {
+		list = append(list, fmt.Sprintf("and %d more", len(names)-most))
+	}
+	return strings.Join(list, ", ")
+}
 
 // nearest returns the name with the smallest edit distance from s, without regard to case.
 func nearest(s string, names []string) string {

@@ -64,6 +64,13 @@ type Options struct {
 	Map map[string]string
 	// Delimiter separates the columns of a csv. Defaults to a comma.
 	Delimiter byte
+	// Decimal is the decimal mark of prices in a csv: a point or a comma. With a comma, a point
+	// in a price is refused. Defaults to a point.
+	Decimal byte
+	// TimeFormat is the format of the time column of a csv: that of strftime if it contains a
+	// percent sign (%d/%m/%Y %H:%M), else that of Go (02/01/2006 15:04). Defaults to the formats
+	// that Fields lists.
+	TimeFormat string
 	// IDSpace is hashed into derived event ids. It distinguishes files that have equal rows under
 	// equal row numbers. Defaults to none.
 	IDSpace string
@@ -76,6 +83,7 @@ type Options struct {
 type settings struct {
 	Options
 	timeZone, dayZone             *time.Location // of times without a zone; of the budget day
+	timeLayout                    string         // Go layout; "" without TimeFormat
 	unit                          events.PriceUnit
 	priceMicros, clickPriceMicros int64
 }
@@ -86,14 +94,14 @@ func usage(format string, args ...any) error {
 
 func (o Options) settings() (*settings, error) {
 	if !slices.Contains(Formats(), o.Format) {
-		return nil, usage("unknown format %q: did you mean %q? The formats are %s", o.Format, nearest(o.Format, Formats()), strings.Join(Formats(), ", "))
+		return nil, usage("unknown format %q%s The formats are %s", o.Format, sentence(didYouMean(o.Format, Formats())), strings.Join(Formats(), ", "))
 	}
 	s := &settings{Options: o}
 	if err := s.checkFormat(); err != nil {
 		return nil, err
 	}
 	s.setDefaults()
-	return s, errors.Join(s.loadZones(), s.parsePrices(), s.checkTexts())
+	return s, errors.Join(s.loadZones(), s.parseTimeFormat(), s.parsePrices(), s.checkTexts())
 }
 
 // checkFormat refuses options that the format would ignore.
@@ -112,6 +120,10 @@ func (s *settings) checkFormat() error {
 		return usage("price unit %s does not fit format ipinyou, whose payprice is in cpm-fen: leave the unit out, or read the log by format csv", s.PriceUnit)
 	case s.Delimiter == '"' || s.Delimiter == '\n' || s.Delimiter == '\r' || s.Delimiter >= 0x80:
 		return usage("delimiter %q cannot separate columns: use a single ASCII character such as a comma, a semicolon or a tab", s.Delimiter)
+	case s.Decimal != 0 && s.Decimal != '.' && s.Decimal != ',':
+		return usage("decimal mark %q: it is a point or a comma", s.Decimal)
+	case (s.Decimal != 0 || s.TimeFormat != "") && !csv:
+		return usage("a decimal mark and a time format are for format csv only: leave them out, because format %s has fixed ones", s.Format)
 	case (s.Price != "" || s.ClickPrice != "") && s.PriceUnit == "":
 		return noPriceUnit("the fixed price")
 	case s.MaxRowBytes < 0:

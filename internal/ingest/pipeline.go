@@ -37,7 +37,7 @@ func (p *pipeline) produceAll(ctx context.Context) error {
 		}
 		row, err := p.reader.Next()
 		if isEOF(err) {
-			return nil
+			return p.job.MaxRejects.check(p.sum.Rejected, p.sum.Read, true)
 		}
 		if err != nil {
 			return err
@@ -47,6 +47,9 @@ func (p *pipeline) produceAll(ctx context.Context) error {
 			p.sum.Rejected++
 			if err := p.job.Rejects.WriteReject(&row); err != nil {
 				return fmt.Errorf("ingest: line %d was rejected (%w) and could not be written to the rejects: %w", row.Line, row.Err, err)
+			}
+			if err := p.job.MaxRejects.check(p.sum.Rejected, p.sum.Read, false); err != nil {
+				return err
 			}
 			continue
 		}

@@ -13,10 +13,11 @@ const (
 	ReasonEmptyAccount    = "empty_account"    // no account to charge
 	ReasonEmptyCampaign   = "empty_campaign"   // no campaign
 	ReasonTime            = "bad_time"         // no time, or not a time
+	ReasonFuture          = "future"           // more than 5 minutes ahead of this computer's clock
 	ReasonDay             = "bad_budget_day"   // not a date
 	ReasonPrice           = "bad_price"        // not a decimal number, or finer than a micro
 	ReasonNegativePrice   = "negative_price"   // refunds are adjustments, not events
-	ReasonPriceOverflow   = "price_overflow"   // more than int64 micros
+	ReasonPriceOverflow   = "price_overflow"   // more than events.MaxPriceMicros
 	ReasonUnknownCurrency = "unknown_currency" // not an ISO 4217 code
 	ReasonUnknownType     = "unknown_type"     // not an event type of a file
 	ReasonClick           = "bad_click"        // a click column that is neither 0 nor 1

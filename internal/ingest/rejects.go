@@ -36,9 +36,14 @@ type rejectLine struct {
 // NAME-1.jsonl, NAME-2.jsonl and so on. Each row is one write call, so that a killed process loses
 // no row.
 type RejectFile struct {
-	want string
-	file *os.File
+	want  string
+	file  *os.File
+	bytes int64
 }
+
+// maxRejectsBytes bounds a rejects file, because a small compressed file can hold any number of bad
+// rows.
+const maxRejectsBytes = 1 << 30
 
 // NewRejectFile returns a writer to a file with the given name, which does not exist yet: see
 // RejectsName.
@@ -81,6 +86,9 @@ func (f *RejectFile) WriteReject(row *Row) error {
 		if f.file, err = create(f.want); err != nil {
 			return fmt.Errorf("rejects file: %w: name a file in a writable folder", err)
 		}
+	}
+	if f.bytes += int64(len(text)) + 1; f.bytes > maxRejectsBytes {
+		return fmt.Errorf("rejects file %q has %d bytes, and more are not written: check the format of the input", f.Name(), f.bytes)
 	}
 	if _, err := f.file.Write(append(text, '\n')); err != nil {
 		return fmt.Errorf("rejects file: %w", err)

@@ -30,6 +30,8 @@ type Job struct {
 	// Shards is the number of partitions of the topic. Accounts are spread over them by
 	// events.Shard. Defaults to events.DefaultShards.
 	Shards int32
+	// MaxRejects ends the run when more rows are rejected. The zero value is no limit.
+	MaxRejects RejectLimit
 	// First, if set, is called with the first row that has events, before its events are produced.
 	First func(*Row)
 	// Progress, if set, is called with the progress of the run.

@@ -11,21 +11,25 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+
+	"github.com/klauspost/compress/zstd"
 )
 
-// Source is an opened input. Read returns its plain bytes: gzip, also of several members, is
-// decompressed. BytesRead may be called from any goroutine.
+// Source is an opened input. Read returns its plain bytes: gzip and zstd, also of several
+// members or frames, are decompressed. BytesRead may be called from any goroutine.
 type Source struct {
 	name  string
 	size  int64
 	read  atomic.Int64
 	plain io.Reader
 	file  *os.File
+	zstd  *zstd.Decoder // nil without zstd
 }
 
 // Open opens the file with the given name, or stdin if name is "-". An input that begins with the
-// magic bytes of gzip is decompressed. A file named .gz that does not begin with them is refused,
-// because no row of it could be read.
+// magic bytes of gzip or zstd is decompressed. An input that begins like another compressed format,
+// or like UTF-16, is refused with the tool that converts it. A file named .gz that does not begin
+// with them is refused, because no row of it could be read.
 func Open(name string, stdin io.Reader) (*Source, error) {
 	s := &Source{name: name, size: -1}
 	var in io.Reader
@@ -41,7 +45,7 @@ func Open(name string, stdin io.Reader) (*Source, error) {
 		}
 		s.file, s.size, in = f, size, f
 	}
-	if err := s.detectGzip(in); err != nil {
+	if err := s.detect(in); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -50,6 +54,10 @@ func Open(name string, stdin io.Reader) (*Source, error) {
 func openFile(name string) (f *os.File, size int64, err error) {
 	f, err = os.Open(name)
 	if err != nil {
+		var pe *os.PathError
+		if errors.As(err, &pe) { // whose text has the name as it is
+			err = fmt.Errorf("%s %q: %w", pe.Op, name, pe.Err)
+		}
 		return nil, 0, fmt.Errorf("input: %w", err)
 	}
 	st, err := f.Stat()
@@ -65,29 +73,64 @@ func openFile(name string) (f *os.File, size int64, err error) {
 	return f, st.Size(), nil
 }
 
-// gzipMagic begins every gzip member (RFC 1952).
-const gzipMagic = "\x1f\x8b"
-
-// detectGzip looks at the first bytes of in and sets s.plain.
-func (s *Source) detectGzip(in io.Reader) error {
+// detect looks at the first bytes of in and sets s.plain.
+func (s *Source) detect(in io.Reader) error {
 	br := bufio.NewReaderSize(&countingReader{r: in, n: &s.read}, 256<<10)
 	s.plain = br
-	head, err := br.Peek(len(gzipMagic))
+	head, err := br.Peek(sniffed)
 	if err != nil && !isEOF(err) {
-		return fmt.Errorf("input: read %s: %w", s.name, err)
+		return fmt.Errorf("input: read %q: %w", s.name, err)
 	}
-	if string(head) != gzipMagic {
-		if strings.HasSuffix(s.name, ".gz") {
-			return fmt.Errorf("input: %s is named .gz but is not gzip (it begins with %x, not 1f8b): rename it if it is plain text", s.name, head)
+	begins := func(magic string) bool { return strings.HasPrefix(string(head), magic) }
+	switch {
+	case begins(gzipMagic):
+		zr, err := gzip.NewReader(br)
+		if err != nil {
+			return fmt.Errorf("input: gunzip %q: %w: the file is damaged, copy it again", s.name, err)
 		}
+		s.plain = zr
 		return nil
+	case begins(zstdMagic):
+		zr, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxZstdWindow))
+		if err != nil {
+			return fmt.Errorf("input: decompress %q: %w", s.name, err)
+		}
+		s.plain, s.zstd = zr, zr
+		return nil
+	case strings.HasSuffix(s.name, ".gz"):
+		return fmt.Errorf("input: %q is named .gz but is not gzip (it begins with %x, not 1f8b): rename it if it is plain text", s.name, head[:min(len(head), 2)])
 	}
-	zr, err := gzip.NewReader(br)
-	if err != nil {
-		return fmt.Errorf("input: gunzip %s: %w: the file is damaged, copy it again", s.name, err)
+	for _, f := range foreignFormats() {
+		if begins(f.magic) {
+			return fmt.Errorf("input: %q is %s: convert it first, `%s`, and give the result by standard input", s.name, f.name, f.tool)
+		}
 	}
-	s.plain = zr
 	return nil
+}
+
+// Magic bytes of what Open decompresses (RFC 1952, RFC 8878), and the bytes that detect looks at.
+const (
+	gzipMagic = "\x1f\x8b"
+	zstdMagic = "\x28\xb5\x2f\xfd"
+	sniffed   = 6
+	// maxZstdWindow bounds the memory for a zstd frame: that of `zstd --ultra -22`.
+	maxZstdWindow = 128 << 20
+)
+
+// foreignFormat is a format that Open refuses, because no row of it could be read.
+type foreignFormat struct{ magic, name, tool string }
+
+func foreignFormats() []foreignFormat {
+	return []foreignFormat{
+		{"\xfd7zXZ\x00", "xz", "xz -dc FILE"},
+		{"BZh", "bzip2", "bzip2 -dc FILE"},
+		{"PK\x03\x04", "zip", "unzip -p FILE"},
+		{"7z\xbc\xaf\x27\x1c", "7-Zip", "7z x -so FILE"},
+		{"\x04\x22\x4d\x18", "lz4", "lz4 -dc FILE"},
+		{"PAR1", "Parquet", "duckdb -csv -c \"from 'FILE'\""},
+		{"\xff\xfe", "UTF-16", "iconv -f UTF-16 -t UTF-8 FILE"},
+		{"\xfe\xff", "UTF-16", "iconv -f UTF-16 -t UTF-8 FILE"},
+	}
 }
 
 // Read implements io.Reader. A gzip stream that is cut short or damaged returns an error, never
@@ -95,13 +138,16 @@ func (s *Source) detectGzip(in io.Reader) error {
 func (s *Source) Read(p []byte) (int, error) {
 	n, err := s.plain.Read(p)
 	if err != nil && !isEOF(err) {
-		err = fmt.Errorf("read %s: %w", s.name, err)
+		err = fmt.Errorf("read %q: %w", s.name, err)
 	}
 	return n, err
 }
 
 // Close closes the file. Standard input stays open.
 func (s *Source) Close() error {
+	if s.zstd != nil {
+		s.zstd.Close()
+	}
 	if s.file == nil {
 		return nil
 	}

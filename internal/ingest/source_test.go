@@ -7,8 +7,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 func gz(t testing.TB, members ...string) []byte {
@@ -26,6 +29,15 @@ func gz(t testing.TB, members ...string) []byte {
 	return buf.Bytes()
 }
 
+func zst(t testing.TB, text string) []byte {
+	t.Helper()
+	w, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.EncodeAll([]byte(text), nil)
+}
+
 func TestOpen(t *testing.T) {
 	whole := gz(t, "one\n", "two\n")
 	for _, c := range []struct {
@@ -35,6 +47,11 @@ func TestOpen(t *testing.T) {
 		openErr    string // part of Open's error
 		readErr    error
 	}{
+		{name: "zstd, two frames", file: "a.csv", content: slices.Concat(zst(t, "one\n"), zst(t, "two\n")), want: "one\ntwo\n"},
+		{name: "cut zstd", file: "a.csv.zst", content: zst(t, "one\n")[:11], readErr: io.ErrUnexpectedEOF},
+		{name: "xz", file: "a.csv.xz", content: []byte("\xfd7zXZ\x00\x00\x04"), openErr: "xz -dc FILE"},
+		{name: "bzip2", file: "a.csv", content: []byte("BZh91AY&SY"), openErr: "bzip2 -dc FILE"},
+		{name: "UTF-16", file: "a.csv", content: []byte("\xff\xfec\x00,\x00"), openErr: "iconv -f UTF-16"},
 		{name: "plain", file: "a.csv", content: []byte("x,y\n"), want: "x,y\n"},
 		{name: "empty", file: "a.csv"},
 		{name: "one byte", file: "a.csv", content: []byte("x"), want: "x"},

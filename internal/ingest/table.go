@@ -19,6 +19,9 @@ func newTableParser(in *rowReader, b *builder) (*tableParser, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkDelimiter(header, b.set.Delimiter); err != nil {
+		return nil, err
+	}
 	m := b.set.Map
 	if b.set.Format == FormatOpenBandit {
 		m = map[string]string{"campaign": "item_id", "time": "timestamp", "click": "click"}
@@ -30,11 +33,36 @@ func newTableParser(in *rowReader, b *builder) (*tableParser, error) {
 	return &tableParser{columns: columns, builder: b}, checkColumns(columns, b.set, header)
 }
 
+// DelimiterError is the error about a header with another delimiter than that of Options. It wraps
+// ErrUsage.
+type DelimiterError struct{ Want, Looks byte }
+
+// Error names both delimiters.
+func (e *DelimiterError) Error() string {
+	return fmt.Sprintf("%v: the header looks separated by %q and not by %q", ErrUsage, e.Looks, e.Want)
+}
+
+// Unwrap returns ErrUsage.
+func (e *DelimiterError) Unwrap() error { return ErrUsage }
+
+// checkDelimiter refuses a header of one column that contains another common delimiter.
+func checkDelimiter(header []string, delimiter byte) error {
+	if len(header) != 1 {
+		return nil
+	}
+	for _, other := range []byte(";\t|,") {
+		if other != delimiter && strings.IndexByte(header[0], other) >= 0 {
+			return &DelimiterError{Want: delimiter, Looks: other}
+		}
+	}
+	return nil
+}
+
 // checkColumns refuses a column map that would reject every row.
 func checkColumns(c *columnMap, s *settings, header []string) error {
 	for _, f := range []field{fieldCampaign, fieldTime} {
 		if name := Fields()[f]; !c.has(f) {
-			return usage("no column is mapped to %s: map one by %s=COLUMN; the header has %s", name, name, strings.Join(header, ", "))
+			return usage("no column is mapped to %s: map one by %s=COLUMN; the header has %s", name, name, quoted(header))
 		}
 	}
 	switch {
@@ -97,8 +125,12 @@ func (t *tableParser) parse(row *rawRow, d *draft) (err *Rejection) {
 func (t *tableParser) parseDates(values []string, d *draft) *Rejection {
 	var ok bool
 	at := t.columns.value(fieldTime, values)
-	if d.eventMs, ok = parseTime(at, t.builder.set.timeZone); !ok {
-		return reject(ReasonTime, "%q is not a time: write RFC 3339, 2006-01-02 15:04:05 or Unix seconds", clip(at))
+	if layout := t.builder.set.timeLayout; layout != "" {
+		if d.eventMs, ok = parseLayout(layout, at, t.builder.set.timeZone); !ok {
+			return reject(ReasonTime, "%q is not a time of the format %q", clip(at), t.builder.set.TimeFormat)
+		}
+	} else if d.eventMs, ok = parseTime(at, t.builder.set.timeZone); !ok {
+		return reject(ReasonTime, "%q is not a time: write RFC 3339, 2006-01-02 15:04:05 or Unix seconds, or name the format", clip(at))
 	}
 	if day := t.columns.value(fieldBudgetDay, values); day != "" {
 		if d.budgetDay, ok = parseDay(day); !ok {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
@@ -33,6 +34,13 @@ func TestUsageErrorsNameTheRemedy(t *testing.T) {
 		{"unknown field", with(func(o *Options) { o.Map["pricee"] = "camp" }), `"pricee": did you mean "price"`},
 		{"unknown column", with(func(o *Options) { o.Map["campaign"] = "campp" }), `"campp" in the header: did you mean "camp"`},
 		{"column twice", with(func(o *Options) { o.Map["arm"] = "twice" }), `two columns "twice"`},
+		{"a far column", with(func(o *Options) { o.Map["campaign"] = "customer" }), `"customer" in the header. The columns are "camp", "at"`},
+		{"decimal", with(func(o *Options) { o.Decimal = ';' }), "point or a comma"},
+		{"decimal for jsonl", Options{Format: FormatJSONL, Decimal: ','}, "jsonl"},
+		{"time format without a year", with(func(o *Options) { o.TimeFormat = "%d/%m %H:%M" }), "no year"},
+		{"time format of Go without a year", with(func(o *Options) { o.TimeFormat = "02.01. 15:04" }), "no year"},
+		{"unknown directive", with(func(o *Options) { o.TimeFormat = "%Y-%m-%d %Q" }), `"%Q"`},
+		{"name of a zone", with(func(o *Options) { o.TimeFormat = "2006-01-02 15:04 MST" }), "ambiguous"},
 		{"no campaign", with(func(o *Options) { delete(o.Map, "campaign") }), "campaign=COLUMN"},
 		{"no time", with(func(o *Options) { delete(o.Map, "time") }), "time=COLUMN"},
 		{"no map and no such columns", with(func(o *Options) { o.Map = nil }), "campaign=COLUMN"},
@@ -90,6 +98,78 @@ func TestPriceUnitIsRequired(t *testing.T) {
 	}
 	if _, err := NewReader(strings.NewReader("campaign,time\n"), csv); err != nil {
 		t.Errorf("a file without prices: %v", err)
+	}
+}
+
+// TestHeaderOfAnotherDelimiter: the error has the delimiter for a remedy.
+func TestHeaderOfAnotherDelimiter(t *testing.T) {
+	opt := Options{Format: FormatCSV, Account: "a", Currency: "USD"}
+	for _, looks := range []byte(";\t|") {
+		header := strings.Join([]string{"campaign", "time"}, string(rune(looks)))
+		var err *DelimiterError
+		if _, e := NewReader(strings.NewReader(header+"\n"), opt); !errors.As(e, &err) || !errors.Is(e, ErrUsage) || err.Looks != looks {
+			t.Errorf("%q: %v", header, e)
+		}
+		right := opt
+		right.Delimiter = looks
+		if _, e := NewReader(strings.NewReader(header+"\n"), right); e != nil {
+			t.Errorf("%q with its delimiter: %v", header, e)
+		}
+	}
+}
+
+// TestHeaderIsQuoted: a header must not control the terminal.
+func TestHeaderIsQuoted(t *testing.T) {
+	opt := Options{Format: FormatCSV, Account: "a", Currency: "USD"}
+	for _, m := range []map[string]string{nil, {"campaign": "\x1b[31mci"}, {"campaign": "x"}} {
+		opt.Map = m
+		_, err := NewReader(strings.NewReader("\x1b]0;pwned\a\x1b[31mcid,\u009b1m,"+strings.Repeat("x,", 500)+"\n"), opt)
+		if err == nil || strings.ContainsAny(err.Error(), "\x1b\a\u009b") || len(err.Error()) > 2000 {
+			t.Errorf("%v: %q", m, err)
+		}
+	}
+}
+
+func TestDecimalComma(t *testing.T) {
+	opt := Options{Format: FormatCSV, Account: "a", Currency: "EUR", PriceUnit: "major", Delimiter: ';', Decimal: ','}
+	for price, want := range map[string]int64{"1,50": 1_500_000, "2": 2_000_000, "0,000001": 1, "1.50": -1, "1.000,50": -1, "1,5,0": -1} {
+		row := readOne(t, opt, "campaign;time;price\nc;1741500000;"+price)
+		if want < 0 && (row.Err == nil || row.Err.Reason != ReasonPrice) || want >= 0 && (row.Err != nil || row.Events[0].PriceMicros != want) {
+			t.Errorf("%s: %v, %v; want %d", price, row.Events, row.Err, want)
+		}
+	}
+	opt.Decimal = 0
+	if row := readOne(t, opt, "campaign;time;price\nc;1741500000;1,50"); row.Err == nil || !strings.Contains(row.Err.Detail, "set the decimal mark") {
+		t.Errorf("a comma: %v", row.Err)
+	}
+}
+
+func TestTimeFormat(t *testing.T) {
+	for _, c := range []struct {
+		format, text, want string // in Europe/Berlin
+	}{
+		{"", "2026-11-20 11:00", "2026-11-20T10:00:00Z"},
+		{"", "2026-11-20T11:00+02:00", "2026-11-20T09:00:00Z"},
+		{"", "2026-11-20", ""},
+		{"%Y-%m-%d", "2026-11-20", "2026-11-19T23:00:00Z"},
+		{"%d/%m/%Y %H:%M", "20/11/2026 11:00", "2026-11-20T10:00:00Z"},
+		{"%d/%m/%Y %H:%M", "11/20/2026 11:00", ""},
+		{"%d.%m.%y %I:%M %p", "20.11.26 01:30 PM", "2026-11-20T12:30:00Z"},
+		{"%d/%b/%Y:%H:%M:%S %z", "20/Nov/2026:11:00:00 +0000", "2026-11-20T11:00:00Z"},
+		{"%F %T.%f", "2026-11-20 11:00:00.250", "2026-11-20T10:00:00.25Z"},
+		{"02/01/2006 15:04", "20/11/2026 11:00", "2026-11-20T10:00:00Z"},
+	} {
+		opt := Options{Format: FormatCSV, Account: "a", Currency: "EUR", TZ: "Europe/Berlin", TimeFormat: c.format}
+		row := readOne(t, opt, "campaign,time\nc,"+c.text)
+		got := ""
+		if row.Err == nil {
+			got = time.UnixMilli(row.Events[0].EventMs).UTC().Format(time.RFC3339Nano)
+		} else if row.Err.Reason != ReasonTime {
+			t.Errorf("%s by %q: %v", c.text, c.format, row.Err)
+		}
+		if got != c.want {
+			t.Errorf("%s by %q is %q (%v), want %q", c.text, c.format, got, row.Err, c.want)
+		}
 	}
 }
 

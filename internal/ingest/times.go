@@ -23,8 +23,8 @@ const maxEventMs = 253370764800000
 
 // parseTime parses RFC 3339, the same with a space in place of the T or without a zone (then the
 // time is in loc), Unix seconds with or without a fraction, Unix milliseconds and microseconds, and
-// yyyyMMddHHmmss[SSS] in loc. It returns Unix milliseconds, rounded down. It refuses every other
-// text, and times before 1970 or after 9998.
+// yyyyMMddHHmmss[SSS] in loc. A time with a date may leave out the seconds. It returns Unix
+// milliseconds, rounded down. It refuses every other text, and times before 1970 or after 9998.
 //
 // time.Parse would need one attempt for each of about ten layouts, and accepts more than RFC 3339,
 // such as an hour of one digit and a comma before the fraction.
@@ -40,6 +40,10 @@ func parseTime(s string, loc *time.Location) (ms int64, ok bool) {
 
 func parseDateTime(s string, loc *time.Location) (int64, bool) {
 	const layout = "2006-01-02 15:04:05"
+	const minutes = len("2006-01-02 15:04")
+	if len(s) >= minutes && (len(s) == minutes || s[minutes] != ':') {
+		s = s[:minutes] + ":00" + s[minutes:]
+	}
 	if len(s) < len(layout) || s[7] != '-' || s[13] != ':' || s[16] != ':' {
 		return 0, false
 	}

@@ -34,12 +34,21 @@ func (b *builder) price(v string) (int64, *Rejection) {
 	if len(v) > maxIDBytes {
 		return 0, reject(ReasonPrice, "%q is not a price", clip(v))
 	}
-	micros, err := b.set.unit.Micros(v)
+	number := v
+	if b.set.Decimal == ',' {
+		if strings.Contains(v, ".") {
+			return 0, reject(ReasonPrice, "%q has a point, and the decimal mark is a comma: write no thousands separators", clip(v))
+		}
+		number = strings.Replace(v, ",", ".", 1)
+	}
+	micros, err := b.set.unit.Micros(number)
 	switch {
-	case err != nil && b.overflows(v):
+	case err != nil && b.overflows(number):
 		return 0, reject(ReasonPriceOverflow, "%s in %s exceeds int64 micros", clip(v), b.set.PriceUnit)
+	case err != nil && b.set.Decimal != ',' && strings.Contains(v, ","):
+		return 0, reject(ReasonPrice, "%q has a comma: write a decimal point and no thousands separators, or set the decimal mark", clip(v))
 	case err != nil:
-		return 0, reject(ReasonPrice, "%q is not a decimal number of whole micros in %s", clip(v), b.set.PriceUnit)
+		return 0, reject(ReasonPrice, "%q is no price in %s: write digits with a decimal point, of whole micros", clip(v), b.set.PriceUnit)
 	}
 	b.prices.put(v, micros)
 	return micros, nil

@@ -18,8 +18,9 @@ import (
 )
 
 func newIngestCmd(a *cli.App) *cobra.Command {
-	var opt ingest.Options
-	var columns, rejects string
+	in := ingestion{a: a}
+	opt := &in.opt
+	var columns, delimiter, decimal, limit string
 	c := &cobra.Command{
 		Use:   "ingest FILE|- --format " + strings.Join(ingest.Formats(), "|"),
 		Short: "Produce a file of ad events to ads.events",
@@ -27,19 +28,30 @@ func newIngestCmd(a *cli.App) *cobra.Command {
 			"A row without an event id gets one from its content and position. So a file that is ingested again\n" +
 			"within spend.duplicate_window (10m) of ingest time counts as duplicates. After that time it would\n" +
 			"be counted again; use `weir replay` to count events again.\n\n" +
-			"Rejected rows are reported, and kept in FILE.rejects.jsonl.",
+			"The input may be compressed by gzip or zstd.\n\n" +
+			"Rejected rows are reported, and kept in FILE.rejects.jsonl. If more than --max-rejects of the rows are\n" +
+			"rejected, the import stops with exit code 65. A percentage is tested from the 1,000th row, and at the end.",
 		Example: "  weir ingest log.csv.gz --format csv --map campaign=cid,time=ts,price=cpm --price-unit cpm --currency USD --account acme\n" +
 			"  weir ingest - --format jsonl < events.jsonl",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if columns == "" {
-				return ingestion{a, args[0], rejects, opt}.run(cmd)
-			}
 			var err error
-			if opt.Map, err = ingest.ParseMap(columns); err != nil {
-				return cli.UsageError(err.Error(), "write --map field=column,field=column; the fields are: "+strings.Join(ingest.Fields(), ", "))
+			in.name = args[0]
+			if columns != "" {
+				if opt.Map, err = ingest.ParseMap(columns); err != nil {
+					return cli.UsageError(err.Error(), "write --map field=column,field=column; the fields are: "+strings.Join(ingest.Fields(), ", "))
+				}
 			}
-			return ingestion{a, args[0], rejects, opt}.run(cmd)
+			if in.limit, err = ingest.ParseRejectLimit(limit); err != nil {
+				return cli.UsageError(err.Error(), "write --max-rejects 100 or --max-rejects 10%")
+			}
+			if opt.Delimiter, err = oneByte(delimiter); err != nil {
+				return cli.UsageError("--delimiter: "+err.Error(), "write --delimiter ';' or --delimiter tab")
+			}
+			if opt.Decimal, err = oneByte(decimal); err != nil {
+				return cli.UsageError("--decimal: "+err.Error(), "write --decimal ',' or --decimal .")
+			}
+			return in.run(cmd)
 		},
 	}
 	f := c.Flags()
@@ -53,7 +65,11 @@ func newIngestCmd(a *cli.App) *cobra.Command {
 	f.StringVar(&opt.ClickPrice, "click-price", "", "price of a click, in formats whose rows imply one")
 	f.StringVar(&opt.DC, "dc", "", "serving datacentre of rows without one")
 	f.StringVar(&opt.IDSpace, "id-space", "", "text that is part of generated event ids; it distinguishes files with equal rows")
-	f.StringVar(&rejects, "rejects", "", "file for rejected rows (default: FILE.rejects.jsonl)")
+	f.StringVar(&delimiter, "delimiter", "", "csv: character between columns, or tab (default: ,)")
+	f.StringVar(&decimal, "decimal", "", "csv: decimal mark of prices, a point or a comma (default: .)")
+	f.StringVar(&opt.TimeFormat, "time-format", "", "csv: format of times, such as '%d/%m/%Y %H:%M' or '02/01/2006 15:04' (default: RFC 3339 and Unix times)")
+	f.StringVar(&limit, "max-rejects", "10%", "stop with exit code 65 if more rows are rejected: a number, or a percentage")
+	f.StringVar(&in.rejects, "rejects", "", "file for rejected rows (default: FILE.rejects.jsonl)")
 	cli.Must(c.MarkFlagRequired("format"))
 	return c
 }
@@ -63,6 +79,20 @@ type ingestion struct {
 	a             *cli.App
 	name, rejects string
 	opt           ingest.Options
+	limit         ingest.RejectLimit
+}
+
+// oneByte returns the character of a flag: 0 if it is not given.
+func oneByte(text string) (byte, error) {
+	switch {
+	case text == "":
+		return 0, nil
+	case text == "tab" || text == `\t`:
+		return '\t', nil
+	case len(text) == 1:
+		return text[0], nil
+	}
+	return 0, fmt.Errorf("%q is not one ASCII character", text)
 }
 
 func (i ingestion) run(cmd *cobra.Command) error {
@@ -76,11 +106,19 @@ func (i ingestion) run(cmd *cobra.Command) error {
 	if errors.Is(err, ingest.ErrNoPriceUnit) {
 		return cli.UsageError(err.Error(), "add --price-unit major if prices are like 1.50 for one and a half dollars, else the unit that fits")
 	}
+	var delimiter *ingest.DelimiterError
+	if errors.As(err, &delimiter) {
+		flag := "'" + string(rune(delimiter.Looks)) + "'"
+		if delimiter.Looks == '\t' {
+			flag = "tab"
+		}
+		return cli.UsageError(err.Error(), "add --delimiter "+flag)
+	}
 	if errors.Is(err, ingest.ErrUsage) {
 		return cli.UsageError(err.Error(), "`weir ingest --help` shows the flags")
 	}
 	if err != nil {
-		return cli.Fail(cli.ExitData, "cannot read "+src.Name(), err, "check --format")
+		return cli.Fail(cli.ExitData, fmt.Sprintf("cannot read %q", src.Name()), err, "check --format")
 	}
 	to, err := ingestTarget(cmd.Context(), a, cmd.Flags().Changed("brokers"))
 	if err != nil {
@@ -96,18 +134,29 @@ func (i ingestion) run(cmd *cobra.Command) error {
 	}
 	file := ingest.NewRejectFile(rejects)
 	bar, done := ingestProgress(a, src.Size())
-	sum, err := ingest.Run(cmd.Context(), reader, ingest.Job{Sink: sink, Rejects: file, Shards: to.shards, First: i.showFirst, Progress: bar})
+	sum, err := ingest.Run(cmd.Context(), reader, ingest.Job{Sink: sink, Rejects: file, Shards: to.shards, MaxRejects: i.limit, First: i.showFirst, Progress: bar})
 	done()
 	if err = errors.Join(err, file.Close()); err != nil {
 		a.Notef("so far: %d rows read, %d events acknowledged, %d rows rejected", sum.Read, sum.Produced, sum.Rejected)
+		if errors.Is(err, ingest.ErrTooManyRejects) && sum.Rejected < sum.Read {
+			return cli.Fail(cli.ExitData, "the import stopped", err, fmt.Sprintf(
+				"see the reasons in %q, then run the command again within spend.duplicate_window, or with a greater --max-rejects", sum.RejectsFile))
+		}
+		if errors.Is(err, ingest.ErrTooManyRejects) {
+			return cli.Fail(cli.ExitData, "nothing was imported", fmt.Errorf("every row was rejected: %w", err),
+				fmt.Sprintf("see the reasons in %q; often --format or --map is wrong", sum.RejectsFile))
+		}
 		return cli.Fail(0, "the import is not complete", err,
 			"run the same command again within spend.duplicate_window: events that arrived count as duplicates")
 	}
+	if sum.Read == 0 {
+		a.Notef("the input has no rows: nothing was produced")
+	}
 	if sum.Rejected > 0 {
-		a.Notef("%d of %d rows were rejected: %s has each row with its line and reason", sum.Rejected, sum.Read, sum.RejectsFile)
+		a.Notef("%d of %d rows were rejected: %q has each row with its line and reason", sum.Rejected, sum.Read, sum.RejectsFile)
 	}
 	if sum.Rejected == sum.Read && sum.Read > 0 {
-		return cli.Fail(cli.ExitData, "nothing was imported", errors.New("every row was rejected"), "see the reasons in "+sum.RejectsFile+"; often --format or --map is wrong")
+		return cli.Fail(cli.ExitData, "nothing was imported", errors.New("every row was rejected"), fmt.Sprintf("see the reasons in %q; often --format or --map is wrong", sum.RejectsFile))
 	}
 	return printSummary(a, &sum)
 }

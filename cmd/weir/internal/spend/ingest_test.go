@@ -45,6 +45,36 @@ func (i *importer) run(name, content string, flags ...string) clitest.Result {
 	return clitest.Run(i.t, Commands, nil, args...)
 }
 
+func TestIngestOddFiles(t *testing.T) {
+	i := newImporter(t)
+	const bad = "campaign,time\n,1\n,1\n,1\nc,1741500000\n"
+	for _, c := range []struct {
+		name, content string
+		flags         []string
+		code          int
+		want          string // in stderr
+	}{
+		{"semicolons", "campaign;time\n", nil, 64, "add --delimiter ';'"},
+		{"tabs", "campaign\ttime\n", nil, 64, "add --delimiter tab"},
+		{"tabs, with the flag", "campaign\ttime\nc\t2026-11-20 10:00\n", []string{"--delimiter", "tab"}, 0, "10:00:00 UTC"},
+		{"decimal comma", "campaign;time;price\nc;20/11/2026;1,50\n", []string{"--delimiter", ";", "--decimal", ",", "--time-format", "%d/%m/%Y", "--price-unit", "major"}, 0, "1.50 USD"},
+		{"long delimiter", "a", []string{"--delimiter", "::"}, 64, `"::" is not one`},
+		{"header only", "campaign,time\n", nil, 0, "the input has no rows"},
+		{"rejects", bad, nil, 65, "3 of 4, at most 10% are allowed"},
+		{"rejects, allowed", bad, []string{"--max-rejects", "75%"}, 0, "3 of 4 rows were rejected"},
+		{"nothing right", "campaign,time\n,1\n", nil, 65, "every row was rejected"},
+		{"nothing right, allowed", "campaign,time\n,1\n", []string{"--max-rejects", "100%"}, 65, "every row was rejected"},
+		{"limit", "a", []string{"--max-rejects", "few"}, 64, "--max-rejects 10%"},
+		{"xz", "\xfd7zXZ\x00\x00", nil, 1, "xz -dc FILE"},
+		{"no \x1b[31mfile", "\xfd7zXZ\x00\x00", nil, 1, `no \x1b[31mfile`},
+	} {
+		got := i.run(c.name, c.content, csvFlags(c.flags...)...)
+		if got.Code != c.code || !strings.Contains(got.Stderr, c.want) || strings.Contains(got.Stderr, "\x1b") {
+			t.Errorf("%s: code %d, want %d and %q:\n%s", c.name, got.Code, c.code, c.want, got.Stderr)
+		}
+	}
+}
+
 func TestIngestResult(t *testing.T) {
 	i := newImporter(t)
 	const row = `{"event_id":"%s","account":"a","campaign":"c","type":"click","price_micros":%d,"currency":"%s","event_ms":1384000000000}` + "\n"

@@ -70,7 +70,8 @@ func amount(micros int64, currency string) string {
 	return text + " " + currency
 }
 
-// ingestProgress draws a progress bar. Without a terminal it draws nothing.
+// ingestProgress draws a progress bar from the first report that has produced events. Without a
+// terminal it draws nothing.
 func ingestProgress(a *cli.App, total int64) (report func(ingest.Status), done func()) {
 	if !a.IsTerminal() {
 		return nil, func() {}
@@ -79,6 +80,9 @@ func ingestProgress(a *cli.App, total int64) (report func(ingest.Status), done f
 		progressbar.OptionSetDescription("ingest"), progressbar.OptionThrottle(100_000_000), progressbar.OptionClearOnFinish(),
 		progressbar.OptionEnableColorCodes(a.Color()))
 	return func(s ingest.Status) {
+		if s.Read == 0 { // the first row is shown before
+			return
+		}
 		bar.Describe(fmt.Sprintf("ingest %d events", s.Produced))
 		_ = bar.Set64(s.BytesRead)
 	}, func() { _ = bar.Finish() }
