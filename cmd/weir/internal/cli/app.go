@@ -95,9 +95,9 @@ func (a *App) ServerAddr(c *config.Config) (string, error) {
 	return strings.TrimSuffix(s, "/"), nil
 }
 
-// Notef writes a line to stderr.
+// Notef writes a line to stderr, as Printable.
 func (a *App) Notef(format string, args ...any) {
-	fmt.Fprintf(a.Stderr, format+"\n", args...)
+	fmt.Fprintln(a.Stderr, Printable(fmt.Sprintf(format, args...)))
 }
 
 // IsTerminal reports whether stderr is a terminal, on which progress bars can be drawn.

@@ -174,15 +174,15 @@ func (a *App) report(err error) int {
 	if why == "" && f.err != nil {
 		why = f.err.Error()
 	}
-	fmt.Fprintf(a.Stderr, "%sweir:%s %s\n", label, reset, f.What)
+	fmt.Fprintf(a.Stderr, "%sweir:%s %s\n", label, reset, Printable(f.What))
 	if why != "" {
-		fmt.Fprintf(a.Stderr, "  why: %s\n", strings.ReplaceAll(strings.TrimSpace(why), "\n", "\n       "))
+		fmt.Fprintf(a.Stderr, "  why: %s\n", strings.ReplaceAll(strings.TrimSpace(Printable(why)), "\n", "\n       "))
 	}
-	fmt.Fprintf(a.Stderr, "  do:  %s\n", f.Do)
+	fmt.Fprintf(a.Stderr, "  do:  %s\n", Printable(f.Do))
 	var raw interface{ Raw() string } // the unchanged error text of DynamoDB
 	if errors.As(f.err, &raw) && raw.Raw() != "" {
 		if c, err := a.LoadConfig(); err == nil && (c.Log.Level == "debug" || c.Log.Level == "trace") {
-			fmt.Fprintf(a.Stderr, "  raw: %s\n", raw.Raw())
+			fmt.Fprintf(a.Stderr, "  raw: %s\n", Printable(raw.Raw()))
 		}
 	}
 	return f.Code
