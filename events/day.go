@@ -83,6 +83,19 @@ func (d Day) Valid() bool {
 	return false
 }
 
+// MinEventMs is the least time of an event: the year 1990, before the first ad on the web. A lower
+// one is a time in another unit, most often in seconds, which would charge the event to 1970.
+const MinEventMs = 631_152_000_000
+
+// BeforeMinimum explains an event time below MinEventMs, with the likely mistake.
+func BeforeMinimum(ms int64) string {
+	const endUnixSeconds = 100_000_000_000
+	if ms >= MinEventMs/1000 && ms < endUnixSeconds {
+		return fmt.Sprintf("event_ms %d is before 1990: it looks like seconds; write Unix milliseconds", ms)
+	}
+	return fmt.Sprintf("event_ms %d is before 1990: write Unix milliseconds", ms)
+}
+
 // String returns the day as "2006-01-02", "" for zero, and the bare number if d is not valid.
 func (d Day) String() string {
 	switch {

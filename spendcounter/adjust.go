@@ -91,6 +91,8 @@ func (c *Counter) readAdjustment(rec *stream.Record) (a adjustment, bad refusal)
 		a.ingest = now
 	}
 	switch {
+	case len(rec.Value) == 0:
+		return a, refusal{ReasonNoReference, "the record's value is empty"}
 	case len(reference) == 0:
 		return a, refusal{ReasonNoReference, ""}
 	case badID(reference):
@@ -105,6 +107,9 @@ func (c *Counter) readAdjustment(rec *stream.Record) (a adjustment, bad refusal)
 		return a, refusal{ReasonFuture, fmt.Sprintf("ingest at %d, record at %d: is a clock wrong?", a.ingest, now)}
 	}
 	if bad := c.check.checkOwner(a.account, a.campaign, a.serving, a.currency); bad.reason != "" {
+		if bad.reason == ReasonUnknownCurrency {
+			bad.detail = currencyDetail(m.Currency)
+		}
 		return a, bad
 	}
 	if p := c.cfg.Shard(a.account); p != c.task.Partition {

@@ -11,7 +11,7 @@ const (
 	ReasonNoCampaign        = "no_campaign"         // campaign is empty
 	ReasonBadID             = "bad_id"              // a NUL byte, more than 256 bytes, or too many serving datacentres
 	ReasonNoEventID         = "no_event_id"         // event_id is empty
-	ReasonBadDay            = "bad_day"             // not a date, or neither a budget day nor an event time
+	ReasonBadDay            = "bad_day"             // not a date, neither a budget day nor an event time, or an event time before 1990
 	ReasonOverflow          = "overflow"            // the price exceeds the maximum, or a sum would overflow int64
 	ReasonFuture            = "future"              // event or ingest time more than 5 min after the record's own
 	ReasonOversized         = "oversized"           // more than 64 KiB

@@ -181,6 +181,44 @@ func TestEveryReason(t *testing.T) {
 	}
 }
 
+// TestDetailsShowTheValue: a dead letter shows what was sent, and what to send.
+func TestDetailsShowTheValue(t *testing.T) {
+	event := func(change func(e *eventspb.AdEvent)) []byte {
+		e := goodEvent()
+		change(e)
+		return marshal(t, e)
+	}
+	adjustment := func(change func(a *eventspb.Adjustment)) []byte {
+		a := goodAdjustment()
+		change(a)
+		return marshal(t, a)
+	}
+	for _, x := range []struct {
+		topic          string
+		value          []byte
+		reason, detail string
+	}{
+		{events.EventsTopic, nil, ReasonUnknownType, "(null)"},
+		{events.EventsTopic, []byte{}, ReasonUnknownType, "is empty"},
+		{events.AdjustmentsTopic, []byte{}, ReasonNoReference, "is empty"},
+		{events.EventsTopic, event(func(e *eventspb.AdEvent) { e.Currency = "usd" }), ReasonUnknownCurrency, `"usd" is not`},
+		{events.EventsTopic, event(func(e *eventspb.AdEvent) { e.Currency = "USDT" }), ReasonUnknownCurrency, `"USDT" is not`},
+		{events.EventsTopic, event(func(e *eventspb.AdEvent) { e.Currency = "" }), ReasonUnknownCurrency, "no currency"},
+		{events.AdjustmentsTopic, adjustment(func(a *eventspb.Adjustment) { a.Currency = "eur" }), ReasonUnknownCurrency, `"eur" is not`},
+		{events.EventsTopic, event(func(e *eventspb.AdEvent) { e.EventMs = epochMs / 1000 }), ReasonBadDay, "looks like seconds"},
+		{events.EventsTopic, event(func(e *eventspb.AdEvent) { e.EventMs, e.BudgetDay = epochMs/1000, 0 }), ReasonBadDay, "looks like seconds"},
+		{events.EventsTopic, event(func(e *eventspb.AdEvent) { e.EventMs = 5 }), ReasonBadDay, "before 1990: write"},
+	} {
+		b := &stream.Batch{Topic: x.topic, Partition: 3, NowMs: epochMs, Records: []stream.Record{{TimeMs: epochMs, Value: x.value}}}
+		if err := mustNew(t, testConfig(), newStore()).Fold(b); err != nil {
+			t.Fatal(err)
+		}
+		if len(b.Rejects) != 1 || b.Rejects[0].Reason != x.reason || !strings.Contains(b.Rejects[0].Detail, x.detail) {
+			t.Errorf("%v, want %s with %s", b.Rejects, x.reason, x.detail)
+		}
+	}
+}
+
 // TestOverflow: the sum of the shard can reach the maximum of int64 exactly, and not a micro more.
 func TestOverflow(t *testing.T) {
 	s := newStore()

@@ -3,7 +3,10 @@ package spendcounter
 import (
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -36,6 +39,9 @@ func (c *Counter) read(in *input, b *stream.Batch, i, n int) refusal {
 			return refusal{ReasonBadOrigin, "want one header " + OriginHeader + " of 4 bytes partition and 8 bytes offset"}
 		}
 	}
+	if len(rec.Value) == 0 {
+		return emptyRecord(rec.Value)
+	}
 	if err := v.Decode(rec.Value); err != nil {
 		return refusal{ReasonUndecodable, err.Error()}
 	}
@@ -56,6 +62,9 @@ func (c *Counter) read(in *input, b *stream.Batch, i, n int) refusal {
 		r.price[n] = 0
 		return refusal{}
 	}
+	if v.EventMs > 0 && v.EventMs < events.MinEventMs {
+		return refusal{ReasonBadDay, events.BeforeMinimum(v.EventMs)}
+	}
 	if v.PriceMicros < 0 {
 		return refusal{ReasonNegativePrice, fmt.Sprintf("%d micros", v.PriceMicros)}
 	}
@@ -73,6 +82,9 @@ func (c *Counter) read(in *input, b *stream.Batch, i, n int) refusal {
 		return bad
 	}
 	if bad := c.check.checkOwner(v.Account, v.Campaign, v.ServingDC, v.Currency); bad.reason != "" {
+		if bad.reason == ReasonUnknownCurrency {
+			bad.detail = currencyDetail(eventCurrency(rec.Value))
+		}
 		return bad
 	}
 	if p := c.cfg.Shard(v.Account); p != c.task.Partition {
@@ -94,7 +106,7 @@ func (c *Counter) read(in *input, b *stream.Batch, i, n int) refusal {
 func (k *checker) checkOwner(account, campaign, serving []byte, currency events.Currency) refusal {
 	switch {
 	case (currency != k.currency || currency == 0) && !currency.Known():
-		return refusal{ReasonUnknownCurrency, fmt.Sprintf("%q", currency.String())}
+		return refusal{ReasonUnknownCurrency, ""} // the caller has the text
 	case len(account) == 0:
 		return refusal{ReasonNoAccount, ""}
 	case len(campaign) == 0:
@@ -127,6 +139,31 @@ func (k *checker) dayOf(v *events.View) (events.Day, refusal) {
 	}
 	k.dayFrom, k.utc = v.EventMs-v.EventMs%dayMs, events.UTCDay(v.EventMs)
 	return k.utc, refusal{}
+}
+
+// emptyRecord rejects a record without any byte, which decodes as an event of type 0.
+func emptyRecord(value []byte) refusal {
+	if value == nil {
+		return refusal{ReasonUnknownType, "the record has no value (null)"}
+	}
+	return refusal{ReasonUnknownType, "the record's value is empty"}
+}
+
+// eventCurrency returns the currency of an event as it was sent. A View keeps valid codes only.
+func eventCurrency(value []byte) string {
+	e := &eventspb.AdEvent{}
+	if err := proto.Unmarshal(value, e); err != nil {
+		return ""
+	}
+	return e.Currency
+}
+
+// currencyDetail explains a currency that is not known.
+func currencyDetail(code string) string {
+	if code == "" {
+		return "the record has no currency: write an ISO 4217 code such as USD"
+	}
+	return quote([]byte(code)) + " is not an active ISO 4217 code in capitals, such as USD"
 }
 
 // quote returns the beginning of an id, quoted, for the detail of a dead letter.

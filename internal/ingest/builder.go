@@ -95,8 +95,10 @@ func checkNumbers(d *draft) *Rejection {
 		return reject(ReasonNegativePrice, "%d micros: refund by an adjustment, not by an event", d.priceMicros)
 	case d.ingestMs < 0 || d.ingestMs >= maxEventMs:
 		return reject(ReasonTime, "ingest_ms %d is not a Unix time in milliseconds: leave the field out, so that the record's timestamp counts", d.ingestMs)
+	case d.eventMs > 0 && d.eventMs < events.MinEventMs:
+		return reject(ReasonTime, "%s", events.BeforeMinimum(d.eventMs))
 	case d.eventMs <= 0 || d.eventMs >= maxEventMs:
-		return reject(ReasonTime, "event_ms %d is not a Unix time in milliseconds between 1970 and 9998", d.eventMs)
+		return reject(ReasonTime, "event_ms %d is not a Unix time in milliseconds between 1990 and 9998", d.eventMs)
 	}
 	return nil
 }

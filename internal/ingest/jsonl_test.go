@@ -118,6 +118,8 @@ func TestJSONLRejects(t *testing.T) {
 		{`"currency":"USD",`, ``, ReasonUnknownCurrency, ""},
 		{`1384000000000`, `0`, ReasonTime, ""},
 		{`1384000000000`, `9223372036854775807`, ReasonTime, ""},
+		{`1384000000000`, `1384000000`, ReasonTime, "it looks like seconds"},
+		{`1384000000000`, `631151999999`, ReasonTime, "before 1990: write"},
 		{`1384000000000`, `253370764799999`, ReasonFuture, "5 minutes"},
 		{`{`, `{"ingest_ms":253370764799999,`, ReasonFuture, "5 minutes"},
 		{`1234`, `1000000000000001`, ReasonPriceOverflow, "at most 1000000000000000"},
