@@ -29,8 +29,9 @@ func newIngestCmd(a *cli.App) *cobra.Command {
 			"within spend.duplicate_window (10m) of ingest time counts as duplicates. After that time it would\n" +
 			"be counted again; use `weir replay` to count events again.\n\n" +
 			"The input may be compressed by gzip or zstd.\n\n" +
-			"Rejected rows are reported, and kept in FILE.rejects.jsonl. If more than --max-rejects of the rows are\n" +
-			"rejected, the import stops with exit code 65. A percentage is tested from the 1,000th row, and at the end.",
+			"Rejected rows are reported, and kept in FILE.rejects.jsonl. If more than --max-rejects of the rows\n" +
+			"are rejected, the import stops with exit code 65. A percentage is tested from the 1,000th row,\n" +
+			"and at the end.",
 		Example: "  weir ingest log.csv.gz --format csv --map campaign=cid,time=ts,price=cpm --price-unit cpm --currency USD --account acme\n" +
 			"  weir ingest - --format jsonl < events.jsonl",
 		Args: cobra.ExactArgs(1),

@@ -32,8 +32,12 @@ func printSummary(a *cli.App, sum *ingest.Summary) error {
 			name  string
 			count int64
 		}{
-			{"read", sum.Read}, {"produced", sum.Produced}, {"rejected", sum.Rejected},
-			{"repeated in file", sum.Repeated}, {"impressions", sum.Impressions}, {"clicks", sum.Clicks},
+			{"read", sum.Read},
+			{"produced", sum.Produced},
+			{"rejected", sum.Rejected},
+			{"repeated in file", sum.Repeated},
+			{"impressions", sum.Impressions},
+			{"clicks", sum.Clicks},
 		} {
 			fmt.Fprintf(t, "%s:\t%d\n", n.name, n.count)
 		}
