@@ -195,3 +195,39 @@ func TestThirdRegionTakesTheWinner(t *testing.T) {
 		}
 	})
 }
+
+// A key has one resource among the leases of one region. A user in another region shares such a
+// lease until a client releases it: then the next call there begins a lease of its own region,
+// while the first user still has the deadline of the released one. The released resource goes to
+// no other key before that deadline.
+func TestReleaseEndsALeaseForUsersInOtherRegions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFixture(t, dynamotest.Profile{}, "eu", "us")
+		w.register("eu", 1)
+		w.register("us", 1)
+		ctx := t.Context()
+		us, user, caller := w.agent("us"), w.agent("eu"), w.agent("us")
+		owned := get(ctx, t, us, "k", time.Minute)
+		us.running.Wait()
+		w.cloud.Settle()
+		shared := get(ctx, t, user, "k", time.Minute)
+		if shared.Resource != owned.Resource || shared.Region != "us" {
+			t.Fatalf("a user in eu has %+v, want the lease of us, %+v", shared, owned)
+		}
+		if err := caller.Release(ctx, get(ctx, t, caller, "k", time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		w.cloud.Settle()
+		later := get(ctx, t, w.agent("eu"), "k", time.Minute)
+		if !later.New || later.Region != "eu" || later.Resource == shared.Resource || !shared.Valid(time.Now()) {
+			t.Errorf("after the release eu has %+v, want a lease of its own before the deadline of %+v", later, shared)
+		}
+		if l, err := w.agent("us").GetLease(ctx, "c", "p", "other", time.Now().Add(time.Minute)); !errors.Is(err, ErrExhausted) {
+			t.Errorf("another key has %+v, %v before the deadline of the released lease, want %v", l, err, ErrExhausted)
+		}
+		w.cloud.Settle()
+		if again := get(ctx, t, w.agent("us"), "k", time.Minute); again.Resource != later.Resource {
+			t.Errorf("in us the key has %s after replication, want the lease of eu, %s", again.Resource, later.Resource)
+		}
+	})
+}

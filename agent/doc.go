@@ -48,7 +48,8 @@
 //
 //   - No two keys use one resource at the same time, at whatever point processes crash, as long as
 //     clocks differ by at most Config.Skew and every user stops at Lease.Deadline.
-//   - Within a region a key has at most one resource at a time.
+//   - Among the leases of one region, a key has at most one resource at a time. GetLease may return
+//     the lease of another region (Lease.Region); then the promise is that region's, see Limits.
 //   - A lease that no user releases lasts until its end. Its end never moves to an earlier time.
 //   - Lease.Token is greater for each later lease of a resource, and for each renewal. A system
 //     behind the resource that rejects smaller tokens is protected against users with a wrong
@@ -88,7 +89,8 @@
 //     lease loop has to run for dedup to resolve it, which takes some seconds.
 //   - Resources of ended leases are freed by the liberator, and moved between regions by the
 //     balancer. Without the lease loop a pool runs out in time.
-//   - A user who is not in the region of the lease can be given a lease that another user has just
-//     released; see docs/leases.md. Release a shared key only when no user needs it.
+//   - Release ends the lease for all users of the key. A user in a region other than the lease's
+//     keeps the deadline, but the next GetLease in that region may begin a lease there, with
+//     another resource, before that deadline. Release a shared key only when no user needs it.
 //   - The agent keeps nothing on disk. After a restart the first call for a key reads the table.
 package agent

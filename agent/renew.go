@@ -53,7 +53,7 @@ func (a *Agent) renew(ctx context.Context, l Lease, expires time.Time, call *Cal
 
 // Release ends a lease before its end. The resource is leased to no other key before that end and
 // the pool's quarantine, because other users of the key may rely on it. The same key can lease it
-// again at once.
+// again at once in its region. In another region the key may begin a lease of that region instead.
 func (a *Agent) Release(ctx context.Context, l Lease) error {
 	begun := time.Now()
 	call := Call{Op: "release", Client: l.Client, Pool: l.Pool}

@@ -35,7 +35,9 @@
 // numbers are those of all invariants of the project (package internal/invariant):
 //
 //	I7  No two keys use one resource at the same time.
-//	I7r In one region, no two users of a key have different resources at the same time.
+//	I7r Of the leases that one region granted, no two users of a key have different resources at the
+//	    same time. A user in another region may begin that region's lease as soon as a shared lease
+//	    was released.
 //	I8  Two regions may lease one key at once, before replication. When one of the two leases has
 //	    been superseded and the clients have called again, all have the winner's resource.
 //	I9  A resource row is available, or leased, or retired; never two of these.

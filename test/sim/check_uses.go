@@ -10,7 +10,8 @@ func oneKey(h *History) (Violation, bool) {
 	return overlap(h, "I7", func(a, b *Use) bool { return a.Resource == b.Resource && a.Key != b.Key })
 }
 
-// oneResource is I7r: in a region no two users of a key use different resources at one time.
+// oneResource is I7r: of the leases that a region granted, no two users of a key use different
+// resources at one time.
 func oneResource(h *History) (Violation, bool) {
 	return overlap(h, "I7r", func(a, b *Use) bool { return a.Key == b.Key && a.Region == b.Region && a.Resource != b.Resource })
 }

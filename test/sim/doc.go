@@ -23,7 +23,7 @@
 //
 //	I6          A committed command is in its topic once.
 //	I7          No two keys use one resource at one time, in true time, each until its deadline.
-//	I7r         In a region no two users of a key use different resources at one time.
+//	I7r         Of the leases that a region granted, no two users of a key use different resources at one time.
 //	I8          At the end a key has at most one lease over all regions, and all who ask receive that lease.
 //	I9          A resource's row is available or leased, never both and never neither.
 //	I10         At the end each resource exists and has one owner in all regions; the balancer's counts equal

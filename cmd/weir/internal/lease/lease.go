@@ -132,6 +132,9 @@ func newLeaseReleaseCmd(a *cli.App) *cobra.Command {
 	o.keyFlag(c)
 	cli.Must(c.MarkFlagRequired("pool"))
 	cli.Must(c.MarkFlagRequired("key"))
+	c.Long = "Release the lease of a key before its end, for all users of the key and in all regions. Users in\n" +
+		"other regions than the lease's keep its deadline, but the next `weir lease get` there may begin a\n" +
+		"lease with another resource. No other key gets the resource before the end and the quarantine."
 	dryRun(c.Flags(), &o.dry)
 	return c
 }
