@@ -1,17 +1,15 @@
 package admin
 
 import (
-	"bufio"
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weirhq/weir/internal/logthrottle"
 	"github.com/weirhq/weir/internal/ratelimit"
 	"github.com/weirhq/weir/lease"
 	"github.com/weirhq/weir/lease/table"
@@ -28,11 +26,33 @@ type ResourceImport struct {
 	// table: it begins with StartRate, doubles until DynamoDB throttles, and then stays near the
 	// limit.
 	MaxRate int
-	// Rejected is called for each line that is not a valid name. Progress is called several times a
-	// second. Both may be nil.
-	Rejected func(line int64, why error)
+	// MaxOutage is the time without success after which the import gives up, if DynamoDB does not
+	// answer or throttles each attempt. Defaults to an hour.
+	MaxOutage time.Duration
+	// Rejected is called for each line that is not a valid name, and for each that names a resource
+	// of another pool. Its error ends the import. Progress is called several times a second. Outage
+	// is called when DynamoDB has not answered for some seconds, then once a minute, and when it
+	// answers again. Each is called by one goroutine at a time, and may be nil.
+	Rejected func(RejectedLine) error
 	Progress func(ImportProgress)
+	Outage   func(ImportOutage)
 }
+
+// RejectedLine is a line of an import for which no resource is added.
+type RejectedLine struct {
+	Line int64  // number of the line, from 1
+	Text string // the line without its end; of a long line the beginning
+	Err  error
+}
+
+// ImportOutage is a time in which DynamoDB does not answer. The import waits and tries again.
+type ImportOutage struct {
+	For time.Duration // since the first failure
+	Err error         // of the last attempt; nil: DynamoDB answers again
+}
+
+// DefaultMaxOutage is the default of ResourceImport.MaxOutage.
+const DefaultMaxOutage = time.Hour
 
 // StartRate is the number of resources per second with which an import begins: the capacity of a
 // new DynamoDB table.
@@ -45,17 +65,16 @@ type ImportProgress struct {
 	Earlier    int64 `json:"before"` // imported by an earlier, interrupted run
 	Created    int64 `json:"created"`
 	Existing   int64 `json:"there"`     // exists already in the pool and region
-	OtherPlace int64 `json:"elsewhere"` // exists in another pool or region; unchanged
+	OtherPlace int64 `json:"elsewhere"` // exists in another region; unchanged
 	Retired    int64 `json:"retired"`   // exists and is retired; unchanged
 	Blank      int64 `json:"blank"`
-	Rejected   int64 `json:"rejected"`
+	Rejected   int64 `json:"rejected"`  // not a valid name, or exists in another pool
 	Throttled  int64 `json:"throttled"` // attempts that DynamoDB throttled; each was repeated
 	Rate       int   `json:"-"`         // present limit, per second
 }
 
 const (
 	writers    = 32
-	batchTries = 12 // attempts of a batch without progress
 	checkpoint = 2 * time.Second
 )
 
@@ -67,6 +86,9 @@ type importer struct {
 	limiter *ratelimit.Limiter
 	begun   int64 // lines that an earlier run has imported
 
+	outages   logthrottle.Tracker
+	reporting sync.Mutex // held during a call of from.Rejected or from.Outage
+
 	mu    sync.Mutex
 	sum   ImportProgress
 	ended map[int64]int64 // completed batches after a gap: first line to the line after the last
@@ -77,11 +99,13 @@ type importer struct {
 type batch struct {
 	first, next int64 // first line, and the line after the last
 	items       []table.Item
+	lines       map[string]int64 // the line of each item, by the name of its resource
 }
 
 // ImportResources adds a resource for each line of a file, unless one with its name exists.
 // Existing resources are not changed. After an error or a crash, the same import can be repeated.
 func (a *Admin) ImportResources(ctx context.Context, in io.Reader, from ResourceImport) (ImportProgress, error) {
+	from.MaxOutage = cmp.Or(from.MaxOutage, DefaultMaxOutage)
 	im := &importer{a: a, from: from, ended: map[int64]int64{}, limiter: ratelimit.New(StartRate, table.MaxInsert, from.MaxRate)}
 	var err error
 	if im.pool, err = a.target(ctx, from.Client, from.Pool, from.Region); err != nil {
@@ -118,9 +142,7 @@ func (a *Admin) ImportResources(ctx context.Context, in io.Reader, from Resource
 	})
 	g.Go(func() error { return im.reportLoop(gctx, done) })
 	err = g.Wait()
-	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.table.Timeout)
-	defer cancel()
-	err = errors.Join(err, im.saveProgress(keep))
+	err = im.saveAtEnd(ctx, err)
 	im.mu.Lock()
 	defer im.mu.Unlock()
 	return im.sum, err
@@ -136,75 +158,6 @@ func (a *Admin) target(ctx context.Context, client, pool, region string) (Pool, 
 		err = a.checkWriter(&p, p.writer)
 	}
 	return p, err
-}
-
-// read reads the lines into batches.
-func (im *importer) read(ctx context.Context, in io.Reader, to chan<- batch) error {
-	lines := bufio.NewReaderSize(in, 1<<16)
-	b := batch{first: im.begun}
-	seen := map[string]bool{}
-	send := func(next int64) error {
-		b.next = next
-		select {
-		case to <- b:
-			b = batch{first: next}
-			clear(seen)
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	for line := int64(0); ; line++ {
-		name, err := readLine(lines)
-		if errors.Is(err, io.EOF) {
-			return send(line)
-		}
-		if err != nil {
-			return fmt.Errorf("read line %d: %w", line+1, err)
-		}
-		if line < im.begun {
-			im.count(func(s *ImportProgress) { s.Lines++; s.Earlier++ })
-			continue
-		}
-		im.add(&b, line, strings.TrimSpace(strings.TrimPrefix(name, "\ufeff")), seen)
-		if len(b.items) == table.MaxInsert || line-b.first > 100*table.MaxInsert {
-			if err := send(line + 1); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// readLine reads a line; of a line that exceeds the buffer only the begin. After the last line it
-// returns io.EOF.
-func readLine(from *bufio.Reader) (string, error) {
-	text, err := from.ReadSlice('\n')
-	line := string(text)
-	for errors.Is(err, bufio.ErrBufferFull) {
-		_, err = from.ReadSlice('\n')
-	}
-	if errors.Is(err, io.EOF) && line != "" {
-		err = nil
-	}
-	return line, err
-}
-
-// add adds the item of a line to a batch.
-func (im *importer) add(b *batch, line int64, name string, seen map[string]bool) {
-	switch err := lease.CheckName("resource", name, lease.MaxKey); {
-	case name == "":
-		im.count(func(s *ImportProgress) { s.Lines++; s.Blank++ })
-	case err != nil:
-		im.count(func(s *ImportProgress) { s.Lines++; s.Rejected++ })
-		if im.from.Rejected != nil {
-			im.from.Rejected(line+1, err)
-		}
-	case seen[name]:
-		im.count(func(s *ImportProgress) { s.Lines++; s.Existing++ })
-	default:
-		seen[name] = true
-		b.items = append(b.items, im.a.newResourceItem(name, &im.pool, im.from.Region))
-	}
 }
 
 // newResourceItem returns the item of a new resource.

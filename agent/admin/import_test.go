@@ -4,9 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/weirhq/weir/agent"
 	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/dynamotest"
 )
@@ -41,15 +46,21 @@ func TestImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rejected []string
+	reject := func(r admin.RejectedLine) error {
+		rejected = append(rejected, fmt.Sprintf("%d: %.10s: %v", r.Line, r.Text, r.Err))
+		return nil
+	}
 	in := "\ufeff" + lines(0, 100) + "\n" + "r000007\r\n" + "a\x00b\n" + strings.Repeat("x", 200_000) + "\n" + "last"
 	sum, err := w.ImportResources(ctx, strings.NewReader(in), admin.ResourceImport{
-		Client: "c", Pool: "p", Region: "eu", Rejected: func(line int64, why error) { rejected = append(rejected, fmt.Sprint(line, ": ", why)) },
+		Client: "c", Pool: "p", Region: "eu", Rejected: reject,
 	})
-	want := admin.ImportProgress{Lines: 105, Created: 98, Existing: 2, OtherPlace: 1, Retired: 1, Blank: 1, Rejected: 2}
+	want := admin.ImportProgress{Lines: 105, Created: 98, Existing: 2, Retired: 1, Blank: 1, Rejected: 3}
 	if err != nil || sum != want {
 		t.Errorf("%+v, %v, want %+v", sum, err, want)
 	}
-	if len(rejected) != 2 || !strings.HasPrefix(rejected[0], "103: ") || !strings.HasPrefix(rejected[1], "104: ") {
+	slices.Sort(rejected)
+	if len(rejected) != 3 || !strings.HasPrefix(rejected[0], "103: a\x00b: ") || !strings.HasPrefix(rejected[1], "104: xxxxxxxxxx: ") ||
+		!strings.HasPrefix(rejected[2], "5: r000004: ") || !strings.Contains(rejected[2], `is in pool "q"`) {
 		t.Errorf("rejected: %q", rejected)
 	}
 	if n := count(t, w, admin.ResourceFilter{}); n != 101 {
@@ -115,6 +126,73 @@ func TestImportInterrupted(t *testing.T) {
 	sum, err := w.ImportResources(t.Context(), strings.NewReader(in), im)
 	if err != nil || sum.Earlier != all {
 		t.Errorf("repeated: %+v, %v", sum, err)
+	}
+}
+
+// An import waits while DynamoDB does not answer, reports it, and continues by itself.
+func TestImportWaitsForAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFixture(t, dynamotest.Profile{}, "eu")
+		const all, outage = 5000, 10 * time.Minute
+		var down atomic.Bool
+		var seen []admin.ImportOutage
+		sum, err := w.ImportResources(t.Context(), strings.NewReader(lines(0, all)), admin.ResourceImport{
+			Client: "c", Pool: "p", Region: "eu", ID: "file",
+			Progress: func(s admin.ImportProgress) {
+				if s.Created > 1000 && down.CompareAndSwap(false, true) {
+					w.cloud.SetFaults(dynamotest.Fault{Kind: dynamotest.Unreachable, Rate: 1})
+					time.AfterFunc(outage, func() { w.cloud.SetFaults() })
+				}
+			},
+			Outage: func(o admin.ImportOutage) { seen = append(seen, o) },
+		})
+		if err != nil || sum.Created != all || !down.Load() {
+			t.Fatalf("%+v, %v", sum, err)
+		}
+		last := seen[len(seen)-1]
+		if seen[0].Err == nil || last.Err != nil || last.For < outage-10*time.Second || len(seen) < 8 || len(seen) > 13 {
+			t.Errorf("%d reports from %+v to %+v, want one at the begin, one a minute, and one at the end", len(seen), seen[0], last)
+		}
+	})
+}
+
+// An import gives up when DynamoDB does not answer for MaxOutage. Its error has the cause once.
+func TestImportGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFixture(t, dynamotest.Profile{}, "eu")
+		const limit = 5 * time.Minute
+		var begun time.Time
+		sum, err := w.ImportResources(t.Context(), strings.NewReader(lines(0, 20_000)), admin.ResourceImport{
+			Client: "c", Pool: "p", Region: "eu", ID: "file", MaxOutage: limit,
+			Progress: func(s admin.ImportProgress) {
+				if s.Created > 1000 && begun.IsZero() {
+					begun = time.Now()
+					w.cloud.SetFaults(dynamotest.Fault{Kind: dynamotest.Unreachable, Rate: 1})
+				}
+			},
+		})
+		if took := time.Since(begun); !errors.Is(err, agent.ErrUnavailable) || took < limit || took > limit+time.Minute || sum.Created < 1000 {
+			t.Fatalf("%+v, %v, %v after the begin of the outage", sum, err, took)
+		}
+		if n := strings.Count(err.Error(), agent.ErrUnavailable.Error()); n != 1 {
+			t.Errorf("the cause is %d times in: %v", n, err)
+		}
+	})
+}
+
+// A line that is not a name is reported by each run, and an error of the caller ends the import.
+func TestImportRejectsAgain(t *testing.T) {
+	w := newFixture(t, dynamotest.Profile{}, "eu")
+	full := errors.New("the disk is full")
+	im := admin.ResourceImport{Client: "c", Pool: "p", Region: "eu", ID: "file"}
+	for run, want := range []admin.ImportProgress{{Lines: 3, Created: 2, Rejected: 1}, {Lines: 3, Earlier: 2, Rejected: 1}} {
+		if sum, err := w.ImportResources(t.Context(), strings.NewReader("a\nb\x01\nc\n"), im); err != nil || sum != want {
+			t.Errorf("run %d: %+v, %v, want %+v", run, sum, err, want)
+		}
+	}
+	im.Rejected = func(admin.RejectedLine) error { return full }
+	if _, err := w.ImportResources(t.Context(), strings.NewReader("a\nb\x01\nc\n"), im); !errors.Is(err, full) {
+		t.Errorf("%v, want %v", err, full)
 	}
 }
 

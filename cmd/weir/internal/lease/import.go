@@ -24,35 +24,42 @@ const shownRejects = 10
 func newResourceImportCmd(a *cli.App) *cobra.Command {
 	r := &resources{a: a}
 	var rate int
+	var maxOutage time.Duration
 	c := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Add a resource for each line of a file; - reads standard input",
 		Long: "Add a resource for each line of a file. Existing resources are not changed, so an import can be\n" +
 			"run again. The table keeps the progress of a file: a second import of the same file continues\n" +
 			"where the first one stopped. The rate begins at 4,000 resources a second and adapts to the\n" +
-			"throttling of the table, up to --rate.",
+			"throttling of the table, up to --rate.\n\n" +
+			"If DynamoDB does not answer, the import waits, reports it once a minute, and continues by itself.\n" +
+			"It gives up after --max-outage, or when it is interrupted.",
 		Example: "  weir resource import domains.txt --client acme --pool domains --region us-east-1 --rate 10000",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if rate < 0 {
 				return cli.UsageError(fmt.Sprintf("--rate %d is negative", rate), "give resources a second, or 0 for no limit")
 			}
-			return r.load(cmd, args[0], rate)
+			if maxOutage <= 0 {
+				return cli.UsageError(fmt.Sprintf("--max-outage %v is not positive", maxOutage), "give how long the import may wait, such as 1h")
+			}
+			return r.load(cmd, args[0], admin.ResourceImport{MaxRate: rate, MaxOutage: maxOutage})
 		},
 	}
 	r.flags(c.Flags())
 	r.poolFlag(c.Flags())
 	connect.RegionFlag(a, c.Flags(), "region that owns the resources")
 	c.Flags().IntVar(&rate, "rate", 0, "maximum number of resources a second (default: until the table throttles)")
+	c.Flags().DurationVar(&maxOutage, "max-outage", admin.DefaultMaxOutage, "how long the import waits for a table that does not answer")
 	return c
 }
 
-func (r *resources) load(cmd *cobra.Command, name string, rate int) error {
+func (r *resources) load(cmd *cobra.Command, name string, from admin.ResourceImport) error {
 	l, err := connect.LeaseTable(cmd.Context(), r.a)
 	if err != nil {
 		return err
 	}
-	from := admin.ResourceImport{Client: r.client, Pool: r.pool, Region: l.Config.LocalRegion(), MaxRate: rate}
+	from.Client, from.Pool, from.Region = r.client, r.pool, l.Config.LocalRegion()
 	in, total := r.a.Stdin, int64(-1)
 	if name != "-" {
 		file, err := os.Open(name)
@@ -66,11 +73,13 @@ func (r *resources) load(cmd *cobra.Command, name string, rate int) error {
 		in = file
 	}
 	rejected := 0
-	from.Rejected = func(line int64, why error) {
+	from.Rejected = func(line admin.RejectedLine) error {
 		if rejected++; rejected <= shownRejects {
-			r.a.Notef("line %d: %v", line, why)
+			r.a.Notef("line %d: %v", line.Line, line.Err)
 		}
+		return nil
 	}
+	from.Outage = func(o admin.ImportOutage) { r.reportOutage(o, from.MaxOutage) }
 	var done func()
 	from.Progress, done = countBar(r.a, total, func(s admin.ImportProgress) int64 { return s.Lines })
 	begun := time.Now()
@@ -81,11 +90,7 @@ func (r *resources) load(cmd *cobra.Command, name string, rate int) error {
 	}
 	if err != nil {
 		r.a.Notef("so far: %d lines read, %d resources added", sum.Lines, sum.Created)
-		again := "the same command continues where this one stopped"
-		if name == "-" {
-			again = "give the same input again: existing resources are not changed"
-		}
-		return connect.LeaseFailure("the import is not complete", fmt.Errorf("%w; %s", err, again))
+		return incomplete(err, name)
 	}
 	r.a.Notef("%d resources added in %v, %.0f a second", sum.Created, time.Since(begun).Round(time.Millisecond), float64(sum.Created)/time.Since(begun).Seconds())
 	if sum.Rejected > 0 && sum.Rejected == sum.Lines-sum.Blank {
@@ -95,6 +100,26 @@ func (r *resources) load(cmd *cobra.Command, name string, rate int) error {
 		return r.a.Print(func(w io.Writer) error { return json.NewEncoder(w).Encode(sum) })
 	}
 	return cli.PrintOne(r.a, sum)
+}
+
+// reportOutage reports that the import waits for DynamoDB, or that it continues.
+func (r *resources) reportOutage(o admin.ImportOutage, limit time.Duration) {
+	if o.Err == nil {
+		r.a.Notef("DynamoDB answers again after %v; the import continues", o.For.Round(time.Second))
+		return
+	}
+	r.a.Notef("waiting for %v, at most %v: %v", o.For.Round(time.Second), limit, o.Err)
+}
+
+// incomplete returns the failure of an import that ended with err, and how to continue.
+func incomplete(err error, name string) error {
+	again := "the same command continues where this one stopped"
+	if name == "-" {
+		again = "give the same input again: existing resources are not changed"
+	}
+	f := cli.Explain(connect.LeaseFailure("the import is not complete", err))
+	f.Do += "; " + again
+	return f
 }
 
 // identify returns an id of the import, a hash of contents, pool and region, and the number of

@@ -78,6 +78,7 @@ func TestLeaseCommands(t *testing.T) {
 		{"resource create x --client c --pool none", cli.ExitFailed, "", `pool "none"`},
 		{"resource import " + names + " --client c --pool p --region eu -o json", cli.ExitOK, `"created":2`, ""},
 		{"resource import " + names + " --client c --pool p --region eu -o json", cli.ExitOK, `"before":4`, ""},
+		{"resource import " + names + " --client c --pool p --max-outage 0s", cli.ExitUsage, "", "--max-outage"},
 		{"resource delete r3 --client c --dry-run", cli.ExitOK, "available", "nothing is changed"},
 		{"resource delete r3 --client c", cli.ExitOK, "retired", ""},
 		{"resource list --client c --state retired", cli.ExitOK, "r3", ""},

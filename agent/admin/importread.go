@@ -1,0 +1,91 @@
+package admin
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/table"
+)
+
+// read reads the lines into batches.
+func (im *importer) read(ctx context.Context, in io.Reader, to chan<- batch) error {
+	lines := bufio.NewReaderSize(in, 1<<16)
+	b := batch{first: im.begun, lines: map[string]int64{}}
+	send := func(next int64) error {
+		b.next = next
+		select {
+		case to <- b:
+			b = batch{first: next, lines: map[string]int64{}}
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	for line := int64(0); ; line++ {
+		name, err := readLine(lines)
+		if errors.Is(err, io.EOF) {
+			return send(line)
+		}
+		if err != nil {
+			return fmt.Errorf("read line %d: %w", line+1, err)
+		}
+		if err := im.add(&b, line, strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))); err != nil {
+			return err
+		}
+		if len(b.items) == table.MaxInsert || line-b.first > 100*table.MaxInsert {
+			if err := send(line + 1); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// readLine reads a line; of a line that exceeds the buffer only the begin. After the last line it
+// returns io.EOF.
+func readLine(from *bufio.Reader) (string, error) {
+	text, err := from.ReadSlice('\n')
+	line := string(text)
+	for errors.Is(err, bufio.ErrBufferFull) {
+		_, err = from.ReadSlice('\n')
+	}
+	if errors.Is(err, io.EOF) && line != "" {
+		err = nil
+	}
+	return line, err
+}
+
+// add adds the item of a line to a batch. Lines that an earlier run has completed are only counted;
+// their invalid names are reported again.
+func (im *importer) add(b *batch, line int64, name string) error {
+	err := lease.CheckName("resource", name, lease.MaxKey)
+	switch {
+	case name != "" && err != nil:
+		return im.reject(RejectedLine{Line: line + 1, Text: name, Err: err})
+	case line < im.begun:
+		im.count(func(s *ImportProgress) { s.Lines++; s.Earlier++ })
+	case name == "":
+		im.count(func(s *ImportProgress) { s.Lines++; s.Blank++ })
+	case b.lines[name] > 0:
+		im.count(func(s *ImportProgress) { s.Lines++; s.Existing++ })
+	default:
+		b.lines[name] = line + 1
+		b.items = append(b.items, im.a.newResourceItem(name, &im.pool, im.from.Region))
+	}
+	return nil
+}
+
+// reject counts and reports a line for which no resource is added.
+func (im *importer) reject(r RejectedLine) error {
+	im.count(func(s *ImportProgress) { s.Lines++; s.Rejected++ })
+	if im.from.Rejected == nil {
+		return nil
+	}
+	im.reporting.Lock()
+	defer im.reporting.Unlock()
+	return im.from.Rejected(r)
+}
