@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -16,15 +17,15 @@ import (
 	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
+	"github.com/weirhq/weir/internal/ingest"
 )
-
-// shownRejects is the number of rejected lines that are printed.
-const shownRejects = 10
 
 func newResourceImportCmd(a *cli.App) *cobra.Command {
 	r := &resources{a: a}
 	var rate int
 	var maxOutage time.Duration
+	var file string
+	limit := rejectLimit{10, true}
 	c := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Add a resource for each line of a file; - reads standard input",
@@ -33,7 +34,11 @@ func newResourceImportCmd(a *cli.App) *cobra.Command {
 			"where the first one stopped. The rate begins at 4,000 resources a second and adapts to the\n" +
 			"throttling of the table, up to --rate.\n\n" +
 			"If DynamoDB does not answer, the import waits, reports it once a minute, and continues by itself.\n" +
-			"It gives up after --max-outage, or when it is interrupted.",
+			"It gives up after --max-outage, or when it is interrupted.\n\n" +
+			"Blanks around a name and a byte order mark are removed. A line that is not a valid name, and a\n" +
+			"resource that exists in another pool, are rejected: the first ten are printed, and all are kept in\n" +
+			"FILE.rejects.jsonl. If more lines are rejected than --max-rejects allows, the exit code is 65. A\n" +
+			"share is checked from 1,000 lines on, and at the end.",
 		Example: "  weir resource import domains.txt --client acme --pool domains --region us-east-1 --rate 10000",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -43,7 +48,12 @@ func newResourceImportCmd(a *cli.App) *cobra.Command {
 			if maxOutage <= 0 {
 				return cli.UsageError(fmt.Sprintf("--max-outage %v is not positive", maxOutage), "give how long the import may wait, such as 1h")
 			}
-			return r.load(cmd, args[0], admin.ResourceImport{MaxRate: rate, MaxOutage: maxOutage})
+			if file == "" {
+				file = ingest.RejectsName(filepath.Base(args[0]))
+			}
+			bad := &rejects{a: a, file: ingest.NewRejectFile(file), limit: limit}
+			from := admin.ResourceImport{MaxRate: rate, MaxOutage: maxOutage, Rejected: bad.reject}
+			return errors.Join(r.load(cmd, args[0], from, bad), bad.file.Close())
 		},
 	}
 	r.flags(c.Flags())
@@ -51,10 +61,12 @@ func newResourceImportCmd(a *cli.App) *cobra.Command {
 	connect.RegionFlag(a, c.Flags(), "region that owns the resources")
 	c.Flags().IntVar(&rate, "rate", 0, "maximum number of resources a second (default: until the table throttles)")
 	c.Flags().DurationVar(&maxOutage, "max-outage", admin.DefaultMaxOutage, "how long the import waits for a table that does not answer")
+	c.Flags().StringVar(&file, "rejects", "", "file for rejected lines (default: FILE.rejects.jsonl)")
+	c.Flags().Var(&limit, "max-rejects", "rejected lines, as a number or a percentage, above which the import fails")
 	return c
 }
 
-func (r *resources) load(cmd *cobra.Command, name string, from admin.ResourceImport) error {
+func (r *resources) load(cmd *cobra.Command, name string, from admin.ResourceImport, bad *rejects) error {
 	l, err := connect.LeaseTable(cmd.Context(), r.a)
 	if err != nil {
 		return err
@@ -72,34 +84,33 @@ func (r *resources) load(cmd *cobra.Command, name string, from admin.ResourceImp
 		}
 		in = file
 	}
-	rejected := 0
-	from.Rejected = func(line admin.RejectedLine) error {
-		if rejected++; rejected <= shownRejects {
-			r.a.Notef("line %d: %v", line.Line, line.Err)
-		}
-		return nil
-	}
 	from.Outage = func(o admin.ImportOutage) { r.reportOutage(o, from.MaxOutage) }
 	var done func()
 	from.Progress, done = countBar(r.a, total, func(s admin.ImportProgress) int64 { return s.Lines })
 	begun := time.Now()
 	sum, err := l.ImportResources(cmd.Context(), in, from)
 	done()
-	if rejected > shownRejects {
-		r.a.Notef("and %d more rejected lines", rejected-shownRejects)
-	}
+	bad.note()
 	if err != nil {
 		r.a.Notef("so far: %d lines read, %d resources added", sum.Lines, sum.Created)
+		if errors.Is(err, errRejects) {
+			return bad.failure(&sum, true)
+		}
 		return incomplete(err, name)
 	}
 	r.a.Notef("%d resources added in %v, %.0f a second", sum.Created, time.Since(begun).Round(time.Millisecond), float64(sum.Created)/time.Since(begun).Seconds())
-	if sum.Rejected > 0 && sum.Rejected == sum.Lines-sum.Blank {
-		return cli.Fail(cli.ExitData, "nothing was imported", errors.New("every line was rejected"), "write one resource a line, in UTF-8")
+	if err := printImport(r.a, sum); err != nil {
+		return err
 	}
-	if r.a.Format == cli.FormatJSON { // one line, because scripts read the last line
-		return r.a.Print(func(w io.Writer) error { return json.NewEncoder(w).Encode(sum) })
+	return bad.failure(&sum, false)
+}
+
+// printImport prints the result of an import.
+func printImport(a *cli.App, sum admin.ImportProgress) error {
+	if a.Format == cli.FormatJSON { // one line, because scripts read the last line
+		return a.Print(func(w io.Writer) error { return json.NewEncoder(w).Encode(sum) })
 	}
-	return cli.PrintOne(r.a, sum)
+	return cli.PrintOne(a, sum)
 }
 
 // reportOutage reports that the import waits for DynamoDB, or that it continues.

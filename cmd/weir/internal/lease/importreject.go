@@ -1,0 +1,118 @@
+package lease
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/weirhq/weir/agent/admin"
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/internal/ingest"
+)
+
+// Reasons in the rejects file of an import.
+const (
+	reasonName      = "bad_name"   // not a valid name of a resource
+	reasonOtherPool = "other_pool" // the resource exists in another pool
+)
+
+const (
+	shownRejects   = 10   // rejected lines that are printed
+	linesForAShare = 1000 // lines before which a share of rejected lines does not end an import
+)
+
+// errRejects ends an import with more rejected lines than --max-rejects allows.
+var errRejects = errors.New("too many lines are rejected")
+
+// rejectLimit is the value of --max-rejects: a number of lines, or a percentage of the lines.
+type rejectLimit struct {
+	n       int64
+	percent bool
+}
+
+// Type implements pflag.Value.
+func (l *rejectLimit) Type() string { return "number|percent%" }
+
+// String implements pflag.Value.
+func (l *rejectLimit) String() string {
+	if l.percent {
+		return strconv.FormatInt(l.n, 10) + "%"
+	}
+	return strconv.FormatInt(l.n, 10)
+}
+
+// Set implements pflag.Value.
+func (l *rejectLimit) Set(text string) error {
+	number, percent := strings.CutSuffix(text, "%")
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n < 0 || percent && n > 100 {
+		return fmt.Errorf("%q is neither a number of lines nor a percentage: write 25 or 10%%", text)
+	}
+	*l = rejectLimit{n, percent}
+	return nil
+}
+
+// exceeded reports whether rejected of lines are more than the limit.
+func (l *rejectLimit) exceeded(rejected, lines int64) bool {
+	if l.percent {
+		return float64(rejected)*100 > float64(l.n)*float64(lines)
+	}
+	return rejected > l.n
+}
+
+// rejects receives the rejected lines of an import. It prints the first ones, keeps all of them in
+// a file, and ends the import when they exceed the limit.
+type rejects struct {
+	a     *cli.App
+	file  *ingest.RejectFile
+	limit rejectLimit
+	n     int64 // rejected lines
+	lines int64 // greatest line number of them
+}
+
+// reject is the Rejected of an import.
+func (r *rejects) reject(line admin.RejectedLine) error {
+	if r.n++; r.n <= shownRejects {
+		r.a.Notef("line %d: %v", line.Line, line.Err)
+	}
+	r.lines = max(r.lines, line.Line)
+	reason := reasonName
+	if errors.Is(line.Err, admin.ErrExists) {
+		reason = reasonOtherPool
+	}
+	row := ingest.Row{Line: int(line.Line), Raw: []byte(line.Text), Err: &ingest.Rejection{Reason: reason, Detail: line.Err.Error()}}
+	if err := r.file.WriteReject(&row); err != nil {
+		return err
+	}
+	if r.limit.exceeded(r.n, r.lines) && (!r.limit.percent || r.lines >= linesForAShare) {
+		return errRejects
+	}
+	return nil
+}
+
+// note prints where the rejected lines are.
+func (r *rejects) note() {
+	if r.n > shownRejects {
+		r.a.Notef("and %d more rejected lines", r.n-shownRejects)
+	}
+	if r.n > 0 {
+		r.a.Notef("%s has the rejected lines, each with its reason", r.file.Name())
+	}
+}
+
+// failure returns the failure of an import with too many rejected lines, nil if they are few.
+func (r *rejects) failure(sum *admin.ImportProgress, ended bool) error {
+	what, lines := "some lines were not imported", sum.Lines-sum.Blank
+	switch {
+	case ended:
+		what, lines = "the import is not complete", r.lines
+	case r.n > 0 && r.n == lines:
+		return cli.Fail(cli.ExitData, "nothing was imported", errors.New("every line was rejected"),
+			"write one resource a line, in UTF-8; `weir resource update --pool` moves a resource of another pool")
+	case !r.limit.exceeded(r.n, lines):
+		return nil
+	}
+	return cli.Fail(cli.ExitData, what, fmt.Errorf("%w: %d of %d, more than --max-rejects %s", errRejects, r.n, lines, &r.limit),
+		"see the reasons in "+r.file.Name()+", and correct the input; or give a greater --max-rejects")
+}
