@@ -61,6 +61,9 @@ func (a *Agent) get(ctx context.Context, n leaseName, expires time.Time, call *C
 	case err != nil:
 		return Lease{}, err
 	case last.Action == lease.Exhausted:
+		if err := a.checkWriteLease(a.cfg.Region); err != nil { // an adopted region has no resources
+			return Lease{}, err
+		}
 		p.refused(n.key)
 		return Lease{}, &ExhaustedError{Client: n.client, Pool: n.pool, Region: a.cfg.Region, RetryAfter: a.cfg.CandidateTTL}
 	case last.Action == lease.Lost:
