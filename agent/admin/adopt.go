@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -31,14 +32,23 @@ type Adoption struct {
 
 // AdoptionProgress is the progress of an adoption.
 type AdoptionProgress struct {
-	// Offered is the time from which the resources can be leased. Earlier, users of the lost
-	// region's last leases may use them.
+	// Offered is the time from which all adopted resources can be leased, Pools that of each pool.
+	// Earlier, users of the lost region's last leases may use them.
 	Offered        time.Time `json:"offered"`
 	Adopted        int64     `json:"adopted"`
 	AlreadyAdopted int64     `json:"there"` // adopted by an earlier run
 	// Remaining is the number of retired resources that can be adopted only after Offered. Repeat
 	// the adoption then.
-	Remaining int64 `json:"left"`
+	Remaining int64         `json:"left"`
+	Pools     []AdoptedPool `json:"pools" table:"-"`
+}
+
+// AdoptedPool is the progress of an adoption in one pool, see AdoptionProgress.
+type AdoptedPool struct {
+	Client  string    `json:"client"`
+	Pool    string    `json:"pool"`
+	Adopted int64     `json:"adopted"`
+	Offered time.Time `json:"offered"`
 }
 
 // ErrEarly means that agents of the region may still write leases. errors.As finds an *EarlyError.
@@ -55,7 +65,8 @@ type EarlyError struct {
 }
 
 func (e *EarlyError) Error() string {
-	return fmt.Sprintf("region %q: %v: it may write until %s, by the write leases that it was granted", e.Region, ErrEarly, e.Until.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("region %q: %v: it may write until %s: its write leases have to end, and its agents may use settings that are up to %v old",
+		e.Region, ErrEarly, e.Until.UTC().Format(time.RFC3339), maxSettingsUse)
 }
 
 // Is reports that the error is an ErrEarly.
@@ -162,6 +173,13 @@ type adoptionRun struct {
 	read          time.Time        // when it was read
 }
 
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 // maxAdopting is the maximum number of concurrent rows. Each waits before its write, see adopt.
 const maxAdopting = 4096
 
@@ -174,17 +192,17 @@ func (r *adoptionRun) client(ctx context.Context, client string) error {
 	for i := range pools {
 		rest[pools[i].Pool] = &pools[i]
 	}
-	results := make(chan AdoptionProgress, maxAdopting)
+	results := make(chan adoptedRow, maxAdopting)
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(maxAdopting)
 	gathered := make(chan struct{})
 	go func() {
 		defer close(gathered)
-		r.gather(results)
+		r.gather(client, results)
 	}()
 	err = r.a.Resources(gctx, client, ResourceFilter{ReadRegion: r.o.By}, func(found Resource) error {
 		if found.Region == r.o.By && found.row.Version > lease.AdoptedVersionJump {
-			results <- AdoptionProgress{AlreadyAdopted: 1}
+			results <- adoptedRow{found.Pool, AdoptionProgress{AlreadyAdopted: 1}}
 		}
 		if found.Region != r.o.Region {
 			return nil
@@ -199,7 +217,7 @@ func (r *adoptionRun) client(ctx context.Context, client string) error {
 		}
 		g.Go(func() error {
 			got, err := r.adopt(gctx, &found, pool, &mine)
-			results <- got
+			results <- adoptedRow{found.Pool, got}
 			return err
 		})
 		return nil
@@ -210,9 +228,25 @@ func (r *adoptionRun) client(ctx context.Context, client string) error {
 	return err
 }
 
-func (r *adoptionRun) gather(results <-chan AdoptionProgress) {
-	last := time.Now()
+// adoptedRow is the result of one row of a pool.
+type adoptedRow struct {
+	pool string
+	AdoptionProgress
+}
+
+func (r *adoptionRun) gather(client string, results <-chan adoptedRow) {
+	last, pools := time.Now(), map[string]*AdoptedPool{}
 	for n := range results {
+		if n.Adopted > 0 {
+			p := pools[n.pool]
+			if p == nil {
+				p = &AdoptedPool{Client: client, Pool: n.pool}
+				pools[n.pool] = p
+			}
+			if p.Adopted += n.Adopted; n.Offered.After(p.Offered) {
+				p.Offered = n.Offered
+			}
+		}
 		r.done.Adopted, r.done.AlreadyAdopted, r.done.Remaining = r.done.Adopted+n.Adopted, r.done.AlreadyAdopted+n.AlreadyAdopted, r.done.Remaining+n.Remaining
 		if n.Offered.After(r.done.Offered) {
 			r.done.Offered = n.Offered
@@ -221,6 +255,9 @@ func (r *adoptionRun) gather(results <-chan AdoptionProgress) {
 			last = time.Now()
 			r.o.Progress(r.done)
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(pools)) {
+		r.done.Pools = append(r.done.Pools, *pools[name])
 	}
 }
 
@@ -246,12 +283,10 @@ const maxWriteLeaseAge = 10 * time.Second
 // ago. Regions order writes by their own clocks, so this write comes twice the skew after the row
 // was read; otherwise the transfer could win in another region.
 func (r *adoptionRun) adopt(ctx context.Context, found *Resource, pool *Pool, mine *table.WriteLease) (AdoptionProgress, error) {
-	// The lost region may not have seen that the pool's maximum lease term was lowered.
-	last := r.until.Add(time.Duration(pool.LongestEver))
-	if found.State == Leased && found.Until.After(last) { // by a wrong clock
-		last = found.Until
+	offered := pool.offeredAfter(r.until)
+	if found.State == Leased { // it may end later, by a wrong clock
+		offered = latest(offered, found.Until.Add(time.Duration(pool.Quarantine)))
 	}
-	offered := last.Add(time.Duration(pool.Quarantine))
 	w := lease.Write{
 		Rule: &r.rules.Adopt, Args: lease.Row{Version: found.row.Version, Owner: r.o.By, Available: offered.UnixMilli()},
 		Now: time.Now().UnixMilli(), Skew: r.a.table.Skew.Milliseconds(),

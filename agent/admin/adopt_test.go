@@ -76,6 +76,19 @@ func TestAdopt(t *testing.T) {
 			}
 		}
 		adoption := admin.Adoption{Region: "us", By: "ap"}
+		for range 2 { // a plan ends no renewal
+			if err := w.renewWriteLeases(ctx); err != nil {
+				t.Fatal(err)
+			}
+			plan, err := w.PlanAdoption(ctx, adoption)
+			if err != nil || plan.Fenced || plan.Until.Before(time.Now().Add(time.Duration(us.WriteLease)-5*time.Second)) || len(plan.Pools) != 1 {
+				t.Fatalf("%+v, %v, want the end of the present write lease and one pool", plan, err)
+			}
+			if rest := plan.Pools[0].Offered.Sub(plan.Until); rest < time.Hour || rest > time.Hour+quarantine {
+				t.Errorf("offered %v after the last write, want the longest lease and the quarantine", rest)
+			}
+			wait(t, 10*time.Second)
+		}
 		for _, c := range []struct {
 			o    admin.Adoption
 			want string
@@ -88,6 +101,9 @@ func TestAdopt(t *testing.T) {
 		} {
 			if _, err := w.Adopt(ctx, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%+v: %v, want %q", c.o, err, c.want)
+			}
+			if _, err := w.PlanAdoption(ctx, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("plan of %+v: %v, want %q", c.o, err, c.want)
 			}
 		}
 		wait(t, time.Second)
@@ -126,6 +142,9 @@ func TestAdopt(t *testing.T) {
 		done, err := w.Adopt(ctx, adoption)
 		if err != nil || done.Adopted != 39 || done.Remaining != 1 {
 			t.Fatalf("%+v, %v, want 39 adopted and the retired one left", done, err)
+		}
+		if len(done.Pools) != 1 || done.Pools[0] != (admin.AdoptedPool{Client: "c", Pool: "p", Adopted: 39, Offered: done.Offered}) {
+			t.Errorf("the pools are %+v", done.Pools)
 		}
 		again, err := w.Adopt(ctx, adoption)
 		if err != nil || again.Adopted != 0 || again.AlreadyAdopted != 39 || again.Remaining != 1 {

@@ -26,23 +26,9 @@ const maxSettingsUse = 5 * time.Minute
 // is back.
 func (a *Admin) closeWriteLeases(ctx context.Context, r *Region, o *Adoption) (time.Time, error) {
 	for range 10 {
-		rows, err := a.grantors(ctx, r, o)
+		until, open, err := a.endOfWrites(ctx, r, o)
 		if err != nil {
 			return time.Time{}, err
-		}
-		until, open := int64(0), []*writeLease{}
-		for _, row := range rows {
-			if until = max(until, row.until); !row.closed {
-				open = append(open, row)
-			}
-		}
-		switch {
-		case !o.DeadSince.IsZero():
-			until = max(until, o.DeadSince.UnixMilli())
-		case len(open) > 0:
-			if until, err = a.writeLeaseEnd(ctx, r, rows, o.By); err != nil {
-				return time.Time{}, err
-			}
 		}
 		done := true
 		for _, row := range open {
@@ -58,6 +44,27 @@ func (a *Admin) closeWriteLeases(ctx context.Context, r *Region, o *Adoption) (t
 		}
 	}
 	return time.Time{}, fmt.Errorf("%s: %w", r, ErrVersionConflict)
+}
+
+// endOfWrites returns the time, Unix ms, after which nothing is written through a region if no
+// grantor renews its write lease from now on, and the rows of grantors that still may.
+func (a *Admin) endOfWrites(ctx context.Context, r *Region, o *Adoption) (until int64, open []*writeLease, err error) {
+	rows, err := a.grantors(ctx, r, o)
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, row := range rows {
+		if until = max(until, row.until); !row.closed {
+			open = append(open, row)
+		}
+	}
+	switch {
+	case !o.DeadSince.IsZero():
+		until = max(until, o.DeadSince.UnixMilli())
+	case len(open) > 0:
+		until, err = a.writeLeaseEnd(ctx, r, rows, o.By)
+	}
+	return until, open, err
 }
 
 // grantors reads the rows of a region's write lease, each through its grantor's endpoint: of all

@@ -18,10 +18,10 @@ import (
 func newRegionAdoptCmd(a *cli.App) *cobra.Command {
 	var o admin.Adoption
 	var since string
-	var undo, wait bool
+	var undo, wait, yes bool
 	c := &cobra.Command{
 		Use:   "adopt NAME --by REGION",
-		Short: "Give the resources of a lost region to another region",
+		Short: "Give the resources of a lost region to another region; without --yes, only show what would happen",
 		Long: "Give the resources of a lost or unreachable region to the region --by.\n\n" +
 			"The agents of the lost region must stop first. They stop at the end of the region's write lease.\n" +
 			"The adoption ends the renewals of that write lease, and needs an answer from every other region\n" +
@@ -31,10 +31,12 @@ func newRegionAdoptCmd(a *cli.App) *cobra.Command {
 			"Then each resource moves to the region --by. The last leases of the lost region are not known, so\n" +
 			"the resource can be leased only after the longest lease that the pool ever allowed, and a\n" +
 			"quarantine.\n\n" +
+			"Without --yes the command changes nothing: it prints until when the region may write, and from\n" +
+			"when the resources of each pool could be leased.\n\n" +
 			"If the home region is lost, make another region the home first: `weir region home`. If the\n" +
 			"adoption is interrupted, or reports remaining resources, run it again. --undo makes the\n" +
 			"region active again; its resources stay with the other region.",
-		Example: "  weir region update us-east-1 --write-lease 15m   (long before the region is lost)\n  weir region adopt us-east-1 --by us-west-2 --wait",
+		Example: "  weir region update us-east-1 --write-lease 15m   (long before the region is lost)\n  weir region adopt us-east-1 --by us-west-2 --wait --yes",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Region = args[0]
@@ -56,6 +58,9 @@ func newRegionAdoptCmd(a *cli.App) *cobra.Command {
 				}
 				return cli.PrintOne(a, r)
 			}
+			if !yes {
+				return adoption{a, l, wait}.plan(cmd.Context(), o)
+			}
 			return adoption{a, l, wait}.run(cmd.Context(), o)
 		},
 	}
@@ -64,6 +69,7 @@ func newRegionAdoptCmd(a *cli.App) *cobra.Command {
 	f.StringVar(&since, "dead-since", "", "time since which nothing was written through the lost region, as RFC 3339")
 	f.IntVar(&o.Rate, "rate", 0, "maximum number of rows a second (default: until the table throttles)")
 	f.BoolVar(&wait, "wait", false, "wait for the end of the region's write lease, in place of an error with that time")
+	f.BoolVar(&yes, "yes", false, "adopt; without it the command only shows what would happen")
 	f.BoolVar(&undo, "undo", false, "make the region active again; its resources stay with the other region")
 	connect.LeaseFlags(a, f)
 	return c
@@ -74,6 +80,24 @@ type adoption struct {
 	a    *cli.App
 	l    *node.LeaseTable
 	wait bool
+}
+
+// plan prints what an adoption would do.
+func (d adoption) plan(ctx context.Context, o admin.Adoption) error {
+	plan, err := d.l.PlanAdoption(ctx, o)
+	if err != nil {
+		return connect.LeaseFailure("cannot adopt the region", err)
+	}
+	d.a.Notef("region %s would stop leasing, for good unless --undo readmits it, and %s would get its resources: repeat the command with --yes", o.Region, o.By)
+	return printWithPools(d.a, plan, plan.Pools)
+}
+
+// printWithPools prints v and, as a table, the pools that v has in other formats.
+func printWithPools[T, P any](a *cli.App, v T, pools []P) error {
+	if err := cli.PrintOne(a, v); err != nil || a.Structured() || len(pools) == 0 {
+		return err
+	}
+	return cli.PrintRows(a, pools)
 }
 
 func (d adoption) run(ctx context.Context, o admin.Adoption) error {
@@ -90,5 +114,5 @@ func (d adoption) run(ctx context.Context, o admin.Adoption) error {
 	if err != nil {
 		return connect.LeaseFailure("cannot adopt the region", err)
 	}
-	return cli.PrintOne(d.a, done)
+	return printWithPools(d.a, done, done.Pools)
 }

@@ -125,7 +125,9 @@ func TestLeaseCommands(t *testing.T) {
 // The home region is lost: another region becomes the home and adopts the resources.
 func TestRegionHome(t *testing.T) {
 	env := clitest.DynamoDB(t)
-	dead := time.Now().Add(-5 * time.Second).UTC().Format(time.RFC3339)
+	since := time.Now().Add(-5 * time.Second).Truncate(time.Second).UTC()
+	dead := since.Format(time.RFC3339)
+	offered := func(longest time.Duration) string { return since.Add(longest + 10*time.Second).Format(time.RFC3339) }
 	for _, step := range []struct {
 		line   string
 		code   int
@@ -138,14 +140,19 @@ func TestRegionHome(t *testing.T) {
 		{"region create us", cli.ExitOK, "us", ""},
 		{"client create c", cli.ExitOK, "c", ""},
 		{"pool create p --client c", cli.ExitOK, "p", ""},
+		{"pool create short --client c --longest-lease 1m", cli.ExitOK, "short", ""},
 		{"resource create r1 r2 --client c --pool p --region eu", cli.ExitOK, "r2", ""},
+		{"resource create s1 --client c --pool short --region eu", cli.ExitOK, "s1", ""},
 		{"region home us --dead-since soon", cli.ExitUsage, "", "2026-01-31T12:00:00Z"},
 		{"region home us --dead-since " + dead + " -o json", cli.ExitOK, `"home": "us"`, "set leases.home to us in all processes"},
 		{"client create d", cli.ExitConfig, "", "set leases.home to us"},
 		{"client create d --home us", cli.ExitOK, "d", ""},
 		{"region adopt eu --by us", cli.ExitConfig, "", "weir region home"},
 		{"region adopt eu --by us --home us", cli.ExitUsage, "", "no write lease"},
-		{"region adopt eu --by us --home us --dead-since " + dead + " -o json", cli.ExitOK, `"adopted": 2`, ""},
+		{"region adopt eu --by us --home us --dead-since " + dead, cli.ExitOK, "short   " + offered(time.Minute), "repeat the command with --yes"},
+		{"region list --home us -o json", cli.ExitOK, `"adopted_by": ""`, ""},
+		{"region adopt eu --by us --home us --dead-since " + dead + " --yes", cli.ExitOK, "p             2   " + offered(time.Hour), ""},
+		{"region adopt eu --by us --home us --dead-since " + dead + " --yes -o json", cli.ExitOK, `"adopted": 0`, ""},
 		{"region list --home us", cli.ExitOK, "adopted", ""},
 		{"region home -o json --home us", cli.ExitOK, `"agrees": true`, ""},
 	} {
