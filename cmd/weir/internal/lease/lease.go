@@ -31,6 +31,7 @@ type leaseCmd struct {
 	a                 *cli.App
 	client, pool, key string
 	resource          string
+	region            string
 	length            time.Duration
 	dry               bool
 }
@@ -135,6 +136,7 @@ func newLeaseReleaseCmd(a *cli.App) *cobra.Command {
 	c.Long = "Release the lease of a key before its end, for all users of the key and in all regions. Users in\n" +
 		"other regions than the lease's keep its deadline, but the next `weir lease get` there may begin a\n" +
 		"lease with another resource. No other key gets the resource before the end and the quarantine."
+	c.Flags().StringVar(&o.region, "region", "", "release only the lease of this region (default: of all regions)")
 	dryRun(c.Flags(), &o.dry)
 	return c
 }
@@ -146,7 +148,7 @@ func (o *leaseCmd) release(ctx context.Context, l *node.LeaseTable) error {
 	}
 	n := 0
 	for _, k := range list {
-		if k.State == string(lease.Released) || k.State == string(lease.Pending) && k.Ended {
+		if o.region != "" && k.Region != o.region || k.State == string(lease.Released) || k.State == string(lease.Pending) && k.Ended {
 			continue
 		}
 		if n++; k.Problem != "" {
@@ -160,7 +162,11 @@ func (o *leaseCmd) release(ctx context.Context, l *node.LeaseTable) error {
 		o.a.Notef("%s of %s until %s %s", k.Resource, k.Region, k.Expires.Format(time.RFC3339), dryRunText(o.dry, "released"))
 	}
 	if n == 0 {
-		return cli.Fail(cli.ExitFailed, "cannot release the lease", fmt.Errorf("key %q has no lease", o.key), "`weir lease show` shows the earlier leases of the key")
+		where := ""
+		if o.region != "" {
+			where = " in " + o.region
+		}
+		return cli.Fail(cli.ExitFailed, "cannot release the lease", fmt.Errorf("key %q has no lease%s", o.key, where), "`weir lease show` shows the earlier leases of the key")
 	}
 	return nil
 }

@@ -34,6 +34,12 @@ func newPoolCmd(a *cli.App) *cobra.Command {
 			f.StringVar(&p.Forecast, "forecast", p.Forecast, "forecast of demand: auto, ewma, holt or seasonal (default auto)")
 			descriptionFlag(f, &p.StoredRow)
 		},
+		note: func(p *admin.Pool) string {
+			if p.Quarantine <= p.LongestLease {
+				return ""
+			}
+			return fmt.Sprintf("the quarantine, %v, is longer than the longest lease, %v: resources are idle most of the time", p.Quarantine, p.LongestLease)
+		},
 	}, "Create, show, change and delete pools: sets of resources to lease")
 }
 

@@ -28,6 +28,9 @@ type settingsCommand[T any] struct {
 	// parents adds the flags that name the owner, such as --client of a pool. fields adds a flag
 	// for each setting; the default of the flag is the present value.
 	parents, fields func(*pflag.FlagSet, *T)
+	// note returns a note about settings that are possible and rarely meant, "" for none. It may be
+	// nil.
+	note func(*T) string
 	// look returns all settings and the region that answered. Defaults to admin.ListAny.
 	look func(context.Context, *node.LeaseTable) ([]T, string, error)
 }
@@ -54,7 +57,7 @@ func newSettingsCmd[T any, P admin.Entity[T]](s *settingsCommand[T], short strin
 		if err != nil {
 			return connect.LeaseFailure("cannot create the "+s.noun, err)
 		}
-		return cli.PrintOne(s.a, made)
+		return s.printWhole(&made)
 	})
 	s.fields(create.Flags(), &s.value)
 	get := newSettingCmd(s, "get NAME", "Show a "+s.noun, func(ctx context.Context, l *node.LeaseTable, _ *cobra.Command) error {
@@ -90,7 +93,7 @@ func newSettingsCmd[T any, P admin.Entity[T]](s *settingsCommand[T], short strin
 		if found, err = admin.Update[T, P](ctx, l.Admin, found); err != nil {
 			return connect.LeaseFailure("cannot change the "+s.noun, err)
 		}
-		return cli.PrintOne(s.a, found)
+		return s.printWhole(&found)
 	})
 	s.fields(update.Flags(), new(T))
 	withoutDefaults(update.Flags())
@@ -105,6 +108,19 @@ func newSettingsCmd[T any, P admin.Entity[T]](s *settingsCommand[T], short strin
 	dryRun(remove.Flags(), &dry)
 	c.AddCommand(create, get, list, update, remove, newSettingsImportCmd[T, P](s))
 	return c
+}
+
+// printWhole prints settings that were written with all their fields, also those of -o wide.
+func (s *settingsCommand[T]) printWhole(v *T) error {
+	if s.note != nil {
+		if text := s.note(v); text != "" {
+			s.a.Notef("%s", text)
+		}
+	}
+	if !s.a.Structured() {
+		s.a.Format = cli.FormatWide
+	}
+	return cli.PrintOne(s.a, *v)
 }
 
 // withoutDefaults removes the defaults from the usages of f: an update changes given settings only.
