@@ -13,7 +13,7 @@ import (
 // WriteLeaseStatus is a region's own write lease, as the region knows it.
 type WriteLeaseStatus struct {
 	Term    time.Duration // 0: the region needs none
-	Expires time.Time
+	Expires time.Time     // zero: no region has renewed it yet
 }
 
 // RenewWriteLeases renews the write leases of all other regions for which region by is a grantor,
@@ -41,7 +41,10 @@ func (a *Admin) RenewWriteLeases(ctx context.Context, by string) (WriteLeaseStat
 		case err != nil || r.WriteLease == 0 || r.State == table.RegionAdopted:
 			continue
 		case r.Name == by:
-			known = WriteLeaseStatus{r.WriteLease, time.UnixMilli(own.Until)}
+			known.Term = r.WriteLease
+			if own.Until > 1 {
+				known.Expires = time.UnixMilli(own.Until)
+			}
 			if may, err := a.mayRenewOwn(ctx, by, &st); !may {
 				errs = append(errs, err)
 				continue

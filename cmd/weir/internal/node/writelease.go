@@ -51,6 +51,7 @@ func (r *writeLeaseRenewal) renew(ctx context.Context, region string, begun func
 	begun = sync.OnceFunc(begun)
 	var known admin.WriteLeaseStatus
 	var failing logthrottle.Tracker
+	warnings := expiryWarnings{log: r.log, region: region}
 	for round := 0; ; round++ {
 		now, err := r.table.RenewWriteLeases(ctx, region)
 		if begun(); err == nil {
@@ -59,14 +60,39 @@ func (r *writeLeaseRenewal) renew(ctx context.Context, region string, begun func
 		if ctx.Err() == nil {
 			r.report(&failing, region, err)
 		}
-		if left := time.Until(known.Expires); round > 0 && known.Term > 0 && left < known.Term/3 {
-			r.log.Warn().Str("region", region).Time("until", known.Expires).Dur("left_ms", max(0, left)).Msg("write_lease_expiring")
+		if round > 0 {
+			warnings.check(known, time.Now())
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-t.C:
 		}
+	}
+}
+
+// expiryWarnings warns while a region's own write lease is about to end, and once after its end.
+type expiryWarnings struct {
+	log    zerolog.Logger
+	region string
+	ended  bool // the end was logged
+}
+
+func (w *expiryWarnings) check(known admin.WriteLeaseStatus, now time.Time) {
+	left := known.Expires.Sub(now)
+	switch {
+	case known.Term == 0 || left >= known.Term/3:
+		w.ended = false
+	case left > 0:
+		w.ended = false
+		w.log.Warn().Str("region", w.region).Time("until", known.Expires).Dur("left_ms", left).Msg("write_lease_expiring")
+	case !w.ended:
+		w.ended = true
+		event := w.log.Warn().Str("region", w.region)
+		if !known.Expires.IsZero() {
+			event = event.Time("until", known.Expires)
+		}
+		event.Msg("write_lease_ended")
 	}
 }
 

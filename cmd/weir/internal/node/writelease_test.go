@@ -70,7 +70,45 @@ func TestRenewWriteLeases(t *testing.T) {
 	if until, bad := leasetable.Number(item, leasetable.WriteLeaseUntilMs); err != nil || bad != nil || time.UnixMilli(until).Before(begun.Add(4*time.Minute)) {
 		t.Errorf("%v, %v: us has not renewed the write lease of eu", item, err)
 	}
-	if v, err := table.RenewWriteLeases(t.Context(), "us"); err != nil || v.Term != 5*time.Minute {
+	if v, err := table.RenewWriteLeases(t.Context(), "us"); err != nil || v.Term != 5*time.Minute || !v.Expires.IsZero() {
 		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// A write lease that is about to end is logged each time, its end once, and never with a time that
+// no region has granted.
+func TestWriteLeaseWarnings(t *testing.T) {
+	var out strings.Builder
+	w := expiryWarnings{log: zerolog.New(&out), region: "eu"}
+	begun := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	status := func(end time.Duration) admin.WriteLeaseStatus {
+		return admin.WriteLeaseStatus{Term: time.Minute, Expires: begun.Add(end)}
+	}
+	for _, c := range []struct {
+		after time.Duration
+		known admin.WriteLeaseStatus
+		want  []string // in the lines that the check adds
+	}{
+		{0, admin.WriteLeaseStatus{}, nil},
+		{0, admin.WriteLeaseStatus{Term: time.Minute}, []string{"write_lease_ended"}},
+		{10 * time.Second, admin.WriteLeaseStatus{Term: time.Minute}, nil},
+		{20 * time.Second, status(time.Minute), nil},
+		{45 * time.Second, status(time.Minute), []string{"write_lease_expiring", `"left_ms":15000`}},
+		{55 * time.Second, status(time.Minute), []string{"write_lease_expiring", `"left_ms":5000`}},
+		{65 * time.Second, status(time.Minute), []string{"write_lease_ended", `"until":"2026-01-31T12:01:00Z"`}},
+		{75 * time.Second, status(time.Minute), nil},
+		{85 * time.Second, status(2 * time.Minute), nil},
+		{125 * time.Second, status(2 * time.Minute), []string{"write_lease_ended"}},
+	} {
+		out.Reset()
+		w.check(c.known, begun.Add(c.after))
+		if (out.Len() > 0) != (len(c.want) > 0) || strings.Contains(out.String(), "1970") {
+			t.Errorf("after %v: %q, want %q", c.after, out.String(), c.want)
+		}
+		for _, text := range c.want {
+			if !strings.Contains(out.String(), text) {
+				t.Errorf("after %v: %q, want %q", c.after, out.String(), text)
+			}
+		}
 	}
 }
