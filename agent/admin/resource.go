@@ -138,18 +138,21 @@ func (a *Admin) CreateResource(ctx context.Context, client, pool, region, name s
 // Retire takes an available resource out of use. With dry it writes nothing, and returns the error
 // that Retire would return.
 func (a *Admin) Retire(ctx context.Context, client, name string, dry bool) (Resource, error) {
-	return a.change(ctx, client, name, dry, func(r *Resource, rules *lease.Rules) (*lease.Write, table.Item, error) {
-		switch r.State {
-		case Retired:
-			return nil, nil, nil
-		case Available:
-			return &lease.Write{Rule: &rules.Retire}, nil, nil
-		case Leased:
-			return nil, nil, fmt.Errorf("%s: %w: key %q of pool %q has it until %s; release that lease first", r, ErrInUse, r.Key, r.holderPool, r.Until.Format(time.RFC3339))
-		default:
-			return nil, nil, fmt.Errorf("%s: %w: a lease of it may be in use until %s", r, ErrInUse, r.Until.Format(time.RFC3339))
-		}
-	})
+	return a.change(ctx, client, name, dry, retirement)
+}
+
+// retirement returns the write that retires a resource, nil if it is retired.
+func retirement(r *Resource, rules *lease.Rules) (*lease.Write, table.Item, error) {
+	switch r.State {
+	case Retired:
+		return nil, nil, nil
+	case Available:
+		return &lease.Write{Rule: &rules.Retire}, nil, nil
+	case Leased:
+		return nil, nil, fmt.Errorf("%s: %w: key %q of pool %q has it until %s; release that lease first", r, ErrInUse, r.Key, r.holderPool, r.Until.Format(time.RFC3339))
+	default:
+		return nil, nil, fmt.Errorf("%s: %w: a lease of it may be in use until %s", r, ErrInUse, r.Until.Format(time.RFC3339))
+	}
 }
 
 // Revive puts a retired resource into use again, in its pool and region. See Retire for dry.

@@ -120,18 +120,6 @@ func newResourceUpdateCmd(a *cli.App) *cobra.Command {
 	return c
 }
 
-func newResourceDeleteCmd(a *cli.App) *cobra.Command {
-	r := &resources{a: a}
-	c := r.command("delete NAME...", "Retire available resources", func(ctx context.Context, l *node.LeaseTable, names []string) error {
-		return r.each(names, "cannot retire all resources", func(name string) (admin.Resource, error) { return l.Retire(ctx, r.client, name, r.dry) })
-	})
-	c.Long = "Retire available resources: they are not leased any more. Their rows stay in the table, because a\n" +
-		"revived resource has to continue with its version, which is the token of its leases.\n" +
-		"`weir resource update --revive` makes them available again."
-	dryRun(c.Flags(), &r.dry)
-	return c
-}
-
 func newResourceListCmd(a *cli.App) *cobra.Command {
 	r := &resources{a: a}
 	f := admin.ResourceFilter{}
