@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/cespare/xxhash/v2"
@@ -35,6 +36,20 @@ func CheckName(what, name string, most int) error {
 		return fmt.Errorf("%w: the %s is not UTF-8: %.80q", ErrName, what, name)
 	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return fmt.Errorf("%w: the %s has a control character: %.80q", ErrName, what, name)
+	}
+	return nil
+}
+
+// CheckVisible returns an error that wraps ErrName if a name has an invisible character: a format
+// character such as U+202E, a line separator, or a control character. Two names that differ only
+// in such characters look alike. It permits U+200C and U+200D, which scripts and emoji need. Names
+// that are created have to pass it; existing names need not.
+func CheckVisible(what, name string) error {
+	const nonJoiner, joiner = '\u200c', '\u200d'
+	for _, r := range name {
+		if r != nonJoiner && r != joiner && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
+			return fmt.Errorf("%w: the %s has the invisible character %U: %.80s", ErrName, what, r, strconv.QuoteToASCII(name))
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -45,6 +46,18 @@ func TestCheckLease(t *testing.T) {
 		err := CheckLease(c.client, c.pool, c.key)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.10q %.10q %.10q: %v, want %q", c.client, c.pool, c.key, err, c.want)
+		}
+	}
+}
+
+// Names that are created have only visible characters, and the joiners of scripts and emoji.
+func TestCheckVisible(t *testing.T) {
+	for name, visible := range map[string]bool{
+		"plain": true, "a b": true, "été": true, "数": true, "e\u0301": true, "می\u200cخواهم": true, "👩\u200d🚀": true,
+		"a\u200bb": false, "a\u202eb": false, "a\u2028b": false, "a\u2029b": false, "a\u0085b": false, "a\u00adb": false, "\ufeffa": false, "a\u2060": false,
+	} {
+		if err := CheckVisible("resource", name); (err == nil) != visible || err != nil && !errors.Is(err, ErrName) {
+			t.Errorf("%q: %v, want visible %v", name, err, visible)
 		}
 	}
 }

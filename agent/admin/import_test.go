@@ -180,11 +180,24 @@ func TestImportGivesUp(t *testing.T) {
 	})
 }
 
-// A line that is not a name is reported by each run, and an error of the caller ends the import.
+// A name with invisible characters cannot be created. A line that is not a name is reported by each
+// run, and an error of the caller ends the import.
 func TestImportRejectsAgain(t *testing.T) {
 	w := newFixture(t, dynamotest.Profile{}, "eu")
 	full := errors.New("the disk is full")
 	im := admin.ResourceImport{Client: "c", Pool: "p", Region: "eu", ID: "file"}
+	for _, bad := range []string{"a\u202eb", "a\u200b", "a\u2028b"} {
+		if _, err := w.CreateResource(t.Context(), "c", "p", "eu", bad); !errors.Is(err, admin.ErrInvalid) {
+			t.Errorf("a resource named %q: %v, want %v", bad, err, admin.ErrInvalid)
+		}
+		if _, err := admin.Create(t.Context(), w.Admin, admin.Pool{Client: "c", Pool: bad}); !errors.Is(err, admin.ErrInvalid) {
+			t.Errorf("a pool named %q: %v, want %v", bad, err, admin.ErrInvalid)
+		}
+		sum, err := w.ImportResources(t.Context(), strings.NewReader(bad), admin.ResourceImport{Client: "c", Pool: "p", Region: "eu"})
+		if err != nil || sum.Rejected != 1 {
+			t.Errorf("an import of %q: %+v, %v", bad, sum, err)
+		}
+	}
 	for run, want := range []admin.ImportProgress{{Lines: 3, Created: 2, Rejected: 1}, {Lines: 3, Earlier: 2, Rejected: 1}} {
 		if sum, err := w.ImportResources(t.Context(), strings.NewReader("a\nb\x01\nc\n"), im); err != nil || sum != want {
 			t.Errorf("run %d: %+v, %v, want %+v", run, sum, err, want)

@@ -63,6 +63,9 @@ func readLine(from *bufio.Reader) (string, error) {
 // their invalid names are reported again.
 func (im *importer) add(b *batch, line int64, name string) error {
 	err := lease.CheckName("resource", name, lease.MaxKey)
+	if err == nil {
+		err = lease.CheckVisible("resource", name)
+	}
 	switch {
 	case name != "" && err != nil:
 		return im.reject(RejectedLine{Line: line + 1, Text: name, Err: err})

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -105,7 +106,7 @@ func checkResource(client, name string) error {
 // CreateResource adds a resource whose name has no row yet. If it has one, the error is ErrExists.
 func (a *Admin) CreateResource(ctx context.Context, client, pool, region, name string) (Resource, error) {
 	r := Resource{Client: client, Resource: name}
-	if err := checkResource(client, name); err != nil {
+	if err := errors.Join(checkResource(client, name), invalid(lease.CheckVisible("resource", name))); err != nil {
 		return r, err
 	}
 	to, err := a.target(ctx, client, pool, region)

@@ -43,6 +43,9 @@ func Create[T any, P Entity[T]](ctx context.Context, a *Admin, v T) (T, error) {
 	p := P(&v)
 	err := invalid(p.check())
 	if err == nil {
+		err = invalid(lease.CheckVisible("name", p.primary().Sort))
+	}
+	if err == nil {
 		err = p.needs(ctx, a)
 	}
 	if err != nil {
