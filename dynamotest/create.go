@@ -25,6 +25,7 @@ func (c *call) createTable() ([]byte, error) {
 		GlobalSecondaryIndexes    []table.IndexDefinition
 		StreamSpecification       *streamSpecification
 		DeletionProtectionEnabled bool
+		ProvisionedThroughput     *table.Throughput
 	}
 	if err := c.decode(&q); err != nil {
 		return nil, err
@@ -33,16 +34,12 @@ func (c *call) createTable() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch q.BillingMode {
-	case "PAY_PER_REQUEST":
-	case "", "PROVISIONED":
-		return nil, wire.Invalid("dynamotest does not support the BillingMode PROVISIONED, which is the default: send PAY_PER_REQUEST")
-	default:
-		return nil, wire.Invalid("1 validation error detected: Value '" + q.BillingMode + "' at 'billingMode' failed to satisfy constraint: Member must satisfy enum value set: [PROVISIONED, PAY_PER_REQUEST]")
-	}
 	def := &table.Definition{
 		TableName: name, KeySchema: q.KeySchema, AttributeDefinitions: q.AttributeDefinitions,
-		Indexes: q.GlobalSecondaryIndexes, DeletionProtection: q.DeletionProtectionEnabled,
+		Indexes: q.GlobalSecondaryIndexes, DeletionProtection: q.DeletionProtectionEnabled, Throughput: q.ProvisionedThroughput,
+	}
+	if err := checkBilling(q.BillingMode, def); err != nil {
+		return nil, err
 	}
 	if err := checkDefinition(def); err != nil {
 		return nil, err
@@ -65,6 +62,28 @@ func (c *call) createTable() ([]byte, error) {
 		return nil, err
 	}
 	return encode(map[string]description{"TableDescription": out})
+}
+
+// checkBilling checks the capacities of a new table and its indexes against the billing mode.
+func checkBilling(mode string, def *table.Definition) error {
+	capacities := []*table.Throughput{def.Throughput}
+	for i := range def.Indexes {
+		capacities = append(capacities, def.Indexes[i].ProvisionedThroughput)
+	}
+	switch mode {
+	case "PAY_PER_REQUEST", "PROVISIONED", "":
+	default:
+		return wire.Invalid("1 validation error detected: Value '" + mode + "' at 'billingMode' failed to satisfy constraint: Member must satisfy enum value set: [PROVISIONED, PAY_PER_REQUEST]")
+	}
+	for _, t := range capacities {
+		switch {
+		case mode == "PAY_PER_REQUEST" && t != nil:
+			return wire.InvalidParameter("Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST")
+		case mode != "PAY_PER_REQUEST" && (t == nil || t.ReadCapacityUnits < 1 || t.WriteCapacityUnits < 1):
+			return wire.InvalidParameter("ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED")
+		}
+	}
+	return nil
 }
 
 // viewOf returns the view type of the stream that the parameter asks for, or "" for no stream.

@@ -17,8 +17,8 @@ type description struct {
 	CreationDateTime          float64
 	KeySchema                 []table.KeyElement
 	AttributeDefinitions      []table.AttributeDefinition
-	BillingModeSummary        map[string]string
-	ProvisionedThroughput     map[string]int
+	BillingModeSummary        map[string]string `json:",omitempty"`
+	ProvisionedThroughput     map[string]int64
 	ItemCount                 int
 	TableSizeBytes            int64
 	GlobalSecondaryIndexes    []indexDescription   `json:",omitempty"`
@@ -37,7 +37,7 @@ type indexDescription struct {
 	Backfilling           bool `json:",omitempty"`
 	KeySchema             []table.KeyElement
 	Projection            table.Projection
-	ProvisionedThroughput map[string]int
+	ProvisionedThroughput map[string]int64
 	ItemCount             int
 	IndexSizeBytes        int64
 }
@@ -47,15 +47,25 @@ type replicaDescription struct {
 	ReplicaStatus string
 }
 
+// throughput describes provisioned capacity; on-demand capacity is described by zeros.
+func throughput(t *table.Throughput) map[string]int64 {
+	if t == nil {
+		t = &table.Throughput{}
+	}
+	return map[string]int64{"NumberOfDecreasesToday": 0, "ReadCapacityUnits": t.ReadCapacityUnits, "WriteCapacityUnits": t.WriteCapacityUnits}
+}
+
 // describe returns the description of the table at the current time.
 func (t *liveTable) describe() description {
 	def, now := t.def, t.region.cloud.now
-	none := map[string]int{"NumberOfDecreasesToday": 0, "ReadCapacityUnits": 0, "WriteCapacityUnits": 0}
 	d := description{
 		TableName: def.TableName, TableArn: t.region.arn(def.TableName), TableId: def.TableID, TableStatus: "ACTIVE",
 		CreationDateTime: seconds(def.Created), KeySchema: def.KeySchema, AttributeDefinitions: def.AttributeDefinitions,
-		BillingModeSummary: map[string]string{"BillingMode": "PAY_PER_REQUEST"}, ProvisionedThroughput: none,
-		ItemCount: t.rows.Len(), TableSizeBytes: t.rows.Size(), DeletionProtectionEnabled: def.DeletionProtection,
+		ProvisionedThroughput: throughput(def.Throughput),
+		ItemCount:             t.rows.Len(), TableSizeBytes: t.rows.Size(), DeletionProtectionEnabled: def.DeletionProtection,
+	}
+	if def.Throughput == nil {
+		d.BillingModeSummary = map[string]string{"BillingMode": "PAY_PER_REQUEST"}
 	}
 	switch {
 	case def.Ready > now:
@@ -67,7 +77,7 @@ func (t *liveTable) describe() description {
 		x := in.Definition
 		id := indexDescription{
 			IndexName: x.IndexName, IndexArn: d.TableArn + "/index/" + x.IndexName, IndexStatus: "ACTIVE", KeySchema: x.KeySchema,
-			Projection: x.Projection, ProvisionedThroughput: none, ItemCount: in.Rows.Len(), IndexSizeBytes: in.Rows.Size(),
+			Projection: x.Projection, ProvisionedThroughput: throughput(x.ProvisionedThroughput), ItemCount: in.Rows.Len(), IndexSizeBytes: in.Rows.Size(),
 		}
 		if x.Ready > now {
 			id.IndexStatus, id.Backfilling = "CREATING", true

@@ -85,9 +85,10 @@
 // # What it does not do
 //
 // It has no transactions, no PartiQL except INSERT in a BatchExecuteStatement, no local secondary
-// indexes, no provisioned capacity, no time to live, no backups and no tags. It has none of the
-// parameters that expressions replaced (Expected, AttributesToGet and so on). It has no global
-// tables of the version 2017 or with strong consistency. It verifies no signatures;
-// Config.AccessKeyID only compares the access key id. DescribeTable's ItemCount is exact, while
-// DynamoDB updates it every six hours. Limits of throughput exist only as faults.
+// indexes, no time to live, no backups and no tags. CreateTable accepts provisioned capacity, which
+// is only described; UpdateTable does not change it. It has none of the parameters that expressions
+// replaced (Expected, AttributesToGet and so on). It has no global tables of the version 2017 or
+// with strong consistency. It verifies no signatures; Config.AccessKeyID only compares the access
+// key id. DescribeTable's ItemCount is exact, while DynamoDB updates it every six hours. Limits of
+// throughput exist only as faults.
 package dynamotest

@@ -101,6 +101,9 @@ func tableName(t wire.Text) (string, error) {
 	if len(name) < 1 {
 		return "", wire.Invalid("1 validation error detected: Value '" + name + "' at 'tableName' failed to satisfy constraint: Member must have length greater than or equal to 1")
 	}
+	if len(name) > maxTableName {
+		return "", checkTableName("TableName", name)
+	}
 	if !validName(name) {
 		return "", wire.Invalid("1 validation error detected: Value '" + name + "' at 'tableName' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+")
 	}

@@ -12,12 +12,15 @@ import (
 // maxIndexes is the maximum number of indexes of a table.
 const maxIndexes = 20
 
+// maxTableName is the maximum length of the name of a table or an index.
+const maxTableName = 255
+
 // schemaNames returns a list of names in the form of DynamoDB's error texts.
 func schemaNames(names []string) string { return "[" + strings.Join(names, ", ") + "]" }
 
 // checkTableName checks the name of a new table or index.
 func checkTableName(kind, name string) error {
-	if len(name) < 3 || len(name) > 255 || !validName(name) {
+	if len(name) < 3 || len(name) > maxTableName || !validName(name) {
 		return wire.Invalid(kind + " must be at least 3 characters long and at most 255 characters long, and may contain only the characters a-z, A-Z, 0-9, '_', '-', and '.'")
 	}
 	return nil

@@ -80,6 +80,31 @@ func TestTableLife(t *testing.T) {
 	}
 }
 
+// Provisioned capacity is described as it was given, for the table and for its indexes, and limits
+// nothing.
+func TestProvisionedThroughput(t *testing.T) {
+	_, db := open(t, Config{})
+	units := func(n int64) *types.ProvisionedThroughput {
+		return &types.ProvisionedThroughput{ReadCapacityUnits: aws.Int64(n), WriteCapacityUnits: aws.Int64(n + 1)}
+	}
+	create(t, db, func(in *dynamodb.CreateTableInput) {
+		in.BillingMode, in.ProvisionedThroughput = "", units(3)
+		for i := range in.GlobalSecondaryIndexes {
+			in.GlobalSecondaryIndexes[i].ProvisionedThroughput = units(7)
+		}
+	})
+	for i := range 20 {
+		put(t.Context(), t, db, m{"pk": s(fmt.Sprint(i)), "sk": s("0")})
+	}
+	d := describe(t, db)
+	if d.BillingModeSummary != nil || *d.ProvisionedThroughput.ReadCapacityUnits != 3 || *d.ProvisionedThroughput.WriteCapacityUnits != 4 {
+		t.Errorf("the table has %+v, %+v", d.BillingModeSummary, d.ProvisionedThroughput)
+	}
+	if x := d.GlobalSecondaryIndexes[0].ProvisionedThroughput; *x.ReadCapacityUnits != 7 || *x.WriteCapacityUnits != 8 {
+		t.Errorf("the index has %+v", x)
+	}
+}
+
 func TestListTables(t *testing.T) {
 	_, db := open(t, Config{})
 	for _, name := range []string{"bbb", "ccc", "aaa"} {

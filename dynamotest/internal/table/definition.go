@@ -23,7 +23,11 @@ type Definition struct {
 	Ready                int64 // until then the table is CREATING, in nanoseconds since 1970
 	Updated              int64 // until then the table is UPDATING, in nanoseconds since 1970
 	DeletionProtection   bool
+	Throughput           *Throughput `json:",omitempty"` // nil: the table has on-demand capacity
 }
+
+// Throughput is provisioned capacity. It is only described: no request is limited by it.
+type Throughput struct{ ReadCapacityUnits, WriteCapacityUnits int64 }
 
 // KeyElement is an element of a key schema.
 type KeyElement struct {
@@ -49,6 +53,8 @@ type IndexDefinition struct {
 	KeySchema  []KeyElement
 	Projection Projection
 	Ready      int64 `json:",omitempty"` // until then the index is CREATING, in nanoseconds since 1970
+
+	ProvisionedThroughput *Throughput `json:",omitempty"`
 }
 
 // Keys returns the key attributes of the table.
