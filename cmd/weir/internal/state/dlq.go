@@ -220,11 +220,11 @@ func (d *dlq) partition(l *kafkaadmin.DeadLetter, partitions int32) (int32, erro
 	if err != nil {
 		return 0, err
 	}
-	if partitions != d.shards {
+	if partitions < d.shards { // an administrator may have added some, which the counter ignores
 		return 0, fmt.Errorf("%s has %d partitions, and the configuration %d (spend.partitions, spend.generation)",
 			l.Origin.Topic, partitions, d.shards)
 	}
-	return events.Shard(account, partitions), nil
+	return events.Shard(account, d.shards), nil
 }
 
 // deadLetterTopic returns the dead-letter topic of the spend counter.
