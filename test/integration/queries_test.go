@@ -88,7 +88,7 @@ func TestQueries(t *testing.T) {
 		r := weir(t, "spend", "show", "--campaign", at.campaign, "-o", "json", "--server", addrA)
 		if r.code == 69 {
 			moved++
-			if !strings.Contains(r.stderr, b.name) || !strings.Contains(r.stderr, "does not answer") {
+			if !strings.Contains(r.stderr, b.name) || !strings.Contains(r.stderr, "cannot answer: dial") {
 				t.Errorf("%v: the error does not name the owner:\n%s", at, r.stderr)
 			}
 		}
