@@ -9,12 +9,13 @@ import (
 	"time"
 )
 
-// Serve serves the regions over HTTP, region i on listener i, until ctx ends. It answers requests
-// whose Host header is loopback, an IP address or one of Config.AllowedHosts, and that no web page
-// of another origin sends. Then it closes the
+// Serve serves the regions over HTTP, region i on listener i, until ctx ends. Then it closes the
 // listeners and the connections, waits for its goroutines and returns nil. It returns an error at
 // once if the number of listeners is not that of the regions, and ends with an error when a
 // listener fails.
+//
+// Serve answers a request whose Host header is loopback, an IP address or one of
+// Config.AllowedHosts. It rejects requests that a browser sends for a page of another origin.
 func (c *Cloud) Serve(ctx context.Context, listeners ...net.Listener) error {
 	if len(listeners) != len(c.regions) {
 		return fmt.Errorf("dynamotest: Serve has %d listeners for %d regions, want one for each", len(listeners), len(c.regions))

@@ -37,7 +37,7 @@ func (p *pipeline) produceAll(ctx context.Context) error {
 		}
 		row, err := p.reader.Next()
 		if isEOF(err) {
-			return p.job.MaxRejects.check(p.sum.Rejected, p.sum.Read, true)
+			return p.job.MaxRejects.Check(p.sum.Rejected, p.sum.Read, true)
 		}
 		if err != nil {
 			return err
@@ -48,7 +48,7 @@ func (p *pipeline) produceAll(ctx context.Context) error {
 			if err := p.job.Rejects.WriteReject(&row); err != nil {
 				return fmt.Errorf("ingest: line %d was rejected (%w) and could not be written to the rejects: %w", row.Line, row.Err, err)
 			}
-			if err := p.job.MaxRejects.check(p.sum.Rejected, p.sum.Read, false); err != nil {
+			if err := p.job.MaxRejects.Check(p.sum.Rejected, p.sum.Read, false); err != nil {
 				return err
 			}
 			continue

@@ -37,9 +37,9 @@ func ParseRejectLimit(text string) (RejectLimit, error) {
 	return RejectLimit{Rows: rows, set: true}, nil
 }
 
-// check returns an error if too many of the rows read so far were rejected. atEnd is after the last
-// row. Before it a percentage needs rowsForPercent rows.
-func (l RejectLimit) check(rejected, read int64, atEnd bool) error {
+// Check returns an error that wraps ErrTooManyRejects if too many of the rows read so far were
+// rejected. atEnd is after the last row. Before it a percentage needs rowsForPercent rows.
+func (l RejectLimit) Check(rejected, read int64, atEnd bool) error {
 	switch {
 	case !l.set:
 		return nil

@@ -69,8 +69,8 @@ type Broker struct {
 	full    *diskFull
 }
 
-// DiskFull returns the first error of a write to DataDir for which the disk had no space, nil if
-// there is none. Clients of the broker see only that the server failed.
+// DiskFull returns the first error of a write to DataDir for which the disk had no space. nil means
+// that every write had space. Clients of the broker get UNKNOWN_SERVER_ERROR for such a write.
 func (b *Broker) DiskFull() error {
 	if err := b.full.first.Load(); err != nil {
 		return *err

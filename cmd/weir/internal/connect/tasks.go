@@ -12,8 +12,9 @@ import (
 // taskTimeout bounds the question to one process.
 const taskTimeout = 3 * time.Second
 
-// Tasks returns the partitions of all processes, from the first process that answers: each process
-// asks the others. The error is that of the last process, nil if there is none to ask.
+// Tasks returns the partitions of all processes. Each process asks the others, so that the answer
+// of one process is enough. If no process answers, the error is that of the last one. If members
+// has no address, Tasks returns neither partitions nor an error.
 func Tasks(ctx context.Context, x node.Access, members []processors.Member) (tasks []*weirpb.Partition, err error) {
 	asked := map[string]bool{"": true}
 	for _, m := range members {

@@ -25,7 +25,8 @@ func newResourceImportCmd(a *cli.App) *cobra.Command {
 	var rate int
 	var maxOutage time.Duration
 	var file string
-	limit := rejectLimit{10, true}
+	var limit rejectLimit
+	cli.Must(limit.Set("10%"))
 	c := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Add a resource for each line of a file; - reads standard input",
@@ -75,9 +76,9 @@ func (r *resources) load(cmd *cobra.Command, name string, from admin.ResourceImp
 	from.Client, from.Pool, from.Region = r.client, r.pool, l.Config.LocalRegion()
 	in, total := r.a.Stdin, int64(-1)
 	if name != "-" {
-		file, err := os.Open(name)
+		file, err := openInput(name)
 		if err != nil {
-			return cli.Fail(0, "cannot open the input", err, "check the path; - reads standard input")
+			return err
 		}
 		defer func() { _ = file.Close() }()
 		if from.ID, total, err = identify(file, from); err != nil {
@@ -104,6 +105,15 @@ func (r *resources) load(cmd *cobra.Command, name string, from admin.ResourceImp
 		return err
 	}
 	return bad.failure(&sum, false)
+}
+
+// openInput opens a file with a resource a line.
+func openInput(name string) (*os.File, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, cli.Fail(0, "cannot open the input", err, "check the path; - reads standard input")
+	}
+	return file, nil
 }
 
 // printImport prints the result of an import.

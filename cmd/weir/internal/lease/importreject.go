@@ -17,48 +17,32 @@ const (
 	reasonOtherPool = "other_pool" // the resource exists in another pool
 )
 
-const (
-	shownRejects   = 10   // rejected lines that are printed
-	linesForAShare = 1000 // lines before which a share of rejected lines does not end an import
-)
+const shownRejects = 10 // rejected lines that are printed
 
 // errRejects ends an import with more rejected lines than --max-rejects allows.
 var errRejects = errors.New("too many lines are rejected")
 
-// rejectLimit is the value of --max-rejects: a number of lines, or a percentage of the lines.
+// rejectLimit is the value of --max-rejects: a number of lines, or a whole percentage of the lines.
 type rejectLimit struct {
-	n       int64
-	percent bool
+	ingest.RejectLimit
+	text string
 }
 
 // Type implements pflag.Value.
 func (l *rejectLimit) Type() string { return "number|percent%" }
 
 // String implements pflag.Value.
-func (l *rejectLimit) String() string {
-	if l.percent {
-		return strconv.FormatInt(l.n, 10) + "%"
-	}
-	return strconv.FormatInt(l.n, 10)
-}
+func (l *rejectLimit) String() string { return l.text }
 
 // Set implements pflag.Value.
 func (l *rejectLimit) Set(text string) error {
-	number, percent := strings.CutSuffix(text, "%")
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || n < 0 || percent && n > 100 {
+	limit, err := ingest.ParseRejectLimit(text)
+	_, whole := strconv.ParseInt(strings.TrimSuffix(text, "%"), 10, 64)
+	if err != nil || whole != nil {
 		return fmt.Errorf("%q is neither a number of lines nor a percentage: write 25 or 10%%", text)
 	}
-	*l = rejectLimit{n, percent}
+	*l = rejectLimit{limit, text}
 	return nil
-}
-
-// exceeded reports whether rejected of lines are more than the limit.
-func (l *rejectLimit) exceeded(rejected, lines int64) bool {
-	if l.percent {
-		return float64(rejected)*100 > float64(l.n)*float64(lines)
-	}
-	return rejected > l.n
 }
 
 // rejects receives the rejected lines of an import. It prints the first ones, keeps all of them in
@@ -85,7 +69,7 @@ func (r *rejects) reject(line admin.RejectedLine) error {
 	if err := r.file.WriteReject(&row); err != nil {
 		return err
 	}
-	if r.limit.exceeded(r.n, r.lines) && (!r.limit.percent || r.lines >= linesForAShare) {
+	if r.limit.Check(r.n, r.lines, false) != nil {
 		return errRejects
 	}
 	return nil
@@ -110,7 +94,7 @@ func (r *rejects) failure(sum *admin.ImportProgress, ended bool) error {
 	case r.n > 0 && r.n == lines:
 		return cli.Fail(cli.ExitData, "nothing was imported", errors.New("every line was rejected"),
 			"write one resource a line, in UTF-8; `weir resource update --pool` moves a resource of another pool")
-	case !r.limit.exceeded(r.n, lines):
+	case r.limit.Check(r.n, lines, true) == nil:
 		return nil
 	}
 	return cli.Fail(cli.ExitData, what, fmt.Errorf("%w: %d of %d, more than --max-rejects %s", errRejects, r.n, lines, &r.limit),

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -52,11 +51,15 @@ func (r *resources) retireAll(ctx context.Context, l *node.LeaseTable, file stri
 		}
 	}}
 	if file != "" {
-		in, err := r.open(file)
-		if err != nil {
-			return err
+		in := r.a.Stdin
+		if file != "-" {
+			opened, err := openInput(file)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = opened.Close() }()
+			in = opened
 		}
-		defer func() { _ = in.Close() }()
 		o.Names = func(yield func(string) error) error { return eachLine(in, yield) }
 	}
 	sum, err := l.RetireAll(ctx, o)
@@ -74,18 +77,6 @@ func (r *resources) retireAll(ctx context.Context, l *node.LeaseTable, file stri
 			"repeat the command when their leases have ended; `weir lease release` ends them earlier")
 	}
 	return connect.LeaseFailure("cannot retire all resources", err)
-}
-
-// open opens a file with a resource a line; - is standard input.
-func (r *resources) open(name string) (io.ReadCloser, error) {
-	if name == "-" {
-		return io.NopCloser(r.a.Stdin), nil
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, cli.Fail(0, "cannot open the input", err, "check the path; - reads standard input")
-	}
-	return file, nil
 }
 
 // eachLine calls yield for each line that is not blank, as an import reads it.
